@@ -1,0 +1,35 @@
+# Thin names for what the scripts in tools/ and the CMake presets do.
+.DEFAULT_GOAL := help
+.PHONY: help build demo test bench lint format clean
+
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
+
+build: ## optimised build in build/release
+	tools/install-deps.sh
+	cmake --preset release
+	cmake --build --preset release
+
+demo: ## a guided tour; EDGES=FILE PERIOD=year|month use your own edge list, ARGS= goes through
+	EDGES="$(EDGES)" PERIOD="$(PERIOD)" tools/demo.sh $(ARGS)
+
+test: ## lint, every build, all tests; STAGES="release asan" for some of them
+	tools/test.sh $(STAGES)
+
+bench: ## NAME=x runs one benchmark and writes build/bench/x.json; ARGS= goes through
+	@test -n "$(NAME)" || { echo "make bench NAME=x; there are:"; \
+	  ls bench/*.cpp 2>/dev/null | grep -v _lib.cpp | sed -E 's,bench/(.*)\.cpp,  \1,'; exit 2; }
+	tools/install-deps.sh
+	cmake --preset release
+	cmake --build --preset release --target bench_$(NAME)
+	@mkdir -p build/bench
+	build/release/bench/bench_$(NAME) --json build/bench/$(NAME).json $(ARGS)
+
+lint: ## format check and clang-tidy
+	tools/test.sh lint tidy
+
+format: ## rewrite every source in the project's format
+	tools/lint.sh --fix
+
+clean: ## remove build/
+	rm -rf build

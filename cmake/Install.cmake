@@ -1,0 +1,47 @@
+# What `cmake --install` puts where.
+include(CMakePackageConfigHelpers)
+
+set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Vellum)
+install(TARGETS vellum EXPORT VellumTargets)
+install(EXPORT VellumTargets NAMESPACE Vellum:: DESTINATION ${config_dir})
+install(DIRECTORY include/vellum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+if(TARGET vellum_cli)
+  install(TARGETS vellum_cli)
+endif()
+
+configure_package_config_file(cmake/VellumConfig.cmake.in VellumConfig.cmake
+                              INSTALL_DESTINATION ${config_dir})
+write_basic_package_version_file(VellumConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/VellumConfig.cmake ${PROJECT_BINARY_DIR}/VellumConfigVersion.cmake
+        DESTINATION ${config_dir})
+
+# A static library needs its own libraries on the consumer's link line (a C program the C++ runtime
+# too), a shared one brings them along.
+set(VELLUM_PC_REQUIRES "Requires: libzstd liblz4 libxxhash libcrypto fmt")
+set(VELLUM_PC_MORE_LIBS " -lstdc++ -pthread")
+if(BUILD_SHARED_LIBS)
+  set(VELLUM_PC_REQUIRES "")
+  set(VELLUM_PC_MORE_LIBS "")
+endif()
+# Relative to the file itself, so that the installed tree can move.
+file(RELATIVE_PATH VELLUM_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+configure_file(cmake/vellum.pc.in vellum.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/vellum.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+foreach(section 1 3 5 7)
+  file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
+  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+endforeach()
+
+# Each shell looks for completions under a name of its own.
+function(vellum_install_completion source destination name)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/completions/${source})
+    install(FILES completions/${source} DESTINATION ${CMAKE_INSTALL_DATADIR}/${destination} RENAME ${name})
+  endif()
+endfunction()
+vellum_install_completion(vellum.bash bash-completion/completions vellum)
+vellum_install_completion(_vellum zsh/site-functions _vellum)
+vellum_install_completion(vellum.zsh zsh/site-functions _vellum)
+vellum_install_completion(vellum.fish fish/vendor_completions.d vellum.fish)

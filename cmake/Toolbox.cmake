@@ -1,0 +1,42 @@
+# Settings and small functions that every folder shares.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# The same objects go into the static library, the shared one and the language bindings.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
+endif()
+
+add_compile_options(-Wall -Wextra -Wconversion)
+if(VELLUM_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(VELLUM_SANITIZE)
+  add_compile_options(-fsanitize=${VELLUM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${VELLUM_SANITIZE})
+endif()
+
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(VELLUM_CCACHE ccache)
+  if(VELLUM_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_C_COMPILER_LAUNCHER ${VELLUM_CCACHE})
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${VELLUM_CCACHE})
+  endif()
+  find_program(VELLUM_MOLD mold)
+  if(VELLUM_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
+endif()
+
+# Folders may be empty or absent: a component joins the build with its first file.
+function(vellum_add_if_present folder)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
+    add_subdirectory(${folder})
+  endif()
+endfunction()

@@ -1,0 +1,59 @@
+// base/codec.hpp: block compression (zstd, lz4), bounded on both sides.
+//
+// A Compressor and a Decompressor own their work memory. A Decompressor allocates nothing after
+// construction, so it may run inside the fault handler; a Compressor grows at the first use of a
+// higher level or a larger block, and throws Errc::out_of_memory when it cannot. Neither is
+// thread-safe; each thread or page-in slot owns its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace vellum::base {
+
+// The numbers are stored on disk: never reuse one.
+enum class Codec : std::uint8_t { none = 0, lz4 = 1, zstd = 2 };
+
+bool codec_known(std::uint8_t value) noexcept;
+const char* codec_name(Codec codec) noexcept;
+
+// The most bytes that compressing `raw_bytes` can give, for sizing the output.
+std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept;
+
+class Compressor {
+ public:
+  Compressor();
+  ~Compressor();
+  Compressor(Compressor&&) noexcept;
+  Compressor& operator=(Compressor&&) noexcept;
+
+  // Returns the compressed size, or 0 when the result would not fit `out` (the caller then stores
+  // Codec::none). `level` is zstd's (1..19); lz4 ignores it.
+  std::size_t compress(Codec codec, int level, std::span<const std::byte> raw,
+                       std::span<std::byte> out);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+class Decompressor {
+ public:
+  Decompressor();
+  ~Decompressor();
+  Decompressor(Decompressor&&) noexcept;
+  Decompressor& operator=(Decompressor&&) noexcept;
+
+  // Fills exactly raw.size() bytes from `stored`. False: the bytes are not a valid stream of
+  // exactly that size.
+  bool decompress(Codec codec, std::span<const std::byte> stored,
+                  std::span<std::byte> raw) noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vellum::base

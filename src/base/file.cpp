@@ -1,0 +1,302 @@
+// base/file.cpp: posix_fs(), the real file system behind the seam.
+#include "base/file.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+#include <vellum/error.hpp>
+
+namespace vellum::base {
+namespace {
+
+constexpr mode_t kFileMode = 0666;  // less what the umask takes
+constexpr mode_t kDirectoryMode = 0777;
+
+Errc errc_of(int error) noexcept {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return Errc::no_space;
+    case EROFS:
+      return Errc::read_only;
+    case ENOENT:
+      return Errc::not_found;
+    case EEXIST:
+      return Errc::already_exists;
+    case EOPNOTSUPP:
+      return Errc::unsupported;
+    default:
+      return Errc::io;
+  }
+}
+
+[[noreturn]] void fail(const std::string& path, const char* what, int error) {
+  throw Error(errc_of(error), path + ": " + what + ": " + std::generic_category().message(error));
+}
+
+[[noreturn]] void fail(const std::string& path, const char* what) { fail(path, what, errno); }
+
+void check(int result, const std::string& path, const char* what) {
+  if (result != 0) fail(path, what);
+}
+
+// Calls again while a signal interrupts.
+template <typename Call>
+auto retry(Call call) noexcept {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor& operator=(Descriptor&&) = delete;
+  // Data that must last was synced before; Linux closes even when close(2) reports an error.
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const noexcept { return fd_; }
+  int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+class PosixFile final : public File {
+ public:
+  PosixFile(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  const std::string& path() const noexcept override { return path_; }
+  std::uint64_t size_bytes() const override { return static_cast<std::uint64_t>(stat().st_size); }
+  std::uint64_t allocated_bytes() const override {
+    return static_cast<std::uint64_t>(stat().st_blocks) * 512;  // whatever st_blksize says: stat(2)
+  }
+
+  void pread(std::span<std::byte> out, std::uint64_t offset_bytes) const override;
+  int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept override;
+  void pwrite(std::span<const std::byte> bytes, std::uint64_t offset_bytes) override;
+
+  void sync_data() override {
+    check(retry([&] { return ::fdatasync(fd_.get()); }), path_, "fdatasync");
+  }
+  void truncate(std::uint64_t size_bytes) override {
+    const auto size = static_cast<off_t>(size_bytes);
+    check(retry([&] { return ::ftruncate(fd_.get(), size); }), path_, "truncate");
+  }
+  void allocate(std::uint64_t offset_bytes, std::uint64_t length_bytes) override {
+    check(fallocate(0, offset_bytes, length_bytes), path_, "allocate");
+  }
+  void punch(std::uint64_t offset_bytes, std::uint64_t length_bytes) override {
+    constexpr int mode = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+    check(fallocate(mode, offset_bytes, length_bytes), path_, "punch hole");
+  }
+
+  bool try_lock_exclusive() override {
+    if (retry([&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); }) == 0) return true;
+    if (errno != EWOULDBLOCK) fail(path_, "lock");
+    return false;
+  }
+
+ private:
+  struct stat stat() const {
+    struct stat status{};
+    check(::fstat(fd_.get(), &status), path_, "stat");
+    return status;
+  }
+
+  int fallocate(int mode, std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept {
+    return retry([&] {
+      return ::fallocate(fd_.get(), mode, static_cast<off_t>(offset_bytes),
+                         static_cast<off_t>(length_bytes));
+    });
+  }
+
+  std::string path_;
+  Descriptor fd_;
+};
+
+// In the fault handler errno belongs to the interrupted program.
+int PosixFile::try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept {
+  const int saved_errno = errno;
+  int result = 0;
+  while (!out.empty() && result == 0) {
+    const ssize_t got =
+        ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset_bytes));
+    if (got > 0) {
+      out = out.subspan(static_cast<std::size_t>(got));
+      offset_bytes += static_cast<std::uint64_t>(got);
+    } else if (got == 0) {
+      result = ENODATA;
+    } else if (errno != EINTR) {
+      result = errno;
+    }
+  }
+  errno = saved_errno;
+  return result;
+}
+
+void PosixFile::pread(std::span<std::byte> out, std::uint64_t offset_bytes) const {
+  const int error = try_pread(out, offset_bytes);
+  if (error == 0) return;
+  const std::string what =
+      "read of " + std::to_string(out.size()) + " bytes at offset " + std::to_string(offset_bytes);
+  if (error == ENODATA) throw Error(Errc::damaged, path_ + ": truncated: " + what);
+  fail(path_, what.c_str(), error);
+}
+
+void PosixFile::pwrite(std::span<const std::byte> bytes, std::uint64_t offset_bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = retry([&] {
+      return ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset_bytes));
+    });
+    if (put < 0) fail(path_, "write");
+    if (put == 0) fail(path_, "write", ENOSPC);  // no progress and no reason: never loop on it
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+    offset_bytes += static_cast<std::uint64_t>(put);
+  }
+}
+
+int open_flags(OpenMode mode) noexcept {
+  // O_NONBLOCK: opening a FIFO must not wait for a peer. A regular file ignores it.
+  constexpr int always = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  switch (mode) {
+    case OpenMode::read_only:
+      return always | O_RDONLY;
+    case OpenMode::read_write:
+      return always | O_RDWR;
+    case OpenMode::create_new:
+      return always | O_RDWR | O_CREAT | O_EXCL;
+  }
+  return always | O_RDONLY;
+}
+
+// What open(2) says of a symbolic link, of a socket or device without a driver, and of a directory.
+bool means_not_a_regular_file(int error) noexcept {
+  return error == ELOOP || error == ENXIO || error == ENODEV || error == EISDIR;
+}
+
+[[noreturn]] void fail_not_regular(const std::string& path) {
+  throw Error(Errc::damaged, path + ": not a regular file");
+}
+
+void check_regular(int fd, const std::string& path) {
+  struct stat status{};
+  check(::fstat(fd, &status), path, "stat");
+  if (!S_ISREG(status.st_mode)) fail_not_regular(path);
+}
+
+// RENAME_NOREPLACE where the file system lacks it (NFS): a hard link never replaces either.
+void link_and_unlink(const std::string& from, const std::string& to) {
+  check(::link(from.c_str(), to.c_str()), to, "link");
+  check(::unlink(from.c_str()), from, "unlink");
+}
+
+struct CloseDirectory {
+  void operator()(DIR* stream) const noexcept { ::closedir(stream); }
+};
+using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
+
+DirectoryStream open_directory_stream(const std::string& path) {
+  Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.get() < 0) fail(path, "open directory");
+  DirectoryStream stream(::fdopendir(fd.get()));
+  if (stream == nullptr) fail(path, "open directory");
+  fd.release();  // the stream owns it now
+  return stream;
+}
+
+// The kind of an entry, never of what a symbolic link points to.
+mode_t kind_of(DIR* stream, const dirent& entry) noexcept {
+  if (entry.d_type != DT_UNKNOWN) return static_cast<mode_t>(DTTOIF(entry.d_type));
+  struct stat status{};
+  if (::fstatat(::dirfd(stream), entry.d_name, &status, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+  return status.st_mode & S_IFMT;
+}
+
+class PosixFs final : public Fs {
+ public:
+  std::unique_ptr<File> open(const std::string& path, OpenMode mode) override {
+    Descriptor fd(retry([&] { return ::open(path.c_str(), open_flags(mode), kFileMode); }));
+    if (fd.get() < 0) {
+      if (means_not_a_regular_file(errno)) fail_not_regular(path);
+      fail(path, "open");
+    }
+    check_regular(fd.get(), path);
+    return std::make_unique<PosixFile>(path, std::move(fd));
+  }
+
+  void rename(const std::string& from, const std::string& to) override {
+    check(::rename(from.c_str(), to.c_str()), to, "rename");
+  }
+
+  void rename_new(const std::string& from, const std::string& to) override {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
+    if (errno != EINVAL && errno != ENOSYS) fail(to, "rename");
+    link_and_unlink(from, to);
+  }
+
+  void unlink(const std::string& path) override { check(::unlink(path.c_str()), path, "unlink"); }
+
+  void make_directory(const std::string& path) override {
+    check(::mkdir(path.c_str(), kDirectoryMode), path, "mkdir");
+  }
+
+  void remove_directory(const std::string& path) override {
+    check(::rmdir(path.c_str()), path, "rmdir");
+  }
+
+  void sync_directory(const std::string& path) override {
+    const Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (fd.get() < 0) fail(path, "open directory");
+    check(retry([&] { return ::fsync(fd.get()); }), path, "fsync");
+  }
+
+  std::vector<DirEntry> list(const std::string& path) const override;
+
+  bool exists(const std::string& path) const override {
+    struct stat status{};
+    if (::lstat(path.c_str(), &status) == 0) return true;
+    if (errno != ENOENT && errno != ENOTDIR) fail(path, "stat");
+    return false;
+  }
+};
+
+std::vector<DirEntry> PosixFs::list(const std::string& path) const {
+  const DirectoryStream stream = open_directory_stream(path);
+  std::vector<DirEntry> entries;
+  for (;;) {
+    errno = 0;  // the only way to tell the end from an error
+    const dirent* entry = ::readdir(stream.get());
+    if (entry == nullptr) break;
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    const mode_t kind = kind_of(stream.get(), *entry);
+    entries.push_back({std::move(name), S_ISREG(kind), S_ISDIR(kind)});
+  }
+  if (errno != 0) fail(path, "read directory");
+  std::sort(entries.begin(), entries.end(),
+            [](const DirEntry& a, const DirEntry& b) { return a.name < b.name; });
+  return entries;
+}
+
+}  // namespace
+
+Fs& posix_fs() {
+  static PosixFs fs;
+  return fs;
+}
+
+}  // namespace vellum::base

@@ -1,0 +1,97 @@
+// base/file.hpp: the one seam between Vellum and the file system.
+//
+// Every file operation of every layer goes through a Fs, so that a test can count, delay, tear,
+// drop, reorder or fail any call (idea: leveldb's Env, db/fault_injection_test.cc). The real one is
+// posix_fs().
+//
+// Errors: every call throws vellum::Error with the path and the operating system's reason;
+// Errc::no_space for ENOSPC/EDQUOT, read_only for EROFS, not_found for ENOENT, already_exists for
+// EEXIST, unsupported for EOPNOTSUPP (a file system without fallocate or holes), io for the rest; a
+// held lock is no error. EINTR and short transfers are retried inside; a read that meets the end of
+// the file early throws Errc::damaged ("truncated").
+//
+// Threads: a File may be used by many threads at once (positioned I/O only, no shared offset).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vellum::base {
+
+enum class OpenMode {
+  read_only,
+  read_write,  // must exist
+  create_new,  // must not exist (O_EXCL), read-write
+};
+
+class File {
+ public:
+  virtual ~File() = default;
+  File() = default;
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  virtual const std::string& path() const noexcept = 0;
+  virtual std::uint64_t size_bytes() const = 0;
+  // Reads exactly out.size() bytes.
+  virtual void pread(std::span<std::byte> out, std::uint64_t offset_bytes) const = 0;
+  // The same without exceptions or allocation, for the fault handler: 0, or an errno (ENODATA when
+  // the file ends early).
+  virtual int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept = 0;
+  // Writes all bytes; extends the file where needed. Not durable before sync_data().
+  virtual void pwrite(std::span<const std::byte> bytes, std::uint64_t offset_bytes) = 0;
+  virtual void sync_data() = 0;  // fdatasync(2)
+  virtual void truncate(std::uint64_t size_bytes) = 0;
+  virtual void allocate(std::uint64_t offset_bytes,
+                        std::uint64_t length_bytes) = 0;  // fallocate(2), extends
+  virtual void punch(std::uint64_t offset_bytes,
+                     std::uint64_t length_bytes) = 0;  // FALLOC_FL_PUNCH_HOLE
+  // Exclusive advisory lock (flock(2)) that dies with its holder. False: someone else holds it.
+  virtual bool try_lock_exclusive() = 0;
+  // Bytes that the file occupies on the medium (st_blocks * 512).
+  virtual std::uint64_t allocated_bytes() const = 0;
+};
+
+struct DirEntry {
+  std::string name;
+  bool is_regular_file = false;
+  bool is_directory = false;
+};
+
+class Fs {
+ public:
+  virtual ~Fs() = default;
+  Fs() = default;
+  Fs(const Fs&) = delete;
+  Fs& operator=(const Fs&) = delete;
+
+  // Opens a regular file; refuses symbolic links (O_NOFOLLOW) and anything that is not a regular
+  // file (never blocks on a FIFO) with Errc::damaged.
+  virtual std::unique_ptr<File> open(const std::string& path, OpenMode mode) = 0;
+  virtual void rename(const std::string& from, const std::string& to) = 0;      // replaces `to`
+  virtual void rename_new(const std::string& from, const std::string& to) = 0;  // RENAME_NOREPLACE
+  virtual void unlink(const std::string& path) = 0;
+  virtual void make_directory(const std::string& path) = 0;    // already_exists when it is there
+  virtual void remove_directory(const std::string& path) = 0;  // must be empty
+  virtual void sync_directory(const std::string& path) = 0;
+  virtual std::vector<DirEntry> list(
+      const std::string& path) const = 0;                  // sorted by name, without . and ..
+  virtual bool exists(const std::string& path) const = 0;  // lstat
+};
+
+Fs& posix_fs();
+
+// The whole of a small file. Throws Errc::damaged when it is larger than `limit_bytes`.
+std::vector<std::byte> read_whole(Fs& fs, const std::string& path, std::uint64_t limit_bytes);
+
+// Publishes `bytes` as the file `directory/name`: write directory_tmp/<unique>, fdatasync, rename,
+// fsync the directory. With `replace` false the name must be free (Errc::already_exists). Readers
+// see all of it or nothing.
+void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
+                  const std::string& name, std::span<const std::byte> bytes, bool replace);
+
+}  // namespace vellum::base

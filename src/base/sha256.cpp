@@ -1,0 +1,29 @@
+// base/sha256.cpp: see sha256.hpp.
+#include "base/sha256.hpp"
+
+#include <openssl/evp.h>
+
+#include <vellum/error.hpp>
+
+namespace vellum::base {
+namespace {
+
+// Looking an algorithm up costs more than hashing a page, so it is done once and kept for ever.
+const EVP_MD* sha256_algorithm() {
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  if (algorithm == nullptr) throw Error(Errc::unsupported, "OpenSSL offers no SHA-256");
+  return algorithm;
+}
+
+}  // namespace
+
+Sha256 sha256(std::span<const std::byte> bytes) {
+  Sha256 digest;
+  auto* out = reinterpret_cast<unsigned char*>(digest.data());
+  if (EVP_Digest(bytes.data(), bytes.size(), out, nullptr, sha256_algorithm(), nullptr) != 1) {
+    throw Error(Errc::out_of_memory, "SHA-256 failed");
+  }
+  return digest;
+}
+
+}  // namespace vellum::base

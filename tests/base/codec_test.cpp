@@ -1,0 +1,206 @@
+#include "base/codec.hpp"
+
+#include <gtest/gtest.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+#include "base/bytes.hpp"
+
+namespace vellum::base {
+namespace {
+
+using test::Bytes;
+using test::compressible_bytes;
+using test::random_bytes;
+
+constexpr std::byte kGuard{0xA5};
+
+Bytes compressed(Codec codec, const Bytes& raw, int level = 3) {
+  Bytes out(compress_bound(codec, raw.size()));
+  out.resize(Compressor().compress(codec, level, raw, out));
+  return out;
+}
+
+// Decompresses into the middle of a guarded buffer, so that a write outside shows.
+bool decompresses(Codec codec, std::span<const std::byte> stored, std::size_t raw_size,
+                  Bytes& raw) {
+  constexpr std::size_t guard = 64;
+  Bytes buffer(raw_size + 2 * guard, kGuard);
+  const bool ok = Decompressor().decompress(codec, stored, {buffer.data() + guard, raw_size});
+  const auto is_guard = [](std::byte byte) { return byte == kGuard; };
+  EXPECT_TRUE(std::all_of(buffer.begin(), buffer.begin() + guard, is_guard));
+  EXPECT_TRUE(std::all_of(buffer.end() - guard, buffer.end(), is_guard));
+  raw.assign(buffer.begin() + guard, buffer.end() - guard);
+  return ok;
+}
+
+class RoundTrip : public testing::TestWithParam<std::tuple<Codec, std::size_t>> {};
+
+TEST_P(RoundTrip, GivesTheSameBytes) {
+  const auto [codec, size] = GetParam();
+  for (const Bytes& raw : {random_bytes(size, 1), compressible_bytes(size, 2), Bytes(size)}) {
+    const Bytes stored = compressed(codec, raw);
+    Bytes back;
+    ASSERT_TRUE(decompresses(codec, stored, size, back));
+    EXPECT_EQ(back, raw);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Codec, RoundTrip,
+                         testing::Combine(testing::Values(Codec::none, Codec::lz4, Codec::zstd),
+                                          testing::Values(0, 1, 7, 100, 4096, 65536, 300'001)));
+
+TEST(Codec, NamesAndNumbers) {
+  EXPECT_STREQ(codec_name(Codec::none), "none");
+  EXPECT_STREQ(codec_name(Codec::lz4), "lz4");
+  EXPECT_STREQ(codec_name(Codec::zstd), "zstd");
+  EXPECT_TRUE(codec_known(0) && codec_known(1) && codec_known(2));
+  EXPECT_FALSE(codec_known(3));
+  EXPECT_FALSE(codec_known(255));
+}
+
+TEST(Codec, CompressesWhatRepeats) {
+  const Bytes raw = compressible_bytes(65536, 1);
+  EXPECT_LT(compressed(Codec::lz4, raw).size(), raw.size() / 2);
+  EXPECT_LT(compressed(Codec::zstd, raw).size(), raw.size() / 3);
+}
+
+TEST(Codec, LevelsOutsideTheRangeAreTakenAsItsEnds) {
+  const Bytes raw = compressible_bytes(20'000, 1);
+  EXPECT_EQ(compressed(Codec::zstd, raw, -5), compressed(Codec::zstd, raw, 1));
+  EXPECT_EQ(compressed(Codec::zstd, raw, 99), compressed(Codec::zstd, raw, 19));
+}
+
+TEST(Codec, OneCompressorServesManyBlocks) {
+  Compressor compressor;
+  Decompressor decompressor;
+  for (std::size_t size : {100u, 100'000u, 10u, 65'536u}) {
+    for (const Codec codec : {Codec::zstd, Codec::lz4}) {
+      const Bytes raw = compressible_bytes(size, size);
+      Bytes stored(compress_bound(codec, size));
+      stored.resize(compressor.compress(codec, 1, raw, stored));
+      Bytes back(size);
+      ASSERT_TRUE(decompressor.decompress(codec, stored, back));
+      EXPECT_EQ(back, raw);
+    }
+  }
+}
+
+TEST(Codec, OutputTooSmallGivesZeroAndStaysInside) {
+  const Bytes raw = random_bytes(4096, 1);
+  for (const Codec codec : {Codec::none, Codec::lz4, Codec::zstd}) {
+    for (std::size_t room : {0u, 1u, 8u, 2000u, 4095u}) {
+      Bytes out(room + 64, kGuard);
+      EXPECT_EQ(Compressor().compress(codec, 1, raw, std::span(out).first(room)), 0u);
+      EXPECT_EQ(std::count(out.begin() + static_cast<std::ptrdiff_t>(room), out.end(), kGuard), 64);
+    }
+  }
+}
+
+class Hostile : public testing::TestWithParam<Codec> {};
+
+TEST_P(Hostile, EveryTruncationIsRefused) {
+  const Bytes raw = compressible_bytes(4096, 1);
+  const Bytes stored = compressed(GetParam(), raw);
+  Bytes back;
+  for (std::size_t size = 0; size < stored.size(); ++size) {
+    EXPECT_FALSE(decompresses(GetParam(), std::span(stored).first(size), raw.size(), back)) << size;
+  }
+}
+
+TEST_P(Hostile, TrailingBytesAreRefused) {
+  const Bytes raw = compressible_bytes(4096, 1);
+  Bytes stored = compressed(GetParam(), raw);
+  stored.push_back(std::byte{0});
+  Bytes back;
+  EXPECT_FALSE(decompresses(GetParam(), stored, raw.size(), back));
+}
+
+TEST_P(Hostile, AnotherSizeThanExpectedIsRefused) {
+  const Bytes raw = compressible_bytes(4096, 1);
+  const Bytes stored = compressed(GetParam(), raw);
+  Bytes back;
+  for (std::size_t size : {0u, 1u, 4095u, 4097u, 100'000u}) {
+    EXPECT_FALSE(decompresses(GetParam(), stored, size, back)) << size;
+  }
+}
+
+// A flipped bit may give other bytes (checksums are another layer's task), never a write outside.
+TEST_P(Hostile, FlippedBitsStayInside) {
+  const Bytes raw = compressible_bytes(4096, 1);
+  Bytes stored = compressed(GetParam(), raw);
+  Bytes back;
+  for (std::size_t bit = 0; bit < stored.size() * 8; bit += 3) {
+    const std::byte mask{static_cast<unsigned char>(1u << (bit % 8))};
+    stored[bit / 8] ^= mask;
+    decompresses(GetParam(), stored, raw.size(), back);
+    stored[bit / 8] ^= mask;
+  }
+}
+
+TEST_P(Hostile, RandomBytesStayInside) {
+  Bytes back;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    const Bytes stored = random_bytes(1 + seed % 200, seed);
+    if (GetParam() != Codec::none) decompresses(GetParam(), stored, 4096, back);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Codec, Hostile, testing::Values(Codec::none, Codec::lz4, Codec::zstd));
+
+TEST(Zstd, BombIsRefusedByItsDeclaredSize) {
+  const Bytes stored = compressed(Codec::zstd, Bytes(64 << 20));
+  EXPECT_LT(stored.size(), 10'000u);
+  Bytes back;
+  EXPECT_FALSE(decompresses(Codec::zstd, stored, 4096, back));
+}
+
+TEST(Zstd, BombThatLiesAboutItsSizeStaysInside) {
+  Bytes stored = compressed(Codec::zstd, Bytes(64 << 20));
+  // A single-segment frame of this size declares it in the 4 bytes after magic and descriptor.
+  const std::uint32_t declared = 4096;
+  ASSERT_EQ(ZSTD_getFrameContentSize(stored.data(), stored.size()), 64u << 20);
+  for (std::size_t at = 5; at <= 6; ++at) {
+    Bytes lying = stored;
+    std::memcpy(lying.data() + at, &declared, sizeof declared);
+    Bytes back;
+    EXPECT_FALSE(decompresses(Codec::zstd, lying, 4096, back));
+  }
+}
+
+TEST(Zstd, FrameWithoutDeclaredSizeIsRefused) {
+  const Bytes raw = compressible_bytes(4096, 1);
+  Bytes stored(compress_bound(Codec::zstd, raw.size()));
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
+  stored.resize(ZSTD_compress2(context, stored.data(), stored.size(), raw.data(), raw.size()));
+  ZSTD_freeCCtx(context);
+  Bytes back;
+  EXPECT_FALSE(decompresses(Codec::zstd, stored, raw.size(), back));
+}
+
+TEST(Zstd, ChainOfFramesIsRefused) {
+  const Bytes half = compressible_bytes(2048, 1);
+  Bytes stored = compressed(Codec::zstd, half);
+  stored.insert(stored.end(), stored.begin(), stored.end());
+  Bytes back;
+  EXPECT_FALSE(decompresses(Codec::zstd, stored, 4096, back));
+}
+
+TEST(Zstd, DecompressorWorksAfterARefusal) {
+  const Bytes raw = compressible_bytes(4096, 1);
+  Bytes stored = compressed(Codec::zstd, raw);
+  Decompressor decompressor;
+  Bytes back(raw.size());
+  stored[stored.size() / 2] ^= std::byte{0xFF};
+  decompressor.decompress(Codec::zstd, stored, back);
+  stored[stored.size() / 2] ^= std::byte{0xFF};
+  ASSERT_TRUE(decompressor.decompress(Codec::zstd, stored, back));
+  EXPECT_EQ(back, raw);
+}
+
+}  // namespace
+}  // namespace vellum::base

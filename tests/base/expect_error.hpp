@@ -1,0 +1,15 @@
+// EXPECT_ERRC(statement, code): the statement throws vellum::Error with that code.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vellum/error.hpp>
+
+#define EXPECT_ERRC(statement, expected)                                                        \
+  try {                                                                                         \
+    statement;                                                                                  \
+    ADD_FAILURE() << #statement " does not throw";                                              \
+  } catch (const vellum::Error& error) {                                                        \
+    EXPECT_STREQ(vellum::errc_name(error.code()), vellum::errc_name(expected)) << error.what(); \
+  }                                                                                             \
+  static_assert(true, "wants a semicolon")

@@ -1,0 +1,135 @@
+// What the fault handler calls allocates nothing. This program replaces malloc by one that counts,
+// so the allocations of shared libraries count too; a sanitizer has a malloc of its own, so the
+// tests are left out there (NoSanitizer).
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdlib>
+
+#include "base/bytes.hpp"
+#include "base/checksum.hpp"
+#include "base/codec.hpp"
+#include "base/file.hpp"
+#include "base/handler_lock.hpp"
+#include "base/temp_directory.hpp"
+
+#if defined(__has_feature)
+#define VELLUM_HAS_FEATURE(name) __has_feature(name)
+#else
+#define VELLUM_HAS_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
+    VELLUM_HAS_FEATURE(address_sanitizer) || VELLUM_HAS_FEATURE(thread_sanitizer)
+#define VELLUM_COUNTS_ALLOCATIONS 0
+#else
+#define VELLUM_COUNTS_ALLOCATIONS 1
+#endif
+
+namespace {
+thread_local std::size_t allocations = 0;
+}  // namespace
+
+#if VELLUM_COUNTS_ALLOCATIONS
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* block, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+
+void* malloc(std::size_t size) {
+  ++allocations;
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) {
+  ++allocations;
+  return __libc_calloc(count, size);
+}
+void* realloc(void* block, std::size_t size) {
+  ++allocations;
+  return __libc_realloc(block, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  ++allocations;
+  return __libc_memalign(alignment, size);
+}
+}
+#endif
+
+namespace vellum::base {
+namespace {
+
+using test::Bytes;
+
+class NoAllocationNoSanitizer : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!VELLUM_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer owns malloc";
+  }
+};
+
+TEST_F(NoAllocationNoSanitizer, TheCounterCounts) {
+  const std::size_t before = allocations;
+  Decompressor decompressor;
+  EXPECT_GT(allocations, before + 1);  // Impl, and zstd's context from within the shared library
+}
+
+TEST_F(NoAllocationNoSanitizer, Decompressor) {
+  for (const Codec codec : {Codec::lz4, Codec::zstd}) {
+    for (int level : {1, 3, 12, 19}) {
+      const Bytes raw = test::compressible_bytes(1 << 20, 1);
+      Bytes stored(compress_bound(codec, raw.size()));
+      stored.resize(Compressor().compress(codec, level, raw, stored));
+      Bytes back(raw.size());
+      Bytes broken = stored;
+      broken[broken.size() / 2] ^= std::byte{0xFF};
+      Decompressor decompressor;
+
+      const std::size_t before = allocations;
+      const bool ok = decompressor.decompress(codec, stored, back);
+      decompressor.decompress(codec, broken, back);
+      EXPECT_EQ(allocations, before) << codec_name(codec) << " level " << level;
+      EXPECT_TRUE(ok);
+    }
+  }
+}
+
+// The decoders of zstd's first formats, if the library has them, allocate.
+TEST_F(NoAllocationNoSanitizer, DecompressorGivenFramesOfOldFormats) {
+  Decompressor decompressor;
+  Bytes back(4096);
+  for (unsigned char version = 0x1E; version <= 0x28; ++version) {
+    Bytes stored = test::random_bytes(100, version);
+    stored[0] = std::byte{version};
+    stored[1] = std::byte{0xB5};
+    stored[2] = std::byte{0x2F};
+    stored[3] = std::byte{0xFD};
+    const std::size_t before = allocations;
+    EXPECT_FALSE(decompressor.decompress(Codec::zstd, stored, back));
+    EXPECT_EQ(allocations, before);
+  }
+}
+
+TEST_F(NoAllocationNoSanitizer, TryPread) {
+  const test::TempDirectory directory;
+  const auto file = posix_fs().open(directory / "f", OpenMode::create_new);
+  file->pwrite(test::random_bytes(10'000, 1), 0);
+  Bytes out(10'000);
+  const std::size_t before = allocations;
+  EXPECT_EQ(file->try_pread(out, 0), 0);
+  EXPECT_NE(file->try_pread(out, 1), 0);
+  EXPECT_EQ(allocations, before);
+}
+
+TEST_F(NoAllocationNoSanitizer, ChecksumAndLock) {
+  const Bytes bytes = test::random_bytes(10'000, 1);
+  HandlerLock lock;
+  const std::size_t before = allocations;
+  lock.lock();
+  const std::uint64_t sum = checksum64(bytes, bytes, checksum64(bytes));
+  lock.unlock();
+  EXPECT_EQ(allocations, before);
+  EXPECT_NE(sum, 0u);
+}
+
+}  // namespace
+}  // namespace vellum::base

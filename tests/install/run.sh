@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Installs the build tree given first and builds a small program against the result with the compiler
+# given second: through find_package, through pkg-config, and after the installed tree has moved.
+set -euo pipefail
+
+build=$1
+compiler=$2
+consumer=$(cd "$(dirname "$0")/consumer" && pwd)
+work=$build/install-test
+rm -rf "$work"
+mkdir -p "$work"
+
+cmake --install "$build" --prefix "$work/first" >"$work/install.log"
+mv "$work/first" "$work/prefix"
+
+echo "find_package"
+cmake -S "$consumer" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" \
+  -DCMAKE_CXX_COMPILER="$compiler" >"$work/configure.log"
+cmake --build "$work/consumer"
+"$work/consumer/consumer"
+
+echo "pkg-config"
+pc=$(find "$work/prefix" -name vellum.pc -printf '%h\n')
+flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs vellum)
+libdir=$(PKG_CONFIG_PATH=$pc pkg-config --variable=libdir vellum)
+# shellcheck disable=SC2086 # a list of flags
+"$compiler" -std=c++17 -o "$work/with-pkg-config" "$consumer/main.cpp" $flags
+LD_LIBRARY_PATH=$libdir "$work/with-pkg-config"
+
+if [[ -e $build/bin/vellum ]]; then
+  echo "installed program"
+  test -x "$work/prefix/bin/vellum"
+fi

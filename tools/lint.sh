@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Checks the format of every C and C++ source that git knows or would add; with --fix, repairs it.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+sources() {
+  git ls-files -co --exclude-standard -z -- '*.cpp' '*.hpp' '*.cc' '*.c' '*.h' |
+    while IFS= read -r -d '' file; do
+      # A tracked file may be deleted in the work tree.
+      if [[ -f $file ]]; then printf '%s\0' "$file"; fi
+    done
+}
+
+if [[ ${1-} == --fix ]]; then
+  sources | xargs -0 -r -n 16 -P 2 clang-format-19 -i
+  exit
+fi
+mkdir -p build
+if ! sources | xargs -0 -r -n 16 -P 2 clang-format-19 --dry-run -Werror 2>build/lint.log; then
+  sed -nE 's/^([^ :]+):[0-9]+:[0-9]+: error:.*/\1: not in the project format (make format repairs it)/p' \
+    build/lint.log | sort -u
+  grep -E 'clang-format-19: |No such' build/lint.log || true
+  exit 1
+fi
