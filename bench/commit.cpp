@@ -1,0 +1,184 @@
+// bench commit: what one durable commit of a few scattered 8-byte stores costs in a resident
+// region.
+//
+// Beside it, in the same run and turn by turn: the floor (the bytes that the commit wrote, appended
+// to a preallocated file, and fdatasync) and plain MAP_SHARED with msync(MS_SYNC), which is neither
+// atomic nor versioned.
+//
+//   bench_commit [--json FILE] [--dir DIR] [--mib 1024] [--rounds 200] [--engine
+//   automatic|uffd|sigsegv]
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vellum/store.hpp>
+
+#include "report_lib.hpp"
+#include "workload_lib.hpp"
+
+namespace {
+
+void check(bool ok, const char* what) {
+  if (!ok) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
+}
+
+// A file whose blocks are all written, so that a write changes no file system metadata.
+class Floor {
+ public:
+  Floor(const std::string& path, std::size_t bytes) : bytes_(bytes), source_(bytes, std::byte{1}) {
+    fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    check(fd_ >= 0, "open");
+    check(pwrite(fd_, source_.data(), bytes, 0) == static_cast<ssize_t>(bytes), "pwrite");
+    check(fdatasync(fd_) == 0, "fdatasync");
+  }
+  ~Floor() { close(fd_); }
+  double append_us(std::size_t bytes) {
+    bytes = std::min(bytes, bytes_);
+    if (at_ + bytes > bytes_) at_ = 0;
+    const auto start = bench::Clock::now();
+    check(
+        pwrite(fd_, source_.data(), bytes, static_cast<off_t>(at_)) == static_cast<ssize_t>(bytes),
+        "pwrite");
+    check(fdatasync(fd_) == 0, "fdatasync");
+    at_ += bytes;
+    return bench::seconds_since(start) * 1e6;
+  }
+
+ private:
+  std::size_t bytes_, at_ = 0;
+  std::vector<std::byte> source_;
+  int fd_ = -1;
+};
+
+class MappedFile {
+ public:
+  MappedFile(const std::string& path, std::size_t bytes) : bytes_(bytes) {
+    const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    check(fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0, "open");
+    void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    check(map != MAP_FAILED, "mmap");
+    data_ = static_cast<std::byte*>(map);
+    bench::fill_with_integers({data_, bytes}, 1);
+    check(msync(data_, bytes_, MS_SYNC) == 0, "msync");
+  }
+  ~MappedFile() { munmap(data_, bytes_); }
+  std::byte* data() { return data_; }
+  void sync() { check(msync(data_, bytes_, MS_SYNC) == 0, "msync"); }
+
+ private:
+  std::size_t bytes_;
+  std::byte* data_;
+};
+
+struct Samples {
+  std::vector<double> update, commit, both, scan, encode, floor, msync, bytes;
+};
+
+Samples measure(vellum::Region& region, Floor& floor, MappedFile& mapped, std::size_t stores,
+                std::size_t rounds) {
+  std::mt19937_64 random(stores);
+  auto* const base = static_cast<std::byte*>(region.data());
+  const std::uint64_t pages = region.size_bytes() / bench::kPageBytes;
+  Samples out;
+  constexpr std::size_t kWarmUp = 10;
+  for (std::size_t i = 0; i < rounds + kWarmUp; ++i) {
+    const auto picked = bench::pick_pages(random, pages, stores);
+    const auto start = bench::Clock::now();
+    bench::store_into(base, picked, random);
+    const double update_us = bench::seconds_since(start) * 1e6;
+    const auto report = region.commit();
+    const double both_us = bench::seconds_since(start) * 1e6;
+    const double floor_us = floor.append_us(report.bytes_written);
+    double msync_us = -1;
+    if (i % 4 == 0) {  // dear, and steady: every fourth round
+      const auto begin = bench::Clock::now();
+      bench::store_into(mapped.data(), picked, random);
+      mapped.sync();
+      msync_us = bench::seconds_since(begin) * 1e6;
+    }
+    if (i < kWarmUp) continue;
+    out.update.push_back(update_us);
+    out.commit.push_back(both_us - update_us);
+    out.both.push_back(both_us);
+    out.scan.push_back(static_cast<double>(report.scan_ns) / 1e3);
+    out.encode.push_back(static_cast<double>(report.encode_ns) / 1e3);
+    out.bytes.push_back(static_cast<double>(report.bytes_written));
+    out.floor.push_back(floor_us);
+    if (msync_us >= 0) out.msync.push_back(msync_us);
+  }
+  return out;
+}
+
+vellum::Engine engine_named(const std::string& name) {
+  if (name == "uffd") return vellum::Engine::uffd;
+  if (name == "sigsegv") return vellum::Engine::sigsegv;
+  return vellum::Engine::automatic;
+}
+
+int run(const bench::Options& options) {
+  const std::size_t bytes = options.number("mib", 1024) << 20;
+  const std::size_t rounds = options.number("rounds", 200);
+  vellum::RegionOptions region_options;
+  region_options.engine = engine_named(options.text("engine", "automatic"));
+  auto store = vellum::Store::create(options.scratch() + "/store");
+  auto region = store.create_region("main", bytes, region_options);
+  bench::fill_with_integers({static_cast<std::byte*>(region.data()), bytes}, 1);
+  region.commit("filled");
+  Floor floor(options.scratch() + "/floor", 64u << 20);
+  MappedFile mapped(options.scratch() + "/mapped", bytes);
+
+  fmt::print("{} MiB resident, engine {}, {} rounds; microseconds, p50 / p99\n\n", bytes >> 20,
+             vellum::engine_name(region.engine()), rounds);
+  bench::Table table({"8-byte stores", "update", "commit", "(scan", "encode)", "update+commit",
+                      "bytes", "floor", "commit/floor", "msync", "msync/(u+c)"});
+  bench::Report report("commit");
+  const double scan_allowance_us = 400.0 * static_cast<double>(bytes) / (1 << 30);
+  for (const std::size_t stores : {1, 64, 4096}) {
+    const auto s = measure(region, floor, mapped, stores, stores > 1000 ? rounds / 4 : rounds);
+    const auto p = [](const std::vector<double>& v, double q) { return bench::percentile(v, q); };
+    const auto both = [&](const std::vector<double>& v) {
+      return fmt::format("{:.0f} / {:.0f}", p(v, 50), p(v, 99));
+    };
+    table.row({std::to_string(stores), both(s.update), both(s.commit),
+               bench::fixed(p(s.scan, 50), 0), bench::fixed(p(s.encode, 50), 0), both(s.both),
+               bench::fixed(p(s.bytes, 50), 0), both(s.floor),
+               bench::fixed(p(s.commit, 50) / p(s.floor, 50), 2), both(s.msync),
+               bench::fixed(p(s.msync, 50) / p(s.both, 50), 1)});
+    const std::string n = std::to_string(stores);
+    for (const auto& [name, samples] : {std::pair{"update", &s.update},
+                                        {"commit", &s.commit},
+                                        {"both", &s.both},
+                                        {"scan", &s.scan},
+                                        {"encode", &s.encode},
+                                        {"floor", &s.floor},
+                                        {"msync", &s.msync},
+                                        {"bytes", &s.bytes}}) {
+      report.figure(fmt::format("{}_{}_p50", name, n), p(*samples, 50));
+      report.figure(fmt::format("{}_{}_p99", name, n), p(*samples, 99));
+    }
+    report.target(fmt::format("commit of {} stores, us p50 (2 floors + scan)", n), p(s.commit, 50),
+                  2 * p(s.floor, 50) + scan_allowance_us);
+    if (stores == 64)
+      report.target("msync / (update+commit) at 64 stores", p(s.msync, 50) / p(s.both, 50), 10,
+                    false);
+  }
+  table.print();
+  report.print_targets();
+  report.write(options.json_file());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(bench::Options(argc, argv));
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_commit: {}\n", e.what());
+    return 1;
+  }
+}

@@ -1,0 +1,73 @@
+// bench/report_lib.hpp: what every benchmark shares: percentiles, a table, and the JSON with its
+// targets.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace bench {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start);
+
+// The value below which `percent` of the samples lie. REQUIRES: not empty.
+double percentile(std::vector<double> samples, double percent);
+
+class Table {
+ public:
+  explicit Table(std::vector<std::string> heading) : rows_{std::move(heading)} {}
+  void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void print() const;  // to standard output; the first column left, the others right
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+std::string fixed(double value, int digits);
+std::string human_bytes(double bytes);
+
+// The command line that all benchmarks take: --json FILE, --dir DIR (where the data goes: a file
+// system that matters; default build/bench/data), and the benchmark's own options as --name VALUE.
+class Options {
+ public:
+  Options(int argc, char** argv);
+  std::string text(const std::string& name, const std::string& fallback) const;
+  std::uint64_t number(const std::string& name, std::uint64_t fallback) const;
+  std::string json_file() const { return text("json", ""); }
+  // A fresh, empty directory below --dir; removed again by ~Options unless --keep 1.
+  const std::string& scratch() const { return scratch_; }
+  ~Options();
+
+ private:
+  std::vector<std::pair<std::string, std::string>> values_;
+  std::string scratch_;
+  bool keep_ = false;
+};
+
+// Collects figures and targets; writes {"name", "machine", "figures": {...}, "targets": [{name,
+// value, bound, holds}]}.
+class Report {
+ public:
+  explicit Report(std::string name) : name_(std::move(name)) {}
+  void figure(const std::string& name, double value);
+  // `at_most`: the target holds when value <= bound, otherwise when value >= bound.
+  void target(const std::string& name, double value, double bound, bool at_most = true);
+  void write(const std::string& json_file) const;
+  void print_targets() const;
+
+ private:
+  struct Target {
+    std::string name;
+    double value, bound;
+    bool at_most;
+    bool holds() const { return at_most ? value <= bound : value >= bound; }
+  };
+  std::string name_;
+  std::vector<std::pair<std::string, double>> figures_;
+  std::vector<Target> targets_;
+};
+
+}  // namespace bench

@@ -1,0 +1,27 @@
+// bench/workload_lib.hpp: content and stores that the benchmarks share.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace bench {
+
+inline constexpr std::size_t kPageBytes = 4096;
+
+// 64-bit integers below 2^22: what ids and counters look like; zstd stores about a third.
+void fill_with_integers(std::span<std::byte> bytes, std::uint64_t seed);
+
+// `count` different pages out of `pages`, in random order.
+std::vector<std::uint64_t> pick_pages(std::mt19937_64& random, std::uint64_t pages,
+                                      std::size_t count);
+
+// One 8-byte store at a random aligned place of each page.
+void store_into(std::byte* base, std::span<const std::uint64_t> pages, std::mt19937_64& random);
+
+// Reads all of it; the sum keeps the compiler honest.
+std::uint64_t sum(std::span<const std::byte> bytes);
+
+}  // namespace bench

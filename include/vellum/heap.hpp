@@ -1,0 +1,876 @@
+// vellum/heap.hpp: standard-style containers in a region, over Boost.Interprocess (1.74 or later,
+// headers only).
+//
+//   auto region = store.open_or_create_region("main", 1 << 30);
+//   vellum::Heap heap(region);
+//   auto& ages = *heap.find_or_construct<vellum::map<vellum::string, int>>("ages");
+//   ages["ada"] = 36;
+//   region.commit();
+//
+//   auto old = store.open_version("2016");       // any version, read-only, beside the live one
+//   auto then = vellum::Heap::open_read_only(old);
+//   const auto* old_ages = then.find<vellum::map<vellum::string, int>>("ages");
+//
+// Root objects have names; everything else hangs off them. Containers hand their allocator down, so
+// map<string, vector<string>> needs no allocator in user code after the root. A root may be a
+// struct of one's own, which names the allocator and takes it as the constructor's last argument:
+//
+//   struct Library {
+//     using allocator_type = vellum::Allocator;
+//     explicit Library(const allocator_type& a) : books(a), readers(a) {}
+//     vellum::vector<vellum::string> books;
+//     vellum::unordered_map<std::uint64_t, vellum::string> readers;
+//   };
+//
+// What may lie in a heap: containers of this header, and types without pointers, references or
+// virtual functions. A pointer between objects of the heap is a vellum::offset_ptr<T>. Such data
+// works at any address, and so in versions opened beside the live one. libstdc++'s containers do
+// not: they hold plain pointers or reject offset pointers. What is stored must keep its layout for
+// as long as it is to be read: add a new root rather than a member.
+//
+// The heap's own book-keeping lies in the region too: a commit takes it along, and rollback() takes
+// it back. Pointers and iterators to what was made since the last commit are then dead, and so is a
+// Heap that was made since.
+//
+// Room: a full heap grows its region by itself, up to Region::capacity_bytes(). Beyond that, or
+// with Growth::manual at once, an allocation throws boost::interprocess::bad_alloc. The container
+// at hand may have lost elements then (Boost's vector moves them first): Region::rollback().
+//
+// Threads: allocation, find and destroy take a lock of the process, of which nothing lies in the
+// region. Containers are not guarded (as with std). A commit() beside a thread that is changing a
+// container keeps it half changed: commit while writers rest.
+#ifndef VELLUM_HEAP_HPP
+#define VELLUM_HEAP_HPP
+
+#include <algorithm>
+#include <boost/container/map.hpp>
+#include <boost/container/scoped_allocator.hpp>
+#include <boost/container/set.hpp>
+#include <boost/container/string.hpp>
+#include <boost/container/vector.hpp>
+#include <boost/interprocess/allocators/allocator.hpp>
+#include <boost/interprocess/exceptions.hpp>
+#include <boost/interprocess/indexes/iset_index.hpp>
+#include <boost/interprocess/managed_external_buffer.hpp>
+#include <boost/interprocess/mem_algo/rbtree_best_fit.hpp>
+#include <boost/interprocess/offset_ptr.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+#include <vellum/error.hpp>
+#include <vellum/region.hpp>
+
+namespace vellum {
+
+namespace detail {
+
+// Boost puts an object of this type into the region and locks it. It has no state, so nothing can
+// lie locked in a region that a crash left behind, and read-only memory can be "locked".
+class HeapMutex {
+ public:
+  void lock() { of_process().lock(); }
+  bool try_lock() { return of_process().try_lock(); }
+  void unlock() { of_process().unlock(); }
+
+  static std::recursive_mutex& of_process() {
+    static std::recursive_mutex mutex;
+    return mutex;
+  }
+};
+using HeapGuard = std::lock_guard<std::recursive_mutex>;
+
+struct HeapMutexFamily {
+  using mutex_type = HeapMutex;
+  using recursive_mutex_type = HeapMutex;
+};
+
+// Makes the heap at `segment` larger by at least `least_bytes`, if it can by twice its size; false:
+// it stays as it is.
+inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
+                         std::uint64_t wanted_bytes);
+
+// Boost's best-fit allocator, which asks for a larger region before it gives up.
+class HeapAlgorithm
+    : public boost::interprocess::rbtree_best_fit<HeapMutexFamily,
+                                                  boost::interprocess::offset_ptr<void>> {
+  using base = rbtree_best_fit;
+
+  template <class Attempt>
+  auto until_grown(std::size_t least_bytes, std::size_t wanted_bytes, const Attempt& attempt) {
+    auto result = attempt();
+    if (result) {
+      return result;
+    }
+    const HeapGuard guard(HeapMutex::of_process());
+    result = attempt();  // another thread may have grown the heap meanwhile
+    if (!result && grow_heap_at(this, least_bytes, wanted_bytes)) {
+      result = attempt();
+    }
+    return result;
+  }
+
+ public:
+  using size_type = base::size_type;
+
+  HeapAlgorithm(size_type size, size_type reserved_bytes) : base(size, reserved_bytes) {}
+
+  // Containers ask for no more than this at once. Not the size of now: the heap grows.
+  size_type get_size() const { return size_type{1} << 46; }
+
+  void* allocate(size_type bytes) {
+    return until_grown(bytes, bytes, [&] { return base::allocate(bytes); });
+  }
+
+  void* allocate_aligned(size_type bytes, size_type alignment) {
+    return until_grown(bytes + alignment, bytes + alignment,
+                       [&] { return base::allocate_aligned(bytes, alignment); });
+  }
+
+  void allocate_many(size_type bytes, size_type count, multiallocation_chain& chain) {
+    const size_type before = chain.size();
+    const size_type total = (bytes + kBlockBytes) * count;
+    until_grown(total, total, [&] {
+      base::allocate_many(bytes, count, chain);
+      return chain.size() != before;
+    });
+  }
+
+  void allocate_many(const size_type* sizes, size_type count, size_type unit,
+                     multiallocation_chain& chain) {
+    const size_type before = chain.size();
+    size_type total = 0;
+    for (size_type i = 0; i < count; ++i) {
+      total += sizes[i] * unit + kBlockBytes;
+    }
+    until_grown(total, total, [&] {
+      base::allocate_many(sizes, count, unit, chain);
+      return chain.size() != before;
+    });
+  }
+
+  template <class T>
+  T* allocation_command(boost::interprocess::allocation_type command, size_type least,
+                        size_type& wanted_then_received, T*& reuse) {
+    const size_type wanted = wanted_then_received;
+    T* const block = reuse;
+    const auto attempt = [&] {
+      // The base refuses out of hand what is larger than the segment of now.
+      wanted_then_received = std::max(least, std::min(wanted, base::get_size() / sizeof(T)));
+      reuse = block;
+      return base::allocation_command(command, least, wanted_then_received, reuse);
+    };
+    // Expanding a block in place may fail: the container asks for a new one next.
+    if ((command & boost::interprocess::allocate_new) == 0) {
+      return attempt();
+    }
+    return until_grown(least * sizeof(T), wanted * sizeof(T), attempt);
+  }
+
+ private:
+  static constexpr size_type kBlockBytes = 32;  // what a block needs beside its payload, at most
+};
+
+using HeapSegment =
+    boost::interprocess::basic_managed_external_buffer<char, HeapAlgorithm,
+                                                       boost::interprocess::iset_index>;
+using SegmentManager = HeapSegment::segment_manager;
+
+}  // namespace detail
+
+template <class T>
+using offset_ptr = boost::interprocess::offset_ptr<T>;
+
+// What a type of the user's names as its allocator_type. Converts to allocator<T> for every T.
+using Allocator = boost::interprocess::allocator<void, detail::SegmentManager>;
+
+template <class T>
+using allocator = boost::container::scoped_allocator_adaptor<
+    boost::interprocess::allocator<T, detail::SegmentManager>>;
+
+using string =
+    boost::container::basic_string<char, std::char_traits<char>,
+                                   boost::interprocess::allocator<char, detail::SegmentManager>>;
+
+template <class T>
+using vector = boost::container::vector<T, allocator<T>>;
+
+namespace detail {
+
+// What containers look a key up by: any text where the key is a string (a vellum::string would have
+// to be allocated in the region), otherwise the key.
+template <class Key>
+using Lookup = std::conditional_t<std::is_same_v<Key, string>, std::string_view, const Key&>;
+
+template <class Key>
+struct Less : std::less<Key> {};
+template <>
+struct Less<string> {
+  using is_transparent = void;
+  bool operator()(std::string_view a, std::string_view b) const { return a < b; }
+};
+
+template <class Key>
+struct Equal : std::equal_to<Key> {};
+template <>
+struct Equal<string> {
+  bool operator()(std::string_view a, std::string_view b) const { return a == b; }
+};
+
+inline std::uint64_t mix_bits(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31);
+}
+
+// The arguments for T's constructor: with the allocator last if T asks for one.
+template <class T, class... Args>
+auto constructor_arguments(const Allocator& allocator, Args&&... args) {
+  if constexpr (std::uses_allocator_v<T, Allocator>) {
+    return std::tuple<Args&&..., const Allocator&>(std::forward<Args>(args)..., allocator);
+  } else {
+    (void)allocator;
+    return std::tuple<Args&&...>(std::forward<Args>(args)...);
+  }
+}
+
+}  // namespace detail
+
+// The hash of unordered_map's keys: the same in every process, whichever compiler built it, because
+// it lies in the region. Keys of other types bring their own, with that property (std::hash does
+// not promise it).
+template <class Key>
+struct hash {
+  static_assert(std::is_integral_v<Key> || std::is_enum_v<Key>,
+                "give unordered_map a hash for this type of key");
+  std::uint64_t operator()(Key key) const {
+    return detail::mix_bits(static_cast<std::uint64_t>(key) + 0x9e3779b97f4a7c15U);
+  }
+};
+template <>
+struct hash<string> {
+  std::uint64_t operator()(std::string_view text) const {
+    std::uint64_t sum = text.size();
+    while (!text.empty()) {
+      std::uint64_t word = 0;
+      const std::size_t step = std::min(text.size(), sizeof word);
+      std::memcpy(&word, text.data(), step);
+      sum = detail::mix_bits(sum * 0x9e3779b97f4a7c15U + word);
+      text.remove_prefix(step);
+    }
+    return sum;
+  }
+};
+
+// boost::container::set; string keys are looked up by any text.
+template <class Key, class Compare = detail::Less<Key>>
+class set : public boost::container::set<Key, Compare, allocator<Key>> {
+  using base = boost::container::set<Key, Compare, allocator<Key>>;
+  using lookup = detail::Lookup<Key>;
+
+ public:
+  using base::base;
+  using typename base::const_iterator;
+  using typename base::iterator;
+
+  iterator erase(const_iterator position) { return base::erase(position); }
+  iterator erase(const_iterator first, const_iterator last) { return base::erase(first, last); }
+  std::size_t erase(lookup key) {
+    const auto found = this->find(key);
+    return found == this->end() ? 0 : (erase(found), 1);
+  }
+};
+
+// boost::container::map; string keys are looked up by any text.
+template <class Key, class T, class Compare = detail::Less<Key>>
+class map : public boost::container::map<Key, T, Compare, allocator<std::pair<const Key, T>>> {
+  using base = boost::container::map<Key, T, Compare, allocator<std::pair<const Key, T>>>;
+  using lookup = detail::Lookup<Key>;
+
+ public:
+  using base::base;
+  using typename base::const_iterator;
+  using typename base::iterator;
+
+  T& operator[](lookup key) { return try_emplace(key).first->second; }
+
+  // Makes the value from `args` if the key is new.
+  template <class... Args>
+  std::pair<iterator, bool> try_emplace(lookup key, Args&&... args) {
+    const iterator place = this->lower_bound(key);
+    if (place != this->end() && !this->key_comp()(key, place->first)) {
+      return {place, false};
+    }
+    return {this->emplace_hint(place, std::piecewise_construct, std::forward_as_tuple(key),
+                               std::forward_as_tuple(std::forward<Args>(args)...)),
+            true};
+  }
+
+  template <class Value>
+  std::pair<iterator, bool> insert_or_assign(lookup key, Value&& value) {
+    auto result = try_emplace(key);
+    result.first->second = std::forward<Value>(value);
+    return result;
+  }
+
+  const T& at(lookup key) const {
+    const auto found = this->find(key);
+    if (found == this->end()) {
+      throw std::out_of_range("vellum::map::at");
+    }
+    return found->second;
+  }
+  T& at(lookup key) { return const_cast<T&>(std::as_const(*this).at(key)); }
+
+  iterator erase(const_iterator position) { return base::erase(position); }
+  iterator erase(const_iterator first, const_iterator last) { return base::erase(first, last); }
+  std::size_t erase(lookup key) {
+    const auto found = this->find(key);
+    return found == this->end() ? 0 : (erase(found), 1);
+  }
+};
+
+// A hash table of linked nodes with the part of std::unordered_map that programs use; string keys
+// are looked up by any text. References stay valid until their element is erased, iterators until
+// an element is added. Growing doubles the table and writes to every node once.
+template <class Key, class T, class Hash = vellum::hash<Key>, class KeyEqual = detail::Equal<Key>>
+class unordered_map {
+  struct Node;
+  using Link = offset_ptr<Node>;
+  template <bool is_const>
+  class Iterator;
+  using lookup = detail::Lookup<Key>;
+
+ public:
+  using key_type = Key;
+  using mapped_type = T;
+  using value_type = std::pair<const Key, T>;
+  using size_type = std::size_t;
+  using allocator_type = Allocator;
+  using iterator = Iterator<false>;
+  using const_iterator = Iterator<true>;
+
+  explicit unordered_map(const allocator_type& allocator) : table_(allocator) {}
+  unordered_map(const unordered_map& other) : unordered_map(other, other.get_allocator()) {}
+  unordered_map(const unordered_map& other, const allocator_type& allocator)
+      : unordered_map(allocator) {
+    copy_from(other);
+  }
+  unordered_map(unordered_map&& other) noexcept : unordered_map(other.get_allocator()) {
+    swap(other);
+  }
+  unordered_map(unordered_map&& other, const allocator_type& allocator) : unordered_map(allocator) {
+    if (allocator == other.get_allocator()) {
+      swap(other);
+    } else {
+      copy_from(other);
+    }
+  }
+  unordered_map& operator=(const unordered_map& other) {
+    unordered_map copy(other, get_allocator());
+    swap(copy);
+    return *this;
+  }
+  unordered_map& operator=(unordered_map&& other) {
+    unordered_map moved(std::move(other), get_allocator());
+    swap(moved);
+    return *this;
+  }
+  ~unordered_map() { clear(); }
+
+  // REQUIRES: both lie in the same heap.
+  void swap(unordered_map& other) noexcept {
+    table_.swap(other.table_);
+    std::swap(size_, other.size_);
+  }
+
+  allocator_type get_allocator() const { return allocator_type(table_.get_allocator()); }
+  size_type size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  size_type bucket_count() const { return table_.size(); }
+
+  iterator begin() { return iterator::from(table_, 0); }
+  iterator end() { return iterator(); }
+  const_iterator begin() const { return const_iterator::from(table_, 0); }
+  const_iterator end() const { return const_iterator(); }
+
+  iterator find(lookup key) { return iterator(table_, find_link(table_, key)); }
+  const_iterator find(lookup key) const { return const_iterator(table_, find_link(table_, key)); }
+  bool contains(lookup key) const { return find(key) != end(); }
+  size_type count(lookup key) const { return contains(key) ? 1 : 0; }
+
+  const T& at(lookup key) const {
+    const auto found = find(key);
+    if (found == end()) {
+      throw std::out_of_range("vellum::unordered_map::at");
+    }
+    return found->second;
+  }
+  T& at(lookup key) { return const_cast<T&>(std::as_const(*this).at(key)); }
+
+  T& operator[](lookup key) { return try_emplace(key).first->second; }
+
+  // Makes the value from `args` if the key is new.
+  template <class... Args>
+  std::pair<iterator, bool> try_emplace(lookup key, Args&&... args) {
+    const iterator found = find(key);
+    if (found != end()) {
+      return {found, false};
+    }
+    reserve(size_ + 1);
+    Node* const node = new_node(key, std::forward<Args>(args)...);
+    push(table_, node);
+    ++size_;
+    return {iterator(table_, node), true};
+  }
+
+  template <class Value>
+  std::pair<iterator, bool> insert_or_assign(lookup key, Value&& value) {
+    auto result = try_emplace(key);
+    result.first->second = std::forward<Value>(value);
+    return result;
+  }
+
+  // Returns how many there were: 0 or 1.
+  size_type erase(lookup key) {
+    Link* const link = find_link(table_, key);
+    if (link == nullptr) {
+      return 0;
+    }
+    Node* const node = link->get();
+    *link = node->next;
+    --size_;
+    delete_node(node);
+    return 1;
+  }
+
+  void clear() noexcept {
+    for (Link& head : table_) {
+      while (head) {
+        delete_node(pop(head));
+      }
+    }
+    size_ = 0;
+  }
+
+  // Makes the table large enough for `count` elements.
+  void reserve(size_type count) {
+    if (count <= table_.size()) {
+      return;
+    }
+    size_type buckets = std::max<size_type>(8, 2 * table_.size());
+    while (buckets < count) {
+      buckets *= 2;
+    }
+    Table larger(buckets, table_.get_allocator());
+    for (Link& head : table_) {
+      while (head) {
+        push(larger, pop(head));
+      }
+    }
+    table_.swap(larger);
+  }
+
+ private:
+  struct Node {
+    template <class KeyArgs, class ValueArgs>
+    Node(KeyArgs&& key, ValueArgs&& mapped)
+        : value(std::piecewise_construct, std::forward<KeyArgs>(key),
+                std::forward<ValueArgs>(mapped)) {}
+    Link next;
+    value_type value;
+  };
+  using Table = vector<Link>;
+  using NodeAllocator = boost::interprocess::allocator<Node, detail::SegmentManager>;
+
+  static size_type bucket_of(lookup key, const Table& table) {
+    return static_cast<size_type>(Hash()(key)) & (table.size() - 1);
+  }
+
+  // The link that leads to the key's node; nullptr: there is none.
+  template <class AnyTable>  // Table or const Table
+  static auto find_link(AnyTable& table, lookup key) -> decltype(&table[0]) {
+    if (table.empty()) {
+      return nullptr;
+    }
+    auto* link = &table[bucket_of(key, table)];
+    while (*link && !KeyEqual()((*link)->value.first, key)) {
+      link = &(*link)->next;
+    }
+    return *link ? link : nullptr;
+  }
+
+  static void push(Table& table, Node* node) {
+    Link& head = table[bucket_of(node->value.first, table)];
+    node->next = head;
+    head = node;
+  }
+  static Node* pop(Link& head) {
+    Node* const node = head.get();
+    head = node->next;
+    return node;
+  }
+
+  template <class... Args>
+  Node* new_node(lookup key, Args&&... args) {
+    const Allocator allocator = get_allocator();
+    NodeAllocator nodes(allocator);
+    const Link memory = nodes.allocate(1);
+    try {
+      return ::new (static_cast<void*>(memory.get()))
+          Node(detail::constructor_arguments<Key>(allocator, key),
+               detail::constructor_arguments<T>(allocator, std::forward<Args>(args)...));
+    } catch (...) {
+      nodes.deallocate(memory, 1);
+      throw;
+    }
+  }
+  void delete_node(Node* node) {
+    node->~Node();
+    NodeAllocator(get_allocator()).deallocate(Link(node), 1);
+  }
+
+  void copy_from(const unordered_map& other) {
+    reserve(other.size());
+    for (const auto& [key, mapped] : other) {
+      try_emplace(key, mapped);
+    }
+  }
+
+  Table table_;  // its size is 0 or a power of two
+  size_type size_ = 0;
+};
+
+template <class Key, class T, class Hash, class KeyEqual>
+template <bool is_const>
+class unordered_map<Key, T, Hash, KeyEqual>::Iterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = std::pair<const Key, T>;
+  using difference_type = std::ptrdiff_t;
+  using reference = std::conditional_t<is_const, const value_type&, value_type&>;
+  using pointer = std::conditional_t<is_const, const value_type*, value_type*>;
+
+  Iterator() = default;
+  template <bool other_const, class = std::enable_if_t<is_const && !other_const>>
+  Iterator(const Iterator<other_const>& other) : table_(other.table_), node_(other.node_) {}
+
+  reference operator*() const { return node_->value; }
+  pointer operator->() const { return &node_->value; }
+  Iterator& operator++() {
+    Node* const next = node_->next.get();
+    *this = next != nullptr ? Iterator(*table_, next)
+                            : from(*table_, bucket_of(node_->value.first, *table_) + 1);
+    return *this;
+  }
+  Iterator operator++(int) {
+    const Iterator before = *this;
+    ++*this;
+    return before;
+  }
+  friend bool operator==(const Iterator& a, const Iterator& b) { return a.node_ == b.node_; }
+  friend bool operator!=(const Iterator& a, const Iterator& b) { return a.node_ != b.node_; }
+
+ private:
+  friend class unordered_map;
+  template <bool>
+  friend class Iterator;
+  Iterator(const Table& table, Node* node) : table_(&table), node_(node) {}
+  Iterator(const Table& table, const Link* link)
+      : Iterator(table, link == nullptr ? nullptr : link->get()) {}
+
+  static Iterator from(const Table& table, size_type bucket) {
+    while (bucket < table.size() && !table[bucket]) {
+      ++bucket;
+    }
+    return bucket < table.size() ? Iterator(table, &table[bucket]) : Iterator();
+  }
+
+  const Table* table_ = nullptr;
+  Node* node_ = nullptr;  // nullptr: the end
+};
+
+namespace detail {
+
+// Lies at the start of the region, before Boost's segment.
+struct HeapHeader {
+  char magic[8];
+  std::uint32_t version;
+  std::uint32_t layout;
+  std::uint64_t segment_bytes;
+  std::uint64_t reserved[5];
+};
+static_assert(sizeof(HeapHeader) == 64 && sizeof(std::size_t) == 8,
+              "the heap is for 64-bit machines");
+
+constexpr char kHeapMagic[8] = {'V', 'L', 'M', 'H', 'E', 'A', 'P', '\n'};
+constexpr std::uint32_t kHeapVersion = 1;
+
+// Tells heaps apart whose containers lie differently in memory: made by another release of Boost,
+// for instance.
+constexpr std::uint32_t heap_layout() {
+  std::uint32_t sum = 17;
+  for (const std::size_t size :
+       {sizeof(SegmentManager), sizeof(string), sizeof(vector<int>), sizeof(map<int, int>),
+        sizeof(set<int>), sizeof(unordered_map<int, int>), alignof(std::max_align_t)}) {
+    sum = sum * 31 + static_cast<std::uint32_t>(size);
+  }
+  return sum;
+}
+
+inline HeapHeader* heap_header(const Region& region) {
+  return static_cast<HeapHeader*>(region.data());
+}
+inline SegmentManager* heap_segment(const Region& region) {
+  return static_cast<SegmentManager*>(static_cast<void*>(heap_header(region) + 1));
+}
+
+inline bool is_blank(const Region& region) {
+  static constexpr char zeros[4096] = {};
+  return std::memcmp(region.data(), zeros, sizeof zeros) == 0;
+}
+
+[[noreturn]] inline void refuse_heap(Errc code, const Region& region, const std::string& reason) {
+  throw Error(code, "heap in region '" + region.name() + "': " + reason);
+}
+
+// Throws unless the region holds a heap that this program can use.
+inline void check_heap(const Region& region) {
+  const HeapHeader& header = *heap_header(region);
+  if (is_blank(region)) {
+    refuse_heap(Errc::not_found, region, "there is none, the region is empty");
+  }
+  if (std::memcmp(header.magic, kHeapMagic, sizeof kHeapMagic) != 0) {
+    refuse_heap(Errc::invalid_argument, region, "there is none, the region holds something else");
+  }
+  if (header.version > kHeapVersion) {
+    refuse_heap(Errc::newer_format, region,
+                "its format " + std::to_string(header.version) + " is newer than this program's " +
+                    std::to_string(kHeapVersion));
+  }
+  if (header.layout != heap_layout()) {
+    refuse_heap(Errc::unsupported, region,
+                "made with another release of Boost or for another machine");
+  }
+  if (header.segment_bytes > region.size_bytes() - sizeof header ||
+      header.segment_bytes <= heap_segment(region)->get_free_memory()) {
+    refuse_heap(Errc::damaged, region, "the sizes in its header do not fit together");
+  }
+}
+
+template <class T>
+T* find_root(SegmentManager* segment, const Region& region, const std::string& name) {
+  const auto [object, count] = segment->find<T>(name.c_str());
+  if (object != nullptr && count != 1) {
+    refuse_heap(Errc::invalid_argument, region, "'" + name + "' was made as another type");
+  }
+  return object;
+}
+
+// The heaps that grow by themselves. Guarded by HeapMutex.
+struct GrowingHeap {
+  const void* segment;
+  Region* region;
+};
+inline std::vector<GrowingHeap>& growing_heaps() {
+  static std::vector<GrowingHeap> heaps;
+  return heaps;
+}
+
+}  // namespace detail
+
+// What can be done to a heap without writing: for versions, and for reading in general.
+// REQUIRES: the region outlives it, and is neither moved nor closed meanwhile.
+class ConstHeap {
+ public:
+  // not_found: the region is empty. invalid_argument: it holds something else.
+  explicit ConstHeap(const Region& region) : region_(&region) { detail::check_heap(region); }
+
+  // nullptr: there is no such root. REQUIRES: T is the type it was made with.
+  template <class T>
+  const T* find(const std::string& name) const {
+    return detail::find_root<T>(segment(), *region_, name);
+  }
+
+  std::uint64_t size_bytes() const { return detail::heap_header(*region_)->segment_bytes; }
+  std::uint64_t free_bytes() const { return segment()->get_free_memory(); }
+  std::uint64_t used_bytes() const { return size_bytes() - free_bytes(); }
+
+  // Walks the allocator's free blocks: false means that something has overwritten them.
+  bool check_sanity() const { return segment()->check_sanity(); }
+
+ protected:
+  detail::SegmentManager* segment() const { return detail::heap_segment(*region_); }
+  struct Unchecked {};
+  ConstHeap(const Region& region, Unchecked) : region_(&region) {}
+
+  const Region* region_;
+};
+
+// A heap in a writable region.
+// REQUIRES: the region outlives it, and is neither moved nor closed meanwhile.
+class Heap : public ConstHeap {
+ public:
+  enum class Growth {
+    automatic,  // a full heap doubles its region, or more if need be
+    manual,     // the program calls grow()
+  };
+
+  // Makes a heap in a region that is empty (its first page is all zero), or opens the one that is
+  // there. A new heap is durable with the next commit, like everything in it. Errors as
+  // ConstHeap's; read_only.
+  explicit Heap(Region& region, Growth growth = Growth::automatic)
+      : ConstHeap(region, Unchecked()), owner_(&region) {
+    if (!region.writable()) {
+      detail::refuse_heap(Errc::read_only, region,
+                          "the region is read-only: Heap::open_read_only()");
+    }
+    if (detail::is_blank(region)) {
+      make();
+    } else {
+      detail::check_heap(region);
+      this->grow();
+    }
+    if (growth == Growth::automatic) {
+      const detail::HeapGuard guard(detail::HeapMutex::of_process());
+      detail::growing_heaps().push_back({segment(), owner_});
+      grows_itself_ = true;
+    }
+  }
+  ~Heap() { forget(); }
+  Heap(Heap&& other) noexcept
+      : ConstHeap(other),
+        owner_(other.owner_),
+        grows_itself_(std::exchange(other.grows_itself_, false)) {}
+  Heap& operator=(Heap&& other) noexcept {
+    if (this != &other) {
+      forget();
+      ConstHeap::operator=(other);
+      owner_ = other.owner_;
+      grows_itself_ = std::exchange(other.grows_itself_, false);
+    }
+    return *this;
+  }
+
+  // The heap of a version, or of any region, for reading: it never writes.
+  static ConstHeap open_read_only(const Region& region) { return ConstHeap(region); }
+
+  template <class T>
+  T* find(const std::string& name) {
+    return detail::find_root<T>(segment(), *region_, name);
+  }
+  template <class T>
+  const T* find(const std::string& name) const {
+    return ConstHeap::find<T>(name);
+  }
+
+  // The root of that name; if there is none, a new T(args..., allocator), or T(args...) where T
+  // takes no allocator.
+  template <class T, class... Args>
+  T* find_or_construct(const std::string& name, Args&&... args) {
+    const detail::HeapGuard guard(detail::HeapMutex::of_process());
+    if (T* const found = find<T>(name)) {
+      return found;
+    }
+    return std::apply(
+        [&](auto&&... all) {
+          return segment()->template construct<T>(name.c_str())(
+              std::forward<decltype(all)>(all)...);
+        },
+        detail::constructor_arguments<T>(allocator(), std::forward<Args>(args)...));
+  }
+
+  // False: there was none.
+  template <class T>
+  bool destroy(const std::string& name) {
+    return segment()->template destroy<T>(name.c_str());
+  }
+
+  Allocator allocator() const { return Allocator(segment()); }
+  template <class T>
+  vellum::allocator<T> allocator() const {
+    return vellum::allocator<T>(segment());
+  }
+
+  // Takes in what Region::grow() has added. Opening a heap does it too.
+  void grow() {
+    const detail::HeapGuard guard(detail::HeapMutex::of_process());
+    detail::HeapHeader& header = *detail::heap_header(*owner_);
+    const std::uint64_t extra = owner_->size_bytes() - sizeof header - header.segment_bytes;
+    if (extra > 0) {
+      segment()->grow(extra);
+      header.segment_bytes += extra;
+    }
+  }
+  // Region::grow() and grow().
+  void grow(std::uint64_t region_bytes) {
+    owner_->grow(region_bytes);
+    grow();
+  }
+
+ private:
+  void make() {
+    detail::HeapHeader& header = *detail::heap_header(*owner_);
+    const std::uint64_t bytes = owner_->size_bytes() - sizeof header;
+    detail::HeapSegment(boost::interprocess::create_only, detail::heap_segment(*owner_), bytes);
+    header.version = detail::kHeapVersion;
+    header.layout = detail::heap_layout();
+    header.segment_bytes = bytes;
+    std::memcpy(header.magic, detail::kHeapMagic, sizeof header.magic);
+  }
+
+  void forget() noexcept {
+    if (!grows_itself_) {
+      return;
+    }
+    const detail::HeapGuard guard(detail::HeapMutex::of_process());
+    auto& heaps = detail::growing_heaps();
+    const auto mine =
+        std::find_if(heaps.begin(), heaps.end(),
+                     [&](const detail::GrowingHeap& heap) { return heap.region == owner_; });
+    heaps.erase(mine);
+  }
+
+  Region* owner_;
+  bool grows_itself_ = false;
+};
+
+namespace detail {
+
+inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
+                         std::uint64_t wanted_bytes) {
+  constexpr std::uint64_t kSlackBytes = 64 << 10;  // the blocks' own headers, alignment
+  for (const GrowingHeap& heap : growing_heaps()) {
+    if (heap.segment != segment) {
+      continue;
+    }
+    const std::uint64_t now = heap.region->size_bytes();
+    const std::uint64_t room = heap.region->capacity_bytes() - now;
+    if (room < kSlackBytes || room - kSlackBytes < least_bytes) {
+      return false;
+    }
+    const std::uint64_t more = std::max(now, std::min(room, wanted_bytes) + kSlackBytes);
+    try {
+      Heap(*heap.region, Heap::Growth::manual).grow(now + std::min(room, more));
+      return true;
+    } catch (const Error&) {
+      return false;  // the allocation throws bad_alloc
+    }
+  }
+  return false;
+}
+
+}  // namespace detail
+}  // namespace vellum
+
+#endif  // VELLUM_HEAP_HPP

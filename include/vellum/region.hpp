@@ -1,0 +1,164 @@
+// vellum/region.hpp: a range of plain memory that is durable, failure-atomic and versioned.
+//
+//   auto store  = vellum::Store::open_or_create("/data/s");
+//   auto region = store.open_or_create_region("main", 1 << 30);
+//   auto* count = static_cast<std::uint64_t*>(region.data());
+//   ++*count;
+//   region.commit();                  // durable, all or nothing
+//   region.snapshot("first");         // kept for ever, at the cost of what changed
+//
+// What holds:
+//  - After a crash at any moment, opening gives the state of the last commit() that returned, or of
+//  one that was in
+//    progress, whole; never a mix.
+//  - Bytes come in from the store on first touch, 64 KiB at a time, checked and decompressed; after
+//  that, reads and
+//    writes run at the speed of memory. The first write to a page since the last commit costs about
+//    1 us (3 us the first time ever), nothing afterwards.
+//  - Memory: a touched page is held once; a page that was ever written in this process, twice (its
+//  committed content
+//    beside the current one, from which commit() takes what changed). A region larger than memory
+//    does not work yet.
+//
+// Threads: loads and stores need no care beyond what plain memory needs. Member functions may be
+// called from any thread, one commit(), snapshot(), rollback(), grow() or close() at a time (they
+// take turns). commit() beside running writers: every store that happened before the call is in; a
+// store that runs during the call is in this commit or in the next, each aligned 8 bytes whole.
+//
+// System calls: a pointer into a region may be handed to read(2), write(2) and the like only for
+// pages that are already present; on others the kernel answers EFAULT, because a page comes in
+// through a signal that only user code gets. pin() makes a range present and keeps it so.
+//
+// Signals: the first region installs handlers for SIGBUS and SIGSEGV; faults elsewhere go on to the
+// handler that was there before, or kill the process as usual. A page that cannot be read back
+// (damage, I/O error) is never delivered as data: the fault writes one line to standard error,
+// naming version, page and file, and the process gets SIGBUS. Use pin() or prefetch() first to get
+// an exception instead.
+//
+// fork(): a child does not have the region (MADV_DONTFORK): touching it there is a plain SIGSEGV.
+#ifndef VELLUM_REGION_HPP
+#define VELLUM_REGION_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <vellum/error.hpp>
+
+namespace vellum {
+
+// How pages come in and writes are noticed.
+enum class Engine {
+  automatic,  // uffd; where the kernel does not offer or permit it, sigsegv, with a one-line notice
+              // on standard error
+  uffd,       // userfaultfd(2), SIGBUS mode + asynchronous write protection (Linux 6.7 and later)
+  sigsegv,  // mprotect(2) and SIGSEGV, as in Privateer 2.0 (HPEC 2022): any Linux, 4.5 us a written
+            // page
+};
+const char* engine_name(Engine engine) noexcept;
+
+struct RegionOptions {
+  Engine engine = Engine::automatic;  // the environment variable VELLUM_ENGINE=uffd|sigsegv
+                                      // overrides `automatic`
+  // Address space to reserve, so that grow() can work in place. 0: the larger of 4 times the region
+  // and 64 GiB for a writable region, just the region for a read-only one. Costs nothing until
+  // touched.
+  std::uint64_t capacity_bytes = 0;
+  // Pointers into the region stay valid from one opening to the next: the store remembers the
+  // address of the first opening (or `base_address`, when it is not 0: a multiple of 2 MiB) and
+  // maps there or throws Errc::busy. Without this the remembered address is tried first and another
+  // one taken when it is not free.
+  bool fixed_address = false;
+  std::uint64_t base_address = 0;
+  // Threads that help commit() to encode, beside the caller. -1: one less than the processors, at
+  // most 7.
+  int encode_threads = -1;
+};
+
+struct CommitReport {
+  std::uint64_t sequence = 0;       // of the version that is now the head
+  std::uint64_t pages_dirty = 0;    // found by the tracker
+  std::uint64_t pages_changed = 0;  // of these, pages whose bytes differ from the last commit
+  std::uint64_t bytes_written = 0;  // to journal and packs
+  bool folded = false;              // went to packs, with the journal's earlier commits
+  // Time of each stage, in order; together they are total_ns.
+  std::uint64_t scan_ns = 0;     // the tracker finds and re-arms dirty pages
+  std::uint64_t encode_ns = 0;   // compare, compress
+  std::uint64_t write_ns = 0;    // write(2)
+  std::uint64_t flush_ns = 0;    // fdatasync(2)
+  std::uint64_t publish_ns = 0;  // the committed copies in memory follow
+  std::uint64_t total_ns = 0;
+};
+
+// Keeps a range of a region present in memory while it lives. Movable. Must not outlive its region.
+class Pin {
+ public:
+  Pin() noexcept;
+  ~Pin();
+  Pin(Pin&&) noexcept;
+  Pin& operator=(Pin&&) noexcept;
+  void release() noexcept;
+
+ private:
+  friend class Region;
+  struct Impl;
+  explicit Pin(std::shared_ptr<Impl> impl) noexcept;
+  std::shared_ptr<Impl> impl_;
+};
+
+class Region {
+ public:
+  Region() noexcept;  // no region: every call but valid() is invalid_argument
+  ~Region();          // close(), errors swallowed
+  Region(Region&&) noexcept;
+  Region& operator=(Region&&) noexcept;
+
+  bool valid() const noexcept;
+  void* data() const noexcept;                // page-aligned; stays the same for the region's life
+  std::uint64_t size_bytes() const noexcept;  // multiple of 4096
+  std::uint64_t capacity_bytes() const noexcept;  // how far grow() can go
+  bool writable() const noexcept;
+  Engine engine() const noexcept;  // what is in use: never automatic
+  std::string name() const;        // the branch, or the version that was opened
+  std::uint64_t sequence() const;  // of the last commit
+
+  // Makes everything stored since the last commit durable, as one step. Nothing to do is cheap, and
+  // no new version. Errors: no_space, io: the commit has not happened, the last one stays, memory
+  // is as it was, a later commit() takes everything along. poisoned: a flush failed now or earlier;
+  // reopen the branch. read_only.
+  CommitReport commit(const std::string& message = std::string());
+
+  // commit(), then keeps that state under `name`. already_exists (nothing is committed then),
+  // invalid_argument for a malformed name: 1..200 bytes of letters, digits and . _ + - (or UTF-8),
+  // not starting with '.' or '-'.
+  CommitReport snapshot(const std::string& name, const std::string& message = std::string());
+
+  // Forgets everything stored since the last commit: O(pages dirty). REQUIRES: no other thread uses
+  // the region meanwhile.
+  void rollback();
+
+  // Makes the region larger; new bytes are zero, and durable with the next commit. Rounded up to
+  // pages. invalid_argument beyond capacity_bytes() or below the current size. rollback() takes it
+  // back.
+  void grow(std::uint64_t size_bytes);
+
+  // Brings a range in and keeps it: system calls work on it. Errc::damaged or io when a page cannot
+  // be read.
+  Pin pin(const void* address, std::size_t length_bytes) const;
+  // Brings a range in, without keeping it.
+  void prefetch(const void* address, std::size_t length_bytes) const;
+
+  // Unmaps. What was not committed is lost. The region is not valid() afterwards.
+  void close();
+
+  struct Impl;  // src/region/region.cpp
+  explicit Region(std::shared_ptr<Impl> impl) noexcept;
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace vellum
+
+#endif  // VELLUM_REGION_HPP

@@ -1,0 +1,149 @@
+// vellum/store.hpp: a store: a directory that holds every version of its regions.
+//
+// A store has branches and snapshots, in one name space. A branch is a mutable line of versions
+// with one writer at a time and any number of readers, in any processes; a snapshot is one version,
+// kept for ever until it is removed. Names are 1..200 bytes of letters, digits and . _ + - (or
+// UTF-8), and do not start with '.' or '-'.
+//
+// Threads: every call from any thread. A Store is a handle; copies share it. Regions keep their
+// store open.
+#ifndef VELLUM_STORE_HPP
+#define VELLUM_STORE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <vellum/error.hpp>
+#include <vellum/region.hpp>
+
+namespace vellum {
+
+// Fixed when a store is made. The defaults suit; nobody has to tune.
+struct StoreOptions {
+  enum class Compression { none, lz4, zstd };
+  Compression compression = Compression::zstd;
+  int compression_level = 1;  // zstd 1..19
+  std::uint32_t block_bytes =
+      64u << 10;  // pages compressed together: 4 KiB..128 MiB, a power of two
+  std::uint64_t pack_bytes = 256ULL << 20;      // size at which a pack file is sealed: 1 MiB..1 TiB
+  std::uint32_t journal_half_bytes = 1u << 20;  // 64 KiB..64 MiB
+};
+
+struct VersionInfo {
+  std::string name;
+  bool is_branch = false;      // a branch's head; otherwise a snapshot
+  std::string branch;          // the branch it was made on
+  std::uint64_t sequence = 0;  // commits on its line
+  std::int64_t time_ns = 0;    // of the commit, since 1970-01-01 UTC
+  std::string message;
+  std::string parent;  // the snapshot before it on its line; empty: none
+  std::uint64_t region_bytes = 0;
+  std::uint64_t pages_changed = 0;  // since the parent
+  std::uint64_t bytes_added = 0;    // to packs, since the parent
+};
+
+struct ByteRange {
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t length_bytes = 0;
+};
+
+struct DiffTotals {
+  std::uint64_t pages_different = 0;
+  std::uint64_t bytes_different = 0;
+  std::uint64_t ranges = 0;
+};
+
+struct StoreStat {
+  std::uint64_t stored_bytes = 0;  // what the medium holds: st_blocks of every file
+  std::uint64_t pack_bytes = 0, journal_bytes = 0, ref_bytes = 0;  // by file size
+  std::uint64_t packs = 0, snapshots = 0, branches = 0;
+  std::uint64_t full_copy_bytes =
+      0;  // what a sparse full copy of every snapshot and head would take
+};
+
+struct Damage {
+  std::string object;  // the file, with the offset where a record is meant
+  std::string reason;
+  std::vector<std::string> versions;  // the versions that need it
+};
+
+struct VerifyReport {
+  std::uint64_t versions = 0, packs = 0, records = 0, bytes_read = 0;
+  std::vector<Damage> damages;  // empty: all is well
+};
+
+struct Progress {
+  std::uint64_t done = 0, total = 0;
+  const char* unit = "";
+};
+using ProgressFn = std::function<void(const Progress&)>;
+
+class Store {
+ public:
+  // `path` must not exist, or be an empty directory; its parent must exist.
+  static Store create(const std::string& path, const StoreOptions& options = StoreOptions());
+  static Store open(const std::string& path);
+  static Store open_or_create(const std::string& path,
+                              const StoreOptions& options = StoreOptions());
+
+  const std::string& path() const noexcept;
+  std::string id() const;  // 32 hex digits
+  StoreOptions options() const;
+
+  // Regions. A branch's region is writable and takes the branch's lock: Errc::busy when another
+  // writer has it.
+  Region create_region(const std::string& branch, std::uint64_t size_bytes,
+                       const RegionOptions& options = RegionOptions());
+  Region open_region(const std::string& branch, const RegionOptions& options = RegionOptions());
+  // Opens, or creates with `size_bytes`; an existing region is grown when it is smaller.
+  Region open_or_create_region(const std::string& branch, std::uint64_t size_bytes,
+                               const RegionOptions& options = RegionOptions());
+  // Read-only: a snapshot, or a branch's head as it is now (later commits do not show). Takes no
+  // lock. A store there is a SIGSEGV, as on any read-only memory.
+  Region open_version(const std::string& name, const RegionOptions& options = RegionOptions());
+
+  // Versions.
+  std::vector<VersionInfo> versions() const;           // snapshots by time, then branches by name
+  VersionInfo version(const std::string& name) const;  // Errc::not_found
+  bool contains(const std::string& name) const;
+  void create_branch(const std::string& name, const std::string& from_version);
+  void create_snapshot(const std::string& name, const std::string& from_version,
+                       const std::string& message = std::string());
+  void remove_snapshot(
+      const std::string& name);  // its space comes back when a later release collects it
+  void remove_branch(const std::string& name);  // Errc::busy while it has a writer
+
+  // Calls `visit` for every maximal run of bytes that differ, ascending. The cost is that of what
+  // differs.
+  DiffTotals diff(const std::string& a, const std::string& b,
+                  const std::function<void(const ByteRange&)>& visit) const;
+  // Reads bytes of a version without mapping it. Past the region's end: Errc::invalid_argument.
+  void read(const std::string& name, std::uint64_t offset_bytes, void* out,
+            std::size_t length_bytes) const;
+  // Writes a version as a plain sparse file (which must not exist), durable on return.
+  void export_file(const std::string& name, const std::string& file,
+                   const ProgressFn& progress = nullptr) const;
+  // Makes a branch's content that of a plain file, as one commit: only pages that differ are
+  // stored. The branch is made when it does not exist.
+  CommitReport import_file(const std::string& branch, const std::string& file,
+                           const std::string& message, const ProgressFn& progress = nullptr);
+
+  StoreStat stat() const;
+  // Without `read_data`: refs, journals, page maps, packs' presence. With it: every byte that a
+  // version needs.
+  VerifyReport verify(bool read_data, const ProgressFn& progress = nullptr) const;
+
+  struct Impl;  // src/region/store.cpp
+  explicit Store(std::shared_ptr<Impl> impl) noexcept;
+
+ private:
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace vellum
+
+#endif  // VELLUM_STORE_HPP

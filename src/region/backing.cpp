@@ -1,0 +1,81 @@
+#include "region/backing.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vellum/error.hpp>
+
+namespace vellum::region {
+namespace {
+
+[[noreturn]] void refuse(const char* what, std::size_t bytes) {
+  throw Error(Errc::out_of_memory, std::string("cannot reserve ") + std::to_string(bytes) +
+                                       " bytes for a region (" + what +
+                                       "): " + std::strerror(errno));
+}
+
+}  // namespace
+
+Backing::Backing(std::size_t capacity_bytes)
+    : capacity_(capacity_bytes), present_(capacity_bytes / kPageBytes / 8 + sizeof(std::uint64_t)) {
+  memfd_ = memfd_create("vellum", MFD_CLOEXEC);
+  if (memfd_ < 0) refuse("memfd_create", capacity_bytes);
+  if (ftruncate(memfd_, static_cast<off_t>(capacity_bytes)) != 0) {
+    close(memfd_);
+    refuse("ftruncate", capacity_bytes);
+  }
+  void* map =
+      mmap(nullptr, capacity_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd_, 0);
+  if (map == MAP_FAILED) {
+    close(memfd_);
+    refuse("mmap", capacity_bytes);
+  }
+  alias_ = static_cast<std::byte*>(map);
+  madvise(alias_, capacity_bytes, MADV_DONTFORK);
+  madvise(alias_, capacity_bytes, MADV_DONTDUMP);
+}
+
+Backing::~Backing() {
+  munmap(alias_, capacity_);
+  close(memfd_);
+}
+
+void Backing::mark_twins(format::PageNumber first, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count;) {
+    const auto page = first + i;
+    const auto bit = page % 64;
+    const auto n = std::min<std::size_t>(64 - bit, count - i);
+    const std::uint64_t mask = (n == 64 ? ~0ULL : ((1ULL << n) - 1)) << bit;
+    word(page).fetch_or(mask, std::memory_order_release);
+    i += n;
+  }
+}
+
+void Backing::drop_twins(format::PageNumber first, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    word(first + i).fetch_and(~(1ULL << ((first + i) % 64)), std::memory_order_acq_rel);
+  }
+  fallocate(memfd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+            static_cast<off_t>(first * kPageBytes), static_cast<off_t>(count * kPageBytes));
+}
+
+int Backing::write(format::PageNumber first, std::span<const std::byte> bytes) noexcept {
+  auto offset = static_cast<off_t>(first * kPageBytes);
+  while (!bytes.empty()) {
+    // The bare system call: `bytes` may be region memory that other threads are writing, which is
+    // allowed here and would be reported by a sanitizer's wrapper of pwrite.
+    const long n = syscall(SYS_pwrite64, memfd_, bytes.data(), bytes.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : ENOSPC;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += n;
+  }
+  return 0;
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,57 @@
+// region/backing.hpp: the committed content of a region's pages, in memory.
+//
+// A memfd holds one copy of every page that has come in, as of the last commit: the page's twin.
+// The program's region is a MAP_PRIVATE mapping of the same memfd: reading costs nothing extra, and
+// the first write to a page makes the kernel copy it, so that the twin keeps the old content, which
+// is what commit() compares with. A second, shared mapping (the alias) lets us read and patch
+// twins.
+//
+// A page without a twin is zero in the last commit. REQUIRES: twin memory is touched only where
+// has_twin() holds, or the memfd would grow a page there.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/reserve.hpp"
+#include "format/types.hpp"
+
+namespace vellum::region {
+
+inline constexpr std::size_t kPageBytes = format::kPageBytes;
+
+class Backing {
+ public:
+  explicit Backing(std::size_t capacity_bytes);  // throws Errc::out_of_memory, io
+  ~Backing();
+  Backing(const Backing&) = delete;
+  Backing& operator=(const Backing&) = delete;
+
+  int memfd() const noexcept { return memfd_; }
+  std::byte* twin(format::PageNumber page) const noexcept { return alias_ + page * kPageBytes; }
+
+  bool has_twin(format::PageNumber page) const noexcept {
+    return (word(page).load(std::memory_order_acquire) >> (page % 64)) & 1;
+  }
+  void mark_twins(format::PageNumber first, std::size_t count) noexcept;
+  void drop_twins(format::PageNumber first,
+                  std::size_t count) noexcept;  // gives the memory back, too
+
+  // Copies bytes in by write(2): each page becomes visible whole, to this mapping and to the
+  // region's; cheaper than faulting the alias in. 0 or errno (ENOMEM, ENOSPC under a memory limit).
+  // Async-signal-safe.
+  int write(format::PageNumber first, std::span<const std::byte> bytes) noexcept;
+
+ private:
+  std::atomic<std::uint64_t>& word(format::PageNumber page) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(present_.data())[page / 64];
+  }
+  int memfd_ = -1;
+  std::size_t capacity_ = 0;
+  std::byte* alias_ = nullptr;
+  base::Reservation present_;  // a bit a page
+};
+
+}  // namespace vellum::region

@@ -1,0 +1,283 @@
+#include "region/encoder.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <vellum/error.hpp>
+
+namespace vellum::region {
+namespace {
+
+using format::PageNumber;
+
+// A delta dearer than this is stored as a whole page: that compresses to about as much, and ends
+// the page's chain.
+constexpr std::size_t kMaxDeltaCostBytes = 1024;
+constexpr std::size_t kSlicePages = 512;
+constexpr std::size_t kMaxSlicePages =
+    8192;  // without helpers: bounds what is held before it goes out
+// Below this, waking another thread costs more than it saves (a hand-off between cores: about 50
+// us).
+constexpr std::size_t kParallelPages = 768;
+// Old page contents kept for undo(), over all slices of a commit; beyond it a failed commit reads
+// them from the store.
+constexpr std::size_t kUndoBudgetBytes = 64u << 20;
+constexpr std::size_t kPrefetchAhead = 2;
+
+// Copies a page that other threads may be writing. Not memcpy: a sanitizer would report the race
+// that is allowed here.
+inline void copy_racing_page(std::byte* to, const std::byte* from) noexcept {
+#if defined(__x86_64__)
+  std::size_t n = kPageBytes;
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+#else
+  const volatile auto* in = reinterpret_cast<const volatile std::uint64_t*>(from);
+  auto* out = reinterpret_cast<std::uint64_t*>(to);
+  for (std::size_t i = 0; i < kPageBytes / 8; ++i) out[i] = in[i];
+#endif
+}
+
+// Touches the lines that the comparison will need: the hardware's own prefetch stops at the page's
+// end.
+inline void prefetch_page(const std::byte* page) noexcept {
+  for (std::size_t i = 0; i < kPageBytes; i += 64) __builtin_prefetch(page + i);
+}
+
+bool is_zero_page(const std::byte* page) noexcept {
+  return page[0] == std::byte{0} && std::memcmp(page, page + 1, kPageBytes - 1) == 0;
+}
+
+// Whether the page has so many lines in use that a delta against zero is out of the question.
+__attribute__((no_sanitize("thread"))) bool mostly_used(const std::byte* page) noexcept {
+  std::size_t used = 0;
+  for (std::size_t line = 0; line < kPageBytes; line += 64) {
+    const auto* words = reinterpret_cast<const std::uint64_t*>(page + line);
+    std::uint64_t any = 0;
+    for (std::size_t i = 0; i < 8; ++i) any |= words[i];
+    used += any != 0;
+  }
+  return used * 64 > 4 * kMaxDeltaCostBytes / 2;
+}
+
+}  // namespace
+
+// What undo() needs to know of one slice.
+struct Encoder::Slice {
+  format::DeltaBatch old_bytes;    // what the twins held where they were changed
+  std::vector<PageNumber> fresh;   // pages that had no twin
+  std::vector<PageNumber> reload;  // twins overwritten without keeping the old content
+  std::uint64_t changed = 0;
+};
+
+struct Encoder::Worker {
+  base::Compressor compressor;
+  std::vector<std::byte> gathered;  // pages of a block that do not lie side by side
+  std::vector<std::byte> page = std::vector<std::byte>(kPageBytes);
+  std::vector<std::byte> old_bytes;
+  std::vector<std::byte> compressed;
+  std::vector<PageNumber> whole;        // to be stored whole; their twins hold what is recorded
+  std::vector<PageNumber> fresh_whole;  // the same, without a twin yet
+};
+
+Encoder::Encoder(const std::byte* pages, Backing& backing, const EncoderOptions& options,
+                 std::size_t threads)
+    : pages_(pages), backing_(backing), options_(options), pool_(threads) {
+  for (std::size_t i = 0; i <= threads; ++i) workers_.push_back(std::make_unique<Worker>());
+}
+
+Encoder::~Encoder() = default;
+
+std::uint64_t Encoder::encode(std::span<const PageNumber> dirty,
+                              store::BranchWriter::Commit& commit) {
+  const std::size_t slice_pages = std::max(kSlicePages, options_.block_pages);
+  const bool parallel = dirty.size() >= kParallelPages && pool_.workers() > 0;
+  const std::size_t step = parallel || dirty.size() > kMaxSlicePages
+                               ? slice_pages
+                               : std::max<std::size_t>(dirty.size(), 1);
+  const std::size_t count = (dirty.size() + step - 1) / step;
+  slices_.clear();
+  for (std::size_t i = 0; i < count; ++i) slices_.push_back(std::make_unique<Slice>());
+  const auto body = [&](std::size_t index, std::size_t worker) {
+    const std::size_t first = index * step;
+    const auto part = dirty.subspan(first, std::min(step, dirty.size() - first));
+    store::PageWrites writes;
+    encode_slice(part, *workers_[worker], *slices_[index], writes);
+    commit.add(std::move(writes));
+  };
+  if (count == 1) {
+    body(0, 0);
+  } else {
+    pool_.parallel_for(count, body);
+  }
+  std::uint64_t changed = 0;
+  for (const auto& slice : slices_) changed += slice->changed;
+  return changed;
+}
+
+void Encoder::encode_slice(std::span<const PageNumber> dirty, Worker& worker, Slice& slice,
+                           store::PageWrites& out) {
+  worker.whole.clear();
+  worker.fresh_whole.clear();
+  for (std::size_t i = 0; i < dirty.size(); ++i) {
+    if (i + kPrefetchAhead < dirty.size()) {
+      const PageNumber ahead = dirty[i + kPrefetchAhead];
+      prefetch_page(pages_ + ahead * kPageBytes);
+      if (backing_.has_twin(ahead)) prefetch_page(backing_.twin(ahead));
+    }
+    if (backing_.has_twin(dirty[i])) {
+      encode_with_twin(dirty[i], worker, slice, out);
+    } else {
+      encode_fresh(dirty[i], worker, slice, out);
+    }
+  }
+  write_fresh_twins(worker, slice);
+  pack_blocks(worker, out);
+}
+
+void Encoder::encode_with_twin(PageNumber page, Worker& worker, Slice& slice,
+                               store::PageWrites& out) {
+  std::byte* const twin = backing_.twin(page);
+  const std::byte* const now = pages_ + page * kPageBytes;
+  if (!out.deltas.add_difference(page, twin, now)) return;
+  ++slice.changed;
+  if (out.deltas.last_cost_bytes() <= kMaxDeltaCostBytes) {
+    const auto& delta = out.deltas.pages().back();
+    const auto runs = out.deltas.runs_of(delta);
+    worker.old_bytes.clear();
+    for (const auto& run : runs) {
+      worker.old_bytes.insert(worker.old_bytes.end(), twin + run.offset_bytes,
+                              twin + run.offset_bytes + run.length_bytes);
+    }
+    slice.old_bytes.add(page, runs, worker.old_bytes);
+    format::apply_delta(runs, out.deltas.bytes_of(delta), twin);
+    return;
+  }
+  out.deltas.pop_back();
+  keep_old_page(page, slice);
+  copy_racing_page(twin, now);  // from here on, the twin is what gets recorded
+  if (is_zero_page(twin)) {
+    out.zeros.push_back(page);
+  } else {
+    worker.whole.push_back(page);
+  }
+}
+
+void Encoder::keep_old_page(PageNumber page, Slice& slice) {
+  if (kept_bytes_.fetch_add(kPageBytes, std::memory_order_relaxed) >= kUndoBudgetBytes) {
+    slice.reload.push_back(page);
+    return;
+  }
+  static constexpr format::DeltaRun kWholePage{0, kPageBytes};
+  slice.old_bytes.add(page, std::span(&kWholePage, 1), {backing_.twin(page), kPageBytes});
+}
+
+void Encoder::encode_fresh(PageNumber page, Worker& worker, Slice& slice, store::PageWrites& out) {
+  const std::byte* const now = pages_ + page * kPageBytes;
+  if (mostly_used(now)) {
+    ++slice.changed;
+    worker.fresh_whole.push_back(page);
+    return;
+  }
+  if (!out.deltas.add_difference_from_zero(page, now)) return;
+  ++slice.changed;
+  if (out.deltas.last_cost_bytes() > kMaxDeltaCostBytes) {
+    out.deltas.pop_back();
+    worker.fresh_whole.push_back(page);
+    return;
+  }
+  const auto& delta = out.deltas.pages().back();
+  std::fill(worker.page.begin(), worker.page.end(), std::byte{0});
+  format::apply_delta(out.deltas.runs_of(delta), out.deltas.bytes_of(delta), worker.page.data());
+  write_twins(page, worker.page, slice);
+}
+
+// Copies runs of neighbours at once; the copies in the backing are then what gets recorded.
+void Encoder::write_fresh_twins(Worker& worker, Slice& slice) {
+  const auto& fresh = worker.fresh_whole;
+  for (std::size_t i = 0; i < fresh.size();) {
+    std::size_t n = 1;
+    while (i + n < fresh.size() && fresh[i + n] == fresh[i] + n) ++n;
+    write_twins(fresh[i], {pages_ + fresh[i] * kPageBytes, n * kPageBytes}, slice);
+    i += n;
+  }
+  const auto middle = static_cast<std::ptrdiff_t>(worker.whole.size());
+  worker.whole.insert(worker.whole.end(), fresh.begin(), fresh.end());
+  std::inplace_merge(worker.whole.begin(), worker.whole.begin() + middle, worker.whole.end());
+}
+
+void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Slice& slice) {
+  const std::size_t count = bytes.size() / kPageBytes;
+  for (std::size_t i = 0; i < count; ++i) slice.fresh.push_back(first + i);
+  const int error = backing_.write(first, bytes);
+  if (error != 0) {
+    throw Error(Errc::out_of_memory,
+                std::string("no memory for the committed copy of a page: ") + std::strerror(error));
+  }
+  backing_.mark_twins(first, count);
+}
+
+// Blocks follow the aligned blocks of the region where enough pages of one changed; a few scattered
+// pages share one.
+void Encoder::pack_blocks(Worker& worker, store::PageWrites& out) {
+  const std::span<const PageNumber> whole = worker.whole;
+  const std::size_t block = options_.block_pages;
+  for (std::size_t first = 0; first < whole.size();) {
+    std::size_t n = 1;
+    while (first + n < whole.size() && n < block) {
+      const bool crosses = whole[first + n] / block != whole[first + n - 1] / block;
+      if (crosses && n >= block / 2) break;
+      ++n;
+    }
+    out.blocks.push_back(compress(whole.subspan(first, n), worker));
+    first += n;
+  }
+}
+
+store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& worker) {
+  const std::size_t raw_bytes = pages.size() * kPageBytes;
+  const std::byte* raw = backing_.twin(pages.front());
+  if (pages.back() - pages.front() + 1 != pages.size()) {
+    worker.gathered.resize(raw_bytes);
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+      std::memcpy(worker.gathered.data() + i * kPageBytes, backing_.twin(pages[i]), kPageBytes);
+    }
+    raw = worker.gathered.data();
+  }
+  store::PageBlock block;
+  block.pages.assign(pages.begin(), pages.end());
+  block.codec = options_.codec;
+  // Worth it only when smaller: the bound of the output is the raw size.
+  worker.compressed.resize(raw_bytes);
+  const std::size_t stored =
+      options_.codec == base::Codec::none
+          ? 0
+          : worker.compressor.compress(options_.codec, options_.level, {raw, raw_bytes},
+                                       std::span(worker.compressed).first(raw_bytes - 1));
+  if (stored == 0) {
+    block.codec = base::Codec::none;
+    block.stored.assign(raw, raw + raw_bytes);
+  } else {
+    block.stored.assign(worker.compressed.begin(),
+                        worker.compressed.begin() + static_cast<std::ptrdiff_t>(stored));
+  }
+  return block;
+}
+
+void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reload) {
+  for (const auto& slice : slices_) {
+    for (const auto& old : slice->old_bytes.pages()) {
+      format::apply_delta(slice->old_bytes.runs_of(old), slice->old_bytes.bytes_of(old),
+                          backing_.twin(old.page));
+    }
+    for (const PageNumber page : slice->fresh) backing_.drop_twins(page, 1);
+    if (!slice->reload.empty()) reload(slice->reload);
+  }
+  accept();
+}
+
+void Encoder::accept() noexcept {
+  slices_.clear();
+  kept_bytes_.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace vellum::region

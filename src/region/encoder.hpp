@@ -1,0 +1,73 @@
+// region/encoder.hpp: dirty pages in, what to write out.
+//
+// For each dirty page the cheapest of: unchanged (dropped), zero, delta against its twin, or whole,
+// in a compressed block with its neighbours. The twin follows at once, while the page is in the
+// cache, and it follows what was recorded, not what the page holds: another thread may be writing
+// the page. When the commit fails, undo() puts twins back.
+//
+// Threads: encode() works on slices of the pages in parallel.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/codec.hpp"
+#include "base/thread_pool.hpp"
+#include "format/delta.hpp"
+#include "region/backing.hpp"
+#include "store/branch_writer.hpp"
+
+namespace vellum::region {
+
+struct EncoderOptions {
+  base::Codec codec = base::Codec::zstd;
+  int level = 1;
+  std::size_t block_pages = 16;
+};
+
+class Encoder {
+ public:
+  // `pages` is the region's memory. `backing` outlives the encoder.
+  Encoder(const std::byte* pages, Backing& backing, const EncoderOptions& options,
+          std::size_t threads);
+  ~Encoder();
+
+  // Encodes `dirty` (ascending) into `commit`. Returns how many pages had changed. Throws
+  // Errc::out_of_memory and what Commit::add throws; undo() is then due.
+  std::uint64_t encode(std::span<const format::PageNumber> dirty,
+                       store::BranchWriter::Commit& commit);
+
+  // The commit failed: twins go back to what they were before encode(). Pages whose old content was
+  // too much to keep are handed to `reload`, which must bring their twins back from the store.
+  void undo(const std::function<void(std::span<const format::PageNumber>)>& reload);
+  // The commit is durable: forget what undo() would need.
+  void accept() noexcept;
+
+ private:
+  struct Slice;
+  struct Worker;
+  void encode_slice(std::span<const format::PageNumber> dirty, Worker& worker, Slice& slice,
+                    store::PageWrites& out);
+  void encode_with_twin(format::PageNumber page, Worker& worker, Slice& slice,
+                        store::PageWrites& out);
+  void encode_fresh(format::PageNumber page, Worker& worker, Slice& slice, store::PageWrites& out);
+  void keep_old_page(format::PageNumber page, Slice& slice);
+  void write_fresh_twins(Worker& worker, Slice& slice);
+  void write_twins(format::PageNumber first, std::span<const std::byte> bytes, Slice& slice);
+  void pack_blocks(Worker& worker, store::PageWrites& out);
+  store::PageBlock compress(std::span<const format::PageNumber> pages, Worker& worker);
+
+  const std::byte* pages_;
+  Backing& backing_;
+  EncoderOptions options_;
+  base::ThreadPool pool_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Slice>> slices_;  // of the commit in progress
+  std::atomic<std::size_t> kept_bytes_{0};
+};
+
+}  // namespace vellum::region

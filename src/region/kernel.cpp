@@ -1,0 +1,166 @@
+#include "region/kernel.hpp"
+
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace vellum::region {
+namespace {
+
+// Linux 6.7 ABI; Debian 12's headers are those of 6.1.
+constexpr std::uint64_t kFeatureWpUnpopulated = 1U << 13;
+constexpr std::uint64_t kFeatureWpAsync = 1U << 15;
+constexpr std::uint64_t kContinueModeWp = 2;
+constexpr int kUserModeOnly = 1;  // UFFD_USER_MODE_ONLY: allowed without privilege
+
+struct ScanArg {
+  std::uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+  std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+constexpr std::uint64_t kPageIsWritten = 1U << 1;
+constexpr std::uint64_t kScanWpMatching = 1U << 0;
+constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArg);
+
+constexpr std::size_t kPage = 4096;
+
+// Runs a mapping ioctl over a range, skipping pages that are mapped already. `issue` returns the
+// bytes it mapped, or -1 with errno.
+template <typename Issue>
+int map_range(std::byte* address, std::size_t bytes, Issue issue) noexcept {
+  std::size_t done = 0;
+  while (done < bytes) {
+    const std::int64_t mapped = issue(address + done, bytes - done);
+    if (mapped > 0) {
+      done += static_cast<std::size_t>(mapped);
+      continue;
+    }
+    if (errno == EAGAIN) continue;  // the address space is changing under us (mmap, fork)
+    if (errno != EEXIST) return errno;
+    done += kPage;
+  }
+  return 0;
+}
+
+bool try_uffd_engine() noexcept {
+  const int uffd = open_userfaultfd();
+  if (uffd < 0) return false;
+  const int memfd = memfd_create("vellum-probe", MFD_CLOEXEC);
+  const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  bool works = false;
+  void* map = MAP_FAILED;
+  if (memfd >= 0 && pagemap >= 0 && ftruncate(memfd, 2 * kPage) == 0) {
+    map = mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE, memfd, 0);
+  }
+  if (map != MAP_FAILED) {
+    auto* base = static_cast<std::byte*>(map);
+    const std::byte one{1};
+    ScanRange ranges[4];
+    std::byte* resume = nullptr;
+    works = register_range(uffd, map, 2 * kPage, true) == 0 && pwrite(memfd, &one, 1, 0) == 1 &&
+            map_file_pages(uffd, base, kPage, true) == 0 &&
+            map_zero_pages(uffd, base + kPage, kPage) == 0 &&
+            scan_written(pagemap, base, base + 2 * kPage, ranges, resume) >= 0;
+    if (works) {
+      *static_cast<volatile std::byte*>(base) = std::byte{2};
+      works = scan_written(pagemap, base, base + 2 * kPage, ranges, resume) == 1 &&
+              ranges[0].begin == reinterpret_cast<std::uintptr_t>(base) &&
+              ranges[0].end == ranges[0].begin + kPage;
+    }
+    munmap(map, 2 * kPage);
+  }
+  if (pagemap >= 0) close(pagemap);
+  if (memfd >= 0) close(memfd);
+  close(uffd);
+  return works;
+}
+
+}  // namespace
+
+int open_userfaultfd() noexcept {
+  const int fd = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly));
+  if (fd < 0) return -1;
+  uffdio_api api{};
+  api.api = UFFD_API;
+  api.features = UFFD_FEATURE_SIGBUS | UFFD_FEATURE_MISSING_SHMEM |
+                 UFFD_FEATURE_WP_HUGETLBFS_SHMEM | kFeatureWpUnpopulated | kFeatureWpAsync;
+  if (ioctl(fd, UFFDIO_API, &api) != 0) {
+    close(fd);
+    errno = ENOTSUP;
+    return -1;
+  }
+  return fd;
+}
+
+int register_range(int uffd, void* address, std::size_t bytes, bool track_writes) noexcept {
+  uffdio_register reg{};
+  reg.range.start = reinterpret_cast<std::uintptr_t>(address);
+  reg.range.len = bytes;
+  reg.mode = UFFDIO_REGISTER_MODE_MISSING;
+  if (track_writes) reg.mode |= UFFDIO_REGISTER_MODE_WP;
+  return ioctl(uffd, UFFDIO_REGISTER, &reg) == 0 ? 0 : errno;
+}
+
+int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
+  return map_range(address, bytes, [uffd](std::byte* at, std::size_t n) {
+    uffdio_zeropage zero{};
+    zero.range.start = reinterpret_cast<std::uintptr_t>(at);
+    zero.range.len = n;
+    if (ioctl(uffd, UFFDIO_ZEROPAGE, &zero) == 0) return static_cast<std::int64_t>(n);
+    return static_cast<std::int64_t>(zero.zeropage > 0 ? zero.zeropage : -1);
+  });
+}
+
+int copy_zero_page(int uffd, std::byte* address) noexcept {
+  static constexpr std::byte kZeros[kPage] = {};
+  return map_range(address, kPage, [uffd](std::byte* at, std::size_t n) {
+    uffdio_copy copy{};
+    copy.dst = reinterpret_cast<std::uintptr_t>(at);
+    copy.src = reinterpret_cast<std::uintptr_t>(kZeros);
+    copy.len = n;
+    return static_cast<std::int64_t>(ioctl(uffd, UFFDIO_COPY, &copy) == 0 ? n : -1);
+  });
+}
+
+int map_file_pages(int uffd, std::byte* address, std::size_t bytes, bool armed) noexcept {
+  return map_range(address, bytes, [uffd, armed](std::byte* at, std::size_t n) {
+    uffdio_continue cont{};
+    cont.range.start = reinterpret_cast<std::uintptr_t>(at);
+    cont.range.len = n;
+    cont.mode = armed ? kContinueModeWp : 0;
+    if (ioctl(uffd, UFFDIO_CONTINUE, &cont) == 0) return static_cast<std::int64_t>(n);
+    return static_cast<std::int64_t>(cont.mapped > 0 ? cont.mapped : -1);
+  });
+}
+
+long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<ScanRange> out,
+                  std::byte*& resume) noexcept {
+  ScanArg arg{};
+  arg.size = sizeof arg;
+  arg.flags = kScanWpMatching;
+  arg.start = reinterpret_cast<std::uintptr_t>(begin);
+  arg.end = reinterpret_cast<std::uintptr_t>(end);
+  arg.vec = reinterpret_cast<std::uintptr_t>(out.data());
+  arg.vec_len = out.size();
+  // Exactly this combination takes the kernel's fast path: 0.35 ms for 1 GiB; asking for more takes
+  // 0.8 to 4 ms.
+  arg.category_mask = kPageIsWritten;
+  arg.return_mask = kPageIsWritten;
+  long n;
+  do {
+    n = ioctl(pagemap_fd, kPagemapScan, &arg);
+  } while (n < 0 && errno == EINTR);
+  if (n >= 0) resume = begin + (arg.walk_end - arg.start);
+  return n;
+}
+
+bool uffd_engine_works() noexcept {
+  static const bool works = try_uffd_engine();
+  return works;
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,49 @@
+// region/kernel.hpp: the memory calls that glibc 2.36 and Debian 12's kernel headers do not know
+// yet.
+//
+// userfaultfd(2): Documentation/admin-guide/mm/userfaultfd.rst; PAGEMAP_SCAN:
+// Documentation/admin-guide/mm/pagemap.rst (Linux 6.7). Everything here is async-signal-safe and
+// preserves nothing but its return value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace vellum::region {
+
+// A userfaultfd in SIGBUS mode with asynchronous write protection. Closed with close(2).
+// Returns the descriptor, or -1 with errno (EPERM, ENOSYS; ENOTSUP when a feature is missing).
+int open_userfaultfd() noexcept;
+
+// Registers [address, address + bytes): missing pages raise SIGBUS; with `track_writes`, write
+// protection is asynchronous: a first write clears the mark in the kernel, without a signal. 0 or
+// errno.
+int register_range(int uffd, void* address, std::size_t bytes, bool track_writes) noexcept;
+
+// Maps the zero page over a range. Pages that are mapped already stay. 0 or errno.
+int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept;
+
+// Maps a private page of zeros, unless a page is mapped there already. 0 or errno.
+int copy_zero_page(int uffd, std::byte* address) noexcept;
+
+// Maps the file pages that are present in the memfd behind a range, armed when `armed`. Pages that
+// are mapped already stay. 0 or errno.
+int map_file_pages(int uffd, std::byte* address, std::size_t bytes, bool armed) noexcept;
+
+// A range that PAGEMAP_SCAN found. The layout is the kernel's struct page_region.
+struct ScanRange {
+  std::uint64_t begin = 0, end = 0;  // addresses
+  std::uint64_t categories = 0;
+};
+
+// Finds pages written since they were last armed in [begin, end), and arms them again, in one pass
+// without losing a write. Pages that are not present may be reported too. Fills `out` and sets
+// `resume` to where to go on (== end: done). Returns the number of ranges, or -1 with errno.
+long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<ScanRange> out,
+                  std::byte*& resume) noexcept;
+
+// Whether this kernel has it all: probed once, by doing it on two pages.
+bool uffd_engine_works() noexcept;
+
+}  // namespace vellum::region

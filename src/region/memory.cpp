@@ -1,0 +1,208 @@
+#include "region/memory.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cerrno>
+#include <cstring>
+#include <vellum/error.hpp>
+
+namespace vellum::region {
+
+RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
+    : options_(options),
+      size_bytes_(options.size_bytes),
+      backing_(options.capacity_bytes),
+      source_(std::move(source)),
+      chunks_(options.capacity_bytes / kChunkBytes * sizeof(std::uint32_t)),
+      touched_((options.capacity_bytes / kSlotBytes / 64 + 1) * sizeof(std::uint64_t)),
+      scratch_(kScratches * kChunkBytes) {
+  assert(options.capacity_bytes % kSlotBytes == 0 && options.size_bytes % kPageBytes == 0);
+  map_range();
+}
+
+RegionMemory::~RegionMemory() {
+  if (base_ != nullptr) munmap(base_, options_.capacity_bytes);
+}
+
+void RegionMemory::map_range() {
+  const std::size_t bytes = options_.capacity_bytes;
+  void* const wanted =
+      reinterpret_cast<void*>(options_.wanted_address);  // NOLINT(performance-no-int-to-ptr)
+  const int flags = MAP_PRIVATE | MAP_NORESERVE;
+  void* map = MAP_FAILED;
+  if (wanted != nullptr) {
+    map = mmap(wanted, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, backing_.memfd(), 0);
+    if (map != MAP_FAILED && map != wanted) {  // a kernel or sanitizer that took it for a hint
+      munmap(map, bytes);
+      map = MAP_FAILED;
+    }
+    if (map == MAP_FAILED && options_.address_required) {
+      char text[160];
+      std::snprintf(text, sizeof text, "address 0x%llx is taken: cannot map %llu bytes there",
+                    static_cast<unsigned long long>(options_.wanted_address),
+                    static_cast<unsigned long long>(bytes));
+      throw Error(Errc::busy, text);
+    }
+  }
+  if (map == MAP_FAILED) {
+    // Room for alignment: a region starts on a slot boundary.
+    void* room = mmap(nullptr, bytes + kSlotBytes, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room != MAP_FAILED) {
+      const auto start = reinterpret_cast<std::uintptr_t>(room);
+      const auto aligned = (start + kSlotBytes - 1) / kSlotBytes * kSlotBytes;
+      if (aligned > start) munmap(room, aligned - start);
+      auto* const at = static_cast<std::byte*>(room) + (aligned - start);
+      const std::size_t tail = start + kSlotBytes - aligned;
+      if (tail > 0) munmap(at + bytes, tail);
+      map = mmap(at, bytes, PROT_NONE, flags | MAP_FIXED, backing_.memfd(), 0);
+    }
+  }
+  if (map == MAP_FAILED) {
+    throw Error(Errc::out_of_memory,
+                "cannot reserve " + std::to_string(bytes) +
+                    " bytes of address space for a region: " + std::strerror(errno));
+  }
+  base_ = static_cast<std::byte*>(map);
+  // A child would not have the engine's service, only holes: let it have nothing.
+  madvise(base_, bytes, MADV_DONTFORK);
+}
+
+bool RegionMemory::claim(std::size_t chunk) noexcept {
+  std::uint32_t expected = kMissing;
+  return chunk_state(chunk).compare_exchange_strong(expected, kFilling, std::memory_order_acq_rel);
+}
+
+void RegionMemory::settle(std::size_t chunk, std::size_t count, std::uint32_t state) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    chunk_state(chunk + i).store(state, std::memory_order_release);
+    chunk_state(chunk + i).notify_all();
+  }
+}
+
+void RegionMemory::touch(PageNumber first, std::size_t count) noexcept {
+  for (std::size_t slot = first / kSlotPages; slot <= (first + count - 1) / kSlotPages; ++slot) {
+    touched_word(slot).fetch_or(1ULL << (slot % 64), std::memory_order_release);
+  }
+}
+
+bool RegionMemory::fill(std::size_t chunk, store::ReadFailure& failure) noexcept {
+  while (!claim(chunk)) {
+    const std::uint32_t seen = chunk_state(chunk).load(std::memory_order_acquire);
+    if (seen == kPresent) return true;
+    if (seen == kFilling) chunk_state(chunk).wait(kFilling, std::memory_order_acquire);
+  }
+  const PageNumber first = chunk * kChunkPages;
+  const std::size_t to_slot_end = kSlotPages - first % kSlotPages;
+  const std::size_t zero_pages = source_ ? source_->zero_run(first, to_slot_end) : to_slot_end;
+  // Marked before a page is mapped, so that no write to it can be overlooked.
+  if (zero_pages >= kChunkPages) {
+    touch(first, zero_pages);
+    return fill_zero(chunk, zero_pages, failure);
+  }
+  touch(first, kChunkPages);
+  return fill_from_source(chunk, failure);
+}
+
+bool RegionMemory::fill_zero(std::size_t chunk, std::size_t zero_pages,
+                             store::ReadFailure& failure) noexcept {
+  std::size_t count = 1;
+  while ((count + 1) * kChunkPages <= zero_pages && claim(chunk + count)) ++count;
+  const int error = map_zero(chunk * kChunkPages, count * kChunkPages);
+  settle(chunk, count, error == 0 ? kPresent : kMissing);
+  if (error == 0) return true;
+  failure = {"cannot map memory", {}, chunk * kChunkPages, error};
+  return false;
+}
+
+bool RegionMemory::fill_from_source(std::size_t chunk, store::ReadFailure& failure) noexcept {
+  const PageNumber first = chunk * kChunkPages;
+  std::size_t slot = chunk % kScratches;
+  for (std::size_t tries = 0; !scratch_locks_[slot].try_lock(); ++tries) {
+    if (tries == kScratches) {
+      scratch_locks_[slot].lock();
+      break;
+    }
+    slot = (slot + 1) % kScratches;
+  }
+  std::byte* const scratch = scratch_.data() + slot * kChunkBytes;
+  bool ok = source_->try_read(first, kChunkPages, scratch, failure);
+  if (ok) {
+    int error = backing_.write(first, {scratch, kChunkBytes});
+    if (error == 0) {
+      backing_.mark_twins(first, kChunkPages);
+      error = map_present(first, kChunkPages);
+    }
+    ok = error == 0;
+    if (!ok) failure = {"no memory for the page", {}, first, error};
+  }
+  scratch_locks_[slot].unlock();
+  settle(chunk, 1, ok ? kPresent : kMissing);
+  return ok;
+}
+
+bool RegionMemory::make_present(PageNumber first, std::size_t count,
+                                store::ReadFailure& failure) noexcept {
+  if (count == 0) return true;
+  for (std::size_t chunk = first / kChunkPages; chunk <= (first + count - 1) / kChunkPages;
+       ++chunk) {
+    if (!fill(chunk, failure)) return false;
+  }
+  return true;
+}
+
+bool RegionMemory::on_fault(std::byte* address, bool is_write) noexcept {
+  if (address < base_ || address >= base_ + size_bytes()) return false;
+  if (is_write && !options_.writable) return false;
+  const auto page = static_cast<PageNumber>(address - base_) / kPageBytes;
+  const std::size_t chunk = page / kChunkPages;
+  store::ReadFailure failure;
+  if (chunk_missing(chunk)) {
+    if (!fill(chunk, failure)) {
+      report_and_die(failure);
+      return true;
+    }
+    return true;  // a write to it may fault once more, and comes to resolve_present
+  }
+  if (!fill(chunk, failure)) {  // waits for another thread that is filling it
+    report_and_die(failure);
+    return true;
+  }
+  const int error = resolve_present(page, is_write);
+  if (error != 0) report_and_die({"cannot map memory", {}, page, error});
+  return true;
+}
+
+void RegionMemory::report_and_die(const store::ReadFailure& failure) noexcept {
+  char text[1024] = "vellum: ";
+  const std::size_t used = std::strlen(text);
+  if (source_) {
+    source_->describe(failure, std::span(text).subspan(used, sizeof text - used - 1));
+  } else {
+    std::strncat(text, failure.reason, sizeof text - used - 2);
+  }
+  std::strncat(text, "\n", sizeof text - std::strlen(text) - 1);
+  deliver_sigbus(text);
+}
+
+void RegionMemory::resize(std::uint64_t size_bytes) {
+  assert(size_bytes % kPageBytes == 0 && size_bytes <= options_.capacity_bytes);
+  const std::uint64_t old = size_bytes_.load();
+  if (size_bytes > old) {
+    const int error = protect_beyond(old, size_bytes);
+    if (error != 0)
+      throw Error(Errc::out_of_memory,
+                  std::string("cannot grow the region: ") + std::strerror(error));
+    size_bytes_.store(size_bytes, std::memory_order_release);
+  } else if (size_bytes < old) {
+    size_bytes_.store(size_bytes, std::memory_order_release);
+    const int error = protect_beyond(old, size_bytes);
+    if (error != 0)
+      throw Error(Errc::out_of_memory,
+                  std::string("cannot shrink the region: ") + std::strerror(error));
+  }
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,357 @@
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <vellum/region.hpp>
+
+#include "region/region_impl.hpp"
+
+namespace vellum {
+namespace {
+
+using format::PageNumber;
+using region::kPageBytes;
+using region::kSlotBytes;
+using Clock = std::chrono::steady_clock;
+
+std::uint64_t ns_between(Clock::time_point from, Clock::time_point to) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count());
+}
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+std::size_t encode_threads(const RegionOptions& options) {
+  if (options.encode_threads >= 0) return static_cast<std::size_t>(options.encode_threads);
+  const unsigned processors = std::max(1U, std::thread::hardware_concurrency());
+  return std::min(processors - 1, 7U);
+}
+
+// Where a branch's region goes at its first opening: far from where the loader and malloc put
+// things, so that the address is likely to be free the next time, too.
+std::uint64_t first_address(std::uint64_t branch_id) {
+  constexpr std::uint64_t kArea = 0x200000000000;  // 32 TiB up
+  return kArea + (branch_id * 0x9E3779B97F4A7C15ULL >> 54) * (64ULL << 30);
+}
+
+region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t size_bytes,
+                                     std::uint64_t remembered, bool writable) {
+  region::MemoryOptions memory;
+  memory.size_bytes = size_bytes;
+  memory.writable = writable;
+  std::uint64_t capacity = options.capacity_bytes;
+  if (capacity == 0)
+    capacity = writable ? std::max(4 * size_bytes, std::uint64_t{64} << 30) : size_bytes;
+  capacity = std::min(std::max(capacity, size_bytes), format::kMaxRegionBytes);
+  memory.capacity_bytes = round_up(std::max(capacity, std::uint64_t{1}), kSlotBytes);
+  memory.address_required = options.fixed_address;
+  memory.wanted_address = options.base_address != 0 ? options.base_address : remembered;
+  if (memory.wanted_address % kSlotBytes != 0) {
+    throw Error(Errc::invalid_argument, "base_address must be a multiple of 2 MiB");
+  }
+  return memory;
+}
+
+void require_valid(const std::shared_ptr<Region::Impl>& impl) {
+  if (impl == nullptr)
+    throw Error(Errc::invalid_argument, "this Region is closed, or was never opened");
+}
+
+void require_writable(const Region::Impl& impl) {
+  if (impl.writer == nullptr)
+    throw Error(Errc::read_only, "version '" + impl.name + "' is open read-only");
+}
+
+}  // namespace
+
+std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::StoreCore> core,
+                                                        const std::string& branch,
+                                                        const RegionOptions& options) {
+  auto impl = std::make_shared<Impl>();
+  impl->core = std::move(core);
+  impl->name = branch;
+  impl->writer = store::BranchWriter::open(*impl->core, branch);
+  const format::Version& head = impl->writer->head();
+  if (options.fixed_address && options.base_address != 0 && head.base_address != 0 &&
+      options.base_address != head.base_address) {
+    throw Error(Errc::invalid_argument, "branch '" + branch + "' of " + impl->core->path() +
+                                            " was made at another base address");
+  }
+  const std::uint64_t remembered =
+      head.base_address != 0 ? head.base_address : first_address(head.branch_id);
+  auto memory = memory_options(options, head.region_bytes, remembered, true);
+  if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
+  impl->memory =
+      region::RegionMemory::create(options.engine, memory, impl->writer->source_at_open());
+  impl->sequence = head.sequence;
+  impl->committed_bytes = head.region_bytes;
+  impl->committed_before = head.sequence > 0;
+  impl->remembered_address = head.base_address != 0
+                                 ? head.base_address
+                                 : reinterpret_cast<std::uintptr_t>(impl->memory->data());
+  const auto& superblock = impl->core->superblock();
+  region::EncoderOptions encoder;
+  encoder.codec = superblock.codec;
+  encoder.level = superblock.codec_level;
+  encoder.block_pages = superblock.block_bytes / kPageBytes;
+  impl->encoder = std::make_unique<region::Encoder>(impl->memory->data(), impl->memory->backing(),
+                                                    encoder, encode_threads(options));
+  return impl;
+}
+
+std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::StoreCore> core,
+                                                         const std::string& name,
+                                                         const RegionOptions& options) {
+  auto impl = std::make_shared<Impl>();
+  impl->core = std::move(core);
+  impl->name = name;
+  auto resolved = store::resolve_version(*impl->core, name);
+  impl->sequence = resolved.version.sequence + resolved.commits.size();
+  std::uint64_t address = resolved.version.base_address;
+  if (!resolved.commits.empty()) address = resolved.commits.back().base_address;
+  impl->source = store::PageSource::open(*impl->core, resolved.version, std::move(resolved.commits),
+                                         resolved.label);
+  const std::uint64_t size = impl->source->region_bytes();
+  auto memory = memory_options(options, size, address, false);
+  if (address == 0 && options.base_address == 0) memory.address_required = false;
+  impl->committed_bytes = size;
+  impl->memory = region::RegionMemory::create(options.engine, memory, impl->source);
+  return impl;
+}
+
+std::vector<PageNumber> Region::Impl::take_dirty() {
+  std::vector<PageNumber> dirty;
+  memory->collect_dirty(dirty);
+  if (!pending.empty()) {
+    std::vector<PageNumber> merged;
+    std::set_union(dirty.begin(), dirty.end(), pending.begin(), pending.end(),
+                   std::back_inserter(merged));
+    pending.clear();
+    return merged;
+  }
+  return dirty;
+}
+
+// A failed commit had overwritten these twins: the last commit's content comes back from the store.
+void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
+  auto head = store::resolve_version(*core, name);
+  const auto last =
+      store::PageSource::open(*core, head.version, std::move(head.commits), head.label);
+  std::vector<std::byte> content(kPageBytes);
+  for (const PageNumber page : pages) {
+    last->read(page, 1, content.data());
+    std::memcpy(memory->backing().twin(page), content.data(), kPageBytes);
+  }
+}
+
+store::CommitCost Region::Impl::write_commit(const std::vector<PageNumber>& dirty,
+                                             const std::string& message, bool fold,
+                                             CommitReport& report) {
+  const auto start = Clock::now();
+  const auto commit = writer->begin();
+  try {
+    report.pages_changed = encoder->encode(dirty, *commit);
+    const auto encoded = Clock::now();
+    report.encode_ns = ns_between(start, encoded);
+    if (report.pages_changed == 0 && !fold && memory->size_bytes() == committed_bytes &&
+        committed_before) {
+      encoder->accept();
+      return {};
+    }
+    store::CommitMeta meta;
+    meta.time_ns = now_ns();
+    meta.region_bytes = memory->size_bytes();
+    meta.base_address = remembered_address;
+    meta.message = message;
+    const auto cost = commit->finish(meta, fold);
+    encoder->accept();
+    return cost;
+  } catch (...) {
+    pending = dirty;
+    encoder->undo([this](std::span<const PageNumber> pages) { reload_twins(pages); });
+    throw;
+  }
+}
+
+CommitReport Region::Impl::commit(const std::string& message, bool fold, bool even_if_unchanged) {
+  const auto start = Clock::now();
+  CommitReport report;
+  report.sequence = sequence;
+  const auto dirty = take_dirty();
+  report.scan_ns = ns_between(start, Clock::now());
+  report.pages_dirty = dirty.size();
+  if (!dirty.empty() || memory->size_bytes() != committed_bytes || even_if_unchanged ||
+      !committed_before) {
+    const auto cost = write_commit(dirty, message, fold, report);
+    if (cost.sequence != 0) {
+      sequence = report.sequence = cost.sequence;
+      committed_bytes = memory->size_bytes();
+      committed_before = true;
+    }
+    report.bytes_written = cost.bytes_written;
+    report.folded = cost.folded;
+    report.write_ns = cost.write_ns;
+    report.flush_ns = cost.flush_ns;
+  }
+  report.total_ns = ns_between(start, Clock::now());
+  return report;
+}
+
+CommitReport Region::Impl::snapshot(const std::string& snapshot_name, const std::string& message) {
+  core->require_free_name(snapshot_name);
+  const auto start = Clock::now();
+  CommitReport report = commit(message, true, true);
+  writer->publish_snapshot(snapshot_name, message);
+  report.total_ns = ns_between(start, Clock::now());
+  return report;
+}
+
+void Region::Impl::rollback() {
+  auto dirty = take_dirty();
+  memory->discard(dirty);
+  if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);
+}
+
+void Region::Impl::grow(std::uint64_t size_bytes) {
+  const std::uint64_t size = round_up(size_bytes, kPageBytes);
+  if (size < memory->size_bytes()) {
+    throw Error(Errc::invalid_argument,
+                "region '" + name + "' has " + std::to_string(memory->size_bytes()) +
+                    " bytes: it cannot shrink to " + std::to_string(size_bytes));
+  }
+  if (size_bytes > memory->capacity_bytes() || size > memory->capacity_bytes()) {
+    throw Error(Errc::invalid_argument,
+                "region '" + name + "' cannot grow to " + std::to_string(size_bytes) +
+                    " bytes: its address space was reserved for " +
+                    std::to_string(memory->capacity_bytes()) + " (RegionOptions::capacity_bytes)");
+  }
+  memory->resize(size);
+}
+
+void Region::Impl::make_present(const void* address, std::size_t length_bytes, PageNumber& first,
+                                std::size_t& count) {
+  const auto* at = static_cast<const std::byte*>(address);
+  const std::uint64_t size = memory->size_bytes();
+  if (at < memory->data() || at > memory->data() + size ||
+      length_bytes > size - static_cast<std::uint64_t>(at - memory->data())) {
+    throw Error(Errc::invalid_argument, "the range does not lie in region '" + name + "'");
+  }
+  const auto offset = static_cast<std::uint64_t>(at - memory->data());
+  first = offset / kPageBytes;
+  count = length_bytes == 0 ? 0 : (offset + length_bytes - 1) / kPageBytes - first + 1;
+  store::ReadFailure failure;
+  if (memory->make_present(first, count, failure)) return;
+  const auto& from = writer != nullptr ? writer->source_at_open() : source;
+  from->raise(failure);
+}
+
+// The handles.
+
+Region::Region() noexcept = default;
+Region::Region(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Region::~Region() = default;
+Region::Region(Region&&) noexcept = default;
+Region& Region::operator=(Region&&) noexcept = default;
+
+bool Region::valid() const noexcept { return impl_ != nullptr; }
+void* Region::data() const noexcept { return impl_ != nullptr ? impl_->memory->data() : nullptr; }
+std::uint64_t Region::size_bytes() const noexcept {
+  return impl_ != nullptr ? impl_->memory->size_bytes() : 0;
+}
+std::uint64_t Region::capacity_bytes() const noexcept {
+  return impl_ != nullptr ? impl_->memory->capacity_bytes() : 0;
+}
+bool Region::writable() const noexcept { return impl_ != nullptr && impl_->writer != nullptr; }
+Engine Region::engine() const noexcept {
+  return impl_ != nullptr ? impl_->memory->engine() : Engine::automatic;
+}
+
+std::string Region::name() const {
+  require_valid(impl_);
+  return impl_->name;
+}
+
+std::uint64_t Region::sequence() const {
+  require_valid(impl_);
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->sequence;
+}
+
+CommitReport Region::commit(const std::string& message) {
+  require_valid(impl_);
+  require_writable(*impl_);
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->commit(message, false, false);
+}
+
+CommitReport Region::snapshot(const std::string& name, const std::string& message) {
+  require_valid(impl_);
+  require_writable(*impl_);
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->snapshot(name, message);
+}
+
+void Region::rollback() {
+  require_valid(impl_);
+  require_writable(*impl_);
+  const std::lock_guard lock(impl_->mutex);
+  impl_->rollback();
+}
+
+void Region::grow(std::uint64_t size_bytes) {
+  require_valid(impl_);
+  require_writable(*impl_);
+  const std::lock_guard lock(impl_->mutex);
+  impl_->grow(size_bytes);
+}
+
+struct Pin::Impl {
+  std::shared_ptr<Region::Impl> region;
+  PageNumber first = 0;
+  std::size_t count = 0;
+  ~Impl() {
+    if (count != 0) region->memory->unpin(first, count);
+  }
+};
+
+Pin::Pin() noexcept = default;
+Pin::Pin(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Pin::~Pin() = default;
+Pin::Pin(Pin&&) noexcept = default;
+Pin& Pin::operator=(Pin&&) noexcept = default;
+void Pin::release() noexcept { impl_.reset(); }
+
+Pin Region::pin(const void* address, std::size_t length_bytes) const {
+  require_valid(impl_);
+  auto pin = std::make_shared<Pin::Impl>();
+  pin->region = impl_;
+  PageNumber first = 0;
+  std::size_t count = 0;
+  impl_->make_present(address, length_bytes, first, count);
+  if (count != 0) impl_->memory->pin(first, count);
+  pin->first = first;
+  pin->count = count;
+  return Pin(std::move(pin));
+}
+
+void Region::prefetch(const void* address, std::size_t length_bytes) const {
+  require_valid(impl_);
+  PageNumber first = 0;
+  std::size_t count = 0;
+  impl_->make_present(address, length_bytes, first, count);
+}
+
+void Region::close() {
+  require_valid(impl_);
+  impl_.reset();
+}
+
+}  // namespace vellum

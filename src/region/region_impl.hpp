@@ -1,0 +1,56 @@
+// region/region_impl.hpp: what a Region handle points to.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+#include <vellum/region.hpp>
+
+#include "region/encoder.hpp"
+#include "region/memory.hpp"
+#include "store/branch_writer.hpp"
+#include "store/store_core.hpp"
+
+namespace vellum {
+
+struct Region::Impl {
+  using PageNumber = format::PageNumber;
+
+  // A branch, for writing: takes the branch's lock.
+  static std::shared_ptr<Impl> open_branch(std::shared_ptr<store::StoreCore> core,
+                                           const std::string& branch, const RegionOptions& options);
+  // A version, read-only.
+  static std::shared_ptr<Impl> open_version(std::shared_ptr<store::StoreCore> core,
+                                            const std::string& name, const RegionOptions& options);
+
+  CommitReport commit(const std::string& message, bool fold, bool even_if_unchanged);
+  CommitReport snapshot(const std::string& name, const std::string& message);
+  void rollback();
+  void grow(std::uint64_t size_bytes);
+  void make_present(const void* address, std::size_t length_bytes, PageNumber& first,
+                    std::size_t& count);
+
+  std::shared_ptr<store::StoreCore> core;
+  std::string name;
+  std::mutex mutex;  // commit, snapshot, rollback, grow, close take turns
+  std::unique_ptr<store::BranchWriter> writer;  // null when read-only
+  std::shared_ptr<store::PageSource> source;    // what a read-only region shows
+  std::uint64_t sequence = 0;
+  std::uint64_t committed_bytes = 0;  // region size of the last commit
+  std::uint64_t remembered_address = 0;
+  // Declared last: unmapped first, so that no fault needs what is above any more.
+  std::unique_ptr<region::RegionMemory> memory;
+  std::unique_ptr<region::Encoder> encoder;
+  std::vector<format::PageNumber>
+      pending;  // dirty pages that a failed commit had already taken off the tracker
+  bool committed_before = false;  // this branch has at least one commit
+
+ private:
+  std::vector<PageNumber> take_dirty();
+  void reload_twins(std::span<const PageNumber> pages);
+  store::CommitCost write_commit(const std::vector<PageNumber>& dirty, const std::string& message,
+                                 bool fold, CommitReport& report);
+};
+
+}  // namespace vellum

@@ -1,0 +1,176 @@
+#include "region/sigsegv_memory.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <vellum/error.hpp>
+
+namespace vellum::region {
+
+SigsegvMemory::SigsegvMemory(const MemoryOptions& options,
+                             std::shared_ptr<store::PageSource> source)
+    : RegionMemory(options, std::move(source)),
+      dirty_((options.capacity_bytes / kPageBytes / kGroupPages + 1) * sizeof(std::uint64_t)),
+      summary_((options.capacity_bytes / kPageBytes / kGroupPages / 64 + 1) *
+               sizeof(std::uint64_t)),
+      pins_((options.capacity_bytes / kChunkBytes + 1) * sizeof(std::uint16_t)) {}
+
+void SigsegvMemory::start() { add_route(base_, base_ + options_.capacity_bytes, this); }
+
+int SigsegvMemory::protect(PageNumber first, std::size_t count, int access) noexcept {
+  const PageNumber limit = size_bytes() / kPageBytes;  // beyond it, nothing is ever accessible
+  if (first >= limit) return 0;
+  count = std::min<std::size_t>(count, limit - first);
+  return mprotect(base_ + first * kPageBytes, count * kPageBytes, access) == 0 ? 0 : errno;
+}
+
+int SigsegvMemory::map_zero(PageNumber first, std::size_t count) noexcept {
+  return map_present(first, count);
+}
+
+int SigsegvMemory::map_present(PageNumber first, std::size_t count) noexcept {
+  const int error = protect(first, count, PROT_READ);
+  // Out of mappings: the chunk stays closed; its next fault comes to resolve_present, which opens
+  // more at once.
+  return error == ENOMEM ? 0 : error;
+}
+
+int SigsegvMemory::resolve_present(PageNumber page, bool is_write) noexcept {
+  const std::size_t group = page / kGroupPages;
+  const PageNumber chunk_first = page / kChunkPages * kChunkPages;
+  int error = 0;
+  {
+    const std::lock_guard lock(lock_of(group));
+    const std::uint64_t chunk_bits = 0xffffULL << (chunk_first % kGroupPages);
+    const std::uint64_t dirty = dirty_word(group).load(std::memory_order_relaxed);
+    if (is_write) {
+      const bool whole_chunk = (dirty & chunk_bits) != 0;
+      error = whole_chunk ? open_for_writing(chunk_first, kChunkPages) : open_for_writing(page, 1);
+    } else if ((dirty >> (page % kGroupPages) & 1) == 0) {
+      // Only this page: others of the chunk may be open for writing.
+      error = protect(page, 1, PROT_READ);
+    } else {
+      error = protect(page, 1, PROT_READ | PROT_WRITE);
+    }
+  }
+  return error == ENOMEM ? open_wider(page) : error;
+}
+
+void SigsegvMemory::note_dirty(PageNumber first, std::size_t count) noexcept {
+  for (PageNumber page = first; page < first + count;) {
+    const std::size_t group = page / kGroupPages;
+    const std::size_t bit = page % kGroupPages;
+    const auto n = std::min<std::size_t>(kGroupPages - bit, first + count - page);
+    const std::uint64_t mask = (n == 64 ? ~0ULL : ((1ULL << n) - 1)) << bit;
+    dirty_word(group).fetch_or(mask, std::memory_order_relaxed);
+    summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
+    page += n;
+  }
+}
+
+// REQUIRES: the group's lock is held, and the pages lie in one group.
+int SigsegvMemory::open_for_writing(PageNumber first, std::size_t count) noexcept {
+  note_dirty(first, count);
+  return protect(first, count, PROT_READ | PROT_WRITE);
+}
+
+// The process is out of mappings: joins ever larger ranges around `page` into one, open for all.
+int SigsegvMemory::open_wider(PageNumber page) noexcept {
+  const PageNumber pages = (size_bytes() + kPageBytes - 1) / kPageBytes;
+  store::ReadFailure failure;
+  for (std::size_t span = 2 * kGroupPages;; span *= 2) {
+    const PageNumber first = page / span * span;
+    const std::size_t count = std::min<std::size_t>(span, pages - first);
+    if (!make_present(first, count, failure)) return EIO;
+    // All locks, in order: take_group() of any group in the range must not come between.
+    for (auto& lock : locks_) lock.lock();
+    if (options_.writable) note_dirty(first, count);
+    const int error = protect(first, count, options_.writable ? PROT_READ | PROT_WRITE : PROT_READ);
+    for (auto& lock : locks_) lock.unlock();
+    if (error != ENOMEM || count == pages) return error;
+  }
+}
+
+void SigsegvMemory::collect_dirty(std::vector<PageNumber>& out) {
+  const std::size_t groups = (size_bytes() / kPageBytes + kGroupPages - 1) / kGroupPages;
+  for (std::size_t base = 0; base < groups; base += 64) {
+    std::uint64_t summary = summary_word(base).exchange(0, std::memory_order_acq_rel);
+    for (; summary != 0; summary &= summary - 1) {
+      const std::size_t group = base + static_cast<std::size_t>(__builtin_ctzll(summary));
+      for (std::uint64_t bits = take_group(group); bits != 0; bits &= bits - 1) {
+        out.push_back(group * kGroupPages + static_cast<std::size_t>(__builtin_ctzll(bits)));
+      }
+    }
+  }
+}
+
+// Reads a group's dirty bits and closes its pages for writing again, except pinned chunks, which
+// stay open and dirty.
+std::uint64_t SigsegvMemory::take_group(std::size_t group) {
+  const std::lock_guard lock(lock_of(group));
+  const std::uint64_t bits = dirty_word(group).load(std::memory_order_relaxed);
+  std::uint64_t keep = 0;
+  int error = 0;
+  for (std::size_t i = 0; i < kGroupPages / kChunkPages; ++i) {
+    const std::uint64_t chunk_bits = 0xffffULL << (i * kChunkPages);
+    if ((bits & chunk_bits) == 0) continue;
+    const PageNumber first = group * kGroupPages + i * kChunkPages;
+    if (pins(first / kChunkPages).load() != 0) {
+      keep |= bits & chunk_bits;
+      continue;
+    }
+    error = protect(first, kChunkPages, PROT_READ);
+    if (error != 0) keep |= bits & chunk_bits;  // still open, so still dirty: nothing is lost
+  }
+  dirty_word(group).store(keep, std::memory_order_relaxed);
+  if (keep != 0) summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
+  return bits;
+}
+
+void SigsegvMemory::discard(const std::vector<PageNumber>& pages) {
+  for (std::size_t i = 0; i < pages.size();) {
+    std::size_t n = 1;
+    while (i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
+    madvise(base_ + pages[i] * kPageBytes, n * kPageBytes, MADV_DONTNEED);
+    i += n;
+  }
+}
+
+void SigsegvMemory::pin(PageNumber first, std::size_t count) {
+  for (std::size_t chunk = first / kChunkPages; chunk <= (first + count - 1) / kChunkPages;
+       ++chunk) {
+    const PageNumber page = chunk * kChunkPages;
+    pins(chunk).fetch_add(1);
+    int error = 0;
+    if (options_.writable) {
+      const std::lock_guard lock(lock_of(page / kGroupPages));
+      error = open_for_writing(page, kChunkPages);
+    } else {
+      error = protect(page, kChunkPages, PROT_READ);
+    }
+    if (error == ENOMEM) error = open_wider(page);
+    if (error != 0)
+      throw Error(Errc::out_of_memory, std::string("cannot pin memory: ") + std::strerror(error));
+  }
+}
+
+void SigsegvMemory::unpin(PageNumber first, std::size_t count) noexcept {
+  for (std::size_t chunk = first / kChunkPages; chunk <= (first + count - 1) / kChunkPages;
+       ++chunk) {
+    pins(chunk).fetch_sub(1);
+  }
+}
+
+int SigsegvMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept {
+  if (new_size >= old_size) {
+    // A chunk that was cut by the old end is present: its new pages must be opened by a fault of
+    // their own, which resolve_present does.
+    return 0;
+  }
+  return mprotect(base_ + new_size, old_size - new_size, PROT_NONE) == 0 ? 0 : errno;
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,367 @@
+// The C++ face of a store (vellum/store.hpp), over store/store_core.hpp.
+#include <algorithm>
+#include <cstring>
+#include <vellum/store.hpp>
+
+#include "region/region_impl.hpp"
+#include "store/diff.hpp"
+#include "store/page_source.hpp"
+#include "store/stat.hpp"
+#include "store/store_core.hpp"
+#include "store/verify.hpp"
+
+namespace vellum {
+namespace {
+
+using format::kPageBytes;
+constexpr std::size_t kCopyPages = 256;  // import and export move 1 MiB at a time
+
+base::Codec codec_of(StoreOptions::Compression compression) {
+  switch (compression) {
+    case StoreOptions::Compression::none:
+      return base::Codec::none;
+    case StoreOptions::Compression::lz4:
+      return base::Codec::lz4;
+    case StoreOptions::Compression::zstd:
+      return base::Codec::zstd;
+  }
+  throw Error(Errc::invalid_argument, "unknown compression");
+}
+
+void require_range(const char* what, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
+  if (value >= low && value <= high) return;
+  throw Error(Errc::invalid_argument, std::string(what) + " is " + std::to_string(value) +
+                                          ": it must lie between " + std::to_string(low) + " and " +
+                                          std::to_string(high));
+}
+
+format::Superblock superblock_of(const StoreOptions& options) {
+  require_range("block_bytes", options.block_bytes, kPageBytes, format::kMaxRecordRawBytes);
+  if ((options.block_bytes & (options.block_bytes - 1)) != 0) {
+    throw Error(Errc::invalid_argument, "block_bytes is " + std::to_string(options.block_bytes) +
+                                            ": it must be a power of two");
+  }
+  require_range("pack_bytes", options.pack_bytes, 1ULL << 20, 1ULL << 40);
+  require_range("journal_half_bytes", options.journal_half_bytes, 64u << 10, 64u << 20);
+  if (options.journal_half_bytes % kPageBytes != 0) {
+    throw Error(Errc::invalid_argument, "journal_half_bytes must be a multiple of 4096");
+  }
+  if (options.compression == StoreOptions::Compression::zstd) {
+    require_range("compression_level",
+                  static_cast<std::uint64_t>(std::max(options.compression_level, 0)), 1, 19);
+  }
+  format::Superblock sb;
+  sb.block_bytes = options.block_bytes;
+  sb.codec = codec_of(options.compression);
+  sb.codec_level = static_cast<std::uint8_t>(options.compression_level);
+  sb.pack_bytes = options.pack_bytes;
+  sb.journal_half_bytes = options.journal_half_bytes;
+  return sb;
+}
+
+VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& name) {
+  VersionInfo info;
+  info.name = name;
+  info.is_branch = resolved.is_branch;
+  info.branch = resolved.branch;
+  info.sequence = resolved.version.sequence + resolved.commits.size();
+  info.time_ns = resolved.version.time_ns;
+  info.message = resolved.version.message;
+  info.parent = resolved.version.parent;
+  info.region_bytes = resolved.version.region_bytes;
+  info.pages_changed = resolved.version.pages_changed;
+  info.bytes_added = resolved.version.bytes_added;
+  if (resolved.commits.empty()) return info;
+  const auto& last = resolved.commits.back();
+  info.time_ns = last.time_ns;
+  info.message = last.message;
+  info.region_bytes = last.region_bytes;
+  return info;
+}
+
+store::ProgressFn forward(const ProgressFn& progress) {
+  if (!progress) return nullptr;
+  return [progress](const store::Progress& p) { progress({p.done, p.total, p.unit}); };
+}
+
+std::uint64_t checked_size(std::uint64_t size_bytes) {
+  if (size_bytes > format::kMaxRegionBytes) {
+    throw Error(Errc::invalid_argument, "a region of " + std::to_string(size_bytes) +
+                                            " bytes is too large: at most " +
+                                            std::to_string(format::kMaxRegionBytes) + " (64 TiB)");
+  }
+  if (size_bytes == 0) throw Error(Errc::invalid_argument, "a region needs at least one byte");
+  return (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+bool is_zero(std::span<const std::byte> bytes) {
+  return bytes.empty() || (bytes[0] == std::byte{0} &&
+                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
+}
+
+std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std::string& name) {
+  auto resolved = store::resolve_version(core, name);
+  return store::PageSource::open(core, resolved.version, std::move(resolved.commits),
+                                 resolved.label);
+}
+
+std::string parent_directory(const std::string& file) {
+  const auto slash = file.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : file.substr(0, slash);
+}
+
+}  // namespace
+
+struct Store::Impl {
+  std::shared_ptr<store::StoreCore> core;
+};
+
+Store::Store(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+
+Store Store::create(const std::string& path, const StoreOptions& options) {
+  auto impl = std::make_shared<Impl>();
+  impl->core = store::StoreCore::create(base::posix_fs(), path, superblock_of(options));
+  return Store(std::move(impl));
+}
+
+Store Store::open(const std::string& path) {
+  auto impl = std::make_shared<Impl>();
+  impl->core = store::StoreCore::open(base::posix_fs(), path);
+  return Store(std::move(impl));
+}
+
+Store Store::open_or_create(const std::string& path, const StoreOptions& options) {
+  try {
+    return open(path);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found && e.code() != Errc::not_a_store) throw;
+  }
+  // An empty directory is taken; anything else that is no store is refused by create().
+  return create(path, options);
+}
+
+const std::string& Store::path() const noexcept { return impl_->core->path(); }
+
+std::string Store::id() const {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::byte b : impl_->core->superblock().store_id) {
+    text += kDigits[static_cast<unsigned>(b) >> 4];
+    text += kDigits[static_cast<unsigned>(b) & 15];
+  }
+  return text;
+}
+
+StoreOptions Store::options() const {
+  const auto& sb = impl_->core->superblock();
+  StoreOptions options;
+  options.compression = sb.codec == base::Codec::none  ? StoreOptions::Compression::none
+                        : sb.codec == base::Codec::lz4 ? StoreOptions::Compression::lz4
+                                                       : StoreOptions::Compression::zstd;
+  options.compression_level = sb.codec_level;
+  options.block_bytes = sb.block_bytes;
+  options.pack_bytes = sb.pack_bytes;
+  options.journal_half_bytes = sb.journal_half_bytes;
+  return options;
+}
+
+Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
+                            const RegionOptions& options) {
+  impl_->core->create_branch(branch, checked_size(size_bytes), options.base_address);
+  return open_region(branch, options);
+}
+
+Region Store::open_region(const std::string& branch, const RegionOptions& options) {
+  return Region(Region::Impl::open_branch(impl_->core, branch, options));
+}
+
+Region Store::open_or_create_region(const std::string& branch, std::uint64_t size_bytes,
+                                    const RegionOptions& options) {
+  const std::uint64_t size = checked_size(size_bytes);
+  if (!impl_->core->has_branch(branch)) return create_region(branch, size, options);
+  RegionOptions roomy = options;
+  if (roomy.capacity_bytes != 0) roomy.capacity_bytes = std::max(roomy.capacity_bytes, size);
+  if (roomy.capacity_bytes == 0 && size > (std::uint64_t{64} << 30)) roomy.capacity_bytes = size;
+  Region region = open_region(branch, roomy);
+  if (region.size_bytes() < size) region.grow(size);
+  return region;
+}
+
+Region Store::open_version(const std::string& name, const RegionOptions& options) {
+  return Region(Region::Impl::open_version(impl_->core, name, options));
+}
+
+std::vector<VersionInfo> Store::versions() const {
+  std::vector<VersionInfo> snapshots, branches;
+  for (const auto& name : impl_->core->snapshot_names()) snapshots.push_back(version(name));
+  for (const auto& name : impl_->core->branch_names()) branches.push_back(version(name));
+  std::stable_sort(
+      snapshots.begin(), snapshots.end(),
+      [](const VersionInfo& a, const VersionInfo& b) { return a.time_ns < b.time_ns; });
+  snapshots.insert(snapshots.end(), branches.begin(), branches.end());
+  return snapshots;
+}
+
+VersionInfo Store::version(const std::string& name) const {
+  return info_of(store::resolve_version(*impl_->core, name), name);
+}
+
+bool Store::contains(const std::string& name) const {
+  return impl_->core->has_snapshot(name) || impl_->core->has_branch(name);
+}
+
+void Store::create_branch(const std::string& name, const std::string& from_version) {
+  impl_->core->require_free_name(name);
+  const auto from = store::resolve_version(*impl_->core, from_version);
+  if (!from.commits.empty()) {
+    throw Error(
+        Errc::busy,
+        from.label + " of " + path() +
+            " has commits that are in its journal only: snapshot it first, and branch from that");
+  }
+  impl_->core->create_branch_at(name, from.version,
+                                from.is_branch ? from.version.parent : from_version);
+}
+
+void Store::create_snapshot(const std::string& name, const std::string& from_version,
+                            const std::string& message) {
+  impl_->core->require_free_name(name);
+  auto from = store::resolve_version(*impl_->core, from_version);
+  if (!from.commits.empty()) {
+    // The journal's commits have to go into packs first: the branch's writer does that.
+    store::BranchWriter::open(*impl_->core, from_version)
+        ->begin()
+        ->finish({from.commits.back().time_ns, from.commits.back().region_bytes,
+                  from.commits.back().base_address, from.commits.back().message},
+                 true);
+    from = store::resolve_version(*impl_->core, from_version);
+  }
+  format::SnapshotRef ref;
+  ref.name = name;
+  ref.branch = from.branch;
+  ref.version = from.version;
+  if (!message.empty()) ref.version.message = message;
+  impl_->core->create_snapshot(name, ref);
+}
+
+void Store::remove_snapshot(const std::string& name) { impl_->core->remove_snapshot(name); }
+void Store::remove_branch(const std::string& name) { impl_->core->remove_branch(name); }
+
+DiffTotals Store::diff(const std::string& a, const std::string& b,
+                       const std::function<void(const ByteRange&)>& visit) const {
+  const auto va = store::resolve_version(*impl_->core, a);
+  const auto vb = store::resolve_version(*impl_->core, b);
+  const auto totals =
+      store::diff_versions(*impl_->core, va, vb, [&](const store::ByteRange& range) {
+        if (visit) visit({range.offset_bytes, range.length_bytes});
+      });
+  return {totals.pages_different, totals.bytes_different, totals.ranges};
+}
+
+void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
+                 std::size_t length_bytes) const {
+  const auto source = open_source(*impl_->core, name);
+  if (offset_bytes > source->region_bytes() ||
+      length_bytes > source->region_bytes() - offset_bytes) {
+    throw Error(Errc::invalid_argument, source->label() + " has " +
+                                            std::to_string(source->region_bytes()) +
+                                            " bytes: cannot read " + std::to_string(length_bytes) +
+                                            " at " + std::to_string(offset_bytes));
+  }
+  std::vector<std::byte> pages(kCopyPages * kPageBytes);
+  auto* to = static_cast<std::byte*>(out);
+  while (length_bytes > 0) {
+    const std::uint64_t first = offset_bytes / kPageBytes;
+    const std::size_t skip = offset_bytes % kPageBytes;
+    const std::size_t n = std::min(length_bytes, pages.size() - skip);
+    source->read(first, (skip + n + kPageBytes - 1) / kPageBytes, pages.data());
+    std::memcpy(to, pages.data() + skip, n);
+    to += n;
+    offset_bytes += n;
+    length_bytes -= n;
+  }
+}
+
+void Store::export_file(const std::string& name, const std::string& file,
+                        const ProgressFn& progress) const {
+  const auto source = open_source(*impl_->core, name);
+  auto& fs = impl_->core->fs();
+  const auto out = fs.open(file, base::OpenMode::create_new);
+  try {
+    const std::uint64_t size = source->region_bytes();
+    const std::uint64_t pages = size / kPageBytes;
+    std::vector<std::byte> buffer(kCopyPages * kPageBytes);
+    for (std::uint64_t page = 0; page < pages;) {
+      page += source->zero_run(page, pages - page);
+      const std::size_t n = std::min<std::uint64_t>(kCopyPages, pages - page);
+      if (n > 0) source->read(page, n, buffer.data());
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::span<const std::byte> content(buffer.data() + i * kPageBytes, kPageBytes);
+        if (!is_zero(content)) out->pwrite(content, (page + i) * kPageBytes);
+      }
+      page += n;
+      if (progress) progress({page * kPageBytes, size, "bytes"});
+    }
+    out->truncate(size);
+    out->sync_data();
+    fs.sync_directory(parent_directory(file));
+  } catch (...) {
+    fs.unlink(file);
+    throw;
+  }
+}
+
+CommitReport Store::import_file(const std::string& branch, const std::string& file,
+                                const std::string& message, const ProgressFn& progress) {
+  auto& fs = impl_->core->fs();
+  const auto in = fs.open(file, base::OpenMode::read_only);
+  const std::uint64_t size = in->size_bytes();
+  if (size == 0)
+    throw Error(Errc::invalid_argument, file + " is empty: there is nothing to import");
+  Region region = open_or_create_region(branch, size);
+  auto* const memory = static_cast<std::byte*>(region.data());
+  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
+  for (std::uint64_t at = 0; at < region.size_bytes(); at += buffer.size()) {
+    const std::size_t room = std::min<std::uint64_t>(buffer.size(), region.size_bytes() - at);
+    const std::size_t n = at < size ? std::min<std::uint64_t>(room, size - at) : 0;
+    in->pread(std::span(buffer).first(n), at);
+    std::fill(buffer.begin() + static_cast<std::ptrdiff_t>(n), buffer.end(),
+              std::byte{0});  // past the file's end
+    region.prefetch(memory + at, room);
+    for (std::size_t i = 0; i < room; i += kPageBytes) {
+      if (std::memcmp(memory + at + i, buffer.data() + i, kPageBytes) != 0) {
+        std::memcpy(memory + at + i, buffer.data() + i, kPageBytes);
+      }
+    }
+    if (progress) progress({std::min(at + room, size), size, "bytes"});
+  }
+  return region.commit(message);
+}
+
+StoreStat Store::stat() const {
+  const auto s = store::stat_store(*impl_->core);
+  StoreStat out;
+  out.stored_bytes = s.allocated_bytes;
+  out.pack_bytes = s.pack_bytes;
+  out.journal_bytes = s.journal_bytes;
+  out.ref_bytes = s.ref_bytes;
+  out.packs = s.packs;
+  for (const auto& v : s.versions) (v.is_branch ? out.branches : out.snapshots) += 1;
+  out.full_copy_bytes = s.full_copy_bytes;
+  return out;
+}
+
+VerifyReport Store::verify(bool read_data, const ProgressFn& progress) const {
+  auto r = store::verify_store(*impl_->core, read_data, forward(progress));
+  VerifyReport out;
+  out.versions = r.versions;
+  out.packs = r.packs;
+  out.records = r.records;
+  out.bytes_read = r.bytes_read;
+  for (auto& d : r.damages)
+    out.damages.push_back({std::move(d.object), std::move(d.reason), std::move(d.versions)});
+  return out;
+}
+
+}  // namespace vellum
