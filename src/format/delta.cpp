@@ -1,0 +1,326 @@
+#include "format/delta.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "format/checks.hpp"
+#include "format/page_diff.hpp"
+#include "format/wire.hpp"
+
+namespace vellum::format {
+namespace {
+
+// Run gaps and lengths are below 2^14, so their varints have one or two bytes: what
+// index_delta_batch checks once, take_short may then assume.
+constexpr std::size_t kMaxShort = 1u << 14;
+static_assert(kPageBytes < kMaxShort);
+
+std::byte* put_varint(std::byte* at, std::uint64_t v) noexcept {
+  for (; v >= 0x80; v >>= 7) *at++ = static_cast<std::byte>(v | 0x80);
+  *at++ = static_cast<std::byte>(v);
+  return at;
+}
+
+std::size_t take_short(const std::byte*& at) noexcept {
+  const auto low = static_cast<std::size_t>(*at++);
+  if (low < 0x80) return low;
+  return (low & 0x7f) | static_cast<std::size_t>(*at++) << 7;
+}
+
+// The same, checked: false when the bytes end or the varint has more than two bytes.
+bool read_short(const std::byte*& at, const std::byte* end, std::size_t& out) noexcept {
+  if (at == end) return false;
+  if (static_cast<unsigned>(*at) >= 0x80 && (end - at < 2 || static_cast<unsigned>(at[1]) >= 0x80))
+    return false;
+  out = take_short(at);
+  return true;
+}
+
+// Most runs are a few bytes long: a fixed-size copy is then faster than a call.
+// REQUIRES: PageDiff::kSlackBytes readable and writable past either end.
+void copy_run(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if (bytes <= PageDiff::kSlackBytes) {
+    std::memcpy(to, from, PageDiff::kSlackBytes);
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+}  // namespace
+
+// A null `old_content` stands for an all-zero page.
+bool DeltaBatch::add_difference(PageNumber page, const std::byte* old_content,
+                                const std::byte* now) {
+  assert(pages_.empty() || page > pages_.back().page);
+  PageDiff diff;
+  diff_page(old_content, now, diff);
+  if (diff.lines == 0) return false;
+
+  const std::size_t first_run = runs_.size();
+  const std::size_t first_byte = bytes_.size();
+  std::size_t total = 0;
+  for_each_run(diff.lines, diff.mask, kMergeGapBytes, [&](std::size_t offset, std::size_t length) {
+    runs_.push_back({static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(length)});
+    total += length;
+  });
+  // A merged gap is shorter than a line, so its bytes lie in changed lines: `copy` has them.
+  bytes_.resize(first_byte + total + PageDiff::kSlackBytes);
+  std::byte* to = bytes_.data() + first_byte;
+  for (std::size_t i = first_run; i < runs_.size(); ++i) {
+    copy_run(to, diff.copy + runs_[i].offset_bytes, runs_[i].length_bytes);
+    to += runs_[i].length_bytes;
+  }
+  bytes_.resize(first_byte + total);
+  pages_.push_back({page, static_cast<std::uint32_t>(first_run),
+                    static_cast<std::uint32_t>(runs_.size() - first_run),
+                    static_cast<std::uint32_t>(first_byte), static_cast<std::uint32_t>(total)});
+  return true;
+}
+
+bool DeltaBatch::add_difference_from_zero(PageNumber page, const std::byte* now) {
+  return add_difference(page, nullptr, now);
+}
+
+void DeltaBatch::add(PageNumber page, std::span<const DeltaRun> runs,
+                     std::span<const std::byte> bytes) {
+  assert(pages_.empty() || page > pages_.back().page);
+  pages_.push_back(
+      {page, static_cast<std::uint32_t>(runs_.size()), static_cast<std::uint32_t>(runs.size()),
+       static_cast<std::uint32_t>(bytes_.size()), static_cast<std::uint32_t>(bytes.size())});
+  runs_.insert(runs_.end(), runs.begin(), runs.end());
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+}
+
+void DeltaBatch::pop_back() {
+  assert(!pages_.empty());
+  runs_.resize(pages_.back().first_run);
+  bytes_.resize(pages_.back().first_byte);
+  pages_.pop_back();
+}
+
+std::size_t DeltaBatch::last_cost_bytes() const {
+  assert(!pages_.empty());
+  return pages_.back().bytes + 3 * std::size_t{pages_.back().runs};
+}
+
+void DeltaBatch::clear() {
+  pages_.clear();
+  runs_.clear();
+  bytes_.clear();
+}
+
+void apply_delta(std::span<const DeltaRun> runs, std::span<const std::byte> bytes,
+                 std::byte* page) noexcept {
+  const std::byte* from = bytes.data();
+  for (const DeltaRun& r : runs) {
+    std::memcpy(page + r.offset_bytes, from, r.length_bytes);
+    from += r.length_bytes;
+  }
+}
+
+DeltaComposer::DeltaComposer() : content_(kPageBytes), mask_(kLinesPerPage) {}
+
+void DeltaComposer::reset() { std::fill(mask_.begin(), mask_.end(), 0); }
+
+void DeltaComposer::apply(std::span<const DeltaRun> runs, std::span<const std::byte> bytes) {
+  apply_delta(runs, bytes, content_.data());
+  for (const DeltaRun& r : runs) {
+    const std::size_t end = std::size_t{r.offset_bytes} + r.length_bytes;
+    for (std::size_t at = r.offset_bytes; at < end;) {
+      const std::size_t bit = at % kLineBytes;
+      const std::size_t n = std::min(end - at, kLineBytes - bit);
+      mask_[at / kLineBytes] |= (~std::uint64_t{0} >> (kLineBytes - n)) << bit;
+      at += n;
+    }
+  }
+}
+
+// Untouched bytes are unknown here, so runs are not merged across them.
+void DeltaComposer::append_to(DeltaBatch& out, PageNumber page) const {
+  std::uint64_t lines = 0;
+  for (std::size_t i = 0; i < kLinesPerPage; ++i) lines |= std::uint64_t{mask_[i] != 0} << i;
+  std::vector<DeltaRun> runs;
+  std::vector<std::byte> bytes;
+  for_each_run(lines, mask_.data(), 0, [&](std::size_t offset, std::size_t length) {
+    runs.push_back({static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(length)});
+    const auto* from = content_.data() + offset;
+    bytes.insert(bytes.end(), from, from + length);
+  });
+  assert(!runs.empty());
+  out.add(page, runs, bytes);
+}
+
+namespace {
+
+std::byte* put_page_columns(std::byte* at, std::span<const DeltaBatch::Page> pages) noexcept {
+  at = put_varint(at, pages.size());
+  PageNumber next = 0;
+  for (const auto& p : pages) {
+    assert(p.page >= next && p.page < kMaxPages && p.runs >= 1);
+    at = put_varint(at, p.page - next);
+    next = p.page + 1;
+  }
+  for (const auto& p : pages) at = put_varint(at, p.runs - 1);
+  return at;
+}
+
+std::byte* put_run_gaps(std::byte* at, std::span<const DeltaRun> runs) noexcept {
+  std::size_t end = 0;
+  for (const DeltaRun& r : runs) {
+    assert(r.offset_bytes >= end && r.length_bytes >= 1);
+    at = put_varint(at, r.offset_bytes - end);
+    end = std::size_t{r.offset_bytes} + r.length_bytes;
+  }
+  assert(end <= kPageBytes);
+  return at;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_delta_batch(const DeltaBatch& batch, std::size_t first,
+                                          std::size_t count) {
+  assert(count >= 1 && count <= kMaxDeltasPerBatch && first + count <= batch.pages().size());
+  const auto pages = std::span(batch.pages()).subspan(first, count);
+  std::size_t runs = 0, bytes = 0;
+  for (const auto& p : pages) {
+    runs += p.runs;
+    bytes += p.bytes;
+  }
+  std::vector<std::byte> out(32 + pages.size() * 12 + runs * 4 + bytes);
+  std::byte* at = put_page_columns(out.data(), pages);
+  for (const auto& p : pages) at = put_run_gaps(at, batch.runs_of(p));
+  for (const auto& p : pages) {
+    for (const DeltaRun& r : batch.runs_of(p)) at = put_varint(at, r.length_bytes - 1u);
+  }
+  for (const auto& p : pages) {
+    const auto b = batch.bytes_of(p);
+    if (!b.empty()) std::memcpy(at, b.data(), b.size());
+    at += b.size();
+  }
+  out.resize(static_cast<std::size_t>(at - out.data()));
+  return out;
+}
+
+namespace {
+
+// Page numbers and run counts. Returns all runs together, or 0 for damaged bytes.
+std::size_t read_page_columns(ByteReader& in, std::span<DeltaIndexLine> lines) noexcept {
+  PageNumber next = 0;
+  for (auto& l : lines) {
+    const std::uint64_t gap = in.varint();
+    if (!in.ok() || next >= kMaxPages || gap >= kMaxPages - next) return 0;
+    l.page = next + gap;
+    next = l.page + 1;
+  }
+  std::size_t total = 0;
+  for (auto& l : lines) {
+    const std::uint64_t more = in.varint();
+    if (!in.ok() || more >= kPageBytes) return 0;
+    l.runs = static_cast<std::uint32_t>(more + 1);
+    total += l.runs;
+  }
+  return total;
+}
+
+// One page's runs: gap and length columns side by side. Returns the bytes they cover, or 0 for
+// damaged bytes.
+std::size_t check_runs(std::uint32_t runs, const std::byte*& gaps, const std::byte*& lengths,
+                       const std::byte* end) noexcept {
+  std::size_t at = 0, covered = 0;
+  for (std::uint32_t i = 0; i < runs; ++i) {
+    std::size_t gap = 0, more = 0;
+    if (!read_short(gaps, end, gap) || !read_short(lengths, end, more)) return 0;
+    at += gap + more + 1;
+    covered += more + 1;
+    if (at > kPageBytes) return 0;
+  }
+  return covered;
+}
+
+// Where the column of `count` shorts at `at` ends, or null.
+const std::byte* skip_shorts(const std::byte* at, const std::byte* end,
+                             std::size_t count) noexcept {
+  for (std::size_t ignored = 0; count > 0; --count) {
+    if (!read_short(at, end, ignored)) return nullptr;
+  }
+  return at;
+}
+
+// Gaps, lengths, bytes. Fills the offsets of `lines`; true when the columns fill the input exactly.
+bool index_runs(std::span<const std::byte> raw, std::size_t start, std::size_t runs,
+                std::span<DeltaIndexLine> lines) noexcept {
+  const std::byte* const begin = raw.data();
+  const std::byte* const end = begin + raw.size();
+  const std::byte* gaps = begin + start;
+  const std::byte* lengths = skip_shorts(gaps, end, runs);
+  const std::byte* const bytes = lengths == nullptr ? nullptr : skip_shorts(lengths, end, runs);
+  if (bytes == nullptr) return false;
+  std::size_t byte_offset = static_cast<std::size_t>(bytes - begin);
+  for (auto& l : lines) {
+    l.gap_offset = static_cast<std::uint32_t>(gaps - begin);
+    l.length_offset = static_cast<std::uint32_t>(lengths - begin);
+    l.byte_offset = static_cast<std::uint32_t>(byte_offset);
+    const std::size_t covered = check_runs(l.runs, gaps, lengths, end);
+    if (covered == 0 || covered > raw.size() - byte_offset) return false;
+    byte_offset += covered;
+  }
+  return byte_offset == raw.size();
+}
+
+}  // namespace
+
+int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> lines) noexcept {
+  if (raw.size() > kMaxDeltaBatchRawBytes) return -1;
+  ByteReader in(raw);
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n < 1 || n > kMaxDeltasPerBatch || n > lines.size() || n > in.left()) return -1;
+  lines = lines.first(static_cast<std::size_t>(n));
+  const std::size_t runs = read_page_columns(in, lines);
+  if (runs == 0 || runs > in.left()) return -1;
+  if (!index_runs(raw, raw.size() - in.left(), runs, lines)) return -1;
+  return static_cast<int>(n);
+}
+
+void apply_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,
+                         std::byte* page) noexcept {
+  const std::byte* gaps = raw.data() + line.gap_offset;
+  const std::byte* lengths = raw.data() + line.length_offset;
+  const std::byte* bytes = raw.data() + line.byte_offset;
+  for (std::uint32_t i = 0; i < line.runs; ++i) {
+    page += take_short(gaps);
+    const std::size_t length = take_short(lengths) + 1;
+    std::memcpy(page, bytes, length);
+    page += length;
+    bytes += length;
+  }
+}
+
+bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out) {
+  out.clear();
+  std::vector<DeltaIndexLine> lines(std::min<std::size_t>(kMaxDeltasPerBatch, raw.size()));
+  const int n = index_delta_batch(raw, lines);
+  if (n < 0) return false;
+  for (const auto& l : std::span(lines).first(static_cast<std::size_t>(n))) {
+    const std::size_t first_run = out.runs_.size();
+    const std::byte* gaps = raw.data() + l.gap_offset;
+    const std::byte* lengths = raw.data() + l.length_offset;
+    std::size_t at = 0, covered = 0;
+    for (std::uint32_t i = 0; i < l.runs; ++i) {
+      at += take_short(gaps);
+      const std::size_t length = take_short(lengths) + 1;
+      out.runs_.push_back({static_cast<std::uint16_t>(at), static_cast<std::uint16_t>(length)});
+      at += length;
+      covered += length;
+    }
+    const auto bytes = raw.subspan(l.byte_offset, covered);
+    const std::size_t first_byte = out.bytes_.size();
+    out.bytes_.insert(out.bytes_.end(), bytes.begin(), bytes.end());
+    out.pages_.push_back({l.page, static_cast<std::uint32_t>(first_run), l.runs,
+                          static_cast<std::uint32_t>(first_byte),
+                          static_cast<std::uint32_t>(covered)});
+  }
+  return true;
+}
+
+}  // namespace vellum::format

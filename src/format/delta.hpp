@@ -1,0 +1,104 @@
+// format/delta.hpp: what changed inside pages.
+//
+// A page delta is a list of byte runs (offset, length, new bytes). The new bytes stand there, not
+// an XOR: applying a delta twice is harmless. A batch holds the deltas of many pages, sorted by
+// page, in columns (page gaps, run counts, gaps between runs, run lengths, bytes), because columns
+// compress better than rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/types.hpp"
+
+namespace vellum::format {
+
+struct DeltaRun {
+  std::uint16_t offset_bytes;  // in the page
+  std::uint16_t length_bytes;  // >= 1
+};
+
+// A batch under construction, or decoded for normal code.
+class DeltaBatch {
+ public:
+  struct Page {
+    PageNumber page;
+    std::uint32_t first_run, runs;
+    std::uint32_t first_byte, bytes;
+  };
+  const std::vector<Page>& pages() const { return pages_; }
+  std::span<const DeltaRun> runs_of(const Page& p) const {
+    return std::span(runs_).subspan(p.first_run, p.runs);
+  }
+  std::span<const std::byte> bytes_of(const Page& p) const {
+    return std::span(bytes_).subspan(p.first_byte, p.bytes);
+  }
+  bool empty() const { return pages_.empty(); }
+  // What encode() will need at most.
+  std::size_t encoded_bound_bytes() const {
+    return 32 + pages_.size() * 12 + runs_.size() * 6 + bytes_.size();
+  }
+
+  // Appends the difference between two contents of one page. REQUIRES: page is larger than the last
+  // one added. False and nothing added: they are equal. Reads `now` once for every changed byte, so
+  // a page that another thread is writing gives a delta that is consistent with itself: the batch's
+  // bytes are what is recorded. Runs closer than kMergeGapBytes are merged: a run costs about three
+  // bytes.
+  bool add_difference(PageNumber page, const std::byte* old_content, const std::byte* now);
+  // The same with all-zero old content.
+  bool add_difference_from_zero(PageNumber page, const std::byte* now);
+  // Appends a delta of another batch.
+  void add(PageNumber page, std::span<const DeltaRun> runs, std::span<const std::byte> bytes);
+  // Takes the last page off again (the encoder chose a whole block instead).
+  void pop_back();
+  // Size of the last page's delta: run bytes + 3 bytes a run.
+  std::size_t last_cost_bytes() const;
+  void clear();
+
+ private:
+  friend bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out);
+  std::vector<Page> pages_;
+  std::vector<DeltaRun> runs_;
+  std::vector<std::byte> bytes_;
+};
+
+inline constexpr std::size_t kMergeGapBytes = 3;
+
+void apply_delta(std::span<const DeltaRun> runs, std::span<const std::byte> bytes,
+                 std::byte* page) noexcept;
+
+// Composes several deltas of one page, oldest first, into one.
+class DeltaComposer {
+ public:
+  DeltaComposer();
+  void reset();
+  void apply(std::span<const DeltaRun> runs, std::span<const std::byte> bytes);
+  // Appends the composed delta to `out`. REQUIRES: at least one apply() since reset().
+  void append_to(DeltaBatch& out, PageNumber page) const;
+
+ private:
+  std::vector<std::byte> content_;
+  std::vector<std::uint64_t> mask_;  // a bit a byte: touched
+};
+
+// Raw payload of a deltas record, or of a deltas part of a journal frame. REQUIRES: sorted by page,
+// at most kMaxDeltasPerBatch pages in [first, first + count).
+std::vector<std::byte> encode_delta_batch(const DeltaBatch& batch, std::size_t first,
+                                          std::size_t count);
+bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out);
+
+// The same without allocation, for the fault handler: an index over raw bytes.
+struct DeltaIndexLine {
+  PageNumber page;
+  std::uint32_t runs;
+  std::uint32_t gap_offset, length_offset, byte_offset;  // into raw
+};
+// Fills `lines` (REQUIRES: room for kMaxDeltasPerBatch) and checks everything: all runs lie inside
+// a page, columns end exactly. Returns the number of deltas, or -1 for damaged bytes.
+int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> lines) noexcept;
+// REQUIRES: `line` comes from index_delta_batch over the same bytes.
+void apply_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,
+                         std::byte* page) noexcept;
+
+}  // namespace vellum::format

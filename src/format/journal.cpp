@@ -1,0 +1,232 @@
+#include "format/journal.hpp"
+
+#include <cassert>
+#include <cstring>
+
+#include "base/checksum.hpp"
+#include "format/checks.hpp"
+#include "format/layout.hpp"
+#include "format/wire.hpp"
+
+namespace vellum::format {
+namespace {
+
+constexpr std::size_t kJournalNameOffset = 56;
+constexpr std::size_t kFrameChecksumOffset = 32;
+constexpr std::size_t kMinPartBytes = 5;  // type, codec, raw bytes, page count, stored length
+
+std::span<const std::byte> text_bytes(const std::string& s) {
+  return std::as_bytes(std::span(s.data(), s.size()));
+}
+
+std::uint64_t frame_checksum(std::span<const std::byte> frame, std::size_t payload_bytes,
+                             std::uint64_t seed) noexcept {
+  return base::checksum64(frame.first(kFrameChecksumOffset),
+                          frame.subspan(kFrameHeaderBytes, payload_bytes), seed);
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_journal_header(const JournalHeader& h) {
+  assert(h.branch.size() <= kMaxNameBytes);
+  std::vector<std::byte> out;
+  out.reserve(kJournalHeaderBytes);
+  ByteWriter w(out);
+  w.bytes(std::as_bytes(std::span(kJournalMagic, 8)));
+  w.u32(kFormatVersion);
+  w.u32(h.half_bytes);
+  w.bytes(h.store_id);
+  w.u64(h.branch_id);
+  w.u64(static_cast<std::uint64_t>(h.created_ns));
+  w.u32(static_cast<std::uint32_t>(h.branch.size()));
+  w.u32(0);
+  w.bytes(text_bytes(h.branch));
+  out.resize(kJournalHeaderBytes - 8);
+  append_checksum(out, checksum_seed(h.store_id));
+  return out;
+}
+
+const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& store_id,
+                                  JournalHeader& out) {
+  if (bytes.size() < kJournalHeaderBytes) return "truncated journal header";
+  bytes = bytes.first(kJournalHeaderBytes);
+  ByteReader in(bytes);
+  if (std::memcmp(in.bytes(8).data(), kJournalMagic, 8) != 0) return "not a journal";
+  const std::uint32_t version = in.u32();
+  if (version > kFormatVersion) return "written by a newer format";
+  JournalHeader h;
+  h.half_bytes = in.u32();
+  read_uuid(in, h.store_id);
+  h.branch_id = in.u64();
+  h.created_ns = static_cast<std::int64_t>(in.u64());
+  const std::uint32_t name_bytes = in.u32();
+  if (!ends_with_checksum(bytes, checksum_seed(h.store_id))) return "checksum mismatch";
+  if (h.store_id != store_id) return "belongs to another store";
+  if (version != kFormatVersion || in.u32() != 0 || name_bytes > kMaxNameBytes)
+    return "malformed journal header";
+  if (!journal_half_ok(h.half_bytes)) return "impossible journal size";
+  const auto name = bytes.subspan(kJournalNameOffset, name_bytes);
+  h.branch.assign(reinterpret_cast<const char*>(name.data()), name.size());
+  if (name_problem(h.branch) != nullptr) return "malformed branch name";
+  out = std::move(h);
+  return nullptr;
+}
+
+std::uint64_t frame_extent_bytes(const FrameHeader& h) noexcept {
+  const std::uint64_t bytes = kFrameHeaderBytes + std::uint64_t{h.payload_bytes};
+  return (bytes + kFrameAlignBytes - 1) / kFrameAlignBytes * kFrameAlignBytes;
+}
+
+std::vector<std::byte> encode_frame(const FrameHeader& h, std::span<const std::byte> payload,
+                                    std::uint64_t seed) {
+  assert(payload.size() <= kMaxJournalHalfBytes);
+  FrameHeader header = h;
+  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  std::vector<std::byte> out;
+  out.reserve(static_cast<std::size_t>(frame_extent_bytes(header)));
+  ByteWriter w(out);
+  w.u32(kFrameMagic);
+  w.u8(static_cast<std::uint8_t>(header.type));
+  w.u8(0);
+  w.u16(0);
+  w.u64(header.epoch);
+  w.u64(header.sequence);
+  w.u32(header.payload_bytes);
+  w.u32(0);
+  w.u64(base::checksum64(out, payload, seed));
+  w.bytes(payload);
+  out.resize(static_cast<std::size_t>(frame_extent_bytes(header)));
+  return out;
+}
+
+bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHeader& out,
+                  std::span<const std::byte>& payload) noexcept {
+  if (bytes.size() < kFrameHeaderBytes) return false;
+  ByteReader in(bytes);
+  if (in.u32() != kFrameMagic) return false;
+  const std::uint8_t type = in.u8();
+  const bool reserved_zero = (in.u8() | in.u16()) == 0;
+  if (type != static_cast<std::uint8_t>(FrameType::base) &&
+      type != static_cast<std::uint8_t>(FrameType::commit)) {
+    return false;
+  }
+  FrameHeader h;
+  h.type = static_cast<FrameType>(type);
+  h.epoch = in.u64();
+  h.sequence = in.u64();
+  h.payload_bytes = in.u32();
+  if (!reserved_zero || in.u32() != 0 || h.epoch == 0) return false;
+  if (frame_extent_bytes(h) > bytes.size()) return false;
+  if (in.u64() != frame_checksum(bytes, h.payload_bytes, seed)) return false;
+  out = h;
+  payload = bytes.subspan(kFrameHeaderBytes, h.payload_bytes);
+  return true;
+}
+
+namespace {
+
+void write_page_list(ByteWriter& w, const std::vector<PageNumber>& pages) {
+  w.varint(pages.size());
+  PageNumber next = 0;
+  for (const PageNumber p : pages) {
+    assert(p >= next && p < kMaxPages);
+    w.varint(p - next);
+    next = p + 1;
+  }
+}
+
+// A page costs a byte at least, so the list is never larger than eight times its input.
+bool read_page_list(ByteReader& in, PageNumber end, std::vector<PageNumber>& out) {
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n > in.left()) return false;
+  out.resize(static_cast<std::size_t>(n));
+  PageNumber next = 0;
+  for (auto& p : out) {
+    const std::uint64_t gap = in.varint();
+    if (!in.ok() || next >= end || gap >= end - next) return false;
+    p = next + gap;
+    next = p + 1;
+  }
+  return true;
+}
+
+bool part_ok(const CommitPart& p) noexcept {
+  switch (p.type) {
+    case PartType::pages:
+      return !p.pages.empty() && p.raw_bytes <= kMaxRecordRawBytes &&
+             p.raw_bytes == p.pages.size() * kPageBytes &&
+             stored_size_ok(p.codec, p.raw_bytes, p.stored.size());
+    case PartType::deltas:
+      return p.pages.empty() && p.raw_bytes >= 1 && p.raw_bytes <= kMaxDeltaBatchRawBytes &&
+             stored_size_ok(p.codec, p.raw_bytes, p.stored.size());
+    case PartType::zeros:
+      return !p.pages.empty() && p.raw_bytes == 0 && p.codec == base::Codec::none &&
+             p.stored.empty();
+  }
+  return false;
+}
+
+bool read_part(ByteReader& in, PageNumber end, CommitPart& out) {
+  const std::uint8_t type = in.u8();
+  const std::uint8_t codec = in.u8();
+  const std::uint64_t raw = in.varint();
+  if (!in.ok() || type < 1 || type > 3 || !base::codec_known(codec) || raw > kMaxRecordRawBytes)
+    return false;
+  out.type = static_cast<PartType>(type);
+  out.codec = static_cast<base::Codec>(codec);
+  out.raw_bytes = static_cast<std::uint32_t>(raw);
+  if (!read_page_list(in, end, out.pages)) return false;
+  const auto stored = in.bytes(in.varint());
+  if (!in.ok()) return false;
+  out.stored.assign(stored.begin(), stored.end());
+  return part_ok(out);
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_commit(const CommitBody& body) {
+  assert(body.message.size() <= kMaxMessageBytes);
+  std::size_t bound = 64 + body.message.size();
+  for (const auto& p : body.parts) bound += 32 + p.pages.size() * 2 + p.stored.size();
+  std::vector<std::byte> out;
+  out.reserve(bound);
+  ByteWriter w(out);
+  w.u64(static_cast<std::uint64_t>(body.time_ns));
+  w.varint(body.region_bytes);
+  w.varint(body.base_address);
+  w.string(body.message);
+  w.varint(body.parts.size());
+  for (const auto& p : body.parts) {
+    w.u8(static_cast<std::uint8_t>(p.type));
+    w.u8(static_cast<std::uint8_t>(p.codec));
+    w.varint(p.raw_bytes);
+    write_page_list(w, p.pages);
+    w.varint(p.stored.size());
+    w.bytes(p.stored);
+  }
+  return out;
+}
+
+bool decode_commit(std::span<const std::byte> payload, CommitBody& out) {
+  ByteReader in(payload);
+  CommitBody body;
+  body.time_ns = static_cast<std::int64_t>(in.u64());
+  body.region_bytes = in.varint();
+  body.base_address = in.varint();
+  body.message = in.string(kMaxMessageBytes);
+  const std::uint64_t parts = in.varint();
+  if (!in.ok() || !region_size_ok(body.region_bytes) ||
+      !base_address_ok(body.base_address, body.region_bytes)) {
+    return false;
+  }
+  if (parts > in.left() / kMinPartBytes) return false;
+  // Grows part by part: a part in memory is much larger than the least it takes here.
+  for (std::uint64_t i = 0; i < parts; ++i) {
+    if (!read_part(in, body.region_bytes / kPageBytes, body.parts.emplace_back())) return false;
+  }
+  if (!in.done()) return false;
+  out = std::move(body);
+  return true;
+}
+
+}  // namespace vellum::format

@@ -1,0 +1,74 @@
+// format/journal.hpp: a branch's journal: a header page and two halves, used in turn.
+//
+// An epoch fills one half: a base frame (the whole Version that the packs hold) and then commit
+// frames, sequence numbers without a gap. A fold writes the pages of the epoch to packs and starts
+// the next epoch in the other half, so a torn base frame leaves the half before it whole.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/codec.hpp"
+#include "format/types.hpp"
+
+namespace vellum::format {
+
+inline constexpr std::size_t kJournalHeaderBytes = 4096;
+inline constexpr std::size_t kFrameHeaderBytes = 40;
+inline constexpr std::size_t kFrameAlignBytes = 8;
+
+struct JournalHeader {
+  Uuid store_id{};
+  std::uint64_t branch_id = 0;
+  std::int64_t created_ns = 0;
+  std::uint32_t half_bytes = 0;
+  std::string branch;  // must equal the directory's name
+};
+std::vector<std::byte> encode_journal_header(
+    const JournalHeader& h);  // exactly kJournalHeaderBytes
+const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& store_id,
+                                  JournalHeader& out);
+
+enum class FrameType : std::uint8_t { base = 1, commit = 2 };
+
+struct FrameHeader {
+  FrameType type = FrameType::base;
+  std::uint64_t epoch = 0;     // 1, 2, ...; odd epochs use the first half
+  std::uint64_t sequence = 0;  // of the version that this frame completes
+  std::uint32_t payload_bytes = 0;
+};
+// Header + payload + padding to kFrameAlignBytes. `seed` is checksum_seed(store) ^ branch id.
+std::vector<std::byte> encode_frame(const FrameHeader& h, std::span<const std::byte> payload,
+                                    std::uint64_t seed);
+// Looks at the start of `bytes` for a whole, valid frame; false when there is none (end of log,
+// torn or stale bytes).
+bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHeader& out,
+                  std::span<const std::byte>& payload) noexcept;
+std::uint64_t frame_extent_bytes(const FrameHeader& h) noexcept;
+
+// Payload of a base frame: an encoded Version (format/version.hpp).
+
+// Payload of a commit frame.
+enum class PartType : std::uint8_t { pages = 1, deltas = 2, zeros = 3 };
+struct CommitPart {
+  PartType type = PartType::pages;
+  base::Codec codec = base::Codec::none;
+  std::uint32_t raw_bytes = 0;    // of `stored`, decompressed; 0 for zeros
+  std::vector<PageNumber> pages;  // ascending; empty for deltas (the batch names them)
+  std::vector<std::byte> stored;  // pages or a delta batch, compressed by `codec`
+  bool operator==(const CommitPart&) const = default;
+};
+struct CommitBody {
+  std::int64_t time_ns = 0;
+  std::uint64_t region_bytes = 0;
+  std::uint64_t base_address = 0;
+  std::string message;
+  std::vector<CommitPart> parts;  // a page appears in at most one part
+  bool operator==(const CommitBody&) const = default;
+};
+std::vector<std::byte> encode_commit(const CommitBody& body);
+bool decode_commit(std::span<const std::byte> payload, CommitBody& out);
+
+}  // namespace vellum::format

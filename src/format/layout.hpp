@@ -1,0 +1,138 @@
+// format/layout.hpp: the fixed structures, the numbers and the limits of the format as tables.
+//
+// docs/format.md prints these same tables; tests hold the document and the encoders against them,
+// so that none of the three can change alone. Nothing here has code behind it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/codec.hpp"
+#include "format/delta.hpp"
+#include "format/journal.hpp"
+#include "format/page_map.hpp"
+#include "format/record.hpp"
+#include "format/superblock.hpp"
+#include "format/types.hpp"
+#include "format/version.hpp"
+
+namespace vellum::format {
+
+// Magic numbers: the first bytes of each file or structure.
+inline constexpr char kSuperblockMagic[] = "VELLUM\r\n";
+inline constexpr char kPackMagic[] = "VLMPACK\n";
+inline constexpr char kPackTrailerMagic[] = "VLMPEND\n";
+inline constexpr char kJournalMagic[] = "VLMJRNL\n";
+inline constexpr char kSnapshotMagic[] = "VLMSNAP\n";
+inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
+inline constexpr std::uint32_t kFrameMagic = 0x4d524656;   // "VFRM"
+
+inline constexpr std::uint16_t kRecordFlagHash = 1;
+inline constexpr std::size_t kSnapshotHeaderBytes = 32;
+
+struct Field {
+  const char* name;
+  std::size_t offset_bytes;
+  std::size_t bytes;
+};
+
+inline constexpr Field kSuperblockFields[] = {
+    {"magic", 0, 8},       {"format_version", 8, 4},      {"length", 12, 4},
+    {"store_id", 16, 16},  {"created_ns", 32, 8},         {"block_bytes", 40, 4},
+    {"codec", 44, 1},      {"codec_level", 45, 1},        {"reserved", 46, 2},
+    {"pack_bytes", 48, 8}, {"journal_half_bytes", 56, 4}, {"reserved", 60, 4},
+    {"checksum", 64, 8},
+};
+inline constexpr Field kPackHeaderFields[] = {
+    {"magic", 0, 8}, {"format_version", 8, 4}, {"reserved", 12, 4}, {"store_id", 16, 16},
+    {"pack", 32, 8}, {"branch_id", 40, 8},     {"reserved", 48, 8}, {"checksum", 56, 8},
+};
+inline constexpr Field kRecordHeaderFields[] = {
+    {"magic", 0, 4},  {"type", 4, 1},          {"codec", 5, 1},      {"flags", 6, 2},
+    {"pack", 8, 8},   {"offset_bytes", 16, 8}, {"raw_bytes", 24, 4}, {"stored_bytes", 28, 4},
+    {"items", 32, 4}, {"reserved", 36, 4},     {"reserved", 40, 8},  {"checksum", 48, 8},
+};
+inline constexpr Field kPackTrailerFields[] = {
+    {"magic", 0, 8},
+    {"pack", 8, 8},
+    {"index_offset_bytes", 16, 8},
+    {"checksum", 24, 8},
+};
+inline constexpr Field kJournalHeaderFields[] = {
+    {"magic", 0, 8},      {"format_version", 8, 4}, {"half_bytes", 12, 4}, {"store_id", 16, 16},
+    {"branch_id", 32, 8}, {"created_ns", 40, 8},    {"name_bytes", 48, 4}, {"reserved", 52, 4},
+    {"name", 56, 200},    {"reserved", 256, 3832},  {"checksum", 4088, 8},
+};
+inline constexpr Field kFrameHeaderFields[] = {
+    {"magic", 0, 4},     {"type", 4, 1},           {"reserved", 5, 3},  {"epoch", 8, 8},
+    {"sequence", 16, 8}, {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
+};
+inline constexpr Field kSnapshotHeaderFields[] = {
+    {"magic", 0, 8},
+    {"format_version", 8, 4},
+    {"length", 12, 4},
+    {"store_id", 16, 16},
+};
+
+struct Number {
+  const char* name;
+  std::uint64_t value;
+};
+
+inline constexpr Number kRecordTypeNumbers[] = {
+    {"pages", static_cast<std::uint64_t>(RecordType::pages)},
+    {"deltas", static_cast<std::uint64_t>(RecordType::deltas)},
+    {"map_block", static_cast<std::uint64_t>(RecordType::map_block)},
+    {"run_root", static_cast<std::uint64_t>(RecordType::run_root)},
+    {"version", static_cast<std::uint64_t>(RecordType::version)},
+    {"index", static_cast<std::uint64_t>(RecordType::index)},
+};
+inline constexpr Number kFrameTypeNumbers[] = {
+    {"base", static_cast<std::uint64_t>(FrameType::base)},
+    {"commit", static_cast<std::uint64_t>(FrameType::commit)},
+};
+inline constexpr Number kPartTypeNumbers[] = {
+    {"pages", static_cast<std::uint64_t>(PartType::pages)},
+    {"deltas", static_cast<std::uint64_t>(PartType::deltas)},
+    {"zeros", static_cast<std::uint64_t>(PartType::zeros)},
+};
+inline constexpr Number kPageKindNumbers[] = {
+    {"zero", static_cast<std::uint64_t>(PageKind::zero)},
+    {"base", static_cast<std::uint64_t>(PageKind::base)},
+    {"delta", static_cast<std::uint64_t>(PageKind::delta)},
+};
+inline constexpr Number kCodecNumbers[] = {
+    {"none", static_cast<std::uint64_t>(base::Codec::none)},
+    {"lz4", static_cast<std::uint64_t>(base::Codec::lz4)},
+    {"zstd", static_cast<std::uint64_t>(base::Codec::zstd)},
+};
+inline constexpr Number kRecordFlagNumbers[] = {
+    {"has_hash", kRecordFlagHash},
+};
+inline constexpr Number kLimitNumbers[] = {
+    {"kPageBytes", kPageBytes},
+    {"kFormatVersion", kFormatVersion},
+    {"kMaxRegionBytes", kMaxRegionBytes},
+    {"kMaxRecordRawBytes", kMaxRecordRawBytes},
+    {"kMaxDeltaBatchRawBytes", kMaxDeltaBatchRawBytes},
+    {"kMaxDeltasPerBatch", kMaxDeltasPerBatch},
+    {"kMaxEntriesPerMapBlock", kMaxEntriesPerMapBlock},
+    {"kMaxMapBlockRawBytes", kMaxMapBlockRawBytes},
+    {"kMaxRunsPerVersion", kMaxRunsPerVersion},
+    {"kMaxVersionBytes", kMaxVersionBytes},
+    {"kMaxPackOffsetBytes", kMaxPackOffsetBytes},
+    {"kMaxNameBytes", kMaxNameBytes},
+    {"kMaxMessageBytes", kMaxMessageBytes},
+    {"kMaxSnapshotRefBytes", kMaxSnapshotRefBytes},
+    {"kMinBlockBytes", kMinBlockBytes},
+    {"kMaxBlockBytes", kMaxBlockBytes},
+    {"kMinPackBytes", kMinPackBytes},
+    {"kMaxPackBytes", kMaxPackBytes},
+    {"kMinJournalHalfBytes", kMinJournalHalfBytes},
+    {"kMaxJournalHalfBytes", kMaxJournalHalfBytes},
+    {"kMergeGapBytes", kMergeGapBytes},
+    {"kRecordAlignBytes", kRecordAlignBytes},
+    {"kFrameAlignBytes", kFrameAlignBytes},
+};
+
+}  // namespace vellum::format

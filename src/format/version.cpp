@@ -1,0 +1,171 @@
+#include "format/version.hpp"
+
+#include <cassert>
+#include <cstring>
+
+#include "format/checks.hpp"
+#include "format/layout.hpp"
+#include "format/wire.hpp"
+
+namespace vellum::format {
+namespace {
+
+constexpr std::size_t kMinRunBytes = 7;  // pack, offset, entries: a byte each, and the tag
+constexpr std::size_t kMaxRunBytes = 34;
+static_assert(150 + kMaxMessageBytes + kMaxNameBytes + kMaxRunsPerVersion * kMaxRunBytes <=
+              kMaxVersionBytes);
+static_assert(kMaxVersionBytes + kFrameHeaderBytes <= kMinJournalHalfBytes,
+              "a base frame always fits");
+static_assert(kMaxVersionBytes + 2 * kMaxNameBytes + 64 <= kMaxSnapshotRefBytes);
+
+// More map entries than a version can have pages times the longest chain: keeps sums far from
+// overflow.
+constexpr std::uint64_t kMaxRunEntries = kMaxPages * 256;
+
+bool active_pack_ok(const Version& v) noexcept {
+  if (v.active_pack == 0) return v.active_pack_end_bytes == 0;
+  return v.active_pack_end_bytes >= kPackHeaderBytes &&
+         v.active_pack_end_bytes <= kMaxPackOffsetBytes &&
+         v.active_pack_end_bytes % kRecordAlignBytes == 0;
+}
+
+bool run_ok(const RunRef& r) noexcept {
+  return r.root.pack != 0 && record_offset_ok(r.root.offset_bytes) && r.entries >= 1 &&
+         r.entries <= kMaxRunEntries;
+}
+
+bool fields_ok(const Version& v) noexcept {
+  if (!region_size_ok(v.region_bytes) || !base_address_ok(v.base_address, v.region_bytes))
+    return false;
+  if (!v.parent.empty() && name_problem(v.parent) != nullptr) return false;
+  if (v.next_pack_number == 0 || v.next_pack_number > (1ULL << 32)) return false;
+  return active_pack_ok(v);
+}
+
+bool read_runs(ByteReader& in, std::vector<RunRef>& out) {
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n > kMaxRunsPerVersion || n > in.left() / kMinRunBytes) return false;
+  out.resize(static_cast<std::size_t>(n));
+  for (auto& r : out) {
+    r.root.pack = in.varint();
+    r.root.offset_bytes = in.varint();
+    r.root.tag = in.u32();
+    r.entries = in.varint();
+    if (!in.ok() || !run_ok(r)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_version(const Version& v) {
+  assert(v.runs.size() <= kMaxRunsPerVersion && v.message.size() <= kMaxMessageBytes);
+  std::vector<std::byte> out;
+  out.reserve(128 + v.message.size() + v.parent.size() + v.runs.size() * kMaxRunBytes);
+  ByteWriter w(out);
+  w.varint(v.branch_id);
+  w.varint(v.sequence);
+  w.u64(static_cast<std::uint64_t>(v.time_ns));
+  w.varint(v.region_bytes);
+  w.varint(v.base_address);
+  w.string(v.message);
+  w.string(v.parent);
+  w.varint(v.pages_changed);
+  w.varint(v.bytes_added);
+  w.varint(v.active_pack);
+  w.varint(v.active_pack_end_bytes);
+  w.varint(v.next_pack_number);
+  w.varint(v.runs.size());
+  for (const auto& r : v.runs) {
+    w.varint(r.root.pack);
+    w.varint(r.root.offset_bytes);
+    w.u32(r.root.tag);
+    w.varint(r.entries);
+  }
+  return out;
+}
+
+bool decode_version(std::span<const std::byte> bytes, Version& out) {
+  if (bytes.size() > kMaxVersionBytes) return false;
+  ByteReader in(bytes);
+  Version v;
+  v.branch_id = in.varint();
+  v.sequence = in.varint();
+  v.time_ns = static_cast<std::int64_t>(in.u64());
+  v.region_bytes = in.varint();
+  v.base_address = in.varint();
+  v.message = in.string(kMaxMessageBytes);
+  v.parent = in.string(kMaxNameBytes);
+  v.pages_changed = in.varint();
+  v.bytes_added = in.varint();
+  v.active_pack = in.varint();
+  v.active_pack_end_bytes = in.varint();
+  v.next_pack_number = in.varint();
+  if (!in.ok() || !fields_ok(v) || !read_runs(in, v.runs) || !in.done()) return false;
+  out = std::move(v);
+  return true;
+}
+
+std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& store_id) {
+  std::vector<std::byte> body;
+  ByteWriter b(body);
+  b.string(ref.name);
+  b.string(ref.branch);
+  b.u64(static_cast<std::uint64_t>(ref.created_ns));
+  b.bytes(encode_version(ref.version));
+  const std::size_t length = kSnapshotHeaderBytes + body.size() + 8;
+  assert(length <= kMaxSnapshotRefBytes);
+
+  std::vector<std::byte> out;
+  out.reserve(length);
+  ByteWriter w(out);
+  w.bytes(std::as_bytes(std::span(kSnapshotMagic, 8)));
+  w.u32(kFormatVersion);
+  w.u32(static_cast<std::uint32_t>(length));
+  w.bytes(store_id);
+  w.bytes(body);
+  append_checksum(out, checksum_seed(store_id));
+  return out;
+}
+
+namespace {
+
+// Everything before the body.
+const char* check_snapshot_header(std::span<const std::byte> bytes, const Uuid& store_id) noexcept {
+  ByteReader in(bytes);
+  const auto magic = in.bytes(8);
+  if (magic.size() != 8 || std::memcmp(magic.data(), kSnapshotMagic, 8) != 0)
+    return "not a snapshot ref";
+  const std::uint32_t version = in.u32();
+  if (in.ok() && version > kFormatVersion) return "written by a newer format";
+  const std::uint32_t length = in.u32();
+  Uuid id{};
+  read_uuid(in, id);
+  if (!in.ok() || length > bytes.size()) return "truncated";
+  if (version != kFormatVersion || length != bytes.size()) return "malformed";
+  if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
+  if (id != store_id) return "belongs to another store";
+  return nullptr;
+}
+
+}  // namespace
+
+const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& store_id,
+                                SnapshotRef& out) {
+  if (bytes.size() > kMaxSnapshotRefBytes) return "larger than any snapshot ref";
+  if (const char* problem = check_snapshot_header(bytes, store_id)) return problem;
+  if (bytes.size() < kSnapshotHeaderBytes + 8) return "truncated";
+  ByteReader in(bytes.subspan(kSnapshotHeaderBytes, bytes.size() - kSnapshotHeaderBytes - 8));
+  SnapshotRef ref;
+  ref.name = in.string(kMaxNameBytes);
+  ref.branch = in.string(kMaxNameBytes);
+  ref.created_ns = static_cast<std::int64_t>(in.u64());
+  if (!in.ok()) return "malformed";
+  if (name_problem(ref.name) != nullptr) return "malformed snapshot name";
+  if (name_problem(ref.branch) != nullptr) return "malformed branch name";
+  if (!decode_version(in.bytes(in.left()), ref.version)) return "malformed version";
+  out = std::move(ref);
+  return nullptr;
+}
+
+}  // namespace vellum::format

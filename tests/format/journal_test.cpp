@@ -1,0 +1,142 @@
+#include "format/journal.hpp"
+
+#include <gtest/gtest.h>
+
+#include "samples.hpp"
+
+namespace vellum::format {
+namespace {
+
+using samples::Bytes;
+
+TEST(JournalHeader, RoundTrip) {
+  const JournalHeader h = samples::journal_header();
+  const Bytes bytes = encode_journal_header(h);
+  ASSERT_EQ(bytes.size(), kJournalHeaderBytes);
+  JournalHeader back;
+  ASSERT_EQ(decode_journal_header(bytes, samples::store_id(), back), nullptr);
+  EXPECT_EQ(back.store_id, h.store_id);
+  EXPECT_EQ(back.branch_id, h.branch_id);
+  EXPECT_EQ(back.created_ns, h.created_ns);
+  EXPECT_EQ(back.half_bytes, h.half_bytes);
+  EXPECT_EQ(back.branch, h.branch);
+}
+
+TEST(JournalHeader, LongestNameFits) {
+  JournalHeader h = samples::journal_header();
+  h.branch.assign(kMaxNameBytes, 'n');
+  JournalHeader back;
+  ASSERT_EQ(decode_journal_header(encode_journal_header(h), samples::store_id(), back), nullptr);
+  EXPECT_EQ(back.branch, h.branch);
+}
+
+TEST(JournalHeader, SaysWhatIsWrong) {
+  const Bytes good = encode_journal_header(samples::journal_header());
+  JournalHeader back;
+  const auto problem = [&](const Bytes& b) {
+    return std::string(decode_journal_header(b, samples::store_id(), back));
+  };
+  EXPECT_EQ(problem(Bytes(good.begin(), good.end() - 1)), "truncated journal header");
+  EXPECT_EQ(problem(Bytes(kJournalHeaderBytes)), "not a journal");
+  Bytes changed = good;
+  changed[3000] = std::byte{1};
+  EXPECT_EQ(problem(changed), "checksum mismatch");
+  changed = good;
+  changed[9] = std::byte{1};
+  EXPECT_EQ(problem(changed), "written by a newer format");
+  JournalHeader h = samples::journal_header();
+  h.half_bytes = 100;
+  EXPECT_EQ(problem(encode_journal_header(h)), "impossible journal size");
+  h = samples::journal_header();
+  h.branch = "a b";
+  EXPECT_EQ(problem(encode_journal_header(h)), "malformed branch name");
+  h = samples::journal_header();
+  h.store_id[0] = std::byte{0};
+  EXPECT_EQ(problem(encode_journal_header(h)), "belongs to another store");
+}
+
+TEST(Frame, RoundTripAndExtent) {
+  for (std::size_t n : {0u, 1u, 7u, 8u, 9u, 5000u}) {
+    const Bytes payload(n, std::byte{0x77});
+    const FrameHeader h{FrameType::commit, 4, 17, 0};
+    Bytes bytes = encode_frame(h, payload, 99);
+    EXPECT_EQ(bytes.size() % kFrameAlignBytes, 0u);
+    bytes.resize(bytes.size() + 100, std::byte{0xee});  // what an older epoch left behind
+    FrameHeader back;
+    std::span<const std::byte> found;
+    ASSERT_TRUE(decode_frame(bytes, 99, back, found));
+    EXPECT_EQ(back.type, FrameType::commit);
+    EXPECT_EQ(back.epoch, 4u);
+    EXPECT_EQ(back.sequence, 17u);
+    EXPECT_EQ(frame_extent_bytes(back), bytes.size() - 100);
+    EXPECT_EQ(Bytes(found.begin(), found.end()), payload);
+  }
+}
+
+TEST(Frame, TornOrForeignIsTheEndOfTheLog) {
+  const Bytes payload(100, std::byte{1});
+  const Bytes good = encode_frame({FrameType::base, 1, 0, 0}, payload, 99);
+  FrameHeader back;
+  std::span<const std::byte> found;
+  EXPECT_FALSE(decode_frame(good, 98, back, found));
+  for (std::size_t n = 0; n < good.size(); ++n) {
+    EXPECT_FALSE(decode_frame(std::span<const std::byte>(good).first(n), 99, back, found));
+    Bytes torn = good;  // the rest of the frame never reached the disk
+    std::fill(torn.begin() + static_cast<std::ptrdiff_t>(n), torn.end(), std::byte{0});
+    const bool lost_padding_only = n >= kFrameHeaderBytes + payload.size();
+    EXPECT_EQ(decode_frame(torn, 99, back, found), lost_padding_only) << n;
+  }
+  Bytes hostile = good;
+  std::memset(hostile.data() + 24, 0xff, 4);  // a payload of 4 GiB
+  EXPECT_FALSE(decode_frame(hostile, 99, back, found));
+}
+
+TEST(Commit, RoundTrip) {
+  CommitBody back;
+  ASSERT_TRUE(decode_commit(encode_commit(samples::commit_body()), back));
+  EXPECT_EQ(back, samples::commit_body());
+  ASSERT_TRUE(decode_commit(encode_commit(CommitBody{}), back));
+  EXPECT_EQ(back, CommitBody{});
+}
+
+TEST(Commit, RefusesWhatCannotBe) {
+  const auto refused = [](auto change) {
+    CommitBody b = samples::commit_body();
+    change(b);
+    CommitBody back;
+    return !decode_commit(encode_commit(b), back);
+  };
+  EXPECT_TRUE(refused([](CommitBody& b) { b.region_bytes = 1000; }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.region_bytes = kMaxRegionBytes * 2; }));
+  EXPECT_TRUE(
+      refused([](CommitBody& b) { b.region_bytes = 200 * kPageBytes; }));  // page 200 lies outside
+  EXPECT_TRUE(refused([](CommitBody& b) { b.base_address = 12; }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].raw_bytes = 4096; }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].pages.clear(); }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].stored.clear(); }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].codec = static_cast<base::Codec>(7); }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].type = static_cast<PartType>(4); }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[1].raw_bytes = 4; }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[1].pages = {1}; }));
+  EXPECT_TRUE(refused([](CommitBody& b) {
+    b.parts[1].codec = base::Codec::zstd;
+    b.parts[1].raw_bytes = kMaxDeltaBatchRawBytes + 1;
+  }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[2].stored = {std::byte{1}}; }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[2].raw_bytes = 1; }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[2].pages.clear(); }));
+}
+
+TEST(Commit, TruncatedOrExtendedIsRefused) {
+  const Bytes good = encode_commit(samples::commit_body());
+  CommitBody back;
+  for (std::size_t n = 0; n < good.size(); ++n) {
+    EXPECT_FALSE(decode_commit(std::span<const std::byte>(good).first(n), back)) << n;
+  }
+  Bytes longer = good;
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(decode_commit(longer, back));
+}
+
+}  // namespace
+}  // namespace vellum::format

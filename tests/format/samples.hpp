@@ -1,0 +1,170 @@
+// tests/format/samples.hpp: one valid value of every structure, and small tools to take bytes
+// apart.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/delta.hpp"
+#include "format/journal.hpp"
+#include "format/page_map.hpp"
+#include "format/record.hpp"
+#include "format/superblock.hpp"
+#include "format/types.hpp"
+#include "format/version.hpp"
+
+namespace vellum::format::samples {
+
+using Bytes = std::vector<std::byte>;
+
+inline Uuid store_id() {
+  Uuid id{};
+  for (std::size_t i = 0; i < id.size(); ++i) id[i] = static_cast<std::byte>(0xa0 + i);
+  return id;
+}
+
+inline std::uint64_t seed() { return checksum_seed(store_id()); }
+
+inline Superblock superblock() {
+  Superblock sb;
+  sb.store_id = store_id();
+  sb.created_ns = 0x1122334455667788;
+  sb.block_bytes = 128u << 10;
+  sb.codec = base::Codec::lz4;
+  sb.codec_level = 7;
+  sb.pack_bytes = 0x1234567;
+  sb.journal_half_bytes = 0x123000;
+  return sb;
+}
+
+inline Version version() {
+  Version v;
+  v.branch_id = 3;
+  v.sequence = 1000;
+  v.time_ns = 1700000000123456789;
+  v.region_bytes = 1ULL << 30;
+  v.base_address = 0x7f0000000000;
+  v.message = "nightly";
+  v.parent = "v1";
+  v.pages_changed = 77;
+  v.bytes_added = 90000;
+  v.active_pack = (3ULL << 32) | 2;
+  v.active_pack_end_bytes = 4096;
+  v.next_pack_number = 3;
+  v.runs = {{{(3ULL << 32) | 2, 2048, 0xdeadbeef}, 12}, {{(3ULL << 32) | 1, 640, 0x01020304}, 900}};
+  return v;
+}
+
+inline SnapshotRef snapshot_ref() { return {"release-1", "main", 1700000001000000000, version()}; }
+
+inline JournalHeader journal_header() {
+  JournalHeader h;
+  h.store_id = store_id();
+  h.branch_id = 0x0102030405060708;
+  h.created_ns = 0x1817161514131211;
+  h.half_bytes = 0x00200000;
+  h.branch = "main";
+  return h;
+}
+
+inline CommitBody commit_body() {
+  CommitBody b;
+  b.time_ns = 1700000000123456789;
+  b.region_bytes = 1ULL << 20;
+  b.base_address = 0x10000;
+  b.message = "m";
+  CommitPart pages;
+  pages.type = PartType::pages;
+  pages.codec = base::Codec::zstd;
+  pages.raw_bytes = 2 * kPageBytes;
+  pages.pages = {5, 9};
+  pages.stored = {std::byte{0xaa}, std::byte{0xbb}};
+  CommitPart deltas;
+  deltas.type = PartType::deltas;
+  deltas.raw_bytes = 3;
+  deltas.stored = {std::byte{1}, std::byte{2}, std::byte{3}};
+  CommitPart zeros;
+  zeros.type = PartType::zeros;
+  zeros.pages = {10, 11, 200};
+  b.parts = {pages, deltas, zeros};
+  return b;
+}
+
+// Entries of every kind: an extent, a chain of three, a zero extent, records used again.
+inline std::vector<MapEntry> map_entries() {
+  const RecordRef pages{(3ULL << 32) | 2, 64, 0x11111111};
+  const RecordRef newer{(3ULL << 32) | 2, 8192, 0x22222222};
+  const RecordRef older{(3ULL << 32) | 1, 640, 0x33333333};
+  return {
+      {16, 16, 0, PageKind::base, 0, pages},   {40, 1, 0, PageKind::delta, 2, newer},
+      {40, 1, 7, PageKind::delta, 1, older},   {40, 1, 16, PageKind::base, 0, pages},
+      {41, 1, 1, PageKind::delta, 1, newer},   {50, 1000, 0, PageKind::zero, 0, {}},
+      {1050, 1, 8, PageKind::delta, 3, older},
+  };
+}
+
+inline RunRoot run_root() {
+  return {{{0, 99, 64, 0x11111111, 100},
+           {100, 5000, 4096, 0x22222222, 1024},
+           {70000, 70000, 512, 0x33333333, 1}},
+          {(3ULL << 32) | 1, (3ULL << 32) | 2}};
+}
+
+inline std::vector<IndexLine> index_lines() {
+  return {{RecordType::pages, 64, 100, 4096, 1, 0x11111111},
+          {RecordType::deltas, 224, 50, 60, 2, 0x22222222},
+          {RecordType::run_root, 336, 20, 20, 1, 0x33333333}};
+}
+
+inline DeltaBatch delta_batch() {
+  Bytes old_content(kPageBytes), now(kPageBytes);
+  DeltaBatch batch;
+  now[8] = std::byte{0x10};
+  now[9] = std::byte{0x11};
+  now[200] = std::byte{0x12};
+  batch.add_difference(7, old_content.data(), now.data());
+  now[4095] = std::byte{0x13};
+  batch.add_difference(300, old_content.data(), now.data());
+  return batch;
+}
+
+inline Bytes record(RecordHeader& h) {
+  Bytes out;
+  const Bytes hash(32, std::byte{0x5a});
+  const Bytes payload{std::byte{1}, std::byte{2}, std::byte{3}};
+  h.type = RecordType::pages;
+  h.codec = base::Codec::zstd;
+  h.pack = 0x0000000300000002;
+  h.offset_bytes = 0x1122334455 * 8;
+  h.raw_bytes = 2 * kPageBytes;
+  h.items = 2;
+  append_record(out, h, hash, payload, seed());
+  return out;
+}
+
+inline Bytes text(const std::string& s) {
+  const auto b = std::as_bytes(std::span(s));
+  return Bytes(b.begin(), b.end());
+}
+
+inline std::uint64_t little_endian(std::span<const std::byte> bytes) {
+  std::uint64_t v = 0;
+  for (std::size_t i = 0; i < bytes.size() && i < 8; ++i) {
+    v |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+  }
+  return v;
+}
+
+// A page of bytes that differ from each other and are rarely zero.
+inline Bytes random_page(std::mt19937_64& random) {
+  Bytes page(kPageBytes);
+  for (auto& b : page) b = static_cast<std::byte>(random());
+  return page;
+}
+
+}  // namespace vellum::format::samples

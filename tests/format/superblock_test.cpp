@@ -1,0 +1,145 @@
+#include "format/superblock.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/checksum.hpp"
+#include "samples.hpp"
+
+namespace vellum::format {
+namespace {
+
+using samples::Bytes;
+
+// Writes the checksum that the bytes would need: only the range checks can then refuse them.
+void reseal(Bytes& bytes) {
+  const std::uint64_t sum =
+      base::checksum64(std::span<const std::byte>(bytes).first(bytes.size() - 8), 0);
+  std::memcpy(bytes.data() + bytes.size() - 8, &sum, 8);
+}
+
+SuperblockStatus decode(const Bytes& bytes) {
+  Superblock out;
+  return decode_superblock(bytes, out);
+}
+
+TEST(Superblock, RoundTrip) {
+  const Superblock sb = samples::superblock();
+  Superblock back;
+  ASSERT_EQ(decode_superblock(encode_superblock(sb), back), SuperblockStatus::ok);
+  EXPECT_EQ(back, sb);
+}
+
+TEST(Superblock, DefaultsAreValid) {
+  EXPECT_EQ(decode(encode_superblock({})), SuperblockStatus::ok);
+}
+
+TEST(Superblock, OtherFilesAreNotAStore) {
+  EXPECT_EQ(decode({}), SuperblockStatus::not_a_store);
+  EXPECT_EQ(decode(samples::text("VELLUM")), SuperblockStatus::not_a_store);
+  // A transfer that rewrites line ends breaks the magic, which is why it has one.
+  Bytes unix_lines = encode_superblock(samples::superblock());
+  unix_lines.erase(unix_lines.begin() + 6);
+  EXPECT_EQ(decode(unix_lines), SuperblockStatus::not_a_store);
+}
+
+TEST(Superblock, NewerFormatIsToldApartFromDamage) {
+  Bytes newer = encode_superblock(samples::superblock());
+  newer[8] = std::byte{2};
+  EXPECT_EQ(decode(newer), SuperblockStatus::newer_format);
+  newer.resize(12);
+  EXPECT_EQ(decode(newer), SuperblockStatus::newer_format);
+}
+
+TEST(Superblock, TruncatedExtendedOrFlippedIsDamaged) {
+  const Bytes good = encode_superblock(samples::superblock());
+  for (std::size_t n = 8; n < good.size(); ++n) {
+    EXPECT_EQ(decode(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n))),
+              SuperblockStatus::damaged);
+  }
+  Bytes longer = good;
+  longer.push_back(std::byte{0});
+  EXPECT_EQ(decode(longer), SuperblockStatus::damaged);
+}
+
+TEST(Superblock, EveryRangeIsChecked) {
+  const auto refused = [](auto change) {
+    Superblock sb = samples::superblock();
+    change(sb);
+    return decode(encode_superblock(sb)) == SuperblockStatus::damaged;
+  };
+  EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 2048; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 256u << 20; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 5000; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 0; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.codec = static_cast<base::Codec>(9); }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.codec_level = 20; }));
+  EXPECT_TRUE(refused([](Superblock& s) {
+    s.codec = base::Codec::zstd;
+    s.codec_level = 0;
+  }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.pack_bytes = 0; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.pack_bytes = UINT64_MAX; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.journal_half_bytes = 4096; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.journal_half_bytes = 0x123001; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.journal_half_bytes = 0xfffff000; }));
+}
+
+TEST(Superblock, ReservedBytesMustBeZero) {
+  for (const std::size_t at : {46u, 47u, 60u, 63u}) {
+    Bytes bytes = encode_superblock(samples::superblock());
+    bytes[at] = std::byte{1};
+    reseal(bytes);
+    EXPECT_EQ(decode(bytes), SuperblockStatus::damaged) << at;
+  }
+}
+
+TEST(Names, GoodOnes) {
+  for (const char* name : {"main", "a", "v1.2.3", "x_y+z-1", "\xc3\xa9t\xc3\xa9",
+                           "\xe6\x97\xa5\xe6\x9c\xac", "0..9"}) {
+    EXPECT_EQ(name_problem(name), nullptr) << name;
+  }
+  EXPECT_EQ(name_problem(std::string(kMaxNameBytes, 'a')), nullptr);
+}
+
+TEST(Names, BadOnes) {
+  using std::string_literals::operator""s;
+  const std::string bad[] = {""s,
+                             "."s,
+                             ".."s,
+                             ".hidden"s,
+                             "-rf"s,
+                             "a/b"s,
+                             "/"s,
+                             "a b"s,
+                             "a\nb"s,
+                             "a\0b"s,
+                             "a\x7f"s,
+                             "a\\b"s,
+                             "a:b"s,
+                             "a*"s,
+                             "~"s,
+                             "\xc0\xaf"s,          // overlong '/'
+                             "\xe0\x80\xaf"s,      // overlong '/'
+                             "\xed\xa0\x80"s,      // surrogate
+                             "\xf4\x90\x80\x80"s,  // beyond U+10FFFF
+                             "\xc3"s,
+                             "a\xe6\x97"s,
+                             "\x80"s,
+                             "\xff"s,
+                             "a\xc2\xa0"s,      // no-break space
+                             "a\xc2\x85"s,      // C1 control
+                             "a\xe2\x80\xae"s,  // right-to-left override
+                             "a\xef\xbb\xbf"s,  // byte order mark
+                             std::string(kMaxNameBytes + 1, 'a')};
+  for (const auto& name : bad) EXPECT_NE(name_problem(name), nullptr) << name;
+}
+
+TEST(ChecksumSeed, DependsOnTheStore) {
+  Uuid other = samples::store_id();
+  other[0] ^= std::byte{1};
+  EXPECT_NE(checksum_seed(other), samples::seed());
+  EXPECT_EQ(checksum_seed(samples::store_id()), samples::seed());
+}
+
+}  // namespace
+}  // namespace vellum::format
