@@ -1,0 +1,41 @@
+// store/branch_writer_impl.hpp: what the parts of BranchWriter share. Internal to them.
+#pragma once
+
+#include "store/branch_writer.hpp"
+#include "store/journal.hpp"
+#include "store/pack_writer.hpp"
+#include "store/store_core.hpp"
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+struct BranchWriter::Impl {
+  StoreCore& store;
+  std::string name;
+  std::string label;  // "branch 'x' of /path"
+  std::shared_ptr<PageSource> source_at_open;
+  std::unique_ptr<PackWriter> packs;
+  std::unique_ptr<JournalWriter> journal;
+
+  format::Version head;                   // its runs are those of the last fold
+  std::vector<PageWrites> epoch;  // what the journal's commits wrote since, oldest first
+  bool unsaved_parent = false;    // the journal does not know yet that a snapshot was published
+  std::shared_ptr<PageSource> folded;  // the last fold's version; opened when needed
+  std::uint64_t counted_bytes = 0;     // of packs->bytes_appended(), up to the last fold
+  std::string poison;                  // why no commit is taken any more
+
+  Impl(StoreCore& s, std::string n)
+      : store(s), name(std::move(n)), label(fmt::format("branch '{}' of {}", name, s.path())) {}
+
+  const PageSource& last_folded();
+  void check_not_poisoned() const;
+  void fold(const format::Version& next, std::span<const PageWrites> commit,
+            std::vector<format::MapEntry> written);
+  void write_fold(format::Version& next, std::span<const PageWrites> commit,
+                  std::vector<format::MapEntry> written);
+  void add_run(format::Version& next, std::vector<format::MapEntry> entries);
+  void give_up_fold(const char* reason) noexcept;
+  IoCost io() const noexcept;
+};
+
+}  // namespace vellum::store

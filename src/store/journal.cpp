@@ -1,0 +1,210 @@
+// Writing a journal. Reading is in journal_read.cpp.
+#include "store/journal.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "format/superblock.hpp"
+#include "format/version.hpp"
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+using format::FrameHeader;
+using format::FrameType;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+std::uint64_t half_start(std::uint64_t epoch, std::uint32_t half_bytes) noexcept {
+  return format::kJournalHeaderBytes + (epoch % 2 == 1 ? 0 : half_bytes);
+}
+
+std::uint64_t whole_bytes(std::uint32_t half_bytes) noexcept {
+  return format::kJournalHeaderBytes + 2 * std::uint64_t{half_bytes};
+}
+
+}  // namespace
+
+std::vector<std::byte> new_journal_bytes(const format::JournalHeader& header,
+                                         const format::Version& base) {
+  std::vector<std::byte> out = format::encode_journal_header(header);
+  std::uint64_t seed = format::checksum_seed(header.store_id) ^ header.branch_id;
+  const auto frame = format::encode_frame({FrameType::base, 1, base.sequence, 0},
+                                          format::encode_version(base), seed);
+  out.insert(out.end(), frame.begin(), frame.end());
+  out.resize(static_cast<std::size_t>(whole_bytes(header.half_bytes)));
+  return out;
+}
+
+struct JournalWriter::Impl {
+  std::unique_ptr<base::File> file;
+  std::uint32_t half_bytes = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t sequence = 0;    // of the last frame
+  std::uint64_t base_end = 0;    // file offset just past the base frame
+  std::uint64_t tail_bytes = 0;  // file offset of the next frame
+  bool sync_failed = false;
+  IoCost io;
+
+  std::uint64_t half_end() const noexcept { return half_start(epoch, half_bytes) + half_bytes; }
+
+  void write(std::span<const std::byte> bytes, std::uint64_t at) {
+    const auto start = Clock::now();
+    file->pwrite(bytes, at);
+    io.write_ns += elapsed_ns(start);
+    io.bytes_written += bytes.size();
+  }
+  void sync() {
+    const auto start = Clock::now();
+    try {
+      file->sync_data();
+    } catch (...) {
+      sync_failed = true;  // the kernel may have dropped what was dirty: nobody may go on from here
+      throw;
+    }
+    io.flush_ns += elapsed_ns(start);
+    ++io.flushes;
+  }
+  // Writes a frame that must not count if writing it fails: its end is then missing, and its header
+  // is wiped as well.
+  void write_frame(std::span<const std::byte> frame, std::uint64_t at) {
+    try {
+      write(frame, at);
+    } catch (...) {
+      if (!wipe_header(at) && frame_may_stand(frame.size(), at)) sync_failed = true;
+      throw;
+    }
+  }
+  bool wipe_header(std::uint64_t at) noexcept;
+  bool frame_may_stand(std::size_t bytes, std::uint64_t at) noexcept;
+  void renew_current_epoch();
+  void fill_holes();
+  void fill_zeros(std::uint64_t from, std::uint64_t to);
+};
+
+bool JournalWriter::Impl::wipe_header(std::uint64_t at) noexcept {
+  static constexpr std::byte kZeros[format::kFrameHeaderBytes] = {};
+  try {
+    file->pwrite(kZeros, at);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+bool JournalWriter::Impl::frame_may_stand(std::size_t bytes, std::uint64_t at) noexcept {
+  try {
+    std::vector<std::byte> found(bytes);
+    const int error = file->try_pread(found, at);
+    FrameHeader header;
+    std::span<const std::byte> payload;
+    return error == 0 ? format::decode_frame(found, seed, header, payload) : error != ENODATA;
+  } catch (...) {
+    return true;
+  }
+}
+
+// What a crashed writer left may be in the page cache only, and marked clean by a sync that failed:
+// written again, it is dirty again, and the next sync tells the truth.
+void JournalWriter::Impl::renew_current_epoch() {
+  const std::uint64_t start = half_start(epoch, half_bytes);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tail_bytes - start));
+  file->pread(bytes, start);
+  file->pwrite(bytes, start);
+  sync();
+}
+
+void JournalWriter::Impl::fill_zeros(std::uint64_t from, std::uint64_t to) {
+  const std::vector<std::byte> zeros(1u << 20);
+  while (from < to) {
+    const std::uint64_t n = std::min<std::uint64_t>(zeros.size(), to - from);
+    file->pwrite(std::span(zeros).first(static_cast<std::size_t>(n)), from);
+    from += n;
+  }
+}
+
+void JournalWriter::Impl::fill_holes() {
+  const std::uint64_t whole = whole_bytes(half_bytes);
+  if (file->size_bytes() >= whole && file->allocated_bytes() >= whole) return;
+  try {
+    fill_zeros(tail_bytes, half_end());
+    const std::uint64_t other = half_start(epoch + 1, half_bytes);
+    fill_zeros(other, other + half_bytes);
+  } catch (const Error& e) {
+    // Commits then allocate as they go, and report a full disk themselves.
+    if (e.code() != Errc::no_space) throw;
+  }
+  sync();
+}
+
+JournalWriter::JournalWriter(std::unique_ptr<base::File> file, const JournalState& state)
+    : impl_(std::make_shared<Impl>()) {
+  Impl& j = *impl_;
+  j.file = std::move(file);
+  j.half_bytes = state.header.half_bytes;
+  j.seed = format::checksum_seed(state.header.store_id) ^ state.header.branch_id;
+  j.epoch = state.epoch;
+  j.sequence = state.head_sequence();
+  j.tail_bytes = state.tail_bytes;
+  FrameHeader base;
+  base.payload_bytes = static_cast<std::uint32_t>(format::encode_version(state.base).size());
+  j.base_end = half_start(j.epoch, j.half_bytes) + format::frame_extent_bytes(base);
+  // The order matters: only when this epoch is durable may the other half, its fallback, go.
+  j.renew_current_epoch();
+  j.fill_holes();
+}
+
+bool JournalWriter::fits(std::size_t payload_bytes) const noexcept {
+  FrameHeader h;
+  h.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
+  return payload_bytes <= impl_->half_bytes &&
+         format::frame_extent_bytes(h) <= impl_->half_end() - impl_->tail_bytes;
+}
+
+void JournalWriter::append_commit(std::span<const std::byte> payload) {
+  Impl& j = *impl_;
+  const auto frame = format::encode_frame({FrameType::commit, j.epoch, j.sequence + 1, 0}, payload,
+                                          j.seed);
+  j.write_frame(frame, j.tail_bytes);
+  j.sync();
+  j.tail_bytes += frame.size();
+  ++j.sequence;
+}
+
+void JournalWriter::start_epoch(const format::Version& base) {
+  Impl& j = *impl_;
+  const auto frame = format::encode_frame({FrameType::base, j.epoch + 1, base.sequence, 0},
+                                          format::encode_version(base), j.seed);
+  if (frame.size() > j.half_bytes) {
+    fail(Errc::invalid_argument, "{}: a version of {} bytes does not fit the journal",
+         j.file->path(), frame.size());
+  }
+  const std::uint64_t start = half_start(j.epoch + 1, j.half_bytes);
+  j.write_frame(frame, start);
+  j.sync();
+  ++j.epoch;
+  j.sequence = base.sequence;
+  j.base_end = start + frame.size();
+  j.tail_bytes = j.base_end;
+}
+
+void JournalWriter::release_space() noexcept {
+  constexpr std::uint64_t kHole = 4096;
+  Impl& j = *impl_;
+  try {
+    const std::uint64_t other = half_start(j.epoch + 1, j.half_bytes);
+    j.file->punch(other, j.half_bytes);
+    const std::uint64_t from = (j.base_end + kHole - 1) / kHole * kHole;
+    if (from < j.half_end()) j.file->punch(from, j.half_end() - from);
+  } catch (...) {
+    // A file system without holes keeps its bytes.
+  }
+}
+
+std::uint64_t JournalWriter::bytes_written() const noexcept { return impl_->io.bytes_written; }
+const IoCost& JournalWriter::io() const noexcept { return impl_->io; }
+bool JournalWriter::sync_failed() const noexcept { return impl_->sync_failed; }
+
+}  // namespace vellum::store

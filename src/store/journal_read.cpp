@@ -1,0 +1,164 @@
+// Reading a journal, possibly while its writer goes on. See journal.hpp.
+#include <algorithm>
+#include <cstring>
+
+#include "format/superblock.hpp"
+#include "format/version.hpp"
+#include "store/journal.hpp"
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+using format::FrameHeader;
+using format::FrameType;
+using format::JournalHeader;
+
+namespace {
+
+constexpr int kMaxTries = 10'000;
+constexpr std::size_t kMaxBaseFrameBytes = format::kFrameHeaderBytes + format::kMaxVersionBytes + 8;
+
+struct Frame {
+  FrameHeader header;
+  std::span<const std::byte> payload;
+};
+
+struct Half {
+  std::uint64_t start = 0;  // in the file
+  std::vector<std::byte> bytes;
+
+  bool frame_at(std::uint64_t at, std::uint64_t seed, Frame& out) const noexcept {
+    if (at >= bytes.size()) return false;
+    const auto rest = std::span(bytes).subspan(static_cast<std::size_t>(at));
+    return format::decode_frame(rest, seed, out.header, out.payload);
+  }
+};
+
+JournalHeader read_header(const base::File& file, const format::Uuid& store_id) {
+  std::vector<std::byte> bytes(format::kJournalHeaderBytes);
+  file.pread(bytes, 0);
+  JournalHeader header;
+  if (const char* problem = format::decode_journal_header(bytes, store_id, header)) {
+    fail(Errc::damaged, "{}: {}", file.path(), problem);
+  }
+  return header;
+}
+
+// At most `limit_bytes` of half 0 or 1; less where the file ends (truncated, or hostile).
+Half read_half(const base::File& file, unsigned index, std::uint32_t half_bytes,
+               std::uint64_t limit_bytes) {
+  Half half;
+  half.start = format::kJournalHeaderBytes + std::uint64_t{index} * half_bytes;
+  const std::uint64_t size = file.size_bytes();
+  if (size <= half.start) return half;
+  half.bytes.resize(static_cast<std::size_t>(
+      std::min({std::uint64_t{half_bytes}, limit_bytes, size - half.start})));
+  file.pread(half.bytes, half.start);
+  return half;
+}
+
+// The epoch whose base frame a half starts with; 0: none.
+std::uint64_t epoch_of(const Half& half, unsigned index, std::uint64_t seed) noexcept {
+  Frame frame;
+  if (!half.frame_at(0, seed, frame) || frame.header.type != FrameType::base) return 0;
+  const bool at_home = frame.header.epoch % 2 == (index == 0 ? 1 : 0);
+  return at_home ? frame.header.epoch : 0;
+}
+
+std::uint64_t newest_epoch(const base::File& file, std::uint32_t half_bytes, std::uint64_t seed) {
+  std::uint64_t newest = 0;
+  for (unsigned i = 0; i < 2; ++i) {
+    newest = std::max(newest, epoch_of(read_half(file, i, half_bytes, kMaxBaseFrameBytes), i, seed));
+  }
+  return newest;
+}
+
+// Fills base, commits and tail of `state` from the half that holds its epoch.
+void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
+                 JournalState& state) {
+  Frame frame;
+  if (!half.frame_at(0, seed, frame) || !format::decode_version(frame.payload, state.base) ||
+      frame.header.sequence != state.base.sequence) {
+    fail(Errc::damaged, "{} at byte {}: the base frame of epoch {} does not parse", path,
+         half.start, state.epoch);
+  }
+  if (state.base.branch_id != state.header.branch_id) {
+    fail(Errc::damaged, "{} at byte {}: the base frame is another branch's", path, half.start);
+  }
+  std::uint64_t at = format::frame_extent_bytes(frame.header);
+  while (half.frame_at(at, seed, frame) && frame.header.type == FrameType::commit &&
+         frame.header.epoch == state.epoch &&
+         frame.header.sequence == state.head_sequence() + 1) {
+    if (!format::decode_commit(frame.payload, state.commits.emplace_back())) {
+      fail(Errc::damaged, "{} at byte {}: the commit of version {} does not parse", path,
+           half.start + at, frame.header.sequence);
+    }
+    at += format::frame_extent_bytes(frame.header);
+  }
+  state.tail_bytes = half.start + at;
+}
+
+// A frame at or behind `from` that is newer than the head. Each frame was synced before the next was
+// written, so one between the head and it was whole once. 0: there is none.
+bool has_newer_frame(const Half& half, std::uint64_t from, std::uint64_t seed,
+                     const JournalState& state) noexcept {
+  static constexpr std::byte kZeros[4096] = {};
+  Frame frame;
+  for (std::uint64_t at = from; at + format::kFrameHeaderBytes <= half.bytes.size();) {
+    if (at % sizeof kZeros == 0 && at + sizeof kZeros <= half.bytes.size() &&
+        std::memcmp(half.bytes.data() + at, kZeros, sizeof kZeros) == 0) {
+      at += sizeof kZeros;
+      continue;
+    }
+    if (half.frame_at(at, seed, frame) &&
+        (frame.header.epoch > state.epoch ||
+         (frame.header.epoch == state.epoch && frame.header.sequence > state.head_sequence()))) {
+      return true;
+    }
+    at += format::kFrameAlignBytes;
+  }
+  return false;
+}
+
+}  // namespace
+
+JournalState read_journal(const base::File& file, const format::Uuid& store_id) {
+  const JournalHeader header = read_header(file, store_id);
+  const std::uint64_t seed = format::checksum_seed(store_id) ^ header.branch_id;
+  std::uint64_t suspect = 0;  // 1 + the head behind which newer frames were seen
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    JournalState state;
+    state.header = header;
+    const Half halves[2] = {read_half(file, 0, header.half_bytes, header.half_bytes),
+                            read_half(file, 1, header.half_bytes, header.half_bytes)};
+    const std::uint64_t epochs[2] = {epoch_of(halves[0], 0, seed), epoch_of(halves[1], 1, seed)};
+    state.epoch = std::max(epochs[0], epochs[1]);
+    if (state.epoch == 0) {
+      // A writer that starts an epoch leaves the other half whole; but it may have changed places
+      // twice while we read.
+      if (newest_epoch(file, header.half_bytes, seed) != 0) continue;
+      fail(Errc::damaged, "{}: neither half holds a whole base frame", file.path());
+    }
+    const unsigned current = epochs[0] > epochs[1] ? 0 : 1;
+    read_frames(file.path(), halves[current], seed, state);
+
+    // What was read was the head at that moment only if no newer epoch has started since.
+    if (newest_epoch(file, header.half_bytes, seed) != state.epoch) continue;
+
+    const std::uint64_t tail = state.tail_bytes - halves[current].start;
+    if (!has_newer_frame(halves[current], tail, seed, state) &&
+        !has_newer_frame(halves[1 - current], 0, seed, state)) {
+      return state;
+    }
+    // Either the writer went on after we met the tail, and the next look sees more; or the frame at
+    // the tail is damaged.
+    if (suspect == state.head_sequence() + 1) {
+      fail(Errc::damaged, "{} at byte {}: the frame after version {} is damaged, newer ones follow",
+           file.path(), state.tail_bytes, state.head_sequence());
+    }
+    suspect = state.head_sequence() + 1;
+  }
+  fail(Errc::busy, "{}: changes too fast to be read", file.path());
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,123 @@
+#include "store/pack_set.hpp"
+
+#include <array>
+
+#include "format/record.hpp"
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+namespace {
+constexpr std::string_view kSuffix = ".pack";
+constexpr std::size_t kHexDigits = 16;
+
+int hex_value(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+}  // namespace
+
+std::string pack_file_name(std::uint64_t pack) { return fmt::format("{:016x}{}", pack, kSuffix); }
+
+bool parse_pack_file_name(const std::string& name, std::uint64_t& pack) {
+  if (name.size() != kHexDigits + kSuffix.size() || !name.ends_with(kSuffix)) return false;
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < kHexDigits; ++i) {
+    const int digit = hex_value(name[i]);
+    if (digit < 0) return false;
+    value = value << 4 | static_cast<std::uint64_t>(digit);
+  }
+  pack = value;
+  return true;
+}
+
+struct PackSet::OpenPack {
+  std::uint64_t pack;
+  std::unique_ptr<base::File> file;
+};
+
+struct PackSet::Table {
+  explicit Table(std::size_t capacity) : slots(capacity) {}
+  std::vector<std::atomic<const OpenPack*>> slots;  // a power of two, at most half full
+
+  const OpenPack* find(std::uint64_t pack) const noexcept {
+    const std::size_t mask = slots.size() - 1;
+    for (std::size_t i = mix64(pack) & mask;; i = (i + 1) & mask) {
+      const OpenPack* p = slots[i].load(std::memory_order_acquire);
+      if (p == nullptr || p->pack == pack) return p;
+    }
+  }
+  void insert(const OpenPack* entry) noexcept {
+    const std::size_t mask = slots.size() - 1;
+    std::size_t i = mix64(entry->pack) & mask;
+    while (slots[i].load(std::memory_order_relaxed) != nullptr) i = (i + 1) & mask;
+    slots[i].store(entry, std::memory_order_release);
+  }
+};
+
+PackSet::PackSet(base::Fs& fs, std::string directory, const format::Uuid& store_id)
+    : fs_(fs), directory_(std::move(directory)), store_id_(store_id) {
+  tables_.push_back(std::make_unique<Table>(64));
+  table_.store(tables_.back().get(), std::memory_order_release);
+}
+
+PackSet::~PackSet() = default;
+
+std::string PackSet::path_of(std::uint64_t pack) const {
+  return directory_ + "/" + pack_file_name(pack);
+}
+
+const base::File* PackSet::find(std::uint64_t pack) const noexcept {
+  const OpenPack* p = table_.load(std::memory_order_acquire)->find(pack);
+  return p == nullptr ? nullptr : p->file.get();
+}
+
+void PackSet::open(std::uint64_t pack) {
+  if (find(pack) != nullptr) return;
+  const std::lock_guard guard(mutex_);
+  if (find(pack) != nullptr) return;
+
+  const std::string path = path_of(pack);
+  auto entry = std::make_unique<OpenPack>();
+  entry->pack = pack;
+  try {
+    entry->file = fs_.open(path, base::OpenMode::read_only);
+  } catch (const Error& e) {
+    if (e.code() == Errc::not_found) fail(Errc::damaged, "{}: the pack is missing", path);
+    throw;
+  }
+  std::array<std::byte, format::kPackHeaderBytes> bytes;
+  entry->file->pread(bytes, 0);
+  format::PackHeader header;
+  if (!format::decode_pack_header(bytes, header)) {
+    fail(Errc::damaged, "{}: the pack's header is damaged", path);
+  }
+  if (header.store_id != store_id_) {
+    fail(Errc::damaged, "{}: the pack belongs to another store", path);
+  }
+  if (header.pack != pack) {
+    fail(Errc::damaged, "{}: this is pack {:016x} under another name", path, header.pack);
+  }
+
+  packs_.push_back(std::move(entry));
+  if (packs_.size() * 2 > tables_.back()->slots.size()) {
+    auto bigger = std::make_unique<Table>(tables_.back()->slots.size() * 2);
+    for (const auto& p : packs_) bigger->insert(p.get());
+    tables_.push_back(std::move(bigger));
+    table_.store(tables_.back().get(), std::memory_order_release);
+  } else {
+    tables_.back()->insert(packs_.back().get());
+  }
+}
+
+std::vector<std::uint64_t> PackSet::list() const {
+  std::vector<std::uint64_t> out;
+  for (const base::DirEntry& entry : fs_.list(directory_)) {
+    std::uint64_t pack = 0;
+    if (parse_pack_file_name(entry.name, pack)) out.push_back(pack);
+  }
+  return out;  // hexadecimal names sort like their numbers
+}
+
+}  // namespace vellum::store

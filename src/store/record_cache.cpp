@@ -1,0 +1,316 @@
+#include "store/record_cache.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "base/codec.hpp"
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+using format::RecordHeader;
+using format::RecordRef;
+using format::RecordType;
+
+namespace {
+
+constexpr std::size_t kHashBytes = 32;
+// Room in front of a slot's raw bytes, so that an uncompressed record is read straight to where it stays.
+constexpr std::size_t kHeadroomBytes = 4096;
+constexpr std::size_t kIndexBytes = format::kMaxDeltasPerBatch * sizeof(format::DeltaIndexLine);
+constexpr std::size_t kEntriesBytes = format::kMaxEntriesPerMapBlock * sizeof(format::MapEntry);
+constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
+constexpr std::size_t kMaxDecoders = 8;
+constexpr std::uint64_t kMaxOffsetBytes = 1ULL << 62;
+
+constexpr std::size_t round_up(std::size_t n) { return (n + 4095) & ~std::size_t{4095}; }
+
+}  // namespace
+
+// Control words of a slot; the bytes are in the Reservation. All but `print` and `used` belong to who holds `lock`.
+struct Slot {
+  base::HandlerLock lock;
+  std::atomic<std::uint64_t> print{0};  // hash of what the slot holds; 0: nothing
+  std::atomic<std::uint64_t> used{0};
+  RecordRef ref;
+  RecordHeader header;
+  std::byte* raw = nullptr;  // of data slots; kHeadroomBytes lie before it
+  std::byte* parsed = nullptr;
+  std::size_t parsed_count = 0;
+};
+
+namespace {
+
+// Work memory for taking one record apart.
+struct Decoder {
+  base::HandlerLock lock;
+  base::Decompressor decompressor;
+  std::byte* stored = nullptr;  // a whole record
+  std::byte* raw = nullptr;     // of a map block
+};
+
+// Slots of one kind: two places where a record may be, the less recently used one is the victim.
+struct SlotClass {
+  std::unique_ptr<Slot[]> slots;
+  std::size_t count = 0;
+  std::atomic<std::uint64_t> clock{0};
+
+  Slot& pick(std::uint64_t print) noexcept {
+    const std::size_t first = static_cast<std::size_t>(print % count);
+    const std::size_t second = first ^ 1;  // count is even
+    if (slots[first].print.load(std::memory_order_relaxed) == print) return slots[first];
+    if (slots[second].print.load(std::memory_order_relaxed) == print) return slots[second];
+    const bool first_older = slots[first].used.load(std::memory_order_relaxed) <=
+                             slots[second].used.load(std::memory_order_relaxed);
+    return slots[first_older ? first : second];
+  }
+  void touch(Slot& slot) noexcept {
+    // Not exact under contention, and need not be.
+    const std::uint64_t now = clock.load(std::memory_order_relaxed) + 1;
+    clock.store(now, std::memory_order_relaxed);
+    slot.used.store(now, std::memory_order_relaxed);
+  }
+};
+
+std::uint64_t print_of(const RecordRef& ref) noexcept {
+  const std::uint64_t h = mix64(mix64(ref.pack) ^ ref.offset_bytes ^ (std::uint64_t{ref.tag} << 40));
+  return h == 0 ? 1 : h;
+}
+
+}  // namespace
+
+struct RecordCache::Impl {
+  PackSet& packs;
+  std::uint64_t seed;
+  std::size_t raw_capacity;     // of a data slot
+  std::size_t stored_capacity;  // of a decoder
+  SlotClass data, map;
+  std::unique_ptr<Decoder[]> decoders;
+  std::size_t decoder_count;
+  std::atomic<std::size_t> next_decoder{0};
+  base::Reservation memory;
+
+  Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes, std::size_t budget_bytes);
+
+  Decoder& lock_decoder() noexcept;
+  const char* load(Slot& slot, const RecordRef& ref, RecordType type, int& os_errno) noexcept;
+  const char* load_data(Slot& slot, const base::File& file, const RecordRef& ref,
+                        int& os_errno) noexcept;
+  const char* load_map(Slot& slot, const base::File& file, const RecordRef& ref,
+                       int& os_errno) noexcept;
+  const char* read_record(std::byte* at, const base::File& file, const RecordRef& ref,
+                          const RecordHeader& h, int& os_errno) const noexcept;
+};
+
+RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes,
+                        std::size_t budget_bytes)
+    : packs(p), seed(s) {
+  raw_capacity = std::max<std::size_t>(block_bytes, 2 * format::kMaxDeltaBatchRawBytes);
+  const std::size_t raw_limit = std::max(raw_capacity, kMapRawBytes);
+  stored_capacity =
+      round_up(format::kRecordHeaderBytes + kHashBytes +
+               std::max({base::compress_bound(base::Codec::zstd, raw_limit),
+                         base::compress_bound(base::Codec::lz4, raw_limit), raw_limit}));
+  const std::size_t data_bytes = kHeadroomBytes + round_up(raw_capacity) + round_up(kIndexBytes);
+  const std::size_t map_bytes = round_up(kEntriesBytes);
+  // A map block is needed for every page-in and small: it has slots of its own, so data cannot push it out.
+  const std::size_t map_budget = budget_bytes / 8;
+  data.count = std::clamp<std::size_t>((budget_bytes - map_budget) / data_bytes, 4, 1024) & ~1ul;
+  map.count = std::clamp<std::size_t>(map_budget / map_bytes, 4, 1024) & ~1ul;
+  data.slots = std::make_unique<Slot[]>(data.count);
+  map.slots = std::make_unique<Slot[]>(map.count);
+  decoder_count = std::min(kMaxDecoders, data.count);
+  decoders = std::make_unique<Decoder[]>(decoder_count);
+
+  memory = base::Reservation(data.count * data_bytes + map.count * map_bytes +
+                             decoder_count * (stored_capacity + kMapRawBytes));
+  std::byte* at = memory.data();
+  for (std::size_t i = 0; i < data.count; ++i) {
+    data.slots[i].raw = at + kHeadroomBytes;
+    data.slots[i].parsed = data.slots[i].raw + round_up(raw_capacity);
+    at += data_bytes;
+  }
+  for (std::size_t i = 0; i < map.count; ++i) {
+    map.slots[i].parsed = at;
+    at += map_bytes;
+  }
+  for (std::size_t i = 0; i < decoder_count; ++i) {
+    decoders[i].stored = at;
+    decoders[i].raw = at + stored_capacity;
+    at += stored_capacity + kMapRawBytes;
+  }
+}
+
+Decoder& RecordCache::Impl::lock_decoder() noexcept {
+  const std::size_t start = next_decoder.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < decoder_count; ++i) {
+    Decoder& d = decoders[(start + i) % decoder_count];
+    if (d.lock.try_lock()) return d;
+  }
+  Decoder& d = decoders[start % decoder_count];
+  d.lock.lock();
+  return d;
+}
+
+// `at` holds the header already, with room for the rest: reads that, and checks everything.
+const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file,
+                                           const RecordRef& ref, const RecordHeader& h,
+                                           int& os_errno) const noexcept {
+  const std::size_t total =
+      format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0) + h.stored_bytes;
+  const std::span<std::byte> bytes(at, total);
+  os_errno = file.try_pread(bytes.subspan(format::kRecordHeaderBytes),
+                            ref.offset_bytes + format::kRecordHeaderBytes);
+  if (os_errno != 0) return "the record cannot be read";
+  return format::verify_record(bytes, h, ref, seed);
+}
+
+const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, const RecordRef& ref,
+                                         int& os_errno) noexcept {
+  const RecordHeader& h = slot.header;
+  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0);
+  if (h.raw_bytes > raw_capacity) return "the record is larger than the store's blocks";
+  if (h.type == RecordType::pages &&
+      std::uint64_t{h.raw_bytes} != std::uint64_t{h.items} * format::kPageBytes) {
+    return "the record's size does not match its number of pages";
+  }
+  if (h.codec == base::Codec::none) {
+    if (h.stored_bytes != h.raw_bytes) return "the record's sizes do not match";
+    std::byte* at = slot.raw - prefix;
+    std::memmove(at, slot.raw - kHeadroomBytes, format::kRecordHeaderBytes);
+    if (const char* problem = read_record(at, file, ref, h, os_errno)) return problem;
+  } else {
+    if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
+    Decoder& d = lock_decoder();
+    std::memcpy(d.stored, slot.raw - kHeadroomBytes, format::kRecordHeaderBytes);
+    const char* problem = read_record(d.stored, file, ref, h, os_errno);
+    if (problem == nullptr) {
+      const auto stored = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
+      if (!d.decompressor.decompress(h.codec, stored, {slot.raw, h.raw_bytes})) {
+        problem = "the record does not decompress";
+      }
+    }
+    d.lock.unlock();
+    if (problem != nullptr) return problem;
+  }
+  if (h.type == RecordType::deltas) {
+    const std::span lines(reinterpret_cast<format::DeltaIndexLine*>(slot.parsed),
+                          format::kMaxDeltasPerBatch);
+    const int n = format::index_delta_batch({slot.raw, h.raw_bytes}, lines);
+    if (n < 0 || static_cast<std::uint32_t>(n) != h.items) return "the deltas do not parse";
+    slot.parsed_count = static_cast<std::size_t>(n);
+  }
+  return nullptr;
+}
+
+const char* RecordCache::Impl::load_map(Slot& slot, const base::File& file, const RecordRef& ref,
+                                        int& os_errno) noexcept {
+  const RecordHeader& h = slot.header;
+  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0);
+  if (h.raw_bytes > kMapRawBytes) return "the map block is too large";
+  if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
+  Decoder& d = lock_decoder();
+  std::memcpy(d.stored, slot.parsed, format::kRecordHeaderBytes);
+  const char* problem = read_record(d.stored, file, ref, h, os_errno);
+  if (problem == nullptr) {
+    auto raw = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
+    if (h.codec != base::Codec::none) {
+      if (!d.decompressor.decompress(h.codec, raw, {d.raw, h.raw_bytes})) {
+        problem = "the record does not decompress";
+      }
+      raw = {d.raw, h.raw_bytes};
+    }
+    if (problem == nullptr) {
+      const std::span entries(reinterpret_cast<format::MapEntry*>(slot.parsed),
+                              format::kMaxEntriesPerMapBlock);
+      const int n = format::decode_map_block(raw, entries);
+      if (n <= 0 || static_cast<std::uint32_t>(n) != h.items) {
+        problem = "the map block does not parse";
+      } else {
+        slot.parsed_count = static_cast<std::size_t>(n);
+      }
+    }
+  }
+  d.lock.unlock();
+  return problem;
+}
+
+// REQUIRES: slot.lock is held.
+const char* RecordCache::Impl::load(Slot& slot, const RecordRef& ref, RecordType type,
+                                    int& os_errno) noexcept {
+  slot.print.store(0, std::memory_order_relaxed);
+  const base::File* file = packs.find(ref.pack);
+  if (file == nullptr) return "the pack is not one that this version names";
+  if (ref.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
+  // The header goes where the slot has room before anything is known about the record.
+  std::byte* header_at =
+      type == RecordType::map_block ? slot.parsed : slot.raw - kHeadroomBytes;
+  const std::span<std::byte> header_bytes(header_at, format::kRecordHeaderBytes);
+  os_errno = file->try_pread(header_bytes, ref.offset_bytes);
+  if (os_errno != 0) return "the record cannot be read";
+  if (const char* problem = format::decode_record_header(header_bytes, slot.header)) return problem;
+  if (slot.header.type != type) return "the record is of another type";
+  slot.parsed_count = 0;
+  const char* problem = type == RecordType::map_block ? load_map(slot, *file, ref, os_errno)
+                                                      : load_data(slot, *file, ref, os_errno);
+  if (problem != nullptr) return problem;
+  slot.ref = ref;
+  slot.print.store(print_of(ref), std::memory_order_relaxed);
+  return nullptr;
+}
+
+RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, std::size_t block_bytes,
+                         std::size_t budget_bytes)
+    : impl_(new Impl(packs, seed, block_bytes, budget_bytes)) {}
+
+RecordCache::~RecordCache() { delete impl_; }
+
+bool RecordCache::get(const RecordRef& ref, RecordType type, View& view,
+                      ReadFailure& failure) noexcept {
+  view.release();
+  const char* problem = "the record cannot be of this type";
+  int os_errno = 0;
+  if (type == RecordType::pages || type == RecordType::deltas || type == RecordType::map_block) {
+    SlotClass& slots = type == RecordType::map_block ? impl_->map : impl_->data;
+    const std::uint64_t print = print_of(ref);
+    Slot& slot = slots.pick(print);
+    slot.lock.lock();
+    slots.touch(slot);
+    const bool hit = slot.print.load(std::memory_order_relaxed) == print && slot.ref == ref;
+    problem = hit ? (slot.header.type == type ? nullptr : "the record is of another type")
+                  : impl_->load(slot, ref, type, os_errno);
+    if (problem == nullptr) {
+      view.slot_ = &slot;
+      return true;
+    }
+    slot.lock.unlock();
+  }
+  failure.reason = problem;
+  failure.record = ref;
+  failure.os_errno = os_errno;
+  return false;
+}
+
+void RecordCache::View::release() noexcept {
+  if (slot_ != nullptr) slot_->lock.unlock();
+  slot_ = nullptr;
+}
+
+const RecordHeader& RecordCache::View::header() const noexcept { return slot_->header; }
+
+std::span<const std::byte> RecordCache::View::raw() const noexcept {
+  return {slot_->raw, slot_->header.raw_bytes};
+}
+
+std::span<const format::DeltaIndexLine> RecordCache::View::deltas() const noexcept {
+  return {reinterpret_cast<const format::DeltaIndexLine*>(slot_->parsed), slot_->parsed_count};
+}
+
+std::span<const format::MapEntry> RecordCache::View::entries() const noexcept {
+  return {reinterpret_cast<const format::MapEntry*>(slot_->parsed), slot_->parsed_count};
+}
+
+}  // namespace vellum::store

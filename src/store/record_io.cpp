@@ -1,0 +1,52 @@
+#include "store/record_io.hpp"
+
+#include <array>
+
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+std::string record_place(const StoreCore& store, std::uint64_t pack, std::uint64_t offset_bytes) {
+  return fmt::format("{}/{} at byte {}", store.packs_directory(), pack_file_name(pack),
+                     offset_bytes);
+}
+
+LoadedRecord load_record(StoreCore& store, const format::RecordRef& ref, format::RecordType type) {
+  store.packs().open(ref.pack);
+  const base::File& file = *store.packs().find(ref.pack);
+  const auto damaged = [&](const char* reason) {
+    fail(Errc::damaged, "{}: {}", record_place(store, ref.pack, ref.offset_bytes), reason);
+  };
+
+  const std::uint64_t file_bytes = file.size_bytes();
+  if (ref.offset_bytes > file_bytes ||
+      file_bytes - ref.offset_bytes < format::kRecordHeaderBytes) {
+    damaged("the record lies past the end of the file (truncated)");
+  }
+  std::array<std::byte, format::kRecordHeaderBytes> header_bytes;
+  file.pread(header_bytes, ref.offset_bytes);
+  LoadedRecord out;
+  if (const char* problem = format::decode_record_header(header_bytes, out.header)) damaged(problem);
+  if (out.header.type != type) damaged("the record is of another type");
+  const std::uint64_t extent = format::record_extent_bytes(out.header);
+  if (extent > file_bytes - ref.offset_bytes) {
+    damaged("the record ends past the end of the file (truncated)");
+  }
+
+  std::vector<std::byte> bytes(static_cast<std::size_t>(extent));
+  file.pread(bytes, ref.offset_bytes);
+  if (const char* problem = format::verify_record(bytes, out.header, ref, store.checksum_seed())) {
+    damaged(problem);
+  }
+  const auto stored = format::record_payload(bytes, out.header);
+  out.raw.resize(out.header.raw_bytes);
+  if (out.header.codec == base::Codec::none) {
+    if (stored.size() != out.raw.size()) damaged("the record's sizes do not match");
+    std::copy(stored.begin(), stored.end(), out.raw.begin());
+  } else if (!base::Decompressor().decompress(out.header.codec, stored, out.raw)) {
+    damaged("the record does not decompress");
+  }
+  return out;
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,67 @@
+// Opening a branch for writing: take the lock, read what the last writer left, go on from there.
+#include <algorithm>
+
+#include "store/branch_writer_impl.hpp"
+#include "store/overlay.hpp"
+
+namespace vellum::store {
+
+namespace {
+
+// The journal, locked. Between opening and locking it the branch may have been removed, and even made
+// anew: the file has no name then.
+std::unique_ptr<base::File> lock_journal(StoreCore& store, const std::string& branch,
+                                         const std::string& label) {
+  for (;;) {
+    if (!store.has_branch(branch)) {
+      fail(Errc::not_found, "no branch '{}' in {}", branch, store.path());
+    }
+    const std::string path = store.journal_path(branch);
+    auto file = store.fs().open(path, base::OpenMode::read_write);
+    if (!file->try_lock_exclusive()) fail(Errc::busy, "{} has a writer already", label);
+    std::vector<std::byte> ours(format::kJournalHeaderBytes), named(ours.size());
+    try {
+      file->pread(ours, 0);
+      store.fs().open(path, base::OpenMode::read_only)->pread(named, 0);
+    } catch (const Error& e) {
+      if (e.code() == Errc::not_found) continue;
+      throw;
+    }
+    if (ours == named) return file;  // a header names its branch's random id
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::string& branch) {
+  std::unique_ptr<BranchWriter> writer(new BranchWriter());
+  writer->impl_ = std::make_unique<Impl>(store, branch);
+  Impl& w = *writer->impl_;
+  auto file = lock_journal(store, branch, w.label);
+  JournalState state = read_journal(*file, store.superblock().store_id);
+  if (state.header.branch != branch) {
+    fail(Errc::damaged, "{}: the journal is branch '{}''s", file->path(), state.header.branch);
+  }
+  w.head = state.base;
+  with_context(w.label, [&] {
+    for (const auto& commit : state.commits) {
+      auto pieces = parse_commit(format::CommitBody(commit));
+      std::move(pieces.begin(), pieces.end(), std::back_inserter(w.epoch));
+    }
+  });
+  if (!state.commits.empty()) {
+    const format::CommitBody& last = state.commits.back();
+    w.head.sequence = state.head_sequence();
+    w.head.time_ns = last.time_ns;
+    w.head.region_bytes = last.region_bytes;
+    w.head.base_address = last.base_address;
+    w.head.message = last.message;
+  }
+  w.source_at_open = PageSource::open(store, state.base, state.commits, w.label);
+  // Everything has been read and looks right: only now is anything written.
+  w.packs = std::make_unique<PackWriter>(store, state.header.branch_id, state.base);
+  w.journal = std::make_unique<JournalWriter>(std::move(file), state);
+  return writer;
+}
+
+}  // namespace vellum::store

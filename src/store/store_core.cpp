@@ -1,0 +1,380 @@
+#include "store/store_core.hpp"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+using format::SnapshotRef;
+
+namespace {
+
+constexpr const char* kSuperblockName = "vellum.store";
+constexpr const char* kJournalName = "journal";
+constexpr std::string_view kRefSuffix = ".ref";
+constexpr std::uint64_t kMaxSuperblockBytes = 64u << 10;
+constexpr std::size_t kRecordCacheBytes = 64u << 20;
+constexpr const char* kDirectories[] = {"branches", "snapshots", "packs", "tmp"};
+
+std::string without_end_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::uint32_t random_u32() {
+  std::random_device device;
+  return device();
+}
+
+format::Uuid random_uuid() {
+  format::Uuid id;
+  for (auto& b : id) b = static_cast<std::byte>(random_u32());
+  return id;
+}
+
+// Makes a directory unless it is there. True: it was made.
+bool ensure_directory(base::Fs& fs, const std::string& path) {
+  try {
+    fs.make_directory(path);
+    return true;
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+    return false;
+  }
+}
+
+struct RefHash {
+  std::size_t operator()(const format::RecordRef& r) const noexcept {
+    return static_cast<std::size_t>(mix64(r.pack) ^ mix64(r.offset_bytes + r.tag));
+  }
+};
+
+}  // namespace
+
+struct StoreCore::Impl {
+  base::Fs& fs;
+  std::string path;
+  format::Superblock superblock;
+  std::uint64_t seed;
+  PackSet packs;
+  RecordCache records;
+  std::once_flag pool_once;
+  std::unique_ptr<base::ThreadPool> pool;
+  std::mutex runs_mutex;
+  std::unordered_map<format::RecordRef, std::weak_ptr<const LoadedRun>, RefHash> runs;
+
+  Impl(base::Fs& f, const std::string& p, const format::Superblock& sb)
+      : fs(f),
+        path(p),
+        superblock(sb),
+        seed(format::checksum_seed(sb.store_id)),
+        packs(f, p + "/packs", sb.store_id),
+        records(packs, seed, sb.block_bytes, kRecordCacheBytes) {}
+};
+
+StoreCore::StoreCore() = default;
+StoreCore::~StoreCore() = default;
+
+std::shared_ptr<StoreCore> StoreCore::create(base::Fs& fs, const std::string& given_path,
+                                             format::Superblock options) {
+  const std::string path = without_end_slashes(given_path);
+  options.store_id = random_uuid();
+  options.created_ns = wall_clock_ns();
+  const auto bytes = format::encode_superblock(options);
+  format::Superblock checked;
+  if (format::decode_superblock(bytes, checked) != format::SuperblockStatus::ok) {
+    fail(Errc::invalid_argument, "{}: a store option is outside its range", path);
+  }
+  if (!ensure_directory(fs, path) && !fs.list(path).empty()) {
+    fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
+  }
+  for (const char* name : kDirectories) fs.make_directory(path + "/" + name);
+  fs.sync_directory(path);
+  fs.sync_directory(parent_of(path));
+  // Last: before this the directory is no store.
+  base::publish_file(fs, path + "/tmp", path, kSuperblockName, bytes, false);
+  return open(fs, path);
+}
+
+std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& given_path) {
+  const std::string path = without_end_slashes(given_path);
+  if (!fs.exists(path)) fail(Errc::not_found, "{}: no such directory", path);
+  const std::string file = path + "/" + kSuperblockName;
+  if (!fs.exists(file)) fail(Errc::not_a_store, "{}: not a Vellum store", path);
+  const auto bytes = base::read_whole(fs, file, kMaxSuperblockBytes);
+  format::Superblock superblock;
+  switch (format::decode_superblock(bytes, superblock)) {
+    case format::SuperblockStatus::ok:
+      break;
+    case format::SuperblockStatus::not_a_store:
+      fail(Errc::not_a_store, "{}: not a Vellum store: {} is something else", path, file);
+    case format::SuperblockStatus::newer_format:
+      fail(Errc::newer_format, "{}: written by a newer Vellum", path);
+    case format::SuperblockStatus::damaged:
+      fail(Errc::damaged, "{}: the superblock is damaged", file);
+  }
+  // A link in place of a directory would lead out of the store.
+  const auto entries = fs.list(path);
+  for (const char* name : kDirectories) {
+    const auto at = std::find_if(entries.begin(), entries.end(),
+                                 [&](const base::DirEntry& e) { return e.name == name; });
+    if (at == entries.end()) fail(Errc::damaged, "{}/{}: missing", path, name);
+    if (!at->is_directory) fail(Errc::damaged, "{}/{}: not a directory", path, name);
+  }
+  std::shared_ptr<StoreCore> store(new StoreCore());
+  store->impl_ = std::make_unique<Impl>(fs, path, superblock);
+  return store;
+}
+
+base::Fs& StoreCore::fs() const noexcept { return impl_->fs; }
+const std::string& StoreCore::path() const noexcept { return impl_->path; }
+const format::Superblock& StoreCore::superblock() const noexcept { return impl_->superblock; }
+std::uint64_t StoreCore::checksum_seed() const noexcept { return impl_->seed; }
+std::string StoreCore::packs_directory() const { return impl_->path + "/packs"; }
+std::string StoreCore::snapshots_directory() const { return impl_->path + "/snapshots"; }
+std::string StoreCore::branches_directory() const { return impl_->path + "/branches"; }
+std::string StoreCore::tmp_directory() const { return impl_->path + "/tmp"; }
+std::string StoreCore::journal_path(const std::string& branch) const {
+  return branches_directory() + "/" + branch + "/" + kJournalName;
+}
+PackSet& StoreCore::packs() noexcept { return impl_->packs; }
+RecordCache& StoreCore::records() noexcept { return impl_->records; }
+
+base::ThreadPool& StoreCore::pool() noexcept {
+  std::call_once(impl_->pool_once, [this] {
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    impl_->pool = std::make_unique<base::ThreadPool>(cores - 1);
+  });
+  return *impl_->pool;
+}
+
+std::shared_ptr<const LoadedRun> StoreCore::load_run(const format::RunRef& ref) {
+  {
+    const std::lock_guard guard(impl_->runs_mutex);
+    const auto at = impl_->runs.find(ref.root);
+    if (at != impl_->runs.end()) {
+      auto run = at->second.lock();
+      if (run != nullptr && run->ref == ref) return run;
+    }
+  }
+  auto run = std::make_shared<const LoadedRun>(read_run(*this, ref));
+  const std::lock_guard guard(impl_->runs_mutex);
+  // Now and then, what nobody uses any more goes.
+  if (impl_->runs.size() % 256 == 255) {
+    std::erase_if(impl_->runs, [](const auto& line) { return line.second.expired(); });
+  }
+  impl_->runs[ref.root] = run;
+  return run;
+}
+
+std::vector<std::string> StoreCore::branch_names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : impl_->fs.list(branches_directory())) {
+    if (!entry.is_directory || format::name_problem(entry.name) != nullptr) continue;
+    // A crash while making a branch leaves its directory empty.
+    if (impl_->fs.exists(journal_path(entry.name))) names.push_back(entry.name);
+  }
+  return names;
+}
+
+std::vector<std::string> StoreCore::snapshot_names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : impl_->fs.list(snapshots_directory())) {
+    if (!entry.name.ends_with(kRefSuffix)) continue;
+    std::string name = entry.name.substr(0, entry.name.size() - kRefSuffix.size());
+    if (format::name_problem(name) == nullptr) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());  // the suffix may have ordered them otherwise
+  return names;
+}
+
+bool StoreCore::has_branch(const std::string& name) const {
+  if (format::name_problem(name) != nullptr) return false;
+  if (!impl_->fs.exists(journal_path(name))) return false;
+  // Not through a link: the directory could be anywhere then.
+  const auto entries = impl_->fs.list(branches_directory());
+  return std::any_of(entries.begin(), entries.end(), [&](const base::DirEntry& e) {
+    return e.name == name && e.is_directory;
+  });
+}
+
+bool StoreCore::has_snapshot(const std::string& name) const {
+  return format::name_problem(name) == nullptr &&
+         impl_->fs.exists(snapshots_directory() + "/" + name + std::string(kRefSuffix));
+}
+
+BranchHead StoreCore::read_branch(const std::string& name) const {
+  if (!has_branch(name)) fail(Errc::not_found, "no branch '{}' in {}", name, impl_->path);
+  const auto file = impl_->fs.open(journal_path(name), base::OpenMode::read_only);
+  BranchHead head{name, read_journal(*file, impl_->superblock.store_id)};
+  if (head.journal.header.branch != name) {
+    fail(Errc::damaged, "{}: the journal is branch '{}''s", file->path(),
+         head.journal.header.branch);
+  }
+  return head;
+}
+
+SnapshotRef StoreCore::read_snapshot(const std::string& name) const {
+  if (!has_snapshot(name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, impl_->path);
+  const std::string file = snapshots_directory() + "/" + name + std::string(kRefSuffix);
+  const auto bytes = base::read_whole(impl_->fs, file, format::kMaxSnapshotRefBytes);
+  SnapshotRef ref;
+  if (const char* problem = format::decode_snapshot_ref(bytes, impl_->superblock.store_id, ref)) {
+    fail(Errc::damaged, "{}: {}", file, problem);
+  }
+  if (ref.name != name) fail(Errc::damaged, "{}: the ref is snapshot '{}''s", file, ref.name);
+  return ref;
+}
+
+void StoreCore::require_free_name(const std::string& name) const {
+  if (const char* problem = format::name_problem(name)) {
+    fail(Errc::invalid_argument, "'{}': {}", name, problem);
+  }
+  if (has_branch(name)) {
+    fail(Errc::already_exists, "a branch '{}' exists in {}", name, impl_->path);
+  }
+  if (has_snapshot(name)) {
+    fail(Errc::already_exists, "a snapshot '{}' exists in {}", name, impl_->path);
+  }
+}
+
+namespace {
+
+// An id that no branch has, and none had whose packs are still there.
+std::uint64_t new_branch_id(const StoreCore& store, const std::vector<std::uint64_t>& packs) {
+  std::unordered_set<std::uint64_t> taken{0};
+  for (const std::uint64_t pack : packs) taken.insert(pack >> 32);
+  for (const auto& name : store.branch_names()) {
+    std::vector<std::byte> bytes(format::kJournalHeaderBytes);
+    format::JournalHeader header;
+    try {
+      store.fs().open(store.journal_path(name), base::OpenMode::read_only)->pread(bytes, 0);
+    } catch (const Error&) {
+      continue;  // a damaged branch must not keep new ones from being made
+    }
+    if (format::decode_journal_header(bytes, store.superblock().store_id, header) == nullptr) {
+      taken.insert(header.branch_id);
+    }
+  }
+  for (;;) {
+    const std::uint64_t id = random_u32();
+    if (!taken.contains(id)) return id;
+  }
+}
+
+}  // namespace
+
+void StoreCore::create_branch(const std::string& name, std::uint64_t region_bytes,
+                              std::uint64_t base_address) {
+  if (region_bytes % format::kPageBytes != 0 || region_bytes > format::kMaxRegionBytes) {
+    fail(Errc::invalid_argument, "branch '{}': a region of {} bytes", name, region_bytes);
+  }
+  format::Version version;
+  version.time_ns = wall_clock_ns();
+  version.region_bytes = region_bytes;
+  version.base_address = base_address;
+  create_branch_at(name, version, "");
+}
+
+void StoreCore::create_branch_at(const std::string& name, const format::Version& version,
+                                 const std::string& parent_snapshot) {
+  require_free_name(name);
+  format::Version base = version;
+  base.branch_id = new_branch_id(*this, packs().list());
+  base.parent = parent_snapshot;
+  base.pages_changed = 0;
+  base.bytes_added = 0;
+  base.active_pack = 0;
+  base.active_pack_end_bytes = 0;
+  base.next_pack_number = 1;
+
+  format::JournalHeader header;
+  header.store_id = superblock().store_id;
+  header.branch_id = base.branch_id;
+  header.created_ns = wall_clock_ns();
+  header.half_bytes = superblock().journal_half_bytes;
+  header.branch = name;
+  // The directory first, then all of the journal in one step: that one makes the branch.
+  const std::string directory = branches_directory() + "/" + name;
+  ensure_directory(fs(), directory);
+  fs().sync_directory(branches_directory());
+  try {
+    base::publish_file(fs(), tmp_directory(), directory, kJournalName,
+                       new_journal_bytes(header, base), false);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+    fail(Errc::already_exists, "a branch '{}' exists in {}", name, impl_->path);
+  }
+}
+
+void StoreCore::create_snapshot(const std::string& name, const SnapshotRef& like) {
+  require_free_name(name);
+  SnapshotRef ref = like;
+  ref.name = name;
+  const auto bytes = format::encode_snapshot_ref(ref, superblock().store_id);
+  try {
+    base::publish_file(fs(), tmp_directory(), snapshots_directory(), name + std::string(kRefSuffix),
+                       bytes, false);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+    fail(Errc::already_exists, "a snapshot '{}' exists in {}", name, impl_->path);
+  }
+}
+
+void StoreCore::remove_snapshot(const std::string& name) {
+  if (!has_snapshot(name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, impl_->path);
+  fs().unlink(snapshots_directory() + "/" + name + std::string(kRefSuffix));
+  fs().sync_directory(snapshots_directory());
+}
+
+void StoreCore::remove_branch(const std::string& name) {
+  if (!has_branch(name)) fail(Errc::not_found, "no branch '{}' in {}", name, impl_->path);
+  const auto file = fs().open(journal_path(name), base::OpenMode::read_write);
+  if (!file->try_lock_exclusive()) {
+    fail(Errc::busy, "branch '{}' of {} has a writer", name, impl_->path);
+  }
+  // Without its journal the branch is gone; the empty directory is only tidied up.
+  const std::string directory = branches_directory() + "/" + name;
+  fs().unlink(journal_path(name));
+  fs().sync_directory(directory);
+  fs().remove_directory(directory);
+  fs().sync_directory(branches_directory());
+}
+
+ResolvedVersion resolve_version(const StoreCore& store, const std::string& name) {
+  ResolvedVersion out;
+  if (store.has_snapshot(name)) {
+    const SnapshotRef ref = store.read_snapshot(name);
+    out.label = "snapshot '" + name + "'";
+    out.version = ref.version;
+    out.created_ns = ref.created_ns;
+    out.branch = ref.branch;
+    return out;
+  }
+  if (!store.has_branch(name)) {
+    fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, store.path());
+  }
+  BranchHead head = store.read_branch(name);
+  out.label = "branch '" + name + "'";
+  out.is_branch = true;
+  out.version = std::move(head.journal.base);
+  out.commits = std::move(head.journal.commits);
+  out.created_ns = head.journal.header.created_ns;
+  out.branch = name;
+  return out;
+}
+
+}  // namespace vellum::store

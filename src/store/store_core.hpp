@@ -1,0 +1,90 @@
+// store/store_core.hpp: a store directory: create, open, list, name, remove. The C++ face (vellum/store.hpp) stands on it.
+//
+// Threads: all calls from any thread. Processes: creating and removing names is atomic through rename and O_EXCL; readers take
+// no lock.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/thread_pool.hpp"
+#include "format/superblock.hpp"
+#include "format/version.hpp"
+#include "store/journal.hpp"
+#include "store/pack_set.hpp"
+#include "store/record_cache.hpp"
+#include "store/run_reader.hpp"
+
+namespace vellum::store {
+
+struct BranchHead {
+  std::string name;
+  JournalState journal;   // base version and the commits after it
+};
+
+class StoreCore {
+ public:
+  // `path` must not exist or be an empty directory; parents must exist. The superblock's id and time are filled in.
+  static std::shared_ptr<StoreCore> create(base::Fs& fs, const std::string& path, format::Superblock options);
+  // Errc::not_found, not_a_store, newer_format, damaged; each names the path. Works on a read-only medium.
+  static std::shared_ptr<StoreCore> open(base::Fs& fs, const std::string& path);
+  ~StoreCore();
+
+  base::Fs& fs() const noexcept;
+  const std::string& path() const noexcept;
+  const format::Superblock& superblock() const noexcept;
+  std::uint64_t checksum_seed() const noexcept;
+  std::string packs_directory() const;
+  std::string snapshots_directory() const;
+  std::string branches_directory() const;
+  std::string tmp_directory() const;
+  std::string journal_path(const std::string& branch) const;
+  PackSet& packs() noexcept;
+  RecordCache& records() noexcept;
+  base::ThreadPool& pool() noexcept;   // for encoding; made at first use
+  // A run's root; versions that are open at once share it. Throws Errc::damaged.
+  std::shared_ptr<const LoadedRun> load_run(const format::RunRef& ref);
+
+  std::vector<std::string> branch_names() const;     // sorted
+  std::vector<std::string> snapshot_names() const;   // sorted
+  bool has_branch(const std::string& name) const;
+  bool has_snapshot(const std::string& name) const;
+
+  // Errc::not_found names the branch or snapshot; damaged names the file.
+  BranchHead read_branch(const std::string& name) const;
+  format::SnapshotRef read_snapshot(const std::string& name) const;
+
+  // Makes an empty branch (region_bytes as given), or one that starts at a version. Errc::already_exists when a branch or a snapshot has the
+  // name, invalid_argument when the name is malformed.
+  void create_branch(const std::string& name, std::uint64_t region_bytes, std::uint64_t base_address);
+  void create_branch_at(const std::string& name, const format::Version& version, const std::string& parent_snapshot);
+  // Names a version. The same errors.
+  void create_snapshot(const std::string& name, const format::SnapshotRef& like);
+  void remove_snapshot(const std::string& name);
+  // Errc::busy when it has a writer.
+  void remove_branch(const std::string& name);
+
+  // Throws unless `name` is well-formed and neither a branch nor a snapshot.
+  void require_free_name(const std::string& name) const;
+
+ private:
+  StoreCore();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A version by name: a snapshot, or a branch's head (then with the journal's commits).
+struct ResolvedVersion {
+  std::string label;                         // "snapshot 'x'" or "branch 'main'"
+  bool is_branch = false;
+  format::Version version;                   // without the commits
+  std::vector<format::CommitBody> commits;
+  std::int64_t created_ns = 0;
+  std::string branch;
+};
+// Errc::not_found names `name` and the store.
+ResolvedVersion resolve_version(const StoreCore& store, const std::string& name);
+
+}  // namespace vellum::store

@@ -1,0 +1,77 @@
+// store/util.hpp: small things that every file of the layer uses.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/codec.hpp"
+#include "format/types.hpp"
+#include "vellum/error.hpp"
+
+namespace vellum::store {
+
+template <typename... Args>
+[[noreturn]] void fail(Errc code, fmt::format_string<Args...> text, Args&&... args) {
+  throw Error(code, fmt::format(text, std::forward<Args>(args)...));
+}
+
+// Runs `body`; an Error that comes out says first where: "<where>: <what>".
+template <typename Body>
+auto with_context(const std::string& where, Body&& body) {
+  try {
+    return body();
+  } catch (const Error& e) {
+    throw Error(e.code(), where + ": " + e.what());
+  }
+}
+
+inline std::uint64_t elapsed_ns(std::chrono::steady_clock::time_point since) {
+  const auto d = std::chrono::steady_clock::now() - since;
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(d).count());
+}
+
+inline std::int64_t wall_clock_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+// Murmur3's finaliser: every input bit reaches every output bit.
+constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
+  x *= 0xc4ceb9fe1a85ec53ULL;
+  return x ^ (x >> 33);
+}
+
+constexpr std::uint64_t pages_in(std::uint64_t region_bytes) noexcept {
+  return (region_bytes + format::kPageBytes - 1) / format::kPageBytes;
+}
+
+// What reading and writing cost, for reports.
+struct IoCost {
+  std::uint64_t bytes_written = 0;
+  std::uint32_t flushes = 0;
+  std::uint64_t write_ns = 0, flush_ns = 0;
+};
+
+// A record's payload, ready to append.
+struct EncodedPayload {
+  base::Codec codec = base::Codec::none;
+  std::uint32_t raw_bytes = 0;
+  std::vector<std::byte> stored;
+};
+
+inline constexpr int kMetadataZstdLevel = 3;  // deltas, map blocks, roots
+
+// Compresses unless that does not help.
+EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
+                              std::vector<std::byte> raw);
+
+}  // namespace vellum::store

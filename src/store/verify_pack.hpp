@@ -1,0 +1,26 @@
+// store/verify_pack.hpp: what can be said about a pack on its own. Internal to verify.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/store_core.hpp"
+
+namespace vellum::store {
+
+struct PackProblem {
+  std::string object;
+  std::string reason;
+};
+
+// Looks at the file afresh, whatever is open. The pack's size, or nullopt and a reason.
+std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t pack,
+                                               std::string& reason);
+
+// Trailer, index, and the header of every record that the index names.
+std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
+                                          bool must_be_sealed);
+
+}  // namespace vellum::store
