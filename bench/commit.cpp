@@ -120,6 +120,7 @@ vellum::Engine engine_named(const std::string& name) {
 }
 
 int run(const bench::Options& options) {
+  bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 1024) << 20;
   const std::size_t rounds = options.number("rounds", 200);
   vellum::RegionOptions region_options;

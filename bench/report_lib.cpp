@@ -1,6 +1,7 @@
 #include "report_lib.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -17,6 +18,14 @@ namespace bench {
 
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void prefer_this_process() {
+  sched_param param{};
+  param.sched_priority = 1;
+  if (sched_setscheduler(0, SCHED_FIFO, &param) != 0) {
+    fmt::print("(no real-time scheduling: flushes may show scheduler ticks of up to 4 ms)\n");
+  }
 }
 
 double percentile(std::vector<double> samples, double percent) {

@@ -13,6 +13,11 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start);
 
+// Asks for real-time scheduling (SCHED_FIFO; needs privilege), and says so when it is refused.
+// Without it, a process that has just been busy may wait for a scheduler tick (up to 4 ms) after
+// its disk has answered, and that tick hides everything else.
+void prefer_this_process();
+
 // The value below which `percent` of the samples lie. REQUIRES: not empty.
 double percentile(std::vector<double> samples, double percent);
 

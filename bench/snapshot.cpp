@@ -205,6 +205,7 @@ double mean(const std::vector<Round>& rounds, double Round::* field) {
 }
 
 int run(const bench::Options& options) {
+  bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 1024) << 20;
   const std::size_t rounds = options.number("rounds", 20);
   const std::size_t one_percent = bytes / bench::kPageBytes / 100;

@@ -264,15 +264,18 @@ store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& wo
 }
 
 void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reload) {
-  for (const auto& slice : slices_) {
+  const auto slices = std::move(slices_);
+  accept();
+  for (const auto& slice : slices) {
     for (const auto& old : slice->old_bytes.pages()) {
       format::apply_delta(slice->old_bytes.runs_of(old), slice->old_bytes.bytes_of(old),
                           backing_.twin(old.page));
     }
     for (const PageNumber page : slice->fresh) backing_.drop_twins(page, 1);
+  }
+  for (const auto& slice : slices) {
     if (!slice->reload.empty()) reload(slice->reload);
   }
-  accept();
 }
 
 void Encoder::accept() noexcept {

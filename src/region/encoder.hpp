@@ -42,7 +42,8 @@ class Encoder {
                        store::BranchWriter::Commit& commit);
 
   // The commit failed: twins go back to what they were before encode(). Pages whose old content was
-  // too much to keep are handed to `reload`, which must bring their twins back from the store.
+  // too much to keep are handed to `reload`, which must bring their twins back from the store; what
+  // it throws comes out.
   void undo(const std::function<void(std::span<const format::PageNumber>)>& reload);
   // The commit is durable: forget what undo() would need.
   void accept() noexcept;

@@ -2,14 +2,15 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <vellum/error.hpp>
+
+#include "base/reserve.hpp"
 
 namespace vellum::region {
 namespace {
@@ -22,7 +23,7 @@ struct Route {
 };
 
 constexpr std::size_t kMaxRoutes = 1024;
-Route g_routes[kMaxRoutes];
+std::atomic<Route*> g_routes{nullptr};      // kMaxRoutes of them; all zero bytes is a free one
 std::atomic<std::size_t> g_routes_used{0};  // high-water mark
 std::mutex g_mutex;                         // add and remove only
 struct sigaction g_old_bus, g_old_segv;
@@ -36,11 +37,22 @@ bool fault_is_write(const ucontext_t* context) noexcept {
 bool fault_is_write(const ucontext_t*) noexcept { return false; }
 #endif
 
-bool route_fault(std::byte* address, bool is_write) noexcept {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
+// A table that fork() wipes: a child's fault must not reach its copy of an engine, whose
+// descriptors lead into the parent's memory.
+Route* make_routes() {
+  static base::Reservation& table = *new base::Reservation(kMaxRoutes * sizeof(Route));
+  if (madvise(table.data(), table.size(), MADV_WIPEONFORK) != 0) {
+    throw Error(Errc::unsupported, "this kernel cannot wipe memory on fork (MADV_WIPEONFORK)");
+  }
+  return reinterpret_cast<Route*>(table.data());
+}
+
+FaultResult route_fault(const Fault& fault) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(fault.address);
+  Route* const routes = g_routes.load(std::memory_order_acquire);
   const std::size_t used = g_routes_used.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < used; ++i) {
-    Route& route = g_routes[i];
+    Route& route = routes[i];
     if (at < route.begin.load(std::memory_order_acquire) ||
         at >= route.end.load(std::memory_order_acquire))
       continue;
@@ -48,35 +60,71 @@ bool route_fault(std::byte* address, bool is_write) noexcept {
     // looks at the count.
     route.inside.fetch_add(1);
     FaultTarget* target = route.target.load();
-    const bool handled = target != nullptr && target->on_fault(address, is_write);
+    const auto result = target != nullptr ? target->on_fault(fault) : FaultResult::not_ours;
     route.inside.fetch_sub(1);
-    if (handled) return true;
+    if (result != FaultResult::not_ours) return result;
   }
-  return false;
+  return FaultResult::not_ours;
+}
+
+// Whether the kernel raised the signal for an access that a region may have to serve: not sent by
+// kill(2), no memory failure, no address that is none.
+bool may_be_routed(const siginfo_t& info) noexcept {
+  if (info.si_signo == SIGBUS) return info.si_code == BUS_ADRERR;
+  return info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
+}
+
+// False: there is no handler.
+bool call_handler(const struct sigaction& old, int signal_number, siginfo_t* info,
+                  void* context) noexcept {
+  if ((old.sa_flags & SA_SIGINFO) != 0) {
+    old.sa_sigaction(signal_number, info, context);
+    return true;
+  }
+  if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) return false;
+  old.sa_handler(signal_number);
+  return true;
+}
+
+void set_default_action(int signal_number) noexcept {
+  struct sigaction action{};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal_number, &action, nullptr);
 }
 
 void chain(const struct sigaction& old, int signal_number, siginfo_t* info,
            void* context) noexcept {
-  if ((old.sa_flags & SA_SIGINFO) != 0) {
-    old.sa_sigaction(signal_number, info, context);
-  } else if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) {
-    old.sa_handler(signal_number);
-  } else {
-    // Ignoring a synchronous fault would repeat it for ever, so SIG_IGN counts as default, as in
-    // the kernel. The access faults again at the same instruction and kills with its own address.
-    struct sigaction dfl{};
-    dfl.sa_handler = SIG_DFL;
-    sigaction(signal_number, &dfl, nullptr);
-    if (info->si_code <= 0) raise(signal_number);  // sent by kill(2): nothing would fault again
-  }
+  if (call_handler(old, signal_number, info, context)) return;
+  const bool was_sent = info->si_code <= 0;  // by kill(2): nothing will fault again
+  if (was_sent && old.sa_handler == SIG_IGN) return;
+  // Ignoring a synchronous fault would repeat it for ever, so SIG_IGN counts as default, as in the
+  // kernel. The access faults again at the same instruction and kills with its own address.
+  set_default_action(signal_number);
+  if (was_sent) raise(signal_number);
+}
+
+// A page that cannot be read back must not reach the program as data.
+void deliver_sigbus(const siginfo_t& fault, void* context) noexcept {
+  siginfo_t bus{};
+  bus.si_signo = SIGBUS;
+  bus.si_code = BUS_OBJERR;
+  bus.si_addr = fault.si_addr;
+  if (call_handler(g_old_bus, SIGBUS, &bus, context)) return;
+  set_default_action(SIGBUS);
+  raise(SIGBUS);  // blocked while a handler for SIGBUS runs: it comes when that returns
 }
 
 void on_signal(int signal_number, siginfo_t* info, void* context) {
   const int saved_errno = errno;
-  const bool from_kernel = info->si_code > 0;
-  const bool is_write = fault_is_write(static_cast<const ucontext_t*>(context));
-  if (!from_kernel || !route_fault(static_cast<std::byte*>(info->si_addr), is_write)) {
+  auto result = FaultResult::not_ours;
+  if (may_be_routed(*info)) {
+    result = route_fault({static_cast<std::byte*>(info->si_addr),
+                          fault_is_write(static_cast<const ucontext_t*>(context)), signal_number});
+  }
+  if (result == FaultResult::not_ours) {
     chain(signal_number == SIGBUS ? g_old_bus : g_old_segv, signal_number, info, context);
+  } else if (result == FaultResult::lost) {
+    deliver_sigbus(*info, context);
   }
   errno = saved_errno;
 }
@@ -99,10 +147,14 @@ void install_handlers() {
 
 void add_route(std::byte* begin, std::byte* end, FaultTarget* target) {
   const std::lock_guard lock(g_mutex);
-  static std::once_flag installed;
-  std::call_once(installed, install_handlers);
+  Route* routes = g_routes.load();
+  if (routes == nullptr) {
+    routes = make_routes();
+    g_routes.store(routes, std::memory_order_release);
+    install_handlers();
+  }
   for (std::size_t i = 0; i < kMaxRoutes; ++i) {
-    Route& route = g_routes[i];
+    Route& route = routes[i];
     if (route.target.load() != nullptr) continue;
     route.target.store(target);
     // `end` last: until then the range is empty.
@@ -116,7 +168,9 @@ void add_route(std::byte* begin, std::byte* end, FaultTarget* target) {
 
 void remove_route(FaultTarget* target) noexcept {
   const std::lock_guard lock(g_mutex);
-  for (Route& route : g_routes) {
+  Route* const routes = g_routes.load();
+  for (std::size_t i = 0; routes != nullptr && i < kMaxRoutes; ++i) {
+    Route& route = routes[i];
     if (route.target.load() != target) continue;
     route.end.store(0);
     route.begin.store(0);
@@ -124,12 +178,6 @@ void remove_route(FaultTarget* target) noexcept {
     while (route.inside.load() != 0) sched_yield();
     return;
   }
-}
-
-void deliver_sigbus(const char* message) noexcept {
-  [[maybe_unused]] ssize_t n = write(STDERR_FILENO, message, strlen(message));
-  sigaction(SIGBUS, &g_old_bus, nullptr);
-  raise(SIGBUS);  // blocked while a SIGBUS handler runs: it comes when that returns
 }
 
 }  // namespace vellum::region

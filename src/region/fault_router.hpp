@@ -3,6 +3,9 @@
 // Handlers are installed when the first region opens and stay. A fault that no region owns goes to
 // the handler that was there before, or, when there was none, kills the process by the default
 // action, at the instruction that faulted.
+//
+// fork(): a child has no routes (its copy of the table is wiped), so a region's address is there
+// what any unmapped address is.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +13,23 @@
 
 namespace vellum::region {
 
+struct Fault {
+  std::byte* address = nullptr;
+  bool is_write = false;
+  int signal_number = 0;  // SIGSEGV, or SIGBUS for a missing page
+};
+
+enum class FaultResult {
+  retry,     // the access can be tried again
+  not_ours,  // an address beyond the region's size, a write to a read-only region
+  lost,      // the page cannot be had, the reason is on standard error: the process gets SIGBUS
+};
+
 class FaultTarget {
  public:
   virtual ~FaultTarget() = default;
-  // Called in signal context, in the faulting thread. True: the access can be tried again. False:
-  // not ours after all (an address beyond the region's size, a write to a read-only region).
-  // Allocates nothing; takes only HandlerLocks.
-  virtual bool on_fault(std::byte* address, bool is_write) noexcept = 0;
+  // Called in signal context, in the faulting thread. Allocates nothing; takes only HandlerLocks.
+  virtual FaultResult on_fault(const Fault& fault) noexcept = 0;
 };
 
 // Routes faults in [begin, end) to `target` until remove_route. Throws Errc::unsupported when 1,024
@@ -24,10 +37,5 @@ class FaultTarget {
 void add_route(std::byte* begin, std::byte* end, FaultTarget* target);
 // Returns when no thread is inside the target's on_fault any more.
 void remove_route(FaultTarget* target) noexcept;
-
-// Ends the process by SIGBUS (or hands it to the handler that was there before), after one line on
-// standard error. For a page that cannot be read back: it must never reach the program as data.
-// Call from on_fault; returns, the signal is pending.
-void deliver_sigbus(const char* message) noexcept;
 
 }  // namespace vellum::region

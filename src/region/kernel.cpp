@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace vellum::region {
@@ -28,23 +29,28 @@ constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArg);
 
 constexpr std::size_t kPage = 4096;
 
-// Runs a mapping ioctl over a range, skipping pages that are mapped already. `issue` returns the
-// bytes it mapped, or -1 with errno.
-template <typename Issue>
-int map_range(std::byte* address, std::size_t bytes, Issue issue) noexcept {
-  std::size_t done = 0;
-  while (done < bytes) {
-    const std::int64_t mapped = issue(address + done, bytes - done);
+// Runs a mapping ioctl over a range. `issue` returns the bytes it mapped, or -1 with errno.
+// `on_exists` is called where a page is mapped already, and returns how many bytes to go on by.
+template <typename Issue, typename OnExists>
+int map_range(std::byte* address, std::size_t bytes, Issue issue, OnExists on_exists) noexcept {
+  std::size_t step = bytes;
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t n = std::min(step, bytes - done);
+    const std::int64_t mapped = issue(address + done, n);
     if (mapped > 0) {
       done += static_cast<std::size_t>(mapped);
-      continue;
+    } else if (errno == EEXIST) {
+      done += on_exists(address + done, n);
+    } else if (errno == ENOENT && step > kPage) {
+      step = kPage;  // the kernel refuses a range over two mappings that it did not join
+    } else if (errno != EAGAIN) {  // EAGAIN: the address space is changing under us (mmap, fork)
+      return errno;
     }
-    if (errno == EAGAIN) continue;  // the address space is changing under us (mmap, fork)
-    if (errno != EEXIST) return errno;
-    done += kPage;
   }
   return 0;
 }
+
+std::size_t skip_page(std::byte*, std::size_t) noexcept { return kPage; }
 
 bool try_uffd_engine() noexcept {
   const int uffd = open_userfaultfd();
@@ -106,35 +112,45 @@ int register_range(int uffd, void* address, std::size_t bytes, bool track_writes
 }
 
 int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
-  return map_range(address, bytes, [uffd](std::byte* at, std::size_t n) {
+  const auto issue = [uffd](std::byte* at, std::size_t n) {
     uffdio_zeropage zero{};
     zero.range.start = reinterpret_cast<std::uintptr_t>(at);
     zero.range.len = n;
     if (ioctl(uffd, UFFDIO_ZEROPAGE, &zero) == 0) return static_cast<std::int64_t>(n);
     return static_cast<std::int64_t>(zero.zeropage > 0 ? zero.zeropage : -1);
-  });
+  };
+  // Nothing is mapped, but a scan has left its mark on every hole it passed, and the kernel counts
+  // the mark as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). Dropping all marks lets the
+  // rest go in one call. A scan that runs now may put them back: try again.
+  const auto drop_marks = [](std::byte* at, std::size_t n) -> std::size_t {
+    madvise(at, n, MADV_DONTNEED);
+    return 0;
+  };
+  return map_range(address, bytes, issue, drop_marks);
 }
 
 int copy_zero_page(int uffd, std::byte* address) noexcept {
   static constexpr std::byte kZeros[kPage] = {};
-  return map_range(address, kPage, [uffd](std::byte* at, std::size_t n) {
+  const auto issue = [uffd](std::byte* at, std::size_t n) {
     uffdio_copy copy{};
     copy.dst = reinterpret_cast<std::uintptr_t>(at);
     copy.src = reinterpret_cast<std::uintptr_t>(kZeros);
     copy.len = n;
-    return static_cast<std::int64_t>(ioctl(uffd, UFFDIO_COPY, &copy) == 0 ? n : -1);
-  });
+    return ioctl(uffd, UFFDIO_COPY, &copy) == 0 ? static_cast<std::int64_t>(n) : -1;
+  };
+  return map_range(address, kPage, issue, skip_page);
 }
 
 int map_file_pages(int uffd, std::byte* address, std::size_t bytes, bool armed) noexcept {
-  return map_range(address, bytes, [uffd, armed](std::byte* at, std::size_t n) {
+  const auto issue = [uffd, armed](std::byte* at, std::size_t n) {
     uffdio_continue cont{};
     cont.range.start = reinterpret_cast<std::uintptr_t>(at);
     cont.range.len = n;
     cont.mode = armed ? kContinueModeWp : 0;
     if (ioctl(uffd, UFFDIO_CONTINUE, &cont) == 0) return static_cast<std::int64_t>(n);
     return static_cast<std::int64_t>(cont.mapped > 0 ? cont.mapped : -1);
-  });
+  };
+  return map_range(address, bytes, issue, skip_page);
 }
 
 long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<ScanRange> out,

@@ -21,7 +21,8 @@ int open_userfaultfd() noexcept;
 // errno.
 int register_range(int uffd, void* address, std::size_t bytes, bool track_writes) noexcept;
 
-// Maps the zero page over a range. Pages that are mapped already stay. 0 or errno.
+// Maps the zero page over a range. REQUIRES: nothing there is in use: what is mapped may be
+// dropped. 0 or errno.
 int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept;
 
 // Maps a private page of zeros, unless a page is mapped there already. 0 or errno.

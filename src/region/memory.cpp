@@ -1,10 +1,12 @@
 #include "region/memory.hpp"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <vellum/error.hpp>
 
@@ -90,34 +92,37 @@ void RegionMemory::touch(PageNumber first, std::size_t count) noexcept {
 
 bool RegionMemory::fill(std::size_t chunk, store::ReadFailure& failure) noexcept {
   while (!claim(chunk)) {
-    const std::uint32_t seen = chunk_state(chunk).load(std::memory_order_acquire);
-    if (seen == kPresent) return true;
-    if (seen == kFilling) chunk_state(chunk).wait(kFilling, std::memory_order_acquire);
+    if (chunk_state(chunk).load(std::memory_order_acquire) == kPresent) return true;
+    wait_while_filling(chunk);
   }
+  // Not beyond the size: there the mapping is another one, and belongs to grow().
   const PageNumber first = chunk * kChunkPages;
-  const std::size_t to_slot_end = kSlotPages - first % kSlotPages;
-  const std::size_t zero_pages = source_ ? source_->zero_run(first, to_slot_end) : to_slot_end;
+  const auto room =
+      std::min<std::size_t>(size_bytes() / kPageBytes - first, kSlotPages - first % kSlotPages);
+  const std::size_t zero_pages = source_ ? source_->zero_run(first, room) : room;
   // Marked before a page is mapped, so that no write to it can be overlooked.
+  touch(first, room);
+  if (zero_pages == room) return fill_zero(chunk, room, failure);
   if (zero_pages >= kChunkPages) {
-    touch(first, zero_pages);
-    return fill_zero(chunk, zero_pages, failure);
+    return fill_zero(chunk, zero_pages / kChunkPages * kChunkPages, failure);
   }
-  touch(first, kChunkPages);
-  return fill_from_source(chunk, failure);
+  return fill_from_source(chunk, std::min(kChunkPages, room), failure);
 }
 
-bool RegionMemory::fill_zero(std::size_t chunk, std::size_t zero_pages,
+// Fills the chunk and, as far as they are missing, those after it.
+bool RegionMemory::fill_zero(std::size_t chunk, std::size_t pages,
                              store::ReadFailure& failure) noexcept {
   std::size_t count = 1;
-  while ((count + 1) * kChunkPages <= zero_pages && claim(chunk + count)) ++count;
-  const int error = map_zero(chunk * kChunkPages, count * kChunkPages);
+  while (count * kChunkPages < pages && claim(chunk + count)) ++count;
+  const int error = map_zero(chunk * kChunkPages, std::min(count * kChunkPages, pages));
   settle(chunk, count, error == 0 ? kPresent : kMissing);
   if (error == 0) return true;
   failure = {"cannot map memory", {}, chunk * kChunkPages, error};
   return false;
 }
 
-bool RegionMemory::fill_from_source(std::size_t chunk, store::ReadFailure& failure) noexcept {
+bool RegionMemory::fill_from_source(std::size_t chunk, std::size_t pages,
+                                    store::ReadFailure& failure) noexcept {
   const PageNumber first = chunk * kChunkPages;
   std::size_t slot = chunk % kScratches;
   for (std::size_t tries = 0; !scratch_locks_[slot].try_lock(); ++tries) {
@@ -128,12 +133,12 @@ bool RegionMemory::fill_from_source(std::size_t chunk, store::ReadFailure& failu
     slot = (slot + 1) % kScratches;
   }
   std::byte* const scratch = scratch_.data() + slot * kChunkBytes;
-  bool ok = source_->try_read(first, kChunkPages, scratch, failure);
+  bool ok = source_->try_read(first, pages, scratch, failure);
   if (ok) {
-    int error = backing_.write(first, {scratch, kChunkBytes});
+    int error = backing_.write(first, {scratch, pages * kPageBytes});
     if (error == 0) {
-      backing_.mark_twins(first, kChunkPages);
-      error = map_present(first, kChunkPages);
+      backing_.mark_twins(first, pages);
+      error = map_present(first, pages);
     }
     ok = error == 0;
     if (!ok) failure = {"no memory for the page", {}, first, error};
@@ -153,29 +158,28 @@ bool RegionMemory::make_present(PageNumber first, std::size_t count,
   return true;
 }
 
-bool RegionMemory::on_fault(std::byte* address, bool is_write) noexcept {
-  if (address < base_ || address >= base_ + size_bytes()) return false;
-  if (is_write && !options_.writable) return false;
-  const auto page = static_cast<PageNumber>(address - base_) / kPageBytes;
+FaultResult RegionMemory::on_fault(const Fault& fault) noexcept {
+  if (fault.address < base_ || fault.address >= base_ + size_bytes()) return FaultResult::not_ours;
+  if (fault.signal_number != fault_signal()) return FaultResult::not_ours;
+  if (fault.is_write && !options_.writable) return FaultResult::not_ours;
+  const auto page = static_cast<PageNumber>(fault.address - base_) / kPageBytes;
   const std::size_t chunk = page / kChunkPages;
+  const bool was_missing = chunk_missing(chunk);
   store::ReadFailure failure;
-  if (chunk_missing(chunk)) {
-    if (!fill(chunk, failure)) {
-      report_and_die(failure);
-      return true;
-    }
-    return true;  // a write to it may fault once more, and comes to resolve_present
+  bool ok = fill(chunk, failure);  // waits when another thread is filling it
+  // A write to a chunk that was missing may fault once more, and come here again.
+  if (ok && !was_missing) {
+    const int error = resolve_present(page, fault.is_write);
+    ok = error == 0;
+    if (!ok) failure = {"cannot map memory", {}, page, error};
   }
-  if (!fill(chunk, failure)) {  // waits for another thread that is filling it
-    report_and_die(failure);
-    return true;
-  }
-  const int error = resolve_present(page, is_write);
-  if (error != 0) report_and_die({"cannot map memory", {}, page, error});
-  return true;
+  if (ok) return FaultResult::retry;
+  report(failure);
+  return FaultResult::lost;
 }
 
-void RegionMemory::report_and_die(const store::ReadFailure& failure) noexcept {
+// One line on standard error.
+void RegionMemory::report(const store::ReadFailure& failure) const noexcept {
   char text[1024] = "vellum: ";
   const std::size_t used = std::strlen(text);
   if (source_) {
@@ -184,7 +188,7 @@ void RegionMemory::report_and_die(const store::ReadFailure& failure) noexcept {
     std::strncat(text, failure.reason, sizeof text - used - 2);
   }
   std::strncat(text, "\n", sizeof text - std::strlen(text) - 1);
-  deliver_sigbus(text);
+  [[maybe_unused]] const ssize_t n = write(STDERR_FILENO, text, std::strlen(text));
 }
 
 void RegionMemory::resize(std::uint64_t size_bytes) {
@@ -196,6 +200,12 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
       throw Error(Errc::out_of_memory,
                   std::string("cannot grow the region: ") + std::strerror(error));
     size_bytes_.store(size_bytes, std::memory_order_release);
+    const int cut_error = open_cut_chunk(old, size_bytes);
+    if (cut_error != 0) {
+      resize(old);
+      throw Error(Errc::out_of_memory,
+                  std::string("cannot grow the region: ") + std::strerror(cut_error));
+    }
   } else if (size_bytes < old) {
     size_bytes_.store(size_bytes, std::memory_order_release);
     const int error = protect_beyond(old, size_bytes);
@@ -203,6 +213,22 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
       throw Error(Errc::out_of_memory,
                   std::string("cannot shrink the region: ") + std::strerror(error));
   }
+}
+
+// A chunk that the old end cut may be present already: nothing else would bring its new pages in
+// when a system call is the first to touch them.
+int RegionMemory::open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept {
+  const PageNumber first = old_size / kPageBytes;
+  const std::size_t chunk = first / kChunkPages;
+  if (first % kChunkPages == 0) return 0;
+  wait_while_filling(chunk);
+  if (chunk_missing(chunk)) return 0;
+  const PageNumber end = std::min((chunk + 1) * kChunkPages, new_size / kPageBytes);
+  for (PageNumber page = first; page < end; ++page) {
+    const int error = resolve_present(page, false);
+    if (error != 0) return error;
+  }
+  return 0;
 }
 
 }  // namespace vellum::region

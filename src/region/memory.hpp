@@ -71,16 +71,20 @@ class RegionMemory : public FaultTarget {
   // forgotten (after discard); REQUIRES: nobody else uses them.
   void resize(std::uint64_t size_bytes);
 
-  bool on_fault(std::byte* address, bool is_write) noexcept override;
+  FaultResult on_fault(const Fault& fault) noexcept override;
 
  protected:
   RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
 
   // Engine hooks; all run in signal context, too. 0 or errno.
-  virtual int map_zero(PageNumber first, std::size_t count) noexcept = 0;  // pages without a twin
+  // The signal by which a page asks to come in, or to be opened for writing.
+  virtual int fault_signal() const noexcept = 0;
+  // Pages without a twin. REQUIRES: none of them is in use: their chunks are being filled, or
+  // discard() runs.
+  virtual int map_zero(PageNumber first, std::size_t count) noexcept = 0;
   virtual int map_present(PageNumber first,
                           std::size_t count) noexcept = 0;  // pages whose twins were just written
-  // A fault in a chunk that is present.
+  // A page that is not accessible although its chunk is present.
   virtual int resolve_present(PageNumber page, bool is_write) noexcept = 0;
   virtual int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept = 0;
   // First protection of the range, once mapped.
@@ -89,6 +93,9 @@ class RegionMemory : public FaultTarget {
 
   bool chunk_missing(std::size_t chunk) const noexcept {
     return chunk_state(chunk).load(std::memory_order_acquire) == kMissing;
+  }
+  void wait_while_filling(std::size_t chunk) const noexcept {
+    chunk_state(chunk).wait(kFilling, std::memory_order_acquire);
   }
   bool fill(std::size_t chunk, store::ReadFailure& failure) noexcept;
   std::atomic<std::uint64_t>& touched_word(std::size_t slot) const noexcept {
@@ -107,10 +114,11 @@ class RegionMemory : public FaultTarget {
   }
   bool claim(std::size_t chunk) noexcept;
   void settle(std::size_t chunk, std::size_t count, std::uint32_t state) noexcept;
-  bool fill_zero(std::size_t chunk, std::size_t zero_pages, store::ReadFailure& failure) noexcept;
-  bool fill_from_source(std::size_t chunk, store::ReadFailure& failure) noexcept;
+  bool fill_zero(std::size_t chunk, std::size_t pages, store::ReadFailure& failure) noexcept;
+  bool fill_from_source(std::size_t chunk, std::size_t pages, store::ReadFailure& failure) noexcept;
+  int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
   void touch(PageNumber first, std::size_t count) noexcept;
-  void report_and_die(const store::ReadFailure& failure) noexcept;
+  void report(const store::ReadFailure& failure) const noexcept;
   void map_range();
 
   static constexpr std::size_t kScratches = 8;

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -63,6 +65,10 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
 void require_valid(const std::shared_ptr<Region::Impl>& impl) {
   if (impl == nullptr)
     throw Error(Errc::invalid_argument, "this Region is closed, or was never opened");
+  if (impl->owner != getpid()) {
+    throw Error(Errc::invalid_argument,
+                "region '" + impl->name + "' belongs to the process that opened it, not to a fork");
+  }
 }
 
 void require_writable(const Region::Impl& impl) {
@@ -127,17 +133,42 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   return impl;
 }
 
+Region::Impl::Impl() : owner(getpid()) {}
+
+Region::Impl::~Impl() {
+  if (owner == getpid()) return;
+  // In a fork: the branch's files and the mapped memory are the parent's. Leave them alone.
+  static_cast<void>(encoder.release());
+  static_cast<void>(memory.release());
+  static_cast<void>(writer.release());
+}
+
 std::vector<PageNumber> Region::Impl::take_dirty() {
   std::vector<PageNumber> dirty;
-  memory->collect_dirty(dirty);
-  if (!pending.empty()) {
+  const auto merge_pending = [&] {
     std::vector<PageNumber> merged;
     std::set_union(dirty.begin(), dirty.end(), pending.begin(), pending.end(),
                    std::back_inserter(merged));
-    pending.clear();
     return merged;
+  };
+  try {
+    memory->collect_dirty(dirty);
+  } catch (...) {
+    pending = merge_pending();  // what had been found is armed again, and must not be forgotten
+    throw;
   }
+  if (pending.empty()) return dirty;
+  dirty = merge_pending();
+  pending.clear();
   return dirty;
+}
+
+void Region::Impl::require_twins() const {
+  if (!twins_lost) return;
+  throw Error(Errc::poisoned,
+              "region '" + name +
+                  "': a commit failed, and the last one could not be read back from the store to "
+                  "undo it: close the region and open it again");
 }
 
 // A failed commit had overwritten these twins: the last commit's content comes back from the store.
@@ -152,7 +183,7 @@ void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
   }
 }
 
-store::CommitCost Region::Impl::write_commit(const std::vector<PageNumber>& dirty,
+store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
                                              const std::string& message, bool fold,
                                              CommitReport& report) {
   const auto start = Clock::now();
@@ -175,8 +206,12 @@ store::CommitCost Region::Impl::write_commit(const std::vector<PageNumber>& dirt
     encoder->accept();
     return cost;
   } catch (...) {
-    pending = dirty;
-    encoder->undo([this](std::span<const PageNumber> pages) { reload_twins(pages); });
+    pending = std::move(dirty);
+    try {
+      encoder->undo([this](std::span<const PageNumber> pages) { reload_twins(pages); });
+    } catch (...) {
+      twins_lost = true;
+    }
     throw;
   }
 }
@@ -184,13 +219,14 @@ store::CommitCost Region::Impl::write_commit(const std::vector<PageNumber>& dirt
 CommitReport Region::Impl::commit(const std::string& message, bool fold, bool even_if_unchanged) {
   const auto start = Clock::now();
   CommitReport report;
+  require_twins();
   report.sequence = sequence;
-  const auto dirty = take_dirty();
+  auto dirty = take_dirty();
   report.scan_ns = ns_between(start, Clock::now());
   report.pages_dirty = dirty.size();
   if (!dirty.empty() || memory->size_bytes() != committed_bytes || even_if_unchanged ||
       !committed_before) {
-    const auto cost = write_commit(dirty, message, fold, report);
+    const auto cost = write_commit(std::move(dirty), message, fold, report);
     if (cost.sequence != 0) {
       sequence = report.sequence = cost.sequence;
       committed_bytes = memory->size_bytes();
@@ -215,7 +251,8 @@ CommitReport Region::Impl::snapshot(const std::string& snapshot_name, const std:
 }
 
 void Region::Impl::rollback() {
-  auto dirty = take_dirty();
+  require_twins();
+  const auto dirty = take_dirty();
   memory->discard(dirty);
   if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);
 }

@@ -1,6 +1,8 @@
 // region/region_impl.hpp: what a Region handle points to.
 #pragma once
 
+#include <sys/types.h>
+
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,6 +19,11 @@ namespace vellum {
 struct Region::Impl {
   using PageNumber = format::PageNumber;
 
+  Impl();
+  ~Impl();
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
   // A branch, for writing: takes the branch's lock.
   static std::shared_ptr<Impl> open_branch(std::shared_ptr<store::StoreCore> core,
                                            const std::string& branch, const RegionOptions& options);
@@ -31,6 +38,7 @@ struct Region::Impl {
   void make_present(const void* address, std::size_t length_bytes, PageNumber& first,
                     std::size_t& count);
 
+  const pid_t owner;  // the process; a fork has no part in the region
   std::shared_ptr<store::StoreCore> core;
   std::string name;
   std::mutex mutex;  // commit, snapshot, rollback, grow, close take turns
@@ -45,11 +53,13 @@ struct Region::Impl {
   std::vector<format::PageNumber>
       pending;  // dirty pages that a failed commit had already taken off the tracker
   bool committed_before = false;  // this branch has at least one commit
+  bool twins_lost = false;        // a failed commit could not be undone in memory
 
  private:
   std::vector<PageNumber> take_dirty();
+  void require_twins() const;
   void reload_twins(std::span<const PageNumber> pages);
-  store::CommitCost write_commit(const std::vector<PageNumber>& dirty, const std::string& message,
+  store::CommitCost write_commit(std::vector<PageNumber> dirty, const std::string& message,
                                  bool fold, CommitReport& report);
 };
 

@@ -1,5 +1,6 @@
 #include "region/sigsegv_memory.hpp"
 
+#include <signal.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -18,7 +19,25 @@ SigsegvMemory::SigsegvMemory(const MemoryOptions& options,
                sizeof(std::uint64_t)),
       pins_((options.capacity_bytes / kChunkBytes + 1) * sizeof(std::uint16_t)) {}
 
-void SigsegvMemory::start() { add_route(base_, base_ + options_.capacity_bytes, this); }
+void SigsegvMemory::start() {
+  if (options_.writable) join_islands();
+  add_route(base_, base_ + options_.capacity_bytes, this);
+}
+
+// The kernel joins neighbouring mappings only when the private pages of both hang on one list
+// (anon_vma). A page that was written on its own island starts a list of its own, and the mappings
+// stay apart for ever; unless the one mapping from which all are split had a list to begin with,
+// which one private page, dropped again, brings about.
+void SigsegvMemory::join_islands() noexcept {
+  if (mprotect(base_, options_.capacity_bytes, PROT_READ | PROT_WRITE) == 0) {
+    *static_cast<volatile std::byte*>(base_) = std::byte{0};
+    madvise(base_, kPageBytes, MADV_DONTNEED);
+    backing_.drop_twins(0, 1);  // the hole's page, which that write brought in
+  }
+  mprotect(base_, options_.capacity_bytes, PROT_NONE);
+}
+
+int SigsegvMemory::fault_signal() const noexcept { return SIGSEGV; }
 
 int SigsegvMemory::protect(PageNumber first, std::size_t count, int access) noexcept {
   const PageNumber limit = size_bytes() / kPageBytes;  // beyond it, nothing is ever accessible
@@ -49,8 +68,10 @@ int SigsegvMemory::resolve_present(PageNumber page, bool is_write) noexcept {
     if (is_write) {
       const bool whole_chunk = (dirty & chunk_bits) != 0;
       error = whole_chunk ? open_for_writing(chunk_first, kChunkPages) : open_for_writing(page, 1);
+    } else if ((dirty & chunk_bits) == 0) {
+      error = protect(chunk_first, kChunkPages, PROT_READ);
     } else if ((dirty >> (page % kGroupPages) & 1) == 0) {
-      // Only this page: others of the chunk may be open for writing.
+      // Only this page: others of the chunk are open for writing.
       error = protect(page, 1, PROT_READ);
     } else {
       error = protect(page, 1, PROT_READ | PROT_WRITE);

@@ -31,6 +31,7 @@ class SigsegvMemory final : public RegionMemory {
   void start() override;
 
  protected:
+  int fault_signal() const noexcept override;
   int map_zero(PageNumber first, std::size_t count) noexcept override;
   int map_present(PageNumber first, std::size_t count) noexcept override;
   int resolve_present(PageNumber page, bool is_write) noexcept override;
@@ -50,6 +51,7 @@ class SigsegvMemory final : public RegionMemory {
     return reinterpret_cast<std::atomic<std::uint16_t>*>(pins_.data())[chunk];
   }
   base::HandlerLock& lock_of(std::size_t group) noexcept { return locks_[group % kLocks]; }
+  void join_islands() noexcept;
   int protect(PageNumber first, std::size_t count, int access) noexcept;
   int open_for_writing(PageNumber first, std::size_t count) noexcept;
   int open_wider(PageNumber page) noexcept;

@@ -4,6 +4,7 @@
 #include "region/uffd_memory.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -53,6 +54,8 @@ int UffdMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) n
   return mprotect(base_ + from, to - from, new_size > old_size ? access : PROT_NONE) == 0 ? 0
                                                                                           : errno;
 }
+
+int UffdMemory::fault_signal() const noexcept { return SIGBUS; }
 
 int UffdMemory::map_zero(PageNumber first, std::size_t count) noexcept {
   return map_zero_pages(uffd_, base_ + first * kPageBytes, count * kPageBytes);
@@ -113,6 +116,9 @@ void UffdMemory::append_written(PageNumber first, PageNumber end,
     // The scan reports holes, too. A chunk that is missing even now had no page mapped when the
     // scan passed.
     if (!chunk_missing(page / kChunkPages)) {
+      // One that is being filled may have been written already; whether it has twins is known
+      // only afterwards.
+      wait_while_filling(page / kChunkPages);
       for (; page < chunk_end; ++page) out.push_back(page);
     }
     page = chunk_end;

@@ -24,6 +24,7 @@ class UffdMemory final : public RegionMemory {
   void start() override;
 
  protected:
+  int fault_signal() const noexcept override;
   int map_zero(PageNumber first, std::size_t count) noexcept override;
   int map_present(PageNumber first, std::size_t count) noexcept override;
   int resolve_present(PageNumber page, bool is_write) noexcept override;
