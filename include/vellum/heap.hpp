@@ -108,12 +108,9 @@ class HeapAlgorithm
 
   template <class Attempt>
   auto until_grown(std::size_t least_bytes, std::size_t wanted_bytes, const Attempt& attempt) {
-    auto result = attempt();
-    if (result) {
-      return result;
-    }
+    // The base locks too, but reads the segment's size before it does.
     const HeapGuard guard(HeapMutex::of_process());
-    result = attempt();  // another thread may have grown the heap meanwhile
+    auto result = attempt();
     if (!result && grow_heap_at(this, least_bytes, wanted_bytes)) {
       result = attempt();
     }
@@ -170,8 +167,9 @@ class HeapAlgorithm
       reuse = block;
       return base::allocation_command(command, least, wanted_then_received, reuse);
     };
-    // Expanding a block in place may fail: the container asks for a new one next.
     if ((command & boost::interprocess::allocate_new) == 0) {
+      // Expanding a block in place may fail: the container asks for a new one next.
+      const HeapGuard guard(HeapMutex::of_process());
       return attempt();
     }
     return until_grown(least * sizeof(T), wanted * sizeof(T), attempt);
@@ -635,6 +633,10 @@ inline SegmentManager* heap_segment(const Region& region) {
   return static_cast<SegmentManager*>(static_cast<void*>(heap_header(region) + 1));
 }
 
+inline bool has_magic(const Region& region) {
+  return std::memcmp(heap_header(region)->magic, kHeapMagic, sizeof kHeapMagic) == 0;
+}
+
 inline bool is_blank(const Region& region) {
   static constexpr char zeros[4096] = {};
   return std::memcmp(region.data(), zeros, sizeof zeros) == 0;
@@ -646,13 +648,13 @@ inline bool is_blank(const Region& region) {
 
 // Throws unless the region holds a heap that this program can use.
 inline void check_heap(const Region& region) {
-  const HeapHeader& header = *heap_header(region);
-  if (is_blank(region)) {
-    refuse_heap(Errc::not_found, region, "there is none, the region is empty");
-  }
-  if (std::memcmp(header.magic, kHeapMagic, sizeof kHeapMagic) != 0) {
+  if (!has_magic(region)) {
+    if (is_blank(region)) {
+      refuse_heap(Errc::not_found, region, "there is none, the region is empty");
+    }
     refuse_heap(Errc::invalid_argument, region, "there is none, the region holds something else");
   }
+  const HeapHeader& header = *heap_header(region);
   if (header.version > kHeapVersion) {
     refuse_heap(Errc::newer_format, region,
                 "its format " + std::to_string(header.version) + " is newer than this program's " +
@@ -665,6 +667,16 @@ inline void check_heap(const Region& region) {
   if (header.segment_bytes > region.size_bytes() - sizeof header ||
       header.segment_bytes <= heap_segment(region)->get_free_memory()) {
     refuse_heap(Errc::damaged, region, "the sizes in its header do not fit together");
+  }
+}
+
+inline void take_in_growth(const Region& region) {
+  const HeapGuard guard(HeapMutex::of_process());
+  HeapHeader& header = *heap_header(region);
+  const std::uint64_t extra = region.size_bytes() - sizeof header - header.segment_bytes;
+  if (extra > 0) {
+    heap_segment(region)->grow(extra);
+    header.segment_bytes += extra;
   }
 }
 
@@ -687,6 +699,31 @@ inline std::vector<GrowingHeap>& growing_heaps() {
   return heaps;
 }
 
+inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
+                         std::uint64_t wanted_bytes) {
+  constexpr std::uint64_t kSlackBytes = 64 << 10;  // the blocks' own headers, alignment
+  const auto& heaps = growing_heaps();
+  const auto heap = std::find_if(heaps.begin(), heaps.end(), [&](const GrowingHeap& candidate) {
+    return candidate.segment == segment;
+  });
+  if (heap == heaps.end()) {
+    return false;
+  }
+  const std::uint64_t now = heap->region->size_bytes();
+  const std::uint64_t room = heap->region->capacity_bytes() - now;
+  if (room < kSlackBytes || room - kSlackBytes < least_bytes) {
+    return false;
+  }
+  const std::uint64_t more = std::max(now, std::min(room, wanted_bytes) + kSlackBytes);
+  try {
+    heap->region->grow(now + std::min(room, more));
+  } catch (const Error&) {
+    return false;  // the allocation throws bad_alloc
+  }
+  take_in_growth(*heap->region);
+  return true;
+}
+
 }  // namespace detail
 
 // What can be done to a heap without writing: for versions, and for reading in general.
@@ -702,9 +739,18 @@ class ConstHeap {
     return detail::find_root<T>(segment(), *region_, name);
   }
 
-  std::uint64_t size_bytes() const { return detail::heap_header(*region_)->segment_bytes; }
-  std::uint64_t free_bytes() const { return segment()->get_free_memory(); }
-  std::uint64_t used_bytes() const { return size_bytes() - free_bytes(); }
+  std::uint64_t size_bytes() const {
+    const detail::HeapGuard guard(detail::HeapMutex::of_process());
+    return detail::heap_header(*region_)->segment_bytes;
+  }
+  std::uint64_t free_bytes() const {
+    const detail::HeapGuard guard(detail::HeapMutex::of_process());
+    return segment()->get_free_memory();
+  }
+  std::uint64_t used_bytes() const {
+    const detail::HeapGuard guard(detail::HeapMutex::of_process());
+    return size_bytes() - free_bytes();
+  }
 
   // Walks the allocator's free blocks: false means that something has overwritten them.
   bool check_sanity() const { return segment()->check_sanity(); }
@@ -735,14 +781,14 @@ class Heap : public ConstHeap {
       detail::refuse_heap(Errc::read_only, region,
                           "the region is read-only: Heap::open_read_only()");
     }
-    if (detail::is_blank(region)) {
+    const detail::HeapGuard guard(detail::HeapMutex::of_process());
+    if (!detail::has_magic(region) && detail::is_blank(region)) {
       make();
     } else {
       detail::check_heap(region);
       this->grow();
     }
     if (growth == Growth::automatic) {
-      const detail::HeapGuard guard(detail::HeapMutex::of_process());
       detail::growing_heaps().push_back({segment(), owner_});
       grows_itself_ = true;
     }
@@ -803,15 +849,7 @@ class Heap : public ConstHeap {
   }
 
   // Takes in what Region::grow() has added. Opening a heap does it too.
-  void grow() {
-    const detail::HeapGuard guard(detail::HeapMutex::of_process());
-    detail::HeapHeader& header = *detail::heap_header(*owner_);
-    const std::uint64_t extra = owner_->size_bytes() - sizeof header - header.segment_bytes;
-    if (extra > 0) {
-      segment()->grow(extra);
-      header.segment_bytes += extra;
-    }
-  }
+  void grow() { detail::take_in_growth(*owner_); }
   // Region::grow() and grow().
   void grow(std::uint64_t region_bytes) {
     owner_->grow(region_bytes);
@@ -845,32 +883,6 @@ class Heap : public ConstHeap {
   bool grows_itself_ = false;
 };
 
-namespace detail {
-
-inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
-                         std::uint64_t wanted_bytes) {
-  constexpr std::uint64_t kSlackBytes = 64 << 10;  // the blocks' own headers, alignment
-  for (const GrowingHeap& heap : growing_heaps()) {
-    if (heap.segment != segment) {
-      continue;
-    }
-    const std::uint64_t now = heap.region->size_bytes();
-    const std::uint64_t room = heap.region->capacity_bytes() - now;
-    if (room < kSlackBytes || room - kSlackBytes < least_bytes) {
-      return false;
-    }
-    const std::uint64_t more = std::max(now, std::min(room, wanted_bytes) + kSlackBytes);
-    try {
-      Heap(*heap.region, Heap::Growth::manual).grow(now + std::min(room, more));
-      return true;
-    } catch (const Error&) {
-      return false;  // the allocation throws bad_alloc
-    }
-  }
-  return false;
-}
-
-}  // namespace detail
 }  // namespace vellum
 
 #endif  // VELLUM_HEAP_HPP

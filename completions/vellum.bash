@@ -1,0 +1,100 @@
+# Bash completion for vellum(1).
+
+# Offers names of versions that start so: _vellum_names log|snapshot|branch STORE START. Not compgen -W, which expands
+# its words: they come from a store that someone else may have written.
+_vellum_names() {
+  local store=$2 name
+  # The word as typed: a leading tilde, quotes and backslashes are still in it.
+  store=${store/#\~\//$HOME/}
+  store=${store//[\\\"\']/}
+  while IFS= read -r name; do
+    [[ $name == "$3"* ]] && COMPREPLY+=("$name")
+  done < <("${COMP_WORDS[0]}" "$1" "$store" --names 2>/dev/null)
+}
+
+_vellum_options() {
+  case $1 in
+    '') echo '--version' ;;
+    init) echo '--compression --level --block --pack-size' ;;
+    log) echo '--names' ;;
+    diff) echo '--pages --summary --exit-code' ;;
+    cat) echo '--offset --length' ;;
+    import) echo '--message --snapshot' ;;
+    branch) echo '--names' ;;
+    snapshot | tag) echo '--message --names' ;;
+    rm) echo '--branch' ;;
+    verify) echo '--read-data' ;;
+  esac
+  echo '--help --json --quiet --no-progress'
+}
+
+# What stands at a place after the command: _vellum_argument COMMAND PLACE REMOVES_BRANCHES
+_vellum_argument() {
+  case $1:$2 in
+    *:1) echo directory ;;
+    log:2 | show:2 | cat:2 | export:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
+    import:2) echo branch ;;
+    import:3 | export:3) echo file ;;
+    rm:*) if [[ $3 == yes ]]; then echo branch; else echo snapshot; fi ;;
+  esac
+}
+
+_vellum() {
+  local commands='init log show stat diff cat export import branch snapshot tag rm verify'
+  local current=${COMP_WORDS[COMP_CWORD]}
+  local previous=${COMP_WORDS[COMP_CWORD - 1]}
+  local command='' store='' place=0 branches=no takes_value=no word i
+  COMPREPLY=()
+
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    word=${COMP_WORDS[i]}
+    if [[ $takes_value == yes ]]; then
+      takes_value=no
+      continue
+    fi
+    case $word in
+      --compression | --level | --block | --pack-size | --offset | --length | -m | --message | \
+        --snapshot)
+        takes_value=yes
+        ;;
+      --branch) branches=yes ;;
+      -*) ;;
+      *)
+        if [[ -z $command ]]; then
+          command=$word
+        else
+          place=$((place + 1))
+          [[ $place == 1 ]] && store=$word
+        fi
+        ;;
+    esac
+  done
+
+  if [[ $takes_value == yes ]]; then
+    [[ $previous == --compression ]] && mapfile -t COMPREPLY < <(compgen -W 'none lz4 zstd' -- "$current")
+    return
+  fi
+  if [[ $current == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(_vellum_options "$command")" -- "$current")
+    return
+  fi
+  if [[ -z $command ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
+    return
+  fi
+  case $(_vellum_argument "$command" $((place + 1)) "$branches") in
+    directory)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -d -- "$current")
+      ;;
+    file)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      ;;
+    version) _vellum_names log "$store" "$current" ;;
+    snapshot) _vellum_names snapshot "$store" "$current" ;;
+    branch) _vellum_names branch "$store" "$current" ;;
+  esac
+}
+
+complete -F _vellum vellum

@@ -1,0 +1,95 @@
+#include "capi/boundary.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+
+namespace vellum::capi {
+namespace {
+
+// The numbers are one set.
+static_assert(VELLUM_OK == static_cast<int>(Errc::ok));
+static_assert(VELLUM_ERR_INVALID_ARGUMENT == static_cast<int>(Errc::invalid_argument));
+static_assert(VELLUM_ERR_NOT_FOUND == static_cast<int>(Errc::not_found));
+static_assert(VELLUM_ERR_ALREADY_EXISTS == static_cast<int>(Errc::already_exists));
+static_assert(VELLUM_ERR_NOT_A_STORE == static_cast<int>(Errc::not_a_store));
+static_assert(VELLUM_ERR_NEWER_FORMAT == static_cast<int>(Errc::newer_format));
+static_assert(VELLUM_ERR_BUSY == static_cast<int>(Errc::busy));
+static_assert(VELLUM_ERR_READ_ONLY == static_cast<int>(Errc::read_only));
+static_assert(VELLUM_ERR_NO_SPACE == static_cast<int>(Errc::no_space));
+static_assert(VELLUM_ERR_IO == static_cast<int>(Errc::io));
+static_assert(VELLUM_ERR_DAMAGED == static_cast<int>(Errc::damaged));
+static_assert(VELLUM_ERR_POISONED == static_cast<int>(Errc::poisoned));
+static_assert(VELLUM_ERR_UNSUPPORTED == static_cast<int>(Errc::unsupported));
+static_assert(VELLUM_ERR_OUT_OF_MEMORY == static_cast<int>(Errc::out_of_memory));
+
+// A fixed size, so that noting an error needs no memory. Longer messages are cut.
+thread_local char last_message[2048] = "";
+
+int note(int code, const char* message) noexcept {
+  std::snprintf(last_message, sizeof last_message, "%s", message);
+  return code;
+}
+
+}  // namespace
+
+int note_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return note(static_cast<int>(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    return note(VELLUM_ERR_OUT_OF_MEMORY, "out of memory");
+  } catch (const std::length_error& error) {
+    return note(VELLUM_ERR_INVALID_ARGUMENT, error.what());
+  } catch (const std::exception& error) {
+    return note(VELLUM_ERR_IO, error.what());
+  } catch (...) {
+    return note(VELLUM_ERR_IO, "an exception of an unknown type");
+  }
+}
+
+void require(const void* argument, const char* name) {
+  if (argument == nullptr) {
+    throw Error(Errc::invalid_argument, std::string(name) + " is NULL");
+  }
+}
+
+void require_struct_size(std::size_t struct_size) {
+  if (struct_size < sizeof struct_size) {
+    throw Error(Errc::invalid_argument, "struct_size is not set");
+  }
+}
+
+vellum_commit_report to_c(const CommitReport& report) {
+  vellum_commit_report result = VELLUM_COMMIT_REPORT_INIT;
+  result.sequence = report.sequence;
+  result.pages_dirty = report.pages_dirty;
+  result.pages_changed = report.pages_changed;
+  result.bytes_written = report.bytes_written;
+  result.scan_ns = report.scan_ns;
+  result.encode_ns = report.encode_ns;
+  result.write_ns = report.write_ns;
+  result.flush_ns = report.flush_ns;
+  result.publish_ns = report.publish_ns;
+  result.total_ns = report.total_ns;
+  result.folded = report.folded ? 1 : 0;
+  return result;
+}
+
+}  // namespace vellum::capi
+
+extern "C" {
+
+const char* vellum_errc_name(int code) {
+  if (code < VELLUM_OK || code > VELLUM_ERR_OUT_OF_MEMORY) {
+    return "unknown";
+  }
+  return vellum::errc_name(static_cast<vellum::Errc>(code));
+}
+
+const char* vellum_error_message(void) { return vellum::capi::last_message; }
+
+}  // extern "C"

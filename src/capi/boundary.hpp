@@ -1,0 +1,81 @@
+// What every function of the C face shares: its handles, and the line that no exception crosses.
+#pragma once
+
+#include <vellum/vellum.h>
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <vellum/error.hpp>
+#include <vellum/region.hpp>
+#include <vellum/store.hpp>
+
+struct vellum_store {
+  vellum::Store store;
+};
+struct vellum_region {
+  vellum::Region region;
+};
+struct vellum_pin {
+  vellum::Pin pin;
+};
+
+namespace vellum::capi {
+
+// Call inside a catch block: keeps the exception's message for the thread and returns its number.
+int note_current_exception() noexcept;
+
+// Runs one function of the C face.
+template <class Body>
+int guarded(const Body& body) noexcept {
+  try {
+    body();
+    return VELLUM_OK;
+  } catch (...) {
+    return note_current_exception();
+  }
+}
+
+// invalid_argument, naming the argument, when it is NULL.
+void require(const void* argument, const char* name);
+
+inline std::string or_empty(const char* text) { return text == nullptr ? std::string() : text; }
+
+// Copies what caller and library both know of a struct that starts with struct_size.
+template <class Struct>
+void copy_known(Struct& to, const Struct& from, std::size_t known_bytes) {
+  constexpr std::size_t start = sizeof to.struct_size;
+  std::memcpy(reinterpret_cast<char*>(&to) + start, reinterpret_cast<const char*>(&from) + start,
+              std::min(known_bytes, sizeof(Struct)) - start);
+}
+
+void require_struct_size(std::size_t struct_size);
+
+// The caller's options, zero where there are none.
+template <class Struct>
+Struct options_or_zero(const Struct* options) {
+  Struct result = {};
+  if (options != nullptr) {
+    require_struct_size(options->struct_size);
+    copy_known(result, *options, options->struct_size);
+  }
+  return result;
+}
+
+// Call before the work, so that a bad struct is refused while nothing has happened.
+template <class Struct>
+void require_struct(const Struct* out) {
+  if (out != nullptr) {
+    require_struct_size(out->struct_size);
+  }
+}
+template <class Struct>
+void fill_struct(Struct* out, const Struct& values) {
+  if (out != nullptr) {
+    copy_known(*out, values, out->struct_size);
+  }
+}
+
+vellum_commit_report to_c(const CommitReport& report);
+
+}  // namespace vellum::capi

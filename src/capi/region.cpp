@@ -1,0 +1,156 @@
+// vellum_region and vellum_pin: see vellum.h.
+#include "capi/boundary.hpp"
+
+using vellum::Errc;
+using vellum::Error;
+using vellum::Region;
+using namespace vellum::capi;
+
+namespace {
+
+vellum::RegionOptions to_cpp(const vellum_region_options* given) {
+  const vellum_region_options options = options_or_zero(given);
+  vellum::RegionOptions result;
+  switch (options.engine) {
+    case VELLUM_ENGINE_AUTOMATIC:
+      result.engine = vellum::Engine::automatic;
+      break;
+    case VELLUM_ENGINE_UFFD:
+      result.engine = vellum::Engine::uffd;
+      break;
+    case VELLUM_ENGINE_SIGSEGV:
+      result.engine = vellum::Engine::sigsegv;
+      break;
+    default:
+      throw Error(Errc::invalid_argument, "options: engine is none of VELLUM_ENGINE_...");
+  }
+  result.fixed_address = options.fixed_address != 0;
+  result.capacity_bytes = options.capacity_bytes;
+  result.base_address = options.base_address;
+  if (options.encode_threads < -1) {
+    throw Error(Errc::invalid_argument, "options: encode_threads is below -1");
+  }
+  // C counts 0 as the default, C++ as none.
+  if (options.encode_threads != 0) {
+    result.encode_threads = options.encode_threads == -1 ? 0 : options.encode_threads;
+  }
+  return result;
+}
+
+template <class Open>
+int open_with(vellum_store* store, const char* name, const vellum_region_options* options,
+              vellum_region** out, const Open& open) {
+  return guarded([&] {
+    require(out, "out");
+    *out = nullptr;
+    require(store, "store");
+    require(name, "the region's name");
+    *out = new vellum_region{open(to_cpp(options))};
+  });
+}
+
+Region& region_of(vellum_region* handle) {
+  require(handle, "region");
+  return handle->region;
+}
+const Region& region_of(const vellum_region* handle) {
+  require(handle, "region");
+  return handle->region;
+}
+
+}  // namespace
+
+extern "C" {
+
+int vellum_region_create(vellum_store* store, const char* branch, uint64_t size_bytes,
+                         const vellum_region_options* options, vellum_region** out) {
+  return open_with(store, branch, options, out, [&](const vellum::RegionOptions& how) {
+    return store->store.create_region(branch, size_bytes, how);
+  });
+}
+
+int vellum_region_open(vellum_store* store, const char* branch,
+                       const vellum_region_options* options, vellum_region** out) {
+  return open_with(store, branch, options, out, [&](const vellum::RegionOptions& how) {
+    return store->store.open_region(branch, how);
+  });
+}
+
+int vellum_region_open_or_create(vellum_store* store, const char* branch, uint64_t size_bytes,
+                                 const vellum_region_options* options, vellum_region** out) {
+  return open_with(store, branch, options, out, [&](const vellum::RegionOptions& how) {
+    return store->store.open_or_create_region(branch, size_bytes, how);
+  });
+}
+
+int vellum_region_open_version(vellum_store* store, const char* name,
+                               const vellum_region_options* options, vellum_region** out) {
+  return open_with(store, name, options, out, [&](const vellum::RegionOptions& how) {
+    return store->store.open_version(name, how);
+  });
+}
+
+void vellum_region_close(vellum_region* region) { delete region; }
+
+void* vellum_region_data(const vellum_region* region) {
+  return region == nullptr ? nullptr : region->region.data();
+}
+uint64_t vellum_region_size(const vellum_region* region) {
+  return region == nullptr ? 0 : region->region.size_bytes();
+}
+uint64_t vellum_region_capacity(const vellum_region* region) {
+  return region == nullptr ? 0 : region->region.capacity_bytes();
+}
+int vellum_region_writable(const vellum_region* region) {
+  return region != nullptr && region->region.writable() ? 1 : 0;
+}
+uint64_t vellum_region_sequence(const vellum_region* region) {
+  uint64_t sequence = 0;
+  guarded([&] { sequence = region_of(region).sequence(); });
+  return sequence;
+}
+
+int vellum_commit(vellum_region* region, const char* message, vellum_commit_report* report) {
+  return guarded([&] {
+    require_struct(report);
+    fill_struct(report, to_c(region_of(region).commit(or_empty(message))));
+  });
+}
+
+int vellum_snapshot(vellum_region* region, const char* name, const char* message,
+                    vellum_commit_report* report) {
+  return guarded([&] {
+    require(name, "the snapshot's name");
+    require_struct(report);
+    fill_struct(report, to_c(region_of(region).snapshot(name, or_empty(message))));
+  });
+}
+
+int vellum_rollback(vellum_region* region) {
+  return guarded([&] { region_of(region).rollback(); });
+}
+
+int vellum_grow(vellum_region* region, uint64_t size_bytes) {
+  return guarded([&] { region_of(region).grow(size_bytes); });
+}
+
+int vellum_pin_range(const vellum_region* region, const void* address, size_t length_bytes,
+                     vellum_pin** out) {
+  return guarded([&] {
+    require(out, "out");
+    *out = nullptr;
+    require(address, "address");
+    *out = new vellum_pin{region_of(region).pin(address, length_bytes)};
+  });
+}
+
+void vellum_unpin(vellum_pin* pin) { delete pin; }
+
+int vellum_prefetch(const vellum_region* region, const void* address, size_t length_bytes) {
+  return guarded([&] {
+    require(address, "address");
+    region_of(region).prefetch(address, length_bytes);
+  });
+}
+
+}  // extern "C"

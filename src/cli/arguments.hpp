@@ -1,0 +1,17 @@
+// cli/arguments.hpp: reading values from the command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace vellum::cli {
+
+// "4096", "64K", "64KiB", "1M", "2G", "1T": powers of 1024, capitals or not. Errc::invalid_argument
+// names `option`.
+std::uint64_t parse_size(const std::string& option, const std::string& text);
+
+// Throws Errc::invalid_argument unless `name` may name a branch or snapshot. For a command whose
+// other steps must not happen when a later one is bound to fail on the name.
+void require_good_name(const std::string& name);
+
+}  // namespace vellum::cli

@@ -1,0 +1,52 @@
+// cli/cmd_branch.cpp: vellum branch: makes a branch, or lists those there are.
+#include <memory>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/listing.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct BranchArguments {
+  std::string store;
+  std::optional<std::string> name;
+  std::string from = "main";
+  bool names_only = false;
+};
+
+int make_branch(Context& context, const BranchArguments& arguments) {
+  Store store = Store::open(arguments.store);
+  store.create_branch(*arguments.name, arguments.from);
+  Json object = version_json(store.version(*arguments.name));
+  object["store"] = store.path();
+  object["from"] = arguments.from;
+  context.report(object,
+                 fmt::format("branch '{}' made from '{}'", *arguments.name, arguments.from));
+  return kExitOk;
+}
+
+int run_branch(Context& context, const BranchArguments& arguments) {
+  if (arguments.name) {
+    return make_branch(context, arguments);
+  }
+  list_kind(context, arguments.store, true, arguments.names_only);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_branch(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<BranchArguments>();
+  CLI::App* command = add_command(
+      app, context, "branch", "Make a branch; without a name, list them", arguments->store,
+      [&context, arguments] { return run_branch(context, *arguments); });
+  command->add_option("NAME", arguments->name, "The new branch's name");
+  command->add_option("FROM", arguments->from,
+                      "The version to start from: a branch (its head) or a snapshot; main unless "
+                      "told");
+  command->add_flag("--names", arguments->names_only, "List names only, one a line");
+}
+
+}  // namespace vellum::cli

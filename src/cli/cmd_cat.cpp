@@ -1,0 +1,95 @@
+// cli/cmd_cat.cpp: vellum cat: the bytes of a version on standard output.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/arguments.hpp"
+#include "cli/command.hpp"
+#include "cli/exit_status.hpp"
+
+namespace vellum::cli {
+namespace {
+
+constexpr std::uint64_t kChunkBytes = 4u << 20;
+
+struct CatArguments {
+  std::string store;
+  std::string version;
+  std::string offset = "0";
+  std::optional<std::string> length;  // to the end unless given
+};
+
+// Checked here, so that a bad range is told before any byte goes out.
+ByteRange wanted_range(const CatArguments& arguments, std::uint64_t region_bytes) {
+  ByteRange range;
+  range.offset_bytes = parse_size("--offset", arguments.offset);
+  if (range.offset_bytes > region_bytes) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("--offset: {} is past the end of '{}', which has {} bytes",
+                            range.offset_bytes, arguments.version, region_bytes));
+  }
+  const std::uint64_t rest = region_bytes - range.offset_bytes;
+  range.length_bytes = arguments.length ? parse_size("--length", *arguments.length) : rest;
+  if (range.length_bytes > rest) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("--length: {} goes past the end of '{}', which has {} bytes",
+                            range.length_bytes, arguments.version, region_bytes));
+  }
+  return range;
+}
+
+void cat_snapshot(Context& context, const Store& store, const CatArguments& arguments,
+                  std::uint64_t region_bytes) {
+  ByteRange left = wanted_range(arguments, region_bytes);
+  std::string chunk(static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes)), '\0');
+  while (left.length_bytes > 0) {
+    const auto take = static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes));
+    store.read(arguments.version, left.offset_bytes, chunk.data(), take);
+    context.out.write(std::string_view(chunk.data(), take));
+    left.offset_bytes += take;
+    left.length_bytes -= take;
+  }
+}
+
+// A writer may move the head between two reads; an open version stays what it was.
+void cat_head(Context& context, Store& store, const CatArguments& arguments) {
+  const Region region = store.open_version(arguments.version);
+  ByteRange left = wanted_range(arguments, region.size_bytes());
+  const char* at = static_cast<const char*>(region.data()) + left.offset_bytes;
+  while (left.length_bytes > 0) {
+    const auto take = static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes));
+    const Pin pin = region.pin(at, take);  // a damaged page is an exception, not a signal
+    context.out.write(std::string_view(at, take));
+    at += take;
+    left.length_bytes -= take;
+  }
+}
+
+int run_cat(Context& context, const CatArguments& arguments) {
+  Store store = Store::open(arguments.store);
+  const VersionInfo version = store.version(arguments.version);
+  if (version.is_branch) {
+    cat_head(context, store, arguments);
+  } else {
+    cat_snapshot(context, store, arguments, version.region_bytes);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_cat(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<CatArguments>();
+  CLI::App* command =
+      add_command(app, context, "cat", "Write a version's bytes to standard output",
+                  arguments->store, [&context, arguments] { return run_cat(context, *arguments); });
+  command->preparse_callback([&context](std::size_t) { context.raw_output = true; });
+  command->add_option("VERSION", arguments->version, "A branch (its head) or a snapshot")
+      ->required();
+  command->add_option("--offset", arguments->offset, "Where to start; 0 unless told")
+      ->type_name("SIZE");
+  command->add_option("--length", arguments->length, "How many bytes; to the end unless told")
+      ->type_name("SIZE");
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,68 @@
+// cli/cmd_log.cpp: vellum log: the versions of a store, or of one line, newest first.
+#include <memory>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include "cli/command.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/listing.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct LogArguments {
+  std::string store;
+  std::optional<std::string> line;
+  bool names_only = false;
+};
+
+// `name` and the snapshots before it on its line; for a branch also every snapshot made on it: a
+// removed snapshot cuts the chain of parents, and a snapshot of a head need not be anybody's
+// parent.
+std::vector<VersionInfo> line_of(const Store& store, const std::string& name) {
+  const VersionInfo last = store.version(name);
+  std::unordered_map<std::string, VersionInfo> snapshots;
+  for (VersionInfo& v : store.versions()) {
+    if (!v.is_branch) {
+      snapshots.emplace(v.name, std::move(v));
+    }
+  }
+  std::set<std::string> before;
+  std::string parent = last.parent;
+  // insert() fails on a circle, which only a damaged store has.
+  while (snapshots.contains(parent) && before.insert(parent).second) {
+    parent = snapshots.at(parent).parent;
+  }
+  before.erase(name);
+  std::vector<VersionInfo> line{last};
+  for (const auto& [snapshot, v] : snapshots) {
+    if (before.contains(snapshot) || (last.is_branch && v.branch == name)) {
+      line.push_back(v);
+    }
+  }
+  return line;
+}
+
+int run_log(Context& context, const LogArguments& arguments) {
+  const Store store = Store::open(arguments.store);
+  std::vector<VersionInfo> versions =
+      arguments.line ? line_of(store, *arguments.line) : store.versions();
+  sort_newest_first(versions);
+  print_versions(context, store, versions, arguments.names_only);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_log(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<LogArguments>();
+  CLI::App* command =
+      add_command(app, context, "log", "List versions, newest first", arguments->store,
+                  [&context, arguments] { return run_log(context, *arguments); });
+  command->add_option("BRANCH", arguments->line,
+                      "Only this branch's (or snapshot's) line: it and what came before");
+  command->add_flag("--names", arguments->names_only, "Names only, one a line");
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,93 @@
+// cli/cmd_stat.cpp: vellum stat: what a store takes, and what full copies of its versions would
+// take.
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/listing.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct StatArguments {
+  std::string store;
+};
+
+// How many times smaller than full copies; 0 when there is nothing to compare.
+double ratio(const StoreStat& stat) {
+  if (stat.stored_bytes == 0) {
+    return 0;
+  }
+  return static_cast<double>(stat.full_copy_bytes) / static_cast<double>(stat.stored_bytes);
+}
+
+Json stat_json(const Store& store, const StoreStat& stat,
+               const std::vector<VersionInfo>& versions) {
+  const StoreOptions options = store.options();
+  Json list = Json::array();
+  for (const VersionInfo& v : versions) {
+    list.push_back(version_json(v));
+  }
+  return Json{{"store", store.path()},
+              {"id", store.id()},
+              {"compression", compression_name(options.compression)},
+              {"compression_level", options.compression_level},
+              {"block_bytes", options.block_bytes},
+              {"pack_size_bytes", options.pack_bytes},
+              {"stored_bytes", stat.stored_bytes},
+              {"pack_bytes", stat.pack_bytes},
+              {"journal_bytes", stat.journal_bytes},
+              {"ref_bytes", stat.ref_bytes},
+              {"packs", stat.packs},
+              {"snapshots", stat.snapshots},
+              {"branches", stat.branches},
+              {"full_copy_bytes", stat.full_copy_bytes},
+              {"ratio", ratio(stat)},
+              {"versions", std::move(list)}};
+}
+
+void print_totals(Output& out, const Store& store, const StoreStat& stat) {
+  const StoreOptions options = store.options();
+  out.print("store        {}\n", printable(store.path()));
+  out.print("id           {}\n", store.id());
+  out.print("made with    {}, blocks of {}, packs of {}\n", compression_text(options),
+            human_bytes(options.block_bytes), human_bytes(options.pack_bytes));
+  out.print("versions     {}, {}\n", counted(stat.snapshots, "snapshot"),
+            counted(stat.branches, "branch"));
+  out.print("packs        {} in {}\n", human_bytes(stat.pack_bytes), counted(stat.packs, "file"));
+  out.print("journals     {}\n", human_bytes(stat.journal_bytes));
+  out.print("refs         {}\n", human_bytes(stat.ref_bytes));
+  out.print("on disk      {}\n", human_bytes(stat.stored_bytes));
+  out.print("full copies  {}, without their zero pages", human_bytes(stat.full_copy_bytes));
+  if (stat.full_copy_bytes > 0 && stat.stored_bytes > 0) {
+    out.print(": {:.1f} times the store", ratio(stat));
+  }
+  out.write("\n");
+}
+
+int run_stat(Context& context, const StatArguments& arguments) {
+  const Store store = Store::open(arguments.store);
+  const StoreStat stat = store.stat();
+  std::vector<VersionInfo> versions = store.versions();
+  sort_newest_first(versions);
+  if (context.json) {
+    context.out.print_json(stat_json(store, stat, versions));
+    return kExitOk;
+  }
+  print_totals(context.out, store, stat);
+  if (!versions.empty()) {
+    context.out.write("\n");
+    print_versions(context, store, versions, false);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_stat(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<StatArguments>();
+  add_command(app, context, "stat", "Say what a store takes, beside full copies of its versions",
+              arguments->store, [&context, arguments] { return run_stat(context, *arguments); });
+}
+
+}  // namespace vellum::cli

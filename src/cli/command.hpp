@@ -1,0 +1,49 @@
+// cli/command.hpp: what main and the commands share. Each cmd_*.cpp adds one command to the parser.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/output.hpp"
+
+namespace vellum::cli {
+
+struct Context {
+  bool json = false;
+  bool quiet = false;
+  bool no_progress = false;
+  // Standard output holds no JSON but the bytes that the command was asked for.
+  bool raw_output = false;
+  // What comes before the member "error" when a failure ends an object that a command has begun;
+  // empty: none begun.
+  std::string json_prefix;
+  Output out;
+  // Set by the parser for the command that was given; returns the exit status. Errors are
+  // vellum::Error.
+  std::function<int()> action;
+
+  bool progress_wanted() const { return !quiet && !no_progress; }
+  // Reports what a command has done: the object with --json, else the sentence unless --quiet.
+  void report(const Json& object, const std::string& sentence);
+};
+
+// Adds the command `name`, whose STORE argument goes to `store`, and runs `run` for it.
+CLI::App* add_command(CLI::App& app, Context& context, const std::string& name,
+                      const std::string& description, std::string& store, std::function<int()> run);
+
+void add_init(CLI::App& app, Context& context);
+void add_log(CLI::App& app, Context& context);
+void add_show(CLI::App& app, Context& context);
+void add_stat(CLI::App& app, Context& context);
+void add_diff(CLI::App& app, Context& context);
+void add_cat(CLI::App& app, Context& context);
+void add_export(CLI::App& app, Context& context);
+void add_import(CLI::App& app, Context& context);
+void add_branch(CLI::App& app, Context& context);
+void add_snapshot(CLI::App& app, Context& context);
+void add_rm(CLI::App& app, Context& context);
+void add_verify(CLI::App& app, Context& context);
+
+}  // namespace vellum::cli

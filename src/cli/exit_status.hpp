@@ -1,0 +1,14 @@
+// cli/exit_status.hpp: what the program tells the shell (vellum(1), EXIT STATUS).
+#pragma once
+
+#include <vellum/error.hpp>
+
+namespace vellum::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitDifferent = 1;  // diff --exit-code found a difference
+inline constexpr int kExitOther = 12;     // a failure that no Errc describes
+
+int exit_status(Errc code) noexcept;
+
+}  // namespace vellum::cli

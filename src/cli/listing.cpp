@@ -1,0 +1,65 @@
+// cli/listing.cpp: lists of versions.
+#include "cli/listing.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace vellum::cli {
+namespace {
+
+void print_table(Output& out, const std::vector<VersionInfo>& versions) {
+  using enum Table::Align;
+  Table table({{"version", left},
+               {"kind", left},
+               {"time", left},
+               {"commit", right},
+               {"region", right},
+               {"changed pages", right},
+               {"added", right},
+               {"message", left}});
+  for (const VersionInfo& v : versions) {
+    table.add({printable(v.name), kind_name(v), utc_time(v.time_ns), fmt::format("{}", v.sequence),
+               human_bytes(v.region_bytes), fmt::format("{}", v.pages_changed),
+               human_bytes(v.bytes_added), first_line(v.message)});
+  }
+  table.print(out);
+}
+
+}  // namespace
+
+void sort_newest_first(std::vector<VersionInfo>& versions) {
+  const auto key = [](const VersionInfo& v) {
+    return std::tie(v.time_ns, v.is_branch, v.sequence, v.name);
+  };
+  std::sort(versions.begin(), versions.end(),
+            [&](const VersionInfo& a, const VersionInfo& b) { return key(a) > key(b); });
+}
+
+void print_versions(Context& context, const Store& store, const std::vector<VersionInfo>& versions,
+                    bool names_only) {
+  if (context.json) {
+    Json list = Json::array();
+    for (const VersionInfo& v : versions) {
+      list.push_back(version_json(v));
+    }
+    context.out.print_json(Json{{"store", store.path()}, {"versions", std::move(list)}});
+  } else if (names_only) {
+    for (const VersionInfo& v : versions) {
+      context.out.write(printable(v.name) + "\n");
+    }
+  } else if (!versions.empty()) {
+    print_table(context.out, versions);
+  }
+}
+
+void list_kind(Context& context, const std::string& store_path, bool branches, bool names_only) {
+  const Store store = Store::open(store_path);
+  std::vector<VersionInfo> versions = store.versions();
+  std::erase_if(versions, [&](const VersionInfo& v) { return v.is_branch != branches; });
+  if (!branches) {
+    sort_newest_first(versions);
+  }
+  print_versions(context, store, versions, names_only);
+}
+
+}  // namespace vellum::cli

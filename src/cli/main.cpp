@@ -1,0 +1,165 @@
+// cli/main.cpp: the program `vellum`: parses, runs one command, and turns errors into messages and
+// exit statuses.
+#include <algorithm>
+#include <cerrno>
+#include <clocale>
+#include <exception>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "cli/command.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/version.hpp"
+
+namespace vellum::cli {
+namespace {
+
+// A program started with a standard descriptor closed would get a store's file under that number,
+// and print into it. The stand-in refuses what must not happen: writing (EBADF).
+void occupy_standard_descriptors() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
+      [[maybe_unused]] const int got = ::open("/dev/null", O_RDONLY);  // the lowest free: fd
+    }
+  }
+}
+
+void print_error(const std::string& message) {
+  const std::string line = "vellum: " + printable(message) + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+// Says it as text; with --json also as an object, or as the end of the one that the command has
+// begun.
+int fail(Context& context, const char* code, int status, const std::string& message) {
+  try {
+    if (context.json && !context.raw_output) {
+      const std::string error =
+          json_text(Json{{"code", code}, {"exit_status", status}, {"message", message}});
+      context.out.write(context.json_prefix.empty() ? "{" : context.json_prefix);
+      context.out.write("\"error\":" + error + "}\n");
+    }
+    context.out.flush();
+  } catch (const std::exception&) {
+    context.out.discard();  // the output itself has failed: the text says what counts
+  }
+  print_error(message);
+  return status;
+}
+
+int fail(Context& context, const Error& error) {
+  return fail(context, errc_name(error.code()), exit_status(error.code()), error.what());
+}
+
+void add_global_options(CLI::App& app, Context& context) {
+  app.set_version_flag("--version", "vellum " VELLUM_VERSION);
+  app.add_flag("--json", context.json, "Print one JSON object instead of text");
+  app.add_flag("-q,--quiet", context.quiet, "Print nothing but what was asked for, and errors");
+  app.add_flag("--no-progress", context.no_progress, "Show no progress line on a terminal");
+}
+
+void add_commands(CLI::App& app, Context& context) {
+  add_init(app, context);
+  add_log(app, context);
+  add_show(app, context);
+  add_stat(app, context);
+  add_diff(app, context);
+  add_cat(app, context);
+  add_export(app, context);
+  add_import(app, context);
+  add_branch(app, context);
+  add_snapshot(app, context);
+  add_rm(app, context);
+  add_verify(app, context);
+}
+
+// The parser's own complaint about an unknown command would be that one is missing.
+void require_known_command(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const auto command = std::find_if(arguments.begin(), arguments.end(),
+                                    [](const std::string& a) { return !a.starts_with('-'); });
+  if (command == arguments.end()) {
+    return;
+  }
+  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
+  const bool known = std::any_of(commands.begin(), commands.end(), [&](const CLI::App* candidate) {
+    return candidate->check_name(*command);
+  });
+  if (!known) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("there is no command '{}'; see vellum --help", *command));
+  }
+}
+
+bool asks_for_json(const std::vector<std::string>& arguments) {
+  const auto end = std::find(arguments.begin(), arguments.end(), "--");
+  return std::find(arguments.begin(), end, "--json") != end;
+}
+
+// Help and version come out of the parser as exceptions too.
+int parser_said(Context& context, const CLI::App& app, const CLI::ParseError& said) {
+  if (said.get_exit_code() == 0) {
+    std::ostringstream out;
+    app.exit(said, out, out);
+    context.out.write(out.str());
+    return kExitOk;
+  }
+  return fail(context, errc_name(Errc::invalid_argument), exit_status(Errc::invalid_argument),
+              std::string(said.what()) + "; see vellum --help");
+}
+
+int parse_and_run(Context& context, std::vector<std::string> arguments) {
+  CLI::App app("Versioned durable memory: looks at a store, and changes it.", "vellum");
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.get_formatter()->label("Subcommands", "Commands");
+  app.get_formatter()->label("TEXT", "");
+  app.get_formatter()->label("REQUIRED", "");
+  app.footer(
+      "--json, --quiet and --no-progress go with every command; for one command's help:\n"
+      "vellum COMMAND --help. Exit statuses: vellum(1).");
+  app.fallthrough();  // global options may come after the command
+  app.require_subcommand(1);
+  add_global_options(app, context);
+  add_commands(app, context);
+  // For complaints about the arguments themselves; the parser decides for all others.
+  const bool json_wanted = asks_for_json(arguments);
+  context.json = json_wanted;
+  require_known_command(app, arguments);
+  context.json = false;
+  std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
+  try {
+    app.parse(std::move(arguments));
+  } catch (const CLI::ParseError& said) {
+    context.json = json_wanted;
+    return parser_said(context, app, said);
+  }
+  return context.action();
+}
+
+int run(Context& context, std::vector<std::string> arguments) {
+  try {
+    const int status = parse_and_run(context, std::move(arguments));
+    context.out.finish();
+    return status;
+  } catch (const Error& error) {
+    return fail(context, error);
+  } catch (const std::bad_alloc&) {
+    return fail(context, errc_name(Errc::out_of_memory), exit_status(Errc::out_of_memory),
+                "out of memory");
+  } catch (const std::exception& error) {
+    return fail(context, "internal", kExitOther, error.what());
+  }
+}
+
+}  // namespace
+}  // namespace vellum::cli
+
+int main(int argc, char** argv) {
+  vellum::cli::occupy_standard_descriptors();
+  vellum::cli::Context context;
+  return vellum::cli::run(context, std::vector<std::string>(argv + 1, argv + argc));
+}

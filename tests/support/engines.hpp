@@ -1,0 +1,39 @@
+// A suite that runs over both engines: derive from EngineTest, and name it in VELLUM_BOTH_ENGINES.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vellum/region.hpp>
+
+#include "region/kernel.hpp"
+
+namespace vellum::test {
+
+inline bool engine_available(Engine engine) {
+  return engine != Engine::uffd || region::uffd_engine_works();
+}
+
+inline constexpr const char* kNoUffd =
+    "this kernel does not offer userfaultfd with asynchronous write protection to this process";
+
+template <typename Parameter>
+class EngineTestWith : public testing::TestWithParam<Parameter> {};
+
+class EngineTest : public testing::TestWithParam<Engine> {
+ protected:
+  void SetUp() override {
+    if (!engine_available(GetParam())) GTEST_SKIP() << kNoUffd;
+  }
+};
+
+inline std::string engine_test_name(const testing::TestParamInfo<Engine>& info) {
+  return engine_name(info.param);
+}
+
+}  // namespace vellum::test
+
+#define VELLUM_BOTH_ENGINES(Suite)                                                         \
+  INSTANTIATE_TEST_SUITE_P(, Suite,                                                        \
+                           testing::Values(vellum::Engine::uffd, vellum::Engine::sigsegv), \
+                           vellum::test::engine_test_name)

@@ -1,0 +1,20 @@
+// Include in one file of a program whose tests expect a process to die by SIGSEGV or SIGBUS.
+//
+// The sanitizers turn these signals into a report and exit code 1, because their handlers are the
+// ones that were there before the first region's. The tests want to see what a program without
+// sanitizers gets: death by the signal itself.
+#pragma once
+
+#include "support/sanitizers.hpp"
+
+#if VELLUM_TEST_ASAN
+extern "C" const char* __asan_default_options();
+extern "C" const char* __asan_default_options() {
+  return "handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1";
+}
+#elif VELLUM_TEST_TSAN
+extern "C" const char* __tsan_default_options();
+extern "C" const char* __tsan_default_options() {
+  return "handle_segv=0:handle_sigbus=0:allow_user_segv_handler=1";
+}
+#endif
