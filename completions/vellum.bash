@@ -24,6 +24,7 @@ _vellum_options() {
     snapshot | tag) echo '--message --names' ;;
     rm) echo '--branch' ;;
     verify) echo '--read-data' ;;
+    repair) echo '--to --dry-run' ;;
   esac
   echo '--help --json --quiet --no-progress'
 }
@@ -40,7 +41,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='init log show stat diff cat export import branch snapshot tag rm verify'
+  local commands='init log show stat diff cat export import branch snapshot tag rm verify repair'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -54,7 +55,7 @@ _vellum() {
     fi
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | -m | --message | \
-        --snapshot)
+        --snapshot | --to)
         takes_value=yes
         ;;
       --branch) branches=yes ;;

@@ -29,6 +29,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -259,8 +260,9 @@ class FullCopies {
   std::uint64_t total_bytes_ = 0;
 };
 
-std::vector<Row> ingest(vellum::Region& region, const std::vector<Edge>& edges,
-                        const Options& options, FullCopies& full_copies) {
+std::vector<Row> ingest(const vellum::Store& store, vellum::Region& region,
+                        const std::vector<Edge>& edges, const Options& options,
+                        FullCopies& full_copies) {
   vellum::Heap heap(region);  // grows the region by itself
   Graph& graph = *heap.find_or_construct<Graph>(kRoot);
   Counter counter;
@@ -284,8 +286,9 @@ std::vector<Row> ingest(vellum::Region& region, const std::vector<Edge>& edges,
     row.ingest_s = seconds_since(start);
 
     start = Clock::now();
-    row.added_bytes = region.snapshot(row.period).bytes_written;
+    region.snapshot(row.period);
     row.snapshot_s = seconds_since(start);
+    row.added_bytes = store.version(row.period).bytes_added;
 
     clear_progress();
     for (std::size_t i = begin; i < end; ++i) {
@@ -398,18 +401,36 @@ void print_json(const std::vector<Row>& rows, const Totals& totals) {
       totals.copies, totals.copy_s, totals.query_s, totals.wrong);
 }
 
-// A directory of its own where files are on a disk: $TMPDIR, build/ or here.
-std::string make_directory() {
-  const char* const tmpdir = std::getenv("TMPDIR");
-  std::string pattern = tmpdir != nullptr && *tmpdir != '\0'     ? tmpdir
-                        : std::filesystem::is_directory("build") ? "build"
-                                                                 : ".";
-  pattern += "/temporal-graph-XXXXXX";
-  if (mkdtemp(pattern.data()) == nullptr) {
-    fail_with_errno(pattern);
+// A directory of its own, in $TMPDIR, build/ or here, that goes with the program.
+class TemporaryDirectory {
+ public:
+  explicit TemporaryDirectory(bool keep) : keep_(keep) {
+    const char* const tmpdir = std::getenv("TMPDIR");
+    const std::string parent = tmpdir != nullptr && *tmpdir != '\0'     ? tmpdir
+                               : std::filesystem::is_directory("build") ? "build"
+                                                                        : ".";
+    path_ = parent + "/temporal-graph-XXXXXX";
+    if (mkdtemp(path_.data()) == nullptr) {
+      fail_with_errno(path_);
+    }
   }
-  return pattern;
-}
+  ~TemporaryDirectory() {
+    if (keep_) {
+      std::fprintf(stderr, "kept: %s\n", path_.c_str());
+    } else {
+      std::error_code ignored;
+      std::filesystem::remove_all(path_, ignored);
+    }
+  }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  bool keep_;
+  std::string path_;
+};
 
 int usage() {
   std::fprintf(
@@ -491,7 +512,7 @@ std::uint64_t run(const Options& options, const std::string& store_path) {
   auto store = vellum::Store::create(store_path);
   auto region = store.create_region("graph", 64 << 20);
   FullCopies full_copies(options, store_path + ".full-copy");
-  std::vector<Row> rows = ingest(region, edges, options, full_copies);
+  std::vector<Row> rows = ingest(store, region, edges, options, full_copies);
 
   std::uint64_t wrong = 0;
   for (Row& row : rows) {
@@ -500,6 +521,7 @@ std::uint64_t run(const Options& options, const std::string& store_path) {
   Totals totals = sum_up(rows);
   totals.read_s = read_s;
   totals.wrong = wrong;
+  region.close();
   totals.stored_bytes = store.stat().stored_bytes;
   if (options.json) {
     print_json(rows, totals);
@@ -520,14 +542,8 @@ int main(int argc, char** argv) try {
   if (!options.store.empty()) {
     return run(options, options.store) == 0 ? 0 : 1;
   }
-  const std::string directory = make_directory();
-  const std::uint64_t wrong = run(options, directory + "/store");
-  if (options.keep) {
-    std::fprintf(stderr, "the store is %s/store\n", directory.c_str());
-  } else {
-    std::filesystem::remove_all(directory);
-  }
-  return wrong == 0 ? 0 : 1;
+  const TemporaryDirectory directory(options.keep);
+  return run(options, directory / "store") == 0 ? 0 : 1;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "temporal_graph: %s\n", error.what());
   return 1;

@@ -5,6 +5,7 @@
 #   clang    clang: build, tests of the two lowest layers
 #   asan     clang, address + undefined behaviour sanitizers: build and tests
 #   tsan     clang, thread sanitizer: build and tests
+#   fuzz     clang, libFuzzer: every target for a short while (tools/fuzz.sh)
 #   tidy     clang-tidy over src and include
 # A sanitizer slows tests down and is in the way of a few: tests whose name contains NoSanitizer or
 # whose label is `slow` or `install` run under release only; NoTsan and NoAsan leave out one.
@@ -13,7 +14,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(lint release clang asan tsan tidy)
+all_stages=(lint release clang asan tsan fuzz tidy)
 jobs=${VELLUM_JOBS:-$(nproc)}
 passed=0
 failed=0
@@ -70,6 +71,7 @@ run_stage() {
     clang) counted build clang && run_tests clang -L '^(base|format)$' ;;
     asan) counted build asan && run_tests asan -LE '^(install|slow)$' -E 'NoSanitizer|NoAsan' ;;
     tsan) counted build tsan && run_tests tsan -LE '^(install|slow)$' -E 'NoSanitizer|NoTsan' ;;
+    fuzz) counted tools/fuzz.sh 2s ;;
     tidy) counted tools/tidy.sh ;;
   esac
 }

@@ -646,8 +646,15 @@ inline bool is_blank(const Region& region) {
   throw Error(code, "heap in region '" + region.name() + "': " + reason);
 }
 
+inline void require_room(const Region& region) {
+  if (region.size_bytes() < 4096) {
+    refuse_heap(Errc::invalid_argument, region, "the region is too small");
+  }
+}
+
 // Throws unless the region holds a heap that this program can use.
 inline void check_heap(const Region& region) {
+  require_room(region);
   if (!has_magic(region)) {
     if (is_blank(region)) {
       refuse_heap(Errc::not_found, region, "there is none, the region is empty");
@@ -730,7 +737,8 @@ inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
 // REQUIRES: the region outlives it, and is neither moved nor closed meanwhile.
 class ConstHeap {
  public:
-  // not_found: the region is empty. invalid_argument: it holds something else.
+  // not_found: the region is empty. invalid_argument: it holds something else. newer_format,
+  // unsupported: it holds a heap of another Vellum or Boost. damaged.
   explicit ConstHeap(const Region& region) : region_(&region) { detail::check_heap(region); }
 
   // nullptr: there is no such root. REQUIRES: T is the type it was made with.
@@ -781,6 +789,7 @@ class Heap : public ConstHeap {
       detail::refuse_heap(Errc::read_only, region,
                           "the region is read-only: Heap::open_read_only()");
     }
+    detail::require_room(region);
     const detail::HeapGuard guard(detail::HeapMutex::of_process());
     if (!detail::has_magic(region) && detail::is_blank(region)) {
       make();

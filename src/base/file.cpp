@@ -204,14 +204,20 @@ void link_and_unlink(const std::string& from, const std::string& to) {
   check(::unlink(from.c_str()), from, "unlink");
 }
 
+Descriptor open_directory(const std::string& path) {
+  constexpr int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  Descriptor fd(retry([&] { return ::open(path.c_str(), flags); }));
+  if (fd.get() < 0) fail(path, "open directory");
+  return fd;
+}
+
 struct CloseDirectory {
   void operator()(DIR* stream) const noexcept { ::closedir(stream); }
 };
 using DirectoryStream = std::unique_ptr<DIR, CloseDirectory>;
 
 DirectoryStream open_directory_stream(const std::string& path) {
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0) fail(path, "open directory");
+  Descriptor fd = open_directory(path);
   DirectoryStream stream(::fdopendir(fd.get()));
   if (stream == nullptr) fail(path, "open directory");
   fd.release();  // the stream owns it now
@@ -259,8 +265,7 @@ class PosixFs final : public Fs {
   }
 
   void sync_directory(const std::string& path) override {
-    const Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (fd.get() < 0) fail(path, "open directory");
+    const Descriptor fd = open_directory(path);
     check(retry([&] { return ::fsync(fd.get()); }), path, "fsync");
   }
 

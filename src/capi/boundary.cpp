@@ -51,10 +51,8 @@ int note_current_exception() noexcept {
   }
 }
 
-void require(const void* argument, const char* name) {
-  if (argument == nullptr) {
-    throw Error(Errc::invalid_argument, std::string(name) + " is NULL");
-  }
+void refuse_null(const char* name) {
+  throw Error(Errc::invalid_argument, std::string(name) + " is NULL");
 }
 
 void require_struct_size(std::size_t struct_size) {

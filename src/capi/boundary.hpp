@@ -36,8 +36,13 @@ int guarded(const Body& body) noexcept {
   }
 }
 
+[[noreturn]] void refuse_null(const char* name);
+
 // invalid_argument, naming the argument, when it is NULL.
-void require(const void* argument, const char* name);
+template <class T>
+void require(T* argument, const char* name) {
+  if (argument == nullptr) refuse_null(name);
+}
 
 inline std::string or_empty(const char* text) { return text == nullptr ? std::string() : text; }
 

@@ -110,9 +110,7 @@ void vellum_store_close(vellum_store* store) { delete store; }
 
 int vellum_versions(const vellum_store* store, vellum_version_fn visit, void* context) {
   return guarded([&] {
-    if (visit == nullptr) {
-      throw Error(Errc::invalid_argument, "visit is NULL");
-    }
+    require(visit, "visit");
     for (const vellum::VersionInfo& version : store_of(store).versions()) {
       const vellum_version_info info = to_c(version);
       if (visit(&info, context) != 0) {

@@ -67,4 +67,13 @@ void require_good_name(const std::string& name) {
   }
 }
 
+void require_good_message(const std::string& message) {
+  constexpr std::size_t kMaxMessageBytes = 4096;
+  if (message.size() > kMaxMessageBytes) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("--message: the message has {} bytes: at most {}", message.size(),
+                            kMaxMessageBytes));
+  }
+}
+
 }  // namespace vellum::cli

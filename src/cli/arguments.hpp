@@ -14,4 +14,7 @@ std::uint64_t parse_size(const std::string& option, const std::string& text);
 // other steps must not happen when a later one is bound to fail on the name.
 void require_good_name(const std::string& name);
 
+// Throws Errc::invalid_argument when a message is longer than a store takes.
+void require_good_message(const std::string& message);
+
 }  // namespace vellum::cli

@@ -55,6 +55,7 @@ CommitReport import_file(Context& context, Store& store, const ImportArguments& 
 }
 
 int run_import(Context& context, const ImportArguments& arguments) {
+  require_good_message(arguments.message);
   Store store = Store::open(arguments.store);
   if (arguments.snapshot) {
     require_snapshot_possible(store, *arguments.snapshot, arguments.branch);

@@ -1,7 +1,9 @@
 // cli/cmd_init.cpp: vellum init: makes an empty store.
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <system_error>
 
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
@@ -52,7 +54,18 @@ StoreOptions options_from(const InitArguments& arguments) {
   return options;
 }
 
+// A file is in the way as much as a full directory is; the library would only say that it cannot
+// list it.
+void require_no_file(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
+    throw Error(Errc::already_exists, fmt::format("{}: exists and is not a directory", path));
+  }
+}
+
 int run_init(Context& context, const InitArguments& arguments) {
+  require_no_file(arguments.store);
   const Store store = Store::create(arguments.store, options_from(arguments));
   const StoreOptions options = store.options();
   context.report(Json{{"store", store.path()},

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/listing.hpp"
@@ -19,6 +20,7 @@ struct SnapshotArguments {
 };
 
 int make_snapshot(Context& context, const SnapshotArguments& arguments) {
+  require_good_message(arguments.message);
   Store store = Store::open(arguments.store);
   store.create_snapshot(*arguments.name, arguments.from, arguments.message);
   Json object = version_json(store.version(*arguments.name));

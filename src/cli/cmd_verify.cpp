@@ -55,7 +55,7 @@ void print_text(Context& context, const VerifyReport& report) {
   for (const Damage& damage : report.damages) {
     print_damage(context.out, damage);
   }
-  context.out.print("looked at {}, {}, {}, {} of data\n", counted(report.versions, "version"),
+  context.out.print("looked at {}, {}, {}; read {}\n", counted(report.versions, "version"),
                     counted(report.packs, "pack"), counted(report.records, "record"),
                     human_bytes(report.bytes_read));
 }

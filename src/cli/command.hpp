@@ -45,5 +45,6 @@ void add_branch(CLI::App& app, Context& context);
 void add_snapshot(CLI::App& app, Context& context);
 void add_rm(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
+void add_repair(CLI::App& app, Context& context);
 
 }  // namespace vellum::cli

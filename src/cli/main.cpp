@@ -76,6 +76,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_snapshot(app, context);
   add_rm(app, context);
   add_verify(app, context);
+  add_repair(app, context);
 }
 
 // The parser's own complaint about an unknown command would be that one is missing.

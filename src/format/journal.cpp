@@ -106,8 +106,8 @@ bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHea
   if (in.u32() != kFrameMagic) return false;
   const std::uint8_t type = in.u8();
   const bool reserved_zero = (in.u8() | in.u16()) == 0;
-  if (type != static_cast<std::uint8_t>(FrameType::base) &&
-      type != static_cast<std::uint8_t>(FrameType::commit)) {
+  if (type < static_cast<std::uint8_t>(FrameType::base) ||
+      type > static_cast<std::uint8_t>(FrameType::mark)) {
     return false;
   }
   FrameHeader h;

@@ -90,6 +90,7 @@ inline constexpr Number kRecordTypeNumbers[] = {
 inline constexpr Number kFrameTypeNumbers[] = {
     {"base", static_cast<std::uint64_t>(FrameType::base)},
     {"commit", static_cast<std::uint64_t>(FrameType::commit)},
+    {"mark", static_cast<std::uint64_t>(FrameType::mark)},
 };
 inline constexpr Number kPartTypeNumbers[] = {
     {"pages", static_cast<std::uint64_t>(PartType::pages)},

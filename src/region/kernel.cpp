@@ -120,11 +120,16 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
     return static_cast<std::int64_t>(zero.zeropage > 0 ? zero.zeropage : -1);
   };
   // Nothing is mapped, but a scan has left its mark on every hole it passed, and the kernel counts
-  // the mark as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). Dropping all marks lets the
-  // rest go in one call. A scan that runs now may put them back: try again.
-  const auto drop_marks = [](std::byte* at, std::size_t n) -> std::size_t {
-    madvise(at, n, MADV_DONTNEED);
-    return 0;
+  // the mark as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). Taking all marks off lets the
+  // rest go in one call; a scan that runs now may put them back, though.
+  int attempts = 0;
+  const auto drop_marks = [uffd, &attempts](std::byte* at, std::size_t n) -> std::size_t {
+    uffdio_writeprotect off{};
+    off.range.start = reinterpret_cast<std::uintptr_t>(at);
+    off.range.len = n;
+    if (++attempts <= 4 && ioctl(uffd, UFFDIO_WRITEPROTECT, &off) == 0) return 0;
+    copy_zero_page(uffd, at);
+    return kPage;
   };
   return map_range(address, bytes, issue, drop_marks);
 }

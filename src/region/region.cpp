@@ -7,6 +7,7 @@
 #include <vellum/region.hpp>
 
 #include "region/region_impl.hpp"
+#include "store/util.hpp"
 
 namespace vellum {
 namespace {
@@ -95,8 +96,10 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
       head.base_address != 0 ? head.base_address : first_address(head.branch_id);
   auto memory = memory_options(options, head.region_bytes, remembered, true);
   if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
-  impl->memory =
-      region::RegionMemory::create(options.engine, memory, impl->writer->source_at_open());
+  const auto& source = impl->writer->source_at_open();
+  impl->memory = store::with_context(source->label(), [&] {
+    return region::RegionMemory::create(options.engine, memory, source);
+  });
   impl->sequence = head.sequence;
   impl->committed_bytes = head.region_bytes;
   impl->committed_before = head.sequence > 0;
@@ -129,7 +132,9 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   auto memory = memory_options(options, size, address, false);
   if (address == 0 && options.base_address == 0) memory.address_required = false;
   impl->committed_bytes = size;
-  impl->memory = region::RegionMemory::create(options.engine, memory, impl->source);
+  impl->memory = store::with_context(impl->source->label(), [&] {
+    return region::RegionMemory::create(options.engine, memory, impl->source);
+  });
   return impl;
 }
 
@@ -187,8 +192,9 @@ store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
                                              const std::string& message, bool fold,
                                              CommitReport& report) {
   const auto start = Clock::now();
-  const auto commit = writer->begin();
+  std::unique_ptr<store::BranchWriter::Commit> commit;
   try {
+    commit = writer->begin();
     report.pages_changed = encoder->encode(dirty, *commit);
     const auto encoded = Clock::now();
     report.encode_ns = ns_between(start, encoded);
@@ -207,6 +213,7 @@ store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
     return cost;
   } catch (...) {
     pending = std::move(dirty);
+    commit_failed = true;
     try {
       encoder->undo([this](std::span<const PageNumber> pages) { reload_twins(pages); });
     } catch (...) {
@@ -231,13 +238,20 @@ CommitReport Region::Impl::commit(const std::string& message, bool fold, bool ev
       sequence = report.sequence = cost.sequence;
       committed_bytes = memory->size_bytes();
       committed_before = true;
+      commit_failed = false;
     }
     report.bytes_written = cost.bytes_written;
     report.folded = cost.folded;
     report.write_ns = cost.write_ns;
     report.flush_ns = cost.flush_ns;
+  } else if (commit_failed) {
+    writer->begin();  // throws when a flush failed: what the medium holds is not known then
   }
   report.total_ns = ns_between(start, Clock::now());
+  // What is left: twins have followed while the pages were encoded.
+  const std::uint64_t stages =
+      report.scan_ns + report.encode_ns + report.write_ns + report.flush_ns;
+  report.publish_ns = report.total_ns - std::min(stages, report.total_ns);
   return report;
 }
 
@@ -246,7 +260,9 @@ CommitReport Region::Impl::snapshot(const std::string& snapshot_name, const std:
   const auto start = Clock::now();
   CommitReport report = commit(message, true, true);
   writer->publish_snapshot(snapshot_name, message);
+  const std::uint64_t committed_ns = report.total_ns;
   report.total_ns = ns_between(start, Clock::now());
+  report.publish_ns += report.total_ns - committed_ns;
   return report;
 }
 

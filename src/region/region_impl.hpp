@@ -53,6 +53,7 @@ struct Region::Impl {
   std::vector<format::PageNumber>
       pending;  // dirty pages that a failed commit had already taken off the tracker
   bool committed_before = false;  // this branch has at least one commit
+  bool commit_failed = false;     // and none has succeeded since
   bool twins_lost = false;        // a failed commit could not be undone in memory
 
  private:

@@ -94,6 +94,8 @@ void SigsegvMemory::note_dirty(PageNumber first, std::size_t count) noexcept {
 
 // REQUIRES: the group's lock is held, and the pages lie in one group.
 int SigsegvMemory::open_for_writing(PageNumber first, std::size_t count) noexcept {
+  const PageNumber limit = size_bytes() / kPageBytes;  // it may cut the chunk
+  count = std::min<std::size_t>(count, limit - first);
   note_dirty(first, count);
   return protect(first, count, PROT_READ | PROT_WRITE);
 }
@@ -132,7 +134,11 @@ void SigsegvMemory::collect_dirty(std::vector<PageNumber>& out) {
 // stay open and dirty.
 std::uint64_t SigsegvMemory::take_group(std::size_t group) {
   const std::lock_guard lock(lock_of(group));
-  const std::uint64_t bits = dirty_word(group).load(std::memory_order_relaxed);
+  std::uint64_t bits = dirty_word(group).load(std::memory_order_relaxed);
+  // A pinned chunk stays dirty, also where the region has become shorter.
+  const PageNumber limit = size_bytes() / kPageBytes, first_page = group * kGroupPages;
+  const std::size_t inside = limit > first_page ? limit - first_page : 0;
+  if (inside < kGroupPages) bits &= (1ULL << inside) - 1;
   std::uint64_t keep = 0;
   int error = 0;
   for (std::size_t i = 0; i < kGroupPages / kChunkPages; ++i) {

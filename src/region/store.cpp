@@ -169,7 +169,16 @@ StoreOptions Store::options() const {
 Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
                             const RegionOptions& options) {
   impl_->core->create_branch(branch, checked_size(size_bytes), options.base_address);
-  return open_region(branch, options);
+  try {
+    return open_region(branch, options);
+  } catch (...) {
+    // The name must not stay with a region that nobody has had.
+    try {
+      impl_->core->remove_branch(branch);
+    } catch (const Error&) {
+    }
+    throw;
+  }
 }
 
 Region Store::open_region(const std::string& branch, const RegionOptions& options) {

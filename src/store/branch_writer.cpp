@@ -30,13 +30,14 @@ IoCost BranchWriter::Impl::io() const noexcept {
   return sum;
 }
 
-// After a failed sync nothing is known about the files, so nothing is touched any more; otherwise what was
-// appended is forgotten, and nothing has happened.
+// After a failed sync nothing is known about the files, so nothing is touched any more; otherwise
+// what was appended is forgotten, and nothing has happened.
 void BranchWriter::Impl::give_up_fold(const char* reason) noexcept {
   if (packs->sync_failed() || journal->sync_failed()) {
     if (poison.empty()) poison = reason;
     return;
   }
+  depths.clear();
   packs->abandon();
   counted_bytes = packs->bytes_appended();
 }
@@ -55,7 +56,8 @@ std::uint64_t pages_of(std::span<const MapEntry> entries) {
 
 }  // namespace
 
-// Writes the new entries as a run, merged with old ones where that is due: then they are written only once.
+// Writes the new entries as a run, merged with old ones where that is due: then they are written
+// only once.
 void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries) {
   std::vector<format::RunRef> runs = head.runs;
   runs.insert(runs.begin(), format::RunRef{{}, entries.size()});
@@ -64,8 +66,8 @@ void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries) {
   if (!entries.empty()) merge = std::max<std::size_t>(runs_to_merge(runs), 1);
   merged.push_back(std::move(entries));
   for (std::size_t i = 1; i < merge; ++i) {
-    merged.push_back(with_context(
-        label, [&] { return read_entries(store, *store.load_run(runs[i])); }));
+    merged.push_back(
+        with_context(label, [&] { return read_entries(store, *store.load_run(runs[i])); }));
   }
   const auto result = merge_runs(std::move(merged), merge == runs.size());
   next.runs.clear();
@@ -79,8 +81,10 @@ void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> c
   pieces.reserve(epoch.size() + commit.size());
   for (const PageWrites& p : epoch) pieces.push_back(&p);
   for (const PageWrites& p : commit) pieces.push_back(&p);
-  auto entries = fold_pieces(store, *packs, pieces, std::move(written),
-                             [this]() -> const PageSource& { return last_folded(); });
+  auto entries = fold_pieces(
+      store, *packs, pieces, std::move(written),
+      [this]() -> const PageSource& { return last_folded(); }, depths);
+  depths.update(entries);
   next.pages_changed += pages_of(entries);
   next.runs = head.runs;
   if (!entries.empty()) add_run(next, std::move(entries));
@@ -103,7 +107,8 @@ void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> c
   set_position();
 }
 
-// Makes `next` the head: with the journal's commits, the pieces of one more, and entries that it wrote.
+// Makes `next` the head: with the journal's commits, the pieces of one more, and entries that it
+// wrote.
 void BranchWriter::Impl::fold(const Version& target, std::span<const PageWrites> commit,
                               std::vector<MapEntry> written) {
   Version next = target;
@@ -119,6 +124,7 @@ void BranchWriter::Impl::fold(const Version& target, std::span<const PageWrites>
   if (next.runs != head.runs) folded.reset();
   head = std::move(next);
   epoch.clear();
+  epoch_raw_bytes = 0;
   unsaved_parent = false;
 }
 

@@ -1,13 +1,16 @@
-// store/branch_writer.hpp: the one writer of a branch: turns page writes into commits, folds and snapshots.
+// store/branch_writer.hpp: the one writer of a branch: turns page writes into commits, folds and
+// snapshots.
 //
-// Small commits become a journal frame: one write, one fdatasync. A fold moves the journal's net effect (each page's
-// deltas composed into one) and a large commit's pages into packs, adds a sorted run to the page map, merges runs where
-// due, and starts a new journal epoch: two fdatasyncs. docs/format.md has the write order and the crash table.
+// Small commits become a journal frame: one write, one fdatasync. A fold moves the journal's net
+// effect (each page's deltas composed into one) and a large commit's pages into packs, adds a
+// sorted run to the page map, merges runs where due, and starts a new journal epoch: two
+// fdatasyncs. docs/format.md has the write order and the crash table.
 //
-// Errors: when a write fails (Errc::no_space, io) the commit has not happened, the head is what it was, and the next
-// commit may succeed. When a sync fails, the branch is poisoned: it refuses every further commit with Errc::poisoned
-// and the reason, since the kernel may have dropped the dirty pages and a retry would lie (Rebello et al., "Can
-// Applications Recover from fsync Failures?", ATC 2020). Reopening recovers.
+// Errors: when a write fails (Errc::no_space, io) the commit has not happened, the head is what it
+// was, and the next commit may succeed. When a sync fails, the branch is poisoned: it refuses every
+// further commit with Errc::poisoned and the reason, since the kernel may have dropped the dirty
+// pages and a retry would lie (Rebello et al., "Can Applications Recover from fsync Failures?", ATC
+// 2020). Reopening recovers.
 //
 // Threads: one call at a time, except Commit::add.
 #pragma once
@@ -49,7 +52,7 @@ struct CommitMeta {
 
 struct CommitCost {
   std::uint64_t sequence = 0;
-  std::uint64_t bytes_written = 0;   // journal and packs
+  std::uint64_t bytes_written = 0;  // journal and packs
   std::uint32_t flushes = 0;
   bool folded = false;
   std::uint64_t write_ns = 0, flush_ns = 0;
@@ -57,9 +60,11 @@ struct CommitCost {
 
 class BranchWriter {
  public:
-  // Takes the branch's lock (Errc::busy names the branch) and recovers. Errc::not_found, damaged, read_only.
+  // Takes the branch's lock (Errc::busy names the branch) and recovers. Errc::not_found, damaged,
+  // read_only.
   static std::unique_ptr<BranchWriter> open(StoreCore& store, const std::string& branch);
-  // Folds what the journal holds and gives its space back, unless poisoned; errors are swallowed (the journal has all).
+  // Folds what the journal holds and gives its space back, unless poisoned; errors are swallowed
+  // (the journal has all).
   ~BranchWriter();
 
   // The head as it was when the writer opened.
@@ -67,8 +72,8 @@ class BranchWriter {
   // The head now: sequence, region_bytes, base_address, parent, message of the last commit.
   const format::Version& head() const noexcept;
 
-  // A commit in the making. Pieces may be added by several threads; large ones go out to the pack at once, so memory
-  // stays bounded. Destroyed without finish(): nothing has happened.
+  // A commit in the making. Pieces may be added by several threads; large ones go out to the pack
+  // at once, so memory stays bounded. Destroyed without finish(): nothing has happened.
   class Commit {
    public:
     ~Commit();
@@ -84,7 +89,8 @@ class BranchWriter {
   };
   std::unique_ptr<Commit> begin();
 
-  // Publishes the head as a snapshot. REQUIRES: the last finish() had fold = true. Errc::already_exists.
+  // Publishes the head as a snapshot. REQUIRES: the last finish() had fold = true.
+  // Errc::already_exists.
   void publish_snapshot(const std::string& name, const std::string& message);
 
  private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "store/branch_writer.hpp"
+#include "store/depth_table.hpp"
 #include "store/journal.hpp"
 #include "store/pack_writer.hpp"
 #include "store/store_core.hpp"
@@ -17,10 +18,12 @@ struct BranchWriter::Impl {
   std::unique_ptr<PackWriter> packs;
   std::unique_ptr<JournalWriter> journal;
 
-  format::Version head;                   // its runs are those of the last fold
-  std::vector<PageWrites> epoch;  // what the journal's commits wrote since, oldest first
-  bool unsaved_parent = false;    // the journal does not know yet that a snapshot was published
+  format::Version head;               // its runs are those of the last fold
+  std::vector<PageWrites> epoch;      // what the journal's commits wrote since, oldest first
+  std::uint64_t epoch_raw_bytes = 0;  // see max_epoch_raw_bytes()
+  bool unsaved_parent = false;        // the journal does not know yet that a snapshot was published
   std::shared_ptr<PageSource> folded;  // the last fold's version; opened when needed
+  DepthTable depths;                   // of `folded`
   std::uint64_t counted_bytes = 0;     // of packs->bytes_appended(), up to the last fold
   std::string poison;                  // why no commit is taken any more
 

@@ -3,6 +3,7 @@
 
 #include "store/branch_writer_impl.hpp"
 #include "store/fold.hpp"
+#include "store/overlay.hpp"
 
 namespace vellum::store {
 
@@ -21,16 +22,17 @@ struct BranchWriter::Commit::Impl {
   std::size_t bytes = 0;          // about what the pieces take
   std::vector<MapEntry> written;  // blocks that have gone to the pack already
   bool finished = false;
-  std::string failure;  // an earlier add() failed
+  std::string failure;  // an earlier add() or finish() failed
+  Errc failure_code = Errc::io;
+  const IoCost before;  // add() writes, too
 
-  explicit Impl(BranchWriter::Impl& w) : writer(w) {}
-  std::size_t journal_limit() const {
-    return writer.store.superblock().journal_half_bytes / 4;
-  }
+  explicit Impl(BranchWriter::Impl& w) : writer(w), before(w.io()) {}
+  std::size_t journal_limit() const { return writer.store.superblock().journal_half_bytes / 4; }
+  void note_failure(const std::exception& e);
   void check(const PageWrites& piece) const;
   void check(const CommitMeta& meta) const;
   void write_blocks();
-  std::vector<std::byte> encode(const CommitMeta& meta);
+  std::vector<std::byte> encode(const CommitMeta& meta, std::uint64_t& raw_bytes);
   bool append_to_journal(const Version& next, const CommitMeta& meta);
 };
 
@@ -63,12 +65,21 @@ std::unique_ptr<BranchWriter::Commit> BranchWriter::begin() {
   return std::unique_ptr<Commit>(new Commit(*this));
 }
 
+void BranchWriter::Commit::Impl::note_failure(const std::exception& e) {
+  failure = e.what();
+  const auto* error = dynamic_cast<const Error*>(&e);
+  failure_code = error != nullptr ? error->code() : Errc::io;
+}
+
 // What a reader would refuse must not get into the store.
 void BranchWriter::Commit::Impl::check(const PageWrites& piece) const {
   const std::size_t most = writer.store.superblock().block_bytes / kPageBytes;
   for (const PageBlock& b : piece.blocks) {
-    if (b.pages.empty() || b.pages.size() > most || b.stored.empty()) {
-      fail(Errc::invalid_argument, "{}: a block of {} pages", writer.label, b.pages.size());
+    const bool whole =
+        b.codec != base::Codec::none || b.stored.size() == b.pages.size() * kPageBytes;
+    if (b.pages.empty() || b.pages.size() > most || b.stored.empty() || !whole) {
+      fail(Errc::invalid_argument, "{}: a block of {} pages in {} bytes", writer.label,
+           b.pages.size(), b.stored.size());
     }
   }
 }
@@ -109,7 +120,7 @@ void BranchWriter::Commit::Impl::write_blocks() {
 void BranchWriter::Commit::add(PageWrites&& piece) {
   Impl& c = *impl_;
   const std::lock_guard guard(c.mutex);
-  if (!c.failure.empty()) fail(Errc::io, "{}", c.failure);
+  if (!c.failure.empty()) fail(c.failure_code, "{}", c.failure);
   c.check(piece);
   c.bytes += size_of(piece);
   c.pieces.push_back(std::move(piece));
@@ -118,14 +129,16 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
   try {
     c.write_blocks();
   } catch (const std::exception& e) {
-    c.failure = e.what();
+    c.note_failure(e);
     c.writer.give_up_fold(e.what());
     throw;
   }
 }
 
-// Payload of a commit frame. Deltas go as they are: compressing them would cost more time than it saves.
-std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta) {
+// Payload of a commit frame. Deltas go as they are: compressing them would cost more time than it
+// saves.
+std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta,
+                                                          std::uint64_t& raw_bytes_of_all) {
   CommitBody body{meta.time_ns, meta.region_bytes, meta.base_address, meta.message, {}};
   std::size_t blocks = 0;
   for (PageWrites& piece : pieces) {
@@ -133,8 +146,7 @@ std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta
       const std::size_t count = deltas_that_fit(piece.deltas, first);
       auto raw = format::encode_delta_batch(piece.deltas, first, count);
       const auto raw_bytes = static_cast<std::uint32_t>(raw.size());
-      body.parts.push_back(
-          {PartType::deltas, base::Codec::none, raw_bytes, {}, std::move(raw)});
+      body.parts.push_back({PartType::deltas, base::Codec::none, raw_bytes, {}, std::move(raw)});
       first += count;
     }
     if (!piece.zeros.empty()) {
@@ -153,6 +165,7 @@ std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta
     }
   }
   auto payload = format::encode_commit(body);
+  raw_bytes_of_all = raw_bytes_of(body);
   std::size_t part = first_block;
   for (PageWrites& piece : pieces) {
     for (PageBlock& b : piece.blocks) {
@@ -165,9 +178,13 @@ std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta
 
 // False: the commit is too large for the journal or for what is left of it.
 bool BranchWriter::Commit::Impl::append_to_journal(const Version& next, const CommitMeta& meta) {
-  const auto payload = encode(meta);
+  std::uint64_t raw_bytes = 0;
+  const auto payload = encode(meta, raw_bytes);
   if (payload.size() > journal_limit() || !writer.journal->fits(payload.size())) return false;
-  writer.epoch.reserve(writer.epoch.size() + pieces.size());  // nothing may fail after the commit point
+  const std::uint32_t half = writer.store.superblock().journal_half_bytes;
+  if (writer.epoch_raw_bytes + raw_bytes > max_epoch_raw_bytes(half)) return false;
+  writer.epoch.reserve(writer.epoch.size() +
+                       pieces.size());  // nothing may fail after the commit point
   try {
     writer.journal->append_commit(payload);
   } catch (const std::exception& e) {
@@ -175,6 +192,7 @@ bool BranchWriter::Commit::Impl::append_to_journal(const Version& next, const Co
     throw;
   }
   for (PageWrites& piece : pieces) writer.epoch.push_back(std::move(piece));
+  writer.epoch_raw_bytes += raw_bytes;
   writer.head = next;
   return true;
 }
@@ -184,11 +202,10 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold) {
   const std::lock_guard guard(c.mutex);
   BranchWriter::Impl& w = c.writer;
   w.check_not_poisoned();
-  if (!c.failure.empty()) fail(Errc::io, "{}", c.failure);
+  if (!c.failure.empty()) fail(c.failure_code, "{}", c.failure);
   if (c.finished) fail(Errc::invalid_argument, "{}: the commit is finished already", w.label);
   c.check(meta);
 
-  const IoCost before = w.io();
   Version next = w.head;
   ++next.sequence;
   next.time_ns = meta.time_ns;
@@ -197,16 +214,21 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold) {
   next.message = meta.message;
 
   CommitCost cost;
-  cost.folded = fold || !c.written.empty() || !c.append_to_journal(next, meta);
-  if (cost.folded) w.fold(next, c.pieces, std::move(c.written));
+  try {
+    cost.folded = fold || !c.written.empty() || !c.append_to_journal(next, meta);
+    if (cost.folded) w.fold(next, c.pieces, std::move(c.written));
+  } catch (const std::exception& e) {
+    c.note_failure(e);  // what had gone to packs is forgotten: a second try would lack it
+    throw;
+  }
   c.finished = true;
 
   const IoCost after = w.io();
   cost.sequence = next.sequence;
-  cost.bytes_written = after.bytes_written - before.bytes_written;
-  cost.flushes = after.flushes - before.flushes;
-  cost.write_ns = after.write_ns - before.write_ns;
-  cost.flush_ns = after.flush_ns - before.flush_ns;
+  cost.bytes_written = after.bytes_written - c.before.bytes_written;
+  cost.flushes = after.flushes - c.before.flushes;
+  cost.write_ns = after.write_ns - c.before.write_ns;
+  cost.flush_ns = after.flush_ns - c.before.flush_ns;
   return cost;
 }
 

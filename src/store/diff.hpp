@@ -18,13 +18,16 @@ struct DiffTotals {
   std::uint64_t pages_compared = 0, pages_different = 0, bytes_different = 0, ranges = 0;
 };
 
-// Calls `visit` for every maximal run of differing bytes, ascending; a region that is shorter counts as zero beyond its end.
-// Runs of the page map that both versions share are skipped unread; of the rest only pages whose chains differ are rebuilt.
+// Calls `visit` for every maximal run of differing bytes, ascending; a region that is shorter
+// counts as zero beyond its end. Runs of the page map that both versions share are skipped unread;
+// of the rest only pages whose chains differ are rebuilt.
 DiffTotals diff_versions(StoreCore& store, const ResolvedVersion& a, const ResolvedVersion& b,
                          const std::function<void(const ByteRange&)>& visit);
 
 // Pages that may differ, ascending, for callers that want the content themselves.
-std::vector<format::PageNumber> pages_that_may_differ(const PageSource& a, const ResolvedVersion& va, const PageSource& b,
+std::vector<format::PageNumber> pages_that_may_differ(const PageSource& a,
+                                                      const ResolvedVersion& va,
+                                                      const PageSource& b,
                                                       const ResolvedVersion& vb);
 
 }  // namespace vellum::store

@@ -53,12 +53,14 @@ bool item_before(const Item& a, const Item& b) noexcept {
 class Folder {
  public:
   Folder(StoreCore& store, PackWriter& packs, std::span<const PageWrites* const> pieces,
-         std::vector<MapEntry> written, const std::function<const PageSource&()>& last_folded)
+         std::vector<MapEntry> written, const std::function<const PageSource&()>& last_folded,
+         DepthTable& depths)
       : store_(store),
         packs_(packs),
         pieces_(pieces),
         entries_(std::move(written)),
         last_folded_(last_folded),
+        depth_table_(depths),
         workers_(store.pool().workers() + 1) {}
 
   std::vector<MapEntry> run() {
@@ -91,9 +93,7 @@ class Folder {
   const DeltaBatch::Page& delta_page(const Item& item) const {
     return pieces_[item.piece]->deltas.pages()[item.index];
   }
-  void add_entry(PageNumber page, PageKind kind) {
-    entries_.push_back({page, 1, 0, kind, 0, {}});
-  }
+  void add_entry(PageNumber page, PageKind kind) { entries_.push_back({page, 1, 0, kind, 0, {}}); }
   base::Compressor& compressor(std::size_t worker) {
     auto& own = workers_[worker];
     if (worker == 0) return packs_.compressor();
@@ -113,6 +113,7 @@ class Folder {
   std::span<const PageWrites* const> pieces_;
   std::vector<MapEntry> entries_;
   const std::function<const PageSource&()>& last_folded_;
+  DepthTable& depth_table_;
   std::vector<std::unique_ptr<base::Compressor>> workers_;
 
   std::vector<Item> items_;
@@ -177,7 +178,8 @@ void Folder::sort_out() {
   }
 }
 
-// A block of a commit that still counts as a whole is kept as it is, unless it is small: small ones are regrouped.
+// A block of a commit that still counts as a whole is kept as it is, unless it is small: small ones
+// are regrouped.
 void Folder::place_blocks() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> live;
   for (const PageItems& p : blocks_pages_) ++live[{p.items[0].piece, p.items[0].block}];
@@ -187,9 +189,8 @@ void Folder::place_blocks() {
     if (pages != block.pages.size() || pages < worth_keeping) continue;
     pages = 0;  // kept
     const auto count = static_cast<std::uint32_t>(block.pages.size());
-    const RecordRef ref =
-        packs_.append(RecordType::pages, block.codec, count * std::uint32_t{kPageBytes},
-                      block.stored, count);
+    const RecordRef ref = packs_.append(RecordType::pages, block.codec,
+                                        count * std::uint32_t{kPageBytes}, block.stored, count);
     append_block_entries(block.pages, ref, entries_);
   }
   for (const PageItems& p : blocks_pages_) {
@@ -202,7 +203,7 @@ void Folder::place_deltas() {
   std::vector<PageNumber> pages;
   pages.reserve(pure_deltas_.size());
   for (const PageItems& p : pure_deltas_) pages.push_back(p.page);
-  const std::vector<std::uint8_t> below = last_folded_().depths(pages);
+  const std::vector<std::uint8_t> below = depth_table_.lookup(last_folded_(), pages);
 
   format::DeltaComposer composer;
   for (std::size_t i = 0; i < pure_deltas_.size(); ++i) {
@@ -343,9 +344,8 @@ void Folder::write_pages() {
   for (std::size_t b = 0; b < blocks; ++b) {
     const std::size_t first = b * per_block;
     const std::size_t count = std::min(per_block, base_pages_.size() - first);
-    const RecordRef ref =
-        packs_.append(RecordType::pages, payloads[b].codec, payloads[b].raw_bytes,
-                      payloads[b].stored, static_cast<std::uint32_t>(count));
+    const RecordRef ref = packs_.append(RecordType::pages, payloads[b].codec, payloads[b].raw_bytes,
+                                        payloads[b].stored, static_cast<std::uint32_t>(count));
     append_block_entries(std::span(base_pages_).subspan(first, count), ref, entries_);
   }
   base_pages_.clear();
@@ -394,7 +394,8 @@ void append_block_entries(std::span<const PageNumber> pages, const RecordRef& re
 
 std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept {
   const auto& pages = batch.pages();
-  // Two bytes each for a run's gap and length, twelve for a page's gap and number of runs, and the count of pages.
+  // Two bytes each for a run's gap and length, twelve for a page's gap and number of runs, and the
+  // count of pages.
   std::size_t bound = 16;
   std::size_t n = 0;
   while (first + n < pages.size() && n < format::kMaxDeltasPerBatch) {
@@ -409,8 +410,9 @@ std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept
 std::vector<MapEntry> fold_pieces(StoreCore& store, PackWriter& packs,
                                   std::span<const PageWrites* const> pieces,
                                   std::vector<MapEntry> written,
-                                  const std::function<const PageSource&()>& last_folded) {
-  return Folder(store, packs, pieces, std::move(written), last_folded).run();
+                                  const std::function<const PageSource&()>& last_folded,
+                                  DepthTable& depths) {
+  return Folder(store, packs, pieces, std::move(written), last_folded, depths).run();
 }
 
 }  // namespace vellum::store

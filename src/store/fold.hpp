@@ -1,8 +1,9 @@
 // store/fold.hpp: turns an epoch's page writes into pack records and map entries.
 //
-// Of each page only the net effect is written: the newest full content with later deltas applied, or all deltas
-// composed into one. Chains stay short: a page whose chain has reached kMaxDeltaDepth gets one delta against its base,
-// which then stands in the new run beside it and hides what lay between; it costs the bytes that changed since the base.
+// Of each page only the net effect is written: the newest full content with later deltas applied,
+// or all deltas composed into one. Chains stay short: a page whose chain has reached kMaxDeltaDepth
+// gets one delta against its base, which then stands in the new run beside it and hides what lay
+// between; it costs the bytes that changed since the base.
 #pragma once
 
 #include <functional>
@@ -12,6 +13,7 @@
 
 #include "format/types.hpp"
 #include "store/branch_writer.hpp"
+#include "store/depth_table.hpp"
 #include "store/pack_writer.hpp"
 #include "store/page_source.hpp"
 
@@ -24,17 +26,20 @@ inline constexpr std::uint8_t kMaxDeltaDepth = 12;
 inline constexpr std::size_t kMaxDeltaCostBytes = format::kPageBytes / 3;
 
 // The entries of a block of pages: consecutive pages become one extent.
-void append_block_entries(std::span<const format::PageNumber> pages, const format::RecordRef& record,
-                          std::vector<format::MapEntry>& out);
+void append_block_entries(std::span<const format::PageNumber> pages,
+                          const format::RecordRef& record, std::vector<format::MapEntry>& out);
 
 // How many deltas of a batch, from `first` on, surely fit one record or commit part.
 std::size_t deltas_that_fit(const format::DeltaBatch& batch, std::size_t first) noexcept;
 
-// Appends records for the net effect of `pieces` (oldest first), and returns the entries, by page, newest of a chain first.
-// `written` are entries of records that the newest commit has already appended: they win over the pieces, and are
-// part of the result. `last_folded` gives the version that the deltas stand on; it is called when needed.
-std::vector<format::MapEntry> fold_pieces(
-    StoreCore& store, PackWriter& packs, std::span<const PageWrites* const> pieces,
-    std::vector<format::MapEntry> written, const std::function<const PageSource&()>& last_folded);
+// Appends records for the net effect of `pieces` (oldest first), and returns the entries, by page,
+// newest of a chain first. `written` are entries of records that the newest commit has already
+// appended: they win over the pieces, and are part of the result. `last_folded` gives the version
+// that the deltas stand on; it is called when needed.
+std::vector<format::MapEntry> fold_pieces(StoreCore& store, PackWriter& packs,
+                                          std::span<const PageWrites* const> pieces,
+                                          std::vector<format::MapEntry> written,
+                                          const std::function<const PageSource&()>& last_folded,
+                                          DepthTable& depths);
 
 }  // namespace vellum::store

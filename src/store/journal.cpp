@@ -46,6 +46,8 @@ struct JournalWriter::Impl {
   std::uint64_t base_end = 0;    // file offset just past the base frame
   std::uint64_t tail_bytes = 0;  // file offset of the next frame
   bool sync_failed = false;
+  std::uint64_t remains_at = 0;  // of a frame that could not be written
+  std::size_t remains_bytes = 0;
   IoCost io;
 
   std::uint64_t half_end() const noexcept { return half_start(epoch, half_bytes) + half_bytes; }
@@ -67,22 +69,41 @@ struct JournalWriter::Impl {
     io.flush_ns += elapsed_ns(start);
     ++io.flushes;
   }
-  // Writes a frame that must not count if writing it fails: its end is then missing, and its header
-  // is wiped as well.
+  // Writes a frame that must not count if writing it fails: it is wiped then, at the latest before
+  // the next one is written.
   void write_frame(std::span<const std::byte> frame, std::uint64_t at) {
+    wipe_remains();
     try {
       write(frame, at);
     } catch (...) {
-      if (!wipe_header(at) && frame_may_stand(frame.size(), at)) sync_failed = true;
+      remains_at = at;
+      remains_bytes = frame.size();
+      try {
+        wipe_remains();
+      } catch (...) {
+        if (!wipe_header(at) && frame_may_stand(frame.size(), at)) sync_failed = true;
+      }
       throw;
     }
   }
+  void wipe_remains();
   bool wipe_header(std::uint64_t at) noexcept;
   bool frame_may_stand(std::size_t bytes, std::uint64_t at) noexcept;
+  void write_mark() noexcept;
   void renew_current_epoch();
-  void fill_holes();
+  void fill_free_space();
   void fill_zeros(std::uint64_t from, std::uint64_t to);
 };
+
+// Sectors of a frame that was given up must be gone before another comes to its place. Parts of
+// both may be alike, and a crash that leaves some of the new sectors could make the old frame whole
+// again.
+void JournalWriter::Impl::wipe_remains() {
+  if (remains_bytes == 0) return;
+  write(std::vector<std::byte>(remains_bytes), remains_at);
+  sync();
+  remains_bytes = 0;
+}
 
 bool JournalWriter::Impl::wipe_header(std::uint64_t at) noexcept {
   static constexpr std::byte kZeros[format::kFrameHeaderBytes] = {};
@@ -106,6 +127,19 @@ bool JournalWriter::Impl::frame_may_stand(std::size_t bytes, std::uint64_t at) n
   }
 }
 
+// A frame that was synced and is damaged later looks like one that a crash tore, and the commit
+// would be lost without a word. The mark behind it tells the two apart. It costs no flush: it lies
+// where the next frame goes; a crash of this process leaves it in the page cache, and only a power
+// cut can lose it.
+void JournalWriter::Impl::write_mark() noexcept {
+  try {
+    const auto mark = format::encode_frame({FrameType::mark, epoch, sequence, 0}, {}, seed);
+    if (tail_bytes + mark.size() <= half_end()) write(mark, tail_bytes);
+  } catch (...) {
+    // The commit is durable without it.
+  }
+}
+
 // What a crashed writer left may be in the page cache only, and marked clean by a sync that failed:
 // written again, it is dirty again, and the next sync tells the truth.
 void JournalWriter::Impl::renew_current_epoch() {
@@ -125,9 +159,8 @@ void JournalWriter::Impl::fill_zeros(std::uint64_t from, std::uint64_t to) {
   }
 }
 
-void JournalWriter::Impl::fill_holes() {
-  const std::uint64_t whole = whole_bytes(half_bytes);
-  if (file->size_bytes() >= whole && file->allocated_bytes() >= whole) return;
+// Holes, so that commits only overwrite; and what a crash tore (see wipe_remains).
+void JournalWriter::Impl::fill_free_space() {
   try {
     fill_zeros(tail_bytes, half_end());
     const std::uint64_t other = half_start(epoch + 1, half_bytes);
@@ -153,24 +186,27 @@ JournalWriter::JournalWriter(std::unique_ptr<base::File> file, const JournalStat
   j.base_end = half_start(j.epoch, j.half_bytes) + format::frame_extent_bytes(base);
   // The order matters: only when this epoch is durable may the other half, its fallback, go.
   j.renew_current_epoch();
-  j.fill_holes();
+  j.fill_free_space();
+  j.write_mark();
 }
 
 bool JournalWriter::fits(std::size_t payload_bytes) const noexcept {
   FrameHeader h;
   h.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
   return payload_bytes <= impl_->half_bytes &&
-         format::frame_extent_bytes(h) <= impl_->half_end() - impl_->tail_bytes;
+         format::frame_extent_bytes(h) + format::kFrameHeaderBytes <=
+             impl_->half_end() - impl_->tail_bytes;
 }
 
 void JournalWriter::append_commit(std::span<const std::byte> payload) {
   Impl& j = *impl_;
-  const auto frame = format::encode_frame({FrameType::commit, j.epoch, j.sequence + 1, 0}, payload,
-                                          j.seed);
+  const auto frame =
+      format::encode_frame({FrameType::commit, j.epoch, j.sequence + 1, 0}, payload, j.seed);
   j.write_frame(frame, j.tail_bytes);
   j.sync();
   j.tail_bytes += frame.size();
   ++j.sequence;
+  j.write_mark();
 }
 
 void JournalWriter::start_epoch(const format::Version& base) {
@@ -188,6 +224,7 @@ void JournalWriter::start_epoch(const format::Version& base) {
   j.sequence = base.sequence;
   j.base_end = start + frame.size();
   j.tail_bytes = j.base_end;
+  j.write_mark();
 }
 
 void JournalWriter::release_space() noexcept {

@@ -68,7 +68,8 @@ std::uint64_t epoch_of(const Half& half, unsigned index, std::uint64_t seed) noe
 std::uint64_t newest_epoch(const base::File& file, std::uint32_t half_bytes, std::uint64_t seed) {
   std::uint64_t newest = 0;
   for (unsigned i = 0; i < 2; ++i) {
-    newest = std::max(newest, epoch_of(read_half(file, i, half_bytes, kMaxBaseFrameBytes), i, seed));
+    newest =
+        std::max(newest, epoch_of(read_half(file, i, half_bytes, kMaxBaseFrameBytes), i, seed));
   }
   return newest;
 }
@@ -87,8 +88,7 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
   }
   std::uint64_t at = format::frame_extent_bytes(frame.header);
   while (half.frame_at(at, seed, frame) && frame.header.type == FrameType::commit &&
-         frame.header.epoch == state.epoch &&
-         frame.header.sequence == state.head_sequence() + 1) {
+         frame.header.epoch == state.epoch && frame.header.sequence == state.head_sequence() + 1) {
     if (!format::decode_commit(frame.payload, state.commits.emplace_back())) {
       fail(Errc::damaged, "{} at byte {}: the commit of version {} does not parse", path,
            half.start + at, frame.header.sequence);
@@ -98,8 +98,8 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
   state.tail_bytes = half.start + at;
 }
 
-// A frame at or behind `from` that is newer than the head. Each frame was synced before the next was
-// written, so one between the head and it was whole once. 0: there is none.
+// A frame at or behind `from` that is newer than the head. Each frame was synced before the next
+// was written, so one between the head and it was whole once. 0: there is none.
 bool has_newer_frame(const Half& half, std::uint64_t from, std::uint64_t seed,
                      const JournalState& state) noexcept {
   static constexpr std::byte kZeros[4096] = {};

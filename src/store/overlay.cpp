@@ -37,6 +37,25 @@ void parse_deltas(const CommitPart& part, format::DeltaBatch& out) {
 
 }  // namespace
 
+std::uint64_t max_epoch_raw_bytes(std::uint32_t journal_half_bytes) noexcept {
+  return 8 * std::uint64_t{journal_half_bytes};
+}
+
+std::uint64_t raw_bytes_of(const format::CommitBody& body) noexcept {
+  std::uint64_t bytes = 0;
+  for (const CommitPart& part : body.parts) bytes += part.raw_bytes;
+  return bytes;
+}
+
+void check_raw_bytes(std::span<const format::CommitBody> commits,
+                     std::uint32_t journal_half_bytes) {
+  std::uint64_t bytes = 0;
+  for (const auto& body : commits) bytes += raw_bytes_of(body);
+  if (bytes > max_epoch_raw_bytes(journal_half_bytes)) {
+    fail(Errc::damaged, "the journal's commits claim {} bytes", bytes);
+  }
+}
+
 std::vector<PageWrites> parse_commit(format::CommitBody&& body) {
   std::vector<PageWrites> out(1);
   for (CommitPart& part : body.parts) {
@@ -46,8 +65,7 @@ std::vector<PageWrites> parse_commit(format::CommitBody&& body) {
         parse_deltas(part, out.back().deltas);
         break;
       case PartType::pages:
-        out.back().blocks.push_back(
-            {std::move(part.pages), part.codec, std::move(part.stored)});
+        out.back().blocks.push_back({std::move(part.pages), part.codec, std::move(part.stored)});
         break;
       case PartType::zeros: {
         auto& zeros = out.front().zeros;
@@ -116,7 +134,9 @@ Overlay::Overlay(std::vector<format::CommitBody> commits) {
 }
 
 std::span<const Overlay::Line> Overlay::find(PageNumber first, std::uint64_t count) const noexcept {
-  const auto below = [](PageNumber limit) { return [limit](const Line& l) { return l.page < limit; }; };
+  const auto below = [](PageNumber limit) {
+    return [limit](const Line& l) { return l.page < limit; };
+  };
   const auto begin = std::partition_point(lines_.begin(), lines_.end(), below(first));
   const auto end = std::partition_point(begin, lines_.end(), below(first + count));
   return {begin, end};

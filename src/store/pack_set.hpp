@@ -1,6 +1,7 @@
 // store/pack_set.hpp: the packs of a store, open for reading.
 //
-// Threads: all calls from any thread. find() allocates nothing and takes no lock: the fault handler uses it.
+// Threads: all calls from any thread. find() allocates nothing and takes no lock: the fault handler
+// uses it.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,7 @@
 
 namespace vellum::store {
 
-std::string pack_file_name(std::uint64_t pack);              // "0123456789abcdef.pack"
+std::string pack_file_name(std::uint64_t pack);  // "0123456789abcdef.pack"
 bool parse_pack_file_name(const std::string& name, std::uint64_t& pack);
 
 class PackSet {
@@ -23,8 +24,8 @@ class PackSet {
   PackSet(base::Fs& fs, std::string directory, const format::Uuid& store_id);
   ~PackSet();
 
-  // Opens a pack unless it is open already and checks its header. Throws Errc::damaged when it is missing, is no
-  // regular file, or belongs elsewhere; the message names the file.
+  // Opens a pack unless it is open already and checks its header. Throws Errc::damaged when it is
+  // missing, is no regular file, or belongs elsewhere; the message names the file.
   void open(std::uint64_t pack);
   // An open pack, or nullptr.
   const base::File* find(std::uint64_t pack) const noexcept;
@@ -33,8 +34,8 @@ class PackSet {
   std::vector<std::uint64_t> list() const;
 
  private:
-  // A table that only grows: open addressing over atomic pointers, replaced when half full; old tables are kept until
-  // the set dies, so a reader in the fault handler never sees freed memory.
+  // A table that only grows: open addressing over atomic pointers, replaced when half full; old
+  // tables are kept until the set dies, so a reader in the fault handler never sees freed memory.
   struct Table;
   struct OpenPack;
   base::Fs& fs_;

@@ -1,7 +1,7 @@
 // store/pack_writer.hpp: appends records to a branch's active pack.
 //
-// Nothing that it writes counts before the caller has synced it and published a reference; so an abandoned append is
-// just a tail that the next one overwrites.
+// Nothing that it writes counts before the caller has synced it and published a reference; so an
+// abandoned append is just a tail that the next one overwrites.
 #pragma once
 
 #include <memory>
@@ -23,11 +23,12 @@ class PackWriter {
   PackWriter(StoreCore& store, std::uint64_t branch_id, const format::Version& version);
   ~PackWriter();
 
-  // Buffers a record (written out when the buffer passes 1 MiB, and by sync()). Starts a new pack when there is
-  // none, or when the active one has passed pack_bytes and `may_roll`: the old one gets its index and trailer and is
-  // synced first.
+  // Buffers a record (written out when the buffer passes 1 MiB, and by sync()). Starts a new pack
+  // when there is none, or when the active one has passed pack_bytes and `may_roll`: the old one
+  // gets its index and trailer and is synced first.
   format::RecordRef append(format::RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                           std::span<const std::byte> stored, std::uint32_t items, bool may_roll = true);
+                           std::span<const std::byte> stored, std::uint32_t items,
+                           bool may_roll = true);
   // Writes out and fdatasyncs the active pack, and the packs directory when the pack is new.
   void sync();
   // Forgets everything appended since the last mark_committed() (a failed or rolled-back fold).
@@ -40,9 +41,9 @@ class PackWriter {
   std::uint64_t next_pack_number() const noexcept;
   std::uint64_t bytes_appended() const noexcept;  // over the writer's life, for reports
   bool dirty() const noexcept;                    // something was appended since mark_committed()
-  base::Compressor& compressor() noexcept;        // for payloads; made once, since it costs a megabyte
+  base::Compressor& compressor() noexcept;  // for payloads; made once, since it costs a megabyte
   const IoCost& io() const noexcept;
-  bool sync_failed() const noexcept;              // the writer must give up
+  bool sync_failed() const noexcept;  // the writer must give up
 
  private:
   struct Impl;

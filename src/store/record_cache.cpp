@@ -18,7 +18,8 @@ using format::RecordType;
 namespace {
 
 constexpr std::size_t kHashBytes = 32;
-// Room in front of a slot's raw bytes, so that an uncompressed record is read straight to where it stays.
+// Room in front of a slot's raw bytes, so that an uncompressed record is read straight to where it
+// stays.
 constexpr std::size_t kHeadroomBytes = 4096;
 constexpr std::size_t kIndexBytes = format::kMaxDeltasPerBatch * sizeof(format::DeltaIndexLine);
 constexpr std::size_t kEntriesBytes = format::kMaxEntriesPerMapBlock * sizeof(format::MapEntry);
@@ -30,7 +31,8 @@ constexpr std::size_t round_up(std::size_t n) { return (n + 4095) & ~std::size_t
 
 }  // namespace
 
-// Control words of a slot; the bytes are in the Reservation. All but `print` and `used` belong to who holds `lock`.
+// Control words of a slot; the bytes are in the Reservation. All but `print` and `used` belong to
+// who holds `lock`.
 struct Slot {
   base::HandlerLock lock;
   std::atomic<std::uint64_t> print{0};  // hash of what the slot holds; 0: nothing
@@ -76,7 +78,8 @@ struct SlotClass {
 };
 
 std::uint64_t print_of(const RecordRef& ref) noexcept {
-  const std::uint64_t h = mix64(mix64(ref.pack) ^ ref.offset_bytes ^ (std::uint64_t{ref.tag} << 40));
+  const std::uint64_t h =
+      mix64(mix64(ref.pack) ^ ref.offset_bytes ^ (std::uint64_t{ref.tag} << 40));
   return h == 0 ? 1 : h;
 }
 
@@ -116,7 +119,8 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes,
                          base::compress_bound(base::Codec::lz4, raw_limit), raw_limit}));
   const std::size_t data_bytes = kHeadroomBytes + round_up(raw_capacity) + round_up(kIndexBytes);
   const std::size_t map_bytes = round_up(kEntriesBytes);
-  // A map block is needed for every page-in and small: it has slots of its own, so data cannot push it out.
+  // A map block is needed for every page-in and small: it has slots of its own, so data cannot push
+  // it out.
   const std::size_t map_budget = budget_bytes / 8;
   data.count = std::clamp<std::size_t>((budget_bytes - map_budget) / data_bytes, 4, 1024) & ~1ul;
   map.count = std::clamp<std::size_t>(map_budget / map_bytes, 4, 1024) & ~1ul;
@@ -246,8 +250,7 @@ const char* RecordCache::Impl::load(Slot& slot, const RecordRef& ref, RecordType
   if (file == nullptr) return "the pack is not one that this version names";
   if (ref.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
   // The header goes where the slot has room before anything is known about the record.
-  std::byte* header_at =
-      type == RecordType::map_block ? slot.parsed : slot.raw - kHeadroomBytes;
+  std::byte* header_at = type == RecordType::map_block ? slot.parsed : slot.raw - kHeadroomBytes;
   const std::span<std::byte> header_bytes(header_at, format::kRecordHeaderBytes);
   os_errno = file->try_pread(header_bytes, ref.offset_bytes);
   if (os_errno != 0) return "the record cannot be read";

@@ -1,7 +1,8 @@
 // store/record_cache.hpp: decoded records, shared by every version that is open on a store.
 //
-// A fixed number of slots in reserved memory, each with its own HandlerLock: a page-in holds one slot at a time, two
-// page-ins of different records go on side by side, and nothing is allocated after construction.
+// A fixed number of slots in reserved memory, each with its own HandlerLock: a page-in holds one
+// slot at a time, two page-ins of different records go on side by side, and nothing is allocated
+// after construction.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +19,16 @@ namespace vellum::store {
 
 // Why a page could not be read. Plain data: it travels out of the fault handler.
 struct ReadFailure {
-  const char* reason = nullptr;      // static text
-  format::RecordRef record;          // where, when a record is to blame
+  const char* reason = nullptr;  // static text
+  format::RecordRef record;      // where, when a record is to blame
   format::PageNumber page = 0;
-  int os_errno = 0;                  // the operating system's, when it is to blame
+  int os_errno = 0;  // the operating system's, when it is to blame
 };
 
 class RecordCache {
  public:
-  RecordCache(PackSet& packs, std::uint64_t seed, std::size_t block_bytes, std::size_t budget_bytes);
+  RecordCache(PackSet& packs, std::uint64_t seed, std::size_t block_bytes,
+              std::size_t budget_bytes);
   ~RecordCache();
 
   // A decoded record, locked until the view dies. Only one view per thread at a time.
@@ -38,18 +40,20 @@ class RecordCache {
     View& operator=(const View&) = delete;
     void release() noexcept;
     const format::RecordHeader& header() const noexcept;
-    std::span<const std::byte> raw() const noexcept;                       // type pages, deltas
-    std::span<const format::DeltaIndexLine> deltas() const noexcept;       // type deltas
-    std::span<const format::MapEntry> entries() const noexcept;            // type map_block
+    std::span<const std::byte> raw() const noexcept;                  // type pages, deltas
+    std::span<const format::DeltaIndexLine> deltas() const noexcept;  // type deltas
+    std::span<const format::MapEntry> entries() const noexcept;       // type map_block
 
    private:
     friend class RecordCache;
     struct Slot* slot_ = nullptr;
   };
 
-  // Reads, verifies, decompresses and parses the record at `ref` unless a slot holds it. False: `failure` says why.
-  // REQUIRES: ref's pack has been opened in the PackSet (otherwise it fails with a reason).
-  bool get(const format::RecordRef& ref, format::RecordType type, View& view, ReadFailure& failure) noexcept;
+  // Reads, verifies, decompresses and parses the record at `ref` unless a slot holds it. False:
+  // `failure` says why. REQUIRES: ref's pack has been opened in the PackSet (otherwise it fails
+  // with a reason).
+  bool get(const format::RecordRef& ref, format::RecordType type, View& view,
+           ReadFailure& failure) noexcept;
 
  private:
   struct Impl;

@@ -19,14 +19,14 @@ LoadedRecord load_record(StoreCore& store, const format::RecordRef& ref, format:
   };
 
   const std::uint64_t file_bytes = file.size_bytes();
-  if (ref.offset_bytes > file_bytes ||
-      file_bytes - ref.offset_bytes < format::kRecordHeaderBytes) {
+  if (ref.offset_bytes > file_bytes || file_bytes - ref.offset_bytes < format::kRecordHeaderBytes) {
     damaged("the record lies past the end of the file (truncated)");
   }
   std::array<std::byte, format::kRecordHeaderBytes> header_bytes;
   file.pread(header_bytes, ref.offset_bytes);
   LoadedRecord out;
-  if (const char* problem = format::decode_record_header(header_bytes, out.header)) damaged(problem);
+  if (const char* problem = format::decode_record_header(header_bytes, out.header))
+    damaged(problem);
   if (out.header.type != type) damaged("the record is of another type");
   const std::uint64_t extent = format::record_extent_bytes(out.header);
   if (extent > file_bytes - ref.offset_bytes) {

@@ -1,4 +1,5 @@
-// store/record_io.hpp: reads one record in normal code, past the cache: run roots, versions, indexes, verification.
+// store/record_io.hpp: reads one record in normal code, past the cache: run roots, versions,
+// indexes, verification.
 #pragma once
 
 #include <string>
@@ -17,9 +18,9 @@ struct LoadedRecord {
 // "<pack path> at byte <offset>".
 std::string record_place(const StoreCore& store, std::uint64_t pack, std::uint64_t offset_bytes);
 
-// Opens the pack if need be, reads the record, and checks everything but what the payload means. Memory is taken only
-// after the header has proved plausible and the record lies inside its file. Throws Errc::damaged or io, naming the
-// place.
+// Opens the pack if need be, reads the record, and checks everything but what the payload means.
+// Memory is taken only after the header has proved plausible and the record lies inside its file.
+// Throws Errc::damaged or io, naming the place.
 LoadedRecord load_record(StoreCore& store, const format::RecordRef& ref, format::RecordType type);
 
 }  // namespace vellum::store

@@ -8,8 +8,8 @@ namespace vellum::store {
 
 namespace {
 
-// The journal, locked. Between opening and locking it the branch may have been removed, and even made
-// anew: the file has no name then.
+// The journal, locked. Between opening and locking it the branch may have been removed, and even
+// made anew: the file has no name then.
 std::unique_ptr<base::File> lock_journal(StoreCore& store, const std::string& branch,
                                          const std::string& label) {
   for (;;) {
@@ -44,7 +44,9 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::st
   }
   w.head = state.base;
   with_context(w.label, [&] {
+    check_raw_bytes(state.commits, store.superblock().journal_half_bytes);
     for (const auto& commit : state.commits) {
+      w.epoch_raw_bytes += raw_bytes_of(commit);
       auto pieces = parse_commit(format::CommitBody(commit));
       std::move(pieces.begin(), pieces.end(), std::back_inserter(w.epoch));
     }

@@ -54,9 +54,9 @@ format::RunRef write_run(PackWriter& packs, std::span<const MapEntry> entries) {
   }
   const auto payload = encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel,
                                       format::encode_run_root(root));
-  const auto ref = packs.append(format::RecordType::run_root, payload.codec, payload.raw_bytes,
-                                payload.stored, static_cast<std::uint32_t>(root.blocks.size()),
-                                false);
+  const auto ref =
+      packs.append(format::RecordType::run_root, payload.codec, payload.raw_bytes, payload.stored,
+                   static_cast<std::uint32_t>(root.blocks.size()), false);
   return {ref, entries.size()};
 }
 
@@ -127,8 +127,7 @@ class Output {
     if (last.kind != e.kind || last.page + last.count != e.page) return false;
     if (std::uint64_t{last.count} + e.count > UINT32_MAX) return false;
     if (e.kind == PageKind::zero) return true;
-    return e.kind == PageKind::base && last.record == e.record &&
-           last.slot + last.count == e.slot;
+    return e.kind == PageKind::base && last.record == e.record && last.slot + last.count == e.slot;
   }
   bool drop_zeros_;
   bool last_in_chain_ = false;

@@ -11,9 +11,9 @@ namespace vellum::store {
 using format::MapEntry;
 
 std::size_t LoadedRun::block_from(format::PageNumber page) const noexcept {
-  const auto at = std::partition_point(
-      root.blocks.begin(), root.blocks.end(),
-      [&](const format::MapBlockRef& b) { return b.last_page < page; });
+  const auto at =
+      std::partition_point(root.blocks.begin(), root.blocks.end(),
+                           [&](const format::MapBlockRef& b) { return b.last_page < page; });
   return static_cast<std::size_t>(at - root.blocks.begin());
 }
 

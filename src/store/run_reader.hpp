@@ -1,4 +1,5 @@
-// store/run_reader.hpp: a run of the page map, opened for reading: its root in memory, its blocks where they are.
+// store/run_reader.hpp: a run of the page map, opened for reading: its root in memory, its blocks
+// where they are.
 #pragma once
 
 #include <functional>

@@ -56,6 +56,20 @@ bool ensure_directory(base::Fs& fs, const std::string& path) {
   }
 }
 
+// What a crash leaves of a store in the making: empty directories, and superblocks in tmp that
+// never got their name.
+bool is_unfinished_store(base::Fs& fs, const std::string& path) {
+  for (const auto& entry : fs.list(path)) {
+    const bool ours = std::find(std::begin(kDirectories), std::end(kDirectories), entry.name) !=
+                      std::end(kDirectories);
+    if (!ours || !entry.is_directory) return false;
+    for (const auto& inner : fs.list(path + "/" + entry.name)) {
+      if (entry.name != "tmp" || !inner.name.starts_with(kSuperblockName)) return false;
+    }
+  }
+  return true;
+}
+
 struct RefHash {
   std::size_t operator()(const format::RecordRef& r) const noexcept {
     return static_cast<std::size_t>(mix64(r.pack) ^ mix64(r.offset_bytes + r.tag));
@@ -98,10 +112,10 @@ std::shared_ptr<StoreCore> StoreCore::create(base::Fs& fs, const std::string& gi
   if (format::decode_superblock(bytes, checked) != format::SuperblockStatus::ok) {
     fail(Errc::invalid_argument, "{}: a store option is outside its range", path);
   }
-  if (!ensure_directory(fs, path) && !fs.list(path).empty()) {
+  if (!ensure_directory(fs, path) && !is_unfinished_store(fs, path)) {
     fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
   }
-  for (const char* name : kDirectories) fs.make_directory(path + "/" + name);
+  for (const char* name : kDirectories) ensure_directory(fs, path + "/" + name);
   fs.sync_directory(path);
   fs.sync_directory(parent_of(path));
   // Last: before this the directory is no store.
@@ -206,9 +220,8 @@ bool StoreCore::has_branch(const std::string& name) const {
   if (!impl_->fs.exists(journal_path(name))) return false;
   // Not through a link: the directory could be anywhere then.
   const auto entries = impl_->fs.list(branches_directory());
-  return std::any_of(entries.begin(), entries.end(), [&](const base::DirEntry& e) {
-    return e.name == name && e.is_directory;
-  });
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const base::DirEntry& e) { return e.name == name && e.is_directory; });
 }
 
 bool StoreCore::has_snapshot(const std::string& name) const {

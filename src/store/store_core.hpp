@@ -1,7 +1,8 @@
-// store/store_core.hpp: a store directory: create, open, list, name, remove. The C++ face (vellum/store.hpp) stands on it.
+// store/store_core.hpp: a store directory: create, open, list, name, remove. The C++ face
+// (vellum/store.hpp) stands on it.
 //
-// Threads: all calls from any thread. Processes: creating and removing names is atomic through rename and O_EXCL; readers take
-// no lock.
+// Threads: all calls from any thread. Processes: creating and removing names is atomic through
+// rename and O_EXCL; readers take no lock.
 #pragma once
 
 #include <memory>
@@ -21,14 +22,17 @@ namespace vellum::store {
 
 struct BranchHead {
   std::string name;
-  JournalState journal;   // base version and the commits after it
+  JournalState journal;  // base version and the commits after it
 };
 
 class StoreCore {
  public:
-  // `path` must not exist or be an empty directory; parents must exist. The superblock's id and time are filled in.
-  static std::shared_ptr<StoreCore> create(base::Fs& fs, const std::string& path, format::Superblock options);
-  // Errc::not_found, not_a_store, newer_format, damaged; each names the path. Works on a read-only medium.
+  // `path` must not exist or be an empty directory; parents must exist. The superblock's id and
+  // time are filled in.
+  static std::shared_ptr<StoreCore> create(base::Fs& fs, const std::string& path,
+                                           format::Superblock options);
+  // Errc::not_found, not_a_store, newer_format, damaged; each names the path. Works on a read-only
+  // medium.
   static std::shared_ptr<StoreCore> open(base::Fs& fs, const std::string& path);
   ~StoreCore();
 
@@ -43,12 +47,12 @@ class StoreCore {
   std::string journal_path(const std::string& branch) const;
   PackSet& packs() noexcept;
   RecordCache& records() noexcept;
-  base::ThreadPool& pool() noexcept;   // for encoding; made at first use
+  base::ThreadPool& pool() noexcept;  // for encoding; made at first use
   // A run's root; versions that are open at once share it. Throws Errc::damaged.
   std::shared_ptr<const LoadedRun> load_run(const format::RunRef& ref);
 
-  std::vector<std::string> branch_names() const;     // sorted
-  std::vector<std::string> snapshot_names() const;   // sorted
+  std::vector<std::string> branch_names() const;    // sorted
+  std::vector<std::string> snapshot_names() const;  // sorted
   bool has_branch(const std::string& name) const;
   bool has_snapshot(const std::string& name) const;
 
@@ -56,10 +60,13 @@ class StoreCore {
   BranchHead read_branch(const std::string& name) const;
   format::SnapshotRef read_snapshot(const std::string& name) const;
 
-  // Makes an empty branch (region_bytes as given), or one that starts at a version. Errc::already_exists when a branch or a snapshot has the
-  // name, invalid_argument when the name is malformed.
-  void create_branch(const std::string& name, std::uint64_t region_bytes, std::uint64_t base_address);
-  void create_branch_at(const std::string& name, const format::Version& version, const std::string& parent_snapshot);
+  // Makes an empty branch (region_bytes as given), or one that starts at a version.
+  // Errc::already_exists when a branch or a snapshot has the name, invalid_argument when the name
+  // is malformed.
+  void create_branch(const std::string& name, std::uint64_t region_bytes,
+                     std::uint64_t base_address);
+  void create_branch_at(const std::string& name, const format::Version& version,
+                        const std::string& parent_snapshot);
   // Names a version. The same errors.
   void create_snapshot(const std::string& name, const format::SnapshotRef& like);
   void remove_snapshot(const std::string& name);
@@ -77,9 +84,9 @@ class StoreCore {
 
 // A version by name: a snapshot, or a branch's head (then with the journal's commits).
 struct ResolvedVersion {
-  std::string label;                         // "snapshot 'x'" or "branch 'main'"
+  std::string label;  // "snapshot 'x'" or "branch 'main'"
   bool is_branch = false;
-  format::Version version;                   // without the commits
+  format::Version version;  // without the commits
   std::vector<format::CommitBody> commits;
   std::int64_t created_ns = 0;
   std::string branch;

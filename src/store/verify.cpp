@@ -107,6 +107,14 @@ class Verifier {
   void tell(std::uint64_t done, std::uint64_t total, const char* unit) {
     if (progress_) progress_({done, total, unit});
   }
+  std::string why_unusable(std::uint64_t pack) const {
+    const auto bad = bad_packs_.find(pack);
+    return bad == bad_packs_.end() ? "the pack is missing" : bad->second;
+  }
+  std::string problem_of(std::uint64_t pack) const {
+    const auto at = pack_problems_.find(pack);
+    return at == pack_problems_.end() ? "the pack is missing" : at->second;
+  }
   void count_record(const format::RecordHeader& h) {
     ++report_.records;
     report_.bytes_read += format::record_extent_bytes(h);
@@ -119,10 +127,12 @@ class Verifier {
   Damages damages_;
   std::vector<CheckedVersion> versions_;
   std::uint64_t unreadable_versions_ = 0;
-  std::map<std::uint64_t, std::uint64_t> pack_bytes_;  // sizes of good packs
+  std::map<std::uint64_t, std::uint64_t> pack_bytes_;   // sizes of good packs
+  std::map<std::uint64_t, std::string> bad_packs_;      // and what is wrong with the others
+  std::map<std::uint64_t, std::string> pack_problems_;  // of the others
   std::map<RecordRef, CheckedRun> runs_;
-  std::vector<Use> uses_;                        // sorted by record
-  std::map<RecordRef, std::string> bad_records_;  // and the objects they are reported as
+  std::vector<Use> uses_;                                // sorted by record
+  std::map<RecordRef, std::string> bad_records_;         // and the objects they are reported as
   std::map<std::uint64_t, std::uint64_t> active_packs_;  // of branches: id, pack
 };
 
@@ -159,6 +169,7 @@ void Verifier::find_versions() {
       BranchHead head = store_.read_branch(name);
       active_packs_[head.journal.header.branch_id] = head.journal.base.active_pack;
       versions_.push_back({label, file, head.journal.base});
+      check_raw_bytes(head.journal.commits, store_.superblock().journal_half_bytes);
       Overlay(std::move(head.journal.commits));  // parses every part
     } catch (const Error& e) {
       damages_.add(file, e.what());
@@ -177,7 +188,8 @@ void Verifier::check_packs() {
     if (bytes.has_value()) {
       pack_bytes_[pack] = *bytes;
     } else {
-      damages_.add(store_.packs().path_of(pack), reason);
+      // Damage only if a version needs it: a crash leaves such files, and nothing refers to them.
+      bad_packs_[pack] = reason;
     }
     tell(report_.packs, packs.size(), "packs");
   }
@@ -204,7 +216,7 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
   run.packs = {ref.root.pack};
   try {
     if (!pack_bytes_.contains(ref.root.pack)) {
-      return damaged(store_.packs().path_of(ref.root.pack), "the pack is missing");
+      return damaged(store_.packs().path_of(ref.root.pack), why_unusable(ref.root.pack));
     }
     const LoadedRecord record = load_record(store_, ref.root, RecordType::run_root);
     count_record(record.header);
@@ -218,7 +230,7 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
   run.packs.insert(run.packs.end(), root.packs.begin(), root.packs.end());
   for (const std::uint64_t pack : root.packs) {
     if (!pack_bytes_.contains(pack)) {
-      damaged(store_.packs().path_of(pack), "the pack is missing");
+      damaged(store_.packs().path_of(pack), why_unusable(pack));
       continue;
     }
     try {
@@ -236,8 +248,8 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
   std::vector<MapEntry> entries(format::kMaxEntriesPerMapBlock);
   std::string reason;
   try {
-    const LoadedRecord record = load_record(
-        store_, {ref.root.pack, block.offset_bytes, block.tag}, RecordType::map_block);
+    const LoadedRecord record =
+        load_record(store_, {ref.root.pack, block.offset_bytes, block.tag}, RecordType::map_block);
     count_record(record.header);
     const int n = format::decode_map_block(record.raw, entries);
     entries.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
@@ -265,7 +277,8 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
   run.entries.insert(run.entries.end(), entries.begin(), entries.end());
 }
 
-// Every record that entries lead to, with what they expect of it; those outside their packs are bad at once.
+// Every record that entries lead to, with what they expect of it; those outside their packs are bad
+// at once.
 void Verifier::collect_uses() {
   for (const auto& [root, run] : runs_) {
     for (const MapEntry& e : run.entries) {
@@ -339,9 +352,8 @@ void Verifier::check_records() {
   std::vector<std::optional<std::string>> problems(kRecordsAtOnce);
   for (std::size_t first = 0; first < records.size(); first += kRecordsAtOnce) {
     const std::size_t count = std::min(kRecordsAtOnce, records.size() - first);
-    store_.pool().parallel_for(count, [&](std::size_t i, std::size_t) {
-      problems[i] = check_record(records[first + i]);
-    });
+    store_.pool().parallel_for(
+        count, [&](std::size_t i, std::size_t) { problems[i] = check_record(records[first + i]); });
     for (std::size_t i = 0; i < count; ++i) {
       if (!problems[i].has_value()) continue;
       const RecordRef& ref = records[first + i][0].record;
@@ -382,7 +394,7 @@ void Verifier::check_version(const CheckedVersion& v) {
   const std::string path = store_.packs().path_of(active);
   const auto bytes = pack_bytes_.find(active);
   if (bytes == pack_bytes_.end()) {
-    damaged(path, "the pack is missing");
+    damaged(path, why_unusable(active));
   } else if (bytes->second < v.version.active_pack_end_bytes) {
     damaged(path, fmt::format("truncated: {} bytes, the branch counts on {}", bytes->second,
                               v.version.active_pack_end_bytes));
@@ -414,15 +426,20 @@ void Verifier::check_merged(const CheckedVersion& v) {
   }
 }
 
+// Packs that nothing names, and the end of one that its branch still writes, may be what a crash
+// left.
 void Verifier::check_sealed_packs() {
   std::set<std::uint64_t> named;
   for (const auto& [root, run] : runs_) named.insert(run.packs.begin(), run.packs.end());
-  for (const auto& [pack, bytes] : pack_bytes_) {
-    // A branch that has gone on to another pack has sealed this one, if anything in it counts.
-    const auto active = active_packs_.find(pack >> 32);
-    const bool must_be_sealed =
-        named.contains(pack) && active != active_packs_.end() && active->second > pack;
-    for (const PackProblem& p : check_pack_index(store_, pack, bytes, must_be_sealed)) {
+  std::map<std::uint64_t, std::uint64_t> newest = active_packs_;
+  for (const std::uint64_t pack : named) {
+    std::uint64_t& last = newest[pack >> 32];
+    last = std::max(last, pack);
+  }
+  for (const std::uint64_t pack : named) {
+    const auto bytes = pack_bytes_.find(pack);
+    if (bytes == pack_bytes_.end() || newest.at(pack >> 32) == pack) continue;
+    for (const PackProblem& p : check_pack_index(store_, pack, bytes->second)) {
       damages_.add(p.object, p.reason);
     }
   }

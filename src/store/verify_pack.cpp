@@ -46,8 +46,8 @@ const char* check_line(const base::File& file, std::uint64_t pack, const format:
 
 }  // namespace
 
-std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
-                                          bool must_be_sealed) {
+std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack,
+                                          std::uint64_t bytes) {
   const std::string path = store.packs().path_of(pack);
   try {
     const auto file = store.fs().open(path, base::OpenMode::read_only);
@@ -58,10 +58,7 @@ std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, 
       file->pread(trailer, bytes - trailer.size());
       sealed = format::decode_pack_trailer(trailer, pack, store.checksum_seed(), offset);
     }
-    if (!sealed) {
-      if (!must_be_sealed) return {};
-      return {{path, "the pack's trailer is missing or damaged"}};
-    }
+    if (!sealed) return {{path, "the pack's trailer is missing or damaged"}};
     // The trailer gives no tag: the one in the record's own header has to do.
     std::array<std::byte, format::kRecordHeaderBytes> head;
     file->pread(head, offset);
@@ -69,8 +66,7 @@ std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, 
     if (const char* problem = format::decode_record_header(head, h)) {
       return {{record_place(store, pack, offset), problem}};
     }
-    const auto record =
-        load_record(store, {pack, offset, h.tag()}, format::RecordType::index);
+    const auto record = load_record(store, {pack, offset, h.tag()}, format::RecordType::index);
     std::vector<format::IndexLine> lines;
     if (!format::decode_index(record.raw, lines)) {
       return {{record_place(store, pack, offset), "the pack's index does not parse"}};

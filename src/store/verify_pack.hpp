@@ -19,8 +19,9 @@ struct PackProblem {
 std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t pack,
                                                std::string& reason);
 
-// Trailer, index, and the header of every record that the index names.
-std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
-                                          bool must_be_sealed);
+// Trailer, index, and the header of every record that the index names. REQUIRES: the pack is
+// sealed. REQUIRES: the pack is sealed.
+std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack,
+                                          std::uint64_t bytes);
 
 }  // namespace vellum::store

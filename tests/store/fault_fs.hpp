@@ -10,14 +10,26 @@
 
 namespace vellum::store::test {
 
-enum class Call { open, create, write, sync, truncate, punch, rename, unlink, mkdir, sync_dir, count };
+enum class Call {
+  open,
+  create,
+  write,
+  sync,
+  truncate,
+  punch,
+  rename,
+  unlink,
+  mkdir,
+  sync_dir,
+  count
+};
 
 class FaultFs final : public base::Fs {
  public:
   explicit FaultFs(base::Fs& real) : real_(real) {}
 
-  // The nth call from now on (1: the next one) fails; with `lasting` all after it as well. A write that fails
-  // writes half of its bytes first; a sync that fails syncs nothing.
+  // The nth call from now on (1: the next one) fails; with `lasting` all after it as well. A write
+  // that fails writes half of its bytes first; a sync that fails syncs nothing.
   void fail_nth(Call call, std::uint64_t nth, Errc code, bool lasting = false) {
     const std::lock_guard guard(mutex_);
     at(call) = {0, nth, code, lasting};

@@ -87,8 +87,8 @@ class History {
     const std::size_t n = 1 + random_() % 30;
     const std::size_t around = random_() % b.model.pages();
     for (std::size_t i = 0; i < n; ++i) {
-      const PageNumber p = random_() % 3 == 0 ? random_() % b.model.pages()
-                                              : (around + i / 2) % b.model.pages();
+      const PageNumber p =
+          random_() % 3 == 0 ? random_() % b.model.pages() : (around + i / 2) % b.model.pages();
       switch (random_() % 10) {
         case 0:
           b.model.fill(p, random_);

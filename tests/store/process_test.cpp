@@ -83,8 +83,7 @@ TEST(Processes, AReaderSeesWholeVersionsWhileAWriterCommits) {
   while (last < 3000) {
     ResolvedVersion v = resolve_version(*store, "main");
     const std::uint64_t sequence = v.version.sequence + v.commits.size();
-    const std::uint64_t n =
-        number_of(*PageSource::open(*store, v.version, v.commits, v.label));
+    const std::uint64_t n = number_of(*PageSource::open(*store, v.version, v.commits, v.label));
     ASSERT_EQ(n, sequence);
     ASSERT_GE(n, last);
     last = n;
@@ -98,7 +97,8 @@ TEST(Processes, AReaderSeesWholeVersionsWhileAWriterCommits) {
 TEST(Processes, OneWriterABranchAndADeadOnesLockFreesItself) {
   TempDirectory directory;
   const std::string path = directory.path("s");
-  StoreCore::create(base::posix_fs(), path, small_options())->create_branch("main", 64 * kPageBytes, 0);
+  StoreCore::create(base::posix_fs(), path, small_options())
+      ->create_branch("main", 64 * kPageBytes, 0);
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
   const pid_t child = start_child([&] {

@@ -1,5 +1,5 @@
-// What the tests of the store layer share: a directory that goes away, a model of a region, and the way from a
-// changed model to a commit.
+// What the tests of the store layer share: a directory that goes away, a model of a region, and the
+// way from a changed model to a commit.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -127,7 +127,8 @@ class Model {
     for (const PageNumber p : touched) {
       const std::byte* now = page(p);
       std::byte* old = old_.data() + p * kPageBytes;
-      const bool zero = std::all_of(now, now + kPageBytes, [](std::byte b) { return b == std::byte{}; });
+      const bool zero =
+          std::all_of(now, now + kPageBytes, [](std::byte b) { return b == std::byte{}; });
       if (zero) {
         if (std::memcmp(old, now, kPageBytes) != 0) out.zeros.push_back(p);
       } else if (out.deltas.add_difference(p, old, now) &&

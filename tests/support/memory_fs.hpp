@@ -76,6 +76,29 @@ class MemoryFs final : public base::Fs {
     const Place place = find_parent(path);
     if (place.parent != nullptr) place.parent->children.erase(place.name);
   }
+  // Damage: changes bits of one byte, behind every open file's back. False: there is no such byte.
+  bool flip(const std::string& path, std::uint64_t offset_bytes, std::byte mask) {
+    const std::lock_guard guard(shared_->mutex);
+    const auto node = find_parent(path).node();
+    if (node == nullptr || offset_bytes >= node->bytes.size()) return false;
+    node->bytes[static_cast<std::size_t>(offset_bytes)] ^= mask;
+    return true;
+  }
+  // What a power cut would leave if everything had been written: a copy that shares nothing,
+  // without locks.
+  std::unique_ptr<MemoryFs> clone() const {
+    const std::lock_guard guard(shared_->mutex);
+    auto out = std::make_unique<MemoryFs>();
+    out->root_ = copy_of(*root_);
+    return out;
+  }
+  // Every regular file, sorted by path.
+  std::vector<std::string> files() const {
+    const std::lock_guard guard(shared_->mutex);
+    std::vector<std::string> out;
+    collect_files(*root_, "", out);
+    return out;
+  }
   // Calls that changed something: writes, truncations, names made, moved and removed.
   std::uint64_t changes() const noexcept { return shared_->changes.load(); }
   std::uint64_t syncs() const noexcept { return shared_->syncs.load(); }
@@ -107,6 +130,19 @@ class MemoryFs final : public base::Fs {
 
   [[noreturn]] static void fail(Errc code, const std::string& path, const char* what) {
     throw Error(code, path + ": " + what);
+  }
+  static std::shared_ptr<Node> copy_of(const Node& node) {
+    auto out = std::make_shared<Node>();
+    out->kind = node.kind;
+    out->bytes = node.bytes;
+    out->target = node.target;
+    for (const auto& [name, child] : node.children) out->children[name] = copy_of(*child);
+    return out;
+  }
+  static void collect_files(const Node& node, const std::string& path,
+                            std::vector<std::string>& out) {
+    if (node.kind == Kind::file) out.push_back(path);
+    for (const auto& [name, child] : node.children) collect_files(*child, path + "/" + name, out);
   }
   Place find_parent(const std::string& path, int links_left = 16) const;
   std::shared_ptr<Node> directory_at(const std::string& path) const;

@@ -1,0 +1,29 @@
+// The list of the decoders' targets. Each stands in the file of its subject.
+#include "decoder_targets.hpp"
+
+namespace vellum::fuzz {
+
+std::span<const Target> targets() {
+  static constexpr Target kTargets[] = {
+      {"superblock", fuzz_superblock},
+      {"pack_header", fuzz_pack_header},
+      {"pack_trailer", fuzz_pack_trailer},
+      {"record", fuzz_record},
+      {"index", fuzz_index},
+      {"journal_header", fuzz_journal_header},
+      {"frame", fuzz_frame},
+      {"commit", fuzz_commit},
+      {"version", fuzz_version},
+      {"snapshot_ref", fuzz_snapshot_ref},
+      {"map_block", fuzz_map_block},
+      {"run_root", fuzz_run_root},
+      {"delta_batch", fuzz_delta_batch},
+      {"page_diff", fuzz_page_diff},
+      {"name", fuzz_name},
+      {"decompress", fuzz_decompress},
+      {"compress", fuzz_compress},
+  };
+  return kTargets;
+}
+
+}  // namespace vellum::fuzz

@@ -1,0 +1,34 @@
+// fuzz/decoder_targets.hpp: one function for each decoder. All hold it to the same rules: no crash,
+// no read outside the input, no allocation out of proportion, and what decodes is a value that
+// encodes and decodes again to itself.
+#pragma once
+
+#include "target.hpp"
+
+namespace vellum::fuzz {
+
+// fixed_structures.cpp: these end in a checksum, so each input runs as it is and with the checksum
+// made right.
+void fuzz_superblock(View input);
+void fuzz_pack_header(View input);
+void fuzz_pack_trailer(View input);
+void fuzz_journal_header(View input);
+void fuzz_snapshot_ref(View input);
+// records.cpp
+void fuzz_record(View input);
+void fuzz_index(View input);
+void fuzz_frame(View input);
+// bodies.cpp: no checksum of their own.
+void fuzz_commit(View input);
+void fuzz_version(View input);
+void fuzz_map_block(View input);
+void fuzz_run_root(View input);
+// deltas.cpp
+void fuzz_delta_batch(View input);
+void fuzz_page_diff(View input);
+// text_and_codecs.cpp
+void fuzz_name(View input);
+void fuzz_decompress(View input);
+void fuzz_compress(View input);
+
+}  // namespace vellum::fuzz

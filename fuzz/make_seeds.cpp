@@ -1,0 +1,126 @@
+// Writes the seeds: real encodings of every structure. usage: make_seeds <folder>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "base/codec.hpp"
+#include "format/samples.hpp"
+
+namespace {
+
+using namespace vellum;
+using format::samples::Bytes;
+namespace samples = format::samples;
+
+std::filesystem::path root;
+
+void write(const char* target, const char* name, const Bytes& bytes) {
+  std::filesystem::create_directories(root / target);
+  std::ofstream out(root / target / name, std::ios::binary);
+  out.write(reinterpret_cast<const char*>(bytes.data()),
+            static_cast<std::streamsize>(bytes.size()));
+}
+
+// The one byte (and more) in front of the bytes that some targets read as parameters.
+Bytes after(std::initializer_list<unsigned> front, const Bytes& bytes) {
+  Bytes out;
+  for (const unsigned b : front) out.push_back(static_cast<std::byte>(b));
+  out.insert(out.end(), bytes.begin(), bytes.end());
+  return out;
+}
+
+void write_fixed_structures() {
+  write("superblock", "sample", format::encode_superblock(samples::superblock()));
+  write("superblock", "default", format::encode_superblock({}));
+  write("pack_header", "sample",
+        format::encode_pack_header({samples::store_id(), (3ULL << 32) | 1, 3}));
+  write("pack_trailer", "sample", format::encode_pack_trailer((3ULL << 32) | 1, 640, 77));
+  Bytes header = format::encode_journal_header(samples::journal_header());
+  header.resize(64);  // the target fills the page
+  write("journal_header", "sample", header);
+  write("snapshot_ref", "sample",
+        format::encode_snapshot_ref(samples::snapshot_ref(), samples::store_id()));
+}
+
+void write_records() {
+  constexpr std::uint64_t kSeed = 0x5eed;
+  format::RecordHeader h;
+  write("record", "pages-hash", samples::record(h));
+  const auto one = [&](const char* name, format::RecordType type, std::uint32_t items,
+                       const Bytes& raw) {
+    format::RecordHeader r;
+    r.type = type;
+    r.pack = (3ULL << 32) | 1;
+    r.offset_bytes = 64;
+    r.raw_bytes = static_cast<std::uint32_t>(raw.size());
+    r.items = items;
+    Bytes out;
+    format::append_record(out, r, {}, raw, kSeed);
+    write("record", name, out);
+  };
+  one("deltas", format::RecordType::deltas, 2,
+      format::encode_delta_batch(samples::delta_batch(), 0, 2));
+  one("map_block", format::RecordType::map_block, 7,
+      format::encode_map_block(samples::map_entries()));
+  one("run_root", format::RecordType::run_root, 3, format::encode_run_root(samples::run_root()));
+  one("version", format::RecordType::version, 1, format::encode_version(samples::version()));
+  one("index", format::RecordType::index, 3, format::encode_index(samples::index_lines()));
+  write("index", "sample", format::encode_index(samples::index_lines()));
+  write("index", "empty", format::encode_index({}));
+  const Bytes commit = format::encode_commit(samples::commit_body());
+  write("frame", "commit",
+        format::encode_frame({format::FrameType::commit, 3, 4, 0}, commit, kSeed));
+  write("frame", "base",
+        format::encode_frame({format::FrameType::base, 1, 1000, 0},
+                             format::encode_version(samples::version()), kSeed));
+}
+
+void write_bodies() {
+  write("commit", "sample", format::encode_commit(samples::commit_body()));
+  write("commit", "empty", format::encode_commit({}));
+  write("version", "sample", format::encode_version(samples::version()));
+  write("version", "empty", format::encode_version({}));
+  write("map_block", "sample", format::encode_map_block(samples::map_entries()));
+  write("run_root", "sample", format::encode_run_root(samples::run_root()));
+  const auto deltas = samples::delta_batch();
+  write("delta_batch", "sample", format::encode_delta_batch(deltas, 0, deltas.pages().size()));
+  std::mt19937_64 random(1);
+  format::DeltaBatch many;
+  for (format::PageNumber page = 1; page < 6; ++page) {
+    Bytes now(format::kPageBytes);
+    for (int k = 0; k < 6; ++k) now[random() % format::kPageBytes] = std::byte{9};
+    many.add_difference_from_zero(page * 50, now.data());
+  }
+  write("delta_batch", "scattered", format::encode_delta_batch(many, 0, many.pages().size()));
+  write("page_diff", "runs",
+        after({0x10, 0x80, 4, 1, 2, 3, 4, 0x11, 0, 5, 9, 8, 7, 6, 5, 0xff, 0xf, 1, 3}, {}));
+}
+
+void write_text_and_codecs() {
+  write("name", "ascii", samples::text("release-1.2_x+y"));
+  write("name", "utf8", samples::text("\u00fcbung\u4e2d\U0001f600"));
+  write("name", "dots", samples::text(".."));
+  write("name", "slash", samples::text("a/../b"));
+  Bytes raw(300);
+  for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<std::byte>(i / 7 % 13);
+  base::Compressor compressor;
+  for (const unsigned codec : {0u, 1u, 2u}) {
+    Bytes out(1000);
+    out.resize(compressor.compress(static_cast<base::Codec>(codec), 1, raw, out));
+    const std::string name = base::codec_name(static_cast<base::Codec>(codec));
+    write("decompress", name.c_str(), after({codec, 300 & 0xff, 300 >> 8}, out));
+    write("compress", name.c_str(), after({codec, 0, 0xff, 0xff}, raw));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  root = argv[1];
+  write_fixed_structures();
+  write_records();
+  write_bodies();
+  write_text_and_codecs();
+  return 0;
+}

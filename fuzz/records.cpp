@@ -1,0 +1,77 @@
+// Records, the index of a sealed pack, journal frames.
+#include "decoder_targets.hpp"
+#include "seal.hpp"
+
+namespace vellum::fuzz {
+namespace {
+
+constexpr std::uint64_t kSeed = 0x5eed;
+
+bool inside(View piece, View whole) {
+  return piece.empty() || (piece.data() >= whole.data() &&
+                           piece.data() + piece.size() <= whole.data() + whole.size());
+}
+
+void check_record(View bytes) {
+  format::RecordHeader h;
+  if (format::decode_record_header(bytes, h) != nullptr) return;
+  require(h.raw_bytes <= format::kMaxRecordRawBytes, "a record's raw size is bounded");
+  const View payload = format::record_payload(bytes, h);
+  require(inside(payload, bytes), "the payload lies inside the record");
+  const format::RecordRef ref{h.pack, h.offset_bytes, h.tag()};
+  if (format::verify_record(bytes, h, ref, kSeed) != nullptr) return;
+  require(payload.size() == h.stored_bytes, "a record that verifies is whole");
+  require(
+      format::verify_record(bytes, h, {ref.pack, ref.offset_bytes + 8, ref.tag}, kSeed) != nullptr,
+      "a misdirected record is refused");
+  require(
+      format::verify_record(bytes, h, {ref.pack, ref.offset_bytes, ref.tag + 1}, kSeed) != nullptr,
+      "a stale record is refused");
+  const View hash = h.has_hash ? bytes.subspan(format::kRecordHeaderBytes, 32) : View();
+  Bytes again;
+  format::RecordHeader copy = h;
+  format::append_record(again, copy, hash, payload, kSeed);
+  const std::size_t body = format::kRecordHeaderBytes + hash.size() + payload.size();
+  require(std::memcmp(again.data(), bytes.data(), body) == 0, "a record has one encoding");
+}
+
+void check_frame(View bytes) {
+  format::FrameHeader h;
+  View payload;
+  if (!format::decode_frame(bytes, kSeed, h, payload)) return;
+  require(inside(payload, bytes), "the payload lies inside the frame");
+  require(format::frame_extent_bytes(h) <= bytes.size(), "a frame is whole");
+  const Bytes again = format::encode_frame(h, payload, kSeed);
+  require(std::memcmp(again.data(), bytes.data(), format::kFrameHeaderBytes + payload.size()) == 0,
+          "a frame has one encoding");
+}
+
+}  // namespace
+
+void fuzz_record(View input) {
+  check_record(input);
+  Bytes sealed(input.begin(), input.end());
+  seal_record(sealed, kSeed);
+  check_record(sealed);
+}
+
+void fuzz_frame(View input) {
+  check_frame(input);
+  Bytes sealed(input.begin(), input.end());
+  seal_frame(sealed, kSeed);
+  check_frame(sealed);
+}
+
+void fuzz_index(View input) {
+  std::vector<format::IndexLine> lines, again;
+  if (!format::decode_index(input, lines)) return;
+  require(format::decode_index(format::encode_index(lines), again) && lines == again,
+          "an index decodes to itself");
+  std::uint64_t end = format::kPackHeaderBytes;
+  for (const auto& l : lines) {
+    require(l.offset_bytes >= end, "records of an index do not overlap");
+    end = l.offset_bytes + format::kRecordHeaderBytes + l.stored_bytes;
+  }
+}
+
+}  // namespace vellum::fuzz

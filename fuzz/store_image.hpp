@@ -1,0 +1,79 @@
+// fuzz/store_image.hpp: a small store as values that can be changed one by one, and written out as
+// files with every checksum and every tag that depends on another record made right. A change so
+// reaches the code behind the checks, as a forger's would; what the checks themselves find is
+// tested by changing the files afterwards.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "format/journal.hpp"
+#include "format/page_map.hpp"
+#include "format/record.hpp"
+#include "format/superblock.hpp"
+#include "format/version.hpp"
+#include "support/memory_fs.hpp"
+#include "target.hpp"
+
+namespace vellum::fuzz {
+
+struct Record {
+  format::RecordType type = format::RecordType::pages;
+  base::Codec codec = base::Codec::none;
+  std::uint32_t items = 0;
+  Bytes raw;
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t room_bytes = 0;    // up to the next record: a changed one may grow into it
+  std::int64_t raw_bytes_lie = 0;  // added to what the header says
+  std::int64_t stored_bytes_lie = 0;
+  bool hash = false;
+  bool changed = true;
+  Bytes sealed;  // valid unless changed
+  std::uint32_t tag = 0;
+};
+
+struct Pack {
+  std::uint64_t name = 0;  // in the file's name
+  format::PackHeader header;
+  std::vector<Record> records;
+  bool sealed = false;  // with an index and a trailer
+};
+
+struct Frame {
+  format::FrameHeader header;
+  Bytes payload;
+};
+
+struct Journal {
+  std::string directory;  // under branches/
+  format::JournalHeader header;
+  std::vector<Frame> halves[2];
+};
+
+struct Ref {
+  std::string file;  // without .ref
+  format::Uuid store_id{};
+  format::SnapshotRef ref;
+};
+
+struct Image {
+  format::Superblock superblock;
+  std::vector<Pack> packs;
+  std::vector<Journal> journals;
+  std::vector<Ref> refs;
+
+  std::size_t record_count() const;
+  Record& record(std::size_t index);  // over all packs; any index, wraps around
+  format::RecordRef ref_of(std::size_t index) const;
+};
+
+// Two packs, one of them sealed, every type of record and codec, a chain of deltas over two runs;
+// two snapshots; a branch whose journal has commits of every type of part, and one without. The
+// same bytes every time.
+const Image& sample_image();
+inline constexpr format::PageNumber kSamplePages = 64;
+
+// Writes the image as a store into the directory `root`, which must not exist.
+void write_image(Image& image, test::MemoryFs& fs, const std::string& root);
+
+}  // namespace vellum::fuzz

@@ -1,0 +1,114 @@
+// cli/cmd_repair.cpp: vellum repair: saves what is whole of a damaged store into a new one.
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/command.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/progress.hpp"
+#include "store/salvage.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct RepairArguments {
+  std::string store;
+  std::string destination;
+  bool dry_run = false;
+};
+
+const char* kind_of(const store::SavedVersion& saved) {
+  return saved.is_branch ? "branch" : "snapshot";
+}
+
+Json report_json(const std::string& path, const store::SalvageReport& report) {
+  Json saved = Json::array();
+  for (const auto& s : report.saved) {
+    saved.push_back(Json{{"name", s.name},
+                         {"kind", kind_of(s)},
+                         {"sequence", s.sequence},
+                         {"region_bytes", s.region_bytes},
+                         {"exact", s.exact},
+                         {"origin", s.origin}});
+  }
+  Json lost = Json::array();
+  for (const auto& l : report.lost) lost.push_back(Json{{"version", l.name}, {"reason", l.reason}});
+  Json destination;  // null for a dry run
+  if (!report.destination.empty()) destination = report.destination;
+  return Json{{"store", path},
+              {"destination", std::move(destination)},
+              {"pages_written", report.pages_written},
+              {"saved", std::move(saved)},
+              {"lost", std::move(lost)}};
+}
+
+void print_text(Context& context, const store::SalvageReport& report) {
+  if (context.quiet) return;
+  const bool dry = report.destination.empty();
+  for (const auto& s : report.saved) {
+    context.out.print("{}  {} '{}'", dry ? "can be saved" : "saved", kind_of(s), printable(s.name));
+    if (!s.exact) {
+      context.out.print(": version {}, from {}", s.sequence, printable(s.origin));
+    }
+    context.out.write("\n");
+  }
+  for (const auto& l : report.lost) {
+    context.out.print("lost  {}: {}\n", printable(l.name), printable(l.reason));
+  }
+  const auto exact = static_cast<std::uint64_t>(std::count_if(
+      report.saved.begin(), report.saved.end(), [](const auto& s) { return s.exact; }));
+  context.out.print("{} {}, {} from copies, {} lost{}\n", counted(exact, "version"),
+                    dry ? "whole" : "saved", report.saved.size() - exact, report.lost.size(),
+                    dry ? "" : "; the new store is " + printable(report.destination));
+}
+
+std::string default_destination(std::string store) {
+  while (store.size() > 1 && store.back() == '/') store.pop_back();
+  return store + ".repaired";
+}
+
+int run_repair(Context& context, const RepairArguments& arguments) {
+  std::optional<std::string> destination;
+  if (!arguments.dry_run) {
+    destination = arguments.destination.empty() ? default_destination(arguments.store)
+                                                : arguments.destination;
+  }
+  ProgressMeter meter("repair", context.progress_wanted());
+  const auto tell = meter.callback();
+  store::ProgressFn progress;
+  if (tell) progress = [&](const store::Progress& p) { tell({p.done, p.total, p.unit}); };
+  const auto report =
+      store::salvage_store(base::posix_fs(), arguments.store, destination, progress);
+  if (!context.json) {
+    print_text(context, report);
+  } else if (report.lost.empty()) {
+    context.out.print_json(report_json(arguments.store, report));
+  } else {
+    // The object ends with the member "error", which the failure below adds.
+    std::string text = json_text(report_json(arguments.store, report));
+    text.pop_back();
+    context.out.write(text);
+    context.json_prefix = ",";
+  }
+  // Scripts see that something is gone, whatever else was saved.
+  if (!report.lost.empty()) {
+    throw Error(Errc::damaged, fmt::format("{}: {} lost", arguments.store,
+                                           counted(report.lost.size(), "version")));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_repair(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<RepairArguments>();
+  CLI::App* command = add_command(
+      app, context, "repair",
+      "Save every version that is whole into a new store beside a damaged one", arguments->store,
+      [&context, arguments] { return run_repair(context, *arguments); });
+  command->add_option("--to", arguments->destination,
+                      "The new store, which must not exist; STORE.repaired by default");
+  command->add_flag("--dry-run", arguments->dry_run, "Say what can be saved, and write nothing");
+}
+
+}  // namespace vellum::cli

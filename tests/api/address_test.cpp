@@ -1,0 +1,148 @@
+// Where a region is mapped: the same place again when it can be, always when it must be.
+#include <sys/mman.h>
+
+#include "support/child.hpp"
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+class Address : public StoreTest {
+ protected:
+  RegionOptions fixed() const {
+    RegionOptions fixed = options();
+    fixed.fixed_address = true;
+    return fixed;
+  }
+};
+
+struct Node {
+  Node* next;
+  std::uint64_t value;
+};
+
+// A list through the region, by plain pointers.
+void make_list(const Region& region, std::uint64_t count) {
+  auto* at = static_cast<Node*>(region.data());
+  for (std::uint64_t i = 1; i <= count; ++i) {
+    auto* next = reinterpret_cast<Node*>(bytes_of(region) + i * 7919 % 251 * kPage + 64);
+    *at = {i == count ? nullptr : next, i};
+    at = next;
+  }
+}
+
+std::uint64_t list_length(const Region& region) {
+  std::uint64_t length = 0;
+  for (auto* at = static_cast<const Node*>(region.data()); at != nullptr; at = at->next) {
+    if (at->value != ++length) return 0;
+  }
+  return length;
+}
+
+TEST_P(Address, IsRememberedAndTakenAgain) {
+  Store store = create();
+  void* data = nullptr;
+  {
+    Region region = store.create_region("main", kMiB, options());
+    data = region.data();
+    make_list(region, 100);
+    region.commit();
+  }
+  Region region = store.open_region("main", options());
+  EXPECT_EQ(region.data(), data);
+  EXPECT_EQ(list_length(region), 100u);
+}
+
+TEST_P(Address, PointersStayValidInAnotherProcess) {
+  Store store = create();
+  {
+    Region region = store.create_region("main", kMiB, fixed());
+    make_list(region, 100);
+    region.snapshot("s");
+  }
+  EXPECT_CHILD_EXIT(run_child([&] {
+                      Region region = Store::open(path()).open_region("main", fixed());
+                      require(list_length(region) == 100, "the branch's list is whole");
+                      region.close();
+                      Region version = Store::open(path()).open_version("s", fixed());
+                      require(list_length(version) == 100, "the snapshot's list is whole");
+                    }),
+                    0);
+}
+
+TEST_P(Address, TakenIsBusyWhenItIsFixed) {
+  Store store = create();
+  void* data = nullptr;
+  {
+    Region region = store.create_region("main", kMiB, fixed());
+    data = region.data();
+    word_at(region, 0) = 1;
+    region.commit();
+  }
+  // One page, in the middle of what the region needs.
+  void* const block = static_cast<std::byte*>(data) + 32 * kPage;
+  ASSERT_EQ(mmap(block, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0),
+            block);
+  char text[32];
+  std::snprintf(text, sizeof text, "%p", data);
+  expect_error(Errc::busy, {text, "main"}, [&] { store.open_region("main", fixed()); });
+  {
+    Region elsewhere = store.open_region("main", options());  // only preferred: another one then
+    EXPECT_NE(elsewhere.data(), data);
+    EXPECT_EQ(word_at(elsewhere, 0), 1u);
+    word_at(elsewhere, 0) = 2;
+    elsewhere.commit();
+  }
+  munmap(block, kPage);
+  Region region = store.open_region("main", fixed());
+  EXPECT_EQ(region.data(), data);  // still the one that the pointers are for
+  EXPECT_EQ(word_at(region, 0), 2u);
+}
+
+TEST_P(Address, TheCallersChoice) {
+  // A place that is free: the low end of where another mapping was a moment ago; the kernel fills
+  // gaps from their high end.
+  constexpr std::uint64_t kRoom = 8192 * kMiB;
+  void* const room =
+      mmap(nullptr, kRoom, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  ASSERT_NE(room, MAP_FAILED);
+  munmap(room, kRoom);
+  RegionOptions chosen = fixed();
+  chosen.base_address = (reinterpret_cast<std::uintptr_t>(room) / (2 * kMiB) + 1) * 2 * kMiB;
+  Store store = create();
+  {
+    Region region = store.create_region("main", kMiB, chosen);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(region.data()), chosen.base_address);
+    make_list(region, 100);
+    region.commit();
+  }
+  {
+    Region region = store.open_region("main", fixed());
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(region.data()), chosen.base_address);
+    EXPECT_EQ(list_length(region), 100u);
+  }
+  RegionOptions other = chosen;
+  other.base_address += 2 * kMiB;
+  expect_error(Errc::invalid_argument, {"main"}, [&] { store.open_region("main", other); });
+  other.base_address = chosen.base_address + kPage;
+  expect_error(Errc::invalid_argument, {"base_address"},
+               [&] { store.create_region("odd", kMiB, other); });
+  EXPECT_FALSE(store.contains("odd"));
+}
+
+TEST_P(Address, ARegionThatCannotOpenIsNotMade) {
+  Store store = create();
+  Region first = store.create_region("first", kMiB, options());
+  RegionOptions taken = fixed();
+  taken.base_address = reinterpret_cast<std::uintptr_t>(first.data());
+  char text[32];
+  std::snprintf(text, sizeof text, "%p", first.data());
+  expect_error(Errc::busy, {text}, [&] { store.create_region("second", kMiB, taken); });
+  EXPECT_FALSE(store.contains("second"));
+  Region second = store.create_region("second", kMiB, options());
+}
+
+VELLUM_BOTH_ENGINES(Address);
+
+}  // namespace
+}  // namespace vellum::test

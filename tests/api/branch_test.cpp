@@ -1,0 +1,194 @@
+// Branches and snapshots made from versions, removed, compared.
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+class Branches : public StoreTest {};
+
+TEST_P(Branches, StartFromASnapshotAndGoTheirOwnWay) {
+  Store store = create();
+  Region region = store.create_region("main", 2 * kMiB, options());
+  std::memset(region.data(), 1, kMiB);
+  region.snapshot("base");
+  word_at(region, 0) = 2;
+  region.commit();
+  store.create_branch("side", "base");
+  Region side = store.open_region("side", options());
+  EXPECT_EQ(side.size_bytes(), 2 * kMiB);
+  EXPECT_EQ(bytes_of(side)[0], std::byte{1});
+  word_at(side, kPage) = 3;
+  word_at(side, kMiB + kPage) = 4;
+  side.snapshot("side-1");
+  EXPECT_EQ(store.version("side-1").parent, "base");
+  EXPECT_EQ(store.version("side-1").branch, "side");
+  EXPECT_EQ(word_at(region, kPage), 0x0101010101010101u);
+  EXPECT_EQ(word_at(region, 0), 2u);
+  region.close();
+  side.close();
+  Region main = store.open_region("main", options());
+  EXPECT_EQ(word_at(main, 0), 2u);
+  EXPECT_EQ(word_at(main, kPage), 0x0101010101010101u);
+  EXPECT_EQ(word_at(store.open_region("side", options()), kMiB + kPage), 4u);
+  EXPECT_TRUE(store.verify(true).damages.empty());
+}
+
+TEST_P(Branches, OfBranches) {
+  Store store = create();
+  store.create_region("b0", kMiB, options()).snapshot("s0");
+  for (std::uint64_t i = 1; i <= 5; ++i) {
+    const std::string from = "s" + std::to_string(i - 1), to = std::to_string(i);
+    store.create_branch("b" + to, from);
+    Region region = store.open_region("b" + to, options());
+    EXPECT_EQ(word_at(region, 0), i - 1);
+    word_at(region, 0) = i;
+    word_at(region, i * kPage) = i;
+    region.snapshot("s" + to);
+  }
+  Region last = store.open_version("s5", options());
+  for (std::uint64_t i = 1; i <= 5; ++i) EXPECT_EQ(word_at(last, i * kPage), i);
+}
+
+TEST_P(Branches, ASnapshotOfAHeadFromOutside) {
+  Store store = create();
+  {
+    Region region = store.create_region("main", kMiB, options());
+    for (std::uint64_t i = 1; i <= 10; ++i) {
+      word_at(region, i * kPage) = i;
+      region.commit("commit " + std::to_string(i));  // these lie in the journal
+    }
+    expect_error(Errc::busy, {"main"}, [&] { store.create_snapshot("s", "main"); });
+  }
+  store.create_snapshot("s", "main");
+  store.create_snapshot("t", "s", "of a snapshot");
+  Region region = store.open_region("main", options());
+  word_at(region, 0) = 99;
+  region.commit();
+  for (const char* name : {"s", "t"}) {
+    Region version = store.open_version(name, options());
+    EXPECT_EQ(word_at(version, 0), 0u);
+    for (std::uint64_t i = 1; i <= 10; ++i) EXPECT_EQ(word_at(version, i * kPage), i);
+  }
+  EXPECT_EQ(store.version("s").message, "commit 10");
+  EXPECT_EQ(store.version("t").message, "of a snapshot");
+}
+
+TEST_P(Branches, ASnapshotAfterACrashTakesTheJournalAlong) {
+  StoreOptions small;
+  small.journal_half_bytes = 64u << 10;
+  Store store = create(small);
+  Region region = store.create_region("main", kMiB, options());
+  word_at(region, 0) = 1;
+  region.commit("journal only");
+  // What a crash leaves: the files as they are while the writer lives.
+  std::filesystem::copy(path(), directory_ / "crashed", std::filesystem::copy_options::recursive);
+  Store crashed = Store::open(directory_ / "crashed");
+  crashed.create_snapshot("s", "main");
+  EXPECT_EQ(word_at(crashed.open_version("s", options()), 0), 1u);
+  EXPECT_EQ(crashed.version("s").message, "journal only");
+  EXPECT_EQ(word_at(crashed.open_region("main", options()), 0), 1u);
+}
+
+TEST_P(Branches, RemovedVersionsAreGone) {
+  Store store = create();
+  Region region = store.create_region("main", kMiB, options());
+  word_at(region, 0) = 1;
+  region.snapshot("a");
+  word_at(region, 0) = 2;
+  region.snapshot("b");
+  store.create_branch("side", "a");
+  Region open = store.open_version("a", options());
+  store.remove_snapshot("a");
+  EXPECT_FALSE(store.contains("a"));
+  EXPECT_EQ(word_at(open, 0), 1u);  // open versions stay
+  EXPECT_EQ(word_at(store.open_version("b", options()), 0), 2u);
+  EXPECT_EQ(word_at(store.open_region("side", options()), 0), 1u);
+  store.remove_branch("side");
+  EXPECT_FALSE(store.contains("side"));
+  EXPECT_ERRC(store.remove_branch("main"), Errc::busy);
+  region.close();
+  store.remove_branch("main");
+  EXPECT_EQ(store.versions().size(), 1u);
+  EXPECT_EQ(word_at(store.open_version("b", options()), 0), 2u);
+  // A name can be used again, and starts afresh.
+  Region again = store.create_region("main", kMiB, options());
+  EXPECT_EQ(word_at(again, 0), 0u);
+  EXPECT_TRUE(store.verify(true).damages.empty());
+}
+
+TEST_P(Branches, DiffFindsExactlyWhatDiffers) {
+  Store store = create();
+  Region region = store.create_region("main", 4 * kMiB, options());
+  std::memset(region.data(), 7, kMiB);
+  region.snapshot("a");
+  const auto before = content_of(region);
+  std::memset(bytes_of(region) + 100, 8, 50);
+  std::memset(bytes_of(region) + 3 * kPage - 10, 9, 20);  // over a page's end
+  std::memset(bytes_of(region) + 50 * kPage, 0, 3 * kPage);
+  bytes_of(region)[4 * kMiB - 1] = std::byte{1};
+  std::memset(bytes_of(region) + 80 * kPage, 7, kPage);  // no difference
+  region.snapshot("b");
+  region.grow(5 * kMiB);
+  bytes_of(region)[5 * kMiB - 3] = std::byte{2};
+  region.commit();
+  const auto after = content_of(region);
+  for (const std::string& to : {std::string("b"), std::string("main")}) {
+    std::vector<char> marked(5 * kMiB, 0);
+    std::uint64_t end = 0, ranges = 0, bytes = 0;
+    const auto totals = store.diff("a", to, [&](const ByteRange& range) {
+      EXPECT_TRUE(ranges == 0 || range.offset_bytes > end) << "ascending, and maximal";
+      end = range.offset_bytes + range.length_bytes;
+      ASSERT_LE(end, marked.size());
+      for (std::uint64_t i = range.offset_bytes; i < end; ++i) marked[i] = 1;
+      ++ranges;
+      bytes += range.length_bytes;
+    });
+    EXPECT_EQ(totals.ranges, ranges);
+    EXPECT_EQ(totals.bytes_different, bytes);
+    EXPECT_EQ(totals.pages_different, to == "b" ? 7u : 8u);
+    for (std::uint64_t i = 0; i < after.size(); ++i) {
+      const std::byte was = i < before.size() ? before[i] : std::byte{0};
+      const std::byte is = to == "b" && i >= 4 * kMiB ? std::byte{0} : after[i];
+      ASSERT_EQ(marked[i] != 0, was != is) << i << " in " << to;
+    }
+  }
+  EXPECT_EQ(store.diff("a", "a", nullptr).bytes_different, 0u);
+}
+
+TEST_P(Branches, StatAndVerifyCountWhatIsThere) {
+  Store store = create();
+  {
+    Region region = store.create_region("main", kMiB, options());
+    word_at(region, 0) = 1;
+    region.snapshot("a");
+    store.create_branch("side", "a");
+    word_at(region, 0) = 2;
+    region.commit();
+    std::uint64_t calls = 0;
+    const auto report = store.verify(true, [&](const Progress& progress) {
+      ++calls;
+      EXPECT_LE(progress.done, progress.total);
+    });
+    EXPECT_EQ(report.versions, 3u);
+    EXPECT_TRUE(report.damages.empty());
+    EXPECT_GE(report.packs, 1u);
+    EXPECT_GT(report.records, 0u);
+    EXPECT_GT(report.bytes_read, 0u);
+    EXPECT_GT(calls, 0u);
+    EXPECT_TRUE(store.verify(false).damages.empty());
+  }
+  const auto stat = store.stat();
+  EXPECT_EQ(stat.branches, 2u);
+  EXPECT_EQ(stat.snapshots, 1u);
+  EXPECT_GE(stat.packs, 1u);
+  EXPECT_GT(stat.stored_bytes, 0u);
+  EXPECT_GT(stat.pack_bytes, 0u);
+  EXPECT_GT(stat.journal_bytes, 0u);
+  EXPECT_GT(stat.ref_bytes, 0u);
+  EXPECT_EQ(stat.full_copy_bytes, 3 * kPage);
+}
+
+VELLUM_BOTH_ENGINES(Branches);
+
+}  // namespace
+}  // namespace vellum::test

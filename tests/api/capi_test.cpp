@@ -1,0 +1,411 @@
+// The C face: every function does what its C++ twin does, no exception crosses, errors carry a
+// number and a message, and structs of other sizes than ours are served.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <vellum/vellum.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+#include <vellum/error.hpp>
+
+#include "base/temp_directory.hpp"
+
+namespace {
+
+constexpr std::uint64_t kRegionBytes = 1 << 20;
+
+class CApiTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = directory_.path() + "/store";
+    ASSERT_EQ(vellum_store_create(path_.c_str(), nullptr, &store_), VELLUM_OK) << message();
+    // Thread sanitizer has no room for the default.
+    options_.capacity_bytes = 64 * kRegionBytes;
+    ASSERT_EQ(vellum_region_create(store_, "main", kRegionBytes, &options_, &region_), VELLUM_OK)
+        << message();
+  }
+  void TearDown() override {
+    vellum_region_close(region_);
+    vellum_store_close(store_);
+  }
+
+  static std::string message() { return vellum_error_message(); }
+  std::uint64_t* words() { return static_cast<std::uint64_t*>(vellum_region_data(region_)); }
+
+  vellum::test::TempDirectory directory_;
+  std::string path_;
+  vellum_store* store_ = nullptr;
+  vellum_region* region_ = nullptr;
+  vellum_region_options options_ = VELLUM_REGION_OPTIONS_INIT;
+};
+
+TEST_F(CApiTest, CommitSurvivesReopening) {
+  EXPECT_EQ(vellum_region_size(region_), kRegionBytes);
+  EXPECT_GE(vellum_region_capacity(region_), kRegionBytes);
+  EXPECT_EQ(vellum_region_writable(region_), 1);
+  words()[0] = 7;
+  ASSERT_EQ(vellum_commit(region_, "seven", nullptr), VELLUM_OK) << message();
+  words()[0] = 8;
+  vellum_region_close(region_);
+  region_ = nullptr;
+  vellum_store_close(store_);
+  store_ = nullptr;
+
+  ASSERT_EQ(vellum_store_open(path_.c_str(), &store_), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_region_open(store_, "main", &options_, &region_), VELLUM_OK) << message();
+  EXPECT_EQ(words()[0], 7U);
+}
+
+TEST_F(CApiTest, StoreAndRegionCloseInAnyOrder) {
+  vellum_store_close(store_);
+  store_ = nullptr;
+  words()[1] = 1;
+  EXPECT_EQ(vellum_commit(region_, nullptr, nullptr), VELLUM_OK) << message();
+}
+
+TEST_F(CApiTest, ReportIsFilled) {
+  words()[0] = 1;
+  words()[100'000] = 2;
+  vellum_commit_report report = VELLUM_COMMIT_REPORT_INIT;
+  ASSERT_EQ(vellum_commit(region_, nullptr, &report), VELLUM_OK) << message();
+  EXPECT_EQ(report.struct_size, sizeof report);
+  EXPECT_EQ(report.sequence, vellum_region_sequence(region_));
+  EXPECT_GE(report.sequence, 1U);
+  EXPECT_EQ(report.pages_changed, 2U);
+  EXPECT_GE(report.pages_dirty, 2U);
+  EXPECT_GT(report.bytes_written, 0U);
+  EXPECT_GT(report.total_ns, 0U);
+}
+
+TEST_F(CApiTest, ReportOfAnOlderOrNewerCallerIsServed) {
+  words()[0] = 1;
+  // An older caller, whose struct ends after pages_dirty.
+  vellum_commit_report old_report;
+  std::memset(&old_report, 0xee, sizeof old_report);
+  old_report.struct_size = offsetof(vellum_commit_report, pages_changed);
+  ASSERT_EQ(vellum_commit(region_, nullptr, &old_report), VELLUM_OK) << message();
+  EXPECT_EQ(old_report.struct_size, offsetof(vellum_commit_report, pages_changed));
+  EXPECT_EQ(old_report.sequence, vellum_region_sequence(region_));
+  EXPECT_EQ(old_report.pages_changed, 0xeeeeeeeeeeeeeeeeU);
+
+  // A newer caller, whose struct is longer than the library knows.
+  struct {
+    vellum_commit_report known;
+    std::uint64_t later;
+  } longer = {VELLUM_COMMIT_REPORT_INIT, 99};
+  longer.known.struct_size = sizeof longer;
+  words()[0] = 2;
+  ASSERT_EQ(vellum_commit(region_, nullptr, &longer.known), VELLUM_OK) << message();
+  EXPECT_EQ(longer.known.pages_changed, 1U);
+  EXPECT_EQ(longer.known.struct_size, sizeof longer);
+  EXPECT_EQ(longer.later, 99U);
+
+  // One who forgot: nothing is committed.
+  words()[0] = 3;
+  const std::uint64_t sequence = vellum_region_sequence(region_);
+  vellum_commit_report forgotten = {};
+  EXPECT_EQ(vellum_commit(region_, nullptr, &forgotten), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(vellum_region_sequence(region_), sequence);
+}
+
+TEST_F(CApiTest, SnapshotsAreReadBesideTheLiveRegion) {
+  words()[0] = 1;
+  ASSERT_EQ(vellum_snapshot(region_, "one", "the first", nullptr), VELLUM_OK) << message();
+  words()[0] = 2;
+  ASSERT_EQ(vellum_commit(region_, nullptr, nullptr), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_snapshot(region_, "one", nullptr, nullptr), VELLUM_ERR_ALREADY_EXISTS);
+  EXPECT_EQ(vellum_snapshot(region_, "-x", nullptr, nullptr), VELLUM_ERR_INVALID_ARGUMENT);
+
+  vellum_region* one = nullptr;
+  ASSERT_EQ(vellum_region_open_version(store_, "one", nullptr, &one), VELLUM_OK) << message();
+  EXPECT_EQ(static_cast<std::uint64_t*>(vellum_region_data(one))[0], 1U);
+  EXPECT_EQ(vellum_region_writable(one), 0);
+  EXPECT_EQ(vellum_commit(one, nullptr, nullptr), VELLUM_ERR_READ_ONLY);
+  EXPECT_EQ(words()[0], 2U);
+  vellum_region_close(one);
+
+  std::uint64_t read = 0;
+  ASSERT_EQ(vellum_read(store_, "one", 0, &read, sizeof read), VELLUM_OK) << message();
+  EXPECT_EQ(read, 1U);
+  EXPECT_EQ(vellum_read(store_, "one", kRegionBytes, &read, 1), VELLUM_ERR_INVALID_ARGUMENT);
+}
+
+TEST_F(CApiTest, RollbackAndGrow) {
+  words()[0] = 1;
+  ASSERT_EQ(vellum_commit(region_, nullptr, nullptr), VELLUM_OK) << message();
+  words()[0] = 2;
+  ASSERT_EQ(vellum_rollback(region_), VELLUM_OK) << message();
+  EXPECT_EQ(words()[0], 1U);
+
+  ASSERT_EQ(vellum_grow(region_, 4 * kRegionBytes), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_region_size(region_), 4 * kRegionBytes);
+  words()[4 * kRegionBytes / 8 - 1] = 9;
+  EXPECT_EQ(vellum_commit(region_, nullptr, nullptr), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_grow(region_, kRegionBytes), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(vellum_grow(region_, vellum_region_capacity(region_) + 4096),
+            VELLUM_ERR_INVALID_ARGUMENT);
+}
+
+TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
+  words()[0] = 1;
+  ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
+  vellum_region* version = nullptr;
+  ASSERT_EQ(vellum_region_open_version(store_, "s", nullptr, &version), VELLUM_OK) << message();
+  const void* data = vellum_region_data(version);
+  EXPECT_EQ(vellum_prefetch(version, data, kRegionBytes), VELLUM_OK) << message();
+  vellum_pin* pin = nullptr;
+  ASSERT_EQ(vellum_pin_range(version, data, kRegionBytes, &pin), VELLUM_OK) << message();
+  const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  EXPECT_EQ(write(null, data, kRegionBytes), static_cast<ssize_t>(kRegionBytes));
+  close(null);
+  vellum_unpin(pin);
+
+  int elsewhere = 0;
+  EXPECT_EQ(vellum_pin_range(version, &elsewhere, 4, &pin), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(pin, nullptr);
+  EXPECT_EQ(vellum_prefetch(version, &elsewhere, 4), VELLUM_ERR_INVALID_ARGUMENT);
+  vellum_region_close(version);
+}
+
+struct Seen {
+  std::vector<std::string> names;
+  std::string parent_of_two, message_of_two;
+  std::size_t stop_after = 100;
+};
+
+int see(const vellum_version_info* version, void* context) {
+  auto& seen = *static_cast<Seen*>(context);
+  EXPECT_EQ(version->struct_size, sizeof *version);
+  EXPECT_EQ(version->region_bytes, kRegionBytes);
+  EXPECT_GT(version->time_ns, 0);
+  seen.names.push_back((version->is_branch ? "branch " : "snapshot ") + std::string(version->name));
+  if (std::strcmp(version->name, "two") == 0) {
+    EXPECT_STREQ(version->branch, "main");
+    seen.parent_of_two = version->parent;
+    seen.message_of_two = version->message;
+  }
+  return seen.names.size() == seen.stop_after ? 1 : 0;
+}
+
+TEST_F(CApiTest, VersionsAreListedBranchedAndRemoved) {
+  words()[0] = 1;
+  ASSERT_EQ(vellum_snapshot(region_, "one", nullptr, nullptr), VELLUM_OK) << message();
+  words()[0] = 2;
+  ASSERT_EQ(vellum_snapshot(region_, "two", "the second", nullptr), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_create_branch(store_, "side", "one"), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_create_snapshot(store_, "uno", "one", "again"), VELLUM_OK) << message();
+
+  Seen seen;
+  ASSERT_EQ(vellum_versions(store_, see, &seen), VELLUM_OK) << message();
+  ASSERT_EQ(seen.names.size(), 5U);
+  EXPECT_EQ(seen.names[3], "branch main");
+  EXPECT_EQ(seen.names[4], "branch side");
+  EXPECT_EQ(seen.parent_of_two, "one");
+  EXPECT_EQ(seen.message_of_two, "the second");
+
+  Seen first;
+  first.stop_after = 1;
+  ASSERT_EQ(vellum_versions(store_, see, &first), VELLUM_OK) << message();
+  EXPECT_EQ(first.names.size(), 1U);
+
+  EXPECT_EQ(vellum_remove(store_, "main"), VELLUM_ERR_BUSY);
+  EXPECT_EQ(vellum_remove(store_, "none"), VELLUM_ERR_NOT_FOUND);
+  EXPECT_EQ(vellum_remove(store_, "one"), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_remove(store_, "side"), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_create_branch(store_, "late", "one"), VELLUM_ERR_NOT_FOUND);
+  Seen left;
+  ASSERT_EQ(vellum_versions(store_, see, &left), VELLUM_OK) << message();
+  EXPECT_EQ(left.names.size(), 3U);
+}
+
+TEST_F(CApiTest, ExportAndImport) {
+  words()[5] = 55;
+  ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
+  const std::string file = directory_.path() + "/copy";
+  ASSERT_EQ(vellum_export(store_, "s", file.c_str()), VELLUM_OK) << message();
+  EXPECT_EQ(std::filesystem::file_size(file), kRegionBytes);
+  EXPECT_EQ(vellum_export(store_, "s", file.c_str()), VELLUM_ERR_ALREADY_EXISTS);
+
+  vellum_commit_report report = VELLUM_COMMIT_REPORT_INIT;
+  ASSERT_EQ(vellum_import(store_, "copy", file.c_str(), "from a file", &report), VELLUM_OK)
+      << message();
+  EXPECT_EQ(report.pages_changed, 1U);
+  std::uint64_t read = 0;
+  ASSERT_EQ(vellum_read(store_, "copy", 40, &read, sizeof read), VELLUM_OK) << message();
+  EXPECT_EQ(read, 55U);
+  EXPECT_NE(vellum_import(store_, "copy", "/no/such/file", nullptr, nullptr), VELLUM_OK);
+}
+
+TEST_F(CApiTest, StatAndVerify) {
+  for (std::size_t i = 0; i < kRegionBytes / 8; ++i) {
+    words()[i] = i * 0x9e3779b97f4a7c15U;
+  }
+  ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
+  vellum_store_stat stat = VELLUM_STORE_STAT_INIT;
+  ASSERT_EQ(vellum_stat(store_, &stat), VELLUM_OK) << message();
+  EXPECT_EQ(stat.snapshots, 1U);
+  EXPECT_EQ(stat.branches, 1U);
+  EXPECT_GT(stat.stored_bytes, kRegionBytes / 2);
+  EXPECT_GE(stat.full_copy_bytes, kRegionBytes);
+
+  vellum_verify_summary summary = VELLUM_VERIFY_SUMMARY_INIT;
+  ASSERT_EQ(vellum_verify(store_, 1, &summary), VELLUM_OK) << message();
+  EXPECT_EQ(summary.damages, 0U);
+  EXPECT_GE(summary.versions, 2U);
+  EXPECT_GT(summary.bytes_read, kRegionBytes / 2);
+
+  vellum_region_close(region_);
+  region_ = nullptr;
+  for (const auto& entry : std::filesystem::directory_iterator(path_ + "/packs")) {
+    std::fstream pack(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    pack.seekp(static_cast<std::streamoff>(entry.file_size() / 2));
+    pack.write("damage", 6);
+  }
+  EXPECT_EQ(vellum_verify(store_, 1, &summary), VELLUM_ERR_DAMAGED);
+  EXPECT_GE(summary.damages, 1U);
+  EXPECT_NE(message().find("pack"), std::string::npos) << message();
+  EXPECT_EQ(vellum_verify(store_, 1, nullptr), VELLUM_ERR_DAMAGED);
+}
+
+TEST_F(CApiTest, OptionsReachTheLibrary) {
+  vellum_store_options options = VELLUM_STORE_OPTIONS_INIT;
+  const std::string other = directory_.path() + "/other";
+  vellum_store* store = nullptr;
+  options.block_bytes = 5000;
+  EXPECT_EQ(vellum_store_create(other.c_str(), &options, &store), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(store, nullptr);
+  options.block_bytes = 4096;
+  options.compression = 17;
+  EXPECT_EQ(vellum_store_create(other.c_str(), &options, &store), VELLUM_ERR_INVALID_ARGUMENT);
+  options.compression = VELLUM_COMPRESSION_LZ4;
+  ASSERT_EQ(vellum_store_open_or_create(other.c_str(), &options, &store), VELLUM_OK) << message();
+
+  vellum_region_options how = VELLUM_REGION_OPTIONS_INIT;
+  vellum_region* region = nullptr;
+  how.engine = 17;
+  EXPECT_EQ(vellum_region_create(store, "r", 4096, &how, &region), VELLUM_ERR_INVALID_ARGUMENT);
+  how.engine = VELLUM_ENGINE_SIGSEGV;
+  how.encode_threads = -2;
+  EXPECT_EQ(vellum_region_create(store, "r", 4096, &how, &region), VELLUM_ERR_INVALID_ARGUMENT);
+  how.encode_threads = -1;
+  how.capacity_bytes = 64 << 20;
+  ASSERT_EQ(vellum_region_open_or_create(store, "r", 4096, &how, &region), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_region_capacity(region), 64U << 20);
+  static_cast<char*>(vellum_region_data(region))[0] = 1;
+  EXPECT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
+  vellum_region_close(region);
+  vellum_store_close(store);
+}
+
+TEST_F(CApiTest, FailuresHaveNumberMessageAndNullOutput) {
+  auto* store = reinterpret_cast<vellum_store*>(this);
+  EXPECT_EQ(vellum_store_open((directory_.path() + "/none").c_str(), &store), VELLUM_ERR_NOT_FOUND);
+  EXPECT_EQ(store, nullptr);
+  EXPECT_NE(message().find("none"), std::string::npos) << message();
+  EXPECT_EQ(vellum_store_open(directory_.path().c_str(), &store), VELLUM_ERR_NOT_A_STORE);
+
+  auto* region = reinterpret_cast<vellum_region*>(this);
+  EXPECT_EQ(vellum_region_open(store_, "none", nullptr, &region), VELLUM_ERR_NOT_FOUND);
+  EXPECT_EQ(region, nullptr);
+  EXPECT_EQ(vellum_region_open(store_, "main", nullptr, &region), VELLUM_ERR_BUSY);
+  EXPECT_EQ(vellum_region_create(store_, "main", 4096, nullptr, &region),
+            VELLUM_ERR_ALREADY_EXISTS);
+  EXPECT_EQ(vellum_region_open_version(store_, "none", nullptr, &region), VELLUM_ERR_NOT_FOUND);
+}
+
+TEST_F(CApiTest, NullIsAnErrorEverywhere) {
+  const auto expect_invalid = [](int result) {
+    EXPECT_EQ(result, VELLUM_ERR_INVALID_ARGUMENT);
+    EXPECT_NE(message().find("NULL"), std::string::npos) << message();
+  };
+  vellum_store* store = nullptr;
+  vellum_region* region = nullptr;
+  vellum_pin* pin = nullptr;
+  char byte = 0;
+  expect_invalid(vellum_store_create(nullptr, nullptr, &store));
+  expect_invalid(vellum_store_create("x", nullptr, nullptr));
+  expect_invalid(vellum_store_open(nullptr, &store));
+  expect_invalid(vellum_store_open_or_create(nullptr, nullptr, &store));
+  expect_invalid(vellum_region_create(nullptr, "x", 4096, nullptr, &region));
+  expect_invalid(vellum_region_create(store_, nullptr, 4096, nullptr, &region));
+  expect_invalid(vellum_region_create(store_, "x", 4096, nullptr, nullptr));
+  expect_invalid(vellum_region_open(nullptr, "x", nullptr, &region));
+  expect_invalid(vellum_region_open_or_create(nullptr, "x", 4096, nullptr, &region));
+  expect_invalid(vellum_region_open_version(nullptr, "x", nullptr, &region));
+  expect_invalid(vellum_commit(nullptr, nullptr, nullptr));
+  expect_invalid(vellum_snapshot(nullptr, "x", nullptr, nullptr));
+  expect_invalid(vellum_snapshot(region_, nullptr, nullptr, nullptr));
+  expect_invalid(vellum_rollback(nullptr));
+  expect_invalid(vellum_grow(nullptr, 4096));
+  expect_invalid(vellum_pin_range(nullptr, &byte, 1, &pin));
+  expect_invalid(vellum_pin_range(region_, nullptr, 1, &pin));
+  expect_invalid(vellum_pin_range(region_, words(), 1, nullptr));
+  expect_invalid(vellum_prefetch(nullptr, &byte, 1));
+  expect_invalid(vellum_prefetch(region_, nullptr, 1));
+  expect_invalid(vellum_versions(nullptr, see, nullptr));
+  expect_invalid(vellum_versions(store_, nullptr, nullptr));
+  expect_invalid(vellum_create_branch(nullptr, "a", "b"));
+  expect_invalid(vellum_create_branch(store_, nullptr, "b"));
+  expect_invalid(vellum_create_branch(store_, "a", nullptr));
+  expect_invalid(vellum_create_snapshot(store_, nullptr, "b", nullptr));
+  expect_invalid(vellum_create_snapshot(store_, "a", nullptr, nullptr));
+  expect_invalid(vellum_remove(nullptr, "a"));
+  expect_invalid(vellum_remove(store_, nullptr));
+  expect_invalid(vellum_read(store_, "main", 0, nullptr, 1));
+  expect_invalid(vellum_read(store_, nullptr, 0, &byte, 1));
+  expect_invalid(vellum_export(store_, nullptr, "f"));
+  expect_invalid(vellum_export(store_, "main", nullptr));
+  expect_invalid(vellum_import(store_, nullptr, "f", nullptr, nullptr));
+  expect_invalid(vellum_import(store_, "b", nullptr, nullptr, nullptr));
+  expect_invalid(vellum_stat(nullptr, nullptr));
+  expect_invalid(vellum_stat(store_, nullptr));
+  expect_invalid(vellum_verify(nullptr, 0, nullptr));
+
+  EXPECT_EQ(vellum_region_data(nullptr), nullptr);
+  EXPECT_EQ(vellum_region_size(nullptr), 0U);
+  EXPECT_EQ(vellum_region_capacity(nullptr), 0U);
+  EXPECT_EQ(vellum_region_writable(nullptr), 0);
+  EXPECT_EQ(vellum_region_sequence(nullptr), 0U);
+  vellum_region_close(nullptr);
+  vellum_store_close(nullptr);
+  vellum_unpin(nullptr);
+}
+
+TEST_F(CApiTest, MessagesBelongToTheirThread) {
+  EXPECT_EQ(vellum_remove(store_, "mine"), VELLUM_ERR_NOT_FOUND);
+  const std::string before = message();
+  std::thread([this] {
+    EXPECT_EQ(message(), "");
+    EXPECT_EQ(vellum_remove(store_, "theirs"), VELLUM_ERR_NOT_FOUND);
+    EXPECT_NE(message().find("theirs"), std::string::npos);
+  }).join();
+  EXPECT_EQ(message(), before);
+  // Success leaves it alone.
+  EXPECT_EQ(vellum_rollback(region_), VELLUM_OK);
+  EXPECT_EQ(message(), before);
+}
+
+TEST_F(CApiTest, ExceptionFromACallbackDoesNotCross) {
+  const auto throwing = [](const vellum_version_info*, void*) -> int { throw 42; };
+  EXPECT_NE(vellum_versions(store_, throwing, nullptr), VELLUM_OK);
+  EXPECT_NE(message(), "");
+}
+
+TEST(CApiErrors, NamesAreThoseOfTheLibrary) {
+  for (int code = VELLUM_OK; code <= VELLUM_ERR_OUT_OF_MEMORY; ++code) {
+    EXPECT_STREQ(vellum_errc_name(code), vellum::errc_name(static_cast<vellum::Errc>(code)));
+  }
+  EXPECT_STREQ(vellum_errc_name(VELLUM_ERR_NOT_FOUND), "not_found");
+  EXPECT_STREQ(vellum_errc_name(-1), "unknown");
+  EXPECT_STREQ(vellum_errc_name(1000), "unknown");
+}
+
+}  // namespace

@@ -1,0 +1,237 @@
+// What commit() keeps is there again, and nothing else.
+#include <chrono>
+
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+class Commit : public StoreTest {};
+
+TEST_P(Commit, SurvivesReopeningTheStore) {
+  {
+    Store store = create();
+    Region region = store.create_region("main", kMiB, options());
+    word_at(region, 0) = 1;
+    word_at(region, kMiB - 8) = 2;
+    region.commit();
+    word_at(region, 0) = 3;
+  }
+  Region region = Store::open(path()).open_region("main", options());
+  EXPECT_EQ(word_at(region, 0), 1u);
+  EXPECT_EQ(word_at(region, kMiB - 8), 2u);
+  EXPECT_TRUE(all_zero(bytes_of(region) + 8, kMiB - 16));
+}
+
+TEST_P(Commit, WhatWasNotCommittedIsLost) {
+  Store store = create();
+  {
+    Region region = store.create_region("main", kMiB, options());
+    std::memset(region.data(), 1, kMiB);
+  }
+  Region region = store.open_region("main", options());
+  EXPECT_TRUE(all_zero(bytes_of(region), kMiB));
+}
+
+TEST_P(Commit, TakesEveryKindOfChange) {
+  Store store = create();
+  std::vector<std::byte> expected;
+  {
+    Region region = store.create_region("main", 2 * kMiB, options());
+    std::byte* const at = bytes_of(region);
+    std::uint64_t random = 88172645463325252u;
+    for (std::uint64_t i = 0; i < kMiB; i += 8) {
+      random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+      word_at(region, i) = random;  // pages that do not compress
+    }
+    std::memset(at + kMiB, 'x', 100 * kPage);  // pages that do
+    word_at(region, kMiB + 200 * kPage) = 5;   // a page of nearly nothing
+    region.commit();
+    word_at(region, 12 * kPage) += 1;                // a byte of a page
+    std::memset(at + 20 * kPage, 0, 30 * kPage);     // to zero
+    std::memset(at + 60 * kPage + 5, 7, 3 * kPage);  // whole pages, not aligned
+    word_at(region, kMiB + 201 * kPage) = 6;
+    std::memset(at + kMiB, 'x', kPage);  // written with what is there
+    region.commit();
+    expected = content_of(region);
+  }
+  Region region = store.open_region("main", options());
+  EXPECT_EQ(content_of(region), expected);
+  EXPECT_EQ(content_of(store, "main"), expected);
+}
+
+TEST_P(Commit, NothingToDoIsNoNewVersion) {
+  Store store = create();
+  Region region = store.create_region("main", kMiB, options());
+  word_at(region, 0) = 1;
+  const auto first = region.commit();
+  EXPECT_EQ(first.sequence, 1u);
+  for (int i = 0; i < 3; ++i) {
+    const auto empty = region.commit("nothing");
+    EXPECT_EQ(empty.sequence, first.sequence);
+    EXPECT_EQ(empty.pages_changed, 0u);
+    EXPECT_EQ(empty.bytes_written, 0u);
+  }
+  word_at(region, 0) = 1;  // a store, but no change
+  EXPECT_EQ(region.commit().sequence, first.sequence);
+  EXPECT_EQ(region.sequence(), first.sequence);
+  word_at(region, 0) = 2;
+  EXPECT_EQ(region.commit().sequence, first.sequence + 1);
+}
+
+TEST_P(Commit, ReportSaysWhatHappened) {
+  Store store = create();
+  Region region = store.create_region("main", 16 * kMiB, options());
+  for (std::uint64_t page = 0; page < 100; ++page) word_at(region, page * 16 * kPage) = page + 1;
+  const auto first = region.commit();
+  EXPECT_GE(first.pages_dirty, 100u);
+  EXPECT_EQ(first.pages_changed, 100u);
+  EXPECT_GE(first.bytes_written, 100u);
+  EXPECT_LE(first.bytes_written, 100 * 64u);
+  word_at(region, 48) = 7;
+  word_at(region, 48 * kPage) = 8;
+  word_at(region, 48 * kPage + 512) = 9;
+  const auto second = region.commit();
+  EXPECT_GE(second.pages_dirty, 2u);
+  EXPECT_EQ(second.pages_changed, 2u);
+  EXPECT_GT(second.bytes_written, 0u);
+  EXPECT_LE(second.bytes_written, 512u);
+  for (const auto& report : {first, second}) {
+    const std::uint64_t stages =
+        report.scan_ns + report.encode_ns + report.write_ns + report.flush_ns + report.publish_ns;
+    EXPECT_EQ(stages, report.total_ns);
+    EXPECT_GT(report.flush_ns, 0u);
+  }
+}
+
+TEST_P(Commit, LargeOnesGoToPacksAtOnce) {
+  Store store = create();
+  Region region = store.create_region("main", 8 * kMiB, options());
+  std::uint64_t random = 1;
+  for (std::uint64_t i = 0; i < 8 * kMiB; i += 8) {
+    word_at(region, i) = random = random * 6364136223846793005u + 1442695040888963407u;
+  }
+  const auto report = region.commit();
+  EXPECT_TRUE(report.folded);
+  EXPECT_EQ(report.pages_changed, 2048u);
+  EXPECT_GE(report.bytes_written, 7 * kMiB);
+  EXPECT_LE(report.bytes_written, 9 * kMiB);
+}
+
+TEST_P(Commit, MessageAndTimeAreKept) {
+  const auto now = [] {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  };
+  Store store = create();
+  Region region = store.create_region("main", kMiB, options());
+  const auto before = now();
+  word_at(region, 0) = 1;
+  region.commit("first");
+  EXPECT_EQ(store.version("main").message, "first");
+  word_at(region, 0) = 2;
+  region.snapshot("kept", "the second");
+  word_at(region, 0) = 3;
+  region.commit();
+  const auto after = now();
+  const auto versions = store.versions();
+  ASSERT_EQ(versions.size(), 2u);
+  EXPECT_EQ(versions[0].name, "kept");
+  EXPECT_FALSE(versions[0].is_branch);
+  EXPECT_EQ(versions[0].branch, "main");
+  EXPECT_EQ(versions[0].message, "the second");
+  EXPECT_EQ(versions[0].sequence, 2u);
+  EXPECT_EQ(versions[0].region_bytes, kMiB);
+  EXPECT_EQ(versions[1].name, "main");
+  EXPECT_TRUE(versions[1].is_branch);
+  EXPECT_EQ(versions[1].message, "");
+  EXPECT_EQ(versions[1].sequence, 3u);
+  for (const auto& version : versions) {
+    EXPECT_GE(version.time_ns, before);
+    EXPECT_LE(version.time_ns, after);
+  }
+  EXPECT_LE(versions[0].time_ns, versions[1].time_ns);
+  region.close();
+  EXPECT_EQ(store.version("main").parent, "kept");
+}
+
+TEST_P(Commit, ManySmallOnesFillTheJournalManyTimes) {
+  StoreOptions small;
+  small.journal_half_bytes = 64u << 10;
+  small.pack_bytes = 1u << 20;
+  Store store = create(small);
+  constexpr std::uint64_t kCommits = 3000;
+  {
+    Region region = store.create_region("main", 4 * kMiB, options());
+    for (std::uint64_t i = 1; i <= kCommits; ++i) {
+      for (std::uint64_t k = 0; k < 4; ++k) word_at(region, (i * 7 + k * 131) % 1024 * kPage) = i;
+      word_at(region, 8) = i;
+      ASSERT_EQ(region.commit().sequence, i);
+    }
+  }
+  Region region = Store::open(path()).open_region("main", options());
+  EXPECT_EQ(region.sequence(), kCommits);
+  EXPECT_EQ(word_at(region, 8), kCommits);
+  for (std::uint64_t i = kCommits; i > kCommits - 200; --i) {
+    EXPECT_GE(word_at(region, (i * 7 + 131) % 1024 * kPage), i);
+  }
+  EXPECT_TRUE(store.verify(true).damages.empty());
+}
+
+TEST_P(Commit, SizeIsRoundedUpToPages) {
+  Store store = create();
+  Region region = store.create_region("main", 5000, options());
+  EXPECT_EQ(region.size_bytes(), 8192u);
+  bytes_of(region)[8191] = std::byte{1};
+  region.commit();
+  EXPECT_EQ(store.version("main").region_bytes, 8192u);
+}
+
+TEST_P(Commit, OpenOrCreateGrowsASmallerRegion) {
+  Store store = Store::open_or_create(path());
+  {
+    Region region = store.open_or_create_region("main", kMiB, options());
+    word_at(region, 0) = 1;
+    region.commit();
+  }
+  Region region = Store::open_or_create(path()).open_or_create_region("main", 2 * kMiB, options());
+  EXPECT_EQ(region.size_bytes(), 2 * kMiB);
+  EXPECT_EQ(word_at(region, 0), 1u);
+  EXPECT_TRUE(all_zero(bytes_of(region) + kMiB, kMiB));
+}
+
+TEST_P(Commit, ClosedAndMovedRegions) {
+  Store store = create();
+  Region region = store.create_region("main", kMiB, options());
+  EXPECT_TRUE(region.valid());
+  EXPECT_TRUE(region.writable());
+  EXPECT_EQ(region.engine(), GetParam());
+  EXPECT_EQ(region.name(), "main");
+  void* const data = region.data();
+  Region moved = std::move(region);
+  EXPECT_EQ(moved.data(), data);
+  word_at(moved, 0) = 1;
+  moved.commit();
+  moved.close();
+  EXPECT_FALSE(moved.valid());
+  EXPECT_EQ(moved.data(), nullptr);
+  EXPECT_EQ(moved.size_bytes(), 0u);
+  for (Region* closed : {&region, &moved}) {
+    EXPECT_ERRC(closed->commit(), Errc::invalid_argument);
+    EXPECT_ERRC(closed->snapshot("x"), Errc::invalid_argument);
+    EXPECT_ERRC(closed->rollback(), Errc::invalid_argument);
+    EXPECT_ERRC(closed->grow(kMiB), Errc::invalid_argument);
+    EXPECT_ERRC(closed->close(), Errc::invalid_argument);
+    EXPECT_ERRC((void)closed->pin(data, 1), Errc::invalid_argument);
+    EXPECT_ERRC(closed->prefetch(data, 1), Errc::invalid_argument);
+    EXPECT_ERRC((void)closed->name(), Errc::invalid_argument);
+    EXPECT_ERRC((void)closed->sequence(), Errc::invalid_argument);
+  }
+  EXPECT_EQ(word_at(store.open_region("main", options()), 0), 1u);
+}
+
+VELLUM_BOTH_ENGINES(Commit);
+
+}  // namespace
+}  // namespace vellum::test

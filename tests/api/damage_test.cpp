@@ -1,0 +1,211 @@
+// Damaged bytes never reach the program: an exception where there can be one, SIGBUS elsewhere.
+#include <setjmp.h>
+#include <signal.h>
+
+#include <fstream>
+#include <random>
+
+#include "support/child.hpp"
+#include "support/sanitizers.hpp"
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+constexpr std::uint64_t kPages = 256;
+
+class Damaged : public StoreTest {
+ protected:
+  // Random pages, then changes to some of them: blocks, deltas and a page map in one pack.
+  void SetUp() override {
+    StoreTest::SetUp();
+    Store store = create();
+    Region region = store.create_region("main", kPages * kPage, options());
+    std::mt19937_64 random(1);
+    for (std::uint64_t i = 0; i < kPages * kPage / 2; i += 8) word_at(region, i) = random();
+    region.snapshot("old");
+    for (std::uint64_t page = 0; page < kPages; page += 3) word_at(region, page * kPage) = page;
+    region.snapshot("new");
+    content_ = content_of(region);
+    region.close();
+    std::filesystem::copy(path(), directory_ / "whole", std::filesystem::copy_options::recursive);
+  }
+
+  // A fresh copy of the store with one byte changed. Returns the pack's path.
+  std::string damage(std::uint64_t at, std::string* copy) {
+    *copy = directory_ / ("damaged" + std::to_string(copies_++));
+    std::filesystem::copy(directory_ / "whole", *copy, std::filesystem::copy_options::recursive);
+    const std::string pack = pack_of(*copy);
+    std::fstream file(pack, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(at));
+    const char byte = static_cast<char>(file.get());
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(byte ^ 0x10));
+    return pack;
+  }
+
+  static std::string pack_of(const std::string& store) {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(store)) {
+      if (entry.path().extension() == ".pack") return entry.path();
+    }
+    return {};
+  }
+
+  std::uint64_t pack_bytes() const {
+    return std::filesystem::file_size(pack_of(directory_ / "whole"));
+  }
+
+  std::vector<std::byte> content_;
+  int copies_ = 0;
+};
+
+// In the middle of the pages' blocks: half a megabyte of bytes that do not compress.
+constexpr std::uint64_t kInABlock = 200'000;
+
+TEST_P(Damaged, PrefetchAndPinSayWhatIsDamaged) {
+  std::string copy;
+  const std::string pack = damage(kInABlock, &copy);
+  Store store = Store::open(copy);
+  Region version = store.open_version("new", options());
+  const std::string file = std::filesystem::path(pack).filename();
+  for (int round = 0; round < 2; ++round) {  // it is no better the second time
+    expect_error(Errc::damaged, {"new", "page", file},
+                 [&] { version.prefetch(version.data(), version.size_bytes()); });
+    expect_error(Errc::damaged, {"new", "page", file},
+                 [&] { (void)version.pin(version.data(), version.size_bytes()); });
+  }
+  Region region = store.open_region("main", options());
+  expect_error(Errc::damaged, {"main", "page", file},
+               [&] { region.prefetch(region.data(), region.size_bytes()); });
+  std::vector<std::byte> out(content_.size());
+  expect_error(Errc::damaged, {"old", "page", file},
+               [&] { store.read("old", 0, out.data(), out.size()); });
+  expect_error(Errc::damaged, {"old", "page", file},
+               [&] { store.export_file("old", directory_ / "out"); });
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "out"));
+  // What is whole stays readable.
+  version.prefetch(bytes_of(version) + kPages * kPage / 2, kPages * kPage / 2);
+  EXPECT_TRUE(std::equal(content_.begin() + kPages * kPage / 2, content_.end(),
+                         bytes_of(version) + kPages * kPage / 2));
+  const auto report = store.verify(true);
+  ASSERT_EQ(report.damages.size(), 1u);
+  EXPECT_NE(report.damages[0].object.find(file), std::string::npos) << report.damages[0].object;
+  EXPECT_EQ(report.damages[0].versions.size(), 3u);
+}
+
+TEST_P(Damaged, PlainAccessDiesBySigbusAfterOneLine) {
+  std::string copy;
+  const std::string pack = damage(kInABlock, &copy);
+  for (const std::string& name : {std::string("new"), std::string("main")}) {
+    const auto end = run_child([&] {
+      Store store = Store::open(copy);
+      Region region =
+          name == "main" ? store.open_region(name, options()) : store.open_version(name, options());
+      std::uint64_t wrong = 0;
+      for (std::uint64_t i = 0; i < content_.size(); ++i)
+        wrong += bytes_of(region)[i] != content_[i];
+      require(false, "all of it was read, " + std::to_string(wrong) + " bytes wrong");
+    });
+    EXPECT_CHILD_SIGNAL(end, SIGBUS);
+    const std::string& text = end.standard_error;
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+    const std::string file = std::filesystem::path(pack).filename();
+    for (const std::string& part : {std::string("vellum: "), name, std::string("page"), file}) {
+      EXPECT_NE(text.find(part), std::string::npos) << "'" << part << "' is not in: " << text;
+    }
+  }
+}
+
+// A byte anywhere in the pack: every page is right, or is not delivered.
+TEST_P(Damaged, NoByteOfAPackCanGiveWrongData) {
+  std::mt19937_64 random(3);
+  int detected = 0;
+  const int kRounds = rounds(60, 15);
+  for (int round = 0; round < kRounds; ++round) {
+    std::string copy;
+    // Half of them near the end, where deltas and page maps are.
+    const std::uint64_t size = pack_bytes();
+    const std::uint64_t at = random() % 2 == 0 ? random() % size : size - 1 - random() % 16'384;
+    damage(at, &copy);
+    bool any = false;
+    try {
+      Store store = Store::open(copy);
+      Region version = store.open_version("new", options());
+      for (std::uint64_t page = 0; page < kPages; page += 8) {
+        try {
+          version.prefetch(bytes_of(version) + page * kPage, 8 * kPage);
+          ASSERT_EQ(std::memcmp(bytes_of(version) + page * kPage, content_.data() + page * kPage,
+                                8 * kPage),
+                    0)
+              << "byte " << at;
+        } catch (const Error& error) {
+          ASSERT_EQ(error.code(), Errc::damaged) << error.what();
+          any = true;
+        }
+      }
+    } catch (const Error& error) {
+      ASSERT_EQ(error.code(), Errc::damaged) << error.what();
+      any = true;
+    }
+    detected += any;
+    std::filesystem::remove_all(copy);
+  }
+  EXPECT_GT(detected, kRounds / 4);
+}
+
+TEST_P(Damaged, AMissingOrTruncatedPackIsDamage) {
+  std::string copy;
+  const std::string pack = damage(0, &copy);
+  std::filesystem::resize_file(pack, 100'000);
+  const auto read_all = [&] {
+    Region version = Store::open(copy).open_version("new", options());
+    version.prefetch(version.data(), version.size_bytes());
+  };
+  expect_error(Errc::damaged, {std::filesystem::path(pack).filename()}, read_all);
+  std::filesystem::remove(pack);
+  expect_error(Errc::damaged, {std::filesystem::path(pack).filename()}, read_all);
+}
+
+// A program that handles SIGBUS itself may go on: the region is still served.
+sigjmp_buf g_jump;
+void* volatile g_address = nullptr;
+
+void jump(int, siginfo_t* info, void*) {
+  g_address = info->si_addr;
+  siglongjmp(g_jump, 1);
+}
+
+const ChildProgram kSurvivor("survives damage", [](const auto& arguments) {
+  struct sigaction action{};
+  action.sa_sigaction = jump;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGBUS, &action, nullptr);
+  RegionOptions options;
+  options.engine = arguments.at(1) == "uffd" ? Engine::uffd : Engine::sigsegv;
+  Store store = Store::open(arguments.at(0));
+  Region version = store.open_version("new", options);
+  volatile std::uint64_t lost = 0, read = 0;
+  while (read + lost < kPages) {
+    volatile std::byte* const at = bytes_of(version) + (read + lost) * kPage + 9;
+    if (sigsetjmp(g_jump, 1) == 0) {
+      [[maybe_unused]] const std::byte seen = *at;
+      read = read + 1;
+    } else {
+      require(g_address == bytes_of(version) + (read + lost) * kPage + 9, "the page's own address");
+      lost = lost + 1;
+    }
+  }
+  require(lost > 0 && lost <= 16, "one block is lost: " + std::to_string(lost));
+  version.close();
+});
+
+TEST_P(Damaged, AHandlerOfTheProgramsOwnMayGoOn) {
+  std::string copy;
+  damage(kInABlock, &copy);
+  EXPECT_CHILD_EXIT(run_program("survives damage", {copy, engine_name(GetParam())}), 0);
+}
+
+VELLUM_BOTH_ENGINES(Damaged);
+
+}  // namespace
+}  // namespace vellum::test

@@ -1,0 +1,129 @@
+// Versions as plain files, and plain files as versions.
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+class ExportImport : public StoreTest {
+ protected:
+  static std::vector<std::byte> read_file(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    std::vector<char> text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    std::vector<std::byte> bytes(text.size());
+    std::memcpy(bytes.data(), text.data(), text.size());
+    return bytes;
+  }
+  static void write_file(const std::string& file, const std::vector<std::byte>& bytes) {
+    std::ofstream out(file, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
+  }
+  static std::uint64_t occupied_bytes(const std::string& file) {
+    struct stat info{};
+    return stat(file.c_str(), &info) == 0 ? static_cast<std::uint64_t>(info.st_blocks) * 512 : 0;
+  }
+};
+
+TEST_P(ExportImport, RoundTrip) {
+  Store store = create();
+  Region region = store.create_region("main", 3 * kMiB, options());
+  std::memset(region.data(), 5, kMiB);
+  word_at(region, 2 * kMiB) = 1;
+  region.snapshot("s");
+  const auto expected = content_of(region);
+  std::uint64_t last = 0;
+  store.export_file("s", directory_ / "s.img", [&](const Progress& progress) {
+    EXPECT_GE(progress.done, last);
+    last = progress.done;
+    EXPECT_EQ(progress.total, 3 * kMiB);
+  });
+  EXPECT_EQ(last, 3 * kMiB);
+  EXPECT_EQ(read_file(directory_ / "s.img"), expected);
+  EXPECT_LE(occupied_bytes(directory_ / "s.img"), kMiB + 64 * 1024);
+
+  const auto report = store.import_file("copy", directory_ / "s.img", "from a file");
+  EXPECT_EQ(report.pages_changed, 257u);
+  EXPECT_EQ(content_of(store, "copy"), expected);
+  EXPECT_EQ(store.version("copy").message, "from a file");
+  EXPECT_EQ(store.diff("s", "copy", nullptr).bytes_different, 0u);
+  EXPECT_EQ(content_of(store.open_region("copy", options())), expected);
+}
+
+TEST_P(ExportImport, OnlyPagesThatDifferAreStored) {
+  Store store = create();
+  std::vector<std::byte> content(2 * kMiB);
+  std::uint64_t random = 1;
+  for (auto& b : content) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    b = static_cast<std::byte>(random >> 56);
+  }
+  write_file(directory_ / "file", content);
+  EXPECT_EQ(store.import_file("main", directory_ / "file", "").pages_changed, 512u);
+  EXPECT_EQ(store.import_file("main", directory_ / "file", "").pages_changed, 0u);
+  content[5 * kPage + 1] ^= std::byte{1};
+  content[300 * kPage] ^= std::byte{1};
+  write_file(directory_ / "file", content);
+  const auto report = store.import_file("main", directory_ / "file", "");
+  EXPECT_EQ(report.pages_changed, 2u);
+  EXPECT_LT(report.bytes_written, 1000u);
+  EXPECT_EQ(content_of(store, "main"), content);
+}
+
+TEST_P(ExportImport, FilesOfOtherSizes) {
+  Store store = create();
+  write_file(directory_ / "long", std::vector<std::byte>(40 * kPage + 100, std::byte{3}));
+  write_file(directory_ / "short", std::vector<std::byte>(7 * kPage + 5, std::byte{4}));
+  store.import_file("main", directory_ / "short", "");
+  EXPECT_EQ(store.version("main").region_bytes, 8 * kPage);
+  store.import_file("main", directory_ / "long", "");
+  EXPECT_EQ(store.version("main").region_bytes, 41 * kPage);
+  auto content = content_of(store, "main");
+  EXPECT_EQ(content[40 * kPage + 99], std::byte{3});
+  EXPECT_TRUE(all_zero(content.data() + 40 * kPage + 100, kPage - 100));
+  store.import_file("main", directory_ / "short", "");
+  content = content_of(store, "main");
+  EXPECT_EQ(content[7 * kPage + 4], std::byte{4});
+  EXPECT_TRUE(all_zero(content.data() + 7 * kPage + 5, content.size() - 7 * kPage - 5));
+}
+
+TEST_P(ExportImport, SparseStaysSparse) {
+  Store store = create();
+  constexpr std::uint64_t kHuge = 64ULL << 30;
+  RegionOptions huge = options();
+  huge.capacity_bytes = 0;
+  {
+    Region region = store.create_region("main", kHuge, huge);
+    word_at(region, 0) = 1;
+    word_at(region, kHuge - 8) = 2;
+    region.commit();
+  }
+  store.export_file("main", directory_ / "huge.img");
+  EXPECT_EQ(std::filesystem::file_size(directory_ / "huge.img"), kHuge);
+  EXPECT_LE(occupied_bytes(directory_ / "huge.img"), 64 * 1024u);
+}
+
+TEST_P(ExportImport, Errors) {
+  Store store = create();
+  store.create_region("main", kMiB, options()).commit();
+  write_file(directory_ / "there", {std::byte{1}});
+  expect_error(Errc::already_exists, {"there"},
+               [&] { store.export_file("main", directory_ / "there"); });
+  EXPECT_EQ(read_file(directory_ / "there").size(), 1u);
+  expect_error(Errc::not_found, {"gone"},
+               [&] { store.import_file("main", directory_ / "gone", ""); });
+  write_file(directory_ / "empty", {});
+  expect_error(Errc::invalid_argument, {"empty"},
+               [&] { store.import_file("new", directory_ / "empty", ""); });
+  EXPECT_FALSE(store.contains("new"));
+  Region region = store.open_region("main", options());
+  expect_error(Errc::busy, {"main"}, [&] { store.import_file("main", directory_ / "there", ""); });
+}
+
+VELLUM_BOTH_ENGINES(ExportImport);
+
+}  // namespace
+}  // namespace vellum::test

@@ -1,0 +1,159 @@
+// kill -9 at any moment: what commit() had returned is there, and nothing is half there.
+//
+// VELLUM_KILLS sets the number of kills for each engine.
+#include <atomic>
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "support/child.hpp"
+#include "support/generation.hpp"
+#include "support/sanitizers.hpp"
+#include "support/shared.hpp"
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+struct Board {
+  std::atomic<std::uint64_t> started{0}, committed{0}, snapshot{0};
+};
+
+class Killed : public StoreTest {
+ protected:
+  RegionOptions small() const {
+    RegionOptions options = StoreTest::options();
+    options.capacity_bytes = Generations::kBytes;
+    options.encode_threads = 0;
+    return options;
+  }
+
+  static std::string snapshot_name(std::uint64_t generation) {
+    return "g" + std::to_string(generation);
+  }
+
+  // Transactions until the end.
+  void write_generations(Board& board, std::uint64_t seed) const {
+    std::mt19937_64 random(seed);
+    Region region = Store::open(path()).open_region("main", small());
+    std::uint64_t g = Generations::read(region.data());
+    for (;;) {
+      board.started = ++g;
+      Generations::write(region.data(), g);
+      const std::uint64_t what = random() % 16;
+      if (what == 0) {
+        region.snapshot(snapshot_name(g));
+        board.snapshot = g;
+      } else if (what == 1) {
+        region.rollback();
+        Generations::write(region.data(), g);
+        region.commit();
+      } else {
+        region.commit();
+      }
+      board.committed = g;
+      if (what == 2) {
+        region.close();
+        region = Store::open(path()).open_region("main", small());
+      }
+    }
+  }
+
+  void check_after(const Board& board) {
+    Store store = Store::open(path());
+    {
+      const Region head = store.open_version("main", small());  // before anything is repaired
+      check_generation(Generations::read(head.data()), board);
+    }
+    Region region = store.open_region("main", small());
+    const std::uint64_t seen = Generations::read(region.data());
+    check_generation(seen, board);
+    // A snapshot that was under way may be there or not.
+    if (board.snapshot != 0) snapshots_[board.snapshot];
+    if (store.contains(snapshot_name(board.started))) snapshots_[board.started];
+    check_snapshots(store);
+  }
+
+  static void check_generation(std::uint64_t seen, const Board& board) {
+    ASSERT_NE(seen, Generations::kTorn);
+    ASSERT_GE(seen, board.committed);
+    ASSERT_LE(seen, board.started);
+  }
+
+  // The newest ones and one of the others; all of them now and then.
+  void check_snapshots(Store& store) {
+    const bool all = random_() % 50 == 0;
+    const std::uint64_t chosen = snapshots_.empty() ? 0 : random_() % snapshots_.size();
+    std::uint64_t index = 0;
+    for (auto& [generation, content] : snapshots_) {
+      const bool look = all || content.empty() || index == chosen;
+      ++index;
+      if (!look) continue;
+      const Region version = store.open_version(snapshot_name(generation), small());
+      ASSERT_EQ(Generations::read(version.data()), generation);
+      const auto seen = content_of(version);
+      if (content.empty()) content = seen;
+      ASSERT_EQ(content, seen) << "snapshot of generation " << generation;
+    }
+  }
+
+  void run(const StoreOptions& store_options, std::uint64_t kills) {
+    create(store_options).create_region("main", Generations::kBytes, small()).close();
+    Shared<Board> board;
+    for (std::uint64_t i = 0; i < kills; ++i) {
+      SCOPED_TRACE("kill " + std::to_string(i));
+      Child child = start_child([&] { write_generations(*board, random_()); });
+      // Mostly while it commits, sometimes while it opens.
+      const std::uint64_t start = board->started;
+      const std::uint64_t delay_us = random_() % 20'000;
+      if (random_() % 8 != 0) {
+        while (board->started == start && child.running()) usleep(200);
+      }
+      usleep(static_cast<useconds_t>(delay_us));
+      child.kill(SIGKILL);
+      EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
+      check_after(*board);
+      if (HasFailure()) return;
+      const Region head = Store::open(path()).open_version("main", small());
+      board->started = board->committed = Generations::read(head.data());
+    }
+    Store store = Store::open(path());
+    check_all_at_the_end(store);
+    std::filesystem::remove_all(path());
+    snapshots_.clear();
+  }
+
+  void check_all_at_the_end(Store& store) {
+    for (const auto& [generation, content] : snapshots_) {
+      ASSERT_EQ(content_of(store, snapshot_name(generation)), content);
+    }
+    const auto report = store.verify(true);
+    for (const auto& damage : report.damages)
+      ADD_FAILURE() << damage.object << ": " << damage.reason;
+  }
+
+  std::mt19937_64 random_{5};
+  std::map<std::uint64_t, std::vector<std::byte>> snapshots_;  // empty: not looked at yet
+};
+
+TEST_P(Killed, AtAnyMomentTheLastCommitIsThere) {
+  const char* wanted = std::getenv("VELLUM_KILLS");
+  const std::uint64_t kills = wanted != nullptr ? std::strtoull(wanted, nullptr, 10)
+                                                : static_cast<std::uint64_t>(rounds(260, 20));
+  StoreOptions tiny;  // folds and new packs all the time
+  tiny.journal_half_bytes = 64u << 10;
+  tiny.pack_bytes = 1u << 20;
+  StoreOptions plain = tiny;
+  plain.compression = StoreOptions::Compression::none;
+  plain.block_bytes = 4096;
+  const std::vector<StoreOptions> turns = {tiny, StoreOptions(), plain};
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    run(turns[i], (kills + turns.size() - 1 - i) / turns.size());
+    if (HasFailure()) return;
+  }
+}
+
+VELLUM_BOTH_ENGINES(Killed);
+
+}  // namespace
+}  // namespace vellum::test

@@ -1,0 +1,113 @@
+// Processes read versions and the head while another one commits: always some committed state, all
+// of it, and not an older one than what had been committed before they looked.
+#include <atomic>
+#include <random>
+
+#include "support/child.hpp"
+#include "support/generation.hpp"
+#include "support/sanitizers.hpp"
+#include "support/shared.hpp"
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+struct Board {
+  std::atomic<std::uint64_t> started{0}, committed{0}, snapshot{0};
+  std::atomic<std::uint64_t> reads{0};
+  std::atomic<bool> stop{false};
+};
+
+class Readers : public StoreTest {
+ protected:
+  RegionOptions small() const {
+    RegionOptions options = StoreTest::options();
+    options.capacity_bytes = Generations::kBytes;
+    options.encode_threads = 0;
+    return options;
+  }
+
+  // Commits until told to stop.
+  void write_generations(Board& board) const {
+    Region region = Store::open(path()).open_region("main", small());
+    for (std::uint64_t g = 1; !board.stop; ++g) {
+      board.started = g;
+      Generations::write(region.data(), g);
+      if (g % 10 == 0) {
+        region.snapshot("g" + std::to_string(g));
+        board.snapshot = g;
+      } else {
+        region.commit();
+      }
+      board.committed = g;
+    }
+  }
+
+  void read_heads(Board& board, std::uint64_t seed) const {
+    std::mt19937_64 random(seed);
+    std::optional<Store> store(Store::open(path()));
+    std::vector<std::byte> copy(Generations::kBytes);
+    while (!board.stop) {
+      if (random() % 8 == 0) store.emplace(Store::open(path()));
+      const std::uint64_t least = board.committed;
+      std::uint64_t seen = 0, sequence = 0;
+      if (random() % 3 == 0) {
+        store->read("main", 0, copy.data(), copy.size());
+        sequence = seen = Generations::read(copy.data());
+      } else {
+        const Region head = store->open_version("main", small());
+        sequence = head.sequence();
+        seen = Generations::read(head.data());
+      }
+      const std::uint64_t most = board.started;
+      require(seen != Generations::kTorn, "the head is whole");
+      require(seen >= least, std::to_string(seen) + " is not older than " + std::to_string(least));
+      require(seen <= most, std::to_string(seen) + " had been begun: " + std::to_string(most));
+      require(sequence == seen, "the sequence number is that of the content");
+      board.reads += 1;
+    }
+  }
+
+  void read_snapshots(Board& board, std::uint64_t seed) const {
+    std::mt19937_64 random(seed);
+    const Store store = Store::open(path());
+    while (!board.stop) {
+      const std::uint64_t newest = board.snapshot;
+      if (newest == 0) continue;
+      const std::uint64_t g = (1 + random() % (newest / 10)) * 10;
+      const Region version = Store(store).open_version("g" + std::to_string(g), small());
+      require(Generations::read(version.data()) == g, "the snapshot is what it was");
+      board.reads += 1;
+    }
+  }
+};
+
+TEST_P(Readers, SeeWholeCommitsInOrder) {
+  StoreOptions tiny;
+  tiny.journal_half_bytes = 64u << 10;
+  tiny.pack_bytes = 1u << 20;
+  create(tiny).create_region("main", Generations::kBytes, small()).close();
+  Shared<Board> board;
+  std::vector<Child> children;
+  children.push_back(start_child([&] { write_generations(*board); }));
+  children.push_back(start_child([&] { read_heads(*board, 1); }));
+  children.push_back(start_child([&] { read_heads(*board, 2); }));
+  children.push_back(start_child([&] { read_snapshots(*board, 3); }));
+  for (int i = 0; i < rounds(300, 100); ++i) {
+    usleep(10'000);
+    for (auto& child : children) {
+      if (!child.running()) i = 1000;  // it failed, and will say why
+    }
+  }
+  board->stop = true;
+  for (auto& child : children) EXPECT_CHILD_EXIT(child.wait(), 0);
+  EXPECT_GT(board->committed, 20u);
+  EXPECT_GT(board->reads, 20u);
+  Region region = Store::open(path()).open_region("main", small());
+  EXPECT_EQ(Generations::read(region.data()), board->committed);
+}
+
+VELLUM_BOTH_ENGINES(Readers);
+
+}  // namespace
+}  // namespace vellum::test

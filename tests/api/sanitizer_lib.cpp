@@ -1,0 +1,1 @@
+#include "support/sanitizer_options.hpp"

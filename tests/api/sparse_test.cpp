@@ -1,0 +1,53 @@
+// A huge region of which little is used: small, and quick.
+#include <chrono>
+
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+constexpr std::uint64_t kTiB = 1ULL << 40;
+
+class SparseRegion : public StoreTest {
+ protected:
+  RegionOptions options() const {
+    RegionOptions options = StoreTest::options();
+    options.capacity_bytes = 0;
+    return options;
+  }
+};
+
+TEST_P(SparseRegion, ATebibyteWithAFewPages) {
+  Store store = create();
+  constexpr std::uint64_t kTouched = 40;
+  const auto offset = [](std::uint64_t i) { return kTiB / kTouched * i / 8 * 8; };
+  {
+    Region region = store.create_region("main", kTiB, options());
+    for (std::uint64_t i = 0; i < kTouched; ++i) word_at(region, offset(i)) = i + 1;
+    region.snapshot("s");
+    const auto start = std::chrono::steady_clock::now();
+    constexpr std::uint64_t kCommits = 20;
+    for (std::uint64_t i = 0; i < kCommits; ++i) {
+      word_at(region, offset(i)) += 100;
+      region.commit();
+    }
+    EXPECT_LT((std::chrono::steady_clock::now() - start) / kCommits, std::chrono::milliseconds(50));
+  }
+  EXPECT_LT(store.stat().stored_bytes, 4 * kMiB);
+  Region region = store.open_region("main", options());
+  Region version = store.open_version("s", options());
+  for (std::uint64_t i = 0; i < kTouched; ++i) {
+    EXPECT_EQ(word_at(region, offset(i)), i + 1 + (i < 20 ? 100 : 0));
+    EXPECT_EQ(word_at(version, offset(i)), i + 1);
+    EXPECT_EQ(word_at(version, offset(i) + kTiB / kTouched / 2 / 8 * 8), 0u);
+  }
+  std::uint64_t pages = 0;
+  const auto totals = store.diff("s", "main", [&](const ByteRange&) { ++pages; });
+  EXPECT_EQ(totals.pages_different, 20u);
+  EXPECT_EQ(pages, totals.ranges);
+}
+
+VELLUM_BOTH_ENGINES(SparseRegion);
+
+}  // namespace
+}  // namespace vellum::test

@@ -1,0 +1,421 @@
+// Each command of `vellum`, as text and as JSON.
+#include <cstring>
+
+#include <vellum/store.hpp>
+
+#include "cli/run_lib.hpp"
+
+namespace vellum::cli_test {
+namespace {
+
+using testing::Test;
+
+constexpr std::size_t kPage = 4096;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::vector<std::string> names_in(const nlohmann::json& object) {
+  std::vector<std::string> names;
+  for (const auto& version : object.at("versions")) {
+    names.push_back(version.at("name"));
+  }
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+class Commands : public CliTest {};
+
+TEST_F(Commands, InitMakesAStoreWithTheDefaults) {
+  const Result result = must({"init", path("s")});
+  EXPECT_TRUE(contains(result.out, "created store " + path("s"))) << result.out;
+  const StoreOptions defaults;
+  const StoreOptions made = Store::open(path("s")).options();
+  EXPECT_EQ(made.compression, defaults.compression);
+  EXPECT_EQ(made.compression_level, defaults.compression_level);
+  EXPECT_EQ(made.block_bytes, defaults.block_bytes);
+  EXPECT_EQ(made.pack_bytes, defaults.pack_bytes);
+}
+
+TEST_F(Commands, InitTakesOptionsWithUnits) {
+  const auto object = must({"init", path("s"), "--compression", "zstd", "--level", "3", "--block",
+                            "4KiB", "--pack-size", "1m", "--json"})
+                          .json();
+  EXPECT_EQ(object.at("compression"), "zstd");
+  EXPECT_EQ(object.at("compression_level"), 3);
+  EXPECT_EQ(object.at("block_bytes"), 4096);
+  EXPECT_EQ(object.at("pack_bytes"), 1 << 20);
+  EXPECT_EQ(object.at("id"), Store::open(path("s")).id());
+  for (const char* codec : {"none", "lz4"}) {
+    must({"init", path(codec), "--compression", codec});
+    EXPECT_EQ(must({"--json", "stat", path(codec)}).json().at("compression"), codec);
+  }
+}
+
+TEST_F(Commands, ImportedBytesComeBackThroughCatAndExport) {
+  const std::string content = noise(300, 1);
+  const std::string store = make_store_with({content});
+  for (const char* version : {"v1", "main"}) {
+    EXPECT_EQ(must({"cat", store, version}).out, content) << version;
+    must({"export", store, version, path(std::string("out-") + version)});
+    EXPECT_EQ(read_file(path(std::string("out-") + version)), content) << version;
+  }
+}
+
+TEST_F(Commands, ImportReportsWhatChanged) {
+  const std::string store = make_store();
+  std::string content = noise(10, 1);
+  const auto first =
+      must({"--json", "import", store, "main", file("a", content), "-m", "first"}).json();
+  EXPECT_EQ(first.at("branch"), "main");
+  EXPECT_EQ(first.at("pages_changed"), 10);
+  EXPECT_GT(first.at("bytes_written"), 0);
+  EXPECT_TRUE(first.at("snapshot").is_null());
+  content[5 * kPage] ^= 1;
+  const auto second = must({"--json", "import", store, "main", file("a", content)}).json();
+  EXPECT_EQ(second.at("pages_changed"), 1);
+  EXPECT_GT(second.at("sequence"), first.at("sequence"));
+  const Result text = must({"import", store, "main", file("a", noise(10, 2))});
+  EXPECT_TRUE(contains(text.out, "branch 'main' is at commit")) << text.out;
+  EXPECT_TRUE(contains(text.out, "10 pages changed")) << text.out;
+}
+
+TEST_F(Commands, ImportFollowsALinkToTheFile) {
+  const std::string store = make_store();
+  file("target", noise(2, 1));
+  std::filesystem::create_symlink("target", path("link"));
+  must({"import", store, "main", path("link")});
+  EXPECT_EQ(must({"cat", store, "main"}).out, noise(2, 1));
+}
+
+TEST_F(Commands, ImportOfASmallerFileZeroesTheRest) {
+  const std::string store = make_store_with({noise(4, 1), noise(1, 2) + "tail"});
+  const std::string content = must({"cat", store, "v2"}).out;
+  ASSERT_EQ(content.size(), 4 * kPage);
+  EXPECT_EQ(content.substr(0, kPage + 4), noise(1, 2) + "tail");
+  EXPECT_EQ(content.substr(kPage + 4), std::string(3 * kPage - 4, '\0'));
+}
+
+TEST_F(Commands, ImportWithSnapshotMakesItTheNextOnesParent) {
+  const std::string store = make_store_with({noise(8, 1), noise(8, 2), noise(8, 3)});
+  const auto show = [&](const std::string& name) {
+    return must({"show", store, name, "--json"}).json();
+  };
+  EXPECT_TRUE(show("v1").at("parent").is_null());
+  EXPECT_EQ(show("v2").at("parent"), "v1");
+  EXPECT_EQ(show("v3").at("parent"), "v2");
+  EXPECT_EQ(show("main").at("parent"), "v3");
+  EXPECT_EQ(show("v3").at("pages_changed"), 8);
+}
+
+TEST_F(Commands, ImportDoesNothingWhenTheSnapshotCannotBeMade) {
+  const std::string store = make_store_with({noise(2, 1)});
+  const std::string other = file("other", noise(2, 9));
+  expect_failure({"import", store, "main", other, "--snapshot", "v1"}, 4, "already_exists", "v1");
+  expect_failure({"import", store, "main", other, "--snapshot", "main"}, 4, "already_exists",
+                 "main");
+  expect_failure({"import", store, "main", other, "--snapshot", "a/b"}, 2, "invalid_argument",
+                 "a/b");
+  expect_failure({"import", store, "new", other, "--snapshot", "new"}, 4, "already_exists", "new");
+  EXPECT_EQ(must({"cat", store, "main"}).out, noise(2, 1));
+  EXPECT_EQ(must({"branch", store, "--names"}).out, "main\n");
+}
+
+TEST_F(Commands, CatGivesARange) {
+  const std::string content = noise(3000, 7);  // more than one chunk
+  const std::string store = make_store_with({content});
+  for (const char* version : {"v1", "main"}) {
+    EXPECT_EQ(must({"cat", store, version, "--offset", "5000", "--length", "1K"}).out,
+              content.substr(5000, 1024));
+    EXPECT_EQ(must({"cat", store, version, "--offset", "8M"}).out, content.substr(8 << 20));
+    EXPECT_EQ(must({"cat", store, version, "--length", "0"}).out, "");
+    EXPECT_EQ(must({"cat", store, version, "--offset", std::to_string(content.size())}).out, "");
+  }
+}
+
+TEST_F(Commands, LogListsNewestFirst) {
+  const std::string store = make_store_with({noise(1, 1), noise(2, 2)});
+  const auto object = must({"log", store, "--json"}).json();
+  EXPECT_EQ(object.at("store"), store);
+  EXPECT_EQ(names_in(object), (Names{"main", "v2", "v1"}));
+  const auto& v2 = object.at("versions")[1];
+  EXPECT_EQ(v2.at("kind"), "snapshot");
+  EXPECT_EQ(v2.at("branch"), "main");
+  EXPECT_EQ(v2.at("message"), "message of v2");
+  EXPECT_EQ(v2.at("region_bytes"), 2 * kPage);
+  EXPECT_GT(v2.at("time_ns"), 1'500'000'000'000'000'000);
+  const std::string time = v2.at("time");
+  EXPECT_EQ(time.size(), std::strlen("2024-05-01T12:00:00.000000000Z")) << time;
+  EXPECT_EQ(time.back(), 'Z');
+  EXPECT_EQ(must({"log", store, "--names"}).out, "main\nv2\nv1\n");
+  const auto lines = lines_of(must({"log", store}).out);
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_TRUE(lines[0].starts_with("version")) << lines[0];
+  EXPECT_TRUE(lines[2].starts_with("v2 ")) << lines[2];
+  EXPECT_TRUE(contains(lines[2], "message of v2"));
+  EXPECT_TRUE(contains(lines[2], time.substr(0, 19) + "Z")) << lines[2];
+  EXPECT_TRUE(contains(lines[2], "8.0 KiB"));
+}
+
+TEST_F(Commands, LogOfAnEmptyStoreIsEmpty) {
+  const std::string store = make_store();
+  EXPECT_EQ(must({"log", store}).out, "");
+  EXPECT_TRUE(must({"log", store, "--json"}).json().at("versions").empty());
+}
+
+TEST_F(Commands, LogOfOneLineLeavesOthersOut) {
+  const std::string store = make_store_with({noise(1, 1), noise(1, 2)});
+  must({"branch", store, "side", "v1"});
+  must({"import", store, "side", file("f", noise(1, 3)), "--snapshot", "s1"});
+  EXPECT_EQ(must({"log", store, "side", "--names"}).out, "side\ns1\nv1\n");
+  EXPECT_EQ(must({"log", store, "main", "--names"}).out, "main\nv2\nv1\n");
+  EXPECT_EQ(must({"log", store, "v1", "--names"}).out, "v1\n");
+  EXPECT_EQ(names_in(must({"log", store, "v2", "--json"}).json()), (Names{"v2", "v1"}));
+  must({"rm", store, "v2"});
+  must({"snapshot", store, "late"});
+  EXPECT_EQ(must({"log", store, "main", "--names"}).out.find("side"), std::string::npos);
+  EXPECT_TRUE(contains(must({"log", store, "main", "--names"}).out, "late\n"));
+}
+
+TEST_F(Commands, NamesOfCommandsAreFineAsNamesOfVersions) {
+  const std::string store = make_store_with({noise(1, 1)});
+  must({"snapshot", store, "log"});
+  must({"branch", store, "branch", "log"});
+  EXPECT_EQ(must({"show", store, "log", "--json"}).json().at("name"), "log");
+  EXPECT_EQ(must({"log", store, "branch", "--names"}).status, 0);
+  must({"rm", store, "log"});
+}
+
+TEST_F(Commands, ShowTellsOneVersion) {
+  const std::string store = make_store();
+  must({"import", store, "main", file("f", noise(3, 1)), "-m", "line one\nline two", "--snapshot",
+        "year+2009_a.b"});
+  const Result text = must({"show", store, "year+2009_a.b"});
+  EXPECT_TRUE(contains(text.out, "version  year+2009_a.b\nkind     snapshot\nbranch   main\n"))
+      << text.out;
+  EXPECT_TRUE(contains(text.out, "region   12.0 KiB (12288 bytes)\n")) << text.out;
+  EXPECT_TRUE(contains(text.out, "\n    line one\n    line two\n")) << text.out;
+  const auto object = must({"--json", "show", store, "main"}).json();
+  EXPECT_EQ(object.at("kind"), "branch");
+  EXPECT_EQ(object.at("parent"), "year+2009_a.b");
+  EXPECT_EQ(object.at("store"), store);
+}
+
+TEST_F(Commands, StatComparesWithFullCopies) {
+  std::string content = noise(100, 1);
+  const std::string first = content;
+  content[0] ^= 1;
+  const std::string store = make_store_with({first, content});
+  const auto object = must({"stat", store, "--json"}).json();
+  EXPECT_EQ(object.at("snapshots"), 2);
+  EXPECT_EQ(object.at("branches"), 1);
+  EXPECT_EQ(object.at("packs"), 1);
+  EXPECT_EQ(object.at("full_copy_bytes"), 300 * kPage);  // two snapshots and the head
+  EXPECT_GT(object.at("stored_bytes"), 100 * kPage);
+  EXPECT_GT(object.at("pack_bytes"), 100 * kPage);
+  EXPECT_NEAR(object.at("ratio").get<double>(),
+              object.at("full_copy_bytes").get<double>() / object.at("stored_bytes").get<double>(),
+              1e-9);
+  EXPECT_EQ(names_in(object), (Names{"main", "v2", "v1"}));
+  const Result text = must({"stat", store});
+  EXPECT_TRUE(contains(text.out, "2 snapshots, 1 branch\n")) << text.out;
+  EXPECT_TRUE(contains(text.out, "full copies  1.2 MiB")) << text.out;
+  EXPECT_TRUE(contains(text.out, "times the store")) << text.out;
+}
+
+TEST_F(Commands, StatOfAnEmptyStore) {
+  const std::string store = make_store();
+  EXPECT_EQ(must({"stat", store, "--json"}).json().at("full_copy_bytes"), 0);
+  EXPECT_FALSE(contains(must({"stat", store}).out, "times"));
+}
+
+class Diff : public CliTest {
+ protected:
+  Diff() {
+    std::string a = noise(6, 1);
+    std::string b = a;
+    b[10] ^= 1;
+    b[11] ^= 1;
+    b[kPage + 1] ^= 1;
+    for (std::size_t i = 4 * kPage - 8; i < 4 * kPage + 8; ++i) {
+      b[i] ^= 1;
+    }
+    store_ = make_store_with({a, b});
+  }
+  std::string store_;
+};
+
+TEST_F(Diff, ListsByteRanges) {
+  const Result text = must({"diff", store_, "v1", "v2"});
+  const auto lines = lines_of(text.out);
+  ASSERT_EQ(lines.size(), 5u) << text.out;
+  EXPECT_TRUE(contains(lines[1], " 10            2  0")) << lines[1];
+  EXPECT_TRUE(contains(lines[2], " 4097            1  1")) << lines[2];
+  EXPECT_TRUE(contains(lines[3], " 16376           16  3-4")) << lines[3];
+  EXPECT_EQ(lines[4], "19 bytes in 3 ranges on 4 pages");
+  const auto object = must({"diff", store_, "v1", "v2", "--json"}).json();
+  EXPECT_EQ(object.at("ranges"), nlohmann::json::parse(R"([{"offset":10,"length":2},
+      {"offset":4097,"length":1},{"offset":16376,"length":16}])"));
+  EXPECT_EQ(object.at("different"), true);
+  EXPECT_EQ(object.at("pages_different"), 4);
+  EXPECT_EQ(object.at("bytes_different"), 19);
+  EXPECT_EQ(object.at("range_count"), 3);
+}
+
+TEST_F(Diff, ListsPages) {
+  EXPECT_EQ(must({"diff", store_, "v1", "v2", "--pages"}).out,
+            "pages 0-1\npages 3-4\n19 bytes in 3 ranges on 4 pages\n");
+  EXPECT_EQ(must({"diff", store_, "v1", "v2", "--pages", "--json"}).json().at("pages"),
+            nlohmann::json::parse(R"([{"first":0,"count":2},{"first":3,"count":2}])"));
+}
+
+TEST_F(Diff, SummaryHasNoList) {
+  EXPECT_EQ(must({"diff", store_, "v1", "v2", "--summary"}).out,
+            "19 bytes in 3 ranges on 4 pages\n");
+  const auto object = must({"diff", store_, "v1", "v2", "--summary", "--json"}).json();
+  EXPECT_FALSE(object.contains("ranges"));
+  EXPECT_EQ(object.at("bytes_different"), 19);
+}
+
+TEST_F(Diff, ExitStatusTellsWhenAsked) {
+  EXPECT_EQ(run({"diff", store_, "v1", "v2", "--exit-code"}).status, 1);
+  EXPECT_EQ(run({"diff", store_, "v1", "v2", "--exit-code", "--json"}).status, 1);
+  const Result quiet = run({"diff", store_, "v1", "v2", "--quiet"});
+  EXPECT_EQ(quiet.status, 1);
+  EXPECT_EQ(quiet.out + quiet.err, "");
+  EXPECT_EQ(run({"diff", store_, "v2", "main", "--exit-code"}).status, 0);
+  EXPECT_EQ(run({"diff", store_, "v2", "main", "-q"}).status, 0);
+}
+
+TEST_F(Diff, SameContentIsNoDifference) {
+  EXPECT_EQ(must({"diff", store_, "v2", "main"}).out, "no difference\n");
+  const auto object = must({"diff", store_, "v2", "main", "--json"}).json();
+  EXPECT_EQ(object.at("different"), false);
+  EXPECT_TRUE(object.at("ranges").empty());
+}
+
+TEST_F(Diff, AnotherSizeIsADifference) {
+  must({"import", store_, "main", file("f", read_file(path("v2")) + std::string(kPage, '\0'))});
+  const Result text = run({"diff", store_, "v2", "main", "--exit-code"});
+  EXPECT_EQ(text.status, 1);
+  EXPECT_TRUE(contains(text.out, "24576 and 28672 bytes")) << text.out;
+}
+
+TEST_F(Commands, BranchMakesAndLists) {
+  const std::string store = make_store_with({noise(2, 1), noise(2, 2)});
+  EXPECT_TRUE(contains(must({"branch", store, "old", "v1"}).out, "branch 'old' made from 'v1'"));
+  const auto made = must({"branch", store, "new", "--json"}).json();
+  EXPECT_EQ(made.at("name"), "new");
+  EXPECT_EQ(made.at("from"), "main");
+  EXPECT_EQ(must({"branch", store, "--names"}).out, "main\nnew\nold\n");
+  EXPECT_EQ(names_in(must({"branch", store, "--json"}).json()), (Names{"main", "new", "old"}));
+  EXPECT_EQ(must({"cat", store, "old"}).out, noise(2, 1));
+  must({"import", store, "old", file("f", noise(2, 3))});
+  EXPECT_EQ(must({"cat", store, "old"}).out, noise(2, 3));
+  EXPECT_EQ(must({"cat", store, "v1"}).out, noise(2, 1));
+  EXPECT_EQ(must({"cat", store, "main"}).out, noise(2, 2));
+}
+
+TEST_F(Commands, SnapshotKeepsAHeadAndTagIsTheSame) {
+  const std::string store = make_store();
+  must({"import", store, "main", file("f", noise(2, 1)), "-m", "of the commit"});
+  must({"snapshot", store, "a"});
+  const auto made = must({"tag", store, "b", "main", "-m", "of the tag", "--json"}).json();
+  EXPECT_EQ(made.at("name"), "b");
+  EXPECT_EQ(made.at("message"), "of the tag");
+  must({"tag", store, "c", "a"});
+  must({"import", store, "main", file("f", noise(2, 2))});
+  for (const char* name : {"a", "b", "c"}) {
+    EXPECT_EQ(must({"cat", store, name}).out, noise(2, 1)) << name;
+  }
+  EXPECT_EQ(must({"show", store, "a", "--json"}).json().at("message"), "of the commit");
+  const auto names = lines_of(must({"snapshot", store, "--names"}).out);
+  EXPECT_EQ(Names({names.begin(), names.end()}).size(), 3u);
+  EXPECT_EQ(names_in(must({"tag", store, "--json"}).json()).size(), 3u);
+}
+
+TEST_F(Commands, RmRemovesSnapshotsAndBranches) {
+  const std::string store = make_store_with({noise(2, 1), noise(2, 2), noise(2, 3)});
+  must({"branch", store, "side", "v1"});
+  EXPECT_EQ(must({"rm", store, "v1"}).out, "removed snapshot 'v1'\n");
+  EXPECT_EQ(must({"rm", store, "v2", "v3", "--json"}).json().at("removed"),
+            nlohmann::json({"v2", "v3"}));
+  EXPECT_EQ(must({"rm", store, "--branch", "side"}).out, "removed branch 'side'\n");
+  EXPECT_EQ(must({"log", store, "--names"}).out, "main\n");
+  EXPECT_EQ(must({"cat", store, "main"}).out, noise(2, 3));
+}
+
+TEST_F(Commands, RmLooksAtAllNamesFirst) {
+  const std::string store = make_store_with({noise(1, 1)});
+  expect_failure({"rm", store, "v1", "gone"}, 3, "not_found", "gone");
+  expect_failure({"rm", store, "v1", "main"}, 2, "invalid_argument", "main");
+  expect_failure({"rm", store, "--branch", "main", "v1"}, 2, "invalid_argument", "v1");
+  EXPECT_EQ(must({"log", store, "--names"}).out, "main\nv1\n");
+}
+
+TEST_F(Commands, VerifyOfASoundStore) {
+  const std::string store = make_store_with({noise(20, 1), noise(20, 2)});
+  EXPECT_TRUE(contains(must({"verify", store}).out, "looked at 3 versions, 1 pack"));
+  const auto object = must({"verify", store, "--read-data", "--json"}).json();
+  EXPECT_EQ(object.at("ok"), true);
+  EXPECT_EQ(object.at("read_data"), true);
+  EXPECT_EQ(object.at("versions"), 3);
+  EXPECT_GT(object.at("bytes_read"), 40 * kPage);
+  EXPECT_TRUE(object.at("damages").empty());
+  EXPECT_FALSE(object.contains("error"));
+  EXPECT_EQ(must({"verify", store, "-q"}).out, "");
+}
+
+TEST_F(Commands, QuietReportsNothingButAnswers) {
+  const std::string store = path("s");
+  const std::string f = file("f", noise(1, 1));
+  for (const Arguments& arguments :
+       {Arguments{"init", store}, Arguments{"import", store, "main", f},
+        Arguments{"snapshot", store, "a"}, Arguments{"branch", store, "b", "a"},
+        Arguments{"export", store, "a", path("out")}, Arguments{"rm", store, "a"}}) {
+    Arguments quiet = arguments;
+    quiet.push_back("--quiet");
+    const Result result = must(quiet);
+    EXPECT_EQ(result.out + result.err, "") << arguments[0];
+  }
+  EXPECT_NE(must({"-q", "log", store}).out, "");
+  EXPECT_EQ(must({"-q", "cat", store, "main"}).out, noise(1, 1));
+}
+
+TEST_F(Commands, ExportReports) {
+  const std::string store = make_store_with({noise(3, 1)});
+  EXPECT_EQ(must({"export", store, "v1", path("a")}).out,
+            "exported 'v1' to " + path("a") + " (12.0 KiB)\n");
+  const auto object = must({"export", store, "v1", path("b"), "--json"}).json();
+  EXPECT_EQ(object.at("file"), path("b"));
+  EXPECT_EQ(object.at("size_bytes"), 3 * kPage);
+}
+
+// A writer beside it must not mix two heads into what cat gives.
+TEST_F(Commands, CatOfAHeadReadsOneCommit) {
+  const std::string store_path = make_store();
+  Store store = Store::open(store_path);
+  Region region = store.open_or_create_region("main", 3000 * kPage);
+  std::memset(region.data(), 'a', region.size_bytes());
+  region.commit();
+  std::memset(region.data(), 'b', region.size_bytes());
+  EXPECT_EQ(must({"cat", store_path, "main"}).out, std::string(3000 * kPage, 'a'));
+  region.commit();
+  EXPECT_EQ(must({"cat", store_path, "main"}).out, std::string(3000 * kPage, 'b'));
+}
+
+}  // namespace
+}  // namespace vellum::cli_test

@@ -1,0 +1,233 @@
+// store::salvage_store: what it saves is bit-exact, what it cannot save it names, and the damaged
+// store stays as it is.
+#include "store/salvage.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "corruption/sample_lib.hpp"
+
+namespace vellum::corruption {
+namespace {
+
+constexpr const char* kNewPath = "/new";
+
+class Salvage : public ::testing::Test {
+ protected:
+  Salvage() : sample_(make_sample(300, 5)), fs_(*sample_.fs) {}
+
+  std::string ref(const std::string& name) const {
+    return std::string(kStorePath) + "/snapshots/" + name + ".ref";
+  }
+  std::string journal(const std::string& name) const {
+    return std::string(kStorePath) + "/branches/" + name + "/journal";
+  }
+  std::vector<std::string> packs() const {
+    std::vector<std::string> out;
+    for (const auto& file : fs_.files()) {
+      if (file.find("/packs/") != std::string::npos && file.starts_with(kStorePath))
+        out.push_back(file);
+    }
+    return out;
+  }
+
+  store::SalvageReport run() {
+    const auto before = contents_of_store();
+    auto report = store::salvage_store(fs_, kStorePath, kNewPath, nullptr);
+    EXPECT_EQ(contents_of_store(), before) << "the damaged store was changed";
+    fresh_ = store::StoreCore::open(fs_, kNewPath);
+    const auto verified = store::verify_store(*fresh_, true, nullptr);
+    for (const auto& d : verified.damages) ADD_FAILURE() << d.object << ": " << d.reason;
+    for (const auto& s : report.saved) EXPECT_NO_THROW(read_version(*fresh_, s.name)) << s.name;
+    EXPECT_EQ(fresh_->branch_names().size() + fresh_->snapshot_names().size(), report.saved.size());
+    return report;
+  }
+  std::vector<Bytes> contents_of_store() const {
+    std::vector<Bytes> out;
+    for (const auto& file : fs_.files()) {
+      if (file.starts_with(kStorePath)) out.push_back(fs_.read_file(file));
+    }
+    return out;
+  }
+  void expect_saved(const store::SalvageReport& report, const std::string& name) {
+    const auto at = find(report, name);
+    ASSERT_NE(at, nullptr) << name;
+    EXPECT_TRUE(at->exact) << name;
+    EXPECT_EQ(read_version(*fresh_, name), sample_.contents.at(name)) << name;
+  }
+  static const store::SavedVersion* find(const store::SalvageReport& report,
+                                         const std::string& name) {
+    const auto at = std::find_if(report.saved.begin(), report.saved.end(),
+                                 [&](const auto& s) { return s.name == name; });
+    return at == report.saved.end() ? nullptr : &*at;
+  }
+  static std::string reason(const store::SalvageReport& report, const std::string& name) {
+    for (const auto& l : report.lost) {
+      if (l.name == name) return l.reason;
+    }
+    return "";
+  }
+
+  Sample sample_;
+  test::MemoryFs& fs_;
+  std::shared_ptr<store::StoreCore> fresh_;
+};
+
+TEST_F(Salvage, AWholeStoreIsCopiedExactly) {
+  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto report = run();
+  EXPECT_TRUE(report.lost.empty());
+  EXPECT_EQ(report.saved.size(), sample_.contents.size());
+  for (const auto& [name, bytes] : sample_.contents) expect_saved(report, name);
+  for (const auto& name : old->snapshot_names()) {
+    const auto a = old->read_snapshot(name), b = fresh_->read_snapshot(name);
+    EXPECT_EQ(a.created_ns, b.created_ns);
+    EXPECT_EQ(a.branch, b.branch);
+    EXPECT_EQ(a.version.message, b.version.message);
+    EXPECT_EQ(a.version.time_ns, b.version.time_ns);
+    EXPECT_EQ(a.version.base_address, b.version.base_address);
+  }
+  // Deltas and shared pages stay what they are: the copy is not much larger.
+  std::uint64_t old_bytes = 0, new_bytes = 0;
+  for (const auto& file : fs_.files()) {
+    if (file.find("/packs/") == std::string::npos) continue;
+    (file.starts_with(kStorePath) ? old_bytes : new_bytes) += fs_.read_file(file).size();
+  }
+  EXPECT_LT(new_bytes, old_bytes * 5 / 4);
+}
+
+TEST_F(Salvage, ADryRunWritesNothing) {
+  fs_.erase(ref("snap-3"));
+  const std::uint64_t changes = fs_.changes();
+  const auto report = store::salvage_store(fs_, kStorePath, std::nullopt, nullptr);
+  EXPECT_EQ(fs_.changes(), changes);
+  EXPECT_TRUE(report.destination.empty());
+  EXPECT_EQ(report.saved.size(), sample_.contents.size());
+}
+
+TEST_F(Salvage, ADamagedRecordCostsOnlyWhatUsesIt) {
+  // The root of the newest run: the first snapshot was there before it.
+  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto root = old->read_snapshot("snap-5").version.runs.front().root;
+  const auto pack = old->packs().path_of(root.pack);
+  ASSERT_TRUE(fs_.flip(pack, root.offset_bytes + format::kRecordHeaderBytes, std::byte{4}));
+  const auto report = run();
+  expect_saved(report, "snap-1");
+  for (const auto& s : report.saved) {
+    if (s.exact) expect_saved(report, s.name);
+  }
+  EXPECT_NE(reason(report, "snapshot 'snap-5'").find(pack), std::string::npos);
+  for (const auto& l : report.lost) EXPECT_NE(l.reason.find(pack), std::string::npos) << l.reason;
+}
+
+TEST_F(Salvage, EveryPackMissingInTurn) {
+  for (const auto& pack : packs()) {
+    const Bytes bytes = fs_.read_file(pack);
+    fs_.erase(pack);
+    const auto report = run();
+    EXPECT_GT(report.saved.size() + report.lost.size(), 0u);
+    for (const auto& s : report.saved) {
+      if (s.exact) expect_saved(report, s.name);
+    }
+    for (const auto& [name, content] : sample_.contents) {
+      const bool named = !reason(report, "snapshot '" + name + "'").empty() ||
+                         !reason(report, "branch '" + name + "'").empty();
+      const auto* saved = find(report, name);
+      EXPECT_TRUE(named || (saved != nullptr && saved->exact))
+          << name << " is neither saved nor named";
+    }
+    fs_.write_file(pack, bytes);
+    fs_.erase(kNewPath);
+  }
+}
+
+TEST_F(Salvage, ADamagedJournalFallsBackToTheNewestCopyInThePacks) {
+  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto head = old->read_branch("main").journal;
+  for (std::uint64_t at = format::kJournalHeaderBytes;
+       fs_.flip(journal("main"), at, std::byte{0xff});)
+    at += 16;
+  const auto report = run();
+  EXPECT_NE(reason(report, "branch 'main'").find(journal("main")), std::string::npos);
+  const auto* saved = find(report, "main");
+  ASSERT_NE(saved, nullptr);
+  EXPECT_TRUE(saved->is_branch);
+  EXPECT_FALSE(saved->exact);
+  EXPECT_GE(saved->sequence, old->read_snapshot("snap-5").version.sequence);
+  EXPECT_LE(saved->sequence, head.head_sequence());
+  EXPECT_NE(saved->origin.find("copy of version"), std::string::npos) << saved->origin;
+  for (const char* name : {"snap-1", "snap-5", "idle", "open"}) expect_saved(report, name);
+}
+
+TEST_F(Salvage, AJournalThatIsNoneAtAllFallsBackByName) {
+  fs_.erase(journal("main"));
+  fs_.write_file(journal("main"), Bytes(10, std::byte{1}));
+  const auto report = run();
+  const auto* saved = find(report, "main");
+  ASSERT_NE(saved, nullptr);
+  EXPECT_FALSE(saved->exact);
+  expect_saved(report, "snap-5");
+}
+
+TEST_F(Salvage, LostRefsAreFoundInThePacks) {
+  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto lost = old->read_snapshot("snap-3").version;
+  fs_.erase(ref("snap-3"));
+  ASSERT_TRUE(fs_.flip(ref("snap-2"), 40, std::byte{1}));
+  const auto report = run();
+  const auto* saved = find(report, fmt::format("recovered-{:x}-{}", lost.branch_id, lost.sequence));
+  ASSERT_NE(saved, nullptr);
+  EXPECT_NE(saved->origin.find("'snap-3'"), std::string::npos) << saved->origin;
+  EXPECT_EQ(read_version(*fresh_, saved->name), sample_.contents.at("snap-3"));
+  EXPECT_NE(reason(report, "snapshot 'snap-2'").find("checksum"), std::string::npos);
+  const auto again = std::count_if(report.saved.begin(), report.saved.end(),
+                                   [](const auto& s) { return s.name.starts_with("recovered-"); });
+  EXPECT_EQ(again, 2);
+}
+
+TEST_F(Salvage, OfAStoreWithoutNamesTheLinesAreFound) {
+  for (const char* name : {"/branches", "/snapshots"}) {
+    fs_.erase(kStorePath + std::string(name));
+    fs_.make_directory(kStorePath + std::string(name));
+  }
+  const auto report = run();
+  EXPECT_GE(report.saved.size(), 2u);
+  const auto newest =
+      std::max_element(report.saved.begin(), report.saved.end(),
+                       [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+  EXPECT_EQ(newest->region_bytes, sample_.contents.at("main").size());
+}
+
+TEST_F(Salvage, RefusesToWriteOverAnything) {
+  EXPECT_THROW(store::salvage_store(fs_, kStorePath, kStorePath, nullptr), Error);
+  EXPECT_THROW(store::salvage_store(fs_, kStorePath, std::string(kStorePath) + "/x", nullptr),
+               Error);
+  fs_.make_directory(kNewPath);
+  EXPECT_THROW(store::salvage_store(fs_, kStorePath, kNewPath, nullptr), Error);
+}
+
+TEST_F(Salvage, RandomDamageNeverGivesWrongBytes) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 12; ++round) {
+    std::vector<std::tuple<std::string, std::uint64_t, std::byte>> flips;
+    const auto files = fs_.files();
+    for (int i = 0; i < 3; ++i) {
+      const auto& file = files[random() % files.size()];
+      if (file.ends_with("vellum.store")) continue;
+      flips.emplace_back(file, random() % fs_.read_file(file).size(),
+                         static_cast<std::byte>(1u << random() % 8));
+    }
+    for (const auto& [file, at, mask] : flips) fs_.flip(file, at, mask);
+    const auto report = run();
+    for (const auto& s : report.saved) {
+      if (s.exact) expect_saved(report, s.name);
+    }
+    for (const auto& [file, at, mask] : flips) fs_.flip(file, at, mask);
+    fs_.erase(kNewPath);
+  }
+}
+
+}  // namespace
+}  // namespace vellum::corruption

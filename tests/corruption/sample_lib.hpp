@@ -1,0 +1,32 @@
+// A store in memory with known content, to be damaged: several packs (some sealed), snapshots,
+// deltas over several runs, and branches in every state (closed, with commits in the journal, never
+// written).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/store_core.hpp"
+#include "support/memory_fs.hpp"
+
+namespace vellum::corruption {
+
+using Bytes = std::vector<std::byte>;
+
+inline constexpr const char* kStorePath = "/store";
+
+struct Sample {
+  std::unique_ptr<test::MemoryFs> fs;
+  std::map<std::string, Bytes> contents;  // of each version, by name
+};
+
+// About `pages` * 4 KiB of content that compresses little. The branch "open" is as a crash leaves
+// it.
+Sample make_sample(std::size_t pages, std::uint64_t seed);
+
+// All of a version. Throws what the store throws.
+Bytes read_version(store::StoreCore& store, const std::string& name);
+
+}  // namespace vellum::corruption

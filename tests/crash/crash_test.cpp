@@ -1,0 +1,189 @@
+// Power cuts at every step of generated sequences (simulator_lib.hpp). tools/crash.sh runs many
+// more of them.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "crash/script_lib.hpp"
+#include "crash/simulator_lib.hpp"
+#include "support/sanitizers.hpp"
+#include "vellum/error.hpp"
+
+namespace vellum::crash {
+namespace {
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+void add(Totals& sum, const Totals& t) {
+  sum.sequences += t.sequences;
+  sum.recoveries += t.recoveries;
+  sum.crash_points += t.crash_points;
+  sum.images_built += t.images_built;
+  sum.images_distinct += t.images_distinct;
+  for (const auto& v : t.violations) {
+    ++sum.violating;
+    ADD_FAILURE() << v;
+  }
+}
+
+void print(const char* name, const Totals& t) {
+  fmt::print(
+      "{}: {} sequences, {} recoveries, {} crash points, {} images built, {} distinct, {} "
+      "violations\n",
+      name, t.sequences, t.recoveries, t.crash_points, t.images_built, t.images_distinct,
+      t.violating);
+  std::fflush(stdout);
+}
+
+SimulatorOptions short_run() {
+  SimulatorOptions options;
+  options.effort = {10, 60, 6, 24};
+  options.second_effort = {5, 6, 4, 4};
+  options.recover_one_in = 100;
+  return options;
+}
+
+SimulatorOptions long_run() { return {}; }
+
+// Environment: VELLUM_CRASH_SEQUENCES how many, VELLUM_CRASH_FIRST the first seed,
+// VELLUM_CRASH_LONG=1 the effort of the long run, VELLUM_CRASH_VERBOSE=1 a line a sequence.
+TEST(Crash, GeneratedSequences) {
+  const bool long_effort = from_environment("VELLUM_CRASH_LONG", 0) != 0;
+  const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
+  const std::uint64_t count =
+      from_environment("VELLUM_CRASH_SEQUENCES", static_cast<std::uint64_t>(test::rounds(36, 6)));
+  Totals sum;
+  for (std::uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
+    const std::size_t steps = long_effort ? 40 : 20;
+    const auto start = std::chrono::steady_clock::now();
+    Simulator simulator(long_effort ? long_run() : short_run(),
+                        fmt::format("seed {} ({})", seed, flavour_name(flavour_of(seed))));
+    const auto session = simulate_script(seed, steps);
+    simulator.run(*session, seed, options_for(seed));
+    add(sum, simulator.totals());
+    if (from_environment("VELLUM_CRASH_VERBOSE", 0) != 0) {
+      const std::chrono::duration<double> t = std::chrono::steady_clock::now() - start;
+      print(fmt::format("seed {} {} {:.2f} s", seed, flavour_name(flavour_of(seed)), t.count())
+                .c_str(),
+            simulator.totals());
+    }
+  }
+  print("generated", sum);
+}
+
+// From nothing: a directory without a superblock is no store, and can be made one.
+TEST(Crash, CreationOfStoreBranchAndFirstSnapshot) {
+  SimSession simulated{Disk(), StoreState()};
+  Session& session = simulated.session;
+  session.create_store(options_for(1));
+  session.create_branch("main", 3);
+  session.pages("main").store64(1, 16, 42);
+  session.commit("main", false);
+  session.snapshot("main", "first");
+  session.create_branch_at("second", "first");
+  session.remove_branch("main");
+  session.remove_snapshot("first");
+  session.close_all();
+  Simulator simulator(short_run(), "creation");
+  simulator.run(simulated, 1, options_for(1));
+  Totals sum;
+  add(sum, simulator.totals());
+  print("creation", sum);
+}
+
+// Runs a script in which `fail` makes one call fail, and cuts the power everywhere: before, in what
+// `go_on` does then, and after it. False: there was no such call.
+bool crash_around_failure(std::uint64_t seed, std::uint64_t n, std::function<bool()> SimFs::* fail,
+                          const std::function<void(Session&)>& go_on, Totals& sum) {
+  SimFs fresh;
+  store::StoreCore::create(fresh, kStorePath, options_for(seed));
+  StoreState empty;
+  empty.exists = true;
+  SimSession simulated(fresh.disk(), empty);
+  std::uint64_t calls = 0;
+  simulated.fs.*fail = [&] { return ++calls == n; };
+  try {
+    run_script(simulated.session, seed, 12);
+  } catch (const Error&) {
+    go_on(simulated.session);
+    simulated.session.close_all();
+  }
+  if (calls < n) return false;
+  Simulator simulator(short_run(), fmt::format("seed {}, call {} fails", seed, n));
+  simulator.run(simulated, seed, options_for(seed));
+  add(sum, simulator.totals());
+  return true;
+}
+
+void crash_around_failures(const char* name, std::function<bool()> SimFs::* fail,
+                           const std::function<void(Session&)>& go_on) {
+  const bool long_effort = from_environment("VELLUM_CRASH_LONG", 0) != 0;
+  const std::uint64_t stride = long_effort ? 1 : static_cast<std::uint64_t>(test::rounds(7, 40));
+  const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
+  Totals sum;
+  for (std::uint64_t seed = first; seed < first + 6; ++seed) {
+    std::uint64_t n = 1 + seed % stride;
+    while (!testing::Test::HasFailure() && crash_around_failure(seed, n, fail, go_on, sum)) {
+      n += stride;
+    }
+  }
+  print(name, sum);
+}
+
+void commit_on_all(Session& session, bool only_open) {
+  const StoreState seen = session.state();
+  for (const auto& [name, version] : seen.branches) {
+    if (version.region_bytes == 0 || (only_open && !session.has_writer(name))) continue;
+    session.pages(name).store64(0, 64, version.digest);
+    session.commit(name, version.sequence % 2 == 0);
+  }
+}
+
+// The nth fdatasync fails, and what was to be synced is gone for good, though the page cache goes
+// on showing it. The program reopens the store and goes on; then the power fails, too.
+TEST(Crash, DataLostByAFailedSync) {
+  crash_around_failures("failed syncs", &SimFs::sync_fails, [](Session& session) {
+    session.reopen();
+    // Opening a branch for writing makes durable what is seen of it; a commit on another branch
+    // does not.
+    const StoreState seen = session.state();
+    for (const auto& [name, version] : seen.branches) session.open_writer(name);
+    commit_on_all(session, false);
+  });
+}
+
+// The nth write reports an error, and reaches the disk nevertheless. The same writers go on.
+TEST(Crash, WriteThatFailedAndArrived) {
+  crash_around_failures("failed writes", &SimFs::write_fails, [](Session& session) {
+    session.accept_failure();
+    commit_on_all(session, true);
+  });
+}
+
+// Frames that differ little, at every place in a sector: a crash tears one, the next program writes
+// another in its place, and is cut off, too. What is left of both must not make the first one
+// whole.
+TEST(Crash, ATornFrameDoesNotComeBack) {
+  SimFs fresh;
+  store::StoreCore::create(fresh, kStorePath, options_for(1));
+  StoreState empty;
+  empty.exists = true;
+  SimSession simulated(fresh.disk(), empty);
+  simulated.session.create_branch("main", 2);
+  for (int i = 0; i < test::rounds(60, 15); ++i) simulated.session.commit("main", false);
+  SimulatorOptions options = short_run();
+  options.recover_one_in = 1;
+  Simulator simulator(options, "torn frames");
+  simulator.run(simulated, 1, options_for(1));
+  Totals sum;
+  add(sum, simulator.totals());
+  print("torn frames", sum);
+}
+
+}  // namespace
+}  // namespace vellum::crash

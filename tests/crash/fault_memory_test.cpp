@@ -1,0 +1,83 @@
+// Address space and memory run out: opening a store or a region says so, and leaves nothing behind.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <vellum/store.hpp>
+
+#include "crash/fault_run_lib.hpp"
+#include "support/child.hpp"
+#include "support/sanitizers.hpp"
+
+namespace vellum::crash {
+namespace {
+
+class FaultMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+    path_ = fmt::format("/tmp/vellum-memory-{}", ::getpid());
+    std::filesystem::remove_all(path_);
+    auto region = Store::create(path_).create_region("main", 1 << 20);
+    *static_cast<int*>(region.data()) = 42;
+    region.commit();
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+
+  static int read_first(const std::string& path, Engine engine) {
+    RegionOptions options;
+    options.engine = engine;
+    return *static_cast<int*>(Store::open(path).open_region("main", options).data());
+  }
+
+  void fail_every_mapping(Engine engine) {
+    read_first(path_, engine);  // what is made once in a process, is made now
+    const std::size_t descriptors = open_descriptors();
+    for (std::uint64_t n = 1;; ++n) {
+      const FaultScope scope(Fault::memory, n, false);
+      try {
+        EXPECT_EQ(read_first(path_, engine), 42)
+            << engine_name(engine) << ", call " << n << ": " << FaultScope::hit_call();
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), Errc::out_of_memory) << FaultScope::hit_call() << ": " << e.what();
+      }
+      FaultScope::mend();
+      EXPECT_EQ(open_descriptors(), descriptors);
+      if (!FaultScope::hit() || HasFailure()) break;
+    }
+    EXPECT_EQ(read_first(path_, engine), 42);
+  }
+
+  std::string path_;
+};
+
+TEST_F(FaultMemory, EveryMappingFailsNoSanitizer) {
+  if (test::kSanitizer) GTEST_SKIP() << "a sanitizer has mappings of its own";
+  fail_every_mapping(Engine::automatic);
+  fail_every_mapping(Engine::sigsegv);
+}
+
+TEST_F(FaultMemory, AddressSpaceLimitNoSanitizer) {
+  if (test::kSanitizer) GTEST_SKIP() << "a sanitizer needs terabytes of address space";
+  const auto end = test::run_child([this] {
+    const rlimit limit{2ULL << 30, 2ULL << 30};  // a region reserves 64 GiB
+    test::require(::setrlimit(RLIMIT_AS, &limit) == 0, "setrlimit");
+    try {
+      read_first(path_, Engine::automatic);
+      test::require(false, "the region opens");
+    } catch (const Error& e) {
+      test::require(e.code() == Errc::out_of_memory, e.what());
+    }
+    RegionOptions small;
+    small.capacity_bytes = 1 << 20;
+    auto region = Store::open(path_).open_region("main", small);
+    test::require(*static_cast<int*>(region.data()) == 42, "the content is there");
+    *static_cast<int*>(region.data()) = 43;
+    region.commit();
+  });
+  EXPECT_CHILD_EXIT(end, 0);
+}
+
+}  // namespace
+}  // namespace vellum::crash

@@ -1,0 +1,21 @@
+// Opens what a crash left, and looks at everything.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+
+#include "crash/sim_disk_lib.hpp"
+#include "crash/state_lib.hpp"
+
+namespace vellum::crash {
+
+struct Finding {
+  StoreState state;
+  std::string problem;  // empty: the store opens, verifies, takes a commit, and opens again
+};
+
+// `names`: a state whose names, where the image lacks them, must be free to be made.
+Finding check_image(const Disk& image, std::uint64_t image_hash, const StoreState& names,
+                    const format::Superblock& options);
+
+}  // namespace vellum::crash

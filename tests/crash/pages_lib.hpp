@@ -1,0 +1,44 @@
+// A region as plain memory, and what a commit says about its changes.
+#pragma once
+
+#include <random>
+#include <set>
+#include <vector>
+
+#include "base/codec.hpp"
+#include "store/branch_writer.hpp"
+
+namespace vellum::crash {
+
+class Pages {
+ public:
+  explicit Pages(std::size_t pages = 0) : now_(pages * format::kPageBytes), old_(now_) {}
+  explicit Pages(std::vector<std::byte> bytes) : now_(std::move(bytes)), old_(now_) {}
+
+  std::size_t count() const noexcept { return now_.size() / format::kPageBytes; }
+  const std::vector<std::byte>& bytes() const noexcept { return now_; }
+  void grow(std::size_t pages);
+  void store64(std::size_t page, std::size_t offset, std::uint64_t value);
+  void fill(std::size_t page, std::mt19937_64& random);  // shrinks by half when compressed
+  void zero(std::size_t page);
+  // What has changed since the last call.
+  store::PageWrites take(std::size_t block_pages, base::Codec codec);
+  void untake();  // the commit failed: the next take() gives these changes again
+
+ private:
+  void add_to_block(std::size_t page, std::size_t block_pages, base::Codec codec,
+                    store::PageWrites& out);
+  void close_block(base::Codec codec, store::PageWrites& out);
+  std::byte* at(std::vector<std::byte>& bytes, std::size_t page) {
+    return bytes.data() + page * format::kPageBytes;
+  }
+
+  std::vector<std::byte> now_, old_;
+  std::set<std::size_t> touched_;
+  std::vector<std::pair<std::size_t, std::vector<std::byte>>>
+      before_;  // pages before the last take()
+  store::PageBlock block_;
+  std::vector<std::byte> raw_;
+};
+
+}  // namespace vellum::crash

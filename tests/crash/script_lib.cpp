@@ -1,0 +1,206 @@
+#include "crash/script_lib.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace vellum::crash {
+
+namespace {
+
+enum class Step {
+  small,
+  many_small,
+  zero,
+  medium,
+  large,
+  fold,
+  snapshot,
+  branch,
+  branch_at,
+  remove_snapshot,
+  remove_branch,
+  reopen,
+  grow,
+  huge
+};
+constexpr std::size_t kSteps = 14;
+
+// How often each step comes, in the order of Step.
+std::array<unsigned, kSteps> weights_of(Flavour flavour) {
+  switch (flavour) {
+    case Flavour::mixed:
+      return {24, 6, 5, 10, 8, 8, 10, 2, 4, 4, 3, 6, 4, 0};
+    case Flavour::chains:
+      return {20, 2, 1, 0, 0, 60, 6, 0, 1, 1, 0, 4, 0, 0};
+    case Flavour::rolls:
+      return {6, 0, 2, 10, 40, 10, 8, 0, 2, 2, 1, 6, 4, 0};
+    case Flavour::wraps:
+      return {10, 50, 4, 20, 0, 2, 3, 0, 1, 1, 0, 4, 1, 0};
+    case Flavour::names:
+      return {12, 2, 2, 4, 3, 4, 24, 8, 14, 14, 10, 4, 2, 0};
+    case Flavour::reopening:
+      return {24, 4, 2, 6, 6, 6, 6, 1, 2, 2, 2, 36, 2, 0};
+    case Flavour::huge:
+      return {20, 0, 2, 2, 10, 5, 10, 0, 0, 0, 0, 10, 0, 40};
+  }
+  return {};
+}
+
+class Script {
+ public:
+  Script(Session& session, std::uint64_t seed)
+      : session_(session), random_(seed), flavour_(flavour_of(seed)) {
+    const auto weights = weights_of(flavour_);
+    choose_ = std::discrete_distribution<std::size_t>(weights.begin(), weights.end());
+  }
+
+  void run(std::size_t steps) {
+    session_.create_branch("main", flavour_ == Flavour::huge ? 900 : 8 + below(12));
+    for (std::size_t i = 0; i < steps; ++i) step(static_cast<Step>(choose_(random_)));
+    session_.close_all();
+  }
+
+ private:
+  void step(Step step);
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(random_() % n); }
+  bool chance(std::size_t percent) { return below(100) < percent; }
+
+  std::string any(const std::map<std::string, VersionState>& versions) {
+    auto at = versions.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(below(versions.size())));
+    return at->first;
+  }
+  std::string branch() { return any(session_.state().branches); }
+
+  void store_some(const std::string& name, std::size_t count) {
+    Pages& pages = session_.pages(name);
+    const std::size_t range = flavour_ == Flavour::chains ? 3 : pages.count();
+    for (std::size_t i = 0; i < count; ++i) {
+      pages.store64(below(range), 8 * below(512), chance(10) ? 0 : random_());
+    }
+  }
+  void fill_some(const std::string& name, std::size_t count) {
+    Pages& pages = session_.pages(name);
+    for (std::size_t i = 0; i < count; ++i) pages.fill(below(pages.count()), random_);
+  }
+  void commit_small(const std::string& name) {
+    store_some(name, 1 + below(3));
+    session_.commit(name, false);
+  }
+  void commit_huge(const std::string& name) {
+    Pages& pages = session_.pages(name);
+    for (std::size_t p = 0; p < pages.count(); ++p) pages.fill(p, random_);
+    session_.commit(name, false);
+  }
+  void grow(const std::string& name) {
+    Pages& pages = session_.pages(name);
+    pages.grow(pages.count() + 1 + below(5));
+    pages.store64(pages.count() - 1, 8, random_());
+    session_.commit(name, chance(30));
+  }
+  void make_branch_at() {
+    if (session_.state().snapshots.empty()) return;
+    session_.create_branch_at(fresh("b"), any(session_.state().snapshots));
+  }
+  void remove_a_snapshot() {
+    if (!session_.state().snapshots.empty()) {
+      session_.remove_snapshot(any(session_.state().snapshots));
+    }
+  }
+  void remove_a_branch() {
+    if (session_.state().branches.size() > 1) session_.remove_branch(branch());
+  }
+  std::string fresh(const char* prefix) { return fmt::format("{}{}", prefix, ++names_); }
+
+  Session& session_;
+  std::mt19937_64 random_;
+  Flavour flavour_;
+  std::discrete_distribution<std::size_t> choose_;
+  int names_ = 0;
+};
+
+void Script::step(Step step) {
+  const std::string name = branch();
+  switch (step) {
+    case Step::small:
+      return commit_small(name);
+    case Step::many_small:
+      for (int i = 0; i < 6; ++i) commit_small(name);
+      return;
+    case Step::zero:
+      session_.pages(name).zero(below(session_.pages(name).count()));
+      return session_.commit(name, false);
+    case Step::medium:
+      store_some(name, 40 + below(200));
+      return session_.commit(name, false);
+    case Step::large:
+      fill_some(name, 2 + below(6));
+      return session_.commit(name, false);
+    case Step::fold:
+      store_some(name, 1 + below(4));
+      return session_.commit(name, true);
+    case Step::snapshot:
+      store_some(name, below(3));
+      return session_.snapshot(name, fresh("s"));
+    case Step::branch:
+      return session_.create_branch(fresh("e"), 1 + below(6));
+    case Step::branch_at:
+      return make_branch_at();
+    case Step::remove_snapshot:
+      return remove_a_snapshot();
+    case Step::remove_branch:
+      return remove_a_branch();
+    case Step::reopen:
+      session_.close_writer(name);
+      return session_.open_writer(name);
+    case Step::grow:
+      return grow(name);
+    case Step::huge:
+      return commit_huge(name);
+  }
+}
+
+}  // namespace
+
+const char* flavour_name(Flavour flavour) {
+  static constexpr const char* kNames[] = {"mixed", "chains",    "rolls", "wraps",
+                                           "names", "reopening", "huge"};
+  return kNames[static_cast<std::size_t>(flavour)];
+}
+
+// Huge ones cost most and show least.
+Flavour flavour_of(std::uint64_t seed) {
+  if (seed % 41 == 40) return Flavour::huge;
+  return static_cast<Flavour>(seed % 6);
+}
+
+// As small as the format allows, so that everything happens within few operations.
+format::Superblock options_for(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  format::Superblock options;
+  const Flavour flavour = flavour_of(seed);
+  options.journal_half_bytes = format::kMinJournalHalfBytes;
+  options.block_bytes = flavour == Flavour::huge ? 64u << 10 : 4096u << random() % 3;
+  options.pack_bytes = flavour == Flavour::rolls  ? 4096u << random() % 2
+                       : flavour == Flavour::huge ? 64u << 20
+                                                  : 8192u << random() % 4;
+  options.codec = static_cast<base::Codec>(random() % 3);
+  return options;
+}
+
+void run_script(Session& session, std::uint64_t seed, std::size_t steps) {
+  Script(session, seed).run(steps);
+}
+
+std::unique_ptr<SimSession> simulate_script(std::uint64_t seed, std::size_t steps) {
+  SimFs fs;
+  store::StoreCore::create(fs, kStorePath, options_for(seed));
+  StoreState empty;
+  empty.exists = true;
+  auto out = std::make_unique<SimSession>(fs.disk(), empty);
+  run_script(out->session, seed, steps);
+  return out;
+}
+
+}  // namespace vellum::crash

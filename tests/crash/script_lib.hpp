@@ -1,0 +1,27 @@
+// Generated sequences of store operations. One seed, one sequence.
+#pragma once
+
+#include "crash/session_lib.hpp"
+
+namespace vellum::crash {
+
+// Which operations a sequence is rich in.
+enum class Flavour {
+  mixed,
+  chains,     // the same few pages over and over, many folds: delta chains, run merges
+  rolls,      // tiny packs, incompressible pages
+  wraps,      // many small commits: the journal fills and changes halves
+  names,      // branches and snapshots come and go
+  reopening,  // writers close and open
+  huge        // a commit of megabytes: several writes before one sync
+};
+
+const char* flavour_name(Flavour flavour);
+Flavour flavour_of(std::uint64_t seed);
+format::Superblock options_for(std::uint64_t seed);
+// Runs `steps` operations on an empty store.
+void run_script(Session& session, std::uint64_t seed, std::size_t steps);
+// The same on a new simulated disk; making the store is not in the log.
+std::unique_ptr<SimSession> simulate_script(std::uint64_t seed, std::size_t steps);
+
+}  // namespace vellum::crash

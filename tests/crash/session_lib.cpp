@@ -1,0 +1,153 @@
+#include "crash/session_lib.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace vellum::crash {
+
+using format::kPageBytes;
+using store::BranchWriter;
+using store::StoreCore;
+
+Session::Session(base::Fs& fs, std::string path, StoreState state, Note note)
+    : fs_(fs), path_(std::move(path)), note_(std::move(note)) {
+  states_.push_back(std::move(state));
+  if (states_.back().exists) core_ = StoreCore::open(fs_, path_);
+}
+
+void Session::allow(std::size_t low) {
+  low_ = low;
+  if (note_) note_(low, states_.size() - 1);
+}
+
+void Session::step(std::vector<StoreState> next, const std::function<void()>& body) {
+  if (next.empty()) return body();
+  const std::size_t low = states_.size() - 1;
+  std::move(next.begin(), next.end(), std::back_inserter(states_));
+  allow(low);
+  body();
+  allow(states_.size() - 1);
+}
+
+void Session::create_store(const format::Superblock& options) {
+  StoreState next = state();
+  next.exists = true;
+  step({next}, [&] { core_ = StoreCore::create(fs_, path_, options); });
+}
+
+void Session::create_branch(const std::string& name, std::size_t pages) {
+  StoreState next = state();
+  const std::vector<std::byte> zeros(pages * kPageBytes);
+  next.branches[name] = state_of(0, zeros);
+  step({next}, [&] { core_->create_branch(name, zeros.size(), 0); });
+}
+
+// At a snapshot, or at the head of a branch that has just been folded.
+void Session::create_branch_at(const std::string& name, const std::string& version) {
+  StoreState next = state();
+  next.branches[name] = state().snapshots.at(version);
+  step({next},
+       [&] { core_->create_branch_at(name, core_->read_snapshot(version).version, version); });
+}
+
+void Session::remove_branch(const std::string& name) {
+  close_writer(name);
+  StoreState next = state();
+  next.branches.erase(name);
+  step({next}, [&] { core_->remove_branch(name); });
+}
+
+void Session::remove_snapshot(const std::string& name) {
+  StoreState next = state();
+  next.snapshots.erase(name);
+  step({next}, [&] { core_->remove_snapshot(name); });
+}
+
+void Session::open_writer(const std::string& branch) {
+  if (has_writer(branch)) return;
+  Writer w;
+  w.writer = BranchWriter::open(*core_, branch);
+  w.pages = Pages(read_pages(*w.writer->source_at_open()));
+  writers_.emplace(branch, std::move(w));
+}
+
+void Session::close_writer(const std::string& branch) { writers_.erase(branch); }
+
+void Session::close_all() { writers_.clear(); }
+
+Pages& Session::pages(const std::string& branch) {
+  open_writer(branch);
+  return writers_.at(branch).pages;
+}
+
+StoreState Session::with_commit(const std::string& branch) const {
+  StoreState next = state();
+  VersionState& head = next.branches[branch];
+  head = state_of(head.sequence + 1, writers_.at(branch).pages.bytes());
+  return next;
+}
+
+void Session::finish_commit(const std::string& branch, bool fold) {
+  Writer& w = writers_.at(branch);
+  failed_commit_ = branch;
+  const format::Superblock& options = core_->superblock();
+  try {
+    auto commit = w.writer->begin();
+    commit->add(w.pages.take(options.block_bytes / kPageBytes, options.codec));
+    commit->finish({1, w.pages.bytes().size(), 0, ""}, fold);
+  } catch (...) {
+    w.pages.untake();
+    throw;
+  }
+  failed_commit_.clear();
+}
+
+void Session::commit(const std::string& branch, bool fold) {
+  open_writer(branch);
+  step({with_commit(branch)}, [&] { finish_commit(branch, fold); });
+}
+
+void Session::snapshot(const std::string& branch, const std::string& name) {
+  open_writer(branch);
+  const StoreState committed = with_commit(branch);
+  StoreState named = committed;
+  named.snapshots[name] = committed.branches.at(branch);
+  step({committed, named}, [&] {
+    finish_commit(branch, true);
+    writers_.at(branch).writer->publish_snapshot(name, "");
+  });
+}
+
+void Session::accept_failure() {
+  const StoreState found = read_state(fs_, path_);
+  const auto allowed = states_.begin() + static_cast<std::ptrdiff_t>(low_);
+  if (std::find(allowed, states_.end(), found) == states_.end()) {
+    std::string text = "found " + found.text();
+    for (auto at = allowed; at != states_.end(); ++at) text += "\n  allowed " + at->text();
+    throw std::logic_error(text);
+  }
+  states_.push_back(found);
+  allow(low_);  // what is seen may not be durable yet
+}
+
+void Session::reopen() {
+  writers_.clear();
+  core_.reset();
+  accept_failure();
+  if (state().exists) core_ = StoreCore::open(fs_, path_);
+}
+
+SimSession::SimSession(Disk disk, StoreState state)
+    : start(disk),
+      fs(std::move(disk)),
+      session(fs, kStorePath, std::move(state), [this](std::size_t low, std::size_t high) {
+        if (!fs.recording) return;
+        Op op;
+        op.low = low;
+        op.high = high;
+        fs.log().push_back(std::move(op));
+      }) {
+  fs.recording = true;
+}
+
+}  // namespace vellum::crash

@@ -1,0 +1,130 @@
+// The simulator itself: what it thinks a power cut leaves.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "crash/crash_images_lib.hpp"
+
+namespace vellum::crash {
+namespace {
+
+std::vector<std::byte> bytes_of(std::size_t n, int value) {
+  return std::vector<std::byte>(n, static_cast<std::byte>(value));
+}
+
+class SimDisk : public testing::Test {
+ protected:
+  SimDisk() { fs_.recording = true; }
+
+  // A letter a sector of the file: its first byte, '-' where there is no file.
+  std::set<std::string> contents(const std::string& path) {
+    std::set<std::string> out;
+    CrashImages images(Disk(), fs_.log(), {12, 100, 12, 100}, 1);
+    images.for_each([&](const Disk& image, std::size_t, std::size_t) {
+      const auto inode = image.find(path);
+      if (!inode) {
+        out.insert("-");
+        return;
+      }
+      const Content& content = image.at(*inode).content;
+      std::string text;
+      for (std::uint64_t at = 0; at < content.size(); at += kSectorBytes) {
+        std::byte first{};
+        content.read(at, std::span(&first, 1));
+        text += first == std::byte{} ? '0' : static_cast<char>(first);
+      }
+      out.insert(text);
+    });
+    return out;
+  }
+  // The same of the last step alone.
+  std::set<std::string> last_contents(const std::string& path) {
+    Op mark;
+    mark.low = mark.high = 1;
+    fs_.log().push_back(mark);
+    std::set<std::string> out;
+    CrashImages images(Disk(), fs_.log(), {12, 100, 12, 100}, 1);
+    images.for_each([&](const Disk& image, std::size_t low, std::size_t) {
+      if (low == 1) out.insert(image.find(path) ? "there" : "-");
+    });
+    return out;
+  }
+
+  SimFs fs_;
+};
+
+TEST_F(SimDisk, AnyUnsyncedSectorMayBeMissing) {
+  const auto file = fs_.open("/f", base::OpenMode::create_new);
+  fs_.sync_directory("/");
+  file->pwrite(bytes_of(1024, 'a'), 0);
+  EXPECT_EQ(contents("/f"), (std::set<std::string>{"-", "", "a", "0a", "00", "a0", "aa"}));
+}
+
+TEST_F(SimDisk, SyncedDataStays) {
+  const auto file = fs_.open("/f", base::OpenMode::create_new);
+  fs_.sync_directory("/");
+  file->pwrite(bytes_of(512, 'a'), 0);
+  file->sync_data();
+  file->pwrite(bytes_of(512, 'b'), 0);
+  const auto found = contents("/f");
+  EXPECT_TRUE(found.count("a") == 1 && found.count("b") == 1);
+  EXPECT_EQ(found.count("0"), 1u);  // before the sync: the size without the data
+}
+
+TEST_F(SimDisk, ANameIsDurableOnlyAfterTheSyncOfItsDirectory) {
+  fs_.open("/f", base::OpenMode::create_new)->sync_data();
+  EXPECT_EQ(last_contents("/f"), (std::set<std::string>{"-", "there"}));
+  fs_.log().pop_back();
+  fs_.sync_directory("/");
+  EXPECT_EQ(last_contents("/f"), (std::set<std::string>{"there"}));
+}
+
+TEST_F(SimDisk, ARenameMayLastWithoutItsData) {
+  fs_.make_directory("/d");
+  fs_.sync_directory("/");
+  const auto file = fs_.open("/d/t", base::OpenMode::create_new);
+  file->pwrite(bytes_of(512, 'a'), 0);
+  fs_.rename("/d/t", "/f");
+  const auto found = contents("/f");
+  EXPECT_EQ(found.count(""), 1u);
+  EXPECT_EQ(found.count("a"), 1u);
+  EXPECT_EQ(found.count("-"), 1u);
+}
+
+TEST_F(SimDisk, TheSyncOfTheTargetEndsARename) {
+  fs_.make_directory("/d");
+  fs_.sync_directory("/");
+  fs_.open("/d/t", base::OpenMode::create_new);
+  fs_.rename("/d/t", "/f");
+  fs_.sync_directory("/");
+  EXPECT_EQ(last_contents("/f"), (std::set<std::string>{"there"}));
+  fs_.log().pop_back();
+  EXPECT_EQ(last_contents("/d/t"), (std::set<std::string>{"-"}));
+}
+
+TEST_F(SimDisk, CopiesDoNotSeeEachOther) {
+  const auto file = fs_.open("/f", base::OpenMode::create_new);
+  file->pwrite(bytes_of(5000, 'a'), 0);
+  const Disk before = fs_.disk();
+  const std::uint64_t hash = before.hash();
+  file->pwrite(bytes_of(1, 'b'), 4500);
+  file->truncate(4600);
+  EXPECT_EQ(before.hash(), hash);
+  EXPECT_NE(fs_.disk().hash(), hash);
+  EXPECT_EQ(before.at(*before.find("/f")).content.size(), 5000u);
+}
+
+TEST_F(SimDisk, AHoleIsZerosAndTakesNoSpace) {
+  const auto file = fs_.open("/f", base::OpenMode::create_new);
+  file->pwrite(bytes_of(3 * kChunkBytes, 'a'), 0);
+  file->punch(100, 2 * kChunkBytes);
+  EXPECT_EQ(file->allocated_bytes(), 2 * kChunkBytes);
+  std::vector<std::byte> back(3 * kChunkBytes);
+  file->pread(back, 0);
+  EXPECT_EQ(back[99], std::byte{'a'});
+  EXPECT_EQ(back[100], std::byte{});
+  EXPECT_EQ(back[100 + 2 * kChunkBytes], std::byte{'a'});
+}
+
+}  // namespace
+}  // namespace vellum::crash

@@ -1,0 +1,58 @@
+// Address space costs nothing until it is touched.
+#include <unistd.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "region/memory_fixture.hpp"
+#include "support/sanitizers.hpp"
+
+namespace vellum::region::test {
+namespace {
+
+constexpr std::uint64_t kTiB = 1ULL << 40;
+
+std::uint64_t field_bytes(const char* name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return std::stoull(line.substr(line.find(':') + 1)) * 1024;
+  }
+  return 0;
+}
+
+// Resident memory, page tables included.
+std::uint64_t resident_bytes() { return field_bytes("VmRSS") + field_bytes("VmPTE"); }
+
+class Sparse : public MemoryTest {};
+
+// NoSanitizer: shadow memory is resident memory, too.
+TEST_P(Sparse, ATebibyteCostsWhatIsTouched_NoSanitizer) {
+  if (vellum::test::kSanitizer) GTEST_SKIP() << "shadow memory counts as resident memory";
+  const std::uint64_t before = resident_bytes();
+  const auto memory = make(kTiB);
+  EXPECT_LT(resident_bytes() - before, 2 * kMiB);
+  constexpr std::uint64_t kTouches = 64;
+  for (std::uint64_t i = 0; i < kTouches; ++i) {
+    memory->data()[kTiB / kTouches * i + 12345] = std::byte{1};
+  }
+  EXPECT_EQ(collect(*memory).size() >= kTouches, true);
+  // Each touch is far from the others: page tables of its own, in the region, in the tables beside
+  // it, and in the backing.
+  EXPECT_LT(resident_bytes() - before, kTouches * 64 * 1024 + 4 * kMiB);
+}
+
+TEST_P(Sparse, LookingForWritesCostsWhatIsTouched) {
+  const auto memory = make(kTiB);
+  memory->data()[kTiB - 1] = std::byte{1};
+  collect(*memory);
+  const auto start = std::chrono::steady_clock::now();
+  constexpr int kRounds = 20;
+  for (int i = 0; i < kRounds; ++i) EXPECT_TRUE(collect(*memory).empty());
+  const auto each = (std::chrono::steady_clock::now() - start) / kRounds;
+  EXPECT_LT(each, std::chrono::milliseconds(20));
+}
+
+VELLUM_BOTH_ENGINES(Sparse);
+
+}  // namespace
+}  // namespace vellum::region::test

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Builds Vellum and lets a graph grow with time in persistent memory, a snapshot a period.
+#   EDGES=FILE          lines "source target unix_time"; empty: an R-MAT graph is made up
+#   PERIOD=year|month   (year)
+#   arguments           go to the program: see build/release/examples/temporal_graph --help
+set -euo pipefail
+edges=${EDGES-}
+if [[ -n $edges && $edges != - ]]; then
+  edges=$(realpath -e -- "$edges") || { echo "demo: no such file: $EDGES" >&2; exit 1; }
+fi
+cd "$(dirname "$0")/.."
+
+tools/install-deps.sh zstd
+mkdir -p build
+cmake --preset release >build/demo-configure.log || { cat build/demo-configure.log >&2; exit 1; }
+cmake --build --preset release --target example_temporal_graph
+
+arguments=(--period "${PERIOD:-year}" "$@")
+if [[ -n $edges ]]; then
+  arguments=("$edges" "${arguments[@]}")
+fi
+exec build/release/examples/temporal_graph "${arguments[@]}"
