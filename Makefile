@@ -13,7 +13,7 @@ build: ## optimised build in build/release
 demo: ## a guided tour; EDGES=FILE PERIOD=year|month use your own edge list, ARGS= goes through
 	EDGES="$(EDGES)" PERIOD="$(PERIOD)" tools/demo.sh $(ARGS)
 
-test: ## lint, every build, all tests; STAGES="release asan" for some of them
+test: ## lint, gcc and clang builds, all tests; STAGES="asan tsan" for others, STAGES=all for every one
 	tools/test.sh $(STAGES)
 
 bench: ## NAME=x runs one benchmark and writes build/bench/x.json; ARGS= goes through

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks, builds and tests everything. With arguments only the stages named:
+# Checks, builds and tests. Without arguments the stages lint, release and clang; with arguments those
+# that are named, `all` for every one:
 #   lint     clang-format over all sources
 #   release  gcc, optimised: build and all tests
 #   clang    clang: build, tests of the two lowest layers
@@ -15,6 +16,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 
 all_stages=(lint release clang asan tsan fuzz tidy)
+default_stages=(lint release clang)
 jobs=${VELLUM_JOBS:-$(nproc)}
 passed=0
 failed=0
@@ -78,6 +80,8 @@ run_stage() {
 
 stages=("$@")
 if ((${#stages[@]} == 0)); then
+  stages=("${default_stages[@]}")
+elif [[ ${stages[*]} == all ]]; then
   stages=("${all_stages[@]}")
 fi
 for stage in "${stages[@]}"; do

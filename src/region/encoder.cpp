@@ -77,6 +77,7 @@ struct Encoder::Worker {
   std::vector<std::byte> compressed;
   std::vector<PageNumber> whole;        // to be stored whole; their twins hold what is recorded
   std::vector<PageNumber> fresh_whole;  // the same, without a twin yet
+  std::vector<PageNumber> merged;
 };
 
 Encoder::Encoder(const std::byte* pages, Backing& backing, const EncoderOptions& options,
@@ -200,9 +201,10 @@ void Encoder::write_fresh_twins(Worker& worker, Slice& slice) {
     write_twins(fresh[i], {pages_ + fresh[i] * kPageBytes, n * kPageBytes}, slice);
     i += n;
   }
-  const auto middle = static_cast<std::ptrdiff_t>(worker.whole.size());
-  worker.whole.insert(worker.whole.end(), fresh.begin(), fresh.end());
-  std::inplace_merge(worker.whole.begin(), worker.whole.begin() + middle, worker.whole.end());
+  worker.merged.resize(worker.whole.size() + fresh.size());
+  std::merge(worker.whole.begin(), worker.whole.end(), fresh.begin(), fresh.end(),
+             worker.merged.begin());
+  worker.whole.swap(worker.merged);
 }
 
 void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Slice& slice) {

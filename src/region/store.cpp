@@ -1,6 +1,7 @@
 // The C++ face of a store (vellum/store.hpp), over store/store_core.hpp.
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 #include <vellum/store.hpp>
 
 #include "region/region_impl.hpp"
@@ -205,9 +206,9 @@ std::vector<VersionInfo> Store::versions() const {
   std::vector<VersionInfo> snapshots, branches;
   for (const auto& name : impl_->core->snapshot_names()) snapshots.push_back(version(name));
   for (const auto& name : impl_->core->branch_names()) branches.push_back(version(name));
-  std::stable_sort(
-      snapshots.begin(), snapshots.end(),
-      [](const VersionInfo& a, const VersionInfo& b) { return a.time_ns < b.time_ns; });
+  std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
+    return std::tie(a.time_ns, a.name) < std::tie(b.time_ns, b.name);
+  });
   snapshots.insert(snapshots.end(), branches.begin(), branches.end());
   return snapshots;
 }
