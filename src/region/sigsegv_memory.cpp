@@ -28,13 +28,16 @@ void SigsegvMemory::start() {
 // (anon_vma). A page that was written on its own island starts a list of its own, and the mappings
 // stay apart for ever; unless the one mapping from which all are split had a list to begin with,
 // which one private page, dropped again, brings about.
-void SigsegvMemory::join_islands() noexcept {
-  if (mprotect(base_, options_.capacity_bytes, PROT_READ | PROT_WRITE) == 0) {
-    *static_cast<volatile std::byte*>(base_) = std::byte{0};
-    madvise(base_, kPageBytes, MADV_DONTNEED);
-    backing_.drop_twins(0, 1);  // the hole's page, which that write brought in
+void SigsegvMemory::join_islands() {
+  if (mprotect(base_, options_.capacity_bytes, PROT_READ | PROT_WRITE) != 0) return;
+  *static_cast<volatile std::byte*>(base_) = std::byte{0};
+  madvise(base_, kPageBytes, MADV_DONTNEED);
+  backing_.drop_twins(0, 1);  // the hole's page, which that write brought in
+  // Left open, the range would show holes as zeros instead of faulting.
+  if (mprotect(base_, options_.capacity_bytes, PROT_NONE) != 0) {
+    throw Error(Errc::out_of_memory,
+                std::string("cannot protect the region: ") + std::strerror(errno));
   }
-  mprotect(base_, options_.capacity_bytes, PROT_NONE);
 }
 
 int SigsegvMemory::fault_signal() const noexcept { return SIGSEGV; }

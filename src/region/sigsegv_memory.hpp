@@ -51,7 +51,7 @@ class SigsegvMemory final : public RegionMemory {
     return reinterpret_cast<std::atomic<std::uint16_t>*>(pins_.data())[chunk];
   }
   base::HandlerLock& lock_of(std::size_t group) noexcept { return locks_[group % kLocks]; }
-  void join_islands() noexcept;
+  void join_islands();
   int protect(PageNumber first, std::size_t count, int access) noexcept;
   int open_for_writing(PageNumber first, std::size_t count) noexcept;
   int open_wider(PageNumber page) noexcept;
