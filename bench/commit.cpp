@@ -138,7 +138,7 @@ int run(const bench::Options& options) {
                       "bytes", "floor", "commit/floor", "msync", "msync/(u+c)"});
   bench::Report report("commit");
   const double scan_allowance_us = 400.0 * static_cast<double>(bytes) / (1 << 30);
-  for (const std::size_t stores : {1, 64, 4096}) {
+  for (const std::size_t stores : {1U, 64U, 4096U}) {
     const auto s = measure(region, floor, mapped, stores, stores > 1000 ? rounds / 4 : rounds);
     const auto p = [](const std::vector<double>& v, double q) { return bench::percentile(v, q); };
     const auto both = [&](const std::vector<double>& v) {

@@ -12,7 +12,7 @@ TEST_P(Grow, InStepsOfAnySize) {
   {
     Region region = store.create_region("main", kPage, options());
     void* const data = region.data();
-    for (const std::uint64_t step : {1, 2, 14, 15, 16, 300, 511, 1}) {
+    for (const std::uint64_t step : {1U, 2U, 14U, 15U, 16U, 300U, 511U, 1U}) {
       std::memset(bytes_of(region) + (pages - 1) * kPage, 5, kPage);
       region.grow((pages + step) * kPage);
       EXPECT_EQ(region.data(), data);

@@ -52,12 +52,12 @@ TEST_P(Rollback, AfterReopening) {
 
 TEST_P(Rollback, TakesGrowingBack) {
   Store store = create();
-  for (const std::uint64_t pages : {1, 3, 20, 256, 700}) {
+  for (const std::uint64_t pages : {1U, 3U, 20U, 256U, 700U}) {
     const std::string name = "r" + std::to_string(pages);
     Region region = store.create_region(name, pages * kPage, options());
     std::memset(region.data(), 1, pages * kPage);
     region.commit();
-    for (const std::uint64_t more : {1, 7, 300, 1000}) {
+    for (const std::uint64_t more : {1U, 7U, 300U, 1000U}) {
       region.grow((pages + more) * kPage);
       std::memset(region.data(), 2, (pages + more) * kPage);
       region.rollback();

@@ -14,7 +14,7 @@ TEST_P(Versions, ASnapshotStaysWhatItWas) {
   Region region = store.create_region("main", 4 * kMiB, options());
   std::vector<std::vector<std::byte>> expected;
   for (int i = 0; i < 6; ++i) {
-    std::memset(bytes_of(region) + i * 100 * kPage, i + 1, 150 * kPage);
+    std::memset(bytes_of(region) + static_cast<std::size_t>(i) * 100 * kPage, i + 1, 150 * kPage);
     word_at(region, 900 * kPage) = static_cast<std::uint64_t>(i);
     region.snapshot("s" + std::to_string(i));
     expected.push_back(content_of(region));
