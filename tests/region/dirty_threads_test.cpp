@@ -11,7 +11,6 @@ namespace {
 
 using Word = std::uint64_t;
 constexpr PageNumber kPages = 1024;
-constexpr std::size_t kWords = kPageBytes / sizeof(Word);
 
 std::atomic_ref<Word> word_at(std::byte* base, PageNumber page, std::size_t word) {
   return std::atomic_ref(*reinterpret_cast<Word*>(base + page * kPageBytes + word * sizeof(Word)));

@@ -8,7 +8,7 @@ class Discard : public MemoryTest {};
 
 TEST_P(Discard, WithoutATwinGivesZero) {
   const auto memory = make(4 * kMiB);
-  for (const PageNumber page : {0, 3, 700}) page_at(*memory, page)[8] = std::byte{1};
+  for (const PageNumber page : {0U, 3U, 700U}) page_at(*memory, page)[8] = std::byte{1};
   memory->discard(collect(*memory));
   EXPECT_TRUE(all_bytes(memory->data(), 4 * kMiB, 0));
 }

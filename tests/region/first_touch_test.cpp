@@ -14,14 +14,14 @@ class FirstTouch : public MemoryTest {};
 
 TEST_P(FirstTouch, IsZeroForReads) {
   const auto memory = make(4 * kMiB);
-  for (const PageNumber page : {0, 1, 15, 16, 511, 512, 513, 1023}) {
+  for (const PageNumber page : {0U, 1U, 15U, 16U, 511U, 512U, 513U, 1023U}) {
     EXPECT_TRUE(all_bytes(page_at(*memory, page), kPageBytes, 0)) << page;
   }
 }
 
 TEST_P(FirstTouch, IsZeroAroundAWrite) {
   const auto memory = make(4 * kMiB);
-  for (const PageNumber page : {7, 600, 1023}) {
+  for (const PageNumber page : {7U, 600U, 1023U}) {
     page_at(*memory, page)[100] = std::byte{9};
     EXPECT_TRUE(all_bytes(page_at(*memory, page), 100, 0));
     EXPECT_EQ(page_at(*memory, page)[100], std::byte{9});
@@ -30,7 +30,8 @@ TEST_P(FirstTouch, IsZeroAroundAWrite) {
 }
 
 TEST_P(FirstTouch, WorksForEverySizeInPages) {
-  for (const std::uint64_t pages : {1, 2, 15, 16, 17, 31, 33, 511, 512, 513, 527, 528, 1025}) {
+  for (const std::uint64_t pages :
+       {1U, 2U, 15U, 16U, 17U, 31U, 33U, 511U, 512U, 513U, 527U, 528U, 1025U}) {
     const auto memory = make(pages * kPageBytes);
     for (PageNumber page = 0; page < pages; ++page) {
       ASSERT_EQ(page_at(*memory, page)[4095], std::byte{0}) << page << " of " << pages;

@@ -18,7 +18,7 @@ TEST_P(Resize, GrowsByAnyNumberOfPages) {
   const auto memory = make(kPageBytes, 8 * kMiB);
   page_at(*memory, 0)[0] = std::byte{1};
   PageNumber old = 1;
-  for (const PageNumber pages : {2, 5, 16, 20, 33, 511, 512, 514, 2000, 2048}) {
+  for (const PageNumber pages : {2U, 5U, 16U, 20U, 33U, 511U, 512U, 514U, 2000U, 2048U}) {
     memory->resize(pages * kPageBytes);
     EXPECT_EQ(memory->size_bytes(), pages * kPageBytes);
     EXPECT_TRUE(all_bytes(page_at(*memory, old), (pages - old) * kPageBytes, 0)) << pages;
@@ -53,7 +53,7 @@ TEST_P(Resize, ShrinkingForgetsAfterDiscard) {
   const auto memory = make(10 * kPageBytes, 8 * kMiB);
   std::memset(memory->data(), 4, 10 * kPageBytes);
   commit(*memory);
-  for (const PageNumber pages : {12, 40, 600}) {
+  for (const PageNumber pages : {12U, 40U, 600U}) {
     memory->resize(pages * kPageBytes);
     std::memset(memory->data(), 6, pages * kPageBytes);
     memory->discard(collect(*memory));
@@ -81,7 +81,8 @@ TEST_P(Resize, BeyondTheSizeIsAFault) {
     });
   };
   EXPECT_CHILD_EXIT(access(4), 0);
-  for (const PageNumber page : {5, 8, 9, 16, 600, 2047}) EXPECT_CHILD_SIGNAL(access(page), SIGSEGV);
+  for (const PageNumber page : {5U, 8U, 9U, 16U, 600U, 2047U})
+    EXPECT_CHILD_SIGNAL(access(page), SIGSEGV);
 }
 
 VELLUM_BOTH_ENGINES(Resize);
