@@ -32,7 +32,7 @@ void change_record_header(Record& r, Input& in) {
       r.type = static_cast<format::RecordType>(1 + in.u8() % 6);
       break;
     case 1:
-      r.codec = static_cast<base::Codec>(in.u8() % 3);
+      r.codec = static_cast<base::Codec>(in.u8() % 5);
       break;
     case 2:
       r.items = static_cast<std::uint32_t>(number(in));
@@ -211,7 +211,7 @@ void change_superblock(format::Superblock& sb, Input& in) {
       sb.block_bytes = 1u << (in.u8() % 32);
       break;
     case 1:
-      sb.codec = static_cast<base::Codec>(in.u8() % 3);
+      sb.codec = static_cast<base::Codec>(in.u8() % 5);
       break;
     case 2:
       sb.codec_level = in.u8();

@@ -8,7 +8,11 @@
 #include <array>
 #include <cstring>
 #include <string>
+#include <vector>
 #include <vellum/error.hpp>
+
+#include "base/reserve.hpp"
+#include "base/word_planes.hpp"
 
 namespace vellum::base {
 namespace {
@@ -66,8 +70,10 @@ bool is_single_frame_of(std::span<const std::byte> stored, std::size_t raw_size)
 }  // namespace
 
 bool codec_known(std::uint8_t value) noexcept {
-  return value <= static_cast<std::uint8_t>(Codec::zstd);
+  return value <= static_cast<std::uint8_t>(Codec::zstd_words);
 }
+
+bool codec_plain(Codec codec) noexcept { return codec <= Codec::zstd; }
 
 const char* codec_name(Codec codec) noexcept {
   switch (codec) {
@@ -77,6 +83,10 @@ const char* codec_name(Codec codec) noexcept {
       return "lz4";
     case Codec::zstd:
       return "zstd";
+    case Codec::lz4_words:
+      return "lz4_words";
+    case Codec::zstd_words:
+      return "zstd_words";
   }
   return "unknown";
 }
@@ -86,8 +96,10 @@ std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept {
     case Codec::none:
       return raw_bytes;
     case Codec::lz4:
+    case Codec::lz4_words:
       return raw_bytes + raw_bytes / 255 + 16;  // LZ4_COMPRESSBOUND, for sizes beyond int too
     case Codec::zstd:
+    case Codec::zstd_words:
       return ZSTD_compressBound(raw_bytes);
   }
   return raw_bytes;
@@ -98,6 +110,7 @@ struct Compressor::Impl {
     if (zstd == nullptr) throw Error(Errc::out_of_memory, "no memory for a zstd compressor");
   }
 
+  std::span<const std::byte> split(std::span<const std::byte> raw);
   std::size_t compress_lz4(std::span<const std::byte> raw, std::span<std::byte> out) noexcept;
   std::size_t compress_zstd(int level, std::span<const std::byte> raw, std::span<std::byte> out);
 
@@ -107,7 +120,15 @@ struct Compressor::Impl {
 
   std::unique_ptr<ZSTD_CCtx, FreeCCtx> zstd;
   std::unique_ptr<std::byte[]> lz4;
+  std::vector<std::byte> planes;
 };
+
+std::span<const std::byte> Compressor::Impl::split(std::span<const std::byte> raw) {
+  if (planes.size() < raw.size()) planes.resize(raw.size());
+  const std::span<std::byte> out(planes.data(), raw.size());
+  split_word_planes(raw, out);
+  return out;
+}
 
 std::size_t Compressor::Impl::compress_lz4(std::span<const std::byte> raw,
                                            std::span<std::byte> out) noexcept {
@@ -144,12 +165,36 @@ std::size_t Compressor::compress(Codec codec, int level, std::span<const std::by
       return impl_->compress_lz4(raw, out);
     case Codec::zstd:
       return impl_->compress_zstd(level, raw, out);
+    case Codec::lz4_words:
+      return raw.size() > kMaxWordsBytes ? 0 : impl_->compress_lz4(impl_->split(raw), out);
+    case Codec::zstd_words:
+      return raw.size() > kMaxWordsBytes ? 0 : impl_->compress_zstd(level, impl_->split(raw), out);
   }
   throw Error(Errc::invalid_argument, "no such codec");
 }
 
+// The codec itself is the judge, at its fastest level: lz4 finds splitting useful where zstd's own
+// entropy coding does the same and better (measured on heaps of graphs: 20 % more bytes).
+Codec Compressor::choose(Codec plain, std::span<const std::byte> raw) {
+  constexpr std::size_t kPieceBytes = 2048, kPieces = 4;
+  if (plain == Codec::none || raw.size() < kPieceBytes * kPieces || raw.size() > kMaxWordsBytes) {
+    return plain;
+  }
+  std::array<std::byte, kPieceBytes * kPieces> sample;
+  const std::size_t stride =
+      (raw.size() - kPieceBytes) / (kPieces - 1) / kWordPlanesUnitBytes * kWordPlanesUnitBytes;
+  for (std::size_t i = 0; i < kPieces; ++i) {
+    std::memcpy(sample.data() + i * kPieceBytes, raw.data() + i * stride, kPieceBytes);
+  }
+  std::array<std::byte, kPieceBytes * kPieces + 256> out;  // above both bounds: always fits
+  const std::size_t whole = compress(plain, kMinLevel, sample, out);
+  const std::size_t split = compress(plain, kMinLevel, impl_->split(sample), out);
+  if (split * 100 >= whole * 97) return plain;
+  return plain == Codec::lz4 ? Codec::lz4_words : Codec::zstd_words;
+}
+
 struct Decompressor::Impl {
-  Impl() : zstd(ZSTD_createDCtx()) {
+  Impl() : zstd(ZSTD_createDCtx()), planes(kMaxWordsBytes) {
     if (zstd == nullptr) throw Error(Errc::out_of_memory, "no memory for a zstd decompressor");
   }
 
@@ -159,7 +204,17 @@ struct Decompressor::Impl {
                raw.size();
   }
 
+  template <class Decompress>
+  bool join_planes(std::span<std::byte> words, Decompress decompress) noexcept {
+    if (words.size() > planes.size()) return false;
+    const auto split = planes.bytes().first(words.size());
+    if (!decompress(split)) return false;
+    join_word_planes(split, words);
+    return true;
+  }
+
   std::unique_ptr<ZSTD_DCtx, FreeDCtx> zstd;
+  Reservation planes;  // address space only, until a block needs it
 };
 
 Decompressor::Decompressor() : impl_(std::make_unique<Impl>()) {}
@@ -176,6 +231,11 @@ bool Decompressor::decompress(Codec codec, std::span<const std::byte> stored,
       return decompress_lz4(stored, raw);
     case Codec::zstd:
       return impl_->decompress_zstd(stored, raw);
+    case Codec::lz4_words:
+      return impl_->join_planes(raw, [&](auto planes) { return decompress_lz4(stored, planes); });
+    case Codec::zstd_words:
+      return impl_->join_planes(
+          raw, [&](auto planes) { return impl_->decompress_zstd(stored, planes); });
   }
   return false;
 }

@@ -13,10 +13,17 @@
 
 namespace vellum::base {
 
-// The numbers are stored on disk: never reuse one.
-enum class Codec : std::uint8_t { none = 0, lz4 = 1, zstd = 2 };
+// The numbers are stored on disk: never reuse one. The `words` forms split the words into planes of
+// bytes first (word_planes.hpp).
+enum class Codec : std::uint8_t { none = 0, lz4 = 1, zstd = 2, lz4_words = 3, zstd_words = 4 };
+
+// The words forms take this much raw at most.
+inline constexpr std::size_t kMaxWordsBytes = 128u << 20;
 
 bool codec_known(std::uint8_t value) noexcept;
+// The forms that a user can ask for: none, lz4, zstd. Between them and their words forms, each
+// block has its own choice.
+bool codec_plain(Codec codec) noexcept;
 const char* codec_name(Codec codec) noexcept;
 
 // The most bytes that compressing `raw_bytes` can give, for sizing the output.
@@ -33,6 +40,9 @@ class Compressor {
   // Codec::none). `level` is zstd's (1..19); lz4 ignores it.
   std::size_t compress(Codec codec, int level, std::span<const std::byte> raw,
                        std::span<std::byte> out);
+
+  // `plain`, or its words form where a sample of the block gets clearly smaller with it.
+  Codec choose(Codec plain, std::span<const std::byte> raw);
 
  private:
   struct Impl;

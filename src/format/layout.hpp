@@ -106,6 +106,8 @@ inline constexpr Number kCodecNumbers[] = {
     {"none", static_cast<std::uint64_t>(base::Codec::none)},
     {"lz4", static_cast<std::uint64_t>(base::Codec::lz4)},
     {"zstd", static_cast<std::uint64_t>(base::Codec::zstd)},
+    {"lz4_words", static_cast<std::uint64_t>(base::Codec::lz4_words)},
+    {"zstd_words", static_cast<std::uint64_t>(base::Codec::zstd_words)},
 };
 inline constexpr Number kRecordFlagNumbers[] = {
     {"has_hash", kRecordFlagHash},

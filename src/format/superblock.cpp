@@ -16,7 +16,8 @@ bool fields_ok(const Superblock& sb) noexcept {
                      sb.block_bytes <= kMaxBlockBytes;
   const bool level = sb.codec_level <= 19 && (sb.codec != base::Codec::zstd || sb.codec_level >= 1);
   const bool pack = sb.pack_bytes >= kMinPackBytes && sb.pack_bytes <= kMaxPackBytes;
-  return block && level && pack && journal_half_ok(sb.journal_half_bytes);
+  return block && base::codec_plain(sb.codec) && level && pack &&
+         journal_half_ok(sb.journal_half_bytes);
 }
 
 // One code point of strict UTF-8 at the front of `s`, or -1: no overlong forms, no surrogates.

@@ -247,13 +247,13 @@ store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& wo
   }
   store::PageBlock block;
   block.pages.assign(pages.begin(), pages.end());
-  block.codec = options_.codec;
+  block.codec = worker.compressor.choose(options_.codec, {raw, raw_bytes});
   // Worth it only when smaller: the bound of the output is the raw size.
   worker.compressed.resize(raw_bytes);
   const std::size_t stored =
-      options_.codec == base::Codec::none
+      block.codec == base::Codec::none
           ? 0
-          : worker.compressor.compress(options_.codec, options_.level, {raw, raw_bytes},
+          : worker.compressor.compress(block.codec, options_.level, {raw, raw_bytes},
                                        std::span(worker.compressed).first(raw_bytes - 1));
   if (stored == 0) {
     block.codec = base::Codec::none;

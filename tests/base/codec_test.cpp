@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <random>
+#include <string>
 #include <tuple>
 
 #include "base/bytes.hpp"
@@ -17,6 +19,8 @@ using test::compressible_bytes;
 using test::random_bytes;
 
 constexpr std::byte kGuard{0xA5};
+constexpr Codec kAllCodecs[] = {Codec::none, Codec::lz4, Codec::zstd, Codec::lz4_words,
+                                Codec::zstd_words};
 
 Bytes compressed(Codec codec, const Bytes& raw, int level = 3) {
   Bytes out(compress_bound(codec, raw.size()));
@@ -50,15 +54,17 @@ TEST_P(RoundTrip, GivesTheSameBytes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Codec, RoundTrip,
-                         testing::Combine(testing::Values(Codec::none, Codec::lz4, Codec::zstd),
+                         testing::Combine(testing::ValuesIn(kAllCodecs),
                                           testing::Values(0, 1, 7, 100, 4096, 65536, 300'001)));
 
 TEST(Codec, NamesAndNumbers) {
   EXPECT_STREQ(codec_name(Codec::none), "none");
   EXPECT_STREQ(codec_name(Codec::lz4), "lz4");
   EXPECT_STREQ(codec_name(Codec::zstd), "zstd");
-  EXPECT_TRUE(codec_known(0) && codec_known(1) && codec_known(2));
-  EXPECT_FALSE(codec_known(3));
+  EXPECT_STREQ(codec_name(Codec::lz4_words), "lz4_words");
+  EXPECT_STREQ(codec_name(Codec::zstd_words), "zstd_words");
+  for (std::uint8_t value = 0; value < 5; ++value) EXPECT_TRUE(codec_known(value));
+  EXPECT_FALSE(codec_known(5));
   EXPECT_FALSE(codec_known(255));
 }
 
@@ -78,7 +84,7 @@ TEST(Codec, OneCompressorServesManyBlocks) {
   Compressor compressor;
   Decompressor decompressor;
   for (std::size_t size : {100u, 100'000u, 10u, 65'536u}) {
-    for (const Codec codec : {Codec::zstd, Codec::lz4}) {
+    for (const Codec codec : {Codec::zstd, Codec::lz4, Codec::zstd_words, Codec::lz4_words}) {
       const Bytes raw = compressible_bytes(size, size);
       Bytes stored(compress_bound(codec, size));
       stored.resize(compressor.compress(codec, 1, raw, stored));
@@ -91,7 +97,7 @@ TEST(Codec, OneCompressorServesManyBlocks) {
 
 TEST(Codec, OutputTooSmallGivesZeroAndStaysInside) {
   const Bytes raw = random_bytes(4096, 1);
-  for (const Codec codec : {Codec::none, Codec::lz4, Codec::zstd}) {
+  for (const Codec codec : kAllCodecs) {
     for (std::size_t room : {0u, 1u, 8u, 2000u, 4095u}) {
       Bytes out(room + 64, kGuard);
       EXPECT_EQ(Compressor().compress(codec, 1, raw, std::span(out).first(room)), 0u);
@@ -149,7 +155,49 @@ TEST_P(Hostile, RandomBytesStayInside) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Codec, Hostile, testing::Values(Codec::none, Codec::lz4, Codec::zstd));
+INSTANTIATE_TEST_SUITE_P(Codec, Hostile, testing::ValuesIn(kAllCodecs));
+
+// 22-bit numbers in 8-byte words: no byte sequence repeats, but three planes of eight hold it all.
+Bytes small_numbers(std::size_t bytes) {
+  Bytes out(bytes);
+  std::mt19937_64 random(1);
+  for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
+    const std::uint64_t number = random() >> 42;
+    std::memcpy(out.data() + i, &number, sizeof number);
+  }
+  return out;
+}
+
+Bytes text(std::size_t bytes) {
+  constexpr const char* kWords[] = {"page ", "block ", "delta ", "journal ", "branch ", "commit, "};
+  std::string out;
+  std::mt19937_64 random(1);
+  while (out.size() < bytes) out += kWords[random() % std::size(kWords)];
+  const auto all = std::as_bytes(std::span(out));
+  return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(bytes)};
+}
+
+TEST(Choose, NumbersAreSplitAndTextIsNot) {
+  Compressor compressor;
+  const Bytes numbers = small_numbers(65536);
+  EXPECT_EQ(compressor.choose(Codec::zstd, numbers), Codec::zstd_words);
+  EXPECT_EQ(compressor.choose(Codec::lz4, numbers), Codec::lz4_words);
+  EXPECT_EQ(compressor.choose(Codec::none, numbers), Codec::none);
+  EXPECT_LT(compressed(Codec::zstd_words, numbers).size(), compressed(Codec::zstd, numbers).size());
+  EXPECT_EQ(compressor.choose(Codec::zstd, text(65536)), Codec::zstd);
+  EXPECT_EQ(compressor.choose(Codec::zstd, random_bytes(65536, 1)), Codec::zstd);
+  EXPECT_EQ(compressor.choose(Codec::zstd, Bytes(100)), Codec::zstd);
+}
+
+TEST(Choose, WhatIsTooLargeToSplitIsRefused) {
+  const Bytes raw(kMaxWordsBytes + 1);
+  Bytes out(4096);
+  EXPECT_EQ(Compressor().choose(Codec::zstd, raw), Codec::zstd);
+  EXPECT_EQ(Compressor().compress(Codec::zstd_words, 1, raw, out), 0u);
+  Bytes back(raw.size());
+  const Bytes stored = compressed(Codec::zstd, raw);
+  EXPECT_FALSE(Decompressor().decompress(Codec::zstd_words, stored, back));
+}
 
 TEST(Zstd, BombIsRefusedByItsDeclaredSize) {
   const Bytes stored = compressed(Codec::zstd, Bytes(64 << 20));

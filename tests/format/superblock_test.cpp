@@ -72,6 +72,8 @@ TEST(Superblock, EveryRangeIsChecked) {
   EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 5000; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 0; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.codec = static_cast<base::Codec>(9); }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.codec = base::Codec::lz4_words; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.codec = base::Codec::zstd_words; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.codec_level = 20; }));
   EXPECT_TRUE(refused([](Superblock& s) {
     s.codec = base::Codec::zstd;

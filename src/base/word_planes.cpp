@@ -1,0 +1,89 @@
+#include "base/word_planes.hpp"
+
+#include <cassert>
+#include <cstring>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace vellum::base {
+namespace {
+
+constexpr std::size_t kWordBytes = 8;
+constexpr std::size_t kUnitWords = kWordPlanesUnitBytes / kWordBytes;
+
+#if defined(__SSE2__)
+
+// Interleaves the first 64 of 128 bytes with the last 64: what stood at index i goes to where i's
+// seven bits, rotated left by one, point. A byte's index is (word, byte in word) = 4 + 3 bits: four
+// rounds give (byte, word), three more bring it back.
+inline void rotate_indices(__m128i (&v)[8]) noexcept {
+  __m128i out[8];
+  for (int i = 0; i < 4; ++i) {
+    out[2 * i] = _mm_unpacklo_epi8(v[i], v[i + 4]);
+    out[2 * i + 1] = _mm_unpackhi_epi8(v[i], v[i + 4]);
+  }
+  for (int i = 0; i < 8; ++i) v[i] = out[i];
+}
+
+void split_units(const std::byte* words, std::byte* planes, std::size_t count) noexcept {
+  for (std::size_t word = 0; word < count; word += kUnitWords) {
+    const auto* in = reinterpret_cast<const __m128i*>(words + word * kWordBytes);
+    __m128i v[8];
+    for (int i = 0; i < 8; ++i) v[i] = _mm_loadu_si128(in + i);
+    for (int round = 0; round < 4; ++round) rotate_indices(v);
+    for (std::size_t plane = 0; plane < 8; ++plane) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(planes + plane * count + word), v[plane]);
+    }
+  }
+}
+
+void join_units(const std::byte* planes, std::byte* words, std::size_t count) noexcept {
+  for (std::size_t word = 0; word < count; word += kUnitWords) {
+    __m128i v[8];
+    for (std::size_t plane = 0; plane < 8; ++plane) {
+      v[plane] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(planes + plane * count + word));
+    }
+    for (int round = 0; round < 3; ++round) rotate_indices(v);
+    auto* out = reinterpret_cast<__m128i*>(words + word * kWordBytes);
+    for (int i = 0; i < 8; ++i) _mm_storeu_si128(out + i, v[i]);
+  }
+}
+
+#else
+
+void split_units(const std::byte* words, std::byte* planes, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count * kWordBytes; ++i) {
+    planes[i % kWordBytes * count + i / kWordBytes] = words[i];
+  }
+}
+
+void join_units(const std::byte* planes, std::byte* words, std::size_t count) noexcept {
+  for (std::size_t i = 0; i < count * kWordBytes; ++i) {
+    words[i] = planes[i % kWordBytes * count + i / kWordBytes];
+  }
+}
+
+#endif
+
+using UnitsFunction = void (*)(const std::byte*, std::byte*, std::size_t) noexcept;
+
+void apply(UnitsFunction units, std::span<const std::byte> in, std::span<std::byte> out) noexcept {
+  assert(in.size() == out.size());
+  const std::size_t whole = in.size() / kWordPlanesUnitBytes * kWordPlanesUnitBytes;
+  units(in.data(), out.data(), whole / kWordBytes);
+  if (whole < in.size()) std::memcpy(out.data() + whole, in.data() + whole, in.size() - whole);
+}
+
+}  // namespace
+
+void split_word_planes(std::span<const std::byte> words, std::span<std::byte> planes) noexcept {
+  apply(split_units, words, planes);
+}
+
+void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> words) noexcept {
+  apply(join_units, planes, words);
+}
+
+}  // namespace vellum::base

@@ -1,0 +1,20 @@
+// base/word_planes.hpp: a filter that makes arrays of 8-byte numbers compress.
+//
+// The first bytes of all words, then the second bytes, and so on: the high bytes of small integers,
+// ids, times and pointers then stand side by side and are nearly all alike ("byte shuffle", as in
+// HDF5 and Blosc).
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace vellum::base {
+
+// What is left behind the last whole unit stays as it is.
+inline constexpr std::size_t kWordPlanesUnitBytes = 128;
+
+// REQUIRES: sizes equal, no overlap. Neither allocates.
+void split_word_planes(std::span<const std::byte> words, std::span<std::byte> planes) noexcept;
+void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> words) noexcept;
+
+}  // namespace vellum::base

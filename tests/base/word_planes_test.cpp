@@ -1,0 +1,41 @@
+#include "base/word_planes.hpp"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.hpp"
+
+namespace vellum::base {
+namespace {
+
+using test::Bytes;
+using test::random_bytes;
+
+TEST(WordPlanes, BytesGoWhereTheirPlaneSays) {
+  for (const std::size_t size : {128u, 256u, 4096u, 65536u, 65536u + 128u}) {
+    const Bytes words = random_bytes(size, size);
+    Bytes planes(size);
+    split_word_planes(words, planes);
+    const std::size_t count = size / 8;
+    for (std::size_t i = 0; i < size; ++i) ASSERT_EQ(planes[i % 8 * count + i / 8], words[i]) << i;
+  }
+}
+
+TEST(WordPlanes, JoiningBringsEverySizeBack) {
+  for (std::size_t size = 0; size < 700; ++size) {
+    const Bytes words = random_bytes(size, size);
+    Bytes planes(size), back(size);
+    split_word_planes(words, planes);
+    join_word_planes(planes, back);
+    ASSERT_EQ(back, words) << size;
+  }
+}
+
+TEST(WordPlanes, TheRestStaysAsItIs) {
+  const Bytes words = random_bytes(128 + 100, 1);
+  Bytes planes(words.size());
+  split_word_planes(words, planes);
+  EXPECT_TRUE(std::equal(words.begin() + 128, words.end(), planes.begin() + 128));
+}
+
+}  // namespace
+}  // namespace vellum::base
