@@ -74,6 +74,9 @@ struct RegionOptions {
   // Threads that help commit() to encode, beside the caller. -1: one less than the processors, at
   // most 7.
   int encode_threads = -1;
+  // false: a changed page is always stored whole, never as the bytes that changed. For measuring
+  // what deltas are worth; there is no other reason.
+  bool deltas = true;
 };
 
 struct CommitReport {

@@ -82,7 +82,11 @@ struct Encoder::Worker {
 
 Encoder::Encoder(const std::byte* pages, Backing& backing, const EncoderOptions& options,
                  std::size_t threads)
-    : pages_(pages), backing_(backing), options_(options), pool_(threads) {
+    : pages_(pages),
+      backing_(backing),
+      options_(options),
+      max_delta_cost_bytes_(options.deltas ? kMaxDeltaCostBytes : 0),
+      pool_(threads) {
   for (std::size_t i = 0; i <= threads; ++i) workers_.push_back(std::make_unique<Worker>());
 }
 
@@ -141,7 +145,7 @@ void Encoder::encode_with_twin(PageNumber page, Worker& worker, Slice& slice,
   const std::byte* const now = pages_ + page * kPageBytes;
   if (!out.deltas.add_difference(page, twin, now)) return;
   ++slice.changed;
-  if (out.deltas.last_cost_bytes() <= kMaxDeltaCostBytes) {
+  if (out.deltas.last_cost_bytes() <= max_delta_cost_bytes_) {
     const auto& delta = out.deltas.pages().back();
     const auto runs = out.deltas.runs_of(delta);
     worker.old_bytes.clear();
@@ -181,7 +185,7 @@ void Encoder::encode_fresh(PageNumber page, Worker& worker, Slice& slice, store:
   }
   if (!out.deltas.add_difference_from_zero(page, now)) return;
   ++slice.changed;
-  if (out.deltas.last_cost_bytes() > kMaxDeltaCostBytes) {
+  if (out.deltas.last_cost_bytes() > max_delta_cost_bytes_) {
     out.deltas.pop_back();
     worker.fresh_whole.push_back(page);
     return;

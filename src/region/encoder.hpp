@@ -27,6 +27,7 @@ struct EncoderOptions {
   base::Codec codec = base::Codec::zstd;
   int level = 1;
   std::size_t block_pages = 16;
+  bool deltas = true;  // otherwise every changed page is stored whole
 };
 
 class Encoder {
@@ -65,6 +66,7 @@ class Encoder {
   const std::byte* pages_;
   Backing& backing_;
   EncoderOptions options_;
+  const std::size_t max_delta_cost_bytes_;
   base::ThreadPool pool_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Slice>> slices_;  // of the commit in progress

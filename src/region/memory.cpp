@@ -10,7 +10,21 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+extern "C" __attribute__((weak)) void __tsan_init();
+
 namespace vellum::region {
+namespace {
+
+// ThreadSanitizer ends a program that maps something where its own tables lie, and leaves mappings
+// the range from here on (compiler-rt, tsan_platform.h). Asked at run time: a program may use it
+// without the library.
+constexpr std::uintptr_t kTsanMappings = 0x7e8000000000;
+
+bool may_map_at(std::uint64_t address) noexcept {
+  return &__tsan_init == nullptr || address >= kTsanMappings;
+}
+
+}  // namespace
 
 RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
     : options_(options),
@@ -35,7 +49,9 @@ void RegionMemory::map_range() {
   const int flags = MAP_PRIVATE | MAP_NORESERVE;
   void* map = MAP_FAILED;
   if (wanted != nullptr) {
-    map = mmap(wanted, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, backing_.memfd(), 0);
+    if (may_map_at(options_.wanted_address)) {
+      map = mmap(wanted, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, backing_.memfd(), 0);
+    }
     if (map != MAP_FAILED && map != wanted) {  // a kernel or sanitizer that took it for a hint
       munmap(map, bytes);
       map = MAP_FAILED;

@@ -111,6 +111,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   encoder.codec = superblock.codec;
   encoder.level = superblock.codec_level;
   encoder.block_pages = superblock.block_bytes / kPageBytes;
+  encoder.deltas = options.deltas;
   impl->encoder = std::make_unique<region::Encoder>(impl->memory->data(), impl->memory->backing(),
                                                     encoder, encode_threads(options));
   return impl;

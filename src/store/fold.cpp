@@ -338,7 +338,8 @@ void Folder::write_pages() {
     const std::size_t first = b * per_block;
     const std::size_t count = std::min(per_block, base_pages_.size() - first);
     const auto raw = std::span(base_contents_).subspan(first * kPageBytes, count * kPageBytes);
-    payloads[b] = encode_payload(compressor(worker), sb.codec, sb.codec_level,
+    auto& own = compressor(worker);
+    payloads[b] = encode_payload(own, own.choose(sb.codec, raw), sb.codec_level,
                                  std::vector<std::byte>(raw.begin(), raw.end()));
   });
   for (std::size_t b = 0; b < blocks; ++b) {

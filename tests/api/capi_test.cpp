@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -245,22 +246,21 @@ TEST_F(CApiTest, ExportAndImport) {
 }
 
 TEST_F(CApiTest, StatAndVerify) {
-  for (std::size_t i = 0; i < kRegionBytes / 8; ++i) {
-    words()[i] = i * 0x9e3779b97f4a7c15U;
-  }
+  std::mt19937_64 random(1);  // what does not compress
+  for (std::size_t i = 0; i < kRegionBytes / 8; ++i) words()[i] = random();
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
   vellum_store_stat stat = VELLUM_STORE_STAT_INIT;
   ASSERT_EQ(vellum_stat(store_, &stat), VELLUM_OK) << message();
   EXPECT_EQ(stat.snapshots, 1U);
   EXPECT_EQ(stat.branches, 1U);
-  EXPECT_GT(stat.stored_bytes, kRegionBytes / 2);
+  EXPECT_GT(stat.stored_bytes, kRegionBytes);
   EXPECT_GE(stat.full_copy_bytes, kRegionBytes);
 
   vellum_verify_summary summary = VELLUM_VERIFY_SUMMARY_INIT;
   ASSERT_EQ(vellum_verify(store_, 1, &summary), VELLUM_OK) << message();
   EXPECT_EQ(summary.damages, 0U);
   EXPECT_GE(summary.versions, 2U);
-  EXPECT_GT(summary.bytes_read, kRegionBytes / 2);
+  EXPECT_GT(summary.bytes_read, kRegionBytes);
 
   vellum_region_close(region_);
   region_ = nullptr;
