@@ -10,8 +10,8 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
 
+#include "base/temp_directory.hpp"
 #include "crash/kill_workload_lib.hpp"
 #include "support/child.hpp"
 #include "support/engines.hpp"
@@ -156,19 +156,7 @@ struct Tally {
 
 class KillAtCall : public test::EngineTest {
  protected:
-  void SetUp() override {
-    test::EngineTest::SetUp();
-    // In memory, where there is such a place: the page cache outlives a process anywhere.
-    const std::string base = std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp";
-    directory_ = fmt::format("{}/vellum-kill-{}", base, ::getpid());
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directory(directory_);
-  }
-  void TearDown() override {
-    if (!directory_.empty()) std::filesystem::remove_all(directory_);
-  }
-
-  std::string path() const { return directory_ + "/store"; }
+  std::string path() const { return directory_ / "store"; }
 
   test::ChildEnd run_until(const KillWorkload& workload, std::uint64_t nth, KillMoment moment,
                            KillBoard& board) const {
@@ -219,7 +207,7 @@ class KillAtCall : public test::EngineTest {
     }
   }
 
-  std::string directory_;
+  const test::TempDirectory directory_{test::memory_directory()};
   Tally tally_;
 };
 
