@@ -1,6 +1,10 @@
 // kill -9 exactly before and exactly after every file call of a workload, whether commit(), a fold,
 // an opening or the fault handler makes it (kill_workload_lib.hpp).
 //
+// A failure seen in Privateer (github.com/LLNL/Privateer at dcb5a80): a snapshot makes its
+// directory and an empty block list first, writes the blocks, and then the files without which it
+// cannot be opened; a kill in between leaves a version that exists, and is none.
+//
 // The short form takes calls at even distances. VELLUM_KILL_EVERY_CALL=N kills at every call of N
 // workloads, for each engine, and prints what the processes were at when they died.
 #include <fmt/format.h>
@@ -220,6 +224,7 @@ TEST_P(KillAtCall, TheLastCommitIsThereWhole) {
       kill_all_over(seed, 0);
     }
   }
+  if (HasFailure()) return;
   EXPECT_GT(tally_.in_handler, 0u);
   EXPECT_GT(tally_.commits, 0u);
   EXPECT_GT(tally_.folds, 0u);
