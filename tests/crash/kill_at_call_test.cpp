@@ -218,7 +218,7 @@ class KillAtCall : public test::EngineTest {
 TEST_P(KillAtCall, TheLastCommitIsThereWhole) {
   const char* const rounds = std::getenv("VELLUM_KILL_EVERY_CALL");
   if (rounds == nullptr) {
-    kill_all_over(1, static_cast<std::uint64_t>(test::rounds(100, 60)));
+    kill_all_over(1, static_cast<std::uint64_t>(test::rounds(100, 40)));
   } else {
     for (std::uint64_t seed = 1; seed <= std::strtoull(rounds, nullptr, 10); ++seed) {
       kill_all_over(seed, 0);
