@@ -27,6 +27,8 @@ TEST_P(SeveralRegions, OfOneStoreCommitOnTheirOwn) {
   }
 }
 
+// Closing a region of Privateer (github.com/LLNL/Privateer at dcb5a80) replaces the process's
+// handler for SIGSEGV, on which the others live.
 TEST_P(SeveralRegions, ClosingOneLeavesTheOthersOpen) {
   Store first = create();
   Store second = Store::create(directory_ / "second");

@@ -43,6 +43,7 @@ class SystemCalls : public StoreTest {
   int fd_ = -1;
 };
 
+// So it is with every store that pages in by signals, and here it is documented.
 TEST_P(SystemCalls, OnAMissingPageTheKernelSaysEfault) {
   Store store = create();
   Region region = cold(store);

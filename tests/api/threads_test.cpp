@@ -15,6 +15,8 @@ std::atomic_ref<std::uint64_t> counter_at(const Region& region, std::uint64_t of
 
 class Threads : public StoreTest {};
 
+// Privateer (github.com/LLNL/Privateer at dcb5a80) writes a block out and closes it for stores only
+// then: what was stored in between is in no version.
 TEST_P(Threads, WritersBesideCommits) {
   constexpr std::uint64_t kPages = 2000;
   constexpr std::uint64_t kWriters = 3;
@@ -82,6 +84,8 @@ TEST_P(Threads, ACommitHasEverythingThatWasStoredBeforeIt) {
   writer.join();
 }
 
+// In Privateer the second thread that faults on a block finds it present, and opens it for stores
+// that nobody notes.
 TEST_P(Threads, TouchColdChunksTogether) {
   constexpr std::uint64_t kPages = 4096;
   constexpr std::size_t kThreads = 8;

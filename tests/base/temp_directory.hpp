@@ -9,10 +9,19 @@
 
 namespace vellum::test {
 
+// In memory, where there is such a place: for tests that flush often, and to which only matters
+// what processes do to each other.
+inline std::filesystem::path memory_directory() {
+  std::error_code ignored;
+  if (std::filesystem::is_directory("/dev/shm", ignored)) return "/dev/shm";
+  return std::filesystem::temp_directory_path();
+}
+
 class TempDirectory {
  public:
-  TempDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "vellum-test-XXXXXX").string();
+  explicit TempDirectory(
+      const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string pattern = (parent / "vellum-test-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "mkdtemp " << pattern;
     path_ = pattern;
   }

@@ -1,6 +1,7 @@
 #include "crash/syscall_seam_lib.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -9,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
+#include <cstring>
 
 #include "support/sanitizers.hpp"
 
@@ -113,6 +115,65 @@ std::size_t allowed(const char* call, unsigned traits, std::size_t bytes) {
 
 bool write_is_done_anyway() { return plan.fault == Fault::late_error; }
 
+// Where the process is to die. All of it may run in a signal handler.
+struct KillPlan {
+  std::atomic<KillReport*> report{nullptr};
+  std::uint64_t nth = 0;
+  KillMoment moment = KillMoment::before_call;
+  std::atomic<bool> folding{false};
+};
+KillPlan kill_plan;
+
+constexpr std::size_t kMaxDescriptors = 1024;
+std::atomic<bool> is_pack[kMaxDescriptors];  // by descriptor
+
+bool names_pack(const char* path) { return std::strstr(path, ".pack") != nullptr; }
+
+void note_opened(int fd, const char* path) {
+  if (fd >= 0 && static_cast<std::size_t>(fd) < kMaxDescriptors) is_pack[fd] = names_pack(path);
+}
+
+bool opened_as_pack(int fd) {
+  return fd >= 0 && static_cast<std::size_t>(fd) < kMaxDescriptors && is_pack[fd];
+}
+
+// The kernel blocks a signal while its handler runs, and nothing else in this program blocks these.
+bool handling_a_fault() {
+  std::uint64_t blocked = 0;
+  ::syscall(SYS_rt_sigprocmask, SIG_BLOCK, nullptr, &blocked, sizeof blocked);
+  constexpr std::uint64_t kFaults = 1ULL << (SIGBUS - 1) | 1ULL << (SIGSEGV - 1);
+  return (blocked & kFaults) != 0;
+}
+
+// Around a call. `changes_pack`: it writes to a pack.
+class KillPoint {
+ public:
+  KillPoint(const char* call, bool changes_pack) : call_(call) {
+    KillReport* const report = kill_plan.report.load(std::memory_order_acquire);
+    if (report == nullptr) return;
+    if (changes_pack) kill_plan.folding = true;
+    chosen_ = ++report->calls == kill_plan.nth;
+    if (chosen_ && kill_plan.moment == KillMoment::before_call) die(*report);
+  }
+  ~KillPoint() {
+    if (chosen_) die(*kill_plan.report.load());
+  }
+  KillPoint(const KillPoint&) = delete;
+  KillPoint& operator=(const KillPoint&) = delete;
+
+ private:
+  void die(KillReport& report) const {
+    std::strncpy(report.call, call_, sizeof report.call - 1);
+    report.in_fault_handler = handling_a_fault();
+    report.folding = kill_plan.folding;
+    report.killed = true;
+    ::syscall(SYS_kill, ::getpid(), SIGKILL);
+  }
+
+  const char* call_;
+  bool chosen_ = false;
+};
+
 template <typename... Args>
 int call_kernel(long number, Args... args) {
   return static_cast<int>(::syscall(number, args...));
@@ -147,6 +208,14 @@ void FaultScope::strike_again() { armed = true; }
 
 std::uint64_t faults_injected() { return injected; }
 
+void kill_at_call(std::uint64_t nth, KillMoment moment, KillReport* report) {
+  kill_plan.nth = nth;
+  kill_plan.moment = moment;
+  kill_plan.report.store(report, std::memory_order_release);
+}
+
+void begin_operation() { kill_plan.folding = false; }
+
 }  // namespace vellum::crash
 
 // The calls themselves. The C library's own use of them inside (malloc, stdio) does not come
@@ -156,12 +225,14 @@ using namespace vellum::crash;
 extern "C" {
 
 ssize_t pread(int fd, void* out, size_t bytes, off_t at) {
+  const KillPoint point("pread", false);
   const size_t moved = allowed("pread", kTransfers | kWaits | kFile, bytes);
   if (moved == 0 && bytes != 0) return -1;
   return ::syscall(SYS_pread64, fd, out, moved, at);
 }
 
 ssize_t pwrite(int fd, const void* in, size_t bytes, off_t at) {
+  const KillPoint point("pwrite", opened_as_pack(fd));
   const size_t moved = allowed("pwrite", kWrites | kTransfers | kWaits | kFile, bytes);
   if (moved == 0 && bytes != 0) {
     if (write_is_done_anyway()) {
@@ -174,26 +245,31 @@ ssize_t pwrite(int fd, const void* in, size_t bytes, off_t at) {
 }
 
 int fdatasync(int fd) {
+  const KillPoint point("fdatasync", opened_as_pack(fd));
   if (fails("fdatasync", kSyncs | kWaits | kFile)) return -1;
   return call_kernel(SYS_fdatasync, fd);
 }
 
 int fsync(int fd) {
+  const KillPoint point("fsync", false);
   if (fails("fsync", kSyncs | kWaits | kFile)) return -1;
   return call_kernel(SYS_fsync, fd);
 }
 
 int ftruncate(int fd, off_t size) noexcept {
+  const KillPoint point("ftruncate", opened_as_pack(fd));
   if (fails("ftruncate", kWrites | kWaits | kFile)) return -1;
   return call_kernel(SYS_ftruncate, fd, size);
 }
 
 int fallocate(int fd, int mode, off_t at, off_t length) {
+  const KillPoint point("fallocate", opened_as_pack(fd));
   if (fails("fallocate", kWrites | kWaits | kFile)) return -1;
   return call_kernel(SYS_fallocate, fd, mode, at, length);
 }
 
 int flock(int fd, int operation) noexcept {
+  const KillPoint point("flock", false);
   if (fails("flock", kWaits | kFile)) return -1;
   return call_kernel(SYS_flock, fd, operation);
 }
@@ -204,31 +280,39 @@ int open(const char* path, int flags, ...) {
   const mode_t mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, mode_t) : 0;
   va_end(list);
   const unsigned creates = (flags & O_CREAT) != 0 ? kWrites : 0u;
+  const KillPoint point("open", creates != 0 && names_pack(path));
   if (fails("open", creates | kWaits | kFile)) return -1;
-  return call_kernel(SYS_openat, AT_FDCWD, path, flags, mode);
+  const int fd = call_kernel(SYS_openat, AT_FDCWD, path, flags, mode);
+  note_opened(fd, path);
+  return fd;
 }
 
 int rename(const char* from, const char* to) noexcept {
+  const KillPoint point("rename", names_pack(to));
   if (fails("rename", kWrites | kFile)) return -1;
   return call_kernel(SYS_rename, from, to);
 }
 
 int renameat2(int from_fd, const char* from, int to_fd, const char* to, unsigned flags) noexcept {
+  const KillPoint point("renameat2", names_pack(to));
   if (fails("renameat2", kWrites | kFile)) return -1;
   return call_kernel(SYS_renameat2, from_fd, from, to_fd, to, flags);
 }
 
 int unlink(const char* path) noexcept {
+  const KillPoint point("unlink", names_pack(path));
   if (fails("unlink", kFile)) return -1;
   return call_kernel(SYS_unlink, path);
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
+  const KillPoint point("mkdir", false);
   if (fails("mkdir", kWrites | kFile)) return -1;
   return call_kernel(SYS_mkdir, path, mode);
 }
 
 int rmdir(const char* path) noexcept {
+  const KillPoint point("rmdir", false);
   if (fails("rmdir", kFile)) return -1;
   return call_kernel(SYS_rmdir, path);
 }

@@ -1,10 +1,12 @@
-// Makes the nth system call of the file layer fail, below base::posix_fs().
+// Makes the nth system call of the file layer fail, or the process die there, below
+// base::posix_fs().
 //
 // This program defines the C library's file calls itself (syscall_seam_lib.cpp), so that the real
 // file layer, with its loops for interrupted and short transfers, meets errors that no file system
 // gives on demand.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace vellum::crash {
@@ -36,5 +38,21 @@ class FaultScope {
 };
 
 std::uint64_t faults_injected();  // since the program began
+
+// How a process died, for its parent to read: belongs into memory that both share.
+struct KillReport {
+  std::atomic<std::uint64_t> calls{0};  // made so far, with the one that it died at
+  std::atomic<bool> killed{false};
+  char call[16] = {};             // its name
+  bool in_fault_handler = false;  // on the thread that died, SIGBUS or SIGSEGV was being handled
+  bool folding = false;           // a pack has been changed since begin_operation()
+};
+
+enum class KillMoment { before_call, after_call };
+
+// From now on this process counts its file calls, in signal handlers, too, and dies by SIGKILL
+// exactly before or after the nth (0: never). There is no way back: for child processes.
+void kill_at_call(std::uint64_t nth, KillMoment moment, KillReport* report);
+void begin_operation();
 
 }  // namespace vellum::crash

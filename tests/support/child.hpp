@@ -112,8 +112,10 @@ inline void run_body(const std::function<void()>& body) {
 
 inline void prepare_child(int error_fd, pid_t parent) {
   dup2(error_fd, STDERR_FILENO);
-  const rlimit none{0, 0};
-  setrlimit(RLIMIT_CORE, &none);
+  rlimit cores{};
+  getrlimit(RLIMIT_CORE, &cores);
+  cores.rlim_cur = 0;  // a child that wants to leave one can still ask for it
+  setrlimit(RLIMIT_CORE, &cores);
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a test that is stopped leaves nobody behind
   if (getppid() != parent) _exit(kThrew);
 }

@@ -1,0 +1,239 @@
+// kill -9 exactly before and exactly after every file call of a workload, whether commit(), a fold,
+// an opening or the fault handler makes it (kill_workload_lib.hpp).
+//
+// A failure seen in Privateer (github.com/LLNL/Privateer at dcb5a80): a snapshot makes its
+// directory and an empty block list first, writes the blocks, and then the files without which it
+// cannot be opened; a kill in between leaves a version that exists, and is none.
+//
+// The short form takes calls at even distances. VELLUM_KILL_EVERY_CALL=N kills at every call of N
+// workloads, for each engine, and prints what the processes were at when they died.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/temp_directory.hpp"
+#include "crash/kill_workload_lib.hpp"
+#include "support/child.hpp"
+#include "support/engines.hpp"
+#include "support/sanitizers.hpp"
+#include "support/shared.hpp"
+
+namespace vellum::crash {
+namespace {
+
+using test::Child;
+using test::Shared;
+
+Bytes read_all(const Store& store, const std::string& name) {
+  Bytes content(store.version(name).region_bytes);
+  store.read(name, 0, content.data(), content.size());
+  return content;
+}
+
+Bytes bytes_in(const Region& region) {
+  const auto* const data = static_cast<const std::byte*>(region.data());
+  return {data, data + region.size_bytes()};
+}
+
+// What a new process finds, and what it can do. Throws what it does not like.
+class Aftermath {
+ public:
+  Aftermath(const std::string& path, Engine engine, const NamedContents& before,
+            const NamedContents& after)
+      : path_(path), options_(kill_region_options(engine)), before_(before), after_(after) {}
+
+  void check() {
+    Store store = open_or_make_store();
+    check_names(store);
+    check_memory(store);
+    go_on(store);
+    check_all(Store::open(path_));
+  }
+
+ private:
+  // Before the first step has returned there may be no store: it can be made then.
+  Store open_or_make_store() const {
+    if (before_.empty()) return Store::open_or_create(path_, kill_store_options());
+    return Store::open(path_);
+  }
+
+  // Every name is there that must be; none is that cannot be. Each holds what it held before the
+  // step that was cut, or what it should hold after it.
+  void check_names(const Store& store) {
+    for (const auto& info : store.versions()) {
+      test::require(before_.contains(info.name) || after_.contains(info.name),
+                    info.name + " has never been made");
+      seen_[info.name] = match(info.name, read_all(store, info.name));
+    }
+    for (const auto& [name, content] : before_) {
+      test::require(seen_.contains(name) || !after_.contains(name), name + " is there");
+    }
+  }
+
+  std::shared_ptr<const Bytes> match(const std::string& name, const Bytes& content) const {
+    for (const NamedContents* state : {&before_, &after_}) {
+      const auto at = state->find(name);
+      if (at != state->end() && *at->second == content) return at->second;
+    }
+    throw std::runtime_error(name + " holds what was never committed");
+  }
+
+  // The same through memory: the head, and the newest snapshot.
+  void check_memory(Store& store) const {
+    for (const auto& [name, content] : seen_) {
+      if (name != "main" && name != seen_.rbegin()->first) continue;
+      test::require(bytes_in(store.open_version(name, options_)) == *content,
+                    name + " is the same in memory");
+    }
+  }
+
+  void go_on(Store& store) {
+    Region region = store.open_or_create_region("main", kKillRegionBytes, options_);
+    const auto head = seen_.find("main");
+    test::require(head == seen_.end() || bytes_in(region) == *head->second,
+                  "the writer finds the head");
+    auto* const words = static_cast<std::uint64_t*>(region.data());
+    words[3] += 1;
+    words[region.size_bytes() / 8 - 1] += 1;
+    region.commit();
+    words[700] += 1;
+    region.snapshot("afterwards");
+    seen_["main"] = seen_["afterwards"] = std::make_shared<const Bytes>(bytes_in(region));
+  }
+
+  void check_all(const Store& store) const {
+    test::require(store.versions().size() == seen_.size(), "no version has come or gone");
+    for (const auto& [name, content] : seen_) {
+      test::require(read_all(store, name) == *content, name + " stays what it was");
+    }
+    const auto report = store.verify(true);
+    if (report.damages.empty()) return;
+    throw std::runtime_error("verify: " + report.damages[0].object + ": " +
+                             report.damages[0].reason);
+  }
+
+  const std::string path_;
+  const RegionOptions options_;
+  const NamedContents& before_;
+  const NamedContents& after_;
+  NamedContents seen_;
+};
+
+// Kills by what the process was at. The first four are what the issue asks for.
+struct Tally {
+  std::uint64_t kills = 0, in_handler = 0, commits = 0, folds = 0, snapshots = 0;
+  std::uint64_t not_reached = 0;
+  std::array<std::uint64_t, kActivities> others{};
+
+  void add(const KillBoard& board) {
+    const Activity activity = board.activity;
+    ++kills;
+    if (board.report.in_fault_handler) {
+      ++in_handler;
+    } else if (activity == Activity::snapshot) {
+      ++snapshots;
+    } else if (board.report.folding) {
+      ++folds;
+    } else if (activity == Activity::committing) {
+      ++commits;
+    } else {
+      ++others[static_cast<std::size_t>(activity)];
+    }
+  }
+
+  std::string line() const {
+    std::string out = fmt::format(
+        "{} kills: {} in the fault handler, {} in a commit, {} in a fold, {} in a snapshot", kills,
+        in_handler, commits, folds, snapshots);
+    for (std::size_t i = 0; i < kActivities; ++i) {
+      if (others[i] != 0) {
+        out += fmt::format(", {} {}", others[i], activity_name(static_cast<Activity>(i)));
+      }
+    }
+    return out + fmt::format("; {} calls not reached", not_reached);
+  }
+};
+
+class KillAtCall : public test::EngineTest {
+ protected:
+  std::string path() const { return directory_ / "store"; }
+
+  test::ChildEnd run_until(const KillWorkload& workload, std::uint64_t nth, KillMoment moment,
+                           KillBoard& board) const {
+    std::filesystem::remove_all(path());
+    return test::run_child([&] {
+      kill_at_call(nth, moment, &board.report);
+      run_kill_workload(workload, path(), GetParam(), board);
+    });
+  }
+
+  std::uint64_t count_calls(const KillWorkload& workload) const {
+    const Shared<KillBoard> board;
+    EXPECT_CHILD_EXIT(run_until(workload, 0, KillMoment::before_call, *board), 0);
+    return board->report.calls;
+  }
+
+  void kill_at(const KillWorkload& workload, std::uint64_t nth, KillMoment moment) {
+    const Shared<KillBoard> board;
+    const auto end = run_until(workload, nth, moment, *board);
+    const std::string where = fmt::format(
+        "{} call {} ({}), step {}, {}", moment == KillMoment::before_call ? "before" : "after", nth,
+        board->report.call, board->started.load(), activity_name(board->activity));
+    SCOPED_TRACE(where);
+    if (board->report.killed) {
+      EXPECT_CHILD_SIGNAL(end, SIGKILL);
+      // Nothing but the handler makes file calls while the program touches memory.
+      EXPECT_EQ(board->report.in_fault_handler, board->activity == Activity::touching);
+      tally_.add(*board);
+    } else {
+      EXPECT_CHILD_EXIT(end, 0);
+      ++tally_.not_reached;
+    }
+    try {
+      Aftermath(path(), GetParam(), workload.states[board->done], workload.states[board->started])
+          .check();
+    } catch (const std::exception& e) {
+      ADD_FAILURE() << e.what();
+    }
+  }
+
+  // At `wanted` moments, or at all of them when it is 0.
+  void kill_all_over(std::uint64_t seed, std::uint64_t wanted) {
+    const KillWorkload workload = make_kill_workload(seed);
+    const std::uint64_t moments = 2 * count_calls(workload);
+    const std::uint64_t stride = wanted == 0 ? 1 : std::max<std::uint64_t>(1, moments / wanted) | 1;
+    for (std::uint64_t i = 0; i < moments && !HasFailure(); i += stride) {
+      kill_at(workload, 1 + i / 2, i % 2 == 0 ? KillMoment::before_call : KillMoment::after_call);
+    }
+  }
+
+  const test::TempDirectory directory_{test::memory_directory()};
+  Tally tally_;
+};
+
+TEST_P(KillAtCall, TheLastCommitIsThereWhole) {
+  const char* const rounds = std::getenv("VELLUM_KILL_EVERY_CALL");
+  if (rounds == nullptr) {
+    kill_all_over(1, static_cast<std::uint64_t>(test::rounds(100, 40)));
+  } else {
+    for (std::uint64_t seed = 1; seed <= std::strtoull(rounds, nullptr, 10); ++seed) {
+      kill_all_over(seed, 0);
+    }
+  }
+  if (HasFailure()) return;
+  EXPECT_GT(tally_.in_handler, 0u);
+  EXPECT_GT(tally_.commits, 0u);
+  EXPECT_GT(tally_.folds, 0u);
+  EXPECT_GT(tally_.snapshots, 0u);
+  EXPECT_LE(tally_.not_reached, 1 + tally_.kills / 100);
+  fmt::print("{}: {}\n", engine_name(GetParam()), tally_.line());
+}
+
+VELLUM_BOTH_ENGINES(KillAtCall);
+
+}  // namespace
+}  // namespace vellum::crash

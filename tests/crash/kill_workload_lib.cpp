@@ -1,0 +1,318 @@
+#include "crash/kill_workload_lib.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <span>
+#include <stdexcept>
+
+namespace vellum::crash {
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kWordsPerPage = kPage / 8;
+constexpr std::uint64_t kMaxBytes = 2u << 20;
+
+using Words = std::span<std::uint64_t>;
+
+void fill_run(Words words, std::mt19937_64& random, std::uint64_t longest) {
+  const std::uint64_t first = random() % words.size();
+  const std::uint64_t count = 1 + random() % std::min(longest, words.size() - first);
+  // Half of the runs hold what compresses.
+  const std::uint64_t mask = random() % 2 == 0 ? 255 : ~std::uint64_t{0};
+  for (std::uint64_t& word : words.subspan(first, count)) word = random() & mask;
+}
+
+void write_pages(Words words, std::mt19937_64& random, std::uint64_t pages, std::uint64_t longest) {
+  const std::uint64_t total = words.size() / kWordsPerPage;
+  for (std::uint64_t i = 0; i < pages; ++i) {
+    fill_run(words.subspan(random() % total * kWordsPerPage, kWordsPerPage), random, longest);
+  }
+}
+
+// More bytes that do not compress than a journal half takes, and some pages of zeros.
+void write_most(Words words, std::mt19937_64& random) {
+  for (std::uint64_t at = 0; at < words.size(); at += kWordsPerPage) {
+    const std::uint64_t what = random() % 8;
+    const Words page = words.subspan(at, kWordsPerPage);
+    if (what == 0) std::fill(page.begin(), page.end(), 0);
+    if (what >= 3) std::generate(page.begin(), page.end(), std::ref(random));
+  }
+}
+
+// What a step stores: the same in the model and in the region.
+void write_step(const KillWorkload::Step& step, void* data, std::uint64_t bytes) {
+  const Words words(static_cast<std::uint64_t*>(data), bytes / 8);
+  std::mt19937_64 random(step.seed);
+  switch (step.what) {
+    case KillStep::large_commit:
+      return write_most(words, random);
+    case KillStep::medium_commit:
+      return write_pages(words, random, 4 + random() % 16, 64);
+    default:
+      return write_pages(words, random, 1 + random() % 3, 3);
+  }
+}
+
+std::uint64_t grown(std::uint64_t bytes) { return bytes + 7 * kPage; }
+
+// The model: what the store holds, and what a step makes of it.
+class Model {
+ public:
+  NamedContents state;
+
+  void apply(const KillWorkload::Step& step) {
+    switch (step.what) {
+      case KillStep::create_store:
+      case KillStep::rollback:
+      case KillStep::reopen:
+      case KillStep::read_version:
+        return;
+      case KillStep::create_region:
+        state["main"] = std::make_shared<const Bytes>(kKillRegionBytes);
+        return;
+      case KillStep::make_branch:
+        state[step.name] = state.at(step.other);
+        return;
+      case KillStep::remove_snapshot:
+        state.erase(step.name);
+        return;
+      case KillStep::commit_branch:
+        return write(step, step.name);
+      case KillStep::snapshot:
+        write(step, "main");
+        state[step.name] = state.at("main");
+        return;
+      default:
+        return write(step, "main");
+    }
+  }
+
+ private:
+  void write(const KillWorkload::Step& step, const std::string& branch) {
+    Bytes content = *state.at(branch);
+    if (step.what == KillStep::grow) content.resize(grown(content.size()));
+    write_step(step, content.data(), content.size());
+    state[branch] = std::make_shared<const Bytes>(std::move(content));
+  }
+};
+
+// How often each step comes, beside the two that make the store.
+constexpr std::pair<KillStep, int> kShares[] = {
+    {KillStep::small_commit, 14}, {KillStep::medium_commit, 6},
+    {KillStep::large_commit, 6},  {KillStep::snapshot, 6},
+    {KillStep::rollback, 3},      {KillStep::reopen, 4},
+    {KillStep::grow, 2},          {KillStep::make_branch, 2},
+    {KillStep::commit_branch, 3}, {KillStep::remove_snapshot, 1},
+    {KillStep::read_version, 6}};
+
+std::vector<KillStep> shuffled_steps(std::mt19937_64& random) {
+  std::vector<KillStep> steps;
+  for (const auto& [step, count] : kShares) {
+    steps.insert(steps.end(), static_cast<std::size_t>(count), step);
+  }
+  std::shuffle(steps.begin(), steps.end(), random);
+  // Something to read and to branch from.
+  steps.insert(steps.begin(), {KillStep::create_store, KillStep::create_region,
+                               KillStep::large_commit, KillStep::snapshot});
+  return steps;
+}
+
+bool is_snapshot_name(const std::string& name) { return name.starts_with("s"); }
+
+// The kth of the names that are (not) snapshots' and not main; empty: there is none.
+std::string choose(const NamedContents& state, bool snapshots, std::uint64_t k) {
+  std::vector<std::string> names;
+  for (const auto& [name, content] : state) {
+    if (name != "main" && is_snapshot_name(name) == snapshots) names.push_back(name);
+  }
+  return names.empty() ? std::string() : names[k % names.size()];
+}
+
+KillWorkload::Step make_step(KillStep what, std::size_t index, std::mt19937_64& random,
+                             const NamedContents& state) {
+  KillWorkload::Step step{what, random(), {}, {}};
+  const std::string number = std::to_string(index);
+  switch (what) {
+    case KillStep::snapshot:
+      step.name = "s" + number;
+      break;
+    case KillStep::make_branch:
+      step.name = "b" + number;
+      step.other = choose(state, true, random());
+      break;
+    case KillStep::commit_branch:
+      step.name = choose(state, false, random());
+      break;
+    case KillStep::remove_snapshot:
+    case KillStep::read_version:
+      step.name = choose(state, true, random());
+      break;
+    default:
+      step.name = "main";
+  }
+  // What it needs is not there.
+  if (step.name.empty() || (what == KillStep::make_branch && step.other.empty())) {
+    step = {KillStep::small_commit, step.seed, "main", {}};
+  }
+  return step;
+}
+
+// Runs the steps.
+class Runner {
+ public:
+  Runner(const std::string& path, Engine engine, KillBoard& board)
+      : path_(path), options_(kill_region_options(engine)), board_(board) {}
+
+  void run(const KillWorkload::Step& step, const NamedContents& before) {
+    switch (step.what) {
+      case KillStep::create_store:
+        at(Activity::creating);
+        store_.emplace_back(Store::create(path_, kill_store_options()));
+        return;
+      case KillStep::create_region:
+        at(Activity::creating);
+        region_ = store().create_region("main", kKillRegionBytes, options_);
+        return;
+      case KillStep::snapshot:
+        write(step, region_);
+        at(Activity::snapshot);
+        region_.snapshot(step.name);
+        return;
+      case KillStep::rollback:
+        write(step, region_);
+        at(Activity::committing);
+        region_.rollback();
+        return;
+      case KillStep::reopen:
+        return reopen();
+      case KillStep::grow:
+        at(Activity::committing);
+        region_.grow(grown(region_.size_bytes()));
+        return write_and_commit(step, region_);
+      case KillStep::make_branch:
+        at(Activity::names);
+        return store().create_branch(step.name, step.other);
+      case KillStep::commit_branch:
+        return commit_branch(step);
+      case KillStep::remove_snapshot:
+        at(Activity::names);
+        return store().remove_snapshot(step.name);
+      case KillStep::read_version:
+        return read_version(step.name, *before.at(step.name));
+      default:
+        return write_and_commit(step, region_);
+    }
+  }
+
+  void close() {
+    at(Activity::closing);
+    region_.close();
+  }
+
+ private:
+  Store& store() { return store_.back(); }
+
+  void at(Activity activity) {
+    begin_operation();
+    board_.activity = activity;
+  }
+
+  void write(const KillWorkload::Step& step, Region& region) {
+    at(Activity::touching);
+    write_step(step, region.data(), region.size_bytes());
+  }
+  void write_and_commit(const KillWorkload::Step& step, Region& region) {
+    write(step, region);
+    at(Activity::committing);
+    region.commit();
+  }
+
+  // A new handle: it knows nothing of what the old one had read.
+  void reopen() {
+    close();
+    store_.clear();
+    at(Activity::opening);
+    store_.emplace_back(Store::open(path_));
+    region_ = store().open_region("main", options_);
+  }
+
+  void commit_branch(const KillWorkload::Step& step) {
+    at(Activity::opening);
+    Region branch = store().open_region(step.name, options_);
+    write_and_commit(step, branch);
+    at(Activity::closing);
+    branch.close();
+  }
+
+  void read_version(const std::string& name, const Bytes& expected) {
+    at(Activity::opening);
+    // Its own handle: the blocks of a shared one are in its cache already.
+    const Region version = Store::open(path_).open_version(name, options_);
+    at(Activity::touching);
+    if (version.size_bytes() != expected.size() ||
+        std::memcmp(version.data(), expected.data(), expected.size()) != 0) {
+      throw std::runtime_error("version " + name + " is not what it was");
+    }
+    at(Activity::reading);
+    Bytes again(expected.size());
+    store().read(name, 0, again.data(), again.size());
+    if (again != expected) throw std::runtime_error("version " + name + " is read otherwise");
+  }
+
+  std::string path_;
+  RegionOptions options_;
+  KillBoard& board_;
+  std::vector<Store> store_;  // none or one
+  Region region_;
+};
+
+}  // namespace
+
+const char* activity_name(Activity activity) {
+  static constexpr const char* kNames[kActivities] = {"creating", "touching", "commit",  "snapshot",
+                                                      "opening",  "closing",  "reading", "names"};
+  return kNames[static_cast<std::size_t>(activity)];
+}
+
+RegionOptions kill_region_options(Engine engine) {
+  RegionOptions options;
+  options.engine = engine;
+  options.capacity_bytes = kMaxBytes;
+  options.encode_threads = 0;
+  return options;
+}
+
+StoreOptions kill_store_options() {
+  StoreOptions options;
+  options.journal_half_bytes = 64u << 10;
+  options.pack_bytes = 1u << 20;
+  return options;
+}
+
+KillWorkload make_kill_workload(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  KillWorkload workload;
+  Model model;
+  for (const KillStep what : shuffled_steps(random)) {
+    workload.states.push_back(model.state);
+    workload.steps.push_back(make_step(what, workload.steps.size(), random, model.state));
+    model.apply(workload.steps.back());
+  }
+  workload.states.push_back(model.state);
+  return workload;
+}
+
+void run_kill_workload(const KillWorkload& workload, const std::string& path, Engine engine,
+                       KillBoard& board) {
+  Runner runner(path, engine, board);
+  for (std::size_t i = 0; i < workload.steps.size(); ++i) {
+    board.started = i + 1;
+    runner.run(workload.steps[i], workload.states[i]);
+    board.done = i + 1;
+  }
+  runner.close();
+}
+
+}  // namespace vellum::crash

@@ -1,0 +1,80 @@
+// A workload through the public API that can be stopped anywhere: a list of steps, the state of the
+// store after each of them, and a process that runs them until it is killed.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+#include <vellum/store.hpp>
+
+#include "crash/syscall_seam_lib.hpp"
+
+namespace vellum::crash {
+
+enum class KillStep {
+  create_store,
+  create_region,
+  small_commit,   // a few words
+  medium_commit,  // runs of words in some pages
+  large_commit,   // whole pages, more than a journal half
+  snapshot,
+  rollback,
+  reopen,
+  grow,
+  make_branch,    // at a snapshot
+  commit_branch,  // by a writer of its own
+  remove_snapshot,
+  read_version
+};
+
+// What the process is at, within a step.
+enum class Activity : int {
+  creating,
+  touching,
+  committing,
+  snapshot,
+  opening,
+  closing,
+  reading,
+  names
+};
+inline constexpr std::size_t kActivities = 8;
+const char* activity_name(Activity activity);
+
+using Bytes = std::vector<std::byte>;
+// Branches and snapshots by name, with their content.
+using NamedContents = std::map<std::string, std::shared_ptr<const Bytes>>;
+
+struct KillWorkload {
+  struct Step {
+    KillStep what;
+    std::uint64_t seed;  // of what it writes
+    std::string name;    // of the branch or snapshot that it is about
+    std::string other;   // make_branch: the snapshot it starts at
+  };
+  std::vector<Step> steps;
+  std::vector<NamedContents> states;  // before each step, and after the last
+};
+
+KillWorkload make_kill_workload(std::uint64_t seed);
+
+// In memory that the process shares with its parent.
+struct KillBoard {
+  std::atomic<std::size_t> started{0}, done{0};  // steps
+  std::atomic<Activity> activity{Activity::creating};
+  KillReport report;
+};
+
+inline constexpr std::uint64_t kKillRegionBytes = 100u * 4096;
+RegionOptions kill_region_options(Engine engine);
+StoreOptions kill_store_options();  // folds and new packs all the time
+
+// In a child process. Throws when a version that it reads is not what it was.
+void run_kill_workload(const KillWorkload& workload, const std::string& path, Engine engine,
+                       KillBoard& board);
+
+}  // namespace vellum::crash
