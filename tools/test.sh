@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Checks, builds and tests. Without arguments the stages lint, release and clang; with arguments those
-# that are named, `all` for every one:
+# Checks, builds and tests. Without arguments all stages but clang and tidy; with arguments those that
+# are named, `all` for every one:
 #   lint     clang-format over all sources
 #   release  gcc, optimised: build and all tests
-#   clang    clang: build, tests of the two lowest layers
-#   asan     clang, address + undefined behaviour sanitizers: build and tests
+#   asan     clang, address + undefined behaviour sanitizers: build of everything, and tests
 #   tsan     clang, thread sanitizer: build and tests
 #   fuzz     clang, libFuzzer: every target for a short while (tools/fuzz.sh)
+#   clang    clang, optimised: build, tests of the two lowest layers
 #   tidy     clang-tidy over src and include
 # A sanitizer slows tests down and is in the way of a few: tests whose name contains NoSanitizer or
 # whose label is `slow` or `install` run under release only; NoTsan and NoAsan leave out one.
@@ -15,8 +15,8 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(lint release clang asan tsan fuzz tidy)
-default_stages=(lint release clang)
+all_stages=(lint release asan tsan fuzz clang tidy)
+default_stages=(lint release asan tsan fuzz)
 jobs=${VELLUM_JOBS:-$(nproc)}
 passed=0
 failed=0

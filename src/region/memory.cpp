@@ -20,11 +20,21 @@ namespace {
 // without the library.
 constexpr std::uintptr_t kTsanMappings = 0x7e8000000000;
 
+bool in_thread_sanitizer() noexcept { return &__tsan_init != nullptr; }
+
 bool may_map_at(std::uint64_t address) noexcept {
-  return &__tsan_init == nullptr || address >= kTsanMappings;
+  return !in_thread_sanitizer() || address >= kTsanMappings;
 }
 
 }  // namespace
+
+std::uint64_t far_address(std::uint64_t branch_id) noexcept {
+  constexpr std::uint64_t kArea = 0x200000000000;  // 32 TiB up
+  constexpr std::uint64_t kPlaceBytes = 64ULL << 30;
+  const std::uint64_t hash = branch_id * 0x9E3779B97F4A7C15ULL >> 54;
+  if (!in_thread_sanitizer()) return kArea + hash * kPlaceBytes;
+  return kTsanMappings + hash % 7 * kPlaceBytes;  // 448 GiB: above, the kernel chooses addresses
+}
 
 RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
     : options_(options),

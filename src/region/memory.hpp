@@ -129,6 +129,10 @@ class RegionMemory : public FaultTarget {
   base::HandlerLock scratch_locks_[kScratches];
 };
 
+// Where a branch's region goes at its first opening: far from where the loader and malloc put
+// things, so that the address is likely to be free the next time, too.
+std::uint64_t far_address(std::uint64_t branch_id) noexcept;
+
 // What `engine` comes to on this machine. Prints the one-line notice when automatic falls back.
 Engine choose_engine(Engine wanted);
 

@@ -38,13 +38,6 @@ std::size_t encode_threads(const RegionOptions& options) {
   return std::min(processors - 1, 7U);
 }
 
-// Where a branch's region goes at its first opening: far from where the loader and malloc put
-// things, so that the address is likely to be free the next time, too.
-std::uint64_t first_address(std::uint64_t branch_id) {
-  constexpr std::uint64_t kArea = 0x200000000000;  // 32 TiB up
-  return kArea + (branch_id * 0x9E3779B97F4A7C15ULL >> 54) * (64ULL << 30);
-}
-
 region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t size_bytes,
                                      std::uint64_t remembered, bool writable) {
   region::MemoryOptions memory;
@@ -93,7 +86,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
                                             " was made at another base address");
   }
   const std::uint64_t remembered =
-      head.base_address != 0 ? head.base_address : first_address(head.branch_id);
+      head.base_address != 0 ? head.base_address : region::far_address(head.branch_id);
   auto memory = memory_options(options, head.region_bytes, remembered, true);
   if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
   const auto& source = impl->writer->source_at_open();
