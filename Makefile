@@ -13,7 +13,7 @@ build: ## optimised build in build/release
 demo: ## a guided tour; EDGES=FILE PERIOD=year|month use your own edge list, ARGS= goes through
 	EDGES="$(EDGES)" PERIOD="$(PERIOD)" tools/demo.sh $(ARGS)
 
-test: ## lint, gcc and clang builds, all tests; STAGES="asan tsan" for others, STAGES=all for every one
+test: ## lint, all tests with gcc and under sanitizers, fuzzing; STAGES="release tidy" for some, STAGES=all
 	tools/test.sh $(STAGES)
 
 bench: ## NAME=x runs one benchmark and writes build/bench/x.json; ARGS= goes through

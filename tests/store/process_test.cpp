@@ -135,7 +135,8 @@ TEST(Processes, KilledAtAnyMomentTheLastReturnedCommitIsThere) {
   StoreCore::create(base::posix_fs(), path, options)->create_branch("main", 64 * kPageBytes, 0);
   std::mt19937_64 random(5);
   std::uint64_t returned = 0;
-  for (int round = 0; round < 30; ++round) {
+  // A slow machine, or a sanitizer, may get nowhere in one round.
+  for (int round = 0; round < 30 || returned <= 100; ++round) {
     int done[2];
     ASSERT_EQ(::pipe(done), 0);
     const pid_t child = start_child([&] {
@@ -159,7 +160,6 @@ TEST(Processes, KilledAtAnyMomentTheLastReturnedCommitIsThere) {
     ASSERT_TRUE(n == returned || n == returned + 1) << n << " after " << returned;
     returned = n;
   }
-  EXPECT_GT(returned, 100u);
   auto store = open_store(path);
   EXPECT_TRUE(verify_store(*store, true, {}).damages.empty());
 }
