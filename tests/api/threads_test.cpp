@@ -9,6 +9,10 @@
 namespace vellum::test {
 namespace {
 
+// For any other order ThreadSanitizer holds a lock of its own over the access, and the fault
+// handler would wait for it.
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
 std::atomic_ref<std::uint64_t> counter_at(const Region& region, std::uint64_t offset_bytes) {
   return std::atomic_ref(word_at(region, offset_bytes));
 }
@@ -30,8 +34,7 @@ TEST_P(Threads, WritersBesideCommits) {
         std::mt19937_64 random(t);
         while (!stop.load(std::memory_order_relaxed)) {
           const std::uint64_t page = random() % 3 == 0 ? random() % kPages : random() % 16;
-          counter_at(region, page * kPage + t * 512 + random() % 4 * 8)
-              .fetch_add(1, std::memory_order_relaxed);
+          counter_at(region, page * kPage + t * 512 + random() % 4 * 8).fetch_add(1, kRelaxed);
         }
       });
     }
@@ -62,13 +65,13 @@ TEST_P(Threads, ACommitHasEverythingThatWasStoredBeforeIt) {
   std::atomic<bool> stop{false};
   std::thread writer([&] {
     for (std::uint64_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {
-      counter_at(region, i * 7 % kPages * kPage + 64).fetch_add(1, std::memory_order_relaxed);
+      counter_at(region, i * 7 % kPages * kPage + 64).fetch_add(1, kRelaxed);
     }
   });
   std::vector<std::uint64_t> before(kPages);
   for (int round = 0; round < rounds(100, 20); ++round) {
     for (std::uint64_t page = 0; page < kPages; ++page) {
-      before[page] = counter_at(region, page * kPage + 64).load();
+      before[page] = counter_at(region, page * kPage + 64).load(kRelaxed);
     }
     region.commit();
     std::vector<std::byte> committed(kPages * kPage);
@@ -77,7 +80,7 @@ TEST_P(Threads, ACommitHasEverythingThatWasStoredBeforeIt) {
       std::uint64_t seen = 0;
       std::memcpy(&seen, committed.data() + page * kPage + 64, sizeof seen);
       ASSERT_GE(seen, before[page]) << page;
-      ASSERT_LE(seen, counter_at(region, page * kPage + 64).load()) << page;
+      ASSERT_LE(seen, counter_at(region, page * kPage + 64).load(kRelaxed)) << page;
     }
   }
   stop = true;
@@ -106,9 +109,6 @@ TEST_P(Threads, TouchColdChunksTogether) {
       threads.emplace_back([&, t] {
         for (std::uint64_t page = 0; page < kPages; ++page) {
           const std::uint64_t expected = page / 40 % 3 != 0 ? page : 0;
-          // Relaxed: for any other order ThreadSanitizer holds a lock of its own over the access,
-          // and the fault handler would wait for it.
-          constexpr auto kRelaxed = std::memory_order_relaxed;
           if (counter_at(region, page * kPage + 8).load(kRelaxed) != expected) ++wrong;
           if (counter_at(version, page * kPage + 8).load(kRelaxed) != expected) ++wrong;
           counter_at(region, page * kPage + 1024 + t * 8).store(page + t, kRelaxed);
@@ -137,7 +137,7 @@ TEST_P(Threads, MemberFunctionsTakeTurns) {
   for (std::uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (std::uint64_t i = 0; i < 20; ++i) {
-        counter_at(region, t * kPage).store(i + 1);
+        counter_at(region, t * kPage).store(i + 1, kRelaxed);
         if (i % 5 == t) {
           region.snapshot("t" + std::to_string(t) + "-" + std::to_string(i));
         } else {
