@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "store/gc.hpp"
+
 namespace vellum::crash {
 
 using format::kPageBytes;
@@ -116,6 +118,16 @@ void Session::snapshot(const std::string& branch, const std::string& name) {
     finish_commit(branch, true);
     writers_.at(branch).writer->publish_snapshot(name, "");
   });
+}
+
+// What is freed stays in the air until something syncs it, which nobody has to do. Here a sync of
+// all packs comes later: else every crash of the rest would be one with some holes missing.
+void Session::collect_garbage(bool by_another) {
+  const auto core = by_another ? StoreCore::open(fs_, path_) : core_;
+  store::collect_garbage(*core, false, nullptr);
+  for (const std::uint64_t pack : core->packs().list()) {
+    fs_.open(core->packs().path_of(pack), base::OpenMode::read_write)->sync_data();
+  }
 }
 
 void Session::accept_failure() {
