@@ -65,6 +65,17 @@ void Session::remove_snapshot(const std::string& name) {
   step({next}, [&] { core_->remove_snapshot(name); });
 }
 
+// Whether it lasts is decided by the next sync of the directory: then, at the latest, the next step
+// allows no more than the new state.
+void Session::remove_snapshot_unsynced(const std::string& name) {
+  StoreState next = state();
+  next.snapshots.erase(name);
+  const std::size_t low = states_.size() - 1;
+  states_.push_back(std::move(next));
+  allow(low);
+  fs_.unlink(core_->snapshots_directory() + "/" + name + ".ref");
+}
+
 void Session::open_writer(const std::string& branch) {
   if (has_writer(branch)) return;
   Writer w;

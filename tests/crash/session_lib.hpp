@@ -28,6 +28,7 @@ class Session {
   void create_branch_at(const std::string& name, const std::string& version);
   void remove_branch(const std::string& name);  // its writer is closed first
   void remove_snapshot(const std::string& name);
+  void remove_snapshot_unsynced(const std::string& name);  // as if killed in the middle
   void open_writer(const std::string& branch);
   void close_writer(const std::string& branch);  // cleanly: what the journal holds is folded
   void close_all();
