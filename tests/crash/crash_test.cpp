@@ -211,7 +211,7 @@ TEST(Crash, GcAfterAFoldThatIsLost) {
     std::uint64_t calls = 0;
     simulated.fs.sync_fails = [&] { return ++calls == n; };
     try {
-      for (int i = 0; i < 3; ++i) {
+      for (int i = 0; i < 6; ++i) {
         for (std::size_t page = 0; page < 24; ++page) session.pages("main").fill(page, random);
         session.commit("main", true);
       }
@@ -221,7 +221,7 @@ TEST(Crash, GcAfterAFoldThatIsLost) {
       session.collect_garbage(true);
     }
     Simulator simulator(short_run(), fmt::format("lost fold, sync {}", n));
-    simulator.run(simulated, 6, options_for(6));
+    simulator.run(simulated, n, options_for(6));  // each loses something else
     add(sum, simulator.totals());
   }
   print("lost folds", sum);
