@@ -6,6 +6,7 @@
 
 #include "region/region_impl.hpp"
 #include "store/diff.hpp"
+#include "store/gc.hpp"
 #include "store/lease.hpp"
 #include "store/page_source.hpp"
 #include "store/stat.hpp"
@@ -357,6 +358,22 @@ CommitReport Store::import_file(const std::string& branch, const std::string& fi
   return region.commit(message);
 }
 
+GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& progress) {
+  const auto r = store::collect_garbage(*impl_->core, options.dry_run, forward(progress));
+  GcReport out;
+  out.snapshots = r.snapshots;
+  out.branches = r.branches;
+  out.open_versions = r.kept_open;
+  out.packs = r.packs;
+  out.packs_removed = r.packs_removed;
+  out.packs_punched = r.packs_punched;
+  out.pack_bytes = r.allocated_bytes;
+  out.freeable_bytes = r.freeable_bytes;
+  out.freed_bytes = r.freed_bytes;
+  out.holes_supported = r.holes_supported;
+  return out;
+}
+
 StoreStat Store::stat() const {
   const auto s = store::stat_store(*impl_->core);
   StoreStat out;
@@ -367,6 +384,11 @@ StoreStat Store::stat() const {
   out.packs = s.packs;
   for (const auto& v : s.versions) (v.is_branch ? out.branches : out.snapshots) += 1;
   out.full_copy_bytes = s.full_copy_bytes;
+  out.pack_needed_bytes = s.pack_needed_bytes;
+  out.pack_freeable_bytes = s.pack_freeable_bytes;
+  for (const auto& v : s.versions) {
+    out.versions.push_back({v.name, v.is_branch, v.unique_bytes, v.shared_bytes});
+  }
   return out;
 }
 

@@ -19,17 +19,32 @@ void mark_roots(StoreCore& store, const Roots& roots, Census& census) {
 
 namespace {
 
-using NeededRecords = std::map<std::uint64_t, std::vector<std::uint64_t>>;  // offsets by pack
+struct NeededRecord {
+  std::uint64_t offset = 0;
+  Census::RecordId id = 0;
+};
+using NeededRecords = std::map<std::uint64_t, std::vector<NeededRecord>>;  // by pack, in order
 
 NeededRecords needed_records(const Census& census) {
   NeededRecords out;
   for (Census::RecordId id = 0; id < census.size(); ++id) {
     if (!census.is_marked(id)) continue;
     const auto& ref = census.record(id);
-    out[ref.pack].push_back(ref.offset_bytes);
+    out[ref.pack].push_back({ref.offset_bytes, id});
   }
-  for (auto& [pack, offsets] : out) std::sort(offsets.begin(), offsets.end());
+  for (auto& [pack, records] : out) {
+    std::sort(records.begin(), records.end(),
+              [](const NeededRecord& a, const NeededRecord& b) { return a.offset < b.offset; });
+  }
   return out;
+}
+
+std::vector<Extent> extents_of(StoreCore& store, std::uint64_t pack,
+                               const std::vector<NeededRecord>& records) {
+  std::vector<std::uint64_t> offsets;
+  offsets.reserve(records.size());
+  for (const NeededRecord& r : records) offsets.push_back(r.offset);
+  return record_extents(store, pack, offsets);
 }
 
 constexpr std::uint64_t up(std::uint64_t at) { return (at + kHoleBytes - 1) / kHoleBytes * kHoleBytes; }
@@ -86,8 +101,19 @@ PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed,
 
 }  // namespace
 
+std::vector<std::uint64_t> record_bytes(StoreCore& store, const Census& census) {
+  std::vector<std::uint64_t> out(census.size());
+  for (const auto& [pack, records] : needed_records(census)) {
+    const auto extents = extents_of(store, pack, records);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      out[records[i].id] = extents[i].to - extents[i].from;
+    }
+  }
+  return out;
+}
+
 std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Census& census) {
-  NeededRecords records = needed_records(census);
+  const NeededRecords records = needed_records(census);
   std::map<std::uint64_t, std::vector<Extent>> copies;
   for (const Root& root : roots.versions) {
     const Extent copy = version_copy_extent(store, root.version);
@@ -100,7 +126,7 @@ std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Ce
     needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
     const auto at = records.find(pack);
     if (at != records.end()) {
-      const auto extents = record_extents(store, pack, at->second);
+      const auto extents = extents_of(store, pack, at->second);
       needed.insert(needed.end(), extents.begin(), extents.end());
     }
     try {

@@ -19,6 +19,8 @@ struct PackUse {
   std::vector<Extent> holes;         // whole blocks that nothing needs, punched already or not
 };
 
+// What each record takes that is marked in the census; 0 for the others.
+std::vector<std::uint64_t> record_bytes(StoreCore& store, const Census& census);
 // Marks what the versions need.
 void mark_roots(StoreCore& store, const Roots& roots, Census& census);
 // Of every pack in `roots`, by pack. REQUIRES: mark_roots.

@@ -206,13 +206,13 @@ TEST(Crash, GcAfterAFoldThatIsLost) {
     SimSession simulated(fresh.disk(), empty);
     Session& session = simulated.session;
     std::mt19937_64 random(1);
-    session.create_branch("main", 24);
+    session.create_branch("main", 12);
     session.commit("main", true);
     std::uint64_t calls = 0;
     simulated.fs.sync_fails = [&] { return ++calls == n; };
     try {
-      for (int i = 0; i < 6; ++i) {
-        for (std::size_t page = 0; page < 24; ++page) session.pages("main").fill(page, random);
+      for (int i = 0; i < 4; ++i) {
+        for (std::size_t page = 0; page < 12; ++page) session.pages("main").fill(page, random);
         session.commit("main", true);
       }
       more = false;
