@@ -63,6 +63,15 @@ void make_readers_directory(StoreCore& store) {
   }
 }
 
+// Its owner may be just removing it.
+void unlink_if_there(base::Fs& fs, const std::string& path) {
+  try {
+    fs.unlink(path);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+  }
+}
+
 template <typename TryLock>
 bool lock_with_patience(std::chrono::seconds patience, const TryLock& try_lock) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
@@ -137,7 +146,7 @@ std::vector<format::Version> kept_versions(StoreCore& store, bool look_only) {
       throw;
     }
     if (file->try_lock_exclusive()) {
-      if (!look_only) fs.unlink(path);
+      if (!look_only) unlink_if_there(fs, path);
       continue;
     }
     std::vector<std::byte> bytes(static_cast<std::size_t>(

@@ -47,7 +47,7 @@ TEST(Retention, LastKeepsTheNewest) {
   EXPECT_EQ(decide({}, policy(1)), Lines{});
 }
 
-TEST(Retention, ARuleIsRequired) { EXPECT_ERRC(Errc::invalid_argument, decide({}, policy(0))); }
+TEST(Retention, ARuleIsRequired) { EXPECT_ERRC(decide({}, policy(0)), Errc::invalid_argument); }
 
 TEST(Retention, DailyKeepsTheNewestOfEachDayThatHasAny) {
   const std::vector<VersionInfo> versions{
