@@ -35,9 +35,9 @@
 // naming version, page and file, and the process gets SIGBUS. Use pin() or prefetch() first to get
 // an exception instead.
 //
-// ThreadSanitizer: an atomic operation stronger than relaxed on a page that is not present waits for
-// ever, because TSan holds a lock over the access that the fault handler needs: prefetch() first.
-// Regions take another preferred address in such programs.
+// ThreadSanitizer: an atomic operation stronger than relaxed on a page that is not present waits
+// for ever, because TSan holds a lock over the access that the fault handler needs: prefetch()
+// first. Regions take another preferred address in such programs.
 //
 // fork(): a child does not have the region (MADV_DONTFORK): touching it there is a plain SIGSEGV.
 #ifndef VELLUM_REGION_HPP

@@ -61,7 +61,8 @@ struct DiffTotals {
 struct VersionSpace {
   std::string name;
   bool is_branch = false;
-  std::uint64_t unique_bytes = 0;  // no other version needs them: freed if this one is removed alone
+  std::uint64_t unique_bytes =
+      0;  // no other version needs them: freed if this one is removed alone
   std::uint64_t shared_bytes = 0;  // others need them, too
 };
 
@@ -148,9 +149,9 @@ class Store {
   // Runs beside writers and readers, in any processes. A version that someone has open, by
   // open_version(), open_region(), export_file() or diff(), keeps its data until it is closed, also
   // when its snapshot is removed meanwhile; opening it again is Errc::not_found then. (Each leaves
-  // a mark in the store's directory `readers`; the mark of a killed process counts no more. Where no
-  // mark can be left, on a full disk or a read-only mount, gc is Errc::busy as long as the version
-  // is open.)
+  // a mark in the store's directory `readers`; the mark of a killed process counts no more. Where
+  // no mark can be left, on a full disk or a read-only mount, gc is Errc::busy as long as the
+  // version is open.)
   //
   // One at a time, and not beside verify() or a repair: Errc::busy. Errc::damaged when a
   // version's name or page map cannot be read: nothing is freed then. It may be killed at any

@@ -13,8 +13,8 @@ using std::chrono::sys_days;
 using std::chrono::year_month_day;
 
 sys_days day_of(std::int64_t time_ns) {
-  return floor<days>(std::chrono::sys_time<std::chrono::nanoseconds>(
-      std::chrono::nanoseconds(time_ns)));
+  return floor<days>(
+      std::chrono::sys_time<std::chrono::nanoseconds>(std::chrono::nanoseconds(time_ns)));
 }
 
 // Numbers that are equal for times in the same day, week, month or year, and only then.
@@ -27,8 +27,7 @@ std::int64_t yearly(std::int64_t time_ns) {
   return static_cast<int>(year_month_day(day_of(time_ns)).year());
 }
 std::int64_t monthly(std::int64_t time_ns) {
-  return yearly(time_ns) * 12 +
-         static_cast<unsigned>(year_month_day(day_of(time_ns)).month());
+  return yearly(time_ns) * 12 + static_cast<unsigned>(year_month_day(day_of(time_ns)).month());
 }
 
 struct Rule {

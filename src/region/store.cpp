@@ -104,8 +104,8 @@ bool is_zero(std::span<const std::byte> bytes) {
 
 std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std::string& name) {
   auto kept = store::resolve_kept(core, name);
-  auto source = store::PageSource::open(core, kept.version.version,
-                                        std::move(kept.version.commits), kept.version.label);
+  auto source = store::PageSource::open(core, kept.version.version, std::move(kept.version.commits),
+                                        kept.version.label);
   source->keep(std::move(kept.lease));
   return source;
 }
@@ -271,10 +271,11 @@ DiffTotals Store::diff(const std::string& a, const std::string& b,
                        const std::function<void(const ByteRange&)>& visit) const {
   const auto va = store::resolve_kept(*impl_->core, a);
   const auto vb = store::resolve_kept(*impl_->core, b);
-  const auto totals =
-      store::diff_versions(*impl_->core, va.version, vb.version, [&](const store::ByteRange& range) {
-        if (visit) visit({range.offset_bytes, range.length_bytes});
-      });
+  const auto totals = store::diff_versions(*impl_->core, va.version, vb.version,
+                                           [&](const store::ByteRange& range) {
+                                             if (visit)
+                                               visit({range.offset_bytes, range.length_bytes});
+                                           });
   return {totals.pages_different, totals.bytes_different, totals.ranges};
 }
 

@@ -16,7 +16,8 @@ std::size_t Census::RefHash::operator()(const RecordRef& r) const noexcept {
 Census::RecordId Census::id_of(const RecordRef& ref) {
   const auto [at, fresh] = ids_.try_emplace(ref, static_cast<RecordId>(records_.size()));
   if (fresh) {
-    if (records_.size() >= UINT32_MAX) fail(Errc::unsupported, "{}: too many records", store_.path());
+    if (records_.size() >= UINT32_MAX)
+      fail(Errc::unsupported, "{}: too many records", store_.path());
     records_.push_back(ref);
   }
   return at->second;

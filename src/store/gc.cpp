@@ -98,7 +98,8 @@ class Collector {
   }
 
   void punch(const PackUse& use) {
-    const auto file = store_.fs().open(store_.packs().path_of(use.pack), base::OpenMode::read_write);
+    const auto file =
+        store_.fs().open(store_.packs().path_of(use.pack), base::OpenMode::read_write);
     const std::uint64_t before = file->allocated_bytes();
     try {
       for (const Extent& hole : use.holes) file->punch(hole.from, hole.to - hole.from);

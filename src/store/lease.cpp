@@ -12,7 +12,7 @@ namespace vellum::store {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kPatience = 30s;     // a gc looks for milliseconds
+constexpr auto kPatience = 30s;   // a gc looks for milliseconds
 constexpr auto kGcPatience = 5s;  // those who hold names for long do so for minutes
 constexpr std::string_view kMarkSuffix = ".mark";
 
@@ -75,7 +75,8 @@ void unlink_if_there(base::Fs& fs, const std::string& path) {
 template <typename TryLock>
 bool lock_with_patience(std::chrono::seconds patience, const TryLock& try_lock) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
-  for (auto pause = 50us; !try_lock(); pause = std::min<std::chrono::microseconds>(pause * 2, 5ms)) {
+  for (auto pause = 50us; !try_lock();
+       pause = std::min<std::chrono::microseconds>(pause * 2, 5ms)) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(pause);
   }
@@ -123,10 +124,11 @@ Lease hold_names_alone(StoreCore& store) {
   std::shared_ptr<base::File> file =
       store.fs().open(store.superblock_path(), base::OpenMode::read_only);
   if (!lock_with_patience(kGcPatience, [&] { return file->try_lock_exclusive(); })) {
-    fail(Errc::busy,
-         "{}: someone reads the whole store (verify, repair), or has a version open and could leave "
-         "no mark in {}",
-         store.path(), store.readers_directory());
+    fail(
+        Errc::busy,
+        "{}: someone reads the whole store (verify, repair), or has a version open and could leave "
+        "no mark in {}",
+        store.path(), store.readers_directory());
   }
   return file;
 }

@@ -29,9 +29,8 @@ std::uint64_t index_offset(StoreCore& store, const base::File& file, std::uint64
   std::uint64_t offset = 0;
   if (size < format::kPackHeaderBytes + trailer.size()) return 0;
   file.pread(trailer, size - trailer.size());
-  const bool sealed =
-      format::decode_pack_trailer(trailer, pack, store.checksum_seed(), offset) &&
-      offset >= format::kPackHeaderBytes && offset < size - trailer.size();
+  const bool sealed = format::decode_pack_trailer(trailer, pack, store.checksum_seed(), offset) &&
+                      offset >= format::kPackHeaderBytes && offset < size - trailer.size();
   return sealed ? offset : 0;
 }
 
@@ -109,8 +108,8 @@ Extent version_copy_extent(StoreCore& store, const Version& version) {
   }
   try {
     const base::File& file = open_pack(store, version.active_pack);
-    const std::uint64_t start = std::max<std::uint64_t>(
-        format::kPackHeaderBytes, end > kMost ? (end - kMost) / 8 * 8 : 0);
+    const std::uint64_t start =
+        std::max<std::uint64_t>(format::kPackHeaderBytes, end > kMost ? (end - kMost) / 8 * 8 : 0);
     std::vector<std::byte> bytes(static_cast<std::size_t>(end - start));
     file.pread(bytes, start);
     for (std::size_t at = 0; at + format::kRecordHeaderBytes <= bytes.size(); at += 8) {

@@ -47,7 +47,9 @@ std::vector<Extent> extents_of(StoreCore& store, std::uint64_t pack,
   return record_extents(store, pack, offsets);
 }
 
-constexpr std::uint64_t up(std::uint64_t at) { return (at + kHoleBytes - 1) / kHoleBytes * kHoleBytes; }
+constexpr std::uint64_t up(std::uint64_t at) {
+  return (at + kHoleBytes - 1) / kHoleBytes * kHoleBytes;
+}
 constexpr std::uint64_t down(std::uint64_t at) { return at / kHoleBytes * kHoleBytes; }
 
 // Whole blocks of [0, end) outside of `needed`, which is sorted.
@@ -65,8 +67,8 @@ std::vector<Extent> holes_between(const std::vector<Extent>& needed, std::uint64
   return holes;
 }
 
-PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed,
-               const Roots& roots, bool named) {
+PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed, const Roots& roots,
+               bool named) {
   PackUse use;
   use.pack = pack;
   const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);

@@ -20,8 +20,8 @@ std::optional<std::uint64_t> Roots::settled_bytes(std::uint64_t pack) const {
 
 // The order counts. Packs come first: one of a branch that is made meanwhile must not look like one
 // of a branch that is gone. Branches come before snapshots: what a writer names while we look
-// follows from the head that we have seen, and what a branch has named before it is removed is found
-// then. Everything else that could move a version from one name to another holds the names.
+// follows from the head that we have seen, and what a branch has named before it is removed is
+// found then. Everything else that could move a version from one name to another holds the names.
 Roots read_roots(StoreCore& store, bool look_only) {
   Roots out;
   out.packs = store.packs().list();

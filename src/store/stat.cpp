@@ -2,8 +2,8 @@
 
 #include "store/lease.hpp"
 #include "store/overlay.hpp"
-#include "store/page_source.hpp"
 #include "store/pack_use.hpp"
+#include "store/page_source.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {

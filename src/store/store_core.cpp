@@ -170,9 +170,7 @@ std::string StoreCore::tmp_directory() const { return impl_->path + "/tmp"; }
 std::string StoreCore::journal_path(const std::string& branch) const {
   return branches_directory() + "/" + branch + "/" + kJournalName;
 }
-std::string StoreCore::readers_directory() const {
-  return impl_->path + "/" + kReadersDirectory;
-}
+std::string StoreCore::readers_directory() const { return impl_->path + "/" + kReadersDirectory; }
 std::string StoreCore::superblock_path() const { return impl_->path + "/" + kSuperblockName; }
 PackSet& StoreCore::packs() noexcept { return impl_->packs; }
 RecordCache& StoreCore::records() noexcept { return impl_->records; }

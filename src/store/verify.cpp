@@ -36,8 +36,8 @@ struct CheckedVersion {
 // What a run of the page map leads to. Checked once, however many versions share it.
 struct CheckedRun {
   std::vector<MapEntry> entries;
-  std::vector<bool> shown;               // of the entries: some version shows something of it
-  std::vector<std::uint64_t> own;        // offsets of root and blocks in the root's pack
+  std::vector<bool> shown;         // of the entries: some version shows something of it
+  std::vector<std::uint64_t> own;  // offsets of root and blocks in the root's pack
   std::vector<std::uint64_t> packs;
   std::set<std::string> damaged;  // objects
   PageNumber end = 0;
@@ -300,13 +300,14 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
   run.entries.insert(run.entries.end(), entries.begin(), entries.end());
 }
 
-// Every record that shown entries lead to, with what they expect of it; those outside their packs are bad
-// at once.
+// Every record that shown entries lead to, with what they expect of it; those outside their packs
+// are bad at once.
 void Verifier::collect_uses() {
   for (const auto& [root, run] : runs_) {
     for (std::size_t i = 0; i < run.entries.size(); ++i) {
       const MapEntry& e = run.entries[i];
-      if (!run.shown[i] || e.kind == PageKind::zero || !pack_bytes_.contains(e.record.pack)) continue;
+      if (!run.shown[i] || e.kind == PageKind::zero || !pack_bytes_.contains(e.record.pack))
+        continue;
       uses_.push_back({e.record, e.page, e.slot, e.count, e.kind});
     }
   }

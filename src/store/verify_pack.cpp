@@ -46,8 +46,7 @@ const char* check_line(const base::File& file, std::uint64_t pack, const format:
 
 }  // namespace
 
-std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack,
-                                          std::uint64_t bytes,
+std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
                                           const std::set<std::uint64_t>& needed) {
   const std::string path = store.packs().path_of(pack);
   try {

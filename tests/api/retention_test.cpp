@@ -13,7 +13,8 @@ constexpr std::int64_t kHour = 3600LL * 1000 * 1000 * 1000;
 constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::int64_t k2024 = 19723 * kDay;  // 2024-01-01, a Monday
 
-VersionInfo snapshot(const std::string& name, std::int64_t time_ns, const std::string& on = "main") {
+VersionInfo snapshot(const std::string& name, std::int64_t time_ns,
+                     const std::string& on = "main") {
   VersionInfo v;
   v.name = name;
   v.branch = on;
@@ -53,7 +54,8 @@ TEST(Retention, DailyKeepsTheNewestOfEachDayThatHasAny) {
   const std::vector<VersionInfo> versions{
       snapshot("mon-early", k2024), snapshot("mon-late", k2024 + kDay - 1),
       snapshot("tue", k2024 + kDay), snapshot("fri", k2024 + 4 * kDay + kHour)};
-  EXPECT_EQ(decide(versions, policy(0, 2)), (Lines{"fri:daily", "tue:daily", "mon-late:", "mon-early:"}));
+  EXPECT_EQ(decide(versions, policy(0, 2)),
+            (Lines{"fri:daily", "tue:daily", "mon-late:", "mon-early:"}));
   EXPECT_EQ(decide(versions, policy(0, 3)),
             (Lines{"fri:daily", "tue:daily", "mon-late:daily", "mon-early:"}));
 }
@@ -65,9 +67,10 @@ TEST(Retention, WeeksBeginOnMonday) {
 }
 
 TEST(Retention, MonthsAndYearsOfTheCalendar) {
-  const std::vector<VersionInfo> versions{
-      snapshot("dec", k2024 - 1), snapshot("jan-1", k2024), snapshot("jan-31", k2024 + 31 * kDay - 1),
-      snapshot("feb-29", k2024 + 59 * kDay), snapshot("mar-1", k2024 + 60 * kDay)};
+  const std::vector<VersionInfo> versions{snapshot("dec", k2024 - 1), snapshot("jan-1", k2024),
+                                          snapshot("jan-31", k2024 + 31 * kDay - 1),
+                                          snapshot("feb-29", k2024 + 59 * kDay),
+                                          snapshot("mar-1", k2024 + 60 * kDay)};
   EXPECT_EQ(decide(versions, policy(0, 0, 0, 9)),
             (Lines{"mar-1:monthly", "feb-29:monthly", "jan-31:monthly", "jan-1:", "dec:monthly"}));
   EXPECT_EQ(decide(versions, policy(0, 0, 0, 0, 9)),
@@ -77,8 +80,7 @@ TEST(Retention, MonthsAndYearsOfTheCalendar) {
 TEST(Retention, TimesBefore1970) {
   const std::vector<VersionInfo> versions{snapshot("wed", -kDay), snapshot("thu", 0),
                                           snapshot("sun", -4 * kDay), snapshot("mon", -3 * kDay)};
-  EXPECT_EQ(decide(versions, policy(0, 0, 9)),
-            (Lines{"thu:weekly", "wed:", "mon:", "sun:weekly"}));
+  EXPECT_EQ(decide(versions, policy(0, 0, 9)), (Lines{"thu:weekly", "wed:", "mon:", "sun:weekly"}));
   EXPECT_EQ(decide(versions, policy(0, 0, 0, 0, 9)),
             (Lines{"thu:yearly", "wed:yearly", "mon:", "sun:"}));
 }
@@ -86,7 +88,8 @@ TEST(Retention, TimesBefore1970) {
 TEST(Retention, RulesAddUp) {
   const std::vector<VersionInfo> versions{snapshot("a", k2024 - 400 * kDay), snapshot("b", k2024),
                                           snapshot("c", k2024 + kHour)};
-  EXPECT_EQ(decide(versions, policy(1, 1, 0, 0, 2)), (Lines{"c:last,daily,yearly", "b:", "a:yearly"}));
+  EXPECT_EQ(decide(versions, policy(1, 1, 0, 0, 2)),
+            (Lines{"c:last,daily,yearly", "b:", "a:yearly"}));
 }
 
 TEST(Retention, BranchesCountForThemselvesAndStay) {

@@ -47,10 +47,9 @@ std::string unescaped(std::string text) {
 }
 
 TEST(Documents, ThereAreFifteenCommands) {
-  EXPECT_EQ(commands(),
-            (std::vector<std::string>{"init", "log", "show", "stat", "diff", "cat", "export",
-                                      "import", "branch", "snapshot", "rm", "forget", "gc",
-                                      "verify", "repair"}));
+  EXPECT_EQ(commands(), (std::vector<std::string>{"init", "log", "show", "stat", "diff", "cat",
+                                                  "export", "import", "branch", "snapshot", "rm",
+                                                  "forget", "gc", "verify", "repair"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {

@@ -167,8 +167,8 @@ TEST(Crash, WriteThatFailedAndArrived) {
   });
 }
 
-// A program removes a snapshot, and is killed before the removal is durable; gc comes; then the power
-// fails. The snapshot must not come back without its data.
+// A program removes a snapshot, and is killed before the removal is durable; gc comes; then the
+// power fails. The snapshot must not come back without its data.
 TEST(Crash, GcAfterARemovalThatWasNotSynced) {
   SimFs fresh;
   store::StoreCore::create(fresh, kStorePath, options_for(6));
@@ -193,8 +193,8 @@ TEST(Crash, GcAfterARemovalThatWasNotSynced) {
   print("unsynced removal", sum);
 }
 
-// The newest base frame of a journal is seen, but a failed sync has lost it; gc comes; then the power
-// fails, and the one before counts again.
+// The newest base frame of a journal is seen, but a failed sync has lost it; gc comes; then the
+// power fails, and the one before counts again.
 TEST(Crash, GcAfterAFoldThatIsLost) {
   Totals sum;
   bool more = true;

@@ -169,7 +169,7 @@ void Script::step(Step step) {
 }  // namespace
 
 const char* flavour_name(Flavour flavour) {
-  static constexpr const char* kNames[] = {"mixed", "chains",    "rolls", "wraps",
+  static constexpr const char* kNames[] = {"mixed", "chains",    "rolls",   "wraps",
                                            "names", "reopening", "garbage", "huge"};
   return kNames[static_cast<std::size_t>(flavour)];
 }

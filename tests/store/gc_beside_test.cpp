@@ -173,11 +173,10 @@ class GcBeside : public testing::Test {
     for (const auto& name : store->snapshot_names()) {
       EXPECT_EQ(name_of(number_of(*open_version(*store, name))), name);
     }
-    EXPECT_EQ(number_of(*open_version(*store, "main")), BranchWriter::open(*store, "main")->head().sequence);
+    EXPECT_EQ(number_of(*open_version(*store, "main")),
+              BranchWriter::open(*store, "main")->head().sequence);
   }
-  std::uint64_t allocated() {
-    return collect_garbage(*open(), true, nullptr).allocated_bytes;
-  }
+  std::uint64_t allocated() { return collect_garbage(*open(), true, nullptr).allocated_bytes; }
 
   TempDirectory dir;
   base::Fs& fs = base::posix_fs();

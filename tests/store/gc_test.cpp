@@ -165,8 +165,7 @@ TEST_F(GcTest, LeavesWhatIsOpenAlone) {
   make(packs_of(1 << 20), 6, 100);
   auto reader_store = StoreCore::open(fs, store->path());
   auto kept = resolve_kept(*reader_store, "s2");
-  const auto source =
-      PageSource::open(*reader_store, kept.version.version, {}, kept.version.label);
+  const auto source = PageSource::open(*reader_store, kept.version.version, {}, kept.version.label);
   const auto bytes = contents.at("s2");
   // The head, too, though many folds pass.
   auto head = resolve_kept(*reader_store, "main");
@@ -237,9 +236,8 @@ TEST_F(GcTest, FailingCallsHurtNothing) {
   for (const Call call : {Call::punch, Call::unlink, Call::truncate, Call::sync_dir, Call::open}) {
     for (const Errc code : {Errc::io, Errc::no_space}) {
       for (std::uint64_t nth = 1; nth < 40; nth += nth < 4 ? 1 : 9) {
-        const std::string name =
-            "f" + std::to_string(static_cast<int>(call)) + "-" + std::to_string(nth) + "-" +
-            std::to_string(static_cast<int>(code));
+        const std::string name = "f" + std::to_string(static_cast<int>(call)) + "-" +
+                                 std::to_string(nth) + "-" + std::to_string(static_cast<int>(code));
         contents.clear();
         make(packs_of(256 << 10), 4, 60, nullptr, name.c_str());
         remove("s0");
