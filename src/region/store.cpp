@@ -281,7 +281,10 @@ DiffTotals Store::diff(const std::string& a, const std::string& b,
 
 void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
                  std::size_t length_bytes) const {
-  const auto source = open_source(*impl_->core, name);
+  const auto names = store::hold_names(*impl_->core);  // shorter than a mark of its own
+  auto resolved = store::resolve_version(*impl_->core, name);
+  const auto source = store::PageSource::open(*impl_->core, resolved.version,
+                                              std::move(resolved.commits), resolved.label);
   if (offset_bytes > source->region_bytes() ||
       length_bytes > source->region_bytes() - offset_bytes) {
     throw Error(Errc::invalid_argument, source->label() + " has " +

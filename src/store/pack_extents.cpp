@@ -77,7 +77,9 @@ std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
   auto line = lines.begin();
   for (const std::uint64_t offset : offsets) {
     while (line != lines.end() && line->offset_bytes < offset) ++line;
-    if (line == lines.end() || line->offset_bytes != offset) {
+    const auto after = line == lines.end() ? line : line + 1;
+    const std::uint64_t next = after == lines.end() ? index : after->offset_bytes;
+    if (line == lines.end() || line->offset_bytes != offset || next <= offset) {
       out.push_back(
           {offset, offset + format::record_extent_bytes(read_header(store, file, pack, offset))});
       continue;
@@ -86,7 +88,6 @@ std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
     RecordHeader h;
     h.stored_bytes = line->stored_bytes;
     const std::uint64_t most = offset + format::record_extent_bytes(h) + kHashBytes;
-    const std::uint64_t next = line + 1 == lines.end() ? index : (line + 1)->offset_bytes;
     out.push_back({offset, std::min(most, next)});
   }
   return out;
