@@ -23,6 +23,10 @@ _vellum_options() {
     branch) echo '--names' ;;
     snapshot | tag) echo '--message --names' ;;
     rm) echo '--branch' ;;
+    forget)
+      echo '--keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --branch --prefix --dry-run'
+      ;;
+    gc) echo '--dry-run' ;;
     verify) echo '--read-data' ;;
     repair) echo '--to --dry-run' ;;
   esac
@@ -41,7 +45,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='init log show stat diff cat export import branch snapshot tag rm verify repair'
+  local commands='init log show stat diff cat export import branch snapshot tag rm forget gc verify repair'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -55,10 +59,10 @@ _vellum() {
     fi
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | -m | --message | \
-        --snapshot | --to)
+        --snapshot | --to | --keep-* | --prefix)
         takes_value=yes
         ;;
-      --branch) branches=yes ;;
+      --branch) if [[ $command == forget ]]; then takes_value=yes; else branches=yes; fi ;;
       -*) ;;
       *)
         if [[ -z $command ]]; then
@@ -72,6 +76,7 @@ _vellum() {
   done
 
   if [[ $takes_value == yes ]]; then
+    [[ $previous == --branch ]] && _vellum_names branch "$store" "$current"
     [[ $previous == --compression ]] && mapfile -t COMPREPLY < <(compgen -W 'none lz4 zstd' -- "$current")
     return
   fi

@@ -57,12 +57,38 @@ struct DiffTotals {
   std::uint64_t ranges = 0;
 };
 
+// Where a version's bytes in the packs are: its pages and deltas, and its page map.
+struct VersionSpace {
+  std::string name;
+  bool is_branch = false;
+  std::uint64_t unique_bytes =
+      0;  // no other version needs them: freed if this one is removed alone
+  std::uint64_t shared_bytes = 0;  // others need them, too
+};
+
 struct StoreStat {
   std::uint64_t stored_bytes = 0;  // what the medium holds: st_blocks of every file
   std::uint64_t pack_bytes = 0, journal_bytes = 0, ref_bytes = 0;  // by file size
+  std::uint64_t pack_needed_bytes = 0;    // of packs: what a version needs, or has open
+  std::uint64_t pack_freeable_bytes = 0;  // of packs: what collect_garbage() would free
   std::uint64_t packs = 0, snapshots = 0, branches = 0;
   std::uint64_t full_copy_bytes =
       0;  // what a sparse full copy of every snapshot and head would take
+  std::vector<VersionSpace> versions;  // snapshots, then branches, by name
+};
+
+struct GcOptions {
+  bool dry_run = false;  // only say what would be freed; works on a read-only medium
+};
+
+struct GcReport {
+  std::uint64_t snapshots = 0, branches = 0;  // whose data stays
+  std::uint64_t open_versions = 0;  // that someone has open now: their data stays, named or not
+  std::uint64_t packs = 0, packs_removed = 0, packs_punched = 0;
+  std::uint64_t pack_bytes = 0;      // that packs took on the medium before
+  std::uint64_t freeable_bytes = 0;  // of them, in whole blocks that nothing needs
+  std::uint64_t freed_bytes = 0;     // 0 in a dry run
+  bool holes_supported = true;  // false: this file system has no holes, only whole packs could go
 };
 
 struct Damage {
@@ -113,9 +139,25 @@ class Store {
   void create_branch(const std::string& name, const std::string& from_version);
   void create_snapshot(const std::string& name, const std::string& from_version,
                        const std::string& message = std::string());
-  void remove_snapshot(
-      const std::string& name);  // its space comes back when a later release collects it
-  void remove_branch(const std::string& name);  // Errc::busy while it has a writer
+  void remove_snapshot(const std::string& name);  // its space comes back by collect_garbage()
+  void remove_branch(const std::string& name);    // Errc::busy while it has a writer
+
+  // Gives back the space of what no version needs any more: snapshots and branches that were
+  // removed, pages and page maps that later commits have superseded. Costs reading every version's
+  // page map, and then what is freed. Nothing that is needed moves or is written again.
+  //
+  // Runs beside writers and readers, in any processes. A version that someone has open, by
+  // open_version(), open_region(), export_file() or diff(), keeps its data until it is closed, also
+  // when its snapshot is removed meanwhile; opening it again is Errc::not_found then. (Each leaves
+  // a mark in the store's directory `readers`; the mark of a killed process counts no more. Where
+  // no mark can be left, on a full disk or a read-only mount, gc is Errc::busy as long as the
+  // version is open.)
+  //
+  // One at a time, and not beside verify() or a repair: Errc::busy. Errc::damaged when a
+  // version's name or page map cannot be read: nothing is freed then. It may be killed at any
+  // moment, and `progress` may throw to end it: the store is whole, and the next call goes on.
+  GcReport collect_garbage(const GcOptions& options = GcOptions(),
+                           const ProgressFn& progress = nullptr);
 
   // Calls `visit` for every maximal run of bytes that differ, ascending. The cost is that of what
   // differs.

@@ -228,7 +228,7 @@ int vellum_create_branch(vellum_store* store, const char* name, const char* from
 int vellum_create_snapshot(vellum_store* store, const char* name, const char* from_version,
                            const char* message /* may be NULL */);
 /* Removes a snapshot, or a branch (VELLUM_ERR_BUSY while it has a writer). Other versions stay
- * whole. The space comes back when a later release collects it. */
+ * whole. The space comes back by `vellum gc` or Store::collect_garbage(). */
 int vellum_remove(vellum_store* store, const char* name);
 
 /* Reads bytes of a version without mapping it. Past its end: VELLUM_ERR_INVALID_ARGUMENT. */

@@ -104,17 +104,20 @@ class PosixFile final : public File {
     check(fallocate(mode, offset_bytes, length_bytes), path_, "punch hole");
   }
 
-  bool try_lock_exclusive() override {
-    if (retry([&] { return ::flock(fd_.get(), LOCK_EX | LOCK_NB); }) == 0) return true;
-    if (errno != EWOULDBLOCK) fail(path_, "lock");
-    return false;
-  }
+  bool try_lock_exclusive() override { return try_lock(LOCK_EX); }
+  bool try_lock_shared() override { return try_lock(LOCK_SH); }
 
  private:
   struct stat stat() const {
     struct stat status{};
     check(::fstat(fd_.get(), &status), path_, "stat");
     return status;
+  }
+
+  bool try_lock(int kind) {
+    if (retry([&] { return ::flock(fd_.get(), kind | LOCK_NB); }) == 0) return true;
+    if (errno != EWOULDBLOCK) fail(path_, "lock");
+    return false;
   }
 
   int fallocate(int mode, std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept {

@@ -52,6 +52,8 @@ class File {
                      std::uint64_t length_bytes) = 0;  // FALLOC_FL_PUNCH_HOLE
   // Exclusive advisory lock (flock(2)) that dies with its holder. False: someone else holds it.
   virtual bool try_lock_exclusive() = 0;
+  // The same, shared: any number may hold it at once, none beside an exclusive one.
+  virtual bool try_lock_shared() = 0;
   // Bytes that the file occupies on the medium (st_blocks * 512).
   virtual std::uint64_t allocated_bytes() const = 0;
 };

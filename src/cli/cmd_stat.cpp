@@ -21,12 +21,26 @@ double ratio(const StoreStat& stat) {
   return static_cast<double>(stat.full_copy_bytes) / static_cast<double>(stat.stored_bytes);
 }
 
+// Of a version that was made while we looked: nothing known.
+VersionSpace space_of(const StoreStat& stat, const VersionInfo& version) {
+  for (const VersionSpace& space : stat.versions) {
+    if (space.name == version.name && space.is_branch == version.is_branch) {
+      return space;
+    }
+  }
+  return {};
+}
+
 Json stat_json(const Store& store, const StoreStat& stat,
                const std::vector<VersionInfo>& versions) {
   const StoreOptions options = store.options();
   Json list = Json::array();
   for (const VersionInfo& v : versions) {
-    list.push_back(version_json(v));
+    const VersionSpace space = space_of(stat, v);
+    Json line = version_json(v);
+    line["unique_bytes"] = space.unique_bytes;
+    line["shared_bytes"] = space.shared_bytes;
+    list.push_back(std::move(line));
   }
   return Json{{"store", store.path()},
               {"id", store.id()},
@@ -36,6 +50,8 @@ Json stat_json(const Store& store, const StoreStat& stat,
               {"pack_size_bytes", options.pack_bytes},
               {"stored_bytes", stat.stored_bytes},
               {"pack_bytes", stat.pack_bytes},
+              {"pack_needed_bytes", stat.pack_needed_bytes},
+              {"pack_freeable_bytes", stat.pack_freeable_bytes},
               {"journal_bytes", stat.journal_bytes},
               {"ref_bytes", stat.ref_bytes},
               {"packs", stat.packs},
@@ -55,6 +71,8 @@ void print_totals(Output& out, const Store& store, const StoreStat& stat) {
   out.print("versions     {}, {}\n", counted(stat.snapshots, "snapshot"),
             counted(stat.branches, "branch"));
   out.print("packs        {} in {}\n", human_bytes(stat.pack_bytes), counted(stat.packs, "file"));
+  out.print("  needed     {}; gc would free {}\n", human_bytes(stat.pack_needed_bytes),
+            human_bytes(stat.pack_freeable_bytes));
   out.print("journals     {}\n", human_bytes(stat.journal_bytes));
   out.print("refs         {}\n", human_bytes(stat.ref_bytes));
   out.print("on disk      {}\n", human_bytes(stat.stored_bytes));
@@ -63,6 +81,22 @@ void print_totals(Output& out, const Store& store, const StoreStat& stat) {
     out.print(": {:.1f} times the store", ratio(stat));
   }
   out.write("\n");
+}
+
+// What removing one version alone would free, and what it has together with others.
+void print_space(Output& out, const StoreStat& stat, const std::vector<VersionInfo>& versions) {
+  using Align = Table::Align;
+  Table table({{"name", Align::left},
+               {"kind", Align::left},
+               {"time", Align::left},
+               {"unique", Align::right},
+               {"shared", Align::right}});
+  for (const VersionInfo& v : versions) {
+    const VersionSpace space = space_of(stat, v);
+    table.add({printable(v.name), kind_name(v), utc_time(v.time_ns),
+               human_bytes(space.unique_bytes), human_bytes(space.shared_bytes)});
+  }
+  table.print(out);
 }
 
 int run_stat(Context& context, const StatArguments& arguments) {
@@ -77,7 +111,7 @@ int run_stat(Context& context, const StatArguments& arguments) {
   print_totals(context.out, store, stat);
   if (!versions.empty()) {
     context.out.write("\n");
-    print_versions(context, store, versions, false);
+    print_space(context.out, stat, versions);
   }
   return kExitOk;
 }

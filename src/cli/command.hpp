@@ -44,6 +44,8 @@ void add_import(CLI::App& app, Context& context);
 void add_branch(CLI::App& app, Context& context);
 void add_snapshot(CLI::App& app, Context& context);
 void add_rm(CLI::App& app, Context& context);
+void add_forget(CLI::App& app, Context& context);
+void add_gc(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_repair(CLI::App& app, Context& context);
 

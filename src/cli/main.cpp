@@ -75,6 +75,8 @@ void add_commands(CLI::App& app, Context& context) {
   add_branch(app, context);
   add_snapshot(app, context);
   add_rm(app, context);
+  add_forget(app, context);
+  add_gc(app, context);
   add_verify(app, context);
   add_repair(app, context);
 }

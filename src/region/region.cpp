@@ -7,6 +7,7 @@
 #include <vellum/region.hpp>
 
 #include "region/region_impl.hpp"
+#include "store/lease.hpp"
 #include "store/util.hpp"
 
 namespace vellum {
@@ -116,12 +117,14 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   auto impl = std::make_shared<Impl>();
   impl->core = std::move(core);
   impl->name = name;
-  auto resolved = store::resolve_version(*impl->core, name);
+  auto kept = store::resolve_kept(*impl->core, name);
+  auto& resolved = kept.version;
   impl->sequence = resolved.version.sequence + resolved.commits.size();
   std::uint64_t address = resolved.version.base_address;
   if (!resolved.commits.empty()) address = resolved.commits.back().base_address;
   impl->source = store::PageSource::open(*impl->core, resolved.version, std::move(resolved.commits),
                                          resolved.label);
+  impl->source->keep(std::move(kept.lease));
   const std::uint64_t size = impl->source->region_bytes();
   auto memory = memory_options(options, size, address, false);
   if (address == 0 && options.base_address == 0) memory.address_required = false;
@@ -172,6 +175,7 @@ void Region::Impl::require_twins() const {
 
 // A failed commit had overwritten these twins: the last commit's content comes back from the store.
 void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
+  const auto names = store::hold_names(*core);
   auto head = store::resolve_version(*core, name);
   const auto last =
       store::PageSource::open(*core, head.version, std::move(head.commits), head.label);

@@ -6,6 +6,8 @@
 
 #include "region/region_impl.hpp"
 #include "store/diff.hpp"
+#include "store/gc.hpp"
+#include "store/lease.hpp"
 #include "store/page_source.hpp"
 #include "store/stat.hpp"
 #include "store/store_core.hpp"
@@ -101,9 +103,11 @@ bool is_zero(std::span<const std::byte> bytes) {
 }
 
 std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std::string& name) {
-  auto resolved = store::resolve_version(core, name);
-  return store::PageSource::open(core, resolved.version, std::move(resolved.commits),
-                                 resolved.label);
+  auto kept = store::resolve_kept(core, name);
+  auto source = store::PageSource::open(core, kept.version.version, std::move(kept.version.commits),
+                                        kept.version.label);
+  source->keep(std::move(kept.lease));
+  return source;
 }
 
 std::string parent_directory(const std::string& file) {
@@ -223,6 +227,7 @@ bool Store::contains(const std::string& name) const {
 
 void Store::create_branch(const std::string& name, const std::string& from_version) {
   impl_->core->require_free_name(name);
+  const auto names = store::hold_names(*impl_->core);
   const auto from = store::resolve_version(*impl_->core, from_version);
   if (!from.commits.empty()) {
     throw Error(
@@ -237,14 +242,18 @@ void Store::create_branch(const std::string& name, const std::string& from_versi
 void Store::create_snapshot(const std::string& name, const std::string& from_version,
                             const std::string& message) {
   impl_->core->require_free_name(name);
+  auto names = store::hold_names(*impl_->core);
   auto from = store::resolve_version(*impl_->core, from_version);
   if (!from.commits.empty()) {
-    // The journal's commits have to go into packs first: the branch's writer does that.
+    // The journal's commits have to go into packs first: the branch's writer does that. What it
+    // leaves is the head, so nothing has to be held meanwhile.
+    names.reset();
     store::BranchWriter::open(*impl_->core, from_version)
         ->begin()
         ->finish({from.commits.back().time_ns, from.commits.back().region_bytes,
                   from.commits.back().base_address, from.commits.back().message},
                  true);
+    names = store::hold_names(*impl_->core);
     from = store::resolve_version(*impl_->core, from_version);
   }
   format::SnapshotRef ref;
@@ -260,18 +269,22 @@ void Store::remove_branch(const std::string& name) { impl_->core->remove_branch(
 
 DiffTotals Store::diff(const std::string& a, const std::string& b,
                        const std::function<void(const ByteRange&)>& visit) const {
-  const auto va = store::resolve_version(*impl_->core, a);
-  const auto vb = store::resolve_version(*impl_->core, b);
-  const auto totals =
-      store::diff_versions(*impl_->core, va, vb, [&](const store::ByteRange& range) {
-        if (visit) visit({range.offset_bytes, range.length_bytes});
-      });
+  const auto va = store::resolve_kept(*impl_->core, a);
+  const auto vb = store::resolve_kept(*impl_->core, b);
+  const auto totals = store::diff_versions(*impl_->core, va.version, vb.version,
+                                           [&](const store::ByteRange& range) {
+                                             if (visit)
+                                               visit({range.offset_bytes, range.length_bytes});
+                                           });
   return {totals.pages_different, totals.bytes_different, totals.ranges};
 }
 
 void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
                  std::size_t length_bytes) const {
-  const auto source = open_source(*impl_->core, name);
+  const auto names = store::hold_names(*impl_->core);  // shorter than a mark of its own
+  auto resolved = store::resolve_version(*impl_->core, name);
+  const auto source = store::PageSource::open(*impl_->core, resolved.version,
+                                              std::move(resolved.commits), resolved.label);
   if (offset_bytes > source->region_bytes() ||
       length_bytes > source->region_bytes() - offset_bytes) {
     throw Error(Errc::invalid_argument, source->label() + " has " +
@@ -349,6 +362,22 @@ CommitReport Store::import_file(const std::string& branch, const std::string& fi
   return region.commit(message);
 }
 
+GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& progress) {
+  const auto r = store::collect_garbage(*impl_->core, options.dry_run, forward(progress));
+  GcReport out;
+  out.snapshots = r.snapshots;
+  out.branches = r.branches;
+  out.open_versions = r.kept_open;
+  out.packs = r.packs;
+  out.packs_removed = r.packs_removed;
+  out.packs_punched = r.packs_punched;
+  out.pack_bytes = r.allocated_bytes;
+  out.freeable_bytes = r.freeable_bytes;
+  out.freed_bytes = r.freed_bytes;
+  out.holes_supported = r.holes_supported;
+  return out;
+}
+
 StoreStat Store::stat() const {
   const auto s = store::stat_store(*impl_->core);
   StoreStat out;
@@ -359,6 +388,11 @@ StoreStat Store::stat() const {
   out.packs = s.packs;
   for (const auto& v : s.versions) (v.is_branch ? out.branches : out.snapshots) += 1;
   out.full_copy_bytes = s.full_copy_bytes;
+  out.pack_needed_bytes = s.pack_needed_bytes;
+  out.pack_freeable_bytes = s.pack_freeable_bytes;
+  for (const auto& v : s.versions) {
+    out.versions.push_back({v.name, v.is_branch, v.unique_bytes, v.shared_bytes});
+  }
   return out;
 }
 

@@ -27,6 +27,11 @@ struct JournalState {
 // Throws Errc::damaged naming the file when neither half holds a valid base frame.
 JournalState read_journal(const base::File& file, const format::Uuid& store_id);
 
+// Every whole base frame that the file holds: the one of the head, and, until its half is needed,
+// the one before it. After a power cut the head may be what follows from either.
+std::vector<format::Version> read_base_versions(const base::File& file,
+                                                const format::Uuid& store_id);
+
 // A new journal file's whole content: header, zeroed halves, base frame of epoch 1.
 std::vector<std::byte> new_journal_bytes(const format::JournalHeader& header,
                                          const format::Version& base);

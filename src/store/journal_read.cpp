@@ -122,6 +122,35 @@ bool has_newer_frame(const Half& half, std::uint64_t from, std::uint64_t seed,
 
 }  // namespace
 
+std::vector<format::Version> read_base_versions(const base::File& file,
+                                                const format::Uuid& store_id) {
+  const JournalHeader header = read_header(file, store_id);
+  const std::uint64_t seed = format::checksum_seed(store_id) ^ header.branch_id;
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    std::vector<std::pair<std::uint64_t, format::Version>> found;
+    for (unsigned i = 0; i < 2; ++i) {
+      const Half half = read_half(file, i, header.half_bytes, kMaxBaseFrameBytes);
+      const std::uint64_t epoch = epoch_of(half, i, seed);
+      Frame frame;
+      format::Version version;
+      if (epoch == 0 || !half.frame_at(0, seed, frame) ||
+          !format::decode_version(frame.payload, version) ||
+          version.branch_id != header.branch_id) {
+        continue;
+      }
+      found.emplace_back(epoch, std::move(version));
+    }
+    // A writer leaves one half whole while it writes the other; neither was: it did both meanwhile.
+    if (found.empty()) continue;
+    std::sort(found.begin(), found.end(),
+              [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<format::Version> out;
+    for (auto& [epoch, version] : found) out.push_back(std::move(version));
+    return out;
+  }
+  fail(Errc::damaged, "{}: neither half holds a whole base frame", file.path());
+}
+
 JournalState read_journal(const base::File& file, const format::Uuid& store_id) {
   const JournalHeader header = read_header(file, store_id);
   const std::uint64_t seed = format::checksum_seed(store_id) ^ header.branch_id;

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "store/pack_scanner.hpp"
 #include "store/store_core.hpp"
 #include "store/util.hpp"
 
@@ -110,20 +111,21 @@ void PackWriter::Impl::sync_file() {
   io.flush_ns += elapsed_ns(start);
 }
 
-// The records before `lines_from` were written by an earlier writer: their headers tell.
+// The records before `lines_from` were written by an earlier writer: their headers tell. Where gc
+// gave some back, there is a hole, with what is left of them around it.
 std::vector<IndexLine> PackWriter::Impl::all_lines() {
   std::vector<IndexLine> out;
   std::array<std::byte, format::kRecordHeaderBytes> bytes;
   for (std::uint64_t at = format::kPackHeaderBytes; at < active.lines_from;) {
-    active.file->pread(bytes, at);
     RecordHeader h;
-    const char* problem = format::decode_record_header(bytes, h);
-    if (problem == nullptr && h.offset_bytes != at) problem = "misdirected record";
-    if (problem != nullptr) {
-      fail(Errc::damaged, "{} at byte {}: {}", active.file->path(), at, problem);
+    active.file->pread(bytes, at);
+    if (format::decode_record_header(bytes, h) != nullptr || h.pack != active.pack ||
+        h.offset_bytes != at) {
+      PackScanner scanner(*active.file, active.pack, store.checksum_seed(), at, active.lines_from);
+      if (!scanner.next(h)) break;
     }
-    out.push_back({h.type, at, h.stored_bytes, h.raw_bytes, h.items, h.tag()});
-    at += format::record_extent_bytes(h);
+    out.push_back({h.type, h.offset_bytes, h.stored_bytes, h.raw_bytes, h.items, h.tag()});
+    at = h.offset_bytes + format::record_extent_bytes(h);
   }
   out.insert(out.end(), active.lines.begin(), active.lines.end());
   return out;

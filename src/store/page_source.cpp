@@ -43,6 +43,10 @@ std::shared_ptr<PageSource> PageSource::open(StoreCore& store, const format::Ver
   return source;
 }
 
+void PageSource::keep(std::shared_ptr<const void> lease) noexcept {
+  impl_->lease = std::move(lease);
+}
+
 const std::string& PageSource::label() const noexcept { return impl_->label; }
 std::uint64_t PageSource::region_bytes() const noexcept { return impl_->region_bytes; }
 

@@ -28,6 +28,8 @@ class PageSource {
                                           std::vector<format::CommitBody> commits,
                                           std::string label);
   ~PageSource();
+  // Lives as long as the source: what keeps gc from the version (store/lease.hpp).
+  void keep(std::shared_ptr<const void> lease) noexcept;
 
   const std::string& label() const noexcept;
   std::uint64_t region_bytes() const noexcept;  // after the commits

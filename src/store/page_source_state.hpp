@@ -19,6 +19,7 @@ struct PageSourceState {
   std::uint64_t region_bytes = 0;
   std::vector<std::shared_ptr<const LoadedRun>> runs;  // newest first
   Overlay overlay;
+  std::shared_ptr<const void> lease;
 };
 
 struct PageSource::Impl : PageSourceState {};

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "store/branch_writer_impl.hpp"
+#include "store/lease.hpp"
 #include "store/overlay.hpp"
 
 namespace vellum::store {
@@ -38,6 +39,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::st
   writer->impl_ = std::make_unique<Impl>(store, branch);
   Impl& w = *writer->impl_;
   auto file = lock_journal(store, branch, w.label);
+  Lease names = hold_names(store);  // pages may be read from this head long after it is history
   JournalState state = read_journal(*file, store.superblock().store_id);
   if (state.header.branch != branch) {
     fail(Errc::damaged, "{}: the journal is branch '{}''s", file->path(), state.header.branch);
@@ -60,6 +62,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::st
     w.head.message = last.message;
   }
   w.source_at_open = PageSource::open(store, state.base, state.commits, w.label);
+  w.source_at_open->keep(keep_version(store, std::move(names), state.base));
   // Everything has been read and looks right: only now is anything written.
   w.packs = std::make_unique<PackWriter>(store, state.header.branch_id, state.base);
   w.journal = std::make_unique<JournalWriter>(std::move(file), state);

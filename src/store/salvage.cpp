@@ -9,6 +9,7 @@
 
 #include "store/branch_writer.hpp"
 #include "store/diff.hpp"
+#include "store/lease.hpp"
 #include "store/salvage_find.hpp"
 #include "store/util.hpp"
 
@@ -201,6 +202,7 @@ SalvageReport salvage_store(base::Fs& fs, const std::string& path,
                             const std::optional<std::string>& destination,
                             const ProgressFn& progress) {
   const auto store = StoreCore::open(fs, path);
+  const Lease names = hold_names(*store);
   if (destination && (*destination + "/").starts_with(store->path() + "/")) {
     fail(Errc::invalid_argument, "{}: lies inside the damaged store", *destination);
   }

@@ -1,42 +1,30 @@
 #include "store/stat.hpp"
 
-#include <map>
-
+#include "store/lease.hpp"
+#include "store/overlay.hpp"
+#include "store/pack_use.hpp"
 #include "store/page_source.hpp"
-#include "store/run_builder.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
 
 using format::kPageBytes;
-using format::MapEntry;
 using format::PageKind;
-using format::PageNumber;
 
 namespace {
 
-// Pages whose newest entry is not zero.
-std::uint64_t nonzero_pages(std::span<const MapEntry> merged) {
-  std::uint64_t pages = 0;
-  PageNumber end = 0;
-  for (const MapEntry& e : merged) {
-    const bool below = e.page < end;  // the rest of a chain
-    end = e.page + e.count;
-    if (!below && e.kind != PageKind::zero) pages += e.count;
-  }
-  return pages;
-}
+// Which version is the only one to need a record.
+constexpr std::uint32_t kNone = UINT32_MAX;
+constexpr std::uint32_t kSeveral = UINT32_MAX - 1;
 
 class Stat {
  public:
-  explicit Stat(StoreCore& store) : store_(store) {}
+  explicit Stat(StoreCore& store) : store_(store), census_(store) {}
 
   StoreStat run() {
-    add_file(store_.path() + "/vellum.store");
-    for (const std::uint64_t pack : store_.packs().list()) {
-      out_.pack_bytes += add_file(store_.packs().path_of(pack));
-      ++out_.packs;
-    }
+    const Lease names = hold_names(store_);
+    const Roots roots = read_roots(store_, true);
+    add_file(store_.superblock_path());
     for (const auto& name : store_.snapshot_names()) {
       out_.ref_bytes += add_file(store_.snapshots_directory() + "/" + name + ".ref");
       add_version(name);
@@ -45,6 +33,9 @@ class Stat {
       out_.journal_bytes += add_file(store_.journal_path(name));
       add_version(name);
     }
+    mark_roots(store_, roots, census_);
+    add_packs(roots);
+    share_out();
     return std::move(out_);
   }
 
@@ -55,37 +46,65 @@ class Stat {
     return file->size_bytes();
   }
 
-  // Versions share most runs.
-  const std::vector<MapEntry>& entries_of(const format::RunRef& run) {
-    const auto [at, fresh] = entries_.try_emplace(run.root);
-    if (fresh) at->second = read_entries(store_, *store_.load_run(run));
-    return at->second;
-  }
-
   void add_version(const std::string& name) {
     const ResolvedVersion v = resolve_version(store_, name);
-    const auto source = PageSource::open(store_, v.version, v.commits, v.label);
-    std::vector<std::vector<MapEntry>> runs;
-    for (const auto& run : v.version.runs) runs.push_back(entries_of(run));
-    std::uint64_t pages = nonzero_pages(merge_runs(std::move(runs), true));
-    for (const auto& p : source->overlaid_pages()) {
-      const auto chain = source->chain(p.page);
-      if (!chain.empty() && chain.front().kind != PageKind::zero) --pages;
-      if (!p.zero) ++pages;
-    }
     VersionStat stat;
     stat.name = name;
     stat.is_branch = v.is_branch;
-    stat.logical_bytes = source->region_bytes();
-    stat.nonzero_bytes = pages * kPageBytes;
     stat.added_bytes = v.version.bytes_added;
+    const auto version = static_cast<std::uint32_t>(out_.versions.size());
+    std::uint64_t pages = with_context(v.label, [&] {
+      return census_.visit(v.version, [&](Census::RecordId id) { note(id, version); });
+    });
+    stat.logical_bytes = v.version.region_bytes;
+    if (!v.commits.empty()) {
+      const auto source = PageSource::open(store_, v.version, v.commits, v.label);
+      stat.logical_bytes = source->region_bytes();
+      for (const auto& p : source->overlaid_pages()) {
+        const auto chain = source->chain(p.page);
+        if (!chain.empty() && chain.front().kind != PageKind::zero) --pages;
+        if (!p.zero) ++pages;
+      }
+    }
+    stat.nonzero_bytes = pages * kPageBytes;
     out_.full_copy_bytes += stat.nonzero_bytes;
     out_.versions.push_back(std::move(stat));
   }
 
+  void note(Census::RecordId id, std::uint32_t version) {
+    if (id >= only_.size()) {
+      only_.resize(census_.size(), kNone);
+      last_.resize(census_.size(), kNone);
+    }
+    if (last_[id] == version) return;
+    last_[id] = version;
+    only_[id] = only_[id] == kNone ? version : kSeveral;
+    used_.emplace_back(id, version);
+  }
+
+  void add_packs(const Roots& roots) {
+    for (const PackUse& use : use_of_packs(store_, roots, census_)) {
+      ++out_.packs;
+      out_.pack_bytes += use.file_bytes;
+      out_.allocated_bytes += use.allocated_bytes;
+      out_.pack_needed_bytes += use.needed_bytes;
+      out_.pack_freeable_bytes += use.freeable_bytes;
+    }
+  }
+
+  void share_out() {
+    const std::vector<std::uint64_t> bytes = record_bytes(store_, census_);
+    for (const auto& [id, version] : used_) {
+      VersionStat& v = out_.versions[version];
+      (only_[id] == version ? v.unique_bytes : v.shared_bytes) += bytes[id];
+    }
+  }
+
   StoreCore& store_;
+  Census census_;
   StoreStat out_;
-  std::map<format::RecordRef, std::vector<MapEntry>> entries_;
+  std::vector<std::uint32_t> only_, last_;  // by record
+  std::vector<std::pair<Census::RecordId, std::uint32_t>> used_;
 };
 
 }  // namespace

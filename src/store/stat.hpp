@@ -15,6 +15,8 @@ struct VersionStat {
   std::uint64_t logical_bytes = 0;  // region size
   std::uint64_t nonzero_bytes = 0;  // pages that have an entry, times kPageBytes
   std::uint64_t added_bytes = 0;    // pack bytes appended for it since its parent
+  std::uint64_t unique_bytes = 0;   // of records that no other version needs
+  std::uint64_t shared_bytes = 0;   // of the others that it needs
 };
 
 struct StoreStat {
@@ -22,6 +24,7 @@ struct StoreStat {
   std::uint64_t journal_bytes = 0, ref_bytes = 0;
   std::uint64_t allocated_bytes = 0;  // what the medium holds (st_blocks), all files
   std::uint64_t packs = 0;
+  std::uint64_t pack_needed_bytes = 0, pack_freeable_bytes = 0;  // see store/pack_use.hpp
   std::uint64_t full_copy_bytes =
       0;  // sum of nonzero_bytes over all versions: what sparse full copies would take
   std::vector<VersionStat> versions;

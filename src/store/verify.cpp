@@ -7,9 +7,11 @@
 #include <set>
 #include <unordered_map>
 
+#include "store/lease.hpp"
 #include "store/overlay.hpp"
 #include "store/record_io.hpp"
 #include "store/run_builder.hpp"
+#include "store/shown_pages.hpp"
 #include "store/util.hpp"
 #include "store/verify_pack.hpp"
 
@@ -34,6 +36,8 @@ struct CheckedVersion {
 // What a run of the page map leads to. Checked once, however many versions share it.
 struct CheckedRun {
   std::vector<MapEntry> entries;
+  std::vector<bool> shown;         // of the entries: some version shows something of it
+  std::vector<std::uint64_t> own;  // offsets of root and blocks in the root's pack
   std::vector<std::uint64_t> packs;
   std::set<std::string> damaged;  // objects
   PageNumber end = 0;
@@ -97,6 +101,7 @@ class Verifier {
   void check_maps();
   void check_run(const format::RunRef& ref, CheckedRun& run);
   void check_block(const format::RunRef& ref, const format::MapBlockRef& block, CheckedRun& run);
+  void find_shown(const CheckedVersion& v);
   void collect_uses();
   void check_records();
   void check_versions();
@@ -202,7 +207,21 @@ void Verifier::check_maps() {
       const auto [at, fresh] = runs_.try_emplace(ref.root);
       if (fresh) check_run(ref, at->second);
     }
+    find_shown(v);
     tell(++done, versions_.size(), "versions");
+  }
+}
+
+// What only hidden entries name, gc may have given back.
+void Verifier::find_shown(const CheckedVersion& v) {
+  ShownPages pages;
+  for (const auto& ref : v.version.runs) {
+    CheckedRun& run = runs_.at(ref.root);
+    run.shown.resize(run.entries.size());
+    for (std::size_t i = 0; i < run.entries.size(); ++i) {
+      const MapEntry& e = run.entries[i];
+      if (pages.take(e.page, e.count, e.kind)) run.shown[i] = true;
+    }
   }
 }
 
@@ -214,6 +233,7 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
   const std::string place = record_place(store_, ref.root.pack, ref.root.offset_bytes);
   format::RunRoot root;
   run.packs = {ref.root.pack};
+  run.own = {ref.root.offset_bytes};
   try {
     if (!pack_bytes_.contains(ref.root.pack)) {
       return damaged(store_.packs().path_of(ref.root.pack), why_unusable(ref.root.pack));
@@ -239,7 +259,10 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
       damaged(store_.packs().path_of(pack), e.what());
     }
   }
-  for (const auto& block : root.blocks) check_block(ref, block, run);
+  for (const auto& block : root.blocks) {
+    run.own.push_back(block.offset_bytes);
+    check_block(ref, block, run);
+  }
 }
 
 void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef& block,
@@ -277,12 +300,14 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
   run.entries.insert(run.entries.end(), entries.begin(), entries.end());
 }
 
-// Every record that entries lead to, with what they expect of it; those outside their packs are bad
-// at once.
+// Every record that shown entries lead to, with what they expect of it; those outside their packs
+// are bad at once.
 void Verifier::collect_uses() {
   for (const auto& [root, run] : runs_) {
-    for (const MapEntry& e : run.entries) {
-      if (e.kind == PageKind::zero || !pack_bytes_.contains(e.record.pack)) continue;
+    for (std::size_t i = 0; i < run.entries.size(); ++i) {
+      const MapEntry& e = run.entries[i];
+      if (!run.shown[i] || e.kind == PageKind::zero || !pack_bytes_.contains(e.record.pack))
+        continue;
       uses_.push_back({e.record, e.page, e.slot, e.count, e.kind});
     }
   }
@@ -430,7 +455,12 @@ void Verifier::check_merged(const CheckedVersion& v) {
 // left.
 void Verifier::check_sealed_packs() {
   std::set<std::uint64_t> named;
-  for (const auto& [root, run] : runs_) named.insert(run.packs.begin(), run.packs.end());
+  std::map<std::uint64_t, std::set<std::uint64_t>> needed;  // offsets of records
+  for (const auto& [root, run] : runs_) {
+    named.insert(run.packs.begin(), run.packs.end());
+    needed[root.pack].insert(run.own.begin(), run.own.end());
+  }
+  for (const Use& u : uses_) needed[u.record.pack].insert(u.record.offset_bytes);
   std::map<std::uint64_t, std::uint64_t> newest = active_packs_;
   for (const std::uint64_t pack : named) {
     std::uint64_t& last = newest[pack >> 32];
@@ -439,7 +469,7 @@ void Verifier::check_sealed_packs() {
   for (const std::uint64_t pack : named) {
     const auto bytes = pack_bytes_.find(pack);
     if (bytes == pack_bytes_.end() || newest.at(pack >> 32) == pack) continue;
-    for (const PackProblem& p : check_pack_index(store_, pack, bytes->second)) {
+    for (const PackProblem& p : check_pack_index(store_, pack, bytes->second, needed[pack])) {
       damages_.add(p.object, p.reason);
     }
   }
@@ -448,6 +478,7 @@ void Verifier::check_sealed_packs() {
 }  // namespace
 
 VerifyReport verify_store(StoreCore& store, bool read_data, const ProgressFn& progress) {
+  const Lease names = hold_names(store);  // what a gc freed meanwhile would look like damage
   return Verifier(store, read_data, progress).run();
 }
 

@@ -46,8 +46,8 @@ const char* check_line(const base::File& file, std::uint64_t pack, const format:
 
 }  // namespace
 
-std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack,
-                                          std::uint64_t bytes) {
+std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
+                                          const std::set<std::uint64_t>& needed) {
   const std::string path = store.packs().path_of(pack);
   try {
     const auto file = store.fs().open(path, base::OpenMode::read_only);
@@ -73,6 +73,7 @@ std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack,
     }
     std::vector<PackProblem> problems;
     for (const auto& line : lines) {
+      if (!needed.contains(line.offset_bytes)) continue;
       if (const char* problem = check_line(*file, pack, line)) {
         problems.push_back({record_place(store, pack, line.offset_bytes), problem});
       }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,9 @@ struct PackProblem {
 std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t pack,
                                                std::string& reason);
 
-// Trailer, index, and the header of every record that the index names. REQUIRES: the pack is
-// sealed. REQUIRES: the pack is sealed.
-std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack,
-                                          std::uint64_t bytes);
+// Trailer, index, and the headers of the records that the index names and somebody needs (by
+// offset): gc may have given the others back. REQUIRES: the pack is sealed.
+std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
+                                          const std::set<std::uint64_t>& needed);
 
 }  // namespace vellum::store

@@ -78,6 +78,7 @@ class RecordingFs final : public Fs {
     }
     void punch(std::uint64_t offset, std::uint64_t size) override { file_->punch(offset, size); }
     bool try_lock_exclusive() override { return file_->try_lock_exclusive(); }
+    bool try_lock_shared() override { return file_->try_lock_shared(); }
     std::uint64_t allocated_bytes() const override { return file_->allocated_bytes(); }
 
    private:

@@ -46,10 +46,10 @@ std::string unescaped(std::string text) {
   return text;
 }
 
-TEST(Documents, ThereAreThirteenCommands) {
-  EXPECT_EQ(commands(),
-            (std::vector<std::string>{"init", "log", "show", "stat", "diff", "cat", "export",
-                                      "import", "branch", "snapshot", "rm", "verify", "repair"}));
+TEST(Documents, ThereAreFifteenCommands) {
+  EXPECT_EQ(commands(), (std::vector<std::string>{"init", "log", "show", "stat", "diff", "cat",
+                                                  "export", "import", "branch", "snapshot", "rm",
+                                                  "forget", "gc", "verify", "repair"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {

@@ -57,6 +57,7 @@ class TracingFs final : public base::Fs {
     void allocate(std::uint64_t at, std::uint64_t length) override { file_->allocate(at, length); }
     void punch(std::uint64_t at, std::uint64_t length) override { file_->punch(at, length); }
     bool try_lock_exclusive() override { return file_->try_lock_exclusive(); }
+    bool try_lock_shared() override { return file_->try_lock_shared(); }
     std::uint64_t allocated_bytes() const override { return file_->allocated_bytes(); }
 
    private:

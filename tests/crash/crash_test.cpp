@@ -126,7 +126,7 @@ void crash_around_failures(const char* name, std::function<bool()> SimFs::* fail
   const std::uint64_t stride = long_effort ? 1 : static_cast<std::uint64_t>(test::rounds(7, 40));
   const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
   Totals sum;
-  for (std::uint64_t seed = first; seed < first + 6; ++seed) {
+  for (std::uint64_t seed = first; seed < first + 7; ++seed) {
     std::uint64_t n = 1 + seed % stride;
     while (!testing::Test::HasFailure() && crash_around_failure(seed, n, fail, go_on, sum)) {
       n += stride;
@@ -149,6 +149,7 @@ void commit_on_all(Session& session, bool only_open) {
 TEST(Crash, DataLostByAFailedSync) {
   crash_around_failures("failed syncs", &SimFs::sync_fails, [](Session& session) {
     session.reopen();
+    session.collect_garbage(true);  // what is seen of the last fold may not last
     // Opening a branch for writing makes durable what is seen of it; a commit on another branch
     // does not.
     const StoreState seen = session.state();
@@ -161,8 +162,69 @@ TEST(Crash, DataLostByAFailedSync) {
 TEST(Crash, WriteThatFailedAndArrived) {
   crash_around_failures("failed writes", &SimFs::write_fails, [](Session& session) {
     session.accept_failure();
+    session.collect_garbage(true);
     commit_on_all(session, true);
   });
+}
+
+// A program removes a snapshot, and is killed before the removal is durable; gc comes; then the
+// power fails. The snapshot must not come back without its data.
+TEST(Crash, GcAfterARemovalThatWasNotSynced) {
+  SimFs fresh;
+  store::StoreCore::create(fresh, kStorePath, options_for(6));
+  StoreState empty;
+  empty.exists = true;
+  SimSession simulated(fresh.disk(), empty);
+  Session& session = simulated.session;
+  std::mt19937_64 random(1);
+  session.create_branch("main", 24);
+  for (const char* name : {"first", "second"}) {
+    for (std::size_t page = 0; page < 24; ++page) session.pages("main").fill(page, random);
+    session.snapshot("main", name);
+  }
+  session.close_all();
+  session.collect_garbage(true);
+  session.remove_snapshot_unsynced("first");
+  session.collect_garbage(true);
+  Simulator simulator(short_run(), "unsynced removal");
+  simulator.run(simulated, 6, options_for(6));
+  Totals sum;
+  add(sum, simulator.totals());
+  print("unsynced removal", sum);
+}
+
+// The newest base frame of a journal is seen, but a failed sync has lost it; gc comes; then the
+// power fails, and the one before counts again.
+TEST(Crash, GcAfterAFoldThatIsLost) {
+  Totals sum;
+  bool more = true;
+  for (std::uint64_t n = 1; more; ++n) {
+    SimFs fresh;
+    store::StoreCore::create(fresh, kStorePath, options_for(6));
+    StoreState empty;
+    empty.exists = true;
+    SimSession simulated(fresh.disk(), empty);
+    Session& session = simulated.session;
+    std::mt19937_64 random(1);
+    session.create_branch("main", 12);
+    session.commit("main", true);
+    std::uint64_t calls = 0;
+    simulated.fs.sync_fails = [&] { return ++calls == n; };
+    try {
+      for (int i = 0; i < 4; ++i) {
+        for (std::size_t page = 0; page < 12; ++page) session.pages("main").fill(page, random);
+        session.commit("main", true);
+      }
+      more = false;
+    } catch (const Error&) {
+      session.reopen();
+      session.collect_garbage(true);
+    }
+    Simulator simulator(short_run(), fmt::format("lost fold, sync {}", n));
+    simulator.run(simulated, n, options_for(6));  // each loses something else
+    add(sum, simulator.totals());
+  }
+  print("lost folds", sum);
 }
 
 // Frames that differ little, at every place in a sector: a crash tears one, the next program writes

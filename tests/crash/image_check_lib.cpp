@@ -6,6 +6,7 @@
 #include "crash/session_lib.hpp"
 #include "crash/sim_fs_lib.hpp"
 #include "store/branch_writer.hpp"
+#include "store/gc.hpp"
 #include "store/verify.hpp"
 #include "vellum/error.hpp"
 
@@ -54,7 +55,12 @@ class NextCommit {
     state_.exists = true;
     make_missing_branches(*core, names);
     if (state_.branches.empty()) make_branch(*core, "fresh");
+    // What a crash has left must not lead gc astray; nor what gc has left the next crash's opening.
+    if (choice_ % 3 == 0) store::collect_garbage(*core, false, nullptr);
     commit(*core);
+    if (choice_ % 3 != 1) return;
+    store::collect_garbage(*core, false, nullptr);
+    expect_state(fs_.disk(), state_, "after gc");
   }
 
  private:

@@ -22,27 +22,30 @@ enum class Step {
   remove_branch,
   reopen,
   grow,
-  huge
+  huge,
+  gc
 };
-constexpr std::size_t kSteps = 14;
+constexpr std::size_t kSteps = 15;
 
 // How often each step comes, in the order of Step.
 std::array<unsigned, kSteps> weights_of(Flavour flavour) {
   switch (flavour) {
     case Flavour::mixed:
-      return {24, 6, 5, 10, 8, 8, 10, 2, 4, 4, 3, 6, 4, 0};
+      return {24, 6, 5, 10, 8, 8, 10, 2, 4, 4, 3, 6, 4, 0, 4};
     case Flavour::chains:
-      return {20, 2, 1, 0, 0, 60, 6, 0, 1, 1, 0, 4, 0, 0};
+      return {20, 2, 1, 0, 0, 60, 6, 0, 1, 1, 0, 4, 0, 0, 3};
     case Flavour::rolls:
-      return {6, 0, 2, 10, 40, 10, 8, 0, 2, 2, 1, 6, 4, 0};
+      return {6, 0, 2, 10, 40, 10, 8, 0, 2, 2, 1, 6, 4, 0, 4};
     case Flavour::wraps:
-      return {10, 50, 4, 20, 0, 2, 3, 0, 1, 1, 0, 4, 1, 0};
+      return {10, 50, 4, 20, 0, 2, 3, 0, 1, 1, 0, 4, 1, 0, 1};
     case Flavour::names:
-      return {12, 2, 2, 4, 3, 4, 24, 8, 14, 14, 10, 4, 2, 0};
+      return {12, 2, 2, 4, 3, 4, 24, 8, 14, 14, 10, 4, 2, 0, 6};
     case Flavour::reopening:
-      return {24, 4, 2, 6, 6, 6, 6, 1, 2, 2, 2, 36, 2, 0};
+      return {24, 4, 2, 6, 6, 6, 6, 1, 2, 2, 2, 36, 2, 0, 3};
+    case Flavour::garbage:
+      return {8, 0, 3, 4, 24, 16, 22, 1, 3, 18, 2, 8, 2, 0, 26};
     case Flavour::huge:
-      return {20, 0, 2, 2, 10, 5, 10, 0, 0, 0, 0, 10, 0, 40};
+      return {20, 0, 2, 2, 10, 5, 10, 0, 0, 0, 0, 10, 0, 40, 2};
   }
   return {};
 }
@@ -158,21 +161,23 @@ void Script::step(Step step) {
       return grow(name);
     case Step::huge:
       return commit_huge(name);
+    case Step::gc:
+      return session_.collect_garbage(chance(50));
   }
 }
 
 }  // namespace
 
 const char* flavour_name(Flavour flavour) {
-  static constexpr const char* kNames[] = {"mixed", "chains",    "rolls", "wraps",
-                                           "names", "reopening", "huge"};
+  static constexpr const char* kNames[] = {"mixed", "chains",    "rolls",   "wraps",
+                                           "names", "reopening", "garbage", "huge"};
   return kNames[static_cast<std::size_t>(flavour)];
 }
 
 // Huge ones cost most and show least.
 Flavour flavour_of(std::uint64_t seed) {
   if (seed % 41 == 40) return Flavour::huge;
-  return static_cast<Flavour>(seed % 6);
+  return static_cast<Flavour>(seed % 7);
 }
 
 // As small as the format allows, so that everything happens within few operations.
@@ -182,9 +187,10 @@ format::Superblock options_for(std::uint64_t seed) {
   const Flavour flavour = flavour_of(seed);
   options.journal_half_bytes = format::kMinJournalHalfBytes;
   options.block_bytes = flavour == Flavour::huge ? 64u << 10 : 4096u << random() % 3;
-  options.pack_bytes = flavour == Flavour::rolls  ? 4096u << random() % 2
-                       : flavour == Flavour::huge ? 64u << 20
-                                                  : 8192u << random() % 4;
+  options.pack_bytes = flavour == Flavour::rolls     ? 4096u << random() % 2
+                       : flavour == Flavour::garbage ? 4096u << random() % 6
+                       : flavour == Flavour::huge    ? 64u << 20
+                                                     : 8192u << random() % 4;
   options.codec = static_cast<base::Codec>(random() % 3);
   return options;
 }

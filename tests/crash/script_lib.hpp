@@ -13,6 +13,7 @@ enum class Flavour {
   wraps,      // many small commits: the journal fills and changes halves
   names,      // branches and snapshots come and go
   reopening,  // writers close and open
+  garbage,    // snapshots go, and gc gives back what they had
   huge        // a commit of megabytes: several writes before one sync
 };
 

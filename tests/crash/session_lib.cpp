@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "store/gc.hpp"
+
 namespace vellum::crash {
 
 using format::kPageBytes;
@@ -63,6 +65,17 @@ void Session::remove_snapshot(const std::string& name) {
   step({next}, [&] { core_->remove_snapshot(name); });
 }
 
+// Whether it lasts is decided by the next sync of the directory: then, at the latest, the next step
+// allows no more than the new state.
+void Session::remove_snapshot_unsynced(const std::string& name) {
+  StoreState next = state();
+  next.snapshots.erase(name);
+  const std::size_t low = states_.size() - 1;
+  states_.push_back(std::move(next));
+  allow(low);
+  fs_.unlink(core_->snapshots_directory() + "/" + name + ".ref");
+}
+
 void Session::open_writer(const std::string& branch) {
   if (has_writer(branch)) return;
   Writer w;
@@ -116,6 +129,16 @@ void Session::snapshot(const std::string& branch, const std::string& name) {
     finish_commit(branch, true);
     writers_.at(branch).writer->publish_snapshot(name, "");
   });
+}
+
+// What is freed stays in the air until something syncs it, which nobody has to do. Here a sync of
+// all packs comes later: else every crash of the rest would be one with some holes missing.
+void Session::collect_garbage(bool by_another) {
+  const auto core = by_another ? StoreCore::open(fs_, path_) : core_;
+  store::collect_garbage(*core, false, nullptr);
+  for (const std::uint64_t pack : core->packs().list()) {
+    fs_.open(core->packs().path_of(pack), base::OpenMode::read_write)->sync_data();
+  }
 }
 
 void Session::accept_failure() {

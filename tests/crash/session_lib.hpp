@@ -28,12 +28,15 @@ class Session {
   void create_branch_at(const std::string& name, const std::string& version);
   void remove_branch(const std::string& name);  // its writer is closed first
   void remove_snapshot(const std::string& name);
+  void remove_snapshot_unsynced(const std::string& name);  // as if killed in the middle
   void open_writer(const std::string& branch);
   void close_writer(const std::string& branch);  // cleanly: what the journal holds is folded
   void close_all();
   Pages& pages(const std::string& branch);  // to be changed, then committed
   void commit(const std::string& branch, bool fold);
   void snapshot(const std::string& branch, const std::string& name);
+  // Changes no state. Done by this process, or as by one that has just opened the store.
+  void collect_garbage(bool by_another);
   // After a step that threw: goes on from what the files show. A state that the step must not leave
   // is a logic_error. The writers stay; a commit that failed will be part of the next.
   void accept_failure();

@@ -10,13 +10,19 @@ using base::File;
 using base::OpenMode;
 using Kind = Op::Kind;
 
+namespace {
+
+// Marks of open versions: nothing depends on them after a crash, so they are no part of the log,
+// which they would only make longer.
+bool is_reader_mark(const std::string& path) { return path.find("/readers/") != path.npos; }
+
+}  // namespace
+
 class SimFile final : public File {
  public:
   SimFile(SimFs& fs, std::string path, InodeId inode)
-      : fs_(fs), path_(std::move(path)), inode_(inode) {}
-  ~SimFile() override {
-    if (holds_lock_) fs_.locked_.erase(inode_);
-  }
+      : fs_(fs), path_(std::move(path)), inode_(inode), quiet_(is_reader_mark(path_)) {}
+  ~SimFile() override { fs_.locks_[inode_].unlock(this); }
 
   const std::string& path() const noexcept override { return path_; }
   std::uint64_t size_bytes() const override { return content().size(); }
@@ -34,6 +40,7 @@ class SimFile final : public File {
 
   void pwrite(std::span<const std::byte> bytes, std::uint64_t at) override {
     edit().write(at, bytes);
+    if (quiet_) return;
     if (fs_.recording) {
       Op op{Kind::write, inode_};
       op.offset = at;
@@ -63,11 +70,8 @@ class SimFile final : public File {
     edit().punch(at, length);
     record_range(Kind::punch, at, length);
   }
-  bool try_lock_exclusive() override {
-    if (holds_lock_) return true;
-    holds_lock_ = fs_.locked_.insert(inode_).second;
-    return holds_lock_;
-  }
+  bool try_lock_exclusive() override { return fs_.locks_[inode_].lock(this, true); }
+  bool try_lock_shared() override { return fs_.locks_[inode_].lock(this, false); }
 
  private:
   const Content& content() const { return fs_.disk_.at(inode_).content; }
@@ -82,7 +86,7 @@ class SimFile final : public File {
   SimFs& fs_;
   std::string path_;
   InodeId inode_;
-  bool holds_lock_ = false;
+  bool quiet_;
 };
 
 SimFs::Place SimFs::place_of(const std::string& path) const {
@@ -107,6 +111,7 @@ void SimFs::add_entry(const std::string& path, bool is_directory) {
   Op made{Kind::new_inode, inode};
   made.is_directory = is_directory;
   record(std::move(made));
+  if (is_reader_mark(path)) return;
   record({Kind::link, inode, place.directory, 0, false, place.name});
 }
 
@@ -135,6 +140,7 @@ void SimFs::unlink(const std::string& path) {
   const Place place = place_of(path);
   const InodeId inode = inode_of(path);
   disk_.edit(place.directory).entries.erase(place.name);
+  if (is_reader_mark(path)) return;
   record({Kind::unlink, inode, place.directory, 0, false, place.name});
 }
 

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <functional>
-#include <set>
+#include <map>
 
 #include "base/file.hpp"
 #include "crash/sim_disk_lib.hpp"
+#include "support/file_lock.hpp"
 
 namespace vellum::crash {
 
@@ -71,7 +72,7 @@ class SimFs final : public base::Fs {
 
   Disk disk_;
   std::vector<Op> log_;
-  std::set<InodeId> locked_;
+  std::map<InodeId, test::FileLock> locks_;
 };
 
 }  // namespace vellum::crash

@@ -120,6 +120,7 @@ class FaultFs final : public base::Fs {
       real_->punch(offset, length);
     }
     bool try_lock_exclusive() override { return real_->try_lock_exclusive(); }
+    bool try_lock_shared() override { return real_->try_lock_shared(); }
     std::uint64_t allocated_bytes() const override { return real_->allocated_bytes(); }
 
    private:

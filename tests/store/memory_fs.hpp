@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "support/file_lock.hpp"
 #include "vellum/error.hpp"
 
 namespace vellum::store::test {
@@ -128,7 +129,7 @@ class MemoryFs final : public base::Fs {
   struct Inode {
     std::vector<std::byte> bytes, durable;
     std::vector<Write> pending;
-    bool locked = false;
+    vellum::test::FileLock lock;
   };
   using Names = std::map<std::string, std::shared_ptr<Inode>>;
   struct NameChange {
@@ -202,7 +203,7 @@ class MemoryFs final : public base::Fs {
         : fs_(fs), path_(std::move(path)), inode_(std::move(inode)) {}
     ~MemoryFile() override {
       const std::lock_guard guard(fs_.mutex_);
-      if (holds_lock_) inode_->locked = false;
+      inode_->lock.unlock(this);
     }
     const std::string& path() const noexcept override { return path_; }
     std::uint64_t size_bytes() const override {
@@ -238,9 +239,11 @@ class MemoryFs final : public base::Fs {
     }
     bool try_lock_exclusive() override {
       const std::lock_guard guard(fs_.mutex_);
-      if (inode_->locked && !holds_lock_) return false;
-      inode_->locked = holds_lock_ = true;
-      return true;
+      return inode_->lock.lock(this, true);
+    }
+    bool try_lock_shared() override {
+      const std::lock_guard guard(fs_.mutex_);
+      return inode_->lock.lock(this, false);
     }
     std::uint64_t allocated_bytes() const override { return size_bytes(); }
 
@@ -255,7 +258,6 @@ class MemoryFs final : public base::Fs {
     MemoryFs& fs_;
     std::string path_;
     std::shared_ptr<Inode> inode_;
-    bool holds_lock_ = false;
   };
 
   mutable std::mutex mutex_;

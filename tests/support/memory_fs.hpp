@@ -23,6 +23,7 @@
 #include <vellum/error.hpp>
 
 #include "base/file.hpp"
+#include "support/file_lock.hpp"
 
 namespace vellum::test {
 
@@ -115,7 +116,7 @@ class MemoryFs final : public base::Fs {
     Bytes bytes;
     std::string target;  // of a link
     std::map<std::string, std::shared_ptr<Node>> children;
-    const void* locked_by = nullptr;
+    FileLock lock;
   };
   class OpenFile;
   struct Place {
@@ -164,7 +165,7 @@ class MemoryFs::OpenFile final : public base::File {
         node_(std::move(node)) {}
   ~OpenFile() override {
     const std::lock_guard guard(shared_->mutex);
-    if (node_->locked_by == this) node_->locked_by = nullptr;
+    node_->lock.unlock(this);
   }
 
   const std::string& path() const noexcept override { return path_; }
@@ -225,9 +226,11 @@ class MemoryFs::OpenFile final : public base::File {
   }
   bool try_lock_exclusive() override {
     const std::lock_guard guard(shared_->mutex);
-    if (node_->locked_by != nullptr && node_->locked_by != this) return false;
-    node_->locked_by = this;
-    return true;
+    return node_->lock.lock(this, true);
+  }
+  bool try_lock_shared() override {
+    const std::lock_guard guard(shared_->mutex);
+    return node_->lock.lock(this, false);
   }
 
  private:

@@ -1,0 +1,128 @@
+#include "store/gc.hpp"
+
+#include "store/lease.hpp"
+#include "store/pack_use.hpp"
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+namespace {
+
+constexpr const char* kLockName = "gc.lock";
+
+std::unique_ptr<base::File> lock_gc(StoreCore& store) {
+  const std::string path = store.path() + "/" + kLockName;
+  try {
+    store.fs().open(path, base::OpenMode::create_new);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+  }
+  auto file = store.fs().open(path, base::OpenMode::read_write);
+  if (!file->try_lock_exclusive()) fail(Errc::busy, "{}: another gc is at work", store.path());
+  return file;
+}
+
+class Collector {
+ public:
+  Collector(StoreCore& store, bool look_only, const ProgressFn& progress)
+      : store_(store), look_only_(look_only), progress_(progress) {}
+
+  GcReport run() {
+    const auto lock = look_only_ ? nullptr : lock_gc(store_);
+    // Whoever only looks has to keep a gc from freeing what it looks at.
+    Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_);
+    const Roots roots = read_roots(store_, look_only_);
+    if (!look_only_) {
+      names.reset();
+      settle_removals();
+    }
+    report_.snapshots = roots.snapshots;
+    report_.branches = roots.branches;
+    report_.kept_open = roots.kept_open;
+    Census census(store_);
+    tell(0, roots.packs.size());
+    mark_roots(store_, roots, census);
+    const std::vector<PackUse> packs = use_of_packs(store_, roots, census);
+    report_.packs = packs.size();
+    std::uint64_t done = 0;
+    for (const PackUse& use : packs) {
+      report_.allocated_bytes += use.allocated_bytes;
+      report_.needed_bytes += use.needed_bytes;
+      report_.freeable_bytes += use.freeable_bytes;
+      if (!look_only_) free(use);
+      tell(++done, packs.size());
+    }
+    if (report_.packs_removed != 0) store_.fs().sync_directory(store_.packs_directory());
+    return report_;
+  }
+
+ private:
+  void tell(std::uint64_t done, std::uint64_t total) const {
+    if (progress_) progress_({done, total, "packs"});
+  }
+
+  // A name that is gone must not come back after a power cut, without its data.
+  void settle_removals() {
+    store_.fs().sync_directory(store_.snapshots_directory());
+    for (const auto& entry : store_.fs().list(store_.branches_directory())) {
+      if (!entry.is_directory || store_.fs().exists(store_.journal_path(entry.name))) continue;
+      try {
+        store_.fs().sync_directory(store_.branches_directory() + "/" + entry.name);
+      } catch (const Error& e) {
+        if (e.code() != Errc::not_found) throw;
+      }
+    }
+    store_.fs().sync_directory(store_.branches_directory());
+  }
+
+  void free(const PackUse& use) {
+    try {
+      if (use.removable) {
+        remove(use);
+      } else if (use.freeable_bytes != 0 && report_.holes_supported) {
+        punch(use);
+      }
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;
+    }
+  }
+
+  // A process may still have the pack open: its bytes go, not only its name.
+  void remove(const PackUse& use) {
+    const std::string path = store_.packs().path_of(use.pack);
+    const auto file = store_.fs().open(path, base::OpenMode::read_write);
+    store_.fs().unlink(path);
+    ++report_.packs_removed;
+    report_.freed_bytes += use.allocated_bytes;
+    file->truncate(0);
+  }
+
+  void punch(const PackUse& use) {
+    const auto file =
+        store_.fs().open(store_.packs().path_of(use.pack), base::OpenMode::read_write);
+    const std::uint64_t before = file->allocated_bytes();
+    try {
+      for (const Extent& hole : use.holes) file->punch(hole.from, hole.to - hole.from);
+    } catch (const Error& e) {
+      if (e.code() != Errc::unsupported) throw;
+      report_.holes_supported = false;
+      return;
+    }
+    const std::uint64_t after = file->allocated_bytes();
+    if (after < before) report_.freed_bytes += before - after;
+    ++report_.packs_punched;
+  }
+
+  StoreCore& store_;
+  bool look_only_;
+  const ProgressFn& progress_;
+  GcReport report_;
+};
+
+}  // namespace
+
+GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress) {
+  return Collector(store, look_only, progress).run();
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,145 @@
+#include "store/pack_use.hpp"
+
+#include <algorithm>
+
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+void mark_roots(StoreCore& store, const Roots& roots, Census& census) {
+  for (const Root& root : roots.versions) {
+    try {
+      with_context(root.name.empty() ? store.path() : "'" + root.name + "' of " + store.path(),
+                   [&] { census.mark(root.version); });
+    } catch (const Error& e) {
+      if (!root.may_be_stale || e.code() != Errc::damaged) throw;
+    }
+  }
+}
+
+namespace {
+
+struct NeededRecord {
+  std::uint64_t offset = 0;
+  Census::RecordId id = 0;
+};
+using NeededRecords = std::map<std::uint64_t, std::vector<NeededRecord>>;  // by pack, in order
+
+NeededRecords needed_records(const Census& census) {
+  NeededRecords out;
+  for (Census::RecordId id = 0; id < census.size(); ++id) {
+    if (!census.is_marked(id)) continue;
+    const auto& ref = census.record(id);
+    out[ref.pack].push_back({ref.offset_bytes, id});
+  }
+  for (auto& [pack, records] : out) {
+    std::sort(records.begin(), records.end(),
+              [](const NeededRecord& a, const NeededRecord& b) { return a.offset < b.offset; });
+  }
+  return out;
+}
+
+std::vector<Extent> extents_of(StoreCore& store, std::uint64_t pack,
+                               const std::vector<NeededRecord>& records) {
+  std::vector<std::uint64_t> offsets;
+  offsets.reserve(records.size());
+  for (const NeededRecord& r : records) offsets.push_back(r.offset);
+  return record_extents(store, pack, offsets);
+}
+
+constexpr std::uint64_t up(std::uint64_t at) {
+  return (at + kHoleBytes - 1) / kHoleBytes * kHoleBytes;
+}
+constexpr std::uint64_t down(std::uint64_t at) { return at / kHoleBytes * kHoleBytes; }
+
+// Whole blocks of [0, end) outside of `needed`, which is sorted.
+std::vector<Extent> holes_between(const std::vector<Extent>& needed, std::uint64_t end) {
+  std::vector<Extent> holes;
+  std::uint64_t at = 0;
+  const auto add = [&](std::uint64_t to) {
+    if (up(at) < down(to)) holes.push_back({up(at), down(to)});
+  };
+  for (const Extent& e : needed) {
+    add(std::min(e.from, end));
+    at = std::max(at, e.to);
+  }
+  add(end);
+  return holes;
+}
+
+PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed, const Roots& roots,
+               bool named) {
+  PackUse use;
+  use.pack = pack;
+  const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
+  use.file_bytes = file->size_bytes();
+  use.allocated_bytes = file->allocated_bytes();
+  const std::uint64_t settled =
+      std::min(roots.settled_bytes(pack).value_or(use.file_bytes), use.file_bytes);
+  use.removable = needed.empty() && !named && !roots.settled_bytes(pack).has_value();
+  if (use.removable) {
+    use.freeable_bytes = use.allocated_bytes;
+    return use;
+  }
+  needed.push_back({0, format::kPackHeaderBytes});
+  if (settled == use.file_bytes) {
+    const Extent index = index_extent(store, pack);
+    if (index.to != 0) needed.push_back(index);
+  } else {
+    needed.push_back({settled, use.file_bytes});
+  }
+  std::sort(needed.begin(), needed.end());
+  std::uint64_t end = 0;
+  for (const Extent& e : needed) {
+    use.needed_bytes += std::max(e.to, end) - std::max(e.from, end);
+    end = std::max(e.to, end);
+  }
+  use.holes = holes_between(needed, settled);
+  std::uint64_t kept = up(use.file_bytes);
+  for (const Extent& hole : use.holes) kept -= hole.to - hole.from;
+  if (use.allocated_bytes > kept) use.freeable_bytes = use.allocated_bytes - kept;
+  return use;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> record_bytes(StoreCore& store, const Census& census) {
+  std::vector<std::uint64_t> out(census.size());
+  for (const auto& [pack, records] : needed_records(census)) {
+    const auto extents = extents_of(store, pack, records);
+    for (std::size_t i = 0; i < records.size(); ++i) {
+      out[records[i].id] = extents[i].to - extents[i].from;
+    }
+  }
+  return out;
+}
+
+std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Census& census) {
+  const NeededRecords records = needed_records(census);
+  std::map<std::uint64_t, std::vector<Extent>> copies;
+  for (const Root& root : roots.versions) {
+    const Extent copy = version_copy_extent(store, root.version);
+    if (copy.to != 0) copies[root.version.active_pack].push_back(copy);
+  }
+  std::vector<PackUse> out;
+  for (const std::uint64_t pack : roots.packs) {
+    std::vector<Extent> needed = std::move(copies[pack]);
+    std::sort(needed.begin(), needed.end());
+    needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
+    const auto at = records.find(pack);
+    if (at != records.end()) {
+      const auto extents = extents_of(store, pack, at->second);
+      needed.insert(needed.end(), extents.begin(), extents.end());
+    }
+    try {
+      out.push_back(
+          use_of(store, pack, std::move(needed), roots, census.named_packs().contains(pack)));
+    } catch (const Error& e) {
+      // Given up by its writer just now, or no pack at all.
+      if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
+    }
+  }
+  return out;
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,29 @@
+// store/pack_use.hpp: what of each pack is needed, and what could be given back. For gc and stat.
+#pragma once
+
+#include <vector>
+
+#include "store/census.hpp"
+#include "store/roots.hpp"
+
+namespace vellum::store {
+
+inline constexpr std::uint64_t kHoleBytes = 4096;  // what a file system can give back, at least
+
+struct PackUse {
+  std::uint64_t pack = 0;
+  std::uint64_t file_bytes = 0, allocated_bytes = 0;
+  std::uint64_t needed_bytes = 0;    // of records, headers, index
+  std::uint64_t freeable_bytes = 0;  // on the medium, in whole blocks
+  bool removable = false;            // nothing names the pack: all of it may go
+  std::vector<Extent> holes;         // whole blocks that nothing needs, punched already or not
+};
+
+// What each record takes that is marked in the census; 0 for the others.
+std::vector<std::uint64_t> record_bytes(StoreCore& store, const Census& census);
+// Marks what the versions need.
+void mark_roots(StoreCore& store, const Roots& roots, Census& census);
+// Of every pack in `roots`, by pack. REQUIRES: mark_roots.
+std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Census& census);
+
+}  // namespace vellum::store

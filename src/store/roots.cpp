@@ -1,0 +1,73 @@
+#include "store/roots.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "store/lease.hpp"
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+using format::Version;
+
+std::optional<std::uint64_t> Roots::settled_bytes(std::uint64_t pack) const {
+  const auto next = next_pack_.find(pack >> 32);
+  if (next != next_pack_.end() && pack >= next->second) return 0;
+  const auto active = active_ends_.find(pack);
+  if (active != active_ends_.end()) return active->second;
+  return std::nullopt;
+}
+
+// The order counts. Packs come first: one of a branch that is made meanwhile must not look like one
+// of a branch that is gone. Branches come before snapshots: what a writer names while we look
+// follows from the head that we have seen, and what a branch has named before it is removed is
+// found then. Everything else that could move a version from one name to another holds the names.
+Roots read_roots(StoreCore& store, bool look_only) {
+  Roots out;
+  out.packs = store.packs().list();
+  for (const auto& name : store.branch_names()) {
+    std::vector<Version> bases;
+    try {
+      store.read_branch(name);  // for its checks
+      const auto file = store.fs().open(store.journal_path(name), base::OpenMode::read_only);
+      bases = read_base_versions(*file, store.superblock().store_id);
+    } catch (const Error& e) {
+      if (e.code() == Errc::not_found) continue;  // removed just now
+      throw;
+    }
+    ++out.branches;
+    for (std::size_t i = 0; i < bases.size(); ++i) {
+      Version& base = bases[i];
+      // Of two the smaller: until the later base is durable the writer may go back to the earlier.
+      const std::uint64_t next = (base.branch_id << 32) + base.next_pack_number;
+      const auto [limit, fresh] = out.next_pack_.try_emplace(base.branch_id, next);
+      if (!fresh) limit->second = std::min(limit->second, next);
+      if (base.active_pack != 0) {
+        const auto [end, first] =
+            out.active_ends_.try_emplace(base.active_pack, base.active_pack_end_bytes);
+        if (!first) end->second = std::min(end->second, base.active_pack_end_bytes);
+      }
+      out.versions.push_back({i == 0 ? name : "", true, i != 0, std::move(base)});
+    }
+  }
+  for (const auto& name : store.snapshot_names()) {
+    try {
+      out.versions.push_back({name, false, false, store.read_snapshot(name).version});
+    } catch (const Error& e) {
+      if (e.code() == Errc::not_found) continue;  // removed just now
+      throw;
+    }
+    ++out.snapshots;
+  }
+  for (Version& version : kept_versions(store, look_only)) {
+    ++out.kept_open;
+    out.versions.push_back({"", false, false, std::move(version)});
+  }
+  std::stable_sort(out.versions.begin(), out.versions.end(), [](const Root& a, const Root& b) {
+    return std::tie(a.version.branch_id, a.version.sequence) <
+           std::tie(b.version.branch_id, b.version.sequence);
+  });
+  return out;
+}
+
+}  // namespace vellum::store

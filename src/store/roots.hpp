@@ -1,0 +1,41 @@
+// store/roots.hpp: every version whose data has to stay, and how much of each pack belongs to
+// nobody's writer.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/store_core.hpp"
+
+namespace vellum::store {
+
+struct Root {
+  std::string name;  // of the snapshot or branch; empty for what is kept for another reason
+  bool is_branch = false;
+  // A branch's base frame before the last: kept as long as it stands in the journal, since a power
+  // cut may take the last one away. What of it cannot be read has ceased to count before.
+  bool may_be_stale = false;
+  format::Version version;
+};
+
+struct Roots {
+  std::vector<std::uint64_t> packs;  // ascending; later ones belong to writers
+  std::vector<Root> versions;        // by branch and sequence, oldest first
+  std::uint64_t snapshots = 0, branches = 0, kept_open = 0;
+
+  // Of a pack: the bytes from its start that no writer will ever write again. nullopt: all of them.
+  std::optional<std::uint64_t> settled_bytes(std::uint64_t pack) const;
+
+ private:
+  friend Roots read_roots(StoreCore& store, bool look_only);
+  std::map<std::uint64_t, std::uint64_t> next_pack_;    // by branch id: the first that it may write
+  std::map<std::uint64_t, std::uint64_t> active_ends_;  // by pack
+};
+
+// Throws what reading any ref or journal throws: with one missing nothing can be told.
+// REQUIRES: names are held (store/lease.hpp).
+Roots read_roots(StoreCore& store, bool look_only);
+
+}  // namespace vellum::store

@@ -1,0 +1,111 @@
+// Which snapshots rules by age keep.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vellum/retention.hpp>
+
+#include "base/expect_error.hpp"
+
+namespace vellum::test {
+namespace {
+
+constexpr std::int64_t kHour = 3600LL * 1000 * 1000 * 1000;
+constexpr std::int64_t kDay = 24 * kHour;
+constexpr std::int64_t k2024 = 19723 * kDay;  // 2024-01-01, a Monday
+
+VersionInfo snapshot(const std::string& name, std::int64_t time_ns,
+                     const std::string& on = "main") {
+  VersionInfo v;
+  v.name = name;
+  v.branch = on;
+  v.time_ns = time_ns;
+  return v;
+}
+
+// "name:rule,rule" of each, in the order of the answer.
+std::vector<std::string> decide(const std::vector<VersionInfo>& versions,
+                                const RetentionPolicy& policy) {
+  std::vector<std::string> out;
+  for (const auto& d : decide_retention(versions, policy)) {
+    std::string text = d.version.name + ":";
+    for (const auto& rule : d.kept_by) text += (text.back() == ':' ? "" : ",") + rule;
+    out.push_back(text);
+  }
+  return out;
+}
+
+using Lines = std::vector<std::string>;
+
+RetentionPolicy policy(std::uint32_t last, std::uint32_t daily = 0, std::uint32_t weekly = 0,
+                       std::uint32_t monthly = 0, std::uint32_t yearly = 0) {
+  return {last, daily, weekly, monthly, yearly};
+}
+
+TEST(Retention, LastKeepsTheNewest) {
+  const std::vector<VersionInfo> versions{snapshot("a", 1), snapshot("c", 3), snapshot("b", 2)};
+  EXPECT_EQ(decide(versions, policy(2)), (Lines{"c:last", "b:last", "a:"}));
+  EXPECT_EQ(decide(versions, policy(9)), (Lines{"c:last", "b:last", "a:last"}));
+  EXPECT_EQ(decide({}, policy(1)), Lines{});
+}
+
+TEST(Retention, ARuleIsRequired) { EXPECT_ERRC(decide({}, policy(0)), Errc::invalid_argument); }
+
+TEST(Retention, DailyKeepsTheNewestOfEachDayThatHasAny) {
+  const std::vector<VersionInfo> versions{
+      snapshot("mon-early", k2024), snapshot("mon-late", k2024 + kDay - 1),
+      snapshot("tue", k2024 + kDay), snapshot("fri", k2024 + 4 * kDay + kHour)};
+  EXPECT_EQ(decide(versions, policy(0, 2)),
+            (Lines{"fri:daily", "tue:daily", "mon-late:", "mon-early:"}));
+  EXPECT_EQ(decide(versions, policy(0, 3)),
+            (Lines{"fri:daily", "tue:daily", "mon-late:daily", "mon-early:"}));
+}
+
+TEST(Retention, WeeksBeginOnMonday) {
+  const std::vector<VersionInfo> versions{snapshot("sat", k2024 - 2 * kDay),
+                                          snapshot("sun", k2024 - 1), snapshot("mon", k2024)};
+  EXPECT_EQ(decide(versions, policy(0, 0, 5)), (Lines{"mon:weekly", "sun:weekly", "sat:"}));
+}
+
+TEST(Retention, MonthsAndYearsOfTheCalendar) {
+  const std::vector<VersionInfo> versions{snapshot("dec", k2024 - 1), snapshot("jan-1", k2024),
+                                          snapshot("jan-31", k2024 + 31 * kDay - 1),
+                                          snapshot("feb-29", k2024 + 59 * kDay),
+                                          snapshot("mar-1", k2024 + 60 * kDay)};
+  EXPECT_EQ(decide(versions, policy(0, 0, 0, 9)),
+            (Lines{"mar-1:monthly", "feb-29:monthly", "jan-31:monthly", "jan-1:", "dec:monthly"}));
+  EXPECT_EQ(decide(versions, policy(0, 0, 0, 0, 9)),
+            (Lines{"mar-1:yearly", "feb-29:", "jan-31:", "jan-1:", "dec:yearly"}));
+}
+
+TEST(Retention, TimesBefore1970) {
+  const std::vector<VersionInfo> versions{snapshot("wed", -kDay), snapshot("thu", 0),
+                                          snapshot("sun", -4 * kDay), snapshot("mon", -3 * kDay)};
+  EXPECT_EQ(decide(versions, policy(0, 0, 9)), (Lines{"thu:weekly", "wed:", "mon:", "sun:weekly"}));
+  EXPECT_EQ(decide(versions, policy(0, 0, 0, 0, 9)),
+            (Lines{"thu:yearly", "wed:yearly", "mon:", "sun:"}));
+}
+
+TEST(Retention, RulesAddUp) {
+  const std::vector<VersionInfo> versions{snapshot("a", k2024 - 400 * kDay), snapshot("b", k2024),
+                                          snapshot("c", k2024 + kHour)};
+  EXPECT_EQ(decide(versions, policy(1, 1, 0, 0, 2)),
+            (Lines{"c:last,daily,yearly", "b:", "a:yearly"}));
+}
+
+TEST(Retention, BranchesCountForThemselvesAndStay) {
+  VersionInfo head = snapshot("main", 9);
+  head.is_branch = true;
+  const std::vector<VersionInfo> versions{snapshot("x", 1, "other"), snapshot("a", 2), head,
+                                          snapshot("y", 3, "other"), snapshot("b", 4)};
+  EXPECT_EQ(decide(versions, policy(1)), (Lines{"b:last", "a:", "y:last", "x:"}));
+}
+
+TEST(Retention, OfOneTimeTheLaterCommitIsNewer) {
+  auto early = snapshot("z", 5), late = snapshot("a", 5);
+  early.sequence = 1;
+  late.sequence = 2;
+  EXPECT_EQ(decide({early, late}, policy(1)), (Lines{"a:last", "z:"}));
+}
+
+}  // namespace
+}  // namespace vellum::test

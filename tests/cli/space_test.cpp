@@ -1,0 +1,129 @@
+// vellum gc, forget, and what stat says about space.
+#include <chrono>
+#include <thread>
+
+#include <signal.h>
+
+#include <vellum/store.hpp>
+
+#include "cli/run_lib.hpp"
+
+namespace vellum::cli_test {
+namespace {
+
+using Names = std::vector<std::string>;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+Names names_in(const nlohmann::json& list) {
+  Names names;
+  for (const auto& line : list) {
+    names.push_back(line.at("name"));
+  }
+  return names;
+}
+
+class Space : public CliTest {
+ protected:
+  // v1, v2 and v3 differ in all of their 64 pages.
+  std::string three() const { return make_store_with({noise(64, 1), noise(64, 2), noise(64, 3)}); }
+};
+
+TEST_F(Space, GcFreesWhatRmRemoved) {
+  const std::string s = three();
+  must({"rm", s, "v1", "v2"});
+  const auto look = must({"gc", s, "--dry-run", "--json"}).json();
+  EXPECT_GE(look.at("freeable_bytes"), 125 * 4096);  // whole blocks only
+  EXPECT_EQ(look.at("freed_bytes"), 0);
+  EXPECT_TRUE(contains(must({"gc", s, "--dry-run"}).out, "would free"));
+  const auto done = must({"gc", s, "--json"}).json();
+  EXPECT_EQ(done.at("freeable_bytes"), look.at("freeable_bytes"));
+  EXPECT_EQ(done.at("freed_bytes"), look.at("freeable_bytes"));
+  EXPECT_EQ(done.at("snapshots"), 1);
+  EXPECT_EQ(done.at("branches"), 1);
+  EXPECT_EQ(must({"cat", s, "v3"}).out, noise(64, 3));
+  must({"verify", s, "--read-data"});
+  EXPECT_TRUE(contains(must({"gc", s}).out, "freed 0 B of")) << must({"gc", s}).out;
+  EXPECT_EQ(must({"gc", s, "--quiet"}).out, "");
+}
+
+TEST_F(Space, StatSaysWhatEachVersionWouldFree) {
+  const std::string s = three();
+  auto stat = must({"stat", s, "--json"}).json();
+  for (const auto& version : stat.at("versions")) {
+    const std::uint64_t unique = version.at("unique_bytes"), shared = version.at("shared_bytes");
+    const bool alone = version.at("name") == "v1" || version.at("name") == "v2";
+    EXPECT_EQ(unique > 64 * 4096, alone) << version;  // v3 is main's head as well
+    EXPECT_EQ(shared > 64 * 4096, !alone) << version;
+  }
+  EXPECT_LT(stat.at("pack_freeable_bytes"), 8192);
+  EXPECT_GE(stat.at("pack_needed_bytes"), 192 * 4096);
+  must({"rm", s, "v2"});
+  stat = must({"stat", s, "--json"}).json();
+  EXPECT_GE(stat.at("pack_freeable_bytes"), 62 * 4096);
+  EXPECT_TRUE(contains(must({"stat", s}).out, "gc would free"));
+  EXPECT_TRUE(contains(must({"stat", s}).out, "unique"));
+}
+
+TEST_F(Space, ForgetKeepsWhatTheRulesSay) {
+  const std::string s = three();
+  const auto look = must({"forget", s, "--keep-last", "2", "--dry-run", "--json"}).json();
+  EXPECT_EQ(names_in(look.at("kept")), (Names{"v3", "v2"}));
+  EXPECT_EQ(names_in(look.at("removed")), Names{"v1"});
+  EXPECT_EQ(Store::open(s).versions().size(), 4u);
+  // All of one day.
+  const auto done = must({"forget", s, "--keep-daily", "7", "--keep-yearly", "1", "--json"}).json();
+  EXPECT_EQ(names_in(done.at("kept")), Names{"v3"});
+  EXPECT_EQ(done.at("kept")[0].at("kept_by"), (Names{"daily", "yearly"}));
+  EXPECT_EQ(names_in(done.at("removed")), (Names{"v2", "v1"}));
+  EXPECT_EQ(must({"snapshot", s, "--names"}).out, "v3\n");
+  EXPECT_EQ(must({"branch", s, "--names"}).out, "main\n");
+}
+
+TEST_F(Space, ForgetLooksOnlyAtWhatItIsToldTo) {
+  const std::string s = three();
+  must({"snapshot", s, "nightly-1", "v1"});
+  must({"snapshot", s, "nightly-2", "v2"});
+  const std::string text = must({"forget", s, "--keep-last", "1", "--prefix", "nightly-"}).out;
+  EXPECT_TRUE(contains(text, "removed 1 snapshot, kept 1")) << text;
+  EXPECT_EQ(Store::open(s).versions().size(), 5u);
+  must({"forget", s, "--keep-last", "1", "--branch", "other"});
+  EXPECT_EQ(Store::open(s).versions().size(), 5u);
+  EXPECT_EQ(must({"forget", s, "--keep-last", "1", "--branch", "main", "--quiet"}).out, "");
+  EXPECT_EQ(Store::open(s).versions().size(), 2u);
+}
+
+TEST_F(Space, ForgetNeedsARule) {
+  const std::string s = three();
+  expect_failure({"forget", s}, 2, "invalid_argument", "rule");
+  expect_failure({"forget", s, "--keep-last", "0"}, 2, "invalid_argument", "rule");
+  expect_failure({"forget", s, "--keep-last", "-1"}, 2, "invalid_argument", "keep-last");
+  EXPECT_EQ(Store::open(s).versions().size(), 4u);
+}
+
+// An open version in this process; gc in another one.
+TEST_F(Space, AnOpenVersionKeepsItsData) {
+  const std::string s = three();
+  {
+    Store store = Store::open(s);
+    const Region open = store.open_version("v1");
+    store.remove_snapshot("v1");
+    const auto report = must({"gc", s, "--json"}).json();
+    EXPECT_EQ(report.at("open_versions"), 1);
+    EXPECT_LT(report.at("freed_bytes"), 64 * 4096);
+    EXPECT_EQ(std::string(static_cast<const char*>(open.data()), open.size_bytes()), noise(64, 1));
+  }
+  EXPECT_GE(must({"gc", s, "--json"}).json().at("freed_bytes"), 62 * 4096);
+}
+
+TEST_F(Space, GcNamesTheDamageThatStopsIt) {
+  const std::string s = three();
+  const std::string ref = s + "/snapshots/v2.ref";
+  write_file(ref, read_file(ref).substr(0, 60));
+  expect_failure({"gc", s}, 11, "damaged", "v2.ref");
+}
+
+}  // namespace
+}  // namespace vellum::cli_test

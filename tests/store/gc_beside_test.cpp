@@ -1,0 +1,302 @@
+// gc beside writers and readers in other processes and threads; gc that is killed.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "store/gc.hpp"
+#include "store/lease.hpp"
+#include "store/support.hpp"
+#include "store/verify.hpp"
+#include "support/sanitizers.hpp"
+
+namespace vellum::store::test {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::size_t kPages = 64;
+constexpr std::uint64_t kStride = 4;  // commit n fills the pages p with p % 4 == n % 4
+constexpr std::uint64_t kNamedEvery = 3, kNamesKept = 4;
+
+std::uint64_t word_of(std::uint64_t filled, PageNumber page, std::size_t i) {
+  return i == 0 ? filled : mix64(filled * 1000003 + page * 512 + i) | 1;
+}
+
+// The commit that filled this page, seen from commit n; 0: none.
+std::uint64_t filled_at(std::uint64_t n, PageNumber page) {
+  const std::uint64_t back = (n + kStride - page % kStride) % kStride;
+  return n >= back ? n - back : 0;
+}
+
+PageWrites numbered(std::uint64_t n) {
+  PageWrites out;
+  for (PageNumber page = n % kStride; page < kPages; page += 4 * kStride) {
+    PageBlock block;
+    for (PageNumber p = page; p < page + 4 * kStride && p < kPages; p += kStride) {
+      block.pages.push_back(p);
+      for (std::size_t i = 0; i < kPageBytes / 8; ++i) {
+        const std::uint64_t word = word_of(n, p, i);
+        const auto* bytes = reinterpret_cast<const std::byte*>(&word);
+        block.stored.insert(block.stored.end(), bytes, bytes + 8);
+      }
+    }
+    out.blocks.push_back(std::move(block));
+  }
+  return out;
+}
+
+void commit_number(BranchWriter& writer, std::uint64_t n, bool fold) {
+  auto commit = writer.begin();
+  commit->add(numbered(n));
+  commit->finish({1, kPages * kPageBytes, 0, ""}, fold);
+}
+
+// Throws when the version is not all of one commit.
+std::uint64_t number_of(const PageSource& source) {
+  std::vector<std::byte> bytes(kPages * kPageBytes);
+  source.read(0, kPages, bytes.data());
+  const auto word = [&](PageNumber p, std::size_t i) {
+    std::uint64_t out = 0;
+    std::memcpy(&out, bytes.data() + p * kPageBytes + 8 * i, 8);
+    return out;
+  };
+  std::uint64_t n = 0;
+  for (PageNumber p = 0; p < kStride; ++p) n = std::max(n, word(p, 0));
+  for (PageNumber p = 0; p < kPages; ++p) {
+    const std::uint64_t filled = filled_at(n, p);
+    for (std::size_t i = 0; i < kPageBytes / 8; ++i) {
+      if (word(p, i) != (filled == 0 ? 0 : word_of(filled, p, i))) {
+        throw std::runtime_error("a mix of versions");
+      }
+    }
+  }
+  return n;
+}
+
+std::string name_of(std::uint64_t n) { return "n" + std::to_string(n); }
+
+// Commits, names some of them, and removes old names.
+void write(StoreCore& store, std::uint64_t commits) {
+  auto writer = BranchWriter::open(store, "main");
+  for (std::uint64_t i = 0; i < commits; ++i) {
+    const std::uint64_t n = writer->head().sequence + 1;
+    const bool named = n % kNamedEvery == 0;
+    commit_number(*writer, n, named);
+    if (named) writer->publish_snapshot(name_of(n), "");
+    const std::uint64_t old = n - kNamedEvery * kNamesKept;
+    if (named && n > kNamedEvery * kNamesKept) store.remove_snapshot(name_of(old));
+    if (n % 50 == 0) {
+      writer.reset();
+      writer = BranchWriter::open(store, "main");
+    }
+  }
+}
+
+// Opens a version, waits a while, and reads it. A name that is gone is no error.
+void read_some(StoreCore& store, std::mt19937_64& random) {
+  const auto names = store.snapshot_names();
+  const bool head = names.empty() || random() % 2 == 0;
+  const std::string name = head ? "main" : names[random() % names.size()];
+  try {
+    auto kept = resolve_kept(store, name);
+    const auto source = PageSource::open(store, kept.version.version,
+                                         std::move(kept.version.commits), kept.version.label);
+    std::this_thread::sleep_for(std::chrono::milliseconds(random() % 20));
+    const std::uint64_t n = number_of(*source);
+    if (!head && name_of(n) != name) throw std::runtime_error(name + " holds another version");
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+  }
+}
+
+// Makes a branch of a snapshot that may go any moment, as Store::create_branch does.
+void branch_off(StoreCore& store, std::mt19937_64& random) {
+  const auto names = store.snapshot_names();
+  if (names.empty()) return;
+  const std::string name = names[random() % names.size()];
+  try {
+    const Lease held = hold_names(store);
+    const auto from = resolve_version(store, name);
+    store.create_branch_at("trial", from.version, name);
+  } catch (const Error& e) {
+    if (e.code() == Errc::not_found) return;
+    throw;
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(random() % 20));
+  {
+    auto writer = BranchWriter::open(store, "trial");
+    if (name_of(number_of(*writer->source_at_open())) != name) {
+      throw std::runtime_error("the branch holds another version");
+    }
+    commit_number(*writer, number_of(*writer->source_at_open()) + 1, true);
+  }
+  store.remove_branch("trial");
+}
+
+template <typename Body>
+pid_t start_child(Body body) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  int status = 1;
+  try {
+    body();
+    status = 0;
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "child: %s\n", e.what());
+  }
+  ::_exit(status);
+}
+
+int wait_for(pid_t pid) {
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
+}
+
+class GcBeside : public testing::Test {
+ protected:
+  GcBeside() {
+    format::Superblock options = small_options();
+    options.pack_bytes = 256u << 10;
+    StoreCore::create(fs, path, options)->create_branch("main", kPages * kPageBytes, 0);
+  }
+  std::shared_ptr<StoreCore> open() { return StoreCore::open(fs, path); }
+  void expect_sound() {
+    const auto store = open();
+    for (const auto& damage : verify_store(*store, true, nullptr).damages) {
+      ADD_FAILURE() << damage.object << ": " << damage.reason;
+    }
+    for (const auto& name : store->snapshot_names()) {
+      EXPECT_EQ(name_of(number_of(*open_version(*store, name))), name);
+    }
+    EXPECT_EQ(number_of(*open_version(*store, "main")),
+              BranchWriter::open(*store, "main")->head().sequence);
+  }
+  std::uint64_t allocated() { return collect_garbage(*open(), true, nullptr).allocated_bytes; }
+
+  TempDirectory dir;
+  base::Fs& fs = base::posix_fs();
+  std::string path = dir.path("s");
+};
+
+TEST_F(GcBeside, WritersAndReadersInOtherProcesses) {
+  const auto until = Clock::now() + std::chrono::milliseconds(vellum::test::rounds(4000, 2500));
+  std::vector<pid_t> children;
+  children.push_back(start_child([&] {
+    const auto store = open();
+    while (Clock::now() < until) write(*store, 10);
+  }));
+  for (unsigned seed = 1; seed <= 2; ++seed) {
+    children.push_back(start_child([&] {
+      const auto store = open();
+      std::mt19937_64 random(seed);
+      while (Clock::now() < until) read_some(*store, random);
+    }));
+  }
+  children.push_back(start_child([&] {
+    const auto store = open();
+    std::mt19937_64 random(9);
+    while (Clock::now() < until) branch_off(*store, random);
+  }));
+  std::uint64_t runs = 0, freed = 0;
+  while (Clock::now() < until) {
+    freed += collect_garbage(*open(), false, nullptr).freed_bytes;
+    ++runs;
+  }
+  for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
+  expect_sound();
+  EXPECT_GT(runs, 10u);
+  EXPECT_GT(freed, 1u << 20);
+  collect_garbage(*open(), false, nullptr);
+  EXPECT_LT(allocated(), (kNamesKept + 4) * kPages * kPageBytes);
+  expect_sound();
+}
+
+// The same handle in all threads.
+TEST_F(GcBeside, ThreadsOfOneProcess) {
+  const auto store = open();
+  write(*store, 30);
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  const auto start = [&](auto body) {
+    threads.emplace_back([&, body]() mutable {
+      try {
+        while (!stop) body();
+      } catch (const std::exception& e) {
+        ADD_FAILURE() << e.what();
+      }
+    });
+  };
+  start([&] { write(*store, 20); });
+  start([&, random = std::mt19937_64(3)]() mutable { read_some(*store, random); });
+  start([&] { collect_garbage(*store, false, nullptr); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(vellum::test::rounds(1500, 1500)));
+  stop = true;
+  for (auto& t : threads) t.join();
+  expect_sound();
+}
+
+// What a commit has written before it is finished belongs to nobody yet.
+TEST_F(GcBeside, ACommitInTheMaking) {
+  const auto store = open();
+  auto writer = BranchWriter::open(*store, "main");
+  for (std::uint64_t n = 1; n < 40; ++n) {
+    auto commit = writer->begin();
+    auto writes = numbered(n);
+    for (auto& block : writes.blocks) {
+      PageWrites piece;
+      piece.blocks.push_back(std::move(block));
+      commit->add(std::move(piece));  // past a quarter of the journal half they go to the pack
+      if (n % 5 == 0) collect_garbage(*open(), false, nullptr);
+    }
+    collect_garbage(*open(), false, nullptr);
+    if (n % 7 == 6) {
+      commit.reset();  // given up
+      collect_garbage(*open(), false, nullptr);
+      commit_number(*writer, n, true);
+    } else {
+      commit->finish({1, kPages * kPageBytes, 0, ""}, true);
+    }
+    EXPECT_EQ(number_of(*open_version(*open(), "main")), n);
+  }
+  writer.reset();
+  expect_sound();
+}
+
+TEST_F(GcBeside, KilledAtAnyMoment) {
+  std::mt19937_64 random(11);
+  int killed = 0;
+  for (int round = 0; round < vellum::test::rounds(60, 15); ++round) {
+    write(*open(), 12);
+    const pid_t child = start_child([&] { collect_garbage(*open(), false, nullptr); });
+    ::usleep(static_cast<useconds_t>(random() % 4000));
+    ::kill(child, SIGKILL);
+    killed += wait_for(child) == 100 + SIGKILL ? 1 : 0;
+    expect_sound();
+  }
+  EXPECT_GT(killed, 0);
+  collect_garbage(*open(), false, nullptr);
+  expect_sound();
+  EXPECT_LT(allocated(), (kNamesKept + 4) * kPages * kPageBytes);
+}
+
+// A reader that is killed leaves its mark; it counts no more.
+TEST_F(GcBeside, MarksOfTheDeadGo) {
+  write(*open(), 3);
+  const pid_t child = start_child([&] {
+    const auto store = open();
+    const auto kept = resolve_kept(*store, "n3");
+    ::kill(::getpid(), SIGKILL);
+  });
+  EXPECT_EQ(wait_for(child), 100 + SIGKILL);
+  EXPECT_EQ(fs.list(path + "/readers").size(), 1u);
+  EXPECT_EQ(collect_garbage(*open(), false, nullptr).kept_open, 0u);
+  EXPECT_TRUE(fs.list(path + "/readers").empty());
+}
+
+}  // namespace
+}  // namespace vellum::store::test

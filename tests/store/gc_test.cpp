@@ -1,0 +1,275 @@
+// Space back: what gc frees, what it leaves, and who is at work beside it.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+
+#include "store/fault_fs.hpp"
+#include "store/gc.hpp"
+#include "store/lease.hpp"
+#include "store/support.hpp"
+#include "store/verify.hpp"
+
+namespace vellum::store::test {
+namespace {
+
+constexpr std::size_t kPages = 512;
+
+std::uint64_t pack_allocated(StoreCore& store) {
+  std::uint64_t bytes = 0;
+  for (const std::uint64_t pack : store.packs().list()) {
+    const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
+    bytes += file->allocated_bytes();
+  }
+  return bytes;
+}
+
+// All bytes new, so that the page is stored whole.
+void fill(Model& model, PageNumber page, std::mt19937_64& random) {
+  for (std::size_t i = 0; i < kPageBytes; i += 8) model.store64(page, i, random());
+}
+
+void expect_no_damage(StoreCore& store) {
+  for (const auto& damage : verify_store(store, true, nullptr).damages) {
+    ADD_FAILURE() << damage.object << ": " << damage.reason;
+  }
+}
+
+// A store of snapshots s0, s1, ...; each writes the first `changed` pages anew.
+class GcTest : public testing::Test {
+ protected:
+  void make(format::Superblock options, std::size_t snapshots, std::size_t changed,
+            std::function<bool(std::size_t)> named = nullptr, const char* name = "s") {
+    store = StoreCore::create(fs, dir.path(name), options);
+    store->create_branch("main", kPages * kPageBytes, 0);
+    auto writer = BranchWriter::open(*store, "main");
+    std::mt19937_64 random(7);
+    Model model(kPages);
+    for (PageNumber p = 0; p < kPages; ++p) fill(model, p, random);
+    for (std::size_t i = 0; i < snapshots; ++i) {
+      for (PageNumber p = 0; i != 0 && p < changed; ++p) fill(model, p, random);
+      if (named != nullptr && !named(i)) continue;
+      commit(*writer, model, true);
+      writer->publish_snapshot("s" + std::to_string(i), "");
+      contents["s" + std::to_string(i)] = model.bytes;
+    }
+    contents["main"] = model.bytes;
+  }
+  void remove(const std::string& name) {
+    store->remove_snapshot(name);
+    contents.erase(name);
+  }
+  void expect_all() {
+    const auto fresh = StoreCore::open(fs, store->path());
+    for (const auto& [name, bytes] : contents) expect_same(*open_version(*fresh, name), bytes);
+    expect_no_damage(*fresh);
+  }
+  // What a fresh process would do.
+  GcReport gc() { return collect_garbage(*StoreCore::open(fs, store->path()), false, nullptr); }
+
+  TempDirectory dir;
+  FaultFs fs{base::posix_fs()};
+  std::shared_ptr<StoreCore> store;
+  std::map<std::string, std::vector<std::byte>> contents;
+};
+
+format::Superblock packs_of(std::uint64_t bytes) {
+  format::Superblock options = small_options();
+  options.pack_bytes = bytes;
+  return options;
+}
+
+TEST_F(GcTest, FreesWhatRemovedSnapshotsHadAlone) {
+  const auto odd = [](std::size_t i) { return i % 2 == 1; };
+  make(packs_of(1 << 20), 20, 100, odd, "only-kept");
+  const std::uint64_t ideal = pack_allocated(*store);
+  contents.clear();
+  make(packs_of(1 << 20), 20, 100);
+  const std::uint64_t before = pack_allocated(*store);
+  for (std::size_t i = 0; i < 20; i += 2) remove("s" + std::to_string(i));
+
+  const GcReport look = collect_garbage(*store, true, nullptr);
+  EXPECT_EQ(look.freed_bytes, 0u);
+  EXPECT_EQ(pack_allocated(*store), before);
+  const GcReport report = gc();
+  EXPECT_EQ(report.freeable_bytes, look.freeable_bytes);
+  EXPECT_EQ(report.snapshots, 10u);
+  EXPECT_GE(report.freed_bytes, report.freeable_bytes * 98 / 100);
+  const std::uint64_t after = pack_allocated(*store);
+  EXPECT_EQ(before - after, report.freed_bytes);
+  EXPECT_LT(after, ideal * 105 / 100) << "before " << before << ", ideal " << ideal;
+  EXPECT_LT(after, before);
+  expect_all();
+
+  EXPECT_LT(gc().freed_bytes, 64u << 10);  // there is nothing left
+  expect_all();
+}
+
+TEST_F(GcTest, FreesEverythingOfABranchThatIsGone) {
+  make(packs_of(1 << 20), 3, 100);
+  for (int i = 0; i < 3; ++i) remove("s" + std::to_string(i));
+  store->remove_branch("main");
+  contents.clear();
+  const GcReport report = gc();
+  EXPECT_EQ(report.packs_removed, report.packs);
+  EXPECT_EQ(pack_allocated(*store), 0u);
+  EXPECT_TRUE(store->packs().list().empty());
+  expect_all();
+}
+
+TEST_F(GcTest, FreesRunsAndPagesThatFoldsHaveSuperseded) {
+  make(small_options(), 1, 0);
+  remove("s0");
+  {
+    auto writer = BranchWriter::open(*store, "main");
+    Model model(kPages);
+    std::mt19937_64 random(3);
+    for (int i = 0; i < 12; ++i) {
+      for (PageNumber p = 0; p < kPages; ++p) fill(model, p, random);
+      commit(*writer, model, true);
+    }
+    contents["main"] = model.bytes;
+  }
+  const std::uint64_t before = pack_allocated(*store);
+  gc();
+  EXPECT_LT(pack_allocated(*store), before / 8);
+  expect_all();
+}
+
+// The writer goes on in a pack with holes, seals it, and later writers do.
+TEST_F(GcTest, WritersGoOnInAPackWithHoles) {
+  make(packs_of(1 << 20), 10, 60);
+  std::mt19937_64 random(5);
+  Model model(kPages);
+  model.bytes = contents.at("main");
+  for (int round = 0; round < 6; ++round) {
+    if (round < 5) remove("s" + std::to_string(2 * round));
+    gc();
+    auto writer = BranchWriter::open(*store, "main");
+    for (int i = 0; i < 4; ++i) {
+      Model now(kPages);
+      now.bytes = model.bytes;
+      for (int n = 0; n < 40; ++n) fill(now, random() % kPages, random);
+      commit(*writer, now, true);
+      model.bytes = now.bytes;
+    }
+    const std::string name = "r" + std::to_string(round);
+    writer->publish_snapshot(name, "");
+    contents[name] = contents["main"] = model.bytes;
+  }
+  gc();
+  expect_all();
+}
+
+TEST_F(GcTest, LeavesWhatIsOpenAlone) {
+  make(packs_of(1 << 20), 6, 100);
+  auto reader_store = StoreCore::open(fs, store->path());
+  auto kept = resolve_kept(*reader_store, "s2");
+  const auto source = PageSource::open(*reader_store, kept.version.version, {}, kept.version.label);
+  const auto bytes = contents.at("s2");
+  // The head, too, though many folds pass.
+  auto head = resolve_kept(*reader_store, "main");
+  const auto head_source =
+      PageSource::open(*reader_store, head.version.version, {}, head.version.label);
+  const auto head_bytes = contents.at("main");
+  for (int i = 0; i < 6; ++i) remove("s" + std::to_string(i));
+  {
+    auto writer = BranchWriter::open(*store, "main");
+    const auto at_open = writer->source_at_open();
+    Model model(kPages);
+    std::mt19937_64 random(9);
+    for (int i = 0; i < 9; ++i) {
+      for (PageNumber p = 0; p < kPages; ++p) fill(model, p, random);
+      commit(*writer, model, true);
+    }
+    contents["main"] = model.bytes;
+    const GcReport report = gc();
+    EXPECT_EQ(report.kept_open, 3u);
+    EXPECT_GT(report.freed_bytes, 0u);
+    expect_same(*at_open, head_bytes);  // what the writer's region has not brought in yet
+  }
+  expect_same(*source, bytes);
+  expect_same(*head_source, head_bytes);
+  kept.lease.reset();
+  head.lease.reset();
+  EXPECT_GT(gc().freed_bytes, 500u << 10);
+  EXPECT_THROW(expect_same(*PageSource::open(*StoreCore::open(fs, store->path()),
+                                             kept.version.version, {}, "s2"),
+                           bytes),
+               Error);
+  expect_all();
+  EXPECT_TRUE(fs.list(store->readers_directory()).empty());
+}
+
+TEST_F(GcTest, OneAtATimeAndNotBesideHeldNames) {
+  make(small_options(), 2, 10);
+  const auto lock = fs.open(store->path() + "/gc.lock", base::OpenMode::create_new);
+  ASSERT_TRUE(lock->try_lock_exclusive());
+  EXPECT_TRUE(contains(error_text(Errc::busy, [&] { gc(); }), "another gc"));
+}
+
+TEST_F(GcTest, AMarkThatCannotBeLeftKeepsGcAway) {
+  make(small_options(), 2, 10);
+  fs.fail_nth(Call::create, 1, Errc::no_space, true);
+  const auto kept = resolve_kept(*store, "s0");
+  fs.heal();
+  EXPECT_NE(kept.lease, nullptr);
+  const auto other = StoreCore::open(fs, store->path());
+  EXPECT_TRUE(fs.list(store->readers_directory()).empty());
+  EXPECT_TRUE(contains(error_text(Errc::busy, [&] { gc(); }), "no mark"));
+}
+
+TEST_F(GcTest, DamageStopsItBeforeAnythingIsFreed) {
+  make(packs_of(1 << 20), 4, 100);
+  remove("s1");
+  const std::string ref = store->snapshots_directory() + "/s2.ref";
+  const auto file = fs.open(ref, base::OpenMode::read_write);
+  const std::array<std::byte, 1> wrong{std::byte{0xff}};
+  file->pwrite(wrong, 60);
+  const std::uint64_t before = pack_allocated(*store);
+  EXPECT_TRUE(contains(error_text(Errc::damaged, [&] { gc(); }), "s2.ref"));
+  EXPECT_EQ(pack_allocated(*store), before);
+}
+
+// Every call that gc makes fails in turn, once; then gc runs again.
+TEST_F(GcTest, FailingCallsHurtNothing) {
+  for (const Call call : {Call::punch, Call::unlink, Call::truncate, Call::sync_dir, Call::open}) {
+    for (const Errc code : {Errc::io, Errc::no_space}) {
+      for (std::uint64_t nth = 1; nth < 40; nth += nth < 4 ? 1 : 9) {
+        const std::string name = "f" + std::to_string(static_cast<int>(call)) + "-" +
+                                 std::to_string(nth) + "-" + std::to_string(static_cast<int>(code));
+        contents.clear();
+        make(packs_of(256 << 10), 4, 60, nullptr, name.c_str());
+        remove("s0");
+        remove("s2");
+        fs.fail_nth(call, nth, code);
+        bool failed = false;
+        try {
+          gc();
+        } catch (const Error& e) {
+          failed = true;
+          EXPECT_EQ(static_cast<int>(e.code()), static_cast<int>(code)) << e.what();
+        }
+        fs.heal();
+        expect_all();
+        gc();
+        expect_all();
+        if (!failed) break;
+      }
+    }
+  }
+}
+
+TEST_F(GcTest, WithoutHolesOnlyWholePacksGo) {
+  make(packs_of(256 << 10), 6, 200);
+  for (int i = 0; i < 5; ++i) remove("s" + std::to_string(i));
+  fs.fail_nth(Call::punch, 1, Errc::unsupported, true);
+  const GcReport report = gc();
+  EXPECT_FALSE(report.holes_supported);
+  EXPECT_LT(report.freed_bytes, report.freeable_bytes);
+  fs.heal();
+  expect_all();
+}
+
+}  // namespace
+}  // namespace vellum::store::test
