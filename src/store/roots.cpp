@@ -1,6 +1,7 @@
 #include "store/roots.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 
 #include "store/lease.hpp"
@@ -63,10 +64,12 @@ Roots read_roots(StoreCore& store, bool look_only) {
     ++out.kept_open;
     out.versions.push_back({"", false, false, std::move(version)});
   }
-  std::stable_sort(out.versions.begin(), out.versions.end(), [](const Root& a, const Root& b) {
-    return std::tie(a.version.branch_id, a.version.sequence) <
-           std::tie(b.version.branch_id, b.version.sequence);
-  });
+  const auto place = [](const Root& r) {
+    return std::make_tuple(r.version.branch_id, r.version.sequence, !r.is_branch, r.name.empty(),
+                           std::string_view(r.name));
+  };
+  std::sort(out.versions.begin(), out.versions.end(),
+            [&](const Root& a, const Root& b) { return place(a) < place(b); });
   return out;
 }
 
