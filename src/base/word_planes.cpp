@@ -20,7 +20,7 @@ constexpr std::size_t kUnitWords = kWordPlanesUnitBytes / kWordBytes;
 // rounds give (byte, word), three more bring it back.
 inline void rotate_indices(__m128i (&v)[8]) noexcept {
   __m128i out[8];
-  for (int i = 0; i < 4; ++i) {
+  for (std::size_t i = 0; i < 4; ++i) {
     out[2 * i] = _mm_unpacklo_epi8(v[i], v[i + 4]);
     out[2 * i + 1] = _mm_unpackhi_epi8(v[i], v[i + 4]);
   }

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+// NOLINTNEXTLINE(bugprone-reserved-identifier): ThreadSanitizer's name.
 extern "C" __attribute__((weak)) void __tsan_init();
 
 namespace vellum::region {

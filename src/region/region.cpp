@@ -140,9 +140,11 @@ Region::Impl::Impl() : owner(getpid()) {}
 Region::Impl::~Impl() {
   if (owner == getpid()) return;
   // In a fork: the branch's files and the mapped memory are the parent's. Leave them alone.
+  // NOLINTBEGIN(bugprone-unused-return-value): leaked on purpose.
   static_cast<void>(encoder.release());
   static_cast<void>(memory.release());
   static_cast<void>(writer.release());
+  // NOLINTEND(bugprone-unused-return-value)
 }
 
 std::vector<PageNumber> Region::Impl::take_dirty() {

@@ -69,7 +69,7 @@ void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries) {
     merged.push_back(
         with_context(label, [&] { return read_entries(store, *store.load_run(runs[i])); }));
   }
-  const auto result = merge_runs(std::move(merged), merge == runs.size());
+  const auto result = merge_runs(merged, merge == runs.size());
   next.runs.clear();
   if (!result.empty()) next.runs.push_back(write_run(*packs, result));
   next.runs.insert(next.runs.end(), runs.begin() + static_cast<std::ptrdiff_t>(merge), runs.end());

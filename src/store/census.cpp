@@ -71,6 +71,7 @@ void Census::mark(const Version& version) {
     marked_[id] = true;
   };
   std::vector<RecordRef> roots;
+  roots.reserve(version.runs.size());
   for (const auto& ref : version.runs) roots.push_back(ref.root);
   ShownPages shown;
   for (std::size_t i = 0; i < version.runs.size(); ++i) {

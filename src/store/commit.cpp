@@ -8,7 +8,6 @@
 namespace vellum::store {
 
 using format::CommitBody;
-using format::CommitPart;
 using format::kPageBytes;
 using format::MapEntry;
 using format::PageNumber;

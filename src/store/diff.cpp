@@ -69,8 +69,9 @@ bool same_chain(const Side& a, const Side& b, PageNumber page) {
 // The merged entries of the runs that only this version has.
 Side own_entries(const PageSource& source, std::size_t runs, bool all) {
   std::vector<std::vector<MapEntry>> entries;
+  entries.reserve(runs);
   for (std::size_t r = 0; r < runs; ++r) entries.push_back(source.run_entries(r));
-  return {merge_runs(std::move(entries), all), 0, 0};
+  return {merge_runs(entries, all), 0, 0};
 }
 
 void add_range(std::vector<PageRange>& out, PageNumber first, std::uint64_t count) {

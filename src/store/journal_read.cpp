@@ -145,6 +145,7 @@ std::vector<format::Version> read_base_versions(const base::File& file,
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<format::Version> out;
+    out.reserve(found.size());
     for (auto& [epoch, version] : found) out.push_back(std::move(version));
     return out;
   }

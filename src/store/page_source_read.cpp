@@ -45,7 +45,7 @@ struct Plan {
   Link links[kMaxLinks];
   std::size_t links_used = 0;
 };
-static_assert(sizeof(Plan) <= 6 * 1024);
+static_assert(sizeof(Plan) <= std::size_t{6} * 1024);
 
 enum class Collected { all, too_many, failed };
 

@@ -164,7 +164,7 @@ std::uint64_t merge_at(std::vector<Cursor>& cursors, PageNumber page, Output& ou
 
 }  // namespace
 
-std::vector<MapEntry> merge_runs(std::vector<std::vector<MapEntry>> runs_newest_first,
+std::vector<MapEntry> merge_runs(const std::vector<std::vector<MapEntry>>& runs_newest_first,
                                  bool oldest) {
   std::vector<Cursor> cursors;
   cursors.reserve(runs_newest_first.size());

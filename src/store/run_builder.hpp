@@ -30,6 +30,6 @@ std::size_t runs_to_merge(std::span<const format::RunRef> runs) noexcept;
 // or zero; extents are split where they overlap. With `oldest` (no older run remains) zero entries
 // are dropped where nothing older can show through.
 std::vector<format::MapEntry> merge_runs(
-    std::vector<std::vector<format::MapEntry>> runs_newest_first, bool oldest);
+    const std::vector<std::vector<format::MapEntry>>& runs_newest_first, bool oldest);
 
 }  // namespace vellum::store

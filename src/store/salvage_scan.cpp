@@ -33,6 +33,7 @@ std::vector<Version> scan_version_records(StoreCore& store) {
     }
   }
   std::vector<Version> out;
+  out.reserve(found.size());
   for (auto& [key, version] : found) out.push_back(std::move(version));
   return out;
 }

@@ -433,7 +433,7 @@ void Verifier::check_merged(const CheckedVersion& v) {
     if (!runs_.at(ref.root).damaged.empty()) return;  // reported already, and the rest is a guess
     runs.push_back(runs_.at(ref.root).entries);
   }
-  const auto merged = merge_runs(std::move(runs), false);
+  const auto merged = merge_runs(runs, false);
   for (std::size_t i = 0; i < merged.size(); ++i) {
     const MapEntry& e = merged[i];
     const auto bad = bad_records_.find(e.record);
