@@ -106,12 +106,36 @@ class PosixFile final : public File {
 
   bool try_lock_exclusive() override { return try_lock(LOCK_EX); }
   bool try_lock_shared() override { return try_lock(LOCK_SH); }
+  bool mark_byte(std::uint64_t offset_bytes) override {
+    if (range_lock(F_OFD_SETLK, F_RDLCK, offset_bytes, 1) == 0) return true;
+    if (errno != EAGAIN && errno != EACCES) fail(path_, "mark");
+    return false;
+  }
+  void unmark_byte(std::uint64_t offset_bytes) override {
+    check(range_lock(F_OFD_SETLK, F_UNLCK, offset_bytes, 1), path_, "unmark");
+  }
+  std::vector<std::uint64_t> marked_bytes() const override;
 
  private:
   struct stat stat() const {
     struct stat status{};
     check(::fstat(fd_.get(), &status), path_, "stat");
     return status;
+  }
+
+  int range_lock(int command, short kind, std::uint64_t offset_bytes,
+                 std::uint64_t length_bytes) const noexcept {
+    struct flock lock = make_lock(kind, offset_bytes, length_bytes);
+    return retry([&] { return ::fcntl(fd_.get(), command, &lock); });
+  }
+  static struct flock make_lock(short kind, std::uint64_t offset_bytes,
+                                std::uint64_t length_bytes) noexcept {
+    struct flock lock{};
+    lock.l_type = kind;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = static_cast<off_t>(offset_bytes);
+    lock.l_len = static_cast<off_t>(length_bytes);
+    return lock;
   }
 
   bool try_lock(int kind) {
@@ -170,6 +194,31 @@ void PosixFile::pwrite(std::span<const std::byte> bytes, std::uint64_t offset_by
     bytes = bytes.subspan(static_cast<std::size_t>(put));
     offset_bytes += static_cast<std::uint64_t>(put);
   }
+}
+
+// The kernel tells one lock of a range, any: what lies before and behind it is asked for next.
+std::vector<std::uint64_t> PosixFile::marked_bytes() const {
+  constexpr std::uint64_t kEnd = INT64_MAX;
+  std::vector<std::uint64_t> found;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{{0, kEnd}};
+  while (!ranges.empty()) {
+    const auto [from, to] = ranges.back();
+    ranges.pop_back();
+    if (from >= to) continue;
+    struct flock lock = make_lock(F_WRLCK, from, to - from);
+    check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "ask for locks");
+    if (lock.l_type == F_UNLCK) continue;
+    const auto start = static_cast<std::uint64_t>(lock.l_start);
+    // Marks of neighbours come as one lock; a lock of much more is not ours.
+    if (lock.l_len <= 0 || lock.l_len > 64) fail(path_, "ask for locks", EBUSY);
+    const std::uint64_t end = start + static_cast<std::uint64_t>(lock.l_len);
+    for (std::uint64_t at = std::max(from, start); at < std::min(end, to); ++at)
+      found.push_back(at);
+    ranges.emplace_back(from, std::min(start, to));
+    ranges.emplace_back(std::max(end, from), to);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
 }
 
 int open_flags(OpenMode mode) noexcept {

@@ -54,6 +54,12 @@ class File {
   virtual bool try_lock_exclusive() = 0;
   // The same, shared: any number may hold it at once, none beside an exclusive one.
   virtual bool try_lock_shared() = 0;
+  // Marks the byte at an offset, which need not be there, by a shared lock that dies with this File
+  // (fcntl(2), F_OFD_SETLK); a file opened read_only will do. False: it is locked otherwise.
+  virtual bool mark_byte(std::uint64_t offset_bytes) = 0;
+  virtual void unmark_byte(std::uint64_t offset_bytes) = 0;
+  // The bytes that others have marked, ascending: other Files, in this process or any.
+  virtual std::vector<std::uint64_t> marked_bytes() const = 0;
   // Bytes that the file occupies on the medium (st_blocks * 512).
   virtual std::uint64_t allocated_bytes() const = 0;
 };

@@ -79,7 +79,8 @@ std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
 // Index and trailer of a sealed pack; empty where there are none.
 Extent index_extent(StoreCore& store, std::uint64_t pack);
 
-// The copy of a version that a fold left in its pack for salvage; empty where there is none.
-Extent version_copy_extent(StoreCore& store, const format::Version& version);
+// The copy of its version that a fold left behind the root of the newest run; empty where there is
+// none.
+Extent version_copy_extent(StoreCore& store, std::uint64_t pack, std::uint64_t root_offset_bytes);
 
 }  // namespace vellum::store

@@ -31,7 +31,7 @@ class Collector {
     const auto lock = look_only_ ? nullptr : lock_gc(store_);
     // Whoever only looks has to keep a gc from freeing what it looks at.
     Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_);
-    const Roots roots = read_roots(store_, look_only_);
+    const Roots roots = read_roots(store_);
     if (!look_only_) {
       names.reset();
       settle_removals();

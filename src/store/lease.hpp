@@ -1,13 +1,14 @@
 // store/lease.hpp: what keeps gc away from versions that someone has open.
 //
 // A version that is open needs its runs and records, although its snapshot may be removed and its
-// branch may have folded them away since. So whoever opens one leaves a mark, a file in `readers/`
-// that names the runs and is locked as long as its process lives; gc takes marks for versions, and
-// removes those whose lock is free.
+// branch may have folded them away since. So whoever opens one marks it: a shared lock on the first
+// byte of its newest run's root, in the pack. Reading leaves no trace, and marks of the dead are
+// gone. The fold that wrote the root left a copy of the version right behind it, which tells gc the
+// other runs: what lies beneath a run never changes.
 //
 // Between reading a name and having marked what it leads to, gc must not look: the flock on
-// `vellum.store`, shared, keeps it away. It stands in for the mark, too, where none can be left (a
-// full disk, a read-only medium): gc then waits and gives up with Errc::busy.
+// `vellum.store`, shared, keeps it away. It stands in for the mark, too, where none can be set: gc
+// then waits and gives up with Errc::busy.
 #pragma once
 
 #include <memory>
@@ -36,8 +37,12 @@ KeptVersion resolve_kept(StoreCore& store, const std::string& name);
 
 // For gc: keeps everybody else from holding names. Errc::busy when someone goes on holding them.
 Lease hold_names_alone(StoreCore& store);
-// The versions that others have open. Marks of processes that have ended are removed unless
-// `look_only`. REQUIRES: names are held.
-std::vector<format::Version> kept_versions(StoreCore& store, bool look_only);
+// Newest run roots of the versions that are open, in this process or another: pack and offset, in
+// order. One may be of a version that has names, too.
+struct RootPlace {
+  std::uint64_t pack = 0, offset_bytes = 0;
+  auto operator<=>(const RootPlace&) const = default;
+};
+std::vector<RootPlace> marked_roots(StoreCore& store, const std::vector<std::uint64_t>& packs);
 
 }  // namespace vellum::store

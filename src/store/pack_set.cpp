@@ -1,6 +1,8 @@
 #include "store/pack_set.hpp"
 
+#include <algorithm>
 #include <array>
+#include <map>
 
 #include "format/record.hpp"
 #include "store/util.hpp"
@@ -35,6 +37,28 @@ bool parse_pack_file_name(const std::string& name, std::uint64_t& pack) {
 struct PackSet::OpenPack {
   std::uint64_t pack;
   std::unique_ptr<base::File> file;
+  std::mutex mutex;
+  std::map<std::uint64_t, int> marks;  // the file counts a byte once, however often it is marked
+
+  void mark(std::uint64_t offset) {
+    const std::lock_guard guard(mutex);
+    int& count = marks[offset];
+    if (count == 0 && !file->mark_byte(offset)) {
+      marks.erase(offset);
+      fail(Errc::busy, "{} at byte {}: locked by someone else", file->path(), offset);
+    }
+    ++count;
+  }
+  void unmark(std::uint64_t offset) noexcept {
+    const std::lock_guard guard(mutex);
+    if (--marks[offset] != 0) return;
+    marks.erase(offset);
+    try {
+      file->unmark_byte(offset);
+    } catch (...) {
+      // It goes with the file.
+    }
+  }
 };
 
 struct PackSet::Table {
@@ -73,13 +97,26 @@ const base::File* PackSet::find(std::uint64_t pack) const noexcept {
   return p == nullptr ? nullptr : p->file.get();
 }
 
+std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offset_bytes) {
+  std::shared_ptr<OpenPack> entry;
+  {
+    const std::lock_guard guard(mutex_);
+    const auto at =
+        std::find_if(packs_.begin(), packs_.end(), [&](const auto& p) { return p->pack == pack; });
+    if (at == packs_.end()) fail(Errc::invalid_argument, "{}: not open", path_of(pack));
+    entry = *at;
+  }
+  entry->mark(offset_bytes);
+  return {entry.get(), [entry, offset_bytes](const void*) { entry->unmark(offset_bytes); }};
+}
+
 void PackSet::open(std::uint64_t pack) {
   if (find(pack) != nullptr) return;
   const std::lock_guard guard(mutex_);
   if (find(pack) != nullptr) return;
 
   const std::string path = path_of(pack);
-  auto entry = std::make_unique<OpenPack>();
+  auto entry = std::make_shared<OpenPack>();
   entry->pack = pack;
   try {
     entry->file = fs_.open(path, base::OpenMode::read_only);

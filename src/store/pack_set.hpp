@@ -29,6 +29,9 @@ class PackSet {
   void open(std::uint64_t pack);
   // An open pack, or nullptr.
   const base::File* find(std::uint64_t pack) const noexcept;
+  // Marks a byte of an open pack for all processes (base::File::mark_byte) until the last copy of
+  // the result dies, which may outlive the set.
+  std::shared_ptr<const void> mark(std::uint64_t pack, std::uint64_t offset_bytes);
   std::string path_of(std::uint64_t pack) const;
   // Every pack file in the directory, ascending.
   std::vector<std::uint64_t> list() const;
@@ -42,7 +45,7 @@ class PackSet {
   std::string directory_;
   format::Uuid store_id_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<OpenPack>> packs_;
+  std::vector<std::shared_ptr<OpenPack>> packs_;
   std::vector<std::unique_ptr<Table>> tables_;
   std::atomic<const Table*> table_{nullptr};
 };

@@ -118,8 +118,10 @@ std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Ce
   const NeededRecords records = needed_records(census);
   std::map<std::uint64_t, std::vector<Extent>> copies;
   for (const Root& root : roots.versions) {
-    const Extent copy = version_copy_extent(store, root.version);
-    if (copy.to != 0) copies[root.version.active_pack].push_back(copy);
+    if (root.version.runs.empty()) continue;
+    const format::RecordRef& newest = root.version.runs.front().root;
+    const Extent copy = version_copy_extent(store, newest.pack, newest.offset_bytes);
+    if (copy.to != 0) copies[newest.pack].push_back(copy);
   }
   std::vector<PackUse> out;
   for (const std::uint64_t pack : roots.packs) {

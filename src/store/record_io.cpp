@@ -11,6 +11,22 @@ std::string record_place(const StoreCore& store, std::uint64_t pack, std::uint64
                      offset_bytes);
 }
 
+format::RecordHeader read_record_header(StoreCore& store, std::uint64_t pack,
+                                        std::uint64_t offset_bytes) {
+  store.packs().open(pack);
+  std::array<std::byte, format::kRecordHeaderBytes> bytes;
+  store.packs().find(pack)->pread(bytes, offset_bytes);
+  format::RecordHeader h;
+  const char* problem = format::decode_record_header(bytes, h);
+  if (problem == nullptr && (h.pack != pack || h.offset_bytes != offset_bytes)) {
+    problem = "misdirected record";
+  }
+  if (problem != nullptr) {
+    fail(Errc::damaged, "{}: {}", record_place(store, pack, offset_bytes), problem);
+  }
+  return h;
+}
+
 LoadedRecord load_record(StoreCore& store, const format::RecordRef& ref, format::RecordType type) {
   store.packs().open(ref.pack);
   const base::File& file = *store.packs().find(ref.pack);

@@ -4,12 +4,37 @@
 #include <string_view>
 #include <tuple>
 
+#include "format/version.hpp"
+#include "store/census.hpp"
 #include "store/lease.hpp"
+#include "store/record_io.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
 
 using format::Version;
+
+namespace {
+
+// The copy that the fold left there. It must be the one: to guess would be to free what is in use.
+Version version_behind_root(StoreCore& store, const RootPlace& place) {
+  const Extent copy = version_copy_extent(store, place.pack, place.offset_bytes);
+  Version out;
+  if (copy.to != 0) {
+    const format::RecordHeader header = read_record_header(store, place.pack, copy.from);
+    const auto record =
+        load_record(store, {place.pack, copy.from, header.tag()}, format::RecordType::version);
+    if (format::decode_version(record.raw, out) && !out.runs.empty() &&
+        out.runs[0].root.pack == place.pack &&
+        out.runs[0].root.offset_bytes == place.offset_bytes) {
+      return out;
+    }
+  }
+  fail(Errc::busy, "{}: someone has a version open, and its copy there is missing",
+       record_place(store, place.pack, place.offset_bytes));
+}
+
+}  // namespace
 
 std::optional<std::uint64_t> Roots::settled_bytes(std::uint64_t pack) const {
   const auto next = next_pack_.find(pack >> 32);
@@ -23,7 +48,7 @@ std::optional<std::uint64_t> Roots::settled_bytes(std::uint64_t pack) const {
 // of a branch that is gone. Branches come before snapshots: what a writer names while we look
 // follows from the head that we have seen, and what a branch has named before it is removed is
 // found then. Everything else that could move a version from one name to another holds the names.
-Roots read_roots(StoreCore& store, bool look_only) {
+Roots read_roots(StoreCore& store) {
   Roots out;
   out.packs = store.packs().list();
   for (const auto& name : store.branch_names()) {
@@ -60,9 +85,19 @@ Roots read_roots(StoreCore& store, bool look_only) {
     }
     ++out.snapshots;
   }
-  for (Version& version : kept_versions(store, look_only)) {
+  std::map<RootPlace, std::size_t> known;
+  for (std::size_t i = 0; i < out.versions.size(); ++i) {
+    const auto& runs = out.versions[i].version.runs;
+    if (!runs.empty()) known[{runs[0].root.pack, runs[0].root.offset_bytes}] = i;
+  }
+  for (const RootPlace& place : marked_roots(store, out.packs)) {
     ++out.kept_open;
-    out.versions.push_back({"", false, false, std::move(version)});
+    const auto at = known.find(place);
+    if (at != known.end()) {
+      out.versions[at->second].may_be_stale = false;
+      continue;
+    }
+    out.versions.push_back({"", false, false, version_behind_root(store, place)});
   }
   const auto place = [](const Root& r) {
     return std::make_tuple(r.version.branch_id, r.version.sequence, !r.is_branch, r.name.empty(),

@@ -23,19 +23,20 @@ struct Root {
 struct Roots {
   std::vector<std::uint64_t> packs;  // ascending; later ones belong to writers
   std::vector<Root> versions;        // by branch and sequence, oldest first
-  std::uint64_t snapshots = 0, branches = 0, kept_open = 0;
+  std::uint64_t snapshots = 0, branches = 0;
+  std::uint64_t kept_open = 0;  // versions that someone has open, with a name or without
 
   // Of a pack: the bytes from its start that no writer will ever write again. nullopt: all of them.
   std::optional<std::uint64_t> settled_bytes(std::uint64_t pack) const;
 
  private:
-  friend Roots read_roots(StoreCore& store, bool look_only);
+  friend Roots read_roots(StoreCore& store);
   std::map<std::uint64_t, std::uint64_t> next_pack_;    // by branch id: the first that it may write
   std::map<std::uint64_t, std::uint64_t> active_ends_;  // by pack
 };
 
 // Throws what reading any ref or journal throws: with one missing nothing can be told.
 // REQUIRES: names are held (store/lease.hpp).
-Roots read_roots(StoreCore& store, bool look_only);
+Roots read_roots(StoreCore& store);
 
 }  // namespace vellum::store

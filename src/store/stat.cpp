@@ -23,7 +23,7 @@ class Stat {
 
   StoreStat run() {
     const Lease names = hold_names(store_);
-    const Roots roots = read_roots(store_, true);
+    const Roots roots = read_roots(store_);
     add_file(store_.superblock_path());
     for (const auto& name : store_.snapshot_names()) {
       out_.ref_bytes += add_file(store_.snapshots_directory() + "/" + name + ".ref");

@@ -22,7 +22,6 @@ constexpr std::string_view kRefSuffix = ".ref";
 constexpr std::uint64_t kMaxSuperblockBytes = 64u << 10;
 constexpr std::size_t kRecordCacheBytes = 64u << 20;
 constexpr const char* kDirectories[] = {"branches", "snapshots", "packs", "tmp"};
-constexpr const char* kReadersDirectory = "readers";  // a store may lack it
 
 std::string without_end_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -149,11 +148,6 @@ std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& give
     if (at == entries.end()) fail(Errc::damaged, "{}/{}: missing", path, name);
     if (!at->is_directory) fail(Errc::damaged, "{}/{}: not a directory", path, name);
   }
-  for (const auto& entry : entries) {
-    if (entry.name == kReadersDirectory && !entry.is_directory) {
-      fail(Errc::damaged, "{}/{}: not a directory", path, entry.name);
-    }
-  }
   std::shared_ptr<StoreCore> store(new StoreCore());
   store->impl_ = std::make_unique<Impl>(fs, path, superblock);
   return store;
@@ -170,7 +164,6 @@ std::string StoreCore::tmp_directory() const { return impl_->path + "/tmp"; }
 std::string StoreCore::journal_path(const std::string& branch) const {
   return branches_directory() + "/" + branch + "/" + kJournalName;
 }
-std::string StoreCore::readers_directory() const { return impl_->path + "/" + kReadersDirectory; }
 std::string StoreCore::superblock_path() const { return impl_->path + "/" + kSuperblockName; }
 PackSet& StoreCore::packs() noexcept { return impl_->packs; }
 RecordCache& StoreCore::records() noexcept { return impl_->records; }

@@ -44,7 +44,6 @@ class StoreCore {
   std::string snapshots_directory() const;
   std::string branches_directory() const;
   std::string tmp_directory() const;
-  std::string readers_directory() const;  // made when needed
   std::string superblock_path() const;
   std::string journal_path(const std::string& branch) const;
   PackSet& packs() noexcept;

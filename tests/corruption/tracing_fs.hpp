@@ -58,6 +58,9 @@ class TracingFs final : public base::Fs {
     void punch(std::uint64_t at, std::uint64_t length) override { file_->punch(at, length); }
     bool try_lock_exclusive() override { return file_->try_lock_exclusive(); }
     bool try_lock_shared() override { return file_->try_lock_shared(); }
+    bool mark_byte(std::uint64_t at) override { return file_->mark_byte(at); }
+    void unmark_byte(std::uint64_t at) override { file_->unmark_byte(at); }
+    std::vector<std::uint64_t> marked_bytes() const override { return file_->marked_bytes(); }
     std::uint64_t allocated_bytes() const override { return file_->allocated_bytes(); }
 
    private:

@@ -10,18 +10,10 @@ using base::File;
 using base::OpenMode;
 using Kind = Op::Kind;
 
-namespace {
-
-// Marks of open versions: nothing depends on them after a crash, so they are no part of the log,
-// which they would only make longer.
-bool is_reader_mark(const std::string& path) { return path.find("/readers/") != path.npos; }
-
-}  // namespace
-
 class SimFile final : public File {
  public:
   SimFile(SimFs& fs, std::string path, InodeId inode)
-      : fs_(fs), path_(std::move(path)), inode_(inode), quiet_(is_reader_mark(path_)) {}
+      : fs_(fs), path_(std::move(path)), inode_(inode) {}
   ~SimFile() override { fs_.locks_[inode_].unlock(this); }
 
   const std::string& path() const noexcept override { return path_; }
@@ -40,7 +32,6 @@ class SimFile final : public File {
 
   void pwrite(std::span<const std::byte> bytes, std::uint64_t at) override {
     edit().write(at, bytes);
-    if (quiet_) return;
     if (fs_.recording) {
       Op op{Kind::write, inode_};
       op.offset = at;
@@ -70,6 +61,14 @@ class SimFile final : public File {
     edit().punch(at, length);
     record_range(Kind::punch, at, length);
   }
+  bool mark_byte(std::uint64_t at) override {
+    fs_.locks_[inode_].mark(this, at);
+    return true;
+  }
+  void unmark_byte(std::uint64_t at) override { fs_.locks_[inode_].unmark(this, at); }
+  std::vector<std::uint64_t> marked_bytes() const override {
+    return fs_.locks_[inode_].marks_of_others(this);
+  }
   bool try_lock_exclusive() override { return fs_.locks_[inode_].lock(this, true); }
   bool try_lock_shared() override { return fs_.locks_[inode_].lock(this, false); }
 
@@ -86,7 +85,6 @@ class SimFile final : public File {
   SimFs& fs_;
   std::string path_;
   InodeId inode_;
-  bool quiet_;
 };
 
 SimFs::Place SimFs::place_of(const std::string& path) const {
@@ -111,7 +109,6 @@ void SimFs::add_entry(const std::string& path, bool is_directory) {
   Op made{Kind::new_inode, inode};
   made.is_directory = is_directory;
   record(std::move(made));
-  if (is_reader_mark(path)) return;
   record({Kind::link, inode, place.directory, 0, false, place.name});
 }
 
@@ -140,7 +137,6 @@ void SimFs::unlink(const std::string& path) {
   const Place place = place_of(path);
   const InodeId inode = inode_of(path);
   disk_.edit(place.directory).entries.erase(place.name);
-  if (is_reader_mark(path)) return;
   record({Kind::unlink, inode, place.directory, 0, false, place.name});
 }
 

@@ -21,6 +21,7 @@ enum class Call {
   unlink,
   mkdir,
   sync_dir,
+  mark,
   count
 };
 
@@ -121,6 +122,12 @@ class FaultFs final : public base::Fs {
     }
     bool try_lock_exclusive() override { return real_->try_lock_exclusive(); }
     bool try_lock_shared() override { return real_->try_lock_shared(); }
+    bool mark_byte(std::uint64_t at) override {
+      fs_.check(Call::mark, path());
+      return real_->mark_byte(at);
+    }
+    void unmark_byte(std::uint64_t at) override { real_->unmark_byte(at); }
+    std::vector<std::uint64_t> marked_bytes() const override { return real_->marked_bytes(); }
     std::uint64_t allocated_bytes() const override { return real_->allocated_bytes(); }
 
    private:

@@ -184,7 +184,7 @@ TEST_F(GcTest, LeavesWhatIsOpenAlone) {
     }
     contents["main"] = model.bytes;
     const GcReport report = gc();
-    EXPECT_EQ(report.kept_open, 3u);
+    EXPECT_EQ(report.kept_open, 2u);  // s2, and the head that reader and writer have opened
     EXPECT_GT(report.freed_bytes, 0u);
     expect_same(*at_open, head_bytes);  // what the writer's region has not brought in yet
   }
@@ -198,7 +198,6 @@ TEST_F(GcTest, LeavesWhatIsOpenAlone) {
                            bytes),
                Error);
   expect_all();
-  EXPECT_TRUE(fs.list(store->readers_directory()).empty());
 }
 
 TEST_F(GcTest, OneAtATimeAndNotBesideHeldNames) {
@@ -208,15 +207,13 @@ TEST_F(GcTest, OneAtATimeAndNotBesideHeldNames) {
   EXPECT_TRUE(contains(error_text(Errc::busy, [&] { gc(); }), "another gc"));
 }
 
-TEST_F(GcTest, AMarkThatCannotBeLeftKeepsGcAway) {
+TEST_F(GcTest, AMarkThatCannotBeSetKeepsGcAway) {
   make(small_options(), 2, 10);
-  fs.fail_nth(Call::create, 1, Errc::no_space, true);
+  fs.fail_nth(Call::mark, 1, Errc::io, true);
   const auto kept = resolve_kept(*store, "s0");
   fs.heal();
   EXPECT_NE(kept.lease, nullptr);
-  const auto other = StoreCore::open(fs, store->path());
-  EXPECT_TRUE(fs.list(store->readers_directory()).empty());
-  EXPECT_TRUE(contains(error_text(Errc::busy, [&] { gc(); }), "no mark"));
+  EXPECT_TRUE(contains(error_text(Errc::busy, [&] { gc(); }), "could not mark"));
 }
 
 TEST_F(GcTest, DamageStopsItBeforeAnythingIsFreed) {

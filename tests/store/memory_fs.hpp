@@ -237,6 +237,19 @@ class MemoryFs final : public base::Fs {
       inode_->pending.clear();
       fs_.finish_change();
     }
+    bool mark_byte(std::uint64_t at) override {
+      const std::lock_guard guard(fs_.mutex_);
+      inode_->lock.mark(this, at);
+      return true;
+    }
+    void unmark_byte(std::uint64_t at) override {
+      const std::lock_guard guard(fs_.mutex_);
+      inode_->lock.unmark(this, at);
+    }
+    std::vector<std::uint64_t> marked_bytes() const override {
+      const std::lock_guard guard(fs_.mutex_);
+      return inode_->lock.marks_of_others(this);
+    }
     bool try_lock_exclusive() override {
       const std::lock_guard guard(fs_.mutex_);
       return inode_->lock.lock(this, true);

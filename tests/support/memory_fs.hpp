@@ -224,6 +224,19 @@ class MemoryFs::OpenFile final : public base::File {
     std::memset(bytes.data() + offset_bytes, 0, static_cast<std::size_t>(n));
     ++shared_->changes;
   }
+  bool mark_byte(std::uint64_t at) override {
+    const std::lock_guard guard(shared_->mutex);
+    node_->lock.mark(this, at);
+    return true;
+  }
+  void unmark_byte(std::uint64_t at) override {
+    const std::lock_guard guard(shared_->mutex);
+    node_->lock.unmark(this, at);
+  }
+  std::vector<std::uint64_t> marked_bytes() const override {
+    const std::lock_guard guard(shared_->mutex);
+    return node_->lock.marks_of_others(this);
+  }
   bool try_lock_exclusive() override {
     const std::lock_guard guard(shared_->mutex);
     return node_->lock.lock(this, true);
