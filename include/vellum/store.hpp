@@ -148,10 +148,9 @@ class Store {
   //
   // Runs beside writers and readers, in any processes. A version that someone has open, by
   // open_version(), open_region(), export_file() or diff(), keeps its data until it is closed, also
-  // when its snapshot is removed meanwhile; opening it again is Errc::not_found then. (Each leaves
-  // a mark in the store's directory `readers`; the mark of a killed process counts no more. Where
-  // no mark can be left, on a full disk or a read-only mount, gc is Errc::busy as long as the
-  // version is open.)
+  // when its snapshot is removed meanwhile; opening it again is Errc::not_found then. (Each
+  // holds a lock on a byte of a pack, which dies with its process. On a file system without such
+  // locks gc is Errc::busy as long as the version is open.)
   //
   // One at a time, and not beside verify() or a repair: Errc::busy. Errc::damaged when a
   // version's name or page map cannot be read: nothing is freed then. It may be killed at any

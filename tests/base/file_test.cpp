@@ -323,5 +323,26 @@ TEST_F(FileTest, ReadWholeHasALimit) {
   EXPECT_TRUE(read_whole(fs, directory / "empty", 0).empty());
 }
 
+using Marks = std::vector<std::uint64_t>;
+
+TEST_F(FileTest, MarksAreSeenByOthersAndDieWithTheirFile) {
+  const auto path = create("f")->path();
+  const auto looking = fs.open(path, OpenMode::read_only);
+  auto first = fs.open(path, OpenMode::read_only);
+  auto second = fs.open(path, OpenMode::read_only);
+  EXPECT_EQ(looking->marked_bytes(), Marks{});
+  for (const std::uint64_t at : {5000, 64, 128, 1 << 30}) EXPECT_TRUE(first->mark_byte(at));
+  EXPECT_TRUE(second->mark_byte(64));
+  EXPECT_TRUE(second->mark_byte(65));  // a neighbour
+  EXPECT_EQ(looking->marked_bytes(), (Marks{64, 65, 128, 5000, 1 << 30}));
+  EXPECT_EQ(second->marked_bytes(), (Marks{64, 128, 5000, 1 << 30}));  // not its own
+  first->unmark_byte(64);
+  first->unmark_byte(128);
+  EXPECT_EQ(looking->marked_bytes(), (Marks{64, 65, 5000, 1 << 30}));
+  first.reset();
+  EXPECT_EQ(looking->marked_bytes(), (Marks{64, 65}));
+  EXPECT_TRUE(in_child([&] { return looking->marked_bytes() == Marks{64, 65}; }));
+}
+
 }  // namespace
 }  // namespace vellum::base
