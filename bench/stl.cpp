@@ -49,7 +49,6 @@ std::vector<Key> keys_of(const Load& load) {
 struct Config {
   std::string name;
   vellum::StoreOptions store;
-  bool deltas = true;
 };
 
 struct Result {
@@ -86,7 +85,6 @@ Result run_container(const std::string& directory, const Config& config, const L
   {
     auto store = vellum::Store::create(path, config.store);
     vellum::RegionOptions options;
-    options.deltas = config.deltas;
     auto region = store.create_region("main", 64u << 20, options);
     vellum::Heap heap(region);
     auto& container = *heap.find_or_construct<Container>("container");
@@ -147,7 +145,7 @@ std::vector<Config> configs(const std::string& block_list) {
     Config c;
     c.name = "no deltas " + kib + "K";
     c.store.block_bytes = static_cast<std::uint32_t>(std::stoul(kib)) << 10;
-    c.deltas = false;
+    c.store.deltas = c.store.filters = c.store.grow_blocks = false;
     all.push_back(c);
   }
   return all;

@@ -47,8 +47,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include <vellum/encoding.hpp>
 #include <vellum/error.hpp>
 
 namespace vellum {
@@ -79,9 +81,8 @@ struct RegionOptions {
   // Threads that help commit() to encode, beside the caller. -1: one less than the processors, at
   // most 7.
   int encode_threads = -1;
-  // false: a changed page is always stored whole, never as the bytes that changed. For measuring
-  // what deltas are worth; there is no other reason.
-  bool deltas = true;
+  // How what this region commits is stored. Without a value: as the store says (StoreOptions).
+  std::optional<Encoding> encoding;
 };
 
 struct CommitReport {

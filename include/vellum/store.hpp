@@ -17,18 +17,15 @@
 #include <string>
 #include <vector>
 
+#include <vellum/encoding.hpp>
 #include <vellum/error.hpp>
 #include <vellum/region.hpp>
 
 namespace vellum {
 
-// Fixed when a store is made. The defaults suit; nobody has to tune.
-struct StoreOptions {
-  enum class Compression { none, lz4, zstd };
-  Compression compression = Compression::zstd;
-  int compression_level = 1;  // zstd 1..19
-  std::uint32_t block_bytes =
-      64u << 10;  // pages compressed together: 4 KiB..128 MiB, a power of two
+// Fixed when a store is made. The defaults suit; nobody has to tune. How its regions are stored, unless one is opened
+// with another Encoding, and its files' sizes.
+struct StoreOptions : Encoding {
   std::uint64_t pack_bytes = 256ULL << 20;      // size at which a pack file is sealed: 1 MiB..1 TiB
   std::uint32_t journal_half_bytes = 1u << 20;  // 64 KiB..64 MiB
 };

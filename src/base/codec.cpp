@@ -13,6 +13,7 @@
 
 #include "base/reserve.hpp"
 #include "base/word_planes.hpp"
+#include "base/word_strides.hpp"
 
 namespace vellum::base {
 namespace {
@@ -24,8 +25,12 @@ struct FreeDCtx {
   void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
 };
 
+constexpr std::size_t kWordBytes = 8;
 constexpr int kMinLevel = 1;
 constexpr int kMaxLevel = 19;  // above it zstd wants hundreds of megabytes
+// Of differences: level 1 stumbles over the longest repetitions (262,144 bytes of one word: 10,325 bytes; at level
+// 3 42), and is no faster on what is left.
+constexpr int kStridesLevel = 3;
 
 std::size_t copy_raw(std::span<const std::byte> raw, std::span<std::byte> out) noexcept {
   if (raw.size() > out.size()) return 0;
@@ -67,10 +72,89 @@ bool is_single_frame_of(std::span<const std::byte> stored, std::size_t raw_size)
          ZSTD_findFrameCompressedSize(stored.data(), stored.size()) == stored.size();
 }
 
+enum class Filter { none, words, strides, fields };
+
+struct Form {
+  Codec plain;
+  Filter filter;
+};
+
+Form form_of(Codec codec) noexcept {
+  switch (codec) {
+    case Codec::none:
+      break;
+    case Codec::lz4:
+      return {Codec::lz4, Filter::none};
+    case Codec::zstd:
+      return {Codec::zstd, Filter::none};
+    case Codec::lz4_words:
+      return {Codec::lz4, Filter::words};
+    case Codec::zstd_words:
+      return {Codec::zstd, Filter::words};
+    case Codec::lz4_strides:
+      return {Codec::lz4, Filter::strides};
+    case Codec::zstd_strides:
+      return {Codec::zstd, Filter::strides};
+    case Codec::lz4_fields:
+      return {Codec::lz4, Filter::fields};
+    case Codec::zstd_fields:
+      return {Codec::zstd, Filter::fields};
+  }
+  return {Codec::none, Filter::none};
+}
+
+Codec codec_of(Codec plain, Filter filter) noexcept {
+  const bool lz4 = plain == Codec::lz4;
+  switch (filter) {
+    case Filter::none:
+      break;
+    case Filter::words:
+      return lz4 ? Codec::lz4_words : Codec::zstd_words;
+    case Filter::strides:
+      return lz4 ? Codec::lz4_strides : Codec::zstd_strides;
+    case Filter::fields:
+      return lz4 ? Codec::lz4_fields : Codec::zstd_fields;
+  }
+  return plain;
+}
+
+// Of these forms the first stored byte is the stride.
+bool has_stride(Filter filter) noexcept {
+  return filter == Filter::strides || filter == Filter::fields;
+}
+
+constexpr std::size_t kPieceBytes = 2048, kPieces = 4;
+constexpr std::size_t kSampleBytes = kPieceBytes * kPieces;
+
+// Pieces from all over a block, to judge it by; each starts with a whole structure. REQUIRES of the block: at least
+// kSampleBytes.
+struct Sample {
+  Sample(std::span<const std::byte> block, std::size_t stride_words) noexcept {
+    const std::size_t structure = stride_words * kWordBytes;
+    const std::size_t piece = kPieceBytes / structure * structure;
+    const std::size_t step = (block.size() - kPieceBytes) / (kPieces - 1) / structure * structure;
+    for (std::size_t i = 0; i < kPieces; ++i) {
+      std::memcpy(room.data() + i * piece, block.data() + i * step, piece);
+    }
+    bytes = std::span(room).first(piece * kPieces);
+  }
+  Sample(const Sample&) = delete;
+  Sample& operator=(const Sample&) = delete;
+
+  std::array<std::byte, kSampleBytes> room;
+  std::span<const std::byte> bytes;
+};
+
+// 0: the filter has no chance.
+std::size_t stride_for(Filter filter, std::span<const std::byte> words) noexcept {
+  if (filter == Filter::strides) return regular_stride(words);
+  return filter == Filter::fields ? similar_stride(words) : 1;
+}
+
 }  // namespace
 
 bool codec_known(std::uint8_t value) noexcept {
-  return value <= static_cast<std::uint8_t>(Codec::zstd_words);
+  return value <= static_cast<std::uint8_t>(Codec::zstd_fields);
 }
 
 bool codec_plain(Codec codec) noexcept { return codec <= Codec::zstd; }
@@ -87,22 +171,26 @@ const char* codec_name(Codec codec) noexcept {
       return "lz4_words";
     case Codec::zstd_words:
       return "zstd_words";
+    case Codec::lz4_strides:
+      return "lz4_strides";
+    case Codec::zstd_strides:
+      return "zstd_strides";
+    case Codec::lz4_fields:
+      return "lz4_fields";
+    case Codec::zstd_fields:
+      return "zstd_fields";
   }
   return "unknown";
 }
 
 std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept {
-  switch (codec) {
-    case Codec::none:
-      return raw_bytes;
-    case Codec::lz4:
-    case Codec::lz4_words:
-      return raw_bytes + raw_bytes / 255 + 16;  // LZ4_COMPRESSBOUND, for sizes beyond int too
-    case Codec::zstd:
-    case Codec::zstd_words:
-      return ZSTD_compressBound(raw_bytes);
-  }
-  return raw_bytes;
+  const auto [plain, filter] = form_of(codec);
+  if (plain == Codec::none) return raw_bytes;
+  const std::size_t stride_bytes = has_stride(filter) ? 1 : 0;
+  return stride_bytes +
+         (plain == Codec::lz4
+              ? raw_bytes + raw_bytes / 255 + 16  // LZ4_COMPRESSBOUND, for sizes beyond int too
+              : ZSTD_compressBound(raw_bytes));
 }
 
 struct Compressor::Impl {
@@ -110,7 +198,12 @@ struct Compressor::Impl {
     if (zstd == nullptr) throw Error(Errc::out_of_memory, "no memory for a zstd compressor");
   }
 
-  std::span<const std::byte> split(std::span<const std::byte> raw);
+  std::span<const std::byte> filter(Filter filter, std::size_t stride_words,
+                                    std::span<const std::byte> raw);
+  std::size_t compress(Form form, int level, std::size_t stride_words,
+                       std::span<const std::byte> raw, std::span<std::byte> out);
+  std::size_t compress_plain(Codec plain, int level, std::span<const std::byte> raw,
+                             std::span<std::byte> out);
   std::size_t compress_lz4(std::span<const std::byte> raw, std::span<std::byte> out) noexcept;
   std::size_t compress_zstd(int level, std::span<const std::byte> raw, std::span<std::byte> out);
 
@@ -120,14 +213,42 @@ struct Compressor::Impl {
 
   std::unique_ptr<ZSTD_CCtx, FreeCCtx> zstd;
   std::unique_ptr<std::byte[]> lz4;
-  std::vector<std::byte> planes;
+  std::vector<std::byte> filtered, fields;
 };
 
-std::span<const std::byte> Compressor::Impl::split(std::span<const std::byte> raw) {
-  if (planes.size() < raw.size()) planes.resize(raw.size());
-  const std::span<std::byte> out(planes.data(), raw.size());
+std::span<const std::byte> Compressor::Impl::filter(Filter filter, std::size_t stride_words,
+                                                    std::span<const std::byte> raw) {
+  if (filter == Filter::none) return raw;
+  if (filtered.size() < raw.size()) filtered.resize(raw.size());
+  const std::span<std::byte> out(filtered.data(), raw.size());
+  if (filter == Filter::strides) {
+    take_differences(raw, out, stride_words);
+    return out;
+  }
+  if (filter == Filter::fields) {
+    if (fields.size() < raw.size()) fields.resize(raw.size());
+    const std::span<std::byte> gathered(fields.data(), raw.size());
+    gather_fields(raw, gathered, stride_words);
+    raw = gathered;
+  }
   split_word_planes(raw, out);
   return out;
+}
+
+std::size_t Compressor::Impl::compress(Form form, int level, std::size_t stride_words,
+                                       std::span<const std::byte> raw, std::span<std::byte> out) {
+  if (form.filter == Filter::strides) level = std::max(level, kStridesLevel);
+  const auto bytes = filter(form.filter, stride_words, raw);
+  if (!has_stride(form.filter)) return compress_plain(form.plain, level, bytes, out);
+  if (out.empty()) return 0;
+  out[0] = static_cast<std::byte>(stride_words);
+  const std::size_t size = compress_plain(form.plain, level, bytes, out.subspan(1));
+  return size == 0 ? 0 : size + 1;
+}
+
+std::size_t Compressor::Impl::compress_plain(Codec plain, int level, std::span<const std::byte> raw,
+                                             std::span<std::byte> out) {
+  return plain == Codec::lz4 ? compress_lz4(raw, out) : compress_zstd(level, raw, out);
 }
 
 std::size_t Compressor::Impl::compress_lz4(std::span<const std::byte> raw,
@@ -158,44 +279,55 @@ Compressor& Compressor::operator=(Compressor&&) noexcept = default;
 
 std::size_t Compressor::compress(Codec codec, int level, std::span<const std::byte> raw,
                                  std::span<std::byte> out) {
-  switch (codec) {
-    case Codec::none:
-      return copy_raw(raw, out);
-    case Codec::lz4:
-      return impl_->compress_lz4(raw, out);
-    case Codec::zstd:
-      return impl_->compress_zstd(level, raw, out);
-    case Codec::lz4_words:
-      return raw.size() > kMaxWordsBytes ? 0 : impl_->compress_lz4(impl_->split(raw), out);
-    case Codec::zstd_words:
-      return raw.size() > kMaxWordsBytes ? 0 : impl_->compress_zstd(level, impl_->split(raw), out);
+  const Form form = form_of(codec);
+  if (form.plain == Codec::none) return copy_raw(raw, out);
+  if (form.filter != Filter::none && raw.size() > kMaxFilteredBytes) return 0;
+  std::size_t stride = 1;
+  if (has_stride(form.filter)) {
+    stride = raw.size() < kSampleBytes ? stride_for(form.filter, raw)
+                                       : stride_for(form.filter, Sample(raw, 1).bytes);
   }
-  throw Error(Errc::invalid_argument, "no such codec");
+  return impl_->compress(form, level, std::max<std::size_t>(stride, 1), raw, out);
 }
 
 // The codec itself is the judge, at its fastest level: lz4 finds splitting useful where zstd's own
 // entropy coding does the same and better (measured on heaps of graphs: 20 % more bytes).
 Codec Compressor::choose(Codec plain, std::span<const std::byte> raw) {
-  constexpr std::size_t kPieceBytes = 2048, kPieces = 4;
-  if (plain == Codec::none || raw.size() < kPieceBytes * kPieces || raw.size() > kMaxWordsBytes) {
+  if (plain == Codec::none || raw.size() < kSampleBytes || raw.size() > kMaxFilteredBytes) {
     return plain;
   }
-  std::array<std::byte, kPieceBytes * kPieces> sample;
-  const std::size_t stride =
-      (raw.size() - kPieceBytes) / (kPieces - 1) / kWordPlanesUnitBytes * kWordPlanesUnitBytes;
-  for (std::size_t i = 0; i < kPieces; ++i) {
-    std::memcpy(sample.data() + i * kPieceBytes, raw.data() + i * stride, kPieceBytes);
-  }
-  std::array<std::byte, kPieceBytes * kPieces + 256> out;  // above both bounds: always fits
-  const std::size_t whole = compress(plain, kMinLevel, sample, out);
-  const std::size_t split = compress(plain, kMinLevel, impl_->split(sample), out);
-  if (split * 100 >= whole * 97) return plain;
-  return plain == Codec::lz4 ? Codec::lz4_words : Codec::zstd_words;
+  const Sample sample(raw, 1);
+  // Sizes for a thousand bytes of the sample.
+  std::array<std::byte, kSampleBytes + 256> out;  // above all bounds: always fits
+  const auto trial = [&](Filter filter, std::size_t stride_words) {
+    const Sample aligned(raw, stride_words);
+    return impl_->compress({plain, filter}, kMinLevel, stride_words, aligned.bytes, out) * 1000 /
+           aligned.bytes.size();
+  };
+  Filter best = Filter::none;
+  std::size_t least = trial(best, 1) * 99 / 100;
+  const auto consider = [&](Filter filter, std::size_t stride_words) {
+    const std::size_t size = trial(filter, stride_words);
+    if (size >= least) return;
+    least = size;
+    best = filter;
+  };
+  const std::size_t fields = stride_for(Filter::fields, sample.bytes);
+  consider(fields == 1 ? Filter::words : Filter::fields, fields);
+  const std::size_t stride = stride_for(Filter::strides, sample.bytes);
+  if (stride != 0) consider(Filter::strides, stride);
+  return codec_of(plain, best);
 }
 
 struct Decompressor::Impl {
-  Impl() : zstd(ZSTD_createDCtx()), planes(kMaxWordsBytes) {
+  Impl()
+      : zstd(ZSTD_createDCtx()), planes(kMaxFilteredBytes), fields(kMaxFilteredBytes) {
     if (zstd == nullptr) throw Error(Errc::out_of_memory, "no memory for a zstd decompressor");
+  }
+
+  bool decompress_plain(Codec plain, std::span<const std::byte> stored,
+                        std::span<std::byte> raw) noexcept {
+    return plain == Codec::lz4 ? decompress_lz4(stored, raw) : decompress_zstd(stored, raw);
   }
 
   bool decompress_zstd(std::span<const std::byte> stored, std::span<std::byte> raw) noexcept {
@@ -204,17 +336,28 @@ struct Decompressor::Impl {
                raw.size();
   }
 
-  template <class Decompress>
-  bool join_planes(std::span<std::byte> words, Decompress decompress) noexcept {
-    if (words.size() > planes.size()) return false;
-    const auto split = planes.bytes().first(words.size());
-    if (!decompress(split)) return false;
-    join_word_planes(split, words);
+  // Undoes `filter` in place of what decompress_plain() is to give.
+  bool decompress_filtered(Form form, std::size_t stride_words, std::span<const std::byte> stored,
+                           std::span<std::byte> raw) noexcept {
+    if (form.filter == Filter::strides) {
+      if (!decompress_plain(form.plain, stored, raw)) return false;
+      sum_differences(raw, stride_words);
+      return true;
+    }
+    const auto split = planes.bytes().first(raw.size());
+    if (!decompress_plain(form.plain, stored, split)) return false;
+    if (form.filter == Filter::words) {
+      join_word_planes(split, raw);
+    } else {
+      const auto gathered = fields.bytes().first(raw.size());
+      join_word_planes(split, gathered);
+      scatter_fields(gathered, raw, stride_words);
+    }
     return true;
   }
 
   std::unique_ptr<ZSTD_DCtx, FreeDCtx> zstd;
-  Reservation planes;  // address space only, until a block needs it
+  Reservation planes, fields;  // address space only, until a block needs it
 };
 
 Decompressor::Decompressor() : impl_(std::make_unique<Impl>()) {}
@@ -224,20 +367,18 @@ Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
 
 bool Decompressor::decompress(Codec codec, std::span<const std::byte> stored,
                               std::span<std::byte> raw) noexcept {
-  switch (codec) {
-    case Codec::none:
-      return decompress_none(stored, raw);
-    case Codec::lz4:
-      return decompress_lz4(stored, raw);
-    case Codec::zstd:
-      return impl_->decompress_zstd(stored, raw);
-    case Codec::lz4_words:
-      return impl_->join_planes(raw, [&](auto planes) { return decompress_lz4(stored, planes); });
-    case Codec::zstd_words:
-      return impl_->join_planes(
-          raw, [&](auto planes) { return impl_->decompress_zstd(stored, planes); });
+  const Form form = form_of(codec);
+  if (form.plain == Codec::none) return codec == Codec::none && decompress_none(stored, raw);
+  if (form.filter == Filter::none) return impl_->decompress_plain(form.plain, stored, raw);
+  if (raw.size() > kMaxFilteredBytes) return false;
+  std::size_t stride = 1;
+  if (has_stride(form.filter)) {
+    if (stored.empty()) return false;
+    stride = std::to_integer<std::size_t>(stored[0]);
+    if (stride < 1 || stride > kMaxStrideWords) return false;
+    stored = stored.subspan(1);
   }
-  return false;
+  return impl_->decompress_filtered(form, stride, stored, raw);
 }
 
 }  // namespace vellum::base

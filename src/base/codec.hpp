@@ -13,15 +13,27 @@
 
 namespace vellum::base {
 
-// The numbers are stored on disk: never reuse one. The `words` forms split the words into planes of
-// bytes first (word_planes.hpp).
-enum class Codec : std::uint8_t { none = 0, lz4 = 1, zstd = 2, lz4_words = 3, zstd_words = 4 };
+// The numbers are stored on disk: never reuse one. Before they compress, the `words` forms split 8-byte words into
+// planes of bytes, the `fields` forms do that with the fields of structures (word_planes.hpp), and the `strides`
+// forms take differences of words at a distance (word_strides.hpp). The first stored byte of the latter two is the
+// size of a structure in words.
+enum class Codec : std::uint8_t {
+  none = 0,
+  lz4 = 1,
+  zstd = 2,
+  lz4_words = 3,
+  zstd_words = 4,
+  lz4_strides = 5,
+  zstd_strides = 6,
+  lz4_fields = 7,
+  zstd_fields = 8,
+};
 
-// The words forms take this much raw at most.
-inline constexpr std::size_t kMaxWordsBytes = 128u << 20;
+// The filtered forms take this much raw at most.
+inline constexpr std::size_t kMaxFilteredBytes = 128u << 20;
 
 bool codec_known(std::uint8_t value) noexcept;
-// The forms that a user can ask for: none, lz4, zstd. Between them and their words forms, each
+// The forms that a user can ask for: none, lz4, zstd. Between them and their filtered forms, each
 // block has its own choice.
 bool codec_plain(Codec codec) noexcept;
 const char* codec_name(Codec codec) noexcept;
@@ -41,7 +53,7 @@ class Compressor {
   std::size_t compress(Codec codec, int level, std::span<const std::byte> raw,
                        std::span<std::byte> out);
 
-  // `plain`, or its words form where a sample of the block gets clearly smaller with it.
+  // `plain`, or that of its filtered forms with which a sample of the block gets clearly smaller.
   Codec choose(Codec plain, std::span<const std::byte> raw);
 
  private:

@@ -86,4 +86,36 @@ void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> wo
   apply(join_units, planes, words);
 }
 
+void gather_fields(std::span<const std::byte> structures, std::span<std::byte> fields,
+                   std::size_t fields_per_structure) noexcept {
+  assert(structures.size() == fields.size());
+  const std::size_t structure = fields_per_structure * kWordBytes;
+  const std::size_t count = structures.size() / structure;
+  std::byte* to = fields.data();
+  for (std::size_t field = 0; field < fields_per_structure; ++field) {
+    const std::byte* from = structures.data() + field * kWordBytes;
+    for (std::size_t i = 0; i < count; ++i, to += kWordBytes, from += structure) {
+      std::memcpy(to, from, kWordBytes);
+    }
+  }
+  const auto rest = structures.subspan(count * structure);
+  if (!rest.empty()) std::memcpy(to, rest.data(), rest.size());
+}
+
+void scatter_fields(std::span<const std::byte> fields, std::span<std::byte> structures,
+                    std::size_t fields_per_structure) noexcept {
+  assert(structures.size() == fields.size());
+  const std::size_t structure = fields_per_structure * kWordBytes;
+  const std::size_t count = structures.size() / structure;
+  const std::byte* from = fields.data();
+  for (std::size_t field = 0; field < fields_per_structure; ++field) {
+    std::byte* to = structures.data() + field * kWordBytes;
+    for (std::size_t i = 0; i < count; ++i, to += structure, from += kWordBytes) {
+      std::memcpy(to, from, kWordBytes);
+    }
+  }
+  const auto rest = structures.subspan(count * structure);
+  if (!rest.empty()) std::memcpy(rest.data(), from, rest.size());
+}
+
 }  // namespace vellum::base

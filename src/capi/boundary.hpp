@@ -67,6 +67,9 @@ Struct options_or_zero(const Struct* options) {
   return result;
 }
 
+// Errc::invalid_argument for an unknown compression.
+Encoding encoding_from(const vellum_store_options& options);
+
 // Call before the work, so that a bad struct is refused while nothing has happened.
 template <class Struct>
 void require_struct(const Struct* out) {

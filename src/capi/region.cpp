@@ -34,6 +34,9 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   if (options.encode_threads != 0) {
     result.encode_threads = options.encode_threads == -1 ? 0 : options.encode_threads;
   }
+  if (options.encoding != nullptr) {
+    result.encoding = encoding_from(options_or_zero(options.encoding));
+  }
   return result;
 }
 

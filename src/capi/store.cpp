@@ -9,36 +9,44 @@ using vellum::Error;
 using vellum::Store;
 using namespace vellum::capi;
 
-namespace {
+namespace vellum::capi {
 
-vellum::StoreOptions to_cpp(const vellum_store_options* given) {
-  using Compression = vellum::StoreOptions::Compression;
-  const vellum_store_options options = options_or_zero(given);
-  vellum::StoreOptions result;
+Encoding encoding_from(const vellum_store_options& options) {
+  Encoding result;
   switch (options.compression) {
     case VELLUM_COMPRESSION_DEFAULT:
       break;
     case VELLUM_COMPRESSION_NONE:
-      result.compression = Compression::none;
+      result.compression = Encoding::Compression::none;
       break;
     case VELLUM_COMPRESSION_LZ4:
-      result.compression = Compression::lz4;
+      result.compression = Encoding::Compression::lz4;
       break;
     case VELLUM_COMPRESSION_ZSTD:
-      result.compression = Compression::zstd;
+      result.compression = Encoding::Compression::zstd;
       break;
     default:
       throw Error(Errc::invalid_argument, "options: compression is none of VELLUM_COMPRESSION_...");
   }
-  const auto set = [](auto& option, auto value) {
-    if (value != 0) {
-      option = value;
-    }
-  };
-  set(result.compression_level, options.compression_level);
-  set(result.block_bytes, options.block_bytes);
-  set(result.pack_bytes, options.pack_bytes);
-  set(result.journal_half_bytes, options.journal_half_bytes);
+  if (options.compression_level != 0) result.compression_level = options.compression_level;
+  if (options.block_bytes != 0) result.block_bytes = options.block_bytes;
+  result.grow_blocks = options.fixed_blocks == 0;
+  result.filters = options.no_filters == 0;
+  result.dedup = options.no_dedup == 0;
+  result.deltas = options.no_deltas == 0;
+  return result;
+}
+
+}  // namespace vellum::capi
+
+namespace {
+
+vellum::StoreOptions to_cpp(const vellum_store_options* given) {
+  const vellum_store_options options = options_or_zero(given);
+  vellum::StoreOptions result;
+  static_cast<vellum::Encoding&>(result) = encoding_from(options);
+  if (options.pack_bytes != 0) result.pack_bytes = options.pack_bytes;
+  if (options.journal_half_bytes != 0) result.journal_half_bytes = options.journal_half_bytes;
   return result;
 }
 

@@ -18,6 +18,7 @@ struct InitArguments {
   std::optional<int> level;
   std::optional<std::string> block;
   std::optional<std::string> pack_size;
+  bool fixed_blocks = false, no_filters = false, no_dedup = false, no_deltas = false;
 };
 
 StoreOptions::Compression compression_from(const std::string& name) {
@@ -51,6 +52,10 @@ StoreOptions options_from(const InitArguments& arguments) {
   if (arguments.pack_size) {
     options.pack_bytes = parse_size("--pack-size", *arguments.pack_size);
   }
+  options.grow_blocks = !arguments.fixed_blocks;
+  options.filters = !arguments.no_filters;
+  options.dedup = !arguments.no_dedup;
+  options.deltas = !arguments.no_deltas;
   return options;
 }
 
@@ -73,6 +78,10 @@ int run_init(Context& context, const InitArguments& arguments) {
                       {"compression", compression_name(options.compression)},
                       {"compression_level", options.compression_level},
                       {"block_bytes", options.block_bytes},
+                      {"grow_blocks", options.grow_blocks},
+                      {"filters", options.filters},
+                      {"dedup", options.dedup},
+                      {"deltas", options.deltas},
                       {"pack_bytes", options.pack_bytes}},
                  fmt::format("created store {} ({}, blocks of {}, packs of {})", store.path(),
                              compression_text(options), human_bytes(options.block_bytes),
@@ -100,6 +109,13 @@ void add_init(CLI::App& app, Context& context) {
       ->add_option("--pack-size", arguments->pack_size,
                    "Size at which a pack file is sealed: 1M to 1T; 256M unless told")
       ->type_name("SIZE");
+  command->add_flag("--fixed-blocks", arguments->fixed_blocks,
+                    "Blocks never grow where their pages compress to little");
+  command->add_flag("--no-filters", arguments->no_filters,
+                    "No byte planes or differences of words before compression");
+  command->add_flag("--no-dedup", arguments->no_dedup,
+                    "Store a page again that the store holds already");
+  command->add_flag("--no-deltas", arguments->no_deltas, "Store a changed page whole");
 }
 
 }  // namespace vellum::cli

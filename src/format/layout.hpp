@@ -28,6 +28,11 @@ inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
 inline constexpr std::uint32_t kFrameMagic = 0x4d524656;   // "VFRM"
 
 inline constexpr std::uint16_t kRecordFlagHash = 1;
+// Each takes something away: a store without flags does all that this Vellum can.
+inline constexpr std::uint16_t kSuperblockFlagFixedBlocks = 1;
+inline constexpr std::uint16_t kSuperblockFlagNoFilters = 2;
+inline constexpr std::uint16_t kSuperblockFlagNoDedup = 4;
+inline constexpr std::uint16_t kSuperblockFlagNoDeltas = 8;
 inline constexpr std::size_t kSnapshotHeaderBytes = 32;
 
 struct Field {
@@ -39,7 +44,7 @@ struct Field {
 inline constexpr Field kSuperblockFields[] = {
     {"magic", 0, 8},       {"format_version", 8, 4},      {"length", 12, 4},
     {"store_id", 16, 16},  {"created_ns", 32, 8},         {"block_bytes", 40, 4},
-    {"codec", 44, 1},      {"codec_level", 45, 1},        {"reserved", 46, 2},
+    {"codec", 44, 1},      {"codec_level", 45, 1},        {"flags", 46, 2},
     {"pack_bytes", 48, 8}, {"journal_half_bytes", 56, 4}, {"reserved", 60, 4},
     {"checksum", 64, 8},
 };
@@ -108,9 +113,19 @@ inline constexpr Number kCodecNumbers[] = {
     {"zstd", static_cast<std::uint64_t>(base::Codec::zstd)},
     {"lz4_words", static_cast<std::uint64_t>(base::Codec::lz4_words)},
     {"zstd_words", static_cast<std::uint64_t>(base::Codec::zstd_words)},
+    {"lz4_strides", static_cast<std::uint64_t>(base::Codec::lz4_strides)},
+    {"zstd_strides", static_cast<std::uint64_t>(base::Codec::zstd_strides)},
+    {"lz4_fields", static_cast<std::uint64_t>(base::Codec::lz4_fields)},
+    {"zstd_fields", static_cast<std::uint64_t>(base::Codec::zstd_fields)},
 };
 inline constexpr Number kRecordFlagNumbers[] = {
     {"has_hash", kRecordFlagHash},
+};
+inline constexpr Number kSuperblockFlagNumbers[] = {
+    {"fixed_blocks", kSuperblockFlagFixedBlocks},
+    {"no_filters", kSuperblockFlagNoFilters},
+    {"no_dedup", kSuperblockFlagNoDedup},
+    {"no_deltas", kSuperblockFlagNoDeltas},
 };
 inline constexpr Number kLimitNumbers[] = {
     {"kPageBytes", kPageBytes},
@@ -129,6 +144,7 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMaxSnapshotRefBytes", kMaxSnapshotRefBytes},
     {"kMinBlockBytes", kMinBlockBytes},
     {"kMaxBlockBytes", kMaxBlockBytes},
+    {"kMaxGrownBlockBytes", kMaxGrownBlockBytes},
     {"kMinPackBytes", kMinPackBytes},
     {"kMaxPackBytes", kMaxPackBytes},
     {"kMinJournalHalfBytes", kMinJournalHalfBytes},

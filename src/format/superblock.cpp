@@ -20,6 +20,23 @@ bool fields_ok(const Superblock& sb) noexcept {
          journal_half_ok(sb.journal_half_bytes);
 }
 
+std::uint16_t flags_of(const Encoding& e) noexcept {
+  unsigned flags = 0;
+  if (!e.grow_blocks) flags |= kSuperblockFlagFixedBlocks;
+  if (!e.filters) flags |= kSuperblockFlagNoFilters;
+  if (!e.dedup) flags |= kSuperblockFlagNoDedup;
+  if (!e.deltas) flags |= kSuperblockFlagNoDeltas;
+  return static_cast<std::uint16_t>(flags);
+}
+
+bool set_flags(std::uint16_t flags, Encoding& e) noexcept {
+  e.grow_blocks = (flags & kSuperblockFlagFixedBlocks) == 0;
+  e.filters = (flags & kSuperblockFlagNoFilters) == 0;
+  e.dedup = (flags & kSuperblockFlagNoDedup) == 0;
+  e.deltas = (flags & kSuperblockFlagNoDeltas) == 0;
+  return flags == flags_of(e);
+}
+
 // One code point of strict UTF-8 at the front of `s`, or -1: no overlong forms, no surrogates.
 long take_code_point(std::string_view& s) noexcept {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
@@ -73,7 +90,7 @@ std::vector<std::byte> encode_superblock(const Superblock& sb) {
   w.u32(sb.block_bytes);
   w.u8(static_cast<std::uint8_t>(sb.codec));
   w.u8(sb.codec_level);
-  w.u16(0);
+  w.u16(flags_of(sb));
   w.u64(sb.pack_bytes);
   w.u32(sb.journal_half_bytes);
   w.u32(0);
@@ -102,10 +119,10 @@ SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock&
   const std::uint8_t codec = in.u8();
   sb.codec = static_cast<base::Codec>(codec);
   sb.codec_level = in.u8();
-  const std::uint16_t reserved = in.u16();
+  const std::uint16_t flags = in.u16();
   sb.pack_bytes = in.u64();
   sb.journal_half_bytes = in.u32();
-  if (reserved != 0 || in.u32() != 0 || !base::codec_known(codec) || !fields_ok(sb)) {
+  if (!set_flags(flags, sb) || in.u32() != 0 || !base::codec_known(codec) || !fields_ok(sb)) {
     return SuperblockStatus::damaged;
   }
   out = sb;

@@ -5,6 +5,9 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "store/block_size.hpp"
+#include "store/util.hpp"
+
 namespace vellum::region {
 namespace {
 
@@ -70,31 +73,34 @@ struct Encoder::Slice {
 };
 
 struct Encoder::Worker {
+  explicit Worker(const format::Encoding& encoding) : block_size(encoding) {}
+
   base::Compressor compressor;
+  store::BlockSize block_size;
   std::vector<std::byte> gathered;  // pages of a block that do not lie side by side
   std::vector<std::byte> page = std::vector<std::byte>(kPageBytes);
   std::vector<std::byte> old_bytes;
-  std::vector<std::byte> compressed;
   std::vector<PageNumber> whole;        // to be stored whole; their twins hold what is recorded
   std::vector<PageNumber> fresh_whole;  // the same, without a twin yet
   std::vector<PageNumber> merged;
 };
 
-Encoder::Encoder(const std::byte* pages, Backing& backing, const EncoderOptions& options,
+Encoder::Encoder(const std::byte* pages, Backing& backing, const format::Encoding& encoding,
                  std::size_t threads)
     : pages_(pages),
       backing_(backing),
-      options_(options),
-      max_delta_cost_bytes_(options.deltas ? kMaxDeltaCostBytes : 0),
+      encoding_(encoding),
+      max_delta_cost_bytes_(encoding.deltas ? kMaxDeltaCostBytes : 0),
       pool_(threads) {
-  for (std::size_t i = 0; i <= threads; ++i) workers_.push_back(std::make_unique<Worker>());
+  for (std::size_t i = 0; i <= threads; ++i) workers_.push_back(std::make_unique<Worker>(encoding));
 }
 
 Encoder::~Encoder() = default;
 
 std::uint64_t Encoder::encode(std::span<const PageNumber> dirty,
                               store::BranchWriter::Commit& commit) {
-  const std::size_t slice_pages = std::max(kSlicePages, options_.block_pages);
+  const std::size_t slice_pages =
+      std::max<std::size_t>(kSlicePages, encoding_.block_bytes / kPageBytes);
   const bool parallel = dirty.size() >= kParallelPages && pool_.workers() > 0;
   const std::size_t step = parallel || dirty.size() > kMaxSlicePages
                                ? slice_pages
@@ -226,8 +232,8 @@ void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Sl
 // pages share one.
 void Encoder::pack_blocks(Worker& worker, store::PageWrites& out) {
   const std::span<const PageNumber> whole = worker.whole;
-  const std::size_t block = options_.block_pages;
   for (std::size_t first = 0; first < whole.size();) {
+    const std::size_t block = worker.block_size.pages();
     std::size_t n = 1;
     while (first + n < whole.size() && n < block) {
       const bool crosses = whole[first + n] / block != whole[first + n - 1] / block;
@@ -249,24 +255,9 @@ store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& wo
     }
     raw = worker.gathered.data();
   }
-  store::PageBlock block;
-  block.pages.assign(pages.begin(), pages.end());
-  block.codec = worker.compressor.choose(options_.codec, {raw, raw_bytes});
-  // Worth it only when smaller: the bound of the output is the raw size.
-  worker.compressed.resize(raw_bytes);
-  const std::size_t stored =
-      block.codec == base::Codec::none
-          ? 0
-          : worker.compressor.compress(block.codec, options_.level, {raw, raw_bytes},
-                                       std::span(worker.compressed).first(raw_bytes - 1));
-  if (stored == 0) {
-    block.codec = base::Codec::none;
-    block.stored.assign(raw, raw + raw_bytes);
-  } else {
-    block.stored.assign(worker.compressed.begin(),
-                        worker.compressed.begin() + static_cast<std::ptrdiff_t>(stored));
-  }
-  return block;
+  auto payload = store::encode_pages(worker.compressor, encoding_, {raw, raw_bytes});
+  worker.block_size.note(raw_bytes, payload.stored.size());
+  return {{pages.begin(), pages.end()}, payload.codec, std::move(payload.stored)};
 }
 
 void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reload) {

@@ -23,17 +23,10 @@
 
 namespace vellum::region {
 
-struct EncoderOptions {
-  base::Codec codec = base::Codec::zstd;
-  int level = 1;
-  std::size_t block_pages = 16;
-  bool deltas = true;  // otherwise every changed page is stored whole
-};
-
 class Encoder {
  public:
   // `pages` is the region's memory. `backing` outlives the encoder.
-  Encoder(const std::byte* pages, Backing& backing, const EncoderOptions& options,
+  Encoder(const std::byte* pages, Backing& backing, const format::Encoding& encoding,
           std::size_t threads);
   ~Encoder();
 
@@ -65,7 +58,7 @@ class Encoder {
 
   const std::byte* pages_;
   Backing& backing_;
-  EncoderOptions options_;
+  format::Encoding encoding_;
   const std::size_t max_delta_cost_bytes_;
   base::ThreadPool pool_;
   std::vector<std::unique_ptr<Worker>> workers_;

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vellum/region.hpp>
 
+#include "region/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "store/lease.hpp"
 #include "store/util.hpp"
@@ -79,7 +80,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   auto impl = std::make_shared<Impl>();
   impl->core = std::move(core);
   impl->name = branch;
-  impl->writer = store::BranchWriter::open(*impl->core, branch);
+  impl->writer =
+      store::BranchWriter::open(*impl->core, branch, region::to_format(options.encoding));
   const format::Version& head = impl->writer->head();
   if (options.fixed_address && options.base_address != 0 && head.base_address != 0 &&
       options.base_address != head.base_address) {
@@ -100,14 +102,9 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   impl->remembered_address = head.base_address != 0
                                  ? head.base_address
                                  : reinterpret_cast<std::uintptr_t>(impl->memory->data());
-  const auto& superblock = impl->core->superblock();
-  region::EncoderOptions encoder;
-  encoder.codec = superblock.codec;
-  encoder.level = superblock.codec_level;
-  encoder.block_pages = superblock.block_bytes / kPageBytes;
-  encoder.deltas = options.deltas;
-  impl->encoder = std::make_unique<region::Encoder>(impl->memory->data(), impl->memory->backing(),
-                                                    encoder, encode_threads(options));
+  impl->encoder =
+      std::make_unique<region::Encoder>(impl->memory->data(), impl->memory->backing(),
+                                        impl->writer->encoding(), encode_threads(options));
   return impl;
 }
 

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <vellum/store.hpp>
 
+#include "region/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "store/diff.hpp"
 #include "store/gc.hpp"
@@ -19,44 +20,14 @@ namespace {
 using format::kPageBytes;
 constexpr std::size_t kCopyPages = 256;  // import and export move 1 MiB at a time
 
-base::Codec codec_of(StoreOptions::Compression compression) {
-  switch (compression) {
-    case StoreOptions::Compression::none:
-      return base::Codec::none;
-    case StoreOptions::Compression::lz4:
-      return base::Codec::lz4;
-    case StoreOptions::Compression::zstd:
-      return base::Codec::zstd;
-  }
-  throw Error(Errc::invalid_argument, "unknown compression");
-}
-
-void require_range(const char* what, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
-  if (value >= low && value <= high) return;
-  throw Error(Errc::invalid_argument, std::string(what) + " is " + std::to_string(value) +
-                                          ": it must lie between " + std::to_string(low) + " and " +
-                                          std::to_string(high));
-}
-
 format::Superblock superblock_of(const StoreOptions& options) {
-  require_range("block_bytes", options.block_bytes, kPageBytes, format::kMaxRecordRawBytes);
-  if ((options.block_bytes & (options.block_bytes - 1)) != 0) {
-    throw Error(Errc::invalid_argument, "block_bytes is " + std::to_string(options.block_bytes) +
-                                            ": it must be a power of two");
-  }
-  require_range("pack_bytes", options.pack_bytes, 1ULL << 20, 1ULL << 40);
-  require_range("journal_half_bytes", options.journal_half_bytes, 64u << 10, 64u << 20);
+  format::Superblock sb;
+  static_cast<format::Encoding&>(sb) = region::to_format(static_cast<const Encoding&>(options));
+  region::require_range("pack_bytes", options.pack_bytes, 1ULL << 20, 1ULL << 40);
+  region::require_range("journal_half_bytes", options.journal_half_bytes, 64u << 10, 64u << 20);
   if (options.journal_half_bytes % kPageBytes != 0) {
     throw Error(Errc::invalid_argument, "journal_half_bytes must be a multiple of 4096");
   }
-  if (options.compression == StoreOptions::Compression::zstd) {
-    require_range("compression_level",
-                  static_cast<std::uint64_t>(std::max(options.compression_level, 0)), 1, 19);
-  }
-  format::Superblock sb;
-  sb.block_bytes = options.block_bytes;
-  sb.codec = codec_of(options.compression);
-  sb.codec_level = static_cast<std::uint8_t>(options.compression_level);
   sb.pack_bytes = options.pack_bytes;
   sb.journal_half_bytes = options.journal_half_bytes;
   return sb;
@@ -161,11 +132,7 @@ std::string Store::id() const {
 StoreOptions Store::options() const {
   const auto& sb = impl_->core->superblock();
   StoreOptions options;
-  options.compression = sb.codec == base::Codec::none  ? StoreOptions::Compression::none
-                        : sb.codec == base::Codec::lz4 ? StoreOptions::Compression::lz4
-                                                       : StoreOptions::Compression::zstd;
-  options.compression_level = sb.codec_level;
-  options.block_bytes = sb.block_bytes;
+  static_cast<Encoding&>(options) = region::from_format(sb);
   options.pack_bytes = sb.pack_bytes;
   options.journal_half_bytes = sb.journal_half_bytes;
   return options;

@@ -82,7 +82,7 @@ void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> c
   for (const PageWrites& p : epoch) pieces.push_back(&p);
   for (const PageWrites& p : commit) pieces.push_back(&p);
   auto entries = fold_pieces(
-      store, *packs, pieces, std::move(written),
+      store, *packs, encoding, pieces, std::move(written),
       [this]() -> const PageSource& { return last_folded(); }, depths);
   depths.update(entries);
   next.pages_changed += pages_of(entries);
@@ -132,6 +132,7 @@ BranchWriter::BranchWriter() = default;
 
 std::shared_ptr<PageSource> BranchWriter::source_at_open() const { return impl_->source_at_open; }
 const Version& BranchWriter::head() const noexcept { return impl_->head; }
+const format::Encoding& BranchWriter::encoding() const noexcept { return impl_->encoding; }
 
 BranchWriter::~BranchWriter() {
   Impl& w = *impl_;

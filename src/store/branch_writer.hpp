@@ -22,6 +22,7 @@
 
 #include "format/delta.hpp"
 #include "format/journal.hpp"
+#include "format/superblock.hpp"
 #include "format/types.hpp"
 #include "store/page_source.hpp"
 
@@ -62,7 +63,11 @@ class BranchWriter {
  public:
   // Takes the branch's lock (Errc::busy names the branch) and recovers. Errc::not_found, damaged,
   // read_only.
-  static std::unique_ptr<BranchWriter> open(StoreCore& store, const std::string& branch);
+  // Stores pages as `encoding` says, or the store's own. Errc::invalid_argument: its blocks would be larger than the
+  // store's readers take.
+  static std::unique_ptr<BranchWriter> open(
+      StoreCore& store, const std::string& branch,
+      const std::optional<format::Encoding>& encoding = std::nullopt);
   // Folds what the journal holds and gives its space back, unless poisoned; errors are swallowed
   // (the journal has all).
   ~BranchWriter();
@@ -71,6 +76,8 @@ class BranchWriter {
   std::shared_ptr<PageSource> source_at_open() const;
   // The head now: sequence, region_bytes, base_address, parent, message of the last commit.
   const format::Version& head() const noexcept;
+  // How pages are to be stored.
+  const format::Encoding& encoding() const noexcept;
 
   // A commit in the making. Pieces may be added by several threads; large ones go out to the pack
   // at once, so memory stays bounded. Destroyed without finish(): nothing has happened.

@@ -14,6 +14,7 @@ struct BranchWriter::Impl {
   StoreCore& store;
   std::string name;
   std::string label;  // "branch 'x' of /path"
+  format::Encoding encoding;
   std::shared_ptr<PageSource> source_at_open;
   std::unique_ptr<PackWriter> packs;
   std::unique_ptr<JournalWriter> journal;
@@ -27,8 +28,11 @@ struct BranchWriter::Impl {
   std::uint64_t counted_bytes = 0;     // of packs->bytes_appended(), up to the last fold
   std::string poison;                  // why no commit is taken any more
 
-  Impl(StoreCore& s, std::string n)
-      : store(s), name(std::move(n)), label(fmt::format("branch '{}' of {}", name, s.path())) {}
+  Impl(StoreCore& s, std::string n, const format::Encoding& e)
+      : store(s),
+        name(std::move(n)),
+        label(fmt::format("branch '{}' of {}", name, s.path())),
+        encoding(e) {}
 
   const PageSource& last_folded();
   void check_not_poisoned() const;

@@ -72,7 +72,7 @@ void BranchWriter::Commit::Impl::note_failure(const std::exception& e) {
 
 // What a reader would refuse must not get into the store.
 void BranchWriter::Commit::Impl::check(const PageWrites& piece) const {
-  const std::size_t most = writer.store.superblock().block_bytes / kPageBytes;
+  const std::size_t most = format::max_block_bytes(writer.store.superblock()) / kPageBytes;
   for (const PageBlock& b : piece.blocks) {
     const bool whole =
         b.codec != base::Codec::none || b.stored.size() == b.pages.size() * kPageBytes;

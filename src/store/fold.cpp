@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 
+#include "store/block_size.hpp"
 #include "store/overlay.hpp"
 #include "store/store_core.hpp"
 #include "store/util.hpp"
@@ -52,11 +53,12 @@ bool item_before(const Item& a, const Item& b) noexcept {
 
 class Folder {
  public:
-  Folder(StoreCore& store, PackWriter& packs, std::span<const PageWrites* const> pieces,
-         std::vector<MapEntry> written, const std::function<const PageSource&()>& last_folded,
-         DepthTable& depths)
+  Folder(StoreCore& store, PackWriter& packs, const format::Encoding& encoding,
+         std::span<const PageWrites* const> pieces, std::vector<MapEntry> written,
+         const std::function<const PageSource&()>& last_folded, DepthTable& depths)
       : store_(store),
         packs_(packs),
+        encoding_(encoding),
         pieces_(pieces),
         entries_(std::move(written)),
         last_folded_(last_folded),
@@ -110,6 +112,7 @@ class Folder {
 
   StoreCore& store_;
   PackWriter& packs_;
+  const format::Encoding& encoding_;
   std::span<const PageWrites* const> pieces_;
   std::vector<MapEntry> entries_;
   const std::function<const PageSource&()>& last_folded_;
@@ -183,7 +186,7 @@ void Folder::sort_out() {
 void Folder::place_blocks() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> live;
   for (const PageItems& p : blocks_pages_) ++live[{p.items[0].piece, p.items[0].block}];
-  const std::size_t worth_keeping = store_.superblock().block_bytes / kPageBytes / 2;
+  const std::size_t worth_keeping = encoding_.block_bytes / kPageBytes / 2;
   for (auto& [where, pages] : live) {
     const PageBlock& block = pieces_[where.first]->blocks[where.second];
     if (pages != block.pages.size() || pages < worth_keeping) continue;
@@ -328,26 +331,31 @@ void Folder::place_rebuilds() {
   }
 }
 
-// The contents collected so far, in blocks of the store's size.
+// The contents collected so far, in blocks.
 void Folder::write_pages() {
-  const format::Superblock& sb = store_.superblock();
-  const std::size_t per_block = sb.block_bytes / kPageBytes;
-  const std::size_t blocks = (base_pages_.size() + per_block - 1) / per_block;
-  std::vector<EncodedPayload> payloads(blocks);
-  in_parallel(blocks, [&](std::size_t b, std::size_t worker) {
-    const std::size_t first = b * per_block;
-    const std::size_t count = std::min(per_block, base_pages_.size() - first);
-    const auto raw = std::span(base_contents_).subspan(first * kPageBytes, count * kPageBytes);
-    auto& own = compressor(worker);
-    payloads[b] = encode_payload(own, own.choose(sb.codec, raw), sb.codec_level,
-                                 std::vector<std::byte>(raw.begin(), raw.end()));
+  const std::size_t per_share = format::max_block_bytes(encoding_) / kPageBytes;
+  const std::size_t pages = base_pages_.size();
+  std::vector<std::vector<EncodedPayload>> shares((pages + per_share - 1) / per_share);
+  in_parallel(shares.size(), [&](std::size_t share, std::size_t worker) {
+    BlockSize size(encoding_);
+    const std::size_t end = std::min(pages, (share + 1) * per_share);
+    for (std::size_t first = share * per_share; first < end;) {
+      const std::size_t count = std::min(size.pages(), end - first);
+      const auto raw = std::span(base_contents_).subspan(first * kPageBytes, count * kPageBytes);
+      shares[share].push_back(encode_pages(compressor(worker), encoding_, raw));
+      size.note(raw.size(), shares[share].back().stored.size());
+      first += count;
+    }
   });
-  for (std::size_t b = 0; b < blocks; ++b) {
-    const std::size_t first = b * per_block;
-    const std::size_t count = std::min(per_block, base_pages_.size() - first);
-    const RecordRef ref = packs_.append(RecordType::pages, payloads[b].codec, payloads[b].raw_bytes,
-                                        payloads[b].stored, static_cast<std::uint32_t>(count));
-    append_block_entries(std::span(base_pages_).subspan(first, count), ref, entries_);
+  std::size_t first = 0;
+  for (const auto& share : shares) {
+    for (const EncodedPayload& payload : share) {
+      const std::size_t count = payload.raw_bytes / kPageBytes;
+      const RecordRef ref = packs_.append(RecordType::pages, payload.codec, payload.raw_bytes,
+                                          payload.stored, static_cast<std::uint32_t>(count));
+      append_block_entries(std::span(base_pages_).subspan(first, count), ref, entries_);
+      first += count;
+    }
   }
   base_pages_.clear();
   base_contents_.clear();
@@ -409,11 +417,12 @@ std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept
 }
 
 std::vector<MapEntry> fold_pieces(StoreCore& store, PackWriter& packs,
+                                  const format::Encoding& encoding,
                                   std::span<const PageWrites* const> pieces,
                                   std::vector<MapEntry> written,
                                   const std::function<const PageSource&()>& last_folded,
                                   DepthTable& depths) {
-  return Folder(store, packs, pieces, std::move(written), last_folded, depths).run();
+  return Folder(store, packs, encoding, pieces, std::move(written), last_folded, depths).run();
 }
 
 }  // namespace vellum::store

@@ -37,6 +37,7 @@ std::size_t deltas_that_fit(const format::DeltaBatch& batch, std::size_t first) 
 // appended: they win over the pieces, and are part of the result. `last_folded` gives the version
 // that the deltas stand on; it is called when needed.
 std::vector<format::MapEntry> fold_pieces(StoreCore& store, PackWriter& packs,
+                                          const format::Encoding& encoding,
                                           std::span<const PageWrites* const> pieces,
                                           std::vector<format::MapEntry> written,
                                           const std::function<const PageSource&()>& last_folded,

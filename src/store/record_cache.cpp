@@ -1,6 +1,7 @@
 #include "store/record_cache.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -25,6 +26,7 @@ constexpr std::size_t kIndexBytes = format::kMaxDeltasPerBatch * sizeof(format::
 constexpr std::size_t kEntriesBytes = format::kMaxEntriesPerMapBlock * sizeof(format::MapEntry);
 constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
 constexpr std::size_t kMaxDecoders = 8;
+constexpr std::size_t kLargeSlots = 16;
 constexpr std::uint64_t kMaxOffsetBytes = 1ULL << 62;
 
 constexpr std::size_t round_up(std::size_t n) { return (n + 4095) & ~std::size_t{4095}; }
@@ -89,31 +91,37 @@ struct RecordCache::Impl {
   PackSet& packs;
   std::uint64_t seed;
   std::size_t raw_capacity;     // of a data slot
+  std::size_t large_capacity;   // of a large one: any block of pages fits
   std::size_t stored_capacity;  // of a decoder
-  SlotClass data, map;
+  SlotClass data, large, map;
   std::unique_ptr<Decoder[]> decoders;
   std::size_t decoder_count;
   std::atomic<std::size_t> next_decoder{0};
   base::Reservation memory;
 
-  Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes, std::size_t budget_bytes);
+  Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes, std::size_t max_block_bytes,
+       std::size_t budget_bytes);
 
   Decoder& lock_decoder() noexcept;
-  const char* load(Slot& slot, const RecordRef& ref, RecordType type, int& os_errno) noexcept;
+  Slot* find(const RecordRef& ref, RecordType type, std::uint64_t print) noexcept;
+  const char* load(const RecordRef& ref, RecordType type, std::uint64_t print, Slot*& out,
+                   int& os_errno) noexcept;
+  SlotClass& class_for(const RecordHeader& h) noexcept;
   const char* load_data(Slot& slot, const base::File& file, const RecordRef& ref,
-                        int& os_errno) noexcept;
+                        std::span<const std::byte> header, int& os_errno) noexcept;
   const char* load_map(Slot& slot, const base::File& file, const RecordRef& ref,
-                       int& os_errno) noexcept;
+                       std::span<const std::byte> header, int& os_errno) noexcept;
   const char* read_record(std::byte* at, const base::File& file, const RecordRef& ref,
                           const RecordHeader& h, int& os_errno) const noexcept;
 };
 
 RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes,
-                        std::size_t budget_bytes)
+                        std::size_t max_block_bytes, std::size_t budget_bytes)
     : packs(p), seed(s) {
   raw_capacity =
       std::max<std::size_t>(block_bytes, std::size_t{2} * format::kMaxDeltaBatchRawBytes);
-  const std::size_t raw_limit = std::max(raw_capacity, kMapRawBytes);
+  large_capacity = std::max(max_block_bytes, raw_capacity);
+  const std::size_t raw_limit = std::max(large_capacity, kMapRawBytes);
   stored_capacity =
       round_up(format::kRecordHeaderBytes + kHashBytes +
                std::max({base::compress_bound(base::Codec::zstd, raw_limit),
@@ -125,18 +133,27 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes,
   const std::size_t map_budget = budget_bytes / 8;
   data.count = std::clamp<std::size_t>((budget_bytes - map_budget) / data_bytes, 4, 1024) & ~1ul;
   map.count = std::clamp<std::size_t>(map_budget / map_bytes, 4, 1024) & ~1ul;
+  // Grown blocks are few. Their slots are address space only until one comes.
+  const std::size_t large_bytes = kHeadroomBytes + round_up(large_capacity);
+  large.count = large_capacity > raw_capacity ? kLargeSlots : 0;
   data.slots = std::make_unique<Slot[]>(data.count);
+  large.slots = std::make_unique<Slot[]>(large.count);
   map.slots = std::make_unique<Slot[]>(map.count);
   decoder_count = std::min(kMaxDecoders, data.count);
   decoders = std::make_unique<Decoder[]>(decoder_count);
 
-  memory = base::Reservation(data.count * data_bytes + map.count * map_bytes +
+  memory = base::Reservation(data.count * data_bytes + large.count * large_bytes +
+                             map.count * map_bytes +
                              decoder_count * (stored_capacity + kMapRawBytes));
   std::byte* at = memory.data();
   for (std::size_t i = 0; i < data.count; ++i) {
     data.slots[i].raw = at + kHeadroomBytes;
     data.slots[i].parsed = data.slots[i].raw + round_up(raw_capacity);
     at += data_bytes;
+  }
+  for (std::size_t i = 0; i < large.count; ++i) {
+    large.slots[i].raw = at + kHeadroomBytes;
+    at += large_bytes;
   }
   for (std::size_t i = 0; i < map.count; ++i) {
     map.slots[i].parsed = at;
@@ -173,11 +190,14 @@ const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file
   return format::verify_record(bytes, h, ref, seed);
 }
 
+// REQUIRES: the slot is of class_for(slot.header).
 const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, const RecordRef& ref,
+                                         std::span<const std::byte> header,
                                          int& os_errno) noexcept {
   const RecordHeader& h = slot.header;
   const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0);
-  if (h.raw_bytes > raw_capacity) return "the record is larger than the store's blocks";
+  const std::size_t capacity = h.type == RecordType::pages ? large_capacity : raw_capacity;
+  if (h.raw_bytes > capacity) return "the record is larger than the store's blocks";
   if (h.type == RecordType::pages &&
       std::uint64_t{h.raw_bytes} != std::uint64_t{h.items} * format::kPageBytes) {
     return "the record's size does not match its number of pages";
@@ -185,12 +205,12 @@ const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, con
   if (h.codec == base::Codec::none) {
     if (h.stored_bytes != h.raw_bytes) return "the record's sizes do not match";
     std::byte* at = slot.raw - prefix;
-    std::memmove(at, slot.raw - kHeadroomBytes, format::kRecordHeaderBytes);
+    std::memcpy(at, header.data(), header.size());
     if (const char* problem = read_record(at, file, ref, h, os_errno)) return problem;
   } else {
     if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
     Decoder& d = lock_decoder();
-    std::memcpy(d.stored, slot.raw - kHeadroomBytes, format::kRecordHeaderBytes);
+    std::memcpy(d.stored, header.data(), header.size());
     const char* problem = read_record(d.stored, file, ref, h, os_errno);
     if (problem == nullptr) {
       const auto stored = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
@@ -212,13 +232,14 @@ const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, con
 }
 
 const char* RecordCache::Impl::load_map(Slot& slot, const base::File& file, const RecordRef& ref,
+                                        std::span<const std::byte> header,
                                         int& os_errno) noexcept {
   const RecordHeader& h = slot.header;
   const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0);
   if (h.raw_bytes > kMapRawBytes) return "the map block is too large";
   if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
   Decoder& d = lock_decoder();
-  std::memcpy(d.stored, slot.parsed, format::kRecordHeaderBytes);
+  std::memcpy(d.stored, header.data(), header.size());
   const char* problem = read_record(d.stored, file, ref, h, os_errno);
   if (problem == nullptr) {
     auto raw = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
@@ -243,32 +264,72 @@ const char* RecordCache::Impl::load_map(Slot& slot, const base::File& file, cons
   return problem;
 }
 
-// REQUIRES: slot.lock is held.
-const char* RecordCache::Impl::load(Slot& slot, const RecordRef& ref, RecordType type,
-                                    int& os_errno) noexcept {
-  slot.print.store(0, std::memory_order_relaxed);
-  const base::File* file = packs.find(ref.pack);
-  if (file == nullptr) return "the pack is not one that this version names";
-  if (ref.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
-  // The header goes where the slot has room before anything is known about the record.
-  std::byte* header_at = type == RecordType::map_block ? slot.parsed : slot.raw - kHeadroomBytes;
-  const std::span<std::byte> header_bytes(header_at, format::kRecordHeaderBytes);
-  os_errno = file->try_pread(header_bytes, ref.offset_bytes);
-  if (os_errno != 0) return "the record cannot be read";
-  if (const char* problem = format::decode_record_header(header_bytes, slot.header)) return problem;
-  if (slot.header.type != type) return "the record is of another type";
-  slot.parsed_count = 0;
-  const char* problem = type == RecordType::map_block ? load_map(slot, *file, ref, os_errno)
-                                                      : load_data(slot, *file, ref, os_errno);
-  if (problem != nullptr) return problem;
-  slot.ref = ref;
-  slot.print.store(print_of(ref), std::memory_order_relaxed);
+SlotClass& RecordCache::Impl::class_for(const RecordHeader& h) noexcept {
+  if (h.type == RecordType::map_block) return map;
+  const bool grown = h.type == RecordType::pages && h.raw_bytes > raw_capacity;
+  return grown && large.count != 0 ? large : data;
+}
+
+// The slot that holds the record, locked; nullptr: none does.
+Slot* RecordCache::Impl::find(const RecordRef& ref, RecordType type, std::uint64_t print) noexcept {
+  SlotClass* const classes[] = {type == RecordType::map_block ? &map : &data,
+                                type == RecordType::pages ? &large : nullptr};
+  for (SlotClass* slots : classes) {
+    if (slots == nullptr || slots->count == 0) continue;
+    Slot& slot = slots->pick(print);
+    if (slot.print.load(std::memory_order_relaxed) != print) continue;
+    slot.lock.lock();
+    if (slot.print.load(std::memory_order_relaxed) == print && slot.ref == ref) {
+      slots->touch(slot);
+      return &slot;
+    }
+    slot.lock.unlock();
+  }
   return nullptr;
 }
 
-RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, std::size_t block_bytes,
+// `out` comes back locked, or this says what is wrong.
+const char* RecordCache::Impl::load(const RecordRef& ref, RecordType type, std::uint64_t print,
+                                    Slot*& out, int& os_errno) noexcept {
+  const base::File* file = packs.find(ref.pack);
+  if (file == nullptr) return "the pack is not one that this version names";
+  if (ref.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
+  std::array<std::byte, format::kRecordHeaderBytes> header;  // it says which slots the record fits
+  os_errno = file->try_pread(header, ref.offset_bytes);
+  if (os_errno != 0) return "the record cannot be read";
+  RecordHeader h;
+  if (const char* problem = format::decode_record_header(header, h)) return problem;
+  if (h.type != type) return "the record is of another type";
+
+  SlotClass& slots = class_for(h);
+  Slot& slot = slots.pick(print);
+  slot.lock.lock();
+  slots.touch(slot);
+  const char* problem = nullptr;
+  // Another thread may have brought it meanwhile.
+  if (slot.print.load(std::memory_order_relaxed) != print || !(slot.ref == ref)) {
+    slot.print.store(0, std::memory_order_relaxed);
+    slot.header = h;
+    slot.parsed_count = 0;
+    problem = type == RecordType::map_block ? load_map(slot, *file, ref, header, os_errno)
+                                            : load_data(slot, *file, ref, header, os_errno);
+    if (problem == nullptr) {
+      slot.ref = ref;
+      slot.print.store(print, std::memory_order_relaxed);
+    }
+  }
+  if (problem == nullptr) {
+    out = &slot;
+  } else {
+    slot.lock.unlock();
+  }
+  return problem;
+}
+
+RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, const format::Encoding& encoding,
                          std::size_t budget_bytes)
-    : impl_(new Impl(packs, seed, block_bytes, budget_bytes)) {}
+    : impl_(new Impl(packs, seed, encoding.block_bytes, format::max_block_bytes(encoding),
+                     budget_bytes)) {}
 
 RecordCache::~RecordCache() { delete impl_; }
 
@@ -278,19 +339,16 @@ bool RecordCache::get(const RecordRef& ref, RecordType type, View& view,
   const char* problem = "the record cannot be of this type";
   int os_errno = 0;
   if (type == RecordType::pages || type == RecordType::deltas || type == RecordType::map_block) {
-    SlotClass& slots = type == RecordType::map_block ? impl_->map : impl_->data;
     const std::uint64_t print = print_of(ref);
-    Slot& slot = slots.pick(print);
-    slot.lock.lock();
-    slots.touch(slot);
-    const bool hit = slot.print.load(std::memory_order_relaxed) == print && slot.ref == ref;
-    problem = hit ? (slot.header.type == type ? nullptr : "the record is of another type")
-                  : impl_->load(slot, ref, type, os_errno);
+    Slot* slot = impl_->find(ref, type, print);
+    problem = slot == nullptr ? impl_->load(ref, type, print, slot, os_errno)
+              : slot->header.type == type ? nullptr
+                                          : "the record is of another type";
     if (problem == nullptr) {
-      view.slot_ = &slot;
+      view.slot_ = slot;
       return true;
     }
-    slot.lock.unlock();
+    if (slot != nullptr) slot->lock.unlock();
   }
   failure.reason = problem;
   failure.record = ref;

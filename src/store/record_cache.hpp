@@ -13,6 +13,7 @@
 #include "format/delta.hpp"
 #include "format/page_map.hpp"
 #include "format/record.hpp"
+#include "format/superblock.hpp"
 #include "store/pack_set.hpp"
 
 namespace vellum::store {
@@ -27,7 +28,7 @@ struct ReadFailure {
 
 class RecordCache {
  public:
-  RecordCache(PackSet& packs, std::uint64_t seed, std::size_t block_bytes,
+  RecordCache(PackSet& packs, std::uint64_t seed, const format::Encoding& encoding,
               std::size_t budget_bytes);
   ~RecordCache();
 

@@ -32,11 +32,21 @@ std::unique_ptr<base::File> lock_journal(StoreCore& store, const std::string& br
   }
 }
 
+// Readers have room for the store's blocks only.
+void check_blocks(const StoreCore& store, const format::Encoding& encoding) {
+  const std::uint32_t most = format::max_block_bytes(store.superblock());
+  if (encoding.block_bytes <= most) return;
+  fail(Errc::invalid_argument, "{}: blocks of {} bytes, where the store takes {} at most",
+       store.path(), encoding.block_bytes, most);
+}
+
 }  // namespace
 
-std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::string& branch) {
+std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::string& branch,
+                                                 const std::optional<format::Encoding>& encoding) {
   std::unique_ptr<BranchWriter> writer(new BranchWriter());
-  writer->impl_ = std::make_unique<Impl>(store, branch);
+  writer->impl_ = std::make_unique<Impl>(store, branch, encoding.value_or(store.superblock()));
+  check_blocks(store, writer->impl_->encoding);
   Impl& w = *writer->impl_;
   auto file = lock_journal(store, branch, w.label);
   Lease names = hold_names(store);  // pages may be read from this head long after it is history

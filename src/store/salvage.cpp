@@ -155,7 +155,7 @@ class Copier {
 
   void pack(PageBlock& block, std::vector<std::byte>& raw, PageWrites& out) {
     const auto& options = to_.superblock();
-    auto payload = encode_payload(compressor_, options.codec, options.codec_level, std::move(raw));
+    auto payload = encode_pages(compressor_, options, raw);
     block.codec = payload.codec;
     block.stored = std::move(payload.stored);
     out.blocks.push_back(std::move(block));

@@ -96,7 +96,7 @@ struct StoreCore::Impl {
         superblock(sb),
         seed(format::checksum_seed(sb.store_id)),
         packs(f, p + "/packs", sb.store_id),
-        records(packs, seed, sb.block_bytes, kRecordCacheBytes) {}
+        records(packs, seed, sb, kRecordCacheBytes) {}
 };
 
 StoreCore::StoreCore() = default;

@@ -2,23 +2,39 @@
 
 namespace vellum::store {
 
+namespace {
+
+// False: it does not get smaller.
+bool shrink(base::Compressor& compressor, base::Codec codec, int level,
+            std::span<const std::byte> raw, EncodedPayload& out) {
+  out.raw_bytes = static_cast<std::uint32_t>(raw.size());
+  if (codec == base::Codec::none || raw.size() <= 64) return false;
+  // No room for anything that would not be smaller: the codec then gives up early.
+  out.stored.resize(raw.size() - raw.size() / 16);
+  const std::size_t size = compressor.compress(codec, level, raw, out.stored);
+  out.stored.resize(size);
+  out.stored.shrink_to_fit();
+  if (size != 0) out.codec = codec;
+  return size != 0;
+}
+
+}  // namespace
+
 EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
                               std::vector<std::byte> raw) {
   EncodedPayload out;
-  out.raw_bytes = static_cast<std::uint32_t>(raw.size());
-  if (codec != base::Codec::none && raw.size() > 64) {
-    // No room for anything that would not be smaller: the codec then gives up early.
-    std::vector<std::byte> packed(raw.size() - raw.size() / 16);
-    const std::size_t size = compressor.compress(codec, level, raw, packed);
-    if (size != 0) {
-      packed.resize(size);
-      packed.shrink_to_fit();
-      out.codec = codec;
-      out.stored = std::move(packed);
-      return out;
-    }
+  if (!shrink(compressor, codec, level, raw, out)) out.stored = std::move(raw);
+  return out;
+}
+
+EncodedPayload encode_pages(base::Compressor& compressor, const format::Encoding& encoding,
+                            std::span<const std::byte> raw) {
+  EncodedPayload out;
+  const base::Codec codec =
+      encoding.filters ? compressor.choose(encoding.codec, raw) : encoding.codec;
+  if (!shrink(compressor, codec, encoding.codec_level, raw, out)) {
+    out.stored.assign(raw.begin(), raw.end());
   }
-  out.stored = std::move(raw);
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/codec.hpp"
+#include "format/superblock.hpp"
 #include "format/types.hpp"
 #include "vellum/error.hpp"
 
@@ -73,5 +74,8 @@ inline constexpr int kMetadataZstdLevel = 3;  // deltas, map blocks, roots
 // Compresses unless that does not help.
 EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
                               std::vector<std::byte> raw);
+// The same for a block of pages, as `encoding` wants it: the codec or one of its filtered forms.
+EncodedPayload encode_pages(base::Compressor& compressor, const format::Encoding& encoding,
+                            std::span<const std::byte> raw);
 
 }  // namespace vellum::store

@@ -20,7 +20,8 @@ using test::random_bytes;
 
 constexpr std::byte kGuard{0xA5};
 constexpr Codec kAllCodecs[] = {Codec::none, Codec::lz4, Codec::zstd, Codec::lz4_words,
-                                Codec::zstd_words};
+                                Codec::zstd_words, Codec::lz4_strides, Codec::zstd_strides,
+                                Codec::lz4_fields, Codec::zstd_fields};
 
 Bytes compressed(Codec codec, const Bytes& raw, int level = 3) {
   Bytes out(compress_bound(codec, raw.size()));
@@ -63,8 +64,12 @@ TEST(Codec, NamesAndNumbers) {
   EXPECT_STREQ(codec_name(Codec::zstd), "zstd");
   EXPECT_STREQ(codec_name(Codec::lz4_words), "lz4_words");
   EXPECT_STREQ(codec_name(Codec::zstd_words), "zstd_words");
-  for (std::uint8_t value = 0; value < 5; ++value) EXPECT_TRUE(codec_known(value));
-  EXPECT_FALSE(codec_known(5));
+  EXPECT_STREQ(codec_name(Codec::lz4_strides), "lz4_strides");
+  EXPECT_STREQ(codec_name(Codec::zstd_strides), "zstd_strides");
+  EXPECT_STREQ(codec_name(Codec::lz4_fields), "lz4_fields");
+  EXPECT_STREQ(codec_name(Codec::zstd_fields), "zstd_fields");
+  for (std::uint8_t value = 0; value < 9; ++value) EXPECT_TRUE(codec_known(value));
+  EXPECT_FALSE(codec_known(9));
   EXPECT_FALSE(codec_known(255));
 }
 
@@ -84,7 +89,7 @@ TEST(Codec, OneCompressorServesManyBlocks) {
   Compressor compressor;
   Decompressor decompressor;
   for (std::size_t size : {100u, 100'000u, 10u, 65'536u}) {
-    for (const Codec codec : {Codec::zstd, Codec::lz4, Codec::zstd_words, Codec::lz4_words}) {
+    for (const Codec codec : kAllCodecs) {
       const Bytes raw = compressible_bytes(size, size);
       Bytes stored(compress_bound(codec, size));
       stored.resize(compressor.compress(codec, 1, raw, stored));
@@ -190,13 +195,66 @@ TEST(Choose, NumbersAreSplitAndTextIsNot) {
 }
 
 TEST(Choose, WhatIsTooLargeToSplitIsRefused) {
-  const Bytes raw(kMaxWordsBytes + 1);
+  const Bytes raw(kMaxFilteredBytes + 1);
   Bytes out(4096);
   EXPECT_EQ(Compressor().choose(Codec::zstd, raw), Codec::zstd);
   EXPECT_EQ(Compressor().compress(Codec::zstd_words, 1, raw, out), 0u);
+  EXPECT_EQ(Compressor().compress(Codec::zstd_strides, 1, raw, out), 0u);
   Bytes back(raw.size());
   const Bytes stored = compressed(Codec::zstd, raw);
   EXPECT_FALSE(Decompressor().decompress(Codec::zstd_words, stored, back));
+  EXPECT_FALSE(Decompressor().decompress(Codec::zstd_strides, stored, back));
+}
+
+// Nodes as an ordered map lays them out: links that grow by the size of a node, a key, a value.
+Bytes nodes(std::size_t bytes) {
+  constexpr std::size_t kNodeWords = 6;
+  Bytes out(bytes);
+  for (std::size_t i = 0; i < bytes / 8; ++i) {
+    const std::uint64_t node = i / kNodeWords, field = i % kNodeWords;
+    // The links lead to and fro, as in a tree: by themselves they repeat nowhere.
+    const std::uint64_t word = field == 5 ? 1 : field == 4 ? node * 7919 : (node * 3 + field) << 20;
+    std::memcpy(out.data() + i * 8, &word, sizeof word);
+  }
+  return out;
+}
+
+TEST(Choose, NodesAreTakenAsDifferences) {
+  Compressor compressor;
+  const Bytes raw = nodes(65536);
+  EXPECT_EQ(compressor.choose(Codec::zstd, raw), Codec::zstd_strides);
+  EXPECT_EQ(compressor.choose(Codec::lz4, raw), Codec::lz4_strides);
+  const Bytes stored = compressed(Codec::zstd_strides, raw);
+  EXPECT_EQ(stored[0], std::byte{6});
+  EXPECT_LT(stored.size(), compressed(Codec::zstd, raw).size() / 10);
+}
+
+// Elements of a list: two links that are alike but for their low bytes, and a number by chance.
+TEST(Choose, FieldsOfStructuresAreGathered) {
+  Bytes raw = random_bytes(65536, 1);
+  for (std::size_t at = 0; at + 24 <= raw.size(); at += 24) {
+    const std::uint64_t chance = std::to_integer<std::uint64_t>(raw[at]);
+    const std::uint64_t links[] = {0x1234567000 + chance * 8, 0xfedcba9000 - chance * chance};
+    std::memcpy(raw.data() + at, links, sizeof links);
+  }
+  EXPECT_EQ(Compressor().choose(Codec::zstd, raw), Codec::zstd_fields);
+  const Bytes stored = compressed(Codec::zstd_fields, raw, 1);
+  EXPECT_EQ(stored[0], std::byte{3});
+  EXPECT_LT(stored.size(), compressed(Codec::zstd, raw, 1).size());
+}
+
+TEST(Strides, AStrideOutOfRangeIsRefused) {
+  const Bytes raw = nodes(4096);
+  for (const Codec codec :
+       {Codec::lz4_strides, Codec::zstd_strides, Codec::lz4_fields, Codec::zstd_fields}) {
+    Bytes stored = compressed(codec, raw);
+    Bytes back;
+    for (const int stride : {0, 33, 255}) {
+      stored[0] = static_cast<std::byte>(stride);
+      EXPECT_FALSE(decompresses(codec, stored, raw.size(), back)) << stride;
+    }
+    EXPECT_FALSE(decompresses(codec, {}, raw.size(), back));
+  }
 }
 
 TEST(Zstd, BombIsRefusedByItsDeclaredSize) {

@@ -30,6 +30,23 @@ TEST(WordPlanes, JoiningBringsEverySizeBack) {
   }
 }
 
+TEST(WordPlanes, FieldsStandTogetherAndComeBack) {
+  for (std::size_t size = 0; size < 700; ++size) {
+    for (const std::size_t fields : {1u, 3u, 16u}) {
+      const Bytes structures = random_bytes(size, size);
+      Bytes out(size), back(size);
+      gather_fields(structures, out, fields);
+      const std::size_t count = size / (fields * 8);
+      for (std::size_t i = 0; i < count * fields * 8; ++i) {
+        const std::size_t structure = i / (fields * 8), field = i / 8 % fields;
+        ASSERT_EQ(out[(field * count + structure) * 8 + i % 8], structures[i]) << i;
+      }
+      scatter_fields(out, back, fields);
+      ASSERT_EQ(back, structures) << size;
+    }
+  }
+}
+
 TEST(WordPlanes, TheRestStaysAsItIs) {
   const Bytes words = random_bytes(128 + 100, 1);
   Bytes planes(words.size());

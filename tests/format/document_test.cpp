@@ -132,6 +132,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
       {"page_kinds", rows_of(kPageKindNumbers)},
       {"codecs", rows_of(kCodecNumbers)},
       {"record_flags", rows_of(kRecordFlagNumbers)},
+      {"superblock_flags", rows_of(kSuperblockFlagNumbers)},
       {"limits", rows_of(kLimitNumbers)},
       {"magics",
        {{"superblock", escaped(kSuperblockMagic)},

@@ -52,7 +52,8 @@ void expect_checksum_at(std::span<const std::byte> bytes, std::size_t offset, st
 }
 
 TEST(Layout, Superblock) {
-  const Superblock sb = samples::superblock();
+  Superblock sb = samples::superblock();
+  sb.filters = sb.deltas = false;
   const Bytes bytes = encode_superblock(sb);
   EXPECT_EQ(bytes.size(), kSuperblockBytes);
   check(kSuperblockFields, bytes.size(), bytes,
@@ -63,6 +64,7 @@ TEST(Layout, Superblock) {
          {"block_bytes", sb.block_bytes},
          {"codec", static_cast<std::uint64_t>(sb.codec)},
          {"codec_level", sb.codec_level},
+         {"flags", kSuperblockFlagNoFilters | kSuperblockFlagNoDeltas},
          {"pack_bytes", sb.pack_bytes},
          {"journal_half_bytes", sb.journal_half_bytes}});
   expect_checksum_at(bytes, 64, 0);

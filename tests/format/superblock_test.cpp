@@ -74,6 +74,7 @@ TEST(Superblock, EveryRangeIsChecked) {
   EXPECT_TRUE(refused([](Superblock& s) { s.codec = static_cast<base::Codec>(9); }));
   EXPECT_TRUE(refused([](Superblock& s) { s.codec = base::Codec::lz4_words; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.codec = base::Codec::zstd_words; }));
+  EXPECT_TRUE(refused([](Superblock& s) { s.codec = base::Codec::zstd_strides; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.codec_level = 20; }));
   EXPECT_TRUE(refused([](Superblock& s) {
     s.codec = base::Codec::zstd;
@@ -86,10 +87,25 @@ TEST(Superblock, EveryRangeIsChecked) {
   EXPECT_TRUE(refused([](Superblock& s) { s.journal_half_bytes = 0xfffff000; }));
 }
 
-TEST(Superblock, ReservedBytesMustBeZero) {
+TEST(Superblock, FlagsComeBackEachOnItsOwn) {
+  for (int bits = 0; bits < 16; ++bits) {
+    Superblock sb = samples::superblock();
+    sb.grow_blocks = (bits & 1) == 0;
+    sb.filters = (bits & 2) == 0;
+    sb.dedup = (bits & 4) == 0;
+    sb.deltas = (bits & 8) == 0;
+    const Bytes bytes = encode_superblock(sb);
+    EXPECT_EQ(bytes[46], static_cast<std::byte>(bits));
+    Superblock back;
+    ASSERT_EQ(decode_superblock(bytes, back), SuperblockStatus::ok);
+    EXPECT_EQ(back, sb);
+  }
+}
+
+TEST(Superblock, ReservedBytesAndUnknownFlagsMustBeZero) {
   for (const std::size_t at : {46u, 47u, 60u, 63u}) {
     Bytes bytes = encode_superblock(samples::superblock());
-    bytes[at] = std::byte{1};
+    bytes[at] = std::byte{16};
     reseal(bytes);
     EXPECT_EQ(decode(bytes), SuperblockStatus::damaged) << at;
   }
