@@ -7,7 +7,7 @@ namespace vellum::store {
 namespace {
 
 // A grown block is not to be read for more stored bytes than this, about.
-constexpr std::size_t kWantedStoredBytes = 16u << 10;
+constexpr std::size_t kWantedStoredBytes = 32u << 10;
 
 }  // namespace
 
