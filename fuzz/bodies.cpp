@@ -1,6 +1,7 @@
 // Encodings without a checksum of their own.
 #include "decoder_targets.hpp"
 #include "format/journal.hpp"
+#include "format/page_hashes.hpp"
 #include "format/page_map.hpp"
 #include "format/version.hpp"
 
@@ -75,6 +76,14 @@ void fuzz_run_root(View input) {
     require(b.first_page <= b.last_page && b.last_page < kMaxPages, "a block lies in a region");
     require(i == 0 || root.blocks[i - 1].last_page < b.first_page, "blocks ascend");
   }
+}
+
+void fuzz_page_hashes(View input) {
+  std::vector<format::PageHash> hashes, again;
+  if (!format::decode_page_hashes(input, hashes)) return;
+  require(!hashes.empty() && hashes.size() <= format::kMaxPageHashes, "hashes are bounded");
+  require(format::decode_page_hashes(format::encode_page_hashes(hashes), again) && hashes == again,
+          "hashes decode to themselves");
 }
 
 }  // namespace vellum::fuzz

@@ -17,6 +17,7 @@ std::span<const Target> targets() {
       {"snapshot_ref", fuzz_snapshot_ref},
       {"map_block", fuzz_map_block},
       {"run_root", fuzz_run_root},
+      {"page_hashes", fuzz_page_hashes},
       {"delta_batch", fuzz_delta_batch},
       {"page_diff", fuzz_page_diff},
       {"name", fuzz_name},

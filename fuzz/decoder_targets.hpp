@@ -23,6 +23,7 @@ void fuzz_commit(View input);
 void fuzz_version(View input);
 void fuzz_map_block(View input);
 void fuzz_run_root(View input);
+void fuzz_page_hashes(View input);
 // deltas.cpp
 void fuzz_delta_batch(View input);
 void fuzz_page_diff(View input);

@@ -64,6 +64,7 @@ void write_records() {
       format::encode_map_block(samples::map_entries()));
   one("run_root", format::RecordType::run_root, 3, format::encode_run_root(samples::run_root()));
   one("version", format::RecordType::version, 1, format::encode_version(samples::version()));
+  one("hashes", format::RecordType::hashes, 5, format::encode_page_hashes(samples::page_hashes()));
   one("index", format::RecordType::index, 3, format::encode_index(samples::index_lines()));
   write("index", "sample", format::encode_index(samples::index_lines()));
   write("index", "empty", format::encode_index({}));
@@ -82,6 +83,7 @@ void write_bodies() {
   write("version", "empty", format::encode_version({}));
   write("map_block", "sample", format::encode_map_block(samples::map_entries()));
   write("run_root", "sample", format::encode_run_root(samples::run_root()));
+  write("page_hashes", "sample", format::encode_page_hashes(samples::page_hashes()));
   const auto deltas = samples::delta_batch();
   write("delta_batch", "sample", format::encode_delta_batch(deltas, 0, deltas.pages().size()));
   std::mt19937_64 random(1);
@@ -104,7 +106,7 @@ void write_text_and_codecs() {
   Bytes raw(300);
   for (std::size_t i = 0; i < raw.size(); ++i) raw[i] = static_cast<std::byte>(i / 7 % 13);
   base::Compressor compressor;
-  for (const unsigned codec : {0u, 1u, 2u}) {
+  for (unsigned codec = 0; base::codec_known(static_cast<std::uint8_t>(codec)); ++codec) {
     Bytes out(1000);
     out.resize(compressor.compress(static_cast<base::Codec>(codec), 1, raw, out));
     const std::string name = base::codec_name(static_cast<base::Codec>(codec));

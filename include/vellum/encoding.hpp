@@ -1,9 +1,10 @@
 // vellum/encoding.hpp: how changed pages are stored.
 //
-// A store has its own way (StoreOptions), and a branch may be written in another (RegionOptions::encoding); readers
-// take all of them. The defaults suit: they adapt to the data block by block. The switches are there to measure what
-// each part is worth, and to rebuild what other systems do: fixed blocks, whole pages and plain zstd are the way of
-// Privateer (Youssef et al., HPEC 2022).
+// A store has its own way (StoreOptions), and a branch may be written in another
+// (RegionOptions::encoding); readers take all of them. The defaults suit: they adapt to the data
+// block by block. The switches are there to measure what each part is worth, and to rebuild what
+// other systems do: fixed blocks, whole pages and plain zstd are the way of Privateer (Youssef et
+// al., HPEC 2022).
 #ifndef VELLUM_ENCODING_HPP
 #define VELLUM_ENCODING_HPP
 
@@ -15,12 +16,13 @@ struct Encoding {
   enum class Compression { none, lz4, zstd };
   Compression compression = Compression::zstd;
   int compression_level = 1;  // zstd 1..19
-  // Pages compressed together: 4 KiB..128 MiB, a power of two. In RegionOptions at most 1 MiB or the store's own,
-  // whichever is more.
+  // Pages compressed together: 4 KiB..128 MiB, a power of two. In RegionOptions at most 1 MiB or
+  // the store's own, whichever is more.
   std::uint32_t block_bytes = 64u << 10;
   // Where pages compress to little, blocks grow to as much as 1 MiB.
   bool grow_blocks = true;
-  // Byte planes or differences of 8-byte words before compression, for each block where a sample of it gets smaller.
+  // Byte planes or differences of 8-byte words before compression, for each block where a sample of
+  // it gets smaller.
   bool filters = true;
   // A page that the store holds already refers to it.
   bool dedup = true;

@@ -23,8 +23,8 @@
 
 namespace vellum {
 
-// Fixed when a store is made. The defaults suit; nobody has to tune. How its regions are stored, unless one is opened
-// with another Encoding, and its files' sizes.
+// Fixed when a store is made. The defaults suit; nobody has to tune. How its regions are stored,
+// unless one is opened with another Encoding, and its files' sizes.
 struct StoreOptions : Encoding {
   std::uint64_t pack_bytes = 256ULL << 20;      // size at which a pack file is sealed: 1 MiB..1 TiB
   std::uint32_t journal_half_bytes = 1u << 20;  // 64 KiB..64 MiB

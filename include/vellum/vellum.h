@@ -100,10 +100,10 @@ typedef struct vellum_store_options {
   uint32_t block_bytes;        /* pages compressed together: 4 KiB..128 MiB, a power of two */
   uint32_t journal_half_bytes; /* 64 KiB..64 MiB */
   uint64_t pack_bytes;         /* size at which a pack file is sealed: 1 MiB..1 TiB */
-  int fixed_blocks; /* 1: blocks never grow where their pages compress to little */
-  int no_filters;   /* 1: no byte planes or differences of words before compression */
-  int no_dedup;     /* 1: a page that the store holds already is stored again */
-  int no_deltas;    /* 1: a changed page is stored whole */
+  int fixed_blocks;            /* 1: blocks never grow where their pages compress to little */
+  int no_filters;              /* 1: no byte planes or differences of words before compression */
+  int no_dedup;                /* 1: a page that the store holds already is stored again */
+  int no_deltas;               /* 1: a changed page is stored whole */
 } vellum_store_options;
 #define VELLUM_STORE_OPTIONS_INIT {sizeof(vellum_store_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
@@ -132,8 +132,8 @@ typedef struct vellum_region_options {
   uint64_t base_address;   /* with fixed_address: where; a multiple of 2 MiB */
   int encode_threads;      /* that help to commit: by default one less than the processors, at most
                               7; -1: none */
-  const vellum_store_options* encoding; /* how what this region commits is stored (sizes of packs and
-                                           journals do not count); NULL: as the store says */
+  const vellum_store_options* encoding; /* how what this region commits is stored (sizes of packs
+                                           and journals do not count); NULL: as the store says */
 } vellum_region_options;
 #define VELLUM_REGION_OPTIONS_INIT {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0}
 

@@ -28,8 +28,8 @@ struct FreeDCtx {
 constexpr std::size_t kWordBytes = 8;
 constexpr int kMinLevel = 1;
 constexpr int kMaxLevel = 19;  // above it zstd wants hundreds of megabytes
-// Of differences: level 1 stumbles over the longest repetitions (262,144 bytes of one word: 10,325 bytes; at level
-// 3 42), and is no faster on what is left.
+// Of differences: level 1 stumbles over the longest repetitions (262,144 bytes of one word: 10,325
+// bytes; at level 3 42), and is no faster on what is left.
 constexpr int kStridesLevel = 3;
 
 std::size_t copy_raw(std::span<const std::byte> raw, std::span<std::byte> out) noexcept {
@@ -126,8 +126,8 @@ bool has_stride(Filter filter) noexcept {
 constexpr std::size_t kPieceBytes = 2048, kPieces = 4;
 constexpr std::size_t kSampleBytes = kPieceBytes * kPieces;
 
-// Pieces from all over a block, to judge it by; each starts with a whole structure. REQUIRES of the block: at least
-// kSampleBytes.
+// Pieces from all over a block, to judge it by; each starts with a whole structure. REQUIRES of the
+// block: at least kSampleBytes.
 struct Sample {
   Sample(std::span<const std::byte> block, std::size_t stride_words) noexcept {
     const std::size_t structure = stride_words * kWordBytes;
@@ -320,8 +320,7 @@ Codec Compressor::choose(Codec plain, std::span<const std::byte> raw) {
 }
 
 struct Decompressor::Impl {
-  Impl()
-      : zstd(ZSTD_createDCtx()), planes(kMaxFilteredBytes), fields(kMaxFilteredBytes) {
+  Impl() : zstd(ZSTD_createDCtx()), planes(kMaxFilteredBytes), fields(kMaxFilteredBytes) {
     if (zstd == nullptr) throw Error(Errc::out_of_memory, "no memory for a zstd decompressor");
   }
 

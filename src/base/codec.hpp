@@ -13,10 +13,10 @@
 
 namespace vellum::base {
 
-// The numbers are stored on disk: never reuse one. Before they compress, the `words` forms split 8-byte words into
-// planes of bytes, the `fields` forms do that with the fields of structures (word_planes.hpp), and the `strides`
-// forms take differences of words at a distance (word_strides.hpp). The first stored byte of the latter two is the
-// size of a structure in words.
+// The numbers are stored on disk: never reuse one. Before they compress, the `words` forms split
+// 8-byte words into planes of bytes, the `fields` forms do that with the fields of structures
+// (word_planes.hpp), and the `strides` forms take differences of words at a distance
+// (word_strides.hpp). The first stored byte of the latter two is the size of a structure in words.
 enum class Codec : std::uint8_t {
   none = 0,
   lz4 = 1,

@@ -17,9 +17,10 @@ inline constexpr std::size_t kWordPlanesUnitBytes = 128;
 void split_word_planes(std::span<const std::byte> words, std::span<std::byte> planes) noexcept;
 void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> words) noexcept;
 
-// The same for structures of several words: first the first word of all structures, then the second words, and so
-// on; split_word_planes() then keeps like with like. What does not make up a whole structure stays at the end.
-// REQUIRES: sizes equal, no overlap, fields_per_structure >= 1. Neither allocates.
+// The same for structures of several words: first the first word of all structures, then the second
+// words, and so on; split_word_planes() then keeps like with like. What does not make up a whole
+// structure stays at the end. REQUIRES: sizes equal, no overlap, fields_per_structure >= 1. Neither
+// allocates.
 void gather_fields(std::span<const std::byte> structures, std::span<std::byte> fields,
                    std::size_t fields_per_structure) noexcept;
 void scatter_fields(std::span<const std::byte> fields, std::span<std::byte> structures,

@@ -43,7 +43,8 @@ std::size_t similar(const std::byte* words, std::size_t count, std::size_t strid
   return found;
 }
 
-// The smallest stride with clearly more places than `most` and than every smaller one has; or `none`.
+// The smallest stride with clearly more places than `most` and than every smaller one has; or
+// `none`.
 template <typename Count>
 std::size_t most_found(std::span<const std::byte> words, std::size_t most, std::size_t none,
                        Count count_at) noexcept {

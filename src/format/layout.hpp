@@ -91,6 +91,7 @@ inline constexpr Number kRecordTypeNumbers[] = {
     {"run_root", static_cast<std::uint64_t>(RecordType::run_root)},
     {"version", static_cast<std::uint64_t>(RecordType::version)},
     {"index", static_cast<std::uint64_t>(RecordType::index)},
+    {"hashes", static_cast<std::uint64_t>(RecordType::hashes)},
 };
 inline constexpr Number kFrameTypeNumbers[] = {
     {"base", static_cast<std::uint64_t>(FrameType::base)},

@@ -6,6 +6,7 @@
 #include "base/checksum.hpp"
 #include "format/checks.hpp"
 #include "format/layout.hpp"
+#include "format/page_hashes.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {
@@ -53,6 +54,8 @@ bool items_ok(const RecordHeader& h) noexcept {
       return items <= 1 && raw <= kMaxVersionBytes;
     case RecordType::index:
       return raw >= items * kMinIndexLineBytes;
+    case RecordType::hashes:
+      return items >= 1 && items <= kMaxPageHashes && raw >= items * 5 && raw <= items * 32 + 16;
   }
   return false;
 }
@@ -66,7 +69,7 @@ bool same_header(const RecordHeader& a, const RecordHeader& b) noexcept {
 
 bool type_known(std::uint8_t type) noexcept {
   return type >= static_cast<std::uint8_t>(RecordType::pages) &&
-         type <= static_cast<std::uint8_t>(RecordType::index);
+         type <= static_cast<std::uint8_t>(RecordType::hashes);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ enum class RecordType : std::uint8_t {
   run_root = 4,   // items map blocks (format/page_map.hpp)
   version = 5,    // an encoded Version, kept for salvage
   index = 6,      // items records: what a sealed pack holds
+  hashes = 7,     // items hashes of pages (format/page_hashes.hpp)
 };
 
 struct RecordHeader {

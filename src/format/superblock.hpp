@@ -26,15 +26,17 @@ struct Encoding {
       64u << 10;  // 4 KiB .. 128 MiB, power of two: pages compressed together
   base::Codec codec = base::Codec::zstd;
   std::uint8_t codec_level = 1;
-  bool grow_blocks = true;  // where pages compress to little, blocks may grow to kMaxGrownBlockBytes
-  bool filters = true;      // a block may take a filtered form of the codec
-  bool dedup = true;        // a page may refer to a block that has the same content already
-  bool deltas = true;       // a page may be stored as what changed in it
+  bool grow_blocks =
+      true;             // where pages compress to little, blocks may grow to kMaxGrownBlockBytes
+  bool filters = true;  // a block may take a filtered form of the codec
+  bool dedup = true;    // a page may refer to a block that has the same content already
+  bool deltas = true;   // a page may be stored as what changed in it
   bool operator==(const Encoding&) const = default;
 };
 
 inline constexpr std::uint32_t kMaxGrownBlockBytes = 1u << 20;
-// Of a block of pages, raw; whether blocks grow does not matter, since a branch may decide for itself.
+// Of a block of pages, raw; whether blocks grow does not matter, since a branch may decide for
+// itself.
 constexpr std::uint32_t max_block_bytes(const Encoding& e) noexcept {
   return e.block_bytes > kMaxGrownBlockBytes ? e.block_bytes : kMaxGrownBlockBytes;
 }

@@ -112,7 +112,7 @@ std::uint64_t Encoder::encode(std::span<const PageNumber> dirty,
     const std::size_t first = index * step;
     const auto part = dirty.subspan(first, std::min(step, dirty.size() - first));
     store::PageWrites writes;
-    encode_slice(part, *workers_[worker], *slices_[index], writes);
+    encode_slice(part, *workers_[worker], *slices_[index], writes, commit.dedup());
     commit.add(std::move(writes));
   };
   if (count == 1) {
@@ -126,7 +126,7 @@ std::uint64_t Encoder::encode(std::span<const PageNumber> dirty,
 }
 
 void Encoder::encode_slice(std::span<const PageNumber> dirty, Worker& worker, Slice& slice,
-                           store::PageWrites& out) {
+                           store::PageWrites& out, const store::Dedup* dedup) {
   worker.whole.clear();
   worker.fresh_whole.clear();
   for (std::size_t i = 0; i < dirty.size(); ++i) {
@@ -142,7 +142,14 @@ void Encoder::encode_slice(std::span<const PageNumber> dirty, Worker& worker, Sl
     }
   }
   write_fresh_twins(worker, slice);
-  pack_blocks(worker, out);
+  if (dedup != nullptr) {
+    // What is compared is what gets recorded: the twins.
+    const auto twin = [&](std::size_t i) { return backing_.twin(worker.whole[i]); };
+    std::vector<PageNumber> left = worker.whole;
+    dedup->find(left, twin, out.found);
+    worker.whole.swap(left);
+  }
+  pack_blocks(worker, out, dedup != nullptr);
 }
 
 void Encoder::encode_with_twin(PageNumber page, Worker& worker, Slice& slice,
@@ -230,7 +237,7 @@ void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Sl
 
 // Blocks follow the aligned blocks of the region where enough pages of one changed; a few scattered
 // pages share one.
-void Encoder::pack_blocks(Worker& worker, store::PageWrites& out) {
+void Encoder::pack_blocks(Worker& worker, store::PageWrites& out, bool note) {
   const std::span<const PageNumber> whole = worker.whole;
   for (std::size_t first = 0; first < whole.size();) {
     const std::size_t block = worker.block_size.pages();
@@ -240,12 +247,12 @@ void Encoder::pack_blocks(Worker& worker, store::PageWrites& out) {
       if (crosses && n >= block / 2) break;
       ++n;
     }
-    out.blocks.push_back(compress(whole.subspan(first, n), worker));
+    out.blocks.push_back(compress(whole.subspan(first, n), worker, note));
     first += n;
   }
 }
 
-store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& worker) {
+store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& worker, bool note) {
   const std::size_t raw_bytes = pages.size() * kPageBytes;
   const std::byte* raw = backing_.twin(pages.front());
   if (pages.back() - pages.front() + 1 != pages.size()) {
@@ -257,7 +264,10 @@ store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& wo
   }
   auto payload = store::encode_pages(worker.compressor, encoding_, {raw, raw_bytes});
   worker.block_size.note(raw_bytes, payload.stored.size());
-  return {{pages.begin(), pages.end()}, payload.codec, std::move(payload.stored)};
+  store::PageBlock block{{pages.begin(), pages.end()}, payload.codec, {}, {}};
+  if (note) block.noted = store::Dedup::worth_noting({raw, raw_bytes}, payload.stored.size());
+  block.stored = std::move(payload.stored);
+  return block;
 }
 
 void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reload) {

@@ -46,15 +46,15 @@ class Encoder {
   struct Slice;
   struct Worker;
   void encode_slice(std::span<const format::PageNumber> dirty, Worker& worker, Slice& slice,
-                    store::PageWrites& out);
+                    store::PageWrites& out, const store::Dedup* dedup);
   void encode_with_twin(format::PageNumber page, Worker& worker, Slice& slice,
                         store::PageWrites& out);
   void encode_fresh(format::PageNumber page, Worker& worker, Slice& slice, store::PageWrites& out);
   void keep_old_page(format::PageNumber page, Slice& slice);
   void write_fresh_twins(Worker& worker, Slice& slice);
   void write_twins(format::PageNumber first, std::span<const std::byte> bytes, Slice& slice);
-  void pack_blocks(Worker& worker, store::PageWrites& out);
-  store::PageBlock compress(std::span<const format::PageNumber> pages, Worker& worker);
+  void pack_blocks(Worker& worker, store::PageWrites& out, bool note);
+  store::PageBlock compress(std::span<const format::PageNumber> pages, Worker& worker, bool note);
 
   const std::byte* pages_;
   Backing& backing_;

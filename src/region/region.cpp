@@ -191,7 +191,7 @@ store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
   const auto start = Clock::now();
   std::unique_ptr<store::BranchWriter::Commit> commit;
   try {
-    commit = writer->begin();
+    commit = writer->begin(dirty.size());
     report.pages_changed = encoder->encode(dirty, *commit);
     const auto encoded = Clock::now();
     report.encode_ns = ns_between(start, encoded);

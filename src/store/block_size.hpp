@@ -1,8 +1,9 @@
 // store/block_size.hpp: how many pages the next block takes.
 //
-// A block is read whole, so it should be small; and it repeats what every block has (a header, an entry in the page
-// map, the codec's start from nothing), so it should be large. Both are about its stored bytes, not its pages: where
-// 64 KiB compress to a few hundred bytes, a block takes more of them and still costs next to nothing to read.
+// A block is read whole, so it should be small; and it repeats what every block has (a header, an
+// entry in the page map, the codec's start from nothing), so it should be large. Both are about its
+// stored bytes, not its pages: where 64 KiB compress to a few hundred bytes, a block takes more of
+// them and still costs next to nothing to read.
 #pragma once
 
 #include <cstddef>

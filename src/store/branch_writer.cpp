@@ -75,6 +75,19 @@ void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries) {
   next.runs.insert(next.runs.end(), runs.begin() + static_cast<std::ptrdiff_t>(merge), runs.end());
 }
 
+// Before the run: the copy of the version has to follow the run's root.
+void BranchWriter::Impl::write_hashes() {
+  const auto noted = dedup.noted();
+  for (std::size_t first = 0; first < noted.size(); first += format::kMaxPageHashes) {
+    const std::size_t count = std::min<std::size_t>(noted.size() - first, format::kMaxPageHashes);
+    const auto payload =
+        encode_payload(packs->compressor(), base::Codec::zstd, kMetadataZstdLevel,
+                       format::encode_page_hashes(std::span(noted).subspan(first, count)));
+    packs->append(format::RecordType::hashes, payload.codec, payload.raw_bytes, payload.stored,
+                  static_cast<std::uint32_t>(count));
+  }
+}
+
 void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> commit,
                                     std::vector<MapEntry> written) {
   std::vector<const PageWrites*> pieces;
@@ -82,11 +95,12 @@ void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> c
   for (const PageWrites& p : epoch) pieces.push_back(&p);
   for (const PageWrites& p : commit) pieces.push_back(&p);
   auto entries = fold_pieces(
-      store, *packs, encoding, pieces, std::move(written),
+      store, *packs, encoding, dedup, pieces, std::move(written),
       [this]() -> const PageSource& { return last_folded(); }, depths);
   depths.update(entries);
   next.pages_changed += pages_of(entries);
   next.runs = head.runs;
+  write_hashes();
   if (!entries.empty()) add_run(next, std::move(entries));
 
   // A copy for salvage. What it says about the pack ends before itself.

@@ -24,6 +24,7 @@
 #include "format/journal.hpp"
 #include "format/superblock.hpp"
 #include "format/types.hpp"
+#include "store/dedup.hpp"
 #include "store/page_source.hpp"
 
 namespace vellum::store {
@@ -35,6 +36,7 @@ struct PageBlock {
   std::vector<format::PageNumber> pages;  // ascending
   base::Codec codec = base::Codec::none;
   std::vector<std::byte> stored;
+  std::vector<NotedPage> noted;  // for Dedup::note(), once the block has its place
 };
 
 // A piece of what a commit changes. A page appears in one piece, in one place, only.
@@ -42,6 +44,7 @@ struct PageWrites {
   format::DeltaBatch deltas;
   std::vector<PageBlock> blocks;
   std::vector<format::PageNumber> zeros;  // ascending: pages that are now all zero
+  std::vector<PageRef> found;             // ascending: pages that the store holds already
 };
 
 struct CommitMeta {
@@ -63,8 +66,8 @@ class BranchWriter {
  public:
   // Takes the branch's lock (Errc::busy names the branch) and recovers. Errc::not_found, damaged,
   // read_only.
-  // Stores pages as `encoding` says, or the store's own. Errc::invalid_argument: its blocks would be larger than the
-  // store's readers take.
+  // Stores pages as `encoding` says, or the store's own. Errc::invalid_argument: its blocks would
+  // be larger than the store's readers take.
   static std::unique_ptr<BranchWriter> open(
       StoreCore& store, const std::string& branch,
       const std::optional<format::Encoding>& encoding = std::nullopt);
@@ -85,6 +88,8 @@ class BranchWriter {
    public:
     ~Commit();
     void add(PageWrites&& piece);
+    // For finding pages that the store holds already; nullptr: not in this commit.
+    const Dedup* dedup() const noexcept;
     // Durable when it returns. With `fold`, goes through a fold whatever the size.
     CommitCost finish(const CommitMeta& meta, bool fold);
 
@@ -94,7 +99,9 @@ class BranchWriter {
     struct Impl;
     std::unique_ptr<Impl> impl_;
   };
-  std::unique_ptr<Commit> begin();
+  // `pages`: about how many will be written. Many are looked up in the store, if the encoding says
+  // so.
+  std::unique_ptr<Commit> begin(std::size_t pages = 0);
 
   // Publishes the head as a snapshot. REQUIRES: the last finish() had fold = true.
   // Errc::already_exists.

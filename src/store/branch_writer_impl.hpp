@@ -25,6 +25,7 @@ struct BranchWriter::Impl {
   bool unsaved_parent = false;        // the journal does not know yet that a snapshot was published
   std::shared_ptr<PageSource> folded;  // the last fold's version; opened when needed
   DepthTable depths;                   // of `folded`
+  Dedup dedup;                         // active during a large commit
   std::uint64_t counted_bytes = 0;     // of packs->bytes_appended(), up to the last fold
   std::string poison;                  // why no commit is taken any more
 
@@ -32,7 +33,8 @@ struct BranchWriter::Impl {
       : store(s),
         name(std::move(n)),
         label(fmt::format("branch '{}' of {}", name, s.path())),
-        encoding(e) {}
+        encoding(e),
+        dedup(s) {}
 
   const PageSource& last_folded();
   void check_not_poisoned() const;
@@ -40,6 +42,7 @@ struct BranchWriter::Impl {
             std::vector<format::MapEntry> written);
   void write_fold(format::Version& next, std::span<const PageWrites> commit,
                   std::vector<format::MapEntry> written);
+  void write_hashes();
   void add_run(format::Version& next, std::vector<format::MapEntry> entries);
   void give_up_fold(const char* reason) noexcept;
   IoCost io() const noexcept;

@@ -76,6 +76,9 @@ struct Extent {
 std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
                                    std::span<const std::uint64_t> offsets);
 
+// The `hashes` records of a pack, as far as its index or the records themselves lead to them.
+std::vector<format::RecordRef> hash_records(StoreCore& store, std::uint64_t pack);
+
 // Index and trailer of a sealed pack; empty where there are none.
 Extent index_extent(StoreCore& store, std::uint64_t pack);
 

@@ -37,6 +37,10 @@ struct BranchWriter::Commit::Impl {
 
 namespace {
 
+// A commit of this many pages is looked over for pages that the store has already: a page that is
+// found makes it a fold, which a small commit had better not be.
+constexpr std::size_t kLargeCommitPages = 256;
+
 std::size_t size_of(const PageWrites& piece) {
   std::size_t bytes = piece.deltas.encoded_bound_bytes() + piece.zeros.size() * 2;
   for (const PageBlock& b : piece.blocks) bytes += b.stored.size() + b.pages.size() * 2;
@@ -55,13 +59,19 @@ PageNumber end_of(const PageWrites& piece) {
 BranchWriter::Commit::Commit(BranchWriter& writer) : impl_(std::make_unique<Impl>(*writer.impl_)) {}
 
 BranchWriter::Commit::~Commit() {
+  impl_->writer.dedup.leave(impl_->finished);
   if (impl_->finished || impl_->writer.packs == nullptr) return;
   impl_->writer.give_up_fold("a commit was given up");
 }
 
-std::unique_ptr<BranchWriter::Commit> BranchWriter::begin() {
+std::unique_ptr<BranchWriter::Commit> BranchWriter::begin(std::size_t pages) {
   impl_->check_not_poisoned();
+  if (impl_->encoding.dedup && pages >= kLargeCommitPages) impl_->dedup.enter();
   return std::unique_ptr<Commit>(new Commit(*this));
+}
+
+const Dedup* BranchWriter::Commit::dedup() const noexcept {
+  return impl_->writer.dedup.active() ? &impl_->writer.dedup : nullptr;
 }
 
 void BranchWriter::Commit::Impl::note_failure(const std::exception& e) {
@@ -110,6 +120,7 @@ void BranchWriter::Commit::Impl::write_blocks() {
       const auto count = static_cast<std::uint32_t>(b.pages.size());
       const auto ref = writer.packs->append(format::RecordType::pages, b.codec,
                                             count * std::uint32_t{kPageBytes}, b.stored, count);
+      writer.dedup.note(ref, b.noted);
       append_block_entries(b.pages, ref, written);
     }
     piece.blocks.clear();
@@ -121,6 +132,8 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
   const std::lock_guard guard(c.mutex);
   if (!c.failure.empty()) fail(c.failure_code, "{}", c.failure);
   c.check(piece);
+  append_found_entries(piece.found, c.written);
+  piece.found.clear();
   c.bytes += size_of(piece);
   c.pieces.push_back(std::move(piece));
   // Too large for the journal: blocks go where a fold would put them.
@@ -221,6 +234,7 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold) {
     throw;
   }
   c.finished = true;
+  w.dedup.leave(true);
 
   const IoCost after = w.io();
   cost.sequence = next.sequence;

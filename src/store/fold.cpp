@@ -53,12 +53,13 @@ bool item_before(const Item& a, const Item& b) noexcept {
 
 class Folder {
  public:
-  Folder(StoreCore& store, PackWriter& packs, const format::Encoding& encoding,
+  Folder(StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
          std::span<const PageWrites* const> pieces, std::vector<MapEntry> written,
          const std::function<const PageSource&()>& last_folded, DepthTable& depths)
       : store_(store),
         packs_(packs),
         encoding_(encoding),
+        dedup_(dedup),
         pieces_(pieces),
         entries_(std::move(written)),
         last_folded_(last_folded),
@@ -89,6 +90,7 @@ class Folder {
                      const MapEntry& base);
   void rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
                     MapEntry& base);
+  void find_pages();
   void write_pages();
   void write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t> depths);
 
@@ -113,6 +115,7 @@ class Folder {
   StoreCore& store_;
   PackWriter& packs_;
   const format::Encoding& encoding_;
+  Dedup& dedup_;
   std::span<const PageWrites* const> pieces_;
   std::vector<MapEntry> entries_;
   const std::function<const PageSource&()>& last_folded_;
@@ -194,6 +197,7 @@ void Folder::place_blocks() {
     const auto count = static_cast<std::uint32_t>(block.pages.size());
     const RecordRef ref = packs_.append(RecordType::pages, block.codec,
                                         count * std::uint32_t{kPageBytes}, block.stored, count);
+    dedup_.note(ref, block.noted);
     append_block_entries(block.pages, ref, entries_);
   }
   for (const PageItems& p : blocks_pages_) {
@@ -331,8 +335,28 @@ void Folder::place_rebuilds() {
   }
 }
 
+// Of the contents collected so far, those that the store holds already.
+void Folder::find_pages() {
+  if (!dedup_.active()) return;
+  std::vector<PageNumber> left = base_pages_;
+  std::vector<PageRef> found;
+  dedup_.find(left, [&](std::size_t i) { return base_contents_.data() + i * kPageBytes; }, found);
+  if (found.empty()) return;
+  append_found_entries(found, entries_);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; kept < left.size(); ++i) {
+    if (base_pages_[i] != left[kept]) continue;
+    std::memmove(base_contents_.data() + kept * kPageBytes, base_contents_.data() + i * kPageBytes,
+                 kPageBytes);
+    ++kept;
+  }
+  base_contents_.resize(kept * kPageBytes);
+  base_pages_ = std::move(left);
+}
+
 // The contents collected so far, in blocks.
 void Folder::write_pages() {
+  find_pages();
   const std::size_t per_share = format::max_block_bytes(encoding_) / kPageBytes;
   const std::size_t pages = base_pages_.size();
   std::vector<std::vector<EncodedPayload>> shares((pages + per_share - 1) / per_share);
@@ -353,6 +377,10 @@ void Folder::write_pages() {
       const std::size_t count = payload.raw_bytes / kPageBytes;
       const RecordRef ref = packs_.append(RecordType::pages, payload.codec, payload.raw_bytes,
                                           payload.stored, static_cast<std::uint32_t>(count));
+      if (dedup_.active()) {
+        const auto raw = std::span(base_contents_).subspan(first * kPageBytes, payload.raw_bytes);
+        dedup_.note(ref, Dedup::worth_noting(raw, payload.stored.size()));
+      }
       append_block_entries(std::span(base_pages_).subspan(first, count), ref, entries_);
       first += count;
     }
@@ -401,6 +429,19 @@ void append_block_entries(std::span<const PageNumber> pages, const RecordRef& re
   }
 }
 
+void append_found_entries(std::span<const PageRef> found, std::vector<MapEntry>& out) {
+  for (std::size_t i = 0; i < found.size();) {
+    const PageRef& first = found[i];
+    std::uint32_t n = 1;
+    while (i + n < found.size() && found[i + n].page == first.page + n &&
+           found[i + n].record == first.record && found[i + n].slot == first.slot + n) {
+      ++n;
+    }
+    out.push_back({first.page, n, first.slot, PageKind::base, 0, first.record});
+    i += n;
+  }
+}
+
 std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept {
   const auto& pages = batch.pages();
   // Two bytes each for a run's gap and length, twelve for a page's gap and number of runs, and the
@@ -417,12 +458,13 @@ std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept
 }
 
 std::vector<MapEntry> fold_pieces(StoreCore& store, PackWriter& packs,
-                                  const format::Encoding& encoding,
+                                  const format::Encoding& encoding, Dedup& dedup,
                                   std::span<const PageWrites* const> pieces,
                                   std::vector<MapEntry> written,
                                   const std::function<const PageSource&()>& last_folded,
                                   DepthTable& depths) {
-  return Folder(store, packs, encoding, pieces, std::move(written), last_folded, depths).run();
+  return Folder(store, packs, encoding, dedup, pieces, std::move(written), last_folded, depths)
+      .run();
 }
 
 }  // namespace vellum::store

@@ -29,6 +29,9 @@ inline constexpr std::size_t kMaxDeltaCostBytes = format::kPageBytes / 3;
 void append_block_entries(std::span<const format::PageNumber> pages,
                           const format::RecordRef& record, std::vector<format::MapEntry>& out);
 
+// The same for pages that were found in the store.
+void append_found_entries(std::span<const PageRef> found, std::vector<format::MapEntry>& out);
+
 // How many deltas of a batch, from `first` on, surely fit one record or commit part.
 std::size_t deltas_that_fit(const format::DeltaBatch& batch, std::size_t first) noexcept;
 
@@ -37,7 +40,7 @@ std::size_t deltas_that_fit(const format::DeltaBatch& batch, std::size_t first) 
 // appended: they win over the pieces, and are part of the result. `last_folded` gives the version
 // that the deltas stand on; it is called when needed.
 std::vector<format::MapEntry> fold_pieces(StoreCore& store, PackWriter& packs,
-                                          const format::Encoding& encoding,
+                                          const format::Encoding& encoding, Dedup& dedup,
                                           std::span<const PageWrites* const> pieces,
                                           std::vector<format::MapEntry> written,
                                           const std::function<const PageSource&()>& last_folded,

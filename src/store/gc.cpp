@@ -8,27 +8,13 @@ namespace vellum::store {
 
 namespace {
 
-constexpr const char* kLockName = "gc.lock";
-
-std::unique_ptr<base::File> lock_gc(StoreCore& store) {
-  const std::string path = store.path() + "/" + kLockName;
-  try {
-    store.fs().open(path, base::OpenMode::create_new);
-  } catch (const Error& e) {
-    if (e.code() != Errc::already_exists) throw;
-  }
-  auto file = store.fs().open(path, base::OpenMode::read_write);
-  if (!file->try_lock_exclusive()) fail(Errc::busy, "{}: another gc is at work", store.path());
-  return file;
-}
-
 class Collector {
  public:
   Collector(StoreCore& store, bool look_only, const ProgressFn& progress)
       : store_(store), look_only_(look_only), progress_(progress) {}
 
   GcReport run() {
-    const auto lock = look_only_ ? nullptr : lock_gc(store_);
+    const Lease lock = look_only_ ? nullptr : keep_gc_for_us(store_);
     // Whoever only looks has to keep a gc from freeing what it looks at.
     Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_);
     const Roots roots = read_roots(store_);

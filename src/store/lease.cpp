@@ -24,7 +24,35 @@ bool lock_with_patience(std::chrono::seconds patience, const TryLock& try_lock) 
   return true;
 }
 
+std::shared_ptr<base::File> open_gc_lock(StoreCore& store) {
+  const std::string path = store.path() + "/gc.lock";
+  try {
+    store.fs().open(path, base::OpenMode::create_new);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+  }
+  return store.fs().open(path, base::OpenMode::read_write);
+}
+
 }  // namespace
+
+Lease keep_gc_out(StoreCore& store) {
+  try {
+    auto file = open_gc_lock(store);
+    return file->try_lock_shared() ? file : nullptr;
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+    return nullptr;
+  }
+}
+
+Lease keep_gc_for_us(StoreCore& store) {
+  auto file = open_gc_lock(store);
+  if (!lock_with_patience(kGcPatience, [&] { return file->try_lock_exclusive(); })) {
+    fail(Errc::busy, "{}: another gc is at work, or a large commit is being written", store.path());
+  }
+  return file;
+}
 
 Lease hold_names(StoreCore& store) {
   std::shared_ptr<base::File> file =

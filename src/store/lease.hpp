@@ -35,6 +35,11 @@ struct KeptVersion {
 };
 KeptVersion resolve_kept(StoreCore& store, const std::string& name);
 
+// While it lives, no gc is at work. nullptr: one is, or here nobody can be kept out. Does not wait.
+Lease keep_gc_out(StoreCore& store);
+// For gc: keeps other ones out. Errc::busy when one is at work, or a large commit goes on for long.
+Lease keep_gc_for_us(StoreCore& store);
+
 // For gc: keeps everybody else from holding names. Errc::busy when someone goes on holding them.
 Lease hold_names_alone(StoreCore& store);
 // Newest run roots of the versions that are open, in this process or another: pack and offset, in

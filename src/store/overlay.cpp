@@ -65,7 +65,8 @@ std::vector<PageWrites> parse_commit(format::CommitBody&& body) {
         parse_deltas(part, out.back().deltas);
         break;
       case PartType::pages:
-        out.back().blocks.push_back({std::move(part.pages), part.codec, std::move(part.stored)});
+        out.back().blocks.push_back(
+            {std::move(part.pages), part.codec, std::move(part.stored), {}});
         break;
       case PartType::zeros: {
         auto& zeros = out.front().zeros;

@@ -76,6 +76,26 @@ std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
   return out;
 }
 
+std::vector<format::RecordRef> hash_records(StoreCore& store, std::uint64_t pack) {
+  std::vector<format::RecordRef> out;
+  try {
+    const base::File& file = open_pack(store, pack);
+    const std::uint64_t index = index_offset(store, file, pack);
+    for (const IndexLine& line : read_index(store, pack, index)) {
+      if (line.type == RecordType::hashes) out.push_back({pack, line.offset_bytes, line.tag});
+    }
+    // A pack that is being written: from record to record, up to a hole or the end.
+    for (std::uint64_t at = format::kPackHeaderBytes; index == 0;) {
+      const RecordHeader h = read_record_header(store, pack, at);
+      if (h.type == RecordType::hashes) out.push_back({pack, at, h.tag()});
+      at += format::record_extent_bytes(h);
+    }
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+  }
+  return out;
+}
+
 Extent index_extent(StoreCore& store, std::uint64_t pack) {
   const base::File& file = open_pack(store, pack);
   const std::uint64_t offset = index_offset(store, file, pack);

@@ -142,9 +142,9 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes,
   decoder_count = std::min(kMaxDecoders, data.count);
   decoders = std::make_unique<Decoder[]>(decoder_count);
 
-  memory = base::Reservation(data.count * data_bytes + large.count * large_bytes +
-                             map.count * map_bytes +
-                             decoder_count * (stored_capacity + kMapRawBytes));
+  memory =
+      base::Reservation(data.count * data_bytes + large.count * large_bytes +
+                        map.count * map_bytes + decoder_count * (stored_capacity + kMapRawBytes));
   std::byte* at = memory.data();
   for (std::size_t i = 0; i < data.count; ++i) {
     data.slots[i].raw = at + kHeadroomBytes;
@@ -232,8 +232,7 @@ const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, con
 }
 
 const char* RecordCache::Impl::load_map(Slot& slot, const base::File& file, const RecordRef& ref,
-                                        std::span<const std::byte> header,
-                                        int& os_errno) noexcept {
+                                        std::span<const std::byte> header, int& os_errno) noexcept {
   const RecordHeader& h = slot.header;
   const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0);
   if (h.raw_bytes > kMapRawBytes) return "the map block is too large";
@@ -341,7 +340,7 @@ bool RecordCache::get(const RecordRef& ref, RecordType type, View& view,
   if (type == RecordType::pages || type == RecordType::deltas || type == RecordType::map_block) {
     const std::uint64_t print = print_of(ref);
     Slot* slot = impl_->find(ref, type, print);
-    problem = slot == nullptr ? impl_->load(ref, type, print, slot, os_errno)
+    problem = slot == nullptr             ? impl_->load(ref, type, print, slot, os_errno)
               : slot->header.type == type ? nullptr
                                           : "the record is of another type";
     if (problem == nullptr) {

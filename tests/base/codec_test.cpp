@@ -19,9 +19,9 @@ using test::compressible_bytes;
 using test::random_bytes;
 
 constexpr std::byte kGuard{0xA5};
-constexpr Codec kAllCodecs[] = {Codec::none, Codec::lz4, Codec::zstd, Codec::lz4_words,
-                                Codec::zstd_words, Codec::lz4_strides, Codec::zstd_strides,
-                                Codec::lz4_fields, Codec::zstd_fields};
+constexpr Codec kAllCodecs[] = {Codec::none,         Codec::lz4,        Codec::zstd,
+                                Codec::lz4_words,    Codec::zstd_words, Codec::lz4_strides,
+                                Codec::zstd_strides, Codec::lz4_fields, Codec::zstd_fields};
 
 Bytes compressed(Codec codec, const Bytes& raw, int level = 3) {
   Bytes out(compress_bound(codec, raw.size()));

@@ -114,7 +114,7 @@ TEST(Commit, RefusesWhatCannotBe) {
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].raw_bytes = 4096; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].pages.clear(); }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].stored.clear(); }));
-  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].codec = static_cast<base::Codec>(7); }));
+  EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].codec = static_cast<base::Codec>(9); }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].type = static_cast<PartType>(4); }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[1].raw_bytes = 4; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[1].pages = {1}; }));

@@ -12,6 +12,7 @@
 
 #include "format/delta.hpp"
 #include "format/journal.hpp"
+#include "format/page_hashes.hpp"
 #include "format/page_map.hpp"
 #include "format/record.hpp"
 #include "format/superblock.hpp"
@@ -106,6 +107,12 @@ inline std::vector<MapEntry> map_entries() {
       {41, 1, 1, PageKind::delta, 1, newer},   {50, 1000, 0, PageKind::zero, 0, {}},
       {1050, 1, 8, PageKind::delta, 3, older},
   };
+}
+
+inline std::vector<PageHash> page_hashes() {
+  const RecordRef a{0x100000001, 64, 0x11111111}, b{0x100000001, 4096, 0x22222222},
+      c{0x200000007, 128, 0x33333333};
+  return {{a, 0, 7}, {a, 15, 0xffffffff}, {b, 255, 1}, {c, 3, 9}, {a, 2, 4}};
 }
 
 inline RunRoot run_root() {

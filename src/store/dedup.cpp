@@ -1,0 +1,196 @@
+#include "store/dedup.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "base/checksum.hpp"
+#include "store/census.hpp"
+#include "store/record_io.hpp"
+#include "store/store_core.hpp"
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+using format::kPageBytes;
+using format::PageNumber;
+using format::RecordRef;
+using format::RecordType;
+
+namespace {
+
+constexpr std::size_t kMostKnown = 1u << 19;  // about 30 MiB; of 32 GiB of pages
+// Reading what earlier writers have noted takes milliseconds: for so many pages at once only.
+constexpr std::size_t kPagesWorthLoading = 256;
+// A page that takes less than this in its block is not worth an entry of its own in the page map.
+constexpr std::size_t kLeastStoredBytes = 256;
+
+// Whether the page is one of those that are noted, and its hash.
+bool noted_hash(const std::byte* page, std::uint32_t& hash) noexcept {
+  const std::uint64_t sum = base::checksum64({page, kPageBytes});
+  hash = static_cast<std::uint32_t>(sum >> 32);
+  return (sum & 15) == 0;
+}
+
+}  // namespace
+
+// A record that holds pages that are being found, and then the one that follows it in the pack.
+class Dedup::Stretch {
+ public:
+  explicit Stretch(StoreCore& store) : store_(store) {}
+
+  // False: it is not there any more, or not whole.
+  bool open(const RecordRef& record) {
+    if (opened_ && record == record_) return whole_;
+    opened_ = true;
+    record_ = record;
+    return whole_ = attempt([&] { loaded_ = load_record(store_, record, RecordType::pages); });
+  }
+  bool open_next() {
+    std::optional<RecordRef> next;
+    attempt([&] {
+      const std::uint64_t at = record_.offset_bytes + format::record_extent_bytes(loaded_.header);
+      next = RecordRef{record_.pack, at, read_record_header(store_, record_.pack, at).tag()};
+    });
+    return next.has_value() && open(*next);
+  }
+  bool holds(std::size_t slot, const std::byte* page) const {
+    return slot < loaded_.header.items &&
+           std::memcmp(loaded_.raw.data() + slot * kPageBytes, page, kPageBytes) == 0;
+  }
+  std::size_t slots() const { return loaded_.header.items; }
+  const RecordRef& record() const { return record_; }
+
+ private:
+  // What cannot be read is not found: the page is stored anew.
+  template <typename Body>
+  static bool attempt(const Body& body) {
+    try {
+      body();
+      return true;
+    } catch (const Error& e) {
+      if (e.code() == Errc::out_of_memory) throw;
+      return false;
+    }
+  }
+
+  StoreCore& store_;
+  bool opened_ = false, whole_ = false;
+  RecordRef record_;
+  LoadedRecord loaded_;
+};
+
+bool Dedup::enter() {
+  gc_kept_out_ = keep_gc_out(store_);
+  return active();
+}
+
+void Dedup::leave(bool published) noexcept {
+  const std::lock_guard guard(mutex_);
+  if (!published) {
+    for (const auto& noted : noted_) {
+      const auto at = known_.find(noted.hash);
+      if (at != known_.end() && at->second.record == noted.record) known_.erase(at);
+    }
+  }
+  noted_.clear();
+  gc_kept_out_.reset();
+}
+
+// The hashes that earlier writers have left, newest packs first.
+void Dedup::load() const {
+  auto packs = store_.packs().list();
+  for (auto pack = packs.rbegin(); pack != packs.rend(); ++pack) {
+    for (const auto& ref : hash_records(store_, *pack)) {
+      try {
+        std::vector<format::PageHash> hashes;
+        if (!format::decode_page_hashes(load_record(store_, ref, RecordType::hashes).raw, hashes)) {
+          continue;
+        }
+        const std::lock_guard guard(mutex_);
+        if (known_.size() + hashes.size() > kMostKnown) return;
+        for (const auto& h : hashes) known_.try_emplace(h.hash, Place{h.record, h.slot});
+      } catch (const Error& e) {
+        if (e.code() == Errc::out_of_memory) throw;  // else: a hint less
+      }
+    }
+  }
+}
+
+bool Dedup::look_up(std::uint32_t hash, Place& out) const {
+  const std::lock_guard guard(mutex_);
+  const auto at = known_.find(hash);
+  if (at == known_.end()) return false;
+  out = at->second;
+  return true;
+}
+
+void Dedup::find(std::vector<PageNumber>& pages, const ContentFn& content,
+                 std::vector<PageRef>& found) const {
+  if (pages.size() >= kPagesWorthLoading) std::call_once(loaded_, [this] { load(); });
+  Stretch stretch(store_);
+  std::vector<bool> taken(pages.size());
+  const auto take = [&](std::size_t i, std::size_t slot) {
+    found.push_back({pages[i], stretch.record(), static_cast<std::uint32_t>(slot)});
+    taken[i] = true;
+  };
+  const std::size_t first_found = found.size();
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    std::uint32_t hash = 0;
+    Place place;
+    if (!noted_hash(content(i), hash) || !look_up(hash, place)) continue;
+    if (!stretch.open(place.record) || !stretch.holds(place.slot, content(i))) continue;
+    std::size_t slot = place.slot;
+    for (std::size_t back = 1; back <= std::min<std::size_t>(i, slot); ++back) {
+      if (taken[i - back] || !stretch.holds(slot - back, content(i - back))) break;
+      take(i - back, slot - back);
+    }
+    take(i, slot);
+    while (i + 1 < pages.size()) {
+      if (++slot == stretch.slots()) {
+        if (!stretch.open_next()) break;
+        slot = 0;
+      }
+      if (!stretch.holds(slot, content(i + 1))) break;
+      take(++i, slot);
+    }
+  }
+  if (found.size() == first_found) return;
+  std::sort(found.begin() + static_cast<std::ptrdiff_t>(first_found), found.end(),
+            [](const PageRef& a, const PageRef& b) { return a.page < b.page; });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    if (!taken[i]) pages[kept++] = pages[i];
+  }
+  pages.resize(kept);
+}
+
+std::vector<NotedPage> Dedup::worth_noting(std::span<const std::byte> raw,
+                                           std::size_t stored_bytes) {
+  std::vector<NotedPage> out;
+  const std::size_t pages = raw.size() / kPageBytes;
+  if (stored_bytes < pages * kLeastStoredBytes) return out;
+  for (std::size_t slot = 0; slot < pages; ++slot) {
+    std::uint32_t hash = 0;
+    if (noted_hash(raw.data() + slot * kPageBytes, hash)) {
+      out.push_back({static_cast<std::uint32_t>(slot), hash});
+    }
+  }
+  return out;
+}
+
+void Dedup::note(const RecordRef& record, std::span<const NotedPage> pages) {
+  if (pages.empty()) return;
+  const std::lock_guard guard(mutex_);
+  for (const NotedPage& p : pages) {
+    noted_.push_back({record, p.slot, p.hash});
+    if (known_.size() < kMostKnown) known_[p.hash] = {record, p.slot};
+  }
+}
+
+std::vector<format::PageHash> Dedup::noted() const {
+  const std::lock_guard guard(mutex_);
+  return noted_;
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,83 @@
+// store/dedup.hpp: finds pages that the store holds already.
+//
+// Of every sixteenth page, chosen by its content, a hash is kept in memory, and in the packs
+// (record type `hashes`). A page of that kind which comes again leads to where it was stored; the
+// contents are compared, and the pages around it, too, since what repeats repeats in stretches
+// ("sparse indexing": Lillibridge et al., FAST 2009). So the index costs a byte a page, and a
+// copied array, a branch that took the same way, or a region that went back is found.
+//
+// What is found may be something that no version needs any more, and gc may be about to free it. So
+// one who looks keeps gc out (keep_gc_out) from before the first look until the new version is
+// published; and looks at the file itself, never at decoded records that are left from before.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "format/page_hashes.hpp"
+#include "store/lease.hpp"
+
+namespace vellum::store {
+
+class StoreCore;
+
+// A page whose content lies in a slot of a record.
+struct PageRef {
+  format::PageNumber page = 0;
+  format::RecordRef record;
+  std::uint32_t slot = 0;
+};
+
+// The hash of a page that is to be noted with the block that stores it.
+struct NotedPage {
+  std::uint32_t slot = 0;
+  std::uint32_t hash = 0;
+};
+
+// Threads: find() from any number at once; the others from one, beside find().
+class Dedup {
+ public:
+  explicit Dedup(StoreCore& store) : store_(store) {}
+
+  // Begins a commit. False: gc is at work, or cannot be kept out here; nothing is looked up then.
+  bool enter();
+  // The commit is over. When it has failed, what was noted in it is forgotten.
+  void leave(bool published) noexcept;
+  bool active() const noexcept { return gc_kept_out_ != nullptr; }
+
+  // Moves the pages that the store holds already from `pages` to `found`. `content` gives a page's
+  // bytes, which nobody changes meanwhile. REQUIRES: active().
+  using ContentFn = std::function<const std::byte*(std::size_t index)>;
+  void find(std::vector<format::PageNumber>& pages, const ContentFn& content,
+            std::vector<PageRef>& found) const;
+
+  // Which pages of a block to note, once it is stored in `stored_bytes`.
+  static std::vector<NotedPage> worth_noting(std::span<const std::byte> raw,
+                                             std::size_t stored_bytes);
+  // The block has become `record`.
+  void note(const format::RecordRef& record, std::span<const NotedPage> pages);
+  // What was noted since enter(), for `hashes` records.
+  std::vector<format::PageHash> noted() const;
+
+ private:
+  struct Place {
+    format::RecordRef record;
+    std::uint32_t slot = 0;
+  };
+  class Stretch;
+
+  void load() const;
+  bool look_up(std::uint32_t hash, Place& out) const;
+
+  StoreCore& store_;
+  Lease gc_kept_out_;
+  mutable std::once_flag loaded_;  // what earlier writers have left
+  mutable std::mutex mutex_;       // of what follows
+  mutable std::unordered_map<std::uint32_t, Place> known_;
+  std::vector<format::PageHash> noted_;  // since enter()
+};
+
+}  // namespace vellum::store
