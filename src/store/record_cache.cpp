@@ -111,8 +111,7 @@ struct RecordCache::Impl {
 RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes,
                         std::size_t budget_bytes)
     : packs(p), seed(s) {
-  raw_capacity =
-      std::max<std::size_t>(block_bytes, std::size_t{2} * format::kMaxDeltaBatchRawBytes);
+  raw_capacity = max_data_raw_bytes(block_bytes);
   const std::size_t raw_limit = std::max(raw_capacity, kMapRawBytes);
   stored_capacity =
       round_up(format::kRecordHeaderBytes + kHashBytes +
