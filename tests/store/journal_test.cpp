@@ -11,6 +11,7 @@ namespace {
 
 using format::FrameType;
 using vellum::test::MemoryFs;
+using Bytes = std::vector<std::byte>;
 
 constexpr std::uint32_t kHalfBytes = format::kMinJournalHalfBytes;
 constexpr std::uint64_t kBranchId = 77;
@@ -58,6 +59,13 @@ class JournalTest : public ::testing::Test {
     fs_.erase("/journal");
     fs_.write_file("/journal", bytes_);
     return fs_.open("/journal", base::OpenMode::read_only);
+  }
+  // What a writer leaves that goes on from `state`.
+  void write(const JournalState& state, const std::function<void(JournalWriter&)>& body) {
+    file();
+    JournalWriter writer(fs_.open("/journal", base::OpenMode::read_write), state);
+    body(writer);
+    bytes_ = fs_.read_file("/journal");
   }
   std::uint64_t head() { return read_journal(*file(), header_.store_id).head_sequence(); }
   void expect_damaged(const char* reason) {
@@ -125,6 +133,30 @@ TEST_F(JournalTest, AMarkBehindADamagedCommitMeansDamage) {
   EXPECT_EQ(head(), 10u);
   put(0, end, {FrameType::mark, 3, 11, 0}, {});
   expect_damaged("the frame after version 10 is damaged, newer ones follow");
+}
+
+// So every frame that a writer has synced has its mark: the last commit of the writer before, found
+// at opening; one of its own; a base frame.
+TEST_F(JournalTest, AWriterMarksWhatIsDurable) {
+  const std::size_t at = put_base(0, 3, version(10));
+  put_commit(0, at, 3, 11);
+  const auto expect_marked = [&](std::uint64_t offset, const char* reason) {
+    const Bytes good = bytes_;
+    bytes_[offset + format::kFrameHeaderBytes] ^= std::byte{1};
+    expect_damaged(reason);
+    bytes_ = good;
+  };
+  JournalState state = read_journal(*file(), header_.store_id);
+  write(state, [](JournalWriter&) {});
+  expect_marked(format::kJournalHeaderBytes + at, "the frame after version 10 is damaged");
+
+  write(state, [](JournalWriter& w) { w.append_commit(format::encode_commit({})); });
+  expect_marked(state.tail_bytes, "the frame after version 11 is damaged");
+
+  state = read_journal(*file(), header_.store_id);
+  write(state, [](JournalWriter& w) { w.start_epoch(version(12)); });
+  EXPECT_EQ(head(), 12u);
+  expect_marked(format::kJournalHeaderBytes + kHalfBytes, "the frame after version 12 is damaged");
 }
 
 TEST_F(JournalTest, TheLaterEpochCounts) {
