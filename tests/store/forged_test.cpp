@@ -7,6 +7,7 @@
 #include "format/version.hpp"
 #include "store/gc.hpp"
 #include "store/journal.hpp"
+#include "store/lease.hpp"
 #include "store/verify.hpp"
 #include "support.hpp"
 #include "support/memory_fs.hpp"
@@ -369,6 +370,20 @@ TEST_F(Forged, PagesOutsideOfTheRegion) {
   EXPECT_EQ(read(), Bytes(kPages * kPageBytes));
   expect_verify_complains();
   use_otherwise();
+}
+
+// gc finds what an open version needs in the copy behind its root. Without one it frees nothing.
+TEST_F(Forged, AnOpenVersionWithoutItsCopy) {
+  publish({base(0, add_pages(4), 0, 4)});
+  const Bytes before = read();
+  const auto reader = open();
+  const auto kept = resolve_kept(*reader, "forged");
+  store_->remove_snapshot("forged");
+  const auto text = error_text(Errc::busy, [&] { collect_garbage(*open(), false, nullptr); });
+  EXPECT_TRUE(contains(text, "its copy there is missing")) << text;
+  Bytes out(before.size());
+  PageSource::open(*reader, kept.version.version, {}, "kept")->read(0, kPages, out.data());
+  EXPECT_EQ(out, before);
 }
 
 // A branch whose journal holds one commit, made by hand.
