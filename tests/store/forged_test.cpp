@@ -60,7 +60,8 @@ class Pack {
 Bytes pages_of(std::size_t count, std::byte first) {
   Bytes out;
   for (std::size_t i = 0; i < count; ++i) {
-    out.insert(out.end(), kPageBytes, static_cast<std::byte>(std::to_integer<int>(first) + i));
+    out.insert(out.end(), kPageBytes,
+               static_cast<std::byte>(std::to_integer<std::size_t>(first) + i));
   }
   return out;
 }
