@@ -240,7 +240,6 @@ void JournalWriter::release_space() noexcept {
   }
 }
 
-std::uint64_t JournalWriter::bytes_written() const noexcept { return impl_->io.bytes_written; }
 const IoCost& JournalWriter::io() const noexcept { return impl_->io; }
 bool JournalWriter::sync_failed() const noexcept { return impl_->sync_failed; }
 

@@ -52,7 +52,6 @@ class JournalWriter {
   // Clean close: gives back the space of everything but the header and the base frame. REQUIRES: no
   // commit frames.
   void release_space() noexcept;
-  std::uint64_t bytes_written() const noexcept;
   const IoCost& io() const noexcept;
   // A sync failed, or the file is in an unknown state for another reason: the writer must give up.
   bool sync_failed() const noexcept;

@@ -174,16 +174,4 @@ std::vector<MapEntry> PageSource::run_entries(std::size_t run) const {
   return with_context(impl_->label, [&] { return read_entries(*impl_->store, *impl_->runs[run]); });
 }
 
-void PageSource::for_each_entry(
-    const std::function<void(std::size_t run, const MapEntry&)>& visit) const {
-  for (std::size_t r = 0; r < impl_->runs.size(); ++r) {
-    const LoadedRun& run = *impl_->runs[r];
-    for (std::size_t b = 0; b < run.root.blocks.size(); ++b) {
-      const auto entries =
-          with_context(impl_->label, [&] { return read_block(*impl_->store, run, b); });
-      for (const MapEntry& e : entries) visit(r, e);
-    }
-  }
-}
-
 }  // namespace vellum::store

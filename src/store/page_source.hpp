@@ -5,7 +5,6 @@
 // handler calls them, from any number of threads at once.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +17,9 @@
 namespace vellum::store {
 
 class StoreCore;
+
+// The longest chain of deltas through which a page is read; folds keep chains far below it.
+inline constexpr std::size_t kMaxChainDeltas = 64;
 
 class PageSource {
  public:
@@ -61,9 +63,6 @@ class PageSource {
   std::vector<OverlaidPage> overlaid_pages() const;
   // All entries of one run, 0 being the newest.
   std::vector<format::MapEntry> run_entries(std::size_t run) const;
-  // Calls `visit` for every entry of every run, newest run first, in page order. Normal code only.
-  void for_each_entry(
-      const std::function<void(std::size_t run, const format::MapEntry&)>& visit) const;
 
  private:
   PageSource();

@@ -18,8 +18,7 @@ namespace {
 // What one step of a page-in handles: small enough for the stack of a thread in the fault handler.
 constexpr std::size_t kPagesPerStep = 16;
 constexpr std::size_t kMaxLinks = 128;
-constexpr std::size_t kMaxChain = 64;
-static_assert(kMaxChain <= kMaxLinks);
+static_assert(kMaxChainDeltas <= kMaxLinks);
 constexpr std::uint16_t kNone = UINT16_MAX;
 
 // A delta of some page's chain.
@@ -94,7 +93,7 @@ Collected PageReader::note(const MapEntry& e, PageNumber page, Target& target, P
     --open_pages;
     return Collected::all;
   }
-  if (target.deltas == kMaxChain) {
+  if (target.deltas == kMaxChainDeltas) {
     fail_page(failure, "the page's delta chain is too long", page, e.record);
     return Collected::failed;
   }

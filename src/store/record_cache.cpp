@@ -99,8 +99,7 @@ struct RecordCache::Impl {
   std::atomic<std::size_t> next_decoder{0};
   base::Reservation memory;
 
-  Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes, std::size_t max_block_bytes,
-       std::size_t budget_bytes);
+  Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding, std::size_t budget_bytes);
 
   Decoder& lock_decoder() noexcept;
   Slot* find(const RecordRef& ref, RecordType type, std::uint64_t print) noexcept;
@@ -115,12 +114,11 @@ struct RecordCache::Impl {
                           const RecordHeader& h, int& os_errno) const noexcept;
 };
 
-RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, std::size_t block_bytes,
-                        std::size_t max_block_bytes, std::size_t budget_bytes)
+RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding,
+                        std::size_t budget_bytes)
     : packs(p), seed(s) {
-  raw_capacity =
-      std::max<std::size_t>(block_bytes, std::size_t{2} * format::kMaxDeltaBatchRawBytes);
-  large_capacity = std::max(max_block_bytes, raw_capacity);
+  raw_capacity = max_data_raw_bytes(encoding, RecordType::deltas);
+  large_capacity = max_data_raw_bytes(encoding, RecordType::pages);
   const std::size_t raw_limit = std::max(large_capacity, kMapRawBytes);
   stored_capacity =
       round_up(format::kRecordHeaderBytes + kHashBytes +
@@ -327,8 +325,7 @@ const char* RecordCache::Impl::load(const RecordRef& ref, RecordType type, std::
 
 RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, const format::Encoding& encoding,
                          std::size_t budget_bytes)
-    : impl_(new Impl(packs, seed, encoding.block_bytes, format::max_block_bytes(encoding),
-                     budget_bytes)) {}
+    : impl_(new Impl(packs, seed, encoding, budget_bytes)) {}
 
 RecordCache::~RecordCache() { delete impl_; }
 

@@ -5,6 +5,7 @@
 // after construction.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -25,6 +26,16 @@ struct ReadFailure {
   format::PageNumber page = 0;
   int os_errno = 0;  // the operating system's, when it is to blame
 };
+
+// What a record of pages or deltas may unpack to, in a store of this encoding: slots have room for
+// so much.
+constexpr std::size_t max_data_raw_bytes(const format::Encoding& encoding,
+                                         format::RecordType type) noexcept {
+  const std::size_t block_bytes = type == format::RecordType::pages
+                                      ? format::max_block_bytes(encoding)
+                                      : encoding.block_bytes;
+  return std::max<std::size_t>(block_bytes, std::size_t{2} * format::kMaxDeltaBatchRawBytes);
+}
 
 class RecordCache {
  public:

@@ -116,10 +116,6 @@ class Verifier {
     const auto bad = bad_packs_.find(pack);
     return bad == bad_packs_.end() ? "the pack is missing" : bad->second;
   }
-  std::string problem_of(std::uint64_t pack) const {
-    const auto at = pack_problems_.find(pack);
-    return at == pack_problems_.end() ? "the pack is missing" : at->second;
-  }
   void count_record(const format::RecordHeader& h) {
     ++report_.records;
     report_.bytes_read += format::record_extent_bytes(h);
@@ -132,9 +128,8 @@ class Verifier {
   Damages damages_;
   std::vector<CheckedVersion> versions_;
   std::uint64_t unreadable_versions_ = 0;
-  std::map<std::uint64_t, std::uint64_t> pack_bytes_;   // sizes of good packs
-  std::map<std::uint64_t, std::string> bad_packs_;      // and what is wrong with the others
-  std::map<std::uint64_t, std::string> pack_problems_;  // of the others
+  std::map<std::uint64_t, std::uint64_t> pack_bytes_;  // sizes of good packs
+  std::map<std::uint64_t, std::string> bad_packs_;     // and what is wrong with the others
   std::map<RecordRef, CheckedRun> runs_;
   std::vector<Use> uses_;                                // sorted by record
   std::map<RecordRef, std::string> bad_records_;         // and the objects they are reported as
@@ -241,7 +236,8 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
     const LoadedRecord record = load_record(store_, ref.root, RecordType::run_root);
     count_record(record.header);
     std::uint64_t entries = 0;
-    const bool good = format::decode_run_root(record.raw, root);
+    const bool good =
+        format::decode_run_root(record.raw, root) && root.blocks.size() == record.header.items;
     for (const auto& block : root.blocks) entries += block.entries;
     if (!good || entries != ref.entries) return damaged(place, "the root of a run does not parse");
   } catch (const Error& e) {
@@ -276,7 +272,7 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
     count_record(record.header);
     const int n = format::decode_map_block(record.raw, entries);
     entries.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
-    if (n < 0) {
+    if (n < 0 || static_cast<std::uint32_t>(n) != record.header.items) {
       reason = "the map block does not parse";
     } else if (entries.size() != block.entries || entries.front().page != block.first_page ||
                entries.back().page + entries.back().count - 1 != block.last_page) {
@@ -342,6 +338,9 @@ std::optional<std::string> Verifier::check_record(std::span<const Use> uses) {
     static std::mutex mutex;  // of the counters
     const std::lock_guard guard(mutex);
     count_record(record.header);
+  }
+  if (record.header.raw_bytes > max_data_raw_bytes(store_.superblock(), record.header.type)) {
+    return "the record is larger than the store's blocks";
   }
   std::vector<format::DeltaIndexLine> lines;
   if (!pages) {
@@ -444,10 +443,12 @@ void Verifier::check_merged(const CheckedVersion& v) {
     // Below a delta comes the rest of its chain, or nothing, which is zero.
     const bool more = i + 1 < merged.size() && merged[i + 1].page == e.page;
     const int below = more ? merged[i + 1].depth : 0;
-    if (e.depth != below + 1) {
-      damages_.add(v.file, fmt::format("page {}: the delta chain is broken", e.page));
-      damages_.hurts(v.file, v.label);
-    }
+    const char* problem = e.depth != below + 1        ? "broken"
+                          : e.depth > kMaxChainDeltas ? "too long"
+                                                      : nullptr;
+    if (problem == nullptr) continue;
+    damages_.add(v.file, fmt::format("page {}: the delta chain is {}", e.page, problem));
+    damages_.hurts(v.file, v.label);
   }
 }
 

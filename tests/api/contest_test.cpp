@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <random>
 
 #include "support/child.hpp"
-#include "support/generation.hpp"
-#include "support/sanitizers.hpp"
+#include "support/generation_fixture.hpp"
 #include "support/shared.hpp"
-#include "support/store_fixture.hpp"
 
 namespace vellum::test {
 namespace {
@@ -21,10 +18,9 @@ namespace {
 constexpr std::size_t kProcesses = 16;
 constexpr std::uint64_t kSnapshotEvery = 7;
 
-struct Board {
-  std::atomic<std::uint64_t> started{0}, committed{0}, snapshot{0};  // generations
-  std::atomic<pid_t> writer{0};                                      // who has the branch
-  std::array<std::atomic<pid_t>, 64> killed{};                       // the latest
+struct Board : GenerationBoard {
+  std::atomic<pid_t> writer{0};                 // who has the branch
+  std::array<std::atomic<pid_t>, 64> killed{};  // the latest
   std::atomic<std::uint64_t> busy{0}, turns{0}, reads{0};
   std::atomic<bool> stop{false};
 
@@ -35,19 +31,8 @@ struct Board {
 
 using Children = std::vector<std::unique_ptr<Child>>;
 
-class Contest : public StoreTest {
+class Contest : public GenerationsTest {
  protected:
-  RegionOptions small() const {
-    RegionOptions options = StoreTest::options();
-    options.capacity_bytes = Generations::kBytes;
-    options.encode_threads = 0;
-    return options;
-  }
-
-  static std::string snapshot_name(std::uint64_t generation) {
-    return "g" + std::to_string(generation);
-  }
-
   // A process that goes on until it is told to stop, or killed.
   void take_part(Board& board, std::uint64_t seed) const {
     std::mt19937_64 random(seed);
@@ -85,13 +70,7 @@ class Contest : public StoreTest {
     for (; count > 0 && !board.stop; --count) {
       board.started = ++g;
       Generations::write(region.data(), g);
-      if (g % kSnapshotEvery == 0) {
-        region.snapshot(snapshot_name(g));
-        board.snapshot = g;
-      } else {
-        region.commit();
-      }
-      board.committed = g;
+      commit(region, board, g, g % kSnapshotEvery == 0);
     }
   }
 
@@ -177,9 +156,7 @@ class Contest : public StoreTest {
       if (!store.contains(snapshot_name(s))) continue;  // cut by a kill: its number was passed over
       EXPECT_EQ(Generations::read(content_of(store, snapshot_name(s)).data()), s);
     }
-    for (const auto& damage : store.verify(true).damages) {
-      ADD_FAILURE() << damage.object << ": " << damage.reason;
-    }
+    expect_no_damage(store);
   }
 
   std::mt19937_64 random_{11};
@@ -187,13 +164,8 @@ class Contest : public StoreTest {
 };
 
 TEST_P(Contest, SixteenProcessesAndKilledLockHolders) {
-  const char* const wanted = std::getenv("VELLUM_KILLS");
-  const std::uint64_t kills = wanted != nullptr ? std::strtoull(wanted, nullptr, 10)
-                                                : static_cast<std::uint64_t>(rounds(40, 15));
-  StoreOptions tiny;
-  tiny.journal_half_bytes = 64u << 10;
-  tiny.pack_bytes = 1u << 20;
-  create(tiny).create_region("main", Generations::kBytes, small()).close();
+  const std::uint64_t kills = kills_wanted(40, 15);
+  create_empty(tiny());
   const Shared<Board> board;
   Children children;
   for (std::size_t i = 0; i < kProcesses; ++i) children.push_back(start(*board));

@@ -14,6 +14,18 @@ class FullDisk : public StoreTest {
     std::mt19937_64 random(seed);
     for (std::uint64_t i = from; i < to; i += 8) word_at(region, i) = random();
   }
+  // A new store, and a region whose first bytes, nothing committed yet, are random.
+  struct Begun {
+    Store store;
+    Region region;
+  };
+  Begun begin(const SmallDisk& disk, const StoreOptions& store_options, std::uint64_t region_bytes,
+              std::uint64_t random_bytes) const {
+    Store store = Store::create(disk / "store", store_options);
+    Region region = store.create_region("main", region_bytes, options());
+    randomise(region, 0, random_bytes, 1);
+    return {std::move(store), std::move(region)};
+  }
   static StoreOptions plain() {
     StoreOptions options;
     options.compression = StoreOptions::Compression::none;
@@ -28,9 +40,7 @@ class FullDisk : public StoreTest {
 TEST_P(FullDisk, LeavesTheLastCommitAndTheRegion) {
   const SmallDisk disk(40 * kMiB);
   VELLUM_NEEDS(disk);
-  Store store = Store::create(disk / "store", plain());
-  Region region = store.create_region("main", 16 * kMiB, options());
-  randomise(region, 0, 4 * kMiB, 1);
+  auto [store, region] = begin(disk, plain(), 16 * kMiB, 4 * kMiB);
   region.snapshot("good");
   const auto good = content_of(region);
 
@@ -61,9 +71,7 @@ TEST_P(FullDisk, LeavesTheLastCommitAndTheRegion) {
 TEST_P(FullDisk, RollbackGivesTheLastCommit) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
-  Store store = Store::create(disk / "store", plain());
-  Region region = store.create_region("main", 16 * kMiB, options());
-  randomise(region, 0, 6 * kMiB, 1);
+  auto [store, region] = begin(disk, plain(), 16 * kMiB, 6 * kMiB);
   for (std::uint64_t page = 1600; page < 2000; ++page) word_at(region, page * kPage) = page;
   region.commit();
   const auto good = content_of(region);
@@ -90,9 +98,7 @@ TEST_P(FullDisk, RollbackGivesTheLastCommit) {
 TEST_P(FullDisk, AHugeFailedCommitIsTakenBack) {
   const SmallDisk disk(120 * kMiB);
   VELLUM_NEEDS(disk);
-  Store store = Store::create(disk / "store", plain());
-  Region region = store.create_region("main", 80 * kMiB, options());
-  randomise(region, 0, 80 * kMiB, 1);
+  auto [store, region] = begin(disk, plain(), 80 * kMiB, 80 * kMiB);
   region.commit();
   word_at(region, 70 * kMiB) = 5;  // in the journal, over the pack's page
   region.commit();
@@ -116,9 +122,7 @@ TEST_P(FullDisk, EveryAmountOfSpaceLeft) {
   StoreOptions tiny = plain();
   tiny.journal_half_bytes = 64u << 10;
   tiny.pack_bytes = 1u << 20;
-  Store store = Store::create(disk / "store", tiny);
-  Region region = store.create_region("main", 2 * kMiB, options());
-  randomise(region, 0, kMiB, 1);
+  auto [store, region] = begin(disk, tiny, 2 * kMiB, kMiB);
   region.commit();
   auto good = content_of(region);
   std::mt19937_64 random(7);

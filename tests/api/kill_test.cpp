@@ -2,38 +2,20 @@
 //
 // VELLUM_KILLS sets the number of kills for each engine.
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <random>
 
 #include "support/child.hpp"
-#include "support/generation.hpp"
-#include "support/sanitizers.hpp"
+#include "support/generation_fixture.hpp"
 #include "support/shared.hpp"
-#include "support/store_fixture.hpp"
 
 namespace vellum::test {
 namespace {
 
-struct Board {
-  std::atomic<std::uint64_t> started{0}, committed{0}, snapshot{0};
-};
-
-class Killed : public StoreTest {
+class Killed : public GenerationsTest {
  protected:
-  RegionOptions small() const {
-    RegionOptions options = StoreTest::options();
-    options.capacity_bytes = Generations::kBytes;
-    options.encode_threads = 0;
-    return options;
-  }
-
-  static std::string snapshot_name(std::uint64_t generation) {
-    return "g" + std::to_string(generation);
-  }
-
   // Transactions until the end.
-  void write_generations(Board& board, std::uint64_t seed) const {
+  void write_generations(GenerationBoard& board, std::uint64_t seed) const {
     std::mt19937_64 random(seed);
     Region region = Store::open(path()).open_region("main", small());
     std::uint64_t g = Generations::read(region.data());
@@ -41,17 +23,11 @@ class Killed : public StoreTest {
       board.started = ++g;
       Generations::write(region.data(), g);
       const std::uint64_t what = random() % 16;
-      if (what == 0) {
-        region.snapshot(snapshot_name(g));
-        board.snapshot = g;
-      } else if (what == 1) {
+      if (what == 1) {
         region.rollback();
         Generations::write(region.data(), g);
-        region.commit();
-      } else {
-        region.commit();
       }
-      board.committed = g;
+      commit(region, board, g, what == 0);
       if (what == 2) {
         region.close();
         region = Store::open(path()).open_region("main", small());
@@ -59,7 +35,7 @@ class Killed : public StoreTest {
     }
   }
 
-  void check_after(const Board& board) {
+  void check_after(const GenerationBoard& board) {
     Store store = Store::open(path());
     {
       const Region head = store.open_version("main", small());  // before anything is repaired
@@ -74,7 +50,7 @@ class Killed : public StoreTest {
     check_snapshots(store);
   }
 
-  static void check_generation(std::uint64_t seen, const Board& board) {
+  static void check_generation(std::uint64_t seen, const GenerationBoard& board) {
     ASSERT_NE(seen, Generations::kTorn);
     ASSERT_GE(seen, board.committed);
     ASSERT_LE(seen, board.started);
@@ -98,8 +74,8 @@ class Killed : public StoreTest {
   }
 
   void run(const StoreOptions& store_options, std::uint64_t kills) {
-    create(store_options).create_region("main", Generations::kBytes, small()).close();
-    Shared<Board> board;
+    create_empty(store_options);
+    Shared<GenerationBoard> board;
     for (std::uint64_t i = 0; i < kills; ++i) {
       SCOPED_TRACE("kill " + std::to_string(i));
       Child child = start_child([&] { write_generations(*board, random_()); });
@@ -127,9 +103,7 @@ class Killed : public StoreTest {
     for (const auto& [generation, content] : snapshots_) {
       ASSERT_EQ(content_of(store, snapshot_name(generation)), content);
     }
-    const auto report = store.verify(true);
-    for (const auto& damage : report.damages)
-      ADD_FAILURE() << damage.object << ": " << damage.reason;
+    expect_no_damage(store);
   }
 
   std::mt19937_64 random_{5};
@@ -137,16 +111,11 @@ class Killed : public StoreTest {
 };
 
 TEST_P(Killed, AtAnyMomentTheLastCommitIsThere) {
-  const char* wanted = std::getenv("VELLUM_KILLS");
-  const std::uint64_t kills = wanted != nullptr ? std::strtoull(wanted, nullptr, 10)
-                                                : static_cast<std::uint64_t>(rounds(260, 20));
-  StoreOptions tiny;  // folds and new packs all the time
-  tiny.journal_half_bytes = 64u << 10;
-  tiny.pack_bytes = 1u << 20;
-  StoreOptions plain = tiny;
+  const std::uint64_t kills = kills_wanted(260, 20);
+  StoreOptions plain = tiny();
   plain.compression = StoreOptions::Compression::none;
   plain.block_bytes = 4096;
-  const std::vector<StoreOptions> turns = {tiny, StoreOptions(), plain};
+  const std::vector<StoreOptions> turns = {tiny(), StoreOptions(), plain};
   for (std::size_t i = 0; i < turns.size(); ++i) {
     run(turns[i], (kills + turns.size() - 1 - i) / turns.size());
     if (HasFailure()) return;

@@ -4,42 +4,26 @@
 #include <random>
 
 #include "support/child.hpp"
-#include "support/generation.hpp"
-#include "support/sanitizers.hpp"
+#include "support/generation_fixture.hpp"
 #include "support/shared.hpp"
-#include "support/store_fixture.hpp"
 
 namespace vellum::test {
 namespace {
 
-struct Board {
-  std::atomic<std::uint64_t> started{0}, committed{0}, snapshot{0};
+struct Board : GenerationBoard {
   std::atomic<std::uint64_t> reads{0};
   std::atomic<bool> stop{false};
 };
 
-class Readers : public StoreTest {
+class Readers : public GenerationsTest {
  protected:
-  RegionOptions small() const {
-    RegionOptions options = StoreTest::options();
-    options.capacity_bytes = Generations::kBytes;
-    options.encode_threads = 0;
-    return options;
-  }
-
   // Commits until told to stop.
   void write_generations(Board& board) const {
     Region region = Store::open(path()).open_region("main", small());
     for (std::uint64_t g = 1; !board.stop; ++g) {
       board.started = g;
       Generations::write(region.data(), g);
-      if (g % 10 == 0) {
-        region.snapshot("g" + std::to_string(g));
-        board.snapshot = g;
-      } else {
-        region.commit();
-      }
-      board.committed = g;
+      commit(region, board, g, g % 10 == 0);
     }
   }
 
@@ -75,7 +59,7 @@ class Readers : public StoreTest {
       const std::uint64_t newest = board.snapshot;
       if (newest == 0) continue;
       const std::uint64_t g = (1 + random() % (newest / 10)) * 10;
-      const Region version = Store(store).open_version("g" + std::to_string(g), small());
+      const Region version = Store(store).open_version(snapshot_name(g), small());
       require(Generations::read(version.data()) == g, "the snapshot is what it was");
       board.reads += 1;
     }
@@ -83,10 +67,7 @@ class Readers : public StoreTest {
 };
 
 TEST_P(Readers, SeeWholeCommitsInOrder) {
-  StoreOptions tiny;
-  tiny.journal_half_bytes = 64u << 10;
-  tiny.pack_bytes = 1u << 20;
-  create(tiny).create_region("main", Generations::kBytes, small()).close();
+  create_empty(tiny());
   Shared<Board> board;
   std::vector<Child> children;
   children.push_back(start_child([&] { write_generations(*board); }));

@@ -331,7 +331,7 @@ TEST_F(FileTest, MarksAreSeenByOthersAndDieWithTheirFile) {
   auto first = fs.open(path, OpenMode::read_only);
   auto second = fs.open(path, OpenMode::read_only);
   EXPECT_EQ(looking->marked_bytes(), Marks{});
-  for (const std::uint64_t at : {5000, 64, 128, 1 << 30}) EXPECT_TRUE(first->mark_byte(at));
+  for (const std::uint64_t at : Marks{5000, 64, 128, 1 << 30}) EXPECT_TRUE(first->mark_byte(at));
   EXPECT_TRUE(second->mark_byte(64));
   EXPECT_TRUE(second->mark_byte(65));  // a neighbour
   EXPECT_EQ(looking->marked_bytes(), (Marks{64, 65, 128, 5000, 1 << 30}));

@@ -1,10 +1,8 @@
-// What the fault handler calls allocates nothing. This program replaces malloc by one that counts,
-// so the allocations of shared libraries count too; a sanitizer has a malloc of its own, so the
-// tests are left out there (NoSanitizer).
+// What the fault handler calls allocates nothing. A sanitizer has a malloc of its own, so the tests
+// are left out there (NoSanitizer).
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <cstdlib>
 
 #include "base/bytes.hpp"
 #include "base/checksum.hpp"
@@ -12,58 +10,18 @@
 #include "base/file.hpp"
 #include "base/handler_lock.hpp"
 #include "base/temp_directory.hpp"
-
-#if defined(__has_feature)
-#define VELLUM_HAS_FEATURE(name) __has_feature(name)
-#else
-#define VELLUM_HAS_FEATURE(name) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    VELLUM_HAS_FEATURE(address_sanitizer) || VELLUM_HAS_FEATURE(thread_sanitizer)
-#define VELLUM_COUNTS_ALLOCATIONS 0
-#else
-#define VELLUM_COUNTS_ALLOCATIONS 1
-#endif
-
-namespace {
-thread_local std::size_t allocations = 0;
-}  // namespace
-
-#if VELLUM_COUNTS_ALLOCATIONS
-extern "C" {
-void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* block, std::size_t size);
-void* __libc_memalign(std::size_t alignment, std::size_t size);
-
-void* malloc(std::size_t size) {
-  ++allocations;
-  return __libc_malloc(size);
-}
-void* calloc(std::size_t count, std::size_t size) {
-  ++allocations;
-  return __libc_calloc(count, size);
-}
-void* realloc(void* block, std::size_t size) {
-  ++allocations;
-  return __libc_realloc(block, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  ++allocations;
-  return __libc_memalign(alignment, size);
-}
-}
-#endif
+#include "support/count_allocations.hpp"
 
 namespace vellum::base {
 namespace {
 
+using test::allocations;
 using test::Bytes;
 
 class NoAllocationNoSanitizer : public testing::Test {
  protected:
   void SetUp() override {
-    if (!VELLUM_COUNTS_ALLOCATIONS) GTEST_SKIP() << "the sanitizer owns malloc";
+    if (!test::kCountsAllocations) GTEST_SKIP() << "the sanitizer owns malloc";
   }
 };
 

@@ -10,6 +10,7 @@
 #include "base/expect_error.hpp"
 #include "base/file.hpp"
 #include "base/temp_directory.hpp"
+#include "support/forwarding_fs.hpp"
 
 namespace vellum::base {
 namespace {
@@ -19,74 +20,50 @@ using test::to_bytes;
 using test::to_text;
 
 // Passes calls on to the real file system, writes down their order, and fails the one named.
-class RecordingFs final : public Fs {
+class RecordingFs final : public test::ForwardingFs {
  public:
-  explicit RecordingFs(std::string failing = "") : failing_(std::move(failing)) {}
+  explicit RecordingFs(std::string failing = "")
+      : ForwardingFs(posix_fs()), failing_(std::move(failing)) {}
 
   std::vector<std::string> calls;
 
   std::unique_ptr<File> open(const std::string& path, OpenMode mode) override {
     note("open");
-    return std::make_unique<RecordingFile>(*this, posix_fs().open(path, mode));
+    return std::make_unique<RecordingFile>(*this, ForwardingFs::open(path, mode));
   }
   void rename(const std::string& from, const std::string& to) override {
     note("rename");
-    posix_fs().rename(from, to);
+    ForwardingFs::rename(from, to);
   }
   void rename_new(const std::string& from, const std::string& to) override {
     note("rename_new");
-    posix_fs().rename_new(from, to);
+    ForwardingFs::rename_new(from, to);
   }
   void unlink(const std::string& path) override {
     note("unlink");
-    posix_fs().unlink(path);
+    ForwardingFs::unlink(path);
   }
-  void make_directory(const std::string& path) override { posix_fs().make_directory(path); }
-  void remove_directory(const std::string& path) override { posix_fs().remove_directory(path); }
   void sync_directory(const std::string& path) override {
     note("sync_directory");
-    posix_fs().sync_directory(path);
+    ForwardingFs::sync_directory(path);
   }
-  std::vector<DirEntry> list(const std::string& path) const override {
-    return posix_fs().list(path);
-  }
-  bool exists(const std::string& path) const override { return posix_fs().exists(path); }
 
  private:
-  class RecordingFile final : public File {
+  class RecordingFile final : public test::ForwardingFile {
    public:
-    RecordingFile(RecordingFs& fs, std::unique_ptr<File> file) : fs_(fs), file_(std::move(file)) {}
-    const std::string& path() const noexcept override { return file_->path(); }
-    std::uint64_t size_bytes() const override { return file_->size_bytes(); }
-    void pread(std::span<std::byte> out, std::uint64_t offset) const override {
-      file_->pread(out, offset);
-    }
-    int try_pread(std::span<std::byte> out, std::uint64_t offset) const noexcept override {
-      return file_->try_pread(out, offset);
-    }
+    RecordingFile(RecordingFs& fs, std::unique_ptr<File> file)
+        : ForwardingFile(std::move(file)), fs_(fs) {}
     void pwrite(std::span<const std::byte> bytes, std::uint64_t offset) override {
       fs_.note("pwrite");
-      file_->pwrite(bytes, offset);
+      ForwardingFile::pwrite(bytes, offset);
     }
     void sync_data() override {
       fs_.note("sync_data");
-      file_->sync_data();
+      ForwardingFile::sync_data();
     }
-    void truncate(std::uint64_t size) override { file_->truncate(size); }
-    void allocate(std::uint64_t offset, std::uint64_t size) override {
-      file_->allocate(offset, size);
-    }
-    void punch(std::uint64_t offset, std::uint64_t size) override { file_->punch(offset, size); }
-    bool try_lock_exclusive() override { return file_->try_lock_exclusive(); }
-    bool try_lock_shared() override { return file_->try_lock_shared(); }
-    bool mark_byte(std::uint64_t at) override { return file_->mark_byte(at); }
-    void unmark_byte(std::uint64_t at) override { file_->unmark_byte(at); }
-    std::vector<std::uint64_t> marked_bytes() const override { return file_->marked_bytes(); }
-    std::uint64_t allocated_bytes() const override { return file_->allocated_bytes(); }
 
    private:
     RecordingFs& fs_;
-    std::unique_ptr<File> file_;
   };
 
   void note(const std::string& call) {

@@ -6,66 +6,39 @@
 #include <string>
 #include <vector>
 
-#include "base/file.hpp"
+#include "support/forwarding_fs.hpp"
 
 namespace vellum::corruption {
 
 // For each file, which of its bytes were read.
 using Trace = std::map<std::string, std::vector<bool>>;
 
-class TracingFs final : public base::Fs {
+class TracingFs final : public test::ForwardingFs {
  public:
-  explicit TracingFs(base::Fs& below) : below_(below) {}
+  using ForwardingFs::ForwardingFs;
   void start(Trace& into) { trace_ = &into; }
   void stop() { trace_ = nullptr; }
 
   std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override {
-    return std::make_unique<Traced>(*this, below_.open(path, mode));
+    return std::make_unique<Traced>(*this, ForwardingFs::open(path, mode));
   }
-  void rename(const std::string& from, const std::string& to) override { below_.rename(from, to); }
-  void rename_new(const std::string& from, const std::string& to) override {
-    below_.rename_new(from, to);
-  }
-  void unlink(const std::string& path) override { below_.unlink(path); }
-  void make_directory(const std::string& path) override { below_.make_directory(path); }
-  void remove_directory(const std::string& path) override { below_.remove_directory(path); }
-  void sync_directory(const std::string& path) override { below_.sync_directory(path); }
-  std::vector<base::DirEntry> list(const std::string& path) const override {
-    return below_.list(path);
-  }
-  bool exists(const std::string& path) const override { return below_.exists(path); }
 
  private:
-  class Traced final : public base::File {
+  class Traced final : public test::ForwardingFile {
    public:
-    Traced(TracingFs& fs, std::unique_ptr<base::File> file) : fs_(fs), file_(std::move(file)) {}
-    const std::string& path() const noexcept override { return file_->path(); }
-    std::uint64_t size_bytes() const override { return file_->size_bytes(); }
+    Traced(TracingFs& fs, std::unique_ptr<base::File> file)
+        : ForwardingFile(std::move(file)), fs_(fs) {}
     void pread(std::span<std::byte> out, std::uint64_t at) const override {
-      fs_.note(file_->path(), at, out.size());
-      file_->pread(out, at);
+      fs_.note(path(), at, out.size());
+      ForwardingFile::pread(out, at);
     }
     int try_pread(std::span<std::byte> out, std::uint64_t at) const noexcept override {
-      fs_.note(file_->path(), at, out.size());
-      return file_->try_pread(out, at);
+      fs_.note(path(), at, out.size());
+      return ForwardingFile::try_pread(out, at);
     }
-    void pwrite(std::span<const std::byte> bytes, std::uint64_t at) override {
-      file_->pwrite(bytes, at);
-    }
-    void sync_data() override { file_->sync_data(); }
-    void truncate(std::uint64_t size) override { file_->truncate(size); }
-    void allocate(std::uint64_t at, std::uint64_t length) override { file_->allocate(at, length); }
-    void punch(std::uint64_t at, std::uint64_t length) override { file_->punch(at, length); }
-    bool try_lock_exclusive() override { return file_->try_lock_exclusive(); }
-    bool try_lock_shared() override { return file_->try_lock_shared(); }
-    bool mark_byte(std::uint64_t at) override { return file_->mark_byte(at); }
-    void unmark_byte(std::uint64_t at) override { file_->unmark_byte(at); }
-    std::vector<std::uint64_t> marked_bytes() const override { return file_->marked_bytes(); }
-    std::uint64_t allocated_bytes() const override { return file_->allocated_bytes(); }
 
    private:
     TracingFs& fs_;
-    std::unique_ptr<base::File> file_;
   };
 
   void note(const std::string& path, std::uint64_t at, std::size_t length) const {
@@ -75,7 +48,6 @@ class TracingFs final : public base::Fs {
     for (std::size_t i = 0; i < length; ++i) bytes[static_cast<std::size_t>(at) + i] = true;
   }
 
-  base::Fs& below_;
   Trace* trace_ = nullptr;
 };
 

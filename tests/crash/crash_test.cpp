@@ -50,6 +50,16 @@ SimulatorOptions short_run() {
 
 SimulatorOptions long_run() { return {}; }
 
+// Every crash of a session on a store that was made with options_for(seed).
+void cut_everywhere(SimSession& session, std::uint64_t seed, const char* label,
+                    const SimulatorOptions& options = short_run()) {
+  Simulator simulator(options, label);
+  simulator.run(session, seed, options_for(seed));
+  Totals sum;
+  add(sum, simulator.totals());
+  print(label, sum);
+}
+
 // Environment: VELLUM_CRASH_SEQUENCES how many, VELLUM_CRASH_FIRST the first seed,
 // VELLUM_CRASH_LONG=1 the effort of the long run, VELLUM_CRASH_VERBOSE=1 a line a sequence.
 TEST(Crash, GeneratedSequences) {
@@ -89,22 +99,14 @@ TEST(Crash, CreationOfStoreBranchAndFirstSnapshot) {
   session.remove_branch("main");
   session.remove_snapshot("first");
   session.close_all();
-  Simulator simulator(short_run(), "creation");
-  simulator.run(simulated, 1, options_for(1));
-  Totals sum;
-  add(sum, simulator.totals());
-  print("creation", sum);
+  cut_everywhere(simulated, 1, "creation");
 }
 
 // Runs a script in which `fail` makes one call fail, and cuts the power everywhere: before, in what
 // `go_on` does then, and after it. False: there was no such call.
 bool crash_around_failure(std::uint64_t seed, std::uint64_t n, std::function<bool()> SimFs::* fail,
                           const std::function<void(Session&)>& go_on, Totals& sum) {
-  SimFs fresh;
-  store::StoreCore::create(fresh, kStorePath, options_for(seed));
-  StoreState empty;
-  empty.exists = true;
-  SimSession simulated(fresh.disk(), empty);
+  SimSession simulated = session_on_new_store(seed);
   std::uint64_t calls = 0;
   simulated.fs.*fail = [&] { return ++calls == n; };
   try {
@@ -170,11 +172,7 @@ TEST(Crash, WriteThatFailedAndArrived) {
 // A program removes a snapshot, and is killed before the removal is durable; gc comes; then the
 // power fails. The snapshot must not come back without its data.
 TEST(Crash, GcAfterARemovalThatWasNotSynced) {
-  SimFs fresh;
-  store::StoreCore::create(fresh, kStorePath, options_for(6));
-  StoreState empty;
-  empty.exists = true;
-  SimSession simulated(fresh.disk(), empty);
+  SimSession simulated = session_on_new_store(6);
   Session& session = simulated.session;
   std::mt19937_64 random(1);
   session.create_branch("main", 24);
@@ -186,11 +184,7 @@ TEST(Crash, GcAfterARemovalThatWasNotSynced) {
   session.collect_garbage(true);
   session.remove_snapshot_unsynced("first");
   session.collect_garbage(true);
-  Simulator simulator(short_run(), "unsynced removal");
-  simulator.run(simulated, 6, options_for(6));
-  Totals sum;
-  add(sum, simulator.totals());
-  print("unsynced removal", sum);
+  cut_everywhere(simulated, 6, "unsynced removal");
 }
 
 // The newest base frame of a journal is seen, but a failed sync has lost it; gc comes; then the
@@ -199,11 +193,7 @@ TEST(Crash, GcAfterAFoldThatIsLost) {
   Totals sum;
   bool more = true;
   for (std::uint64_t n = 1; more; ++n) {
-    SimFs fresh;
-    store::StoreCore::create(fresh, kStorePath, options_for(6));
-    StoreState empty;
-    empty.exists = true;
-    SimSession simulated(fresh.disk(), empty);
+    SimSession simulated = session_on_new_store(6);
     Session& session = simulated.session;
     std::mt19937_64 random(1);
     session.create_branch("main", 12);
@@ -231,20 +221,12 @@ TEST(Crash, GcAfterAFoldThatIsLost) {
 // another in its place, and is cut off, too. What is left of both must not make the first one
 // whole.
 TEST(Crash, ATornFrameDoesNotComeBack) {
-  SimFs fresh;
-  store::StoreCore::create(fresh, kStorePath, options_for(1));
-  StoreState empty;
-  empty.exists = true;
-  SimSession simulated(fresh.disk(), empty);
+  SimSession simulated = session_on_new_store(1);
   simulated.session.create_branch("main", 2);
   for (int i = 0; i < test::rounds(60, 15); ++i) simulated.session.commit("main", false);
   SimulatorOptions options = short_run();
   options.recover_one_in = 1;
-  Simulator simulator(options, "torn frames");
-  simulator.run(simulated, 1, options_for(1));
-  Totals sum;
-  add(sum, simulator.totals());
-  print("torn frames", sum);
+  cut_everywhere(simulated, 1, "torn frames", options);
 }
 
 }  // namespace

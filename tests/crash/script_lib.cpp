@@ -25,36 +25,34 @@ enum class Step {
   huge,
   gc
 };
-constexpr std::size_t kSteps = 15;
+constexpr std::size_t kSteps = 15, kFlavours = 8;
 
-// How often each step comes, in the order of Step.
-std::array<unsigned, kSteps> weights_of(Flavour flavour) {
-  switch (flavour) {
-    case Flavour::mixed:
-      return {24, 6, 5, 10, 8, 8, 10, 2, 4, 4, 3, 6, 4, 0, 4};
-    case Flavour::chains:
-      return {20, 2, 1, 0, 0, 60, 6, 0, 1, 1, 0, 4, 0, 0, 3};
-    case Flavour::rolls:
-      return {6, 0, 2, 10, 40, 10, 8, 0, 2, 2, 1, 6, 4, 0, 4};
-    case Flavour::wraps:
-      return {10, 50, 4, 20, 0, 2, 3, 0, 1, 1, 0, 4, 1, 0, 1};
-    case Flavour::names:
-      return {12, 2, 2, 4, 3, 4, 24, 8, 14, 14, 10, 4, 2, 0, 6};
-    case Flavour::reopening:
-      return {24, 4, 2, 6, 6, 6, 6, 1, 2, 2, 2, 36, 2, 0, 3};
-    case Flavour::garbage:
-      return {8, 0, 3, 4, 24, 16, 22, 1, 3, 18, 2, 8, 2, 0, 26};
-    case Flavour::huge:
-      return {20, 0, 2, 2, 10, 5, 10, 0, 0, 0, 0, 10, 0, 40, 2};
-  }
-  return {};
+struct FlavourWeights {
+  const char* name;
+  std::array<unsigned, kSteps> steps;  // how often each step comes, in the order of Step
+};
+
+// In the order of Flavour.
+constexpr std::array<FlavourWeights, kFlavours> kWeights{{
+    {"mixed", {24, 6, 5, 10, 8, 8, 10, 2, 4, 4, 3, 6, 4, 0, 4}},
+    {"chains", {20, 2, 1, 0, 0, 60, 6, 0, 1, 1, 0, 4, 0, 0, 3}},
+    {"rolls", {6, 0, 2, 10, 40, 10, 8, 0, 2, 2, 1, 6, 4, 0, 4}},
+    {"wraps", {10, 50, 4, 20, 0, 2, 3, 0, 1, 1, 0, 4, 1, 0, 1}},
+    {"names", {12, 2, 2, 4, 3, 4, 24, 8, 14, 14, 10, 4, 2, 0, 6}},
+    {"reopening", {24, 4, 2, 6, 6, 6, 6, 1, 2, 2, 2, 36, 2, 0, 3}},
+    {"garbage", {8, 0, 3, 4, 24, 16, 22, 1, 3, 18, 2, 8, 2, 0, 26}},
+    {"huge", {20, 0, 2, 2, 10, 5, 10, 0, 0, 0, 0, 10, 0, 40, 2}},
+}};
+
+const FlavourWeights& weights_of(Flavour flavour) {
+  return kWeights[static_cast<std::size_t>(flavour)];
 }
 
 class Script {
  public:
   Script(Session& session, std::uint64_t seed)
       : session_(session), random_(seed), flavour_(flavour_of(seed)) {
-    const auto weights = weights_of(flavour_);
+    const auto& weights = weights_of(flavour_).steps;
     choose_ = std::discrete_distribution<std::size_t>(weights.begin(), weights.end());
   }
 
@@ -168,11 +166,7 @@ void Script::step(Step step) {
 
 }  // namespace
 
-const char* flavour_name(Flavour flavour) {
-  static constexpr const char* kNames[] = {"mixed", "chains",    "rolls",   "wraps",
-                                           "names", "reopening", "garbage", "huge"};
-  return kNames[static_cast<std::size_t>(flavour)];
-}
+const char* flavour_name(Flavour flavour) { return weights_of(flavour).name; }
 
 // Huge ones cost most and show least.
 Flavour flavour_of(std::uint64_t seed) {
@@ -199,12 +193,16 @@ void run_script(Session& session, std::uint64_t seed, std::size_t steps) {
   Script(session, seed).run(steps);
 }
 
-std::unique_ptr<SimSession> simulate_script(std::uint64_t seed, std::size_t steps) {
+SimSession session_on_new_store(std::uint64_t seed) {
   SimFs fs;
   store::StoreCore::create(fs, kStorePath, options_for(seed));
   StoreState empty;
   empty.exists = true;
-  auto out = std::make_unique<SimSession>(fs.disk(), empty);
+  return SimSession(fs.disk(), empty);
+}
+
+std::unique_ptr<SimSession> simulate_script(std::uint64_t seed, std::size_t steps) {
+  std::unique_ptr<SimSession> out(new SimSession(session_on_new_store(seed)));
   run_script(out->session, seed, steps);
   return out;
 }

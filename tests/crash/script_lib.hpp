@@ -22,7 +22,9 @@ Flavour flavour_of(std::uint64_t seed);
 format::Superblock options_for(std::uint64_t seed);
 // Runs `steps` operations on an empty store.
 void run_script(Session& session, std::uint64_t seed, std::size_t steps);
-// The same on a new simulated disk; making the store is not in the log.
+// On a simulated disk with an empty store, made with options_for(seed); that is not in the log.
+SimSession session_on_new_store(std::uint64_t seed);
+// Both.
 std::unique_ptr<SimSession> simulate_script(std::uint64_t seed, std::size_t steps);
 
 }  // namespace vellum::crash

@@ -1,6 +1,6 @@
 // Power cuts at every kind of moment: the next boot finds the last commit that returned or the one
 // in progress, whole, and every snapshot that returned.
-#include "memory_fs.hpp"
+#include "power_cut_fs.hpp"
 #include "store/verify.hpp"
 #include "support.hpp"
 
@@ -11,7 +11,7 @@ using Bytes = std::vector<std::byte>;
 
 class PowerCuts {
  public:
-  explicit PowerCuts(std::uint64_t seed) : random_(seed), fs_(std::make_unique<MemoryFs>()) {
+  explicit PowerCuts(std::uint64_t seed) : random_(seed), fs_(std::make_unique<PowerCutFs>()) {
     format::Superblock options = small_options();
     options.journal_half_bytes = 16u << 10;
     options.pack_bytes = 24u << 10;
@@ -111,7 +111,7 @@ class PowerCuts {
   }
 
   std::mt19937_64 random_;
-  std::unique_ptr<MemoryFs> fs_;
+  std::unique_ptr<PowerCutFs> fs_;
   Model model_{kPages}, attempt_{kPages};
   int next_snapshot_ = 0;
   std::map<std::string, Bytes> snapshots_, maybe_snapshots_;

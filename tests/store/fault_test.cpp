@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "fault_fs.hpp"
+#include "format/record.hpp"
 #include "store/verify.hpp"
 #include "support.hpp"
 
@@ -159,6 +160,25 @@ TEST_F(Faults, LeftOverPacksOfACrashAreSteppedOver) {
   EXPECT_EQ(side->head().active_pack, first + 1);
   expect_same(*open_version(*store_, "side"), model.bytes);
   EXPECT_EQ(base::read_whole(fs_, store_->packs().path_of(first), 1000), garbage);
+}
+
+// A fold that was cut off may even have sealed the pack: its trailer must not stay at the end of a
+// file that the branch goes on writing.
+TEST_F(Faults, TheTailOfACrashedFoldIsCutOff) {
+  const format::Version head = writer_->head();
+  writer_.reset();
+  const auto file = fs_.open(store_->packs().path_of(head.active_pack), base::OpenMode::read_write);
+  EXPECT_EQ(file->size_bytes(), head.active_pack_end_bytes);
+  auto tail = std::vector<std::byte>(8000, std::byte{7});
+  const auto trailer = format::encode_pack_trailer(head.active_pack, head.active_pack_end_bytes,
+                                                   store_->checksum_seed());
+  tail.insert(tail.end(), trailer.begin(), trailer.end());
+  file->pwrite(tail, head.active_pack_end_bytes);
+  expect_last_commit();  // verify takes it for what it is
+  writer_ = BranchWriter::open(*store_, "main");
+  EXPECT_EQ(file->size_bytes(), head.active_pack_end_bytes);
+  try_commit(5, true, true);
+  expect_last_commit();
 }
 
 TEST_F(Faults, CreatingAStoreOrBranchThatFailsLeavesNone) {

@@ -1,7 +1,6 @@
 // gc beside writers and readers in other processes and threads; gc that is killed.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -12,10 +11,14 @@
 #include "store/lease.hpp"
 #include "store/support.hpp"
 #include "store/verify.hpp"
+#include "support/child.hpp"
 #include "support/sanitizers.hpp"
 
 namespace vellum::store::test {
 namespace {
+
+using vellum::test::Child;
+using vellum::test::start_child;
 
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kPages = 64;
@@ -137,26 +140,6 @@ void branch_off(StoreCore& store, std::mt19937_64& random) {
   store.remove_branch("trial");
 }
 
-template <typename Body>
-pid_t start_child(Body body) {
-  const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  int status = 1;
-  try {
-    body();
-    status = 0;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "child: %s\n", e.what());
-  }
-  ::_exit(status);
-}
-
-int wait_for(pid_t pid) {
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
-}
-
 class GcBeside : public testing::Test {
  protected:
   GcBeside() {
@@ -185,7 +168,7 @@ class GcBeside : public testing::Test {
 
 TEST_F(GcBeside, WritersAndReadersInOtherProcesses) {
   const auto until = Clock::now() + std::chrono::milliseconds(vellum::test::rounds(4000, 2500));
-  std::vector<pid_t> children;
+  std::vector<Child> children;
   children.push_back(start_child([&] {
     const auto store = open();
     while (Clock::now() < until) write(*store, 10);
@@ -207,7 +190,7 @@ TEST_F(GcBeside, WritersAndReadersInOtherProcesses) {
     freed += collect_garbage(*open(), false, nullptr).freed_bytes;
     ++runs;
   }
-  for (const pid_t child : children) EXPECT_EQ(wait_for(child), 0);
+  for (Child& child : children) EXPECT_CHILD_EXIT(child.wait(), 0);
   expect_sound();
   EXPECT_GT(runs, 10u);
   EXPECT_GT(freed, 1u << 20);
@@ -272,10 +255,12 @@ TEST_F(GcBeside, KilledAtAnyMoment) {
   int killed = 0;
   for (int round = 0; round < vellum::test::rounds(60, 15); ++round) {
     write(*open(), 12);
-    const pid_t child = start_child([&] { collect_garbage(*open(), false, nullptr); });
+    Child child = start_child([&] { collect_garbage(*open(), false, nullptr); });
     ::usleep(static_cast<useconds_t>(random() % 4000));
-    ::kill(child, SIGKILL);
-    killed += wait_for(child) == 100 + SIGKILL ? 1 : 0;
+    child.kill(SIGKILL);
+    const auto end = child.wait();
+    EXPECT_TRUE(end.died_by(SIGKILL) || end.exited_with(0)) << testing::PrintToString(end);
+    killed += end.died_by(SIGKILL) ? 1 : 0;
     expect_sound();
   }
   EXPECT_GT(killed, 0);
@@ -289,17 +274,17 @@ TEST_F(GcBeside, MarksOfTheDeadGo) {
   write(*open(), 3);
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = start_child([&] {
+  Child child = start_child([&] {
     const auto store = open();
     const auto kept = resolve_kept(*store, "n3");
-    [[maybe_unused]] const ssize_t n = ::write(ready[1], "x", 1);
+    vellum::test::require(::write(ready[1], "x", 1) == 1, "the parent can be told");
     ::pause();
   });
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
   EXPECT_EQ(collect_garbage(*open(), false, nullptr).kept_open, 1u);
-  ::kill(child, SIGKILL);
-  EXPECT_EQ(wait_for(child), 100 + SIGKILL);
+  child.kill(SIGKILL);
+  EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
   EXPECT_EQ(collect_garbage(*open(), false, nullptr).kept_open, 0u);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "store/census.hpp"
 #include "store/fault_fs.hpp"
 #include "store/gc.hpp"
 #include "store/lease.hpp"
@@ -158,6 +159,31 @@ TEST_F(GcTest, WritersGoOnInAPackWithHoles) {
     contents[name] = contents["main"] = model.bytes;
   }
   gc();
+  expect_all();
+}
+
+// A later writer finds the records of an earlier one by their headers, around holes.
+TEST_F(GcTest, AWriterSealsAPackWithHoles) {
+  make(packs_of(4 << 20), 5, 60);
+  ASSERT_EQ(store->packs().list().size(), 1u);
+  const std::uint64_t pack = store->packs().list().front();
+  for (int i = 1; i < 4; ++i) remove("s" + std::to_string(i));
+  ASSERT_GT(gc().freed_bytes, 400u << 10);
+  std::mt19937_64 random(13);
+  Model model(kPages);
+  {
+    auto writer = BranchWriter::open(*store, "main");
+    for (PageNumber p = 0; p < kPages; ++p) fill(model, p, random);
+    commit(*writer, model, true);
+    contents["main"] = model.bytes;
+  }
+  EXPECT_GT(store->packs().list().size(), 1u);
+  const auto index = index_extent(*store, pack);
+  EXPECT_NE(index.to, 0u) << "the first pack is sealed";
+  expect_all();
+  // What the index lists is found by it.
+  remove("s4");
+  EXPECT_GT(gc().freed_bytes, 200u << 10);
   expect_all();
 }
 

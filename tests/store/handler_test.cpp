@@ -1,56 +1,16 @@
 // What the fault handler calls allocates nothing and keeps its stack small.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <thread>
 
 #include "support.hpp"
-
-#if defined(__has_feature)
-#define VELLUM_HAS_FEATURE(name) __has_feature(name)
-#else
-#define VELLUM_HAS_FEATURE(name) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || \
-    VELLUM_HAS_FEATURE(address_sanitizer) || VELLUM_HAS_FEATURE(thread_sanitizer)
-#define VELLUM_COUNTS_ALLOCATIONS 0
-#else
-#define VELLUM_COUNTS_ALLOCATIONS 1
-#endif
-
-namespace {
-thread_local std::size_t allocations = 0;
-}
-
-#if VELLUM_COUNTS_ALLOCATIONS
-extern "C" {
-void* __libc_malloc(std::size_t size);
-void* __libc_calloc(std::size_t count, std::size_t size);
-void* __libc_realloc(void* block, std::size_t size);
-void* __libc_memalign(std::size_t alignment, std::size_t size);
-
-void* malloc(std::size_t size) {
-  ++allocations;
-  return __libc_malloc(size);
-}
-void* calloc(std::size_t count, std::size_t size) {
-  ++allocations;
-  return __libc_calloc(count, size);
-}
-void* realloc(void* block, std::size_t size) {
-  ++allocations;
-  return __libc_realloc(block, size);
-}
-void* aligned_alloc(std::size_t alignment, std::size_t size) {
-  ++allocations;
-  return __libc_memalign(alignment, size);
-}
-}
-#endif
-
-#include <thread>
+#include "support/count_allocations.hpp"
 
 namespace vellum::store::test {
 namespace {
+
+using vellum::test::allocations;
+using vellum::test::kCountsAllocations;
 
 // A store with every kind of entry, and journal commits on top.
 struct Mixed {
@@ -81,7 +41,7 @@ struct Mixed {
 };
 
 TEST(Handler, ReadingAllocatesNothing) {
-  if (!VELLUM_COUNTS_ALLOCATIONS) GTEST_SKIP() << "a sanitizer has a malloc of its own";
+  if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer has a malloc of its own";
   Mixed mixed;
   const auto store = mixed.open();
   const auto source = open_version(*store, "main");
@@ -114,9 +74,9 @@ TEST(Handler, ReadingNeedsLittleStack) {
   } job{source.get(), &mixed.model};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-#if VELLUM_COUNTS_ALLOCATIONS
-  pthread_attr_setstacksize(&attributes, 32u << 10);  // the least allowed, plus thread-local data
-#endif
+  if (!vellum::test::kSanitizer) {
+    pthread_attr_setstacksize(&attributes, 32u << 10);  // the least allowed, plus thread-local data
+  }
   pthread_t thread;
   const auto run = [](void* argument) -> void* {
     Job& j = *static_cast<Job*>(argument);

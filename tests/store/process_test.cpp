@@ -1,38 +1,20 @@
 // Several processes on one store.
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include <fstream>
 
 #include "store/verify.hpp"
 #include "support.hpp"
+#include "support/child.hpp"
 
 namespace vellum::store::test {
 namespace {
 
+using vellum::test::Child;
+using vellum::test::require;
+using vellum::test::start_child;
+
 std::shared_ptr<StoreCore> open_store(const std::string& path) {
   return StoreCore::open(base::posix_fs(), path);
-}
-
-// Runs `body` in a child that reports by its exit status, and never returns into the test's code.
-template <typename Body>
-pid_t start_child(Body body) {
-  const pid_t pid = ::fork();
-  if (pid != 0) return pid;
-  int status = 1;
-  try {
-    status = body();
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "child: %s\n", e.what());
-  }
-  ::_exit(status);
-}
-
-int wait_for(pid_t pid) {
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 100 + WTERMSIG(status);
 }
 
 // Every version writes its number into every eighth page, so a mix of two shows.
@@ -71,11 +53,10 @@ TEST(Processes, AReaderSeesWholeVersionsWhileAWriterCommits) {
   options.journal_half_bytes = 16u << 10;
   options.pack_bytes = 16u << 10;
   StoreCore::create(base::posix_fs(), path, options)->create_branch("main", 64 * kPageBytes, 0);
-  const pid_t child = start_child([&] {
+  Child child = start_child([&] {
     auto store = open_store(path);
     auto writer = BranchWriter::open(*store, "main");
     for (std::uint64_t i = 1; i <= 3000; ++i) commit_number(*writer, i);
-    return 0;
   });
   auto store = open_store(path);
   std::uint64_t last = 0;
@@ -89,7 +70,7 @@ TEST(Processes, AReaderSeesWholeVersionsWhileAWriterCommits) {
     last = n;
     ++looks;
   }
-  EXPECT_EQ(wait_for(child), 0);
+  EXPECT_CHILD_EXIT(child.wait(), 0);
   EXPECT_GT(looks, 5);
   EXPECT_TRUE(verify_store(*store, true, {}).damages.empty());
 }
@@ -101,11 +82,11 @@ TEST(Processes, OneWriterABranchAndADeadOnesLockFreesItself) {
       ->create_branch("main", 64 * kPageBytes, 0);
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);
-  const pid_t child = start_child([&] {
+  Child child = start_child([&] {
     auto store = open_store(path);
     auto writer = BranchWriter::open(*store, "main");
     for (std::uint64_t i = 1; i <= 5; ++i) commit_number(*writer, i);
-    if (::write(ready[1], "x", 1) != 1) return 1;
+    require(::write(ready[1], "x", 1) == 1, "the parent can be told");
     for (;;) ::pause();
   });
   char c = 0;
@@ -115,8 +96,8 @@ TEST(Processes, OneWriterABranchAndADeadOnesLockFreesItself) {
   EXPECT_EQ(text, "branch 'main' of " + path + " has a writer already");
   error_text(Errc::busy, [&] { store->remove_branch("main"); });
   EXPECT_EQ(number_of(*open_version(*store, "main")), 5u);
-  ::kill(child, SIGKILL);
-  EXPECT_EQ(wait_for(child), 100 + SIGKILL);
+  child.kill(SIGKILL);
+  EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
   auto writer = BranchWriter::open(*store, "main");
   EXPECT_EQ(writer->head().sequence, 5u);
   EXPECT_EQ(number_of(*writer->source_at_open()), 5u);
@@ -139,19 +120,19 @@ TEST(Processes, KilledAtAnyMomentTheLastReturnedCommitIsThere) {
   for (int round = 0; round < 30 || returned <= 100; ++round) {
     int done[2];
     ASSERT_EQ(::pipe(done), 0);
-    const pid_t child = start_child([&] {
+    Child child = start_child([&] {
       ::close(done[0]);
       auto store = open_store(path);
       auto writer = BranchWriter::open(*store, "main");
       for (std::uint64_t i = writer->head().sequence + 1;; ++i) {
         commit_number(*writer, i);
-        if (::write(done[1], &i, sizeof i) != sizeof i) return 1;
+        require(::write(done[1], &i, sizeof i) == sizeof i, "the parent can be told");
       }
     });
     ::close(done[1]);
     ::usleep(static_cast<useconds_t>(random() % 20000));
-    ::kill(child, SIGKILL);
-    wait_for(child);
+    child.kill(SIGKILL);
+    EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
     std::uint64_t i = 0;
     while (::read(done[0], &i, sizeof i) == sizeof i) returned = i;
     ::close(done[0]);

@@ -6,6 +6,9 @@
 // relies on not being led outside must look for itself. Besides the seam's calls it makes links and
 // FIFOs, hands out its files' bytes, and counts what was changed.
 //
+// Everything written lasts at once: store/power_cut_fs.hpp and crash/sim_fs_lib.hpp are those that
+// lose what was not synced.
+//
 // Threads: all calls from any thread.
 #pragma once
 

@@ -3,6 +3,9 @@
 // A write, truncation or hole is pending until its file is synced; a change of names is pending
 // until one of the directories it touches is synced. A crash keeps what is durable and any subset
 // of what is pending, in order, and may tear a pending write at 512-byte sectors.
+//
+// support/memory_fs.hpp is another: it looks like the kernel's files to whoever uses them (links,
+// FIFOs, modes, files that were unlinked while open), and knows nothing of what lasts.
 #pragma once
 
 #include <cerrno>
@@ -27,17 +30,17 @@ struct PowerCut : std::runtime_error {
   PowerCut() : std::runtime_error("power cut") {}
 };
 
-class MemoryFs final : public base::Fs {
+class PowerCutFs final : public base::Fs {
  public:
-  MemoryFs() { durable_.emplace("/", nullptr), live_.emplace("/", nullptr); }
+  PowerCutFs() { durable_.emplace("/", nullptr), live_.emplace("/", nullptr); }
 
   // The nth change from now on is only begun, and everything after it fails: the power is gone.
   void cut_power_at(std::uint64_t nth) { cut_at_ = changes_ + nth; }
   std::uint64_t changes() const { return changes_; }
 
   // What the next boot finds.
-  std::unique_ptr<MemoryFs> after_crash(std::mt19937_64& random) const {
-    auto out = std::make_unique<MemoryFs>();
+  std::unique_ptr<PowerCutFs> after_crash(std::mt19937_64& random) const {
+    auto out = std::make_unique<PowerCutFs>();
     Names names = durable_;
     for (const NameChange& change : pending_names_) {
       if (random() % 2 == 0) change.apply(names);
@@ -67,11 +70,11 @@ class MemoryFs final : public base::Fs {
       auto inode = std::make_shared<Inode>();
       add_name_change({parent(path)}, [path, inode](Names& n) { n[path] = inode; });
       finish_change();
-      return std::make_unique<MemoryFile>(*this, path, inode);
+      return std::make_unique<PowerCutFile>(*this, path, inode);
     }
     if (at == live_.end()) throw Error(Errc::not_found, path + ": no such file");
     if (at->second == nullptr) throw Error(Errc::damaged, path + ": not a regular file");
-    return std::make_unique<MemoryFile>(*this, path, at->second);
+    return std::make_unique<PowerCutFile>(*this, path, at->second);
   }
   void rename(const std::string& from, const std::string& to) override { move(from, to, true); }
   void rename_new(const std::string& from, const std::string& to) override {
@@ -197,11 +200,11 @@ class MemoryFs final : public base::Fs {
     finish_change();
   }
 
-  class MemoryFile final : public base::File {
+  class PowerCutFile final : public base::File {
    public:
-    MemoryFile(MemoryFs& fs, std::string path, std::shared_ptr<Inode> inode)
+    PowerCutFile(PowerCutFs& fs, std::string path, std::shared_ptr<Inode> inode)
         : fs_(fs), path_(std::move(path)), inode_(std::move(inode)) {}
-    ~MemoryFile() override {
+    ~PowerCutFile() override {
       const std::lock_guard guard(fs_.mutex_);
       inode_->lock.unlock(this);
     }
@@ -268,7 +271,7 @@ class MemoryFs final : public base::Fs {
       inode_->pending.push_back(std::move(w));
       fs_.finish_change();
     }
-    MemoryFs& fs_;
+    PowerCutFs& fs_;
     std::string path_;
     std::shared_ptr<Inode> inode_;
   };

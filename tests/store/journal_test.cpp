@@ -1,0 +1,219 @@
+// What counts in a journal, and what does not: files made frame by frame, as no writer leaves them.
+#include "store/journal.hpp"
+
+#include "format/superblock.hpp"
+#include "format/version.hpp"
+#include "support.hpp"
+#include "support/memory_fs.hpp"
+
+namespace vellum::store::test {
+namespace {
+
+using format::FrameType;
+using vellum::test::MemoryFs;
+using Bytes = std::vector<std::byte>;
+
+constexpr std::uint32_t kHalfBytes = format::kMinJournalHalfBytes;
+constexpr std::uint64_t kBranchId = 77;
+
+class JournalTest : public ::testing::Test {
+ protected:
+  JournalTest() {
+    header_.store_id[0] = std::byte{5};
+    header_.branch_id = kBranchId;
+    header_.half_bytes = kHalfBytes;
+    header_.branch = "main";
+    start();
+  }
+
+  // A journal without any frame.
+  void start() {
+    bytes_ = format::encode_journal_header(header_);
+    bytes_.resize(format::kJournalHeaderBytes + 2 * std::size_t{kHalfBytes});
+  }
+  static format::Version version(std::uint64_t sequence) {
+    format::Version v;
+    v.branch_id = kBranchId;
+    v.sequence = sequence;
+    v.next_pack_number = 1;
+    return v;
+  }
+  // Puts a frame at `at` of half 0 or 1; returns where the next one goes.
+  std::size_t put(unsigned half, std::size_t at, const format::FrameHeader& h,
+                  const std::vector<std::byte>& payload) {
+    const auto frame =
+        format::encode_frame(h, payload, format::checksum_seed(header_.store_id) ^ kBranchId);
+    std::copy(frame.begin(), frame.end(),
+              bytes_.begin() + static_cast<std::ptrdiff_t>(format::kJournalHeaderBytes +
+                                                           half * kHalfBytes + at));
+    return at + frame.size();
+  }
+  std::size_t put_base(unsigned half, std::uint64_t epoch, const format::Version& v) {
+    return put(half, 0, {FrameType::base, epoch, v.sequence, 0}, format::encode_version(v));
+  }
+  std::size_t put_commit(unsigned half, std::size_t at, std::uint64_t epoch,
+                         std::uint64_t sequence) {
+    return put(half, at, {FrameType::commit, epoch, sequence, 0}, format::encode_commit({}));
+  }
+  std::unique_ptr<base::File> file() {
+    fs_.erase("/journal");
+    fs_.write_file("/journal", bytes_);
+    return fs_.open("/journal", base::OpenMode::read_only);
+  }
+  // What a writer leaves that goes on from `state`.
+  void write(const JournalState& state, const std::function<void(JournalWriter&)>& body) {
+    file();
+    JournalWriter writer(fs_.open("/journal", base::OpenMode::read_write), state);
+    body(writer);
+    bytes_ = fs_.read_file("/journal");
+  }
+  std::uint64_t head() { return read_journal(*file(), header_.store_id).head_sequence(); }
+  void expect_damaged(const char* reason) {
+    const auto text = error_text(Errc::damaged, [&] { head(); });
+    EXPECT_TRUE(contains(text, "/journal")) << text;
+    EXPECT_TRUE(contains(text, reason)) << text;
+  }
+  std::vector<std::uint64_t> bases() {
+    std::vector<std::uint64_t> out;
+    for (const auto& v : read_base_versions(*file(), header_.store_id)) out.push_back(v.sequence);
+    return out;
+  }
+  void expect_no_base(const char* reason) {
+    expect_damaged(reason);
+    const auto text = error_text(Errc::damaged, [&] { bases(); });
+    EXPECT_TRUE(contains(text, "neither half holds a whole base frame")) << text;
+  }
+
+  MemoryFs fs_;
+  format::JournalHeader header_;
+  std::vector<std::byte> bytes_;
+};
+
+TEST_F(JournalTest, CommitsFollowTheirBase) {
+  std::size_t at = put_base(0, 3, version(10));
+  EXPECT_EQ(head(), 10u);
+  at = put_commit(0, at, 3, 11);
+  put_commit(0, at, 3, 12);
+  EXPECT_EQ(head(), 12u);
+}
+
+// Frames of the epoch before the last stand in the same half; one may be left where the log ends.
+TEST_F(JournalTest, AFrameOfAnEarlierEpochIsNotTheNextCommit) {
+  std::size_t at = put_base(0, 3, version(10));
+  at = put_commit(0, at, 3, 11);
+  put_commit(0, at, 1, 12);
+  EXPECT_EQ(head(), 11u);
+}
+
+TEST_F(JournalTest, AFrameOfALaterEpochMeansDamage) {
+  const std::size_t at = put_base(0, 3, version(10));
+  put_commit(0, at, 5, 11);
+  expect_damaged("the frame after version 10 is damaged, newer ones follow");
+}
+
+TEST_F(JournalTest, AGapInTheNumbersMeansDamage) {
+  std::size_t at = put_base(0, 3, version(10));
+  at = put_commit(0, at, 3, 11);
+  put_commit(0, at, 3, 13);
+  expect_damaged("the frame after version 11 is damaged, newer ones follow");
+}
+
+TEST_F(JournalTest, AnEarlierNumberIsNotTheNextCommit) {
+  std::size_t at = put_base(0, 3, version(10));
+  at = put_commit(0, at, 3, 11);
+  put_commit(0, at, 3, 11);
+  EXPECT_EQ(head(), 11u);
+}
+
+// Only the mark tells a commit that was synced and damaged since from one that a crash tore.
+TEST_F(JournalTest, AMarkBehindADamagedCommitMeansDamage) {
+  const std::size_t at = put_base(0, 3, version(10));
+  const std::size_t end = put_commit(0, at, 3, 11);
+  bytes_[format::kJournalHeaderBytes + at + format::kFrameHeaderBytes] ^= std::byte{1};
+  EXPECT_EQ(head(), 10u);
+  put(0, end, {FrameType::mark, 3, 11, 0}, {});
+  expect_damaged("the frame after version 10 is damaged, newer ones follow");
+}
+
+// So every frame that a writer has synced has its mark: the last commit of the writer before, found
+// at opening; one of its own; a base frame.
+TEST_F(JournalTest, AWriterMarksWhatIsDurable) {
+  const std::size_t at = put_base(0, 3, version(10));
+  put_commit(0, at, 3, 11);
+  const auto expect_marked = [&](std::uint64_t offset, const char* reason) {
+    const Bytes good = bytes_;
+    bytes_[offset + format::kFrameHeaderBytes] ^= std::byte{1};
+    expect_damaged(reason);
+    bytes_ = good;
+  };
+  JournalState state = read_journal(*file(), header_.store_id);
+  write(state, [](JournalWriter&) {});
+  expect_marked(format::kJournalHeaderBytes + at, "the frame after version 10 is damaged");
+
+  write(state, [](JournalWriter& w) { w.append_commit(format::encode_commit({})); });
+  expect_marked(state.tail_bytes, "the frame after version 11 is damaged");
+
+  state = read_journal(*file(), header_.store_id);
+  write(state, [](JournalWriter& w) { w.start_epoch(version(12)); });
+  EXPECT_EQ(head(), 12u);
+  expect_marked(format::kJournalHeaderBytes + kHalfBytes, "the frame after version 12 is damaged");
+}
+
+TEST_F(JournalTest, TheLaterEpochCounts) {
+  put_base(0, 3, version(10));
+  put_commit(1, put_base(1, 4, version(12)), 4, 13);
+  EXPECT_EQ(head(), 13u);
+  EXPECT_EQ(bases(), (std::vector<std::uint64_t>{12, 10}));
+  put_base(0, 5, version(14));
+  EXPECT_EQ(head(), 14u);
+  EXPECT_EQ(bases(), (std::vector<std::uint64_t>{14, 12}));
+}
+
+// Odd epochs have the first half: elsewhere a base frame is a copy.
+TEST_F(JournalTest, ABaseFrameInTheOtherHalfDoesNotCount) {
+  put_base(1, 3, version(10));
+  expect_no_base("neither half holds a whole base frame");
+  put_base(0, 1, version(4));
+  expect_damaged("the frame after version 4 is damaged, newer ones follow");
+  EXPECT_EQ(bases(), std::vector<std::uint64_t>{4});
+}
+
+TEST_F(JournalTest, ACommitIsNoBase) {
+  put_commit(0, 0, 3, 10);
+  expect_no_base("neither half holds a whole base frame");
+}
+
+TEST_F(JournalTest, ABaseFrameMustHoldAVersionOfThisBranchAndNumber) {
+  put(0, 0, {FrameType::base, 3, 10, 0}, std::vector<std::byte>(9, std::byte{0xff}));
+  expect_no_base("the base frame of epoch 3 does not parse");
+  start();
+  put(0, 0, {FrameType::base, 3, 11, 0}, format::encode_version(version(10)));
+  expect_damaged("the base frame of epoch 3 does not parse");
+  start();
+  format::Version other = version(10);
+  other.branch_id = kBranchId + 1;
+  put_base(0, 3, other);
+  expect_no_base("the base frame is another branch's");
+}
+
+TEST_F(JournalTest, ACommitMustParse) {
+  const std::size_t at = put_base(0, 3, version(10));
+  put(0, at, {FrameType::commit, 3, 11, 0}, std::vector<std::byte>(9, std::byte{0xff}));
+  expect_damaged("the commit of version 11 does not parse");
+}
+
+TEST_F(JournalTest, AFileThatEndsEarlyHasTheFramesThatItHolds) {
+  const std::size_t at = put_base(0, 3, version(10));
+  put_commit(0, at, 3, 11);
+  bytes_.resize(format::kJournalHeaderBytes + at);
+  EXPECT_EQ(head(), 10u);
+  bytes_.resize(format::kJournalHeaderBytes + at - 1);
+  expect_no_base("neither half holds a whole base frame");
+  bytes_.resize(format::kJournalHeaderBytes);
+  expect_no_base("neither half holds a whole base frame");
+  bytes_.resize(format::kJournalHeaderBytes - 1);
+  expect_damaged("truncated");
+}
+
+}  // namespace
+}  // namespace vellum::store::test
