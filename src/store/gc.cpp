@@ -42,7 +42,8 @@ class Collector {
     Census census(store_);
     tell(0, roots.packs.size());
     mark_roots(store_, roots, census);
-    const std::vector<PackUse> packs = use_of_packs(store_, roots, census);
+    const Needs needs = needs_of_packs(store_, roots, census);
+    const std::vector<PackUse> packs = use_of_packs(store_, roots, census, needs);
     report_.packs = packs.size();
     std::uint64_t done = 0;
     for (const PackUse& use : packs) {

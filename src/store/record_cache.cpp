@@ -39,7 +39,8 @@ struct Slot {
   std::atomic<std::uint64_t> used{0};
   RecordRef ref;
   RecordHeader header;
-  std::byte* raw = nullptr;  // of data slots; kHeadroomBytes lie before it
+  std::span<const format::SlotRange> dropped;  // of the record's slots: given back
+  std::byte* raw = nullptr;                    // of data slots; kHeadroomBytes lie before it
   std::byte* parsed = nullptr;
   std::size_t parsed_count = 0;
 };
@@ -247,21 +248,24 @@ const char* RecordCache::Impl::load_map(Slot& slot, const base::File& file, cons
 const char* RecordCache::Impl::load(Slot& slot, const RecordRef& ref, RecordType type,
                                     int& os_errno) noexcept {
   slot.print.store(0, std::memory_order_relaxed);
-  const base::File* file = packs.find(ref.pack);
-  if (file == nullptr) return "the pack is not one that this version names";
-  if (ref.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
+  const RecordPlace place = packs.locate(ref);
+  if (place.problem != nullptr) return place.problem;
+  const base::File& file = *place.file;
+  if (place.record.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
   // The header goes where the slot has room before anything is known about the record.
   std::byte* header_at = type == RecordType::map_block ? slot.parsed : slot.raw - kHeadroomBytes;
   const std::span<std::byte> header_bytes(header_at, format::kRecordHeaderBytes);
-  os_errno = file->try_pread(header_bytes, ref.offset_bytes);
+  os_errno = file.try_pread(header_bytes, place.record.offset_bytes);
   if (os_errno != 0) return "the record cannot be read";
   if (const char* problem = format::decode_record_header(header_bytes, slot.header)) return problem;
   if (slot.header.type != type) return "the record is of another type";
   slot.parsed_count = 0;
-  const char* problem = type == RecordType::map_block ? load_map(slot, *file, ref, os_errno)
-                                                      : load_data(slot, *file, ref, os_errno);
+  const char* problem = type == RecordType::map_block
+                            ? load_map(slot, file, place.record, os_errno)
+                            : load_data(slot, file, place.record, os_errno);
   if (problem != nullptr) return problem;
   slot.ref = ref;
+  slot.dropped = place.dropped;
   slot.print.store(print_of(ref), std::memory_order_relaxed);
   return nullptr;
 }
@@ -293,7 +297,7 @@ bool RecordCache::get(const RecordRef& ref, RecordType type, View& view,
     slot.lock.unlock();
   }
   failure.reason = problem;
-  failure.record = ref;
+  failure.record = impl_->packs.locate(ref).record;
   failure.os_errno = os_errno;
   return false;
 }
@@ -307,6 +311,10 @@ const RecordHeader& RecordCache::View::header() const noexcept { return slot_->h
 
 std::span<const std::byte> RecordCache::View::raw() const noexcept {
   return {slot_->raw, slot_->header.raw_bytes};
+}
+
+bool RecordCache::View::holds(std::uint32_t slot, std::uint64_t count) const noexcept {
+  return !format::any_dropped(slot_->dropped, slot, count);
 }
 
 std::span<const format::DeltaIndexLine> RecordCache::View::deltas() const noexcept {

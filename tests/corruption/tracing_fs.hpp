@@ -61,6 +61,7 @@ class TracingFs final : public base::Fs {
     bool mark_byte(std::uint64_t at) override { return file_->mark_byte(at); }
     void unmark_byte(std::uint64_t at) override { file_->unmark_byte(at); }
     std::vector<std::uint64_t> marked_bytes() const override { return file_->marked_bytes(); }
+    bool replaced() const override { return file_->replaced(); }
     std::uint64_t allocated_bytes() const override { return file_->allocated_bytes(); }
 
    private:

@@ -128,6 +128,7 @@ class FaultFs final : public base::Fs {
     }
     void unmark_byte(std::uint64_t at) override { real_->unmark_byte(at); }
     std::vector<std::uint64_t> marked_bytes() const override { return real_->marked_bytes(); }
+    bool replaced() const override { return real_->replaced(); }
     std::uint64_t allocated_bytes() const override { return real_->allocated_bytes(); }
 
    private:

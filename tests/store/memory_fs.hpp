@@ -250,6 +250,11 @@ class MemoryFs final : public base::Fs {
       const std::lock_guard guard(fs_.mutex_);
       return inode_->lock.marks_of_others(this);
     }
+    bool replaced() const override {
+      const std::lock_guard guard(fs_.mutex_);
+      const auto named = fs_.live_.find(path_);
+      return named == fs_.live_.end() || named->second != inode_;
+    }
     bool try_lock_exclusive() override {
       const std::lock_guard guard(fs_.mutex_);
       return inode_->lock.lock(this, true);
