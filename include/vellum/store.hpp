@@ -76,6 +76,10 @@ struct StoreStat {
 
 struct GcOptions {
   bool dry_run = false;  // only say what would be freed; works on a read-only medium
+  // 1 to 19: packs that nobody writes any more are then written again, compressed at this level of
+  // zstd, and without what no version needs inside of blocks. Slow: megabytes a second, not
+  // gigabytes. 0: not.
+  int recompress_level = 0;
 };
 
 struct GcReport {
@@ -86,6 +90,10 @@ struct GcReport {
   std::uint64_t freeable_bytes = 0;  // of them, in whole blocks that nothing needs
   std::uint64_t freed_bytes = 0;     // 0 in a dry run
   bool holes_supported = true;  // false: this file system has no holes, only whole packs could go
+  // Written again; in a dry run: that would be, and about how small they would get, from samples.
+  std::uint64_t packs_recompressed = 0;
+  std::uint64_t recompressed_from_bytes = 0, recompressed_to_bytes = 0;
+  std::uint64_t packs_in_use = 0;  // left as they are, since someone has a version open
 };
 
 struct Damage {
@@ -141,7 +149,8 @@ class Store {
 
   // Gives back the space of what no version needs any more: snapshots and branches that were
   // removed, pages and page maps that later commits have superseded. Costs reading every version's
-  // page map, and then what is freed. Nothing that is needed moves or is written again.
+  // page map, and then what is freed. Nothing that is needed moves or is written again, unless
+  // recompression is asked for.
   //
   // Runs beside writers and readers, in any processes. A version that someone has open, by
   // open_version(), open_region(), export_file() or diff(), keeps its data until it is closed, also
@@ -152,6 +161,8 @@ class Store {
   // One at a time, and not beside verify() or a repair: Errc::busy. Errc::damaged when a
   // version's name or page map cannot be read: nothing is freed then. It may be killed at any
   // moment, and `progress` may throw to end it: the store is whole, and the next call goes on.
+  // A process that has a pack open while that is written again keeps the old file, and its space on
+  // the medium, until it closes the store.
   GcReport collect_garbage(const GcOptions& options = GcOptions(),
                            const ProgressFn& progress = nullptr);
 

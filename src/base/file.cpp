@@ -115,6 +115,7 @@ class PosixFile final : public File {
     check(range_lock(F_OFD_SETLK, F_UNLCK, offset_bytes, 1), path_, "unmark");
   }
   std::vector<std::uint64_t> marked_bytes() const override;
+  bool replaced() const override;
 
  private:
   struct stat stat() const {
@@ -219,6 +220,17 @@ std::vector<std::uint64_t> PosixFile::marked_bytes() const {
   }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+// Not by the count of names: a backup may hold the old file by a hard link.
+bool PosixFile::replaced() const {
+  struct stat named{};
+  if (::lstat(path_.c_str(), &named) != 0) {
+    if (errno != ENOENT) fail(path_, "stat");
+    return true;
+  }
+  const struct stat mine = stat();
+  return mine.st_dev != named.st_dev || mine.st_ino != named.st_ino;
 }
 
 int open_flags(OpenMode mode) noexcept {

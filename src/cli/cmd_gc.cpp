@@ -1,4 +1,5 @@
 // cli/cmd_gc.cpp: vellum gc: gives back the space of what no version needs.
+#include <charconv>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -10,8 +11,21 @@ namespace {
 
 struct GcArguments {
   std::string store;
+  std::string recompress;  // the level; empty: not
   GcOptions options;
 };
+
+int parse_level(const std::string& text) {
+  constexpr int kMost = 19;
+  int level = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, level);
+  if (error != std::errc() || stop != end || level < 1 || level > kMost) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("--recompress: '{}' is no level: 1 to {}", printable(text), kMost));
+  }
+  return level;
+}
 
 Json report_json(const Store& store, const GcReport& report, bool dry_run) {
   return Json{{"store", store.path()},
@@ -25,7 +39,25 @@ Json report_json(const Store& store, const GcReport& report, bool dry_run) {
               {"pack_bytes", report.pack_bytes},
               {"freeable_bytes", report.freeable_bytes},
               {"freed_bytes", report.freed_bytes},
-              {"holes_supported", report.holes_supported}};
+              {"holes_supported", report.holes_supported},
+              {"packs_recompressed", report.packs_recompressed},
+              {"recompressed_from_bytes", report.recompressed_from_bytes},
+              {"recompressed_to_bytes", report.recompressed_to_bytes},
+              {"packs_in_use", report.packs_in_use}};
+}
+
+std::string recompression_sentence(const GcReport& report, bool dry_run) {
+  std::string text = fmt::format("; {}recompress{} {}", dry_run ? "would " : "",
+                                 dry_run ? "" : "ed", counted(report.packs_recompressed, "pack"));
+  if (report.packs_recompressed != 0) {
+    text += fmt::format(": {} to {}{}", human_bytes(report.recompressed_from_bytes),
+                        dry_run ? "about " : "", human_bytes(report.recompressed_to_bytes));
+  }
+  if (report.packs_in_use != 0) {
+    text += fmt::format(", {} left as {}, in use", counted(report.packs_in_use, "pack"),
+                        report.packs_in_use == 1 ? "it is" : "they are");
+  }
+  return text;
 }
 
 std::string sentence(const GcReport& report, bool dry_run) {
@@ -36,18 +68,21 @@ std::string sentence(const GcReport& report, bool dry_run) {
   std::string text = fmt::format("freed {} of {}", human_bytes(report.freed_bytes), of);
   if (!report.holes_supported) {
     text += fmt::format(
-        "\nthis file system has no holes: only whole packs could go, of {} that nothing needs",
+        "; this file system has no holes: only whole packs could go, of {} that nothing needs",
         human_bytes(report.freeable_bytes));
   }
   return text;
 }
 
 int run_gc(Context& context, const GcArguments& arguments) {
+  GcOptions options = arguments.options;
+  if (!arguments.recompress.empty()) options.recompress_level = parse_level(arguments.recompress);
   Store store = Store::open(arguments.store);
   ProgressMeter meter("gc", context.progress_wanted());
-  const GcReport report = store.collect_garbage(arguments.options, meter.callback());
-  const bool dry_run = arguments.options.dry_run;
-  context.report(report_json(store, report, dry_run), sentence(report, dry_run));
+  const GcReport report = store.collect_garbage(options, meter.callback());
+  std::string text = sentence(report, options.dry_run);
+  if (options.recompress_level != 0) text += recompression_sentence(report, options.dry_run);
+  context.report(report_json(store, report, options.dry_run), text);
   return kExitOk;
 }
 
@@ -59,6 +94,9 @@ void add_gc(CLI::App& app, Context& context) {
       add_command(app, context, "gc", "Give back the space of what no version needs",
                   arguments->store, [&context, arguments] { return run_gc(context, *arguments); });
   command->add_flag("--dry-run", arguments->options.dry_run, "Only say what would be freed");
+  // A flag with a value, not an option: the store's path must not be taken for the level.
+  command->add_flag("--recompress{15}", arguments->recompress,
+                    "Write packs that are not in use again, smaller, at this level of zstd (15)");
 }
 
 }  // namespace vellum::cli

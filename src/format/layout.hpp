@@ -13,6 +13,7 @@
 #include "format/page_map.hpp"
 #include "format/record.hpp"
 #include "format/superblock.hpp"
+#include "format/translation.hpp"
 #include "format/types.hpp"
 #include "format/version.hpp"
 
@@ -49,8 +50,14 @@ inline constexpr Field kSuperblockFields[] = {
     {"checksum", 64, 8},
 };
 inline constexpr Field kPackHeaderFields[] = {
-    {"magic", 0, 8}, {"format_version", 8, 4}, {"reserved", 12, 4}, {"store_id", 16, 16},
-    {"pack", 32, 8}, {"branch_id", 40, 8},     {"reserved", 48, 8}, {"checksum", 56, 8},
+    {"magic", 0, 8},
+    {"format_version", 8, 4},
+    {"translation_tag", 12, 4},
+    {"store_id", 16, 16},
+    {"pack", 32, 8},
+    {"branch_id", 40, 8},
+    {"translation_offset_bytes", 48, 8},
+    {"checksum", 56, 8},
 };
 inline constexpr Field kRecordHeaderFields[] = {
     {"magic", 0, 4},  {"type", 4, 1},          {"codec", 5, 1},      {"flags", 6, 2},
@@ -92,6 +99,7 @@ inline constexpr Number kRecordTypeNumbers[] = {
     {"version", static_cast<std::uint64_t>(RecordType::version)},
     {"index", static_cast<std::uint64_t>(RecordType::index)},
     {"hashes", static_cast<std::uint64_t>(RecordType::hashes)},
+    {"translation", static_cast<std::uint64_t>(RecordType::translation)},
 };
 inline constexpr Number kFrameTypeNumbers[] = {
     {"base", static_cast<std::uint64_t>(FrameType::base)},
@@ -140,6 +148,8 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMaxRunsPerVersion", kMaxRunsPerVersion},
     {"kMaxVersionBytes", kMaxVersionBytes},
     {"kMaxPackOffsetBytes", kMaxPackOffsetBytes},
+    {"kMaxTranslatedRecords", kMaxTranslatedRecords},
+    {"kMaxTranslationRawBytes", kMaxTranslationRawBytes},
     {"kMaxNameBytes", kMaxNameBytes},
     {"kMaxMessageBytes", kMaxMessageBytes},
     {"kMaxSnapshotRefBytes", kMaxSnapshotRefBytes},

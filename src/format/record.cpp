@@ -7,6 +7,7 @@
 #include "format/checks.hpp"
 #include "format/layout.hpp"
 #include "format/page_hashes.hpp"
+#include "format/translation.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {
@@ -56,6 +57,9 @@ bool items_ok(const RecordHeader& h) noexcept {
       return raw >= items * kMinIndexLineBytes;
     case RecordType::hashes:
       return items >= 1 && items <= kMaxPageHashes && raw >= items * 5 && raw <= items * 32 + 16;
+    case RecordType::translation:
+      return items <= kMaxTranslatedRecords && raw <= kMaxTranslationRawBytes &&
+             raw > items * kMinTranslationLineBytes;
   }
   return false;
 }
@@ -69,7 +73,7 @@ bool same_header(const RecordHeader& a, const RecordHeader& b) noexcept {
 
 bool type_known(std::uint8_t type) noexcept {
   return type >= static_cast<std::uint8_t>(RecordType::pages) &&
-         type <= static_cast<std::uint8_t>(RecordType::hashes);
+         type <= static_cast<std::uint8_t>(RecordType::translation);
 }
 
 }  // namespace
@@ -80,11 +84,11 @@ std::vector<std::byte> encode_pack_header(const PackHeader& h) {
   ByteWriter w(out);
   w.bytes(std::as_bytes(std::span(kPackMagic, 8)));
   w.u32(kFormatVersion);
-  w.u32(0);
+  w.u32(h.translation_tag);
   w.bytes(h.store_id);
   w.u64(h.pack);
   w.u64(h.branch_id);
-  w.u64(0);
+  w.u64(h.translation_offset_bytes);
   append_checksum(out, checksum_seed(h.store_id));
   return out;
 }
@@ -94,12 +98,18 @@ bool decode_pack_header(std::span<const std::byte> bytes, PackHeader& out) noexc
   bytes = bytes.first(kPackHeaderBytes);
   ByteReader in(bytes);
   if (std::memcmp(in.bytes(8).data(), kPackMagic, 8) != 0) return false;
-  if (in.u32() != kFormatVersion || in.u32() != 0) return false;
+  if (in.u32() != kFormatVersion) return false;
   PackHeader h;
+  h.translation_tag = in.u32();
   read_uuid(in, h.store_id);
   h.pack = in.u64();
   h.branch_id = in.u64();
-  if (in.u64() != 0 || !ends_with_checksum(bytes, checksum_seed(h.store_id))) return false;
+  h.translation_offset_bytes = in.u64();
+  const bool translated = h.translation_offset_bytes != 0;
+  if (translated ? !record_offset_ok(h.translation_offset_bytes) : h.translation_tag != 0) {
+    return false;
+  }
+  if (!ends_with_checksum(bytes, checksum_seed(h.store_id))) return false;
   out = h;
   return true;
 }

@@ -24,19 +24,24 @@ struct PackHeader {
   Uuid store_id{};
   std::uint64_t pack = 0;
   std::uint64_t branch_id = 0;  // who wrote it
+  // Of a pack that was written again: its translation record (format/translation.hpp). 0: records
+  // are where references say.
+  std::uint64_t translation_offset_bytes = 0;
+  std::uint32_t translation_tag = 0;
 };
 std::vector<std::byte> encode_pack_header(const PackHeader& h);
 bool decode_pack_header(std::span<const std::byte> bytes, PackHeader& out) noexcept;
 
 // The numbers are stored on disk: never reuse one.
 enum class RecordType : std::uint8_t {
-  pages = 1,      // items pages of kPageBytes each
-  deltas = 2,     // items page deltas (format/delta.hpp)
-  map_block = 3,  // items map entries (format/page_map.hpp)
-  run_root = 4,   // items map blocks (format/page_map.hpp)
-  version = 5,    // an encoded Version, kept for salvage
-  index = 6,      // items records: what a sealed pack holds
-  hashes = 7,     // items hashes of pages (format/page_hashes.hpp)
+  pages = 1,        // items pages of kPageBytes each
+  deltas = 2,       // items page deltas (format/delta.hpp)
+  map_block = 3,    // items map entries (format/page_map.hpp)
+  run_root = 4,     // items map blocks (format/page_map.hpp)
+  version = 5,      // an encoded Version, kept for salvage
+  index = 6,        // items records: what a sealed pack holds
+  hashes = 7,       // items hashes of pages (format/page_hashes.hpp)
+  translation = 8,  // items lines: where records went (format/translation.hpp)
 };
 
 struct RecordHeader {

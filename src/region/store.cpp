@@ -330,7 +330,8 @@ CommitReport Store::import_file(const std::string& branch, const std::string& fi
 }
 
 GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& progress) {
-  const auto r = store::collect_garbage(*impl_->core, options.dry_run, forward(progress));
+  const auto r = store::collect_garbage(*impl_->core, options.dry_run, forward(progress),
+                                        options.recompress_level);
   GcReport out;
   out.snapshots = r.snapshots;
   out.branches = r.branches;
@@ -342,6 +343,10 @@ GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& prog
   out.freeable_bytes = r.freeable_bytes;
   out.freed_bytes = r.freed_bytes;
   out.holes_supported = r.holes_supported;
+  out.packs_recompressed = r.recompressed.packs;
+  out.recompressed_from_bytes = r.recompressed.bytes_before;
+  out.recompressed_to_bytes = r.recompressed.bytes_after;
+  out.packs_in_use = r.recompressed.packs_in_use;
   return out;
 }
 

@@ -36,7 +36,7 @@ struct PageBlock {
   std::vector<format::PageNumber> pages;  // ascending
   base::Codec codec = base::Codec::none;
   std::vector<std::byte> stored;
-  std::vector<NotedPage> noted;  // for Dedup::note(), once the block has its place
+  std::vector<NotedPage> noted = {};  // for Dedup::note(), once the block has its place
 };
 
 // A piece of what a commit changes. A page appears in one piece, in one place, only.

@@ -1,6 +1,5 @@
 #include "store/census.hpp"
 
-#include "store/shown_pages.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -43,7 +42,7 @@ const Census::Run& Census::load(const format::RunRef& ref) {
           last = e.record;
           last_id = id_of(last);
         }
-        run.entries.push_back({e.page, e.count, last_id, e.kind});
+        run.entries.push_back({e.page, e.count, e.slot, last_id, e.kind});
       }
     }
   } catch (...) {
@@ -65,11 +64,23 @@ std::uint64_t Census::visit(const Version& version, const std::function<void(Rec
   return shown.nonzero_pages();
 }
 
+void Census::note(RecordId id) {
+  if (id >= marked_.size()) marked_.resize(records_.size());
+  marked_[id] = true;
+}
+
+void Census::note_entry(const Entry& e, ShownPages& shown) {
+  if (!note_slots_ || e.kind == PageKind::zero) {
+    if (shown.take(e.page, e.count, e.kind) && e.kind != PageKind::zero) note(e.record);
+    return;
+  }
+  shown.take_parts(e.page, e.count, e.kind, [&](std::uint32_t from, std::uint32_t count) {
+    note(e.record);
+    slots_.add(e.record, e.slot + from, count);
+  });
+}
+
 void Census::mark(const Version& version) {
-  const auto note = [this](RecordId id) {
-    if (id >= marked_.size()) marked_.resize(records_.size());
-    marked_[id] = true;
-  };
   std::vector<RecordRef> roots;
   roots.reserve(version.runs.size());
   for (const auto& ref : version.runs) roots.push_back(ref.root);
@@ -80,9 +91,7 @@ void Census::mark(const Version& version) {
     if (marked_lists_.contains(rest)) break;
     const Run& run = load(version.runs[i]);
     for (const RecordId id : run.own) note(id);
-    for (const Entry& e : run.entries) {
-      if (shown.take(e.page, e.count, e.kind) && e.kind != PageKind::zero) note(e.record);
-    }
+    for (const Entry& e : run.entries) note_entry(e, shown);
   }
   marked_lists_.insert(std::move(roots));
 }

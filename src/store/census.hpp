@@ -1,4 +1,4 @@
-// store/census.hpp: which records versions need, and where in the packs they lie.
+// store/census.hpp: which records versions need, and on request which slots of them.
 //
 // A version needs the roots and map blocks of all of its runs, and each record of which an entry
 // shows. A record that only hidden entries name is not needed: nobody reads it, and no later
@@ -14,6 +14,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "store/shown_pages.hpp"
+#include "store/slot_uses.hpp"
 #include "store/store_core.hpp"
 
 namespace vellum::store {
@@ -22,7 +24,8 @@ class Census {
  public:
   using RecordId = std::uint32_t;
 
-  explicit Census(StoreCore& store) : store_(store) {}
+  // `slots`: mark() also notes which slots of records are needed, at the cost of a step a page.
+  explicit Census(StoreCore& store, bool slots = false) : store_(store), note_slots_(slots) {}
 
   // Calls `need` for everything that the version needs, perhaps more than once; returns how many
   // of its pages are not zero. Throws Errc::damaged.
@@ -35,6 +38,8 @@ class Census {
   bool is_marked(RecordId id) const { return id < marked_.size() && marked_[id]; }
   std::size_t size() const noexcept { return records_.size(); }
   const format::RecordRef& record(RecordId id) const { return records_[id]; }
+  // Slots of a pages or deltas record that some marked version shows. REQUIRES: made for slots.
+  std::vector<format::SlotRange> needed_slots(RecordId id) { return slots_.of(id); }
   // Packs that the runs read so far name: opening a version opens them, needed or not.
   const std::set<std::uint64_t>& named_packs() const noexcept { return named_packs_; }
 
@@ -42,6 +47,7 @@ class Census {
   struct Entry {
     format::PageNumber page;
     std::uint32_t count;
+    std::uint32_t slot;
     RecordId record;
     format::PageKind kind;
   };
@@ -50,12 +56,16 @@ class Census {
     std::vector<Entry> entries;
   };
   const Run& load(const format::RunRef& ref);
+  void note(RecordId id);
+  void note_entry(const Entry& e, ShownPages& shown);
   RecordId id_of(const format::RecordRef& ref);
 
   struct RefHash {
     std::size_t operator()(const format::RecordRef& r) const noexcept;
   };
   StoreCore& store_;
+  const bool note_slots_;
+  SlotUses slots_;
   std::map<format::RecordRef, Run> runs_;
   std::unordered_map<format::RecordRef, RecordId, RefHash> ids_;
   std::vector<format::RecordRef> records_;
@@ -63,27 +73,5 @@ class Census {
   std::set<std::uint64_t> named_packs_;
   std::set<std::vector<format::RecordRef>> marked_lists_;  // roots of versions, newest first
 };
-
-// A stretch of a pack that is needed.
-struct Extent {
-  std::uint64_t from = 0, to = 0;
-  auto operator<=>(const Extent&) const = default;
-};
-
-// Where records of one pack end: its index says, or else each record itself. `offsets` ascend.
-// Never less than the record takes; more only where what follows it is gone already. Throws
-// Errc::damaged where there is no record.
-std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
-                                   std::span<const std::uint64_t> offsets);
-
-// The `hashes` records of a pack, as far as its index or the records themselves lead to them.
-std::vector<format::RecordRef> hash_records(StoreCore& store, std::uint64_t pack);
-
-// Index and trailer of a sealed pack; empty where there are none.
-Extent index_extent(StoreCore& store, std::uint64_t pack);
-
-// The copy of its version that a fold left behind the root of the newest run; empty where there is
-// none.
-Extent version_copy_extent(StoreCore& store, std::uint64_t pack, std::uint64_t root_offset_bytes);
 
 }  // namespace vellum::store

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/checksum.hpp"
-#include "store/census.hpp"
+#include "store/pack_extents.hpp"
 #include "store/record_io.hpp"
 #include "store/store_core.hpp"
 #include "store/util.hpp"
@@ -44,9 +44,14 @@ class Dedup::Stretch {
     if (opened_ && record == record_) return whole_;
     opened_ = true;
     record_ = record;
-    return whole_ = attempt([&] { loaded_ = load_record(store_, record, RecordType::pages); });
+    return whole_ = attempt([&] {
+      loaded_ = load_record(store_, record, RecordType::pages);
+      dropped_ = store_.packs().locate(record).dropped;
+    });
   }
+  // In a pack that was written again, what follows is another record than what did when it was referred to.
   bool open_next() {
+    if (store_.packs().translation(record_.pack) != nullptr) return false;
     std::optional<RecordRef> next;
     attempt([&] {
       const std::uint64_t at = record_.offset_bytes + format::record_extent_bytes(loaded_.header);
@@ -55,7 +60,7 @@ class Dedup::Stretch {
     return next.has_value() && open(*next);
   }
   bool holds(std::size_t slot, const std::byte* page) const {
-    return slot < loaded_.header.items &&
+    return slot < loaded_.header.items && !format::any_dropped(dropped_, static_cast<std::uint32_t>(slot), 1) &&
            std::memcmp(loaded_.raw.data() + slot * kPageBytes, page, kPageBytes) == 0;
   }
   std::size_t slots() const { return loaded_.header.items; }
@@ -78,10 +83,12 @@ class Dedup::Stretch {
   bool opened_ = false, whole_ = false;
   RecordRef record_;
   LoadedRecord loaded_;
+  std::span<const format::SlotRange> dropped_;  // the pack keeps them
 };
 
 bool Dedup::enter() {
   gc_kept_out_ = keep_gc_out(store_);
+  if (active()) store_.packs().refresh();
   return active();
 }
 
@@ -104,7 +111,8 @@ void Dedup::load() const {
     for (const auto& ref : hash_records(store_, *pack)) {
       try {
         std::vector<format::PageHash> hashes;
-        if (!format::decode_page_hashes(load_record(store_, ref, RecordType::hashes).raw, hashes)) {
+        if (!format::decode_page_hashes(load_record_at(store_, ref, RecordType::hashes).raw,
+                                        hashes)) {
           continue;
         }
         const std::lock_guard guard(mutex_);

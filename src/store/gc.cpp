@@ -10,11 +10,12 @@ namespace {
 
 class Collector {
  public:
-  Collector(StoreCore& store, bool look_only, const ProgressFn& progress)
-      : store_(store), look_only_(look_only), progress_(progress) {}
+  Collector(StoreCore& store, bool look_only, const ProgressFn& progress, int level)
+      : store_(store), look_only_(look_only), progress_(progress), level_(level) {}
 
   GcReport run() {
     const Lease lock = look_only_ ? nullptr : keep_gc_for_us(store_);
+    if (!look_only_) remove_rewritten_leftovers(store_);
     // Whoever only looks has to keep a gc from freeing what it looks at.
     Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_);
     const Roots roots = read_roots(store_);
@@ -25,10 +26,11 @@ class Collector {
     report_.snapshots = roots.snapshots;
     report_.branches = roots.branches;
     report_.kept_open = roots.kept_open;
-    Census census(store_);
+    Census census(store_, level_ != 0);
     tell(0, roots.packs.size());
     mark_roots(store_, roots, census);
-    const std::vector<PackUse> packs = use_of_packs(store_, roots, census);
+    const Needs needs = needs_of_packs(store_, roots, census);
+    const std::vector<PackUse> packs = use_of_packs(store_, roots, census, needs);
     report_.packs = packs.size();
     std::uint64_t done = 0;
     for (const PackUse& use : packs) {
@@ -39,6 +41,10 @@ class Collector {
       tell(++done, packs.size());
     }
     if (report_.packs_removed != 0) store_.fs().sync_directory(store_.packs_directory());
+    if (level_ != 0) {
+      report_.recompressed =
+          recompress_packs(store_, roots, census, needs, level_, look_only_, progress_);
+    }
     return report_;
   }
 
@@ -102,13 +108,19 @@ class Collector {
   StoreCore& store_;
   bool look_only_;
   const ProgressFn& progress_;
+  int level_;
   GcReport report_;
 };
 
 }  // namespace
 
-GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress) {
-  return Collector(store, look_only, progress).run();
+GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress,
+                         int recompress_level) {
+  if (recompress_level < 0 || recompress_level > kMaxRecompressLevel) {
+    fail(Errc::invalid_argument, "recompression at level {}: 1 to {}", recompress_level,
+         kMaxRecompressLevel);
+  }
+  return Collector(store, look_only, progress, recompress_level).run();
 }
 
 }  // namespace vellum::store

@@ -1,11 +1,13 @@
 // store/gc.hpp: gives back the space of what no version needs.
 //
-// Nothing moves. Packs that nothing names are removed; in the others, holes are punched between the
-// records that are needed. docs/design.md says why, docs/format.md the order of calls.
+// Packs that nothing names are removed; in the others, holes are punched between the records that
+// are needed. On request, packs that nobody writes any more are then written again, smaller
+// (store/recompress.hpp). docs/design.md says why, docs/format.md the order of calls.
 #pragma once
 
 #include <string>
 
+#include "store/recompress.hpp"
 #include "store/store_core.hpp"
 #include "store/verify.hpp"
 
@@ -21,12 +23,15 @@ struct GcReport {
   std::uint64_t freeable_bytes = 0;   // whole blocks that nothing needs
   std::uint64_t freed_bytes = 0;      // of them; 0 when only looking
   bool holes_supported = true;        // false: only whole packs could go
+  RecompressReport recompressed;      // counted apart from the rest
 };
 
 // Errc::busy: another gc runs, or someone holds the names for long. Errc::damaged: a ref, journal
 // or page map does not read; nothing is freed then. Any other error comes after part of the work:
 // the store is whole, and the next call goes on.
 // Beside readers and writers, in any process.
-GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress);
+// `recompress_level`: zstd's, 1 to kMaxRecompressLevel; 0: nothing is written again.
+GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress,
+                         int recompress_level = 0);
 
 }  // namespace vellum::store

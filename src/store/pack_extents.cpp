@@ -1,8 +1,8 @@
-// Where records of a pack end (store/census.hpp).
+#include "store/pack_extents.hpp"
+
 #include <algorithm>
 #include <array>
 
-#include "store/census.hpp"
 #include "store/record_io.hpp"
 #include "store/util.hpp"
 
@@ -39,13 +39,33 @@ std::vector<IndexLine> read_index(StoreCore& store, std::uint64_t pack, std::uin
   if (offset == 0) return lines;
   try {
     const RecordHeader h = read_record_header(store, pack, offset);
-    const auto record = load_record(store, {pack, offset, h.tag()}, RecordType::index);
+    const auto record = load_record_at(store, {pack, offset, h.tag()}, RecordType::index);
     if (!format::decode_index(record.raw, lines)) lines.clear();
   } catch (const Error& e) {
     if (e.code() != Errc::damaged) throw;
     lines.clear();
   }
   return lines;
+}
+
+}  // namespace
+
+namespace {
+
+// Where the record lies that a reference puts at `offset`.
+std::uint64_t place_of(StoreCore& store, std::uint64_t pack, std::uint64_t offset) {
+  const format::Translation* translation = store.packs().translation(pack);
+  if (translation == nullptr) return offset;
+  const format::TranslationLine* line = translation->find(offset);
+  if (line == nullptr) {
+    fail(Errc::damaged, "{}: the record that was at byte {} was given back",
+         store.packs().path_of(pack), offset);
+  }
+  return line->new_offset_bytes;
+}
+
+IndexLine line_of(const RecordHeader& h) {
+  return {h.type, h.offset_bytes, h.stored_bytes, h.raw_bytes, h.items, h.tag()};
 }
 
 }  // namespace
@@ -59,19 +79,34 @@ std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
   out.reserve(offsets.size());
   auto line = lines.begin();
   for (const std::uint64_t offset : offsets) {
-    while (line != lines.end() && line->offset_bytes < offset) ++line;
+    const std::uint64_t at = place_of(store, pack, offset);
+    while (line != lines.end() && line->offset_bytes < at) ++line;
     const auto after = line == lines.end() ? line : line + 1;
     const std::uint64_t next = after == lines.end() ? index : after->offset_bytes;
-    if (line == lines.end() || line->offset_bytes != offset || next <= offset) {
-      out.push_back(
-          {offset, offset + format::record_extent_bytes(read_record_header(store, pack, offset))});
+    if (line == lines.end() || line->offset_bytes != at || next <= at) {
+      out.push_back({at, at + format::record_extent_bytes(read_record_header(store, pack, at))});
       continue;
     }
     // The index does not say whether there is a hash.
     RecordHeader h;
     h.stored_bytes = line->stored_bytes;
-    const std::uint64_t most = offset + format::record_extent_bytes(h) + kHashBytes;
-    out.push_back({offset, std::min(most, next)});
+    const std::uint64_t most = at + format::record_extent_bytes(h) + kHashBytes;
+    out.push_back({at, std::min(most, next)});
+  }
+  return out;
+}
+
+std::vector<IndexLine> record_lines(StoreCore& store, std::uint64_t pack,
+                                    std::span<const std::uint64_t> places) {
+  const base::File& file = open_pack(store, pack);
+  const std::vector<IndexLine> lines = read_index(store, pack, index_offset(store, file, pack));
+  std::vector<IndexLine> out;
+  out.reserve(places.size());
+  auto line = lines.begin();
+  for (const std::uint64_t at : places) {
+    while (line != lines.end() && line->offset_bytes < at) ++line;
+    const bool known = line != lines.end() && line->offset_bytes == at;
+    out.push_back(known ? *line : line_of(read_record_header(store, pack, at)));
   }
   return out;
 }
@@ -98,15 +133,27 @@ std::vector<format::RecordRef> hash_records(StoreCore& store, std::uint64_t pack
 
 Extent index_extent(StoreCore& store, std::uint64_t pack) {
   const base::File& file = open_pack(store, pack);
+  const std::uint64_t size = file.size_bytes();
+  if (store.packs().translation(pack) != nullptr) {
+    std::array<std::byte, format::kPackHeaderBytes> bytes;
+    file.pread(bytes, 0);
+    format::PackHeader header;
+    if (!format::decode_pack_header(bytes, header)) {
+      fail(Errc::damaged, "{}: the pack's header is damaged", file.path());
+    }
+    return {header.translation_offset_bytes, size};
+  }
   const std::uint64_t offset = index_offset(store, file, pack);
-  return offset == 0 ? Extent{} : Extent{offset, file.size_bytes()};
+  return offset == 0 ? Extent{} : Extent{offset, size};
 }
 
 Extent version_copy_extent(StoreCore& store, std::uint64_t pack, std::uint64_t root_offset_bytes) {
   try {
-    const RecordHeader root = read_record_header(store, pack, root_offset_bytes);
+    store.packs().open(pack);
+    const std::uint64_t place = place_of(store, pack, root_offset_bytes);
+    const RecordHeader root = read_record_header(store, pack, place);
     if (root.type != RecordType::run_root) return {};
-    const std::uint64_t at = root_offset_bytes + format::record_extent_bytes(root);
+    const std::uint64_t at = place + format::record_extent_bytes(root);
     const RecordHeader copy = read_record_header(store, pack, at);
     if (copy.type == RecordType::version) return {at, at + format::record_extent_bytes(copy)};
   } catch (const Error& e) {

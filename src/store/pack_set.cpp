@@ -4,7 +4,8 @@
 #include <array>
 #include <map>
 
-#include "format/record.hpp"
+#include "format/superblock.hpp"
+#include "store/record_io.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -34,9 +35,26 @@ bool parse_pack_file_name(const std::string& name, std::uint64_t& pack) {
   return true;
 }
 
+std::unique_ptr<const format::Translation> read_translation(const base::File& file,
+                                                            const format::PackHeader& header) {
+  const std::uint64_t at = header.translation_offset_bytes;
+  if (at == 0) return nullptr;
+  const auto record =
+      read_record_at(file, {header.pack, at, header.translation_tag},
+                     format::RecordType::translation, format::checksum_seed(header.store_id));
+  auto out = std::make_unique<format::Translation>();
+  if (!format::decode_translation(record.raw, at, *out) ||
+      out->lines.size() != record.header.items) {
+    fail(Errc::damaged, "{} at byte {}: the pack's translation does not parse", file.path(), at);
+  }
+  return out;
+}
+
+// Everything but the marks is as it was when it was opened.
 struct PackSet::OpenPack {
   std::uint64_t pack;
   std::unique_ptr<base::File> file;
+  std::unique_ptr<const format::Translation> translation;
   std::mutex mutex;
   std::map<std::uint64_t, int> marks;  // the file counts a byte once, however often it is marked
 
@@ -72,10 +90,14 @@ struct PackSet::Table {
       if (p == nullptr || p->pack == pack) return p;
     }
   }
+  // In place of an entry of the same pack, if there is one.
   void insert(const OpenPack* entry) noexcept {
     const std::size_t mask = slots.size() - 1;
     std::size_t i = mix64(entry->pack) & mask;
-    while (slots[i].load(std::memory_order_relaxed) != nullptr) i = (i + 1) & mask;
+    for (;; i = (i + 1) & mask) {
+      const OpenPack* p = slots[i].load(std::memory_order_relaxed);
+      if (p == nullptr || p->pack == entry->pack) break;
+    }
     slots[i].store(entry, std::memory_order_release);
   }
 };
@@ -97,6 +119,24 @@ const base::File* PackSet::find(std::uint64_t pack) const noexcept {
   return p == nullptr ? nullptr : p->file.get();
 }
 
+const format::Translation* PackSet::translation(std::uint64_t pack) const noexcept {
+  const OpenPack* p = table_.load(std::memory_order_acquire)->find(pack);
+  return p == nullptr ? nullptr : p->translation.get();
+}
+
+RecordPlace PackSet::locate(const format::RecordRef& ref) const noexcept {
+  const OpenPack* p = table_.load(std::memory_order_acquire)->find(ref.pack);
+  if (p == nullptr) return {"the pack is not one that this version names", nullptr, ref, {}};
+  if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}};
+  const format::TranslationLine* line = p->translation->find(ref.offset_bytes);
+  if (line == nullptr) return {"the record was given back", p->file.get(), ref, {}};
+  if (line->old_tag != ref.tag) return {"stale record", p->file.get(), ref, {}};
+  return {nullptr,
+          p->file.get(),
+          {ref.pack, line->new_offset_bytes, line->new_tag},
+          p->translation->dropped_of(*line)};
+}
+
 std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offset_bytes) {
   std::shared_ptr<OpenPack> entry;
   {
@@ -104,17 +144,15 @@ std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offs
     const auto at =
         std::find_if(packs_.begin(), packs_.end(), [&](const auto& p) { return p->pack == pack; });
     if (at == packs_.end()) fail(Errc::invalid_argument, "{}: not open", path_of(pack));
+    // On the old file nobody would see it.
+    if ((*at)->file->replaced()) replace(*at);
     entry = *at;
   }
   entry->mark(offset_bytes);
   return {entry.get(), [entry, offset_bytes](const void*) { entry->unmark(offset_bytes); }};
 }
 
-void PackSet::open(std::uint64_t pack) {
-  if (find(pack) != nullptr) return;
-  const std::lock_guard guard(mutex_);
-  if (find(pack) != nullptr) return;
-
+std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const {
   const std::string path = path_of(pack);
   auto entry = std::make_shared<OpenPack>();
   entry->pack = pack;
@@ -136,7 +174,12 @@ void PackSet::open(std::uint64_t pack) {
   if (header.pack != pack) {
     fail(Errc::damaged, "{}: this is pack {:016x} under another name", path, header.pack);
   }
+  entry->translation = read_translation(*entry->file, header);
+  return entry;
+}
 
+// REQUIRES: mutex_ is held, as for replace().
+void PackSet::add(std::shared_ptr<OpenPack> entry) {
   packs_.push_back(std::move(entry));
   if (packs_.size() * 2 > tables_.back()->slots.size()) {
     auto bigger = std::make_unique<Table>(tables_.back()->slots.size() * 2);
@@ -145,6 +188,27 @@ void PackSet::open(std::uint64_t pack) {
     table_.store(tables_.back().get(), std::memory_order_release);
   } else {
     tables_.back()->insert(packs_.back().get());
+  }
+}
+
+void PackSet::replace(std::shared_ptr<OpenPack>& entry) {
+  auto fresh = open_file(entry->pack);
+  retired_.push_back(entry);
+  entry = std::move(fresh);
+  tables_.back()->insert(entry.get());
+}
+
+void PackSet::open(std::uint64_t pack) {
+  if (find(pack) != nullptr) return;
+  const std::lock_guard guard(mutex_);
+  if (find(pack) == nullptr) add(open_file(pack));
+}
+
+void PackSet::refresh() {
+  const std::lock_guard guard(mutex_);
+  for (auto& entry : packs_) {
+    // A pack that is gone is one that nothing names any more.
+    if (entry->file->replaced() && fs_.exists(entry->file->path())) replace(entry);
   }
 }
 

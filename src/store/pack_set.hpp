@@ -1,23 +1,42 @@
 // store/pack_set.hpp: the packs of a store, open for reading.
 //
-// Threads: all calls from any thread. find() allocates nothing and takes no lock: the fault handler
-// uses it.
+// A pack may be written again under its name (store/pack_rewriter.hpp) while it is open here. The
+// old file stays open, and serves whoever found it, for as long as the set lives.
+//
+// Threads: all calls from any thread. find() and locate() allocate nothing and take no lock: the
+// fault handler uses them.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "base/file.hpp"
+#include "format/record.hpp"
+#include "format/translation.hpp"
 #include "format/types.hpp"
 
 namespace vellum::store {
 
 std::string pack_file_name(std::uint64_t pack);  // "0123456789abcdef.pack"
 bool parse_pack_file_name(const std::string& name, std::uint64_t& pack);
+
+// The table of a pack that was written again; empty for any other. Throws Errc::damaged, naming the
+// file.
+std::unique_ptr<const format::Translation> read_translation(const base::File& file,
+                                                            const format::PackHeader& header);
+
+// Where a record that is referred to lies.
+struct RecordPlace {
+  const char* problem = nullptr;               // why it lies nowhere; static text
+  const base::File* file = nullptr;            // stays open while the set lives, like `dropped`
+  format::RecordRef record;                    // in that file: what its own header says
+  std::span<const format::SlotRange> dropped;  // of its slots: given back
+};
 
 class PackSet {
  public:
@@ -29,9 +48,16 @@ class PackSet {
   void open(std::uint64_t pack);
   // An open pack, or nullptr.
   const base::File* find(std::uint64_t pack) const noexcept;
+  // The table of an open pack that was written again, or nullptr.
+  const format::Translation* translation(std::uint64_t pack) const noexcept;
+  RecordPlace locate(const format::RecordRef& ref) const noexcept;
   // Marks a byte of an open pack for all processes (base::File::mark_byte) until the last copy of
-  // the result dies, which may outlive the set.
+  // the result dies, which may outlive the set. The mark is on the file that has the pack's name
+  // now. REQUIRES: names are held (store/lease.hpp): no pack gets another file meanwhile.
   std::shared_ptr<const void> mark(std::uint64_t pack, std::uint64_t offset_bytes);
+  // Turns to the files that have the packs' names now. Whoever tells places in a pack to others, or
+  // changes it, needs that. REQUIRES: names are held, or the lock of gc.
+  void refresh();
   std::string path_of(std::uint64_t pack) const;
   // Every pack file in the directory, ascending.
   std::vector<std::uint64_t> list() const;
@@ -41,11 +67,16 @@ class PackSet {
   // tables are kept until the set dies, so a reader in the fault handler never sees freed memory.
   struct Table;
   struct OpenPack;
+  std::shared_ptr<OpenPack> open_file(std::uint64_t pack) const;
+  void add(std::shared_ptr<OpenPack> entry);
+  void replace(std::shared_ptr<OpenPack>& entry);
+
   base::Fs& fs_;
   std::string directory_;
   format::Uuid store_id_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<OpenPack>> packs_;
+  std::vector<std::shared_ptr<OpenPack>> packs_;    // one for each pack
+  std::vector<std::shared_ptr<OpenPack>> retired_;  // whose names other files have now
   std::vector<std::unique_ptr<Table>> tables_;
   std::atomic<const Table*> table_{nullptr};
 };

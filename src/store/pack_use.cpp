@@ -19,31 +19,25 @@ void mark_roots(StoreCore& store, const Roots& roots, Census& census) {
 
 namespace {
 
-struct NeededRecord {
-  std::uint64_t offset = 0;
-  Census::RecordId id = 0;
-};
-using NeededRecords = std::map<std::uint64_t, std::vector<NeededRecord>>;  // by pack, in order
-
-NeededRecords needed_records(const Census& census) {
-  NeededRecords out;
+Needs needed_records(const Census& census) {
+  Needs out;
   for (Census::RecordId id = 0; id < census.size(); ++id) {
     if (!census.is_marked(id)) continue;
     const auto& ref = census.record(id);
-    out[ref.pack].push_back({ref.offset_bytes, id});
+    out[ref.pack].records.push_back({ref.offset_bytes, id});
   }
-  for (auto& [pack, records] : out) {
-    std::sort(records.begin(), records.end(),
-              [](const NeededRecord& a, const NeededRecord& b) { return a.offset < b.offset; });
+  for (auto& [pack, needs] : out) {
+    std::sort(needs.records.begin(), needs.records.end(),
+              [](const auto& a, const auto& b) { return a.offset_bytes < b.offset_bytes; });
   }
   return out;
 }
 
 std::vector<Extent> extents_of(StoreCore& store, std::uint64_t pack,
-                               const std::vector<NeededRecord>& records) {
+                               const std::vector<PackNeeds::Record>& records) {
   std::vector<std::uint64_t> offsets;
   offsets.reserve(records.size());
-  for (const NeededRecord& r : records) offsets.push_back(r.offset);
+  for (const auto& r : records) offsets.push_back(r.offset_bytes);
   return record_extents(store, pack, offsets);
 }
 
@@ -103,34 +97,41 @@ PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed,
 
 }  // namespace
 
+Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census) {
+  Needs out = needed_records(census);
+  for (const Root& root : roots.versions) {
+    if (root.version.runs.empty()) continue;
+    const format::RecordRef& newest = root.version.runs.front().root;
+    const Extent copy = version_copy_extent(store, newest.pack, newest.offset_bytes);
+    if (copy.to != 0) out[newest.pack].copies.push_back(copy);
+  }
+  for (auto& [pack, needs] : out) {
+    std::sort(needs.copies.begin(), needs.copies.end());
+    needs.copies.erase(std::unique(needs.copies.begin(), needs.copies.end()), needs.copies.end());
+  }
+  return out;
+}
+
 std::vector<std::uint64_t> record_bytes(StoreCore& store, const Census& census) {
   std::vector<std::uint64_t> out(census.size());
-  for (const auto& [pack, records] : needed_records(census)) {
-    const auto extents = extents_of(store, pack, records);
-    for (std::size_t i = 0; i < records.size(); ++i) {
-      out[records[i].id] = extents[i].to - extents[i].from;
+  for (const auto& [pack, needs] : needed_records(census)) {
+    const auto extents = extents_of(store, pack, needs.records);
+    for (std::size_t i = 0; i < needs.records.size(); ++i) {
+      out[needs.records[i].id] = extents[i].to - extents[i].from;
     }
   }
   return out;
 }
 
-std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Census& census) {
-  const NeededRecords records = needed_records(census);
-  std::map<std::uint64_t, std::vector<Extent>> copies;
-  for (const Root& root : roots.versions) {
-    if (root.version.runs.empty()) continue;
-    const format::RecordRef& newest = root.version.runs.front().root;
-    const Extent copy = version_copy_extent(store, newest.pack, newest.offset_bytes);
-    if (copy.to != 0) copies[newest.pack].push_back(copy);
-  }
+std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Census& census,
+                                  const Needs& needs) {
   std::vector<PackUse> out;
   for (const std::uint64_t pack : roots.packs) {
-    std::vector<Extent> needed = std::move(copies[pack]);
-    std::sort(needed.begin(), needed.end());
-    needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
-    const auto at = records.find(pack);
-    if (at != records.end()) {
-      const auto extents = extents_of(store, pack, at->second);
+    std::vector<Extent> needed;
+    const auto at = needs.find(pack);
+    if (at != needs.end()) {
+      needed = at->second.copies;
+      const auto extents = extents_of(store, pack, at->second.records);
       needed.insert(needed.end(), extents.begin(), extents.end());
     }
     try {

@@ -1,9 +1,11 @@
 // store/pack_use.hpp: what of each pack is needed, and what could be given back. For gc and stat.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "store/census.hpp"
+#include "store/pack_extents.hpp"
 #include "store/roots.hpp"
 
 namespace vellum::store {
@@ -19,11 +21,25 @@ struct PackUse {
   std::vector<Extent> holes;         // whole blocks that nothing needs, punched already or not
 };
 
+// What versions need of a pack.
+struct PackNeeds {
+  struct Record {
+    std::uint64_t offset_bytes = 0;  // of references
+    Census::RecordId id = 0;
+  };
+  std::vector<Record> records;  // ascending
+  std::vector<Extent> copies;   // of versions, where they lie; ascending
+};
+// By pack; only packs of which something is needed. REQUIRES: mark_roots.
+using Needs = std::map<std::uint64_t, PackNeeds>;
+Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census);
+
 // What each record takes that is marked in the census; 0 for the others.
 std::vector<std::uint64_t> record_bytes(StoreCore& store, const Census& census);
 // Marks what the versions need.
 void mark_roots(StoreCore& store, const Roots& roots, Census& census);
-// Of every pack in `roots`, by pack. REQUIRES: mark_roots.
-std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Census& census);
+// Of every pack in `roots`, by pack.
+std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Census& census,
+                                  const Needs& needs);
 
 }  // namespace vellum::store

@@ -74,6 +74,12 @@ void PackWriter::Impl::open_active(const format::Version& version) {
   }
   store.packs().open(version.active_pack);  // checks the header
   active.file = store.fs().open(path, base::OpenMode::read_write);
+  std::array<std::byte, format::kPackHeaderBytes> bytes;
+  active.file->pread(bytes, 0);
+  format::PackHeader header;
+  if (!format::decode_pack_header(bytes, header) || header.translation_offset_bytes != 0) {
+    fail(Errc::damaged, "{}: the active pack was written again, and takes no more records", path);
+  }
   const std::uint64_t size = active.file->size_bytes();
   if (size < version.active_pack_end_bytes) {
     fail(Errc::damaged, "{}: truncated: {} bytes, the branch counts on {}", path, size,

@@ -184,6 +184,9 @@ bool PageReader::fill_bases(const Plan& plan, PageNumber first, std::size_t coun
       if (std::uint64_t{t.slot} + n > view.header().items) {
         return fail_page(failure, "the record has no such page", first + i, t.record);
       }
+      if (!view.holds(t.slot, n)) {
+        return fail_page(failure, "the page was given back", first + i, t.record);
+      }
       std::memcpy(out + i * kPageBytes, view.raw().data() + t.slot * kPageBytes, n * kPageBytes);
     }
     i += n;
@@ -208,6 +211,9 @@ bool PageReader::fill_deltas(const Plan& plan, PageNumber first, std::size_t cou
       const auto lines = view.deltas();
       if (link.slot >= lines.size() || lines[link.slot].page != first + i) {
         return fail_page(failure, "the record has no such delta", first + i, link.record);
+      }
+      if (!view.holds(link.slot)) {
+        return fail_page(failure, "the delta was given back", first + i, link.record);
       }
       format::apply_indexed_delta(view.raw(), lines[link.slot], out + i * kPageBytes);
     }

@@ -41,7 +41,8 @@ struct Slot {
   std::atomic<std::uint64_t> used{0};
   RecordRef ref;
   RecordHeader header;
-  std::byte* raw = nullptr;  // of data slots; kHeadroomBytes lie before it
+  std::span<const format::SlotRange> dropped;  // of the record's slots: given back
+  std::byte* raw = nullptr;                    // of data slots; kHeadroomBytes lie before it
   std::byte* parsed = nullptr;
   std::size_t parsed_count = 0;
 };
@@ -288,11 +289,11 @@ Slot* RecordCache::Impl::find(const RecordRef& ref, RecordType type, std::uint64
 // `out` comes back locked, or this says what is wrong.
 const char* RecordCache::Impl::load(const RecordRef& ref, RecordType type, std::uint64_t print,
                                     Slot*& out, int& os_errno) noexcept {
-  const base::File* file = packs.find(ref.pack);
-  if (file == nullptr) return "the pack is not one that this version names";
-  if (ref.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
+  const RecordPlace place = packs.locate(ref);
+  if (place.problem != nullptr) return place.problem;
+  if (place.record.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
   std::array<std::byte, format::kRecordHeaderBytes> header;  // it says which slots the record fits
-  os_errno = file->try_pread(header, ref.offset_bytes);
+  os_errno = place.file->try_pread(header, place.record.offset_bytes);
   if (os_errno != 0) return "the record cannot be read";
   RecordHeader h;
   if (const char* problem = format::decode_record_header(header, h)) return problem;
@@ -308,10 +309,12 @@ const char* RecordCache::Impl::load(const RecordRef& ref, RecordType type, std::
     slot.print.store(0, std::memory_order_relaxed);
     slot.header = h;
     slot.parsed_count = 0;
-    problem = type == RecordType::map_block ? load_map(slot, *file, ref, header, os_errno)
-                                            : load_data(slot, *file, ref, header, os_errno);
+    problem = type == RecordType::map_block
+                  ? load_map(slot, *place.file, place.record, header, os_errno)
+                  : load_data(slot, *place.file, place.record, header, os_errno);
     if (problem == nullptr) {
       slot.ref = ref;
+      slot.dropped = place.dropped;
       slot.print.store(print, std::memory_order_relaxed);
     }
   }
@@ -347,7 +350,7 @@ bool RecordCache::get(const RecordRef& ref, RecordType type, View& view,
     if (slot != nullptr) slot->lock.unlock();
   }
   failure.reason = problem;
-  failure.record = ref;
+  failure.record = impl_->packs.locate(ref).record;
   failure.os_errno = os_errno;
   return false;
 }
@@ -361,6 +364,10 @@ const RecordHeader& RecordCache::View::header() const noexcept { return slot_->h
 
 std::span<const std::byte> RecordCache::View::raw() const noexcept {
   return {slot_->raw, slot_->header.raw_bytes};
+}
+
+bool RecordCache::View::holds(std::uint32_t slot, std::uint64_t count) const noexcept {
+  return !format::any_dropped(slot_->dropped, slot, count);
 }
 
 std::span<const format::DeltaIndexLine> RecordCache::View::deltas() const noexcept {

@@ -22,7 +22,7 @@ namespace vellum::store {
 // Why a page could not be read. Plain data: it travels out of the fault handler.
 struct ReadFailure {
   const char* reason = nullptr;  // static text
-  format::RecordRef record;      // where, when a record is to blame
+  format::RecordRef record;      // the place, when a record is to blame
   format::PageNumber page = 0;
   int os_errno = 0;  // the operating system's, when it is to blame
 };
@@ -52,6 +52,8 @@ class RecordCache {
     View& operator=(const View&) = delete;
     void release() noexcept;
     const format::RecordHeader& header() const noexcept;
+    // Whether none of these slots was given back; what stands in one that was means nothing.
+    bool holds(std::uint32_t slot, std::uint64_t count = 1) const noexcept;
     std::span<const std::byte> raw() const noexcept;                  // type pages, deltas
     std::span<const format::DeltaIndexLine> deltas() const noexcept;  // type deltas
     std::span<const format::MapEntry> entries() const noexcept;       // type map_block

@@ -11,6 +11,10 @@ std::string record_place(const StoreCore& store, std::uint64_t pack, std::uint64
                      offset_bytes);
 }
 
+std::string record_place(StoreCore& store, const format::RecordRef& ref) {
+  return record_place(store, ref.pack, store.packs().locate(ref).record.offset_bytes);
+}
+
 format::RecordHeader read_record_header(StoreCore& store, std::uint64_t pack,
                                         std::uint64_t offset_bytes) {
   store.packs().open(pack);
@@ -27,34 +31,34 @@ format::RecordHeader read_record_header(StoreCore& store, std::uint64_t pack,
   return h;
 }
 
-LoadedRecord load_record(StoreCore& store, const format::RecordRef& ref, format::RecordType type) {
-  store.packs().open(ref.pack);
-  const base::File& file = *store.packs().find(ref.pack);
+LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
+                            format::RecordType type, std::uint64_t seed) {
   const auto damaged = [&](const char* reason) {
-    fail(Errc::damaged, "{}: {}", record_place(store, ref.pack, ref.offset_bytes), reason);
+    fail(Errc::damaged, "{} at byte {}: {}", file.path(), place.offset_bytes, reason);
   };
 
   const std::uint64_t file_bytes = file.size_bytes();
-  if (ref.offset_bytes > file_bytes || file_bytes - ref.offset_bytes < format::kRecordHeaderBytes) {
+  if (place.offset_bytes > file_bytes ||
+      file_bytes - place.offset_bytes < format::kRecordHeaderBytes) {
     damaged("the record lies past the end of the file (truncated)");
   }
   std::array<std::byte, format::kRecordHeaderBytes> header_bytes;
-  file.pread(header_bytes, ref.offset_bytes);
+  file.pread(header_bytes, place.offset_bytes);
   LoadedRecord out;
   if (const char* problem = format::decode_record_header(header_bytes, out.header))
     damaged(problem);
   if (out.header.type != type) damaged("the record is of another type");
   const std::uint64_t extent = format::record_extent_bytes(out.header);
-  if (extent > file_bytes - ref.offset_bytes) {
+  if (extent > file_bytes - place.offset_bytes) {
     damaged("the record ends past the end of the file (truncated)");
   }
 
-  std::vector<std::byte> bytes(static_cast<std::size_t>(extent));
-  file.pread(bytes, ref.offset_bytes);
-  if (const char* problem = format::verify_record(bytes, out.header, ref, store.checksum_seed())) {
+  out.bytes.resize(static_cast<std::size_t>(extent));
+  file.pread(out.bytes, place.offset_bytes);
+  if (const char* problem = format::verify_record(out.bytes, out.header, place, seed)) {
     damaged(problem);
   }
-  const auto stored = format::record_payload(bytes, out.header);
+  const auto stored = out.stored();
   out.raw.resize(out.header.raw_bytes);
   if (out.header.codec == base::Codec::none) {
     if (stored.size() != out.raw.size()) damaged("the record's sizes do not match");
@@ -63,6 +67,21 @@ LoadedRecord load_record(StoreCore& store, const format::RecordRef& ref, format:
     damaged("the record does not decompress");
   }
   return out;
+}
+
+LoadedRecord load_record_at(StoreCore& store, const format::RecordRef& place,
+                            format::RecordType type) {
+  store.packs().open(place.pack);
+  return read_record_at(*store.packs().find(place.pack), place, type, store.checksum_seed());
+}
+
+LoadedRecord load_record(StoreCore& store, const format::RecordRef& ref, format::RecordType type) {
+  store.packs().open(ref.pack);
+  const RecordPlace place = store.packs().locate(ref);
+  if (place.problem != nullptr) {
+    fail(Errc::damaged, "{}: {}", record_place(store, ref.pack, ref.offset_bytes), place.problem);
+  }
+  return read_record_at(*place.file, place.record, type, store.checksum_seed());
 }
 
 }  // namespace vellum::store

@@ -1,5 +1,8 @@
 // store/record_io.hpp: reads one record in normal code, past the cache: run roots, versions,
 // indexes, verification.
+//
+// A reference says where a record was when it was written; its place is where it is now, and
+// differs in a pack that was written again (PackSet::locate).
 #pragma once
 
 #include <string>
@@ -13,18 +16,29 @@ namespace vellum::store {
 struct LoadedRecord {
   format::RecordHeader header;
   std::vector<std::byte> raw;
+  std::vector<std::byte> bytes;  // all of it as it stands in the pack
+  std::span<const std::byte> stored() const { return format::record_payload(bytes, header); }
 };
 
-// "<pack path> at byte <offset>".
+// "<pack path> at byte <offset>", of a place.
 std::string record_place(const StoreCore& store, std::uint64_t pack, std::uint64_t offset_bytes);
+// The same of where a reference leads, as far as that can be told.
+std::string record_place(StoreCore& store, const format::RecordRef& ref);
 
 // What a record's own header says, at a place where one must be; its payload is not looked at.
 format::RecordHeader read_record_header(StoreCore& store, std::uint64_t pack,
                                         std::uint64_t offset_bytes);
 
-// Opens the pack if need be, reads the record, and checks everything but what the payload means.
-// Memory is taken only after the header has proved plausible and the record lies inside its file.
-// Throws Errc::damaged or io, naming the place.
+// Reads the record at a place and checks everything but what the payload means. Memory is taken
+// only after the header has proved plausible and the record lies inside its file. Throws
+// Errc::damaged or io, naming the place.
+LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
+                            format::RecordType type, std::uint64_t seed);
+// The same; opens the pack if need be.
+LoadedRecord load_record_at(StoreCore& store, const format::RecordRef& place,
+                            format::RecordType type);
+
+// The record that a reference leads to.
 LoadedRecord load_record(StoreCore& store, const format::RecordRef& ref, format::RecordType type);
 
 }  // namespace vellum::store

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "format/version.hpp"
-#include "store/census.hpp"
 #include "store/lease.hpp"
+#include "store/pack_extents.hpp"
 #include "store/record_io.hpp"
 #include "store/util.hpp"
 
@@ -23,7 +23,7 @@ Version version_behind_root(StoreCore& store, const RootPlace& place) {
   if (copy.to != 0) {
     const format::RecordHeader header = read_record_header(store, place.pack, copy.from);
     const auto record =
-        load_record(store, {place.pack, copy.from, header.tag()}, format::RecordType::version);
+        load_record_at(store, {place.pack, copy.from, header.tag()}, format::RecordType::version);
     if (format::decode_version(record.raw, out) && !out.runs.empty() &&
         out.runs[0].root.pack == place.pack &&
         out.runs[0].root.offset_bytes == place.offset_bytes) {
@@ -50,6 +50,7 @@ std::optional<std::uint64_t> Roots::settled_bytes(std::uint64_t pack) const {
 // found then. Everything else that could move a version from one name to another holds the names.
 Roots read_roots(StoreCore& store) {
   Roots out;
+  store.packs().refresh();
   out.packs = store.packs().list();
   for (const auto& name : store.branch_names()) {
     std::vector<Version> bases;

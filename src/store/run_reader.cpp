@@ -30,8 +30,7 @@ LoadedRun read_run(StoreCore& store, const format::RunRef& ref) {
               run.root.blocks.size() == record.header.items;
   for (const auto& block : run.root.blocks) entries += block.entries;
   if (!good || entries != ref.entries) {
-    fail(Errc::damaged, "{}: the root of a run does not parse",
-         record_place(store, ref.root.pack, ref.root.offset_bytes));
+    fail(Errc::damaged, "{}: the root of a run does not parse", record_place(store, ref.root));
   }
   for (const std::uint64_t pack : run.root.packs) store.packs().open(pack);
   return run;
@@ -40,7 +39,7 @@ LoadedRun read_run(StoreCore& store, const format::RunRef& ref) {
 std::vector<MapEntry> read_block(StoreCore& store, const LoadedRun& run, std::size_t block) {
   const format::MapBlockRef& claimed = run.root.blocks[block];
   const format::RecordRef ref = run.block_ref(block);
-  const std::string place = record_place(store, ref.pack, ref.offset_bytes);
+  const std::string place = record_place(store, ref);
   RecordCache::View view;
   ReadFailure failure;
   if (!store.records().get(ref, format::RecordType::map_block, view, failure)) {

@@ -24,7 +24,7 @@ std::vector<Version> scan_version_records(StoreCore& store) {
       for (RecordHeader h; scanner.next(h);) {
         if (h.type != format::RecordType::version) continue;
         const auto record =
-            load_record(store, {pack, h.offset_bytes, h.tag()}, format::RecordType::version);
+            load_record_at(store, {pack, h.offset_bytes, h.tag()}, format::RecordType::version);
         Version v;
         if (format::decode_version(record.raw, v)) found[{v.branch_id, v.sequence}] = std::move(v);
       }

@@ -60,4 +60,15 @@ bool ShownPages::take(PageNumber page, std::uint32_t count, PageKind kind) {
   return hidden_.add(page, count) != 0;
 }
 
+void ShownPages::take_parts(PageNumber page, std::uint32_t count, PageKind kind,
+                            const std::function<void(std::uint32_t, std::uint32_t)>& visit) {
+  for (std::uint32_t from = 0; from < count;) {
+    std::uint32_t n = 0;
+    while (from + n < count && !hidden_.contains(page + from + n)) ++n;
+    if (n != 0) visit(from, n);
+    from += n + 1;  // the page behind is hidden, or the end
+  }
+  take(page, count, kind);
+}
+
 }  // namespace vellum::store

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <unordered_map>
 
@@ -34,6 +35,9 @@ class ShownPages {
   // Whether anything of the entry shows. REQUIRES: the newest run's entries first, each run's in
   // its order.
   bool take(format::PageNumber page, std::uint32_t count, format::PageKind kind);
+  // What of the entry shows, as pages from its first; then takes it.
+  void take_parts(format::PageNumber page, std::uint32_t count, format::PageKind kind,
+                  const std::function<void(std::uint32_t from, std::uint32_t count)>& visit);
   // Pages whose newest entry is not zero.
   std::uint64_t nonzero_pages() const noexcept { return nonzero_; }
 

@@ -83,7 +83,8 @@ class Stat {
   }
 
   void add_packs(const Roots& roots) {
-    for (const PackUse& use : use_of_packs(store_, roots, census_)) {
+    const Needs needs = needs_of_packs(store_, roots, census_);
+    for (const PackUse& use : use_of_packs(store_, roots, census_, needs)) {
       ++out_.packs;
       out_.pack_bytes += use.file_bytes;
       out_.allocated_bytes += use.allocated_bytes;

@@ -36,8 +36,8 @@ struct CheckedVersion {
 // What a run of the page map leads to. Checked once, however many versions share it.
 struct CheckedRun {
   std::vector<MapEntry> entries;
-  std::vector<bool> shown;         // of the entries: some version shows something of it
-  std::vector<std::uint64_t> own;  // offsets of root and blocks in the root's pack
+  std::vector<bool> shown;     // of the entries: some version shows something of it
+  std::vector<RecordRef> own;  // root and blocks
   std::vector<std::uint64_t> packs;
   std::set<std::string> damaged;  // objects
   PageNumber end = 0;
@@ -115,6 +115,17 @@ class Verifier {
   std::string why_unusable(std::uint64_t pack) const {
     const auto bad = bad_packs_.find(pack);
     return bad == bad_packs_.end() ? "the pack is missing" : bad->second;
+  }
+  // A version may name a pack that does not open: then the place is where the reference says.
+  std::string place_of(const RecordRef& ref) {
+    if (pack_bytes_.contains(ref.pack)) {
+      try {
+        store_.packs().open(ref.pack);
+      } catch (const Error&) {
+        // Whoever reads the record says so.
+      }
+    }
+    return record_place(store_, ref);
   }
   void count_record(const format::RecordHeader& h) {
     ++report_.records;
@@ -225,10 +236,10 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
     damages_.add(object, reason);
     run.damaged.insert(object);
   };
-  const std::string place = record_place(store_, ref.root.pack, ref.root.offset_bytes);
+  const std::string place = place_of(ref.root);
   format::RunRoot root;
   run.packs = {ref.root.pack};
-  run.own = {ref.root.offset_bytes};
+  run.own = {ref.root};
   try {
     if (!pack_bytes_.contains(ref.root.pack)) {
       return damaged(store_.packs().path_of(ref.root.pack), why_unusable(ref.root.pack));
@@ -256,14 +267,14 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
     }
   }
   for (const auto& block : root.blocks) {
-    run.own.push_back(block.offset_bytes);
+    run.own.push_back({ref.root.pack, block.offset_bytes, block.tag});
     check_block(ref, block, run);
   }
 }
 
 void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef& block,
                            CheckedRun& run) {
-  const std::string place = record_place(store_, ref.root.pack, block.offset_bytes);
+  const std::string place = place_of({ref.root.pack, block.offset_bytes, block.tag});
   std::vector<MapEntry> entries(format::kMaxEntriesPerMapBlock);
   std::string reason;
   try {
@@ -317,10 +328,14 @@ void Verifier::collect_uses() {
                           }),
               uses_.end());
   for (const Use& u : uses_) {
-    const std::uint64_t bytes = pack_bytes_.at(u.record.pack);
-    if (u.record.offset_bytes + format::kRecordHeaderBytes <= bytes) continue;
-    const std::string place = record_place(store_, u.record.pack, u.record.offset_bytes);
-    damages_.add(place, "the record lies past the end of the file (truncated)");
+    const RecordPlace at = store_.packs().locate(u.record);
+    const std::uint64_t end = at.record.offset_bytes + format::kRecordHeaderBytes;
+    const bool outside = end > pack_bytes_.at(u.record.pack);
+    if (at.problem == nullptr && !outside) continue;
+    const std::string place = place_of(u.record);
+    damages_.add(place, at.problem != nullptr
+                            ? at.problem
+                            : "the record lies past the end of the file (truncated)");
     bad_records_[u.record] = place;
   }
 }
@@ -381,7 +396,7 @@ void Verifier::check_records() {
     for (std::size_t i = 0; i < count; ++i) {
       if (!problems[i].has_value()) continue;
       const RecordRef& ref = records[first + i][0].record;
-      const std::string place = record_place(store_, ref.pack, ref.offset_bytes);
+      const std::string place = place_of(ref);
       damages_.add(place, *problems[i]);
       bad_records_[ref] = place;
     }
@@ -439,6 +454,12 @@ void Verifier::check_merged(const CheckedVersion& v) {
     if (e.kind != PageKind::zero && bad != bad_records_.end()) {
       damages_.hurts(bad->second, v.label);
     }
+    if (e.kind != PageKind::zero &&
+        format::any_dropped(store_.packs().locate(e.record).dropped, e.slot, e.count)) {
+      const std::string place = place_of(e.record);
+      damages_.add(place, fmt::format("page {} was given back", e.page));
+      damages_.hurts(place, v.label);
+    }
     if (e.kind != PageKind::delta) continue;
     // Below a delta comes the rest of its chain, or nothing, which is zero.
     const bool more = i + 1 < merged.size() && merged[i + 1].page == e.page;
@@ -456,12 +477,15 @@ void Verifier::check_merged(const CheckedVersion& v) {
 // left.
 void Verifier::check_sealed_packs() {
   std::set<std::uint64_t> named;
-  std::map<std::uint64_t, std::set<std::uint64_t>> needed;  // offsets of records
+  std::map<std::uint64_t, std::set<std::uint64_t>> needed;  // places of records
+  const auto need = [&](const RecordRef& ref) {
+    needed[ref.pack].insert(store_.packs().locate(ref).record.offset_bytes);
+  };
   for (const auto& [root, run] : runs_) {
     named.insert(run.packs.begin(), run.packs.end());
-    needed[root.pack].insert(run.own.begin(), run.own.end());
+    for (const RecordRef& ref : run.own) need(ref);
   }
-  for (const Use& u : uses_) needed[u.record.pack].insert(u.record.offset_bytes);
+  for (const Use& u : uses_) need(u.record);
   std::map<std::uint64_t, std::uint64_t> newest = active_packs_;
   for (const std::uint64_t pack : named) {
     std::uint64_t& last = newest[pack >> 32];
@@ -480,6 +504,7 @@ void Verifier::check_sealed_packs() {
 
 VerifyReport verify_store(StoreCore& store, bool read_data, const ProgressFn& progress) {
   const Lease names = hold_names(store);  // what a gc freed meanwhile would look like damage
+  store.packs().refresh();
   return Verifier(store, read_data, progress).run();
 }
 

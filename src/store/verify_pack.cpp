@@ -23,6 +23,7 @@ std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t p
     } else if (header.pack != pack) {
       reason = fmt::format("this is pack {:016x} under another name", header.pack);
     } else {
+      read_translation(*file, header);  // for its checks
       return file->size_bytes();
     }
   } catch (const Error& e) {
@@ -66,7 +67,7 @@ std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, 
     if (const char* problem = format::decode_record_header(head, h)) {
       return {{record_place(store, pack, offset), problem}};
     }
-    const auto record = load_record(store, {pack, offset, h.tag()}, format::RecordType::index);
+    const auto record = load_record_at(store, {pack, offset, h.tag()}, format::RecordType::index);
     std::vector<format::IndexLine> lines;
     if (!format::decode_index(record.raw, lines)) {
       return {{record_place(store, pack, offset), "the pack's index does not parse"}};

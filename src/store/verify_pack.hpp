@@ -16,12 +16,13 @@ struct PackProblem {
   std::string reason;
 };
 
-// Looks at the file afresh, whatever is open. The pack's size, or nullopt and a reason.
+// Header and translation: looks at the file afresh, whatever is open. The pack's size, or nullopt
+// and a reason.
 std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t pack,
                                                std::string& reason);
 
 // Trailer, index, and the headers of the records that the index names and somebody needs (by
-// offset): gc may have given the others back. REQUIRES: the pack is sealed.
+// place): gc may have given the others back. REQUIRES: the pack is sealed.
 std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
                                           const std::set<std::uint64_t>& needed);
 

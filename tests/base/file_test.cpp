@@ -344,5 +344,22 @@ TEST_F(FileTest, MarksAreSeenByOthersAndDieWithTheirFile) {
   EXPECT_TRUE(in_child([&] { return looking->marked_bytes() == Marks{64, 65}; }));
 }
 
+TEST_F(FileTest, ReplacedWhenItsNameIsAnothers) {
+  const auto file = create("f", to_bytes("old"));
+  EXPECT_FALSE(file->replaced());
+  ASSERT_EQ(::link(file->path().c_str(), (directory / "backup").c_str()), 0);
+  EXPECT_FALSE(file->replaced());
+  create("g", to_bytes("new"));
+  fs.rename(directory / "g", file->path());
+  EXPECT_TRUE(file->replaced());  // though it has a name still
+  Bytes content(3);
+  file->pread(content, 0);
+  EXPECT_EQ(to_text(content), "old");
+  const auto now = fs.open(file->path(), OpenMode::read_only);
+  EXPECT_FALSE(now->replaced());
+  fs.unlink(file->path());
+  EXPECT_TRUE(now->replaced());
+}
+
 }  // namespace
 }  // namespace vellum::base

@@ -69,6 +69,7 @@ class SimFile final : public File {
   std::vector<std::uint64_t> marked_bytes() const override {
     return fs_.locks_[inode_].marks_of_others(this);
   }
+  bool replaced() const override { return fs_.disk_.find(path_) != inode_; }
   bool try_lock_exclusive() override { return fs_.locks_[inode_].lock(this, true); }
   bool try_lock_shared() override { return fs_.locks_[inode_].lock(this, false); }
 

@@ -186,6 +186,7 @@ std::map<std::string, Bytes> expected_examples() {
       {"superblock", encode_superblock(samples::superblock())},
       {"version", encode_version(samples::version())},
       {"index", encode_index(samples::index_lines())},
+      {"translation", encode_translation(samples::translation())},
       {"delta_batch", encode_delta_batch(samples::delta_batch(), 0, 2)},
       {"map_block", encode_map_block(samples::map_entries())},
       {"run_root", encode_run_root(samples::run_root())},

@@ -71,13 +71,15 @@ TEST(Layout, Superblock) {
 }
 
 TEST(Layout, PackHeader) {
-  const Bytes bytes =
-      encode_pack_header({samples::store_id(), 0x0102030405060708, 0x1112131415161718});
+  const Bytes bytes = encode_pack_header({samples::store_id(), 0x0102030405060708,
+                                          0x1112131415161718, 0x2122232425262728, 0x31323334});
   check(kPackHeaderFields, kPackHeaderBytes, bytes,
         {{"magic", magic_value(kPackMagic)},
          {"format_version", kFormatVersion},
+         {"translation_tag", 0x31323334},
          {"pack", 0x0102030405060708},
-         {"branch_id", 0x1112131415161718}});
+         {"branch_id", 0x1112131415161718},
+         {"translation_offset_bytes", 0x2122232425262728}});
   expect_checksum_at(bytes, 56, samples::seed());
 }
 

@@ -165,6 +165,20 @@ TEST(Mutation, Index) {
   });
 }
 
+TEST(Mutation, Translation) {
+  mutate(encode_translation(samples::translation()), 20, [](const Bytes& bad) {
+    Translation t, again;
+    if (!decode_translation(bad, samples::kTranslationAt, t)) return;
+    ASSERT_TRUE(decode_translation(encode_translation(t), samples::kTranslationAt, again));
+    ASSERT_EQ(t, again);
+    for (std::size_t i = 0; i < t.lines.size(); ++i) {
+      ASSERT_EQ(t.find(t.lines[i].old_offset_bytes), &t.lines[i]);
+      ASSERT_EQ(t.find_new(t.lines[i].new_offset_bytes), &t.lines[i]);
+      ASSERT_LE(t.lines[i].new_offset_bytes + kRecordHeaderBytes, samples::kTranslationAt);
+    }
+  });
+}
+
 TEST(Mutation, MapBlock) {
   mutate(encode_map_block(samples::map_entries()), 14, [](const Bytes& bad) {
     std::vector<MapEntry> out(kMaxEntriesPerMapBlock), again(kMaxEntriesPerMapBlock);
@@ -228,6 +242,8 @@ TEST(Mutation, Noise) {
     decode_run_root(noise, root);
     std::vector<IndexLine> lines;
     decode_index(noise, lines);
+    Translation t;
+    decode_translation(noise, samples::kTranslationAt, t);
     Version v;
     decode_version(noise, v);
     CommitBody body;

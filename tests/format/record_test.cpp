@@ -22,6 +22,20 @@ TEST(PackHeader, RoundTrip) {
   EXPECT_EQ(back.branch_id, h.branch_id);
 }
 
+TEST(PackHeader, ATranslatedPackNamesItsTable) {
+  PackHeader h{samples::store_id(), 5, 3, 4096, 0x12345678};
+  PackHeader back;
+  ASSERT_TRUE(decode_pack_header(encode_pack_header(h), back));
+  EXPECT_EQ(back.translation_offset_bytes, 4096u);
+  EXPECT_EQ(back.translation_tag, 0x12345678u);
+  for (const std::uint64_t wrong : {std::uint64_t{8}, std::uint64_t{4097}, kMaxPackOffsetBytes}) {
+    h.translation_offset_bytes = wrong;
+    EXPECT_FALSE(decode_pack_header(encode_pack_header(h), back)) << wrong;
+  }
+  h.translation_offset_bytes = 0;  // a tag without an offset
+  EXPECT_FALSE(decode_pack_header(encode_pack_header(h), back));
+}
+
 TEST(Record, RoundTripWithHash) {
   RecordHeader h;
   const Bytes bytes = samples::record(h);

@@ -16,6 +16,7 @@
 #include "format/page_map.hpp"
 #include "format/record.hpp"
 #include "format/superblock.hpp"
+#include "format/translation.hpp"
 #include "format/types.hpp"
 #include "format/version.hpp"
 
@@ -126,6 +127,16 @@ inline std::vector<IndexLine> index_lines() {
   return {{RecordType::pages, 64, 100, 4096, 1, 0x11111111},
           {RecordType::deltas, 224, 50, 60, 2, 0x22222222},
           {RecordType::run_root, 336, 20, 20, 1, 0x33333333}};
+}
+
+inline constexpr std::uint64_t kTranslationAt = 400;  // in the pack
+
+inline Translation translation() {
+  return {19,
+          {{64, 64, 0x11111111, 0x44444444, 0, 2},
+           {224, 184, 0x22222222, 0x55555555, 2, 0},
+           {8416, 280, 0x33333333, 0x66666666, 2, 1}},
+          {{0, 1}, {3, 13}, {5, 2}}};
 }
 
 inline DeltaBatch delta_batch() {

@@ -253,6 +253,11 @@ class PowerCutFs final : public base::Fs {
       const std::lock_guard guard(fs_.mutex_);
       return inode_->lock.marks_of_others(this);
     }
+    bool replaced() const override {
+      const std::lock_guard guard(fs_.mutex_);
+      const auto named = fs_.live_.find(path_);
+      return named == fs_.live_.end() || named->second != inode_;
+    }
     bool try_lock_exclusive() override {
       const std::lock_guard guard(fs_.mutex_);
       return inode_->lock.lock(this, true);

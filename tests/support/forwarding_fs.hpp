@@ -32,6 +32,7 @@ class ForwardingFile : public base::File {
   bool mark_byte(std::uint64_t at) override { return below_->mark_byte(at); }
   void unmark_byte(std::uint64_t at) override { below_->unmark_byte(at); }
   std::vector<std::uint64_t> marked_bytes() const override { return below_->marked_bytes(); }
+  bool replaced() const override { return below_->replaced(); }
   std::uint64_t allocated_bytes() const override { return below_->allocated_bytes(); }
 
  private:

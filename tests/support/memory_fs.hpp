@@ -117,7 +117,8 @@ class MemoryFs final : public base::Fs {
   struct Node {
     Kind kind = Kind::file;
     Bytes bytes;
-    std::string target;  // of a link
+    std::string target;     // of a link
+    bool nameless = false;  // it was unlinked, or another has its name now
     std::map<std::string, std::shared_ptr<Node>> children;
     FileLock lock;
   };
@@ -240,6 +241,10 @@ class MemoryFs::OpenFile final : public base::File {
     const std::lock_guard guard(shared_->mutex);
     return node_->lock.marks_of_others(this);
   }
+  bool replaced() const override {
+    const std::lock_guard guard(shared_->mutex);
+    return node_->nameless;
+  }
   bool try_lock_exclusive() override {
     const std::lock_guard guard(shared_->mutex);
     return node_->lock.lock(this, true);
@@ -346,6 +351,7 @@ inline void MemoryFs::unlink(const std::string& path) {
   if (node == nullptr) fail(Errc::not_found, path, "no such file");
   if (node->kind == Kind::directory) fail(Errc::io, path, "is a directory");
   shared_->used_bytes -= std::min<std::uint64_t>(shared_->used_bytes, node->bytes.size());
+  node->nameless = true;
   place.parent->children.erase(place.name);
   ++shared_->changes;
 }
@@ -396,6 +402,10 @@ inline void MemoryFs::move(const std::string& from, const std::string& to, bool 
     fail(Errc::io, to, "is of another kind");
   }
   if (old != nullptr && !old->children.empty()) fail(Errc::io, to, "directory not empty");
+  if (old != nullptr) {
+    old->nameless = true;
+    shared_->used_bytes -= std::min<std::uint64_t>(shared_->used_bytes, old->bytes.size());
+  }
   source.parent->children.erase(source.name);
   target.parent->children[target.name] = node;
   ++shared_->changes;

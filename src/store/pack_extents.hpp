@@ -1,0 +1,45 @@
+// store/pack_extents.hpp: which bytes of a pack records take.
+//
+// REQUIRES of all: no pack gets another file meanwhile, and PackSet::refresh() was called since the
+// last one did.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/record.hpp"
+#include "store/store_core.hpp"
+
+namespace vellum::store {
+
+// A stretch of a pack's file.
+struct Extent {
+  std::uint64_t from = 0, to = 0;
+  auto operator<=>(const Extent&) const = default;
+};
+
+// Where records of one pack lie; `offsets` are those of references, and ascend. Never less than the
+// record takes; more only where what follows it is gone already. Throws Errc::damaged where there
+// is no record.
+std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
+                                   std::span<const std::uint64_t> offsets);
+
+// What the pack's index says of the records at these places, which ascend; where it says nothing,
+// what they say themselves.
+std::vector<format::IndexLine> record_lines(StoreCore& store, std::uint64_t pack,
+                                            std::span<const std::uint64_t> places);
+
+// Places of the `hashes` records of a pack, as far as its index, or the records one after the other, lead to them.
+std::vector<format::RecordRef> hash_records(StoreCore& store, std::uint64_t pack);
+
+// What stands behind the records of a sealed pack: its translation, if it has one, index and
+// trailer. Empty where there is nothing.
+Extent index_extent(StoreCore& store, std::uint64_t pack);
+
+// The copy of its version that a fold left behind the root of the newest run, to which a reference
+// leads by `root_offset_bytes`; empty where there is none.
+Extent version_copy_extent(StoreCore& store, std::uint64_t pack, std::uint64_t root_offset_bytes);
+
+}  // namespace vellum::store

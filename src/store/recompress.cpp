@@ -1,0 +1,154 @@
+#include "store/recompress.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "store/pack_rewriter.hpp"
+#include "store/record_encoder.hpp"
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+namespace {
+
+constexpr std::size_t kSamples = 24;  // records of a pack, to tell whether it is worth the work
+// Of what a pack takes, that must be saved: a pack is begun with when samples promise a twentieth,
+// and once the work is done half of that will do. So an estimate that was somewhat too good costs
+// the work once, not in every run.
+constexpr std::uint64_t kShareToBegin = 20, kShareToPublish = 40;
+
+constexpr std::uint64_t in_blocks(std::uint64_t bytes) {
+  return (bytes + kHoleBytes - 1) / kHoleBytes * kHoleBytes;
+}
+
+bool worth(std::uint64_t before, std::uint64_t after, std::uint64_t share) {
+  const std::uint64_t least = std::max(before / share, kHoleBytes);
+  return before >= least && in_blocks(after) <= before - least;
+}
+
+class Recompression {
+ public:
+  Recompression(StoreCore& store, const Roots& roots, Census& census, const Needs& needs, int level,
+                bool look_only, const ProgressFn& progress)
+      : store_(store),
+        roots_(roots),
+        census_(census),
+        needs_(needs),
+        level_(level),
+        look_only_(look_only),
+        progress_(progress),
+        pool_(std::max(1u, std::thread::hardware_concurrency()) - 1) {}
+
+  RecompressReport run() {
+    std::vector<std::uint64_t> packs;
+    for (const std::uint64_t pack : roots_.packs) {
+      if (roots_.settled_bytes(pack).has_value() || !needs_.contains(pack)) continue;
+      packs.push_back(pack);
+      total_bytes_ +=
+          store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only)->size_bytes();
+    }
+    for (const std::uint64_t pack : packs) {
+      const std::uint64_t bytes =
+          store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only)->size_bytes();
+      consider(pack);
+      done_bytes_ += bytes;
+      tell(0);
+    }
+    return report_;
+  }
+
+ private:
+  void tell(std::uint64_t more) const {
+    if (progress_) progress_({done_bytes_ + more, total_bytes_, "bytes"});
+  }
+
+  void consider(std::uint64_t pack) {
+    const auto plan = plan_pack(store_, pack, needs_.at(pack), census_, level_);
+    if (!plan.has_value()) return;
+    const std::uint64_t about =
+        plan->estimated_bytes(plan->recompress ? sampled_ratio(*plan) : 1.0);
+    if (!worth(plan->allocated_bytes, about, kShareToBegin)) return;
+    const auto file = store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only);
+    if (!file->marked_bytes().empty()) {
+      ++report_.packs_in_use;
+    } else if (look_only_) {
+      count(*plan, in_blocks(about));
+    } else {
+      rewrite(*plan);
+    }
+  }
+
+  void rewrite(const PackPlan& plan) {
+    PackRewriter rewriter(store_, pool_, plan);
+    if (!rewriter.write([this](std::uint64_t done) { tell(done); })) return;
+    if (!worth(plan.allocated_bytes, rewriter.new_bytes(), kShareToPublish)) return;
+    if (rewriter.publish()) {
+      count(plan, in_blocks(rewriter.new_bytes()));
+    } else {
+      ++report_.packs_in_use;
+    }
+  }
+
+  void count(const PackPlan& plan, std::uint64_t after) {
+    ++report_.packs;
+    report_.bytes_before += plan.allocated_bytes;
+    report_.bytes_after += after;
+  }
+
+  // How much smaller the level makes payloads, apart from what is dropped.
+  double sampled_ratio(const PackPlan& plan) {
+    std::vector<const PlannedRecord*> all;
+    for (const PlannedRecord& r : plan.records) {
+      if (r.has_slots() && r.needed() != 0) all.push_back(&r);
+    }
+    const std::size_t samples = std::min(all.size(), kSamples);
+    if (samples == 0) return 1;
+    std::vector<double> before(samples), after(samples);
+    std::vector<RecordEncoder> encoders(pool_.workers() + 1);
+    const base::File& file = *store_.packs().find(plan.pack);
+    pool_.parallel_for(samples, [&](std::size_t i, std::size_t worker) {
+      const PlannedRecord& r = *all[i * all.size() / samples];
+      const LoadedRecord record = read_record_at(file, r.place, r.type, store_.checksum_seed());
+      if (record.header.items != r.items) return;  // whoever writes the pack again will say so
+      before[i] = static_cast<double>(r.stored_bytes) * static_cast<double>(r.needed()) /
+                  static_cast<double>(r.held);
+      after[i] =
+          static_cast<double>(encoders[worker].encode(record, r, plan.level, true).stored.size());
+    });
+    double sum_before = 0, sum_after = 0;
+    for (std::size_t i = 0; i < samples; ++i) {
+      sum_before += before[i];
+      sum_after += after[i];
+    }
+    return sum_before == 0 ? 1 : sum_after / sum_before;
+  }
+
+  StoreCore& store_;
+  const Roots& roots_;
+  Census& census_;
+  const Needs& needs_;
+  int level_;
+  bool look_only_;
+  const ProgressFn& progress_;
+  base::ThreadPool pool_;  // not the store's: commits do not wait for it
+  std::uint64_t done_bytes_ = 0, total_bytes_ = 0;
+  RecompressReport report_;
+};
+
+}  // namespace
+
+RecompressReport recompress_packs(StoreCore& store, const Roots& roots, Census& census,
+                                  const Needs& needs, int level, bool look_only,
+                                  const ProgressFn& progress) {
+  return Recompression(store, roots, census, needs, level, look_only, progress).run();
+}
+
+void remove_rewritten_leftovers(StoreCore& store) {
+  for (const auto& entry : store.fs().list(store.tmp_directory())) {
+    if (entry.is_regular_file && is_rewritten_file_name(entry.name)) {
+      store.fs().unlink(store.tmp_directory() + "/" + entry.name);
+    }
+  }
+}
+
+}  // namespace vellum::store
