@@ -26,7 +26,7 @@ _vellum_options() {
     forget)
       echo '--keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --branch --prefix --dry-run'
       ;;
-    gc) echo '--dry-run' ;;
+    gc) echo '--dry-run --recompress' ;;
     verify) echo '--read-data' ;;
     repair) echo '--to --dry-run' ;;
   esac

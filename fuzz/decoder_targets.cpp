@@ -10,6 +10,7 @@ std::span<const Target> targets() {
       {"pack_trailer", fuzz_pack_trailer},
       {"record", fuzz_record},
       {"index", fuzz_index},
+      {"translation", fuzz_translation},
       {"journal_header", fuzz_journal_header},
       {"frame", fuzz_frame},
       {"commit", fuzz_commit},

@@ -17,6 +17,7 @@ void fuzz_snapshot_ref(View input);
 // records.cpp
 void fuzz_record(View input);
 void fuzz_index(View input);
+void fuzz_translation(View input);
 void fuzz_frame(View input);
 // bodies.cpp: no checksum of their own.
 void fuzz_commit(View input);

@@ -68,6 +68,10 @@ void write_records() {
   one("index", format::RecordType::index, 3, format::encode_index(samples::index_lines()));
   write("index", "sample", format::encode_index(samples::index_lines()));
   write("index", "empty", format::encode_index({}));
+  one("translation", format::RecordType::translation, 3,
+      format::encode_translation(samples::translation()));
+  write("translation", "sample", format::encode_translation(samples::translation()));
+  write("translation", "empty", format::encode_translation({}));
   const Bytes commit = format::encode_commit(samples::commit_body());
   write("frame", "commit",
         format::encode_frame({format::FrameType::commit, 3, 4, 0}, commit, kSeed));

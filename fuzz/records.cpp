@@ -1,5 +1,6 @@
 // Records, the index of a sealed pack, journal frames.
 #include "decoder_targets.hpp"
+#include "format/translation.hpp"
 #include "seal.hpp"
 
 namespace vellum::fuzz {
@@ -72,6 +73,30 @@ void fuzz_index(View input) {
     require(l.offset_bytes >= end, "records of an index do not overlap");
     end = l.offset_bytes + format::kRecordHeaderBytes + l.stored_bytes;
   }
+}
+
+void fuzz_translation(View input) {
+  constexpr std::uint64_t kEndBytes = 1u << 20;
+  format::Translation t, again;
+  if (!format::decode_translation(input, kEndBytes, t)) return;
+  require(format::decode_translation(format::encode_translation(t), kEndBytes, again) && t == again,
+          "a translation decodes to itself");
+  std::uint64_t old_end = format::kPackHeaderBytes, new_end = old_end;
+  for (const auto& l : t.lines) {
+    require(l.old_offset_bytes >= old_end && l.new_offset_bytes >= new_end,
+            "records of a translation do not overlap");
+    old_end = l.old_offset_bytes + format::kRecordHeaderBytes;
+    new_end = l.new_offset_bytes + format::kRecordHeaderBytes;
+    require(t.find(l.old_offset_bytes) == &l && t.find_new(l.new_offset_bytes) == &l,
+            "a line of a translation is found");
+    std::uint64_t slot = 0;
+    for (const auto& r : t.dropped_of(l)) {
+      require(r.first >= slot && r.count != 0 && format::any_dropped(t.dropped_of(l), r.first, 1),
+              "ranges of slots ascend");
+      slot = std::uint64_t{r.first} + r.count;
+    }
+  }
+  require(new_end <= kEndBytes, "no record of a translation lies past its end");
 }
 
 }  // namespace vellum::fuzz

@@ -31,7 +31,7 @@ struct TranslationLine {
 };
 
 struct Translation {
-  std::uint8_t level = 0;              // of zstd, that the records were compressed with; 0: unknown
+  std::uint8_t level = 0;              // of zstd: with it, or a lower one, nothing gets smaller
   std::vector<TranslationLine> lines;  // ascending by old offset, and so by new offset
   std::vector<SlotRange> dropped;      // line by line; ascending and apart within a line
 

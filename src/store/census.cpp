@@ -64,6 +64,11 @@ std::uint64_t Census::visit(const Version& version, const std::function<void(Rec
   return shown.nonzero_pages();
 }
 
+void Census::begin_stale() {
+  stale_ = true;
+  firm_ = marked_;
+}
+
 void Census::note(RecordId id) {
   if (id >= marked_.size()) marked_.resize(records_.size());
   marked_[id] = true;
@@ -77,6 +82,7 @@ void Census::note_entry(const Entry& e, ShownPages& shown) {
   shown.take_parts(e.page, e.count, e.kind, [&](std::uint32_t from, std::uint32_t count) {
     note(e.record);
     slots_.add(e.record, e.slot + from, count);
+    if (!stale_) firm_slots_.add(e.record, e.slot + from, count);
   });
 }
 

@@ -34,12 +34,18 @@ class Census {
   // Notes as needed what the version needs. Cheap where the older part of the version has been
   // marked as a whole before: mark the oldest first.
   void mark(const format::Version& version);
+  // From here on mark() is told of versions that perhaps do not count any more: what only they need
+  // is not firm, and may be damaged or gone.
+  void begin_stale();
 
   bool is_marked(RecordId id) const { return id < marked_.size() && marked_[id]; }
   std::size_t size() const noexcept { return records_.size(); }
   const format::RecordRef& record(RecordId id) const { return records_[id]; }
-  // Slots of a pages or deltas record that some marked version shows. REQUIRES: made for slots.
+  bool is_firm(RecordId id) const { return id < firm_.size() && firm_[id]; }
+  // Slots of a pages or deltas record that some marked version shows, and those of versions that
+  // count. REQUIRES: made for slots.
   std::vector<format::SlotRange> needed_slots(RecordId id) { return slots_.of(id); }
+  std::vector<format::SlotRange> firm_slots(RecordId id) { return firm_slots_.of(id); }
   // Packs that the runs read so far name: opening a version opens them, needed or not.
   const std::set<std::uint64_t>& named_packs() const noexcept { return named_packs_; }
 
@@ -65,11 +71,12 @@ class Census {
   };
   StoreCore& store_;
   const bool note_slots_;
-  SlotUses slots_;
+  bool stale_ = false;
+  SlotUses slots_, firm_slots_;
   std::map<format::RecordRef, Run> runs_;
   std::unordered_map<format::RecordRef, RecordId, RefHash> ids_;
   std::vector<format::RecordRef> records_;
-  std::vector<bool> marked_;
+  std::vector<bool> marked_, firm_;
   std::set<std::uint64_t> named_packs_;
   std::set<std::vector<format::RecordRef>> marked_lists_;  // roots of versions, newest first
 };

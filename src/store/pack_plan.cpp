@@ -32,7 +32,7 @@ class Planner {
                                 .open(store_.packs().path_of(plan_.pack), base::OpenMode::read_only)
                                 ->allocated_bytes();
     const int before = translation_ == nullptr ? 0 : translation_->level;
-    plan_.level = std::max(level, before);
+    plan_.level = plan_.encode_level = std::max(level, before);
     plan_.recompress = level > before;
     place_records();
     describe_records();
@@ -81,6 +81,7 @@ class Planner {
     order_.push_back({{}, id});
     order_.back().record.ref = ref;
     order_.back().record.place = place;
+    order_.back().record.firm = id != kNoId && census_.is_firm(id);
   }
 
   void describe_records() {
@@ -103,14 +104,13 @@ class Planner {
   }
 
   void choose_slots(PlannedRecord& r, Census::RecordId id) {
-    const std::vector<SlotRange> needed = census_.needed_slots(id);
     const auto gone = store_.packs().locate(r.ref).dropped;
-    for (const SlotRange& n : needed) {
+    for (const SlotRange& n : census_.firm_slots(id)) {
       if (!format::any_dropped(gone, n.first, n.count)) continue;
       fail(Errc::damaged, "{}: a version needs what was given back",
            record_place(store_, plan_.pack, r.place.offset_bytes));
     }
-    r.dropped = slots_outside(needed, r.items);
+    r.dropped = slots_in_either(slots_outside(census_.needed_slots(id), r.items), gone);
     r.held = r.items - std::min<std::uint64_t>(r.items, slots_in(gone));
     if (r.needed() < r.held) drops_ = true;
   }

@@ -15,6 +15,7 @@ struct PlannedRecord {
   format::RecordRef place;  // where it lies now
   format::RecordType type = format::RecordType::pages;
   std::uint32_t raw_bytes = 0, stored_bytes = 0, items = 0;
+  bool firm = true;                        // a version that counts needs it: it must read
   std::uint64_t held = 0;                  // of its slots, that were not given back before
   std::vector<format::SlotRange> dropped;  // of its slots, that no version needs
 
@@ -27,8 +28,9 @@ struct PlannedRecord {
 struct PackPlan {
   std::uint64_t pack = 0;
   std::uint64_t allocated_bytes = 0;  // now
-  int level = 0;                      // of zstd
-  bool recompress = true;  // false: all was tried with that level before, only what is cut is new
+  int level = 0;                      // of zstd, that the records will have been tried with
+  int encode_level = 0;               // that is used
+  bool recompress = true;  // false: only records of which something is dropped are encoded
   std::vector<PlannedRecord> records;  // in the order of the file
 
   // About how large the file will be, when compressing makes payloads that have slots `ratio` times

@@ -52,6 +52,7 @@ struct PackRewriter::Impl {
         encoders(p.workers() + 1) {}
 
   LoadedRecord load(const PlannedRecord& record) const;
+  EncodedRecord encode(const PlannedRecord& planned, RecordEncoder& encoder) const;
   void put(const PlannedRecord& planned, const EncodedRecord& record);
   format::RecordRef append(RecordHeader& h, std::span<const std::byte> hash,
                            std::span<const std::byte> stored);
@@ -73,6 +74,19 @@ LoadedRecord PackRewriter::Impl::load(const PlannedRecord& record) const {
          record_place(store, plan.pack, record.place.offset_bytes));
   }
   return out;
+}
+
+EncodedRecord PackRewriter::Impl::encode(const PlannedRecord& planned,
+                                         RecordEncoder& encoder) const {
+  try {
+    return encoder.encode(load(planned), planned, plan.encode_level, plan.recompress);
+  } catch (const Error& e) {
+    // What has ceased to count and is half gone stays behind.
+    if (planned.firm || e.code() != Errc::damaged) throw;
+    EncodedRecord out;
+    out.unreadable = true;
+    return out;
+  }
 }
 
 void PackRewriter::Impl::write_out() {
@@ -117,10 +131,11 @@ void PackRewriter::Impl::write_records(const std::function<void(std::uint64_t)>&
     }
     encoded.resize(count);
     pool.parallel_for(count, [&](std::size_t i, std::size_t worker) {
-      const PlannedRecord& planned = plan.records[first + i];
-      encoded[i] = encoders[worker].encode(load(planned), planned, plan.level, plan.recompress);
+      encoded[i] = encode(plan.records[first + i], encoders[worker]);
     });
-    for (std::size_t i = 0; i < count; ++i) put(plan.records[first + i], encoded[i]);
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!encoded[i].unreadable) put(plan.records[first + i], encoded[i]);
+    }
     first += count;
     progress(plan.records[first - 1].place.offset_bytes);
   }
@@ -178,6 +193,10 @@ void PackRewriter::Impl::compare() const {
   pool.parallel_for(plan.records.size(), [&](std::size_t i, std::size_t) {
     const PlannedRecord& planned = plan.records[i];
     const format::TranslationLine* line = table->find(planned.ref.offset_bytes);
+    if (line == nullptr && !planned.firm) return;
+    if (line == nullptr) {
+      fail(Errc::damaged, "{}: the translation lacks a record that is needed", path);
+    }
     const LoadedRecord now =
         read_record_at(*written, {plan.pack, line->new_offset_bytes, line->new_tag}, planned.type,
                        store.checksum_seed());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <map>
 
 #include "format/superblock.hpp"
@@ -206,10 +207,16 @@ void PackSet::open(std::uint64_t pack) {
 
 void PackSet::refresh() {
   const std::lock_guard guard(mutex_);
+  std::exception_ptr failure;
   for (auto& entry : packs_) {
-    // A pack that is gone is one that nothing names any more.
-    if (entry->file->replaced() && fs_.exists(entry->file->path())) replace(entry);
+    try {
+      // A pack that is gone is one that nothing names any more.
+      if (entry->file->replaced() && fs_.exists(entry->file->path())) replace(entry);
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
   }
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 std::vector<std::uint64_t> PackSet::list() const {

@@ -56,7 +56,8 @@ class PackSet {
   // now. REQUIRES: names are held (store/lease.hpp): no pack gets another file meanwhile.
   std::shared_ptr<const void> mark(std::uint64_t pack, std::uint64_t offset_bytes);
   // Turns to the files that have the packs' names now. Whoever tells places in a pack to others, or
-  // changes it, needs that. REQUIRES: names are held, or the lock of gc.
+  // changes it, needs that. Throws what opening one of them throws, after all others; that pack's
+  // old file stays. REQUIRES: names are held, or the lock of gc.
   void refresh();
   std::string path_of(std::uint64_t pack) const;
   // Every pack file in the directory, ascending.

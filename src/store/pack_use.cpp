@@ -2,28 +2,51 @@
 
 #include <algorithm>
 
+#include "store/record_io.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
 
 void mark_roots(StoreCore& store, const Roots& roots, Census& census) {
+  const auto mark = [&](const Root& root) {
+    with_context(root.name.empty() ? store.path() : "'" + root.name + "' of " + store.path(),
+                 [&] { census.mark(root.version); });
+  };
   for (const Root& root : roots.versions) {
+    if (!root.may_be_stale) mark(root);
+  }
+  census.begin_stale();
+  for (const Root& root : roots.versions) {
+    if (!root.may_be_stale) continue;
     try {
-      with_context(root.name.empty() ? store.path() : "'" + root.name + "' of " + store.path(),
-                   [&] { census.mark(root.version); });
+      mark(root);
     } catch (const Error& e) {
-      if (!root.may_be_stale || e.code() != Errc::damaged) throw;
+      if (e.code() != Errc::damaged) throw;
     }
   }
 }
 
 namespace {
 
-Needs needed_records(const Census& census) {
+// What a base frame leads to that a power cut has brought back may be gone since.
+bool is_there(StoreCore& store, const format::RecordRef& ref) {
+  try {
+    store.packs().open(ref.pack);
+    const RecordPlace place = store.packs().locate(ref);
+    if (place.problem != nullptr) return false;
+    return read_record_header(store, ref.pack, place.record.offset_bytes).tag() == place.record.tag;
+  } catch (const Error& e) {
+    if (e.code() != Errc::damaged) throw;
+    return false;
+  }
+}
+
+Needs needed_records(StoreCore& store, const Census& census) {
   Needs out;
   for (Census::RecordId id = 0; id < census.size(); ++id) {
     if (!census.is_marked(id)) continue;
     const auto& ref = census.record(id);
+    if (!census.is_firm(id) && !is_there(store, ref)) continue;
     out[ref.pack].records.push_back({ref.offset_bytes, id});
   }
   for (auto& [pack, needs] : out) {
@@ -98,7 +121,7 @@ PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed,
 }  // namespace
 
 Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census) {
-  Needs out = needed_records(census);
+  Needs out = needed_records(store, census);
   for (const Root& root : roots.versions) {
     if (root.version.runs.empty()) continue;
     const format::RecordRef& newest = root.version.runs.front().root;
@@ -114,7 +137,7 @@ Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census)
 
 std::vector<std::uint64_t> record_bytes(StoreCore& store, const Census& census) {
   std::vector<std::uint64_t> out(census.size());
-  for (const auto& [pack, needs] : needed_records(census)) {
+  for (const auto& [pack, needs] : needed_records(store, census)) {
     const auto extents = extents_of(store, pack, needs.records);
     for (std::size_t i = 0; i < needs.records.size(); ++i) {
       out[needs.records[i].id] = extents[i].to - extents[i].from;

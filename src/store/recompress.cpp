@@ -11,6 +11,7 @@ namespace vellum::store {
 
 namespace {
 
+constexpr double kRatioOfNoUse = 0.98;
 constexpr std::size_t kSamples = 24;  // records of a pack, to tell whether it is worth the work
 // Of what a pack takes, that must be saved: a pack is begun with when samples promise a twentieth,
 // and once the work is done half of that will do. So an estimate that was somewhat too good costs
@@ -63,10 +64,11 @@ class Recompression {
   }
 
   void consider(std::uint64_t pack) {
-    const auto plan = plan_pack(store_, pack, needs_.at(pack), census_, level_);
+    auto plan = plan_pack(store_, pack, needs_.at(pack), census_, level_);
     if (!plan.has_value()) return;
-    const std::uint64_t about =
-        plan->estimated_bytes(plan->recompress ? sampled_ratio(*plan) : 1.0);
+    const double ratio = plan->recompress ? sampled_ratio(*plan) : 1.0;
+    if (ratio > kRatioOfNoUse) compress_as_before(*plan);
+    const std::uint64_t about = plan->estimated_bytes(ratio);
     if (!worth(plan->allocated_bytes, about, kShareToBegin)) return;
     const auto file = store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only);
     if (!file->marked_bytes().empty()) {
@@ -76,6 +78,14 @@ class Recompression {
     } else {
       rewrite(*plan);
     }
+  }
+
+  // The level makes nothing smaller: numbers without a pattern, say. What is dropped does.
+  void compress_as_before(PackPlan& plan) const {
+    plan.recompress = false;
+    const auto& sb = store_.superblock();
+    plan.encode_level = std::min<int>(
+        plan.level, sb.codec == base::Codec::zstd ? sb.codec_level : kMetadataZstdLevel);
   }
 
   void rewrite(const PackPlan& plan) {
@@ -99,7 +109,7 @@ class Recompression {
   double sampled_ratio(const PackPlan& plan) {
     std::vector<const PlannedRecord*> all;
     for (const PlannedRecord& r : plan.records) {
-      if (r.has_slots() && r.needed() != 0) all.push_back(&r);
+      if (r.has_slots() && r.needed() != 0 && r.firm) all.push_back(&r);
     }
     const std::size_t samples = std::min(all.size(), kSamples);
     if (samples == 0) return 1;

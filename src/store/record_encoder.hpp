@@ -14,6 +14,7 @@ struct EncodedRecord {
   std::uint32_t raw_bytes = 0;
   std::vector<std::byte> stored;
   std::vector<std::byte> hash;  // of the raw payload; empty: the record has none
+  bool unreadable = false;      // and nothing that counts needs it: it is left out
 };
 
 // Threads: each its own.

@@ -54,6 +54,14 @@ std::vector<SlotRange> SlotUses::of(std::uint32_t record) {
   return out;
 }
 
+std::vector<SlotRange> slots_in_either(std::span<const SlotRange> a, std::span<const SlotRange> b) {
+  SlotUses both;
+  for (const auto& ranges : {a, b}) {
+    for (const SlotRange& r : ranges) both.add(0, r.first, r.count);
+  }
+  return both.of(0);
+}
+
 std::vector<SlotRange> slots_outside(const std::vector<SlotRange>& ranges, std::uint32_t items) {
   std::vector<SlotRange> out;
   std::uint32_t at = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "format/translation.hpp"
@@ -26,6 +27,9 @@ class SlotUses {
   std::size_t settled_ = 0;
 };
 
+// Both together: ranges that ascend and are apart, like those given.
+std::vector<format::SlotRange> slots_in_either(std::span<const format::SlotRange> a,
+                                               std::span<const format::SlotRange> b);
 // What of [0, items) is not in `ranges`, which ascend and are apart.
 std::vector<format::SlotRange> slots_outside(const std::vector<format::SlotRange>& ranges,
                                              std::uint32_t items);

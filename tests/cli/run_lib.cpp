@@ -193,8 +193,9 @@ std::string CliTest::make_store(const Arguments& options) const {
   return path("store");
 }
 
-std::string CliTest::make_store_with(const std::vector<std::string>& contents) const {
-  const std::string store = make_store();
+std::string CliTest::make_store_with(const std::vector<std::string>& contents,
+                                     const Arguments& options) const {
+  const std::string store = make_store(options);
   for (std::size_t i = 0; i < contents.size(); ++i) {
     const std::string version = "v" + std::to_string(i + 1);
     must({"import", store, "main", file(version, contents[i]), "--snapshot", version, "-m",

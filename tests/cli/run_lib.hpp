@@ -52,7 +52,8 @@ class CliTest : public testing::Test {
   // A store, by default empty.
   std::string make_store(const Arguments& options = {}) const;
   // A store whose branch main went through `contents`, each kept as snapshot v1, v2, ...
-  std::string make_store_with(const std::vector<std::string>& contents) const;
+  std::string make_store_with(const std::vector<std::string>& contents,
+                              const Arguments& options = {}) const;
   // The only pack that holds something.
   static std::string pack_of(const std::string& store);
 

@@ -103,6 +103,46 @@ TEST_F(Space, ForgetNeedsARule) {
   EXPECT_EQ(Store::open(s).versions().size(), 4u);
 }
 
+// Bytes that compress, differently by level.
+std::string letters(std::size_t pages, unsigned seed) {
+  const std::string choices = noise(pages, seed);
+  std::string out;
+  while (out.size() < choices.size()) {
+    const auto byte = static_cast<unsigned char>(choices[out.size()]);
+    if (out.size() > 320 && byte % 3 != 0) {
+      out += out.substr(out.size() - 50 - byte, 8 + byte % 32);
+    } else {
+      out += static_cast<char>('a' + byte % 26);
+    }
+  }
+  return out.substr(0, choices.size());
+}
+
+TEST_F(Space, GcRecompresses) {
+  const std::string s =
+      make_store_with({letters(2048, 1), letters(2048, 2)}, {"--pack-size", "1M"});
+  const auto look = must({"gc", s, "--dry-run", "--recompress=12", "--json"}).json();
+  ASSERT_GT(look.at("packs_recompressed"), 1);
+  const auto done = must({"gc", s, "--recompress=12", "--json"}).json();
+  EXPECT_EQ(done.at("packs_recompressed"), look.at("packs_recompressed"));
+  EXPECT_EQ(done.at("recompressed_from_bytes"), look.at("recompressed_from_bytes"));
+  EXPECT_LT(done.at("recompressed_to_bytes"), done.at("recompressed_from_bytes"));
+  EXPECT_EQ(must({"cat", s, "v1"}).out, letters(2048, 1));
+  EXPECT_EQ(must({"cat", s, "v2"}).out, letters(2048, 2));
+  must({"verify", s, "--read-data"});
+  const std::string again = must({"gc", s, "--recompress=12"}).out;
+  EXPECT_TRUE(contains(again, "; recompressed 0 packs")) << again;
+  must({"gc", "--recompress", s});  // 15: the store's path is no level
+}
+
+TEST_F(Space, GcRefusesLevelsThatAreNone) {
+  const std::string s = three();
+  for (const char* level : {"0", "20", "-1", "x", "15x"}) {
+    expect_failure({"gc", s, std::string("--recompress=") + level}, 2, "invalid_argument",
+                   "--recompress");
+  }
+}
+
 // An open version in this process; gc in another one.
 TEST_F(Space, AnOpenVersionKeepsItsData) {
   const std::string s = three();

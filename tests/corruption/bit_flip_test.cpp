@@ -7,6 +7,7 @@
 #include <random>
 
 #include "corruption/flip_lib.hpp"
+#include "store/recompress_support.hpp"
 
 namespace vellum::corruption {
 namespace {
@@ -103,6 +104,31 @@ TEST(BitFlip, LargeStoreAtRandom) {
     }
   }
   report("large store", lab, counts);
+  expect_nothing_silent(counts);
+}
+
+// The same of packs that were written again: headers, tables, records.
+TEST(BitFlip, TranslatedPacks) {
+  Sample sample = make_sample(long_run() ? 1400 : 400, 4);
+  const auto store = store::StoreCore::open(*sample.fs, kStorePath);
+  store->remove_snapshot("snap-1");
+  sample.contents.erase("snap-1");
+  ASSERT_GT(store::test::translate_all(*store, 15), 0u);
+  FlipLab lab(std::move(sample));
+  FlipCounts counts;
+  std::mt19937_64 random(9);
+  const int flips = long_run() ? 20000 : 1500;
+  for (const auto& [path, bytes] : lab.files()) {
+    if (!path.ends_with(".pack")) continue;
+    for (int i = 0; i < flips; ++i) {
+      // Both ends now and then: header, translation, index, trailer.
+      const std::uint64_t end = i % 8 == 0 ? 64 : bytes;
+      const std::uint64_t from = i % 8 == 1 ? bytes - std::min<std::uint64_t>(bytes, 1024) : 0;
+      lab.flip(path, from + random() % (end - from), static_cast<unsigned>(random() % 8),
+               i % 64 == 0, counts);
+    }
+  }
+  report("translated packs", lab, counts);
   expect_nothing_silent(counts);
 }
 

@@ -56,10 +56,10 @@ class NextCommit {
     make_missing_branches(*core, names);
     if (state_.branches.empty()) make_branch(*core, "fresh");
     // What a crash has left must not lead gc astray; nor what gc has left the next crash's opening.
-    if (choice_ % 3 == 0) store::collect_garbage(*core, false, nullptr);
+    if (choice_ % 3 == 0) store::collect_garbage(*core, false, nullptr, choice_ % 2 == 0 ? 3 : 0);
     commit(*core);
     if (choice_ % 3 != 1) return;
-    store::collect_garbage(*core, false, nullptr);
+    store::collect_garbage(*core, false, nullptr, choice_ % 2 == 0 ? 3 : 0);
     expect_state(fs_.disk(), state_, "after gc");
   }
 

@@ -160,7 +160,7 @@ void Script::step(Step step) {
     case Step::huge:
       return commit_huge(name);
     case Step::gc:
-      return session_.collect_garbage(chance(50));
+      return session_.collect_garbage(chance(50), chance(50) ? 3 : 0);
   }
 }
 

@@ -133,9 +133,9 @@ void Session::snapshot(const std::string& branch, const std::string& name) {
 
 // What is freed stays in the air until something syncs it, which nobody has to do. Here a sync of
 // all packs comes later: else every crash of the rest would be one with some holes missing.
-void Session::collect_garbage(bool by_another) {
+void Session::collect_garbage(bool by_another, int recompress_level) {
   const auto core = by_another ? StoreCore::open(fs_, path_) : core_;
-  store::collect_garbage(*core, false, nullptr);
+  store::collect_garbage(*core, false, nullptr, recompress_level);
   for (const std::uint64_t pack : core->packs().list()) {
     fs_.open(core->packs().path_of(pack), base::OpenMode::read_write)->sync_data();
   }

@@ -36,7 +36,7 @@ class Session {
   void commit(const std::string& branch, bool fold);
   void snapshot(const std::string& branch, const std::string& name);
   // Changes no state. Done by this process, or as by one that has just opened the store.
-  void collect_garbage(bool by_another);
+  void collect_garbage(bool by_another, int recompress_level = 0);
   // After a step that threw: goes on from what the files show. A state that the step must not leave
   // is a logic_error. The writers stay; a commit that failed will be part of the next.
   void accept_failure();

@@ -25,8 +25,9 @@ constexpr std::size_t kPages = 64;
 constexpr std::uint64_t kStride = 4;  // commit n fills the pages p with p % 4 == n % 4
 constexpr std::uint64_t kNamedEvery = 3, kNamesKept = 4;
 
+// It compresses, and is not: recompression finds something to do.
 std::uint64_t word_of(std::uint64_t filled, PageNumber page, std::size_t i) {
-  return i == 0 ? filled : mix64(filled * 1000003 + page * 512 + i) | 1;
+  return i == 0 ? filled : (mix64(filled * 1000003 + page * 512 + i) & 0xffffff) | 1;
 }
 
 // The commit that filled this page, seen from commit n; 0: none.
@@ -185,15 +186,18 @@ TEST_F(GcBeside, WritersAndReadersInOtherProcesses) {
     std::mt19937_64 random(9);
     while (Clock::now() < until) branch_off(*store, random);
   }));
-  std::uint64_t runs = 0, freed = 0;
+  std::uint64_t runs = 0, freed = 0, recompressed = 0;
   while (Clock::now() < until) {
-    freed += collect_garbage(*open(), false, nullptr).freed_bytes;
-    ++runs;
+    const int level = runs++ % 3 == 0 ? 1 : 0;
+    const GcReport report = collect_garbage(*open(), false, nullptr, level);
+    freed += report.freed_bytes;
+    recompressed += report.recompressed.packs;
   }
   for (Child& child : children) EXPECT_CHILD_EXIT(child.wait(), 0);
   expect_sound();
   EXPECT_GT(runs, 10u);
   EXPECT_GT(freed, 1u << 20);
+  EXPECT_GT(recompressed, 5u);
   collect_garbage(*open(), false, nullptr);
   EXPECT_LT(allocated(), (kNamesKept + 4) * kPages * kPageBytes);
   expect_sound();
@@ -216,10 +220,15 @@ TEST_F(GcBeside, ThreadsOfOneProcess) {
   };
   start([&] { write(*store, 20); });
   start([&, random = std::mt19937_64(3)]() mutable { read_some(*store, random); });
-  start([&] { collect_garbage(*store, false, nullptr); });
+  std::atomic<std::uint64_t> recompressed{0};
+  start([&, level = 0]() mutable {
+    level = 1 - level;
+    recompressed += collect_garbage(*store, false, nullptr, level).recompressed.packs;
+  });
   std::this_thread::sleep_for(std::chrono::milliseconds(vellum::test::rounds(1500, 1500)));
   stop = true;
   for (auto& t : threads) t.join();
+  EXPECT_GT(recompressed, 0u);
   expect_sound();
 }
 
@@ -255,7 +264,8 @@ TEST_F(GcBeside, KilledAtAnyMoment) {
   int killed = 0;
   for (int round = 0; round < vellum::test::rounds(60, 15); ++round) {
     write(*open(), 12);
-    Child child = start_child([&] { collect_garbage(*open(), false, nullptr); });
+    const int level = round % 2;
+    Child child = start_child([&] { collect_garbage(*open(), false, nullptr, level); });
     ::usleep(static_cast<useconds_t>(random() % 4000));
     child.kill(SIGKILL);
     const auto end = child.wait();

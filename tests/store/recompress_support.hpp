@@ -2,6 +2,7 @@
 #pragma once
 
 #include "format/translation.hpp"
+#include "store/pack_rewriter.hpp"
 #include "store/pack_set.hpp"
 #include "store/record_io.hpp"
 #include "store/support.hpp"
@@ -51,6 +52,26 @@ inline std::uint64_t translated_packs(StoreCore& store) {
 inline format::Translation translation_of(StoreCore& store, std::uint64_t pack) {
   const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
   return *read_translation(*file, pack_header(store, pack));
+}
+
+// Writes every pack again that nobody writes any more, whether that saves anything or not; returns
+// how many. REQUIRES: no gc is at work.
+inline std::uint64_t translate_all(StoreCore& store, int level) {
+  const Roots roots = read_roots(store);
+  Census census(store, true);
+  mark_roots(store, roots, census);
+  const Needs needs = needs_of_packs(store, roots, census);
+  base::ThreadPool pool(1);
+  std::uint64_t done = 0;
+  for (const auto& [pack, of_pack] : needs) {
+    if (roots.settled_bytes(pack).has_value()) continue;
+    const auto plan = plan_pack(store, pack, of_pack, census, level);
+    if (!plan.has_value()) continue;
+    PackRewriter rewriter(store, pool, *plan);
+    EXPECT_TRUE(rewriter.write([](std::uint64_t) {}));
+    if (rewriter.publish()) ++done;
+  }
+  return done;
 }
 
 // Appends a record to a file, which ends at a multiple of 8.
