@@ -269,6 +269,21 @@ TEST_F(Forged, AChainWithoutAnEnd) {
   expect_page_refused("the page's delta chain has no end");
 }
 
+// Folds and diff ask for chains by themselves.
+TEST_F(Forged, ChainsThatAreAskedFor) {
+  const RecordRef record = add_pages(4), changes = add_deltas(2);
+  publish({delta(0, changes, 3), base(0, record), delta(1, changes, 2, 1)});
+  const auto store = open();
+  const auto source = open_version(*store, "forged");
+  auto text = error_text(Errc::damaged, [&] { source->chain(0); });
+  EXPECT_TRUE(contains(text, "page 0: ")) << text;
+  EXPECT_TRUE(contains(text, "the page's delta chain is broken")) << text;
+  text = error_text(Errc::damaged, [&] { source->chain(1); });
+  EXPECT_TRUE(contains(text, "page 1: ")) << text;
+  EXPECT_TRUE(contains(text, "the page's delta chain has no end")) << text;
+  EXPECT_TRUE(source->chain(2).empty());
+}
+
 TEST_F(Forged, AChainThatIsTooLongForTheHandler) {
   const RecordRef record = add_pages(4);
   const RecordRef changes = add_deltas(1);
@@ -406,6 +421,17 @@ class ForgedCommit : public testing::Test {
     fs_.open(path, base::OpenMode::read_write)
         ->pwrite(frame, store_->read_branch("main").journal.tail_bytes);
   }
+  // Puts another version into the journal's base frame, and opens the branch for writing.
+  std::string open_writer_with(const std::function<void(format::Version&)>& change) {
+    const std::string path = store_->journal_path("main");
+    auto journal = store_->read_branch("main").journal;
+    change(journal.base);
+    const Bytes bytes = new_journal_bytes(journal.header, journal.base);
+    fs_.erase(path);
+    fs_.write_file(path, bytes);
+    const auto store = StoreCore::open(fs_, "/s");
+    return error_text(Errc::damaged, [&] { BranchWriter::open(*store, "main"); });
+  }
   static format::CommitPart compressed(format::PartType type, std::vector<PageNumber> pages,
                                        const Bytes& raw) {
     format::CommitPart part{type, Codec::zstd, static_cast<std::uint32_t>(raw.size()),
@@ -432,6 +458,36 @@ class ForgedCommit : public testing::Test {
   vellum::test::MemoryFs fs_;
   std::shared_ptr<StoreCore> store_;
 };
+
+// A journal may not lead its writer into another branch's pack, nor past the end of its own.
+TEST_F(ForgedCommit, AnActivePackThatIsNotTheBranchs) {
+  for (const char* name : {"main", "other"}) {
+    store_->create_branch(name, kPages * kPageBytes, 0);
+    auto writer = BranchWriter::open(*store_, name);
+    std::mt19937_64 random(1);
+    Model model(kPages);
+    model.fill(1, random);
+    commit(*writer, model, true);
+  }
+  const format::Version other = store_->read_branch("other").journal.base;
+  const std::string path = store_->packs().path_of(other.active_pack);
+  const Bytes bytes = fs_.read_file(path);
+  const format::Version good = store_->read_branch("main").journal.base;
+  auto text = open_writer_with([&](format::Version& v) {
+    v.active_pack = other.active_pack;
+    v.active_pack_end_bytes = format::kPackHeaderBytes;
+  });
+  EXPECT_TRUE(contains(text, "the active pack is another branch's")) << text;
+  EXPECT_TRUE(contains(text, path)) << text;
+  EXPECT_EQ(fs_.read_file(path), bytes);
+
+  text = open_writer_with([&](format::Version& v) {
+    v.active_pack = good.active_pack;
+    v.active_pack_end_bytes = good.active_pack_end_bytes + 8;
+  });
+  EXPECT_TRUE(contains(text, "truncated")) << text;
+  EXPECT_FALSE(verify_store(*store_, true, nullptr).damages.empty());
+}
 
 // No writer compresses deltas in a commit, but the format has it.
 TEST_F(ForgedCommit, CompressedPartsAreRead) {
