@@ -204,7 +204,7 @@ double mean(const std::vector<Round>& rounds, double Round::* field) {
   return total / static_cast<double>(rounds.size());
 }
 
-int run(const bench::Options& options) {
+void run(const bench::Options& options) {
   bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 1024) << 20;
   const std::size_t rounds = options.number("rounds", 20);
@@ -280,18 +280,9 @@ int run(const bench::Options& options) {
   report.target("open of the 10th version, cold, ms", cold.open_ms, 5);
   report.target("open of the 10th version, warm, ms", warm.open_ms, 5);
   report.target("warm scan (pages present), s", warm.again_s, 0.2);
-  report.print_targets();
-  report.write(options.json_file());
-  return 0;
+  report.finish(options.json_file());
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(bench::Options(argc, argv));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_snapshot: {}\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return bench::run_main("snapshot", argc, argv, run); }

@@ -169,7 +169,7 @@ void add_targets(bench::Report& report, const std::string& row, bool random_tree
   report.target(row + ": seconds / best without deltas", results[0].seconds / seconds, 1.0);
 }
 
-int run(const bench::Options& options) {
+void run(const bench::Options& options) {
   const Load load{options.number("inserts", 2'000'000), options.number("steps", 20), false};
   const std::string only = options.text("only", "");
   const auto all = configs(options.text("blocks", "64,1024,32768"));
@@ -209,18 +209,9 @@ int run(const bench::Options& options) {
     }
   }
   table.print();
-  report.print_targets();
-  report.write(options.json_file());
-  return 0;
+  report.finish(options.json_file());
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(bench::Options(argc, argv));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_stl: {}\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return bench::run_main("stl", argc, argv, run); }
