@@ -41,12 +41,12 @@ bool is_zero(const std::byte* page) {
 
 }  // namespace
 
-Image::Image(const vellum::Region& region) {
+void gather_image(const vellum::Region& region, Image& image) {
   const auto* const base = static_cast<const std::byte*>(region.data());
-  std::size_t size = region.size_bytes();
-  while (size > 0 && is_zero(base + size - kPageBytes)) size -= kPageBytes;
-  if (size > 0) pin_ = region.pin(base, size);
-  bytes_ = {base, size};
+  image.clear();
+  for (std::size_t at = 0; at < region.size_bytes(); at += kPageBytes) {
+    if (!is_zero(base + at)) image.insert(image.end(), base + at, base + at + kPageBytes);
+  }
 }
 
 double write_copy(const std::string& file, std::span<const std::byte> bytes) {
@@ -79,7 +79,7 @@ struct PatchFrom::Context {
 
 PatchFrom::PatchFrom() : context_(std::make_shared<Context>()) {}
 
-std::uint64_t PatchFrom::add(std::span<const std::byte> image) {
+std::uint64_t PatchFrom::add(Image& image) {
   ZSTD_CCtx* const zstd = context_->zstd;
   checked(ZSTD_CCtx_reset(zstd, ZSTD_reset_session_and_parameters));
   checked(ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, kLevel));
@@ -94,15 +94,15 @@ std::uint64_t PatchFrom::add(std::span<const std::byte> image) {
   const auto out = std::make_unique_for_overwrite<std::byte[]>(room);
   const std::size_t size =
       checked(ZSTD_compress2(zstd, out.get(), room, image.data(), image.size()));
-  before_.assign(image.begin(), image.end());
+  before_.swap(image);
   return size;
 }
 
 void Peers::add(const vellum::Region& region) {
-  const Image image(region);
-  copy_seconds_ += write_copy(file_, image.bytes());
-  copy_bytes_ += static_cast<double>(image.bytes().size());
-  if (patches_) patch_bytes_ += static_cast<double>(patch_.add(image.bytes()));
+  gather_image(region, image_);
+  copy_seconds_ += write_copy(file_, image_);
+  copy_bytes_ += static_cast<double>(image_.size());
+  if (patches_) patch_bytes_ += static_cast<double>(patch_.add(image_));
 }
 
 }  // namespace bench

@@ -12,18 +12,10 @@
 
 namespace bench {
 
-// A region's bytes up to the last page that is not zero: what has to be in a copy that can be used
-// again. (The heap's count of used bytes is no substitute: what lies behind its holes would be cut
-// off.) Present in memory while this lives, so that write(2) can read it.
-class Image {
- public:
-  explicit Image(const vellum::Region& region);
-  std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  vellum::Pin pin_;
-  std::span<const std::byte> bytes_;
-};
+// A region's pages that are not zero, one after the other: what a sparse copy of it holds. (A
+// prefix is no substitute: the heap keeps a block at the region's very end.)
+using Image = std::vector<std::byte>;
+void gather_image(const vellum::Region& region, Image& image);
 
 // Writes the bytes to a new file, flushes and closes it. Returns the seconds; the file is removed
 // after them.
@@ -34,13 +26,14 @@ double write_copy(const std::string& file, std::span<const std::byte> bytes);
 class PatchFrom {
  public:
   PatchFrom();
-  // Returns the compressed bytes. Keeps a copy of the image for the next call.
-  std::uint64_t add(std::span<const std::byte> image);
+  // Returns the compressed bytes. Keeps the image for the next call, and leaves the one before in
+  // its place.
+  std::uint64_t add(Image& image);
 
  private:
   struct Context;
   std::shared_ptr<Context> context_;
-  std::vector<std::byte> before_;
+  Image before_;
 };
 
 // Full copies and patches of the same images, summed up.
@@ -56,6 +49,7 @@ class Peers {
  private:
   std::string file_;
   bool patches_;
+  Image image_;
   PatchFrom patch_;
   double copy_seconds_ = 0, copy_bytes_ = 0, patch_bytes_ = 0;
 };

@@ -7,8 +7,8 @@
 // (written and flushed) and zstd --patch-from of these images.
 //
 //   bench_graph [--json FILE] [--dir DIR] [--edges FILE] [--rmat 18] [--edge-factor 16]
-//               [--periods 17] [--rounds 1] [--copies 1] [--patch 1] [--only hash|ordered]
-//               [--engine automatic|uffd|sigsegv]
+//               [--periods 17] [--rounds 1] [--months 1] [--copies 1] [--patch 1]
+//               [--only hash|ordered] [--engine automatic|uffd|sigsegv]
 //
 // With --edges: that graph, by calendar years and months (examples/edge_list.hpp says what it
 // reads). With --rmat, or without --edges: R-MAT, in --periods equal parts and in twelve times as
@@ -188,6 +188,7 @@ Measured measure(const Container& container, const Input& input, const bench::Op
     out.plain.rounds.push_back(container.plain(input));
     out.once.rounds.push_back(container.vellum(setting, input, whole, false, nullptr));
     out.years.rounds.push_back(container.vellum(setting, input, input.years, true, nullptr));
+    if (input.months.empty()) continue;
     out.months.rounds.push_back(container.vellum(setting, input, input.months, true, nullptr));
   }
   if (options.number("copies", 1) == 0) return out;
@@ -195,6 +196,7 @@ Measured measure(const Container& container, const Input& input, const bench::Op
   // Runs of their own: a copy leaves the caches and the disk in another state.
   for (const auto& [ends, peers] :
        {std::pair{&input.years, &out.year_peers}, {&input.months, &out.month_peers}}) {
+    if (ends->empty()) continue;
     peers->emplace(setting.directory + "/copy", patches);
     container.vellum(setting, input, *ends, false, &**peers);
   }
@@ -284,12 +286,13 @@ void run_container(Tables& tables, bench::Report& report, const Container& conta
   const std::string years = fmt::format("{}, {} periods", name, input.years.size());
   const std::string months = fmt::format("{}, {} periods", name, input.months.size());
   add_row(tables, report, years, edges, measured, measured.years, measured.year_peers);
-  add_row(tables, report, months, edges, measured, measured.months, measured.month_peers);
+  if (!input.months.empty()) {
+    add_row(tables, report, months, edges, measured, measured.months, measured.month_peers);
+  }
   report.target(years + ": seconds / one commit",
                 measured.years.seconds() / measured.once.seconds(), 1.25);
-  fmt::print(stderr, "{}: plain {:.2f} s, one commit {:.2f} s, years {:.2f} s, months {:.2f} s\n",
-             name, measured.plain.seconds(), measured.once.seconds(), measured.years.seconds(),
-             measured.months.seconds());
+  fmt::print(stderr, "{}: plain {:.2f} s, one commit {:.2f} s, years {:.2f} s\n", name,
+             measured.plain.seconds(), measured.once.seconds(), measured.years.seconds());
 }
 
 // One graph at a time is in memory.
@@ -323,7 +326,8 @@ void run(const bench::Options& options) {
   Tables tables;
   bench::Report report("graph");
   for (const auto& make_input : inputs(options)) {
-    const Input input = make_input();
+    Input input = make_input();
+    if (options.number("months", 1) == 0) input.months.clear();
     if (input.edges.empty()) throw std::runtime_error("no edges");
     fmt::print("{}: {} edges\n", input.name, input.edges.size());
     for (const auto& c : {container<HashGraph, PlainHashGraph>("hash map"),
