@@ -77,7 +77,15 @@ struct PatchFrom::Context {
   ZSTD_CCtx* const zstd = ZSTD_createCCtx();
 };
 
-PatchFrom::PatchFrom() : context_(std::make_shared<Context>()) {}
+Patches patches_named(const std::string& name) {
+  if (name == "none") return Patches::none;
+  if (name == "plain") return Patches::plain;
+  if (name == "single") return Patches::single_thread;
+  throw std::runtime_error("--patch is none, plain or single, not " + name);
+}
+
+PatchFrom::PatchFrom(bool single_thread)
+    : single_thread_(single_thread), context_(std::make_shared<Context>()) {}
 
 std::uint64_t PatchFrom::add(Image& image) {
   ZSTD_CCtx* const zstd = context_->zstd;
@@ -87,6 +95,7 @@ std::uint64_t PatchFrom::add(Image& image) {
     const int window_log = window_log_for(std::max(before_.size(), image.size()));
     checked(ZSTD_CCtx_setParameter(zstd, ZSTD_c_windowLog, window_log));
     checked(ZSTD_CCtx_setParameter(zstd, ZSTD_c_enableLongDistanceMatching, 1));
+    checked(ZSTD_CCtx_setParameter(zstd, ZSTD_c_nbWorkers, single_thread_ ? 0 : 1));
     checked(ZSTD_CCtx_refPrefix(zstd, before_.data(), before_.size()));
   }
   const std::size_t room = ZSTD_compressBound(image.size());

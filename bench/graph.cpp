@@ -7,7 +7,7 @@
 // (written and flushed) and zstd --patch-from of these images.
 //
 //   bench_graph [--json FILE] [--dir DIR] [--edges FILE] [--rmat 18] [--edge-factor 16]
-//               [--periods 17] [--rounds 1] [--months 1] [--copies 1] [--patch 1]
+//               [--periods 17] [--rounds 1] [--months 1] [--copies 1] [--patch plain|single|none]
 //               [--only hash|ordered] [--engine automatic|uffd|sigsegv]
 //
 // With --edges: that graph, by calendar years and months (examples/edge_list.hpp says what it
@@ -80,6 +80,7 @@ struct Result {
   double ingest_seconds = 0, snapshot_seconds = 0, bytes = 0;
   // Of the snapshots, or of the one commit: CommitReport's stages.
   double scan = 0, encode = 0, write = 0, flush = 0, publish = 0;
+  double pages_dirty = 0, pages_changed = 0;
   double seconds() const { return ingest_seconds + snapshot_seconds; }
   void add(const vellum::CommitReport& report) {
     scan += static_cast<double>(report.scan_ns) / 1e9;
@@ -87,6 +88,8 @@ struct Result {
     write += static_cast<double>(report.write_ns) / 1e9;
     flush += static_cast<double>(report.flush_ns) / 1e9;
     publish += static_cast<double>(report.publish_ns) / 1e9;
+    pages_dirty += static_cast<double>(report.pages_dirty);
+    pages_changed += static_cast<double>(report.pages_changed);
   }
 };
 
@@ -192,7 +195,7 @@ Measured measure(const Container& container, const Input& input, const bench::Op
     out.months.rounds.push_back(container.vellum(setting, input, input.months, true, nullptr));
   }
   if (options.number("copies", 1) == 0) return out;
-  const bool patches = options.number("patch", 1) != 0;
+  const auto patches = bench::patches_named(options.text("patch", "plain"));
   // Runs of their own: a copy leaves the caches and the disk in another state.
   for (const auto& [ends, peers] :
        {std::pair{&input.years, &out.year_peers}, {&input.months, &out.month_peers}}) {
@@ -217,14 +220,17 @@ struct Tables {
                      "/ one commit", "full copies", "/ full copies"}};
   bench::Table bytes{{"bytes", "one commit", "with snapshots", "full copies", "/ full copies",
                       "patch-from", "/ patch-from"}};
-  bench::Table stages{
-      {"seconds", "ingest", "snapshots", "scan", "encode", "write", "flush", "publish"}};
+  bench::Table stages{{"seconds", "ingest", "snapshots", "scan", "encode", "write", "flush",
+                       "publish", "pages dirty", "changed"}};
 
   void stage_row(const std::string& name, const Series& series) {
     std::vector<std::string> cells{name};
     for (const auto field : {&Result::ingest_seconds, &Result::snapshot_seconds, &Result::scan,
                              &Result::encode, &Result::write, &Result::flush, &Result::publish}) {
       cells.push_back(bench::fixed(series.median(field), 3));
+    }
+    for (const auto field : {&Result::pages_dirty, &Result::pages_changed}) {
+      cells.push_back(bench::fixed(series.median(field), 0));
     }
     stages.row(std::move(cells));
   }
