@@ -163,17 +163,8 @@ Container container(const std::string& name) {
 // One configuration of a container, over all rounds.
 struct Series {
   std::vector<Result> rounds;
-  double median(const std::function<double(const Result&)>& of) const {
-    std::vector<double> values;
-    for (const Result& result : rounds) values.push_back(of(result));
-    return bench::percentile(values, 50);
-  }
-  double median(double Result::* field) const {
-    return median([field](const Result& result) { return result.*field; });
-  }
-  double seconds() const {
-    return median([](const Result& result) { return result.seconds(); });
-  }
+  double median(double Result::* field) const { return bench::median_of(rounds, field); }
+  double seconds() const { return bench::median_of(rounds, &Result::seconds); }
 };
 
 struct Measured {

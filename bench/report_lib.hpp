@@ -23,6 +23,15 @@ void prefer_this_process();
 // The value below which `percent` of the samples lie. REQUIRES: not empty.
 double percentile(std::vector<double> samples, double percent);
 
+// Of a member or a function of each item. REQUIRES: not empty.
+template <typename Item, typename Of>
+double median_of(const std::vector<Item>& items, Of of) {
+  std::vector<double> values;
+  values.reserve(items.size());
+  for (const Item& item : items) values.push_back(std::invoke(of, item));
+  return percentile(std::move(values), 50);
+}
+
 class Table {
  public:
   explicit Table(std::vector<std::string> heading) : rows_{std::move(heading)} {}

@@ -151,23 +151,9 @@ std::vector<Config> configs(const std::string& block_list, const std::string& on
 struct Series {
   std::vector<Result> rounds;
   double bytes() const { return rounds.front().bytes; }
-  double seconds() const {
-    return median([](const Result& r) { return r.seconds(); });
-  }
-  double insert_seconds() const {
-    return median([](const Result& r) { return r.insert_seconds; });
-  }
-  double snapshot_seconds() const {
-    return median([](const Result& r) { return r.snapshot_seconds; });
-  }
-
- private:
-  template <typename Of>
-  double median(Of of) const {
-    std::vector<double> values;
-    for (const Result& result : rounds) values.push_back(of(result));
-    return bench::percentile(values, 50);
-  }
+  double seconds() const { return bench::median_of(rounds, &Result::seconds); }
+  double insert_seconds() const { return bench::median_of(rounds, &Result::insert_seconds); }
+  double snapshot_seconds() const { return bench::median_of(rounds, &Result::snapshot_seconds); }
 };
 
 struct Row {
