@@ -202,7 +202,7 @@ std::string rate(double edges, double seconds) {
 }
 
 std::string part(double value, double of) {
-  return of > 0 ? fmt::format("{:.4f}", value / of) : "-";
+  return of > 0 ? fmt::format("{:.3g}", value / of) : "-";
 }
 
 // The tables of one run; a row for each container and period.

@@ -207,9 +207,9 @@ struct Tables {
       cells.push_back(patches > 0 ? bench::human_bytes(patches) : "-");
       for (const Series& s : row.series) {
         parts.push_back(
-            fmt::format("{:.4f} {:.2f}", s.bytes() / copies, s.seconds() / copy_seconds(row)));
+            fmt::format("{:.3g} {:.2f}", s.bytes() / copies, s.seconds() / copy_seconds(row)));
       }
-      parts.push_back(patches > 0 ? fmt::format("{:.4f}", patches / copies) : "-");
+      parts.push_back(patches > 0 ? fmt::format("{:.3g}", patches / copies) : "-");
       ratios.row(parts);
     }
     fmt::print(stderr, "{}\n", fmt::join(cells, "  "));
