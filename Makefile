@@ -1,6 +1,6 @@
 # Thin names for what the scripts in tools/ and the CMake presets do.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench lint format clean
+.PHONY: help build demo test bench plot lint format clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
@@ -16,14 +16,21 @@ demo: ## a guided tour; EDGES=FILE PERIOD=year|month use your own edge list, ARG
 test: ## lint, all tests with gcc and under sanitizers, fuzzing; STAGES="release tidy" for some, STAGES=all
 	tools/test.sh $(STAGES)
 
-bench: ## NAME=x runs one benchmark and writes build/bench/x.json; ARGS= goes through
+bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE for graph, ARGS= goes through
 	@test -n "$(NAME)" || { echo "make bench NAME=x; there are:"; \
 	  ls bench/*.cpp 2>/dev/null | grep -v _lib.cpp | sed -E 's,bench/(.*)\.cpp,  \1,'; exit 2; }
 	tools/install-deps.sh
 	cmake --preset release
 	cmake --build --preset release --target bench_$(NAME)
 	@mkdir -p build/bench
-	build/release/bench/bench_$(NAME) --json build/bench/$(NAME).json $(ARGS)
+	build/release/bench/bench_$(NAME) --json build/bench/$(NAME).json \
+	  $(if $(EDGES),--edges "$(EDGES)") $(ARGS)
+
+# Debian's python3 has Debian's matplotlib; another one on the PATH need not.
+PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
+plot: ## NAME=stl or graph draws what that benchmark has measured, beside build/bench/NAME.json
+	@test -f "build/bench/$(NAME).json" || { echo "make bench NAME=stl or NAME=graph first"; exit 2; }
+	$(PYTHON) bench/plot.py build/bench/$(NAME).json
 
 lint: ## format check and clang-tidy
 	tools/test.sh lint tidy

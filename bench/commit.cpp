@@ -113,18 +113,12 @@ Samples measure(vellum::Region& region, Floor& floor, MappedFile& mapped, std::s
   return out;
 }
 
-vellum::Engine engine_named(const std::string& name) {
-  if (name == "uffd") return vellum::Engine::uffd;
-  if (name == "sigsegv") return vellum::Engine::sigsegv;
-  return vellum::Engine::automatic;
-}
-
-int run(const bench::Options& options) {
+void run(const bench::Options& options) {
   bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 1024) << 20;
   const std::size_t rounds = options.number("rounds", 200);
   vellum::RegionOptions region_options;
-  region_options.engine = engine_named(options.text("engine", "automatic"));
+  region_options.engine = bench::engine_named(options.text("engine", "automatic"));
   auto store = vellum::Store::create(options.scratch() + "/store");
   auto region = store.create_region("main", bytes, region_options);
   bench::fill_with_integers({static_cast<std::byte*>(region.data()), bytes}, 1);
@@ -168,18 +162,9 @@ int run(const bench::Options& options) {
                     false);
   }
   table.print();
-  report.print_targets();
-  report.write(options.json_file());
-  return 0;
+  report.finish(options.json_file());
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(bench::Options(argc, argv));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_commit: {}\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return bench::run_main("commit", argc, argv, run); }

@@ -95,10 +95,26 @@ std::uint64_t Options::number(const std::string& name, std::uint64_t fallback) c
   return value.empty() ? fallback : std::stoull(value);
 }
 
+int run_main(const std::string& name, int argc, char** argv,
+             const std::function<void(const Options&)>& run) {
+  try {
+    run(Options(argc, argv));
+    return 0;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_{}: {}\n", name, e.what());
+    return 1;
+  }
+}
+
 void Report::figure(const std::string& name, double value) { figures_.emplace_back(name, value); }
 
 void Report::target(const std::string& name, double value, double bound, bool at_most) {
   targets_.push_back({name, value, bound, at_most});
+}
+
+void Report::finish(const std::string& json_file) const {
+  print_targets();
+  write(json_file);
 }
 
 void Report::print_targets() const {

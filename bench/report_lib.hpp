@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace bench {
@@ -20,6 +22,15 @@ void prefer_this_process();
 
 // The value below which `percent` of the samples lie. REQUIRES: not empty.
 double percentile(std::vector<double> samples, double percent);
+
+// Of a member or a function of each item. REQUIRES: not empty.
+template <typename Item, typename Of>
+double median_of(const std::vector<Item>& items, Of of) {
+  std::vector<double> values;
+  values.reserve(items.size());
+  for (const Item& item : items) values.push_back(std::invoke(of, item));
+  return percentile(std::move(values), 50);
+}
 
 class Table {
  public:
@@ -52,6 +63,11 @@ class Options {
   bool keep_ = false;
 };
 
+// What main() of every benchmark does: parses the command line, runs, and makes an exception one
+// line on standard error. Returns the exit status.
+int run_main(const std::string& name, int argc, char** argv,
+             const std::function<void(const Options&)>& run);
+
 // Collects figures and targets; writes {"name", "machine", "figures": {...}, "targets": [{name,
 // value, bound, holds}]}.
 class Report {
@@ -60,10 +76,12 @@ class Report {
   void figure(const std::string& name, double value);
   // `at_most`: the target holds when value <= bound, otherwise when value >= bound.
   void target(const std::string& name, double value, double bound, bool at_most = true);
-  void write(const std::string& json_file) const;
-  void print_targets() const;
+  // Prints the targets; writes the JSON when a file is named.
+  void finish(const std::string& json_file) const;
 
  private:
+  void print_targets() const;
+  void write(const std::string& json_file) const;
   struct Target {
     std::string name;
     double value, bound;

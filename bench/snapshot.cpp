@@ -186,12 +186,6 @@ std::vector<Round> copy_rounds(const std::string& directory, std::size_t bytes, 
   return out;
 }
 
-double median(const std::vector<Round>& rounds, double Round::* field) {
-  std::vector<double> values;
-  for (const auto& round : rounds) values.push_back(round.*field);
-  return bench::percentile(values, 50);
-}
-
 double largest(const std::vector<Round>& rounds, double Round::* field) {
   double value = 0;
   for (const auto& round : rounds) value = std::max(value, round.*field);
@@ -204,7 +198,7 @@ double mean(const std::vector<Round>& rounds, double Round::* field) {
   return total / static_cast<double>(rounds.size());
 }
 
-int run(const bench::Options& options) {
+void run(const bench::Options& options) {
   bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 1024) << 20;
   const std::size_t rounds = options.number("rounds", 20);
@@ -224,16 +218,17 @@ int run(const bench::Options& options) {
 
   bench::Table table({"a snapshot of", "seconds p50", "max", "bytes mean", "max", "update s",
                       "full copy s", "bytes", "time ratio", "bytes ratio"});
-  const double copy_s = median(copies, &Round::seconds), copy_bytes = mean(copies, &Round::bytes);
+  const double copy_s = bench::median_of(copies, &Round::seconds),
+               copy_bytes = mean(copies, &Round::bytes);
   for (const auto& [name, data] : {std::pair{fmt::format("{} pages", one_percent), &large},
                                    {std::string("26 pages"), &small}}) {
-    table.row({name, bench::fixed(median(*data, &Round::seconds), 4),
+    table.row({name, bench::fixed(bench::median_of(*data, &Round::seconds), 4),
                bench::fixed(largest(*data, &Round::seconds), 4),
                bench::human_bytes(mean(*data, &Round::bytes)),
                bench::human_bytes(largest(*data, &Round::bytes)),
-               bench::fixed(median(*data, &Round::update_seconds), 4), bench::fixed(copy_s, 2),
-               bench::human_bytes(copy_bytes),
-               fmt::format("1/{:.0f}", copy_s / median(*data, &Round::seconds)),
+               bench::fixed(bench::median_of(*data, &Round::update_seconds), 4),
+               bench::fixed(copy_s, 2), bench::human_bytes(copy_bytes),
+               fmt::format("1/{:.0f}", copy_s / bench::median_of(*data, &Round::seconds)),
                fmt::format("1/{:.0f}", copy_bytes / mean(*data, &Round::bytes))});
   }
   table.print();
@@ -259,10 +254,10 @@ int run(const bench::Options& options) {
   scans.print();
 
   bench::Report report("snapshot");
-  report.figure("percent_seconds_p50", median(large, &Round::seconds));
+  report.figure("percent_seconds_p50", bench::median_of(large, &Round::seconds));
   report.figure("percent_seconds_max", largest(large, &Round::seconds));
   report.figure("percent_bytes_mean", mean(large, &Round::bytes));
-  report.figure("pages26_seconds_p50", median(small, &Round::seconds));
+  report.figure("pages26_seconds_p50", bench::median_of(small, &Round::seconds));
   report.figure("pages26_bytes_mean", mean(small, &Round::bytes));
   report.figure("copy_seconds_p50", copy_s);
   report.figure("copy_bytes", copy_bytes);
@@ -273,25 +268,17 @@ int run(const bench::Options& options) {
   report.figure("warm_scan_s", warm.again_s);
   report.figure("copy_cold_scan_s", copy_cold.first_s);
   report.figure("copy_warm_scan_s", copy_warm.first_s);
-  report.target("snapshot of 1 % of the pages, s p50", median(large, &Round::seconds), 0.06);
+  report.target("snapshot of 1 % of the pages, s p50", bench::median_of(large, &Round::seconds),
+                0.06);
   report.target("snapshot of 1 % of the pages, MiB mean", mean(large, &Round::bytes) / (1 << 20),
                 0.3);
-  report.target("snapshot of 26 pages, ms p50", median(small, &Round::seconds) * 1e3, 5);
+  report.target("snapshot of 26 pages, ms p50", bench::median_of(small, &Round::seconds) * 1e3, 5);
   report.target("open of the 10th version, cold, ms", cold.open_ms, 5);
   report.target("open of the 10th version, warm, ms", warm.open_ms, 5);
   report.target("warm scan (pages present), s", warm.again_s, 0.2);
-  report.print_targets();
-  report.write(options.json_file());
-  return 0;
+  report.finish(options.json_file());
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(bench::Options(argc, argv));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_snapshot: {}\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return bench::run_main("snapshot", argc, argv, run); }

@@ -3,27 +3,30 @@
 //
 // Every container and order of keys runs at Vellum's defaults, without compression, and with deltas
 // off at several block sizes (whole changed pages, compressed by blocks: what a block store does at
-// best). Beside it, in the same run, the full copies that a program without versions makes: the
-// region's bytes in use, written to a file and flushed, after each step.
+// best). Beside it, in the same run: the full copies that a program without versions makes after
+// each step (the region's pages in use, written to a file and flushed), and what zstd -3
+// --patch-from makes of these copies. Seconds are medians over the rounds; in a round all
+// configurations take their turn, each round beginning with the next one.
 //
-//   bench_stl [--json FILE] [--dir DIR] [--inserts 2000000] [--steps 20] [--only NAME]
-//             [--blocks 64,1024,32768]   (KiB, deltas off)
-#include <fcntl.h>
+//   bench_stl [--json FILE] [--dir DIR] [--inserts 2000000] [--steps 20] [--rounds 1]
+//             [--only CONTAINER] [--keys sequential|random] [--copies 1] [--patch
+//             plain|single|none]
+//             [--blocks 64,256,1024,4096,32768,131072]   (KiB, deltas off)
+//             [--configs default]   (only those whose name begins so, for large runs)
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/container/deque.hpp>
 #include <boost/container/list.hpp>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
-#include <map>
+#include <optional>
 #include <random>
 #include <sstream>
 #include <vellum/heap.hpp>
 #include <vellum/store.hpp>
 
+#include "copies_lib.hpp"
 #include "report_lib.hpp"
 
 namespace {
@@ -38,13 +41,25 @@ struct Load {
   bool random_keys;
 };
 
-// The same keys for every configuration.
-std::vector<Key> keys_of(const Load& load) {
-  std::vector<Key> keys(load.inserts);
-  std::mt19937_64 random(1);
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = load.random_keys ? random() : i;
-  return keys;
-}
+// The keys, a step at a time; the same for every configuration.
+class Keys {
+ public:
+  explicit Keys(const Load& load) : load_(load) {}
+  const std::vector<Key>& next() {
+    const std::size_t first = load_.inserts * step_ / load_.steps;
+    const std::size_t last = load_.inserts * (step_ + 1) / load_.steps;
+    ++step_;
+    keys_.clear();
+    for (std::size_t i = first; i < last; ++i) keys_.push_back(load_.random_keys ? random_() : i);
+    return keys_;
+  }
+
+ private:
+  Load load_;
+  std::size_t step_ = 0;
+  std::mt19937_64 random_{1};
+  std::vector<Key> keys_;
+};
 
 struct Config {
   std::string name;
@@ -52,34 +67,14 @@ struct Config {
 };
 
 struct Result {
-  double seconds = 0, insert_seconds = 0, snapshot_seconds = 0, bytes = 0, used_bytes = 0;
+  double insert_seconds = 0, snapshot_seconds = 0, bytes = 0;
+  double seconds() const { return insert_seconds + snapshot_seconds; }
 };
 
-// The result of one configuration, and the seconds and bytes of full copies when asked for.
-struct Copies {
-  double seconds = 0, bytes = 0;
-};
-
-void write_copy(const std::string& file, const vellum::Region& region, std::size_t used_bytes) {
-  const int fd = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const auto* base = static_cast<const std::byte*>(region.data());
-  const vellum::Pin pin = region.pin(base, used_bytes);
-  bool ok = fd >= 0;
-  for (std::size_t at = 0; ok && at < used_bytes;) {
-    const ssize_t n = write(fd, base + at, std::min<std::size_t>(used_bytes - at, 8u << 20));
-    ok = n > 0;
-    at += ok ? static_cast<std::size_t>(n) : 0;
-  }
-  ok = ok && fdatasync(fd) == 0;
-  if (fd >= 0) close(fd);
-  std::filesystem::remove(file);
-  if (!ok) throw std::runtime_error("cannot write " + file);
-}
-
+// With `peers` copies of each step's state are made instead of snapshots.
 template <typename Container, typename Insert>
 Result run_container(const std::string& directory, const Config& config, const Load& load,
-                     Insert insert, Copies* copies) {
-  const std::vector<Key> keys = keys_of(load);
+                     Insert insert, bench::Peers* peers) {
   const std::string path = directory + "/store";
   Result result;
   {
@@ -88,37 +83,33 @@ Result run_container(const std::string& directory, const Config& config, const L
     auto region = store.create_region("main", 64u << 20, options);
     vellum::Heap heap(region);
     auto& container = *heap.find_or_construct<Container>("container");
+    Keys keys(load);
     for (std::size_t step = 0; step < load.steps; ++step) {
-      const std::size_t first = load.inserts * step / load.steps;
-      const std::size_t last = load.inserts * (step + 1) / load.steps;
+      const std::vector<Key>& now = keys.next();
       auto start = bench::Clock::now();
-      for (std::size_t i = first; i < last; ++i) insert(container, keys[i]);
+      for (const Key key : now) insert(container, key);
       result.insert_seconds += bench::seconds_since(start);
+      if (peers != nullptr) {
+        peers->add(region);
+        continue;
+      }
       start = bench::Clock::now();
       region.snapshot("step" + std::to_string(step));
       result.snapshot_seconds += bench::seconds_since(start);
-      if (copies == nullptr) continue;
-      const std::size_t used = heap.used_bytes();
-      start = bench::Clock::now();
-      write_copy(directory + "/copy", region, used);
-      copies->seconds += bench::seconds_since(start);
-      copies->bytes += static_cast<double>(used);
     }
   }
-  result.seconds = result.insert_seconds + result.snapshot_seconds;
   result.bytes = static_cast<double>(vellum::Store::open(path).stat().stored_bytes);
   std::filesystem::remove_all(path);
   return result;
 }
 
-using Runner =
-    std::function<Result(const std::string&, const Config&, const Load&, Copies* copies)>;
+using Runner = std::function<Result(const std::string&, const Config&, const Load&, bench::Peers*)>;
 
 template <typename Container, typename Insert>
 Runner runner(Insert insert) {
   return [insert](const std::string& directory, const Config& config, const Load& load,
-                  Copies* copies) {
-    return run_container<Container>(directory, config, load, insert, copies);
+                  bench::Peers* peers) {
+    return run_container<Container>(directory, config, load, insert, peers);
   };
 }
 
@@ -135,7 +126,8 @@ std::vector<std::pair<std::string, Runner>> containers() {
           {"unordered_set", runner<HashSet>(assign)}};
 }
 
-std::vector<Config> configs(const std::string& block_list) {
+// `only`: what the names begin with; empty: all.
+std::vector<Config> configs(const std::string& block_list, const std::string& only) {
   std::vector<Config> all(2);
   all[0].name = "default";
   all[1].name = "uncompressed";
@@ -143,82 +135,164 @@ std::vector<Config> configs(const std::string& block_list) {
   std::istringstream blocks(block_list);
   for (std::string kib; std::getline(blocks, kib, ',');) {
     Config c;
-    c.name = "no deltas " + kib + "K";
-    c.store.block_bytes = static_cast<std::uint32_t>(std::stoul(kib)) << 10;
+    const auto number = static_cast<std::uint32_t>(std::stoul(kib));
+    c.name = "no deltas " + (number < 1024 ? kib + "K" : std::to_string(number / 1024) + "M");
+    c.store.block_bytes = number << 10;
     c.store.deltas = c.store.filters = c.store.grow_blocks = false;
     all.push_back(c);
   }
+  std::erase_if(all, [&](const Config& c) { return c.name.rfind(only, 0) != 0; });
   return all;
 }
 
-std::string cell(const Result& r) {
-  return fmt::format("{} {:.2f}s", bench::human_bytes(r.bytes), r.seconds);
-}
+// One configuration of a row, over all rounds.
+struct Series {
+  std::vector<Result> rounds;
+  double bytes() const { return rounds.front().bytes; }
+  double seconds() const { return bench::median_of(rounds, &Result::seconds); }
+  double insert_seconds() const { return bench::median_of(rounds, &Result::insert_seconds); }
+  double snapshot_seconds() const { return bench::median_of(rounds, &Result::snapshot_seconds); }
+};
 
-void add_targets(bench::Report& report, const std::string& row, bool random_tree,
-                 const std::vector<Result>& results) {
-  double bytes = results[2].bytes, seconds = results[2].seconds;
-  for (std::size_t i = 3; i < results.size(); ++i) {
-    bytes = std::min(bytes, results[i].bytes);
-    seconds = std::min(seconds, results[i].seconds);
+struct Row {
+  std::string name;
+  bool random_tree;  // where whole changed pages cost most
+  std::vector<Series> series;
+  std::optional<bench::Peers> peers;
+};
+
+Row measure(const std::string& name, const Runner& runner, const std::vector<Config>& configs,
+            const Load& load, const bench::Options& options) {
+  const bool tree = name == "map" || name == "set" || name == "unordered_map";
+  Row row{name + (load.random_keys ? ", random" : ", sequential"), load.random_keys && tree,
+          std::vector<Series>(configs.size()), std::nullopt};
+  const std::uint64_t rounds = std::max<std::uint64_t>(options.number("rounds", 1), 1);
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    for (std::size_t turn = 0; turn < configs.size(); ++turn) {
+      const std::size_t i = (round + turn) % configs.size();
+      row.series[i].rounds.push_back(runner(options.scratch(), configs[i], load, nullptr));
+    }
   }
-  report.target(row + ": bytes / best without deltas", results[0].bytes / bytes,
-                random_tree ? 0.25 : 1.0);
-  report.target(row + ": seconds / best without deltas", results[0].seconds / seconds, 1.0);
+  if (options.number("copies", 1) != 0) {
+    // A run of its own: a copy leaves the caches and the disk in another state.
+    row.peers.emplace(options.scratch() + "/copy",
+                      bench::patches_named(options.text("patch", "plain")));
+    runner(options.scratch(), Config{"copies", {}}, load, &*row.peers);
+  }
+  return row;
 }
 
-int run(const bench::Options& options) {
-  const Load load{options.number("inserts", 2'000'000), options.number("steps", 20), false};
-  const std::string only = options.text("only", "");
-  const auto all = configs(options.text("blocks", "64,1024,32768"));
-  std::vector<std::string> heading{"container, keys"};
-  for (const Config& c : all) heading.push_back(c.name);
-  heading.insert(heading.end(), {"full copies", "copies / default", "time"});
-  bench::Table table(heading);
+std::string cell(double bytes, double seconds) {
+  return fmt::format("{} {:.2f}s", bench::human_bytes(bytes), seconds);
+}
+
+// What a program with full copies takes: the same inserts, and the copies.
+double copy_seconds(const Row& row) {
+  return row.series[0].insert_seconds() + row.peers->copy_seconds();
+}
+
+struct Tables {
+  explicit Tables(const std::vector<Config>& configs)
+      : absolute(heading("container, keys", configs, {"full copies", "patch-from"})),
+        ratios(heading("/ full copies: bytes, seconds", configs, {"patch-from"})) {}
+
+  void add(const Row& row) {
+    std::vector<std::string> cells{row.name}, parts{row.name};
+    for (const Series& s : row.series) cells.push_back(cell(s.bytes(), s.seconds()));
+    if (row.peers) {
+      const double copies = row.peers->copy_bytes(), patches = row.peers->patch_bytes();
+      cells.push_back(cell(copies, copy_seconds(row)));
+      cells.push_back(patches > 0 ? bench::human_bytes(patches) : "-");
+      for (const Series& s : row.series) {
+        parts.push_back(
+            fmt::format("{:.3g} {:.2f}", s.bytes() / copies, s.seconds() / copy_seconds(row)));
+      }
+      parts.push_back(patches > 0 ? fmt::format("{:.3g}", patches / copies) : "-");
+      ratios.row(parts);
+    }
+    fmt::print(stderr, "{}\n", fmt::join(cells, "  "));
+    absolute.row(cells);
+  }
+
+  bench::Table absolute, ratios;
+
+ private:
+  static std::vector<std::string> heading(const std::string& first,
+                                          const std::vector<Config>& configs,
+                                          const std::vector<std::string>& more) {
+    std::vector<std::string> out{first};
+    for (const Config& c : configs) out.push_back(c.name);
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+};
+
+void add_figures(bench::Report& report, const Row& row, const std::vector<Config>& configs) {
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    const std::string name = row.name + ", " + configs[i].name;
+    const Series& s = row.series[i];
+    report.figure(name + ", bytes", s.bytes());
+    report.figure(name + ", seconds", s.seconds());
+    report.figure(name + ", insert seconds", s.insert_seconds());
+    report.figure(name + ", snapshot seconds", s.snapshot_seconds());
+  }
+  if (!row.peers) return;
+  report.figure(row.name + ", full copies, bytes", row.peers->copy_bytes());
+  report.figure(row.name + ", full copies, seconds", copy_seconds(row));
+  if (row.peers->patch_bytes() > 0) {
+    report.figure(row.name + ", patch-from, bytes", row.peers->patch_bytes());
+  }
+}
+
+// The default against the best of those without deltas, which is another one for bytes than for
+// seconds. Seconds are mostly those of the inserts, which are the same for all: what differs is in
+// the figures "snapshot seconds".
+void add_targets(bench::Report& report, const Row& row, const std::vector<Config>& configs) {
+  if (configs[0].name != "default") return;
+  const auto compare = [&](const char* what, double (Series::*of)() const, double bound) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < configs.size(); ++i) {
+      if (configs[i].deltas) continue;
+      if (best == 0 || (row.series[i].*of)() < (row.series[best].*of)()) best = i;
+    }
+    if (best == 0) return;
+    report.target(
+        fmt::format("{}: {} / best without deltas ({})", row.name, what, configs[best].name),
+        (row.series[0].*of)() / (row.series[best].*of)(), bound);
+  };
+  compare("bytes", &Series::bytes, row.random_tree ? 0.25 : 1.0);
+  compare("seconds", &Series::seconds, 1.0);
+  if (row.peers && row.peers->patch_bytes() > 0) {
+    report.target(row.name + ": bytes / patch-from",
+                  row.series[0].bytes() / row.peers->patch_bytes(), 1.5);
+  }
+}
+
+void run(const bench::Options& options) {
+  const std::string only = options.text("only", ""), keys = options.text("keys", "");
+  const auto all =
+      configs(options.text("blocks", "64,256,1024,4096,32768,131072"), options.text("configs", ""));
+  if (all.empty()) throw std::runtime_error("no such configuration");
+  Tables tables(all);
   bench::Report report("stl");
   for (const auto& [name, runner] : containers()) {
     if (!only.empty() && name != only) continue;
     for (const bool random_keys : {false, true}) {
-      Load this_load = load;
-      this_load.random_keys = random_keys;
-      const std::string row = name + (random_keys ? ", random" : ", sequential");
-      std::vector<Result> results;
-      std::vector<std::string> cells{row};
-      Copies copies;
-      for (const Config& config : all) {
-        results.push_back(
-            runner(options.scratch(), config, this_load, results.empty() ? &copies : nullptr));
-        cells.push_back(cell(results.back()));
-        report.figure(row + ", " + config.name + ", bytes", results.back().bytes);
-        report.figure(row + ", " + config.name + ", seconds", results.back().seconds);
-        report.figure(row + ", " + config.name + ", snapshot seconds",
-                      results.back().snapshot_seconds);
-      }
-      const double copy_total = copies.seconds + results[0].insert_seconds;
-      cells.push_back(fmt::format("{} {:.2f}s", bench::human_bytes(copies.bytes), copy_total));
-      cells.push_back(fmt::format("{:.0f}", copies.bytes / results[0].bytes));
-      cells.push_back(fmt::format("{:.1f}", copy_total / results[0].seconds));
-      report.figure(row + ", full copies, bytes", copies.bytes);
-      report.figure(row + ", full copies, seconds", copy_total);
-      table.row(cells);
-      fmt::print(stderr, "{}\n", fmt::join(cells, "  "));
-      const bool tree = name == "map" || name == "set" || name == "unordered_map";
-      if (results.size() > 2) add_targets(report, row, random_keys && tree, results);
+      if (!keys.empty() && keys != (random_keys ? "random" : "sequential")) continue;
+      const Load load{options.number("inserts", 2'000'000), options.number("steps", 20),
+                      random_keys};
+      const Row row = measure(name, runner, all, load, options);
+      tables.add(row);
+      add_figures(report, row, all);
+      add_targets(report, row, all);
     }
   }
-  table.print();
-  report.print_targets();
-  report.write(options.json_file());
-  return 0;
+  tables.absolute.print();
+  fmt::print("\n");
+  tables.ratios.print();
+  report.finish(options.json_file());
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return run(bench::Options(argc, argv));
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_stl: {}\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return bench::run_main("stl", argc, argv, run); }

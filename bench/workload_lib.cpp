@@ -1,6 +1,7 @@
 #include "workload_lib.hpp"
 
 #include <cstring>
+#include <stdexcept>
 #include <unordered_set>
 
 namespace bench {
@@ -30,6 +31,14 @@ void store_into(std::byte* base, std::span<const std::uint64_t> pages, std::mt19
     const std::size_t offset = (value >> 55) * 8;
     std::memcpy(base + page * kPageBytes + offset, &value, sizeof value);
   }
+}
+
+vellum::Engine engine_named(const std::string& name) {
+  for (const auto engine :
+       {vellum::Engine::automatic, vellum::Engine::uffd, vellum::Engine::sigsegv}) {
+    if (name == vellum::engine_name(engine)) return engine;
+  }
+  throw std::runtime_error("no engine '" + name + "': automatic, uffd or sigsegv");
 }
 
 std::uint64_t sum(std::span<const std::byte> bytes) {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <random>
 #include <span>
+#include <string>
 #include <vector>
+#include <vellum/region.hpp>
 
 namespace bench {
 
@@ -20,6 +22,9 @@ std::vector<std::uint64_t> pick_pages(std::mt19937_64& random, std::uint64_t pag
 
 // One 8-byte store at a random aligned place of each page.
 void store_into(std::byte* base, std::span<const std::uint64_t> pages, std::mt19937_64& random);
+
+// automatic, uffd or sigsegv; anything else throws.
+vellum::Engine engine_named(const std::string& name);
 
 // Reads all of it; the sum keeps the compiler honest.
 std::uint64_t sum(std::span<const std::byte> bytes);

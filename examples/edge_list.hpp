@@ -6,12 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <iterator>
 #include <random>
@@ -19,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <vector>
 
 using NodeId = std::uint64_t;
@@ -170,6 +173,31 @@ inline std::vector<Edge> read_edges(const std::string& path) {
   }
   clear_progress();
   return edges;
+}
+
+inline std::vector<Edge> read_edges_by_time(const std::string& path) {
+  std::vector<Edge> edges = read_edges(path);
+  const auto earlier = [](const Edge& a, const Edge& b) { return a.time < b.time; };
+  if (!std::is_sorted(edges.begin(), edges.end(), earlier)) {
+    std::fprintf(stderr, "the edges are not in order of time: sorting %zu in memory\n",
+                 edges.size());
+    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
+      return std::tie(a.time, a.source, a.target) < std::tie(b.time, b.source, b.target);
+    });
+  }
+  return edges;
+}
+
+// "2016" or "2016-03".
+inline std::string period_of(std::int64_t unix_time, bool monthly) {
+  const std::time_t time = unix_time;
+  std::tm date = {};
+  if (gmtime_r(&time, &date) == nullptr) {
+    throw std::runtime_error("no date: " + std::to_string(unix_time));
+  }
+  char text[64];
+  std::strftime(text, sizeof text, monthly ? "%Y-%m" : "%Y", &date);
+  return text;
 }
 
 // R-MAT: each edge falls into one quadrant of the adjacency matrix, again and again. The edges are

@@ -16,13 +16,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -30,7 +28,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -131,18 +128,6 @@ std::string readable_bytes(std::uint64_t bytes) {
   }
   char text[32];
   std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
-  return text;
-}
-
-// "2016" or "2016-03".
-std::string period_of(std::int64_t unix_time, bool monthly) {
-  const std::time_t time = unix_time;
-  std::tm date = {};
-  if (gmtime_r(&time, &date) == nullptr) {
-    throw std::runtime_error("no date: " + std::to_string(unix_time));
-  }
-  char text[64];
-  std::strftime(text, sizeof text, monthly ? "%Y-%m" : "%Y", &date);
   return text;
 }
 
@@ -491,16 +476,7 @@ std::vector<Edge> load_edges(const Options& options) {
                  options.scale, options.edge_factor, options.seed);
     return make_up_edges(options.scale, options.edge_factor, options.seed);
   }
-  std::vector<Edge> edges = read_edges(options.edges);
-  const auto earlier = [](const Edge& a, const Edge& b) { return a.time < b.time; };
-  if (!std::is_sorted(edges.begin(), edges.end(), earlier)) {
-    std::fprintf(stderr, "the edges are not in order of time: sorting %zu in memory\n",
-                 edges.size());
-    std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
-      return std::tie(a.time, a.source, a.target) < std::tie(b.time, b.source, b.target);
-    });
-  }
-  return edges;
+  return read_edges_by_time(options.edges);
 }
 
 // Returns how many snapshots answered wrong.
