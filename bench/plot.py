@@ -34,6 +34,10 @@ def configurations_of(rows):
     return names
 
 
+def colour(i):
+    return f"C{i % 10}"
+
+
 def draw_metric(axes, rows, configurations, metric):
     width = 0.8 / len(configurations)
     for i, configuration in enumerate(configurations):
@@ -45,7 +49,7 @@ def draw_metric(axes, rows, configurations, metric):
                 ratios.append(value / row[PEER][metric])
         # From 1, so that what is better hangs down.
         heights = [ratio - 1 for ratio in ratios]
-        axes.bar(places, heights, width, bottom=1, label=configuration, color=f"C{i % 10}")
+        axes.bar(places, heights, width, bottom=1, color=colour(i))
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_yscale("log")
     axes.set_ylabel(f"{metric} / {PEER}")
@@ -59,7 +63,10 @@ def draw(pyplot, name, rows):
     for axes, metric in zip(both, METRICS):
         draw_metric(axes, rows, configurations, metric)
     both[0].set_title(f"{name}: bytes and seconds, full copies = 1")
-    both[0].legend(bbox_to_anchor=(1.01, 1), loc="upper left", borderaxespad=0, frameon=False)
+    # Not by the bars: some configurations have bytes or seconds only.
+    handles = [pyplot.Rectangle((0, 0), 1, 1, color=colour(i)) for i in range(len(configurations))]
+    both[0].legend(handles, configurations, bbox_to_anchor=(1.01, 1), loc="upper left",
+                   borderaxespad=0, frameon=False)
     both[1].set_xticks(range(len(rows)))
     both[1].set_xticklabels(rows.keys(), rotation=35, ha="right")
     figure.tight_layout()
