@@ -252,7 +252,7 @@ void add_targets(bench::Report& report, const Row& row, const std::vector<Config
   const auto compare = [&](const char* what, double (Series::*of)() const, double bound) {
     std::size_t best = 0;
     for (std::size_t i = 1; i < configs.size(); ++i) {
-      if (configs[i].deltas) continue;
+      if (configs[i].store.deltas) continue;
       if (best == 0 || (row.series[i].*of)() < (row.series[best].*of)()) best = i;
     }
     if (best == 0) return;

@@ -205,7 +205,11 @@ store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
     meta.region_bytes = memory->size_bytes();
     meta.base_address = remembered_address;
     meta.message = message;
-    const auto cost = commit->finish(meta, fold);
+    // The encoder has brought the twins up to this commit.
+    const auto& backing = memory->backing();
+    const auto cost = commit->finish(meta, fold, [&](PageNumber page) {
+      return backing.has_twin(page) ? backing.twin(page) : nullptr;
+    });
     encoder->accept();
     return cost;
   } catch (...) {

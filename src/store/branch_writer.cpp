@@ -89,14 +89,15 @@ void BranchWriter::Impl::write_hashes() {
 }
 
 void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> commit,
-                                    std::vector<MapEntry> written) {
+                                    std::vector<MapEntry> written,
+                                    const CommittedFn& committed) {
   std::vector<const PageWrites*> pieces;
   pieces.reserve(epoch.size() + commit.size());
   for (const PageWrites& p : epoch) pieces.push_back(&p);
   for (const PageWrites& p : commit) pieces.push_back(&p);
   auto entries = fold_pieces(
       store, *packs, encoding, dedup, pieces, std::move(written),
-      [this]() -> const PageSource& { return last_folded(); }, depths);
+      [this]() -> const PageSource& { return last_folded(); }, committed, depths);
   depths.update(entries);
   next.pages_changed += pages_of(entries);
   next.runs = head.runs;
@@ -124,10 +125,10 @@ void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> c
 // Makes `next` the head: with the journal's commits, the pieces of one more, and entries that it
 // wrote.
 void BranchWriter::Impl::fold(const Version& target, std::span<const PageWrites> commit,
-                              std::vector<MapEntry> written) {
+                              std::vector<MapEntry> written, const CommittedFn& committed) {
   Version next = target;
   try {
-    write_fold(next, commit, std::move(written));
+    write_fold(next, commit, std::move(written), committed);
     journal->start_epoch(next);
   } catch (const std::exception& e) {
     give_up_fold(e.what());

@@ -15,6 +15,7 @@
 // Threads: one call at a time, except Commit::add.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,6 +47,9 @@ struct PageWrites {
   std::vector<format::PageNumber> zeros;  // ascending: pages that are now all zero
   std::vector<PageRef> found;             // ascending: pages that the store holds already
 };
+
+// The content of a page after the commit at hand, or nullptr where it is not in memory. Any number of threads call it.
+using CommittedFn = std::function<const std::byte*(format::PageNumber)>;
 
 struct CommitMeta {
   std::int64_t time_ns = 0;
@@ -90,8 +94,9 @@ class BranchWriter {
     void add(PageWrites&& piece);
     // For finding pages that the store holds already; nullptr: not in this commit.
     const Dedup* dedup() const noexcept;
-    // Durable when it returns. With `fold`, goes through a fold whatever the size.
-    CommitCost finish(const CommitMeta& meta, bool fold);
+    // Durable when it returns. With `fold`, goes through a fold whatever the size. `committed` saves reading pages
+    // back that the caller has in memory.
+    CommitCost finish(const CommitMeta& meta, bool fold, const CommittedFn& committed = nullptr);
 
    private:
     friend class BranchWriter;

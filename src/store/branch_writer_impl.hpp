@@ -39,9 +39,9 @@ struct BranchWriter::Impl {
   const PageSource& last_folded();
   void check_not_poisoned() const;
   void fold(const format::Version& next, std::span<const PageWrites> commit,
-            std::vector<format::MapEntry> written);
+            std::vector<format::MapEntry> written, const CommittedFn& committed = nullptr);
   void write_fold(format::Version& next, std::span<const PageWrites> commit,
-                  std::vector<format::MapEntry> written);
+                  std::vector<format::MapEntry> written, const CommittedFn& committed);
   void write_hashes();
   void add_run(format::Version& next, std::vector<format::MapEntry> entries);
   void give_up_fold(const char* reason) noexcept;

@@ -209,7 +209,8 @@ bool BranchWriter::Commit::Impl::append_to_journal(const Version& next, const Co
   return true;
 }
 
-CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold) {
+CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold,
+                                        const CommittedFn& committed) {
   Impl& c = *impl_;
   const std::lock_guard guard(c.mutex);
   BranchWriter::Impl& w = c.writer;
@@ -228,7 +229,7 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold) {
   CommitCost cost;
   try {
     cost.folded = fold || !c.written.empty() || !c.append_to_journal(next, meta);
-    if (cost.folded) w.fold(next, c.pieces, std::move(c.written));
+    if (cost.folded) w.fold(next, c.pieces, std::move(c.written), committed);
   } catch (const std::exception& e) {
     c.note_failure(e);  // what had gone to packs is forgotten: a second try would lack it
     throw;

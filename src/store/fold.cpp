@@ -55,7 +55,8 @@ class Folder {
  public:
   Folder(StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
          std::span<const PageWrites* const> pieces, std::vector<MapEntry> written,
-         const std::function<const PageSource&()>& last_folded, DepthTable& depths)
+         const std::function<const PageSource&()>& last_folded, const CommittedFn& committed,
+         DepthTable& depths)
       : store_(store),
         packs_(packs),
         encoding_(encoding),
@@ -63,6 +64,7 @@ class Folder {
         pieces_(pieces),
         entries_(std::move(written)),
         last_folded_(last_folded),
+        committed_(committed),
         depth_table_(depths),
         workers_(store.pool().workers() + 1) {}
 
@@ -88,6 +90,7 @@ class Folder {
   void place_rebuilds();
   void place_rebuilt(const Rebuild& rebuild, const std::byte* now, const std::byte* base_content,
                      const MapEntry& base);
+  void put_together(const PageItems& p, std::byte* now);
   void rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
                     MapEntry& base);
   void find_pages();
@@ -96,6 +99,9 @@ class Folder {
 
   const DeltaBatch::Page& delta_page(const Item& item) const {
     return pieces_[item.piece]->deltas.pages()[item.index];
+  }
+  const std::byte* in_memory(PageNumber page) const {
+    return committed_ ? committed_(page) : nullptr;
   }
   void add_entry(PageNumber page, PageKind kind) { entries_.push_back({page, 1, 0, kind, 0, {}}); }
   base::Compressor& compressor(std::size_t worker) {
@@ -119,6 +125,7 @@ class Folder {
   std::span<const PageWrites* const> pieces_;
   std::vector<MapEntry> entries_;
   const std::function<const PageSource&()>& last_folded_;
+  const CommittedFn& committed_;
   DepthTable& depth_table_;
   std::vector<std::unique_ptr<base::Compressor>> workers_;
 
@@ -240,10 +247,8 @@ void Folder::place_deltas() {
   }
 }
 
-// The content of a page now, and, where the page is to become a delta, its base.
-void Folder::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
-                          MapEntry& base) {
-  const PageItems& p = rebuild.from;
+// The content of a page from what was folded last and what came since.
+void Folder::put_together(const PageItems& p, std::byte* now) {
   std::span<const Item> later = p.items;
   if (!p.starts_full()) {
     last_folded_().read(p.page, 1, now);
@@ -260,6 +265,17 @@ void Folder::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* bas
   for (const Item& item : later) {
     const auto& batch = pieces_[item.piece]->deltas;
     format::apply_delta(batch.runs_of(delta_page(item)), batch.bytes_of(delta_page(item)), now);
+  }
+}
+
+// The content of a page now, and, where the page is to become a delta, its base.
+void Folder::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
+                          MapEntry& base) {
+  const PageItems& p = rebuild.from;
+  if (const std::byte* content = in_memory(p.page)) {
+    std::memcpy(now, content, kPageBytes);
+  } else {
+    put_together(p, now);
   }
   if (!rebuild.against_base) return;
 
@@ -305,7 +321,7 @@ void Folder::place_rebuilds() {
             [](const Rebuild& a, const Rebuild& b) { return a.from.page < b.from.page; });
   for (const Rebuild& r : rebuilds_) {
     const Item& first = r.from.items[0];
-    if (first.type != PartType::pages) continue;
+    if (first.type != PartType::pages || in_memory(r.from.page) != nullptr) continue;
     auto& content = unpacked_[{first.piece, first.block}];
     if (content.empty()) content = unpack_block(pieces_[first.piece]->blocks[first.block]);
   }
@@ -462,8 +478,9 @@ std::vector<MapEntry> fold_pieces(StoreCore& store, PackWriter& packs,
                                   std::span<const PageWrites* const> pieces,
                                   std::vector<MapEntry> written,
                                   const std::function<const PageSource&()>& last_folded,
-                                  DepthTable& depths) {
-  return Folder(store, packs, encoding, dedup, pieces, std::move(written), last_folded, depths)
+                                  const CommittedFn& committed, DepthTable& depths) {
+  return Folder(store, packs, encoding, dedup, pieces, std::move(written), last_folded, committed,
+                depths)
       .run();
 }
 
