@@ -137,7 +137,8 @@ TEST_F(Space, GcRecompresses) {
 
 // Packs get other files while a process has them open; what it opens then is marked on those.
 TEST_F(Space, AVersionOpenedAfterRecompressionKeepsItsData) {
-  const std::string s = make_store_with({letters(2048, 1), letters(2048, 2)}, {"--pack-size", "1M"});
+  const std::string s =
+      make_store_with({letters(2048, 1), letters(2048, 2)}, {"--pack-size", "1M"});
   {
     Store store = Store::open(s);
     store.open_version("v2");  // the packs are open now
