@@ -15,7 +15,7 @@ _vellum_names() {
 _vellum_options() {
   case $1 in
     '') echo '--version' ;;
-    init) echo '--compression --level --block --pack-size' ;;
+    init) echo '--compression --level --block --pack-size --fixed-blocks --no-filters --no-dedup --no-deltas' ;;
     log) echo '--names' ;;
     diff) echo '--pages --summary --exit-code' ;;
     cat) echo '--offset --length' ;;

@@ -67,7 +67,7 @@ class Recompression {
     auto plan = plan_pack(store_, pack, needs_.at(pack), census_, level_);
     if (!plan.has_value()) return;
     const double ratio = plan->recompress ? sampled_ratio(*plan) : 1.0;
-    if (ratio > kRatioOfNoUse) compress_as_before(*plan);
+    if (plan->recompress && ratio > kRatioOfNoUse) compress_as_before(*plan);
     const std::uint64_t about = plan->estimated_bytes(ratio);
     if (!worth(plan->allocated_bytes, about, kShareToBegin)) return;
     const auto file = store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only);

@@ -135,6 +135,24 @@ TEST_F(Space, GcRecompresses) {
   must({"gc", "--recompress", s});  // 15: the store's path is no level
 }
 
+// Packs get other files while a process has them open; what it opens then is marked on those.
+TEST_F(Space, AVersionOpenedAfterRecompressionKeepsItsData) {
+  const std::string s =
+      make_store_with({letters(2048, 1), letters(2048, 2)}, {"--pack-size", "1M"});
+  {
+    Store store = Store::open(s);
+    store.open_version("v2");  // the packs are open now
+    ASSERT_GT(must({"gc", s, "--recompress=6", "--json"}).json().at("packs_recompressed"), 1);
+    const Region open = store.open_version("v1");
+    must({"rm", s, "v1", "v2"});
+    must({"rm", s, "--branch", "main"});
+    EXPECT_EQ(must({"gc", s, "--recompress=9", "--json"}).json().at("open_versions"), 1);
+    EXPECT_EQ(std::string(static_cast<const char*>(open.data()), open.size_bytes()),
+              letters(2048, 1));
+  }
+  EXPECT_EQ(must({"gc", s, "--json"}).json().at("open_versions"), 0);
+}
+
 TEST_F(Space, GcRefusesLevelsThatAreNone) {
   const std::string s = three();
   for (const char* level : {"0", "20", "-1", "x", "15x"}) {

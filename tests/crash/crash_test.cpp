@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 
@@ -60,6 +61,14 @@ void cut_everywhere(SimSession& session, std::uint64_t seed, const char* label,
   print(label, sum);
 }
 
+// Packs that were written again and took their old places.
+std::uint64_t recompressions_in(SimSession& session) {
+  const auto& log = session.fs.log();
+  return static_cast<std::uint64_t>(std::count_if(log.begin(), log.end(), [](const Op& op) {
+    return op.kind == Op::Kind::rename && op.to_name.ends_with(".pack");
+  }));
+}
+
 // Environment: VELLUM_CRASH_SEQUENCES how many, VELLUM_CRASH_FIRST the first seed,
 // VELLUM_CRASH_LONG=1 the effort of the long run, VELLUM_CRASH_VERBOSE=1 a line a sequence.
 TEST(Crash, GeneratedSequences) {
@@ -68,12 +77,14 @@ TEST(Crash, GeneratedSequences) {
   const std::uint64_t count =
       from_environment("VELLUM_CRASH_SEQUENCES", static_cast<std::uint64_t>(test::rounds(36, 6)));
   Totals sum;
+  std::uint64_t recompressions = 0;
   for (std::uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     const std::size_t steps = long_effort ? 40 : 20;
     const auto start = std::chrono::steady_clock::now();
     Simulator simulator(long_effort ? long_run() : short_run(),
                         fmt::format("seed {} ({})", seed, flavour_name(flavour_of(seed))));
     const auto session = simulate_script(seed, steps);
+    recompressions += recompressions_in(*session);
     simulator.run(*session, seed, options_for(seed));
     add(sum, simulator.totals());
     if (from_environment("VELLUM_CRASH_VERBOSE", 0) != 0) {
@@ -84,6 +95,10 @@ TEST(Crash, GeneratedSequences) {
     }
   }
   print("generated", sum);
+  std::printf("%llu recompressions\n", static_cast<unsigned long long>(recompressions));
+  if (count >= 14) {  // every flavour twice
+    EXPECT_GT(recompressions, 0u);
+  }
 }
 
 // From nothing: a directory without a superblock is no store, and can be made one.
