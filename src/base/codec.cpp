@@ -320,7 +320,8 @@ Codec Compressor::choose(Codec plain, std::span<const std::byte> raw) {
 }
 
 struct Decompressor::Impl {
-  Impl() : zstd(ZSTD_createDCtx()), planes(kMaxFilteredBytes), fields(kMaxFilteredBytes) {
+  explicit Impl(std::size_t max_filtered_bytes)
+      : zstd(ZSTD_createDCtx()), planes(max_filtered_bytes), fields(max_filtered_bytes) {
     if (zstd == nullptr) throw Error(Errc::out_of_memory, "no memory for a zstd decompressor");
   }
 
@@ -359,7 +360,8 @@ struct Decompressor::Impl {
   Reservation planes, fields;  // address space only, until a block needs it
 };
 
-Decompressor::Decompressor() : impl_(std::make_unique<Impl>()) {}
+Decompressor::Decompressor(std::size_t max_filtered_bytes)
+    : impl_(std::make_unique<Impl>(max_filtered_bytes)) {}
 Decompressor::~Decompressor() = default;
 Decompressor::Decompressor(Decompressor&&) noexcept = default;
 Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
@@ -369,7 +371,7 @@ bool Decompressor::decompress(Codec codec, std::span<const std::byte> stored,
   const Form form = form_of(codec);
   if (form.plain == Codec::none) return codec == Codec::none && decompress_none(stored, raw);
   if (form.filter == Filter::none) return impl_->decompress_plain(form.plain, stored, raw);
-  if (raw.size() > kMaxFilteredBytes) return false;
+  if (raw.size() > impl_->planes.size()) return false;
   std::size_t stride = 1;
   if (has_stride(form.filter)) {
     if (stored.empty()) return false;

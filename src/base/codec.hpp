@@ -63,7 +63,9 @@ class Compressor {
 
 class Decompressor {
  public:
-  Decompressor();
+  // Reserves address space for the filtered forms of blocks up to this size; larger ones are
+  // refused.
+  explicit Decompressor(std::size_t max_filtered_bytes = kMaxFilteredBytes);
   ~Decompressor();
   Decompressor(Decompressor&&) noexcept;
   Decompressor& operator=(Decompressor&&) noexcept;

@@ -89,8 +89,7 @@ void BranchWriter::Impl::write_hashes() {
 }
 
 void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> commit,
-                                    std::vector<MapEntry> written,
-                                    const CommittedFn& committed) {
+                                    std::vector<MapEntry> written, const CommittedFn& committed) {
   std::vector<const PageWrites*> pieces;
   pieces.reserve(epoch.size() + commit.size());
   for (const PageWrites& p : epoch) pieces.push_back(&p);

@@ -48,7 +48,8 @@ struct PageWrites {
   std::vector<PageRef> found;             // ascending: pages that the store holds already
 };
 
-// The content of a page after the commit at hand, or nullptr where it is not in memory. Any number of threads call it.
+// The content of a page after the commit at hand, or nullptr where it is not in memory. Any number
+// of threads call it.
 using CommittedFn = std::function<const std::byte*(format::PageNumber)>;
 
 struct CommitMeta {
@@ -94,8 +95,8 @@ class BranchWriter {
     void add(PageWrites&& piece);
     // For finding pages that the store holds already; nullptr: not in this commit.
     const Dedup* dedup() const noexcept;
-    // Durable when it returns. With `fold`, goes through a fold whatever the size. `committed` saves reading pages
-    // back that the caller has in memory.
+    // Durable when it returns. With `fold`, goes through a fold whatever the size. `committed`
+    // saves reading pages back that the caller has in memory.
     CommitCost finish(const CommitMeta& meta, bool fold, const CommittedFn& committed = nullptr);
 
    private:

@@ -45,11 +45,12 @@ class Dedup::Stretch {
     opened_ = true;
     record_ = record;
     return whole_ = attempt([&] {
-      loaded_ = load_record(store_, record, RecordType::pages);
-      dropped_ = store_.packs().locate(record).dropped;
-    });
+             loaded_ = load_record(store_, record, RecordType::pages);
+             dropped_ = store_.packs().locate(record).dropped;
+           });
   }
-  // In a pack that was written again, what follows is another record than what did when it was referred to.
+  // In a pack that was written again, what follows is another record than what did when it was
+  // referred to.
   bool open_next() {
     if (store_.packs().translation(record_.pack) != nullptr) return false;
     std::optional<RecordRef> next;
@@ -60,7 +61,8 @@ class Dedup::Stretch {
     return next.has_value() && open(*next);
   }
   bool holds(std::size_t slot, const std::byte* page) const {
-    return slot < loaded_.header.items && !format::any_dropped(dropped_, static_cast<std::uint32_t>(slot), 1) &&
+    return slot < loaded_.header.items &&
+           !format::any_dropped(dropped_, static_cast<std::uint32_t>(slot), 1) &&
            std::memcmp(loaded_.raw.data() + slot * kPageBytes, page, kPageBytes) == 0;
   }
   std::size_t slots() const { return loaded_.header.items; }

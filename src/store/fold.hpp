@@ -38,14 +38,13 @@ std::size_t deltas_that_fit(const format::DeltaBatch& batch, std::size_t first) 
 // Appends records for the net effect of `pieces` (oldest first), and returns the entries, by page,
 // newest of a chain first. `written` are entries of records that the newest commit has already
 // appended: they win over the pieces, and are part of the result. `last_folded` gives the version
-// that the deltas stand on; it is called when needed. `committed` may be empty, or give the content of pages after the
-// newest piece.
+// that the deltas stand on; it is called when needed. `committed` may be empty, or give the content
+// of pages after the newest piece.
 std::vector<format::MapEntry> fold_pieces(StoreCore& store, PackWriter& packs,
                                           const format::Encoding& encoding, Dedup& dedup,
                                           std::span<const PageWrites* const> pieces,
                                           std::vector<format::MapEntry> written,
                                           const std::function<const PageSource&()>& last_folded,
-                                          const CommittedFn& committed,
-                                          DepthTable& depths);
+                                          const CommittedFn& committed, DepthTable& depths);
 
 }  // namespace vellum::store

@@ -16,7 +16,7 @@ namespace {
 std::vector<std::byte> unpack(base::Codec codec, std::span<const std::byte> stored,
                               std::size_t raw_bytes) {
   std::vector<std::byte> raw(raw_bytes);
-  if (!base::Decompressor().decompress(codec, stored, raw)) {
+  if (!base::Decompressor(raw_bytes).decompress(codec, stored, raw)) {
     fail(Errc::damaged, "a part of a commit does not decompress");
   }
   return raw;

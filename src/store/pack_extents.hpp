@@ -31,7 +31,8 @@ std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
 std::vector<format::IndexLine> record_lines(StoreCore& store, std::uint64_t pack,
                                             std::span<const std::uint64_t> places);
 
-// Places of the `hashes` records of a pack, as far as its index, or the records one after the other, lead to them.
+// Places of the `hashes` records of a pack, as far as its index, or the records one after the
+// other, lead to them.
 std::vector<format::RecordRef> hash_records(StoreCore& store, std::uint64_t pack);
 
 // What stands behind the records of a sealed pack: its translation, if it has one, index and

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "base/codec.hpp"
 #include "store/util.hpp"
@@ -52,7 +53,7 @@ namespace {
 // Work memory for taking one record apart.
 struct Decoder {
   base::HandlerLock lock;
-  base::Decompressor decompressor;
+  std::optional<base::Decompressor> decompressor;
   std::byte* stored = nullptr;  // a whole record
   std::byte* raw = nullptr;     // of a map block
 };
@@ -159,6 +160,7 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& enc
     at += map_bytes;
   }
   for (std::size_t i = 0; i < decoder_count; ++i) {
+    decoders[i].decompressor.emplace(raw_limit);
     decoders[i].stored = at;
     decoders[i].raw = at + stored_capacity;
     at += stored_capacity + kMapRawBytes;
@@ -213,7 +215,7 @@ const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, con
     const char* problem = read_record(d.stored, file, ref, h, os_errno);
     if (problem == nullptr) {
       const auto stored = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
-      if (!d.decompressor.decompress(h.codec, stored, {slot.raw, h.raw_bytes})) {
+      if (!d.decompressor->decompress(h.codec, stored, {slot.raw, h.raw_bytes})) {
         problem = "the record does not decompress";
       }
     }
@@ -242,7 +244,7 @@ const char* RecordCache::Impl::load_map(Slot& slot, const base::File& file, cons
   if (problem == nullptr) {
     auto raw = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
     if (h.codec != base::Codec::none) {
-      if (!d.decompressor.decompress(h.codec, raw, {d.raw, h.raw_bytes})) {
+      if (!d.decompressor->decompress(h.codec, raw, {d.raw, h.raw_bytes})) {
         problem = "the record does not decompress";
       }
       raw = {d.raw, h.raw_bytes};

@@ -63,7 +63,7 @@ LoadedRecord read_record_at(const base::File& file, const format::RecordRef& pla
   if (out.header.codec == base::Codec::none) {
     if (stored.size() != out.raw.size()) damaged("the record's sizes do not match");
     std::copy(stored.begin(), stored.end(), out.raw.begin());
-  } else if (!base::Decompressor().decompress(out.header.codec, stored, out.raw)) {
+  } else if (!base::Decompressor(out.raw.size()).decompress(out.header.codec, stored, out.raw)) {
     damaged("the record does not decompress");
   }
   return out;

@@ -158,7 +158,7 @@ TEST(Record, HeaderUnknowns) {
   };
   EXPECT_EQ(changed(0, 0), "not a record");
   EXPECT_EQ(changed(4, 0), "unknown record type");
-  EXPECT_EQ(changed(4, 8), "unknown record type");
+  EXPECT_EQ(changed(4, 9), "unknown record type");
   EXPECT_EQ(changed(5, 200), "unknown codec");
   EXPECT_EQ(changed(6, 2), "unknown record flags");
   EXPECT_EQ(changed(36, 1), "reserved bytes of a record are not zero");

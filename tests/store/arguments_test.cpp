@@ -48,7 +48,7 @@ TEST_F(Arguments, Blocks) {
   refuse_block({{}, Codec::none, page});
   refuse_block({{1}, Codec::zstd, {}});
   refuse_block({{1, 2}, Codec::none, page});
-  const std::size_t too_many = small_options().block_bytes / kPageBytes + 1;
+  const std::size_t too_many = format::max_block_bytes(small_options()) / kPageBytes + 1;
   std::vector<PageNumber> pages(too_many);
   for (std::size_t i = 0; i < too_many; ++i) pages[i] = i;
   refuse_block({pages, Codec::zstd, page});

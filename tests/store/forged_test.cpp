@@ -307,7 +307,7 @@ TEST_F(Forged, PagesThatDoNotDecompress) {
 }
 
 TEST_F(Forged, PagesThatAreMoreThanABlock) {
-  publish({base(0, add_pages(40))});
+  publish({base(0, add_pages(format::kMaxGrownBlockBytes / kPageBytes + 1))});
   expect_page_refused("the record is larger than the store's blocks");
 }
 
