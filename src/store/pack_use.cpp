@@ -101,7 +101,14 @@ PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed,
   needed.push_back({0, format::kPackHeaderBytes});
   if (settled == use.file_bytes) {
     const Extent index = index_extent(store, pack);
-    if (index.to != 0) needed.push_back(index);
+    if (index.to != 0) {
+      needed.push_back(index);
+      // Hints for later writers: they stay as long as their pack.
+      for (const auto& hint : hash_records(store, pack)) {
+        const auto h = read_record_header(store, pack, hint.offset_bytes);
+        needed.push_back({hint.offset_bytes, hint.offset_bytes + format::record_extent_bytes(h)});
+      }
+    }
   } else {
     needed.push_back({settled, use.file_bytes});
   }
