@@ -119,8 +119,9 @@ std::vector<format::RecordRef> hash_records(StoreCore& store, std::uint64_t pack
     for (const IndexLine& line : read_index(store, pack, index)) {
       if (line.type == RecordType::hashes) out.push_back({pack, line.offset_bytes, line.tag});
     }
+    if (index != 0) return out;
     // A pack that is being written: from record to record, up to a hole or the end.
-    for (std::uint64_t at = format::kPackHeaderBytes; index == 0;) {
+    for (std::uint64_t at = format::kPackHeaderBytes;;) {
       const RecordHeader h = read_record_header(store, pack, at);
       if (h.type == RecordType::hashes) out.push_back({pack, at, h.tag()});
       at += format::record_extent_bytes(h);
