@@ -121,9 +121,9 @@ mutation 'gc: names read without holding them alone' src/store/gc.cpp \
 mutation 'gc: who cannot mark a version does not hold the names' src/store/lease.cpp \
   's/^    return names;$/    return nullptr;/'
 mutation 'gc: the copy behind the root is freed' src/store/pack_use.cpp \
-  's/^    if (copy\.to != 0) copies.*$//'
+  's/^    if (copy\.to != 0) out\[newest\.pack\]\.copies\.push_back(copy);$//'
 mutation 'gc: index of a sealed pack is freed' src/store/pack_use.cpp \
-  's/^    if (index\.to != 0) needed\.push_back(index);$//'
+  's/^      needed\.push_back(index);$//'
 mutation 'gc: holes rounded outwards' src/store/pack_use.cpp \
   's/if (up(at) < down(to)) holes\.push_back({up(at), down(to)});/if (down(at) < up(to)) holes.push_back({down(at), up(to)});/'
 mutation 'decompressed size not compared' src/base/codec.cpp \
@@ -135,7 +135,7 @@ mutation 'size of a zstd frame not compared' src/base/codec.cpp \
 mutation 'bytes after the last whole unit of words lost' src/base/word_planes.cpp \
   's/^  if (whole < in\.size()) std::memcpy.*$//'
 mutation 'blocks too large to be joined not refused' src/base/codec.cpp \
-  's/^    if (words\.size() > planes\.size()) return false;$//'
+  's/^  if (raw\.size() > impl_->planes\.size()) return false;$//'
 
 # Applies mutation $1 to the file $2; prints the programs that change nothing, and fails then.
 apply() {

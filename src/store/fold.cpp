@@ -293,7 +293,8 @@ void Folder::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* bas
     failure.page = p.page;
     last_folded_().raise(failure);
   }
-  if (base.slot >= view.header().items) {
+  if (base.slot >= view.header().items || !view.holds(base.slot, 1)) {
+    view.release();
     last_folded_().raise({"the record has no such page", base.record, p.page, 0});
   }
   std::memcpy(base_content, view.raw().data() + base.slot * kPageBytes, kPageBytes);
