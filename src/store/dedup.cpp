@@ -7,6 +7,7 @@
 #include "base/checksum.hpp"
 #include "store/pack_extents.hpp"
 #include "store/record_io.hpp"
+#include "store/roots.hpp"
 #include "store/store_core.hpp"
 #include "store/util.hpp"
 
@@ -37,7 +38,7 @@ bool noted_hash(const std::byte* page, std::uint32_t& hash) noexcept {
 // A record that holds pages that are being found, and then the one that follows it in the pack.
 class Dedup::Stretch {
  public:
-  explicit Stretch(StoreCore& store) : store_(store) {}
+  explicit Stretch(const Dedup& dedup) : dedup_(dedup), store_(dedup.store_) {}
 
   // False: it is not there any more, or not whole.
   bool open(const RecordRef& record) {
@@ -58,7 +59,7 @@ class Dedup::Stretch {
       const std::uint64_t at = record_.offset_bytes + format::record_extent_bytes(loaded_.header);
       next = RecordRef{record_.pack, at, read_record_header(store_, record_.pack, at).tag()};
     });
-    return next.has_value() && open(*next);
+    return next.has_value() && dedup_.is_settled(*next) && open(*next);
   }
   bool holds(std::size_t slot, const std::byte* page) const {
     return slot < loaded_.header.items &&
@@ -81,6 +82,7 @@ class Dedup::Stretch {
     }
   }
 
+  const Dedup& dedup_;
   StoreCore& store_;
   bool opened_ = false, whole_ = false;
   RecordRef record_;
@@ -106,11 +108,29 @@ void Dedup::leave(bool published) noexcept {
   gc_kept_out_.reset();
 }
 
+bool Dedup::is_settled(const RecordRef& record) const {
+  if (record.pack >> 32 == branch_id_) return true;
+  const auto at = settled_bytes_.find(record.pack);
+  return at != settled_bytes_.end() && record.offset_bytes < at->second;
+}
+
 // The hashes that earlier writers have left, newest packs first.
 void Dedup::load() const {
-  auto packs = store_.packs().list();
+  std::vector<std::uint64_t> packs;
+  try {
+    const Lease names = hold_names(store_);
+    const Roots roots = read_roots(store_);
+    packs = roots.packs;
+    for (const std::uint64_t pack : packs) {
+      settled_bytes_[pack] = roots.settled_bytes(pack).value_or(UINT64_MAX);
+    }
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+    return;  // others say what is wrong with the store
+  }
   for (auto pack = packs.rbegin(); pack != packs.rend(); ++pack) {
     for (const auto& ref : hash_records(store_, *pack)) {
+      if (ref.offset_bytes >= settled_bytes_.at(*pack)) continue;
       try {
         std::vector<format::PageHash> hashes;
         if (!format::decode_page_hashes(load_record_at(store_, ref, RecordType::hashes).raw,
@@ -119,7 +139,9 @@ void Dedup::load() const {
         }
         const std::lock_guard guard(mutex_);
         if (known_.size() + hashes.size() > kMostKnown) return;
-        for (const auto& h : hashes) known_.try_emplace(h.hash, Place{h.record, h.slot});
+        for (const auto& h : hashes) {
+          if (is_settled(h.record)) known_.try_emplace(h.hash, Place{h.record, h.slot});
+        }
       } catch (const Error& e) {
         if (e.code() == Errc::out_of_memory) throw;  // else: a hint less
       }
@@ -138,7 +160,7 @@ bool Dedup::look_up(std::uint32_t hash, Place& out) const {
 void Dedup::find(std::vector<PageNumber>& pages, const ContentFn& content,
                  std::vector<PageRef>& found) const {
   if (pages.size() >= kPagesWorthLoading) std::call_once(loaded_, [this] { load(); });
-  Stretch stretch(store_);
+  Stretch stretch(*this);
   std::vector<bool> taken(pages.size());
   const auto take = [&](std::size_t i, std::size_t slot) {
     found.push_back({pages[i], stretch.record(), static_cast<std::uint32_t>(slot)});

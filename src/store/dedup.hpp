@@ -9,6 +9,8 @@
 // What is found may be something that no version needs any more, and gc may be about to free it. So
 // one who looks keeps gc out (keep_gc_out) from before the first look until the new version is
 // published; and looks at the file itself, never at decoded records that are left from before.
+// And it refers only to what a version of another branch had reached when the hashes were loaded,
+// or to its own branch's packs: the rest may be a fold that will fail.
 #pragma once
 
 #include <functional>
@@ -42,6 +44,8 @@ class Dedup {
  public:
   explicit Dedup(StoreCore& store) : store_(store) {}
 
+  // Whose packs need no published version: what is found there has the fate of this commit.
+  void set_branch(std::uint64_t branch_id) noexcept { branch_id_ = branch_id; }
   // Begins a commit. False: gc is at work, or cannot be kept out here; nothing is looked up then.
   bool enter();
   // The commit is over. When it has failed, what was noted in it is forgotten.
@@ -70,12 +74,17 @@ class Dedup {
   class Stretch;
 
   void load() const;
+  bool is_settled(const format::RecordRef& record) const;
   bool look_up(std::uint32_t hash, Place& out) const;
 
   StoreCore& store_;
+  std::uint64_t branch_id_ = 0;
   Lease gc_kept_out_;
   mutable std::once_flag loaded_;  // what earlier writers have left
-  mutable std::mutex mutex_;       // of what follows
+  // Of each pack there was then: up to where no writer will write again. Written under loaded_
+  // only.
+  mutable std::unordered_map<std::uint64_t, std::uint64_t> settled_bytes_;
+  mutable std::mutex mutex_;  // of what follows
   mutable std::unordered_map<std::uint32_t, Place> known_;
   std::vector<format::PageHash> noted_;  // since enter()
 };
