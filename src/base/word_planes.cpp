@@ -89,33 +89,33 @@ void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> wo
 void gather_fields(std::span<const std::byte> structures, std::span<std::byte> fields,
                    std::size_t fields_per_structure) noexcept {
   assert(structures.size() == fields.size());
-  const std::size_t structure = fields_per_structure * kWordBytes;
-  const std::size_t count = structures.size() / structure;
-  std::byte* to = fields.data();
+  const std::size_t count = structures.size() / (fields_per_structure * kWordBytes);
+  std::size_t at = 0;
   for (std::size_t field = 0; field < fields_per_structure; ++field) {
-    const std::byte* from = structures.data() + field * kWordBytes;
-    for (std::size_t i = 0; i < count; ++i, to += kWordBytes, from += structure) {
-      std::memcpy(to, from, kWordBytes);
+    for (std::size_t i = 0; i < count; ++i, at += kWordBytes) {
+      const std::size_t from = (i * fields_per_structure + field) * kWordBytes;
+      std::memcpy(fields.data() + at, structures.data() + from, kWordBytes);
     }
   }
-  const auto rest = structures.subspan(count * structure);
-  if (!rest.empty()) std::memcpy(to, rest.data(), rest.size());
+  if (at < fields.size()) {
+    std::memcpy(fields.data() + at, structures.data() + at, fields.size() - at);
+  }
 }
 
 void scatter_fields(std::span<const std::byte> fields, std::span<std::byte> structures,
                     std::size_t fields_per_structure) noexcept {
   assert(structures.size() == fields.size());
-  const std::size_t structure = fields_per_structure * kWordBytes;
-  const std::size_t count = structures.size() / structure;
-  const std::byte* from = fields.data();
+  const std::size_t count = structures.size() / (fields_per_structure * kWordBytes);
+  std::size_t at = 0;
   for (std::size_t field = 0; field < fields_per_structure; ++field) {
-    std::byte* to = structures.data() + field * kWordBytes;
-    for (std::size_t i = 0; i < count; ++i, to += structure, from += kWordBytes) {
-      std::memcpy(to, from, kWordBytes);
+    for (std::size_t i = 0; i < count; ++i, at += kWordBytes) {
+      const std::size_t to = (i * fields_per_structure + field) * kWordBytes;
+      std::memcpy(structures.data() + to, fields.data() + at, kWordBytes);
     }
   }
-  const auto rest = structures.subspan(count * structure);
-  if (!rest.empty()) std::memcpy(rest.data(), from, rest.size());
+  if (at < fields.size()) {
+    std::memcpy(structures.data() + at, fields.data() + at, fields.size() - at);
+  }
 }
 
 }  // namespace vellum::base
