@@ -32,8 +32,9 @@ bool may_map_at(std::uint64_t address) noexcept {
 std::uint64_t far_address(std::uint64_t branch_id) noexcept {
   constexpr std::uint64_t kArea = 0x200000000000;  // 32 TiB up
   constexpr std::uint64_t kPlaceBytes = 64ULL << 30;
+  constexpr std::uint64_t kPlaces = 704;  // 44 TiB: AddressSanitizer's heap begins at 80 TiB
   const std::uint64_t hash = branch_id * 0x9E3779B97F4A7C15ULL >> 54;
-  if (!in_thread_sanitizer()) return kArea + hash * kPlaceBytes;
+  if (!in_thread_sanitizer()) return kArea + hash % kPlaces * kPlaceBytes;
   return kTsanMappings + hash % 7 * kPlaceBytes;  // 448 GiB: above, the kernel chooses addresses
 }
 
