@@ -74,48 +74,45 @@ bool is_single_frame_of(std::span<const std::byte> stored, std::size_t raw_size)
 
 enum class Filter { none, words, strides, fields };
 
+// What each number stands for, in the order of the numbers.
 struct Form {
+  Codec codec;
+  const char* name;
   Codec plain;
   Filter filter;
 };
+constexpr Form kForms[] = {
+    {Codec::none, "none", Codec::none, Filter::none},
+    {Codec::lz4, "lz4", Codec::lz4, Filter::none},
+    {Codec::zstd, "zstd", Codec::zstd, Filter::none},
+    {Codec::lz4_words, "lz4_words", Codec::lz4, Filter::words},
+    {Codec::zstd_words, "zstd_words", Codec::zstd, Filter::words},
+    {Codec::lz4_strides, "lz4_strides", Codec::lz4, Filter::strides},
+    {Codec::zstd_strides, "zstd_strides", Codec::zstd, Filter::strides},
+    {Codec::lz4_fields, "lz4_fields", Codec::lz4, Filter::fields},
+    {Codec::zstd_fields, "zstd_fields", Codec::zstd, Filter::fields},
+};
 
-Form form_of(Codec codec) noexcept {
-  switch (codec) {
-    case Codec::none:
-      break;
-    case Codec::lz4:
-      return {Codec::lz4, Filter::none};
-    case Codec::zstd:
-      return {Codec::zstd, Filter::none};
-    case Codec::lz4_words:
-      return {Codec::lz4, Filter::words};
-    case Codec::zstd_words:
-      return {Codec::zstd, Filter::words};
-    case Codec::lz4_strides:
-      return {Codec::lz4, Filter::strides};
-    case Codec::zstd_strides:
-      return {Codec::zstd, Filter::strides};
-    case Codec::lz4_fields:
-      return {Codec::lz4, Filter::fields};
-    case Codec::zstd_fields:
-      return {Codec::zstd, Filter::fields};
+constexpr bool in_order_of_numbers() noexcept {
+  for (std::size_t i = 0; i < std::size(kForms); ++i) {
+    if (static_cast<std::size_t>(kForms[i].codec) != i) return false;
   }
-  return {Codec::none, Filter::none};
+  return true;
+}
+static_assert(in_order_of_numbers());
+
+constexpr Form kUnknown{Codec::none, "unknown", Codec::none, Filter::none};
+
+const Form& form_of(Codec codec) noexcept {
+  const auto number = static_cast<std::size_t>(codec);
+  return number < std::size(kForms) ? kForms[number] : kUnknown;
 }
 
-Codec codec_of(Codec plain, Filter filter) noexcept {
-  const bool lz4 = plain == Codec::lz4;
-  switch (filter) {
-    case Filter::none:
-      break;
-    case Filter::words:
-      return lz4 ? Codec::lz4_words : Codec::zstd_words;
-    case Filter::strides:
-      return lz4 ? Codec::lz4_strides : Codec::zstd_strides;
-    case Filter::fields:
-      return lz4 ? Codec::lz4_fields : Codec::zstd_fields;
-  }
-  return plain;
+// REQUIRES: the plain codec compresses.
+const Form& form_of(Codec plain, Filter filter) noexcept {
+  return *std::find_if(std::begin(kForms), std::end(kForms), [&](const Form& form) {
+    return form.plain == plain && form.filter == filter;
+  });
 }
 
 // Of these forms the first stored byte is the stride.
@@ -153,42 +150,18 @@ std::size_t stride_for(Filter filter, std::span<const std::byte> words) noexcept
 
 }  // namespace
 
-bool codec_known(std::uint8_t value) noexcept {
-  return value <= static_cast<std::uint8_t>(Codec::zstd_fields);
-}
+bool codec_known(std::uint8_t value) noexcept { return value < std::size(kForms); }
 
 bool codec_plain(Codec codec) noexcept { return codec <= Codec::zstd; }
 
-const char* codec_name(Codec codec) noexcept {
-  switch (codec) {
-    case Codec::none:
-      return "none";
-    case Codec::lz4:
-      return "lz4";
-    case Codec::zstd:
-      return "zstd";
-    case Codec::lz4_words:
-      return "lz4_words";
-    case Codec::zstd_words:
-      return "zstd_words";
-    case Codec::lz4_strides:
-      return "lz4_strides";
-    case Codec::zstd_strides:
-      return "zstd_strides";
-    case Codec::lz4_fields:
-      return "lz4_fields";
-    case Codec::zstd_fields:
-      return "zstd_fields";
-  }
-  return "unknown";
-}
+const char* codec_name(Codec codec) noexcept { return form_of(codec).name; }
 
 std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept {
-  const auto [plain, filter] = form_of(codec);
-  if (plain == Codec::none) return raw_bytes;
-  const std::size_t stride_bytes = has_stride(filter) ? 1 : 0;
+  const Form& form = form_of(codec);
+  if (form.plain == Codec::none) return raw_bytes;
+  const std::size_t stride_bytes = has_stride(form.filter) ? 1 : 0;
   return stride_bytes +
-         (plain == Codec::lz4
+         (form.plain == Codec::lz4
               ? raw_bytes + raw_bytes / 255 + 16  // LZ4_COMPRESSBOUND, for sizes beyond int too
               : ZSTD_compressBound(raw_bytes));
 }
@@ -200,7 +173,7 @@ struct Compressor::Impl {
 
   std::span<const std::byte> filter(Filter filter, std::size_t stride_words,
                                     std::span<const std::byte> raw);
-  std::size_t compress(Form form, int level, std::size_t stride_words,
+  std::size_t compress(const Form& form, int level, std::size_t stride_words,
                        std::span<const std::byte> raw, std::span<std::byte> out);
   std::size_t compress_plain(Codec plain, int level, std::span<const std::byte> raw,
                              std::span<std::byte> out);
@@ -235,7 +208,7 @@ std::span<const std::byte> Compressor::Impl::filter(Filter filter, std::size_t s
   return out;
 }
 
-std::size_t Compressor::Impl::compress(Form form, int level, std::size_t stride_words,
+std::size_t Compressor::Impl::compress(const Form& form, int level, std::size_t stride_words,
                                        std::span<const std::byte> raw, std::span<std::byte> out) {
   if (form.filter == Filter::strides) level = std::max(level, kStridesLevel);
   const auto bytes = filter(form.filter, stride_words, raw);
@@ -278,45 +251,46 @@ Compressor::Compressor(Compressor&&) noexcept = default;
 Compressor& Compressor::operator=(Compressor&&) noexcept = default;
 
 std::size_t Compressor::compress(Codec codec, int level, std::span<const std::byte> raw,
-                                 std::span<std::byte> out) {
-  const Form form = form_of(codec);
-  if (form.plain == Codec::none) return copy_raw(raw, out);
+                                 std::span<std::byte> out, std::size_t stride_words) {
+  if (codec == Codec::none) return copy_raw(raw, out);
+  const Form& form = form_of(codec);
+  if (form.plain == Codec::none) throw Error(Errc::invalid_argument, "no such codec");
   if (form.filter != Filter::none && raw.size() > kMaxFilteredBytes) return 0;
-  std::size_t stride = 1;
-  if (has_stride(form.filter)) {
-    stride = raw.size() < kSampleBytes ? stride_for(form.filter, raw)
-                                       : stride_for(form.filter, Sample(raw, 1).bytes);
+  if (stride_words == 0 && has_stride(form.filter)) {
+    stride_words = raw.size() < kSampleBytes ? stride_for(form.filter, raw)
+                                             : stride_for(form.filter, Sample(raw, 1).bytes);
   }
-  return impl_->compress(form, level, std::max<std::size_t>(stride, 1), raw, out);
+  return impl_->compress(form, level, std::max<std::size_t>(stride_words, 1), raw, out);
 }
 
 // The codec itself is the judge, at its fastest level: lz4 finds splitting useful where zstd's own
 // entropy coding does the same and better (measured on heaps of graphs: 20 % more bytes).
-Codec Compressor::choose(Codec plain, std::span<const std::byte> raw) {
+Compressor::Choice Compressor::choose(Codec plain, std::span<const std::byte> raw) {
+  Choice best{plain, 1};
   if (plain == Codec::none || raw.size() < kSampleBytes || raw.size() > kMaxFilteredBytes) {
-    return plain;
+    return best;
   }
   const Sample sample(raw, 1);
   // Sizes for a thousand bytes of the sample.
   std::array<std::byte, kSampleBytes + 256> out;  // above all bounds: always fits
-  const auto trial = [&](Filter filter, std::size_t stride_words) {
+  const auto trial = [&](const Form& form, std::size_t stride_words) {
     const Sample aligned(raw, stride_words);
-    return impl_->compress({plain, filter}, kMinLevel, stride_words, aligned.bytes, out) * 1000 /
+    return impl_->compress(form, kMinLevel, stride_words, aligned.bytes, out) * 1000 /
            aligned.bytes.size();
   };
-  Filter best = Filter::none;
-  std::size_t least = trial(best, 1) * 99 / 100;
+  std::size_t least = trial(form_of(plain), 1) * 99 / 100;
   const auto consider = [&](Filter filter, std::size_t stride_words) {
-    const std::size_t size = trial(filter, stride_words);
+    const Form& form = form_of(plain, filter);
+    const std::size_t size = trial(form, stride_words);
     if (size >= least) return;
     least = size;
-    best = filter;
+    best = {form.codec, stride_words};
   };
   const std::size_t fields = stride_for(Filter::fields, sample.bytes);
   consider(fields == 1 ? Filter::words : Filter::fields, fields);
   const std::size_t stride = stride_for(Filter::strides, sample.bytes);
   if (stride != 0) consider(Filter::strides, stride);
-  return codec_of(plain, best);
+  return best;
 }
 
 struct Decompressor::Impl {
@@ -337,8 +311,8 @@ struct Decompressor::Impl {
   }
 
   // Undoes `filter` in place of what decompress_plain() is to give.
-  bool decompress_filtered(Form form, std::size_t stride_words, std::span<const std::byte> stored,
-                           std::span<std::byte> raw) noexcept {
+  bool decompress_filtered(const Form& form, std::size_t stride_words,
+                           std::span<const std::byte> stored, std::span<std::byte> raw) noexcept {
     if (form.filter == Filter::strides) {
       if (!decompress_plain(form.plain, stored, raw)) return false;
       sum_differences(raw, stride_words);
@@ -368,7 +342,7 @@ Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
 
 bool Decompressor::decompress(Codec codec, std::span<const std::byte> stored,
                               std::span<std::byte> raw) noexcept {
-  const Form form = form_of(codec);
+  const Form& form = form_of(codec);
   if (form.plain == Codec::none) return codec == Codec::none && decompress_none(stored, raw);
   if (form.filter == Filter::none) return impl_->decompress_plain(form.plain, stored, raw);
   if (raw.size() > impl_->planes.size()) return false;

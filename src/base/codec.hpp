@@ -49,12 +49,17 @@ class Compressor {
   Compressor& operator=(Compressor&&) noexcept;
 
   // Returns the compressed size, or 0 when the result would not fit `out` (the caller then stores
-  // Codec::none). `level` is zstd's (1..19); lz4 ignores it.
+  // Codec::none). `level` is zstd's (1..19); lz4 ignores it. `stride_words`: for the forms that
+  // have one, as choose() has found it; 0: it is looked for.
   std::size_t compress(Codec codec, int level, std::span<const std::byte> raw,
-                       std::span<std::byte> out);
+                       std::span<std::byte> out, std::size_t stride_words = 0);
 
   // `plain`, or that of its filtered forms with which a sample of the block gets clearly smaller.
-  Codec choose(Codec plain, std::span<const std::byte> raw);
+  struct Choice {
+    Codec codec;
+    std::size_t stride_words;
+  };
+  Choice choose(Codec plain, std::span<const std::byte> raw);
 
  private:
   struct Impl;

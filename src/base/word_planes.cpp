@@ -1,5 +1,6 @@
 #include "base/word_planes.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -86,36 +87,45 @@ void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> wo
   apply(join_units, planes, words);
 }
 
-void gather_fields(std::span<const std::byte> structures, std::span<std::byte> fields,
-                   std::size_t fields_per_structure) noexcept {
-  assert(structures.size() == fields.size());
-  const std::size_t count = structures.size() / (fields_per_structure * kWordBytes);
+namespace {
+
+// Calls move(place among the fields, place among the structures) for each word that is a field of a
+// whole structure, and returns where what is left over begins, in both.
+template <typename Move>
+std::size_t for_each_field(std::size_t bytes, std::size_t fields_per_structure,
+                           Move move) noexcept {
+  const std::size_t count = bytes / (fields_per_structure * kWordBytes);
   std::size_t at = 0;
   for (std::size_t field = 0; field < fields_per_structure; ++field) {
     for (std::size_t i = 0; i < count; ++i, at += kWordBytes) {
-      const std::size_t from = (i * fields_per_structure + field) * kWordBytes;
-      std::memcpy(fields.data() + at, structures.data() + from, kWordBytes);
+      move(at, (i * fields_per_structure + field) * kWordBytes);
     }
   }
-  if (at < fields.size()) {
-    std::memcpy(fields.data() + at, structures.data() + at, fields.size() - at);
-  }
+  return at;
+}
+
+}  // namespace
+
+void gather_fields(std::span<const std::byte> structures, std::span<std::byte> fields,
+                   std::size_t fields_per_structure) noexcept {
+  assert(structures.size() == fields.size());
+  const std::size_t rest =
+      for_each_field(fields.size(), fields_per_structure, [&](std::size_t field, std::size_t from) {
+        std::memcpy(fields.data() + field, structures.data() + from, kWordBytes);
+      });
+  const auto left = structures.subspan(rest);
+  std::copy(left.begin(), left.end(), fields.subspan(rest).begin());
 }
 
 void scatter_fields(std::span<const std::byte> fields, std::span<std::byte> structures,
                     std::size_t fields_per_structure) noexcept {
   assert(structures.size() == fields.size());
-  const std::size_t count = structures.size() / (fields_per_structure * kWordBytes);
-  std::size_t at = 0;
-  for (std::size_t field = 0; field < fields_per_structure; ++field) {
-    for (std::size_t i = 0; i < count; ++i, at += kWordBytes) {
-      const std::size_t to = (i * fields_per_structure + field) * kWordBytes;
-      std::memcpy(structures.data() + to, fields.data() + at, kWordBytes);
-    }
-  }
-  if (at < fields.size()) {
-    std::memcpy(structures.data() + at, fields.data() + at, fields.size() - at);
-  }
+  const std::size_t rest =
+      for_each_field(fields.size(), fields_per_structure, [&](std::size_t field, std::size_t to) {
+        std::memcpy(structures.data() + to, fields.data() + field, kWordBytes);
+      });
+  const auto left = fields.subspan(rest);
+  std::copy(left.begin(), left.end(), structures.subspan(rest).begin());
 }
 
 }  // namespace vellum::base

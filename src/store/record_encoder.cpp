@@ -103,8 +103,10 @@ EncodedRecord RecordEncoder::encode(const LoadedRecord& record, const PlannedRec
     const auto hash = base::sha256(raw);
     std::copy(hash.begin(), hash.end(), out.hash.begin());
   }
-  const base::Codec codec = pages ? compressor_.choose(base::Codec::zstd, raw) : base::Codec::zstd;
-  auto payload = encode_payload(compressor_, codec, level, std::move(raw));
+  format::Encoding encoding;
+  encoding.codec_level = static_cast<std::uint8_t>(level);
+  auto payload = pages ? encode_pages(compressor_, encoding, raw)
+                       : encode_payload(compressor_, base::Codec::zstd, level, std::move(raw));
   if (payload.stored.size() >= as_it_is.stored.size()) return as_it_is;
   out.codec = payload.codec;
   out.raw_bytes = payload.raw_bytes;

@@ -5,13 +5,13 @@ namespace vellum::store {
 namespace {
 
 // False: it does not get smaller.
-bool shrink(base::Compressor& compressor, base::Codec codec, int level,
+bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_words, int level,
             std::span<const std::byte> raw, EncodedPayload& out) {
   out.raw_bytes = static_cast<std::uint32_t>(raw.size());
   if (codec == base::Codec::none || raw.size() <= 64) return false;
   // No room for anything that would not be smaller: the codec then gives up early.
   out.stored.resize(raw.size() - raw.size() / 16);
-  const std::size_t size = compressor.compress(codec, level, raw, out.stored);
+  const std::size_t size = compressor.compress(codec, level, raw, out.stored, stride_words);
   out.stored.resize(size);
   out.stored.shrink_to_fit();
   if (size != 0) out.codec = codec;
@@ -23,16 +23,16 @@ bool shrink(base::Compressor& compressor, base::Codec codec, int level,
 EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
                               std::vector<std::byte> raw) {
   EncodedPayload out;
-  if (!shrink(compressor, codec, level, raw, out)) out.stored = std::move(raw);
+  if (!shrink(compressor, codec, 0, level, raw, out)) out.stored = std::move(raw);
   return out;
 }
 
 EncodedPayload encode_pages(base::Compressor& compressor, const format::Encoding& encoding,
                             std::span<const std::byte> raw) {
   EncodedPayload out;
-  const base::Codec codec =
-      encoding.filters ? compressor.choose(encoding.codec, raw) : encoding.codec;
-  if (!shrink(compressor, codec, encoding.codec_level, raw, out)) {
+  base::Compressor::Choice form{encoding.codec, 0};
+  if (encoding.filters) form = compressor.choose(encoding.codec, raw);
+  if (!shrink(compressor, form.codec, form.stride_words, encoding.codec_level, raw, out)) {
     out.stored.assign(raw.begin(), raw.end());
   }
   return out;

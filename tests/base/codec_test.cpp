@@ -1,4 +1,5 @@
 #include "base/codec.hpp"
+#include "vellum/error.hpp"
 
 #include <gtest/gtest.h>
 #include <zstd.h>
@@ -185,19 +186,19 @@ Bytes text(std::size_t bytes) {
 TEST(Choose, NumbersAreSplitAndTextIsNot) {
   Compressor compressor;
   const Bytes numbers = small_numbers(65536);
-  EXPECT_EQ(compressor.choose(Codec::zstd, numbers), Codec::zstd_words);
-  EXPECT_EQ(compressor.choose(Codec::lz4, numbers), Codec::lz4_words);
-  EXPECT_EQ(compressor.choose(Codec::none, numbers), Codec::none);
+  EXPECT_EQ(compressor.choose(Codec::zstd, numbers).codec, Codec::zstd_words);
+  EXPECT_EQ(compressor.choose(Codec::lz4, numbers).codec, Codec::lz4_words);
+  EXPECT_EQ(compressor.choose(Codec::none, numbers).codec, Codec::none);
   EXPECT_LT(compressed(Codec::zstd_words, numbers).size(), compressed(Codec::zstd, numbers).size());
-  EXPECT_EQ(compressor.choose(Codec::zstd, text(65536)), Codec::zstd);
-  EXPECT_EQ(compressor.choose(Codec::zstd, random_bytes(65536, 1)), Codec::zstd);
-  EXPECT_EQ(compressor.choose(Codec::zstd, Bytes(100)), Codec::zstd);
+  EXPECT_EQ(compressor.choose(Codec::zstd, text(65536)).codec, Codec::zstd);
+  EXPECT_EQ(compressor.choose(Codec::zstd, random_bytes(65536, 1)).codec, Codec::zstd);
+  EXPECT_EQ(compressor.choose(Codec::zstd, Bytes(100)).codec, Codec::zstd);
 }
 
 TEST(Choose, WhatIsTooLargeToSplitIsRefused) {
   const Bytes raw(kMaxFilteredBytes + 1);
   Bytes out(4096);
-  EXPECT_EQ(Compressor().choose(Codec::zstd, raw), Codec::zstd);
+  EXPECT_EQ(Compressor().choose(Codec::zstd, raw).codec, Codec::zstd);
   EXPECT_EQ(Compressor().compress(Codec::zstd_words, 1, raw, out), 0u);
   EXPECT_EQ(Compressor().compress(Codec::zstd_strides, 1, raw, out), 0u);
   Bytes back(raw.size());
@@ -219,11 +220,20 @@ Bytes nodes(std::size_t bytes) {
   return out;
 }
 
+TEST(Codec, OneThatIsUnknownIsRefused) {
+  const auto none = static_cast<Codec>(9);
+  EXPECT_FALSE(codec_known(9));
+  EXPECT_STREQ(codec_name(none), "unknown");
+  Bytes raw(100), out(1000);
+  EXPECT_THROW(Compressor().compress(none, 1, raw, out), vellum::Error);
+  EXPECT_FALSE(Decompressor().decompress(none, out, raw));
+}
+
 TEST(Choose, NodesAreTakenAsDifferences) {
   Compressor compressor;
   const Bytes raw = nodes(65536);
-  EXPECT_EQ(compressor.choose(Codec::zstd, raw), Codec::zstd_strides);
-  EXPECT_EQ(compressor.choose(Codec::lz4, raw), Codec::lz4_strides);
+  EXPECT_EQ(compressor.choose(Codec::zstd, raw).codec, Codec::zstd_strides);
+  EXPECT_EQ(compressor.choose(Codec::lz4, raw).codec, Codec::lz4_strides);
   const Bytes stored = compressed(Codec::zstd_strides, raw);
   EXPECT_EQ(stored[0], std::byte{6});
   EXPECT_LT(stored.size(), compressed(Codec::zstd, raw).size() / 10);
@@ -237,7 +247,7 @@ TEST(Choose, FieldsOfStructuresAreGathered) {
     const std::uint64_t links[] = {0x1234567000 + chance * 8, 0xfedcba9000 - chance * chance};
     std::memcpy(raw.data() + at, links, sizeof links);
   }
-  EXPECT_EQ(Compressor().choose(Codec::zstd, raw), Codec::zstd_fields);
+  EXPECT_EQ(Compressor().choose(Codec::zstd, raw).codec, Codec::zstd_fields);
   const Bytes stored = compressed(Codec::zstd_fields, raw, 1);
   EXPECT_EQ(stored[0], std::byte{3});
   EXPECT_LT(stored.size(), compressed(Codec::zstd, raw, 1).size());
