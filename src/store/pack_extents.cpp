@@ -88,10 +88,7 @@ std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
       continue;
     }
     // The index does not say whether there is a hash.
-    RecordHeader h;
-    h.stored_bytes = line->stored_bytes;
-    const std::uint64_t most = at + format::record_extent_bytes(h) + kHashBytes;
-    out.push_back({at, std::min(most, next)});
+    out.push_back({at, std::min(extent_of(*line).to + kHashBytes, next)});
   }
   return out;
 }
@@ -111,19 +108,26 @@ std::vector<IndexLine> record_lines(StoreCore& store, std::uint64_t pack,
   return out;
 }
 
-std::vector<format::RecordRef> hash_records(StoreCore& store, std::uint64_t pack) {
-  std::vector<format::RecordRef> out;
+Extent extent_of(const IndexLine& line) noexcept {
+  RecordHeader h;
+  h.stored_bytes = line.stored_bytes;
+  return {line.offset_bytes, line.offset_bytes + format::record_extent_bytes(h)};
+}
+
+std::vector<IndexLine> hash_records(StoreCore& store, std::uint64_t pack) {
+  std::vector<IndexLine> out;
+  const auto take = [&](const IndexLine& line) {
+    if (line.type == RecordType::hashes) out.push_back(line);
+  };
   try {
     const base::File& file = open_pack(store, pack);
     const std::uint64_t index = index_offset(store, file, pack);
-    for (const IndexLine& line : read_index(store, pack, index)) {
-      if (line.type == RecordType::hashes) out.push_back({pack, line.offset_bytes, line.tag});
-    }
+    for (const IndexLine& line : read_index(store, pack, index)) take(line);
     if (index != 0) return out;
     // A pack that is being written: from record to record, up to a hole or the end.
     for (std::uint64_t at = format::kPackHeaderBytes;;) {
       const RecordHeader h = read_record_header(store, pack, at);
-      if (h.type == RecordType::hashes) out.push_back({pack, at, h.tag()});
+      take(line_of(h));
       at += format::record_extent_bytes(h);
     }
   } catch (const Error& e) {

@@ -31,9 +31,11 @@ std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
 std::vector<format::IndexLine> record_lines(StoreCore& store, std::uint64_t pack,
                                             std::span<const std::uint64_t> places);
 
-// Places of the `hashes` records of a pack, as far as its index, or the records one after the
-// other, lead to them.
-std::vector<format::RecordRef> hash_records(StoreCore& store, std::uint64_t pack);
+// The `hashes` records of a pack: what its index says of them, or, where there is none, what they
+// say themselves, one record after the other. One that an index names may be gone.
+std::vector<format::IndexLine> hash_records(StoreCore& store, std::uint64_t pack);
+// Where a record without a hash lies.
+Extent extent_of(const format::IndexLine& line) noexcept;
 
 // What stands behind the records of a sealed pack: its translation, if it has one, index and
 // trailer. Empty where there is nothing.

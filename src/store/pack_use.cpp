@@ -104,10 +104,7 @@ PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed,
     if (index.to != 0) {
       needed.push_back(index);
       // Hints for later writers: they stay as long as their pack.
-      for (const auto& hint : hash_records(store, pack)) {
-        const auto h = read_record_header(store, pack, hint.offset_bytes);
-        needed.push_back({hint.offset_bytes, hint.offset_bytes + format::record_extent_bytes(h)});
-      }
+      for (const auto& hint : hash_records(store, pack)) needed.push_back(extent_of(hint));
     }
   } else {
     needed.push_back({settled, use.file_bytes});

@@ -1,11 +1,9 @@
 // What a writer may refer to, and what it may not.
 #include <gtest/gtest.h>
 
-#include "fault_fs.hpp"
 #include "store/branch_writer.hpp"
 #include "store/lease.hpp"
-#include "store/verify.hpp"
-#include "support.hpp"
+#include "store/snapshots_fixture.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -104,6 +102,34 @@ TEST_F(DedupRules, ALargeCommitKeepsGcOutUntilItIsOver) {
   error_text(Errc::busy, [&] { keep_gc_for_us(*open()); });
   commit.reset();
   keep_gc_for_us(*open());
+}
+
+// While a pack is being written, gc gives its old hashes back. Once it is sealed its index still
+// names them.
+TEST_F(DedupRules, GcFreesASealedPackWhoseHashesAreGone) {
+  const auto options = [] {
+    format::Superblock sb = small_options();
+    sb.pack_bytes = 14 * kPages * kPageBytes;
+    return sb;
+  }();
+  const std::string path = directory_.path("small-packs");
+  const auto store = StoreCore::create(base::posix_fs(), path, options);
+  store->create_branch("a", kPages * kPageBytes, 0);
+  const auto gc = [&] {
+    return collect_garbage(*StoreCore::open(base::posix_fs(), path), false, nullptr).freed_bytes;
+  };
+  {
+    auto writer = BranchWriter::open(*store, "a");
+    for (std::uint64_t i = 0; i < 12; ++i) write(*writer, content(i));
+    writer->publish_snapshot("kept", "");
+    EXPECT_GT(gc(), 10 * kPages * kPageBytes);  // with runs that were merged, and hashes
+    for (std::uint64_t i = 12; i < 16; ++i) write(*writer, content(i));
+    ASSERT_EQ(store->packs().list().size(), 2u);
+  }
+  gc();
+  EXPECT_LT(pack_allocated(*store), 5 * kPages * kPageBytes / 2);
+  expect_same(*open_version(*StoreCore::open(base::posix_fs(), path), "kept"), content(11));
+  expect_same(*open_version(*StoreCore::open(base::posix_fs(), path), "a"), content(15));
 }
 
 }  // namespace

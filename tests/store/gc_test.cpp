@@ -5,46 +5,26 @@
 #include <optional>
 
 #include "store/census.hpp"
-#include "store/fault_fs.hpp"
-#include "store/gc.hpp"
 #include "store/lease.hpp"
 #include "store/record_io.hpp"
-#include "store/support.hpp"
-#include "store/verify.hpp"
+#include "store/snapshots_fixture.hpp"
 
 namespace vellum::store::test {
 namespace {
 
 constexpr std::size_t kPages = 512;
 
-std::uint64_t pack_allocated(StoreCore& store) {
-  std::uint64_t bytes = 0;
-  for (const std::uint64_t pack : store.packs().list()) {
-    const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
-    bytes += file->allocated_bytes();
-  }
-  return bytes;
-}
-
 // All bytes new, so that the page is stored whole.
 void fill(Model& model, PageNumber page, std::mt19937_64& random) {
   for (std::size_t i = 0; i < kPageBytes; i += 8) model.store64(page, i, random());
 }
 
-void expect_no_damage(StoreCore& store) {
-  for (const auto& damage : verify_store(store, true, nullptr).damages) {
-    ADD_FAILURE() << damage.object << ": " << damage.reason;
-  }
-}
-
 // A store of snapshots s0, s1, ...; each writes the first `changed` pages anew.
-class GcTest : public testing::Test {
+class GcTest : public SnapshotsTest {
  protected:
-  void make(format::Superblock options, std::size_t snapshots, std::size_t changed,
+  void make(const format::Superblock& options, std::size_t snapshots, std::size_t changed,
             std::function<bool(std::size_t)> named = nullptr, const char* name = "s") {
-    store = StoreCore::create(fs, dir.path(name), options);
-    store->create_branch("main", kPages * kPageBytes, 0);
-    auto writer = BranchWriter::open(*store, "main");
+    const auto writer = create(options, kPages, name);
     std::mt19937_64 random(7);
     Model model(kPages);
     for (PageNumber p = 0; p < kPages; ++p) fill(model, p, random);
@@ -52,27 +32,9 @@ class GcTest : public testing::Test {
       for (PageNumber p = 0; i != 0 && p < changed; ++p) fill(model, p, random);
       if (named != nullptr && !named(i)) continue;
       commit(*writer, model, true);
-      writer->publish_snapshot("s" + std::to_string(i), "");
-      contents["s" + std::to_string(i)] = model.bytes;
+      name_head(*writer, model, "s" + std::to_string(i));
     }
-    contents["main"] = model.bytes;
   }
-  void remove(const std::string& name) {
-    store->remove_snapshot(name);
-    contents.erase(name);
-  }
-  void expect_all() {
-    const auto fresh = StoreCore::open(fs, store->path());
-    for (const auto& [name, bytes] : contents) expect_same(*open_version(*fresh, name), bytes);
-    expect_no_damage(*fresh);
-  }
-  // What a fresh process would do.
-  GcReport gc() { return collect_garbage(*StoreCore::open(fs, store->path()), false, nullptr); }
-
-  TempDirectory dir;
-  FaultFs fs{base::posix_fs()};
-  std::shared_ptr<StoreCore> store;
-  std::map<std::string, std::vector<std::byte>> contents;
 };
 
 format::Superblock packs_of(std::uint64_t bytes) {
@@ -85,7 +47,6 @@ TEST_F(GcTest, FreesWhatRemovedSnapshotsHadAlone) {
   const auto odd = [](std::size_t i) { return i % 2 == 1; };
   make(packs_of(1 << 20), 20, 100, odd, "only-kept");
   const std::uint64_t ideal = pack_allocated(*store);
-  contents.clear();
   make(packs_of(1 << 20), 20, 100);
   const std::uint64_t before = pack_allocated(*store);
   for (std::size_t i = 0; i < 20; i += 2) remove("s" + std::to_string(i));

@@ -7,7 +7,6 @@
 #include "store/record_io.hpp"
 #include "store/support.hpp"
 #include "store/util.hpp"
-#include "store/verify.hpp"
 
 namespace vellum::store::test {
 
@@ -23,12 +22,6 @@ inline void fill_text(Model& model, PageNumber page, std::mt19937_64& random) {
   }
   std::memcpy(model.page(page), text.data(), kPageBytes);
   model.touched.insert(page);
-}
-
-inline void expect_no_damage(StoreCore& store) {
-  for (const auto& damage : verify_store(store, true, nullptr).damages) {
-    ADD_FAILURE() << damage.object << ": " << damage.reason;
-  }
 }
 
 inline format::PackHeader pack_header(StoreCore& store, std::uint64_t pack) {

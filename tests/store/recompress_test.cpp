@@ -3,8 +3,6 @@
 
 #include <array>
 
-#include "store/fault_fs.hpp"
-#include "store/gc.hpp"
 #include "store/lease.hpp"
 #include "store/pack_rewriter.hpp"
 #include "store/pack_writer.hpp"
@@ -12,9 +10,8 @@
 #include "store/recompress_support.hpp"
 #include "store/record_io.hpp"
 #include "store/salvage.hpp"
+#include "store/snapshots_fixture.hpp"
 #include "store/stat.hpp"
-#include "store/support.hpp"
-#include "store/verify.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -22,26 +19,14 @@ namespace {
 constexpr std::size_t kPages = 512;
 constexpr int kLevel = 9;
 
-std::uint64_t pack_allocated(StoreCore& store) {
-  std::uint64_t bytes = 0;
-  for (const std::uint64_t pack : store.packs().list()) {
-    const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
-    bytes += file->allocated_bytes();
-  }
-  return bytes;
-}
-
 // A store of snapshots s0, s1, ...; each writes some pages anew, anywhere, and words in others.
-class RecompressTest : public testing::Test {
+class RecompressTest : public SnapshotsTest {
  protected:
   void make(std::size_t snapshots, std::size_t changed, std::uint64_t pack_bytes = 96u << 10,
             const char* name = "s") {
-    contents.clear();
     format::Superblock options = small_options();
     options.pack_bytes = pack_bytes;
-    store = StoreCore::create(fs, dir.path(name), options);
-    store->create_branch("main", kPages * kPageBytes, 0);
-    auto writer = BranchWriter::open(*store, "main");
+    const auto writer = create(options, kPages, name);
     Model model(kPages);
     for (PageNumber p = 0; p < kPages; ++p) fill_text(model, p, random);
     for (std::size_t i = 0; i < snapshots; ++i) {
@@ -52,23 +37,6 @@ class RecompressTest : public testing::Test {
       commit(*writer, model, true);
       name_head(*writer, model, "s" + std::to_string(i));
     }
-    contents["main"] = model.bytes;
-  }
-  void name_head(BranchWriter& writer, const Model& model, const std::string& name) {
-    writer.publish_snapshot(name, "");
-    contents[name] = contents["main"] = model.bytes;
-  }
-  void remove(const std::string& name) {
-    store->remove_snapshot(name);
-    contents.erase(name);
-  }
-  void expect_all() {
-    const auto fresh = StoreCore::open(fs, store->path());
-    for (const auto& [name, bytes] : contents) expect_same(*open_version(*fresh, name), bytes);
-    expect_no_damage(*fresh);
-  }
-  GcReport gc(int level = 0) {
-    return collect_garbage(*StoreCore::open(fs, store->path()), false, nullptr, level);
   }
   RecompressReport recompress(int level = kLevel) { return gc(level).recompressed; }
   std::vector<std::string> in_tmp() {
@@ -77,11 +45,7 @@ class RecompressTest : public testing::Test {
     return out;
   }
 
-  TempDirectory dir;
-  FaultFs fs{base::posix_fs()};
-  std::shared_ptr<StoreCore> store;
   std::mt19937_64 random{7};
-  std::map<std::string, std::vector<std::byte>> contents;
 };
 
 TEST_F(RecompressTest, EveryVersionStaysBitForBit) {
