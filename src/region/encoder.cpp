@@ -144,10 +144,8 @@ void Encoder::encode_slice(std::span<const PageNumber> dirty, Worker& worker, Sl
   write_fresh_twins(worker, slice);
   if (dedup != nullptr) {
     // What is compared is what gets recorded: the twins.
-    const auto twin = [&](std::size_t i) { return backing_.twin(worker.whole[i]); };
-    std::vector<PageNumber> left = worker.whole;
-    dedup->find(left, twin, out.found);
-    worker.whole.swap(left);
+    dedup->find(
+        worker.whole, [&](std::size_t i) { return backing_.twin(worker.whole[i]); }, out.found);
   }
   pack_blocks(worker, out, dedup != nullptr);
 }

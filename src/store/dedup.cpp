@@ -36,6 +36,7 @@ bool noted_hash(const std::byte* page, std::uint32_t& hash) noexcept {
 }  // namespace
 
 // A record that holds pages that are being found, and then the one that follows it in the pack.
+// Both are read from the file that has the pack's name now: the new version will name places in it.
 class Dedup::Stretch {
  public:
   explicit Stretch(const Dedup& dedup) : dedup_(dedup), store_(dedup.store_) {}
@@ -46,6 +47,8 @@ class Dedup::Stretch {
     opened_ = true;
     record_ = record;
     return whole_ = attempt([&] {
+             store_.packs().open(record.pack);
+             store_.packs().refresh(record.pack);
              loaded_ = load_record(store_, record, RecordType::pages);
              dropped_ = store_.packs().locate(record).dropped;
            });
@@ -92,7 +95,6 @@ class Dedup::Stretch {
 
 bool Dedup::enter() {
   gc_kept_out_ = keep_gc_out(store_);
-  if (active()) store_.packs().refresh();
   return active();
 }
 
@@ -129,7 +131,8 @@ void Dedup::load() const {
     return;  // others say what is wrong with the store
   }
   for (auto pack = packs.rbegin(); pack != packs.rend(); ++pack) {
-    for (const auto& ref : hash_records(store_, *pack)) {
+    for (const auto& line : hash_records(store_, *pack)) {
+      const RecordRef ref{*pack, line.offset_bytes, line.tag};
       if (ref.offset_bytes >= settled_bytes_.at(*pack)) continue;
       try {
         std::vector<format::PageHash> hashes;

@@ -52,8 +52,9 @@ class Dedup {
   void leave(bool published) noexcept;
   bool active() const noexcept { return gc_kept_out_ != nullptr; }
 
-  // Moves the pages that the store holds already from `pages` to `found`. `content` gives a page's
-  // bytes, which nobody changes meanwhile. REQUIRES: active().
+  // Moves the pages that the store holds already from `pages` to `found`. `content` gives the bytes
+  // of the page at an index of `pages` as they are when it is called; nobody changes them
+  // meanwhile. REQUIRES: active().
   using ContentFn = std::function<const std::byte*(std::size_t index)>;
   void find(std::vector<format::PageNumber>& pages, const ContentFn& content,
             std::vector<PageRef>& found) const;

@@ -142,12 +142,8 @@ std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offs
   std::shared_ptr<OpenPack> entry;
   {
     const std::lock_guard guard(mutex_);
-    const auto at =
-        std::find_if(packs_.begin(), packs_.end(), [&](const auto& p) { return p->pack == pack; });
-    if (at == packs_.end()) fail(Errc::invalid_argument, "{}: not open", path_of(pack));
-    // On the old file nobody would see it.
-    if ((*at)->file->replaced()) replace(*at);
-    entry = *at;
+    turn(entry_of(pack));  // on the old file nobody would see it
+    entry = entry_of(pack);
   }
   entry->mark(offset_bytes);
   return {entry.get(), [entry, offset_bytes](const void*) { entry->unmark(offset_bytes); }};
@@ -179,7 +175,7 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
   return entry;
 }
 
-// REQUIRES: mutex_ is held, as for replace().
+// REQUIRES: mutex_ is held, as for the two that follow.
 void PackSet::add(std::shared_ptr<OpenPack> entry) {
   packs_.push_back(std::move(entry));
   if (packs_.size() * 2 > tables_.back()->slots.size()) {
@@ -192,7 +188,16 @@ void PackSet::add(std::shared_ptr<OpenPack> entry) {
   }
 }
 
-void PackSet::replace(std::shared_ptr<OpenPack>& entry) {
+std::shared_ptr<PackSet::OpenPack>& PackSet::entry_of(std::uint64_t pack) {
+  const auto at =
+      std::find_if(packs_.begin(), packs_.end(), [&](const auto& p) { return p->pack == pack; });
+  if (at == packs_.end()) fail(Errc::invalid_argument, "{}: not open", path_of(pack));
+  return *at;
+}
+
+void PackSet::turn(std::shared_ptr<OpenPack>& entry) {
+  // A pack that is gone is one that nothing names any more.
+  if (!entry->file->replaced() || !fs_.exists(entry->file->path())) return;
   auto fresh = open_file(entry->pack);
   retired_.push_back(entry);
   entry = std::move(fresh);
@@ -205,13 +210,17 @@ void PackSet::open(std::uint64_t pack) {
   if (find(pack) == nullptr) add(open_file(pack));
 }
 
+void PackSet::refresh(std::uint64_t pack) {
+  const std::lock_guard guard(mutex_);
+  turn(entry_of(pack));
+}
+
 void PackSet::refresh() {
   const std::lock_guard guard(mutex_);
   std::exception_ptr failure;
   for (auto& entry : packs_) {
     try {
-      // A pack that is gone is one that nothing names any more.
-      if (entry->file->replaced() && fs_.exists(entry->file->path())) replace(entry);
+      turn(entry);
     } catch (...) {
       if (failure == nullptr) failure = std::current_exception();
     }
