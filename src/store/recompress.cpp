@@ -41,16 +41,13 @@ class Recompression {
         pool_(std::max(1u, std::thread::hardware_concurrency()) - 1) {}
 
   RecompressReport run() {
-    std::vector<std::uint64_t> packs;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> packs;  // and their bytes
     for (const std::uint64_t pack : roots_.packs) {
       if (roots_.settled_bytes(pack).has_value() || !needs_.contains(pack)) continue;
-      packs.push_back(pack);
-      total_bytes_ +=
-          store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only)->size_bytes();
+      packs.emplace_back(pack, open_file(pack)->size_bytes());
+      total_bytes_ += packs.back().second;
     }
-    for (const std::uint64_t pack : packs) {
-      const std::uint64_t bytes =
-          store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only)->size_bytes();
+    for (const auto& [pack, bytes] : packs) {
       consider(pack);
       done_bytes_ += bytes;
       tell(0);
@@ -63,6 +60,10 @@ class Recompression {
     if (progress_) progress_({done_bytes_ + more, total_bytes_, "bytes"});
   }
 
+  std::unique_ptr<base::File> open_file(std::uint64_t pack) const {
+    return store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only);
+  }
+
   void consider(std::uint64_t pack) {
     auto plan = plan_pack(store_, pack, needs_.at(pack), census_, level_);
     if (!plan.has_value()) return;
@@ -70,8 +71,7 @@ class Recompression {
     if (plan->recompress && ratio > kRatioOfNoUse) compress_as_before(*plan);
     const std::uint64_t about = plan->estimated_bytes(ratio);
     if (!worth(plan->allocated_bytes, about, kShareToBegin)) return;
-    const auto file = store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only);
-    if (!file->marked_bytes().empty()) {
+    if (!open_file(pack)->marked_bytes().empty()) {
       ++report_.packs_in_use;
     } else if (look_only_) {
       count(*plan, in_blocks(about));
