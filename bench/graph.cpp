@@ -8,7 +8,7 @@
 //
 //   bench_graph [--json FILE] [--dir DIR] [--edges FILE] [--rmat 18] [--edge-factor 16]
 //               [--periods 17] [--rounds 1] [--months 1] [--copies 1] [--patch plain|single|none]
-//               [--only hash|ordered] [--engine automatic|uffd|sigsegv]
+//               [--only hash|ordered] [--engine automatic|uffd|sigsegv] [--level 1]
 //
 // With --edges: that graph, by calendar years and months (examples/edge_list.hpp says what it
 // reads). With --rmat, or without --edges: R-MAT, in --periods equal parts and in twelve times as
@@ -96,6 +96,7 @@ struct Result {
 struct Setting {
   std::string directory;
   vellum::Engine engine;
+  vellum::StoreOptions store;
 };
 
 // `snapshots`: at the end of each period; otherwise one commit at the end of the last. `peers`:
@@ -106,7 +107,7 @@ Result run_vellum(const Setting& setting, const std::vector<Edge>& edges, const 
   const std::string path = setting.directory + "/store";
   Result result;
   {
-    auto store = vellum::Store::create(path);
+    auto store = vellum::Store::create(path, setting.store);
     vellum::RegionOptions options;
     options.engine = setting.engine;
     auto region = store.create_region("graph", 64u << 20, options);
@@ -173,8 +174,8 @@ struct Measured {
 };
 
 Measured measure(const Container& container, const Input& input, const bench::Options& options) {
-  const Setting setting{options.scratch(),
-                        bench::engine_named(options.text("engine", "automatic"))};
+  Setting setting{options.scratch(), bench::engine_named(options.text("engine", "automatic")), {}};
+  setting.store.compression_level = static_cast<int>(options.number("level", 1));
   const Ends whole{input.edges.size()};
   Measured out;
   // Turn by turn, so that what else the machine does hits all alike.

@@ -58,6 +58,7 @@ class Compressor {
   struct Choice {
     Codec codec;
     std::size_t stride_words;
+    bool operator==(const Choice&) const = default;
   };
   Choice choose(Codec plain, std::span<const std::byte> raw);
 

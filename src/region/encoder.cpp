@@ -5,7 +5,7 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
-#include "store/block_size.hpp"
+#include "store/block_encoder.hpp"
 #include "store/util.hpp"
 
 namespace vellum::region {
@@ -13,9 +13,8 @@ namespace {
 
 using format::PageNumber;
 
-// A delta dearer than this is stored as a whole page: that compresses to about as much, and ends
-// the page's chain.
-constexpr std::size_t kMaxDeltaCostBytes = 1024;
+// The same for a page that was all zero: it has nothing that a delta could leave out.
+constexpr std::size_t kMaxFreshDeltaCostBytes = kPageBytes / 8;
 constexpr std::size_t kSlicePages = 512;
 constexpr std::size_t kMaxSlicePages =
     8192;  // without helpers: bounds what is held before it goes out
@@ -59,7 +58,7 @@ __attribute__((no_sanitize("thread"))) bool mostly_used(const std::byte* page) n
     for (std::size_t i = 0; i < 8; ++i) any |= words[i];
     used += any != 0;
   }
-  return used * 64 > 4 * kMaxDeltaCostBytes / 2;
+  return used * 64 > 2 * kMaxFreshDeltaCostBytes;
 }
 
 }  // namespace
@@ -73,10 +72,10 @@ struct Encoder::Slice {
 };
 
 struct Encoder::Worker {
-  explicit Worker(const format::Encoding& encoding) : block_size(encoding) {}
+  explicit Worker(const format::Encoding& encoding) : blocks(encoding) {}
 
   base::Compressor compressor;
-  store::BlockSize block_size;
+  store::BlockEncoder blocks;
   std::vector<std::byte> gathered;  // pages of a block that do not lie side by side
   std::vector<std::byte> page = std::vector<std::byte>(kPageBytes);
   std::vector<std::byte> old_bytes;
@@ -90,7 +89,8 @@ Encoder::Encoder(const std::byte* pages, Backing& backing, const format::Encodin
     : pages_(pages),
       backing_(backing),
       encoding_(encoding),
-      max_delta_cost_bytes_(encoding.deltas ? kMaxDeltaCostBytes : 0),
+      max_delta_cost_bytes_(encoding.deltas ? store::kMaxDeltaCostBytes : 0),
+      max_fresh_delta_cost_bytes_(encoding.deltas ? kMaxFreshDeltaCostBytes : 0),
       pool_(threads) {
   for (std::size_t i = 0; i <= threads; ++i) workers_.push_back(std::make_unique<Worker>(encoding));
 }
@@ -196,7 +196,7 @@ void Encoder::encode_fresh(PageNumber page, Worker& worker, Slice& slice, store:
   }
   if (!out.deltas.add_difference_from_zero(page, now)) return;
   ++slice.changed;
-  if (out.deltas.last_cost_bytes() > max_delta_cost_bytes_) {
+  if (out.deltas.last_cost_bytes() > max_fresh_delta_cost_bytes_) {
     out.deltas.pop_back();
     worker.fresh_whole.push_back(page);
     return;
@@ -238,7 +238,7 @@ void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Sl
 void Encoder::pack_blocks(Worker& worker, store::PageWrites& out, bool note) {
   const std::span<const PageNumber> whole = worker.whole;
   for (std::size_t first = 0; first < whole.size();) {
-    const std::size_t block = worker.block_size.pages();
+    const std::size_t block = worker.blocks.pages();
     std::size_t n = 1;
     while (first + n < whole.size() && n < block) {
       const bool crosses = whole[first + n] / block != whole[first + n - 1] / block;
@@ -260,8 +260,7 @@ store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& wo
     }
     raw = worker.gathered.data();
   }
-  auto payload = store::encode_pages(worker.compressor, encoding_, {raw, raw_bytes});
-  worker.block_size.note(raw_bytes, payload.stored.size());
+  auto payload = worker.blocks.encode(worker.compressor, {raw, raw_bytes});
   store::PageBlock block{{pages.begin(), pages.end()}, payload.codec, {}, {}};
   if (note) block.noted = store::Dedup::worth_noting({raw, raw_bytes}, payload.stored.size());
   block.stored = std::move(payload.stored);

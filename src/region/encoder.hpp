@@ -59,7 +59,7 @@ class Encoder {
   const std::byte* pages_;
   Backing& backing_;
   format::Encoding encoding_;
-  const std::size_t max_delta_cost_bytes_;
+  const std::size_t max_delta_cost_bytes_, max_fresh_delta_cost_bytes_;
   base::ThreadPool pool_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::unique_ptr<Slice>> slices_;  // of the commit in progress

@@ -40,6 +40,10 @@ struct PageBlock {
   std::vector<NotedPage> noted = {};  // for Dedup::note(), once the block has its place
 };
 
+// A delta dearer than this (DeltaBatch::last_cost_bytes) had better be a page of a block: that
+// compresses to about as much, and ends the page's chain.
+inline constexpr std::size_t kMaxDeltaCostBytes = format::kPageBytes / 2;
+
 // A piece of what a commit changes. A page appears in one piece, in one place, only.
 struct PageWrites {
   format::DeltaBatch deltas;

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <map>
 
-#include "store/block_size.hpp"
+#include "store/block_encoder.hpp"
 #include "store/overlay.hpp"
 #include "store/store_core.hpp"
 #include "store/util.hpp"
@@ -378,13 +378,12 @@ void Folder::write_pages() {
   const std::size_t pages = base_pages_.size();
   std::vector<std::vector<EncodedPayload>> shares((pages + per_share - 1) / per_share);
   in_parallel(shares.size(), [&](std::size_t share, std::size_t worker) {
-    BlockSize size(encoding_);
+    BlockEncoder blocks(encoding_);
     const std::size_t end = std::min(pages, (share + 1) * per_share);
     for (std::size_t first = share * per_share; first < end;) {
-      const std::size_t count = std::min(size.pages(), end - first);
+      const std::size_t count = std::min(blocks.pages(), end - first);
       const auto raw = std::span(base_contents_).subspan(first * kPageBytes, count * kPageBytes);
-      shares[share].push_back(encode_pages(compressor(worker), encoding_, raw));
-      size.note(raw.size(), shares[share].back().stored.size());
+      shares[share].push_back(blocks.encode(compressor(worker), raw));
       first += count;
     }
   });
@@ -419,7 +418,7 @@ void Folder::write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t>
   }
   in_parallel(parts.size(), [&](std::size_t i, std::size_t worker) {
     Part& part = parts[i];
-    part.payload = encode_payload(compressor(worker), base::Codec::zstd, kMetadataZstdLevel,
+    part.payload = encode_payload(compressor(worker), encoding_.codec, encoding_.codec_level,
                                   format::encode_delta_batch(batch, part.first, part.count));
   });
   for (const Part& part : parts) {

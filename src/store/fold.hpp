@@ -21,9 +21,7 @@ namespace vellum::store {
 
 class StoreCore;
 
-inline constexpr std::uint8_t kMaxDeltaDepth = 12;
-// A delta that costs more than this is written as a page: that compresses, and ends the chain.
-inline constexpr std::size_t kMaxDeltaCostBytes = format::kPageBytes / 3;
+inline constexpr std::uint8_t kMaxDeltaDepth = 16;
 
 // The entries of a block of pages: consecutive pages become one extent.
 void append_block_entries(std::span<const format::PageNumber> pages,

@@ -5,6 +5,7 @@
 
 #include "base/sha256.hpp"
 #include "format/delta.hpp"
+#include "store/block_encoder.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -105,7 +106,7 @@ EncodedRecord RecordEncoder::encode(const LoadedRecord& record, const PlannedRec
   }
   format::Encoding encoding;
   encoding.codec_level = static_cast<std::uint8_t>(level);
-  auto payload = pages ? encode_pages(compressor_, encoding, raw)
+  auto payload = pages ? BlockEncoder(encoding).encode(compressor_, raw)
                        : encode_payload(compressor_, base::Codec::zstd, level, std::move(raw));
   if (payload.stored.size() >= as_it_is.stored.size()) return as_it_is;
   out.codec = payload.codec;

@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "store/block_encoder.hpp"
 #include "store/branch_writer.hpp"
 #include "store/diff.hpp"
 #include "store/lease.hpp"
@@ -21,8 +22,6 @@ using format::PageNumber;
 namespace {
 
 constexpr std::size_t kPagesAtOnce = 512;
-// A delta that costs more is written as a page.
-constexpr std::size_t kMaxDeltaBytes = kPageBytes / 3;
 
 bool is_zero(const std::byte* page) {
   static constexpr std::byte kZeros[kPageBytes] = {};
@@ -142,7 +141,7 @@ class Copier {
         continue;
       }
       const bool small = out.deltas.add_difference(page, old.data(), now.data()) &&
-                         out.deltas.last_cost_bytes() <= kMaxDeltaBytes;
+                         out.deltas.last_cost_bytes() <= kMaxDeltaCostBytes;
       if (small) continue;
       out.deltas.pop_back();
       block.pages.push_back(page);
@@ -154,8 +153,7 @@ class Copier {
   }
 
   void pack(PageBlock& block, std::vector<std::byte>& raw, PageWrites& out) {
-    const auto& options = to_.superblock();
-    auto payload = encode_pages(compressor_, options, raw);
+    auto payload = BlockEncoder(to_.superblock()).encode(compressor_, raw);
     block.codec = payload.codec;
     block.stored = std::move(payload.stored);
     out.blocks.push_back(std::move(block));

@@ -2,9 +2,6 @@
 
 namespace vellum::store {
 
-namespace {
-
-// False: it does not get smaller.
 bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_words, int level,
             std::span<const std::byte> raw, EncodedPayload& out) {
   out.raw_bytes = static_cast<std::uint32_t>(raw.size());
@@ -18,23 +15,10 @@ bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_
   return size != 0;
 }
 
-}  // namespace
-
 EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
                               std::vector<std::byte> raw) {
   EncodedPayload out;
   if (!shrink(compressor, codec, 0, level, raw, out)) out.stored = std::move(raw);
-  return out;
-}
-
-EncodedPayload encode_pages(base::Compressor& compressor, const format::Encoding& encoding,
-                            std::span<const std::byte> raw) {
-  EncodedPayload out;
-  base::Compressor::Choice form{encoding.codec, 0};
-  if (encoding.filters) form = compressor.choose(encoding.codec, raw);
-  if (!shrink(compressor, form.codec, form.stride_words, encoding.codec_level, raw, out)) {
-    out.stored.assign(raw.begin(), raw.end());
-  }
   return out;
 }
 

@@ -71,11 +71,12 @@ struct EncodedPayload {
 
 inline constexpr int kMetadataZstdLevel = 3;  // deltas, map blocks, roots
 
+// Compresses into `out`. False: that would not make it smaller by a sixteenth; what is in `out`
+// then is not to be used, but for raw_bytes.
+bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_words, int level,
+            std::span<const std::byte> raw, EncodedPayload& out);
 // Compresses unless that does not help.
 EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
                               std::vector<std::byte> raw);
-// The same for a block of pages, as `encoding` wants it: the codec or one of its filtered forms.
-EncodedPayload encode_pages(base::Compressor& compressor, const format::Encoding& encoding,
-                            std::span<const std::byte> raw);
 
 }  // namespace vellum::store
