@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
 
@@ -66,6 +68,23 @@ double write_copy(const std::string& file, std::span<const std::byte> bytes) {
   if (!ok) throw std::runtime_error("cannot write " + file + ": " + std::strerror(error));
   return seconds;
 }
+
+MappedCopy::MappedCopy(const std::string& file) {
+  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat info{};
+  void* map = MAP_FAILED;
+  if (fd >= 0 && fstat(fd, &info) == 0) {
+    map = mmap(nullptr, static_cast<std::size_t>(info.st_size), PROT_READ, MAP_SHARED, fd, 0);
+  }
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (map == MAP_FAILED) {
+    throw std::runtime_error("cannot map " + file + ": " + std::strerror(error));
+  }
+  bytes_ = {static_cast<const std::byte*>(map), static_cast<std::size_t>(info.st_size)};
+}
+
+MappedCopy::~MappedCopy() { munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size()); }
 
 struct PatchFrom::Context {
   Context() {

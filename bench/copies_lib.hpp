@@ -22,6 +22,19 @@ void gather_image(const vellum::Region& region, Image& image);
 // after them.
 double write_copy(const std::string& file, std::span<const std::byte> bytes);
 
+// A full copy of a version, opened the usual way.
+class MappedCopy {
+ public:
+  explicit MappedCopy(const std::string& file);
+  ~MappedCopy();
+  MappedCopy(const MappedCopy&) = delete;
+  MappedCopy& operator=(const MappedCopy&) = delete;
+  std::span<const std::byte> bytes() const noexcept { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
 // What `zstd -3 --patch-from=<the image before> <image>` makes of consecutive images, and plain
 // `zstd -3` of the first, computed with libzstd in this process.
 //

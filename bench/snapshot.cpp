@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,6 +22,8 @@
 #include <iostream>
 #include <vellum/store.hpp>
 
+#include "child_lib.hpp"
+#include "copies_lib.hpp"
 #include "report_lib.hpp"
 #include "workload_lib.hpp"
 
@@ -64,54 +65,18 @@ Scan scan_version(const std::string& store_path, const std::string& version) {
 Scan scan_copy(const std::string& file) {
   Scan out;
   auto start = bench::Clock::now();
-  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  check(fd >= 0, "open");
-  struct stat info{};
-  check(fstat(fd, &info) == 0, "fstat");
-  const auto size = static_cast<std::size_t>(info.st_size);
-  void* map = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0);
-  check(map != MAP_FAILED, "mmap");
-  volatile std::byte first = *static_cast<const std::byte*>(map);
+  const bench::MappedCopy copy(file);
+  volatile std::byte first = copy.bytes().front();
   (void)first;
   out.open_ms = bench::seconds_since(start) * 1e3;
-  const std::span<const std::byte> bytes(static_cast<const std::byte*>(map), size);
   start = bench::Clock::now();
-  volatile std::uint64_t total = bench::sum(bytes);
+  volatile std::uint64_t total = bench::sum(copy.bytes());
   out.first_s = bench::seconds_since(start);
   start = bench::Clock::now();
-  total = bench::sum(bytes);
+  total = bench::sum(copy.bytes());
   out.again_s = bench::seconds_since(start);
   (void)total;
-  munmap(map, size);
-  close(fd);
   return out;
-}
-
-template <typename Body>
-Scan in_child(Body body) {
-  int ends[2];
-  check(pipe(ends) == 0, "pipe");
-  std::fflush(nullptr);
-  const pid_t child = fork();
-  check(child >= 0, "fork");
-  if (child == 0) {
-    int status = 1;
-    try {
-      const Scan scan = body();
-      status = write(ends[1], &scan, sizeof scan) == sizeof scan ? 0 : 1;
-    } catch (const std::exception& e) {
-      fmt::print(stderr, "bench_snapshot: {}\n", e.what());
-    }
-    _exit(status);
-  }
-  close(ends[1]);
-  Scan scan;
-  const bool got = read(ends[0], &scan, sizeof scan) == sizeof scan;
-  close(ends[0]);
-  int status = 0;
-  waitpid(child, &status, 0);
-  if (!got || status != 0) throw std::runtime_error("the reading process failed");
-  return scan;
 }
 
 // Needs root; without, the cold figures are warm, and the output says so.
@@ -237,11 +202,11 @@ void run(const bench::Options& options) {
   const std::string copy = options.scratch() + "/copy1";
   const bool dropped = drop_page_cache();
   if (!dropped) fmt::print("\n(the page cache could not be dropped: 'cold' is warm)\n");
-  const Scan cold = in_child([&] { return scan_version(store_path, version); });
-  const Scan warm = in_child([&] { return scan_version(store_path, version); });
+  const Scan cold = bench::in_child([&] { return scan_version(store_path, version); });
+  const Scan warm = bench::in_child([&] { return scan_version(store_path, version); });
   drop_page_cache();
-  const Scan copy_cold = in_child([&] { return scan_copy(copy); });
-  const Scan copy_warm = in_child([&] { return scan_copy(copy); });
+  const Scan copy_cold = bench::in_child([&] { return scan_copy(copy); });
+  const Scan copy_warm = bench::in_child([&] { return scan_copy(copy); });
   fmt::print("\n");
   bench::Table scans({"open " + version, "open ms", "scan s", "scan again s", "full copy: open ms",
                       "scan s", "scan again s"});

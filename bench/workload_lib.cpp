@@ -33,6 +33,47 @@ void store_into(std::byte* base, std::span<const std::uint64_t> pages, std::mt19
   }
 }
 
+const char* update_name(Update update) noexcept {
+  switch (update) {
+    case Update::words:
+      return "a word of random pages";
+    case Update::counters:
+      return "the same words";
+    case Update::same_lines:
+      return "the same 512 bytes of pages";
+    case Update::pages:
+      return "random pages, whole";
+    case Update::same_pages:
+      return "the same pages, whole";
+  }
+  return "?";
+}
+
+namespace {
+
+void count_up(std::byte* at) {
+  std::uint64_t count;
+  std::memcpy(&count, at, sizeof count);
+  ++count;
+  std::memcpy(at, &count, sizeof count);
+}
+
+}  // namespace
+
+void Updates::step(std::byte* base) {
+  const bool same = update_ != Update::words && update_ != Update::pages;
+  if (!same || picked_.empty()) picked_ = pick_pages(random_, region_pages_, pages_a_step_);
+  if (update_ == Update::words) return store_into(base, picked_, random_);
+  for (const std::uint64_t page : picked_) {
+    std::byte* const at = base + page * kPageBytes;
+    if (update_ == Update::counters) {
+      count_up(at + page % 512 * 8);
+    } else {
+      fill_with_integers({at, update_ == Update::same_lines ? 512 : kPageBytes}, random_());
+    }
+  }
+}
+
 vellum::Engine engine_named(const std::string& name) {
   for (const auto engine :
        {vellum::Engine::automatic, vellum::Engine::uffd, vellum::Engine::sigsegv}) {

@@ -23,6 +23,27 @@ std::vector<std::uint64_t> pick_pages(std::mt19937_64& random, std::uint64_t pag
 // One 8-byte store at a random aligned place of each page.
 void store_into(std::byte* base, std::span<const std::uint64_t> pages, std::mt19937_64& random);
 
+// What one step does to some pages of a region: an 8-byte store each, at random places; the same
+// words of the same pages counted up; the same 512 bytes of the same pages written; random pages
+// written whole; the same pages written whole.
+enum class Update { words, counters, same_lines, pages, same_pages };
+const char* update_name(Update update) noexcept;
+
+// Steps of one kind. Two of the same arguments do the same.
+class Updates {
+ public:
+  Updates(Update update, std::uint64_t region_pages, std::size_t pages_a_step)
+      : update_(update), region_pages_(region_pages), pages_a_step_(pages_a_step) {}
+  void step(std::byte* base);
+
+ private:
+  Update update_;
+  std::uint64_t region_pages_;
+  std::size_t pages_a_step_;
+  std::mt19937_64 random_{7};
+  std::vector<std::uint64_t> picked_;
+};
+
 // automatic, uffd or sigsegv; anything else throws.
 vellum::Engine engine_named(const std::string& name);
 

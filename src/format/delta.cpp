@@ -15,6 +15,7 @@ namespace {
 // index_delta_batch checks once, take_short may then assume.
 constexpr std::size_t kMaxShort = 1u << 14;
 static_assert(kPageBytes < kMaxShort);
+static_assert(kPageBytes <= UINT16_MAX && kMaxDeltaBatchRawBytes <= UINT16_MAX + 1);
 
 std::byte* put_varint(std::byte* at, std::uint64_t v) noexcept {
   for (; v >= 0x80; v >>= 7) *at++ = static_cast<std::byte>(v | 0x80);
@@ -217,7 +218,7 @@ std::size_t read_page_columns(ByteReader& in, std::span<DeltaIndexLine> lines) n
   for (auto& l : lines) {
     const std::uint64_t more = in.varint();
     if (!in.ok() || more >= kPageBytes) return 0;
-    l.runs = static_cast<std::uint32_t>(more + 1);
+    l.runs = static_cast<std::uint16_t>(more + 1);
     total += l.runs;
   }
   return total;
@@ -258,9 +259,10 @@ bool index_runs(std::span<const std::byte> raw, std::size_t start, std::size_t r
   if (bytes == nullptr) return false;
   std::size_t byte_offset = static_cast<std::size_t>(bytes - begin);
   for (auto& l : lines) {
-    l.gap_offset = static_cast<std::uint32_t>(gaps - begin);
-    l.length_offset = static_cast<std::uint32_t>(lengths - begin);
-    l.byte_offset = static_cast<std::uint32_t>(byte_offset);
+    // Each is the offset of a byte that is there, or the check below fails: so 16 bits hold it.
+    l.gap_offset = static_cast<std::uint16_t>(gaps - begin);
+    l.length_offset = static_cast<std::uint16_t>(lengths - begin);
+    l.byte_offset = static_cast<std::uint16_t>(byte_offset);
     const std::size_t covered = check_runs(l.runs, gaps, lengths, end);
     if (covered == 0 || covered > raw.size() - byte_offset) return false;
     byte_offset += covered;

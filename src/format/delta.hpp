@@ -91,9 +91,10 @@ bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out);
 // The same without allocation, for the fault handler: an index over raw bytes.
 struct DeltaIndexLine {
   PageNumber page;
-  std::uint32_t runs;
-  std::uint32_t gap_offset, length_offset, byte_offset;  // into raw
+  std::uint16_t runs;
+  std::uint16_t gap_offset, length_offset, byte_offset;  // into raw
 };
+static_assert(sizeof(DeltaIndexLine) == 16);
 // Fills `lines` (REQUIRES: room for kMaxDeltasPerBatch) and checks everything: all runs lie inside
 // a page, columns end exactly. Returns the number of deltas, or -1 for damaged bytes.
 int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> lines) noexcept;

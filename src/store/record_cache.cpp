@@ -23,11 +23,13 @@ constexpr std::size_t kHashBytes = 32;
 // Room in front of a slot's raw bytes, so that an uncompressed record is read straight to where it
 // stays.
 constexpr std::size_t kHeadroomBytes = 4096;
-constexpr std::size_t kIndexBytes = format::kMaxDeltasPerBatch * sizeof(format::DeltaIndexLine);
-constexpr std::size_t kEntriesBytes = format::kMaxEntriesPerMapBlock * sizeof(format::MapEntry);
 constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
-constexpr std::size_t kMaxDecoders = 8;
+// Of a slot for few deltas: what a snapshot of some hundred pages leaves.
+constexpr std::size_t kFewDeltas = 1024;
+constexpr std::size_t kFewDeltasRawBytes = 16u << 10;
+constexpr std::size_t kDecoders = 8;
 constexpr std::size_t kLargeSlots = 16;
+constexpr std::size_t kWays = 16;
 constexpr std::uint64_t kMaxOffsetBytes = 1ULL << 62;
 
 constexpr std::size_t round_up(std::size_t n) { return (n + 4095) & ~std::size_t{4095}; }
@@ -43,7 +45,7 @@ struct Slot {
   RecordRef ref;
   RecordHeader header;
   std::span<const format::SlotRange> dropped;  // of the record's slots: given back
-  std::byte* raw = nullptr;                    // of data slots; kHeadroomBytes lie before it
+  std::byte* raw = nullptr;                    // of pages and deltas; kHeadroomBytes lie before it
   std::byte* parsed = nullptr;
   std::size_t parsed_count = 0;
 };
@@ -58,20 +60,55 @@ struct Decoder {
   std::byte* raw = nullptr;     // of a map block
 };
 
-// Slots of one kind: two places where a record may be, the less recently used one is the victim.
+// What a slot has room for.
+struct SlotShape {
+  std::size_t raw_bytes;  // 0: nothing, and no headroom
+  std::size_t items, item_bytes;
+  std::size_t items_at() const noexcept {
+    return raw_bytes == 0 ? 0 : kHeadroomBytes + round_up(raw_bytes);
+  }
+  std::size_t slot_bytes() const noexcept { return items_at() + round_up(items * item_bytes); }
+};
+
+// Slots of one kind: kWays places where a record may be, the least recently used one is the victim.
+// Chains of deltas keep some hundred records in use at once; with few places they would push each
+// other out.
 struct SlotClass {
+  SlotShape shape{};
   std::unique_ptr<Slot[]> slots;
-  std::size_t count = 0;
+  std::size_t count = 0;  // a multiple of `ways`
+  std::size_t ways = 0;
   std::atomic<std::uint64_t> clock{0};
 
+  void make(const SlotShape& of_each, std::size_t at_most) {
+    shape = of_each;
+    ways = std::min(at_most, kWays);
+    count = ways == 0 ? 0 : at_most / ways * ways;
+    slots = std::make_unique<Slot[]>(count);
+  }
+  std::size_t bytes() const noexcept { return count * shape.slot_bytes(); }
+  // Gives each slot its bytes. Returns where they end.
+  std::byte* place(std::byte* at) noexcept {
+    for (std::size_t i = 0; i < count; ++i, at += shape.slot_bytes()) {
+      slots[i].raw = shape.raw_bytes == 0 ? nullptr : at + kHeadroomBytes;
+      slots[i].parsed = at + shape.items_at();
+    }
+    return at;
+  }
+  // REQUIRES: there are slots.
   Slot& pick(std::uint64_t print) noexcept {
-    const std::size_t first = static_cast<std::size_t>(print % count);
-    const std::size_t second = first ^ 1;  // count is even
-    if (slots[first].print.load(std::memory_order_relaxed) == print) return slots[first];
-    if (slots[second].print.load(std::memory_order_relaxed) == print) return slots[second];
-    const bool first_older = slots[first].used.load(std::memory_order_relaxed) <=
-                             slots[second].used.load(std::memory_order_relaxed);
-    return slots[first_older ? first : second];
+    Slot* const set = &slots[static_cast<std::size_t>(print % (count / ways)) * ways];
+    Slot* oldest = set;
+    std::uint64_t oldest_use = UINT64_MAX;
+    for (Slot* slot = set; slot != set + ways; ++slot) {
+      if (slot->print.load(std::memory_order_relaxed) == print) return *slot;
+      const std::uint64_t use = slot->used.load(std::memory_order_relaxed);
+      if (use < oldest_use) {
+        oldest = slot;
+        oldest_use = use;
+      }
+    }
+    return *oldest;
   }
   void touch(Slot& slot) noexcept {
     // Not exact under contention, and need not be.
@@ -92,17 +129,17 @@ std::uint64_t print_of(const RecordRef& ref) noexcept {
 struct RecordCache::Impl {
   PackSet& packs;
   std::uint64_t seed;
-  std::size_t raw_capacity;     // of a data slot
+  std::size_t raw_capacity;     // of a slot for pages
   std::size_t large_capacity;   // of a large one: any block of pages fits
   std::size_t stored_capacity;  // of a decoder
-  SlotClass data, large, map;
-  std::unique_ptr<Decoder[]> decoders;
-  std::size_t decoder_count;
+  SlotClass pages, large, deltas, few_deltas, map;
+  std::array<Decoder, kDecoders> decoders;
   std::atomic<std::size_t> next_decoder{0};
   base::Reservation memory;
 
   Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding, std::size_t budget_bytes);
 
+  void lay_out(std::size_t budget_bytes);
   Decoder& lock_decoder() noexcept;
   Slot* find(const RecordRef& ref, RecordType type, std::uint64_t print) noexcept;
   const char* load(const RecordRef& ref, RecordType type, std::uint64_t print, Slot*& out,
@@ -126,54 +163,45 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& enc
       round_up(format::kRecordHeaderBytes + kHashBytes +
                std::max({base::compress_bound(base::Codec::zstd, raw_limit),
                          base::compress_bound(base::Codec::lz4, raw_limit), raw_limit}));
-  const std::size_t data_bytes = kHeadroomBytes + round_up(raw_capacity) + round_up(kIndexBytes);
-  const std::size_t map_bytes = round_up(kEntriesBytes);
-  // A map block is needed for every page-in and small: it has slots of its own, so data cannot push
-  // it out.
-  const std::size_t map_budget = budget_bytes / 8;
-  data.count = std::clamp<std::size_t>((budget_bytes - map_budget) / data_bytes, 4, 1024) & ~1ul;
-  map.count = std::clamp<std::size_t>(map_budget / map_bytes, 4, 1024) & ~1ul;
-  // Grown blocks are few. Their slots are address space only until one comes.
-  const std::size_t large_bytes = kHeadroomBytes + round_up(large_capacity);
-  large.count = large_capacity > raw_capacity ? kLargeSlots : 0;
-  data.slots = std::make_unique<Slot[]>(data.count);
-  large.slots = std::make_unique<Slot[]>(large.count);
-  map.slots = std::make_unique<Slot[]>(map.count);
-  decoder_count = std::min(kMaxDecoders, data.count);
-  decoders = std::make_unique<Decoder[]>(decoder_count);
+  lay_out(budget_bytes);
+}
 
-  memory =
-      base::Reservation(data.count * data_bytes + large.count * large_bytes +
-                        map.count * map_bytes + decoder_count * (stored_capacity + kMapRawBytes));
+// Each kind of record has slots of its own. A map block is needed for every page-in and a record of
+// deltas for many; blocks of pages, which a reader that goes on needs once, must not push them out.
+void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
+  constexpr std::size_t kLineBytes = sizeof(format::DeltaIndexLine);
+  const auto make = [&](SlotClass& slots, std::size_t sixteenths, const SlotShape& shape) {
+    const std::size_t fit = budget_bytes / 16 * sixteenths / shape.slot_bytes();
+    slots.make(shape, std::clamp<std::size_t>(fit, 4, 1024));
+  };
+  make(pages, 5, {raw_capacity, 0, 0});
+  make(deltas, 5, {format::kMaxDeltaBatchRawBytes, format::kMaxDeltasPerBatch, kLineBytes});
+  make(few_deltas, 4, {kFewDeltasRawBytes, kFewDeltas, kLineBytes});
+  make(map, 2, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
+  // Grown blocks are few. Their slots are address space only until one comes.
+  large.make({large_capacity, 0, 0}, large_capacity > raw_capacity ? kLargeSlots : 0);
+
+  SlotClass* const classes[] = {&pages, &deltas, &few_deltas, &map, &large};
+  std::size_t total_bytes = kDecoders * (stored_capacity + kMapRawBytes);
+  for (const SlotClass* slots : classes) total_bytes += slots->bytes();
+  memory = base::Reservation(total_bytes);
   std::byte* at = memory.data();
-  for (std::size_t i = 0; i < data.count; ++i) {
-    data.slots[i].raw = at + kHeadroomBytes;
-    data.slots[i].parsed = data.slots[i].raw + round_up(raw_capacity);
-    at += data_bytes;
-  }
-  for (std::size_t i = 0; i < large.count; ++i) {
-    large.slots[i].raw = at + kHeadroomBytes;
-    at += large_bytes;
-  }
-  for (std::size_t i = 0; i < map.count; ++i) {
-    map.slots[i].parsed = at;
-    at += map_bytes;
-  }
-  for (std::size_t i = 0; i < decoder_count; ++i) {
-    decoders[i].decompressor.emplace(raw_limit);
-    decoders[i].stored = at;
-    decoders[i].raw = at + stored_capacity;
+  for (SlotClass* slots : classes) at = slots->place(at);
+  for (Decoder& d : decoders) {
+    d.decompressor.emplace(std::max(large_capacity, kMapRawBytes));
+    d.stored = at;
+    d.raw = at + stored_capacity;
     at += stored_capacity + kMapRawBytes;
   }
 }
 
 Decoder& RecordCache::Impl::lock_decoder() noexcept {
   const std::size_t start = next_decoder.fetch_add(1, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < decoder_count; ++i) {
-    Decoder& d = decoders[(start + i) % decoder_count];
+  for (std::size_t i = 0; i < kDecoders; ++i) {
+    Decoder& d = decoders[(start + i) % kDecoders];
     if (d.lock.try_lock()) return d;
   }
-  Decoder& d = decoders[start % decoder_count];
+  Decoder& d = decoders[start % kDecoders];
   d.lock.lock();
   return d;
 }
@@ -197,7 +225,8 @@ const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, con
                                          int& os_errno) noexcept {
   const RecordHeader& h = slot.header;
   const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0);
-  const std::size_t capacity = h.type == RecordType::pages ? large_capacity : raw_capacity;
+  const std::size_t capacity =
+      h.type == RecordType::pages ? large_capacity : format::kMaxDeltaBatchRawBytes;
   if (h.raw_bytes > capacity) return "the record is larger than the store's blocks";
   if (h.type == RecordType::pages &&
       std::uint64_t{h.raw_bytes} != std::uint64_t{h.items} * format::kPageBytes) {
@@ -224,7 +253,7 @@ const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, con
   }
   if (h.type == RecordType::deltas) {
     const std::span lines(reinterpret_cast<format::DeltaIndexLine*>(slot.parsed),
-                          format::kMaxDeltasPerBatch);
+                          class_for(h).shape.items);
     const int n = format::index_delta_batch({slot.raw, h.raw_bytes}, lines);
     if (n < 0 || static_cast<std::uint32_t>(n) != h.items) return "the deltas do not parse";
     slot.parsed_count = static_cast<std::size_t>(n);
@@ -250,8 +279,7 @@ const char* RecordCache::Impl::load_map(Slot& slot, const base::File& file, cons
       raw = {d.raw, h.raw_bytes};
     }
     if (problem == nullptr) {
-      const std::span entries(reinterpret_cast<format::MapEntry*>(slot.parsed),
-                              format::kMaxEntriesPerMapBlock);
+      const std::span entries(reinterpret_cast<format::MapEntry*>(slot.parsed), map.shape.items);
       const int n = format::decode_map_block(raw, entries);
       if (n <= 0 || static_cast<std::uint32_t>(n) != h.items) {
         problem = "the map block does not parse";
@@ -266,14 +294,22 @@ const char* RecordCache::Impl::load_map(Slot& slot, const base::File& file, cons
 
 SlotClass& RecordCache::Impl::class_for(const RecordHeader& h) noexcept {
   if (h.type == RecordType::map_block) return map;
-  const bool grown = h.type == RecordType::pages && h.raw_bytes > raw_capacity;
-  return grown && large.count != 0 ? large : data;
+  if (h.type == RecordType::deltas) {
+    return h.items <= kFewDeltas && h.raw_bytes <= kFewDeltasRawBytes ? few_deltas : deltas;
+  }
+  return h.raw_bytes > raw_capacity && large.count != 0 ? large : pages;
 }
 
 // The slot that holds the record, locked; nullptr: none does.
 Slot* RecordCache::Impl::find(const RecordRef& ref, RecordType type, std::uint64_t print) noexcept {
-  SlotClass* const classes[] = {type == RecordType::map_block ? &map : &data,
-                                type == RecordType::pages ? &large : nullptr};
+  SlotClass* classes[] = {&map, nullptr};
+  if (type == RecordType::pages) {
+    classes[0] = &pages;
+    classes[1] = &large;
+  } else if (type == RecordType::deltas) {
+    classes[0] = &few_deltas;
+    classes[1] = &deltas;
+  }
   for (SlotClass* slots : classes) {
     if (slots == nullptr || slots->count == 0) continue;
     Slot& slot = slots->pick(print);

@@ -20,7 +20,7 @@ constexpr const char* kSuperblockName = "vellum.store";
 constexpr const char* kJournalName = "journal";
 constexpr std::string_view kRefSuffix = ".ref";
 constexpr std::uint64_t kMaxSuperblockBytes = 64u << 10;
-constexpr std::size_t kRecordCacheBytes = 64u << 20;
+constexpr std::size_t kRecordCacheBytes = 80u << 20;  // address space; memory as it is used
 constexpr const char* kDirectories[] = {"branches", "snapshots", "packs", "tmp"};
 
 std::string without_end_slashes(std::string path) {

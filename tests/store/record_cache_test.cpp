@@ -1,0 +1,78 @@
+// What the cache of decoded records is for: a record that is in use is read once, not again and
+// again.
+#include "store/record_cache.hpp"
+
+#include "support.hpp"
+#include "support/forwarding_fs.hpp"
+
+namespace vellum::store::test {
+namespace {
+
+// Counts how often each record's header is read by a page-in; map blocks, blocks of pages, deltas.
+class CountingFs final : public vellum::test::ForwardingFs {
+ public:
+  using ForwardingFs::ForwardingFs;
+  std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override {
+    return std::make_unique<CountingFile>(*this, ForwardingFs::open(path, mode));
+  }
+  std::map<std::uint64_t, std::size_t> loads;  // by offset; all is in one pack
+
+ private:
+  class CountingFile final : public vellum::test::ForwardingFile {
+   public:
+    CountingFile(CountingFs& fs, std::unique_ptr<base::File> real)
+        : ForwardingFile(std::move(real)), fs_(fs) {}
+    int try_pread(std::span<std::byte> out, std::uint64_t at) const noexcept override {
+      if (out.size() == format::kRecordHeaderBytes) ++fs_.loads[at];
+      return ForwardingFile::try_pread(out, at);
+    }
+
+   private:
+    CountingFs& fs_;
+  };
+};
+
+struct Shape {
+  const char* name;
+  std::size_t pages, folds, pages_a_fold;
+};
+
+class DeltasInUse : public testing::TestWithParam<Shape> {};
+
+// Every page stands on deltas of many folds, so every page-in needs records of many.
+TEST_P(DeltasInUse, AreReadOnceByAScan) {
+  const auto [name, pages, folds, pages_a_fold] = GetParam();
+  TempDirectory directory;
+  Model model(pages);
+  {
+    const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+    store->create_branch("main", pages * kPageBytes, 0);
+    auto writer = BranchWriter::open(*store, "main");
+    std::mt19937_64 random(6);
+    for (PageNumber p = 0; p < pages; ++p) model.fill(p, random);
+    commit(*writer, model, true);
+    for (std::size_t fold = 0; fold < folds; ++fold) {
+      for (std::size_t i = 0; i < pages_a_fold; ++i) {
+        model.store64(random() % pages, random() % 512 * 8, random());
+      }
+      commit(*writer, model, true);
+    }
+  }
+  CountingFs fs(base::posix_fs());
+  const auto store = StoreCore::open(fs, directory.path("s"));
+  const auto source = open_version(*store, "main");
+  fs.loads.clear();
+  expect_same(*source, model.bytes);
+  std::size_t loads = 0;
+  for (const auto& [offset, times] : fs.loads) loads += times;
+  EXPECT_GT(fs.loads.size(), folds);
+  EXPECT_LT(static_cast<double>(loads), 1.1 * static_cast<double>(fs.loads.size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Folds, DeltasInUse,
+                         testing::Values(Shape{"OfFewPages", 2048, 240, 64},
+                                         Shape{"OfManyPages", 8192, 60, 2048}),
+                         [](const auto& shape) { return std::string(shape.param.name); });
+
+}  // namespace
+}  // namespace vellum::store::test
