@@ -95,7 +95,7 @@ struct DeltaIndexLine {
   std::uint16_t gap_offset, length_offset, byte_offset;  // into raw
 };
 static_assert(sizeof(DeltaIndexLine) == 16);
-// Fills `lines` (REQUIRES: room for kMaxDeltasPerBatch) and checks everything: all runs lie inside
+// Fills `lines`, one a delta (-1 when there are more), and checks everything: all runs lie inside
 // a page, columns end exactly. Returns the number of deltas, or -1 for damaged bytes.
 int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> lines) noexcept;
 // REQUIRES: `line` comes from index_delta_batch over the same bytes.
