@@ -9,6 +9,7 @@
 //   bench_graph [--json FILE] [--dir DIR] [--edges FILE] [--rmat 18] [--edge-factor 16]
 //               [--periods 17] [--rounds 1] [--months 1] [--copies 1] [--patch plain|single|none]
 //               [--only hash|ordered] [--engine automatic|uffd|sigsegv] [--level 1]
+//               [--compression zstd|lz4|none]
 //
 // With --edges: that graph, by calendar years and months (examples/edge_list.hpp says what it
 // reads). With --rmat, or without --edges: R-MAT, in --periods equal parts and in twelve times as
@@ -99,6 +100,14 @@ struct Setting {
   vellum::StoreOptions store;
 };
 
+vellum::Encoding::Compression compression_named(const std::string& name) {
+  using Compression = vellum::Encoding::Compression;
+  if (name == "zstd") return Compression::zstd;
+  if (name == "lz4") return Compression::lz4;
+  if (name == "none") return Compression::none;
+  throw std::runtime_error("--compression: zstd, lz4 or none");
+}
+
 // `snapshots`: at the end of each period; otherwise one commit at the end of the last. `peers`:
 // full copies are made of each period's state, too.
 template <typename Graph>
@@ -176,6 +185,7 @@ struct Measured {
 Measured measure(const Container& container, const Input& input, const bench::Options& options) {
   Setting setting{options.scratch(), bench::engine_named(options.text("engine", "automatic")), {}};
   setting.store.compression_level = static_cast<int>(options.number("level", 1));
+  setting.store.compression = compression_named(options.text("compression", "zstd"));
   const Ends whole{input.edges.size()};
   Measured out;
   // Turn by turn, so that what else the machine does hits all alike.
