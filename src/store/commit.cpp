@@ -66,7 +66,7 @@ BranchWriter::Commit::~Commit() {
 
 std::unique_ptr<BranchWriter::Commit> BranchWriter::begin(std::size_t pages) {
   impl_->check_not_poisoned();
-  if (impl_->encoding.dedup && pages >= kLargeCommitPages) impl_->dedup.enter();
+  if (impl_->encoding.dedup && pages >= kLargeCommitPages) impl_->dedup.enter(impl_->head);
   return std::unique_ptr<Commit>(new Commit(*this));
 }
 

@@ -1,5 +1,6 @@
 #include "store/pack_writer.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "store/pack_scanner.hpp"
@@ -161,18 +162,19 @@ void PackWriter::Impl::seal() {
 void PackWriter::Impl::roll() {
   if (active.pack != 0) seal();
   Active next;
-  for (;; ++next_number) {
+  for (bool leave_out = false; next.file == nullptr; ++next_number) {
     if (next_number > UINT32_MAX) fail(Errc::no_space, "{}: pack numbers used up", store.path());
     next.pack = branch_id << 32 | next_number;
-    try {
+    // A crash after a roll left this file; nothing refers to it. And no pack follows it directly:
+    // that would say that it was flushed (Roots::reached_bytes).
+    if (store.fs().exists(store.packs().path_of(next.pack))) {
+      leave_out = true;
+    } else if (leave_out) {
+      leave_out = false;
+    } else {
       next.file = store.fs().open(store.packs().path_of(next.pack), base::OpenMode::create_new);
-      break;
-    } catch (const Error& e) {
-      // A crash after a roll left this file; nothing refers to it.
-      if (e.code() != Errc::already_exists) throw;
     }
   }
-  ++next_number;
   fresh.push_back(next.pack);
   name_unsynced = true;
   buffer = format::encode_pack_header({store.superblock().store_id, next.pack, branch_id});
@@ -251,7 +253,8 @@ void PackWriter::abandon() noexcept {
     try {
       w.store.fs().unlink(w.store.packs().path_of(pack));
     } catch (...) {
-      // Nothing refers to it; it costs its space only.
+      // Nothing refers to it; it costs its space only. No pack may follow it directly, see roll().
+      w.next_number = std::max(w.next_number, (pack & UINT32_MAX) + 2);
     }
   }
   w.fresh.clear();
