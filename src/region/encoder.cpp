@@ -262,7 +262,8 @@ store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& wo
   }
   auto payload = store::encode_pages(worker.compressor, encoding_, {raw, raw_bytes});
   worker.block_size.note(raw_bytes, payload.stored.size());
-  store::PageBlock block{{pages.begin(), pages.end()}, payload.codec, {}, {}};
+  store::PageBlock block{
+      {pages.begin(), pages.end()}, payload.codec, {}, {}, std::move(payload.hash)};
   if (note) block.noted = store::Dedup::worth_noting({raw, raw_bytes}, payload.stored.size());
   block.stored = std::move(payload.stored);
   return block;

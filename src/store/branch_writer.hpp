@@ -38,6 +38,7 @@ struct PageBlock {
   base::Codec codec = base::Codec::none;
   std::vector<std::byte> stored;
   std::vector<NotedPage> noted = {};  // for Dedup::note(), once the block has its place
+  std::vector<std::byte> hash = {};   // SHA-256 of the pages; empty: not computed yet
 };
 
 // A piece of what a commit changes. A page appears in one piece, in one place, only.

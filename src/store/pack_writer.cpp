@@ -55,7 +55,8 @@ struct PackWriter::Impl {
   void seal();
   void roll();
   RecordRef put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                std::span<const std::byte> stored, std::uint32_t items);
+                std::span<const std::byte> stored, std::uint32_t items,
+                std::span<const std::byte> hash = {});
   std::vector<IndexLine> all_lines();
   void mark_committed_position() noexcept;
 };
@@ -186,7 +187,8 @@ void PackWriter::Impl::roll() {
 }
 
 RecordRef PackWriter::Impl::put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                                std::span<const std::byte> stored, std::uint32_t items) {
+                                std::span<const std::byte> stored, std::uint32_t items,
+                                std::span<const std::byte> hash) {
   RecordHeader h;
   h.type = type;
   h.codec = codec;
@@ -196,7 +198,7 @@ RecordRef PackWriter::Impl::put(RecordType type, base::Codec codec, std::uint32_
   h.stored_bytes = static_cast<std::uint32_t>(stored.size());
   h.items = items;
   const std::size_t before = buffer.size();
-  format::append_record(buffer, h, {}, stored, store.checksum_seed());
+  format::append_record(buffer, h, hash, stored, store.checksum_seed());
   active.end += buffer.size() - before;
   appended += buffer.size() - before;
   dirty = true;
@@ -223,11 +225,11 @@ PackWriter::~PackWriter() = default;
 
 RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
                              std::span<const std::byte> stored, std::uint32_t items,
-                             bool may_roll) {
+                             std::span<const std::byte> hash, bool may_roll) {
   Impl& w = *impl_;
   const bool full = w.active.end >= w.store.superblock().pack_bytes;
   if (w.active.pack == 0 || (full && may_roll)) w.roll();
-  const RecordRef ref = w.put(type, codec, raw_bytes, stored, items);
+  const RecordRef ref = w.put(type, codec, raw_bytes, stored, items, hash);
   if (w.buffer.size() >= kBufferBytes) w.write_out();
   return ref;
 }

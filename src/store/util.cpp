@@ -1,5 +1,7 @@
 #include "store/util.hpp"
 
+#include "base/sha256.hpp"
+
 namespace vellum::store {
 
 namespace {
@@ -20,6 +22,13 @@ bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_
 
 }  // namespace
 
+std::vector<std::byte> payload_hash(const format::Encoding& encoding,
+                                    std::span<const std::byte> raw) {
+  if (!encoding.sha256) return {};
+  const base::Sha256 hash = base::sha256(raw);
+  return {hash.begin(), hash.end()};
+}
+
 EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
                               std::vector<std::byte> raw) {
   EncodedPayload out;
@@ -35,6 +44,7 @@ EncodedPayload encode_pages(base::Compressor& compressor, const format::Encoding
   if (!shrink(compressor, form.codec, form.stride_words, encoding.codec_level, raw, out)) {
     out.stored.assign(raw.begin(), raw.end());
   }
+  out.hash = payload_hash(encoding, raw);
   return out;
 }
 
