@@ -12,10 +12,13 @@ _vellum_names() {
   done < <("${COMP_WORDS[0]}" "$1" "$store" --names 2>/dev/null)
 }
 
+_vellum_encoding='--compression --level --block --hash --grow-blocks --fixed-blocks --filters --no-filters
+--dedup --no-dedup --deltas --no-deltas'
+
 _vellum_options() {
   case $1 in
     '') echo '--version' ;;
-    init) echo '--compression --level --block --pack-size --fixed-blocks --no-filters --no-dedup --no-deltas' ;;
+    init) echo "$_vellum_encoding --pack-size" ;;
     log) echo '--names' ;;
     diff) echo '--pages --summary --exit-code' ;;
     cat) echo '--offset --length' ;;

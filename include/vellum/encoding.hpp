@@ -28,6 +28,16 @@ struct Encoding {
   bool dedup = true;
   // A page is stored as the bytes that changed, where that is less.
   bool deltas = true;
+  // A hash of the content, kept with every block of pages and every batch of deltas, beside the
+  // checksum that all data has (XXH3, 64 bits). The checksum finds what goes wrong; whoever can
+  // write to the store can make another content with the same one. A SHA-256 cannot be met on
+  // purpose; and it is a name that other tools know, by which content can be looked up or compared
+  // without this library. It is computed when a block is written, and checked whenever a record is
+  // read whole: by verify with data, by recompression, where dedup looks; not by a page fault. What
+  // is in a journal only has none yet. The price: 32 bytes a block, and the time of hashing all
+  // that is written.
+  enum class Hash { none, sha256 };
+  Hash hash = Hash::none;
 };
 
 }  // namespace vellum

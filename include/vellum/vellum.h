@@ -92,6 +92,8 @@ enum {
   VELLUM_COMPRESSION_ZSTD = 3
 };
 
+enum { VELLUM_HASH_NONE = 0, VELLUM_HASH_SHA256 = 1 };
+
 /* Fixed when a store is made. A field of 0 means the default, which suits. */
 typedef struct vellum_store_options {
   size_t struct_size;
@@ -104,8 +106,9 @@ typedef struct vellum_store_options {
   int no_filters;              /* 1: no byte planes or differences of words before compression */
   int no_dedup;                /* 1: a page that the store holds already is stored again */
   int no_deltas;               /* 1: a changed page is stored whole */
+  int hash;                    /* VELLUM_HASH_...: kept with every block, beside its checksum */
 } vellum_store_options;
-#define VELLUM_STORE_OPTIONS_INIT {sizeof(vellum_store_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define VELLUM_STORE_OPTIONS_INIT {sizeof(vellum_store_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes a store. `path` must not exist, or be an empty directory; its parent must exist. `options`
  * may be NULL. */

@@ -34,6 +34,10 @@ Encoding encoding_from(const vellum_store_options& options) {
   result.filters = options.no_filters == 0;
   result.dedup = options.no_dedup == 0;
   result.deltas = options.no_deltas == 0;
+  if (options.hash != VELLUM_HASH_NONE && options.hash != VELLUM_HASH_SHA256) {
+    throw Error(Errc::invalid_argument, "options: hash is none of VELLUM_HASH_...");
+  }
+  if (options.hash == VELLUM_HASH_SHA256) result.hash = Encoding::Hash::sha256;
   return result;
 }
 

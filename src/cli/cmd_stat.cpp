@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/encoding_arguments.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/listing.hpp"
 
@@ -42,11 +43,8 @@ Json stat_json(const Store& store, const StoreStat& stat,
     line["shared_bytes"] = space.shared_bytes;
     list.push_back(std::move(line));
   }
-  return Json{{"store", store.path()},
+  Json object{{"store", store.path()},
               {"id", store.id()},
-              {"compression", compression_name(options.compression)},
-              {"compression_level", options.compression_level},
-              {"block_bytes", options.block_bytes},
               {"pack_size_bytes", options.pack_bytes},
               {"stored_bytes", stat.stored_bytes},
               {"pack_bytes", stat.pack_bytes},
@@ -60,6 +58,8 @@ Json stat_json(const Store& store, const StoreStat& stat,
               {"full_copy_bytes", stat.full_copy_bytes},
               {"ratio", ratio(stat)},
               {"versions", std::move(list)}};
+  object.update(encoding_json(options));
+  return object;
 }
 
 void print_totals(Output& out, const Store& store, const StoreStat& stat) {

@@ -208,23 +208,28 @@ std::string utc_time_full(std::int64_t time_ns) {
   return fmt::format("{}.{:09}Z", date_and_time(split.parts), split.nanoseconds);
 }
 
-const char* compression_name(StoreOptions::Compression compression) noexcept {
+const char* compression_name(Encoding::Compression compression) noexcept {
   switch (compression) {
-    case StoreOptions::Compression::none:
+    case Encoding::Compression::none:
       return "none";
-    case StoreOptions::Compression::lz4:
+    case Encoding::Compression::lz4:
       return "lz4";
-    case StoreOptions::Compression::zstd:
+    case Encoding::Compression::zstd:
       return "zstd";
   }
   return "unknown";
 }
 
-std::string compression_text(const StoreOptions& options) {
-  const char* name = compression_name(options.compression);
-  return options.compression == StoreOptions::Compression::zstd
-             ? fmt::format("{} level {}", name, options.compression_level)
-             : std::string(name);
+const char* hash_name(Encoding::Hash hash) noexcept {
+  return hash == Encoding::Hash::sha256 ? "sha256" : "none";
+}
+
+std::string compression_text(const Encoding& encoding) {
+  std::string text = compression_name(encoding.compression);
+  if (encoding.compression == Encoding::Compression::zstd) {
+    text += fmt::format(" level {}", encoding.compression_level);
+  }
+  return encoding.hash == Encoding::Hash::none ? text : text + ", " + hash_name(encoding.hash);
 }
 
 const char* kind_name(const VersionInfo& version) noexcept {

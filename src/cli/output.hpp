@@ -63,8 +63,9 @@ std::string human_bytes(std::uint64_t bytes);                    // "1.5 GiB"
 std::string counted(std::uint64_t count, std::string_view one);  // "1 page", "2 pages"
 std::string utc_time(std::int64_t time_ns);                      // "2024-05-01T12:00:00Z"
 std::string utc_time_full(std::int64_t time_ns);                 // "2024-05-01T12:00:00.000000000Z"
-const char* compression_name(StoreOptions::Compression compression) noexcept;
-std::string compression_text(const StoreOptions& options);   // "zstd level 1"
+const char* compression_name(Encoding::Compression compression) noexcept;
+const char* hash_name(Encoding::Hash hash) noexcept;         // "none" or "sha256"
+std::string compression_text(const Encoding& encoding);      // "zstd level 1", "lz4, sha256"
 const char* kind_name(const VersionInfo& version) noexcept;  // "branch" or "snapshot"
 
 Json version_json(const VersionInfo& version);

@@ -29,11 +29,12 @@ inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
 inline constexpr std::uint32_t kFrameMagic = 0x4d524656;   // "VFRM"
 
 inline constexpr std::uint16_t kRecordFlagHash = 1;
-// Each takes something away: a store without flags does all that this Vellum can.
+// A store without flags does as this Vellum would.
 inline constexpr std::uint16_t kSuperblockFlagFixedBlocks = 1;
 inline constexpr std::uint16_t kSuperblockFlagNoFilters = 2;
 inline constexpr std::uint16_t kSuperblockFlagNoDedup = 4;
 inline constexpr std::uint16_t kSuperblockFlagNoDeltas = 8;
+inline constexpr std::uint16_t kSuperblockFlagSha256 = 16;
 inline constexpr std::size_t kSnapshotHeaderBytes = 32;
 
 struct Field {
@@ -135,6 +136,7 @@ inline constexpr Number kSuperblockFlagNumbers[] = {
     {"no_filters", kSuperblockFlagNoFilters},
     {"no_dedup", kSuperblockFlagNoDedup},
     {"no_deltas", kSuperblockFlagNoDeltas},
+    {"sha256", kSuperblockFlagSha256},
 };
 inline constexpr Number kLimitNumbers[] = {
     {"kPageBytes", kPageBytes},

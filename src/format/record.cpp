@@ -192,6 +192,11 @@ const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& 
   return nullptr;
 }
 
+std::span<const std::byte> record_hash(std::span<const std::byte> bytes,
+                                       const RecordHeader& h) noexcept {
+  return bytes.subspan(kRecordHeaderBytes, hash_bytes(h));
+}
+
 std::span<const std::byte> record_payload(std::span<const std::byte> bytes,
                                           const RecordHeader& h) noexcept {
   if (bytes.size() < body_bytes(h)) return {};

@@ -77,6 +77,9 @@ const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader&
 // mismatch", "stale record", "misdirected record", ...).
 const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& h,
                           const RecordRef& ref, std::uint64_t seed) noexcept;
+// The SHA-256 of the raw payload inside such bytes; empty when the record has none.
+std::span<const std::byte> record_hash(std::span<const std::byte> bytes,
+                                       const RecordHeader& h) noexcept;
 // The stored payload inside such bytes.
 std::span<const std::byte> record_payload(std::span<const std::byte> bytes,
                                           const RecordHeader& h) noexcept;

@@ -1,6 +1,5 @@
 #include "format/superblock.hpp"
 
-#include <bit>
 #include <cstring>
 
 #include "base/checksum.hpp"
@@ -12,29 +11,8 @@ namespace vellum::format {
 namespace {
 
 bool fields_ok(const Superblock& sb) noexcept {
-  const bool block = std::has_single_bit(sb.block_bytes) && sb.block_bytes >= kMinBlockBytes &&
-                     sb.block_bytes <= kMaxBlockBytes;
-  const bool level = sb.codec_level <= 19 && (sb.codec != base::Codec::zstd || sb.codec_level >= 1);
   const bool pack = sb.pack_bytes >= kMinPackBytes && sb.pack_bytes <= kMaxPackBytes;
-  return block && base::codec_plain(sb.codec) && level && pack &&
-         journal_half_ok(sb.journal_half_bytes);
-}
-
-std::uint16_t flags_of(const Encoding& e) noexcept {
-  unsigned flags = 0;
-  if (!e.grow_blocks) flags |= kSuperblockFlagFixedBlocks;
-  if (!e.filters) flags |= kSuperblockFlagNoFilters;
-  if (!e.dedup) flags |= kSuperblockFlagNoDedup;
-  if (!e.deltas) flags |= kSuperblockFlagNoDeltas;
-  return static_cast<std::uint16_t>(flags);
-}
-
-bool set_flags(std::uint16_t flags, Encoding& e) noexcept {
-  e.grow_blocks = (flags & kSuperblockFlagFixedBlocks) == 0;
-  e.filters = (flags & kSuperblockFlagNoFilters) == 0;
-  e.dedup = (flags & kSuperblockFlagNoDedup) == 0;
-  e.deltas = (flags & kSuperblockFlagNoDeltas) == 0;
-  return flags == flags_of(e);
+  return pack && journal_half_ok(sb.journal_half_bytes);
 }
 
 // One code point of strict UTF-8 at the front of `s`, or -1: no overlong forms, no surrogates.
@@ -87,10 +65,7 @@ std::vector<std::byte> encode_superblock(const Superblock& sb) {
   w.u32(kSuperblockBytes);
   w.bytes(sb.store_id);
   w.u64(static_cast<std::uint64_t>(sb.created_ns));
-  w.u32(sb.block_bytes);
-  w.u8(static_cast<std::uint8_t>(sb.codec));
-  w.u8(sb.codec_level);
-  w.u16(flags_of(sb));
+  write_encoding(w, sb);
   w.u64(sb.pack_bytes);
   w.u32(sb.journal_half_bytes);
   w.u32(0);
@@ -115,16 +90,10 @@ SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock&
   Superblock sb;
   read_uuid(in, sb.store_id);
   sb.created_ns = static_cast<std::int64_t>(in.u64());
-  sb.block_bytes = in.u32();
-  const std::uint8_t codec = in.u8();
-  sb.codec = static_cast<base::Codec>(codec);
-  sb.codec_level = in.u8();
-  const std::uint16_t flags = in.u16();
+  const bool encoding_ok = read_encoding(in, sb);
   sb.pack_bytes = in.u64();
   sb.journal_half_bytes = in.u32();
-  if (!set_flags(flags, sb) || in.u32() != 0 || !base::codec_known(codec) || !fields_ok(sb)) {
-    return SuperblockStatus::damaged;
-  }
+  if (!encoding_ok || in.u32() != 0 || !fields_ok(sb)) return SuperblockStatus::damaged;
   out = sb;
   return SuperblockStatus::ok;
 }

@@ -7,39 +7,16 @@
 #include <string_view>
 #include <vector>
 
-#include "base/codec.hpp"
+#include "format/encoding.hpp"
 #include "format/types.hpp"
 
 namespace vellum::format {
 
 inline constexpr std::size_t kSuperblockBytes = 72;
-inline constexpr std::uint32_t kMinBlockBytes = 4u << 10;
-inline constexpr std::uint32_t kMaxBlockBytes = kMaxRecordRawBytes;
 inline constexpr std::uint64_t kMinPackBytes = 4u << 10;
 inline constexpr std::uint64_t kMaxPackBytes = 1ULL << 40;
 inline constexpr std::uint32_t kMinJournalHalfBytes = 16u << 10;  // any base frame fits
 inline constexpr std::uint32_t kMaxJournalHalfBytes = 1u << 30;
-
-// How a writer stores pages. A reader needs none of it but the bound that it sets to blocks.
-struct Encoding {
-  std::uint32_t block_bytes =
-      64u << 10;  // 4 KiB .. 128 MiB, power of two: pages compressed together
-  base::Codec codec = base::Codec::zstd;
-  std::uint8_t codec_level = 1;
-  bool grow_blocks =
-      true;             // where pages compress to little, blocks may grow to kMaxGrownBlockBytes
-  bool filters = true;  // a block may take a filtered form of the codec
-  bool dedup = true;    // a page may refer to a block that has the same content already
-  bool deltas = true;   // a page may be stored as what changed in it
-  bool operator==(const Encoding&) const = default;
-};
-
-inline constexpr std::uint32_t kMaxGrownBlockBytes = 1u << 20;
-// Of a block of pages, raw; whether blocks grow does not matter, since a branch may decide for
-// itself.
-constexpr std::uint32_t max_block_bytes(const Encoding& e) noexcept {
-  return e.block_bytes > kMaxGrownBlockBytes ? e.block_bytes : kMaxGrownBlockBytes;
-}
 
 struct Superblock : Encoding {
   Uuid store_id{};

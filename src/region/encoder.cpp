@@ -261,7 +261,8 @@ store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& wo
     raw = worker.gathered.data();
   }
   auto payload = worker.blocks.encode(worker.compressor, {raw, raw_bytes});
-  store::PageBlock block{{pages.begin(), pages.end()}, payload.codec, {}, {}};
+  store::PageBlock block{
+      {pages.begin(), pages.end()}, payload.codec, {}, {}, std::move(payload.hash)};
   if (note) block.noted = store::Dedup::worth_noting({raw, raw_bytes}, payload.stored.size());
   block.stored = std::move(payload.stored);
   return block;

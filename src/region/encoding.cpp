@@ -47,6 +47,10 @@ format::Encoding to_format(const Encoding& given) {
   out.filters = given.filters;
   out.dedup = given.dedup;
   out.deltas = given.deltas;
+  if (given.hash != Encoding::Hash::none && given.hash != Encoding::Hash::sha256) {
+    throw Error(Errc::invalid_argument, "unknown hash");
+  }
+  out.sha256 = given.hash == Encoding::Hash::sha256;
   return out;
 }
 
@@ -66,6 +70,7 @@ Encoding from_format(const format::Encoding& stored) {
   out.filters = stored.filters;
   out.dedup = stored.dedup;
   out.deltas = stored.deltas;
+  out.hash = stored.sha256 ? Encoding::Hash::sha256 : Encoding::Hash::none;
   return out;
 }
 

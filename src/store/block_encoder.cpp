@@ -28,6 +28,7 @@ EncodedPayload BlockEncoder::encode(base::Compressor& compressor, std::span<cons
   if (!shrink(compressor, form.codec, form.stride_words, encoding_.codec_level, raw, out)) {
     out.stored.assign(raw.begin(), raw.end());
   }
+  out.hash = payload_hash(encoding_, raw);
   note(raw.size(), out.stored.size());
   return out;
 }

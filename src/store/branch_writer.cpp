@@ -115,7 +115,7 @@ void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> c
     const auto payload = encode_payload(packs->compressor(), base::Codec::zstd, kMetadataZstdLevel,
                                         format::encode_version(next));
     packs->append(format::RecordType::version, payload.codec, payload.raw_bytes, payload.stored, 1,
-                  false);
+                  {}, false);
     packs->sync();
   }
   set_position();

@@ -38,6 +38,7 @@ struct PageBlock {
   base::Codec codec = base::Codec::none;
   std::vector<std::byte> stored;
   std::vector<NotedPage> noted = {};  // for Dedup::note(), once the block has its place
+  std::vector<std::byte> hash = {};   // SHA-256 of the pages; empty: not computed yet
 };
 
 // A delta dearer than this (DeltaBatch::last_cost_bytes) had better be a page of a block: that

@@ -66,7 +66,7 @@ BranchWriter::Commit::~Commit() {
 
 std::unique_ptr<BranchWriter::Commit> BranchWriter::begin(std::size_t pages) {
   impl_->check_not_poisoned();
-  if (impl_->encoding.dedup && pages >= kLargeCommitPages) impl_->dedup.enter();
+  if (impl_->encoding.dedup && pages >= kLargeCommitPages) impl_->dedup.enter(impl_->head);
   return std::unique_ptr<Commit>(new Commit(*this));
 }
 
@@ -119,7 +119,8 @@ void BranchWriter::Commit::Impl::write_blocks() {
     for (const PageBlock& b : piece.blocks) {
       const auto count = static_cast<std::uint32_t>(b.pages.size());
       const auto ref = writer.packs->append(format::RecordType::pages, b.codec,
-                                            count * std::uint32_t{kPageBytes}, b.stored, count);
+                                            count * std::uint32_t{kPageBytes}, b.stored, count,
+                                            block_hash(writer.encoding, b));
       writer.dedup.note(ref, b.noted);
       append_block_entries(b.pages, ref, written);
     }

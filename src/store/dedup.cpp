@@ -62,7 +62,7 @@ class Dedup::Stretch {
       const std::uint64_t at = record_.offset_bytes + format::record_extent_bytes(loaded_.header);
       next = RecordRef{record_.pack, at, read_record_header(store_, record_.pack, at).tag()};
     });
-    return next.has_value() && dedup_.is_settled(*next) && open(*next);
+    return next.has_value() && dedup_.is_reached(*next) && open(*next);
   }
   bool holds(std::size_t slot, const std::byte* page) const {
     return slot < loaded_.header.items &&
@@ -93,7 +93,8 @@ class Dedup::Stretch {
   std::span<const format::SlotRange> dropped_;  // the pack keeps them
 };
 
-bool Dedup::enter() {
+bool Dedup::enter(const format::Version& head) {
+  head_ = head;
   gc_kept_out_ = keep_gc_out(store_);
   return active();
 }
@@ -110,10 +111,14 @@ void Dedup::leave(bool published) noexcept {
   gc_kept_out_.reset();
 }
 
-bool Dedup::is_settled(const RecordRef& record) const {
-  if (record.pack >> 32 == branch_id_) return true;
-  const auto at = settled_bytes_.find(record.pack);
-  return at != settled_bytes_.end() && record.offset_bytes < at->second;
+// In the writer's own packs what lies behind its head is what it has written itself: the tail of
+// its active pack was cut off, and packs that were not there when the hashes were loaded are its
+// own.
+bool Dedup::is_reached(const RecordRef& record) const {
+  const bool own = record.pack >> 32 == head_.branch_id;
+  const auto at = reached_bytes_.find(record.pack);
+  if (at == reached_bytes_.end()) return own;
+  return own ? at->second != 0 : record.offset_bytes < at->second;
 }
 
 // The hashes that earlier writers have left, newest packs first.
@@ -121,19 +126,20 @@ void Dedup::load() const {
   std::vector<std::uint64_t> packs;
   try {
     const Lease names = hold_names(store_);
-    const Roots roots = read_roots(store_);
+    Roots roots = read_roots(store_);
+    roots.note_reached(head_);
     packs = roots.packs;
-    for (const std::uint64_t pack : packs) {
-      settled_bytes_[pack] = roots.settled_bytes(pack).value_or(UINT64_MAX);
-    }
+    for (const std::uint64_t pack : packs) reached_bytes_[pack] = roots.reached_bytes(pack);
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
     return;  // others say what is wrong with the store
   }
   for (auto pack = packs.rbegin(); pack != packs.rend(); ++pack) {
+    const std::uint64_t reached = reached_bytes_.at(*pack);
+    if (reached == 0) continue;
     for (const auto& line : hash_records(store_, *pack)) {
       const RecordRef ref{*pack, line.offset_bytes, line.tag};
-      if (ref.offset_bytes >= settled_bytes_.at(*pack)) continue;
+      if (ref.offset_bytes >= reached) continue;
       try {
         std::vector<format::PageHash> hashes;
         if (!format::decode_page_hashes(load_record_at(store_, ref, RecordType::hashes).raw,
@@ -143,7 +149,7 @@ void Dedup::load() const {
         const std::lock_guard guard(mutex_);
         if (known_.size() + hashes.size() > kMostKnown) return;
         for (const auto& h : hashes) {
-          if (is_settled(h.record)) known_.try_emplace(h.hash, Place{h.record, h.slot});
+          if (is_reached(h.record)) known_.try_emplace(h.hash, Place{h.record, h.slot});
         }
       } catch (const Error& e) {
         if (e.code() == Errc::out_of_memory) throw;  // else: a hint less

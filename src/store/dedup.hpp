@@ -9,8 +9,9 @@
 // What is found may be something that no version needs any more, and gc may be about to free it. So
 // one who looks keeps gc out (keep_gc_out) from before the first look until the new version is
 // published; and looks at the file itself, never at decoded records that are left from before.
-// And it refers only to what a version of another branch had reached when the hashes were loaded,
-// or to its own branch's packs: the rest may be a fold that will fail.
+// And it refers only to what some version was published on when the hashes were loaded
+// (Roots::reached_bytes), or to what its own writer has written since: the rest may be a fold that
+// will fail, or one that was cut off, whose bytes no flush has made durable.
 #pragma once
 
 #include <functional>
@@ -44,10 +45,9 @@ class Dedup {
  public:
   explicit Dedup(StoreCore& store) : store_(store) {}
 
-  // Whose packs need no published version: what is found there has the fate of this commit.
-  void set_branch(std::uint64_t branch_id) noexcept { branch_id_ = branch_id; }
-  // Begins a commit. False: gc is at work, or cannot be kept out here; nothing is looked up then.
-  bool enter();
+  // Begins a commit on top of `head`, of the writer's own branch. False: gc is at work, or cannot
+  // be kept out here; nothing is looked up then.
+  bool enter(const format::Version& head);
   // The commit is over. When it has failed, what was noted in it is forgotten.
   void leave(bool published) noexcept;
   bool active() const noexcept { return gc_kept_out_ != nullptr; }
@@ -75,16 +75,15 @@ class Dedup {
   class Stretch;
 
   void load() const;
-  bool is_settled(const format::RecordRef& record) const;
+  bool is_reached(const format::RecordRef& record) const;
   bool look_up(std::uint32_t hash, Place& out) const;
 
   StoreCore& store_;
-  std::uint64_t branch_id_ = 0;
+  format::Version head_;  // when the commit began
   Lease gc_kept_out_;
   mutable std::once_flag loaded_;  // what earlier writers have left
-  // Of each pack there was then: up to where no writer will write again. Written under loaded_
-  // only.
-  mutable std::unordered_map<std::uint64_t, std::uint64_t> settled_bytes_;
+  // Of each pack there was then: Roots::reached_bytes. Written under loaded_ only.
+  mutable std::unordered_map<std::uint64_t, std::uint64_t> reached_bytes_;
   mutable std::mutex mutex_;  // of what follows
   mutable std::unordered_map<std::uint32_t, Place> known_;
   std::vector<format::PageHash> noted_;  // since enter()

@@ -202,8 +202,9 @@ void Folder::place_blocks() {
     if (pages != block.pages.size() || pages < worth_keeping) continue;
     pages = 0;  // kept
     const auto count = static_cast<std::uint32_t>(block.pages.size());
-    const RecordRef ref = packs_.append(RecordType::pages, block.codec,
-                                        count * std::uint32_t{kPageBytes}, block.stored, count);
+    const RecordRef ref =
+        packs_.append(RecordType::pages, block.codec, count * std::uint32_t{kPageBytes},
+                      block.stored, count, block_hash(encoding_, block));
     dedup_.note(ref, block.noted);
     append_block_entries(block.pages, ref, entries_);
   }
@@ -391,8 +392,9 @@ void Folder::write_pages() {
   for (const auto& share : shares) {
     for (const EncodedPayload& payload : share) {
       const std::size_t count = payload.raw_bytes / kPageBytes;
-      const RecordRef ref = packs_.append(RecordType::pages, payload.codec, payload.raw_bytes,
-                                          payload.stored, static_cast<std::uint32_t>(count));
+      const RecordRef ref =
+          packs_.append(RecordType::pages, payload.codec, payload.raw_bytes, payload.stored,
+                        static_cast<std::uint32_t>(count), payload.hash);
       if (dedup_.active()) {
         const auto raw = std::span(base_contents_).subspan(first * kPageBytes, payload.raw_bytes);
         dedup_.note(ref, Dedup::worth_noting(raw, payload.stored.size()));
@@ -418,13 +420,16 @@ void Folder::write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t>
   }
   in_parallel(parts.size(), [&](std::size_t i, std::size_t worker) {
     Part& part = parts[i];
-    part.payload = encode_payload(compressor(worker), encoding_.codec, encoding_.codec_level,
-                                  format::encode_delta_batch(batch, part.first, part.count));
+    auto raw = format::encode_delta_batch(batch, part.first, part.count);
+    auto hash = payload_hash(encoding_, raw);
+    part.payload =
+        encode_payload(compressor(worker), encoding_.codec, encoding_.codec_level, std::move(raw));
+    part.payload.hash = std::move(hash);
   });
   for (const Part& part : parts) {
-    const RecordRef ref =
-        packs_.append(RecordType::deltas, part.payload.codec, part.payload.raw_bytes,
-                      part.payload.stored, static_cast<std::uint32_t>(part.count));
+    const RecordRef ref = packs_.append(RecordType::deltas, part.payload.codec,
+                                        part.payload.raw_bytes, part.payload.stored,
+                                        static_cast<std::uint32_t>(part.count), part.payload.hash);
     for (std::size_t i = 0; i < part.count; ++i) {
       entries_.push_back({batch.pages()[part.first + i].page, 1, static_cast<std::uint32_t>(i),
                           PageKind::delta, depths[part.first + i], ref});
@@ -433,6 +438,11 @@ void Folder::write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t>
 }
 
 }  // namespace
+
+std::vector<std::byte> block_hash(const format::Encoding& encoding, const PageBlock& block) {
+  if (!encoding.sha256 || !block.hash.empty()) return block.hash;
+  return payload_hash(encoding, unpack_block(block));
+}
 
 void append_block_entries(std::span<const PageNumber> pages, const RecordRef& record,
                           std::vector<MapEntry>& out) {

@@ -1,5 +1,6 @@
 #include "store/pack_writer.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "store/pack_scanner.hpp"
@@ -54,7 +55,8 @@ struct PackWriter::Impl {
   void seal();
   void roll();
   RecordRef put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                std::span<const std::byte> stored, std::uint32_t items);
+                std::span<const std::byte> stored, std::uint32_t items,
+                std::span<const std::byte> hash = {});
   std::vector<IndexLine> all_lines();
   void mark_committed_position() noexcept;
 };
@@ -161,18 +163,19 @@ void PackWriter::Impl::seal() {
 void PackWriter::Impl::roll() {
   if (active.pack != 0) seal();
   Active next;
-  for (;; ++next_number) {
+  for (bool leave_out = false; next.file == nullptr; ++next_number) {
     if (next_number > UINT32_MAX) fail(Errc::no_space, "{}: pack numbers used up", store.path());
     next.pack = branch_id << 32 | next_number;
-    try {
+    // A crash after a roll left this file; nothing refers to it. And no pack follows it directly:
+    // that would say that it was flushed (Roots::reached_bytes).
+    if (store.fs().exists(store.packs().path_of(next.pack))) {
+      leave_out = true;
+    } else if (leave_out) {
+      leave_out = false;
+    } else {
       next.file = store.fs().open(store.packs().path_of(next.pack), base::OpenMode::create_new);
-      break;
-    } catch (const Error& e) {
-      // A crash after a roll left this file; nothing refers to it.
-      if (e.code() != Errc::already_exists) throw;
     }
   }
-  ++next_number;
   fresh.push_back(next.pack);
   name_unsynced = true;
   buffer = format::encode_pack_header({store.superblock().store_id, next.pack, branch_id});
@@ -184,7 +187,8 @@ void PackWriter::Impl::roll() {
 }
 
 RecordRef PackWriter::Impl::put(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
-                                std::span<const std::byte> stored, std::uint32_t items) {
+                                std::span<const std::byte> stored, std::uint32_t items,
+                                std::span<const std::byte> hash) {
   RecordHeader h;
   h.type = type;
   h.codec = codec;
@@ -194,7 +198,7 @@ RecordRef PackWriter::Impl::put(RecordType type, base::Codec codec, std::uint32_
   h.stored_bytes = static_cast<std::uint32_t>(stored.size());
   h.items = items;
   const std::size_t before = buffer.size();
-  format::append_record(buffer, h, {}, stored, store.checksum_seed());
+  format::append_record(buffer, h, hash, stored, store.checksum_seed());
   active.end += buffer.size() - before;
   appended += buffer.size() - before;
   dirty = true;
@@ -221,11 +225,11 @@ PackWriter::~PackWriter() = default;
 
 RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t raw_bytes,
                              std::span<const std::byte> stored, std::uint32_t items,
-                             bool may_roll) {
+                             std::span<const std::byte> hash, bool may_roll) {
   Impl& w = *impl_;
   const bool full = w.active.end >= w.store.superblock().pack_bytes;
   if (w.active.pack == 0 || (full && may_roll)) w.roll();
-  const RecordRef ref = w.put(type, codec, raw_bytes, stored, items);
+  const RecordRef ref = w.put(type, codec, raw_bytes, stored, items, hash);
   if (w.buffer.size() >= kBufferBytes) w.write_out();
   return ref;
 }
@@ -251,7 +255,8 @@ void PackWriter::abandon() noexcept {
     try {
       w.store.fs().unlink(w.store.packs().path_of(pack));
     } catch (...) {
-      // Nothing refers to it; it costs its space only.
+      // Nothing refers to it; it costs its space only. No pack may follow it directly, see roll().
+      w.next_number = std::max(w.next_number, (pack & UINT32_MAX) + 2);
     }
   }
   w.fresh.clear();

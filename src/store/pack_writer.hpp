@@ -28,7 +28,7 @@ class PackWriter {
   // gets its index and trailer and is synced first.
   format::RecordRef append(format::RecordType type, base::Codec codec, std::uint32_t raw_bytes,
                            std::span<const std::byte> stored, std::uint32_t items,
-                           bool may_roll = true);
+                           std::span<const std::byte> hash = {}, bool may_roll = true);
   // Writes out and fdatasyncs the active pack, and the packs directory when the pack is new.
   void sync();
   // Forgets everything appended since the last mark_committed() (a failed or rolled-back fold).

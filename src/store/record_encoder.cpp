@@ -46,9 +46,8 @@ std::vector<std::byte> without_deltas(std::span<const std::byte> raw,
 }
 
 std::vector<std::byte> hash_of(const LoadedRecord& record) {
-  if (!record.header.has_hash) return {};
-  const auto at = record.bytes.begin() + format::kRecordHeaderBytes;
-  return {at, at + kHashBytes};
+  const auto hash = format::record_hash(record.bytes, record.header);
+  return {hash.begin(), hash.end()};
 }
 
 bool same_pages(const LoadedRecord& before, const LoadedRecord& now, const PlannedRecord& plan) {

@@ -1,7 +1,9 @@
 #include "store/record_io.hpp"
 
+#include <algorithm>
 #include <array>
 
+#include "base/sha256.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -65,6 +67,12 @@ LoadedRecord read_record_at(const base::File& file, const format::RecordRef& pla
     std::copy(stored.begin(), stored.end(), out.raw.begin());
   } else if (!base::Decompressor(out.raw.size()).decompress(out.header.codec, stored, out.raw)) {
     damaged("the record does not decompress");
+  }
+  if (out.header.has_hash) {
+    const auto hash = format::record_hash(out.bytes, out.header);
+    if (!std::ranges::equal(base::sha256(out.raw), hash)) {
+      damaged("the content does not have the SHA-256 that it was stored with");
+    }
   }
   return out;
 }

@@ -29,9 +29,9 @@ std::string record_place(StoreCore& store, const format::RecordRef& ref);
 format::RecordHeader read_record_header(StoreCore& store, std::uint64_t pack,
                                         std::uint64_t offset_bytes);
 
-// Reads the record at a place and checks everything but what the payload means. Memory is taken
-// only after the header has proved plausible and the record lies inside its file. Throws
-// Errc::damaged or io, naming the place.
+// Reads the record at a place and checks everything but what the payload means, its SHA-256
+// included if it has one. Memory is taken only after the header has proved plausible and the record
+// lies inside its file. Throws Errc::damaged or io, naming the place.
 LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
                             format::RecordType type, std::uint64_t seed);
 // The same; opens the pack if need be.

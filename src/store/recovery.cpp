@@ -54,7 +54,6 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::st
   if (state.header.branch != branch) {
     fail(Errc::damaged, "{}: the journal is branch '{}''s", file->path(), state.header.branch);
   }
-  w.dedup.set_branch(state.header.branch_id);
   w.head = state.base;
   with_context(w.label, [&] {
     check_raw_bytes(state.commits, store.superblock().journal_half_bytes);

@@ -44,6 +44,17 @@ std::optional<std::uint64_t> Roots::settled_bytes(std::uint64_t pack) const {
   return std::nullopt;
 }
 
+std::uint64_t Roots::reached_bytes(std::uint64_t pack) const {
+  const auto at = reach_.find(pack >> 32);
+  if (at == reach_.end() || pack > at->second.active_pack) return 0;
+  if (pack == at->second.active_pack) return at->second.active_end_bytes;
+  return std::binary_search(packs.begin(), packs.end(), pack + 1) ? UINT64_MAX : 0;
+}
+
+void Roots::note_reached(const Version& head) {
+  reach_[head.branch_id] = {head.active_pack, head.active_pack_end_bytes};
+}
+
 // The order counts. Packs come first: one of a branch that is made meanwhile must not look like one
 // of a branch that is gone. Branches come before snapshots: what a writer names while we look
 // follows from the head that we have seen, and what a branch has named before it is removed is
@@ -99,6 +110,16 @@ Roots read_roots(StoreCore& store) {
       continue;
     }
     out.versions.push_back({"", false, false, version_behind_root(store, place)});
+  }
+  // Of a branch's base frames the lesser, as above; of other versions the one that is farthest.
+  for (const Root& root : out.versions) {
+    const Version& v = root.version;
+    const Roots::Reach reach{v.active_pack, v.active_pack_end_bytes};
+    const auto [known, fresh] = out.reach_.try_emplace(v.branch_id, reach);
+    if (fresh) continue;
+    const bool has_journal = out.next_pack_.contains(v.branch_id);
+    if (!has_journal) known->second = std::max(known->second, reach);
+    if (has_journal && root.is_branch) known->second = std::min(known->second, reach);
   }
   const auto place = [](const Root& r) {
     return std::make_tuple(r.version.branch_id, r.version.sequence, !r.is_branch, r.name.empty(),

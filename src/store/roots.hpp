@@ -28,11 +28,24 @@ struct Roots {
 
   // Of a pack: the bytes from its start that no writer will ever write again. nullopt: all of them.
   std::optional<std::uint64_t> settled_bytes(std::uint64_t pack) const;
+  // Of a pack: the bytes from its start that have been flushed for sure. Of a branch's active pack
+  // those that a version was published on; of one before it all, when the next number is there: a
+  // pack is flushed before the next is made, and the last that a crash has left is followed by a
+  // gap. What lies beyond may be there now, and be gone after a power cut: a fold that was cut off.
+  std::uint64_t reached_bytes(std::uint64_t pack) const;
+  // For a branch's own writer: its head, which is durable.
+  void note_reached(const format::Version& head);
 
  private:
   friend Roots read_roots(StoreCore& store);
   std::map<std::uint64_t, std::uint64_t> next_pack_;    // by branch id: the first that it may write
   std::map<std::uint64_t, std::uint64_t> active_ends_;  // by pack
+  struct Reach {
+    std::uint64_t active_pack = 0, active_end_bytes = 0;
+    auto operator<=>(const Reach&) const = default;
+  };
+  // By branch id: how far its writer had got at least. Of a branch that is gone its versions tell.
+  std::map<std::uint64_t, Reach> reach_;
 };
 
 // Throws what reading any ref or journal throws: with one missing nothing can be told.

@@ -47,7 +47,7 @@ format::RunRef write_run(PackWriter& packs, std::span<const MapEntry> entries) {
     const auto items = static_cast<std::uint32_t>(part.size());
     // All in one pack: only the first may start a new one.
     const auto ref = packs.append(format::RecordType::map_block, payload.codec, payload.raw_bytes,
-                                  payload.stored, items, first == 0);
+                                  payload.stored, items, {}, first == 0);
     root.blocks.push_back({part.front().page, part.back().page + part.back().count - 1,
                            ref.offset_bytes, ref.tag, items});
     first = end;
@@ -56,7 +56,7 @@ format::RunRef write_run(PackWriter& packs, std::span<const MapEntry> entries) {
                                       format::encode_run_root(root));
   const auto ref =
       packs.append(format::RecordType::run_root, payload.codec, payload.raw_bytes, payload.stored,
-                   static_cast<std::uint32_t>(root.blocks.size()), false);
+                   static_cast<std::uint32_t>(root.blocks.size()), {}, false);
   return {ref, entries.size()};
 }
 

@@ -1,5 +1,7 @@
 #include "store/util.hpp"
 
+#include "base/sha256.hpp"
+
 namespace vellum::store {
 
 bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_words, int level,
@@ -13,6 +15,13 @@ bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_
   out.stored.shrink_to_fit();
   if (size != 0) out.codec = codec;
   return size != 0;
+}
+
+std::vector<std::byte> payload_hash(const format::Encoding& encoding,
+                                    std::span<const std::byte> raw) {
+  if (!encoding.sha256) return {};
+  const base::Sha256 hash = base::sha256(raw);
+  return {hash.begin(), hash.end()};
 }
 
 EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,

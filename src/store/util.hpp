@@ -67,9 +67,14 @@ struct EncodedPayload {
   base::Codec codec = base::Codec::none;
   std::uint32_t raw_bytes = 0;
   std::vector<std::byte> stored;
+  std::vector<std::byte> hash = {};  // SHA-256 of the raw payload; empty: none
 };
 
 inline constexpr int kMetadataZstdLevel = 3;  // deltas, map blocks, roots
+
+// What a record with this raw payload carries: 32 bytes, or nothing, as `encoding` wants it.
+std::vector<std::byte> payload_hash(const format::Encoding& encoding,
+                                    std::span<const std::byte> raw);
 
 // Compresses into `out`. False: that would not make it smaller by a sixteenth; what is in `out`
 // then is not to be used, but for raw_bytes.

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 #include <vellum/error.hpp>
+#include <vellum/store.hpp>
 
 #include "base/temp_directory.hpp"
 
@@ -286,6 +287,9 @@ TEST_F(CApiTest, OptionsReachTheLibrary) {
   options.compression = 17;
   EXPECT_EQ(vellum_store_create(other.c_str(), &options, &store), VELLUM_ERR_INVALID_ARGUMENT);
   options.compression = VELLUM_COMPRESSION_LZ4;
+  options.hash = 17;
+  EXPECT_EQ(vellum_store_create(other.c_str(), &options, &store), VELLUM_ERR_INVALID_ARGUMENT);
+  options.hash = VELLUM_HASH_SHA256;
   ASSERT_EQ(vellum_store_open_or_create(other.c_str(), &options, &store), VELLUM_OK) << message();
 
   vellum_region_options how = VELLUM_REGION_OPTIONS_INIT;
@@ -303,6 +307,7 @@ TEST_F(CApiTest, OptionsReachTheLibrary) {
   EXPECT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
   vellum_region_close(region);
   vellum_store_close(store);
+  EXPECT_EQ(vellum::Store::open(other).options().hash, vellum::Encoding::Hash::sha256);
 }
 
 TEST_F(CApiTest, FailuresHaveNumberMessageAndNullOutput) {

@@ -50,6 +50,16 @@ TEST_F(Commands, InitMakesAStoreWithTheDefaults) {
   EXPECT_EQ(made.pack_bytes, defaults.pack_bytes);
 }
 
+TEST_F(Commands, InitTakesAHashAndVerifyChecksIt) {
+  const auto object = must({"init", path("s"), "--hash", "sha256", "--json"}).json();
+  EXPECT_EQ(object.at("hash"), "sha256");
+  EXPECT_EQ(Store::open(path("s")).options().hash, Encoding::Hash::sha256);
+  EXPECT_EQ(must({"stat", path("s"), "--json"}).json().at("hash"), "sha256");
+  EXPECT_NE(must({"stat", path("s")}).out.find("zstd level 1, sha256"), std::string::npos);
+  EXPECT_EQ(must({"init", path("t"), "--hash", "none", "--json"}).json().at("hash"), "none");
+  EXPECT_EQ(run({"init", path("u"), "--hash", "md5"}).status, 2);
+}
+
 TEST_F(Commands, InitTakesOptionsWithUnits) {
   const auto object = must({"init", path("s"), "--compression", "zstd", "--level", "3", "--block",
                             "4KiB", "--pack-size", "1m", "--json"})

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 
+#include "crash/repeats_lib.hpp"
 #include "crash/script_lib.hpp"
 #include "crash/simulator_lib.hpp"
 #include "support/sanitizers.hpp"
@@ -50,6 +51,15 @@ SimulatorOptions short_run() {
 }
 
 SimulatorOptions long_run() { return {}; }
+
+// Each of these images holds megabytes.
+SimulatorOptions short_repeats() {
+  SimulatorOptions options;
+  options.effort = {3, 6, 2, 3};
+  options.second_effort = {2, 2, 2, 2};
+  options.recover_one_in = 60;
+  return options;
+}
 
 // Every crash of a session on a store that was made with options_for(seed).
 void cut_everywhere(SimSession& session, std::uint64_t seed, const char* label,
@@ -99,6 +109,29 @@ TEST(Crash, GeneratedSequences) {
   if (count >= 14) {  // every flavour twice
     EXPECT_GT(recompressions, 0u);
   }
+}
+
+// Commits that refer to pages of each other, of older versions and of removed ones.
+TEST(Crash, CommitsThatRepeatOthers) {
+  const bool long_effort = from_environment("VELLUM_CRASH_LONG", 0) != 0;
+  const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
+  const std::uint64_t count =
+      from_environment("VELLUM_CRASH_SEQUENCES", static_cast<std::uint64_t>(test::rounds(2, 1)));
+  Totals sum;
+  std::uint64_t found = 0;
+  for (std::uint64_t n = first; n < first + count && !testing::Test::HasFailure(); ++n) {
+    const std::uint64_t seed = seed_of_repeats(n);
+    Simulator simulator(long_effort ? long_run() : short_repeats(), fmt::format("repeats {}", n));
+    const auto session = simulate_script(seed, long_effort ? 24 : 8);
+    found += session->session.pages_found();
+    simulator.run(*session, seed, options_for(seed));
+    add(sum, simulator.totals());
+    if (from_environment("VELLUM_CRASH_VERBOSE", 0) != 0) {
+      print(fmt::format("repeats {}", n).c_str(), simulator.totals());
+    }
+  }
+  print("repeats", sum);
+  fmt::print("{} pages found\n", found);
 }
 
 // From nothing: a directory without a superblock is no store, and can be made one.
@@ -173,6 +206,33 @@ TEST(Crash, DataLostByAFailedSync) {
     for (const auto& [name, version] : seen.branches) session.open_writer(name);
     commit_on_all(session, false);
   });
+}
+
+// The same where the next program commits what the failed commit held: it must not refer to what
+// the page cache shows of it.
+TEST(Crash, RepeatsOfWhatAFailedSyncHasLost) {
+  const bool long_effort = from_environment("VELLUM_CRASH_LONG", 0) != 0;
+  const std::uint64_t stride = long_effort ? 1 : static_cast<std::uint64_t>(test::rounds(5, 20));
+  Totals sum;
+  for (const bool without : {false, true}) {
+    for (std::uint64_t n = long_effort ? 1 : 5; !testing::Test::HasFailure(); n += stride) {
+      const std::uint64_t seed = seed_of_repeats(0);
+      SimSession simulated = session_on_new_store(seed);
+      std::uint64_t calls = 0;
+      simulated.fs.sync_fails = [&] { return ++calls == n; };
+      try {
+        run_script(simulated.session, seed, 1);
+      } catch (const Error&) {
+        repeat_after_failure(simulated.session, without);
+      }
+      if (calls < n) break;
+      Simulator simulator(short_repeats(),
+                          fmt::format("sync {} fails{}", n, without ? ", without" : ""));
+      simulator.run(simulated, n, options_for(seed));
+      add(sum, simulator.totals());
+    }
+  }
+  print("repeats after failed syncs", sum);
 }
 
 // The nth write reports an error, and reaches the disk nevertheless. The same writers go on.

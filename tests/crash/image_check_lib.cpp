@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "crash/pages_lib.hpp"
+#include "crash/repeats_lib.hpp"
 #include "crash/session_lib.hpp"
 #include "crash/sim_fs_lib.hpp"
 #include "store/branch_writer.hpp"
@@ -82,10 +83,11 @@ class NextCommit {
     if (writer->head().sequence != version.sequence) complain("the writer opens another version");
     Pages pages(read_pages(*writer->source_at_open()));
     if (pages.count() == 0) pages.grow(1);
+    if ((choice_ >> 40) % 2 == 0) repeat_a_version(pages, core, state_, choice_ >> 41);
     pages.store64((choice_ >> 16) % pages.count(), 8 * (choice_ >> 32) % 512, choice_);
     const bool fold = choice_ % 4 == 1;
-    auto commit = writer->begin();
-    commit->add(pages.take(1, base::Codec::none));
+    auto commit = writer->begin(pages.touched());
+    commit->add(pages.take(1, base::Codec::none, commit->dedup()));
     commit->finish({1, pages.bytes().size(), 0, ""}, fold);
     commit.reset();
     version = state_of(version.sequence + 1, pages.bytes());

@@ -27,7 +27,21 @@ void Pages::zero(std::size_t page) {
   touched_.insert(page);
 }
 
-void Pages::close_block(base::Codec codec, store::PageWrites& out) {
+void Pages::fill_numbered(std::size_t page, std::uint64_t content) {
+  constexpr std::size_t kWords = kPageBytes / 8, kOwnWords = 40;
+  std::mt19937_64 random(content);
+  const std::uint64_t common = random();
+  for (std::size_t i = 0; i < kWords; ++i) {
+    store64(page, 8 * i, i < kOwnWords ? random() : common);
+  }
+}
+
+void Pages::copy(std::size_t page, const std::byte* from) {
+  std::memcpy(at(now_, page), from, kPageBytes);
+  touched_.insert(page);
+}
+
+void Pages::close_block(base::Codec codec, bool note, store::PageWrites& out) {
   if (block_.pages.empty()) return;
   static base::Compressor compressor;
   block_.stored.resize(raw_.size());
@@ -38,19 +52,22 @@ void Pages::close_block(base::Codec codec, store::PageWrites& out) {
   } else {
     block_.stored.resize(size);
   }
+  if (note) block_.noted = store::Dedup::worth_noting(raw_, block_.stored.size());
   out.blocks.push_back(std::exchange(block_, {}));
   raw_.clear();
 }
 
-void Pages::add_to_block(std::size_t page, std::size_t block_pages, base::Codec codec,
+void Pages::add_to_block(std::size_t page, std::size_t block_pages, base::Codec codec, bool note,
                          store::PageWrites& out) {
   block_.pages.push_back(page);
   raw_.insert(raw_.end(), at(now_, page), at(now_, page) + kPageBytes);
-  if (block_.pages.size() == block_pages) close_block(codec, out);
+  if (block_.pages.size() == block_pages) close_block(codec, note, out);
 }
 
-store::PageWrites Pages::take(std::size_t block_pages, base::Codec codec) {
+store::PageWrites Pages::take(std::size_t block_pages, base::Codec codec,
+                              const store::Dedup* dedup) {
   store::PageWrites out;
+  std::vector<format::PageNumber> whole;
   before_.clear();
   for (const std::size_t page : touched_) {
     const std::byte* now = at(now_, page);
@@ -61,12 +78,18 @@ store::PageWrites Pages::take(std::size_t block_pages, base::Codec codec) {
     } else if (out.deltas.add_difference(page, old, now) &&
                out.deltas.last_cost_bytes() > kPageBytes / 3) {
       out.deltas.pop_back();
-      add_to_block(page, block_pages, codec, out);
+      whole.push_back(page);
     }
     before_.emplace_back(page, std::vector<std::byte>(old, old + kPageBytes));
     std::memcpy(old, now, kPageBytes);
   }
-  close_block(codec, out);
+  if (dedup != nullptr) {
+    dedup->find(whole, [&](std::size_t i) { return at(now_, whole[i]); }, out.found);
+  }
+  for (const format::PageNumber page : whole) {
+    add_to_block(page, block_pages, codec, dedup != nullptr, out);
+  }
+  close_block(codec, dedup != nullptr, out);
   touched_.clear();
   return out;
 }

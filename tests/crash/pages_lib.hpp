@@ -21,14 +21,19 @@ class Pages {
   void store64(std::size_t page, std::size_t offset, std::uint64_t value);
   void fill(std::size_t page, std::mt19937_64& random);  // shrinks by half when compressed
   void zero(std::size_t page);
-  // What has changed since the last call.
-  store::PageWrites take(std::size_t block_pages, base::Codec codec);
+  // A page that its number determines, unlike all others. Takes a twelfth when compressed.
+  void fill_numbered(std::size_t page, std::uint64_t content);
+  void copy(std::size_t page, const std::byte* from);
+  std::size_t touched() const noexcept { return touched_.size(); }
+  // What has changed since the last call. With `dedup`, whole pages are looked up first.
+  store::PageWrites take(std::size_t block_pages, base::Codec codec,
+                         const store::Dedup* dedup = nullptr);
   void untake();  // the commit failed: the next take() gives these changes again
 
  private:
-  void add_to_block(std::size_t page, std::size_t block_pages, base::Codec codec,
+  void add_to_block(std::size_t page, std::size_t block_pages, base::Codec codec, bool note,
                     store::PageWrites& out);
-  void close_block(base::Codec codec, store::PageWrites& out);
+  void close_block(base::Codec codec, bool note, store::PageWrites& out);
   std::byte* at(std::vector<std::byte>& bytes, std::size_t page) {
     return bytes.data() + page * format::kPageBytes;
   }

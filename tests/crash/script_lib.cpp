@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "crash/repeats_lib.hpp"
+
 namespace vellum::crash {
 
 namespace {
@@ -166,13 +168,18 @@ void Script::step(Step step) {
 
 }  // namespace
 
-const char* flavour_name(Flavour flavour) { return weights_of(flavour).name; }
+const char* flavour_name(Flavour flavour) {
+  return flavour == Flavour::repeats ? "repeats" : weights_of(flavour).name;
+}
 
-// Huge ones cost most and show least.
+// Huge ones cost most and show least; repeats cost as much.
 Flavour flavour_of(std::uint64_t seed) {
   if (seed % 41 == 40) return Flavour::huge;
+  if (seed % 41 == 39) return Flavour::repeats;
   return static_cast<Flavour>(seed % 7);
 }
+
+std::uint64_t seed_of_repeats(std::uint64_t n) { return 41 * n + 39; }
 
 // As small as the format allows, so that everything happens within few operations.
 format::Superblock options_for(std::uint64_t seed) {
@@ -186,10 +193,16 @@ format::Superblock options_for(std::uint64_t seed) {
                        : flavour == Flavour::huge    ? 64u << 20
                                                      : 8192u << random() % 4;
   options.codec = static_cast<base::Codec>(random() % 3);
+  if (flavour == Flavour::repeats) {
+    options.block_bytes = 16384u << random() % 3;
+    options.pack_bytes = 32768u << random() % 4;  // a commit takes three of the smallest
+    options.codec = random() % 2 == 0 ? base::Codec::lz4 : base::Codec::zstd;
+  }
   return options;
 }
 
 void run_script(Session& session, std::uint64_t seed, std::size_t steps) {
+  if (flavour_of(seed) == Flavour::repeats) return run_repeats(session, seed, steps);
   Script(session, seed).run(steps);
 }
 

@@ -14,11 +14,13 @@ enum class Flavour {
   names,      // branches and snapshots come and go
   reopening,  // writers close and open
   garbage,    // snapshots go, and gc gives back what they had
-  huge        // a commit of megabytes: several writes before one sync
+  huge,       // a commit of megabytes: several writes before one sync
+  repeats     // large commits of content that the store has: repeats_lib.hpp
 };
 
 const char* flavour_name(Flavour flavour);
 Flavour flavour_of(std::uint64_t seed);
+std::uint64_t seed_of_repeats(std::uint64_t n);  // the nth seed of flavour `repeats`
 format::Superblock options_for(std::uint64_t seed);
 // Runs `steps` operations on an empty store.
 void run_script(Session& session, std::uint64_t seed, std::size_t steps);

@@ -59,6 +59,15 @@ void Session::remove_branch(const std::string& name) {
   step({next}, [&] { core_->remove_branch(name); });
 }
 
+void Session::remove_branch_as_found(const std::string& name) {
+  StoreState next = state();
+  next.branches.erase(name);
+  states_.push_back(std::move(next));
+  allow(low_);
+  core_->remove_branch(name);
+  allow(states_.size() - 1);
+}
+
 void Session::remove_snapshot(const std::string& name) {
   StoreState next = state();
   next.snapshots.erase(name);
@@ -105,9 +114,12 @@ void Session::finish_commit(const std::string& branch, bool fold) {
   failed_commit_ = branch;
   const format::Superblock& options = core_->superblock();
   try {
-    auto commit = w.writer->begin();
-    commit->add(w.pages.take(options.block_bytes / kPageBytes, options.codec));
+    auto commit = w.writer->begin(w.pages.touched());
+    auto writes = w.pages.take(options.block_bytes / kPageBytes, options.codec, commit->dedup());
+    const std::size_t found = writes.found.size();
+    commit->add(std::move(writes));
     commit->finish({1, w.pages.bytes().size(), 0, ""}, fold);
+    pages_found_ += found;
   } catch (...) {
     w.pages.untake();
     throw;

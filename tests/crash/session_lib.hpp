@@ -27,6 +27,8 @@ class Session {
   void create_branch(const std::string& name, std::size_t pages);
   void create_branch_at(const std::string& name, const std::string& version);
   void remove_branch(const std::string& name);  // its writer is closed first
+  // After reopen(): what is seen of the branch may not be durable.
+  void remove_branch_as_found(const std::string& name);
   void remove_snapshot(const std::string& name);
   void remove_snapshot_unsynced(const std::string& name);  // as if killed in the middle
   void open_writer(const std::string& branch);
@@ -51,6 +53,8 @@ class Session {
   const StoreState& before_failure() const { return states_[low_]; }
   const std::string& failed_commit() const { return failed_commit_; }
   store::StoreCore& core() { return *core_; }
+  // Over all commits: pages that were not stored, since the store had them.
+  std::uint64_t pages_found() const { return pages_found_; }
 
  private:
   struct Writer {
@@ -68,6 +72,7 @@ class Session {
   std::vector<StoreState> states_;
   std::size_t low_ = 0;
   std::string failed_commit_;
+  std::uint64_t pages_found_ = 0;
   std::shared_ptr<store::StoreCore> core_;
   std::map<std::string, Writer> writers_;
 };

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "crash/repeats_lib.hpp"
+
 namespace vellum::crash {
 
 namespace {
@@ -73,6 +75,9 @@ void Simulator::recover(const Disk& image, const StoreState& state, std::uint64_
   if (branches.size() > kRecoveredBranches) branches.resize(kRecoveredBranches);
   for (const auto& name : branches) {
     Pages& pages = session.pages(name);
+    if (random() % 2 == 0) {
+      repeat_a_version(pages, session.core(), session.state(), random());
+    }
     pages.store64(random() % pages.count(), 8 * (random() % 512), random());
     session.commit(name, random() % 3 == 0);
     if (random() % 2 == 0) session.close_writer(name);

@@ -88,12 +88,13 @@ TEST(Superblock, EveryRangeIsChecked) {
 }
 
 TEST(Superblock, FlagsComeBackEachOnItsOwn) {
-  for (int bits = 0; bits < 16; ++bits) {
+  for (int bits = 0; bits < 32; ++bits) {
     Superblock sb = samples::superblock();
     sb.grow_blocks = (bits & 1) == 0;
     sb.filters = (bits & 2) == 0;
     sb.dedup = (bits & 4) == 0;
     sb.deltas = (bits & 8) == 0;
+    sb.sha256 = (bits & 16) != 0;
     const Bytes bytes = encode_superblock(sb);
     EXPECT_EQ(bytes[46], static_cast<std::byte>(bits));
     Superblock back;
@@ -105,7 +106,7 @@ TEST(Superblock, FlagsComeBackEachOnItsOwn) {
 TEST(Superblock, ReservedBytesAndUnknownFlagsMustBeZero) {
   for (const std::size_t at : {46u, 47u, 60u, 63u}) {
     Bytes bytes = encode_superblock(samples::superblock());
-    bytes[at] = std::byte{16};
+    bytes[at] = std::byte{32};
     reseal(bytes);
     EXPECT_EQ(decode(bytes), SuperblockStatus::damaged) << at;
   }

@@ -48,6 +48,16 @@ class DedupRules : public ::testing::Test {
     commit->finish({1, kPages * kPageBytes, 0, ""}, true);
     return found;
   }
+  // How many of the pages the writer would refer to.
+  static std::size_t found(BranchWriter& writer, const std::vector<std::byte>& bytes) {
+    const auto commit = writer.begin(kPages);
+    PageWrites out;
+    std::vector<PageNumber> pages(kPages);
+    for (PageNumber p = 0; p < kPages; ++p) pages[p] = p;
+    commit->dedup()->find(
+        pages, [&](std::size_t i) { return bytes.data() + i * kPageBytes; }, out.found);
+    return out.found.size();
+  }
   std::shared_ptr<StoreCore> open() const { return StoreCore::open(base::posix_fs(), path_); }
 
   TempDirectory directory_;
@@ -81,6 +91,66 @@ TEST_F(DedupRules, WhatAnotherBranchHasNotPublishedIsNot) {
   expect_same(*open_version(*open(), "a"), content(2));
   expect_same(*open_version(*open(), "b"), content(3));
   EXPECT_TRUE(verify_store(*open(), true, {}).damages.empty());
+}
+
+// A fold that was cut off in a pack of its own has left it, whole as far as can be seen; but
+// nothing has made it durable. Later packs of the branch do not vouch for it, nor does its end.
+TEST_F(DedupRules, WhatAFoldThatWasCutOffHasLeftIsNot) {
+  format::Superblock options = small_options();
+  options.pack_bytes = kPages * kPageBytes;  // a pack a fold
+  const std::string path = directory_.path("packs");
+  std::uint64_t left = 0;
+  {
+    FaultFs fs(base::posix_fs());
+    const auto store = StoreCore::create(fs, path, options);
+    for (const char* name : {"a", "b"}) store->create_branch(name, kPages * kPageBytes, 0);
+    auto writer = BranchWriter::open(*store, "b");
+    write(*writer, content(1));
+    fs.fail_nth(Call::sync, 2, Errc::io);  // the first seals the pack before
+    EXPECT_THROW(write(*writer, content(2)), Error);
+    left = store->packs().list().back();
+  }
+  const auto reopen = [&] { return StoreCore::open(base::posix_fs(), path); };
+  {
+    const auto store = reopen();
+    auto writer = BranchWriter::open(*store, "b");
+    for (const std::uint64_t seed : {3, 4, 5}) write(*writer, content(seed));
+  }
+  const auto packs = reopen()->packs().list();
+  EXPECT_TRUE(std::binary_search(packs.begin(), packs.end(), left));
+  EXPECT_FALSE(std::binary_search(packs.begin(), packs.end(), left + 1));
+  for (const char* name : {"a", "b"}) {
+    const auto store = reopen();
+    auto writer = BranchWriter::open(*store, name);
+    EXPECT_EQ(found(*writer, content(2)), 0u) << name;
+    EXPECT_GT(found(*writer, content(3)), kPages - 100) << name;
+  }
+  reopen()->remove_branch("b");
+  const auto store = reopen();
+  EXPECT_EQ(found(*BranchWriter::open(*store, "a"), content(2)), 0u);
+}
+
+// The tail of a fold that was cut off, in a pack that versions need. As long as the branch is there
+// its journal says where it begins; then only its snapshots do.
+TEST_F(DedupRules, WhatABranchThatIsGoneHasNotPublishedIsNot) {
+  {
+    FaultFs fs(base::posix_fs());
+    const auto store = StoreCore::open(fs, path_);
+    auto writer = BranchWriter::open(*store, "b");
+    write(*writer, content(1));
+    writer->publish_snapshot("kept", "");
+    fs.fail_nth(Call::sync, 1, Errc::io);
+    EXPECT_THROW(write(*writer, content(2)), Error);
+  }
+  open()->remove_branch("b");
+  const auto store = open();
+  auto writer = BranchWriter::open(*store, "a");
+  EXPECT_EQ(found(*writer, content(2)), 0u);
+  EXPECT_GT(found(*writer, content(1)), kPages - 100);
+  writer.reset();
+  open()->remove_snapshot("kept");
+  const auto later = open();
+  EXPECT_EQ(found(*BranchWriter::open(*later, "a"), content(1)), 0u);
 }
 
 TEST_F(DedupRules, NothingIsLookedUpBesideAGc) {

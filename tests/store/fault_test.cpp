@@ -146,20 +146,27 @@ TEST_F(Faults, AFailedPackCreationIsNoHarm) {
   for (const auto& d : report.damages) ADD_FAILURE() << d.object << ": " << d.reason;
 }
 
+// And nothing is put right behind them (Roots::reached_bytes).
 TEST_F(Faults, LeftOverPacksOfACrashAreSteppedOver) {
   store_->create_branch("side", 16 * kPageBytes, 0);
   auto side = BranchWriter::open(*store_, "side");
   const std::uint64_t first = side->head().branch_id << 32 | 1;
   const std::vector<std::byte> garbage(100, std::byte{7});
-  base::posix_fs()
-      .open(store_->packs().path_of(first), base::OpenMode::create_new)
-      ->pwrite(garbage, 0);
+  const std::vector<std::uint64_t> left{first, first + 2, first + 3};
+  for (const std::uint64_t pack : left) {
+    base::posix_fs()
+        .open(store_->packs().path_of(pack), base::OpenMode::create_new)
+        ->pwrite(garbage, 0);
+  }
   Model model(16);
   model.fill(3, random_);
   commit(*side, model, true);
-  EXPECT_EQ(side->head().active_pack, first + 1);
+  EXPECT_EQ(side->head().active_pack, first + 5);
+  EXPECT_EQ(side->head().next_pack_number, 7u);
   expect_same(*open_version(*store_, "side"), model.bytes);
-  EXPECT_EQ(base::read_whole(fs_, store_->packs().path_of(first), 1000), garbage);
+  for (const std::uint64_t pack : left) {
+    EXPECT_EQ(base::read_whole(fs_, store_->packs().path_of(pack), 1000), garbage);
+  }
 }
 
 // A fold that was cut off may even have sealed the pack: its trailer must not stay at the end of a

@@ -1,0 +1,95 @@
+#include "cli/encoding_arguments.hpp"
+
+#include <limits>
+#include <vellum/error.hpp>
+
+#include "cli/arguments.hpp"
+
+namespace vellum::cli {
+namespace {
+
+using Compression = Encoding::Compression;
+
+Compression compression_from(const std::string& name) {
+  return name == "none" ? Compression::none : name == "lz4" ? Compression::lz4 : Compression::zstd;
+}
+
+std::uint32_t parse_block(const std::string& text) {
+  const std::uint64_t bytes = parse_size("--block", text);
+  if (bytes > std::numeric_limits<std::uint32_t>::max()) {
+    throw Error(Errc::invalid_argument,
+                fmt::format("--block: {} is too large: at most 128 MiB", text));
+  }
+  return static_cast<std::uint32_t>(bytes);
+}
+
+void set(bool& option, const std::optional<bool>& given) {
+  if (given) option = *given;
+}
+
+}  // namespace
+
+bool EncodingArguments::any() const {
+  return compression || block || hash || level || grow_blocks || filters || dedup || deltas;
+}
+
+Encoding EncodingArguments::on(Encoding base) const {
+  if (compression) {
+    const Compression wanted = compression_from(*compression);
+    if (wanted != base.compression) base.compression_level = 1;
+    base.compression = wanted;
+  }
+  if (level) {
+    if (base.compression != Compression::zstd) {
+      throw Error(Errc::invalid_argument, fmt::format("--level: only zstd has levels, not {}",
+                                                      compression_name(base.compression)));
+    }
+    base.compression_level = *level;
+  }
+  if (block) base.block_bytes = parse_block(*block);
+  if (hash) base.hash = *hash == "sha256" ? Encoding::Hash::sha256 : Encoding::Hash::none;
+  set(base.grow_blocks, grow_blocks);
+  set(base.filters, filters);
+  set(base.dedup, dedup);
+  set(base.deltas, deltas);
+  return base;
+}
+
+void add_encoding_options(CLI::App& command, EncodingArguments& arguments) {
+  command.add_option("--compression", arguments.compression, "none, lz4 or zstd (the default)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"none", "lz4", "zstd"}));
+  command.add_option("--level", arguments.level, "zstd's level, 1 (the default) to 19")
+      ->type_name("N")
+      ->check(CLI::Range(1, 19));
+  command
+      .add_option("--block", arguments.block,
+                  "How much is compressed together: 4K to 128M, a power of two; 64K unless told")
+      ->type_name("SIZE");
+  command
+      .add_option("--hash", arguments.hash,
+                  "Kept with every block beside its checksum: none (the default) or sha256")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"none", "sha256"}));
+  command.add_flag("--grow-blocks,!--fixed-blocks", arguments.grow_blocks,
+                   "Whether blocks grow where their pages compress to little");
+  command.add_flag("--filters,!--no-filters", arguments.filters,
+                   "Whether blocks may become byte planes or differences before compression");
+  command.add_flag("--dedup,!--no-dedup", arguments.dedup,
+                   "Whether a page that the store holds already is not stored again");
+  command.add_flag("--deltas,!--no-deltas", arguments.deltas,
+                   "Whether a changed page may be stored as what changed in it");
+}
+
+Json encoding_json(const Encoding& e) {
+  return Json{{"compression", compression_name(e.compression)},
+              {"compression_level", e.compression_level},
+              {"block_bytes", e.block_bytes},
+              {"grow_blocks", e.grow_blocks},
+              {"filters", e.filters},
+              {"dedup", e.dedup},
+              {"deltas", e.deltas},
+              {"hash", hash_name(e.hash)}};
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,29 @@
+// cli/encoding_arguments.hpp: the options that say how pages are stored, of init and branch.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vellum/encoding.hpp>
+
+#include "cli/output.hpp"
+
+namespace vellum::cli {
+
+struct EncodingArguments {
+  std::optional<std::string> compression, block, hash;
+  std::optional<int> level;
+  std::optional<bool> grow_blocks, filters, dedup, deltas;
+
+  bool any() const;
+  // `base`, changed by what was given. Throws Errc::invalid_argument, naming the option.
+  Encoding on(Encoding base) const;
+};
+
+// `arguments` must outlive the command.
+void add_encoding_options(CLI::App& command, EncodingArguments& arguments);
+
+// compression, compression_level, block_bytes, grow_blocks, filters, dedup, deltas, hash
+Json encoding_json(const Encoding& encoding);
+
+}  // namespace vellum::cli
