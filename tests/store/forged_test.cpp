@@ -533,5 +533,27 @@ TEST_F(ForgedCommit, PartsThatClaimTooMuch) {
   expect_refused("the journal's commits claim");
 }
 
+// An encoding that a branch may have, but not in this store.
+TEST_F(ForgedCommit, ABranchWithBlocksThatReadersHaveNoRoomFor) {
+  store_->create_branch("main", kPages * kPageBytes, 0);
+  const std::string path = store_->journal_path("main");
+  auto journal = store_->read_branch("main").journal;
+  for (const std::uint32_t block_bytes : {1u << 20, 2u << 20}) {
+    journal.header.encoding = format::Encoding{};
+    journal.header.encoding->block_bytes = block_bytes;
+    fs_.erase(path);
+    fs_.write_file(path, new_journal_bytes(journal.header, journal.base));
+    const auto store = StoreCore::open(fs_, "/s");
+    const bool fits = block_bytes == 1u << 20;
+    EXPECT_EQ(verify_store(*store, false, nullptr).damages.empty(), fits);
+    if (fits) {
+      EXPECT_EQ(BranchWriter::open(*store, "main")->encoding().block_bytes, block_bytes);
+    } else {
+      const auto text = error_text(Errc::damaged, [&] { BranchWriter::open(*store, "main"); });
+      EXPECT_TRUE(contains(text, path)) << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace vellum::store::test
