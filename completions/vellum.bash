@@ -23,7 +23,7 @@ _vellum_options() {
     diff) echo '--pages --summary --exit-code' ;;
     cat) echo '--offset --length' ;;
     import) echo '--message --snapshot' ;;
-    branch) echo '--names' ;;
+    branch) echo "$_vellum_encoding --names" ;;
     snapshot | tag) echo '--message --names' ;;
     rm) echo '--branch' ;;
     forget)

@@ -1,10 +1,10 @@
 // vellum/encoding.hpp: how changed pages are stored.
 //
-// A store has its own way (StoreOptions), and a branch may be written in another
-// (RegionOptions::encoding); readers take all of them. The defaults suit: they adapt to the data
-// block by block. The switches are there to measure what each part is worth, and to rebuild what
-// other systems do: fixed blocks, whole pages and plain zstd are the way of Privateer (Youssef et
-// al., HPEC 2022).
+// A store has its own way (StoreOptions); a branch may have another, from when it is made on, and
+// one opening of it yet another (RegionOptions::encoding). Readers take all of them. The defaults
+// suit: they adapt to the data block by block. The switches are there to measure what each part is
+// worth, and to rebuild what other systems do: fixed blocks, whole pages and plain zstd are the way
+// of Privateer (Youssef et al., HPEC 2022).
 #ifndef VELLUM_ENCODING_HPP
 #define VELLUM_ENCODING_HPP
 
@@ -34,8 +34,8 @@ struct Encoding {
   // purpose; and it is a name that other tools know, by which content can be looked up or compared
   // without this library. It is computed when a block is written, and checked whenever a record is
   // read whole: by verify with data, by recompression, where dedup looks; not by a page fault. What
-  // is in a journal only has none yet. The price: 32 bytes a block, and the time of hashing all
-  // that is written.
+  // is in a journal only has none yet. The price: 32 bytes a block, and hashing all that is
+  // written, 0.75 s of one core a GiB where the processor has instructions for it.
   enum class Hash { none, sha256 };
   Hash hash = Hash::none;
 };

@@ -81,7 +81,8 @@ struct RegionOptions {
   // Threads that help commit() to encode, beside the caller. -1: one less than the processors, at
   // most 7.
   int encode_threads = -1;
-  // How what this region commits is stored. Without a value: as the store says (StoreOptions).
+  // How what this region commits is stored. Without a value: as the branch was made, or as the
+  // store says (StoreOptions). Kept when the branch is made with it; else for this opening only.
   std::optional<Encoding> encoding;
 };
 

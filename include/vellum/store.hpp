@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,7 @@
 namespace vellum {
 
 // Fixed when a store is made. The defaults suit; nobody has to tune. How its regions are stored,
-// unless one is opened with another Encoding, and its files' sizes.
+// unless a branch was made, or is opened, with another Encoding; and its files' sizes.
 struct StoreOptions : Encoding {
   std::uint64_t pack_bytes = 256ULL << 20;      // size at which a pack file is sealed: 1 MiB..1 TiB
   std::uint32_t journal_half_bytes = 1u << 20;  // 64 KiB..64 MiB
@@ -41,6 +42,8 @@ struct VersionInfo {
   std::uint64_t region_bytes = 0;
   std::uint64_t pages_changed = 0;  // since the parent
   std::uint64_t bytes_added = 0;    // to packs, since the parent
+  // Of a branch: how its commits are stored. Without a value: as the store says (StoreOptions).
+  std::optional<Encoding> encoding;
 };
 
 struct ByteRange {
@@ -126,7 +129,8 @@ class Store {
   StoreOptions options() const;
 
   // Regions. A branch's region is writable and takes the branch's lock: Errc::busy when another
-  // writer has it.
+  // writer has it. RegionOptions::encoding is kept with the branch that create_region() makes, for
+  // all later openings; one that only opens it goes by it for that time.
   Region create_region(const std::string& branch, std::uint64_t size_bytes,
                        const RegionOptions& options = RegionOptions());
   Region open_region(const std::string& branch, const RegionOptions& options = RegionOptions());
@@ -141,7 +145,10 @@ class Store {
   std::vector<VersionInfo> versions() const;           // snapshots by time, then branches by name
   VersionInfo version(const std::string& name) const;  // Errc::not_found
   bool contains(const std::string& name) const;
-  void create_branch(const std::string& name, const std::string& from_version);
+  // How its commits are stored: as `encoding` says; or else, from a branch, as that one's; or else
+  // as the store says.
+  void create_branch(const std::string& name, const std::string& from_version,
+                     const std::optional<Encoding>& encoding = std::nullopt);
   void create_snapshot(const std::string& name, const std::string& from_version,
                        const std::string& message = std::string());
   void remove_snapshot(const std::string& name);  // its space comes back by collect_garbage()

@@ -136,7 +136,9 @@ typedef struct vellum_region_options {
   int encode_threads;      /* that help to commit: by default one less than the processors, at most
                               7; -1: none */
   const vellum_store_options* encoding; /* how what this region commits is stored (sizes of packs
-                                           and journals do not count); NULL: as the store says */
+                                           and journals do not count); NULL: as the branch was
+                                           made. Kept when the branch is made with it, else for
+                                           this opening only */
 } vellum_region_options;
 #define VELLUM_REGION_OPTIONS_INIT {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0}
 
@@ -222,8 +224,10 @@ typedef struct vellum_version_info {
   uint64_t sequence;  /* commits on its line */
   int64_t time_ns;    /* of the commit, since 1970-01-01 UTC */
   uint64_t region_bytes;
-  uint64_t pages_changed; /* since the parent */
-  uint64_t bytes_added;   /* to packs, since the parent */
+  uint64_t pages_changed;               /* since the parent */
+  uint64_t bytes_added;                 /* to packs, since the parent */
+  const vellum_store_options* encoding; /* of a branch: how its commits are stored (sizes of packs
+                                           and journals are 0); NULL: as the store says */
 } vellum_version_info;
 
 /* Return 0 to go on, anything else to stop. May call Vellum; must not throw or longjmp. */
@@ -233,7 +237,11 @@ typedef int (*vellum_version_fn)(const vellum_version_info* version, void* conte
  * error. */
 int vellum_versions(const vellum_store* store, vellum_version_fn visit, void* context);
 
+/* How its commits are stored: as those of the branch `from_version`, or as the store says. */
 int vellum_create_branch(vellum_store* store, const char* name, const char* from_version);
+/* As `encoding` says, for all openings (sizes of packs and journals do not count). */
+int vellum_create_branch_with(vellum_store* store, const char* name, const char* from_version,
+                              const vellum_store_options* encoding);
 int vellum_create_snapshot(vellum_store* store, const char* name, const char* from_version,
                            const char* message /* may be NULL */);
 /* Removes a snapshot, or a branch (VELLUM_ERR_BUSY while it has a writer). Other versions stay

@@ -45,6 +45,23 @@ Encoding encoding_from(const vellum_store_options& options) {
 
 namespace {
 
+vellum_store_options to_c(const vellum::Encoding& encoding) {
+  using Compression = vellum::Encoding::Compression;
+  vellum_store_options result = VELLUM_STORE_OPTIONS_INIT;
+  result.compression = encoding.compression == Compression::none  ? VELLUM_COMPRESSION_NONE
+                       : encoding.compression == Compression::lz4 ? VELLUM_COMPRESSION_LZ4
+                                                                  : VELLUM_COMPRESSION_ZSTD;
+  result.compression_level = encoding.compression_level;
+  result.block_bytes = encoding.block_bytes;
+  result.fixed_blocks = encoding.grow_blocks ? 0 : 1;
+  result.no_filters = encoding.filters ? 0 : 1;
+  result.no_dedup = encoding.dedup ? 0 : 1;
+  result.no_deltas = encoding.deltas ? 0 : 1;
+  result.hash =
+      encoding.hash == vellum::Encoding::Hash::sha256 ? VELLUM_HASH_SHA256 : VELLUM_HASH_NONE;
+  return result;
+}
+
 vellum::StoreOptions to_cpp(const vellum_store_options* given) {
   const vellum_store_options options = options_or_zero(given);
   vellum::StoreOptions result;
@@ -124,7 +141,12 @@ int vellum_versions(const vellum_store* store, vellum_version_fn visit, void* co
   return guarded([&] {
     require(visit, "visit");
     for (const vellum::VersionInfo& version : store_of(store).versions()) {
-      const vellum_version_info info = to_c(version);
+      vellum_version_info info = to_c(version);
+      vellum_store_options encoding;
+      if (version.encoding.has_value()) {
+        encoding = to_c(*version.encoding);
+        info.encoding = &encoding;
+      }
       if (visit(&info, context) != 0) {
         break;
       }
@@ -137,6 +159,16 @@ int vellum_create_branch(vellum_store* store, const char* name, const char* from
     require(name, "the branch's name");
     require(from_version, "from_version");
     store_of(store).create_branch(name, from_version);
+  });
+}
+
+int vellum_create_branch_with(vellum_store* store, const char* name, const char* from_version,
+                              const vellum_store_options* encoding) {
+  return guarded([&] {
+    require(name, "the branch's name");
+    require(from_version, "from_version");
+    require(encoding, "encoding");
+    store_of(store).create_branch(name, from_version, encoding_from(options_or_zero(encoding)));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "cli/command.hpp"
+#include "cli/encoding_arguments.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/listing.hpp"
 
@@ -13,12 +14,18 @@ struct BranchArguments {
   std::string store;
   std::optional<std::string> name;
   std::string from = "main";
+  EncodingArguments encoding;
   bool names_only = false;
 };
 
 int make_branch(Context& context, const BranchArguments& arguments) {
   Store store = Store::open(arguments.store);
-  store.create_branch(*arguments.name, arguments.from);
+  std::optional<Encoding> encoding;
+  if (arguments.encoding.any()) {
+    encoding =
+        arguments.encoding.on(store.version(arguments.from).encoding.value_or(store.options()));
+  }
+  store.create_branch(*arguments.name, arguments.from, encoding);
   Json object = version_json(store.version(*arguments.name));
   object["store"] = store.path();
   object["from"] = arguments.from;
@@ -30,6 +37,9 @@ int make_branch(Context& context, const BranchArguments& arguments) {
 int run_branch(Context& context, const BranchArguments& arguments) {
   if (arguments.name) {
     return make_branch(context, arguments);
+  }
+  if (arguments.encoding.any()) {
+    throw Error(Errc::invalid_argument, "how a branch is stored is said when it is made: no NAME");
   }
   list_kind(context, arguments.store, true, arguments.names_only);
   return kExitOk;
@@ -46,6 +56,7 @@ void add_branch(CLI::App& app, Context& context) {
   command->add_option("FROM", arguments->from,
                       "The version to start from: a branch (its head) or a snapshot; main unless "
                       "told");
+  add_encoding_options(*command, arguments->encoding);
   command->add_flag("--names", arguments->names_only, "List names only, one a line");
 }
 

@@ -30,6 +30,7 @@ void print_version(Output& out, const VersionInfo& v) {
   out.print("region   {} ({} bytes)\n", human_bytes(v.region_bytes), v.region_bytes);
   out.print("changed  {} since the parent\n", counted(v.pages_changed, "page"));
   out.print("added    {} ({} bytes)\n", human_bytes(v.bytes_added), v.bytes_added);
+  if (v.encoding) out.print("encoding {}\n", encoding_text(*v.encoding));
   if (!v.message.empty()) {
     out.write("\n");
     print_message(out, v.message);

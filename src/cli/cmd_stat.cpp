@@ -3,7 +3,6 @@
 #include <memory>
 
 #include "cli/command.hpp"
-#include "cli/encoding_arguments.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/listing.hpp"
 
@@ -62,12 +61,22 @@ Json stat_json(const Store& store, const StoreStat& stat,
   return object;
 }
 
-void print_totals(Output& out, const Store& store, const StoreStat& stat) {
+// Of branches that are not stored as the store says.
+void print_encodings(Output& out, const std::vector<VersionInfo>& versions) {
+  for (const VersionInfo& v : versions) {
+    if (!v.encoding) continue;
+    out.print("  {}: {}\n", printable(v.name), encoding_text(*v.encoding));
+  }
+}
+
+void print_totals(Output& out, const Store& store, const StoreStat& stat,
+                  const std::vector<VersionInfo>& versions) {
   const StoreOptions options = store.options();
   out.print("store        {}\n", printable(store.path()));
   out.print("id           {}\n", store.id());
   out.print("made with    {}, blocks of {}, packs of {}\n", compression_text(options),
             human_bytes(options.block_bytes), human_bytes(options.pack_bytes));
+  print_encodings(out, versions);
   out.print("versions     {}, {}\n", counted(stat.snapshots, "snapshot"),
             counted(stat.branches, "branch"));
   out.print("packs        {} in {}\n", human_bytes(stat.pack_bytes), counted(stat.packs, "file"));
@@ -108,7 +117,7 @@ int run_stat(Context& context, const StatArguments& arguments) {
     context.out.print_json(stat_json(store, stat, versions));
     return kExitOk;
   }
-  print_totals(context.out, store, stat);
+  print_totals(context.out, store, stat, versions);
   if (!versions.empty()) {
     context.out.write("\n");
     print_space(context.out, stat, versions);

@@ -1,5 +1,6 @@
 #include "cli/encoding_arguments.hpp"
 
+#include <functional>
 #include <limits>
 #include <vellum/error.hpp>
 
@@ -25,6 +26,11 @@ std::uint32_t parse_block(const std::string& text) {
 
 void set(bool& option, const std::optional<bool>& given) {
   if (given) option = *given;
+}
+
+// Of a pair of flags: the number of the one, or less than 0 for the other.
+std::function<void(std::int64_t)> given(std::optional<bool>& option) {
+  return [&option](std::int64_t count) { option = count > 0; };
 }
 
 }  // namespace
@@ -71,25 +77,15 @@ void add_encoding_options(CLI::App& command, EncodingArguments& arguments) {
                   "Kept with every block beside its checksum: none (the default) or sha256")
       ->type_name("NAME")
       ->check(CLI::IsMember({"none", "sha256"}));
-  command.add_flag("--grow-blocks,!--fixed-blocks", arguments.grow_blocks,
-                   "Whether blocks grow where their pages compress to little");
-  command.add_flag("--filters,!--no-filters", arguments.filters,
-                   "Whether blocks may become byte planes or differences before compression");
-  command.add_flag("--dedup,!--no-dedup", arguments.dedup,
-                   "Whether a page that the store holds already is not stored again");
-  command.add_flag("--deltas,!--no-deltas", arguments.deltas,
-                   "Whether a changed page may be stored as what changed in it");
-}
-
-Json encoding_json(const Encoding& e) {
-  return Json{{"compression", compression_name(e.compression)},
-              {"compression_level", e.compression_level},
-              {"block_bytes", e.block_bytes},
-              {"grow_blocks", e.grow_blocks},
-              {"filters", e.filters},
-              {"dedup", e.dedup},
-              {"deltas", e.deltas},
-              {"hash", hash_name(e.hash)}};
+  command.add_flag_function("--grow-blocks,!--fixed-blocks", given(arguments.grow_blocks),
+                            "Whether blocks grow where their pages compress to little");
+  command.add_flag_function(
+      "--filters,!--no-filters", given(arguments.filters),
+      "Whether blocks may become byte planes or differences before compression");
+  command.add_flag_function("--dedup,!--no-dedup", given(arguments.dedup),
+                            "Whether a page that the store holds already is not stored again");
+  command.add_flag_function("--deltas,!--no-deltas", given(arguments.deltas),
+                            "Whether a changed page may be stored as what changed in it");
 }
 
 }  // namespace vellum::cli

@@ -23,7 +23,4 @@ struct EncodingArguments {
 // `arguments` must outlive the command.
 void add_encoding_options(CLI::App& command, EncodingArguments& arguments);
 
-// compression, compression_level, block_bytes, grow_blocks, filters, dedup, deltas, hash
-Json encoding_json(const Encoding& encoding);
-
 }  // namespace vellum::cli

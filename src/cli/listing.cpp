@@ -9,18 +9,22 @@ namespace {
 
 void print_table(Output& out, const std::vector<VersionInfo>& versions) {
   using enum Table::Align;
-  Table table({{"version", left},
-               {"kind", left},
-               {"time", left},
-               {"commit", right},
-               {"region", right},
-               {"changed pages", right},
-               {"added", right},
-               {"message", left}});
+  std::vector<std::pair<std::string, Table::Align>> columns{
+      {"version", left}, {"kind", left},           {"time", left},  {"commit", right},
+      {"region", right}, {"changed pages", right}, {"added", right}};
+  const bool encodings = std::any_of(versions.begin(), versions.end(),
+                                     [](const VersionInfo& v) { return v.encoding.has_value(); });
+  if (encodings) columns.push_back({"encoding", left});
+  columns.push_back({"message", left});
+  Table table(columns);
   for (const VersionInfo& v : versions) {
-    table.add({printable(v.name), kind_name(v), utc_time(v.time_ns), fmt::format("{}", v.sequence),
-               human_bytes(v.region_bytes), fmt::format("{}", v.pages_changed),
-               human_bytes(v.bytes_added), first_line(v.message)});
+    std::vector<std::string> row{printable(v.name),           kind_name(v),
+                                 utc_time(v.time_ns),         fmt::format("{}", v.sequence),
+                                 human_bytes(v.region_bytes), fmt::format("{}", v.pages_changed),
+                                 human_bytes(v.bytes_added)};
+    if (encodings) row.push_back(v.encoding ? encoding_text(*v.encoding) : "");
+    row.push_back(first_line(v.message));
+    table.add(std::move(row));
   }
   table.print(out);
 }

@@ -232,8 +232,29 @@ std::string compression_text(const Encoding& encoding) {
   return encoding.hash == Encoding::Hash::none ? text : text + ", " + hash_name(encoding.hash);
 }
 
+std::string encoding_text(const Encoding& encoding) {
+  std::string text = fmt::format("{}, blocks of {}", compression_text(encoding),
+                                 human_bytes(encoding.block_bytes));
+  if (!encoding.grow_blocks) text += ", fixed blocks";
+  if (!encoding.filters) text += ", no filters";
+  if (!encoding.dedup) text += ", no dedup";
+  if (!encoding.deltas) text += ", no deltas";
+  return text;
+}
+
 const char* kind_name(const VersionInfo& version) noexcept {
   return version.is_branch ? "branch" : "snapshot";
+}
+
+Json encoding_json(const Encoding& e) {
+  return Json{{"compression", compression_name(e.compression)},
+              {"compression_level", e.compression_level},
+              {"block_bytes", e.block_bytes},
+              {"grow_blocks", e.grow_blocks},
+              {"filters", e.filters},
+              {"dedup", e.dedup},
+              {"deltas", e.deltas},
+              {"hash", hash_name(e.hash)}};
 }
 
 Json version_json(const VersionInfo& version) {
@@ -247,7 +268,8 @@ Json version_json(const VersionInfo& version) {
               {"parent", version.parent.empty() ? Json(nullptr) : Json(version.parent)},
               {"region_bytes", version.region_bytes},
               {"pages_changed", version.pages_changed},
-              {"bytes_added", version.bytes_added}};
+              {"bytes_added", version.bytes_added},
+              {"encoding", version.encoding ? encoding_json(*version.encoding) : Json(nullptr)}};
 }
 
 }  // namespace vellum::cli

@@ -66,8 +66,11 @@ std::string utc_time_full(std::int64_t time_ns);                 // "2024-05-01T
 const char* compression_name(Encoding::Compression compression) noexcept;
 const char* hash_name(Encoding::Hash hash) noexcept;         // "none" or "sha256"
 std::string compression_text(const Encoding& encoding);      // "zstd level 1", "lz4, sha256"
+std::string encoding_text(const Encoding& encoding);         // all that is not as by default
 const char* kind_name(const VersionInfo& version) noexcept;  // "branch" or "snapshot"
 
+// compression, compression_level, block_bytes, grow_blocks, filters, dedup, deltas, hash
+Json encoding_json(const Encoding& encoding);
 Json version_json(const VersionInfo& version);
 
 }  // namespace vellum::cli

@@ -1,5 +1,6 @@
 #include "format/journal.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
@@ -11,12 +12,16 @@
 namespace vellum::format {
 namespace {
 
-constexpr std::size_t kJournalNameOffset = 56;
+constexpr std::size_t kJournalNameOffset = 56, kJournalEncodingOffset = 256;
 constexpr std::size_t kFrameChecksumOffset = 32;
 constexpr std::size_t kMinPartBytes = 5;  // type, codec, raw bytes, page count, stored length
 
 std::span<const std::byte> text_bytes(const std::string& s) {
   return std::as_bytes(std::span(s.data(), s.size()));
+}
+
+bool all_zero(std::span<const std::byte> bytes) noexcept {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
 }
 
 std::uint64_t frame_checksum(std::span<const std::byte> frame, std::size_t payload_bytes,
@@ -41,6 +46,8 @@ std::vector<std::byte> encode_journal_header(const JournalHeader& h) {
   w.u32(static_cast<std::uint32_t>(h.branch.size()));
   w.u32(0);
   w.bytes(text_bytes(h.branch));
+  out.resize(kJournalEncodingOffset);
+  if (h.encoding.has_value()) write_encoding(w, *h.encoding);
   out.resize(kJournalHeaderBytes - 8);
   append_checksum(out, checksum_seed(h.store_id));
   return out;
@@ -68,6 +75,14 @@ const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& 
   const auto name = bytes.subspan(kJournalNameOffset, name_bytes);
   h.branch.assign(reinterpret_cast<const char*>(name.data()), name.size());
   if (name_problem(h.branch) != nullptr) return "malformed branch name";
+  const auto rest =
+      bytes.subspan(kJournalEncodingOffset, kJournalHeaderBytes - 8 - kJournalEncodingOffset);
+  const auto encoding = rest.first(kEncodingBytes);
+  if (!all_zero(rest.subspan(kEncodingBytes))) return "malformed journal header";
+  if (!all_zero(encoding)) {
+    ByteReader own(encoding);
+    if (!read_encoding(own, h.encoding.emplace())) return "impossible encoding";
+  }
   out = std::move(h);
   return nullptr;
 }

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/codec.hpp"
+#include "format/encoding.hpp"
 #include "format/types.hpp"
 
 namespace vellum::format {
@@ -24,7 +26,8 @@ struct JournalHeader {
   std::uint64_t branch_id = 0;
   std::int64_t created_ns = 0;
   std::uint32_t half_bytes = 0;
-  std::string branch;  // must equal the directory's name
+  std::string branch;                // must equal the directory's name
+  std::optional<Encoding> encoding;  // how the branch's pages are stored; none: as the store says
 };
 std::vector<std::byte> encode_journal_header(
     const JournalHeader& h);  // exactly kJournalHeaderBytes

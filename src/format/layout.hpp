@@ -74,7 +74,8 @@ inline constexpr Field kPackTrailerFields[] = {
 inline constexpr Field kJournalHeaderFields[] = {
     {"magic", 0, 8},      {"format_version", 8, 4}, {"half_bytes", 12, 4}, {"store_id", 16, 16},
     {"branch_id", 32, 8}, {"created_ns", 40, 8},    {"name_bytes", 48, 4}, {"reserved", 52, 4},
-    {"name", 56, 200},    {"reserved", 256, 3832},  {"checksum", 4088, 8},
+    {"name", 56, 200},    {"block_bytes", 256, 4},  {"codec", 260, 1},     {"codec_level", 261, 1},
+    {"flags", 262, 2},    {"reserved", 264, 3824},  {"checksum", 4088, 8},
 };
 inline constexpr Field kFrameHeaderFields[] = {
     {"magic", 0, 4},     {"type", 4, 1},           {"reserved", 5, 3},  {"epoch", 8, 8},

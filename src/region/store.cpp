@@ -45,6 +45,7 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   info.region_bytes = resolved.version.region_bytes;
   info.pages_changed = resolved.version.pages_changed;
   info.bytes_added = resolved.version.bytes_added;
+  if (resolved.encoding.has_value()) info.encoding = region::from_format(*resolved.encoding);
   if (resolved.commits.empty()) return info;
   const auto& last = resolved.commits.back();
   info.time_ns = last.time_ns;
@@ -140,7 +141,8 @@ StoreOptions Store::options() const {
 
 Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
                             const RegionOptions& options) {
-  impl_->core->create_branch(branch, checked_size(size_bytes), options.base_address);
+  impl_->core->create_branch(branch, checked_size(size_bytes), options.base_address,
+                             region::to_format(options.encoding));
   try {
     return open_region(branch, options);
   } catch (...) {
@@ -192,7 +194,9 @@ bool Store::contains(const std::string& name) const {
   return impl_->core->has_snapshot(name) || impl_->core->has_branch(name);
 }
 
-void Store::create_branch(const std::string& name, const std::string& from_version) {
+void Store::create_branch(const std::string& name, const std::string& from_version,
+                          const std::optional<Encoding>& encoding) {
+  const auto own = region::to_format(encoding);
   impl_->core->require_free_name(name);
   const auto names = store::hold_names(*impl_->core);
   const auto from = store::resolve_version(*impl_->core, from_version);
@@ -203,7 +207,8 @@ void Store::create_branch(const std::string& name, const std::string& from_versi
             " has commits that are in its journal only: snapshot it first, and branch from that");
   }
   impl_->core->create_branch_at(name, from.version,
-                                from.is_branch ? from.version.parent : from_version);
+                                from.is_branch ? from.version.parent : from_version,
+                                own.has_value() ? own : from.encoding);
 }
 
 void Store::create_snapshot(const std::string& name, const std::string& from_version,

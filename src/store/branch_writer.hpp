@@ -76,8 +76,8 @@ class BranchWriter {
  public:
   // Takes the branch's lock (Errc::busy names the branch) and recovers. Errc::not_found, damaged,
   // read_only.
-  // Stores pages as `encoding` says, or the store's own. Errc::invalid_argument: its blocks would
-  // be larger than the store's readers take.
+  // Stores pages as `encoding` says, or else the branch's own, or else the store's.
+  // Errc::invalid_argument: its blocks would be larger than the store's readers take.
   static std::unique_ptr<BranchWriter> open(
       StoreCore& store, const std::string& branch,
       const std::optional<format::Encoding>& encoding = std::nullopt);

@@ -13,8 +13,8 @@ namespace vellum::store {
 struct BranchWriter::Impl {
   StoreCore& store;
   std::string name;
-  std::string label;  // "branch 'x' of /path"
-  format::Encoding encoding;
+  std::string label;          // "branch 'x' of /path"
+  format::Encoding encoding;  // set when the journal has been read
   std::shared_ptr<PageSource> source_at_open;
   std::unique_ptr<PackWriter> packs;
   std::unique_ptr<JournalWriter> journal;
@@ -29,11 +29,10 @@ struct BranchWriter::Impl {
   std::uint64_t counted_bytes = 0;     // of packs->bytes_appended(), up to the last fold
   std::string poison;                  // why no commit is taken any more
 
-  Impl(StoreCore& s, std::string n, const format::Encoding& e)
+  Impl(StoreCore& s, std::string n)
       : store(s),
         name(std::move(n)),
         label(fmt::format("branch '{}' of {}", name, s.path())),
-        encoding(e),
         dedup(s) {}
 
   const PageSource& last_folded();

@@ -32,28 +32,19 @@ std::unique_ptr<base::File> lock_journal(StoreCore& store, const std::string& br
   }
 }
 
-// Readers have room for the store's blocks only.
-void check_blocks(const StoreCore& store, const format::Encoding& encoding) {
-  const std::uint32_t most = format::max_block_bytes(store.superblock());
-  if (encoding.block_bytes <= most) return;
-  fail(Errc::invalid_argument, "{}: blocks of {} bytes, where the store takes {} at most",
-       store.path(), encoding.block_bytes, most);
-}
-
 }  // namespace
 
 std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::string& branch,
                                                  const std::optional<format::Encoding>& encoding) {
   std::unique_ptr<BranchWriter> writer(new BranchWriter());
-  writer->impl_ = std::make_unique<Impl>(store, branch, encoding.value_or(store.superblock()));
-  check_blocks(store, writer->impl_->encoding);
+  if (encoding.has_value()) store.check_encoding(*encoding);
+  writer->impl_ = std::make_unique<Impl>(store, branch);
   Impl& w = *writer->impl_;
   auto file = lock_journal(store, branch, w.label);
   Lease names = hold_names(store);  // pages may be read from this head long after it is history
   JournalState state = read_journal(*file, store.superblock().store_id);
-  if (state.header.branch != branch) {
-    fail(Errc::damaged, "{}: the journal is branch '{}''s", file->path(), state.header.branch);
-  }
+  store.check_journal(file->path(), branch, state.header);
+  w.encoding = encoding.value_or(state.header.encoding.value_or(store.superblock()));
   w.head = state.base;
   with_context(w.label, [&] {
     check_raw_bytes(state.commits, store.superblock().journal_half_bytes);

@@ -51,7 +51,7 @@ class Copier {
     const bool has_head = head != versions.end();
     const std::string branch =
         has_head ? (*head)->name : free_name(fmt::format("salvage-{:x}", versions.front()->line));
-    start_branch(branch, *versions.front());
+    start_branch(branch, *versions.front(), has_head ? (*head)->resolved.encoding : std::nullopt);
     {
       const auto writer = BranchWriter::open(to_, branch);
       for (const Whole* v : versions) copy(*writer, *v);
@@ -68,15 +68,17 @@ class Copier {
   }
 
   // At the snapshot that the line was forked from when the new store has it: pages are shared then.
-  void start_branch(const std::string& branch, const Whole& first) {
+  void start_branch(const std::string& branch, const Whole& first,
+                    const std::optional<format::Encoding>& encoding) {
     previous_ = nullptr;
     const auto parent = copied_.find(first.resolved.version.parent);
     if (parent != copied_.end() &&
         parent->second->resolved.version.region_bytes <= first.resolved.version.region_bytes) {
-      to_.create_branch_at(branch, to_.read_snapshot(parent->first).version, parent->first);
+      to_.create_branch_at(branch, to_.read_snapshot(parent->first).version, parent->first,
+                           encoding);
       previous_ = parent->second;
     } else {
-      to_.create_branch(branch, 0, 0);
+      to_.create_branch(branch, 0, 0, encoding);
     }
   }
 

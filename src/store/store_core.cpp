@@ -234,10 +234,7 @@ BranchHead StoreCore::read_branch(const std::string& name) const {
   if (!has_branch(name)) fail(Errc::not_found, "no branch '{}' in {}", name, impl_->path);
   const auto file = impl_->fs.open(journal_path(name), base::OpenMode::read_only);
   BranchHead head{name, read_journal(*file, impl_->superblock.store_id)};
-  if (head.journal.header.branch != name) {
-    fail(Errc::damaged, "{}: the journal is branch '{}''s", file->path(),
-         head.journal.header.branch);
-  }
+  check_journal(file->path(), name, head.journal.header);
   return head;
 }
 
@@ -291,8 +288,27 @@ std::uint64_t new_branch_id(const StoreCore& store, const std::vector<std::uint6
 
 }  // namespace
 
+void StoreCore::check_encoding(const format::Encoding& encoding) const {
+  const std::uint32_t most = format::max_block_bytes(superblock());
+  if (encoding.block_bytes <= most) return;
+  fail(Errc::invalid_argument, "{}: blocks of {} bytes, where the store takes {} at most", path(),
+       encoding.block_bytes, most);
+}
+
+void StoreCore::check_journal(const std::string& file, const std::string& branch,
+                              const format::JournalHeader& header) const {
+  if (header.branch != branch) {
+    fail(Errc::damaged, "{}: the journal is branch '{}''s", file, header.branch);
+  }
+  if (header.encoding.has_value() &&
+      header.encoding->block_bytes > format::max_block_bytes(superblock())) {
+    fail(Errc::damaged, "{}: the branch's blocks would be larger than the store's", file);
+  }
+}
+
 void StoreCore::create_branch(const std::string& name, std::uint64_t region_bytes,
-                              std::uint64_t base_address) {
+                              std::uint64_t base_address,
+                              const std::optional<format::Encoding>& encoding) {
   if (region_bytes % format::kPageBytes != 0 || region_bytes > format::kMaxRegionBytes) {
     fail(Errc::invalid_argument, "branch '{}': a region of {} bytes", name, region_bytes);
   }
@@ -300,12 +316,14 @@ void StoreCore::create_branch(const std::string& name, std::uint64_t region_byte
   version.time_ns = wall_clock_ns();
   version.region_bytes = region_bytes;
   version.base_address = base_address;
-  create_branch_at(name, version, "");
+  create_branch_at(name, version, "", encoding);
 }
 
 void StoreCore::create_branch_at(const std::string& name, const format::Version& version,
-                                 const std::string& parent_snapshot) {
+                                 const std::string& parent_snapshot,
+                                 const std::optional<format::Encoding>& encoding) {
   require_free_name(name);
+  if (encoding.has_value()) check_encoding(*encoding);
   format::Version base = version;
   base.branch_id = new_branch_id(*this, packs().list());
   base.parent = parent_snapshot;
@@ -321,6 +339,7 @@ void StoreCore::create_branch_at(const std::string& name, const format::Version&
   header.created_ns = wall_clock_ns();
   header.half_bytes = superblock().journal_half_bytes;
   header.branch = name;
+  header.encoding = encoding;
   // The directory first, then all of the journal in one step: that one makes the branch.
   const std::string directory = branches_directory() + "/" + name;
   ensure_directory(fs(), directory);
@@ -387,6 +406,7 @@ ResolvedVersion resolve_version(const StoreCore& store, const std::string& name)
   out.version = std::move(head.journal.base);
   out.commits = std::move(head.journal.commits);
   out.created_ns = head.journal.header.created_ns;
+  out.encoding = head.journal.header.encoding;
   out.branch = name;
   return out;
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,10 +65,18 @@ class StoreCore {
   // Makes an empty branch (region_bytes as given), or one that starts at a version.
   // Errc::already_exists when a branch or a snapshot has the name, invalid_argument when the name
   // is malformed.
+  // With an encoding of its own, or stored as the store says; see check_encoding().
   void create_branch(const std::string& name, std::uint64_t region_bytes,
-                     std::uint64_t base_address);
+                     std::uint64_t base_address,
+                     const std::optional<format::Encoding>& encoding = std::nullopt);
   void create_branch_at(const std::string& name, const format::Version& version,
-                        const std::string& parent_snapshot);
+                        const std::string& parent_snapshot,
+                        const std::optional<format::Encoding>& encoding = std::nullopt);
+  // Errc::invalid_argument: its blocks would be larger than the store's readers take.
+  void check_encoding(const format::Encoding& encoding) const;
+  // Throws Errc::damaged unless the header, out of `file`, can be that of the branch.
+  void check_journal(const std::string& file, const std::string& branch,
+                     const format::JournalHeader& header) const;
   // Names a version. The same errors.
   void create_snapshot(const std::string& name, const format::SnapshotRef& like);
   void remove_snapshot(const std::string& name);
@@ -91,6 +100,7 @@ struct ResolvedVersion {
   std::vector<format::CommitBody> commits;
   std::int64_t created_ns = 0;
   std::string branch;
+  std::optional<format::Encoding> encoding = std::nullopt;  // of a branch: its own
 };
 // Errc::not_found names `name` and the store.
 ResolvedVersion resolve_version(const StoreCore& store, const std::string& name);

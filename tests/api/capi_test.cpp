@@ -310,6 +310,32 @@ TEST_F(CApiTest, OptionsReachTheLibrary) {
   EXPECT_EQ(vellum::Store::open(other).options().hash, vellum::Encoding::Hash::sha256);
 }
 
+TEST_F(CApiTest, ABranchHasAnEncodingOfItsOwn) {
+  ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
+  vellum_store_options own = VELLUM_STORE_OPTIONS_INIT;
+  own.compression = VELLUM_COMPRESSION_LZ4;
+  own.no_dedup = 1;
+  own.hash = VELLUM_HASH_SHA256;
+  ASSERT_EQ(vellum_create_branch_with(store_, "own", "s", &own), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_create_branch(store_, "child", "own"), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_create_branch_with(store_, "x", "s", nullptr), VELLUM_ERR_INVALID_ARGUMENT);
+  own.block_bytes = 5000;
+  EXPECT_EQ(vellum_create_branch_with(store_, "x", "s", &own), VELLUM_ERR_INVALID_ARGUMENT);
+  int own_ones = 0;
+  const auto look = [](const vellum_version_info* info, void* context) {
+    if (info->encoding == nullptr) return 0;
+    ++*static_cast<int*>(context);
+    EXPECT_EQ(info->encoding->struct_size, sizeof(vellum_store_options));
+    EXPECT_EQ(info->encoding->compression, VELLUM_COMPRESSION_LZ4);
+    EXPECT_EQ(info->encoding->no_dedup, 1);
+    EXPECT_EQ(info->encoding->no_deltas, 0);
+    EXPECT_EQ(info->encoding->hash, VELLUM_HASH_SHA256);
+    return 0;
+  };
+  ASSERT_EQ(vellum_versions(store_, look, &own_ones), VELLUM_OK);
+  EXPECT_EQ(own_ones, 2);
+}
+
 TEST_F(CApiTest, FailuresHaveNumberMessageAndNullOutput) {
   auto* store = reinterpret_cast<vellum_store*>(this);
   EXPECT_EQ(vellum_store_open((directory_.path() + "/none").c_str(), &store), VELLUM_ERR_NOT_FOUND);

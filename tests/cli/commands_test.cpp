@@ -60,6 +60,35 @@ TEST_F(Commands, InitTakesAHashAndVerifyChecksIt) {
   EXPECT_EQ(run({"init", path("u"), "--hash", "md5"}).status, 2);
 }
 
+TEST_F(Commands, ABranchIsMadeWithAnEncodingOfItsOwn) {
+  write_file(path("f"), "content");
+  must({"init", path("s"), "--compression", "lz4", "--no-deltas"});
+  must({"import", path("s"), "main", path("f")});
+  EXPECT_TRUE(must({"show", path("s"), "main", "--json"}).json().at("encoding").is_null());
+  const auto made = must({"branch", path("s"), "own", "main", "--compression", "zstd", "--level",
+                          "3", "--no-dedup", "--hash", "sha256", "--json"})
+                        .json()
+                        .at("encoding");
+  EXPECT_EQ(made.at("compression"), "zstd");
+  EXPECT_EQ(made.at("compression_level"), 3);
+  EXPECT_EQ(made.at("dedup"), false);
+  EXPECT_EQ(made.at("deltas"), false);  // as the store
+  EXPECT_EQ(made.at("hash"), "sha256");
+  const auto child = must({"branch", path("s"), "child", "own", "--deltas", "--json"}).json();
+  EXPECT_EQ(child.at("encoding").at("deltas"), true);
+  EXPECT_EQ(child.at("encoding").at("hash"), "sha256");
+  for (const auto& command : {Arguments{"branch", path("s")}, Arguments{"stat", path("s")},
+                              Arguments{"show", path("s"), "own"}}) {
+    EXPECT_NE(
+        must(command).out.find("zstd level 3, sha256, blocks of 64.0 KiB, no dedup, no deltas"),
+        std::string::npos)
+        << must(command).out;
+  }
+  EXPECT_EQ(run({"branch", path("s"), "--no-dedup"}).status, 2);
+  EXPECT_EQ(run({"branch", path("s"), "x", "main", "--block", "4M"}).status, 2);
+  EXPECT_FALSE(Store::open(path("s")).contains("x"));
+}
+
 TEST_F(Commands, InitTakesOptionsWithUnits) {
   const auto object = must({"init", path("s"), "--compression", "zstd", "--level", "3", "--block",
                             "4KiB", "--pack-size", "1m", "--json"})

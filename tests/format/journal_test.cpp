@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/checksum.hpp"
 #include "samples.hpp"
 
 namespace vellum::format {
@@ -28,6 +29,57 @@ TEST(JournalHeader, LongestNameFits) {
   JournalHeader back;
   ASSERT_EQ(decode_journal_header(encode_journal_header(h), samples::store_id(), back), nullptr);
   EXPECT_EQ(back.branch, h.branch);
+}
+
+TEST(JournalHeader, AnEncodingComesBack) {
+  JournalHeader h = samples::journal_header();
+  h.encoding = Encoding{.block_bytes = 128u << 10, .codec = base::Codec::lz4, .codec_level = 7};
+  for (int bits = 0; bits < 32; ++bits) {
+    h.encoding->grow_blocks = (bits & 1) == 0;
+    h.encoding->filters = (bits & 2) == 0;
+    h.encoding->dedup = (bits & 4) == 0;
+    h.encoding->deltas = (bits & 8) == 0;
+    h.encoding->sha256 = (bits & 16) != 0;
+    JournalHeader back;
+    ASSERT_EQ(decode_journal_header(encode_journal_header(h), samples::store_id(), back), nullptr);
+    EXPECT_EQ(back.encoding, h.encoding);
+  }
+  JournalHeader back = h;
+  h.encoding.reset();
+  ASSERT_EQ(decode_journal_header(encode_journal_header(h), samples::store_id(), back), nullptr);
+  EXPECT_FALSE(back.encoding.has_value());
+}
+
+TEST(JournalHeader, AnImpossibleEncodingIsRefused) {
+  JournalHeader h = samples::journal_header();
+  h.encoding = Encoding{};
+  const Bytes good = encode_journal_header(h);
+  JournalHeader out;
+  const auto problem = [&](std::size_t at, std::uint8_t value) {
+    Bytes bytes = good;
+    bytes[at] = std::byte{value};
+    const std::uint64_t sum = base::checksum64(
+        std::span<const std::byte>(bytes).first(bytes.size() - 8), samples::seed());
+    std::memcpy(bytes.data() + bytes.size() - 8, &sum, 8);
+    const char* found = decode_journal_header(bytes, samples::store_id(), out);
+    return std::string(found == nullptr ? "" : found);
+  };
+  EXPECT_EQ(problem(256, 0), "");  // 64 KiB: the byte is 0 as it is
+  for (const auto& [at, value] : std::vector<std::pair<std::size_t, std::uint8_t>>{{256, 1},
+                                                                                   {258, 0},
+                                                                                   {258, 3},
+                                                                                   {259, 16},
+                                                                                   {260, 9},
+                                                                                   {260, 3},
+                                                                                   {261, 0},
+                                                                                   {261, 20},
+                                                                                   {262, 32},
+                                                                                   {263, 1}}) {
+    EXPECT_EQ(problem(at, value), "impossible encoding") << at << " " << int{value};
+  }
+  for (const std::size_t at : {264u, 3000u, 4087u}) {
+    EXPECT_EQ(problem(at, 1), "malformed journal header") << at;
+  }
 }
 
 TEST(JournalHeader, SaysWhatIsWrong) {

@@ -115,6 +115,8 @@ TEST(Layout, PackTrailer) {
 TEST(Layout, JournalHeader) {
   JournalHeader h = samples::journal_header();
   h.branch.assign(kMaxNameBytes, 'n');
+  h.encoding = samples::superblock();
+  h.encoding->deltas = false;
   const Bytes bytes = encode_journal_header(h);
   check(kJournalHeaderFields, kJournalHeaderBytes, bytes,
         {{"magic", magic_value(kJournalMagic)},
@@ -122,7 +124,11 @@ TEST(Layout, JournalHeader) {
          {"half_bytes", h.half_bytes},
          {"branch_id", h.branch_id},
          {"created_ns", static_cast<std::uint64_t>(h.created_ns)},
-         {"name_bytes", kMaxNameBytes}});
+         {"name_bytes", kMaxNameBytes},
+         {"block_bytes", h.encoding->block_bytes},
+         {"codec", static_cast<std::uint64_t>(h.encoding->codec)},
+         {"codec_level", h.encoding->codec_level},
+         {"flags", kSuperblockFlagNoDeltas}});
   for (std::size_t i = 0; i < kMaxNameBytes; ++i) EXPECT_EQ(bytes[56 + i], std::byte{'n'});
   expect_checksum_at(bytes, 4088, samples::seed());
 }

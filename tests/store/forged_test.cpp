@@ -1,6 +1,7 @@
 // Stores whose every checksum is right and whose content is not: what a forger, or a broken writer,
 // could leave. Reading is refused with the reason, in the fault handler as well, and verify says
 // so.
+#include "base/sha256.hpp"
 #include "format/delta.hpp"
 #include "format/page_map.hpp"
 #include "format/superblock.hpp"
@@ -208,19 +209,24 @@ TEST_F(Forged, WhatIsWellFormedIsRead) {
   use_otherwise();
 }
 
-// The format keeps room for a hash between header and payload.
+// Any record may have a hash between header and payload; verify checks it.
 TEST_F(Forged, RecordsWithAHashAreRead) {
-  const Bytes hash(32, std::byte{0x77});
+  const auto hash_of = [](const Bytes& bytes) {
+    const auto hash = base::sha256(bytes);
+    return Bytes(hash.begin(), hash.end());
+  };
   const Bytes raw = pages_of(4, std::byte{1});
   Bytes stored(base::compress_bound(Codec::zstd, raw.size()));
   stored.resize(base::Compressor().compress(Codec::zstd, 1, raw, stored));
   const auto raw_bytes = static_cast<std::uint32_t>(raw.size());
-  const RecordRef plain = pack_->add(RecordType::pages, raw_bytes, raw, 4, Codec::none, hash);
-  const RecordRef packed = pack_->add(RecordType::pages, raw_bytes, stored, 4, Codec::zstd, hash);
+  const RecordRef plain =
+      pack_->add(RecordType::pages, raw_bytes, raw, 4, Codec::none, hash_of(raw));
+  const RecordRef packed =
+      pack_->add(RecordType::pages, raw_bytes, stored, 4, Codec::zstd, hash_of(raw));
   const Bytes map =
       format::encode_map_block(std::vector<MapEntry>{base(0, plain, 0, 4), base(4, packed, 0, 4)});
   const auto block = pack_->add(RecordType::map_block, static_cast<std::uint32_t>(map.size()), map,
-                                2, Codec::none, hash);
+                                2, Codec::none, hash_of(map));
   publish({add_root({{{0, 7, block.offset_bytes, block.tag, 2}}, {pack_->id()}})});
   Bytes expected = raw;
   expected.insert(expected.end(), raw.begin(), raw.end());
@@ -531,6 +537,28 @@ TEST_F(ForgedCommit, PartsThatClaimTooMuch) {
   }
   make(parts);
   expect_refused("the journal's commits claim");
+}
+
+// An encoding that a branch may have, but not in this store.
+TEST_F(ForgedCommit, ABranchWithBlocksThatReadersHaveNoRoomFor) {
+  store_->create_branch("main", kPages * kPageBytes, 0);
+  const std::string path = store_->journal_path("main");
+  auto journal = store_->read_branch("main").journal;
+  for (const std::uint32_t block_bytes : {1u << 20, 2u << 20}) {
+    journal.header.encoding = format::Encoding{};
+    journal.header.encoding->block_bytes = block_bytes;
+    fs_.erase(path);
+    fs_.write_file(path, new_journal_bytes(journal.header, journal.base));
+    const auto store = StoreCore::open(fs_, "/s");
+    const bool fits = block_bytes == 1u << 20;
+    EXPECT_EQ(verify_store(*store, false, nullptr).damages.empty(), fits);
+    if (fits) {
+      EXPECT_EQ(BranchWriter::open(*store, "main")->encoding().block_bytes, block_bytes);
+    } else {
+      const auto text = error_text(Errc::damaged, [&] { BranchWriter::open(*store, "main"); });
+      EXPECT_TRUE(contains(text, path)) << text;
+    }
+  }
 }
 
 }  // namespace
