@@ -65,6 +65,10 @@ mutation 'ref published before its fold is durable' src/store/pack_writer.cpp \
   's/^  const bool full = w\.active\.end/  if (w.late) { w.late = false; w.sync_file(); }\n&/'
 mutation 'overwrites the active half' src/store/journal.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/half_start(j\.epoch + 1, j\.half_bytes)/half_start(j.epoch, j.half_bytes)/'
+mutation 'dedup: packs of a branch that is gone count whole' src/store/roots.cpp \
+  's/^  if (at == reach_\.end() || pack > at->second\.active_pack) return 0;/  if (at == reach_.end()) return UINT64_MAX;\n  if (pack > at->second.active_pack) return 0;/'
+mutation 'dedup: no gap behind what a crash has left' src/store/pack_writer.cpp \
+  's/leave_out = true;/leave_out = false;/'
 mutation 'frame checksum not verified' src/format/journal.cpp \
   's/if (in\.u64() != frame_checksum(bytes, h\.payload_bytes, seed)) return false;/static_cast<void>(in.u64()); static_cast<void>(seed); static_cast<void>(\&frame_checksum);/'
 mutation 'record checksum not verified' src/format/record.cpp \

@@ -114,7 +114,7 @@ TEST_F(DedupRules, WhatAFoldThatWasCutOffHasLeftIsNot) {
   {
     const auto store = reopen();
     auto writer = BranchWriter::open(*store, "b");
-    for (const std::uint64_t seed : {3, 4, 5}) write(*writer, content(seed));
+    for (const std::uint64_t seed : {3u, 4u, 5u}) write(*writer, content(seed));
   }
   const auto packs = reopen()->packs().list();
   EXPECT_TRUE(std::binary_search(packs.begin(), packs.end(), left));
