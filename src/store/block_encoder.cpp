@@ -52,7 +52,7 @@ void BlockEncoder::note(std::size_t raw_bytes, std::size_t stored_bytes) noexcep
   pages_ = std::clamp(std::bit_floor(pages), least_pages_, most_pages_);
 
   const double share = static_cast<double>(stored_bytes) / static_cast<double>(raw_bytes);
-  if (std::abs(share - share_) > kAlike * share_) agreed_ = unsampled_ = 0;
+  if (std::abs(share - share_) > kAlike * share_) unsampled_ = 0;
   share_ = share;
 }
 

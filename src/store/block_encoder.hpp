@@ -7,8 +7,8 @@
 // bytes, a block takes more of them and still costs next to nothing to read.
 //
 // And in which form: sampling a block of 64 KiB for the best one takes as long as compressing it.
-// So while samples agree, fewer and fewer blocks are sampled; one that comes out much larger or
-// smaller than the last ends that.
+// So while samples agree, fewer and fewer blocks are sampled; but always the one after a block that
+// came out much larger or smaller than the last.
 #pragma once
 
 #include <cstddef>
