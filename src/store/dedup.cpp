@@ -47,7 +47,6 @@ class Dedup::Stretch {
     opened_ = true;
     record_ = record;
     return whole_ = attempt([&] {
-             store_.packs().open(record.pack);
              store_.packs().refresh(record.pack);
              loaded_ = load_record(store_, record, RecordType::pages);
              dropped_ = store_.packs().locate(record).dropped;

@@ -71,7 +71,6 @@ Lease keep_version(StoreCore& store, Lease names, const format::Version& version
   if (version.runs.empty()) return nullptr;
   const format::RecordRef& root = version.runs.front().root;
   try {
-    store.packs().open(root.pack);
     return store.packs().mark(root.pack, root.offset_bytes);
   } catch (const Error&) {
     return names;

@@ -142,8 +142,7 @@ std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offs
   std::shared_ptr<OpenPack> entry;
   {
     const std::lock_guard guard(mutex_);
-    turn(entry_of(pack));  // on the old file nobody would see it
-    entry = entry_of(pack);
+    entry = current(pack);  // on an old file nobody would see it
   }
   entry->mark(offset_bytes);
   return {entry.get(), [entry, offset_bytes](const void*) { entry->unmark(offset_bytes); }};
@@ -188,16 +187,18 @@ void PackSet::add(std::shared_ptr<OpenPack> entry) {
   }
 }
 
-std::shared_ptr<PackSet::OpenPack>& PackSet::entry_of(std::uint64_t pack) {
+std::shared_ptr<PackSet::OpenPack> PackSet::current(std::uint64_t pack) {
   const auto at =
       std::find_if(packs_.begin(), packs_.end(), [&](const auto& p) { return p->pack == pack; });
-  if (at == packs_.end()) fail(Errc::invalid_argument, "{}: not open", path_of(pack));
+  if (at == packs_.end()) {
+    add(open_file(pack));
+    return packs_.back();
+  }
+  if ((*at)->file->replaced()) replace(*at);
   return *at;
 }
 
-void PackSet::turn(std::shared_ptr<OpenPack>& entry) {
-  // A pack that is gone is one that nothing names any more.
-  if (!entry->file->replaced() || !fs_.exists(entry->file->path())) return;
+void PackSet::replace(std::shared_ptr<OpenPack>& entry) {
   auto fresh = open_file(entry->pack);
   retired_.push_back(entry);
   entry = std::move(fresh);
@@ -212,7 +213,7 @@ void PackSet::open(std::uint64_t pack) {
 
 void PackSet::refresh(std::uint64_t pack) {
   const std::lock_guard guard(mutex_);
-  turn(entry_of(pack));
+  current(pack);
 }
 
 void PackSet::refresh() {
@@ -220,7 +221,8 @@ void PackSet::refresh() {
   std::exception_ptr failure;
   for (auto& entry : packs_) {
     try {
-      turn(entry);
+      // A pack that is gone is one that nothing names any more.
+      if (entry->file->replaced() && fs_.exists(entry->file->path())) replace(entry);
     } catch (...) {
       if (failure == nullptr) failure = std::current_exception();
     }

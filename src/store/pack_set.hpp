@@ -51,14 +51,15 @@ class PackSet {
   // The table of an open pack that was written again, or nullptr.
   const format::Translation* translation(std::uint64_t pack) const noexcept;
   RecordPlace locate(const format::RecordRef& ref) const noexcept;
-  // Marks a byte of an open pack for all processes (base::File::mark_byte) until the last copy of
+  // Marks a byte of a pack for all processes (base::File::mark_byte) until the last copy of
   // the result dies, which may outlive the set. The mark is on the file that has the pack's name
   // now. REQUIRES: names are held (store/lease.hpp): no pack gets another file meanwhile.
   std::shared_ptr<const void> mark(std::uint64_t pack, std::uint64_t offset_bytes);
-  // Turns to the file that has an open pack's name now, or to those of all packs. Whoever tells
-  // places in a pack to others, or changes it, needs that. Throws what opening one of them throws,
-  // after all others; that pack's old file stays. REQUIRES: names are held, or the lock of gc.
+  // Turns to the file that has the pack's name now. Whoever tells places in a pack to others, or
+  // changes it, needs that. Throws what open() throws, also where no file has the name any more;
+  // the old file stays then. REQUIRES: names are held, or the lock of gc.
   void refresh(std::uint64_t pack);
+  // The same for all open packs but those whose names are gone. Throws after all others.
   void refresh();
   std::string path_of(std::uint64_t pack) const;
   // Every pack file in the directory, ascending.
@@ -71,8 +72,8 @@ class PackSet {
   struct OpenPack;
   std::shared_ptr<OpenPack> open_file(std::uint64_t pack) const;
   void add(std::shared_ptr<OpenPack> entry);
-  std::shared_ptr<OpenPack>& entry_of(std::uint64_t pack);
-  void turn(std::shared_ptr<OpenPack>& entry);
+  void replace(std::shared_ptr<OpenPack>& entry);
+  std::shared_ptr<OpenPack> current(std::uint64_t pack);
 
   base::Fs& fs_;
   std::string directory_;

@@ -3,6 +3,7 @@
 
 #include "store/branch_writer.hpp"
 #include "store/lease.hpp"
+#include "store/recompress_support.hpp"
 #include "store/snapshots_fixture.hpp"
 
 namespace vellum::store::test {
@@ -151,6 +152,30 @@ TEST_F(DedupRules, WhatABranchThatIsGoneHasNotPublishedIsNot) {
   open()->remove_snapshot("kept");
   const auto later = open();
   EXPECT_EQ(found(*BranchWriter::open(*later, "a"), content(1)), 0u);
+}
+
+// The pack was written again and then removed. The file that the writer has open is the one before
+// both: it is whole, and nobody else will ever see it.
+TEST_F(DedupRules, WhatIsOnlyInAFileThatHasNoNameIsNot) {
+  format::Superblock options = small_options();
+  options.pack_bytes = kPages * kPageBytes;  // a pack a fold
+  const std::string path = directory_.path("packs");
+  const auto store = StoreCore::create(base::posix_fs(), path, options);
+  for (const char* name : {"a", "b"}) store->create_branch(name, kPages * kPageBytes, 0);
+  {
+    auto other = BranchWriter::open(*store, "b");
+    for (const std::uint64_t seed : {1u, 2u}) write(*other, content(seed));
+    other->publish_snapshot("kept", "");
+  }
+  const auto own = StoreCore::open(base::posix_fs(), path);
+  auto writer = BranchWriter::open(*own, "a");
+  EXPECT_GT(found(*writer, content(2)), kPages - 100);
+  write(*BranchWriter::open(*store, "b"), content(3));  // seals the pack before
+  ASSERT_GT(translate_all(*StoreCore::open(base::posix_fs(), path), 1), 0u);
+  store->remove_snapshot("kept");
+  store->remove_branch("b");
+  collect_garbage(*StoreCore::open(base::posix_fs(), path), false, nullptr);
+  EXPECT_EQ(found(*writer, content(2)), 0u);
 }
 
 TEST_F(DedupRules, NothingIsLookedUpBesideAGc) {
