@@ -89,6 +89,7 @@ class Copier {
                             : PageSource::open(from_, previous_->resolved.version,
                                                previous_->resolved.commits, previous_->origin);
     const auto pages = changed_pages(*source, v, before.get());
+    encoding_ = writer.encoding();
     auto commit = writer.begin();
     for (std::size_t at = 0; at < pages.size(); at += kPagesAtOnce) {
       const auto some = std::span(pages).subspan(at, std::min(kPagesAtOnce, pages.size() - at));
@@ -131,7 +132,7 @@ class Copier {
     PageWrites out;
     PageBlock block;
     std::vector<std::byte> raw;
-    const std::size_t block_pages = to_.superblock().block_bytes / kPageBytes;
+    const std::size_t block_pages = encoding_.block_bytes / kPageBytes;
     std::vector<std::byte> now(kPageBytes), old(kPageBytes);
     for (const PageNumber page : pages) {
       source.read(page, 1, now.data());
@@ -155,9 +156,10 @@ class Copier {
   }
 
   void pack(PageBlock& block, std::vector<std::byte>& raw, PageWrites& out) {
-    auto payload = BlockEncoder(to_.superblock()).encode(compressor_, raw);
+    auto payload = BlockEncoder(encoding_).encode(compressor_, raw);
     block.codec = payload.codec;
     block.stored = std::move(payload.stored);
+    block.hash = std::move(payload.hash);
     out.blocks.push_back(std::move(block));
     block = {};
     raw.clear();
@@ -167,6 +169,7 @@ class Copier {
   StoreCore& to_;
   const ProgressFn& progress_;
   base::Compressor compressor_;
+  format::Encoding encoding_;        // of the branch at hand
   const Whole* previous_ = nullptr;  // what the branch at hand holds now
   std::set<std::string> taken_;      // names that versions will have
   std::map<std::string, const Whole*> copied_;

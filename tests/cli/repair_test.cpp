@@ -25,6 +25,21 @@ TEST_F(Repair, AWholeStoreIsCopied) {
   expect_failure({"repair", s, "--to", path("new")}, 4, "already_exists", path("new"));
 }
 
+// A branch is stored in the new store as it was in the old one.
+TEST_F(Repair, ABranchKeepsItsEncoding) {
+  const std::string s = make_store_with({noise(20, 1)}), pages = std::string(300 * 4096, 'x');
+  must({"branch", s, "plain", "main", "--compression", "none", "--hash", "sha256"});
+  write_file(path("x"), pages);
+  must({"import", s, "plain", path("x")});
+  const std::string saved = path("new");
+  must({"repair", s, "--to", saved});
+  EXPECT_EQ(must({"show", saved, "plain", "--json"}).json().at("encoding"),
+            must({"show", s, "plain", "--json"}).json().at("encoding"));
+  EXPECT_EQ(must({"cat", saved, "plain"}).out, pages);
+  EXPECT_GT(must({"stat", saved, "--json"}).json().at("pack_bytes"), pages.size());
+  must({"verify", saved, "--read-data"});
+}
+
 TEST_F(Repair, WhatIsLostIsNamedAndTheRestSaved) {
   const std::string s = make_store_with({noise(20, 1), noise(20, 2)});
   flip(s + "/snapshots/v1.ref", 40);
