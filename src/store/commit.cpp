@@ -117,12 +117,7 @@ void BranchWriter::Commit::Impl::check(const CommitMeta& meta) const {
 void BranchWriter::Commit::Impl::write_blocks() {
   for (PageWrites& piece : pieces) {
     for (const PageBlock& b : piece.blocks) {
-      const auto count = static_cast<std::uint32_t>(b.pages.size());
-      const auto ref = writer.packs->append(format::RecordType::pages, b.codec,
-                                            count * std::uint32_t{kPageBytes}, b.stored, count,
-                                            block_hash(writer.encoding, b));
-      writer.dedup.note(ref, b.noted);
-      append_block_entries(b.pages, ref, written);
+      append_block(b, *writer.packs, writer.encoding, writer.dedup, written);
     }
     piece.blocks.clear();
   }

@@ -201,12 +201,7 @@ void Folder::place_blocks() {
     const PageBlock& block = pieces_[where.first]->blocks[where.second];
     if (pages != block.pages.size() || pages < worth_keeping) continue;
     pages = 0;  // kept
-    const auto count = static_cast<std::uint32_t>(block.pages.size());
-    const RecordRef ref =
-        packs_.append(RecordType::pages, block.codec, count * std::uint32_t{kPageBytes},
-                      block.stored, count, block_hash(encoding_, block));
-    dedup_.note(ref, block.noted);
-    append_block_entries(block.pages, ref, entries_);
+    append_block(block, packs_, encoding_, dedup_, entries_);
   }
   for (const PageItems& p : blocks_pages_) {
     if (live[{p.items[0].piece, p.items[0].block}] != 0) rebuilds_.push_back({p, false});
@@ -420,11 +415,8 @@ void Folder::write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t>
   }
   in_parallel(parts.size(), [&](std::size_t i, std::size_t worker) {
     Part& part = parts[i];
-    auto raw = format::encode_delta_batch(batch, part.first, part.count);
-    auto hash = payload_hash(encoding_, raw);
-    part.payload =
-        encode_payload(compressor(worker), encoding_.codec, encoding_.codec_level, std::move(raw));
-    part.payload.hash = std::move(hash);
+    part.payload = encode_deltas(compressor(worker), encoding_,
+                                 format::encode_delta_batch(batch, part.first, part.count));
   });
   for (const Part& part : parts) {
     const RecordRef ref = packs_.append(RecordType::deltas, part.payload.codec,
@@ -437,11 +429,22 @@ void Folder::write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t>
   }
 }
 
-}  // namespace
-
-std::vector<std::byte> block_hash(const format::Encoding& encoding, const PageBlock& block) {
+// The hash that the block's record carries, or nothing. A block out of the journal has none yet.
+std::vector<std::byte> hash_of(const PageBlock& block, const format::Encoding& encoding) {
   if (!encoding.sha256 || !block.hash.empty()) return block.hash;
   return payload_hash(encoding, unpack_block(block));
+}
+
+}  // namespace
+
+void append_block(const PageBlock& block, PackWriter& packs, const format::Encoding& encoding,
+                  Dedup& dedup, std::vector<MapEntry>& out) {
+  const auto count = static_cast<std::uint32_t>(block.pages.size());
+  const RecordRef ref =
+      packs.append(RecordType::pages, block.codec, count * std::uint32_t{kPageBytes}, block.stored,
+                   count, hash_of(block, encoding));
+  dedup.note(ref, block.noted);
+  append_block_entries(block.pages, ref, out);
 }
 
 void append_block_entries(std::span<const PageNumber> pages, const RecordRef& record,

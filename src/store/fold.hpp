@@ -27,8 +27,9 @@ inline constexpr std::uint8_t kMaxDeltaDepth = 16;
 void append_block_entries(std::span<const format::PageNumber> pages,
                           const format::RecordRef& record, std::vector<format::MapEntry>& out);
 
-// The hash that the block's record carries, or nothing. A block out of the journal has none yet.
-std::vector<std::byte> block_hash(const format::Encoding& encoding, const PageBlock& block);
+// The block as it is, in a record of its own, and its entries.
+void append_block(const PageBlock& block, PackWriter& packs, const format::Encoding& encoding,
+                  Dedup& dedup, std::vector<format::MapEntry>& out);
 
 // The same for pages that were found in the store.
 void append_found_entries(std::span<const PageRef> found, std::vector<format::MapEntry>& out);

@@ -1,6 +1,7 @@
 #include "store/pack_rewriter.hpp"
 
 #include <array>
+#include <optional>
 
 #include "store/lease.hpp"
 #include "store/record_encoder.hpp"
@@ -52,8 +53,9 @@ struct PackRewriter::Impl {
         encoders(p.workers() + 1) {}
 
   LoadedRecord load(const PlannedRecord& record) const;
-  EncodedRecord encode(const PlannedRecord& planned, RecordEncoder& encoder) const;
-  void put(const PlannedRecord& planned, const EncodedRecord& record);
+  // Nothing: unreadable, and nothing that counts needs it: it is left out.
+  std::optional<EncodedPayload> encode(const PlannedRecord& planned, RecordEncoder& encoder) const;
+  void put(const PlannedRecord& planned, const EncodedPayload& record);
   format::RecordRef append(RecordHeader& h, std::span<const std::byte> hash,
                            std::span<const std::byte> stored);
   void append_metadata(RecordType type, std::vector<std::byte> raw, std::size_t items,
@@ -76,16 +78,14 @@ LoadedRecord PackRewriter::Impl::load(const PlannedRecord& record) const {
   return out;
 }
 
-EncodedRecord PackRewriter::Impl::encode(const PlannedRecord& planned,
-                                         RecordEncoder& encoder) const {
+std::optional<EncodedPayload> PackRewriter::Impl::encode(const PlannedRecord& planned,
+                                                         RecordEncoder& encoder) const {
   try {
     return encoder.encode(load(planned), planned, plan.encode_level, plan.recompress);
   } catch (const Error& e) {
     // What has ceased to count and is half gone stays behind.
     if (planned.firm || e.code() != Errc::damaged) throw;
-    EncodedRecord out;
-    out.unreadable = true;
-    return out;
+    return std::nullopt;
   }
 }
 
@@ -106,7 +106,7 @@ format::RecordRef PackRewriter::Impl::append(RecordHeader& h, std::span<const st
   return {h.pack, h.offset_bytes, h.tag()};
 }
 
-void PackRewriter::Impl::put(const PlannedRecord& planned, const EncodedRecord& record) {
+void PackRewriter::Impl::put(const PlannedRecord& planned, const EncodedPayload& record) {
   RecordHeader h;
   h.type = planned.type;
   h.codec = record.codec;
@@ -122,7 +122,7 @@ void PackRewriter::Impl::put(const PlannedRecord& planned, const EncodedRecord& 
 }
 
 void PackRewriter::Impl::write_records(const std::function<void(std::uint64_t)>& progress) {
-  std::vector<EncodedRecord> encoded;
+  std::vector<std::optional<EncodedPayload>> encoded;
   for (std::size_t first = 0; first < plan.records.size();) {
     std::size_t count = 0;
     for (std::uint64_t bytes = 0; first + count < plan.records.size();) {
@@ -134,7 +134,7 @@ void PackRewriter::Impl::write_records(const std::function<void(std::uint64_t)>&
       encoded[i] = encode(plan.records[first + i], encoders[worker]);
     });
     for (std::size_t i = 0; i < count; ++i) {
-      if (!encoded[i].unreadable) put(plan.records[first + i], encoded[i]);
+      if (encoded[i].has_value()) put(plan.records[first + i], *encoded[i]);
     }
     first += count;
     progress(plan.records[first - 1].place.offset_bytes);

@@ -24,6 +24,8 @@ constexpr std::size_t kHashBytes = 32;
 // stays.
 constexpr std::size_t kHeadroomBytes = 4096;
 constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
+// Of a slot for pages: even where blocks are small, some that have grown a little fit.
+constexpr std::size_t kLeastPagesRawBytes = 128u << 10;
 // Of a slot for few deltas: what a snapshot of some hundred pages leaves.
 constexpr std::size_t kFewDeltas = 1024;
 constexpr std::size_t kFewDeltasRawBytes = 16u << 10;
@@ -156,7 +158,7 @@ struct RecordCache::Impl {
 RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding,
                         std::size_t budget_bytes)
     : packs(p), seed(s) {
-  raw_capacity = max_data_raw_bytes(encoding, RecordType::deltas);
+  raw_capacity = std::max<std::size_t>(encoding.block_bytes, kLeastPagesRawBytes);
   large_capacity = max_data_raw_bytes(encoding, RecordType::pages);
   const std::size_t raw_limit = std::max(large_capacity, kMapRawBytes);
   stored_capacity =

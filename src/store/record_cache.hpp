@@ -31,9 +31,8 @@ struct ReadFailure {
 // so much.
 constexpr std::size_t max_data_raw_bytes(const format::Encoding& encoding,
                                          format::RecordType type) noexcept {
-  const std::size_t block_bytes =
-      type == format::RecordType::pages ? format::max_block_bytes(encoding) : encoding.block_bytes;
-  return std::max<std::size_t>(block_bytes, std::size_t{2} * format::kMaxDeltaBatchRawBytes);
+  return type == format::RecordType::pages ? format::max_block_bytes(encoding)
+                                           : format::kMaxDeltaBatchRawBytes;
 }
 
 class RecordCache {

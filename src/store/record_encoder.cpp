@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/sha256.hpp"
 #include "format/delta.hpp"
 #include "store/block_encoder.hpp"
 #include "store/util.hpp"
@@ -16,8 +15,6 @@ using format::RecordType;
 using format::SlotRange;
 
 namespace {
-
-constexpr std::size_t kHashBytes = 32;
 
 std::vector<std::byte> without_pages(std::vector<std::byte> raw,
                                      const std::vector<SlotRange>& dropped) {
@@ -84,34 +81,25 @@ bool same_deltas(const LoadedRecord& before, const LoadedRecord& now, const Plan
 
 }  // namespace
 
-EncodedRecord RecordEncoder::encode(const LoadedRecord& record, const PlannedRecord& plan,
-                                    int level, bool recompress) {
+EncodedPayload RecordEncoder::encode(const LoadedRecord& record, const PlannedRecord& plan,
+                                     int level, bool recompress) {
   const auto stored = record.stored();
-  EncodedRecord as_it_is{record.header.codec,
-                         record.header.raw_bytes,
-                         {stored.begin(), stored.end()},
-                         hash_of(record)};
+  EncodedPayload as_it_is{record.header.codec,
+                          record.header.raw_bytes,
+                          {stored.begin(), stored.end()},
+                          hash_of(record)};
   const bool drops = plan.needed() < plan.held;
   if (!plan.has_slots() || (!drops && !recompress)) return as_it_is;
   const bool pages = plan.type == RecordType::pages;
   std::vector<std::byte> raw = !drops  ? record.raw
                                : pages ? without_pages(record.raw, plan.dropped)
                                        : without_deltas(record.raw, plan.dropped);
-  EncodedRecord out;
-  if (record.header.has_hash) {
-    out.hash.resize(kHashBytes);
-    const auto hash = base::sha256(raw);
-    std::copy(hash.begin(), hash.end(), out.hash.begin());
-  }
   format::Encoding encoding;
   encoding.codec_level = static_cast<std::uint8_t>(level);
+  encoding.sha256 = record.header.has_hash;
   auto payload = pages ? BlockEncoder(encoding).encode(compressor_, raw)
-                       : encode_payload(compressor_, base::Codec::zstd, level, std::move(raw));
-  if (payload.stored.size() >= as_it_is.stored.size()) return as_it_is;
-  out.codec = payload.codec;
-  out.raw_bytes = payload.raw_bytes;
-  out.stored = std::move(payload.stored);
-  return out;
+                       : encode_deltas(compressor_, encoding, std::move(raw));
+  return payload.stored.size() < as_it_is.stored.size() ? payload : as_it_is;
 }
 
 bool same_content(const LoadedRecord& before, const LoadedRecord& now, const PlannedRecord& plan) {

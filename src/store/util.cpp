@@ -31,4 +31,12 @@ EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, i
   return out;
 }
 
+EncodedPayload encode_deltas(base::Compressor& compressor, const format::Encoding& encoding,
+                             std::vector<std::byte> raw) {
+  auto hash = payload_hash(encoding, raw);
+  auto out = encode_payload(compressor, encoding.codec, encoding.codec_level, std::move(raw));
+  out.hash = std::move(hash);
+  return out;
+}
+
 }  // namespace vellum::store

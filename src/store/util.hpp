@@ -70,7 +70,7 @@ struct EncodedPayload {
   std::vector<std::byte> hash = {};  // SHA-256 of the raw payload; empty: none
 };
 
-inline constexpr int kMetadataZstdLevel = 3;  // deltas, map blocks, roots
+inline constexpr int kMetadataZstdLevel = 3;  // map blocks, roots, versions, indexes
 
 // What a record with this raw payload carries: 32 bytes, or nothing, as `encoding` wants it.
 std::vector<std::byte> payload_hash(const format::Encoding& encoding,
@@ -83,5 +83,8 @@ bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_
 // Compresses unless that does not help.
 EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
                               std::vector<std::byte> raw);
+// A batch of deltas, as `encoding` wants it. Blocks of pages: store/block_encoder.hpp.
+EncodedPayload encode_deltas(base::Compressor& compressor, const format::Encoding& encoding,
+                             std::vector<std::byte> raw);
 
 }  // namespace vellum::store
