@@ -52,6 +52,10 @@ SimulatorOptions short_run() {
 
 SimulatorOptions long_run() { return {}; }
 
+// Environment: VELLUM_CRASH_LONG=1 the effort of the long run, VELLUM_CRASH_SEQUENCES how many,
+// VELLUM_CRASH_FIRST the first, VELLUM_CRASH_VERBOSE=1 a line a sequence.
+bool long_effort() { return from_environment("VELLUM_CRASH_LONG", 0) != 0; }
+
 // Each of these images holds megabytes.
 SimulatorOptions short_repeats() {
   SimulatorOptions options;
@@ -79,30 +83,33 @@ std::uint64_t recompressions_in(SimSession& session) {
   }));
 }
 
-// Environment: VELLUM_CRASH_SEQUENCES how many, VELLUM_CRASH_FIRST the first seed,
-// VELLUM_CRASH_LONG=1 the effort of the long run, VELLUM_CRASH_VERBOSE=1 a line a sequence.
+// Every crash of a generated sequence; returns the sequence.
+std::unique_ptr<SimSession> cut_sequence(std::uint64_t seed, std::size_t steps,
+                                         const SimulatorOptions& options, Totals& sum) {
+  const auto start = std::chrono::steady_clock::now();
+  Simulator simulator(options, fmt::format("seed {} ({})", seed, flavour_name(flavour_of(seed))));
+  auto session = simulate_script(seed, steps);
+  simulator.run(*session, seed, options_for(seed));
+  add(sum, simulator.totals());
+  if (from_environment("VELLUM_CRASH_VERBOSE", 0) != 0) {
+    const std::chrono::duration<double> t = std::chrono::steady_clock::now() - start;
+    print(
+        fmt::format("seed {} {} {:.2f} s", seed, flavour_name(flavour_of(seed)), t.count()).c_str(),
+        simulator.totals());
+  }
+  return session;
+}
+
 TEST(Crash, GeneratedSequences) {
-  const bool long_effort = from_environment("VELLUM_CRASH_LONG", 0) != 0;
   const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
   const std::uint64_t count =
       from_environment("VELLUM_CRASH_SEQUENCES", static_cast<std::uint64_t>(test::rounds(36, 6)));
   Totals sum;
   std::uint64_t recompressions = 0;
   for (std::uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
-    const std::size_t steps = long_effort ? 40 : 20;
-    const auto start = std::chrono::steady_clock::now();
-    Simulator simulator(long_effort ? long_run() : short_run(),
-                        fmt::format("seed {} ({})", seed, flavour_name(flavour_of(seed))));
-    const auto session = simulate_script(seed, steps);
+    const auto session =
+        cut_sequence(seed, long_effort() ? 40 : 20, long_effort() ? long_run() : short_run(), sum);
     recompressions += recompressions_in(*session);
-    simulator.run(*session, seed, options_for(seed));
-    add(sum, simulator.totals());
-    if (from_environment("VELLUM_CRASH_VERBOSE", 0) != 0) {
-      const std::chrono::duration<double> t = std::chrono::steady_clock::now() - start;
-      print(fmt::format("seed {} {} {:.2f} s", seed, flavour_name(flavour_of(seed)), t.count())
-                .c_str(),
-            simulator.totals());
-    }
   }
   print("generated", sum);
   std::printf("%llu recompressions\n", static_cast<unsigned long long>(recompressions));
@@ -113,22 +120,15 @@ TEST(Crash, GeneratedSequences) {
 
 // Commits that refer to pages of each other, of older versions and of removed ones.
 TEST(Crash, CommitsThatRepeatOthers) {
-  const bool long_effort = from_environment("VELLUM_CRASH_LONG", 0) != 0;
   const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
   const std::uint64_t count =
       from_environment("VELLUM_CRASH_SEQUENCES", static_cast<std::uint64_t>(test::rounds(2, 1)));
   Totals sum;
   std::uint64_t found = 0;
   for (std::uint64_t n = first; n < first + count && !testing::Test::HasFailure(); ++n) {
-    const std::uint64_t seed = seed_of_repeats(n);
-    Simulator simulator(long_effort ? long_run() : short_repeats(), fmt::format("repeats {}", n));
-    const auto session = simulate_script(seed, long_effort ? 24 : 8);
+    const auto session = cut_sequence(seed_of_repeats(n), long_effort() ? 24 : 8,
+                                      long_effort() ? long_run() : short_repeats(), sum);
     found += session->session.pages_found();
-    simulator.run(*session, seed, options_for(seed));
-    add(sum, simulator.totals());
-    if (from_environment("VELLUM_CRASH_VERBOSE", 0) != 0) {
-      print(fmt::format("repeats {}", n).c_str(), simulator.totals());
-    }
   }
   print("repeats", sum);
   fmt::print("{} pages found\n", found);
@@ -172,8 +172,7 @@ bool crash_around_failure(std::uint64_t seed, std::uint64_t n, std::function<boo
 
 void crash_around_failures(const char* name, std::function<bool()> SimFs::* fail,
                            const std::function<void(Session&)>& go_on) {
-  const bool long_effort = from_environment("VELLUM_CRASH_LONG", 0) != 0;
-  const std::uint64_t stride = long_effort ? 1 : static_cast<std::uint64_t>(test::rounds(7, 40));
+  const std::uint64_t stride = long_effort() ? 1 : static_cast<std::uint64_t>(test::rounds(7, 40));
   const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
   Totals sum;
   for (std::uint64_t seed = first; seed < first + 7; ++seed) {
@@ -211,11 +210,10 @@ TEST(Crash, DataLostByAFailedSync) {
 // The same where the next program commits what the failed commit held: it must not refer to what
 // the page cache shows of it.
 TEST(Crash, RepeatsOfWhatAFailedSyncHasLost) {
-  const bool long_effort = from_environment("VELLUM_CRASH_LONG", 0) != 0;
-  const std::uint64_t stride = long_effort ? 1 : static_cast<std::uint64_t>(test::rounds(5, 20));
+  const std::uint64_t stride = long_effort() ? 1 : static_cast<std::uint64_t>(test::rounds(5, 20));
   Totals sum;
   for (const bool without : {false, true}) {
-    for (std::uint64_t n = long_effort ? 1 : 5; !testing::Test::HasFailure(); n += stride) {
+    for (std::uint64_t n = long_effort() ? 1 : 5; !testing::Test::HasFailure(); n += stride) {
       const std::uint64_t seed = seed_of_repeats(0);
       SimSession simulated = session_on_new_store(seed);
       std::uint64_t calls = 0;

@@ -1,6 +1,8 @@
 // What a writer may refer to, and what it may not.
 #include <gtest/gtest.h>
 
+#include <numeric>
+
 #include "store/branch_writer.hpp"
 #include "store/lease.hpp"
 #include "store/recompress_support.hpp"
@@ -29,17 +31,22 @@ class DedupRules : public ::testing::Test {
     }
     return out;
   }
+  // The pages that the store has go to `out.found`; returns the others.
+  static std::vector<PageNumber> look_up(BranchWriter::Commit& commit,
+                                         const std::vector<std::byte>& bytes, PageWrites& out) {
+    std::vector<PageNumber> pages(kPages);
+    std::iota(pages.begin(), pages.end(), PageNumber{0});
+    if (commit.dedup() != nullptr) {
+      commit.dedup()->find(
+          pages, [&](std::size_t i) { return bytes.data() + i * kPageBytes; }, out.found);
+    }
+    return pages;
+  }
   // All pages, as a region's encoder does it; returns how many of them the store had.
   static std::size_t write(BranchWriter& writer, const std::vector<std::byte>& bytes) {
     auto commit = writer.begin(kPages);
     PageWrites out;
-    std::vector<PageNumber> pages(kPages);
-    for (PageNumber p = 0; p < kPages; ++p) pages[p] = p;
-    if (commit->dedup() != nullptr) {
-      commit->dedup()->find(
-          pages, [&](std::size_t i) { return bytes.data() + i * kPageBytes; }, out.found);
-    }
-    const std::size_t found = out.found.size();
+    const auto pages = look_up(*commit, bytes, out);
     for (const PageNumber p : pages) {
       const std::span<const std::byte> raw(bytes.data() + p * kPageBytes, kPageBytes);
       out.blocks.push_back(
@@ -47,17 +54,20 @@ class DedupRules : public ::testing::Test {
     }
     commit->add(std::move(out));
     commit->finish({1, kPages * kPageBytes, 0, ""}, true);
-    return found;
+    return kPages - pages.size();
   }
   // How many of the pages the writer would refer to.
   static std::size_t found(BranchWriter& writer, const std::vector<std::byte>& bytes) {
     const auto commit = writer.begin(kPages);
+    EXPECT_NE(commit->dedup(), nullptr);
     PageWrites out;
-    std::vector<PageNumber> pages(kPages);
-    for (PageNumber p = 0; p < kPages; ++p) pages[p] = p;
-    commit->dedup()->find(
-        pages, [&](std::size_t i) { return bytes.data() + i * kPageBytes; }, out.found);
+    look_up(*commit, bytes, out);
     return out.found.size();
+  }
+  static format::Superblock packs_of(std::uint64_t contents) {
+    format::Superblock options = small_options();
+    options.pack_bytes = contents * kPages * kPageBytes;
+    return options;
   }
   std::shared_ptr<StoreCore> open() const { return StoreCore::open(base::posix_fs(), path_); }
 
@@ -97,13 +107,11 @@ TEST_F(DedupRules, WhatAnotherBranchHasNotPublishedIsNot) {
 // A fold that was cut off in a pack of its own has left it, whole as far as can be seen; but
 // nothing has made it durable. Later packs of the branch do not vouch for it, nor does its end.
 TEST_F(DedupRules, WhatAFoldThatWasCutOffHasLeftIsNot) {
-  format::Superblock options = small_options();
-  options.pack_bytes = kPages * kPageBytes;  // a pack a fold
   const std::string path = directory_.path("packs");
   std::uint64_t left = 0;
   {
     FaultFs fs(base::posix_fs());
-    const auto store = StoreCore::create(fs, path, options);
+    const auto store = StoreCore::create(fs, path, packs_of(1));  // a pack a fold
     for (const char* name : {"a", "b"}) store->create_branch(name, kPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "b");
     write(*writer, content(1));
@@ -157,10 +165,8 @@ TEST_F(DedupRules, WhatABranchThatIsGoneHasNotPublishedIsNot) {
 // The pack was written again and then removed. The file that the writer has open is the one before
 // both: it is whole, and nobody else will ever see it.
 TEST_F(DedupRules, WhatIsOnlyInAFileThatHasNoNameIsNot) {
-  format::Superblock options = small_options();
-  options.pack_bytes = kPages * kPageBytes;  // a pack a fold
   const std::string path = directory_.path("packs");
-  const auto store = StoreCore::create(base::posix_fs(), path, options);
+  const auto store = StoreCore::create(base::posix_fs(), path, packs_of(1));  // a pack a fold
   for (const char* name : {"a", "b"}) store->create_branch(name, kPages * kPageBytes, 0);
   {
     auto other = BranchWriter::open(*store, "b");
@@ -202,13 +208,8 @@ TEST_F(DedupRules, ALargeCommitKeepsGcOutUntilItIsOver) {
 // While a pack is being written, gc gives its old hashes back. Once it is sealed its index still
 // names them.
 TEST_F(DedupRules, GcFreesASealedPackWhoseHashesAreGone) {
-  const auto options = [] {
-    format::Superblock sb = small_options();
-    sb.pack_bytes = 14 * kPages * kPageBytes;
-    return sb;
-  }();
   const std::string path = directory_.path("small-packs");
-  const auto store = StoreCore::create(base::posix_fs(), path, options);
+  const auto store = StoreCore::create(base::posix_fs(), path, packs_of(14));
   store->create_branch("a", kPages * kPageBytes, 0);
   const auto gc = [&] {
     return collect_garbage(*StoreCore::open(base::posix_fs(), path), false, nullptr).freed_bytes;
