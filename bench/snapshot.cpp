@@ -19,7 +19,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <vellum/store.hpp>
 
 #include "child_lib.hpp"

@@ -24,34 +24,14 @@ namespace {
 constexpr auto kUpdates = {bench::Update::words, bench::Update::counters, bench::Update::same_lines,
                            bench::Update::pages, bench::Update::same_pages};
 
-struct History {
-  bench::Update update;
-  std::size_t bytes;
-  std::size_t pages_a_step;
-  std::size_t steps;
-  std::size_t snapshot_every = 1;
-};
-
-std::string name_of(std::size_t step) { return fmt::format("{:05}", step); }
+using bench::History;
+using bench::make_history;
 
 std::uint64_t pack_bytes(const vellum::Store& store) {
   auto copy = store;
   vellum::GcOptions look;
   look.dry_run = true;
   return copy.collect_garbage(look).pack_bytes;
-}
-
-void make_store(const std::string& path, const History& history) {
-  auto store = vellum::Store::create(path);
-  auto region = store.create_region("main", history.bytes);
-  auto* const base = static_cast<std::byte*>(region.data());
-  bench::fill_with_integers({base, history.bytes}, 1);
-  region.snapshot(name_of(0));
-  bench::Updates updates(history.update, history.bytes / bench::kPageBytes, history.pages_a_step);
-  for (std::size_t step = 1; step <= history.steps; ++step) {
-    updates.step(base);
-    if (step % history.snapshot_every == 0) region.snapshot(name_of(step));
-  }
 }
 
 struct Space {
@@ -65,7 +45,7 @@ Space measure(const std::string& path, std::size_t steps, std::size_t keep_every
   Space space;
   auto store = vellum::Store::open(path);
   for (std::size_t step = 1; step <= steps; ++step) {
-    if (step % keep_every != 0) store.remove_snapshot(name_of(step));
+    if (step % keep_every != 0) store.remove_snapshot(std::to_string(step));
   }
   const auto start = bench::Clock::now();
   const auto report = store.collect_garbage();
@@ -82,10 +62,10 @@ Space measure(const std::string& path, std::size_t steps, std::size_t keep_every
 Space thin_out(const std::string& directory, History history, std::size_t keep_every,
                double first) {
   const std::string path = directory + "/thinned", peer = directory + "/never";
-  make_store(path, history);
+  make_history(path, history);
   Space space = measure(path, history.steps, keep_every);
   history.snapshot_every = keep_every;
-  make_store(peer, history);
+  make_history(peer, history);
   space.never = measure(peer, 0, 1).after;
   space.first = first;
   return space;
@@ -119,7 +99,7 @@ void run_bytes(const bench::Options& options, std::size_t bytes, std::size_t sna
                       "on top of the first: after", "never made", "ratio", "freed", "of freeable",
                       "gc ms"});
   const std::string only_first = options.scratch() + "/first";
-  make_store(only_first, {bench::Update::words, bytes, 0, 0});
+  make_history(only_first, {bench::Update::words, bytes, 0, 0});
   const double first = measure(only_first, 0, 1).after;
   for (const std::size_t keep_every : {std::size_t{2}, std::size_t{10}}) {
     for (const auto update : kUpdates) {
@@ -141,7 +121,7 @@ Cost remove_one(const std::string& path, std::size_t step) {
   return bench::in_child([&] {
     Cost cost;
     auto store = vellum::Store::open(path);
-    store.remove_snapshot(name_of(step));
+    store.remove_snapshot(std::to_string(step));
     auto start = bench::Clock::now();
     cost.freed = static_cast<double>(store.collect_garbage().freed_bytes);
     cost.one_s = bench::seconds_since(start);
@@ -161,7 +141,7 @@ double collect_nothing(const std::string& path) {
 std::vector<Cost> cost_of_gc(const bench::Options& options, const History& history) {
   const std::string path = options.scratch() + "/cost";
   const std::size_t rounds = options.number("rounds", 5);
-  make_store(path, history);
+  make_history(path, history);
   collect_nothing(path);  // what writing has left
   std::vector<Cost> costs;
   for (std::size_t i = 1; i <= rounds; ++i) {

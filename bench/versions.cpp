@@ -93,20 +93,6 @@ struct Pattern {
   std::string name() const { return fmt::format("{} ({} %)", bench::update_name(update), percent); }
 };
 
-void make_versions(const std::string& path, Size size, const Pattern& pattern,
-                   std::size_t snapshots) {
-  auto store = vellum::Store::create(path);
-  auto region = store.create_region("main", size.bytes);
-  auto* const base = static_cast<std::byte*>(region.data());
-  bench::fill_with_integers({base, size.bytes}, 1);
-  region.snapshot("0");
-  bench::Updates updates(pattern.update, size.pages(), size.pages() * pattern.percent / 100);
-  for (std::size_t i = 1; i <= snapshots; ++i) {
-    updates.step(base);
-    region.snapshot(std::to_string(i));
-  }
-}
-
 struct Read {
   std::string version;
   std::vector<Times> vellum, copy;
@@ -119,7 +105,8 @@ std::vector<Read> read_versions(const bench::Options& options, Size size, const 
   const std::size_t snapshots = options.number("snapshots", 40);
   const std::size_t reads = options.number("reads", 100'000);
   const std::string path = options.scratch() + "/store";
-  make_versions(path, size, pattern, snapshots);
+  bench::make_history(
+      path, {pattern.update, size.bytes, size.pages() * pattern.percent / 100, snapshots});
   std::vector<Read> out;
   const auto file_of = [&](const Read& read) { return path + "-copy-" + read.version; };
   for (const std::size_t i : {snapshots, snapshots / 2, std::size_t{1}, std::size_t{0}}) {

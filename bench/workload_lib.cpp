@@ -3,6 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <unordered_set>
+#include <vellum/store.hpp>
 
 namespace bench {
 
@@ -71,6 +72,19 @@ void Updates::step(std::byte* base) {
     } else {
       fill_with_integers({at, update_ == Update::same_lines ? 512 : kPageBytes}, random_());
     }
+  }
+}
+
+void make_history(const std::string& path, const History& history) {
+  auto store = vellum::Store::create(path);
+  auto region = store.create_region("main", history.bytes);
+  auto* const base = static_cast<std::byte*>(region.data());
+  fill_with_integers({base, history.bytes}, 1);
+  region.snapshot("0");
+  Updates updates(history.update, history.bytes / kPageBytes, history.pages_a_step);
+  for (std::size_t step = 1; step <= history.steps; ++step) {
+    updates.step(base);
+    if (step % history.snapshot_every == 0) region.snapshot(std::to_string(step));
   }
 }
 

@@ -44,6 +44,17 @@ class Updates {
   std::vector<std::uint64_t> picked_;
 };
 
+// A new store, branch `main`: integers, snapshot "0", and then `steps` updates with a snapshot,
+// called by its step's number, after every `snapshot_every` of them.
+struct History {
+  Update update;
+  std::size_t bytes;
+  std::size_t pages_a_step;
+  std::size_t steps;
+  std::size_t snapshot_every = 1;
+};
+void make_history(const std::string& path, const History& history);
+
 // automatic, uffd or sigsegv; anything else throws.
 vellum::Engine engine_named(const std::string& name);
 
