@@ -15,10 +15,12 @@
 //  that, reads and
 //    writes run at the speed of memory. The first write to a page since the last commit costs about
 //    1 us (3 us the first time ever), nothing afterwards.
-//  - Memory: a touched page is held once; a page that was ever written in this process, twice (its
-//  committed content
-//    beside the current one, from which commit() takes what changed). A region larger than memory
-//    does not work yet.
+//  - Memory: a touched page is held once; a page that was written, twice (its committed content
+//    beside the current one, from which commit() takes what changed). A region may be larger than
+//    memory: beyond a limit, pages that are as committed are forgotten and come in again when they
+//    are touched; pages that were written go to the stash, as what they differ by. commit() takes
+//    them from there. When the stash's disk is full, they stay in memory, whatever the limit, and a
+//    line on standard error says so.
 //
 // Threads: loads and stores need no care beyond what plain memory needs. Member functions may be
 // called from any thread, one commit(), snapshot(), rollback(), grow() or close() at a time (they
@@ -81,6 +83,14 @@ struct RegionOptions {
   // Threads that help commit() to encode, beside the caller. -1: one less than the processors, at
   // most 7.
   int encode_threads = -1;
+  // How much memory the region may use: committed copies and private ones together. 0: it shares a
+  // limit with the other regions of the process: three quarters of what its cgroup or the machine
+  // has, less an eighth, at most 64 MiB. VELLUM_MEMORY_LIMIT=BYTES says otherwise. See "Memory".
+  std::uint64_t memory_limit_bytes = 0;
+  // Where pages go that were written, are not committed, and have no room in memory: a directory,
+  // best on a fast disk. Empty: the store's. The file there has no name, and is gone with the
+  // process.
+  std::string stash_directory;
   // How what this region commits is stored. Without a value: as the branch was made, or as the
   // store says (StoreOptions). Kept when the branch is made with it; else for this opening only.
   std::optional<Encoding> encoding;
@@ -99,6 +109,17 @@ struct CommitReport {
   std::uint64_t flush_ns = 0;    // fdatasync(2)
   std::uint64_t publish_ns = 0;  // the committed copies in memory follow
   std::uint64_t total_ns = 0;
+};
+
+// What a region has in memory now, which is counted page by page (0.5 to 4 ms for 1 GiB), and what
+// went out of it since it was opened.
+struct MemoryUse {
+  std::uint64_t limit_bytes = 0;     // of the region, or of the process when it has none of its own
+  std::uint64_t resident_bytes = 0;  // committed copies and private ones
+  std::uint64_t evicted_bytes = 0;   // all that ever left
+  std::uint64_t stashed_pages = 0;   // written, not committed, and not in memory
+  std::uint64_t stash_file_bytes = 0;     // what the file of the stash occupies
+  std::uint64_t stash_written_bytes = 0;  // all that was ever written to it
 };
 
 // Keeps a range of a region present in memory while it lives. Movable. Must not outlive its region.
@@ -158,6 +179,8 @@ class Region {
   Pin pin(const void* address, std::size_t length_bytes) const;
   // Brings a range in, without keeping it.
   void prefetch(const void* address, std::size_t length_bytes) const;
+
+  MemoryUse memory_use() const;
 
   // Unmaps. What was not committed is lost. The region is not valid() afterwards.
   void close();

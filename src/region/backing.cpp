@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,8 +22,10 @@ namespace {
 
 }  // namespace
 
-Backing::Backing(std::size_t capacity_bytes)
-    : capacity_(capacity_bytes), present_(capacity_bytes / kPageBytes / 8 + sizeof(std::uint64_t)) {
+Backing::Backing(std::size_t capacity_bytes, Pager& pager)
+    : pager_(pager),
+      capacity_(capacity_bytes),
+      present_(capacity_bytes / kPageBytes / 8 + sizeof(std::uint64_t)) {
   memfd_ = memfd_create("vellum", MFD_CLOEXEC);
   if (memfd_ < 0) refuse("memfd_create", capacity_bytes);
   if (ftruncate(memfd_, static_cast<off_t>(capacity_bytes)) != 0) {
@@ -41,27 +44,65 @@ Backing::Backing(std::size_t capacity_bytes)
 }
 
 Backing::~Backing() {
+  pager_.add_pages(-twin_pages_.load());
   munmap(alias_, capacity_);
   close(memfd_);
 }
 
-void Backing::mark_twins(format::PageNumber first, std::size_t count) noexcept {
-  for (std::size_t i = 0; i < count;) {
+void Backing::mark_twins(format::PageNumber first, std::size_t count_pages) noexcept {
+  std::int64_t fresh = 0;
+  for (std::size_t i = 0; i < count_pages;) {
     const auto page = first + i;
     const auto bit = page % 64;
-    const auto n = std::min<std::size_t>(64 - bit, count - i);
+    const auto n = std::min<std::size_t>(64 - bit, count_pages - i);
     const std::uint64_t mask = (n == 64 ? ~0ULL : ((1ULL << n) - 1)) << bit;
-    word(page).fetch_or(mask, std::memory_order_release);
+    fresh += __builtin_popcountll(mask & ~word(page).fetch_or(mask, std::memory_order_release));
     i += n;
   }
+  count(fresh);
 }
 
-void Backing::drop_twins(format::PageNumber first, std::size_t count) noexcept {
-  for (std::size_t i = 0; i < count; ++i) {
-    word(first + i).fetch_and(~(1ULL << ((first + i) % 64)), std::memory_order_acq_rel);
+void Backing::unmark_twins(format::PageNumber first, std::size_t count_pages) noexcept {
+  std::int64_t gone = 0;
+  for (std::size_t i = 0; i < count_pages; ++i) {
+    const std::uint64_t bit = 1ULL << ((first + i) % 64);
+    gone += (word(first + i).fetch_and(~bit, std::memory_order_acq_rel) & bit) != 0;
   }
+  count(-gone);
+}
+
+void Backing::punch(format::PageNumber first, std::size_t count_pages) noexcept {
   fallocate(memfd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-            static_cast<off_t>(first * kPageBytes), static_cast<off_t>(count * kPageBytes));
+            static_cast<off_t>(first * kPageBytes), static_cast<off_t>(count_pages * kPageBytes));
+}
+
+void Backing::drop_twins(format::PageNumber first, std::size_t count_pages) noexcept {
+  unmark_twins(first, count_pages);
+  punch(first, count_pages);
+}
+
+std::uint64_t Backing::twins_in(format::PageNumber first, std::size_t count_pages) const noexcept {
+  std::uint64_t mask = 0;
+  for (std::size_t i = 0; i < count_pages; ++i) mask |= std::uint64_t{has_twin(first + i)} << i;
+  return mask;
+}
+
+std::int64_t Backing::file_pages() const noexcept {
+  struct stat status{};
+  if (fstat(memfd_, &status) != 0) return twin_pages();
+  return static_cast<std::int64_t>(status.st_blocks) * 512 / static_cast<std::int64_t>(kPageBytes);
+}
+
+int Backing::read(format::PageNumber first, std::span<std::byte> out) const noexcept {
+  auto offset = static_cast<off_t>(first * kPageBytes);
+  while (!out.empty()) {
+    const long n = syscall(SYS_pread64, memfd_, out.data(), out.size(), offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : EIO;
+    out = out.subspan(static_cast<std::size_t>(n));
+    offset += n;
+  }
+  return 0;
 }
 
 int Backing::write(format::PageNumber first, std::span<const std::byte> bytes) noexcept {

@@ -17,6 +17,7 @@
 
 #include "base/reserve.hpp"
 #include "format/types.hpp"
+#include "region/pager.hpp"
 
 namespace vellum::region {
 
@@ -24,7 +25,8 @@ inline constexpr std::size_t kPageBytes = format::kPageBytes;
 
 class Backing {
  public:
-  explicit Backing(std::size_t capacity_bytes);  // throws Errc::out_of_memory, io
+  // Tells `pager` of every page. Throws Errc::out_of_memory, io.
+  Backing(std::size_t capacity_bytes, Pager& pager);
   ~Backing();
   Backing(const Backing&) = delete;
   Backing& operator=(const Backing&) = delete;
@@ -38,6 +40,16 @@ class Backing {
   void mark_twins(format::PageNumber first, std::size_t count) noexcept;
   void drop_twins(format::PageNumber first,
                   std::size_t count) noexcept;  // gives the memory back, too
+  // The two halves of drop_twins(): what nobody knows of; what holds no memory.
+  void unmark_twins(format::PageNumber first, std::size_t count) noexcept;
+  void punch(format::PageNumber first, std::size_t count) noexcept;
+  // Which pages have twins: a bit a page, of at most 64.
+  std::uint64_t twins_in(format::PageNumber first, std::size_t count) const noexcept;
+  std::int64_t twin_pages() const noexcept { return twin_pages_.load(std::memory_order_relaxed); }
+  // Pages that the memfd holds, with twins or without.
+  std::int64_t file_pages() const noexcept;
+  // Copies twins out. 0 or errno. Async-signal-safe.
+  int read(format::PageNumber first, std::span<std::byte> out) const noexcept;
 
   // Copies bytes in by write(2): each page becomes visible whole, to this mapping and to the
   // region's; cheaper than faulting the alias in. 0 or errno (ENOMEM, ENOSPC under a memory limit).
@@ -48,6 +60,12 @@ class Backing {
   std::atomic<std::uint64_t>& word(format::PageNumber page) const noexcept {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(present_.data())[page / 64];
   }
+  void count(std::int64_t pages) noexcept {
+    twin_pages_.fetch_add(pages, std::memory_order_relaxed);
+    pager_.add_pages(pages);
+  }
+  Pager& pager_;
+  std::atomic<std::int64_t> twin_pages_{0};
   int memfd_ = -1;
   std::size_t capacity_ = 0;
   std::byte* alias_ = nullptr;

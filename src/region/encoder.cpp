@@ -68,6 +68,7 @@ struct Encoder::Slice {
   format::DeltaBatch old_bytes;    // what the twins held where they were changed
   std::vector<PageNumber> fresh;   // pages that had no twin
   std::vector<PageNumber> reload;  // twins overwritten without keeping the old content
+  std::vector<PageNumber> taken;   // from the stash
   std::uint64_t changed = 0;
 };
 
@@ -82,12 +83,53 @@ struct Encoder::Worker {
   std::vector<PageNumber> whole;        // to be stored whole; their twins hold what is recorded
   std::vector<PageNumber> fresh_whole;  // the same, without a twin yet
   std::vector<PageNumber> merged;
+  alignas(8) Stash::Buffer record;
+  std::vector<PageNumber> stashed_whole;   // ascending; of `whole`, those without a twin:
+  std::vector<std::byte> stashed_content;  // one after the other
+
+  // What is to be recorded of a page of `whole`.
+  const std::byte* content(PageNumber page, const Backing& backing) const {
+    const auto at = std::lower_bound(stashed_whole.begin(), stashed_whole.end(), page);
+    if (at == stashed_whole.end() || *at != page) return backing.twin(page);
+    return stashed_content.data() +
+           static_cast<std::size_t>(at - stashed_whole.begin()) * kPageBytes;
+  }
 };
 
-Encoder::Encoder(const std::byte* pages, Backing& backing, const format::Encoding& encoding,
-                 std::size_t threads)
-    : pages_(pages),
-      backing_(backing),
+namespace {
+
+// Keeps the chunks of pages (ascending) where they are.
+class Held {
+ public:
+  Held(RegionMemory& memory, std::span<const PageNumber> pages) : memory_(memory), pages_(pages) {
+    for_each_chunk([&](PageNumber first) { memory_.hold(first, 1); });
+  }
+  ~Held() {
+    for_each_chunk([&](PageNumber first) { memory_.release(first, 1); });
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  template <typename Do>
+  void for_each_chunk(Do&& what) const {
+    std::size_t last = SIZE_MAX;
+    for (const PageNumber page : pages_) {
+      if (page / kChunkPages == last) continue;
+      last = page / kChunkPages;
+      what(last * kChunkPages);
+    }
+  }
+  RegionMemory& memory_;
+  std::span<const PageNumber> pages_;
+};
+
+}  // namespace
+
+Encoder::Encoder(RegionMemory& memory, const format::Encoding& encoding, std::size_t threads)
+    : memory_(memory),
+      pages_(memory.data()),
+      backing_(memory.backing()),
       encoding_(encoding),
       max_delta_cost_bytes_(encoding.deltas ? store::kMaxDeltaCostBytes : 0),
       max_fresh_delta_cost_bytes_(encoding.deltas ? kMaxFreshDeltaCostBytes : 0),
@@ -102,7 +144,8 @@ std::uint64_t Encoder::encode(std::span<const PageNumber> dirty,
   const std::size_t slice_pages =
       std::max<std::size_t>(kSlicePages, encoding_.block_bytes / kPageBytes);
   const bool parallel = dirty.size() >= kParallelPages && pool_.workers() > 0;
-  const std::size_t step = parallel || dirty.size() > kMaxSlicePages
+  const bool some_stashed = memory_.has_stashed();
+  const std::size_t step = parallel || some_stashed || dirty.size() > kMaxSlicePages
                                ? slice_pages
                                : std::max<std::size_t>(dirty.size(), 1);
   const std::size_t count = (dirty.size() + step - 1) / step;
@@ -112,7 +155,11 @@ std::uint64_t Encoder::encode(std::span<const PageNumber> dirty,
     const std::size_t first = index * step;
     const auto part = dirty.subspan(first, std::min(step, dirty.size() - first));
     store::PageWrites writes;
-    encode_slice(part, *workers_[worker], *slices_[index], writes, commit.dedup());
+    {
+      const Held held(memory_, part);
+      encode_slice(part, *workers_[worker], *slices_[index], writes, commit.dedup());
+    }
+    memory_.stay_within_limit();
     commit.add(std::move(writes));
   };
   if (count == 1) {
@@ -129,25 +176,64 @@ void Encoder::encode_slice(std::span<const PageNumber> dirty, Worker& worker, Sl
                            store::PageWrites& out, const store::Dedup* dedup) {
   worker.whole.clear();
   worker.fresh_whole.clear();
+  worker.stashed_whole.clear();
+  worker.stashed_content.clear();
   for (std::size_t i = 0; i < dirty.size(); ++i) {
     if (i + kPrefetchAhead < dirty.size()) {
       const PageNumber ahead = dirty[i + kPrefetchAhead];
-      prefetch_page(pages_ + ahead * kPageBytes);
-      if (backing_.has_twin(ahead)) prefetch_page(backing_.twin(ahead));
+      if (memory_.is_present(ahead)) {
+        prefetch_page(pages_ + ahead * kPageBytes);
+        if (backing_.has_twin(ahead)) prefetch_page(backing_.twin(ahead));
+      }
     }
-    if (backing_.has_twin(dirty[i])) {
-      encode_with_twin(dirty[i], worker, slice, out);
+    if (memory_.is_present(dirty[i])) {
+      encode_page(dirty[i], worker, slice, out);
     } else {
-      encode_fresh(dirty[i], worker, slice, out);
+      encode_stashed(dirty[i], worker, slice, out);
     }
   }
   write_fresh_twins(worker, slice);
   if (dedup != nullptr) {
     // What is compared is what gets recorded: the twins.
     dedup->find(
-        worker.whole, [&](std::size_t i) { return backing_.twin(worker.whole[i]); }, out.found);
+        worker.whole, [&](std::size_t i) { return worker.content(worker.whole[i], backing_); },
+        out.found);
   }
   pack_blocks(worker, out, dedup != nullptr);
+}
+
+void Encoder::encode_page(PageNumber page, Worker& worker, Slice& slice, store::PageWrites& out) {
+  if (backing_.has_twin(page)) {
+    encode_with_twin(page, worker, slice, out);
+  } else {
+    encode_fresh(page, worker, slice, out);
+  }
+}
+
+// The entry says what differs from the last commit: that is the delta. Nothing comes into memory.
+void Encoder::encode_stashed(PageNumber page, Worker& worker, Slice& slice,
+                             store::PageWrites& out) {
+  Stash::Entry entry;
+  if (!memory_.take_stashed(page, worker.record, entry)) {
+    if (memory_.is_present(page)) encode_page(page, worker, slice, out);
+    return;
+  }
+  slice.taken.push_back(page);
+  ++slice.changed;
+  if (!entry.whole && entry.bytes.size() + 3 * entry.runs.size() <= max_delta_cost_bytes_) {
+    out.deltas.add(page, entry.runs, entry.bytes);
+    return;
+  }
+  if (!entry.whole) memory_.read_committed(page, worker.page.data());
+  entry.apply_to(worker.page.data());
+  if (is_zero_page(worker.page.data())) {
+    out.zeros.push_back(page);
+    return;
+  }
+  worker.whole.push_back(page);
+  worker.stashed_whole.push_back(page);
+  worker.stashed_content.insert(worker.stashed_content.end(), worker.page.begin(),
+                                worker.page.end());
 }
 
 void Encoder::encode_with_twin(PageNumber page, Worker& worker, Slice& slice,
@@ -156,6 +242,7 @@ void Encoder::encode_with_twin(PageNumber page, Worker& worker, Slice& slice,
   const std::byte* const now = pages_ + page * kPageBytes;
   if (!out.deltas.add_difference(page, twin, now)) return;
   ++slice.changed;
+  memory_.note_newer(page);
   if (out.deltas.last_cost_bytes() <= max_delta_cost_bytes_) {
     const auto& delta = out.deltas.pages().back();
     const auto runs = out.deltas.runs_of(delta);
@@ -224,7 +311,10 @@ void Encoder::write_fresh_twins(Worker& worker, Slice& slice) {
 
 void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Slice& slice) {
   const std::size_t count = bytes.size() / kPageBytes;
-  for (std::size_t i = 0; i < count; ++i) slice.fresh.push_back(first + i);
+  for (std::size_t i = 0; i < count; ++i) {
+    slice.fresh.push_back(first + i);
+    memory_.note_newer(first + i);
+  }
   const int error = backing_.write(first, bytes);
   if (error != 0) {
     throw Error(Errc::out_of_memory,
@@ -253,10 +343,11 @@ void Encoder::pack_blocks(Worker& worker, store::PageWrites& out, bool note) {
 store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& worker, bool note) {
   const std::size_t raw_bytes = pages.size() * kPageBytes;
   const std::byte* raw = backing_.twin(pages.front());
-  if (pages.back() - pages.front() + 1 != pages.size()) {
+  if (pages.back() - pages.front() + 1 != pages.size() || !worker.stashed_whole.empty()) {
     worker.gathered.resize(raw_bytes);
     for (std::size_t i = 0; i < pages.size(); ++i) {
-      std::memcpy(worker.gathered.data() + i * kPageBytes, backing_.twin(pages[i]), kPageBytes);
+      std::memcpy(worker.gathered.data() + i * kPageBytes, worker.content(pages[i], backing_),
+                  kPageBytes);
     }
     raw = worker.gathered.data();
   }
@@ -268,24 +359,39 @@ store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& wo
   return block;
 }
 
+// A page may be without a private copy by now, because it equalled its twin: what the program has
+// there must stay when the twin goes back.
 void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reload) {
   const auto slices = std::move(slices_);
   accept();
   for (const auto& slice : slices) {
     for (const auto& old : slice->old_bytes.pages()) {
+      const Held held(memory_, {&old.page, 1});
+      memory_.make_private(old.page);
       format::apply_delta(slice->old_bytes.runs_of(old), slice->old_bytes.bytes_of(old),
                           backing_.twin(old.page));
     }
-    for (const PageNumber page : slice->fresh) backing_.drop_twins(page, 1);
+    for (const PageNumber page : slice->fresh) {
+      const Held held(memory_, {&page, 1});
+      memory_.make_private(page);
+      backing_.drop_twins(page, 1);
+    }
   }
   for (const auto& slice : slices) {
-    if (!slice->reload.empty()) reload(slice->reload);
+    std::vector<PageNumber> back = slice->reload;
+    memory_.give_back(slice->taken, back);
+    if (!back.empty()) reload(back);
   }
 }
 
-void Encoder::accept() noexcept {
+std::vector<PageNumber> Encoder::accept() {
+  std::vector<PageNumber> taken;
+  for (const auto& slice : slices_) {
+    taken.insert(taken.end(), slice->taken.begin(), slice->taken.end());
+  }
   slices_.clear();
   kept_bytes_.store(0, std::memory_order_relaxed);
+  return taken;
 }
 
 }  // namespace vellum::region

@@ -1,9 +1,10 @@
 // region/encoder.hpp: dirty pages in, what to write out.
 //
 // For each dirty page the cheapest of: unchanged (dropped), zero, delta against its twin, or whole,
-// in a compressed block with its neighbours. The twin follows at once, while the page is in the
-// cache, and it follows what was recorded, not what the page holds: another thread may be writing
-// the page. When the commit fails, undo() puts twins back.
+// in a compressed block with its neighbours. A page that lies in the stash is taken from there. The
+// twin follows at once, while the page is in the cache, and it follows what was recorded, not what
+// the page holds: another thread may be writing the page. When the commit fails, undo() puts twins
+// back.
 //
 // Threads: encode() works on slices of the pages in parallel.
 #pragma once
@@ -18,16 +19,15 @@
 #include "base/codec.hpp"
 #include "base/thread_pool.hpp"
 #include "format/delta.hpp"
-#include "region/backing.hpp"
+#include "region/memory.hpp"
 #include "store/branch_writer.hpp"
 
 namespace vellum::region {
 
 class Encoder {
  public:
-  // `pages` is the region's memory. `backing` outlives the encoder.
-  Encoder(const std::byte* pages, Backing& backing, const format::Encoding& encoding,
-          std::size_t threads);
+  // `memory` outlives the encoder.
+  Encoder(RegionMemory& memory, const format::Encoding& encoding, std::size_t threads);
   ~Encoder();
 
   // Encodes `dirty` (ascending) into `commit`. Returns how many pages had changed. Throws
@@ -39,8 +39,9 @@ class Encoder {
   // too much to keep are handed to `reload`, which must bring their twins back from the store; what
   // it throws comes out.
   void undo(const std::function<void(std::span<const format::PageNumber>)>& reload);
-  // The commit is durable: forget what undo() would need.
-  void accept() noexcept;
+  // The commit is durable: forget what undo() would need. Returns the pages that were taken from
+  // the stash, ascending.
+  std::vector<format::PageNumber> accept();
 
  private:
   struct Slice;
@@ -49,6 +50,8 @@ class Encoder {
                     store::PageWrites& out, const store::Dedup* dedup);
   void encode_with_twin(format::PageNumber page, Worker& worker, Slice& slice,
                         store::PageWrites& out);
+  void encode_stashed(format::PageNumber page, Worker& worker, Slice& slice,
+                      store::PageWrites& out);
   void encode_fresh(format::PageNumber page, Worker& worker, Slice& slice, store::PageWrites& out);
   void keep_old_page(format::PageNumber page, Slice& slice);
   void write_fresh_twins(Worker& worker, Slice& slice);
@@ -56,6 +59,9 @@ class Encoder {
   void pack_blocks(Worker& worker, store::PageWrites& out, bool note);
   store::PageBlock compress(std::span<const format::PageNumber> pages, Worker& worker, bool note);
 
+  void encode_page(format::PageNumber page, Worker& worker, Slice& slice, store::PageWrites& out);
+
+  RegionMemory& memory_;
   const std::byte* pages_;
   Backing& backing_;
   format::Encoding encoding_;

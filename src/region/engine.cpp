@@ -67,6 +67,7 @@ std::unique_ptr<RegionMemory> RegionMemory::create(Engine engine, const MemoryOp
     memory = std::make_unique<SigsegvMemory>(options, std::move(source));
   }
   memory->start();
+  memory->start_paging();
   return memory;
 }
 

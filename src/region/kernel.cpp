@@ -24,6 +24,10 @@ struct ScanArg {
   std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
 };
 constexpr std::uint64_t kPageIsWritten = 1U << 1;
+constexpr std::uint64_t kPageIsFile = 1U << 2;
+constexpr std::uint64_t kPageIsPresent = 1U << 3;
+constexpr std::uint64_t kPageIsSwapped = 1U << 4;
+constexpr std::uint64_t kPageIsZero = 1U << 5;
 constexpr std::uint64_t kScanWpMatching = 1U << 0;
 constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArg);
 
@@ -51,6 +55,36 @@ int map_range(std::byte* address, std::size_t bytes, Issue issue, OnExists on_ex
 }
 
 std::size_t skip_page(std::byte*, std::size_t) noexcept { return kPage; }
+
+// Where a scan is to go on. `walk_end` cannot be trusted alone: the kernel hands its findings over
+// by 512 ranges, notes there where it stood, and does not note the end when the rest goes through
+// (fs/proc/task_mmu.c, do_pagemap_scan). Unless `out` is full, all was walked.
+std::uint64_t scanned_to(const ScanArg& arg, std::span<const ScanRange> out, long found) noexcept {
+  if (static_cast<std::size_t>(found) < out.size()) return arg.end;
+  return std::max(arg.walk_end, out.back().end);
+}
+
+// Ranges of private pages in [begin, end), the zero page left out. The number of them, or -1.
+long scan_private(int pagemap_fd, const std::byte* begin, const std::byte* end,
+                  std::span<ScanRange> out, const std::byte*& resume) noexcept {
+  ScanArg arg{};
+  arg.size = sizeof arg;
+  arg.start = reinterpret_cast<std::uintptr_t>(begin);
+  arg.end = reinterpret_cast<std::uintptr_t>(end);
+  arg.vec = reinterpret_cast<std::uintptr_t>(out.data());
+  arg.vec_len = out.size();
+  // All of category_mask must hold, inverted where asked, and one of category_anyof_mask.
+  arg.category_inverted = kPageIsFile | kPageIsZero;
+  arg.category_mask = kPageIsFile | kPageIsZero;
+  arg.category_anyof_mask = kPageIsPresent | kPageIsSwapped;
+  arg.return_mask = kPageIsPresent;
+  long n;
+  do {
+    n = ioctl(pagemap_fd, kPagemapScan, &arg);
+  } while (n < 0 && errno == EINTR);
+  if (n >= 0) resume = begin + (scanned_to(arg, out, n) - arg.start);
+  return n;
+}
 
 bool try_uffd_engine() noexcept {
   const int uffd = open_userfaultfd();
@@ -136,14 +170,7 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
 
 int copy_zero_page(int uffd, std::byte* address) noexcept {
   static constexpr std::byte kZeros[kPage] = {};
-  const auto issue = [uffd](std::byte* at, std::size_t n) {
-    uffdio_copy copy{};
-    copy.dst = reinterpret_cast<std::uintptr_t>(at);
-    copy.src = reinterpret_cast<std::uintptr_t>(kZeros);
-    copy.len = n;
-    return ioctl(uffd, UFFDIO_COPY, &copy) == 0 ? static_cast<std::int64_t>(n) : -1;
-  };
-  return map_range(address, kPage, issue, skip_page);
+  return copy_page(uffd, address, kZeros);
 }
 
 int map_file_pages(int uffd, std::byte* address, std::size_t bytes, bool armed) noexcept {
@@ -175,8 +202,75 @@ long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<Sc
   do {
     n = ioctl(pagemap_fd, kPagemapScan, &arg);
   } while (n < 0 && errno == EINTR);
-  if (n >= 0) resume = begin + (arg.walk_end - arg.start);
+  if (n >= 0) resume = begin + (scanned_to(arg, out, n) - arg.start);
   return n;
+}
+
+int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept {
+  const auto issue = [uffd, content](std::byte* at, std::size_t n) {
+    uffdio_copy copy{};
+    copy.dst = reinterpret_cast<std::uintptr_t>(at);
+    copy.src = reinterpret_cast<std::uintptr_t>(content);
+    copy.len = n;
+    return ioctl(uffd, UFFDIO_COPY, &copy) == 0 ? static_cast<std::int64_t>(n) : -1;
+  };
+  return map_range(address, kPage, issue, skip_page);
+}
+
+int move_away(std::byte* from, std::size_t bytes, std::byte* to) noexcept {
+  constexpr int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
+  return mremap(from, bytes, bytes, flags, to) == MAP_FAILED ? errno : 0;
+}
+
+int find_private(int pagemap_fd, const std::byte* begin, std::size_t pages,
+                 std::uint64_t& mask) noexcept {
+  ScanRange ranges[64];
+  const std::byte* const end = begin + pages * kPage;
+  const auto base = reinterpret_cast<std::uintptr_t>(begin);
+  mask = 0;
+  for (const std::byte* at = begin; at < end;) {
+    const std::byte* resume = end;
+    const long n = scan_private(pagemap_fd, at, end, ranges, resume);
+    if (n < 0) return errno;
+    for (long i = 0; i < n; ++i) {
+      for (std::uint64_t a = ranges[i].begin; a < ranges[i].end; a += kPage) {
+        mask |= 1ULL << ((a - base) / kPage);
+      }
+    }
+    at = resume;
+  }
+  return 0;
+}
+
+std::int64_t count_private(int pagemap_fd, const std::byte* begin, const std::byte* end) noexcept {
+  ScanRange ranges[512];
+  std::int64_t pages = 0;
+  for (const std::byte* at = begin; at < end;) {
+    const std::byte* resume = end;
+    const long n = scan_private(pagemap_fd, at, end, ranges, resume);
+    if (n < 0) return -1;
+    for (long i = 0; i < n; ++i) {
+      pages += static_cast<std::int64_t>((ranges[i].end - ranges[i].begin) / kPage);
+    }
+    at = resume;
+  }
+  return pages;
+}
+
+int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t pages,
+                        std::uint64_t& mask) noexcept {
+  constexpr std::uint64_t kFile = 1ULL << 61, kSwapped = 1ULL << 62, kThere = 1ULL << 63;
+  std::uint64_t words[64];
+  const auto offset = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(begin) / kPage * 8);
+  const auto bytes = static_cast<ssize_t>(pages * 8);
+  const ssize_t n = pread(pagemap_fd, words, pages * 8, offset);
+  if (n != bytes) return n < 0 ? errno : EIO;
+  mask = 0;
+  for (std::size_t i = 0; i < pages; ++i) {
+    const bool is_private = (words[i] & (kThere | kSwapped)) != 0 && (words[i] & kFile) == 0;
+    mask |= std::uint64_t{is_private} << i;
+  }
+  return 0;
 }
 
 bool uffd_engine_works() noexcept {

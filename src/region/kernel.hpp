@@ -32,6 +32,25 @@ int copy_zero_page(int uffd, std::byte* address) noexcept;
 // are mapped already stay. 0 or errno.
 int map_file_pages(int uffd, std::byte* address, std::size_t bytes, bool armed) noexcept;
 
+// Puts a private copy of a page there, which counts as written, unless a page is mapped there
+// already. 0 or errno.
+int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept;
+
+// Moves the private pages of a range to another place, in one step: who touches the range
+// afterwards finds nothing there. What was mapped at `to` goes. 0 or errno (mremap(2),
+// MREMAP_DONTUNMAP, Linux 5.13 for file mappings).
+int move_away(std::byte* from, std::size_t bytes, std::byte* to) noexcept;
+
+// Which pages of a range are private and not the zero page: a bit a page, of at most 64. 0 or
+// errno.
+int find_private(int pagemap_fd, const std::byte* begin, std::size_t pages,
+                 std::uint64_t& mask) noexcept;
+// How many there are in a range of any size. -1 with errno.
+std::int64_t count_private(int pagemap_fd, const std::byte* begin, const std::byte* end) noexcept;
+// The same two on kernels without PAGEMAP_SCAN, by /proc/self/pagemap: 8 bytes a page are read.
+int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t pages,
+                        std::uint64_t& mask) noexcept;
+
 // A range that PAGEMAP_SCAN found. The layout is the kernel's struct page_region.
 struct ScanRange {
   std::uint64_t begin = 0, end = 0;  // addresses

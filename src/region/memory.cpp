@@ -10,6 +10,8 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "region/memory_scratch.hpp"
+
 // NOLINTNEXTLINE(bugprone-reserved-identifier): ThreadSanitizer's name.
 extern "C" __attribute__((weak)) void __tsan_init();
 
@@ -40,17 +42,29 @@ std::uint64_t far_address(std::uint64_t branch_id) noexcept {
 
 RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
     : options_(options),
+      pager_(options.memory_limit_bytes != 0 ? std::make_shared<Pager>(options.memory_limit_bytes)
+                                             : Pager::of_process()),
       size_bytes_(options.size_bytes),
-      backing_(options.capacity_bytes),
+      backing_(options.capacity_bytes, *pager_),
       source_(std::move(source)),
-      chunks_(options.capacity_bytes / kChunkBytes * sizeof(std::uint32_t)),
+      chunks_(options.capacity_bytes / kChunkBytes * sizeof(Chunk)),
       touched_((options.capacity_bytes / kSlotBytes / 64 + 1) * sizeof(std::uint64_t)),
-      scratch_(kScratches * kChunkBytes) {
+      scratches_(std::make_unique<Scratch[]>(kScratches)) {
   assert(options.capacity_bytes % kSlotBytes == 0 && options.size_bytes % kPageBytes == 0);
+  for (std::size_t i = 0; i < kScratches; ++i) {
+    Scratch& s = scratches_[i];
+    s.memory = base::Reservation(Scratch::kBytes);
+    s.old = s.memory.data();
+    s.own = s.old + kChunkBytes;
+    s.place = s.own + kChunkBytes;
+    s.batch = s.place + kChunkBytes;
+    s.record = s.batch + 2 * kChunkBytes;
+  }
   map_range();
 }
 
 RegionMemory::~RegionMemory() {
+  pager_->add_pages(-private_pages_.load());
   if (base_ != nullptr) munmap(base_, options_.capacity_bytes);
 }
 
@@ -100,15 +114,25 @@ void RegionMemory::map_range() {
   madvise(base_, bytes, MADV_DONTFORK);
 }
 
-bool RegionMemory::claim(std::size_t chunk) noexcept {
-  std::uint32_t expected = kMissing;
-  return chunk_state(chunk).compare_exchange_strong(expected, kFilling, std::memory_order_acq_rel);
+void RegionMemory::start_paging() {
+  if (options_.writable && !options_.stash_directory.empty()) {
+    stash_ =
+        std::make_unique<Stash>(options_.stash_directory, options_.capacity_bytes / kPageBytes);
+  }
+  pager_->join(*this, size_bytes());
+  joined_ = true;
 }
 
-void RegionMemory::settle(std::size_t chunk, std::size_t count, std::uint32_t state) noexcept {
+void RegionMemory::stop_service() noexcept {
+  remove_route(this);
+  if (joined_) pager_->leave(*this, size_bytes());
+  joined_ = false;
+}
+
+void RegionMemory::settle(std::size_t index, std::size_t count, std::uint32_t state) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
-    chunk_state(chunk + i).store(state, std::memory_order_release);
-    chunk_state(chunk + i).notify_all();
+    chunk(index + i).state.store(state);
+    chunk(index + i).state.notify_all();
   }
 }
 
@@ -118,72 +142,28 @@ void RegionMemory::touch(PageNumber first, std::size_t count) noexcept {
   }
 }
 
-bool RegionMemory::fill(std::size_t chunk, store::ReadFailure& failure) noexcept {
-  while (!claim(chunk)) {
-    if (chunk_state(chunk).load(std::memory_order_acquire) == kPresent) return true;
-    wait_while_filling(chunk);
-  }
-  // Not beyond the size: there the mapping is another one, and belongs to grow().
-  const PageNumber first = chunk * kChunkPages;
-  const auto room =
-      std::min<std::size_t>(size_bytes() / kPageBytes - first, kSlotPages - first % kSlotPages);
-  const std::size_t zero_pages = source_ ? source_->zero_run(first, room) : room;
-  // Marked before a page is mapped, so that no write to it can be overlooked.
-  touch(first, room);
-  if (zero_pages == room) return fill_zero(chunk, room, failure);
-  if (zero_pages >= kChunkPages) {
-    return fill_zero(chunk, zero_pages / kChunkPages * kChunkPages, failure);
-  }
-  return fill_from_source(chunk, std::min(kChunkPages, room), failure);
-}
-
-// Fills the chunk and, as far as they are missing, those after it.
-bool RegionMemory::fill_zero(std::size_t chunk, std::size_t pages,
-                             store::ReadFailure& failure) noexcept {
-  std::size_t count = 1;
-  while (count * kChunkPages < pages && claim(chunk + count)) ++count;
-  const int error = map_zero(chunk * kChunkPages, std::min(count * kChunkPages, pages));
-  settle(chunk, count, error == 0 ? kPresent : kMissing);
-  if (error == 0) return true;
-  failure = {"cannot map memory", {}, chunk * kChunkPages, error};
-  return false;
-}
-
-bool RegionMemory::fill_from_source(std::size_t chunk, std::size_t pages,
-                                    store::ReadFailure& failure) noexcept {
-  const PageNumber first = chunk * kChunkPages;
-  std::size_t slot = chunk % kScratches;
-  for (std::size_t tries = 0; !scratch_locks_[slot].try_lock(); ++tries) {
-    if (tries == kScratches) {
-      scratch_locks_[slot].lock();
-      break;
-    }
-    slot = (slot + 1) % kScratches;
-  }
-  std::byte* const scratch = scratch_.data() + slot * kChunkBytes;
-  bool ok = source_->try_read(first, pages, scratch, failure);
-  if (ok) {
-    int error = backing_.write(first, {scratch, pages * kPageBytes});
-    if (error == 0) {
-      backing_.mark_twins(first, pages);
-      error = map_present(first, pages);
-    }
-    ok = error == 0;
-    if (!ok) failure = {"no memory for the page", {}, first, error};
-  }
-  scratch_locks_[slot].unlock();
-  settle(chunk, 1, ok ? kPresent : kMissing);
-  return ok;
-}
-
 bool RegionMemory::make_present(PageNumber first, std::size_t count,
                                 store::ReadFailure& failure) noexcept {
   if (count == 0) return true;
-  for (std::size_t chunk = first / kChunkPages; chunk <= (first + count - 1) / kChunkPages;
-       ++chunk) {
-    if (!fill(chunk, failure)) return false;
+  for (std::size_t index = first / kChunkPages; index <= (first + count - 1) / kChunkPages;
+       ++index) {
+    if (!fill(index, failure)) return false;
   }
   return true;
+}
+
+void RegionMemory::hold(PageNumber first, std::size_t count) noexcept {
+  for (std::size_t i = first / kChunkPages; i <= (first + count - 1) / kChunkPages; ++i) {
+    // Pairs with evict(), which claims the chunk before it looks at the holds.
+    chunk(i).holds.fetch_add(1);
+    wait_while_claimed(i);
+  }
+}
+
+void RegionMemory::release(PageNumber first, std::size_t count) noexcept {
+  for (std::size_t i = first / kChunkPages; i <= (first + count - 1) / kChunkPages; ++i) {
+    chunk(i).holds.fetch_sub(1);
+  }
 }
 
 FaultResult RegionMemory::on_fault(const Fault& fault) noexcept {
@@ -191,12 +171,12 @@ FaultResult RegionMemory::on_fault(const Fault& fault) noexcept {
   if (fault.signal_number != fault_signal()) return FaultResult::not_ours;
   if (fault.is_write && !options_.writable) return FaultResult::not_ours;
   const auto page = static_cast<PageNumber>(fault.address - base_) / kPageBytes;
-  const std::size_t chunk = page / kChunkPages;
-  const bool was_missing = chunk_missing(chunk);
+  const std::size_t index = page / kChunkPages;
+  const bool was_present = chunk(index).state.load() == kPresent;
   store::ReadFailure failure;
-  bool ok = fill(chunk, failure);  // waits when another thread is filling it
+  bool ok = fill(index, failure);  // waits when another thread is filling it
   // A write to a chunk that was missing may fault once more, and come here again.
-  if (ok && !was_missing) {
+  if (ok && was_present) {
     const int error = resolve_present(page, fault.is_write);
     ok = error == 0;
     if (!ok) failure = {"cannot map memory", {}, page, error};
@@ -210,8 +190,9 @@ FaultResult RegionMemory::on_fault(const Fault& fault) noexcept {
 void RegionMemory::report(const store::ReadFailure& failure) const noexcept {
   char text[1024] = "vellum: ";
   const std::size_t used = std::strlen(text);
-  if (source_) {
-    source_->describe(failure, std::span(text).subspan(used, sizeof text - used - 1));
+  const LiveSource::Use source(source_);
+  if (source.get() != nullptr) {
+    source->describe(failure, std::span(text).subspan(used, sizeof text - used - 1));
   } else {
     std::strncat(text, failure.reason, sizeof text - used - 2);
   }
@@ -228,6 +209,7 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
       throw Error(Errc::out_of_memory,
                   std::string("cannot grow the region: ") + std::strerror(error));
     size_bytes_.store(size_bytes, std::memory_order_release);
+    if (joined_) pager_->grown(size_bytes - old);
     const int cut_error = open_cut_chunk(old, size_bytes);
     if (cut_error != 0) {
       resize(old);
@@ -247,16 +229,16 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
 // when a system call is the first to touch them.
 int RegionMemory::open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept {
   const PageNumber first = old_size / kPageBytes;
-  const std::size_t chunk = first / kChunkPages;
+  const std::size_t index = first / kChunkPages;
   if (first % kChunkPages == 0) return 0;
-  wait_while_filling(chunk);
-  if (chunk_missing(chunk)) return 0;
-  const PageNumber end = std::min((chunk + 1) * kChunkPages, new_size / kPageBytes);
-  for (PageNumber page = first; page < end; ++page) {
-    const int error = resolve_present(page, false);
-    if (error != 0) return error;
+  const PageNumber end = std::min((index + 1) * kChunkPages, new_size / kPageBytes);
+  hold(first, 1);
+  int error = 0;
+  for (PageNumber page = first; page < end && is_present(first) && error == 0; ++page) {
+    error = resolve_present(page, false);
   }
-  return 0;
+  release(first, 1);
+  return error;
 }
 
 }  // namespace vellum::region

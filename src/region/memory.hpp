@@ -2,7 +2,12 @@
 //
 // What the engines share is here; what differs (how a fault arrives, how writes are noticed) is in
 // uffd_memory.cpp and sigsegv_memory.cpp. Pages come in by chunks of 64 KiB. A chunk is missing,
-// being filled by one thread while others wait, or present; present stays until the region closes.
+// claimed by one thread while others wait, or present. Claimed: it is being filled, or evicted, or
+// what was put away of it is looked at; whoever has claimed a chunk touches no region memory.
+//
+// Eviction (memory_evict.cpp): when the pager says that there are too many pages, present chunks
+// go: clean pages are forgotten, since the source has them; dirty ones go to the stash. A chunk
+// stays while it is held, and while its committed copies are newer than the source.
 //
 // Signal context: on_fault() and all it calls. It allocates nothing and takes HandlerLocks only,
 // none of which is ever held while region memory is touched.
@@ -12,6 +17,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <string>
 #include <vector>
 #include <vellum/region.hpp>
 
@@ -19,6 +26,9 @@
 #include "base/reserve.hpp"
 #include "region/backing.hpp"
 #include "region/fault_router.hpp"
+#include "region/live_source.hpp"
+#include "region/pager.hpp"
+#include "region/stash.hpp"
 #include "store/page_source.hpp"
 
 namespace vellum::region {
@@ -35,11 +45,13 @@ struct MemoryOptions {
   std::uint64_t capacity_bytes = 0;  // multiple of kSlotBytes
   std::uint64_t size_bytes = 0;      // multiple of kPageBytes
   bool writable = false;
-  std::uint64_t wanted_address = 0;  // 0: anywhere
-  bool address_required = false;     // otherwise only preferred
+  std::uint64_t wanted_address = 0;      // 0: anywhere
+  bool address_required = false;         // otherwise only preferred
+  std::uint64_t memory_limit_bytes = 0;  // 0: shares the limit of the process
+  std::string stash_directory;           // empty: dirty pages stay in memory, whatever the limit
 };
 
-class RegionMemory : public FaultTarget {
+class RegionMemory : public FaultTarget, public Pageable {
  public:
   // `source` gives the committed content; null: all zero. Throws Errc::busy (address taken),
   // out_of_memory.
@@ -57,12 +69,61 @@ class RegionMemory : public FaultTarget {
   // Brings pages in. False: `failure` says why.
   bool make_present(PageNumber first, std::size_t count, store::ReadFailure& failure) noexcept;
 
-  // Appends the pages that may have been written since the last call, ascending, and arms them
-  // again. No write is lost: one that runs meanwhile is reported now or next time. A page may be
-  // reported that was not written.
-  virtual void collect_dirty(std::vector<PageNumber>& out) = 0;
-  // Puts pages back to their twins. REQUIRES: nobody else uses them meanwhile.
-  virtual void discard(const std::vector<PageNumber>& pages) = 0;
+  // Appends the pages that may have been written since the last call, and those in the stash,
+  // ascending, and arms them again. No write is lost: one that runs meanwhile is reported now or
+  // next time. A page may be reported that was not written. Throws Errc::poisoned when pages were
+  // lost (see lose()).
+  void collect_dirty(std::vector<PageNumber>& out);
+  // Puts pages back to their twins, or to what the source says. REQUIRES: nobody else uses them
+  // meanwhile.
+  void discard(const std::vector<PageNumber>& pages);
+
+  // While a chunk is held it is not evicted, and its twins stay where they are: hold it to look at
+  // twins. Waits for an eviction that goes on. Any context.
+  void hold(PageNumber first, std::size_t count) noexcept;
+  void release(PageNumber first, std::size_t count) noexcept;
+  // Whether its chunk is present; until release(), if so. REQUIRES: held.
+  bool is_present(PageNumber page) const noexcept {
+    return chunk(page / kChunkPages).state.load(std::memory_order_acquire) == kPresent;
+  }
+
+  // A commit looks at a page that is not present: reads its entry of the stash, and notes it as
+  // taken. False: it has none, so it is as committed; or it has come in meanwhile (is_present says
+  // so). Throws Errc::io, damaged. REQUIRES: held; `buffer` aligned to 8.
+  bool take_stashed(PageNumber page, std::byte* buffer, Stash::Entry& out);
+  // The twin of the page is becoming newer than the source. REQUIRES: held.
+  void note_newer(PageNumber page) noexcept;
+  // What the source says of a page. Throws Errc::damaged, io. REQUIRES: as of replace_source().
+  void read_committed(PageNumber page, std::byte* out) const;
+  // The page keeps its content whatever happens to its twin. REQUIRES: held and present; writable.
+  void make_private(PageNumber page) noexcept;
+  // The commit is durable, and `source` reads it: what was taken is as committed. REQUIRES: all
+  // twins are as of that commit; nobody takes or notes meanwhile.
+  void replace_source(std::shared_ptr<store::PageSource> source,
+                      const std::vector<PageNumber>& taken);
+  // The commit failed: what was taken is as it was before. Pages that have come in since are left
+  // in `present`: their twins hold what the commit had recorded, and need to be put back.
+  void give_back(const std::vector<PageNumber>& taken, std::vector<PageNumber>& present);
+  // Whether so much cannot be evicted that replace_source() is due.
+  bool wants_source() const noexcept;
+  const std::shared_ptr<store::PageSource>& source() const noexcept { return source_.shared(); }
+  // To be called where pages were added on the way: makes room if there are too many.
+  void stay_within_limit() noexcept;
+
+  struct Use {
+    std::uint64_t limit_bytes = 0;     // of this region, or of the process
+    std::uint64_t resident_bytes = 0;  // committed copies and private ones
+    std::uint64_t stashed_pages = 0, stash_bytes = 0;
+    std::uint64_t evicted_chunks = 0, stashed_pages_ever = 0, stashed_bytes_ever = 0;
+  };
+  Use use() noexcept;  // counts
+  bool has_stashed() const noexcept { return stash_ && stash_->pages() != 0; }
+
+  // Pageable.
+  std::size_t make_room(std::size_t pages) noexcept override;
+  void measure() noexcept override;
+  void tidy() noexcept override;
+
   // While pinned, system calls may read and write the pages. REQUIRES: present.
   virtual void pin(PageNumber first, std::size_t count) = 0;
   virtual void unpin(PageNumber first, std::size_t count) noexcept = 0;
@@ -84,49 +145,127 @@ class RegionMemory : public FaultTarget {
   virtual int map_zero(PageNumber first, std::size_t count) noexcept = 0;
   virtual int map_present(PageNumber first,
                           std::size_t count) noexcept = 0;  // pages whose twins were just written
-  // A page that is not accessible although its chunk is present.
+  // A page that is not accessible although its chunk was present. It may be claimed by now: then
+  // nothing is done, and the access faults again.
   virtual int resolve_present(PageNumber page, bool is_write) noexcept = 0;
+  virtual void find_dirty(std::vector<PageNumber>& out) = 0;
+  virtual void put_back(const std::vector<PageNumber>& pages) = 0;
+  // A private copy of a page. REQUIRES: its chunk is claimed.
+  virtual int place_private(PageNumber page, const std::byte* content) noexcept = 0;
+  // Private copies have been placed, and all else is mapped: they count as written from now on.
+  virtual void note_placed(PageNumber first, std::uint64_t pages) noexcept = 0;
+  // Whether reading pages that are zero takes memory.
+  virtual bool zeros_take_memory() const noexcept = 0;
+  // Which pages of a range are private: a bit a page. 0 or errno.
+  virtual int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept = 0;
+  // What an eviction works on. From freeze() on nobody changes or sees the pages.
+  struct Frozen {
+    PageNumber first = 0;
+    std::size_t count = 0;
+    std::uint64_t own = 0;    // private pages that may differ from their twins: a bit a page
+    std::uint64_t twins = 0;  // pages that have twins
+    const std::byte* pages = nullptr;  // where the private ones can be read
+    std::byte* old = nullptr;          // copies of the twins, chunk-sized
+    std::byte* place = nullptr;        // address space for engines that move pages away
+  };
+  // 0 or errno; then nothing has happened. REQUIRES: the chunk is claimed.
+  virtual int freeze(Frozen& frozen) noexcept = 0;
+  // Puts private pages back where `keep` says so; the others show their twins.
+  virtual int thaw(const Frozen& frozen, std::uint64_t keep) noexcept = 0;
+  // All of it goes. 0, or errno: then nothing has happened.
+  virtual int forget(const Frozen& frozen) noexcept = 0;
+  // Private pages in [first, first + count), by looking. -1: not known.
+  virtual std::int64_t count_own(PageNumber first, std::size_t count) noexcept = 0;
+  // Pages in memory: own content where `own` says so, twins where `twins` says so (they are
+  // written, and noted), zero elsewhere. 0 or errno. REQUIRES: claimed, nothing is mapped there.
+  int show(PageNumber first, std::size_t count, const std::byte* twin_content, std::uint64_t twins,
+           const std::byte* own_content, std::uint64_t own) noexcept;
   virtual int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept = 0;
   // First protection of the range, once mapped.
   virtual void start() = 0;
-  void stop_routing() noexcept { remove_route(this); }
+  // First thing of an engine's destructor: afterwards neither faults nor the pager come.
+  void stop_service() noexcept;
 
-  bool chunk_missing(std::size_t chunk) const noexcept {
-    return chunk_state(chunk).load(std::memory_order_acquire) == kMissing;
+  enum : std::uint32_t { kMissing = 0, kClaimed = 1, kPresent = 2 };
+  struct Chunk {
+    std::atomic<std::uint32_t> state;
+    std::atomic<std::uint32_t> evicted_at;  // of the count of evictions; 0: never
+    std::atomic<std::uint16_t> holds;
+    std::atomic<std::uint8_t> heat;   // how many more times eviction passes it by
+    std::atomic<std::uint8_t> newer;  // its twins are newer than the source
+  };
+  Chunk& chunk(std::size_t index) const noexcept {
+    return reinterpret_cast<Chunk*>(chunks_.data())[index];
   }
-  void wait_while_filling(std::size_t chunk) const noexcept {
-    chunk_state(chunk).wait(kFilling, std::memory_order_acquire);
+  bool chunk_missing(std::size_t index) const noexcept {
+    return chunk(index).state.load(std::memory_order_acquire) == kMissing;
   }
-  bool fill(std::size_t chunk, store::ReadFailure& failure) noexcept;
+  void wait_while_claimed(std::size_t index) const noexcept {
+    chunk(index).state.wait(kClaimed, std::memory_order_acquire);
+  }
+  // From `from` to claimed. False: it is something else.
+  bool claim(std::size_t index, std::uint32_t from) noexcept {
+    return chunk(index).state.compare_exchange_strong(from, kClaimed);
+  }
+  void settle(std::size_t index, std::size_t count, std::uint32_t state) noexcept;
+  bool fill(std::size_t index, store::ReadFailure& failure) noexcept;
+  void add_private(std::int64_t pages) noexcept {
+    private_pages_.fetch_add(pages, std::memory_order_relaxed);
+    pager_->add_pages(pages);
+  }
+  // The committed content; REQUIRES: the chunk is claimed.
+  bool read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
+                   store::ReadFailure& failure) noexcept;
+  void lose(const char* why) noexcept;
   std::atomic<std::uint64_t>& touched_word(std::size_t slot) const noexcept {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(touched_.data())[slot / 64];
   }
 
   const MemoryOptions options_;
+  const std::shared_ptr<Pager> pager_;
   std::atomic<std::uint64_t> size_bytes_;
   Backing backing_;
   std::byte* base_ = nullptr;
 
  private:
-  enum : std::uint32_t { kMissing = 0, kFilling = 1, kPresent = 2 };
-  std::atomic<std::uint32_t>& chunk_state(std::size_t chunk) const noexcept {
-    return reinterpret_cast<std::atomic<std::uint32_t>*>(chunks_.data())[chunk];
-  }
-  bool claim(std::size_t chunk) noexcept;
-  void settle(std::size_t chunk, std::size_t count, std::uint32_t state) noexcept;
-  bool fill_zero(std::size_t chunk, std::size_t pages, store::ReadFailure& failure) noexcept;
-  bool fill_from_source(std::size_t chunk, std::size_t pages, store::ReadFailure& failure) noexcept;
+  struct Scratch;
+  bool fill_zero(std::size_t index, std::size_t pages, store::ReadFailure& failure) noexcept;
+  bool fill_from_source(std::size_t index, std::size_t pages, store::ReadFailure& failure) noexcept;
+  bool fill_with_stash(std::size_t index, std::size_t pages, std::uint64_t stashed,
+                       store::ReadFailure& failure) noexcept;
   int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
   void touch(PageNumber first, std::size_t count) noexcept;
+  void note_arrival(std::size_t index) noexcept;
   void report(const store::ReadFailure& failure) const noexcept;
   void map_range();
+  void start_paging();
+
+  std::size_t evict(std::size_t index) noexcept;
+  std::size_t evict_claimed(std::size_t index) noexcept;
+  bool stash_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
+                     bool put) noexcept;
+  void move_stashed(PageNumber page) noexcept;
+  void settle_taken(const std::vector<PageNumber>& taken, bool durable,
+                    std::vector<PageNumber>& present);
+  class NoEvictions;  // while it lives
 
   static constexpr std::size_t kScratches = 8;
-  std::shared_ptr<store::PageSource> source_;
-  base::Reservation chunks_;   // a 32-bit state a chunk
+  Scratch& lock_scratch(std::size_t start) noexcept;
+  LiveSource source_;
+  base::Reservation chunks_;   // a Chunk each
   base::Reservation touched_;  // a bit a slot: some chunk of it has been present
-  base::Reservation scratch_;  // kScratches chunks
-  base::HandlerLock scratch_locks_[kScratches];
+  std::unique_ptr<Scratch[]> scratches_;
+
+  bool joined_ = false;           // the pager knows this region
+  std::unique_ptr<Stash> stash_;  // null: read-only, or there is no place for it
+  std::atomic<std::int64_t> private_pages_{0};
+  std::atomic<std::size_t> hand_{0};  // the chunk to look at next
+  std::atomic<std::uint32_t> evictions_{0}, present_chunks_{0}, newer_chunks_{0};
+  std::atomic<std::uint32_t> evicting_{0}, evictions_stopped_{0};
+  std::atomic<std::int64_t> stash_retry_ns_{0};  // it was full: not before this time again
+  std::int64_t tidied_ns_ = 0;                   // the pager's thread only
+  std::mutex measuring_;
+  std::atomic<const char*> lost_{nullptr};
 };
 
 // Where a branch's region goes at its first opening: far from where the loader and malloc put

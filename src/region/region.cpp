@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -51,6 +52,7 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
   capacity = std::min(std::max(capacity, size_bytes), format::kMaxRegionBytes);
   memory.capacity_bytes = round_up(std::max(capacity, std::uint64_t{1}), kSlotBytes);
   memory.address_required = options.fixed_address;
+  memory.memory_limit_bytes = options.memory_limit_bytes;
   memory.wanted_address = options.base_address != 0 ? options.base_address : remembered;
   if (memory.wanted_address % kSlotBytes != 0) {
     throw Error(Errc::invalid_argument, "base_address must be a multiple of 2 MiB");
@@ -91,6 +93,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   const std::uint64_t remembered =
       head.base_address != 0 ? head.base_address : region::far_address(head.branch_id);
   auto memory = memory_options(options, head.region_bytes, remembered, true);
+  memory.stash_directory =
+      options.stash_directory.empty() ? impl->core->path() : options.stash_directory;
   if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
   const auto& source = impl->writer->source_at_open();
   impl->memory = store::with_context(source->label(), [&] {
@@ -102,9 +106,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   impl->remembered_address = head.base_address != 0
                                  ? head.base_address
                                  : reinterpret_cast<std::uintptr_t>(impl->memory->data());
-  impl->encoder =
-      std::make_unique<region::Encoder>(impl->memory->data(), impl->memory->backing(),
-                                        impl->writer->encoding(), encode_threads(options));
+  impl->encoder = std::make_unique<region::Encoder>(*impl->memory, impl->writer->encoding(),
+                                                    encode_threads(options));
   return impl;
 }
 
@@ -181,7 +184,40 @@ void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
   std::vector<std::byte> content(kPageBytes);
   for (const PageNumber page : pages) {
     last->read(page, 1, content.data());
+    memory->hold(page, 1);
+    memory->make_private(page);
     std::memcpy(memory->backing().twin(page), content.data(), kPageBytes);
+    memory->release(page, 1);
+  }
+}
+
+// The encoder has brought the twins up to the commit at hand. A copy, as a twin may go at any time.
+const std::byte* Region::Impl::committed_copy(PageNumber page) {
+  thread_local std::array<std::byte, kPageBytes> copy;
+  memory->hold(page, 1);
+  const bool there = memory->is_present(page) && memory->backing().has_twin(page);
+  if (there) std::memcpy(copy.data(), memory->backing().twin(page), kPageBytes);
+  memory->release(page, 1);
+  return there ? copy.data() : nullptr;
+}
+
+// The commit is durable. Where pages have left memory since, or have to, they come back from it
+// from now on; when it cannot be opened for that, from where they did, with what the stash adds.
+void Region::Impl::accept_commit() {
+  const auto now_taken = encoder->accept();
+  taken.insert(taken.end(), now_taken.begin(), now_taken.end());
+  if (taken.empty() && !memory->wants_source()) return;
+  try {
+    auto kept = store::resolve_kept(*core, name);
+    auto head = store::PageSource::open(*core, kept.version.version,
+                                        std::move(kept.version.commits), kept.version.label);
+    head->keep(std::move(kept.lease));
+    std::sort(taken.begin(), taken.end());
+    taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
+    memory->replace_source(std::move(head), taken);
+    taken.clear();
+  } catch (const Error&) {
+    return;
   }
 }
 
@@ -197,7 +233,7 @@ store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
     report.encode_ns = ns_between(start, encoded);
     if (report.pages_changed == 0 && !fold && memory->size_bytes() == committed_bytes &&
         committed_before) {
-      encoder->accept();
+      accept_commit();
       return {};
     }
     store::CommitMeta meta;
@@ -205,12 +241,9 @@ store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
     meta.region_bytes = memory->size_bytes();
     meta.base_address = remembered_address;
     meta.message = message;
-    // The encoder has brought the twins up to this commit.
-    const auto& backing = memory->backing();
-    const auto cost = commit->finish(meta, fold, [&](PageNumber page) {
-      return backing.has_twin(page) ? backing.twin(page) : nullptr;
-    });
-    encoder->accept();
+    const auto cost =
+        commit->finish(meta, fold, [&](PageNumber page) { return committed_copy(page); });
+    accept_commit();
     return cost;
   } catch (...) {
     pending = std::move(dirty);
@@ -290,8 +323,8 @@ void Region::Impl::grow(std::uint64_t size_bytes) {
   memory->resize(size);
 }
 
-void Region::Impl::make_present(const void* address, std::size_t length_bytes, PageNumber& first,
-                                std::size_t& count) {
+void Region::Impl::find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
+                              std::size_t& count) const {
   const auto* at = static_cast<const std::byte*>(address);
   const std::uint64_t size = memory->size_bytes();
   if (at < memory->data() || at > memory->data() + size ||
@@ -301,10 +334,13 @@ void Region::Impl::make_present(const void* address, std::size_t length_bytes, P
   const auto offset = static_cast<std::uint64_t>(at - memory->data());
   first = offset / kPageBytes;
   count = length_bytes == 0 ? 0 : (offset + length_bytes - 1) / kPageBytes - first + 1;
+}
+
+void Region::Impl::make_present(PageNumber first, std::size_t count) {
   store::ReadFailure failure;
   if (memory->make_present(first, count, failure)) return;
-  const auto& from = writer != nullptr ? writer->source_at_open() : source;
-  from->raise(failure);
+  if (memory->source() != nullptr) memory->source()->raise(failure);
+  throw Error(Errc::io, "region '" + name + "': " + failure.reason);
 }
 
 // The handles.
@@ -371,8 +407,16 @@ struct Pin::Impl {
   std::shared_ptr<Region::Impl> region;
   PageNumber first = 0;
   std::size_t count = 0;
+  bool pinned = false;
+  void hold(std::shared_ptr<Region::Impl> of, PageNumber from, std::size_t pages) {
+    region = std::move(of);
+    first = from;
+    count = pages;
+    region->memory->hold(first, count);
+  }
   ~Impl() {
-    if (count != 0) region->memory->unpin(first, count);
+    if (pinned) region->memory->unpin(first, count);
+    if (count != 0) region->memory->release(first, count);
   }
 };
 
@@ -386,13 +430,15 @@ void Pin::release() noexcept { impl_.reset(); }
 Pin Region::pin(const void* address, std::size_t length_bytes) const {
   require_valid(impl_);
   auto pin = std::make_shared<Pin::Impl>();
-  pin->region = impl_;
   PageNumber first = 0;
   std::size_t count = 0;
-  impl_->make_present(address, length_bytes, first, count);
-  if (count != 0) impl_->memory->pin(first, count);
-  pin->first = first;
-  pin->count = count;
+  impl_->find_pages(address, length_bytes, first, count);
+  if (count != 0) {
+    pin->hold(impl_, first, count);  // first of all, so that nothing that comes in leaves
+    impl_->make_present(first, count);
+    impl_->memory->pin(first, count);
+    pin->pinned = true;
+  }
   return Pin(std::move(pin));
 }
 
@@ -400,7 +446,21 @@ void Region::prefetch(const void* address, std::size_t length_bytes) const {
   require_valid(impl_);
   PageNumber first = 0;
   std::size_t count = 0;
-  impl_->make_present(address, length_bytes, first, count);
+  impl_->find_pages(address, length_bytes, first, count);
+  impl_->make_present(first, count);
+}
+
+MemoryUse Region::memory_use() const {
+  require_valid(impl_);
+  const auto use = impl_->memory->use();
+  MemoryUse out;
+  out.limit_bytes = use.limit_bytes;
+  out.resident_bytes = use.resident_bytes;
+  out.evicted_bytes = use.evicted_chunks * region::kChunkBytes;
+  out.stashed_pages = use.stashed_pages;
+  out.stash_file_bytes = use.stash_bytes;
+  out.stash_written_bytes = use.stashed_bytes_ever;
+  return out;
 }
 
 void Region::close() {

@@ -35,8 +35,9 @@ struct Region::Impl {
   CommitReport snapshot(const std::string& name, const std::string& message);
   void rollback();
   void grow(std::uint64_t size_bytes);
-  void make_present(const void* address, std::size_t length_bytes, PageNumber& first,
-                    std::size_t& count);
+  void find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
+                  std::size_t& count) const;
+  void make_present(PageNumber first, std::size_t count);
 
   const pid_t owner;  // the process; a fork has no part in the region
   std::shared_ptr<store::StoreCore> core;
@@ -52,14 +53,17 @@ struct Region::Impl {
   std::unique_ptr<region::Encoder> encoder;
   std::vector<format::PageNumber>
       pending;  // dirty pages that a failed commit had already taken off the tracker
-  bool committed_before = false;  // this branch has at least one commit
-  bool commit_failed = false;     // and none has succeeded since
-  bool twins_lost = false;        // a failed commit could not be undone in memory
+  std::vector<format::PageNumber> taken;  // from the stash, by commits that are durable
+  bool committed_before = false;          // this branch has at least one commit
+  bool commit_failed = false;             // and none has succeeded since
+  bool twins_lost = false;                // a failed commit could not be undone in memory
 
  private:
   std::vector<PageNumber> take_dirty();
   void require_twins() const;
   void reload_twins(std::span<const PageNumber> pages);
+  void accept_commit();
+  const std::byte* committed_copy(PageNumber page);
   store::CommitCost write_commit(std::vector<PageNumber> dirty, const std::string& message,
                                  bool fold, CommitReport& report);
 };

@@ -1,13 +1,17 @@
 #include "region/sigsegv_memory.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
 #include <vellum/error.hpp>
+
+#include "region/kernel.hpp"
 
 namespace vellum::region {
 
@@ -19,7 +23,15 @@ SigsegvMemory::SigsegvMemory(const MemoryOptions& options,
                sizeof(std::uint64_t)),
       pins_((options.capacity_bytes / kChunkBytes + 1) * sizeof(std::uint16_t)) {}
 
+SigsegvMemory::~SigsegvMemory() {
+  stop_service();
+  if (pagemap_ >= 0) close(pagemap_);
+  if (mem_ >= 0) close(mem_);
+}
+
 void SigsegvMemory::start() {
+  pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  mem_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
   if (options_.writable) join_islands();
   add_route(base_, base_ + options_.capacity_bytes, this);
 }
@@ -66,6 +78,7 @@ int SigsegvMemory::resolve_present(PageNumber page, bool is_write) noexcept {
   int error = 0;
   {
     const std::lock_guard lock(lock_of(group));
+    if (!is_present(page)) return 0;  // pairs with freeze()
     const std::uint64_t chunk_bits = 0xffffULL << (chunk_first % kGroupPages);
     const std::uint64_t dirty = dirty_word(group).load(std::memory_order_relaxed);
     if (is_write) {
@@ -110,17 +123,22 @@ int SigsegvMemory::open_wider(PageNumber page) noexcept {
   for (std::size_t span = 2 * kGroupPages;; span *= 2) {
     const PageNumber first = page / span * span;
     const std::size_t count = std::min<std::size_t>(span, pages - first);
-    if (!make_present(first, count, failure)) return EIO;
+    hold(first, count);
+    if (!make_present(first, count, failure)) {
+      release(first, count);
+      return EIO;
+    }
     // All locks, in order: take_group() of any group in the range must not come between.
     for (auto& lock : locks_) lock.lock();
     if (options_.writable) note_dirty(first, count);
     const int error = protect(first, count, options_.writable ? PROT_READ | PROT_WRITE : PROT_READ);
     for (auto& lock : locks_) lock.unlock();
+    release(first, count);
     if (error != ENOMEM || count == pages) return error;
   }
 }
 
-void SigsegvMemory::collect_dirty(std::vector<PageNumber>& out) {
+void SigsegvMemory::find_dirty(std::vector<PageNumber>& out) {
   const std::size_t groups = (size_bytes() / kPageBytes + kGroupPages - 1) / kGroupPages;
   for (std::size_t base = 0; base < groups; base += 64) {
     std::uint64_t summary = summary_word(base).exchange(0, std::memory_order_acq_rel);
@@ -160,7 +178,7 @@ std::uint64_t SigsegvMemory::take_group(std::size_t group) {
   return bits;
 }
 
-void SigsegvMemory::discard(const std::vector<PageNumber>& pages) {
+void SigsegvMemory::put_back(const std::vector<PageNumber>& pages) {
   for (std::size_t i = 0; i < pages.size();) {
     std::size_t n = 1;
     while (i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
@@ -201,6 +219,76 @@ int SigsegvMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size
     return 0;
   }
   return mprotect(base_ + new_size, old_size - new_size, PROT_NONE) == 0 ? 0 : errno;
+}
+
+// By the kernel's hand: the page is not accessible yet, and must not be before all of its chunk is
+// right (proc(5), /proc/pid/mem; a private mapping's page is copied).
+int SigsegvMemory::place_private(PageNumber page, const std::byte* content) noexcept {
+  const auto at = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(base_ + page * kPageBytes));
+  ssize_t n;
+  do {
+    n = pwrite(mem_, content, kPageBytes, at);
+  } while (n < 0 && errno == EINTR);
+  if (n == static_cast<ssize_t>(kPageBytes)) return 0;
+  return n < 0 ? errno : EIO;
+}
+
+// Not before: collecting opens what it finds noted for reading.
+void SigsegvMemory::note_placed(PageNumber first, std::uint64_t pages) noexcept {
+  const std::lock_guard lock(lock_of(first / kGroupPages));
+  for (; pages != 0; pages &= pages - 1) {
+    note_dirty(first + static_cast<std::size_t>(__builtin_ctzll(pages)), 1);
+  }
+}
+
+int SigsegvMemory::find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept {
+  mask = 0;
+  if (!options_.writable) return 0;
+  return find_private_slowly(pagemap_, base_ + first * kPageBytes, count, mask);
+}
+
+std::int64_t SigsegvMemory::count_own(PageNumber first, std::size_t count) noexcept {
+  std::int64_t pages = 0;
+  for (std::size_t i = 0; i < count; i += kGroupPages) {
+    std::uint64_t mask = 0;
+    if (find_own(first + i, std::min(kGroupPages, count - i), mask) != 0) return -1;
+    pages += __builtin_popcountll(mask);
+  }
+  return pages;
+}
+
+// Pages that can only be read stay as they are; they are compared in place.
+int SigsegvMemory::freeze(Frozen& f) noexcept {
+  if (!options_.writable) return 0;
+  {
+    const std::lock_guard lock(lock_of(f.first / kGroupPages));
+    const int error = protect(f.first, f.count, PROT_READ);
+    if (error != 0) return error;
+  }
+  int error = find_own(f.first, f.count, f.own);
+  if (error == 0 && f.own != 0) error = backing_.read(f.first, {f.old, f.count * kPageBytes});
+  f.pages = base_ + f.first * kPageBytes;
+  return error;
+}
+
+// A page that is noted as written is opened for writing again when it is written.
+int SigsegvMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
+  for (std::size_t i = 0; i < f.count; ++i) {
+    if ((f.own >> i & 1) == 0 || (keep >> i & 1) != 0) continue;
+    madvise(base_ + (f.first + i) * kPageBytes, kPageBytes, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+int SigsegvMemory::forget(const Frozen& f) noexcept {
+  const std::lock_guard lock(lock_of(f.first / kGroupPages));
+  const int error = protect(f.first, f.count, PROT_NONE);
+  if (error != 0) return error;
+  madvise(base_ + f.first * kPageBytes, f.count * kPageBytes, MADV_DONTNEED);
+  backing_.drop_twins(f.first, f.count);
+  const std::uint64_t bits = ((1ULL << f.count) - 1) << (f.first % kGroupPages);
+  dirty_word(f.first / kGroupPages).fetch_and(~bits, std::memory_order_relaxed);
+  return 0;
 }
 
 }  // namespace vellum::region

@@ -21,11 +21,9 @@ namespace vellum::region {
 class SigsegvMemory final : public RegionMemory {
  public:
   SigsegvMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
-  ~SigsegvMemory() override { stop_routing(); }
+  ~SigsegvMemory() override;
 
   Engine engine() const noexcept override { return Engine::sigsegv; }
-  void collect_dirty(std::vector<PageNumber>& out) override;
-  void discard(const std::vector<PageNumber>& pages) override;
   void pin(PageNumber first, std::size_t count) override;
   void unpin(PageNumber first, std::size_t count) noexcept override;
   void start() override;
@@ -36,6 +34,16 @@ class SigsegvMemory final : public RegionMemory {
   int map_present(PageNumber first, std::size_t count) noexcept override;
   int resolve_present(PageNumber page, bool is_write) noexcept override;
   int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
+  void find_dirty(std::vector<PageNumber>& out) override;
+  void put_back(const std::vector<PageNumber>& pages) override;
+  int place_private(PageNumber page, const std::byte* content) noexcept override;
+  void note_placed(PageNumber first, std::uint64_t pages) noexcept override;
+  bool zeros_take_memory() const noexcept override { return true; }
+  int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
+  int freeze(Frozen& frozen) noexcept override;
+  int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
+  int forget(const Frozen& frozen) noexcept override;
+  std::int64_t count_own(PageNumber first, std::size_t count) noexcept override;
 
  private:
   static constexpr std::size_t kGroupPages =
@@ -58,6 +66,8 @@ class SigsegvMemory final : public RegionMemory {
   void note_dirty(PageNumber first, std::size_t count) noexcept;
   std::uint64_t take_group(std::size_t group);
 
+  int pagemap_ = -1;           // /proc/self/pagemap
+  int mem_ = -1;               // /proc/self/mem: writes pages that nobody may see yet
   base::Reservation dirty_;    // a bit a page: open for writing, maybe written
   base::Reservation summary_;  // a bit a group: some page of it is dirty
   base::Reservation pins_;     // a 16-bit count a chunk

@@ -31,7 +31,7 @@ UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::Page
 }
 
 UffdMemory::~UffdMemory() {
-  stop_routing();
+  stop_service();
   close_descriptors();
 }
 
@@ -69,11 +69,15 @@ int UffdMemory::resolve_present(PageNumber page, bool) noexcept {
   // The page came in a moment ago through another thread, or its table entry holds only the mark
   // that a scan left on a hole. The kernel refuses its zero page over such a mark, but takes a
   // copied one.
-  if (backing_.has_twin(page)) return map_present(page, 1);
-  return copy_zero_page(uffd_, base_ + page * kPageBytes);
+  const std::size_t index = page / kChunkPages;
+  if (!claim(index, kPresent)) return 0;
+  const int error = backing_.has_twin(page) ? map_present(page, 1)
+                                            : copy_zero_page(uffd_, base_ + page * kPageBytes);
+  settle(index, 1, kPresent);
+  return error;
 }
 
-void UffdMemory::collect_dirty(std::vector<PageNumber>& out) {
+void UffdMemory::find_dirty(std::vector<PageNumber>& out) {
   const std::size_t slots = (size_bytes() + kSlotBytes - 1) / kSlotBytes;
   for (std::size_t slot = 0; slot < slots;) {
     const std::uint64_t word = touched_word(slot).load(std::memory_order_acquire) >> (slot % 64);
@@ -118,14 +122,14 @@ void UffdMemory::append_written(PageNumber first, PageNumber end,
     if (!chunk_missing(page / kChunkPages)) {
       // One that is being filled may have been written already; whether it has twins is known
       // only afterwards.
-      wait_while_filling(page / kChunkPages);
+      wait_while_claimed(page / kChunkPages);
       for (; page < chunk_end; ++page) out.push_back(page);
     }
     page = chunk_end;
   }
 }
 
-void UffdMemory::discard(const std::vector<PageNumber>& pages) {
+void UffdMemory::put_back(const std::vector<PageNumber>& pages) {
   for (std::size_t i = 0; i < pages.size();) {
     std::size_t n = 1;
     const bool twins = backing_.has_twin(pages[i]);
@@ -141,6 +145,64 @@ void UffdMemory::discard(const std::vector<PageNumber>& pages) {
     }
     i += n;
   }
+}
+
+int UffdMemory::place_private(PageNumber page, const std::byte* content) noexcept {
+  return copy_page(uffd_, base_ + page * kPageBytes, content);
+}
+
+int UffdMemory::find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept {
+  mask = 0;
+  if (!options_.writable) return 0;
+  return find_private(pagemap_, base_ + first * kPageBytes, count, mask);
+}
+
+std::int64_t UffdMemory::count_own(PageNumber first, std::size_t count) noexcept {
+  const std::byte* const begin = base_ + first * kPageBytes;
+  return count_private(pagemap_, begin, begin + count * kPageBytes);
+}
+
+// Punching the memfd takes clean pages out of every mapping, and whoever touches one waits then.
+// What is left is private, or the zero page: moving it away in one step leaves holes, and in the
+// new place nobody writes it. The twins are kept for comparing, and for putting all back.
+int UffdMemory::freeze(Frozen& f) noexcept {
+  if (!options_.writable) return 0;
+  std::byte* const at = base_ + f.first * kPageBytes;
+  if (f.twins != 0) {
+    const int error = backing_.read(f.first, {f.old, f.count * kPageBytes});
+    if (error != 0) return error;
+    backing_.punch(f.first, f.count);
+  }
+  const std::uint64_t all = (1ULL << f.count) - 1;
+  std::uint64_t own = 0;
+  int error = find_private(pagemap_, at, f.count, own);
+  // With twins everywhere, nothing but private pages can be left.
+  if (error == 0 && own == 0 && f.twins == all) return 0;
+  if (error == 0) error = move_away(at, f.count * kPageBytes, f.place);
+  if (error != 0) {
+    if (show(f.first, f.count, f.old, f.twins, nullptr, 0) != 0)
+      lose("no memory to put pages back");
+    return error;
+  }
+  f.pages = f.place;
+  // Not what was seen before: a page of zeros may have been written in between.
+  error = find_private(pagemap_, f.place, f.count, f.own);
+  if (error != 0) f.own = all & ~f.twins;  // REQUIRES nothing more than comparing more
+  return 0;
+}
+
+int UffdMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
+  if (!options_.writable) return 0;
+  const int error = show(f.first, f.count, f.old, f.twins, f.pages, keep);
+  if (f.pages != nullptr) madvise(f.place, f.count * kPageBytes, MADV_DONTNEED);
+  return error;
+}
+
+int UffdMemory::forget(const Frozen& f) noexcept {
+  backing_.unmark_twins(f.first, f.count);
+  if (!options_.writable) backing_.punch(f.first, f.count);
+  if (f.pages != nullptr) madvise(f.place, f.count * kPageBytes, MADV_DONTNEED);
+  return 0;
 }
 
 }  // namespace vellum::region

@@ -15,8 +15,6 @@ class UffdMemory final : public RegionMemory {
   ~UffdMemory() override;
 
   Engine engine() const noexcept override { return Engine::uffd; }
-  void collect_dirty(std::vector<PageNumber>& out) override;
-  void discard(const std::vector<PageNumber>& pages) override;
   // A present page needs nothing more: the kernel resolves write protection in a system call by
   // itself.
   void pin(PageNumber, std::size_t) override {}
@@ -29,6 +27,16 @@ class UffdMemory final : public RegionMemory {
   int map_present(PageNumber first, std::size_t count) noexcept override;
   int resolve_present(PageNumber page, bool is_write) noexcept override;
   int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
+  void find_dirty(std::vector<PageNumber>& out) override;
+  void put_back(const std::vector<PageNumber>& pages) override;
+  int place_private(PageNumber page, const std::byte* content) noexcept override;
+  void note_placed(PageNumber, std::uint64_t) noexcept override {}
+  bool zeros_take_memory() const noexcept override { return false; }
+  int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
+  int freeze(Frozen& frozen) noexcept override;
+  int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
+  int forget(const Frozen& frozen) noexcept override;
+  std::int64_t count_own(PageNumber first, std::size_t count) noexcept override;
 
  private:
   static constexpr std::size_t kScanRanges = 8192;

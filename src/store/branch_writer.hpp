@@ -53,8 +53,8 @@ struct PageWrites {
   std::vector<PageRef> found;             // ascending: pages that the store holds already
 };
 
-// The content of a page after the commit at hand, or nullptr where it is not in memory. Any number
-// of threads call it.
+// The content of a page after the commit at hand, or nullptr where it is not in memory; good until
+// the thread's next call. Any number of threads call it.
 using CommittedFn = std::function<const std::byte*(format::PageNumber)>;
 
 struct CommitMeta {

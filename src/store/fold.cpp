@@ -253,8 +253,13 @@ void Folder::put_together(const PageItems& p, std::byte* now) {
     if (first.type == PartType::zeros) {
       std::memset(now, 0, kPageBytes);
     } else {
-      const auto& block = unpacked_.at({first.piece, first.block});
-      std::memcpy(now, block.data() + first.index * kPageBytes, kPageBytes);
+      const auto at = unpacked_.find({first.piece, first.block});
+      // A page may have been in memory when blocks were unpacked, and not be any more.
+      const auto block = at == unpacked_.end()
+                             ? unpack_block(pieces_[first.piece]->blocks[first.block])
+                             : std::vector<std::byte>();
+      const auto& content = at == unpacked_.end() ? block : at->second;
+      std::memcpy(now, content.data() + first.index * kPageBytes, kPageBytes);
     }
     later = later.subspan(1);
   }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/process_memory.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -20,7 +21,12 @@ constexpr const char* kSuperblockName = "vellum.store";
 constexpr const char* kJournalName = "journal";
 constexpr std::string_view kRefSuffix = ".ref";
 constexpr std::uint64_t kMaxSuperblockBytes = 64u << 10;
-constexpr std::size_t kRecordCacheBytes = 80u << 20;  // address space; memory as it is used
+// Address space; memory as it is used. Less where there is little memory.
+constexpr std::uint64_t kRecordCacheBytes = 80u << 20, kLeastCacheBytes = 4u << 20;
+std::size_t record_cache_bytes() {
+  const std::uint64_t share = base::memory_of_process() / 16;
+  return static_cast<std::size_t>(std::clamp(share, kLeastCacheBytes, kRecordCacheBytes));
+}
 constexpr const char* kDirectories[] = {"branches", "snapshots", "packs", "tmp"};
 
 std::string without_end_slashes(std::string path) {
@@ -96,7 +102,7 @@ struct StoreCore::Impl {
         superblock(sb),
         seed(format::checksum_seed(sb.store_id)),
         packs(f, p + "/packs", sb.store_id),
-        records(packs, seed, sb, kRecordCacheBytes) {}
+        records(packs, seed, sb, record_cache_bytes()) {}
 };
 
 StoreCore::StoreCore() = default;

@@ -173,7 +173,7 @@ TEST_P(KilledBesideGc, LargeCommitsThatRepeatOthers) {
     check_after(*board);
   }
   // Beside gc a commit does not look.
-  EXPECT_GT(board->repeats, board->commits / 32);
+  EXPECT_GT(board->repeats, board->commits / 64);
   EXPECT_GT(board->collections, kills / 2);
   std::printf("%s: %llu kills, %llu commits, %llu of them repeats, %llu collections\n",
               engine_name(GetParam()), static_cast<unsigned long long>(kills),

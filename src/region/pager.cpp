@@ -1,0 +1,172 @@
+#include "region/pager.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vellum/error.hpp>
+
+#include "base/process_memory.hpp"
+#include "format/types.hpp"
+
+namespace vellum::region {
+namespace {
+
+using format::kPageBytes;
+using namespace std::chrono_literals;
+
+constexpr auto kBusyPause = 2ms;   // when more than half is used
+constexpr auto kIdlePause = 20ms;  // otherwise
+constexpr std::size_t kStepPages = 1024;
+constexpr int kRounds = 16;
+constexpr std::uint64_t kOtherBytes = 64u << 20;
+
+// Private memory of the process, in pages: statm's resident less shared. -1: not known.
+class PrivateMemory {
+ public:
+  PrivateMemory() : fd_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
+  ~PrivateMemory() {
+    if (fd_ >= 0) close(fd_);
+  }
+  PrivateMemory(const PrivateMemory&) = delete;
+  PrivateMemory& operator=(const PrivateMemory&) = delete;
+  std::int64_t pages() const noexcept {
+    char text[128];
+    const ssize_t n = fd_ < 0 ? -1 : pread(fd_, text, sizeof text - 1, 0);
+    if (n <= 0) return -1;
+    text[n] = '\0';
+    char* at = text;
+    std::strtoll(at, &at, 10);  // size
+    const long long resident = std::strtoll(at, &at, 10);
+    return resident - std::strtoll(at, &at, 10);
+  }
+
+ private:
+  int fd_;
+};
+
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&blocked, fault);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Pager::Pager(std::uint64_t limit_bytes)
+    : limit_pages_(static_cast<std::int64_t>(limit_bytes / kPageBytes)) {}
+
+// The last region has left, so the thread has ended.
+Pager::~Pager() {
+  if (thread_.joinable()) thread_.join();
+}
+
+std::uint64_t Pager::limit_bytes() const noexcept {
+  return static_cast<std::uint64_t>(limit_pages_) * kPageBytes;
+}
+
+const std::shared_ptr<Pager>& Pager::of_process() {
+  // Never destroyed: regions may outlive static objects.
+  static const auto& pager = *new std::shared_ptr<Pager>([] {
+    const std::uint64_t memory = base::memory_of_process();
+    std::uint64_t limit = memory / 4 * 3 - std::min(memory / 8, kOtherBytes);
+    if (const char* text = std::getenv("VELLUM_MEMORY_LIMIT"); text != nullptr && *text != '\0') {
+      const char* const end = text + std::strlen(text);
+      const auto [stop, error] = std::from_chars(text, end, limit);
+      if (error != std::errc() || stop != end || limit == 0) {
+        throw Error(Errc::invalid_argument, std::string("VELLUM_MEMORY_LIMIT is '") + text +
+                                                "': it can be a number of bytes");
+      }
+    }
+    return std::make_shared<Pager>(limit);
+  }());
+  return pager;
+}
+
+void Pager::join(Pageable& region, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  regions_.push_back(&region);
+  region_bytes_ += bytes;
+  start_if_needed();
+}
+
+void Pager::grown(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  region_bytes_ += bytes;
+  start_if_needed();
+}
+
+void Pager::start_if_needed() {
+  // A page may be held twice.
+  if (thread_.joinable() || 2 * region_bytes_ < limit_bytes() / 2) return;
+  const SignalsBlocked blocked;
+  stop_ = false;
+  thread_ = std::thread([this] { run(); });
+}
+
+void Pager::leave(Pageable& region, std::uint64_t bytes) noexcept {
+  std::thread ended;
+  {
+    const std::lock_guard lock(mutex_);
+    regions_.erase(std::find(regions_.begin(), regions_.end(), &region));
+    region_bytes_ -= std::min(bytes, region_bytes_);
+    if (!regions_.empty()) return;
+    stop_ = true;
+    ended.swap(thread_);
+  }
+  changed_.notify_all();
+  if (ended.joinable()) ended.join();
+}
+
+// Holds the mutex but for its pauses: so no region leaves while it is looked at.
+void Pager::run() {
+  const PrivateMemory memory;
+  std::int64_t counted = 0;
+  std::unique_lock lock(mutex_);
+  while (!stop_) {
+    const std::int64_t now = memory.pages();
+    const bool doubtful = doubtful_.load(std::memory_order_relaxed);
+    if (doubtful || now < 0 || now - counted > limit_pages_ / 64) {
+      for (Pageable* region : regions_) region->measure();
+      counted = memory.pages();
+      doubtful_.store(false, std::memory_order_relaxed);
+    }
+    counted = std::min(counted, now);
+    balance(regions_);
+    changed_.wait_for(lock, used_pages() > limit_pages_ / 2 ? kBusyPause : kIdlePause);
+  }
+}
+
+void Pager::balance(std::vector<Pageable*>& regions) {
+  const std::int64_t enough = limit_pages_ - limit_pages_ / 16;
+  bool any = true;
+  // Not for ever: a region that wants to leave waits for this.
+  for (int round = 0; round < kRounds && any && used_pages() > enough; ++round) {
+    any = false;
+    for (Pageable* region : regions) {
+      const std::int64_t over = used_pages() - enough;
+      if (over <= 0) break;
+      const auto step = std::min(kStepPages, static_cast<std::size_t>(over));
+      any |= region->make_room(step) != 0;
+    }
+  }
+  for (Pageable* region : regions) region->tidy();
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,173 @@
+// Regions larger than the memory they may use: nothing is lost, and the limit is kept.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <thread>
+
+#include "support/sanitizers.hpp"
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+constexpr std::uint64_t kSize = 24 * kMiB;
+constexpr std::uint64_t kLimit = 3 * kMiB;
+constexpr std::uint64_t kWords = kSize / 8;
+
+class Paging : public StoreTest {
+ protected:
+  Region open(Store& store, const std::string& name = "main", std::uint64_t limit = kLimit) {
+    RegionOptions o = options();
+    o.memory_limit_bytes = limit;
+    return store.open_or_create_region(name, kSize, o);
+  }
+  Store make() { return Store::create(path()); }
+  static std::uint64_t* words(const Region& region) {
+    return static_cast<std::uint64_t*>(region.data());
+  }
+};
+
+std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15ULL;
+  return x ^ (x >> 29);
+}
+
+TEST_P(Paging, WhatIsWrittenInATouchedRegionStays) {
+  Store store = make();
+  Region region = open(store);
+  for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i);
+  for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i)) << i;
+  const auto use = region.memory_use();
+  EXPECT_GT(use.evicted_bytes, 2 * kSize - 2 * kLimit);
+  EXPECT_GT(use.stash_written_bytes, kSize - kLimit);
+  EXPECT_LE(use.resident_bytes, kLimit + kLimit / 8);
+}
+
+TEST_P(Paging, ACommitTakesWhatIsInTheStash) {
+  Store store = make();
+  {
+    Region region = open(store);
+    for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i);
+    EXPECT_GT(region.memory_use().stashed_pages, (kSize - kLimit) / kPage / 2);
+    region.snapshot("all");
+    EXPECT_EQ(region.memory_use().stashed_pages, 0U);
+    // Small changes, everywhere.
+    for (std::uint64_t i = 0; i < kWords; i += 512) words(region)[i] = i;
+    region.snapshot("some");
+    for (std::uint64_t i = 0; i < kWords; ++i) {
+      ASSERT_EQ(words(region)[i], i % 512 == 0 ? i : mix(i)) << i;
+    }
+  }
+  for (const char* name : {"all", "some"}) {
+    const auto content = content_of(store, name);
+    const auto* w = reinterpret_cast<const std::uint64_t*>(content.data());
+    for (std::uint64_t i = 0; i < kWords; ++i) {
+      ASSERT_EQ(w[i], name[0] == 's' && i % 512 == 0 ? i : mix(i)) << name << " " << i;
+    }
+  }
+}
+
+TEST_P(Paging, AChangedWordCostsLittleInTheStash) {
+  Store store = make();
+  Region region = open(store);
+  for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i);
+  region.commit();
+  const auto before = region.memory_use().stash_written_bytes;
+  for (std::uint64_t i = 0; i < kWords; i += 512) ++words(region)[i];
+  for (std::uint64_t i = 0; i < kWords; i += 512) ASSERT_EQ(words(region)[i], mix(i) + 1);
+  const auto written = region.memory_use().stash_written_bytes - before;
+  EXPECT_LT(written, kSize / 64);
+}
+
+TEST_P(Paging, RollbackForgetsTheStash) {
+  Store store = make();
+  Region region = open(store);
+  for (std::uint64_t i = 0; i < kWords; i += 64) words(region)[i] = mix(i);
+  region.commit();
+  for (std::uint64_t i = 0; i < kWords; i += 64) words(region)[i] = 5;
+  for (std::uint64_t i = 1; i < kWords; i += 640) words(region)[i] = 6;
+  EXPECT_GT(region.memory_use().stashed_pages, 0U);
+  region.rollback();
+  EXPECT_EQ(region.memory_use().stashed_pages, 0U);
+  for (std::uint64_t i = 0; i < kWords; ++i) {
+    ASSERT_EQ(words(region)[i], i % 64 == 0 ? mix(i) : 0) << i;
+  }
+}
+
+TEST_P(Paging, ASnapshotIsReadWithinTheLimit) {
+  Store store = make();
+  {
+    Region region = open(store, "main", 0);
+    for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i);
+    region.snapshot("s");
+  }
+  RegionOptions o = options();
+  o.memory_limit_bytes = kLimit;
+  const Region old = store.open_version("s", o);
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::uint64_t at = random() % kWords;
+    ASSERT_EQ(words(old)[at], mix(at));
+  }
+  for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(old)[i], mix(i));
+  const auto use = old.memory_use();
+  EXPECT_LE(use.resident_bytes, kLimit + kLimit / 16);
+  EXPECT_EQ(use.stash_written_bytes, 0U);
+  EXPECT_GT(use.evicted_bytes, kSize);
+}
+
+TEST_P(Paging, PinnedPagesStay) {
+  Store store = make();
+  Region region = open(store);
+  words(region)[0] = 1;
+  const Pin pin = region.pin(region.data(), kMiB);
+  for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i);
+  const int fd = ::open("/dev/zero", O_WRONLY);
+  EXPECT_EQ(::write(fd, region.data(), kMiB), static_cast<ssize_t>(kMiB)) << strerror(errno);
+  ::close(fd);
+}
+
+// Each thread owns every fourth word, and knows what it wrote there last.
+TEST_P(Paging, ThreadsWriteWhileCommitsAndEvictionsGoOn) {
+  constexpr int kThreads = 4;
+  const int last = rounds(20, 6);
+  Store store = make();
+  Region region = open(store);
+  std::vector<std::vector<std::uint64_t>> model(kThreads,
+                                                std::vector<std::uint64_t>(kWords / kThreads));
+  for (int round = 0; round < last; ++round) {
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong{0};
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        std::mt19937_64 random(static_cast<std::uint64_t>(round * kThreads + t));
+        auto& mine = model[static_cast<std::size_t>(t)];
+        for (int i = 0; i < 3000; ++i) {
+          const std::uint64_t at = random() % mine.size();
+          std::uint64_t& word = words(region)[at * kThreads + static_cast<std::uint64_t>(t)];
+          wrong += word != mine[at];
+          if (i % 2 == 0) word = mine[at] = random();
+        }
+      });
+    }
+    region.commit();
+    if (round % 5 == 4) region.snapshot("s" + std::to_string(round));
+    for (auto& thread : threads) thread.join();
+    ASSERT_EQ(wrong, 0) << round;
+  }
+  region.commit();
+  region = Region();
+  const auto content = content_of(store, "main");
+  const auto* w = reinterpret_cast<const std::uint64_t*>(content.data());
+  for (std::uint64_t i = 0; i < kWords; ++i) {
+    ASSERT_EQ(w[i], model[i % kThreads][i / kThreads]) << i;
+  }
+}
+
+VELLUM_BOTH_ENGINES(Paging);
+
+}  // namespace
+}  // namespace vellum::test
