@@ -90,8 +90,9 @@ class Census {
   void note_entry(const Entry& e, ShownPages& shown);
   RecordId id_of(const format::RecordRef& ref);
 
-  // A list of roots as the oldest of them, and what lies above: lists share what they share.
-  using ListId = std::uint32_t;  // 0: the empty list
+  // A list of roots, as a number: lists are put together from the oldest root on, and share what
+  // they share. 0: the empty one.
+  using ListId = std::uint32_t;
   ListId list_of(ListId older, RecordId root);
   // Of a version: the list of all its roots, and those of the newest runs down to where a version
   // begins that has been marked. What that one shows is marked, whether the runs above hide it or
