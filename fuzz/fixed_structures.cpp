@@ -1,5 +1,6 @@
 // Structures that end in a checksum of all before it.
 #include "decoder_targets.hpp"
+#include "format/saved_census.hpp"
 #include "format/version.hpp"
 #include "seal.hpp"
 
@@ -54,6 +55,33 @@ void check_snapshot_ref(View bytes) {
           "a snapshot ref decodes to itself");
 }
 
+void check_saved_census(View bytes) {
+  const format::Uuid id = uuid_at(bytes, kStoreIdAt);
+  format::SavedCensus census, again;
+  if (format::decode_saved_census(bytes, id, census) != nullptr) return;
+  for (const auto& part : census.parts) {
+    for (const auto root : part.roots) {
+      require(root < census.records.size(), "a root is a record of the census");
+    }
+    for (const auto& r : part.records) {
+      require(r.count != 0 && std::uint64_t{r.first} + r.count <= census.records.size(),
+              "a range lies among the records of the census");
+    }
+  }
+  const Bytes encoded = format::encode_saved_census(census, id);
+  require(format::decode_saved_census(encoded, id, again) == nullptr && census == again,
+          "a census decodes to itself");
+}
+
+// Makes the length right, which `bytes` gives at byte 12, and the checksum at the end.
+void seal_file(Bytes& bytes) {
+  constexpr std::size_t kLengthAt = 12;
+  if (bytes.size() < kLengthAt + 4) return;
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  std::memcpy(bytes.data() + kLengthAt, &length, sizeof length);
+  seal_end(bytes, format::checksum_seed(uuid_at(bytes, kStoreIdAt)));
+}
+
 }  // namespace
 
 void fuzz_superblock(View input) {
@@ -93,13 +121,16 @@ void fuzz_journal_header(View input) {
 
 void fuzz_snapshot_ref(View input) {
   check_snapshot_ref(input);
-  constexpr std::size_t kLengthAt = 12;
   Bytes sealed(input.begin(), input.end());
-  if (sealed.size() < kLengthAt + 4) return;
-  const auto length = static_cast<std::uint32_t>(sealed.size());
-  std::memcpy(sealed.data() + kLengthAt, &length, sizeof length);
-  seal_end(sealed, format::checksum_seed(uuid_at(sealed, kStoreIdAt)));
+  seal_file(sealed);
   check_snapshot_ref(sealed);
+}
+
+void fuzz_saved_census(View input) {
+  check_saved_census(input);
+  Bytes sealed(input.begin(), input.end());
+  seal_file(sealed);
+  check_saved_census(sealed);
 }
 
 }  // namespace vellum::fuzz

@@ -40,6 +40,9 @@ void write_fixed_structures() {
   write("journal_header", "sample", header);
   write("snapshot_ref", "sample",
         format::encode_snapshot_ref(samples::snapshot_ref(), samples::store_id()));
+  write("saved_census", "sample",
+        format::encode_saved_census(samples::saved_census(), samples::store_id()));
+  write("saved_census", "empty", format::encode_saved_census({}, samples::store_id()));
 }
 
 void write_records() {

@@ -3,8 +3,12 @@
 // a reader, and changes outside the store are not.
 #include <vellum/error.hpp>
 
+#include "format/layout.hpp"
+#include "seal.hpp"
 #include "store/branch_writer.hpp"
+#include "store/census_file.hpp"
 #include "store/diff.hpp"
+#include "store/gc.hpp"
 #include "store/page_source.hpp"
 #include "store/stat.hpp"
 #include "store/store_core.hpp"
@@ -179,12 +183,50 @@ void fuzz_store(View input) {
   });
 }
 
+// gc goes by what a forger says that an earlier gc has found: the input is a list of places in that
+// file and of bytes to put there; or, behind an odd first byte, all of its body.
+void fuzz_store_gc(View input) {
+  with_hostile_store({}, [&](store::StoreCore& store) {
+    auto& fs = dynamic_cast<test::MemoryFs&>(store.fs());
+    const auto gc = [&](bool look_only) {
+      return answers([&] { store::collect_garbage(store, look_only, nullptr); });
+    };
+    require(gc(false), "the sample can be collected");
+    const std::string path = store::census_path(store);
+    Bytes bytes = fs.read_file(path);
+    Input in(input);
+    if (in.u8() % 2 == 1) {
+      bytes.resize(format::kCensusHeaderBytes);
+      bytes.insert(bytes.end(), in.rest().begin(), in.rest().end());
+      bytes.resize(bytes.size() + 8);
+    } else {
+      while (!in.empty()) {
+        const std::size_t at = in.u16();
+        bytes[at % bytes.size()] = static_cast<std::byte>(in.u8());
+      }
+    }
+    const auto length = static_cast<std::uint32_t>(bytes.size());
+    std::memcpy(bytes.data() + 12, &length, sizeof length);
+    seal_end(bytes, store.checksum_seed());
+    fs.unlink(path);
+    fs.write_file(path, bytes);
+    const std::uint64_t changes = fs.changes();
+    gc(true);
+    require(fs.changes() == changes, "looking changes nothing");
+    gc(false);
+    answers([&] { store.remove_snapshot("first"); });
+    gc(false);
+    read_store(store, false);
+  });
+}
+
 void fuzz_store_write(View input) { with_hostile_store(input, write_store); }
 
 }  // namespace
 
 std::span<const Target> targets() {
-  static constexpr Target kTargets[] = {{"store", fuzz_store}, {"store_write", fuzz_store_write}};
+  static constexpr Target kTargets[] = {
+      {"store", fuzz_store}, {"store_gc", fuzz_store_gc}, {"store_write", fuzz_store_write}};
   return kTargets;
 }
 

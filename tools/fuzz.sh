@@ -36,7 +36,7 @@ targets_of() {
 # No input may be longer, use more memory, or allocate more at once than this.
 options_of() {
   case $1 in
-    store | store_write) echo "-max_len=400 -rss_limit_mb=1024 -malloc_limit_mb=300 -timeout=10" ;;
+    store | store_gc | store_write) echo "-max_len=400 -rss_limit_mb=1024 -malloc_limit_mb=300 -timeout=10" ;;
     decompress | compress) echo "-max_len=2048 -rss_limit_mb=512 -malloc_limit_mb=2 -timeout=5" ;;
     delta_batch) echo "-max_len=600 -rss_limit_mb=512 -malloc_limit_mb=2 -timeout=5" ;;
     *) echo "-max_len=1024 -rss_limit_mb=512 -malloc_limit_mb=2 -timeout=5" ;;

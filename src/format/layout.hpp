@@ -12,6 +12,7 @@
 #include "format/journal.hpp"
 #include "format/page_map.hpp"
 #include "format/record.hpp"
+#include "format/saved_census.hpp"
 #include "format/superblock.hpp"
 #include "format/translation.hpp"
 #include "format/types.hpp"
@@ -25,6 +26,7 @@ inline constexpr char kPackMagic[] = "VLMPACK\n";
 inline constexpr char kPackTrailerMagic[] = "VLMPEND\n";
 inline constexpr char kJournalMagic[] = "VLMJRNL\n";
 inline constexpr char kSnapshotMagic[] = "VLMSNAP\n";
+inline constexpr char kCensusMagic[] = "VLMCENS\n";
 inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
 inline constexpr std::uint32_t kFrameMagic = 0x4d524656;   // "VFRM"
 
@@ -36,6 +38,7 @@ inline constexpr std::uint16_t kSuperblockFlagNoDedup = 4;
 inline constexpr std::uint16_t kSuperblockFlagNoDeltas = 8;
 inline constexpr std::uint16_t kSuperblockFlagSha256 = 16;
 inline constexpr std::size_t kSnapshotHeaderBytes = 32;
+inline constexpr std::size_t kCensusHeaderBytes = 32;
 
 struct Field {
   const char* name;
@@ -82,6 +85,12 @@ inline constexpr Field kFrameHeaderFields[] = {
     {"sequence", 16, 8}, {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
 };
 inline constexpr Field kSnapshotHeaderFields[] = {
+    {"magic", 0, 8},
+    {"format_version", 8, 4},
+    {"length", 12, 4},
+    {"store_id", 16, 16},
+};
+inline constexpr Field kCensusHeaderFields[] = {
     {"magic", 0, 8},
     {"format_version", 8, 4},
     {"length", 12, 4},
@@ -156,6 +165,7 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMaxNameBytes", kMaxNameBytes},
     {"kMaxMessageBytes", kMaxMessageBytes},
     {"kMaxSnapshotRefBytes", kMaxSnapshotRefBytes},
+    {"kMaxSavedCensusBytes", kMaxSavedCensusBytes},
     {"kMinBlockBytes", kMinBlockBytes},
     {"kMaxBlockBytes", kMaxBlockBytes},
     {"kMaxGrownBlockBytes", kMaxGrownBlockBytes},

@@ -4,7 +4,8 @@
 // shows. A record that only hidden entries name is not needed: nobody reads it, and no later
 // version of the line can bring it back.
 //
-// A run is read once, however many versions share it.
+// A run is read once, however many versions share it; and not at all where an earlier census is
+// there to say what it would give (store/census_file.hpp).
 #pragma once
 
 #include <functional>
@@ -14,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "format/saved_census.hpp"
 #include "store/shown_pages.hpp"
 #include "store/slot_uses.hpp"
 #include "store/store_core.hpp"
@@ -26,6 +28,18 @@ class Census {
 
   // `slots`: mark() also notes which slots of records are needed, at the cost of a step a page.
   explicit Census(StoreCore& store, bool slots = false) : store_(store), note_slots_(slots) {}
+
+  // Lets mark() take from an earlier census what it says, but for slots. `packs`: those that are
+  // there, ascending; what names another is not taken. REQUIRES: nothing was marked or visited.
+  void believe(format::SavedCensus earlier, std::span<const std::uint64_t> packs);
+  // What a record takes in its pack, if that is known; see record_extents().
+  std::uint32_t lines(RecordId id) const { return id < lines_.size() ? lines_[id] : 0; }
+  void set_lines(RecordId id, std::uint32_t lines);
+  // What mark() has found, for the next census: the same for the same versions and packs.
+  format::SavedCensus save() const;
+  // Whether mark() took something that it was to believe, and whether save() differs from all that.
+  bool has_believed() const noexcept { return believed_ != 0; }
+  bool has_news() const noexcept { return has_news_ || believed_ != earlier_.size(); }
 
   // Calls `need` for everything that the version needs, perhaps more than once; returns how many
   // of its pages are not zero. Throws Errc::damaged.
@@ -60,11 +74,34 @@ class Census {
   struct Run {
     std::vector<RecordId> own;  // its root and its blocks
     std::vector<Entry> entries;
+    std::vector<std::uint64_t> packs;  // that it names, its own among them
+  };
+  // What the runs with these roots show that nothing newer hides.
+  using Roots = std::vector<RecordId>;
+  struct Part {
+    std::vector<format::SavedCensus::Range> records;
+    std::vector<std::uint64_t> packs;
   };
   const Run& load(const format::RunRef& ref);
+  void read(std::span<const format::RunRef> runs, Part& part);
+  void take(const Part& part);
+  const Part& part_of(const Roots& roots, const format::Version& version);
   void note(RecordId id);
   void note_entry(const Entry& e, ShownPages& shown);
   RecordId id_of(const format::RecordRef& ref);
+
+  // A list of roots, as a number: lists are put together from the oldest root on, and share what
+  // they share. 0: the empty one.
+  using ListId = std::uint32_t;
+  ListId list_of(ListId older, RecordId root);
+  // Of a version: the list of all its roots, and those of the newest runs down to where a version
+  // begins that has been marked. What that one shows is marked, whether the runs above hide it or
+  // not. None: the whole version is.
+  struct Stretch {
+    Roots roots;
+    ListId whole = 0;
+  };
+  Stretch above_marked(const format::Version& version);
 
   struct RefHash {
     std::size_t operator()(const format::RecordRef& r) const noexcept;
@@ -76,9 +113,16 @@ class Census {
   std::map<format::RecordRef, Run> runs_;
   std::unordered_map<format::RecordRef, RecordId, RefHash> ids_;
   std::vector<format::RecordRef> records_;
+  std::size_t sorted_records_ = 0;  // the first of them, from the earlier census, not in ids_
+  std::vector<std::uint32_t> lines_;
   std::vector<bool> marked_, firm_;
+  std::vector<RecordId> noted_;  // while a part is read; perhaps more than once
   std::set<std::uint64_t> named_packs_;
-  std::set<std::vector<format::RecordRef>> marked_lists_;  // roots of versions, newest first
+  std::unordered_map<std::uint64_t, ListId> lists_;  // by the older list and the root above it
+  std::vector<bool> marked_lists_{true};
+  std::map<Roots, Part> earlier_, parts_;
+  std::size_t believed_ = 0;  // of the earlier parts
+  bool has_news_ = false;
 };
 
 }  // namespace vellum::store

@@ -1,6 +1,8 @@
 #include "store/gc.hpp"
 
+#include "store/census_file.hpp"
 #include "store/lease.hpp"
+#include "store/pack_rewriter.hpp"
 #include "store/pack_use.hpp"
 #include "store/util.hpp"
 
@@ -15,7 +17,7 @@ class Collector {
 
   GcReport run() {
     const Lease lock = look_only_ ? nullptr : keep_gc_for_us(store_);
-    if (!look_only_) remove_rewritten_leftovers(store_);
+    if (!look_only_) remove_leftovers();
     // Whoever only looks has to keep a gc from freeing what it looks at.
     Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_);
     const Roots roots = read_roots(store_);
@@ -26,11 +28,52 @@ class Collector {
     report_.snapshots = roots.snapshots;
     report_.branches = roots.branches;
     report_.kept_open = roots.kept_open;
-    Census census(store_, level_ != 0);
     tell(0, roots.packs.size());
-    mark_roots(store_, roots, census);
-    const Needs needs = needs_of_packs(store_, roots, census);
-    const std::vector<PackUse> packs = use_of_packs(store_, roots, census, needs);
+    Findings found = look(roots);
+    free(found.packs);
+    // Now that there is space. With slots nothing was believed: all is news.
+    if (!look_only_ && (level_ != 0 || found.census->has_news())) {
+      write_census_file(store_, found.census->save());
+    }
+    if (level_ != 0) {
+      report_.recompressed = recompress_packs(store_, roots, *found.census, found.needs, level_,
+                                              look_only_, progress_);
+    }
+    return report_;
+  }
+
+ private:
+  struct Findings {
+    std::unique_ptr<Census> census;
+    Needs needs;
+    std::vector<PackUse> packs;
+  };
+
+  // Slots are not in the file.
+  Findings look(const Roots& roots) {
+    if (level_ != 0) return look(roots, {});
+    bool believed = false;
+    try {
+      return look(roots, read_census_file(store_), &believed);
+    } catch (const Error& e) {
+      if (e.code() != Errc::damaged || !believed) throw;
+    }
+    // It was the file, or what the maps say better.
+    return look(roots, {});
+  }
+
+  Findings look(const Roots& roots, format::SavedCensus earlier, bool* believed = nullptr) {
+    Findings found;
+    found.census = std::make_unique<Census>(store_, level_ != 0);
+    found.census->believe(std::move(earlier), roots.packs);
+    mark_roots(store_, roots, *found.census);
+    if (believed != nullptr) *believed = found.census->has_believed();
+    found.needs = needs_of_packs(store_, roots, *found.census);
+    found.packs = use_of_packs(store_, roots, *found.census, found.needs);
+    return found;
+  }
+
+  void free(const std::vector<PackUse>& packs) {
     report_.packs = packs.size();
     std::uint64_t done = 0;
     for (const PackUse& use : packs) {
@@ -41,16 +84,19 @@ class Collector {
       tell(++done, packs.size());
     }
     if (report_.packs_removed != 0) store_.fs().sync_directory(store_.packs_directory());
-    if (level_ != 0) {
-      report_.recompressed =
-          recompress_packs(store_, roots, census, needs, level_, look_only_, progress_);
-    }
-    return report_;
   }
 
- private:
   void tell(std::uint64_t done, std::uint64_t total) const {
     if (progress_) progress_({done, total, "packs"});
+  }
+
+  // Of gcs that were cut off; nobody else makes such files.
+  void remove_leftovers() {
+    for (const auto& entry : store_.fs().list(store_.tmp_directory())) {
+      if (!entry.is_regular_file) continue;
+      if (!is_rewritten_file_name(entry.name) && !is_census_leftover(entry.name)) continue;
+      store_.fs().unlink(store_.tmp_directory() + "/" + entry.name);
+    }
   }
 
   // A name that is gone must not come back after a power cut, without its data.

@@ -68,25 +68,38 @@ IndexLine line_of(const RecordHeader& h) {
   return {h.type, h.offset_bytes, h.stored_bytes, h.raw_bytes, h.items, h.tag()};
 }
 
+std::uint32_t lines_of(const RecordHeader& h) {
+  return static_cast<std::uint32_t>(format::record_extent_bytes(h) / format::kRecordAlignBytes);
+}
+
 }  // namespace
 
 std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
-                                   std::span<const std::uint64_t> offsets) {
+                                   std::span<const std::uint64_t> offsets,
+                                   std::span<std::uint32_t> known) {
   const base::File& file = open_pack(store, pack);
   const std::uint64_t index = index_offset(store, file, pack);
   const std::vector<IndexLine> lines = read_index(store, pack, index);
+  if (store.packs().translation(pack) != nullptr) {
+    std::fill(known.begin(), known.end(), 0);
+    known = {};
+  }
   std::vector<Extent> out;
   out.reserve(offsets.size());
   auto line = lines.begin();
-  for (const std::uint64_t offset : offsets) {
-    const std::uint64_t at = place_of(store, pack, offset);
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const std::uint64_t at = place_of(store, pack, offsets[i]);
     while (line != lines.end() && line->offset_bytes < at) ++line;
     const auto after = line == lines.end() ? line : line + 1;
     const std::uint64_t next = after == lines.end() ? index : after->offset_bytes;
     if (line == lines.end() || line->offset_bytes != at || next <= at) {
-      out.push_back({at, at + format::record_extent_bytes(read_record_header(store, pack, at))});
+      std::uint32_t once = 0;
+      std::uint32_t& units = known.empty() ? once : known[i];
+      if (units == 0) units = lines_of(read_record_header(store, pack, at));
+      out.push_back({at, at + std::uint64_t{units} * format::kRecordAlignBytes});
       continue;
     }
+    if (!known.empty()) known[i] = 0;
     // The index does not say whether there is a hash.
     out.push_back({at, std::min(extent_of(*line).to + kHashBytes, next)});
   }

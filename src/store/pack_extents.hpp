@@ -22,9 +22,12 @@ struct Extent {
 
 // Where records of one pack lie; `offsets` are those of references, and ascend. Never less than the
 // record takes; more only where what follows it is gone already. Throws Errc::damaged where there
-// is no record.
+// is no record. `known`, if not empty: of each record what it takes in units of kRecordAlignBytes,
+// where references put it; 0: not known. That is used, and filled in, where the pack has no index;
+// elsewhere it becomes 0.
 std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
-                                   std::span<const std::uint64_t> offsets);
+                                   std::span<const std::uint64_t> offsets,
+                                   std::span<std::uint32_t> known = {});
 
 // What the pack's index says of the records at these places, which ascend; where it says nothing,
 // what they say themselves.

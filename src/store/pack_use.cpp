@@ -57,11 +57,18 @@ Needs needed_records(StoreCore& store, const Census& census) {
 }
 
 std::vector<Extent> extents_of(StoreCore& store, std::uint64_t pack,
-                               const std::vector<PackNeeds::Record>& records) {
+                               const std::vector<PackNeeds::Record>& records, Census& census) {
   std::vector<std::uint64_t> offsets;
+  std::vector<std::uint32_t> lines;
   offsets.reserve(records.size());
-  for (const auto& r : records) offsets.push_back(r.offset_bytes);
-  return record_extents(store, pack, offsets);
+  lines.reserve(records.size());
+  for (const auto& r : records) {
+    offsets.push_back(r.offset_bytes);
+    lines.push_back(census.lines(r.id));
+  }
+  auto extents = record_extents(store, pack, offsets, lines);
+  for (std::size_t i = 0; i < records.size(); ++i) census.set_lines(records[i].id, lines[i]);
+  return extents;
 }
 
 constexpr std::uint64_t up(std::uint64_t at) {
@@ -139,10 +146,10 @@ Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census)
   return out;
 }
 
-std::vector<std::uint64_t> record_bytes(StoreCore& store, const Census& census) {
+std::vector<std::uint64_t> record_bytes(StoreCore& store, Census& census) {
   std::vector<std::uint64_t> out(census.size());
   for (const auto& [pack, needs] : needed_records(store, census)) {
-    const auto extents = extents_of(store, pack, needs.records);
+    const auto extents = extents_of(store, pack, needs.records, census);
     for (std::size_t i = 0; i < needs.records.size(); ++i) {
       out[needs.records[i].id] = extents[i].to - extents[i].from;
     }
@@ -150,7 +157,7 @@ std::vector<std::uint64_t> record_bytes(StoreCore& store, const Census& census) 
   return out;
 }
 
-std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Census& census,
+std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, Census& census,
                                   const Needs& needs) {
   std::vector<PackUse> out;
   for (const std::uint64_t pack : roots.packs) {
@@ -158,7 +165,7 @@ std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Ce
     const auto at = needs.find(pack);
     if (at != needs.end()) {
       needed = at->second.copies;
-      const auto extents = extents_of(store, pack, at->second.records);
+      const auto extents = extents_of(store, pack, at->second.records, census);
       needed.insert(needed.end(), extents.begin(), extents.end());
     }
     try {

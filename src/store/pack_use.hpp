@@ -35,11 +35,11 @@ using Needs = std::map<std::uint64_t, PackNeeds>;
 Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census);
 
 // What each record takes that is marked in the census; 0 for the others.
-std::vector<std::uint64_t> record_bytes(StoreCore& store, const Census& census);
+std::vector<std::uint64_t> record_bytes(StoreCore& store, Census& census);
 // Marks what the versions need.
 void mark_roots(StoreCore& store, const Roots& roots, Census& census);
-// Of every pack in `roots`, by pack.
-std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, const Census& census,
+// Of every pack in `roots`, by pack. The census learns what records take.
+std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, Census& census,
                                   const Needs& needs);
 
 }  // namespace vellum::store

@@ -153,12 +153,4 @@ RecompressReport recompress_packs(StoreCore& store, const Roots& roots, Census& 
   return Recompression(store, roots, census, needs, level, look_only, progress).run();
 }
 
-void remove_rewritten_leftovers(StoreCore& store) {
-  for (const auto& entry : store.fs().list(store.tmp_directory())) {
-    if (entry.is_regular_file && is_rewritten_file_name(entry.name)) {
-      store.fs().unlink(store.tmp_directory() + "/" + entry.name);
-    }
-  }
-}
-
 }  // namespace vellum::store

@@ -1,5 +1,6 @@
 #include "store/stat.hpp"
 
+#include "store/census_file.hpp"
 #include "store/lease.hpp"
 #include "store/overlay.hpp"
 #include "store/pack_use.hpp"
@@ -25,6 +26,7 @@ class Stat {
     const Lease names = hold_names(store_);
     const Roots roots = read_roots(store_);
     add_file(store_.superblock_path());
+    add_census();
     for (const auto& name : store_.snapshot_names()) {
       out_.ref_bytes += add_file(store_.snapshots_directory() + "/" + name + ".ref");
       add_version(name);
@@ -44,6 +46,15 @@ class Stat {
     const auto file = store_.fs().open(path, base::OpenMode::read_only);
     out_.allocated_bytes += file->allocated_bytes();
     return file->size_bytes();
+  }
+
+  // There or not, and whatever it is.
+  void add_census() {
+    try {
+      add_file(census_path(store_));
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
+    }
   }
 
   void add_version(const std::string& name) {

@@ -15,6 +15,7 @@
 #include "format/record.hpp"
 #include "format/version.hpp"
 #include "store/branch_writer.hpp"
+#include "store/gc.hpp"
 #include "store/verify.hpp"
 
 namespace vellum::corruption {
@@ -170,6 +171,37 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfFiles) {
     stdfs::remove(file);
     write(file, bytes);
   }
+}
+
+// gc goes without it, and follows no link, reading or writing.
+TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheCensus) {
+  const auto gc = [&] { return store::collect_garbage(*open(), false, nullptr).needed_bytes; };
+  const std::uint64_t needed = gc();
+  const stdfs::path file = store_ / "gc.census";
+  const Bytes bytes = read(file);
+  write(outside_ / "journal", bytes);
+  for (const char* kind : {"link", "dangling", "fifo", "directory"}) {
+    SCOPED_TRACE(kind);
+    stdfs::remove(file);
+    const std::string k = kind;
+    if (k == "link") stdfs::create_symlink(outside_ / "journal", file);
+    if (k == "dangling") stdfs::create_symlink(outside_ / "nothing", file);
+    if (k == "fifo") {
+      ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+    }
+    if (k == "directory") stdfs::create_directory(file);
+    EXPECT_EQ(gc(), needed);
+    if (k == "directory") {
+      EXPECT_TRUE(stdfs::is_directory(file));
+    } else {
+      ASSERT_TRUE(stdfs::is_regular_file(stdfs::symlink_status(file)));
+      EXPECT_EQ(read(file), bytes);
+    }
+    EXPECT_EQ(read(outside_ / "journal"), bytes);
+    EXPECT_FALSE(stdfs::exists(outside_ / "nothing"));
+    EXPECT_TRUE(stdfs::is_empty(store_ / "tmp"));
+  }
+  EXPECT_TRUE(use_everything().empty());
 }
 
 TEST_F(HostileFiles, NamesThatLeadElsewhere) {

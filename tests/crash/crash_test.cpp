@@ -260,6 +260,41 @@ TEST(Crash, GcAfterARemovalThatWasNotSynced) {
   cut_everywhere(simulated, 6, "unsynced removal");
 }
 
+// gc leaves what it has found for the next gc, while snapshots come and go, and branches go on:
+// after each crash that file is the old one, the new one, torn or gone.
+TEST(Crash, ACensusFromBeforeTheCrash) {
+  SimSession simulated = session_on_new_store(6);
+  Session& session = simulated.session;
+  std::mt19937_64 random(1);
+  session.create_branch("main", 24);
+  const auto snapshot = [&](const std::string& branch, const std::string& name) {
+    for (int i = 0; i < 6; ++i) session.pages(branch).fill(random() % 24, random);
+    session.snapshot(branch, name);
+  };
+  for (const char* name : {"a", "b", "c", "d"}) snapshot("main", name);
+  session.collect_garbage(true);
+  session.remove_snapshot("b");
+  session.collect_garbage(true);
+  session.create_branch_at("side", "c");
+  session.open_writer("side");
+  snapshot("side", "e");
+  session.remove_snapshot("c");
+  session.collect_garbage(false);
+  session.remove_branch("side");
+  session.remove_snapshot("e");
+  session.collect_garbage(true, 3);
+  snapshot("main", "f");
+  session.remove_snapshot("d");
+  session.collect_garbage(true);
+  const auto& log = simulated.fs.log();
+  EXPECT_EQ(std::count_if(log.begin(), log.end(),
+                          [](const Op& op) {
+                            return op.kind == Op::Kind::rename && op.to_name == "gc.census";
+                          }),
+            5);
+  cut_everywhere(simulated, 6, "a census from before");
+}
+
 // The newest base frame of a journal is seen, but a failed sync has lost it; gc comes; then the
 // power fails, and the one before counts again.
 TEST(Crash, GcAfterAFoldThatIsLost) {

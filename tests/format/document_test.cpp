@@ -126,6 +126,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
       {"journal_header", rows_of(kJournalHeaderFields)},
       {"frame_header", rows_of(kFrameHeaderFields)},
       {"snapshot_header", rows_of(kSnapshotHeaderFields)},
+      {"census_header", rows_of(kCensusHeaderFields)},
       {"record_types", rows_of(kRecordTypeNumbers)},
       {"frame_types", rows_of(kFrameTypeNumbers)},
       {"part_types", rows_of(kPartTypeNumbers)},
@@ -140,6 +141,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"pack trailer", escaped(kPackTrailerMagic)},
         {"journal header", escaped(kJournalMagic)},
         {"snapshot ref", escaped(kSnapshotMagic)},
+        {"census", escaped(kCensusMagic)},
         {"record header", small_magic(kRecordMagic)},
         {"frame header", small_magic(kFrameMagic)}}},
   };
@@ -191,6 +193,7 @@ std::map<std::string, Bytes> expected_examples() {
       {"map_block", encode_map_block(samples::map_entries())},
       {"run_root", encode_run_root(samples::run_root())},
       {"commit", encode_commit(samples::commit_body())},
+      {"census", encode_saved_census(samples::saved_census(), samples::store_id())},
   };
 }
 

@@ -15,6 +15,7 @@
 #include "format/page_hashes.hpp"
 #include "format/page_map.hpp"
 #include "format/record.hpp"
+#include "format/saved_census.hpp"
 #include "format/superblock.hpp"
 #include "format/translation.hpp"
 #include "format/types.hpp"
@@ -42,6 +43,19 @@ inline Superblock superblock() {
   sb.pack_bytes = 0x1234567;
   sb.journal_half_bytes = 0x123000;
   return sb;
+}
+
+inline SavedCensus saved_census() {
+  constexpr std::uint64_t kPack1 = (3ULL << 32) | 1, kPack2 = (3ULL << 32) | 2;
+  SavedCensus c;
+  c.records = {{kPack1, 64, 0x11111111},
+               {kPack1, 640, 0x22222222},
+               {kPack1, 8192, 0x33333333},
+               {kPack2, 128, 0x44444444},
+               {kPack2, 2048, 0x55555555}};
+  c.lines = {72, 30, 200, 0, 9};
+  c.parts = {{{2, 1}, {{0, 3}}, {kPack1}}, {{4}, {{0, 1}, {3, 2}}, {kPack1, kPack2}}};
+  return c;
 }
 
 inline Version version() {

@@ -1,0 +1,188 @@
+#include "format/saved_census.hpp"
+
+#include <cassert>
+
+#include "format/checks.hpp"
+#include "format/layout.hpp"
+#include "format/wire.hpp"
+
+namespace vellum::format {
+namespace {
+
+using Part = SavedCensus::Part;
+using Range = SavedCensus::Range;
+
+constexpr std::size_t kMinRecordBytes = 7;  // distances of pack and offset, tag, lines
+constexpr std::uint64_t kMaxLines = UINT32_MAX / kRecordAlignBytes;
+constexpr std::size_t kMinPartBytes = 7;  // three counts, a root, a range, a pack
+
+void write_records(ByteWriter& w, const SavedCensus& census) {
+  const auto& records = census.records;
+  assert(census.lines.size() == records.size());
+  w.varint(records.size());
+  std::uint64_t pack = 0;
+  for (const auto& r : records) {
+    w.varint(r.pack - pack);
+    pack = r.pack;
+  }
+  RecordRef before;
+  for (const auto& r : records) {
+    const std::uint64_t from = r.pack == before.pack ? before.offset_bytes : 0;
+    w.varint((r.offset_bytes - from) / kRecordAlignBytes);
+    before = r;
+  }
+  for (const auto& r : records) w.u32(r.tag);
+  for (const std::uint32_t lines : census.lines) w.varint(lines);
+}
+
+void write_part(ByteWriter& w, const Part& part) {
+  w.varint(part.roots.size());
+  for (const std::uint32_t root : part.roots) w.varint(root);
+  w.varint(part.records.size());
+  std::uint32_t end = 0;
+  for (const Range& r : part.records) {
+    w.varint(r.first - end);
+    w.varint(r.count - 1);
+    end = r.first + r.count;
+  }
+  w.varint(part.packs.size());
+  std::uint64_t pack = 0;
+  for (const std::uint64_t p : part.packs) {
+    w.varint(p - pack);
+    pack = p;
+  }
+}
+
+bool read_records(ByteReader& in, std::vector<RecordRef>& out, std::vector<std::uint32_t>& lines) {
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n > in.left() / kMinRecordBytes) return false;
+  out.resize(static_cast<std::size_t>(n));
+  std::uint64_t pack = 0;
+  for (auto& r : out) {
+    const std::uint64_t gap = in.varint();
+    if (gap > UINT64_MAX - pack) return false;
+    r.pack = pack += gap;
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const bool same = i != 0 && out[i - 1].pack == out[i].pack;
+    const std::uint64_t lines = in.varint();
+    if (lines > kMaxPackOffsetBytes / kRecordAlignBytes) return false;
+    out[i].offset_bytes = (same ? out[i - 1].offset_bytes : 0) + lines * kRecordAlignBytes;
+    if (!record_offset_ok(out[i].offset_bytes)) return false;
+  }
+  for (auto& r : out) r.tag = in.u32();
+  for (std::size_t i = 1; i < out.size(); ++i) {
+    if (out[i] <= out[i - 1]) return false;
+  }
+  lines.resize(out.size());
+  for (auto& l : lines) {
+    const std::uint64_t said = in.varint();
+    if (said > kMaxLines) return false;
+    l = static_cast<std::uint32_t>(said);
+  }
+  return in.ok();
+}
+
+bool read_roots(ByteReader& in, std::uint64_t records, std::vector<std::uint32_t>& out) {
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n == 0 || n > kMaxRunsPerVersion || n > in.left()) return false;
+  out.resize(static_cast<std::size_t>(n));
+  for (auto& root : out) {
+    const std::uint64_t number = in.varint();
+    if (number >= records) return false;
+    root = static_cast<std::uint32_t>(number);
+  }
+  return in.ok();
+}
+
+bool read_ranges(ByteReader& in, std::uint64_t records, std::vector<Range>& out) {
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n == 0 || n > in.left() / 2) return false;
+  out.resize(static_cast<std::size_t>(n));
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::uint64_t gap = in.varint(), more = in.varint();
+    if (!in.ok() || (i != 0 && gap == 0)) return false;
+    if (gap >= records - end || more >= records - end - gap) return false;
+    out[i] = {static_cast<std::uint32_t>(end + gap), static_cast<std::uint32_t>(more + 1)};
+    end += gap + more + 1;
+  }
+  return true;
+}
+
+bool read_packs(ByteReader& in, std::vector<std::uint64_t>& out) {
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n == 0 || n > in.left()) return false;
+  out.resize(static_cast<std::size_t>(n));
+  std::uint64_t pack = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const std::uint64_t gap = in.varint();
+    if (!in.ok() || gap > UINT64_MAX - pack || (i != 0 && gap == 0)) return false;
+    out[i] = pack += gap;
+  }
+  return true;
+}
+
+// Everything before the body.
+const char* check_header(std::span<const std::byte> bytes, const Uuid& store_id) noexcept {
+  ByteReader in(bytes);
+  const auto magic = in.bytes(8);
+  if (magic.size() != 8 || std::memcmp(magic.data(), kCensusMagic, 8) != 0) return "no census";
+  const std::uint32_t version = in.u32(), length = in.u32();
+  Uuid id{};
+  read_uuid(in, id);
+  if (!in.ok()) return "truncated";
+  if (version != kFormatVersion) return "of another format";
+  if (length != bytes.size() || length < kCensusHeaderBytes + 8) return "malformed";
+  if (id != store_id) return "belongs to another store";
+  if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_saved_census(const SavedCensus& census, const Uuid& store_id) {
+  std::vector<std::byte> body;
+  ByteWriter b(body);
+  write_records(b, census);
+  b.varint(census.parts.size());
+  for (const Part& part : census.parts) {
+    write_part(b, part);
+    if (body.size() > kMaxSavedCensusBytes) return {};
+  }
+  const std::size_t length = kCensusHeaderBytes + body.size() + 8;
+  if (length > kMaxSavedCensusBytes) return {};
+  std::vector<std::byte> out;
+  out.reserve(length);
+  ByteWriter w(out);
+  w.bytes(std::as_bytes(std::span(kCensusMagic, 8)));
+  w.u32(kFormatVersion);
+  w.u32(static_cast<std::uint32_t>(length));
+  w.bytes(store_id);
+  w.bytes(body);
+  append_checksum(out, checksum_seed(store_id));
+  return out;
+}
+
+const char* decode_saved_census(std::span<const std::byte> bytes, const Uuid& store_id,
+                                SavedCensus& out) {
+  if (bytes.size() > kMaxSavedCensusBytes) return "larger than any census";
+  if (const char* problem = check_header(bytes, store_id)) return problem;
+  ByteReader in(bytes.subspan(kCensusHeaderBytes, bytes.size() - kCensusHeaderBytes - 8));
+  SavedCensus census;
+  if (!read_records(in, census.records, census.lines)) return "malformed records";
+  const std::uint64_t n = in.varint();
+  if (!in.ok() || n > in.left() / kMinPartBytes) return "malformed";
+  census.parts.resize(static_cast<std::size_t>(n));
+  for (Part& part : census.parts) {
+    if (!read_roots(in, census.records.size(), part.roots) ||
+        !read_ranges(in, census.records.size(), part.records) || !read_packs(in, part.packs)) {
+      return "malformed part";
+    }
+  }
+  if (!in.done()) return "malformed";
+  out = std::move(census);
+  return nullptr;
+}
+
+}  // namespace vellum::format

@@ -1,0 +1,42 @@
+// format/saved_census.hpp: the file gc.census: which records versions need, as one gc found it, for
+// the next. A hint and nothing else (store/census_file.hpp says why it can be believed).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/types.hpp"
+
+namespace vellum::format {
+
+inline constexpr std::uint32_t kMaxSavedCensusBytes = 256u << 20;  // the whole file
+
+struct SavedCensus {
+  struct Range {
+    std::uint32_t first = 0, count = 1;
+    bool operator==(const Range&) const = default;
+  };
+  // What a stretch of consecutive runs shows that nothing newer hides.
+  struct Part {
+    std::vector<std::uint32_t> roots;  // of the runs, newest first; 1..kMaxRunsPerVersion
+    std::vector<Range> records;        // ascending and apart; roots and map blocks among them
+    std::vector<std::uint64_t> packs;  // that the runs name; ascending
+    bool operator==(const Part&) const = default;
+  };
+  std::vector<RecordRef> records;  // ascending; the numbers in parts count them
+  // What each takes where references put it, header and padding included, in units of
+  // kRecordAlignBytes; 0: not said.
+  std::vector<std::uint32_t> lines;
+  std::vector<Part> parts;
+  bool operator==(const SavedCensus&) const = default;
+};
+
+// Empty: it would pass the limit.
+std::vector<std::byte> encode_saved_census(const SavedCensus& census, const Uuid& store_id);
+// nullptr, or what is wrong with the file. What decodes keeps to all that is said above.
+const char* decode_saved_census(std::span<const std::byte> bytes, const Uuid& store_id,
+                                SavedCensus& out);
+
+}  // namespace vellum::format

@@ -1,0 +1,120 @@
+#include "format/saved_census.hpp"
+
+#include <gtest/gtest.h>
+
+#include "format/checks.hpp"
+#include "format/layout.hpp"
+#include "format/samples.hpp"
+
+namespace vellum::format {
+namespace {
+
+using samples::Bytes;
+
+const char* problem(const Bytes& bytes, SavedCensus& out) {
+  return decode_saved_census(bytes, samples::store_id(), out);
+}
+
+Bytes encoded(const SavedCensus& census = samples::saved_census()) {
+  return encode_saved_census(census, samples::store_id());
+}
+
+// As a forger would.
+Bytes sealed(Bytes bytes) {
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  std::memcpy(bytes.data() + 12, &length, sizeof length);
+  bytes.resize(bytes.size() - 8);
+  append_checksum(bytes, samples::seed());
+  return bytes;
+}
+
+TEST(SavedCensus, ComesBack) {
+  SavedCensus back;
+  ASSERT_EQ(problem(encoded(), back), nullptr);
+  EXPECT_EQ(back, samples::saved_census());
+  ASSERT_EQ(problem(encoded({}), back), nullptr);
+  EXPECT_EQ(back, SavedCensus{});
+}
+
+TEST(SavedCensus, EveryTruncationAndATailAreRefused) {
+  Bytes bytes = encoded();
+  SavedCensus back;
+  for (std::size_t n = 0; n < bytes.size(); ++n) {
+    EXPECT_NE(problem(Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n)), back),
+              nullptr)
+        << n;
+    if (n < 8 + kCensusHeaderBytes || n + 1 == bytes.size()) continue;
+    const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n));
+    EXPECT_NE(problem(sealed(cut), back), nullptr) << n << ", sealed";
+  }
+  EXPECT_EQ(back, SavedCensus{});
+  bytes.push_back(std::byte{0});
+  EXPECT_NE(problem(bytes, back), nullptr);
+}
+
+TEST(SavedCensus, FlippedBitsAreFound) {
+  Bytes bytes = encoded();
+  SavedCensus back;
+  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    bytes[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+    EXPECT_NE(problem(bytes, back), nullptr) << bit;
+    bytes[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+  }
+}
+
+TEST(SavedCensus, AnotherStoresAndAnotherFormatsAreRefused) {
+  SavedCensus back;
+  EXPECT_STREQ(decode_saved_census(encoded(), Uuid{}, back), "belongs to another store");
+  Bytes newer = encoded();
+  newer[8] = std::byte{2};
+  EXPECT_STREQ(problem(sealed(newer), back), "of another format");
+}
+
+// A right checksum over numbers that lead out of the tables.
+TEST(SavedCensus, WhatCannotBeIsRefused) {
+  const auto refused = [](auto change) {
+    SavedCensus census = samples::saved_census(), back;
+    change(census);
+    return problem(encoded(census), back) != nullptr;
+  };
+  EXPECT_FALSE(refused([](auto&) {}));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].roots[1] = 5; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].roots.clear(); }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].roots.assign(kMaxRunsPerVersion + 1, 0); }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].count = 6; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].count = 0; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].first = 5; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].first = UINT32_MAX; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].records.clear(); }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[1].records[1].first = 1; }));  // not apart
+  EXPECT_TRUE(refused([](auto& c) { c.parts[1].records[1].first = 0; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[1].packs[1] = c.parts[1].packs[0]; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[1].packs.clear(); }));
+  EXPECT_TRUE(refused([](auto& c) { c.records[1] = c.records[0]; }));
+  EXPECT_TRUE(refused([](auto& c) { std::swap(c.records[0], c.records[1]); }));
+  EXPECT_TRUE(refused([](auto& c) { c.records[0].offset_bytes = 0; }));
+  EXPECT_TRUE(refused([](auto& c) { c.records[4].offset_bytes = kMaxPackOffsetBytes; }));
+  EXPECT_TRUE(refused([](auto& c) { c.lines[2] = UINT32_MAX; }));
+}
+
+TEST(SavedCensus, ChangedBytesUnderARightChecksumStayInside) {
+  const Bytes good = encoded();
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 20000; ++i) {
+    Bytes bytes = good;
+    for (std::uint64_t n = 1 + random() % 3; n != 0; --n) {
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random() % 3 == 0 ? 0xff : random());
+    }
+    SavedCensus back;
+    if (problem(sealed(bytes), back) != nullptr) continue;
+    for (const auto& part : back.parts) {
+      for (const auto root : part.roots) ASSERT_LT(root, back.records.size());
+      for (const auto& r : part.records) {
+        ASSERT_LE(std::uint64_t{r.first} + r.count, back.records.size());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vellum::format
