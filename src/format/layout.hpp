@@ -13,6 +13,7 @@
 #include "format/page_map.hpp"
 #include "format/record.hpp"
 #include "format/superblock.hpp"
+#include "format/tiers.hpp"
 #include "format/translation.hpp"
 #include "format/types.hpp"
 #include "format/version.hpp"
@@ -25,6 +26,8 @@ inline constexpr char kPackMagic[] = "VLMPACK\n";
 inline constexpr char kPackTrailerMagic[] = "VLMPEND\n";
 inline constexpr char kJournalMagic[] = "VLMJRNL\n";
 inline constexpr char kSnapshotMagic[] = "VLMSNAP\n";
+inline constexpr char kTiersMagic[] = "VLMTIER\n";
+inline constexpr char kTierMarkMagic[] = "VLMTDIR\n";
 inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
 inline constexpr std::uint32_t kFrameMagic = 0x4d524656;   // "VFRM"
 
@@ -88,6 +91,17 @@ inline constexpr Field kSnapshotHeaderFields[] = {
     {"store_id", 16, 16},
 };
 
+inline constexpr Field kTiersHeaderFields[] = {
+    {"magic", 0, 8},
+    {"format_version", 8, 4},
+    {"length", 12, 4},
+    {"store_id", 16, 16},
+};
+inline constexpr Field kTierMarkFields[] = {
+    {"magic", 0, 8},      {"format_version", 8, 4}, {"kind", 12, 1},     {"reserved", 13, 3},
+    {"store_id", 16, 16}, {"id", 32, 16},           {"checksum", 48, 8},
+};
+
 struct Number {
   const char* name;
   std::uint64_t value;
@@ -139,6 +153,10 @@ inline constexpr Number kSuperblockFlagNumbers[] = {
     {"no_deltas", kSuperblockFlagNoDeltas},
     {"sha256", kSuperblockFlagSha256},
 };
+inline constexpr Number kTierKindNumbers[] = {
+    {"archive", static_cast<std::uint64_t>(TierKind::archive)},
+    {"cache", static_cast<std::uint64_t>(TierKind::cache)},
+};
 inline constexpr Number kLimitNumbers[] = {
     {"kPageBytes", kPageBytes},
     {"kFormatVersion", kFormatVersion},
@@ -166,6 +184,9 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMergeGapBytes", kMergeGapBytes},
     {"kRecordAlignBytes", kRecordAlignBytes},
     {"kFrameAlignBytes", kFrameAlignBytes},
+    {"kMaxTierDirectories", kMaxTierDirectories},
+    {"kMaxTierPathBytes", kMaxTierPathBytes},
+    {"kMaxTiersBytes", kMaxTiersBytes},
 };
 
 }  // namespace vellum::format

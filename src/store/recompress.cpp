@@ -61,7 +61,7 @@ class Recompression {
   }
 
   std::unique_ptr<base::File> open_file(std::uint64_t pack) const {
-    return store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only);
+    return store_.packs().places().open(pack);
   }
 
   void consider(std::uint64_t pack) {
@@ -151,14 +151,6 @@ RecompressReport recompress_packs(StoreCore& store, const Roots& roots, Census& 
                                   const Needs& needs, int level, bool look_only,
                                   const ProgressFn& progress) {
   return Recompression(store, roots, census, needs, level, look_only, progress).run();
-}
-
-void remove_rewritten_leftovers(StoreCore& store) {
-  for (const auto& entry : store.fs().list(store.tmp_directory())) {
-    if (entry.is_regular_file && is_rewritten_file_name(entry.name)) {
-      store.fs().unlink(store.tmp_directory() + "/" + entry.name);
-    }
-  }
 }
 
 }  // namespace vellum::store

@@ -24,7 +24,4 @@ RecompressReport recompress_packs(StoreCore& store, const Roots& roots, Census& 
                                   const Needs& needs, int level, bool look_only,
                                   const ProgressFn& progress);
 
-// What a recompression that was cut off has left. REQUIRES: the lock of gc.
-void remove_rewritten_leftovers(StoreCore& store);
-
 }  // namespace vellum::store

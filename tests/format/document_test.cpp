@@ -126,6 +126,9 @@ std::map<std::string, std::vector<Row>> expected_tables() {
       {"journal_header", rows_of(kJournalHeaderFields)},
       {"frame_header", rows_of(kFrameHeaderFields)},
       {"snapshot_header", rows_of(kSnapshotHeaderFields)},
+      {"tiers_header", rows_of(kTiersHeaderFields)},
+      {"tier_mark", rows_of(kTierMarkFields)},
+      {"tier_kinds", rows_of(kTierKindNumbers)},
       {"record_types", rows_of(kRecordTypeNumbers)},
       {"frame_types", rows_of(kFrameTypeNumbers)},
       {"part_types", rows_of(kPartTypeNumbers)},
@@ -140,6 +143,8 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"pack trailer", escaped(kPackTrailerMagic)},
         {"journal header", escaped(kJournalMagic)},
         {"snapshot ref", escaped(kSnapshotMagic)},
+        {"tiers", escaped(kTiersMagic)},
+        {"tier's mark", escaped(kTierMarkMagic)},
         {"record header", small_magic(kRecordMagic)},
         {"frame header", small_magic(kFrameMagic)}}},
   };
@@ -190,6 +195,7 @@ std::map<std::string, Bytes> expected_examples() {
       {"delta_batch", encode_delta_batch(samples::delta_batch(), 0, 2)},
       {"map_block", encode_map_block(samples::map_entries())},
       {"run_root", encode_run_root(samples::run_root())},
+      {"tiers", encode_tiers(samples::tiers(), samples::store_id())},
       {"commit", encode_commit(samples::commit_body())},
   };
 }

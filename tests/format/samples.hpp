@@ -16,6 +16,7 @@
 #include "format/page_map.hpp"
 #include "format/record.hpp"
 #include "format/superblock.hpp"
+#include "format/tiers.hpp"
 #include "format/translation.hpp"
 #include "format/types.hpp"
 #include "format/version.hpp"
@@ -42,6 +43,20 @@ inline Superblock superblock() {
   sb.pack_bytes = 0x1234567;
   sb.journal_half_bytes = 0x123000;
   return sb;
+}
+
+inline Tiers tiers() {
+  Tiers out;
+  out.home_limit_bytes = 1ULL << 30;
+  out.directories.resize(2);
+  out.directories[0].kind = TierKind::archive;
+  out.directories[0].id.fill(std::byte{0x11});
+  out.directories[0].path = "/big/vellum";
+  out.directories[1].kind = TierKind::cache;
+  out.directories[1].id.fill(std::byte{0x22});
+  out.directories[1].limit_bytes = 64u << 20;
+  out.directories[1].path = "/nvme";
+  return out;
 }
 
 inline Version version() {
