@@ -115,6 +115,9 @@ struct Tier {
   // Whether the directory is there and has this store's mark. An archive that is not: versions
   // whose packs lie there do not open (Errc::io, which names it), and nothing is collected.
   bool present = true;
+  // Whether its mark names this store's path. Not so in a copy of a store, which may read what the
+  // tiers of the other hold; nothing is collected or moved there (Errc::read_only).
+  bool writable = true;
   std::uint64_t packs = 0, bytes = 0;  // on the medium; known when it is present
   std::uint64_t limit_bytes = 0;       // for Store::apply_tiers(); 0: none
 };
@@ -212,8 +215,9 @@ class Store {
 
   // Tiers: home first, then the others as they were added.
   std::vector<Tier> tiers() const;
-  // The directory is made, or is empty, or was this tier before, perhaps under another path. Adding
-  // a cache again makes one that was lost anew, and changes its limit.
+  // The directory is made, or is empty, or was this tier before, perhaps under another path; after
+  // a store has moved, its tiers are added again. Adding a cache makes one that was lost anew, and
+  // changes its limit.
   void add_archive(const std::string& directory);
   void add_cache(const std::string& directory, std::uint64_t limit_bytes = 0);
   // Errc::busy when it is an archive that holds packs: move them home before.

@@ -32,9 +32,10 @@ const char* kind_name(Tier::Kind kind) {
 }
 
 Json tier_json(const Tier& tier) {
-  return Json{{"kind", kind_name(tier.kind)}, {"directory", tier.directory},
-              {"present", tier.present},      {"packs", tier.packs},
-              {"bytes", tier.bytes},          {"limit_bytes", tier.limit_bytes}};
+  return Json{
+      {"kind", kind_name(tier.kind)},   {"directory", tier.directory}, {"present", tier.present},
+      {"writable", tier.writable},      {"packs", tier.packs},         {"bytes", tier.bytes},
+      {"limit_bytes", tier.limit_bytes}};
 }
 
 int run_list(Context& context, const TierArguments& arguments) {
@@ -53,10 +54,12 @@ int run_list(Context& context, const TierArguments& arguments) {
                {"limit", Align::right},
                {"directory", Align::left}});
   for (const Tier& tier : tiers) {
+    const std::string note =
+        tier.present && !tier.writable ? " (of another copy of the store)" : "";
     table.add({kind_name(tier.kind), tier.present ? std::to_string(tier.packs) : "not there",
                tier.present ? human_bytes(tier.bytes) : "",
                tier.limit_bytes == 0 ? "none" : human_bytes(tier.limit_bytes),
-               printable(tier.directory)});
+               printable(tier.directory) + note});
   }
   table.print(context.out);
   return kExitOk;

@@ -98,8 +98,8 @@ inline constexpr Field kTiersHeaderFields[] = {
     {"store_id", 16, 16},
 };
 inline constexpr Field kTierMarkFields[] = {
-    {"magic", 0, 8},      {"format_version", 8, 4}, {"kind", 12, 1},     {"reserved", 13, 3},
-    {"store_id", 16, 16}, {"id", 32, 16},           {"checksum", 48, 8},
+    {"magic", 0, 8},     {"format_version", 8, 4}, {"kind", 12, 1},
+    {"reserved", 13, 3}, {"store_id", 16, 16},     {"id", 32, 16},
 };
 
 struct Number {

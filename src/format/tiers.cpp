@@ -104,7 +104,6 @@ const char* decode_tiers(std::span<const std::byte> bytes, const Uuid& store_id,
 
 std::vector<std::byte> encode_tier_mark(const TierMark& mark, const Uuid& store_id) {
   std::vector<std::byte> out;
-  out.reserve(kTierMarkBytes);
   ByteWriter w(out);
   w.bytes(std::as_bytes(std::span(kTierMarkMagic, 8)));
   w.u32(kFormatVersion);
@@ -112,32 +111,33 @@ std::vector<std::byte> encode_tier_mark(const TierMark& mark, const Uuid& store_
   for (int i = 0; i < 3; ++i) w.u8(0);
   w.bytes(store_id);
   w.bytes(mark.id);
+  w.string(mark.home);
   append_checksum(out, checksum_seed(store_id));
   return out;
 }
 
 const char* decode_tier_mark(std::span<const std::byte> bytes, const Uuid& store_id,
-                             TierMark& out) noexcept {
-  ByteReader in(bytes);
+                             TierMark& out) {
+  if (bytes.size() > kMaxTierMarkBytes) return "larger than any tier's mark";
+  ByteReader in(bytes.first(bytes.size() - std::min<std::size_t>(bytes.size(), 8)));
   if (!begins_with(in, kTierMarkMagic)) return "not a tier's mark";
   const std::uint32_t version = in.u32();
   if (in.ok() && version > kFormatVersion) return "written by a newer format";
   const std::uint8_t kind = in.u8();
-  const auto reserved = in.bytes(3);
+  bool good = true;
+  for (int i = 0; i < 3; ++i) good = in.u8() == 0 && good;
   Uuid id{};
   read_uuid(in, id);
   TierMark mark;
   read_uuid(in, mark.id);
-  if (!in.ok() || version != kFormatVersion || bytes.size() != kTierMarkBytes || !kind_ok(kind)) {
+  mark.home = in.string(kMaxTierPathBytes);
+  mark.kind = static_cast<TierKind>(kind);
+  if (!in.done() || version != kFormatVersion || !good || !kind_ok(kind)) {
     return "malformed or truncated";
-  }
-  for (const std::byte b : reserved) {
-    if (b != std::byte{0}) return "malformed or truncated";
   }
   if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
   if (id != store_id) return "belongs to another store";
-  mark.kind = static_cast<TierKind>(kind);
-  out = mark;
+  out = std::move(mark);
   return nullptr;
 }
 

@@ -16,7 +16,8 @@ inline constexpr std::uint32_t kMaxTierDirectories = 16;
 inline constexpr std::uint32_t kMaxTierPathBytes = 4096;
 inline constexpr std::size_t kTiersHeaderBytes = 32;
 inline constexpr std::size_t kMaxTiersBytes = 128u << 10;
-inline constexpr std::size_t kTierMarkBytes = 56;
+inline constexpr std::size_t kTierMarkHeaderBytes = 48;
+inline constexpr std::size_t kMaxTierMarkBytes = 8u << 10;
 
 enum class TierKind : std::uint8_t {
   archive = 1,  // packs lie there in place of the store
@@ -41,6 +42,9 @@ struct Tiers {
 struct TierMark {
   TierKind kind = TierKind::archive;
   Uuid id{};
+  // Where the store was when the directory was added: a copy of the store elsewhere may read what
+  // is there, but has to leave it alone.
+  std::string home;
   bool operator==(const TierMark&) const = default;
 };
 
@@ -52,7 +56,6 @@ std::vector<std::byte> encode_tiers(const Tiers& tiers, const Uuid& store_id);
 const char* decode_tiers(std::span<const std::byte> bytes, const Uuid& store_id, Tiers& out);
 
 std::vector<std::byte> encode_tier_mark(const TierMark& mark, const Uuid& store_id);
-const char* decode_tier_mark(std::span<const std::byte> bytes, const Uuid& store_id,
-                             TierMark& out) noexcept;
+const char* decode_tier_mark(std::span<const std::byte> bytes, const Uuid& store_id, TierMark& out);
 
 }  // namespace vellum::format

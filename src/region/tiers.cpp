@@ -26,12 +26,13 @@ TierReport to_public(const store::TierReport& r) {
 std::vector<Tier> Store::tiers() const {
   const auto list = store::list_tiers(*impl_->core);
   std::vector<Tier> out;
-  out.push_back({Tier::Kind::home, impl_->core->packs_directory(), true, list.home.packs,
+  out.push_back({Tier::Kind::home, impl_->core->packs_directory(), true, true, list.home.packs,
                  list.home.bytes, list.home_limit_bytes});
   for (const auto& d : list.directories) {
     const auto kind =
         d.tier.kind == format::TierKind::archive ? Tier::Kind::archive : Tier::Kind::cache;
-    out.push_back({kind, d.tier.path, d.present, d.use.packs, d.use.bytes, d.tier.limit_bytes});
+    out.push_back(
+        {kind, d.tier.path, d.present, d.writable, d.use.packs, d.use.bytes, d.tier.limit_bytes});
   }
   return out;
 }

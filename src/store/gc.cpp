@@ -21,7 +21,7 @@ class Collector {
   GcReport run() {
     const Lease lock = look_only_ ? nullptr : keep_gc_for_us(store_);
     if (!look_only_) {
-      store_.packs().places().require_all();
+      store_.packs().places().require_owned();
       remove_leftovers(store_);
     }
     // Whoever only looks has to keep a gc from freeing what it looks at.

@@ -55,7 +55,8 @@ class Thermometer {
       });
       for (const auto& run : root.version.runs) {
         note_name(run.root.pack, rank);
-        for (const std::uint64_t pack : store_.load_run(run)->root.packs) note_name(pack, rank);
+        const auto loaded = store_.load_run(run);
+        for (const std::uint64_t pack : loaded->root.packs) note_name(pack, rank);
       }
     });
   }

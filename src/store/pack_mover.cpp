@@ -95,7 +95,7 @@ void copy_to_cache(StoreCore& store, std::uint64_t pack, const std::string& cach
 std::uint64_t remove_stale_copies(StoreCore& store) {
   std::uint64_t removed = 0;
   const PackPlaces& places = store.packs().places();
-  for (const std::string& cache : places.state()->present_paths(TierKind::cache)) {
+  for (const std::string& cache : places.owned_caches()) {
     try {
       for (const std::uint64_t pack : places.list_in(cache)) {
         if (is_copy_current(store, pack, cache)) continue;
@@ -120,7 +120,7 @@ void remove_leftovers(StoreCore& store) {
     }
   };
   sweep(store.tmp_directory());
-  for (const std::string& cache : tiers->present_paths(TierKind::cache)) {
+  for (const std::string& cache : places.owned_caches()) {
     try {
       sweep(cache);
     } catch (const Error& e) {

@@ -31,8 +31,8 @@ void copy_to_cache(StoreCore& store, std::uint64_t pack, const std::string& cach
 // many went.
 std::uint64_t remove_stale_copies(StoreCore& store);
 
-// What a move, a copy or a recompression that was cut off has left, in all directories that are
-// there.
+// What a move, a copy or a recompression that was cut off has left. REQUIRES: the store owns its
+// archives (PackPlaces::require_owned).
 void remove_leftovers(StoreCore& store);
 
 }  // namespace vellum::store

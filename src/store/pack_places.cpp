@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "base/real_path.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -51,6 +52,15 @@ std::vector<std::string> TierState::present_paths(TierKind kind) const {
   return out;
 }
 
+std::vector<std::string> TierState::owned_paths(TierKind kind, const std::string& home) const {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < present.size(); ++i) {
+    const bool ours = present[i] && homes[i] == home;
+    if (ours && tiers.directories[i].kind == kind) out.push_back(tiers.directories[i].path);
+  }
+  return out;
+}
+
 std::vector<std::string> TierState::missing_archives() const {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < present.size(); ++i) {
@@ -66,13 +76,15 @@ PackPlaces::PackPlaces(base::Fs& fs, std::string store_path, const format::Uuid&
       home_(store_path_ + "/packs"),
       store_id_(store_id) {}
 
-bool PackPlaces::is_present(const format::TierDirectory& tier) const {
+bool PackPlaces::is_present(const format::TierDirectory& tier, std::string& home) const {
+  if (base::real_path(tier.path) == real_home() + "/packs") return false;  // forged
   try {
     const auto bytes =
-        base::read_whole(fs_, tier.path + "/" + kTierMarkName, format::kTierMarkBytes);
+        base::read_whole(fs_, tier.path + "/" + kTierMarkName, format::kMaxTierMarkBytes);
     format::TierMark mark;
-    return format::decode_tier_mark(bytes, store_id_, mark) == nullptr && mark.kind == tier.kind &&
-           mark.id == tier.id;
+    if (format::decode_tier_mark(bytes, store_id_, mark) != nullptr) return false;
+    home = mark.home;
+    return mark.kind == tier.kind && mark.id == tier.id;
   } catch (const Error&) {
     return false;
   }
@@ -94,7 +106,9 @@ std::shared_ptr<const TierState> PackPlaces::read() const {
       out->problem = e.what();
     }
   }
-  for (const auto& tier : out->tiers.directories) out->present.push_back(is_present(tier));
+  for (const auto& tier : out->tiers.directories) {
+    out->present.push_back(is_present(tier, out->homes.emplace_back()));
+  }
   return out;
 }
 
@@ -116,6 +130,8 @@ std::shared_ptr<const TierState> PackPlaces::reload() const {
 std::string PackPlaces::home_path(std::uint64_t pack) const {
   return home_ + "/" + pack_file_name(pack);
 }
+
+std::string PackPlaces::real_home() const { return base::real_path(store_path_); }
 
 bool PackPlaces::is_home(const base::File& file) const {
   return file.path().starts_with(home_ + "/");
@@ -179,6 +195,23 @@ void PackPlaces::require_all() const {
   if (missing.empty()) return;
   fail(Errc::io, "{}: archive {} is not there, or is not this store's", store_path_,
        joined(missing));
+}
+
+void PackPlaces::require_owned() const {
+  require_all();
+  const auto tiers = state();
+  for (std::size_t i = 0; i < tiers->homes.size(); ++i) {
+    const auto& tier = tiers->tiers.directories[i];
+    if (tier.kind != TierKind::archive || tiers->homes[i] == real_home()) continue;
+    fail(Errc::read_only,
+         "{}: the archive is that of the store at {}. If that is now {}, add the archive again; if "
+         "this is a copy, give it a copy of the archive",
+         tier.path, tiers->homes[i], real_home());
+  }
+}
+
+std::vector<std::string> PackPlaces::owned_caches() const {
+  return state()->owned_paths(TierKind::cache, real_home());
 }
 
 std::vector<std::uint64_t> PackPlaces::list_in(const std::string& directory) const {

@@ -31,11 +31,14 @@ inline constexpr const char* kTierMarkName = "vellum.tier";
 // As of one moment.
 struct TierState {
   format::Tiers tiers;
-  std::vector<bool> present;  // by directory: it has the store's mark
-  std::string problem;        // why the list of tiers cannot be read; empty: it can
-  Errc code = Errc::ok;       // of that
+  std::vector<bool> present;       // by directory: it has the store's mark
+  std::vector<std::string> homes;  // of a present one: the store's path that its mark names
+  std::string problem;             // why the list of tiers cannot be read; empty: it can
+  Errc code = Errc::ok;            // of that
 
   std::vector<std::string> present_paths(format::TierKind kind) const;
+  // Of these, the ones that the store at `home` may write to.
+  std::vector<std::string> owned_paths(format::TierKind kind, const std::string& home) const;
   // The archive directories that are not there.
   std::vector<std::string> missing_archives() const;
 };
@@ -65,10 +68,16 @@ class PackPlaces {
   std::vector<std::uint64_t> list_in(const std::string& directory) const;
   // Throws when the list of tiers or an archive cannot be seen; reads it again before.
   void require_all() const;
+  // The same; and Errc::read_only when an archive is that of a store of which this is a copy.
+  void require_owned() const;
+  // The caches that are there and this store's own.
+  std::vector<std::string> owned_caches() const;
+  // The store's path in one spelling.
+  std::string real_home() const;
 
  private:
   std::shared_ptr<const TierState> read() const;
-  bool is_present(const format::TierDirectory& tier) const;
+  bool is_present(const format::TierDirectory& tier, std::string& home) const;
   [[noreturn]] void fail_missing(std::uint64_t pack) const;
 
   base::Fs& fs_;

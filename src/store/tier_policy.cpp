@@ -20,7 +20,7 @@ class Work {
       : store_(store), places_(store.packs().places()), look_only_(look_only), progress_(progress) {
     if (!look_only) {
       lock_ = keep_gc_for_us(store);
-      places_.require_all();
+      places_.require_owned();
       remove_leftovers(store);
     }
     // Names are held while versions are read; with the lock of gc, until they are known.
@@ -55,10 +55,9 @@ class Work {
   }
 
   void fill_caches() {
-    const auto state = places_.state();
-    for (std::size_t i = 0; i < state->present.size(); ++i) {
-      const auto& tier = state->tiers.directories[i];
-      if (state->present[i] && tier.kind == TierKind::cache) fill(tier);
+    const auto caches = places_.owned_caches();
+    for (const auto& tier : places_.state()->tiers.directories) {
+      if (std::find(caches.begin(), caches.end(), tier.path) != caches.end()) fill(tier);
     }
   }
 
@@ -123,9 +122,11 @@ class Work {
         ++report_.copies_made;
         report_.copied_bytes += heat.bytes;
       }
-    } catch (const Error& e) {
+    } catch (const Error&) {
       // It may vanish at any moment. What else is wrong with it, its owner wants to know.
-      if (places_.reload()->present_paths(TierKind::cache).empty()) return;
+      places_.reload();
+      const auto left = places_.owned_caches();
+      if (std::find(left.begin(), left.end(), cache.path) == left.end()) return;
       throw;
     }
   }

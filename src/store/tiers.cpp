@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/real_path.hpp"
 #include "store/lease.hpp"
 #include "store/pack_mover.hpp"
 #include "store/util.hpp"
@@ -43,29 +44,47 @@ std::string parent_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-// The mark that the directory has; a new one unless it has one. Makes the directory.
-TierMark mark_directory(StoreCore& store, TierKind kind, const std::string& path) {
+// Nothing is there but what a crash has left of a mark in the making.
+bool is_free(base::Fs& fs, const std::string& path) {
+  const auto entries = fs.list(path);
+  return std::all_of(entries.begin(), entries.end(), [](const base::DirEntry& e) {
+    return e.is_regular_file && e.name.starts_with(kTierMarkName);
+  });
+}
+
+// The mark that the directory has, as this store's own; a new one unless it has one. Makes the
+// directory. `before`: what was a tier under this path until now, or null. A cache without a mark
+// gets the old id: machines that share the store may each have one under the same path.
+TierMark mark_directory(StoreCore& store, TierKind kind, const std::string& path,
+                        const TierDirectory* before) {
   base::Fs& fs = store.fs();
   const auto& id = store.superblock().store_id;
+  const std::string home = store.packs().places().real_home();
+  const std::string file = path + "/" + kTierMarkName;
+  if (kind == TierKind::archive && before != nullptr && !fs.exists(file)) {
+    fail(Errc::io, "{}: is not the archive that it was, whose packs are missed", path);
+  }
   if (!fs.exists(path)) {
     fs.make_directory(path);
     fs.sync_directory(parent_of(path));
   }
-  const std::string file = path + "/" + kTierMarkName;
   TierMark mark;
   if (fs.exists(file)) {
-    const auto bytes = base::read_whole(fs, file, format::kTierMarkBytes);
+    const auto bytes = base::read_whole(fs, file, format::kMaxTierMarkBytes);
     if (const char* problem = format::decode_tier_mark(bytes, id, mark)) {
       fail(Errc::already_exists, "{}: {}", file, problem);
     }
-    if (mark.kind == kind) return mark;
-    fail(Errc::already_exists, "{}: the directory is a tier of another kind", path);
-  }
-  if (!fs.list(path).empty()) {
+    if (mark.kind != kind) {
+      fail(Errc::already_exists, "{}: the directory is a tier of another kind", path);
+    }
+    if (mark.home == home) return mark;
+  } else if (is_free(fs, path)) {
+    mark = {kind, before != nullptr ? before->id : random_id(), {}};
+  } else {
     fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
   }
-  mark = {kind, random_id()};
-  base::publish_file(fs, path, path, kTierMarkName, format::encode_tier_mark(mark, id), false);
+  mark.home = home;
+  base::publish_file(fs, path, path, kTierMarkName, format::encode_tier_mark(mark, id), true);
   return mark;
 }
 
@@ -80,7 +99,8 @@ void require_path(StoreCore& store, const std::string& path) {
   if (const char* problem = format::tier_path_problem(path)) {
     fail(Errc::invalid_argument, "{}: {}", path, problem);
   }
-  if ((path + "/").starts_with(store.path() + "/packs/")) {
+  const std::string packs = store.packs().places().real_home() + "/packs/";
+  if ((base::real_path(path) + "/").starts_with(packs)) {
     fail(Errc::invalid_argument, "{}: the store's own packs are there", path);
   }
 }
@@ -113,6 +133,7 @@ TierList list_tiers(StoreCore& store) {
     TierList::Directory d;
     d.tier = state->tiers.directories[i];
     d.present = state->present[i];
+    d.writable = d.present && state->homes[i] == store.packs().places().real_home();
     if (d.present) d.use = use_of_directory(store, d.tier.path);
     out.directories.push_back(std::move(d));
   }
@@ -133,21 +154,21 @@ void add_tier(StoreCore& store, TierKind kind, const std::string& path, std::uin
     fail(Errc::invalid_argument, "{}: has {} tiers, as many as there may be", store.path(),
          list.size());
   }
-  const TierMark mark = mark_directory(store, kind, path);
-  // A directory that has moved; and a cache that was lost, and is made again under its path.
+  const TierMark mark =
+      mark_directory(store, kind, path, before == list.end() ? nullptr : &*before);
+  // One that is known may have moved.
   const auto same_id = std::find_if(list.begin(), list.end(),
                                     [&](const TierDirectory& d) { return d.id == mark.id; });
   const TierDirectory now{kind, mark.id, limit_bytes, path};
+  const bool same = before != list.end() && same_id == before;
+  if (before != list.end() && !same && kind == TierKind::archive) {
+    fail(Errc::io, "{}: is not the archive that it was, whose packs are missed", path);
+  }
   if (same_id != list.end()) {
     *same_id = now;
-    const auto twice = std::find_if(list.begin(), list.end(), [&](const TierDirectory& d) {
-      return d.path == path && d.id != mark.id;
-    });
-    if (twice != list.end()) list.erase(twice);
-  } else if (before != list.end() && kind == TierKind::cache) {
-    *before = now;
+    if (before != list.end() && !same) list.erase(before);
   } else if (before != list.end()) {
-    fail(Errc::io, "{}: is not the archive that it was, whose packs are missed", path);
+    *before = now;
   } else {
     list.push_back(now);
   }
@@ -158,13 +179,19 @@ void remove_tier(StoreCore& store, const std::string& path) {
   const Lease lock = keep_gc_for_us(store);
   Tiers tiers = read_tiers(store);
   TierDirectory& tier = find_tier(store, tiers, path);
-  const auto present = store.packs().places().state()->present_paths(tier.kind);
-  const bool there = std::find(present.begin(), present.end(), path) != present.end();
-  if (tier.kind == TierKind::archive) {
+  const TierKind kind = tier.kind;
+  const auto contains = [&](const std::vector<std::string>& paths) {
+    return std::find(paths.begin(), paths.end(), path) != paths.end();
+  };
+  const PackPlaces& places = store.packs().places();
+  const bool there = contains(places.state()->present_paths(kind));
+  const bool ours = contains(places.state()->owned_paths(kind, places.real_home()));
+  if (kind == TierKind::archive) {
     if (!there) {
       fail(Errc::io, "{}: the archive is not there, or is not this store's; it may hold packs",
            path);
     }
+    store.packs().places().require_owned();
     remove_leftovers(store);
     const TierUse use = use_of_directory(store, path);
     if (use.packs != 0) fail(Errc::busy, "{}: the archive holds {} packs", path, use.packs);
@@ -172,12 +199,12 @@ void remove_tier(StoreCore& store, const std::string& path) {
   const auto kept = [&](const TierDirectory& d) { return d.path == path; };
   tiers.directories.erase(std::find_if(tiers.directories.begin(), tiers.directories.end(), kept));
   publish(store, tiers);
-  if (!there) return;
+  if (!ours) return;
   for (const auto& entry : store.fs().list(path)) {
     std::uint64_t pack = 0;
-    const bool ours = parse_pack_file_name(entry.name, pack) || is_copy_file_name(entry.name) ||
-                      entry.name == kTierMarkName;
-    if (ours) unlink_quietly(store.fs(), path + "/" + entry.name);
+    const bool known = parse_pack_file_name(entry.name, pack) || is_copy_file_name(entry.name) ||
+                       entry.name == kTierMarkName;
+    if (known) unlink_quietly(store.fs(), path + "/" + entry.name);
   }
 }
 

@@ -21,7 +21,8 @@ struct TierList {
   TierUse home;
   struct Directory {
     format::TierDirectory tier;
-    bool present = false;  // use is known only then
+    bool present = false;   // use is known only then
+    bool writable = false;  // and it is not that of a store of which this one is a copy
     TierUse use;
   };
   std::vector<Directory> directories;  // as they were added
@@ -37,8 +38,8 @@ TierUse use_of_directory(StoreCore& store, const std::string& directory);
 // that has moved is found again so. Adding what is there changes its limit.
 void add_tier(StoreCore& store, format::TierKind kind, const std::string& path,
               std::uint64_t limit_bytes);
-// Errc::busy when it is an archive and holds packs, io when nobody can see whether it does. Copies
-// of a cache go.
+// Errc::busy when it is an archive and holds packs, io when nobody can see whether it does,
+// read_only when it is another store's. Copies of a cache go.
 void remove_tier(StoreCore& store, const std::string& path);
 // What packs may take at home, or copies in a cache; 0: no limit. For apply_tiers().
 void limit_home(StoreCore& store, std::uint64_t bytes);

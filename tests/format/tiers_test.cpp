@@ -92,9 +92,9 @@ TEST(Tiers, Forged) {
 }
 
 TEST(TierMark, RoundTripAndDamage) {
-  const TierMark mark{TierKind::cache, samples::tiers().directories[1].id};
+  const TierMark mark{TierKind::cache, samples::tiers().directories[1].id, "/data/s"};
   const Bytes good = encode_tier_mark(mark, samples::store_id());
-  ASSERT_EQ(good.size(), kTierMarkBytes);
+  ASSERT_EQ(good.size(), kTierMarkHeaderBytes + 1 + mark.home.size() + 8);
   TierMark back;
   ASSERT_EQ(decode_tier_mark(good, samples::store_id(), back), nullptr);
   EXPECT_EQ(back, mark);

@@ -29,8 +29,13 @@ TEST_F(ArchiveTest, EverythingWorksOverTwoDirectories) {
   expect_all();
   go_on("t0");
   expect_all();
-  for (const char* name : {"s0", "s1", "s3", "s4"}) remove(name);
-  EXPECT_GT(gc().freed_bytes, 0u);
+  for (int i = 0; i < 7; ++i) {
+    if (i != 5) remove("s" + std::to_string(i));
+  }
+  const std::uint64_t archived = list_tiers(*fresh()).directories[0].use.bytes;
+  const GcReport freed = gc();
+  EXPECT_GT(freed.packs_punched, 0u);
+  EXPECT_LT(list_tiers(*fresh()).directories[0].use.bytes, archived);
   expect_all();
   EXPECT_GT(gc(9).recompressed.packs, 0u);
   EXPECT_GT(translated_packs(*fresh()), 0u);
@@ -204,6 +209,52 @@ TEST_F(ArchiveTest, OneThatMovesIsFoundUnderItsNewPath) {
   error_text(Errc::invalid_argument, [&] { add_tier(*fresh(), TierKind::cache, home(), 0); });
   error_text(Errc::already_exists, [&] { add_tier(*fresh(), TierKind::cache, dir.path(), 0); });
   error_text(Errc::not_found, [&] { remove_tier(*fresh(), "/no/such"); });
+}
+
+// A copy of a store names the same archive: it may read there, and nothing else.
+TEST_F(ArchiveTest, ACopyOfTheStoreLeavesItAlone) {
+  make(5);
+  add_archive();
+  add_cache();
+  move(true);
+  apply();
+  const std::string copy = dir.path("copy");
+  copy_directory(store->path(), copy);
+  const auto files = files_of(archive, cache);
+  const auto other = [&] { return StoreCore::open(fs, copy); };
+  for (const auto& [name, bytes] : contents) expect_same(*open_version(*other(), name), bytes);
+  expect_no_damage(*other());
+  for (int i = 0; i < 5; ++i) other()->remove_snapshot("s" + std::to_string(i));
+  for (const int level : {0, 9}) {
+    const auto text =
+        error_text(Errc::read_only, [&] { collect_garbage(*other(), false, nullptr, level); });
+    EXPECT_TRUE(contains(text, store->path())) << text;
+  }
+  for (const bool to_archive : {true, false}) {
+    error_text(Errc::read_only, [&] { move_packs(*other(), {to_archive, {}, 0}, false, nullptr); });
+  }
+  error_text(Errc::read_only, [&] { apply_tiers(*other(), false, nullptr); });
+  error_text(Errc::read_only, [&] { remove_tier(*other(), archive); });
+  EXPECT_FALSE(list_tiers(*other()).directories[0].writable);
+  remove_tier(*other(), cache);
+  EXPECT_EQ(files_of(archive, cache), files);
+  expect_all();
+  // With a copy of the archive it is a store of its own.
+  copy_directory(archive, dir.path("archive2"));
+  add_tier(*other(), TierKind::archive, dir.path("archive2"), 0);
+  EXPECT_EQ(collect_garbage(*other(), false, nullptr).snapshots, 0u);
+  EXPECT_GT(move_packs(*other(), {false, {}, 0}, false, nullptr).packs_moved, 0u);
+  EXPECT_EQ(files_of(archive, cache), files);
+  expect_same(*open_version(*other(), "main"), contents.at("main"));
+  expect_all();
+  // A store that has moved takes its archive along by adding it again.
+  const std::string moved = dir.path("moved");
+  stdfs::rename(store->path(), moved);
+  store = StoreCore::open(fs, moved);
+  error_text(Errc::read_only, [&] { gc(); });
+  add_archive();
+  gc();
+  expect_all();
 }
 
 // What a move that was cut off leaves.
