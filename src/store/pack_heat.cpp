@@ -31,9 +31,9 @@ class Thermometer {
         snapshots.push_back(&root);
       }
     }
-    std::stable_sort(snapshots.begin(), snapshots.end(), [](const Root* a, const Root* b) {
-      return std::tie(a->version.time_ns, a->version.sequence) >
-             std::tie(b->version.time_ns, b->version.sequence);
+    std::sort(snapshots.begin(), snapshots.end(), [](const Root* a, const Root* b) {
+      return std::tie(a->version.time_ns, a->version.sequence, a->name) >
+             std::tie(b->version.time_ns, b->version.sequence, b->name);
     });
     std::uint32_t rank = 0;
     for (const Root* root : snapshots) note(*root, ++rank);

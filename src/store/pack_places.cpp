@@ -138,7 +138,7 @@ bool PackPlaces::is_home(const base::File& file) const {
 }
 
 std::string PackPlaces::path_of(std::uint64_t pack) const {
-  const std::string at_home = home_path(pack);
+  std::string at_home = home_path(pack);
   auto tiers = state();
   for (int look = 0; look < kLooks; ++look) {
     if (fs_.exists(at_home)) return at_home;

@@ -304,7 +304,7 @@ TEST(Crash, PacksThatMove) {
     }
     session.snapshot("main", name);
   };
-  for (int i = 0; i < test::rounds(6, 3); ++i) {
+  for (int i = 0; i < test::rounds(long_effort() ? 6 : 3, 2); ++i) {
     fill("a" + std::to_string(i));
     fill("b" + std::to_string(i));
     session.move_packs(i % 2 == 0);
