@@ -30,6 +30,7 @@ _vellum_options() {
       echo '--keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --branch --prefix --dry-run'
       ;;
     gc) echo '--dry-run --recompress' ;;
+    tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
     verify) echo '--read-data' ;;
     repair) echo '--to --dry-run' ;;
   esac
@@ -39,6 +40,9 @@ _vellum_options() {
 # What stands at a place after the command: _vellum_argument COMMAND PLACE REMOVES_BRANCHES
 _vellum_argument() {
   case $1:$2 in
+    tier:1) echo tier ;;
+    tier:2) echo directory ;;
+    tier:[34]) echo tier_argument ;;
     *:1) echo directory ;;
     log:2 | show:2 | cat:2 | export:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2) echo branch ;;
@@ -48,7 +52,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='init log show stat diff cat export import branch snapshot tag rm forget gc verify repair'
+  local commands='init log show stat diff cat export import branch snapshot tag rm forget gc tier verify repair'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -62,7 +66,7 @@ _vellum() {
     fi
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | -m | --message | \
-        --snapshot | --to | --keep-* | --prefix)
+        --snapshot | --to | --keep-* | --prefix | --bytes | --home-bytes)
         takes_value=yes
         ;;
       --branch) if [[ $command == forget ]]; then takes_value=yes; else branches=yes; fi ;;
@@ -99,6 +103,11 @@ _vellum() {
     file)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
+      ;;
+    tier) mapfile -t COMPREPLY < <(compgen -W 'list add remove limit move apply' -- "$current") ;;
+    tier_argument)
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -W 'archive cache home' -- "$current"; compgen -d -- "$current")
       ;;
     version) _vellum_names log "$store" "$current" ;;
     snapshot) _vellum_names snapshot "$store" "$current" ;;

@@ -72,6 +72,8 @@ struct StoreStat {
   std::uint64_t pack_needed_bytes = 0;    // of packs: what a version needs, or has open
   std::uint64_t pack_freeable_bytes = 0;  // of packs: what collect_garbage() would free
   std::uint64_t packs = 0, snapshots = 0, branches = 0;
+  std::uint64_t archive_packs = 0, archive_bytes = 0;  // of packs and pack_bytes: in archives
+  std::uint64_t cache_copies = 0, cache_bytes = 0;     // of packs, in caches; counted nowhere else
   std::uint64_t full_copy_bytes =
       0;  // what a sparse full copy of every snapshot and head would take
   std::vector<VersionSpace> versions;  // snapshots, then branches, by name
@@ -89,6 +91,7 @@ struct GcReport {
   std::uint64_t snapshots = 0, branches = 0;  // whose data stays
   std::uint64_t open_versions = 0;  // that someone has open now: their data stays, named or not
   std::uint64_t packs = 0, packs_removed = 0, packs_punched = 0;
+  std::uint64_t copies_removed = 0;  // from caches, of packs that have gone or changed
   std::uint64_t pack_bytes = 0;      // that packs took on the medium before
   std::uint64_t freeable_bytes = 0;  // of them, in whole blocks that nothing needs
   std::uint64_t freed_bytes = 0;     // 0 in a dry run
@@ -97,6 +100,42 @@ struct GcReport {
   std::uint64_t packs_recompressed = 0;
   std::uint64_t recompressed_from_bytes = 0, recompressed_to_bytes = 0;
   std::uint64_t packs_in_use = 0;  // left as they are, since someone has a version open
+};
+
+// A directory that holds packs of a store.
+//
+// Packs are written to the store itself, their home. An archive is for the cold ones: large,
+// durable like the store, perhaps slow; a pack lies at home or there. A cache is fast, holds
+// copies, and may vanish at any moment, with all it has: nothing is lost, and nothing need be done.
+// One that is not there, as on another machine, is not used.
+struct Tier {
+  enum class Kind { home, archive, cache };
+  Kind kind = Kind::home;
+  std::string directory;
+  // Whether the directory is there and has this store's mark. An archive that is not: versions
+  // whose packs lie there do not open (Errc::io, which names it), and nothing is collected.
+  bool present = true;
+  // Whether its mark names this store's path. Not so in a copy of a store, which may read what the
+  // tiers of the other hold; nothing is collected or moved there (Errc::read_only).
+  bool writable = true;
+  std::uint64_t packs = 0, bytes = 0;  // on the medium; known when it is present
+  std::uint64_t limit_bytes = 0;       // for Store::apply_tiers(); 0: none
+};
+
+struct TierMove {
+  bool to_archive = true;  // else home
+  // To the archive: only until packs at home take no more than this. Home: as long as they do not.
+  std::optional<std::uint64_t> home_bytes;
+  // To the archive: nothing that opening a branch's head needs, or one of the newest N snapshots.
+  std::uint64_t keep_last = 0;
+  bool dry_run = false;
+};
+
+struct TierReport {  // in a dry run: what would be done
+  std::uint64_t packs_moved = 0, moved_bytes = 0;
+  std::uint64_t packs_in_use = 0;  // left where they are, since someone has a version open
+  std::uint64_t copies_made = 0, copied_bytes = 0, copies_removed = 0;  // in caches
+  std::uint64_t home_bytes = 0;  // that packs take at home afterwards
 };
 
 struct Damage {
@@ -166,12 +205,34 @@ class Store {
   // locks gc is Errc::busy as long as the version is open.)
   //
   // One at a time, and not beside verify() or a repair: Errc::busy. Errc::damaged when a
-  // version's name or page map cannot be read: nothing is freed then. It may be killed at any
+  // version's name or page map cannot be read, Errc::io when an archive is not there: nothing is
+  // freed then. It may be killed at any
   // moment, and `progress` may throw to end it: the store is whole, and the next call goes on.
   // A process that has a pack open while that is written again keeps the old file, and its space on
   // the medium, until it closes the store.
   GcReport collect_garbage(const GcOptions& options = GcOptions(),
                            const ProgressFn& progress = nullptr);
+
+  // Tiers: home first, then the others as they were added.
+  std::vector<Tier> tiers() const;
+  // The directory is made, or is empty, or was this tier before, perhaps under another path; after
+  // a store has moved, its tiers are added again. Adding a cache makes one that was lost anew, and
+  // changes its limit.
+  void add_archive(const std::string& directory);
+  void add_cache(const std::string& directory, std::uint64_t limit_bytes = 0);
+  // Errc::busy when it is an archive that holds packs: move them home before.
+  void remove_tier(const std::string& directory);
+  // Of home ("") or a cache.
+  void limit_tier(const std::string& directory, std::uint64_t limit_bytes);
+  // Moves packs that no branch will write any more. To the (first) archive go those first that new
+  // versions need the least; home come those first that they need the most. Runs beside readers and
+  // writers; a process that has such a pack open keeps the old file, and its space, until it closes
+  // the store. One at a time, like collect_garbage(), and may be killed like it.
+  // Errc::not_found: there is no archive.
+  TierReport move_packs(const TierMove& move, const ProgressFn& progress = nullptr);
+  // Does what the limits say: moves packs to the archive until home keeps its limit, and gives each
+  // cache copies of the packs that new versions need the most. To be run now and then.
+  TierReport apply_tiers(bool dry_run = false, const ProgressFn& progress = nullptr);
 
   // Calls `visit` for every maximal run of bytes that differ, ascending. The cost is that of what
   // differs.

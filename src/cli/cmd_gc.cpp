@@ -36,6 +36,7 @@ Json report_json(const Store& store, const GcReport& report, bool dry_run) {
               {"packs", report.packs},
               {"packs_removed", report.packs_removed},
               {"packs_punched", report.packs_punched},
+              {"copies_removed", report.copies_removed},
               {"pack_bytes", report.pack_bytes},
               {"freeable_bytes", report.freeable_bytes},
               {"freed_bytes", report.freed_bytes},

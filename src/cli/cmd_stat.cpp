@@ -52,6 +52,10 @@ Json stat_json(const Store& store, const StoreStat& stat,
               {"journal_bytes", stat.journal_bytes},
               {"ref_bytes", stat.ref_bytes},
               {"packs", stat.packs},
+              {"archive_packs", stat.archive_packs},
+              {"archive_bytes", stat.archive_bytes},
+              {"cache_copies", stat.cache_copies},
+              {"cache_bytes", stat.cache_bytes},
               {"snapshots", stat.snapshots},
               {"branches", stat.branches},
               {"full_copy_bytes", stat.full_copy_bytes},
@@ -82,6 +86,14 @@ void print_totals(Output& out, const Store& store, const StoreStat& stat,
   out.print("packs        {} in {}\n", human_bytes(stat.pack_bytes), counted(stat.packs, "file"));
   out.print("  needed     {}; gc would free {}\n", human_bytes(stat.pack_needed_bytes),
             human_bytes(stat.pack_freeable_bytes));
+  if (stat.archive_packs != 0) {
+    out.print("  archived   {} in {}\n", human_bytes(stat.archive_bytes),
+              counted(stat.archive_packs, "file"));
+  }
+  if (stat.cache_copies != 0) {
+    out.print("caches       {} in {}\n", human_bytes(stat.cache_bytes),
+              counted(stat.cache_copies, "file"));
+  }
   out.print("journals     {}\n", human_bytes(stat.journal_bytes));
   out.print("refs         {}\n", human_bytes(stat.ref_bytes));
   out.print("on disk      {}\n", human_bytes(stat.stored_bytes));

@@ -14,6 +14,7 @@
 #include "format/record.hpp"
 #include "format/saved_census.hpp"
 #include "format/superblock.hpp"
+#include "format/tiers.hpp"
 #include "format/translation.hpp"
 #include "format/types.hpp"
 #include "format/version.hpp"
@@ -27,6 +28,8 @@ inline constexpr char kPackTrailerMagic[] = "VLMPEND\n";
 inline constexpr char kJournalMagic[] = "VLMJRNL\n";
 inline constexpr char kSnapshotMagic[] = "VLMSNAP\n";
 inline constexpr char kCensusMagic[] = "VLMCENS\n";
+inline constexpr char kTiersMagic[] = "VLMTIER\n";
+inline constexpr char kTierMarkMagic[] = "VLMTDIR\n";
 inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
 inline constexpr std::uint32_t kFrameMagic = 0x4d524656;   // "VFRM"
 
@@ -97,6 +100,17 @@ inline constexpr Field kCensusHeaderFields[] = {
     {"store_id", 16, 16},
 };
 
+inline constexpr Field kTiersHeaderFields[] = {
+    {"magic", 0, 8},
+    {"format_version", 8, 4},
+    {"length", 12, 4},
+    {"store_id", 16, 16},
+};
+inline constexpr Field kTierMarkFields[] = {
+    {"magic", 0, 8},     {"format_version", 8, 4}, {"kind", 12, 1},
+    {"reserved", 13, 3}, {"store_id", 16, 16},     {"id", 32, 16},
+};
+
 struct Number {
   const char* name;
   std::uint64_t value;
@@ -148,6 +162,10 @@ inline constexpr Number kSuperblockFlagNumbers[] = {
     {"no_deltas", kSuperblockFlagNoDeltas},
     {"sha256", kSuperblockFlagSha256},
 };
+inline constexpr Number kTierKindNumbers[] = {
+    {"archive", static_cast<std::uint64_t>(TierKind::archive)},
+    {"cache", static_cast<std::uint64_t>(TierKind::cache)},
+};
 inline constexpr Number kLimitNumbers[] = {
     {"kPageBytes", kPageBytes},
     {"kFormatVersion", kFormatVersion},
@@ -176,6 +194,9 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMergeGapBytes", kMergeGapBytes},
     {"kRecordAlignBytes", kRecordAlignBytes},
     {"kFrameAlignBytes", kFrameAlignBytes},
+    {"kMaxTierDirectories", kMaxTierDirectories},
+    {"kMaxTierPathBytes", kMaxTierPathBytes},
+    {"kMaxTiersBytes", kMaxTiersBytes},
 };
 
 }  // namespace vellum::format

@@ -6,6 +6,7 @@
 
 #include "region/encoding.hpp"
 #include "region/region_impl.hpp"
+#include "region/store_impl.hpp"
 #include "store/diff.hpp"
 #include "store/gc.hpp"
 #include "store/lease.hpp"
@@ -54,11 +55,6 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   return info;
 }
 
-store::ProgressFn forward(const ProgressFn& progress) {
-  if (!progress) return nullptr;
-  return [progress](const store::Progress& p) { progress({p.done, p.total, p.unit}); };
-}
-
 std::uint64_t checked_size(std::uint64_t size_bytes) {
   if (size_bytes > format::kMaxRegionBytes) {
     throw Error(Errc::invalid_argument, "a region of " + std::to_string(size_bytes) +
@@ -89,10 +85,6 @@ std::string parent_directory(const std::string& file) {
 }
 
 }  // namespace
-
-struct Store::Impl {
-  std::shared_ptr<store::StoreCore> core;
-};
 
 Store::Store(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 
@@ -344,6 +336,7 @@ GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& prog
   out.packs = r.packs;
   out.packs_removed = r.packs_removed;
   out.packs_punched = r.packs_punched;
+  out.copies_removed = r.copies_removed;
   out.pack_bytes = r.allocated_bytes;
   out.freeable_bytes = r.freeable_bytes;
   out.freed_bytes = r.freed_bytes;
@@ -365,6 +358,10 @@ StoreStat Store::stat() const {
   out.packs = s.packs;
   for (const auto& v : s.versions) (v.is_branch ? out.branches : out.snapshots) += 1;
   out.full_copy_bytes = s.full_copy_bytes;
+  out.archive_packs = s.archive_packs;
+  out.archive_bytes = s.archive_bytes;
+  out.cache_copies = s.cache_copies;
+  out.cache_bytes = s.cache_bytes;
   out.pack_needed_bytes = s.pack_needed_bytes;
   out.pack_freeable_bytes = s.pack_freeable_bytes;
   for (const auto& v : s.versions) {

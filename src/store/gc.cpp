@@ -1,14 +1,18 @@
 #include "store/gc.hpp"
 
+#include <set>
+
 #include "store/census_file.hpp"
 #include "store/lease.hpp"
-#include "store/pack_rewriter.hpp"
+#include "store/pack_mover.hpp"
 #include "store/pack_use.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
 
 namespace {
+
+std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 class Collector {
  public:
@@ -17,7 +21,10 @@ class Collector {
 
   GcReport run() {
     const Lease lock = look_only_ ? nullptr : keep_gc_for_us(store_);
-    if (!look_only_) remove_leftovers();
+    if (!look_only_) {
+      store_.packs().places().require_owned();
+      remove_leftovers(store_);
+    }
     // Whoever only looks has to keep a gc from freeing what it looks at.
     Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_);
     const Roots roots = read_roots(store_);
@@ -39,6 +46,7 @@ class Collector {
       report_.recompressed = recompress_packs(store_, roots, *found.census, found.needs, level_,
                                               look_only_, progress_);
     }
+    if (!look_only_) report_.copies_removed = remove_stale_copies(store_);
     return report_;
   }
 
@@ -83,20 +91,11 @@ class Collector {
       if (!look_only_) free(use);
       tell(++done, packs.size());
     }
-    if (report_.packs_removed != 0) store_.fs().sync_directory(store_.packs_directory());
+    for (const std::string& directory : unlinked_in_) store_.fs().sync_directory(directory);
   }
 
   void tell(std::uint64_t done, std::uint64_t total) const {
     if (progress_) progress_({done, total, "packs"});
-  }
-
-  // Of gcs that were cut off; nobody else makes such files.
-  void remove_leftovers() {
-    for (const auto& entry : store_.fs().list(store_.tmp_directory())) {
-      if (!entry.is_regular_file) continue;
-      if (!is_rewritten_file_name(entry.name) && !is_census_leftover(entry.name)) continue;
-      store_.fs().unlink(store_.tmp_directory() + "/" + entry.name);
-    }
   }
 
   // A name that is gone must not come back after a power cut, without its data.
@@ -117,7 +116,7 @@ class Collector {
     try {
       if (use.removable) {
         remove(use);
-      } else if (use.freeable_bytes != 0 && report_.holes_supported) {
+      } else if (use.freeable_bytes != 0) {
         punch(use);
       }
     } catch (const Error& e) {
@@ -130,20 +129,23 @@ class Collector {
     const std::string path = store_.packs().path_of(use.pack);
     const auto file = store_.fs().open(path, base::OpenMode::read_write);
     store_.fs().unlink(path);
+    unlinked_in_.insert(directory_of(path));
     ++report_.packs_removed;
     report_.freed_bytes += use.allocated_bytes;
     file->truncate(0);
   }
 
   void punch(const PackUse& use) {
-    const auto file =
-        store_.fs().open(store_.packs().path_of(use.pack), base::OpenMode::read_write);
+    const std::string path = store_.packs().path_of(use.pack);
+    if (without_holes_.contains(directory_of(path))) return;
+    const auto file = store_.fs().open(path, base::OpenMode::read_write);
     const std::uint64_t before = file->allocated_bytes();
     try {
       for (const Extent& hole : use.holes) file->punch(hole.from, hole.to - hole.from);
     } catch (const Error& e) {
       if (e.code() != Errc::unsupported) throw;
       report_.holes_supported = false;
+      without_holes_.insert(directory_of(path));  // another tier may be another file system
       return;
     }
     const std::uint64_t after = file->allocated_bytes();
@@ -155,6 +157,7 @@ class Collector {
   bool look_only_;
   const ProgressFn& progress_;
   int level_;
+  std::set<std::string> unlinked_in_, without_holes_;  // directories
   GcReport report_;
 };
 

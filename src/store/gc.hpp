@@ -18,6 +18,7 @@ struct GcReport {
   std::uint64_t kept_open = 0;                // versions that someone has open, removed or not
   std::uint64_t packs = 0;                    // that were there
   std::uint64_t packs_removed = 0, packs_punched = 0;
+  std::uint64_t copies_removed = 0;   // from caches: of packs that are gone or were written again
   std::uint64_t allocated_bytes = 0;  // of all packs, before
   std::uint64_t needed_bytes = 0;     // of them, record by record
   std::uint64_t freeable_bytes = 0;   // whole blocks that nothing needs
@@ -27,10 +28,10 @@ struct GcReport {
 };
 
 // Errc::busy: another gc runs, or someone holds the names for long. Errc::damaged: a ref, journal
-// or page map does not read; nothing is freed then. Any other error comes after part of the work:
-// the store is whole, and the next call goes on.
-// Beside readers and writers, in any process.
-// `recompress_level`: zstd's, 1 to kMaxRecompressLevel; 0: nothing is written again.
+// or page map does not read, io: an archive is not there; nothing is freed then. Any other error
+// comes after part of the work: the store is whole, and the next call goes on. Beside readers and
+// writers, in any process. `recompress_level`: zstd's, 1 to kMaxRecompressLevel; 0: nothing is
+// written again.
 GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress,
                          int recompress_level = 0);
 

@@ -101,7 +101,7 @@ std::vector<RootPlace> marked_roots(StoreCore& store, const std::vector<std::uin
   for (const std::uint64_t pack : packs) {
     try {
       // Afresh: a file does not see marks of its own.
-      const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
+      const auto file = store.packs().places().open(pack);
       for (const std::uint64_t at : file->marked_bytes()) out.push_back({pack, at});
     } catch (const Error& e) {
       // Given up by its writer just now; or no pack at all.

@@ -28,9 +28,7 @@ class Planner {
     if (count == 0 || count > format::kMaxTranslatedRecords) return std::nullopt;
     store_.packs().open(plan_.pack);
     translation_ = store_.packs().translation(plan_.pack);
-    plan_.allocated_bytes = store_.fs()
-                                .open(store_.packs().path_of(plan_.pack), base::OpenMode::read_only)
-                                ->allocated_bytes();
+    plan_.allocated_bytes = store_.packs().places().open(plan_.pack)->allocated_bytes();
     const int before = translation_ == nullptr ? 0 : translation_->level;
     plan_.level = plan_.encode_level = std::max(level, before);
     plan_.recompress = level > before;

@@ -21,6 +21,13 @@ constexpr std::size_t kBufferBytes = 1u << 20;
 // into memory.
 constexpr std::uint64_t kBatchBytes = 4u << 20, kMostBatchBytes = 512u << 20;
 
+std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+std::string working_directory(const StoreCore& store, const std::string& target) {
+  const std::string directory = directory_of(target);
+  return directory == store.packs_directory() ? store.tmp_directory() : directory;
+}
+
 }  // namespace
 
 std::string rewritten_file_name(std::uint64_t pack) {
@@ -37,7 +44,8 @@ struct PackRewriter::Impl {
   StoreCore& store;
   base::ThreadPool& pool;
   const PackPlan& plan;
-  std::string path;
+  std::string target;                // where the pack lies, and will
+  std::string path;                  // on the same file system, until then
   std::unique_ptr<base::File> file;  // null: none made, or published
   std::vector<RecordEncoder> encoders;
   std::vector<std::byte> buffer;  // the last bytes before `end`
@@ -49,7 +57,8 @@ struct PackRewriter::Impl {
       : store(s),
         pool(p),
         plan(pl),
-        path(s.tmp_directory() + "/" + rewritten_file_name(pl.pack)),
+        target(s.packs().path_of(pl.pack)),
+        path(working_directory(s, target) + "/" + rewritten_file_name(pl.pack)),
         encoders(p.workers() + 1) {}
 
   LoadedRecord load(const PlannedRecord& record) const;
@@ -256,18 +265,17 @@ std::uint64_t PackRewriter::new_bytes() const noexcept { return impl_->end; }
 
 bool PackRewriter::publish() {
   Impl& w = *impl_;
-  const std::string target = w.store.packs().path_of(w.plan.pack);
   {
     // Whoever marks a byte holds the names; so there is no mark now that is not seen, and whoever
     // marks one later finds the new file.
     const Lease names = hold_names_alone(w.store);
-    const auto old = w.store.fs().open(target, base::OpenMode::read_only);
+    const auto old = w.store.fs().open(w.target, base::OpenMode::read_only);
     if (!old->marked_bytes().empty()) return false;
-    w.store.fs().rename(w.path, target);
+    w.store.fs().rename(w.path, w.target);
     w.file.reset();
   }
   w.store.packs().refresh();
-  w.store.fs().sync_directory(w.store.packs_directory());
+  w.store.fs().sync_directory(directory_of(w.target));
   return true;
 }
 

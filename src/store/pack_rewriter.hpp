@@ -3,7 +3,8 @@
 //
 // References stay as they are: the new file says where each record went (format/translation.hpp).
 // It is complete, durable and compared with the old one before it gets the pack's name; until then
-// it is one in tmp that anybody may delete who holds the lock of gc.
+// it is one in tmp, or beside the old one where that lies in an archive, that anybody may delete
+// who holds the lock of gc.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@
 
 namespace vellum::store {
 
-// Of the new file, in tmp.
+// Of the new file.
 std::string rewritten_file_name(std::uint64_t pack);
 bool is_rewritten_file_name(const std::string& name);
 

@@ -11,31 +11,6 @@
 
 namespace vellum::store {
 
-namespace {
-constexpr std::string_view kSuffix = ".pack";
-constexpr std::size_t kHexDigits = 16;
-
-int hex_value(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return -1;
-}
-}  // namespace
-
-std::string pack_file_name(std::uint64_t pack) { return fmt::format("{:016x}{}", pack, kSuffix); }
-
-bool parse_pack_file_name(const std::string& name, std::uint64_t& pack) {
-  if (name.size() != kHexDigits + kSuffix.size() || !name.ends_with(kSuffix)) return false;
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < kHexDigits; ++i) {
-    const int digit = hex_value(name[i]);
-    if (digit < 0) return false;
-    value = value << 4 | static_cast<std::uint64_t>(digit);
-  }
-  pack = value;
-  return true;
-}
-
 std::unique_ptr<const format::Translation> read_translation(const base::File& file,
                                                             const format::PackHeader& header) {
   const std::uint64_t at = header.translation_offset_bytes;
@@ -55,6 +30,7 @@ std::unique_ptr<const format::Translation> read_translation(const base::File& fi
 struct PackSet::OpenPack {
   std::uint64_t pack;
   std::unique_ptr<base::File> file;
+  std::unique_ptr<base::File> copy;  // in a cache; null: none
   std::unique_ptr<const format::Translation> translation;
   std::mutex mutex;
   std::map<std::uint64_t, int> marks;  // the file counts a byte once, however often it is marked
@@ -103,17 +79,13 @@ struct PackSet::Table {
   }
 };
 
-PackSet::PackSet(base::Fs& fs, std::string directory, const format::Uuid& store_id)
-    : fs_(fs), directory_(std::move(directory)), store_id_(store_id) {
+PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Uuid& store_id)
+    : fs_(fs), places_(fs, std::move(store_path), store_id), store_id_(store_id) {
   tables_.push_back(std::make_unique<Table>(64));
   table_.store(tables_.back().get(), std::memory_order_release);
 }
 
 PackSet::~PackSet() = default;
-
-std::string PackSet::path_of(std::uint64_t pack) const {
-  return directory_ + "/" + pack_file_name(pack);
-}
 
 const base::File* PackSet::find(std::uint64_t pack) const noexcept {
   const OpenPack* p = table_.load(std::memory_order_acquire)->find(pack);
@@ -127,15 +99,19 @@ const format::Translation* PackSet::translation(std::uint64_t pack) const noexce
 
 RecordPlace PackSet::locate(const format::RecordRef& ref) const noexcept {
   const OpenPack* p = table_.load(std::memory_order_acquire)->find(ref.pack);
-  if (p == nullptr) return {"the pack is not one that this version names", nullptr, ref, {}};
-  if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}};
+  const auto nowhere = [&](const char* problem) {
+    return RecordPlace{problem, p == nullptr ? nullptr : p->file.get(), ref, {}, nullptr};
+  };
+  if (p == nullptr) return nowhere("the pack is not one that this version names");
+  if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}, p->copy.get()};
   const format::TranslationLine* line = p->translation->find(ref.offset_bytes);
-  if (line == nullptr) return {"the record was given back", p->file.get(), ref, {}};
-  if (line->old_tag != ref.tag) return {"stale record", p->file.get(), ref, {}};
+  if (line == nullptr) return nowhere("the record was given back");
+  if (line->old_tag != ref.tag) return nowhere("stale record");
   return {nullptr,
           p->file.get(),
           {ref.pack, line->new_offset_bytes, line->new_tag},
-          p->translation->dropped_of(*line)};
+          p->translation->dropped_of(*line),
+          p->copy.get()};
 }
 
 std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offset_bytes) {
@@ -149,15 +125,10 @@ std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offs
 }
 
 std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const {
-  const std::string path = path_of(pack);
   auto entry = std::make_shared<OpenPack>();
   entry->pack = pack;
-  try {
-    entry->file = fs_.open(path, base::OpenMode::read_only);
-  } catch (const Error& e) {
-    if (e.code() == Errc::not_found) fail(Errc::damaged, "{}: the pack is missing", path);
-    throw;
-  }
+  entry->file = places_.open(pack);
+  const std::string& path = entry->file->path();
   std::array<std::byte, format::kPackHeaderBytes> bytes;
   entry->file->pread(bytes, 0);
   format::PackHeader header;
@@ -171,7 +142,33 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
     fail(Errc::damaged, "{}: this is pack {:016x} under another name", path, header.pack);
   }
   entry->translation = read_translation(*entry->file, header);
+  open_copy(*entry, bytes);
   return entry;
+}
+
+// The header of a translated pack names its translation by tag, and so all of its records. Other
+// packs only ever lose bytes that nobody reads. So size and header tell an old copy from one that
+// is of use; whether what it holds is right, each record tells.
+void PackSet::open_copy(OpenPack& entry, std::span<const std::byte> header) const {
+  for (const auto& directory : places_.state()->present_paths(format::TierKind::cache)) {
+    try {
+      auto file = fs_.open(directory + "/" + pack_file_name(entry.pack), base::OpenMode::read_only);
+      std::array<std::byte, format::kPackHeaderBytes> found;
+      file->pread(found, 0);
+      if (!std::ranges::equal(found, header)) continue;
+      if (file->size_bytes() != entry.file->size_bytes()) continue;
+      entry.copy = std::move(file);
+      return;
+    } catch (const Error& e) {
+      if (e.code() == Errc::out_of_memory) throw;  // else: none, or none that can be read
+    }
+  }
+}
+
+// A pack that is at home and in an archive is the one at home.
+bool PackSet::is_current(const OpenPack& entry) const {
+  if (entry.file->replaced()) return false;
+  return places_.is_home(*entry.file) || !fs_.exists(places_.home_path(entry.pack));
 }
 
 // REQUIRES: mutex_ is held, as for the two that follow.
@@ -194,7 +191,7 @@ std::shared_ptr<PackSet::OpenPack> PackSet::current(std::uint64_t pack) {
     add(open_file(pack));
     return packs_.back();
   }
-  if ((*at)->file->replaced()) replace(*at);
+  if (!is_current(**at)) replace(*at);
   return *at;
 }
 
@@ -217,26 +214,18 @@ void PackSet::refresh(std::uint64_t pack) {
 }
 
 void PackSet::refresh() {
+  places_.reload();
   const std::lock_guard guard(mutex_);
   std::exception_ptr failure;
   for (auto& entry : packs_) {
     try {
       // A pack that is gone is one that nothing names any more.
-      if (entry->file->replaced() && fs_.exists(entry->file->path())) replace(entry);
+      if (!is_current(*entry) && fs_.exists(path_of(entry->pack))) replace(entry);
     } catch (...) {
       if (failure == nullptr) failure = std::current_exception();
     }
   }
   if (failure != nullptr) std::rethrow_exception(failure);
-}
-
-std::vector<std::uint64_t> PackSet::list() const {
-  std::vector<std::uint64_t> out;
-  for (const base::DirEntry& entry : fs_.list(directory_)) {
-    std::uint64_t pack = 0;
-    if (parse_pack_file_name(entry.name, pack)) out.push_back(pack);
-  }
-  return out;  // hexadecimal names sort like their numbers
 }
 
 }  // namespace vellum::store

@@ -1,7 +1,12 @@
 // store/pack_set.hpp: the packs of a store, open for reading.
 //
-// A pack may be written again under its name (store/pack_rewriter.hpp) while it is open here. The
-// old file stays open, and serves whoever found it, for as long as the set lives.
+// A pack may be written again under its name (store/pack_rewriter.hpp), or move to another
+// directory (store/pack_mover.hpp), while it is open here. The old file stays open, and serves
+// whoever found it, for as long as the set lives.
+//
+// A cache directory may hold a copy of a pack. It is opened beside the pack, never in its place:
+// what is read from it counts only when it is the record that a reference into the pack means, by
+// tag and checksum, and whoever makes durable references or frees anything does not look at it.
 //
 // Threads: all calls from any thread. find() and locate() allocate nothing and take no lock: the
 // fault handler uses them.
@@ -19,11 +24,9 @@
 #include "format/record.hpp"
 #include "format/translation.hpp"
 #include "format/types.hpp"
+#include "store/pack_places.hpp"
 
 namespace vellum::store {
-
-std::string pack_file_name(std::uint64_t pack);  // "0123456789abcdef.pack"
-bool parse_pack_file_name(const std::string& name, std::uint64_t& pack);
 
 // The table of a pack that was written again; empty for any other. Throws Errc::damaged, naming the
 // file.
@@ -36,15 +39,17 @@ struct RecordPlace {
   const base::File* file = nullptr;            // stays open while the set lives, like `dropped`
   format::RecordRef record;                    // in that file: what its own header says
   std::span<const format::SlotRange> dropped;  // of its slots: given back
+  const base::File* copy = nullptr;            // that may hold the record in the same place
 };
 
 class PackSet {
  public:
-  PackSet(base::Fs& fs, std::string directory, const format::Uuid& store_id);
+  PackSet(base::Fs& fs, std::string store_path, const format::Uuid& store_id);
   ~PackSet();
 
   // Opens a pack unless it is open already and checks its header. Throws Errc::damaged when it is
-  // missing, is no regular file, or belongs elsewhere; the message names the file.
+  // missing, is no regular file, or belongs elsewhere, and Errc::io when it may be in an archive
+  // that is not there; the message names the file.
   void open(std::uint64_t pack);
   // An open pack, or nullptr.
   const base::File* find(std::uint64_t pack) const noexcept;
@@ -61,9 +66,11 @@ class PackSet {
   void refresh(std::uint64_t pack);
   // The same for all open packs but those whose names are gone. Throws after all others.
   void refresh();
-  std::string path_of(std::uint64_t pack) const;
-  // Every pack file in the directory, ascending.
-  std::vector<std::uint64_t> list() const;
+  const PackPlaces& places() const noexcept { return places_; }
+  // Where the pack lies now; where it would be written when it lies nowhere.
+  std::string path_of(std::uint64_t pack) const { return places_.path_of(pack); }
+  // Every pack, ascending. Throws when an archive is not there.
+  std::vector<std::uint64_t> list() const { return places_.list(); }
 
  private:
   // A table that only grows: open addressing over atomic pointers, replaced when half full; old
@@ -71,12 +78,14 @@ class PackSet {
   struct Table;
   struct OpenPack;
   std::shared_ptr<OpenPack> open_file(std::uint64_t pack) const;
+  void open_copy(OpenPack& entry, std::span<const std::byte> header) const;
+  bool is_current(const OpenPack& entry) const;
   void add(std::shared_ptr<OpenPack> entry);
   void replace(std::shared_ptr<OpenPack>& entry);
   std::shared_ptr<OpenPack> current(std::uint64_t pack);
 
   base::Fs& fs_;
-  std::string directory_;
+  PackPlaces places_;
   format::Uuid store_id_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<OpenPack>> packs_;    // one for each pack

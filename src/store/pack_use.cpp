@@ -95,7 +95,8 @@ PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed,
                bool named) {
   PackUse use;
   use.pack = pack;
-  const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
+  const auto file = store.packs().places().open(pack);
+  use.at_home = store.packs().places().is_home(*file);
   use.file_bytes = file->size_bytes();
   use.allocated_bytes = file->allocated_bytes();
   const std::uint64_t settled =

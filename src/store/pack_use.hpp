@@ -17,6 +17,7 @@ struct PackUse {
   std::uint64_t file_bytes = 0, allocated_bytes = 0;
   std::uint64_t needed_bytes = 0;    // of records, headers, index
   std::uint64_t freeable_bytes = 0;  // on the medium, in whole blocks
+  bool at_home = true;               // else in an archive
   bool removable = false;            // nothing names the pack: all of it may go
   std::vector<Extent> holes;         // whole blocks that nothing needs, punched already or not
 };

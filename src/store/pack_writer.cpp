@@ -69,7 +69,7 @@ PackWriter::Impl::Impl(StoreCore& s, std::uint64_t id, const format::Version& ve
 }
 
 void PackWriter::Impl::open_active(const format::Version& version) {
-  const std::string path = store.packs().path_of(version.active_pack);
+  const std::string path = store.packs().places().home_path(version.active_pack);
   // Only packs of this branch may be written, whatever the journal says.
   if (version.active_pack >> 32 != branch_id) {
     fail(Errc::damaged, "{}: the active pack is another branch's", path);
@@ -168,12 +168,13 @@ void PackWriter::Impl::roll() {
     next.pack = branch_id << 32 | next_number;
     // A crash after a roll left this file; nothing refers to it. And no pack follows it directly:
     // that would say that it was flushed (Roots::reached_bytes).
-    if (store.fs().exists(store.packs().path_of(next.pack))) {
+    if (store.fs().exists(store.packs().places().home_path(next.pack))) {
       leave_out = true;
     } else if (leave_out) {
       leave_out = false;
     } else {
-      next.file = store.fs().open(store.packs().path_of(next.pack), base::OpenMode::create_new);
+      next.file =
+          store.fs().open(store.packs().places().home_path(next.pack), base::OpenMode::create_new);
     }
   }
   fresh.push_back(next.pack);
@@ -253,7 +254,7 @@ void PackWriter::abandon() noexcept {
   }
   for (const std::uint64_t pack : w.fresh) {
     try {
-      w.store.fs().unlink(w.store.packs().path_of(pack));
+      w.store.fs().unlink(w.store.packs().places().home_path(pack));
     } catch (...) {
       // Nothing refers to it; it costs its space only. No pack may follow it directly, see roll().
       w.next_number = std::max(w.next_number, (pack & UINT32_MAX) + 2);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "store/page_source_state.hpp"
+#include "store/store_core.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -48,8 +49,13 @@ void PageSource::describe(const ReadFailure& failure, std::span<char> out) const
   FixedText text(out);
   text << impl_->label << ": page " << failure.page << ": ";
   if (failure.record.pack != 0) {
-    text << impl_->packs_directory << "/";
-    text.hex16(failure.record.pack) << ".pack at byte " << failure.record.offset_bytes << ": ";
+    if (const base::File* file = impl_->store->packs().find(failure.record.pack)) {
+      text << file->path();
+    } else {
+      text << impl_->packs_directory << "/";
+      text.hex16(failure.record.pack) << ".pack";
+    }
+    text << " at byte " << failure.record.offset_bytes << ": ";
   }
   text << (failure.reason == nullptr ? "unknown failure" : failure.reason);
   if (failure.os_errno == ENODATA) {
@@ -68,7 +74,9 @@ void PageSource::describe(const ReadFailure& failure, std::span<char> out) const
 
 void PageSource::raise(const ReadFailure& failure) const {
   // Long enough for the longest label and path.
-  std::vector<char> text(impl_->label.size() + impl_->packs_directory.size() + 512);
+  const base::File* const file = impl_->store->packs().find(failure.record.pack);
+  const std::size_t path = file != nullptr ? file->path().size() : impl_->packs_directory.size();
+  std::vector<char> text(impl_->label.size() + path + 512);
   describe(failure, text);
   const bool os = failure.os_errno != 0 && failure.os_errno != ENODATA;
   throw Error(os ? Errc::io : Errc::damaged, text.data());

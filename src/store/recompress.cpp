@@ -61,7 +61,7 @@ class Recompression {
   }
 
   std::unique_ptr<base::File> open_file(std::uint64_t pack) const {
-    return store_.fs().open(store_.packs().path_of(pack), base::OpenMode::read_only);
+    return store_.packs().places().open(pack);
   }
 
   void consider(std::uint64_t pack) {

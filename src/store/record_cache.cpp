@@ -146,6 +146,8 @@ struct RecordCache::Impl {
   Slot* find(const RecordRef& ref, RecordType type, std::uint64_t print) noexcept;
   const char* load(const RecordRef& ref, RecordType type, std::uint64_t print, Slot*& out,
                    int& os_errno) noexcept;
+  const char* load_from(const base::File& file, const RecordPlace& place, const RecordRef& ref,
+                        RecordType type, std::uint64_t print, Slot*& out, int& os_errno) noexcept;
   SlotClass& class_for(const RecordHeader& h) noexcept;
   const char* load_data(Slot& slot, const base::File& file, const RecordRef& ref,
                         std::span<const std::byte> header, int& os_errno) noexcept;
@@ -332,8 +334,20 @@ const char* RecordCache::Impl::load(const RecordRef& ref, RecordType type, std::
   const RecordPlace place = packs.locate(ref);
   if (place.problem != nullptr) return place.problem;
   if (place.record.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
+  // A copy has the record or it has not: what comes from it is checked like what the pack says. Of
+  // one that fails nothing is said.
+  if (place.copy != nullptr &&
+      load_from(*place.copy, place, ref, type, print, out, os_errno) == nullptr) {
+    return nullptr;
+  }
+  return load_from(*place.file, place, ref, type, print, out, os_errno);
+}
+
+const char* RecordCache::Impl::load_from(const base::File& file, const RecordPlace& place,
+                                         const RecordRef& ref, RecordType type, std::uint64_t print,
+                                         Slot*& out, int& os_errno) noexcept {
   std::array<std::byte, format::kRecordHeaderBytes> header;  // it says which slots the record fits
-  os_errno = place.file->try_pread(header, place.record.offset_bytes);
+  os_errno = file.try_pread(header, place.record.offset_bytes);
   if (os_errno != 0) return "the record cannot be read";
   RecordHeader h;
   if (const char* problem = format::decode_record_header(header, h)) return problem;
@@ -349,9 +363,8 @@ const char* RecordCache::Impl::load(const RecordRef& ref, RecordType type, std::
     slot.print.store(0, std::memory_order_relaxed);
     slot.header = h;
     slot.parsed_count = 0;
-    problem = type == RecordType::map_block
-                  ? load_map(slot, *place.file, place.record, header, os_errno)
-                  : load_data(slot, *place.file, place.record, header, os_errno);
+    problem = type == RecordType::map_block ? load_map(slot, file, place.record, header, os_errno)
+                                            : load_data(slot, file, place.record, header, os_errno);
     if (problem == nullptr) {
       slot.ref = ref;
       slot.dropped = place.dropped;

@@ -8,8 +8,9 @@
 
 namespace vellum::store {
 
-std::string record_place(const StoreCore& store, std::uint64_t pack, std::uint64_t offset_bytes) {
-  return fmt::format("{}/{} at byte {}", store.packs_directory(), pack_file_name(pack),
+std::string record_place(StoreCore& store, std::uint64_t pack, std::uint64_t offset_bytes) {
+  const base::File* const file = store.packs().find(pack);
+  return fmt::format("{} at byte {}", file != nullptr ? file->path() : store.packs().path_of(pack),
                      offset_bytes);
 }
 
@@ -81,6 +82,20 @@ LoadedRecord load_record_at(StoreCore& store, const format::RecordRef& place,
                             format::RecordType type) {
   store.packs().open(place.pack);
   return read_record_at(*store.packs().find(place.pack), place, type, store.checksum_seed());
+}
+
+LoadedRecord load_cached_record(StoreCore& store, const format::RecordRef& ref,
+                                format::RecordType type) {
+  store.packs().open(ref.pack);
+  const RecordPlace place = store.packs().locate(ref);
+  if (place.problem == nullptr && place.copy != nullptr) {
+    try {
+      return read_record_at(*place.copy, place.record, type, store.checksum_seed());
+    } catch (const Error& e) {
+      if (e.code() == Errc::out_of_memory) throw;  // else: the pack has it
+    }
+  }
+  return load_record(store, ref, type);
 }
 
 LoadedRecord load_record(StoreCore& store, const format::RecordRef& ref, format::RecordType type) {

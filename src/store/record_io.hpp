@@ -21,7 +21,7 @@ struct LoadedRecord {
 };
 
 // "<pack path> at byte <offset>", of a place.
-std::string record_place(const StoreCore& store, std::uint64_t pack, std::uint64_t offset_bytes);
+std::string record_place(StoreCore& store, std::uint64_t pack, std::uint64_t offset_bytes);
 // The same of where a reference leads, as far as that can be told.
 std::string record_place(StoreCore& store, const format::RecordRef& ref);
 
@@ -40,5 +40,9 @@ LoadedRecord load_record_at(StoreCore& store, const format::RecordRef& place,
 
 // The record that a reference leads to.
 LoadedRecord load_record(StoreCore& store, const format::RecordRef& ref, format::RecordType type);
+// The same, from a cache where one has it. For opening versions: verify and dedup want to know what
+// is in the pack itself.
+LoadedRecord load_cached_record(StoreCore& store, const format::RecordRef& ref,
+                                format::RecordType type);
 
 }  // namespace vellum::store

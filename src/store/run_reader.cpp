@@ -24,7 +24,7 @@ format::RecordRef LoadedRun::block_ref(std::size_t block) const noexcept {
 LoadedRun read_run(StoreCore& store, const format::RunRef& ref) {
   LoadedRun run;
   run.ref = ref;
-  const LoadedRecord record = load_record(store, ref.root, format::RecordType::run_root);
+  const LoadedRecord record = load_cached_record(store, ref.root, format::RecordType::run_root);
   std::uint64_t entries = 0;
   bool good = format::decode_run_root(record.raw, run.root) &&
               run.root.blocks.size() == record.header.items;

@@ -5,6 +5,7 @@
 #include "store/overlay.hpp"
 #include "store/pack_use.hpp"
 #include "store/page_source.hpp"
+#include "store/tiers.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -37,6 +38,7 @@ class Stat {
     }
     mark_roots(store_, roots, census_);
     add_packs(roots);
+    add_caches();
     share_out();
     return std::move(out_);
   }
@@ -101,6 +103,22 @@ class Stat {
       out_.allocated_bytes += use.allocated_bytes;
       out_.pack_needed_bytes += use.needed_bytes;
       out_.pack_freeable_bytes += use.freeable_bytes;
+      if (use.at_home) continue;
+      ++out_.archive_packs;
+      out_.archive_bytes += use.file_bytes;
+    }
+  }
+
+  void add_caches() {
+    const auto tiers = store_.packs().places().state();
+    for (const auto& cache : tiers->present_paths(format::TierKind::cache)) {
+      try {
+        const TierUse use = use_of_directory(store_, cache);
+        out_.cache_copies += use.packs;
+        out_.cache_bytes += use.bytes;
+      } catch (const Error& e) {
+        if (e.code() == Errc::out_of_memory) throw;  // else: the cache has gone
+      }
     }
   }
 

@@ -24,6 +24,9 @@ struct StoreStat {
   std::uint64_t journal_bytes = 0, ref_bytes = 0;
   std::uint64_t allocated_bytes = 0;  // what the medium holds (st_blocks), all files
   std::uint64_t packs = 0;
+  // Of packs and of pack_bytes those in archives; and copies in caches, which count nowhere else.
+  std::uint64_t archive_packs = 0, archive_bytes = 0;
+  std::uint64_t cache_copies = 0, cache_bytes = 0;
   std::uint64_t pack_needed_bytes = 0, pack_freeable_bytes = 0;  // see store/pack_use.hpp
   std::uint64_t full_copy_bytes =
       0;  // sum of nonzero_bytes over all versions: what sparse full copies would take

@@ -101,7 +101,7 @@ struct StoreCore::Impl {
         path(p),
         superblock(sb),
         seed(format::checksum_seed(sb.store_id)),
-        packs(f, p + "/packs", sb.store_id),
+        packs(f, p, sb.store_id),
         records(packs, seed, sb, record_cache_bytes()) {}
 };
 

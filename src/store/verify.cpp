@@ -74,6 +74,7 @@ class Verifier {
 
   VerifyReport run() {
     check_superblock();
+    check_tiers();
     find_versions();
     check_packs();
     check_maps();
@@ -96,6 +97,7 @@ class Verifier {
   };
 
   void check_superblock();
+  void check_tiers();
   void find_versions();
   void check_packs();
   void check_maps();
@@ -114,7 +116,9 @@ class Verifier {
   }
   std::string why_unusable(std::uint64_t pack) const {
     const auto bad = bad_packs_.find(pack);
-    return bad == bad_packs_.end() ? "the pack is missing" : bad->second;
+    if (bad != bad_packs_.end()) return bad->second;
+    if (absent_archives_.empty()) return "the pack is missing";
+    return "the pack is not in the store, and archive " + absent_archives_ + " is not there";
   }
   // A version may name a pack that does not open: then the place is where the reference says.
   std::string place_of(const RecordRef& ref) {
@@ -139,6 +143,7 @@ class Verifier {
   Damages damages_;
   std::vector<CheckedVersion> versions_;
   std::uint64_t unreadable_versions_ = 0;
+  std::string absent_archives_;
   std::map<std::uint64_t, std::uint64_t> pack_bytes_;  // sizes of good packs
   std::map<std::uint64_t, std::string> bad_packs_;     // and what is wrong with the others
   std::map<RecordRef, CheckedRun> runs_;
@@ -158,6 +163,15 @@ void Verifier::check_superblock() {
     }
   } catch (const Error& e) {
     damages_.add(file, e.what());
+  }
+}
+
+void Verifier::check_tiers() {
+  const auto tiers = store_.packs().places().reload();
+  if (!tiers->problem.empty()) damages_.add(store_.path() + "/" + kTiersName, tiers->problem);
+  for (const std::string& directory : tiers->missing_archives()) {
+    damages_.add(directory, "the archive is not there, or is not this store's");
+    absent_archives_ += (absent_archives_.empty() ? "" : ", ") + directory;
   }
 }
 
@@ -191,7 +205,7 @@ void Verifier::find_versions() {
 }
 
 void Verifier::check_packs() {
-  const auto packs = store_.packs().list();
+  const auto packs = store_.packs().places().list_found();
   for (const std::uint64_t pack : packs) {
     ++report_.packs;
     std::string reason;

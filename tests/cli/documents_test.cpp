@@ -46,10 +46,10 @@ std::string unescaped(std::string text) {
   return text;
 }
 
-TEST(Documents, ThereAreFifteenCommands) {
+TEST(Documents, ThereAreSixteenCommands) {
   EXPECT_EQ(commands(), (std::vector<std::string>{"init", "log", "show", "stat", "diff", "cat",
                                                   "export", "import", "branch", "snapshot", "rm",
-                                                  "forget", "gc", "verify", "repair"}));
+                                                  "forget", "gc", "tier", "verify", "repair"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {
@@ -76,6 +76,18 @@ TEST(Documents, EveryCommandAndOptionIsInTheCompletions) {
         EXPECT_NE(text.find(option), std::string::npos) << file << " " << command << " " << option;
       }
     }
+  }
+}
+
+TEST(Documents, EveryOptionOfTierIsInTheManualAndTheCompletions) {
+  for (const char* action : {"list", "add", "remove", "limit", "move", "apply"}) {
+    for (const std::string& option : options_in(must({"tier", action, "--help"}).out)) {
+      for (const char* file :
+           {"docs/man/vellum-tier.1", "completions/vellum.bash", "completions/_vellum"}) {
+        EXPECT_NE(unescaped(source(file)).find(option), std::string::npos) << file << " " << option;
+      }
+    }
+    EXPECT_NE(source("docs/man/vellum-tier.1").find(action), std::string::npos) << action;
   }
 }
 
@@ -128,6 +140,7 @@ TEST(Documents, BashCompletionCompletes) {
   EXPECT_EQ(complete("vellum --json sn").out, "snapshot\n");
   EXPECT_EQ(complete("vellum verify --r").out, "--read-data\n");
   EXPECT_EQ(complete("vellum init --compression l").out, "lz4\n");
+  EXPECT_EQ(complete("vellum tier ap").out, "apply\n");
 }
 
 class Completion : public CliTest {};

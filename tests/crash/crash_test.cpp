@@ -325,6 +325,33 @@ TEST(Crash, GcAfterAFoldThatIsLost) {
   print("lost folds", sum);
 }
 
+// Packs go to an archive and come back, and have copies in a cache, between commits, removals, gc
+// and recompression.
+TEST(Crash, PacksThatMove) {
+  SimSession simulated = session_on_new_store(6);
+  Session& session = simulated.session;
+  std::mt19937_64 random(2);
+  session.add_tiers();
+  session.create_branch("main", 12);
+  const auto fill = [&](const std::string& name) {
+    for (std::size_t page = 0; page < 12; page += 1 + random() % 2) {
+      session.pages("main").fill(page, random);
+    }
+    session.snapshot("main", name);
+  };
+  for (int i = 0; i < test::rounds(long_effort() ? 6 : 3, 2); ++i) {
+    fill("a" + std::to_string(i));
+    fill("b" + std::to_string(i));
+    session.move_packs(i % 2 == 0);
+    if (i % 3 == 1) session.remove_snapshot("a" + std::to_string(i));
+    if (i % 3 == 1) session.collect_garbage(true, 3);
+    session.move_packs(i % 4 < 2);
+  }
+  session.close_all();
+  session.move_packs(false);
+  cut_everywhere(simulated, 6, "moving packs");
+}
+
 // Frames that differ little, at every place in a sector: a crash tears one, the next program writes
 // another in its place, and is cut off, too. What is left of both must not make the first one
 // whole.

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "store/gc.hpp"
+#include "store/tier_policy.hpp"
 
 namespace vellum::crash {
 
@@ -151,6 +152,18 @@ void Session::collect_garbage(bool by_another, int recompress_level) {
   for (const std::uint64_t pack : core->packs().list()) {
     fs_.open(core->packs().path_of(pack), base::OpenMode::read_write)->sync_data();
   }
+}
+
+void Session::add_tiers() {
+  const auto core = StoreCore::open(fs_, path_);
+  store::add_tier(*core, format::TierKind::archive, path_ + "-archive", 0);
+  store::add_tier(*core, format::TierKind::cache, path_ + "-cache", 0);
+}
+
+void Session::move_packs(bool to_archive) {
+  const auto core = StoreCore::open(fs_, path_);
+  store::move_packs(*core, {to_archive, {}, 0}, false, nullptr);
+  store::apply_tiers(*core, false, nullptr);
 }
 
 void Session::accept_failure() {

@@ -39,6 +39,10 @@ class Session {
   void snapshot(const std::string& branch, const std::string& name);
   // Changes no state. Done by this process, or as by one that has just opened the store.
   void collect_garbage(bool by_another, int recompress_level = 0);
+  // Neither do these. An archive and a cache beside the store; then all packs that may move go to
+  // the archive or home, and the cache gets copies.
+  void add_tiers();
+  void move_packs(bool to_archive);
   // After a step that threw: goes on from what the files show. A state that the step must not leave
   // is a logic_error. The writers stay; a commit that failed will be part of the next.
   void accept_failure();

@@ -127,6 +127,9 @@ std::map<std::string, std::vector<Row>> expected_tables() {
       {"frame_header", rows_of(kFrameHeaderFields)},
       {"snapshot_header", rows_of(kSnapshotHeaderFields)},
       {"census_header", rows_of(kCensusHeaderFields)},
+      {"tiers_header", rows_of(kTiersHeaderFields)},
+      {"tier_mark", rows_of(kTierMarkFields)},
+      {"tier_kinds", rows_of(kTierKindNumbers)},
       {"record_types", rows_of(kRecordTypeNumbers)},
       {"frame_types", rows_of(kFrameTypeNumbers)},
       {"part_types", rows_of(kPartTypeNumbers)},
@@ -142,6 +145,8 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"journal header", escaped(kJournalMagic)},
         {"snapshot ref", escaped(kSnapshotMagic)},
         {"census", escaped(kCensusMagic)},
+        {"tiers", escaped(kTiersMagic)},
+        {"tier's mark", escaped(kTierMarkMagic)},
         {"record header", small_magic(kRecordMagic)},
         {"frame header", small_magic(kFrameMagic)}}},
   };
@@ -192,6 +197,7 @@ std::map<std::string, Bytes> expected_examples() {
       {"delta_batch", encode_delta_batch(samples::delta_batch(), 0, 2)},
       {"map_block", encode_map_block(samples::map_entries())},
       {"run_root", encode_run_root(samples::run_root())},
+      {"tiers", encode_tiers(samples::tiers(), samples::store_id())},
       {"commit", encode_commit(samples::commit_body())},
       {"census", encode_saved_census(samples::saved_census(), samples::store_id())},
   };

@@ -17,6 +17,7 @@
 #include "format/record.hpp"
 #include "format/saved_census.hpp"
 #include "format/superblock.hpp"
+#include "format/tiers.hpp"
 #include "format/translation.hpp"
 #include "format/types.hpp"
 #include "format/version.hpp"
@@ -56,6 +57,20 @@ inline SavedCensus saved_census() {
   c.lines = {72, 30, 200, 0, 9};
   c.parts = {{{2, 1}, {{0, 3}}, {kPack1}}, {{4}, {{0, 1}, {3, 2}}, {kPack1, kPack2}}};
   return c;
+}
+
+inline Tiers tiers() {
+  Tiers out;
+  out.home_limit_bytes = 1ULL << 30;
+  out.directories.resize(2);
+  out.directories[0].kind = TierKind::archive;
+  out.directories[0].id.fill(std::byte{0x11});
+  out.directories[0].path = "/big/vellum";
+  out.directories[1].kind = TierKind::cache;
+  out.directories[1].id.fill(std::byte{0x22});
+  out.directories[1].limit_bytes = 64u << 20;
+  out.directories[1].path = "/nvme";
+  return out;
 }
 
 inline Version version() {

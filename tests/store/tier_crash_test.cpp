@@ -1,0 +1,251 @@
+// Moves and copies that are cut off: by a power cut at every change, a call that fails, a kill; and
+// other processes beside them.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "store/lease.hpp"
+#include "store/pack_mover.hpp"
+#include "store/power_cut_fs.hpp"
+#include "store/tiers_fixture.hpp"
+#include "support/child.hpp"
+#include "support/sanitizers.hpp"
+
+namespace vellum::store::test {
+namespace {
+
+using vellum::test::Child;
+using vellum::test::start_child;
+using Clock = std::chrono::steady_clock;
+
+using Contents = std::map<std::string, std::vector<std::byte>>;
+
+constexpr std::size_t kPages = 48;
+
+// A store of four snapshots in packs of 16 KiB.
+Contents make_store(base::Fs& fs, const std::string& path, std::mt19937_64& random) {
+  Contents contents;
+  format::Superblock options = small_options();
+  options.pack_bytes = 16u << 10;
+  auto store = StoreCore::create(fs, path, options);
+  store->create_branch("main", kPages * kPageBytes, 0);
+  auto writer = BranchWriter::open(*store, "main");
+  Model model(kPages);
+  for (PageNumber p = 0; p < kPages; ++p) fill_text(model, p, random);
+  for (int i = 0; i < 4; ++i) {
+    for (int n = 0; n < 16; ++n) fill_text(model, random() % kPages, random);
+    commit(*writer, model, true);
+    const std::string name = "s" + std::to_string(i);
+    writer->publish_snapshot(name, "");
+    contents[name] = contents["main"] = model.bytes;
+  }
+  return contents;
+}
+
+void expect_contents(StoreCore& store, const Contents& contents) {
+  for (const auto& [name, bytes] : contents) expect_same(*open_version(store, name), bytes);
+  expect_no_damage(store);
+}
+
+// Everything that moves packs about, in an order that crosses each way more than once.
+void work(base::Fs& fs) {
+  const auto store = [&] { return StoreCore::open(fs, "/s"); };
+  add_tier(*store(), TierKind::archive, "/archive", 0);
+  add_tier(*store(), TierKind::cache, "/cache", 0);
+  limit_home(*store(), 40u << 10);
+  apply_tiers(*store(), false, nullptr);
+  collect_garbage(*store(), false, nullptr, 9);
+  move_packs(*store(), {false, {}, 0}, false, nullptr);
+  limit_home(*store(), 0);
+  move_packs(*store(), {true, {}, 1}, false, nullptr);
+  move_packs(*store(), {false, {}, 0}, false, nullptr);
+  remove_tier(*store(), "/cache");
+  remove_tier(*store(), "/archive");
+}
+
+std::size_t count_packs(base::Fs& fs, const std::string& directory) {
+  std::size_t n = 0;
+  std::uint64_t pack = 0;
+  if (!fs.exists(directory)) return 0;
+  for (const auto& e : fs.list(directory)) n += parse_pack_file_name(e.name, pack) ? 1 : 0;
+  return n;
+}
+
+TEST(TierCrash, APowerCutAtAnyChangeLosesNothing) {
+  std::mt19937_64 random(21);
+  std::uint64_t cuts = 0, archived = 0, in_both = 0;
+  bool ended = false;
+  for (std::uint64_t at = 1; !ended && !testing::Test::HasFatalFailure(); ++at) {
+    auto disk = std::make_unique<PowerCutFs>();
+    Contents contents = make_store(*disk, "/s", random);
+    StoreCore::open(*disk, "/s")->remove_snapshot("s0");
+    contents.erase("s0");
+    disk->cut_power_at(at);
+    try {
+      work(*disk);
+      ended = true;
+    } catch (const PowerCut&) {
+      ++cuts;
+    }
+    for (int boot = 0; boot < 3; ++boot) {
+      const auto after = disk->after_crash(random);
+      const auto store = StoreCore::open(*after, "/s");
+      const std::size_t there = count_packs(*after, "/archive"),
+                        home = count_packs(*after, "/s/packs");
+      archived += there != 0 ? 1 : 0;
+      in_both += there + home > store->packs().list().size() ? 1 : 0;
+      expect_contents(*store, contents);
+      if (boot != 0) continue;
+      // The cache goes for good, and the work is done again.
+      for (const auto& e :
+           after->exists("/cache") ? after->list("/cache") : std::vector<base::DirEntry>{}) {
+        after->unlink("/cache/" + e.name);
+      }
+      expect_contents(*StoreCore::open(*after, "/s"), contents);
+      if (at % 8 == 0) {
+        collect_garbage(*StoreCore::open(*after, "/s"), false, nullptr, 9);
+        expect_contents(*StoreCore::open(*after, "/s"), contents);
+        work(*after);
+        expect_contents(*StoreCore::open(*after, "/s"), contents);
+      }
+    }
+  }
+  std::printf("  %llu cuts; packs in the archive after %llu boots, in both places after %llu\n",
+              static_cast<unsigned long long>(cuts), static_cast<unsigned long long>(archived),
+              static_cast<unsigned long long>(in_both));
+  EXPECT_GT(cuts, 100u);
+  EXPECT_GT(archived, 50u);
+  EXPECT_GT(in_both, 5u);
+}
+
+class TierFaults : public TiersTest {};
+
+TEST_F(TierFaults, AnyCallThatFailsLosesNothing) {
+  int failures = 0;
+  for (const Call call : {Call::open, Call::create, Call::write, Call::sync, Call::truncate,
+                          Call::rename, Call::unlink, Call::mkdir, Call::sync_dir}) {
+    for (std::uint64_t nth = 1; nth < 200; nth += 1 + nth / 2) {
+      make(3, 30);
+      remove("s0");
+      fs.reset_counts();
+      fs.fail_nth(call, nth, Errc::no_space);
+      try {
+        add_archive();
+        add_cache();
+        move(true);
+        apply();
+        move(false);
+        remove_tier(*fresh(), cache);
+        remove_tier(*fresh(), archive);
+      } catch (const Error&) {
+        ++failures;
+      }
+      const bool reached = fs.seen(call) >= nth;
+      fs.heal();
+      expect_all();
+      gc();
+      move(false);
+      EXPECT_EQ(count_packs(fs, archive), 0u);
+      expect_all();
+      std::filesystem::remove_all(store->path());
+      std::filesystem::remove_all(archive);
+      std::filesystem::remove_all(cache);
+      if (!reached) break;
+    }
+  }
+  EXPECT_GT(failures, 20);
+}
+
+// Moves, copies and gc; writers and readers in other processes; some are killed.
+TEST(TierBeside, MoversWritersReadersAndGc) {
+  const TempDirectory dir;
+  base::Fs& fs = base::posix_fs();
+  const std::string path = dir.path("s"), archive = dir.path("archive"), cache = dir.path("cache");
+  std::mt19937_64 random(5);
+  const Contents contents = make_store(fs, path, random);
+  const auto open = [&] { return StoreCore::open(fs, path); };
+  add_tier(*open(), TierKind::archive, archive, 0);
+  add_tier(*open(), TierKind::cache, cache, 0);
+  const auto until = Clock::now() + std::chrono::milliseconds(vellum::test::rounds(4000, 2500));
+  std::vector<Child> children;
+  children.push_back(start_child([&] {
+    const auto store = open();
+    std::mt19937_64 dice(1);
+    auto writer = BranchWriter::open(*store, "main");
+    Model model(kPages);
+    model.bytes = contents.at("main");
+    while (Clock::now() < until) {
+      for (int n = 0; n < 16; ++n) fill_text(model, dice() % kPages, dice);
+      commit(*writer, model, true);
+      ::usleep(2000);
+    }
+  }));
+  for (unsigned seed = 1; seed <= 2; ++seed) {
+    children.push_back(start_child([&, seed] {
+      const auto store = open();
+      std::mt19937_64 dice(seed);
+      while (Clock::now() < until) {
+        const std::string name = "s" + std::to_string(dice() % 4);
+        const auto kept = resolve_kept(seed == 1 ? *store : *open(), name);
+        const auto again = seed == 1 ? store : open();
+        const auto source = PageSource::open(*again, kept.version.version, {}, name);
+        std::vector<std::byte> bytes(kPages * kPageBytes);
+        source->read(0, kPages, bytes.data());
+        vellum::test::require(bytes == contents.at(name), name + " is as it was");
+      }
+    }));
+  }
+  children.push_back(start_child([&] {
+    while (Clock::now() < until) {
+      try {
+        collect_garbage(*open(), false, nullptr, 1);
+      } catch (const Error& e) {
+        vellum::test::require(e.code() == Errc::busy, e.what());
+      }
+      ::usleep(5000);
+    }
+  }));
+  std::uint64_t moved = 0, killed = 0;
+  for (int round = 0; Clock::now() < until; ++round) {
+    const auto turn = [&] {
+      try {
+        moved += move_packs(*open(), {round % 2 == 0, {}, 0}, false, nullptr).packs_moved;
+        if (round % 3 == 0) apply_tiers(*open(), false, nullptr);
+      } catch (const Error& e) {
+        vellum::test::require(e.code() == Errc::busy, e.what());
+      }
+    };
+    if (round % 4 != 3) {
+      turn();
+      continue;
+    }
+    Child child = start_child(turn);
+    ::usleep(static_cast<useconds_t>(random() % 8000));
+    child.kill(SIGKILL);
+    const auto end = child.wait();
+    EXPECT_TRUE(end.died_by(SIGKILL) || end.exited_with(0)) << testing::PrintToString(end);
+    killed += end.died_by(SIGKILL) ? 1 : 0;
+  }
+  for (Child& child : children) EXPECT_CHILD_EXIT(child.wait(), 0);
+  std::printf("  %llu packs moved, %llu movers killed\n", static_cast<unsigned long long>(moved),
+              static_cast<unsigned long long>(killed));
+  EXPECT_GT(moved, 10u);
+  EXPECT_GT(killed, 0u);
+  const auto expect_snapshots = [&] {
+    for (int i = 0; i < 4; ++i) {
+      const std::string name = "s" + std::to_string(i);
+      expect_same(*open_version(*open(), name), contents.at(name));
+    }
+    expect_no_damage(*open());
+  };
+  expect_snapshots();
+  move_packs(*open(), {false, {}, 0}, false, nullptr);
+  remove_tier(*open(), archive);
+  std::filesystem::remove_all(cache);
+  expect_snapshots();
+}
+
+}  // namespace
+}  // namespace vellum::store::test
