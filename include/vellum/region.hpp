@@ -62,12 +62,14 @@ enum class Engine {
   uffd,       // userfaultfd(2), SIGBUS mode + asynchronous write protection (Linux 6.7 and later)
   sigsegv,  // mprotect(2) and SIGSEGV, as in Privateer 2.0 (HPEC 2022): any Linux, 4.5 us a written
             // page
+  mapped,   // a private mapping of a plain file that holds the last commit, as in Privateer 1.0
+            // (CLUSTER 2021): see RegionOptions::image_path
 };
 const char* engine_name(Engine engine) noexcept;
 
 struct RegionOptions {
-  Engine engine = Engine::automatic;  // the environment variable VELLUM_ENGINE=uffd|sigsegv
-                                      // overrides `automatic`
+  Engine engine = Engine::automatic;  // the environment variable VELLUM_ENGINE=uffd|sigsegv|
+                                      // mapped overrides `automatic`
   // Address space to reserve, so that grow() can work in place. 0: the larger of 4 times the region
   // and 64 GiB for a writable region, just the region for a read-only one. Costs nothing until
   // touched.
@@ -78,6 +80,9 @@ struct RegionOptions {
   // one taken when it is not free.
   bool fixed_address = false;
   std::uint64_t base_address = 0;
+  // The plain file that engine `mapped` maps; naming one chooses that engine. Empty: where it was
+  // the last time, or else a file in the store. See "Engine mapped" above.
+  std::string image_path;
   // Threads that help commit() to encode, beside the caller. -1: one less than the processors, at
   // most 7.
   int encode_threads = -1;

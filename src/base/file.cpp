@@ -116,6 +116,8 @@ class PosixFile final : public File {
   }
   std::vector<std::uint64_t> marked_bytes() const override;
   bool replaced() const override;
+  FileIdentity identity() const override;
+  int descriptor() const noexcept override { return fd_.get(); }
 
  private:
   struct stat stat() const {
@@ -231,6 +233,14 @@ bool PosixFile::replaced() const {
   }
   const struct stat mine = stat();
   return mine.st_dev != named.st_dev || mine.st_ino != named.st_ino;
+}
+
+FileIdentity PosixFile::identity() const {
+  const auto ns = [](const timespec& t) {
+    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+  };
+  const struct stat s = stat();
+  return {s.st_dev, s.st_ino, static_cast<std::uint64_t>(s.st_size), ns(s.st_mtim), ns(s.st_ctim)};
 }
 
 int open_flags(OpenMode mode) noexcept {

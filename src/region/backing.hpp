@@ -6,6 +6,9 @@
 // is what commit() compares with. A second, shared mapping (the alias) lets us read and patch
 // twins.
 //
+// Engine mapped has a file instead of the memfd, and the alias is a private mapping of it, too: what
+// is patched there is not in the file before someone writes it.
+//
 // A page without a twin is zero in the last commit. REQUIRES: twin memory is touched only where
 // has_twin() holds, or the memfd would grow a page there.
 #pragma once
@@ -24,7 +27,8 @@ inline constexpr std::size_t kPageBytes = format::kPageBytes;
 
 class Backing {
  public:
-  explicit Backing(std::size_t capacity_bytes);  // throws Errc::out_of_memory, io
+  // `image`: the file of engine mapped, or -1. Throws Errc::out_of_memory, io.
+  explicit Backing(std::size_t capacity_bytes, int image = -1);
   ~Backing();
   Backing(const Backing&) = delete;
   Backing& operator=(const Backing&) = delete;
@@ -38,6 +42,8 @@ class Backing {
   void mark_twins(format::PageNumber first, std::size_t count) noexcept;
   void drop_twins(format::PageNumber first,
                   std::size_t count) noexcept;  // gives the memory back, too
+  // Over an image: forgets the twins and what they were patched with; the file shows again.
+  void forget(format::PageNumber first, std::size_t count) noexcept;
 
   // Copies bytes in by write(2): each page becomes visible whole, to this mapping and to the
   // region's; cheaper than faulting the alias in. 0 or errno (ENOMEM, ENOSPC under a memory limit).
@@ -48,7 +54,11 @@ class Backing {
   std::atomic<std::uint64_t>& word(format::PageNumber page) const noexcept {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(present_.data())[page / 64];
   }
+  int write_over_image(format::PageNumber first, std::span<const std::byte> bytes) noexcept;
+  void clear_bits(format::PageNumber first, std::size_t count) noexcept;
+
   int memfd_ = -1;
+  bool over_image_ = false;
   std::size_t capacity_ = 0;
   std::byte* alias_ = nullptr;
   base::Reservation present_;  // a bit a page

@@ -44,6 +44,17 @@ struct ScanRange {
 long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<ScanRange> out,
                   std::byte*& resume) noexcept;
 
+// For a private mapping of a file, whose missing pages the kernel brings in: asynchronous write
+// protection alone. A descriptor, or -1 with errno; 0 or errno.
+int open_write_tracker() noexcept;
+int register_writes(int uffd, void* address, std::size_t bytes) noexcept;
+
+// Finds the pages of a private file mapping that are its own, not the file's. With `arm`, only
+// those written since they were last armed, which it arms again in the same pass without losing a
+// write; others are not touched. The rest as scan_written().
+long scan_private(int pagemap_fd, std::byte* begin, std::byte* end, bool arm,
+                  std::span<ScanRange> out, std::byte*& resume) noexcept;
+
 // Whether this kernel has it all: probed once, by doing it on two pages.
 bool uffd_engine_works() noexcept;
 

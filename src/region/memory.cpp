@@ -41,7 +41,7 @@ std::uint64_t far_address(std::uint64_t branch_id) noexcept {
 RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
     : options_(options),
       size_bytes_(options.size_bytes),
-      backing_(options.capacity_bytes),
+      backing_(options.capacity_bytes, options.image ? options.image->descriptor() : -1),
       source_(std::move(source)),
       chunks_(options.capacity_bytes / kChunkBytes * sizeof(std::uint32_t)),
       touched_((options.capacity_bytes / kSlotBytes / 64 + 1) * sizeof(std::uint64_t)),

@@ -11,7 +11,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 #include <vellum/region.hpp>
 
@@ -19,6 +21,7 @@
 #include "base/reserve.hpp"
 #include "region/backing.hpp"
 #include "region/fault_router.hpp"
+#include "store/image_file.hpp"
 #include "store/page_source.hpp"
 
 namespace vellum::region {
@@ -37,6 +40,9 @@ struct MemoryOptions {
   bool writable = false;
   std::uint64_t wanted_address = 0;  // 0: anywhere
   bool address_required = false;     // otherwise only preferred
+  // Engine mapped: what is mapped, and pages as the last commit has them, from the store.
+  std::shared_ptr<store::ImageFile> image;
+  std::function<void(PageNumber first, std::size_t count, std::byte* out)> read_committed;
 };
 
 class RegionMemory : public FaultTarget {
@@ -55,7 +61,8 @@ class RegionMemory : public FaultTarget {
   Backing& backing() noexcept { return backing_; }
 
   // Brings pages in. False: `failure` says why.
-  bool make_present(PageNumber first, std::size_t count, store::ReadFailure& failure) noexcept;
+  virtual bool make_present(PageNumber first, std::size_t count,
+                            store::ReadFailure& failure) noexcept;
 
   // Appends the pages that may have been written since the last call, ascending, and arms them
   // again. No write is lost: one that runs meanwhile is reported now or next time. A page may be
@@ -63,13 +70,28 @@ class RegionMemory : public FaultTarget {
   virtual void collect_dirty(std::vector<PageNumber>& out) = 0;
   // Puts pages back to their twins. REQUIRES: nobody else uses them meanwhile.
   virtual void discard(const std::vector<PageNumber>& pages) = 0;
+
+  // What a commit of pages that collect_dirty() gave asks of the engine, in this order. The engines
+  // over a memfd have their twins at hand, and need nothing.
+  // Before they are encoded: makes their twins right. Throws: the commit has failed.
+  virtual void prepare_commit(std::span<const PageNumber>) {}
+  // The commit is durable, or no page had changed.
+  virtual void finish_commit(std::span<const PageNumber>) noexcept {}
+  // It has failed, and the encoder has undone its work.
+  virtual void abandon_commit(std::span<const PageNumber>) noexcept {}
+  // A page as of the commit at hand, or nullptr when it is not in memory.
+  virtual const std::byte* twin_of(PageNumber page) const noexcept {
+    return backing_.has_twin(page) ? backing_.twin(page) : nullptr;
+  }
+  // Nothing will be committed any more after this version.
+  virtual void note_closed(const format::Version&) noexcept {}
   // While pinned, system calls may read and write the pages. REQUIRES: present.
   virtual void pin(PageNumber first, std::size_t count) = 0;
   virtual void unpin(PageNumber first, std::size_t count) noexcept = 0;
 
   // REQUIRES: within capacity. Larger: the new pages are zero. Smaller: pages past the end are
   // forgotten (after discard); REQUIRES: nobody else uses them.
-  void resize(std::uint64_t size_bytes);
+  virtual void resize(std::uint64_t size_bytes);
 
   FaultResult on_fault(const Fault& fault) noexcept override;
 
@@ -98,6 +120,7 @@ class RegionMemory : public FaultTarget {
     chunk_state(chunk).wait(kFilling, std::memory_order_acquire);
   }
   bool fill(std::size_t chunk, store::ReadFailure& failure) noexcept;
+  void report(const store::ReadFailure& failure) const noexcept;
   std::atomic<std::uint64_t>& touched_word(std::size_t slot) const noexcept {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(touched_.data())[slot / 64];
   }
@@ -118,7 +141,6 @@ class RegionMemory : public FaultTarget {
   bool fill_from_source(std::size_t chunk, std::size_t pages, store::ReadFailure& failure) noexcept;
   int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
   void touch(PageNumber first, std::size_t count) noexcept;
-  void report(const store::ReadFailure& failure) const noexcept;
   void map_range();
 
   static constexpr std::size_t kScratches = 8;
@@ -133,7 +155,8 @@ class RegionMemory : public FaultTarget {
 // things, so that the address is likely to be free the next time, too.
 std::uint64_t far_address(std::uint64_t branch_id) noexcept;
 
-// What `engine` comes to on this machine. Prints the one-line notice when automatic falls back.
-Engine choose_engine(Engine wanted);
+// What `engine` comes to on this machine, for a region that is writable or not (mapped: automatic,
+// then). Prints the one-line notice when automatic falls back.
+Engine choose_engine(Engine wanted, bool writable);
 
 }  // namespace vellum::region

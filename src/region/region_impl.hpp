@@ -60,6 +60,8 @@ struct Region::Impl {
   std::vector<PageNumber> take_dirty();
   void require_twins() const;
   void reload_twins(std::span<const PageNumber> pages);
+  std::shared_ptr<store::PageSource> open_head() const;
+  void undo_commit(std::vector<PageNumber> dirty);
   store::CommitCost write_commit(std::vector<PageNumber> dirty, const std::string& message,
                                  bool fold, CommitReport& report);
 };

@@ -181,7 +181,7 @@ const ChildProgram kSurvivor("survives damage", [](const auto& arguments) {
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &action, nullptr);
   RegionOptions options;
-  options.engine = arguments.at(1) == "uffd" ? Engine::uffd : Engine::sigsegv;
+  options.engine = engine_named(arguments.at(1));
   Store store = Store::open(arguments.at(0));
   Region version = store.open_version("new", options);
   volatile std::uint64_t lost = 0, read = 0;

@@ -21,7 +21,7 @@ using vellum::test::run_child;
 using vellum::test::run_program;
 
 Engine engine_from(const std::string& name) {
-  return name == "uffd" ? Engine::uffd : Engine::sigsegv;
+  return vellum::test::engine_named(name);
 }
 
 class FaultRouter : public MemoryTest {
