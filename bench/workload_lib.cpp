@@ -89,9 +89,8 @@ void make_history(const std::string& path, const History& history) {
 }
 
 vellum::Engine engine_named(const std::string& name) {
-  for (const auto engine :
-       {vellum::Engine::automatic, vellum::Engine::uffd, vellum::Engine::sigsegv,
-        vellum::Engine::mapped}) {
+  for (const auto engine : {vellum::Engine::automatic, vellum::Engine::uffd,
+                            vellum::Engine::sigsegv, vellum::Engine::mapped}) {
     if (name == vellum::engine_name(engine)) return engine;
   }
   throw std::runtime_error("no engine '" + name + "': automatic, uffd, sigsegv or mapped");

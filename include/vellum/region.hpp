@@ -35,6 +35,28 @@
 // naming version, page and file, and the process gets SIGBUS. Use pin() or prefetch() first to get
 // an exception instead.
 //
+// Engine mapped maps a plain file, the branch's image, that holds the last commit. RegionOptions::
+// image_path names it; without one it lies in the store.
+//  - The kernel brings pages in, and its page cache shares them with every process that maps or
+//  reads the file. They are not checked: what a failing disk makes of the file is read as it is.
+//  System calls take pointers to any page.
+//  - A page that is written becomes this process's own, and stays so until rollback() or close().
+//  The image follows each commit when that is durable. If it cannot (a full disk), the commit has
+//  happened all the same, a line goes to standard error, and later commits and openings try again.
+//  - After a crash, opening makes the image what the last commit is: where it may differ, it is
+//  compared with the store.
+//  - A file that another program made, or has changed since the image was closed, stays as it is:
+//  its content is what the region opens with, and the next commit stores what differs. A file of
+//  more bytes makes the region larger. One whose size is no multiple of 4096 keeps its size until
+//  something is stored past its end. Refused with the file's name: one that has become shorter
+//  (invalid_argument), one that has changed while the branch had commits by another engine, another
+//  file in its place after a crash, and a file with content for a branch with other content
+//  (already_exists). An empty file is filled from the branch.
+//  - Nobody else may write the file while the region is open (it is locked by flock(2),
+//  Errc::busy). A program that cuts it shorter meanwhile brings SIGBUS. On tmpfs reading a hole
+//  takes a page, and SIGBUS comes when there is none.
+//  - Versions that are read-only open by another engine.
+//
 // ThreadSanitizer: an atomic operation stronger than relaxed that faults (a page that is not
 // present; under engine sigsegv also the first write after a commit) waits for ever, because TSan
 // holds a lock over it that the fault handler needs. Use relaxed ones, or engine uffd and

@@ -32,6 +32,7 @@ enum class OpenMode {
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0, size_bytes = 0;
   std::int64_t modified_ns = 0, changed_ns = 0;  // mtime, ctime, since 1970-01-01 UTC
+  std::int64_t born_ns = 0;  // 0: not known. Inode numbers are used again, also at once
   bool operator==(const FileIdentity&) const = default;
 };
 

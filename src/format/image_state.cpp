@@ -51,6 +51,7 @@ std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& s
   b.u64(state.size_bytes);
   b.u64(static_cast<std::uint64_t>(state.modified_ns));
   b.u64(static_cast<std::uint64_t>(state.changed_ns));
+  b.u64(static_cast<std::uint64_t>(state.born_ns));
   b.string(state.path);
 
   std::vector<std::byte> out;
@@ -84,6 +85,7 @@ const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& sto
   state.size_bytes = in.u64();
   state.modified_ns = static_cast<std::int64_t>(in.u64());
   state.changed_ns = static_cast<std::int64_t>(in.u64());
+  state.born_ns = static_cast<std::int64_t>(in.u64());
   state.path = in.string(kMaxImagePathBytes);
   if (!in.done() || (flags & ~std::uint32_t{kKnownFlags}) != 0 || reserved != 0) return "malformed";
   if (state.size_bytes > kMaxRegionBytes) return "an image larger than any region";
@@ -99,8 +101,8 @@ std::array<std::byte, kTouchedSectorBytes> encode_touched_sector(const TouchedSe
                                                                  std::uint64_t index) {
   std::array<std::byte, kTouchedSectorBytes> out;
   std::memcpy(out.data(), slots.data(), sizeof slots);
-  const std::uint64_t sum = base::checksum64(std::span(out).first(sizeof slots),
-                                             sector_seed(store_id, branch_id, index));
+  const std::uint64_t sum =
+      base::checksum64(std::span(out).first(sizeof slots), sector_seed(store_id, branch_id, index));
   std::memcpy(out.data() + sizeof slots, &sum, sizeof sum);
   return out;
 }

@@ -32,7 +32,7 @@ struct ImageState {
   std::int64_t time_ns = 0;
   // The file, as it was when this was written.
   std::uint64_t device = 0, inode = 0, size_bytes = 0;
-  std::int64_t modified_ns = 0, changed_ns = 0;
+  std::int64_t modified_ns = 0, changed_ns = 0, born_ns = 0;
   std::string path;  // absolute; empty: the file `image` in the branch's own directory
   bool operator==(const ImageState&) const = default;
 };

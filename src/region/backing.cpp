@@ -34,7 +34,8 @@ Backing::Backing(std::size_t capacity_bytes, int image)
     refuse("ftruncate", capacity_bytes);
   }
   const int sharing = over_image_ ? MAP_PRIVATE : MAP_SHARED;
-  void* map = mmap(nullptr, capacity_bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, memfd_, 0);
+  void* map =
+      mmap(nullptr, capacity_bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, memfd_, 0);
   if (map == MAP_FAILED) {
     close(memfd_);
     refuse("mmap", capacity_bytes);

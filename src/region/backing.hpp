@@ -6,8 +6,8 @@
 // is what commit() compares with. A second, shared mapping (the alias) lets us read and patch
 // twins.
 //
-// Engine mapped has a file instead of the memfd, and the alias is a private mapping of it, too: what
-// is patched there is not in the file before someone writes it.
+// Engine mapped has a file instead of the memfd, and the alias is a private mapping of it, too:
+// what is patched there is not in the file before someone writes it.
 //
 // A page without a twin is zero in the last commit. REQUIRES: twin memory is touched only where
 // has_twin() holds, or the memfd would grow a page there.

@@ -66,8 +66,10 @@ int MappedMemory::fault_signal() const noexcept { return SIGBUS; }
 FaultResult MappedMemory::on_fault(const Fault& fault) noexcept {
   const bool inside = fault.address >= base_ && fault.address < base_ + size_bytes();
   if (!inside || fault.signal_number != SIGBUS) return FaultResult::not_ours;
-  report({"the image file does not give the page", {},
-          static_cast<PageNumber>(fault.address - base_) / kPageBytes, EIO});
+  report({"the image file does not give the page",
+          {},
+          static_cast<PageNumber>(fault.address - base_) / kPageBytes,
+          EIO});
   return FaultResult::lost;
 }
 

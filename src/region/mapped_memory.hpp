@@ -3,7 +3,8 @@
 //
 // The kernel brings pages in, from its page cache; processes that map the same file share them. A
 // page that is written becomes this region's own, and is never dropped but by rollback(): dropping
-// it beside a thread that writes would lose stores. The image follows a commit when that is durable.
+// it beside a thread that writes would lose stores. The image follows a commit when that is
+// durable.
 //
 // Twins: the image's pages, by a second private mapping. The encoder patches them there, out of the
 // file's sight; when the commit is durable they are written to the file, and forgotten. A *foreign*

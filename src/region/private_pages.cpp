@@ -22,8 +22,8 @@ constexpr std::uint64_t kLineSwapped = 1ULL << 62;
 constexpr std::uint64_t kLinePresent = 1ULL << 63;
 
 [[noreturn]] void refuse(const char* what) {
-  throw Error(Errc::io, std::string("cannot find the written pages: ") + what + ": " +
-                            std::strerror(errno));
+  throw Error(Errc::io,
+              std::string("cannot find the written pages: ") + what + ": " + std::strerror(errno));
 }
 
 }  // namespace

@@ -86,8 +86,8 @@ std::unique_ptr<store::ImageFile> open_image(const Region::Impl& impl,
                                   options.image_path);
   }
   if (wanted) {
-    throw Error(Errc::invalid_argument, std::string("image_path is for engine mapped, not ") +
-                                            engine_name(engine));
+    throw Error(Errc::invalid_argument,
+                std::string("image_path is for engine mapped, not ") + engine_name(engine));
   }
   store::ImageFile::note_other_writer(*impl.core, impl.name, head.branch_id);
   return nullptr;

@@ -62,6 +62,7 @@ void ImageFile::publish(format::ImageState state) {
   state.size_bytes = identity.size_bytes;
   state.modified_ns = identity.modified_ns;
   state.changed_ns = identity.changed_ns;
+  state.born_ns = identity.born_ns;
   const std::string directory = store_.branches_directory() + "/" + branch_;
   base::publish_file(store_.fs(), store_.tmp_directory(), directory, kImageStateName,
                      format::encode_image_state(state, store_.superblock().store_id), true);

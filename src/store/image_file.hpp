@@ -1,4 +1,5 @@
-// store/image_file.hpp: a branch's image: a plain file with the head's content, for engine `mapped`.
+// store/image_file.hpp: a branch's image: a plain file with the head's content, for engine
+// `mapped`.
 //
 // The store stays the truth: a commit is durable in journal and packs before a byte of it goes to
 // the image, and after a crash the image is made what the head is. Beside the journal lie what the

@@ -94,7 +94,8 @@ class ImageFile::Opening {
   std::unique_ptr<ImageFile> run(const std::string& given) {
     path_ = absolute_path(given);
     if (path_.empty() && known_) path_ = known_->path;
-    const std::string file = path_.empty() ? directory_of(store_, branch_) + "/" + kImageName : path_;
+    const std::string file =
+        path_.empty() ? directory_of(store_, branch_) + "/" + kImageName : path_;
     std::unique_ptr<base::File> opened;
     const bool made = open_locked(store_.fs(), file, opened);
     identity_ = opened->identity();
@@ -124,7 +125,7 @@ class ImageFile::Opening {
   }
   // Not by the device's number, which may be another after a reboot, when the name is the same.
   bool is_known_file() const {
-    return known_ && known_->inode == identity_.inode &&
+    return known_ && known_->inode == identity_.inode && known_->born_ns == identity_.born_ns &&
            (known_->device == identity_.device || known_->path == path_);
   }
   bool is_unchanged() const {
@@ -144,10 +145,11 @@ class ImageFile::Opening {
   Plan after_a_crash() const {
     if (fresh_) return Plan::make;
     if (!is_known_file() && !path_.empty()) {
-      fail(Errc::already_exists,
-           "{}: the image of {} was in use when a crash came, and is another file now: remove it to "
-           "have it made again, or import it",
-           image_->path(), label());
+      fail(
+          Errc::already_exists,
+          "{}: the image of {} was in use when a crash came, and is another file now: remove it to "
+          "have it made again, or import it",
+          image_->path(), label());
     }
     if (known_->adopting && head_is_known()) return Plan::adopt;
     if (known_->adopting && known_->all_touched) refuse_both_changed();
@@ -204,10 +206,11 @@ class ImageFile::Opening {
       fail(Errc::invalid_argument, "{}: larger than a region can be", image.path());
     }
     if (image.region_bytes() < head_.region_bytes && head_.sequence > 0) {
-      fail(Errc::invalid_argument,
-           "{}: {} bytes, where {} has {}: a region cannot become shorter; make the file longer, or "
-           "import it",
-           image.path(), image.file_bytes_, label(), head_.region_bytes);
+      fail(
+          Errc::invalid_argument,
+          "{}: {} bytes, where {} has {}: a region cannot become shorter; make the file longer, or "
+          "import it",
+          image.path(), image.file_bytes_, label(), head_.region_bytes);
     }
     const auto note = [&](PageNumber page, const std::byte*) { image.adopted_.push_back(page); };
     compare(std::max(image.region_bytes(), head_.region_bytes), nullptr, note);
@@ -241,7 +244,8 @@ class ImageFile::Opening {
     std::vector<std::byte> last(kPageBytes);
     pages_.read(bytes / kPageBytes, 1, last.data());
     const auto tail = std::span(last).subspan(bytes % kPageBytes);
-    if (std::any_of(tail.begin(), tail.end(), [](std::byte b) { return b != std::byte{0}; })) return;
+    if (std::any_of(tail.begin(), tail.end(), [](std::byte b) { return b != std::byte{0}; }))
+      return;
     image_->file_->truncate(bytes);
     image_->file_bytes_ = image_->committed_bytes_ = bytes;
   }

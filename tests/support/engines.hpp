@@ -40,8 +40,8 @@ inline std::string engine_test_name(const testing::TestParamInfo<Engine>& info) 
 
 }  // namespace vellum::test
 
-#define VELLUM_BOTH_ENGINES(Suite)                                                        \
-  INSTANTIATE_TEST_SUITE_P(, Suite,                                                       \
-                           testing::Values(vellum::Engine::uffd, vellum::Engine::sigsegv, \
-                                           vellum::Engine::mapped),                       \
-                           vellum::test::engine_test_name)
+#define VELLUM_BOTH_ENGINES(Suite)                                                            \
+  INSTANTIATE_TEST_SUITE_P(                                                                   \
+      , Suite,                                                                                \
+      testing::Values(vellum::Engine::uffd, vellum::Engine::sigsegv, vellum::Engine::mapped), \
+      vellum::test::engine_test_name)
