@@ -105,17 +105,22 @@ void MappedMemory::discard(const std::vector<PageNumber>& pages) {
   for_runs(own, SIZE_MAX, [&](PageNumber first, std::size_t count) {
     madvise(base_ + first * kPageBytes, count * kPageBytes, MADV_DONTNEED);
   });
+  if (foreign.empty()) return;
   // The image has something else: it follows with the next commit.
+  const auto committed = options_.open_committed();
   for_runs(foreign, kStagePages, [&](PageNumber first, std::size_t count) {
-    options_.read_committed(first, count, base_ + first * kPageBytes);
+    committed->read(first, count, base_ + first * kPageBytes);
   });
 }
 
 // The image holds something else than the last commit there, so the store says.
 void MappedMemory::stage_foreign(std::span<const PageNumber> pages) {
+  if (pages.empty()) return;
+  const auto committed = options_.open_committed();
   std::vector<std::byte> content(kStagePages * kPageBytes);
   for_runs(pages, kStagePages, [&](PageNumber first, std::size_t count) {
-    options_.read_committed(first, count, content.data());
+    if (committed->zero_run(first, count) >= count) return;
+    committed->read(first, count, content.data());
     for (std::size_t i = 0; i < count; ++i) {
       const std::byte* const page = content.data() + i * kPageBytes;
       if (is_zero(page)) continue;

@@ -40,9 +40,9 @@ struct MemoryOptions {
   bool writable = false;
   std::uint64_t wanted_address = 0;  // 0: anywhere
   bool address_required = false;     // otherwise only preferred
-  // Engine mapped: what is mapped, and pages as the last commit has them, from the store.
+  // Engine mapped: what is mapped, and the last commit as the store has it.
   std::shared_ptr<store::ImageFile> image;
-  std::function<void(PageNumber first, std::size_t count, std::byte* out)> read_committed;
+  std::function<std::shared_ptr<store::PageSource>()> open_committed;
 };
 
 class RegionMemory : public FaultTarget {

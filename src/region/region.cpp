@@ -117,9 +117,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   auto memory = memory_options(options, size, remembered, true);
   if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
   memory.image = std::move(image);
-  memory.read_committed = [impl = impl.get()](PageNumber first, std::size_t count, std::byte* out) {
-    impl->open_head()->read(first, count, out);
-  };
+  memory.open_committed = [impl = impl.get()] { return impl->open_head(); };
   impl->memory = store::with_context(source->label(), [&] {
     return region::RegionMemory::create(memory.image ? Engine::mapped : options.engine, memory,
                                         source);

@@ -1,5 +1,6 @@
 #include "store/stat.hpp"
 
+#include "store/image_file.hpp"
 #include "store/lease.hpp"
 #include "store/overlay.hpp"
 #include "store/pack_use.hpp"
@@ -31,6 +32,7 @@ class Stat {
     }
     for (const auto& name : store_.branch_names()) {
       out_.journal_bytes += add_file(store_.journal_path(name));
+      add_image(name);
       add_version(name);
     }
     mark_roots(store_, roots, census_);
@@ -44,6 +46,14 @@ class Stat {
     const auto file = store_.fs().open(path, base::OpenMode::read_only);
     out_.allocated_bytes += file->allocated_bytes();
     return file->size_bytes();
+  }
+
+  // What lies in the store of it.
+  void add_image(const std::string& branch) {
+    for (const char* file : {kImageName, kImageStateName, kTouchedName}) {
+      const std::string path = store_.branches_directory() + "/" + branch + "/" + file;
+      if (store_.fs().exists(path)) add_file(path);
+    }
   }
 
   void add_version(const std::string& name) {

@@ -47,9 +47,6 @@ inline std::unique_ptr<RegionMemory> make_memory(Engine engine, std::uint64_t si
   options.writable = writable;
   if (engine == Engine::mapped && writable) {
     options.image = make_image(size_bytes);
-    options.read_committed = [](PageNumber, std::size_t count, std::byte* out) {
-      std::memset(out, 0, count * kPageBytes);
-    };
   }
   return RegionMemory::create(engine, options, nullptr);
 }
