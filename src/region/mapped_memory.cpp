@@ -44,6 +44,7 @@ MappedMemory::MappedMemory(const MemoryOptions& options, std::shared_ptr<store::
                            PrivatePages::Way best)
     : RegionMemory(options, std::move(source)),
       written_(base_, options.capacity_bytes, best),
+      patched_(backing_.twin(0), options.capacity_bytes, std::max(best, PrivatePages::Way::scan)),
       foreign_(options_.image->take_adopted()) {}
 
 void MappedMemory::start() {
@@ -154,9 +155,17 @@ const std::byte* MappedMemory::twin_of(PageNumber page) const noexcept {
 }
 
 void MappedMemory::write_image(std::span<const PageNumber> pages) {
-  options_.image->write(pages, [&](PageNumber page) {
+  options_.image->write(staged_, [&](PageNumber page) {
     return backing_.has_twin(page) ? backing_.twin(page) : kZeroPage;
   });
+  std::vector<PageNumber> patched, changed;
+  patched_.collect(size_bytes() / kPageBytes, patched);
+  std::set_difference(patched.begin(), patched.end(), staged_.begin(), staged_.end(),
+                      std::back_inserter(changed));
+  for_runs(changed, SIZE_MAX, [&](PageNumber first, std::size_t count) {
+    options_.image->write(first, {backing_.twin(first), count * kPageBytes});
+  });
+  options_.image->note_commit();
   if (foreign_.empty()) return;
   std::vector<PageNumber> left;
   std::set_difference(foreign_.begin(), foreign_.end(), pages.begin(), pages.end(),
@@ -185,17 +194,25 @@ void MappedMemory::abandon_commit(std::span<const PageNumber> dirty) noexcept {
   forget_twins(dirty);
 }
 
+// A few pages between two that were patched are forgotten along: a call less, and the kernel maps
+// them again when they are needed.
 void MappedMemory::forget_twins(std::span<const PageNumber> pages) noexcept {
-  for_runs(pages, SIZE_MAX,
-           [&](PageNumber first, std::size_t count) { backing_.forget(first, count); });
+  constexpr PageNumber kGap = 8;
+  for (std::size_t i = 0; i < pages.size();) {
+    const PageNumber first = pages[i];
+    PageNumber last = first;
+    for (++i; i < pages.size() && pages[i] - last <= kGap; ++i) last = pages[i];
+    backing_.forget(first, last - first + 1);
+  }
 }
 
 void MappedMemory::note_closed(const format::Version& head) noexcept {
-  if (!foreign_.empty() || options_.image->adopting()) return;
+  // It counts as in use where this does not come to its end, and the next opening compares it with
+  // the head.
   try {
-    options_.image->close(head);
+    options_.image->drop_growth();
+    if (foreign_.empty() && !options_.image->adopting()) options_.image->close(head);
   } catch (const std::exception&) {
-    // It counts as in use, and the next opening compares it with the head.
   }
 }
 

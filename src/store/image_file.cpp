@@ -87,6 +87,8 @@ void ImageFile::resize(std::uint64_t region_bytes) {
   region_bytes_ = region_bytes;
 }
 
+void ImageFile::drop_growth() { resize(round_up(committed_bytes_)); }
+
 void ImageFile::announce(std::span<const PageNumber> pages) {
   with_context(path(), [&] { touched_.mark(pages); });
 }
@@ -125,6 +127,10 @@ void ImageFile::write_changed(PageNumber first, std::span<const std::byte> conte
   }
 }
 
+void ImageFile::write(PageNumber first, std::span<const std::byte> content) {
+  write_run(first, content);
+}
+
 void ImageFile::write(std::span<const PageNumber> pages,
                       const std::function<const std::byte*(PageNumber)>& content) {
   std::vector<std::byte> run;
@@ -138,6 +144,9 @@ void ImageFile::write(std::span<const PageNumber> pages,
     write_changed(pages[i], run);
     i += n;
   }
+}
+
+void ImageFile::note_commit() {
   committed_bytes_ = file_bytes_;
   sync_now_and_then();
 }

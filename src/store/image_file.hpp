@@ -63,12 +63,17 @@ class ImageFile {
 
   // A region that grows, or takes that back.
   void resize(std::uint64_t region_bytes);
+  // Takes back what was not committed of it.
+  void drop_growth();
   // Before a commit becomes durable: these pages (ascending) are going to be written. Durable.
   void announce(std::span<const format::PageNumber> pages);
-  // After it: writes those of the announced pages that the image has otherwise. When it throws, any
-  // of them may be missing.
+  // After it, of the announced pages: writes these, which lie side by side; or those of them that
+  // the image has otherwise. When it throws, any of them may be missing.
+  void write(format::PageNumber first, std::span<const std::byte> content);
   void write(std::span<const format::PageNumber> pages,
              const std::function<const std::byte*(format::PageNumber)>& content);
+  // All of the commit has been written.
+  void note_commit();
   // What another program wrote has been committed, all of it.
   void note_adoption_committed();
   // Syncs, and notes that the image holds `head`. Without it, the image counts as in use.

@@ -26,6 +26,7 @@ struct Session {
     image->announce(pages);
     test::commit(*writer, model, fold);
     image->write(pages, [&](PageNumber page) { return model.page(page); });
+    image->note_commit();
   }
   void close() { image->close(writer->head()); }
 };
