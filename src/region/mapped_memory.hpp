@@ -62,7 +62,7 @@ class MappedMemory final : public RegionMemory {
   bool is_foreign(PageNumber page) const noexcept;
 
   PrivatePages written_;
-  PrivatePages patched_;  // of the alias: the twins that the encoder has changed
+  PrivatePages patched_;             // of the alias: the twins that the encoder has changed
   std::vector<PageNumber> foreign_;  // ascending
   std::vector<PageNumber> staged_;   // of the commit at hand: foreign ones
   bool complained_ = false;
