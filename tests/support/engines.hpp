@@ -1,4 +1,4 @@
-// A suite that runs over both engines: derive from EngineTest, and name it in VELLUM_BOTH_ENGINES.
+// A suite that runs over all engines: derive from EngineTest, and name it in VELLUM_BOTH_ENGINES.
 #pragma once
 
 #include <gtest/gtest.h>
