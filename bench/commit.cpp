@@ -6,7 +6,7 @@
 // atomic nor versioned.
 //
 //   bench_commit [--json FILE] [--dir DIR] [--mib 1024] [--rounds 200] [--engine
-//   automatic|uffd|sigsegv]
+//   automatic|uffd|sigsegv|mapped]
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>

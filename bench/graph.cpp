@@ -8,7 +8,7 @@
 //
 //   bench_graph [--json FILE] [--dir DIR] [--edges FILE] [--rmat 18] [--edge-factor 16]
 //               [--periods 17] [--rounds 1] [--months 1] [--copies 1] [--patch plain|single|none]
-//               [--only hash|ordered] [--engine automatic|uffd|sigsegv] [--level 1]
+//               [--only hash|ordered] [--engine automatic|uffd|sigsegv|mapped] [--level 1]
 //               [--compression zstd|lz4|none]
 //
 // With --edges: that graph, by calendar years and months (examples/edge_list.hpp says what it

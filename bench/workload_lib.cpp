@@ -89,11 +89,11 @@ void make_history(const std::string& path, const History& history) {
 }
 
 vellum::Engine engine_named(const std::string& name) {
-  for (const auto engine :
-       {vellum::Engine::automatic, vellum::Engine::uffd, vellum::Engine::sigsegv}) {
+  for (const auto engine : {vellum::Engine::automatic, vellum::Engine::uffd,
+                            vellum::Engine::sigsegv, vellum::Engine::mapped}) {
     if (name == vellum::engine_name(engine)) return engine;
   }
-  throw std::runtime_error("no engine '" + name + "': automatic, uffd or sigsegv");
+  throw std::runtime_error("no engine '" + name + "': automatic, uffd, sigsegv or mapped");
 }
 
 std::uint64_t sum(std::span<const std::byte> bytes) {

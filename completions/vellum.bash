@@ -22,7 +22,7 @@ _vellum_options() {
     log) echo '--names' ;;
     diff) echo '--pages --summary --exit-code' ;;
     cat) echo '--offset --length' ;;
-    import) echo '--message --snapshot' ;;
+    import | attach) echo '--message --snapshot' ;;
     branch) echo "$_vellum_encoding --names" ;;
     snapshot | tag) echo '--message --names' ;;
     rm) echo '--branch' ;;
@@ -45,14 +45,14 @@ _vellum_argument() {
     tier:[34]) echo tier_argument ;;
     *:1) echo directory ;;
     log:2 | show:2 | cat:2 | export:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
-    import:2) echo branch ;;
-    import:3 | export:3) echo file ;;
+    import:2 | attach:2) echo branch ;;
+    import:3 | attach:3 | export:3) echo file ;;
     rm:*) if [[ $3 == yes ]]; then echo branch; else echo snapshot; fi ;;
   esac
 }
 
 _vellum() {
-  local commands='init log show stat diff cat export import branch snapshot tag rm forget gc tier verify repair'
+  local commands='init log show stat diff cat export import attach branch snapshot tag rm forget gc tier verify repair'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i

@@ -37,6 +37,28 @@
 // naming version, page and file, and the process gets SIGBUS. Use pin() or prefetch() first to get
 // an exception instead.
 //
+// Engine mapped maps a plain file, the branch's image, that holds the last commit. RegionOptions::
+// image_path names it; without one it lies in the store.
+//  - The kernel brings pages in, and its page cache shares them with every process that maps or
+//  reads the file. They are not checked: what a failing disk makes of the file is read as it is.
+//  System calls take pointers to any page.
+//  - A page that is written becomes this process's own, and stays so until rollback() or close().
+//  The image follows each commit when that is durable. If it cannot (a full disk), the commit has
+//  happened all the same, a line goes to standard error, and later commits and openings try again.
+//  - After a crash, opening makes the image what the last commit is: where it may differ, it is
+//  compared with the store.
+//  - A file that another program made, or has changed since the image was closed, stays as it is:
+//  its content is what the region opens with, and the next commit stores what differs. A file of
+//  more bytes makes the region larger. One whose size is no multiple of 4096 keeps its size until
+//  something is stored past its end. Refused with the file's name: one that has become shorter
+//  (invalid_argument), one that has changed while the branch had commits by another engine, another
+//  file in its place after a crash, and a file with content for a branch with other content
+//  (already_exists). An empty file is filled from the branch.
+//  - Nobody else may write the file while the region is open (it is locked by flock(2),
+//  Errc::busy). A program that cuts it shorter meanwhile brings SIGBUS. On tmpfs reading a hole
+//  takes a page, and SIGBUS comes when there is none.
+//  - Versions that are read-only open by another engine.
+//
 // ThreadSanitizer: an atomic operation stronger than relaxed that faults (a page that is not
 // present; under engine sigsegv also the first write after a commit) waits for ever, because TSan
 // holds a lock over it that the fault handler needs. Use relaxed ones, or engine uffd and
@@ -64,12 +86,14 @@ enum class Engine {
   uffd,       // userfaultfd(2), SIGBUS mode + asynchronous write protection (Linux 6.7 and later)
   sigsegv,  // mprotect(2) and SIGSEGV, as in Privateer 2.0 (HPEC 2022): any Linux, 4.5 us a written
             // page
+  mapped,   // a private mapping of a plain file that holds the last commit, as in Privateer 1.0
+            // (CLUSTER 2021): see RegionOptions::image_path
 };
 const char* engine_name(Engine engine) noexcept;
 
 struct RegionOptions {
-  Engine engine = Engine::automatic;  // the environment variable VELLUM_ENGINE=uffd|sigsegv
-                                      // overrides `automatic`
+  Engine engine = Engine::automatic;  // the environment variable VELLUM_ENGINE=uffd|sigsegv|
+                                      // mapped overrides `automatic`
   // Address space to reserve, so that grow() can work in place. 0: the larger of 4 times the region
   // and 64 GiB for a writable region, just the region for a read-only one. Costs nothing until
   // touched.
@@ -80,6 +104,9 @@ struct RegionOptions {
   // one taken when it is not free.
   bool fixed_address = false;
   std::uint64_t base_address = 0;
+  // The plain file that engine `mapped` maps; naming one chooses that engine. Empty: where it was
+  // the last time, or else a file in the store. See "Engine mapped" above.
+  std::string image_path;
   // Threads that help commit() to encode, beside the caller. -1: one less than the processors, at
   // most 7.
   int encode_threads = -1;

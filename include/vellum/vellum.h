@@ -123,7 +123,12 @@ void vellum_store_close(vellum_store* store);
 
 typedef struct vellum_region vellum_region;
 
-enum { VELLUM_ENGINE_AUTOMATIC = 0, VELLUM_ENGINE_UFFD = 1, VELLUM_ENGINE_SIGSEGV = 2 };
+enum {
+  VELLUM_ENGINE_AUTOMATIC = 0,
+  VELLUM_ENGINE_UFFD = 1,
+  VELLUM_ENGINE_SIGSEGV = 2,
+  VELLUM_ENGINE_MAPPED = 3
+};
 
 /* A field of 0 means the default. */
 typedef struct vellum_region_options {
@@ -139,8 +144,10 @@ typedef struct vellum_region_options {
                                            and journals do not count); NULL: as the branch was
                                            made. Kept when the branch is made with it, else for
                                            this opening only */
+  const char* image_path; /* the plain file that VELLUM_ENGINE_MAPPED maps; naming one chooses that
+                             engine. NULL: where it was the last time, or a file in the store */
 } vellum_region_options;
-#define VELLUM_REGION_OPTIONS_INIT {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0}
+#define VELLUM_REGION_OPTIONS_INIT {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes a branch with a region of zero bytes, rounded up to pages of 4096. `options` may be NULL
  * here and below. VELLUM_ERR_ALREADY_EXISTS. */

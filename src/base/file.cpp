@@ -116,6 +116,8 @@ class PosixFile final : public File {
   }
   std::vector<std::uint64_t> marked_bytes() const override;
   bool replaced() const override;
+  FileIdentity identity() const override;
+  int descriptor() const noexcept override { return fd_.get(); }
 
  private:
   struct stat stat() const {
@@ -231,6 +233,21 @@ bool PosixFile::replaced() const {
   }
   const struct stat mine = stat();
   return mine.st_dev != named.st_dev || mine.st_ino != named.st_ino;
+}
+
+FileIdentity PosixFile::identity() const {
+  const auto ns = [](const timespec& t) {
+    return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
+  };
+  const struct stat s = stat();
+  FileIdentity out{s.st_dev,      s.st_ino,      static_cast<std::uint64_t>(s.st_size),
+                   ns(s.st_mtim), ns(s.st_ctim), 0};
+  struct statx more{};
+  if (::statx(fd_.get(), "", AT_EMPTY_PATH, STATX_BTIME, &more) == 0 &&
+      (more.stx_mask & STATX_BTIME) != 0) {
+    out.born_ns = ns({more.stx_btime.tv_sec, static_cast<long>(more.stx_btime.tv_nsec)});
+  }
+  return out;
 }
 
 int open_flags(OpenMode mode) noexcept {

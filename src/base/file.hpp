@@ -28,6 +28,14 @@ enum class OpenMode {
   create_new,  // must not exist (O_EXCL), read-write
 };
 
+// What tells a file that someone has changed, or put in the place of another, from the one before.
+struct FileIdentity {
+  std::uint64_t device = 0, inode = 0, size_bytes = 0;
+  std::int64_t modified_ns = 0, changed_ns = 0;  // mtime, ctime, since 1970-01-01 UTC
+  std::int64_t born_ns = 0;  // 0: not known. Inode numbers are used again, also at once
+  bool operator==(const FileIdentity&) const = default;
+};
+
 class File {
  public:
   virtual ~File() = default;
@@ -64,6 +72,10 @@ class File {
   virtual bool replaced() const = 0;
   // Bytes that the file occupies on the medium (st_blocks * 512).
   virtual std::uint64_t allocated_bytes() const = 0;
+  virtual FileIdentity identity() const { return {.size_bytes = size_bytes()}; }
+  // For mmap(2) alone: whoever maps the file goes past this seam. Stays the File's. -1: this file
+  // cannot be mapped.
+  virtual int descriptor() const noexcept { return -1; }
 };
 
 struct DirEntry {

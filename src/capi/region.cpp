@@ -21,6 +21,9 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
     case VELLUM_ENGINE_SIGSEGV:
       result.engine = vellum::Engine::sigsegv;
       break;
+    case VELLUM_ENGINE_MAPPED:
+      result.engine = vellum::Engine::mapped;
+      break;
     default:
       throw Error(Errc::invalid_argument, "options: engine is none of VELLUM_ENGINE_...");
   }
@@ -34,6 +37,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   if (options.encode_threads != 0) {
     result.encode_threads = options.encode_threads == -1 ? 0 : options.encode_threads;
   }
+  result.image_path = or_empty(options.image_path);
   if (options.encoding != nullptr) {
     result.encoding = encoding_from(options_or_zero(options.encoding));
   }

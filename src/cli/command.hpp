@@ -41,6 +41,7 @@ void add_diff(CLI::App& app, Context& context);
 void add_cat(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);
+void add_attach(CLI::App& app, Context& context);
 void add_branch(CLI::App& app, Context& context);
 void add_snapshot(CLI::App& app, Context& context);
 void add_rm(CLI::App& app, Context& context);

@@ -72,6 +72,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_cat(app, context);
   add_export(app, context);
   add_import(app, context);
+  add_attach(app, context);
   add_branch(app, context);
   add_snapshot(app, context);
   add_rm(app, context);

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "region/racing_page.hpp"
+
 namespace vellum::region {
 namespace {
 
@@ -22,18 +24,20 @@ namespace {
 
 }  // namespace
 
-Backing::Backing(std::size_t capacity_bytes, Pager& pager)
+Backing::Backing(std::size_t capacity_bytes, Pager& pager, int image)
     : pager_(pager),
+      over_image_(image >= 0),
       capacity_(capacity_bytes),
       present_(capacity_bytes / kPageBytes / 8 + sizeof(std::uint64_t)) {
-  memfd_ = memfd_create("vellum", MFD_CLOEXEC);
-  if (memfd_ < 0) refuse("memfd_create", capacity_bytes);
-  if (ftruncate(memfd_, static_cast<off_t>(capacity_bytes)) != 0) {
+  memfd_ = over_image_ ? fcntl(image, F_DUPFD_CLOEXEC, 0) : memfd_create("vellum", MFD_CLOEXEC);
+  if (memfd_ < 0) refuse(over_image_ ? "dup" : "memfd_create", capacity_bytes);
+  if (!over_image_ && ftruncate(memfd_, static_cast<off_t>(capacity_bytes)) != 0) {
     close(memfd_);
     refuse("ftruncate", capacity_bytes);
   }
+  const int sharing = over_image_ ? MAP_PRIVATE : MAP_SHARED;
   void* map =
-      mmap(nullptr, capacity_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memfd_, 0);
+      mmap(nullptr, capacity_bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, memfd_, 0);
   if (map == MAP_FAILED) {
     close(memfd_);
     refuse("mmap", capacity_bytes);
@@ -71,7 +75,13 @@ void Backing::unmark_twins(format::PageNumber first, std::size_t count_pages) no
   count(-gone);
 }
 
+void Backing::forget(format::PageNumber first, std::size_t count_pages) noexcept {
+  unmark_twins(first, count_pages);
+  madvise(alias_ + first * kPageBytes, count_pages * kPageBytes, MADV_DONTNEED);
+}
+
 void Backing::punch(format::PageNumber first, std::size_t count_pages) noexcept {
+  if (over_image_) return;
   fallocate(memfd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
             static_cast<off_t>(first * kPageBytes), static_cast<off_t>(count_pages * kPageBytes));
 }
@@ -105,7 +115,19 @@ int Backing::read(format::PageNumber first, std::span<std::byte> out) const noex
   return 0;
 }
 
+// A page that the file has as it is stays the file's: so attaching a large file takes no memory.
+int Backing::write_over_image(format::PageNumber first, std::span<const std::byte> bytes) noexcept {
+  std::byte page[kPageBytes];
+  for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
+    copy_racing_page(page, bytes.data() + at);
+    std::byte* const twin = alias_ + first * kPageBytes + at;
+    if (std::memcmp(twin, page, kPageBytes) != 0) std::memcpy(twin, page, kPageBytes);
+  }
+  return 0;
+}
+
 int Backing::write(format::PageNumber first, std::span<const std::byte> bytes) noexcept {
+  if (over_image_) return write_over_image(first, bytes);
   auto offset = static_cast<off_t>(first * kPageBytes);
   while (!bytes.empty()) {
     // The bare system call: `bytes` may be region memory that other threads are writing, which is

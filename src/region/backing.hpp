@@ -6,6 +6,9 @@
 // is what commit() compares with. A second, shared mapping (the alias) lets us read and patch
 // twins.
 //
+// Engine mapped has a file instead of the memfd, and the alias is a private mapping of it, too:
+// what is patched there is not in the file before someone writes it.
+//
 // A page without a twin is zero in the last commit. REQUIRES: twin memory is touched only where
 // has_twin() holds, or the memfd would grow a page there.
 #pragma once
@@ -25,8 +28,9 @@ inline constexpr std::size_t kPageBytes = format::kPageBytes;
 
 class Backing {
  public:
-  // Tells `pager` of every page. Throws Errc::out_of_memory, io.
-  Backing(std::size_t capacity_bytes, Pager& pager);
+  // `image`: the file of engine mapped, or -1. Tells `pager` of every page, but of an image's.
+  // Throws Errc::out_of_memory, io.
+  Backing(std::size_t capacity_bytes, Pager& pager, int image = -1);
   ~Backing();
   Backing(const Backing&) = delete;
   Backing& operator=(const Backing&) = delete;
@@ -50,6 +54,8 @@ class Backing {
   std::int64_t file_pages() const noexcept;
   // Copies twins out. 0 or errno. Async-signal-safe.
   int read(format::PageNumber first, std::span<std::byte> out) const noexcept;
+  // Over an image: forgets the twins and what they were patched with; the file shows again.
+  void forget(format::PageNumber first, std::size_t count) noexcept;
 
   // Copies bytes in by write(2): each page becomes visible whole, to this mapping and to the
   // region's; cheaper than faulting the alias in. 0 or errno (ENOMEM, ENOSPC under a memory limit).
@@ -61,12 +67,16 @@ class Backing {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(present_.data())[page / 64];
   }
   void count(std::int64_t pages) noexcept {
+    if (over_image_) return;
     twin_pages_.fetch_add(pages, std::memory_order_relaxed);
     pager_.add_pages(pages);
   }
+  int write_over_image(format::PageNumber first, std::span<const std::byte> bytes) noexcept;
+
   Pager& pager_;
   std::atomic<std::int64_t> twin_pages_{0};
   int memfd_ = -1;
+  bool over_image_ = false;
   std::size_t capacity_ = 0;
   std::byte* alias_ = nullptr;
   base::Reservation present_;  // a bit a page

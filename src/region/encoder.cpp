@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "region/racing_page.hpp"
 #include "store/block_encoder.hpp"
 #include "store/util.hpp"
 
@@ -25,19 +26,6 @@ constexpr std::size_t kParallelPages = 768;
 // them from the store.
 constexpr std::size_t kUndoBudgetBytes = 64u << 20;
 constexpr std::size_t kPrefetchAhead = 2;
-
-// Copies a page that other threads may be writing. Not memcpy: a sanitizer would report the race
-// that is allowed here.
-inline void copy_racing_page(std::byte* to, const std::byte* from) noexcept {
-#if defined(__x86_64__)
-  std::size_t n = kPageBytes;
-  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
-#else
-  const volatile auto* in = reinterpret_cast<const volatile std::uint64_t*>(from);
-  auto* out = reinterpret_cast<std::uint64_t*>(to);
-  for (std::size_t i = 0; i < kPageBytes / 8; ++i) out[i] = in[i];
-#endif
-}
 
 // Touches the lines that the comparison will need: the hardware's own prefetch stops at the page's
 // end.

@@ -6,6 +6,7 @@
 #include <vellum/error.hpp>
 
 #include "region/kernel.hpp"
+#include "region/mapped_memory.hpp"
 #include "region/memory.hpp"
 #include "region/sigsegv_memory.hpp"
 #include "region/uffd_memory.hpp"
@@ -20,6 +21,8 @@ const char* engine_name(Engine engine) noexcept {
       return "uffd";
     case Engine::sigsegv:
       return "sigsegv";
+    case Engine::mapped:
+      return "mapped";
   }
   return "unknown";
 }
@@ -33,15 +36,18 @@ Engine from_environment() {
     return Engine::automatic;
   if (std::string(value) == "uffd") return Engine::uffd;
   if (std::string(value) == "sigsegv") return Engine::sigsegv;
+  if (std::string(value) == "mapped") return Engine::mapped;
   throw Error(Errc::invalid_argument, std::string("VELLUM_ENGINE is '") + value +
-                                          "': it can be automatic, uffd or sigsegv");
+                                          "': it can be automatic, uffd, sigsegv or mapped");
 }
 
 }  // namespace
 
-Engine choose_engine(Engine wanted) {
+Engine choose_engine(Engine wanted, bool writable) {
   if (wanted == Engine::automatic) wanted = from_environment();
-  if (wanted == Engine::sigsegv) return wanted;
+  // Old versions have no image.
+  if (wanted == Engine::mapped && !writable) wanted = Engine::automatic;
+  if (wanted == Engine::sigsegv || wanted == Engine::mapped) return wanted;
   if (uffd_engine_works()) return Engine::uffd;
   if (wanted == Engine::uffd) {
     throw Error(Errc::unsupported,
@@ -61,10 +67,15 @@ Engine choose_engine(Engine wanted) {
 std::unique_ptr<RegionMemory> RegionMemory::create(Engine engine, const MemoryOptions& options,
                                                    std::shared_ptr<store::PageSource> source) {
   std::unique_ptr<RegionMemory> memory;
-  if (choose_engine(engine) == Engine::uffd) {
-    memory = std::make_unique<UffdMemory>(options, std::move(source));
-  } else {
-    memory = std::make_unique<SigsegvMemory>(options, std::move(source));
+  switch (choose_engine(engine, options.writable)) {
+    case Engine::mapped:
+      memory = std::make_unique<MappedMemory>(options, std::move(source));
+      break;
+    case Engine::uffd:
+      memory = std::make_unique<UffdMemory>(options, std::move(source));
+      break;
+    default:
+      memory = std::make_unique<SigsegvMemory>(options, std::move(source));
   }
   memory->start();
   memory->start_paging();

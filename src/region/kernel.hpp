@@ -41,13 +41,14 @@ int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept;
 // MREMAP_DONTUNMAP, Linux 5.13 for file mappings).
 int move_away(std::byte* from, std::size_t bytes, std::byte* to) noexcept;
 
-// Which pages of a range are private and not the zero page: a bit a page, of at most 64. 0 or
-// errno.
-int find_private(int pagemap_fd, const std::byte* begin, std::size_t pages,
+// Which pages of a range are private and not the zero page: a bit a page, of at most 64. With
+// `swapped`, those that the kernel has swapped out, too; where the range was ever armed, holes then
+// look the same. 0 or errno.
+int find_private(int pagemap_fd, std::byte* begin, std::size_t pages, bool swapped,
                  std::uint64_t& mask) noexcept;
-// How many there are in a range of any size. -1 with errno.
-std::int64_t count_private(int pagemap_fd, const std::byte* begin, const std::byte* end) noexcept;
-// The same two on kernels without PAGEMAP_SCAN, by /proc/self/pagemap: 8 bytes a page are read.
+// How many are present in a range of any size. -1 with errno.
+std::int64_t count_private(int pagemap_fd, std::byte* begin, std::byte* end) noexcept;
+// find_private() on kernels without PAGEMAP_SCAN, by /proc/self/pagemap: 8 bytes a page are read.
 int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t pages,
                         std::uint64_t& mask) noexcept;
 
@@ -62,6 +63,17 @@ struct ScanRange {
 // `resume` to where to go on (== end: done). Returns the number of ranges, or -1 with errno.
 long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<ScanRange> out,
                   std::byte*& resume) noexcept;
+
+// For a private mapping of a file, whose missing pages the kernel brings in: asynchronous write
+// protection alone. A descriptor, or -1 with errno; 0 or errno.
+int open_write_tracker() noexcept;
+int register_writes(int uffd, void* address, std::size_t bytes) noexcept;
+
+// Finds the pages of a private file mapping that are its own, not the file's. With `arm`, only
+// those written since they were last armed, which it arms again in the same pass without losing a
+// write; others are not touched. The rest as scan_written().
+long scan_private(int pagemap_fd, std::byte* begin, std::byte* end, bool arm,
+                  std::span<ScanRange> out, std::byte*& resume) noexcept;
 
 // Whether this kernel has it all: probed once, by doing it on two pages.
 bool uffd_engine_works() noexcept;

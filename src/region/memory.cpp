@@ -45,7 +45,8 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
       pager_(options.memory_limit_bytes != 0 ? std::make_shared<Pager>(options.memory_limit_bytes)
                                              : Pager::of_process()),
       size_bytes_(options.size_bytes),
-      backing_(options.capacity_bytes, *pager_),
+      backing_(options.capacity_bytes, *pager_, options.image ? options.image->descriptor() : -1),
+      kernel_pages_(options.image != nullptr),
       source_(std::move(source)),
       chunks_(options.capacity_bytes / kChunkBytes * sizeof(Chunk)),
       touched_((options.capacity_bytes / kSlotBytes / 64 + 1) * sizeof(std::uint64_t)),
@@ -115,6 +116,7 @@ void RegionMemory::map_range() {
 }
 
 void RegionMemory::start_paging() {
+  if (kernel_pages_) return;
   if (options_.writable && !options_.stash_directory.empty()) {
     stash_ =
         std::make_unique<Stash>(options_.stash_directory, options_.capacity_bytes / kPageBytes);

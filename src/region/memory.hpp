@@ -16,8 +16,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 #include <vellum/region.hpp>
@@ -29,6 +31,7 @@
 #include "region/live_source.hpp"
 #include "region/pager.hpp"
 #include "region/stash.hpp"
+#include "store/image_file.hpp"
 #include "store/page_source.hpp"
 
 namespace vellum::region {
@@ -49,6 +52,9 @@ struct MemoryOptions {
   bool address_required = false;         // otherwise only preferred
   std::uint64_t memory_limit_bytes = 0;  // 0: shares the limit of the process
   std::string stash_directory;           // empty: dirty pages stay in memory, whatever the limit
+  // Engine mapped: what is mapped, and the last commit as the store has it.
+  std::shared_ptr<store::ImageFile> image;
+  std::function<std::shared_ptr<store::PageSource>()> open_committed;
 };
 
 class RegionMemory : public FaultTarget, public Pageable {
@@ -67,7 +73,8 @@ class RegionMemory : public FaultTarget, public Pageable {
   Backing& backing() noexcept { return backing_; }
 
   // Brings pages in. False: `failure` says why.
-  bool make_present(PageNumber first, std::size_t count, store::ReadFailure& failure) noexcept;
+  virtual bool make_present(PageNumber first, std::size_t count,
+                            store::ReadFailure& failure) noexcept;
 
   // Appends the pages that may have been written since the last call, and those in the stash,
   // ascending, and arms them again. No write is lost: one that runs meanwhile is reported now or
@@ -78,13 +85,29 @@ class RegionMemory : public FaultTarget, public Pageable {
   // meanwhile.
   void discard(const std::vector<PageNumber>& pages);
 
+  // What a commit of pages that collect_dirty() gave asks of the engine, in this order. The engines
+  // over a memfd have their twins at hand, and need nothing.
+  // Before they are encoded: makes their twins right. Throws: the commit has failed.
+  virtual void prepare_commit(std::span<const PageNumber>) {}
+  // The commit is durable, or no page had changed.
+  virtual void finish_commit(std::span<const PageNumber>) noexcept {}
+  // It has failed, and the encoder has undone its work.
+  virtual void abandon_commit(std::span<const PageNumber>) noexcept {}
+  // A page as of the commit at hand, or nullptr when it is not in memory. REQUIRES: held, present.
+  virtual const std::byte* twin_of(PageNumber page) const noexcept {
+    return backing_.has_twin(page) ? backing_.twin(page) : nullptr;
+  }
+  // Nothing will be committed any more after this version.
+  virtual void note_closed(const format::Version&) noexcept {}
+
   // While a chunk is held it is not evicted, and its twins stay where they are: hold it to look at
   // twins. Waits for an eviction that goes on. Any context.
   void hold(PageNumber first, std::size_t count) noexcept;
   void release(PageNumber first, std::size_t count) noexcept;
   // Whether its chunk is present; until release(), if so. REQUIRES: held.
   bool is_present(PageNumber page) const noexcept {
-    return chunk(page / kChunkPages).state.load(std::memory_order_acquire) == kPresent;
+    return kernel_pages_ ||
+           chunk(page / kChunkPages).state.load(std::memory_order_acquire) == kPresent;
   }
 
   // A commit looks at a page that is not present: reads its entry of the stash, and notes it as
@@ -130,7 +153,7 @@ class RegionMemory : public FaultTarget, public Pageable {
 
   // REQUIRES: within capacity. Larger: the new pages are zero. Smaller: pages past the end are
   // forgotten (after discard); REQUIRES: nobody else uses them.
-  void resize(std::uint64_t size_bytes);
+  virtual void resize(std::uint64_t size_bytes);
 
   FaultResult on_fault(const Fault& fault) noexcept override;
 
@@ -150,14 +173,16 @@ class RegionMemory : public FaultTarget, public Pageable {
   virtual int resolve_present(PageNumber page, bool is_write) noexcept = 0;
   virtual void find_dirty(std::vector<PageNumber>& out) = 0;
   virtual void put_back(const std::vector<PageNumber>& pages) = 0;
+
+  // For paging; engine mapped has no use for these.
   // A private copy of a page. REQUIRES: its chunk is claimed.
-  virtual int place_private(PageNumber page, const std::byte* content) noexcept = 0;
+  virtual int place_private(PageNumber page, const std::byte* content) noexcept;
   // Private copies have been placed, and all else is mapped: they count as written from now on.
-  virtual void note_placed(PageNumber first, std::uint64_t pages) noexcept = 0;
+  virtual void note_placed(PageNumber first, std::uint64_t pages) noexcept;
   // Whether reading pages that are zero takes memory.
-  virtual bool zeros_take_memory() const noexcept = 0;
+  virtual bool zeros_take_memory() const noexcept { return false; }
   // Which pages of a range are private: a bit a page. 0 or errno.
-  virtual int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept = 0;
+  virtual int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept;
   // What an eviction works on. From freeze() on nobody changes or sees the pages.
   struct Frozen {
     PageNumber first = 0;
@@ -169,13 +194,13 @@ class RegionMemory : public FaultTarget, public Pageable {
     std::byte* place = nullptr;        // address space for engines that move pages away
   };
   // 0 or errno; then nothing has happened. REQUIRES: the chunk is claimed.
-  virtual int freeze(Frozen& frozen) noexcept = 0;
+  virtual int freeze(Frozen& frozen) noexcept;
   // Puts private pages back where `keep` says so; the others show their twins.
-  virtual int thaw(const Frozen& frozen, std::uint64_t keep) noexcept = 0;
+  virtual int thaw(const Frozen& frozen, std::uint64_t keep) noexcept;
   // All of it goes. 0, or errno: then nothing has happened.
-  virtual int forget(const Frozen& frozen) noexcept = 0;
+  virtual int forget(const Frozen& frozen) noexcept;
   // Private pages in [first, first + count), by looking. -1: not known.
-  virtual std::int64_t count_own(PageNumber first, std::size_t count) noexcept = 0;
+  virtual std::int64_t count_own(PageNumber first, std::size_t count) noexcept;
   // Pages in memory: own content where `own` says so, twins where `twins` says so (they are
   // written, and noted), zero elsewhere. 0 or errno. REQUIRES: claimed, nothing is mapped there.
   int show(PageNumber first, std::size_t count, const std::byte* twin_content, std::uint64_t twins,
@@ -217,6 +242,7 @@ class RegionMemory : public FaultTarget, public Pageable {
   bool read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
                    store::ReadFailure& failure) noexcept;
   void lose(const char* why) noexcept;
+  void report(const store::ReadFailure& failure) const noexcept;
   std::atomic<std::uint64_t>& touched_word(std::size_t slot) const noexcept {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(touched_.data())[slot / 64];
   }
@@ -226,6 +252,9 @@ class RegionMemory : public FaultTarget, public Pageable {
   std::atomic<std::uint64_t> size_bytes_;
   Backing backing_;
   std::byte* base_ = nullptr;
+  // The kernel pages in and out, so there are no chunks here, no stash, and no limit: engine
+  // mapped.
+  const bool kernel_pages_;
 
  private:
   struct Scratch;
@@ -236,7 +265,6 @@ class RegionMemory : public FaultTarget, public Pageable {
   int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
   void touch(PageNumber first, std::size_t count) noexcept;
   void note_arrival(std::size_t index) noexcept;
-  void report(const store::ReadFailure& failure) const noexcept;
   void map_range();
   void start_paging();
 
@@ -272,7 +300,8 @@ class RegionMemory : public FaultTarget, public Pageable {
 // things, so that the address is likely to be free the next time, too.
 std::uint64_t far_address(std::uint64_t branch_id) noexcept;
 
-// What `engine` comes to on this machine. Prints the one-line notice when automatic falls back.
-Engine choose_engine(Engine wanted);
+// What `engine` comes to on this machine, for a region that is writable or not (mapped: automatic,
+// then). Prints the one-line notice when automatic falls back.
+Engine choose_engine(Engine wanted, bool writable);
 
 }  // namespace vellum::region

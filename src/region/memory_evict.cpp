@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <vellum/error.hpp>
@@ -33,6 +34,14 @@ std::size_t count_bits(std::uint64_t bits) noexcept {
 }
 
 }  // namespace
+
+int RegionMemory::place_private(PageNumber, const std::byte*) noexcept { return EOPNOTSUPP; }
+void RegionMemory::note_placed(PageNumber, std::uint64_t) noexcept {}
+int RegionMemory::find_own(PageNumber, std::size_t, std::uint64_t&) noexcept { return EOPNOTSUPP; }
+int RegionMemory::freeze(Frozen&) noexcept { return EOPNOTSUPP; }
+int RegionMemory::thaw(const Frozen&, std::uint64_t) noexcept { return EOPNOTSUPP; }
+int RegionMemory::forget(const Frozen&) noexcept { return EOPNOTSUPP; }
+std::int64_t RegionMemory::count_own(PageNumber, std::size_t) noexcept { return -1; }
 
 // The dirty set is taken: a page must not leave behind the scan's back.
 class RegionMemory::NoEvictions {
@@ -224,6 +233,7 @@ bool RegionMemory::take_stashed(PageNumber page, std::byte* buffer, Stash::Entry
 }
 
 void RegionMemory::note_newer(PageNumber page) noexcept {
+  if (kernel_pages_) return;
   Chunk& c = chunk(page / kChunkPages);
   if (c.newer.load(std::memory_order_relaxed) == 0 && c.newer.exchange(1) == 0) {
     newer_chunks_.fetch_add(1);
@@ -291,6 +301,7 @@ void RegionMemory::settle_taken(const std::vector<PageNumber>& taken, bool durab
 }
 
 void RegionMemory::stay_within_limit() noexcept {
+  if (kernel_pages_) return;
   if (const std::size_t lacking = pager_->lacking(0); lacking != 0) make_room(lacking);
 }
 
@@ -311,6 +322,7 @@ RegionMemory::Use RegionMemory::use() noexcept {
 }
 
 void RegionMemory::measure() noexcept {
+  if (kernel_pages_) return;
   const std::lock_guard lock(measuring_);
   const std::size_t slots = (size_bytes() + kSlotBytes - 1) / kSlotBytes;
   std::int64_t pages = backing_.file_pages() - backing_.twin_pages();

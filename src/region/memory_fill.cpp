@@ -100,7 +100,7 @@ bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
   }
   const int error = map_zero(index * kChunkPages, std::min(count * kChunkPages, pages));
   for (std::size_t i = 0; i < count && error == 0; ++i) note_arrival(index + i);
-  if (error == 0 && near_limit) add_private(kChunkPages);
+  if (error == 0 && near_limit) add_private(zeros_take_memory() ? 2 * kChunkPages : kChunkPages);
   settle(index, count, error == 0 ? kPresent : kMissing);
   if (error == 0) return true;
   failure = {"cannot map memory", {}, index * kChunkPages, error};

@@ -74,6 +74,27 @@ void require_writable(const Region::Impl& impl) {
     throw Error(Errc::read_only, "version '" + impl.name + "' is open read-only");
 }
 
+// Engine mapped: the file behind the region. The others: nothing, and an image that the branch has
+// falls behind.
+std::unique_ptr<store::ImageFile> open_image(const Region::Impl& impl,
+                                             const RegionOptions& options) {
+  const bool wanted = !options.image_path.empty();
+  const Engine engine = options.engine == Engine::automatic && wanted
+                            ? Engine::mapped
+                            : region::choose_engine(options.engine, true);
+  const format::Version& head = impl.writer->head();
+  if (engine == Engine::mapped) {
+    return store::ImageFile::open(*impl.core, impl.name, head, *impl.writer->source_at_open(),
+                                  options.image_path);
+  }
+  if (wanted) {
+    throw Error(Errc::invalid_argument,
+                std::string("image_path is for engine mapped, not ") + engine_name(engine));
+  }
+  store::ImageFile::note_other_writer(*impl.core, impl.name, head.branch_id);
+  return nullptr;
+}
+
 }  // namespace
 
 std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::StoreCore> core,
@@ -92,13 +113,18 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   }
   const std::uint64_t remembered =
       head.base_address != 0 ? head.base_address : region::far_address(head.branch_id);
-  auto memory = memory_options(options, head.region_bytes, remembered, true);
+  const auto& source = impl->writer->source_at_open();
+  auto image = open_image(*impl, options);
+  const std::uint64_t size = image ? image->region_bytes() : head.region_bytes;
+  auto memory = memory_options(options, size, remembered, true);
+  if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
   memory.stash_directory =
       options.stash_directory.empty() ? impl->core->path() : options.stash_directory;
-  if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
-  const auto& source = impl->writer->source_at_open();
+  memory.image = std::move(image);
+  memory.open_committed = [impl = impl.get()] { return impl->open_head(); };
   impl->memory = store::with_context(source->label(), [&] {
-    return region::RegionMemory::create(options.engine, memory, source);
+    return region::RegionMemory::create(memory.image ? Engine::mapped : options.engine, memory,
+                                        source);
   });
   impl->sequence = head.sequence;
   impl->committed_bytes = head.region_bytes;
@@ -138,7 +164,10 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
 Region::Impl::Impl() : owner(getpid()) {}
 
 Region::Impl::~Impl() {
-  if (owner == getpid()) return;
+  if (owner == getpid()) {
+    if (memory != nullptr && writer != nullptr) memory->note_closed(writer->head());
+    return;
+  }
   // In a fork: the branch's files and the mapped memory are the parent's. Leave them alone.
   // NOLINTBEGIN(bugprone-unused-return-value): leaked on purpose.
   static_cast<void>(encoder.release());
@@ -175,12 +204,18 @@ void Region::Impl::require_twins() const {
                   "undo it: close the region and open it again");
 }
 
+// The last commit, as the store has it. To be read at once: nothing keeps gc from it for long.
+std::shared_ptr<store::PageSource> Region::Impl::open_head() const {
+  auto kept = store::resolve_kept(*core, name);
+  auto source = store::PageSource::open(*core, kept.version.version,
+                                        std::move(kept.version.commits), kept.version.label);
+  source->keep(std::move(kept.lease));
+  return source;
+}
+
 // A failed commit had overwritten these twins: the last commit's content comes back from the store.
 void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
-  const auto names = store::hold_names(*core);
-  auto head = store::resolve_version(*core, name);
-  const auto last =
-      store::PageSource::open(*core, head.version, std::move(head.commits), head.label);
+  const auto last = open_head();
   std::vector<std::byte> content(kPageBytes);
   for (const PageNumber page : pages) {
     last->read(page, 1, content.data());
@@ -195,10 +230,10 @@ void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
 const std::byte* Region::Impl::committed_copy(PageNumber page) {
   thread_local std::array<std::byte, kPageBytes> copy;
   memory->hold(page, 1);
-  const bool there = memory->is_present(page) && memory->backing().has_twin(page);
-  if (there) std::memcpy(copy.data(), memory->backing().twin(page), kPageBytes);
+  const std::byte* const twin = memory->is_present(page) ? memory->twin_of(page) : nullptr;
+  if (twin != nullptr) std::memcpy(copy.data(), twin, kPageBytes);
   memory->release(page, 1);
-  return there ? copy.data() : nullptr;
+  return twin != nullptr ? copy.data() : nullptr;
 }
 
 // The commit is durable. Where pages have left memory since, or have to, they come back from it
@@ -208,10 +243,7 @@ void Region::Impl::accept_commit() {
   taken.insert(taken.end(), now_taken.begin(), now_taken.end());
   if (taken.empty() && !memory->wants_source()) return;
   try {
-    auto kept = store::resolve_kept(*core, name);
-    auto head = store::PageSource::open(*core, kept.version.version,
-                                        std::move(kept.version.commits), kept.version.label);
-    head->keep(std::move(kept.lease));
+    auto head = open_head();
     std::sort(taken.begin(), taken.end());
     taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
     memory->replace_source(std::move(head), taken);
@@ -228,12 +260,14 @@ store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
   std::unique_ptr<store::BranchWriter::Commit> commit;
   try {
     commit = writer->begin(dirty.size());
+    memory->prepare_commit(dirty);
     report.pages_changed = encoder->encode(dirty, *commit);
     const auto encoded = Clock::now();
     report.encode_ns = ns_between(start, encoded);
     if (report.pages_changed == 0 && !fold && memory->size_bytes() == committed_bytes &&
         committed_before) {
       accept_commit();
+      memory->finish_commit(dirty);
       return {};
     }
     store::CommitMeta meta;
@@ -244,17 +278,23 @@ store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
     const auto cost =
         commit->finish(meta, fold, [&](PageNumber page) { return committed_copy(page); });
     accept_commit();
+    memory->finish_commit(dirty);
     return cost;
   } catch (...) {
-    pending = std::move(dirty);
-    commit_failed = true;
-    try {
-      encoder->undo([this](std::span<const PageNumber> pages) { reload_twins(pages); });
-    } catch (...) {
-      twins_lost = true;
-    }
+    undo_commit(std::move(dirty));
     throw;
   }
+}
+
+void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
+  commit_failed = true;
+  try {
+    encoder->undo([this](std::span<const PageNumber> pages) { reload_twins(pages); });
+  } catch (...) {
+    twins_lost = true;
+  }
+  memory->abandon_commit(dirty);
+  pending = std::move(dirty);
 }
 
 CommitReport Region::Impl::commit(const std::string& message, bool fold, bool even_if_unchanged) {

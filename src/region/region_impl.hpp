@@ -64,6 +64,8 @@ struct Region::Impl {
   void reload_twins(std::span<const PageNumber> pages);
   void accept_commit();
   const std::byte* committed_copy(PageNumber page);
+  std::shared_ptr<store::PageSource> open_head() const;
+  void undo_commit(std::vector<PageNumber> dirty);
   store::CommitCost write_commit(std::vector<PageNumber> dirty, const std::string& message,
                                  bool fold, CommitReport& report);
 };

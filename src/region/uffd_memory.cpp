@@ -154,11 +154,11 @@ int UffdMemory::place_private(PageNumber page, const std::byte* content) noexcep
 int UffdMemory::find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept {
   mask = 0;
   if (!options_.writable) return 0;
-  return find_private(pagemap_, base_ + first * kPageBytes, count, mask);
+  return find_private(pagemap_, base_ + first * kPageBytes, count, false, mask);
 }
 
 std::int64_t UffdMemory::count_own(PageNumber first, std::size_t count) noexcept {
-  const std::byte* const begin = base_ + first * kPageBytes;
+  std::byte* const begin = base_ + first * kPageBytes;
   return count_private(pagemap_, begin, begin + count * kPageBytes);
 }
 
@@ -175,7 +175,7 @@ int UffdMemory::freeze(Frozen& f) noexcept {
   }
   const std::uint64_t all = (1ULL << f.count) - 1;
   std::uint64_t own = 0;
-  int error = find_private(pagemap_, at, f.count, own);
+  int error = find_private(pagemap_, at, f.count, true, own);
   // With twins everywhere, nothing but private pages can be left.
   if (error == 0 && own == 0 && f.twins == all) return 0;
   if (error == 0) error = move_away(at, f.count * kPageBytes, f.place);
@@ -186,8 +186,8 @@ int UffdMemory::freeze(Frozen& f) noexcept {
   }
   f.pages = f.place;
   // Not what was seen before: a page of zeros may have been written in between.
-  error = find_private(pagemap_, f.place, f.count, f.own);
-  if (error != 0) f.own = all & ~f.twins;  // REQUIRES nothing more than comparing more
+  error = find_private(pagemap_, f.place, f.count, true, f.own);
+  if (error != 0) lose("the kernel does not say which pages were written");
   return 0;
 }
 

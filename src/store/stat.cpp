@@ -1,6 +1,7 @@
 #include "store/stat.hpp"
 
 #include "store/census_file.hpp"
+#include "store/image_file.hpp"
 #include "store/lease.hpp"
 #include "store/overlay.hpp"
 #include "store/pack_use.hpp"
@@ -34,6 +35,7 @@ class Stat {
     }
     for (const auto& name : store_.branch_names()) {
       out_.journal_bytes += add_file(store_.journal_path(name));
+      add_image(name);
       add_version(name);
     }
     mark_roots(store_, roots, census_);
@@ -56,6 +58,14 @@ class Stat {
       add_file(census_path(store_));
     } catch (const Error& e) {
       if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
+    }
+  }
+
+  // What lies in the store of it.
+  void add_image(const std::string& branch) {
+    for (const char* file : {kImageName, kImageStateName, kTouchedName}) {
+      const std::string path = store_.branches_directory() + "/" + branch + "/" + file;
+      if (store_.fs().exists(path)) add_file(path);
     }
   }
 

@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "base/process_memory.hpp"
+#include "store/image_file.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -389,6 +390,7 @@ void StoreCore::remove_branch(const std::string& name) {
   const std::string directory = branches_directory() + "/" + name;
   fs().unlink(journal_path(name));
   fs().sync_directory(directory);
+  ImageFile::remove(*this, name);
   fs().remove_directory(directory);
   fs().sync_directory(branches_directory());
 }

@@ -306,6 +306,15 @@ TEST_F(CApiTest, OptionsReachTheLibrary) {
   static_cast<char*>(vellum_region_data(region))[0] = 1;
   EXPECT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
   vellum_region_close(region);
+
+  const std::string image = directory_.path() + "/image";
+  how.image_path = image.c_str();  // not for engine sigsegv
+  EXPECT_EQ(vellum_region_open(store, "r", &how, &region), VELLUM_ERR_INVALID_ARGUMENT);
+  how.engine = VELLUM_ENGINE_MAPPED;
+  ASSERT_EQ(vellum_region_open(store, "r", &how, &region), VELLUM_OK) << message();
+  EXPECT_EQ(static_cast<char*>(vellum_region_data(region))[0], 1);
+  EXPECT_EQ(std::filesystem::file_size(image), 4096U);
+  vellum_region_close(region);
   vellum_store_close(store);
   EXPECT_EQ(vellum::Store::open(other).options().hash, vellum::Encoding::Hash::sha256);
 }

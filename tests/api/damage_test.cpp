@@ -74,9 +74,12 @@ TEST_P(Damaged, PrefetchAndPinSayWhatIsDamaged) {
     expect_error(Errc::damaged, {"new", "page", file},
                  [&] { (void)version.pin(version.data(), version.size_bytes()); });
   }
-  Region region = store.open_region("main", options());
-  expect_error(Errc::damaged, {"main", "page", file},
-               [&] { region.prefetch(region.data(), region.size_bytes()); });
+  // Engine mapped compares an image that is not the one it knows, as after copying a store.
+  expect_error(Errc::damaged, {"main", "page", file}, [&] {
+    Region region = store.open_region("main", options());
+    EXPECT_NE(region.engine(), Engine::mapped) << "has not compared its image with the store";
+    region.prefetch(region.data(), region.size_bytes());
+  });
   std::vector<std::byte> out(content_.size());
   expect_error(Errc::damaged, {"old", "page", file},
                [&] { store.read("old", 0, out.data(), out.size()); });
@@ -106,8 +109,13 @@ TEST_P(Damaged, PlainAccessDiesBySigbusAfterOneLine) {
         wrong += bytes_of(region)[i] != content_[i];
       require(false, "all of it was read, " + std::to_string(wrong) + " bytes wrong");
     });
-    EXPECT_CHILD_SIGNAL(end, SIGBUS);
     const std::string& text = end.standard_error;
+    if (name == "main" && GetParam() == Engine::mapped) {
+      EXPECT_CHILD_EXIT(end, kThrew);  // opening it already says so
+      EXPECT_NE(text.find(std::filesystem::path(pack).filename()), std::string::npos) << text;
+      continue;
+    }
+    EXPECT_CHILD_SIGNAL(end, SIGBUS);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
     const std::string file = std::filesystem::path(pack).filename();
     for (const std::string& part : {std::string("vellum: "), name, std::string("page"), file}) {
@@ -181,7 +189,7 @@ const ChildProgram kSurvivor("survives damage", [](const auto& arguments) {
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &action, nullptr);
   RegionOptions options;
-  options.engine = arguments.at(1) == "uffd" ? Engine::uffd : Engine::sigsegv;
+  options.engine = engine_named(arguments.at(1));
   Store store = Store::open(arguments.at(0));
   Region version = store.open_version("new", options);
   volatile std::uint64_t lost = 0, read = 0;

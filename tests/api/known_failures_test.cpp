@@ -385,7 +385,7 @@ const ChildProgram kNullDereference("null dereference", [](const auto& arguments
     sigaction(SIGSEGV, &action, nullptr);
   }
   RegionOptions options;
-  options.engine = arguments.at(1) == "uffd" ? Engine::uffd : Engine::sigsegv;
+  options.engine = engine_named(arguments.at(1));
   options.capacity_bytes = 64 * kMiB;
   Region region = Store::open(arguments.at(0)).open_region("main", options);
   word_at(region, 0) += 1;

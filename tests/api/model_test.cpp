@@ -316,7 +316,8 @@ std::string model_name(const testing::TestParamInfo<Parameter>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, Model,
-                         testing::Combine(testing::Values(Engine::uffd, Engine::sigsegv),
+                         testing::Combine(testing::Values(Engine::uffd, Engine::sigsegv,
+                                                          Engine::mapped),
                                           testing::Values(0, 1, 2, 3), testing::Values(1, 2)),
                          model_name);
 

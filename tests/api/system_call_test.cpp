@@ -47,6 +47,11 @@ class SystemCalls : public StoreTest {
 TEST_P(SystemCalls, OnAMissingPageTheKernelSaysEfault) {
   Store store = create();
   Region region = cold(store);
+  if (GetParam() == Engine::mapped) {  // there the kernel pages in, for itself, too
+    EXPECT_EQ(write_from(region.data(), 100), 100);
+    EXPECT_EQ(read_into(bytes_of(region) + 2 * kMiB, 100), 100);
+    return;
+  }
   EXPECT_EQ(write_from(region.data(), 100), -1);
   EXPECT_EQ(errno, EFAULT);
   EXPECT_EQ(read_into(bytes_of(region) + 2 * kMiB, 100), -1);
@@ -146,7 +151,7 @@ TEST_P(SystemCalls, PrefetchBringsPagesIn) {
   Region region = cold(store);
   region.prefetch(bytes_of(region) + kMiB, kMiB);
   EXPECT_EQ(write_from(bytes_of(region) + kMiB, kMiB), static_cast<long>(kMiB));
-  EXPECT_EQ(write_from(region.data(), 1), -1);
+  EXPECT_EQ(write_from(region.data(), 1), GetParam() == Engine::mapped ? 1 : -1);
 }
 
 TEST_P(SystemCalls, RangesOutsideAreRefused) {

@@ -173,6 +173,36 @@ TEST_F(Commands, ImportDoesNothingWhenTheSnapshotCannotBeMade) {
   EXPECT_EQ(must({"branch", store, "--names"}).out, "main\n");
 }
 
+TEST_F(Commands, AttachRecordsAPlainFileAgainAndAgain) {
+  const std::string store = make_store();
+  std::string content = noise(10, 1) + "tail";
+  file("db", content);
+  const auto first = must({"--json", "attach", store, "db", path("db"), "-m", "first"}).json();
+  EXPECT_EQ(first.at("pages_changed"), 11);
+  EXPECT_TRUE(first.at("snapshot").is_null());
+  const auto second = must({"--json", "attach", store, "db", path("db")}).json();
+  EXPECT_EQ(second.at("pages_changed"), 0);
+  EXPECT_EQ(second.at("sequence"), first.at("sequence"));
+  content[5 * kPage] ^= 1;
+  content += noise(2, 3);
+  file("db", content);  // another file of the same name, as many programs do it
+  std::filesystem::create_symlink("db", path("link"));
+  const Result third = must({"attach", store, "db", path("link"), "--snapshot", "v1"});
+  EXPECT_TRUE(contains(third.out, "4 pages changed")) << third.out;
+  EXPECT_EQ(read_file(path("db")), content);
+  const std::string held = must({"cat", store, "v1"}).out;
+  EXPECT_EQ(held.substr(0, content.size()), content);
+  EXPECT_EQ(held.substr(content.size()), std::string(held.size() - content.size(), '\0'));
+  expect_failure({"attach", store, "db", path("db"), "--snapshot", "v1"}, 4, "already_exists",
+                 "v1");
+  expect_failure({"attach", store, "db", path("gone")}, 3, "not_found", path("gone"));
+  expect_failure({"attach", store, "db", file("empty", "")}, 2, "invalid_argument", "empty");
+  file("db", noise(2, 1));
+  expect_failure({"attach", store, "db", path("db")}, 2, "invalid_argument", path("db"));
+  EXPECT_EQ(read_file(path("db")), noise(2, 1));
+  must({"import", store, "db", path("db")});
+}
+
 TEST_F(Commands, CatGivesARange) {
   const std::string content = noise(3000, 7);  // more than one chunk
   const std::string store = make_store_with({content});

@@ -20,9 +20,7 @@ using vellum::test::require;
 using vellum::test::run_child;
 using vellum::test::run_program;
 
-Engine engine_from(const std::string& name) {
-  return name == "uffd" ? Engine::uffd : Engine::sigsegv;
-}
+Engine engine_from(const std::string& name) { return vellum::test::engine_named(name); }
 
 class FaultRouter : public MemoryTest {
  protected:

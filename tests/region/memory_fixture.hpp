@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/temp_directory.hpp"
 #include "region/memory.hpp"
 #include "support/engines.hpp"
 
@@ -18,6 +20,24 @@ using vellum::test::engine_test_name;
 
 inline constexpr std::uint64_t kMiB = 1u << 20;
 
+// The image of a branch that has no commit, in a store of its own.
+inline std::shared_ptr<store::ImageFile> make_image(std::uint64_t size_bytes) {
+  struct Held {  // what the image stands on
+    std::shared_ptr<store::StoreCore> core;
+    std::unique_ptr<store::ImageFile> image;
+  };
+  static const vellum::test::TempDirectory directory(vellum::test::memory_directory());
+  static int count = 0;
+  const std::string path = directory / (std::to_string(getpid()) + "-" + std::to_string(++count));
+  auto held = std::make_shared<Held>();
+  held->core = store::StoreCore::create(base::posix_fs(), path, format::Superblock{});
+  held->core->create_branch("main", size_bytes, 0);
+  const auto head = store::resolve_version(*held->core, "main");
+  const auto pages = store::PageSource::open(*held->core, head.version, {}, "main");
+  held->image = store::ImageFile::open(*held->core, "main", head.version, *pages, "");
+  return {held, held->image.get()};
+}
+
 inline std::unique_ptr<RegionMemory> make_memory(Engine engine, std::uint64_t size_bytes,
                                                  std::uint64_t capacity_bytes,
                                                  bool writable = true) {
@@ -25,6 +45,9 @@ inline std::unique_ptr<RegionMemory> make_memory(Engine engine, std::uint64_t si
   options.size_bytes = size_bytes;
   options.capacity_bytes = (capacity_bytes + kSlotBytes - 1) / kSlotBytes * kSlotBytes;
   options.writable = writable;
+  if (engine == Engine::mapped && writable) {
+    options.image = make_image(size_bytes);
+  }
   return RegionMemory::create(engine, options, nullptr);
 }
 
@@ -57,12 +80,15 @@ class MemoryTest : public vellum::test::EngineTest {
 
   // What a commit does to the pages it found: their twins follow.
   static void commit(RegionMemory& memory) {
-    for (const PageNumber page : collect(memory)) {
+    const auto dirty = collect(memory);
+    memory.prepare_commit(dirty);
+    for (const PageNumber page : dirty) {
       if (all_bytes(page_at(memory, page), kPageBytes, 0) && !memory.backing().has_twin(page))
         continue;
       ASSERT_EQ(memory.backing().write(page, {page_at(memory, page), kPageBytes}), 0);
       memory.backing().mark_twins(page, 1);
     }
+    memory.finish_commit(dirty);
   }
 };
 

@@ -1,4 +1,4 @@
-// A suite that runs over both engines: derive from EngineTest, and name it in VELLUM_BOTH_ENGINES.
+// A suite that runs over all engines: derive from EngineTest, and name it in VELLUM_BOTH_ENGINES.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +12,13 @@ namespace vellum::test {
 
 inline bool engine_available(Engine engine) {
   return engine != Engine::uffd || region::uffd_engine_works();
+}
+
+inline Engine engine_named(const std::string& name) {
+  for (const auto engine : {Engine::uffd, Engine::sigsegv, Engine::mapped}) {
+    if (name == engine_name(engine)) return engine;
+  }
+  return Engine::automatic;
 }
 
 inline constexpr const char* kNoUffd =
@@ -33,7 +40,8 @@ inline std::string engine_test_name(const testing::TestParamInfo<Engine>& info) 
 
 }  // namespace vellum::test
 
-#define VELLUM_BOTH_ENGINES(Suite)                                                         \
-  INSTANTIATE_TEST_SUITE_P(, Suite,                                                        \
-                           testing::Values(vellum::Engine::uffd, vellum::Engine::sigsegv), \
-                           vellum::test::engine_test_name)
+#define VELLUM_BOTH_ENGINES(Suite)                                                            \
+  INSTANTIATE_TEST_SUITE_P(                                                                   \
+      , Suite,                                                                                \
+      testing::Values(vellum::Engine::uffd, vellum::Engine::sigsegv, vellum::Engine::mapped), \
+      vellum::test::engine_test_name)

@@ -34,6 +34,8 @@ class ForwardingFile : public base::File {
   std::vector<std::uint64_t> marked_bytes() const override { return below_->marked_bytes(); }
   bool replaced() const override { return below_->replaced(); }
   std::uint64_t allocated_bytes() const override { return below_->allocated_bytes(); }
+  base::FileIdentity identity() const override { return below_->identity(); }
+  int descriptor() const noexcept override { return below_->descriptor(); }
 
  private:
   std::unique_ptr<base::File> below_;

@@ -1,0 +1,119 @@
+#include "format/image_state.hpp"
+
+#include <cstring>
+
+#include "base/checksum.hpp"
+#include "format/checks.hpp"
+#include "format/layout.hpp"
+#include "format/wire.hpp"
+
+namespace vellum::format {
+namespace {
+
+enum Flags : std::uint32_t { kInUse = 1, kAllTouched = 2, kAdopting = 4, kKnownFlags = 7 };
+
+// Of the sector's place, so that one that strays does not verify.
+std::uint64_t sector_seed(const Uuid& store_id, std::uint64_t branch_id, std::uint64_t index) {
+  const std::uint64_t place[] = {checksum_seed(store_id), branch_id, index};
+  return base::checksum64(std::as_bytes(std::span(place)));
+}
+
+const char* check_header(std::span<const std::byte> bytes, const Uuid& store_id) noexcept {
+  ByteReader in(bytes);
+  const auto magic = in.bytes(8);
+  if (magic.size() != 8 || std::memcmp(magic.data(), kImageStateMagic, 8) != 0)
+    return "not the state of an image";
+  const std::uint32_t version = in.u32();
+  if (in.ok() && version > kFormatVersion) return "written by a newer format";
+  const std::uint32_t length = in.u32();
+  Uuid id{};
+  read_uuid(in, id);
+  if (!in.ok() || length > bytes.size()) return "truncated";
+  if (version != kFormatVersion || length != bytes.size()) return "malformed";
+  if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
+  if (id != store_id) return "belongs to another store";
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& store_id) {
+  std::vector<std::byte> body;
+  ByteWriter b(body);
+  b.u64(state.branch_id);
+  b.u32((state.in_use ? kInUse : 0U) | (state.all_touched ? kAllTouched : 0U) |
+        (state.adopting ? kAdopting : 0U));
+  b.u32(0);
+  b.u64(state.sequence);
+  b.u64(static_cast<std::uint64_t>(state.time_ns));
+  b.u64(state.device);
+  b.u64(state.inode);
+  b.u64(state.size_bytes);
+  b.u64(static_cast<std::uint64_t>(state.modified_ns));
+  b.u64(static_cast<std::uint64_t>(state.changed_ns));
+  b.u64(static_cast<std::uint64_t>(state.born_ns));
+  b.string(state.path);
+
+  std::vector<std::byte> out;
+  ByteWriter w(out);
+  w.bytes(std::as_bytes(std::span(kImageStateMagic, 8)));
+  w.u32(kFormatVersion);
+  w.u32(static_cast<std::uint32_t>(kImageStateHeaderBytes + body.size() + 8));
+  w.bytes(store_id);
+  w.bytes(body);
+  append_checksum(out, checksum_seed(store_id));
+  return out;
+}
+
+const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& store_id,
+                               ImageState& out) {
+  if (bytes.size() > kMaxImageStateBytes) return "larger than any state of an image";
+  if (const char* problem = check_header(bytes, store_id)) return problem;
+  if (bytes.size() < kImageStateHeaderBytes + 8) return "truncated";
+  ByteReader in(bytes.subspan(kImageStateHeaderBytes, bytes.size() - kImageStateHeaderBytes - 8));
+  ImageState state;
+  state.branch_id = in.u64();
+  const std::uint32_t flags = in.u32();
+  const std::uint32_t reserved = in.u32();
+  state.in_use = (flags & kInUse) != 0;
+  state.all_touched = (flags & kAllTouched) != 0;
+  state.adopting = (flags & kAdopting) != 0;
+  state.sequence = in.u64();
+  state.time_ns = static_cast<std::int64_t>(in.u64());
+  state.device = in.u64();
+  state.inode = in.u64();
+  state.size_bytes = in.u64();
+  state.modified_ns = static_cast<std::int64_t>(in.u64());
+  state.changed_ns = static_cast<std::int64_t>(in.u64());
+  state.born_ns = static_cast<std::int64_t>(in.u64());
+  state.path = in.string(kMaxImagePathBytes);
+  if (!in.done() || (flags & ~std::uint32_t{kKnownFlags}) != 0 || reserved != 0) return "malformed";
+  if (state.size_bytes > kMaxRegionBytes) return "an image larger than any region";
+  if (!state.path.empty() && state.path.front() != '/') return "a path that is not absolute";
+  if (state.path.find('\0') != std::string::npos) return "a path that is none";
+  out = std::move(state);
+  return nullptr;
+}
+
+std::array<std::byte, kTouchedSectorBytes> encode_touched_sector(const TouchedSector& slots,
+                                                                 const Uuid& store_id,
+                                                                 std::uint64_t branch_id,
+                                                                 std::uint64_t index) {
+  std::array<std::byte, kTouchedSectorBytes> out;
+  std::memcpy(out.data(), slots.data(), sizeof slots);
+  const std::uint64_t sum =
+      base::checksum64(std::span(out).first(sizeof slots), sector_seed(store_id, branch_id, index));
+  std::memcpy(out.data() + sizeof slots, &sum, sizeof sum);
+  return out;
+}
+
+bool decode_touched_sector(std::span<const std::byte> bytes, const Uuid& store_id,
+                           std::uint64_t branch_id, std::uint64_t index,
+                           TouchedSector& out) noexcept {
+  if (bytes.size() != kTouchedSectorBytes) return false;
+  if (!ends_with_checksum(bytes, sector_seed(store_id, branch_id, index))) return false;
+  std::memcpy(out.data(), bytes.data(), sizeof out);
+  return true;
+}
+
+}  // namespace vellum::format

@@ -1,0 +1,111 @@
+#include "region/private_pages.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vellum/error.hpp>
+
+namespace vellum::region {
+
+using format::kPageBytes;
+using format::PageNumber;
+
+namespace {
+
+// Documentation/admin-guide/mm/pagemap.rst
+constexpr std::uint64_t kLineOfFile = 1ULL << 61;
+constexpr std::uint64_t kLineSwapped = 1ULL << 62;
+constexpr std::uint64_t kLinePresent = 1ULL << 63;
+
+[[noreturn]] void refuse(const char* what) {
+  throw Error(Errc::io,
+              std::string("cannot find the written pages: ") + what + ": " + std::strerror(errno));
+}
+
+}  // namespace
+
+PrivatePages::PrivatePages(std::byte* base, std::size_t bytes, Way best) : base_(base) {
+  pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  if (pagemap_ < 0) refuse("/proc/self/pagemap");
+  for (const Way way : {Way::written, Way::scan}) {
+    if (way < best || !try_way(way, bytes)) continue;
+    way_ = way;
+    return;
+  }
+}
+
+PrivatePages::~PrivatePages() { close_descriptors(); }
+
+void PrivatePages::close_descriptors() noexcept {
+  if (uffd_ >= 0) close(uffd_);
+  if (pagemap_ >= 0) close(pagemap_);
+  uffd_ = pagemap_ = -1;
+}
+
+bool PrivatePages::try_way(Way way, std::size_t bytes) noexcept {
+  try {
+    ranges_.resize(kRanges);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  if (way == Way::written) {
+    uffd_ = open_write_tracker();
+    if (uffd_ < 0) return false;
+    if (register_writes(uffd_, base_, bytes) == 0) return true;
+    close(uffd_);
+    uffd_ = -1;
+    return false;
+  }
+  std::byte* resume = nullptr;
+  return scan_private(pagemap_, base_, base_ + kPageBytes, false, ranges_, resume) >= 0;
+}
+
+void PrivatePages::collect(PageNumber end, std::vector<PageNumber>& out) {
+  if (way_ == Way::pagemap) {
+    collect_by_pagemap(end, out);
+  } else {
+    collect_by_scan(end, out);
+  }
+}
+
+void PrivatePages::collect_by_scan(PageNumber end, std::vector<PageNumber>& out) {
+  std::byte* const stop = base_ + end * kPageBytes;
+  for (std::byte* at = base_; at < stop;) {
+    std::byte* resume = stop;
+    const long found = scan_private(pagemap_, at, stop, way_ == Way::written, ranges_, resume);
+    if (found < 0) refuse("PAGEMAP_SCAN");
+    const auto base = reinterpret_cast<std::uintptr_t>(base_);
+    for (long i = 0; i < found; ++i) {
+      const ScanRange& range = ranges_[static_cast<std::size_t>(i)];
+      for (auto page = range.begin; page < range.end; page += kPageBytes)
+        out.push_back((page - base) / kPageBytes);
+    }
+    at = resume;
+  }
+}
+
+void PrivatePages::collect_by_pagemap(PageNumber end, std::vector<PageNumber>& out) {
+  constexpr std::size_t kLines = 64u << 10;
+  lines_.resize(kLines);
+  const auto first = reinterpret_cast<std::uintptr_t>(base_) / kPageBytes;
+  for (PageNumber page = 0; page < end;) {
+    const std::size_t wanted = std::min<std::size_t>(kLines, end - page) * sizeof(std::uint64_t);
+    const ssize_t got = pread(pagemap_, lines_.data(), wanted,
+                              static_cast<off_t>((first + page) * sizeof(std::uint64_t)));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < static_cast<ssize_t>(sizeof(std::uint64_t))) refuse("/proc/self/pagemap");
+    const std::size_t n = static_cast<std::size_t>(got) / sizeof(std::uint64_t);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t line = lines_[i];
+      if ((line & (kLinePresent | kLineSwapped)) != 0 && (line & kLineOfFile) == 0)
+        out.push_back(page + i);
+    }
+    page += n;
+  }
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,321 @@
+// Opening an image: find the file, decide what to make of it, bring it or the region up to date.
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "store/image_file.hpp"
+#include "store/util.hpp"
+
+namespace vellum::store {
+
+using format::ImageState;
+using format::kPageBytes;
+using format::PageNumber;
+
+namespace {
+
+constexpr std::size_t kPagesAtOnce = 256;
+
+std::string directory_of(const StoreCore& store, const std::string& branch) {
+  return store.branches_directory() + "/" + branch;
+}
+
+// Nothing, when there is none or it says nothing credible: then everything is compared.
+std::optional<ImageState> read_state(StoreCore& store, const std::string& branch,
+                                     std::uint64_t branch_id) {
+  const std::string file = directory_of(store, branch) + "/" + kImageStateName;
+  if (!store.fs().exists(file)) return std::nullopt;
+  ImageState state;
+  try {
+    const auto bytes = base::read_whole(store.fs(), file, format::kMaxImageStateBytes);
+    if (decode_image_state(bytes, store.superblock().store_id, state) != nullptr)
+      return std::nullopt;
+  } catch (const Error& e) {
+    if (e.code() != Errc::damaged && e.code() != Errc::not_found) throw;
+    return std::nullopt;
+  }
+  if (state.branch_id != branch_id) return std::nullopt;  // of one that had the name before
+  return state;
+}
+
+std::string absolute_path(const std::string& path) {
+  if (path.empty()) return path;
+  std::error_code error;
+  auto absolute = std::filesystem::absolute(path, error);
+  if (error) fail(Errc::io, "{}: {}", path, error.message());
+  auto text = absolute.lexically_normal().string();
+  if (text.size() > format::kMaxImagePathBytes || text.find('\0') != std::string::npos) {
+    fail(Errc::invalid_argument, "a path of {} bytes for an image", text.size());
+  }
+  return text;
+}
+
+// Opens the file, or makes it. True: it was made.
+bool open_or_make(base::Fs& fs, const std::string& path, std::unique_ptr<base::File>& file) {
+  for (;;) {
+    try {
+      file = fs.open(path, base::OpenMode::read_write);
+      return false;
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;
+    }
+    try {
+      file = fs.open(path, base::OpenMode::create_new);
+      return true;
+    } catch (const Error& e) {
+      if (e.code() != Errc::already_exists) throw;
+    }
+  }
+}
+
+// The same, locked, and under its name still.
+bool open_locked(base::Fs& fs, const std::string& path, std::unique_ptr<base::File>& file) {
+  for (bool made = false;;) {
+    made = open_or_make(fs, path, file) || made;
+    if (!file->try_lock_exclusive()) {
+      fail(Errc::busy, "{}: in use as an image, or locked by another program", path);
+    }
+    if (!file->replaced()) return made;
+  }
+}
+
+}  // namespace
+
+class ImageFile::Opening {
+ public:
+  Opening(StoreCore& store, const std::string& branch, const format::Version& head,
+          const PageSource& pages)
+      : store_(store),
+        branch_(branch),
+        head_(head),
+        pages_(pages),
+        known_(read_state(store, branch, head.branch_id)) {}
+
+  std::unique_ptr<ImageFile> run(const std::string& given) {
+    path_ = absolute_path(given);
+    if (path_.empty() && known_) path_ = known_->path;
+    const std::string file =
+        path_.empty() ? directory_of(store_, branch_) + "/" + kImageName : path_;
+    std::unique_ptr<base::File> opened;
+    const bool made = open_locked(store_.fs(), file, opened);
+    identity_ = opened->identity();
+    image_.reset(new ImageFile(store_, branch_, std::move(opened), open_touched()));
+    fresh_ = made || identity_.size_bytes == 0;
+    carry_out(decide());
+    return std::move(image_);
+  }
+
+ private:
+  enum class Plan {
+    trust,            // it is the head
+    repair,           // the head, but for slots that are marked
+    make,             // whatever it is: it becomes the head
+    adopt,            // whatever it is: it is what the region holds
+    only_if_the_head  // or else refuse it
+  };
+
+  TouchedSlots open_touched() {
+    std::unique_ptr<base::File> file;
+    open_or_make(store_.fs(), directory_of(store_, branch_) + "/" + kTouchedName, file);
+    return {std::move(file), store_.superblock().store_id, head_.branch_id};
+  }
+
+  bool head_is_known() const {
+    return known_->sequence == head_.sequence && known_->time_ns == head_.time_ns;
+  }
+  // Not by the device's number, which may be another after a reboot, when the name is the same.
+  bool is_known_file() const {
+    return known_ && known_->inode == identity_.inode && known_->born_ns == identity_.born_ns &&
+           (known_->device == identity_.device || known_->path == path_);
+  }
+  bool is_unchanged() const {
+    return is_known_file() && known_->size_bytes == identity_.size_bytes &&
+           known_->modified_ns == identity_.modified_ns &&
+           known_->changed_ns == identity_.changed_ns;
+  }
+
+  Plan decide() const {
+    const bool known = known_ && (is_known_file() || known_->path == path_);
+    if (known && known_->in_use) return after_a_crash();
+    if (known && !fresh_) return after_a_close();
+    if (fresh_ || path_.empty()) return Plan::make;
+    return head_.sequence == 0 ? Plan::adopt : Plan::only_if_the_head;
+  }
+
+  Plan after_a_crash() const {
+    if (fresh_) return Plan::make;
+    if (!is_known_file() && !path_.empty()) {
+      fail(
+          Errc::already_exists,
+          "{}: the image of {} was in use when a crash came, and is another file now: remove it to "
+          "have it made again, or import it",
+          image_->path(), label());
+    }
+    if (known_->adopting && head_is_known()) return Plan::adopt;
+    if (known_->adopting && known_->all_touched) refuse_both_changed();
+    const bool any = known_->adopting || known_->all_touched || !is_known_file();
+    return any ? Plan::make : Plan::repair;
+  }
+
+  Plan after_a_close() const {
+    if (is_unchanged()) return head_is_known() ? Plan::trust : Plan::make;
+    if (!head_is_known()) refuse_both_changed();
+    return Plan::adopt;
+  }
+
+  [[noreturn]] void refuse_both_changed() const {
+    fail(Errc::already_exists,
+         "{}: another program has written the image, and {} has had commits without it: remove it "
+         "to have it made again, or import it",
+         image_->path(), label());
+  }
+
+  std::string label() const { return "branch '" + branch_ + "' of " + store_.path(); }
+
+  void carry_out(Plan plan) {
+    ImageFile& image = *image_;
+    const bool all = plan == Plan::make;
+    if (plan == Plan::adopt || plan == Plan::only_if_the_head) take_content(plan);
+    if (all) publish(true, false);
+    if (all || plan == Plan::repair) rewrite(all);
+    if (image.region_bytes() < head_.region_bytes) image.resize(head_.region_bytes);
+    image.touched_.reset(pages_in(image.region_bytes()));
+    if (plan == Plan::repair) {
+      image.state_ = *known_;  // still true
+    } else {
+      publish(false, !image.adopted_.empty() || image.region_bytes() > head_.region_bytes);
+    }
+  }
+
+  void publish(bool all_touched, bool adopting) {
+    ImageState state;
+    state.branch_id = head_.branch_id;
+    state.in_use = true;
+    state.all_touched = all_touched;
+    state.adopting = adopting;
+    state.sequence = head_.sequence;
+    state.time_ns = head_.time_ns;
+    state.path = path_;
+    image_->publish(std::move(state));
+  }
+
+  // Another program's content stays as it is, and is compared with the head.
+  void take_content(Plan plan) {
+    ImageFile& image = *image_;
+    if (image.region_bytes() > format::kMaxRegionBytes) {
+      fail(Errc::invalid_argument, "{}: larger than a region can be", image.path());
+    }
+    if (image.region_bytes() < head_.region_bytes && head_.sequence > 0) {
+      fail(
+          Errc::invalid_argument,
+          "{}: {} bytes, where {} has {}: a region cannot become shorter; make the file longer, or "
+          "import it",
+          image.path(), image.file_bytes_, label(), head_.region_bytes);
+    }
+    const auto note = [&](PageNumber page, const std::byte*) { image.adopted_.push_back(page); };
+    compare(std::max(image.region_bytes(), head_.region_bytes), nullptr, note);
+    if (plan == Plan::adopt) return;
+    const bool longer = image.region_bytes() > head_.region_bytes;
+    if (image.adopted_.empty() && !longer) return;
+    fail(Errc::already_exists,
+         "{}: exists, is not known as the image of {}, and differs from it: remove it to have it "
+         "made, or import it",
+         image.path(), label());
+  }
+
+  // The head's content goes to the image: to the marked slots, or to all.
+  void rewrite(bool all) {
+    ImageFile& image = *image_;
+    const std::uint64_t was = all || !known_ ? image.file_bytes_ : known_->size_bytes;
+    image.file_->truncate(head_.region_bytes);
+    image.file_bytes_ = image.region_bytes_ = image.committed_bytes_ = head_.region_bytes;
+    const auto marked = [&](PageNumber page) { return image.touched_.touched(page); };
+    const auto put = [&](PageNumber page, const std::byte* content) {
+      image.file_->pwrite({content, kPageBytes}, page * kPageBytes);
+    };
+    compare(head_.region_bytes, all ? nullptr : std::function<bool(PageNumber)>(marked), put);
+    end_within_the_page(was);
+    image.sync();
+  }
+
+  // A file that ended within its last page does so again, unless the region has something there.
+  void end_within_the_page(std::uint64_t bytes) {
+    if (bytes >= head_.region_bytes || pages_in(bytes) * kPageBytes != head_.region_bytes) return;
+    std::vector<std::byte> last(kPageBytes);
+    pages_.read(bytes / kPageBytes, 1, last.data());
+    const auto tail = std::span(last).subspan(bytes % kPageBytes);
+    if (std::any_of(tail.begin(), tail.end(), [](std::byte b) { return b != std::byte{0}; }))
+      return;
+    image_->file_->truncate(bytes);
+    image_->file_bytes_ = image_->committed_bytes_ = bytes;
+  }
+
+  // Calls `visit` with each page in which head and image differ, and the head's content.
+  void compare(std::uint64_t bytes, const std::function<bool(PageNumber)>& only,
+               const std::function<void(PageNumber, const std::byte*)>& visit) {
+    const PageNumber pages = pages_in(bytes);
+    std::vector<std::byte> ours(kPagesAtOnce * kPageBytes), theirs(ours.size());
+    for (PageNumber page = 0; page < pages;) {
+      if (fresh_) page += pages_.zero_run(page, pages - page);
+      // Not across a slot's end: the next one may not be marked.
+      const std::size_t n =
+          std::min<std::uint64_t>(kPagesAtOnce - page % kPagesAtOnce, pages - page);
+      if (n == 0) break;
+      if (!only || only(page)) compare_pages(page, n, ours, theirs, visit);
+      page += n;
+    }
+  }
+
+  void compare_pages(PageNumber first, std::size_t count, std::vector<std::byte>& ours,
+                     std::vector<std::byte>& theirs,
+                     const std::function<void(PageNumber, const std::byte*)>& visit) {
+    const std::size_t bytes = count * kPageBytes;
+    image_->read(first, std::span(theirs).first(bytes));
+    if (pages_.zero_run(first, count) >= count) {
+      std::fill_n(ours.begin(), bytes, std::byte{0});
+    } else {
+      pages_.read(first, count, ours.data());
+    }
+    if (std::memcmp(ours.data(), theirs.data(), bytes) == 0) return;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::byte* const content = ours.data() + i * kPageBytes;
+      if (std::memcmp(content, theirs.data() + i * kPageBytes, kPageBytes) != 0)
+        visit(first + i, content);
+    }
+  }
+
+  StoreCore& store_;
+  const std::string& branch_;
+  const format::Version& head_;
+  const PageSource& pages_;
+  std::optional<ImageState> known_;
+  std::string path_;  // as in ImageState
+  base::FileIdentity identity_;
+  bool fresh_ = false;  // made just now, or empty
+  std::unique_ptr<ImageFile> image_;
+};
+
+std::unique_ptr<ImageFile> ImageFile::open(StoreCore& store, const std::string& branch,
+                                           const format::Version& head, const PageSource& pages,
+                                           const std::string& path) {
+  return Opening(store, branch, head, pages).run(path);
+}
+
+void ImageFile::note_other_writer(StoreCore& store, const std::string& branch,
+                                  std::uint64_t branch_id) {
+  auto state = read_state(store, branch, branch_id);
+  if (!state || !state->in_use || state->all_touched) return;
+  state->all_touched = true;
+  base::publish_file(store.fs(), store.tmp_directory(), directory_of(store, branch),
+                     kImageStateName,
+                     format::encode_image_state(*state, store.superblock().store_id), true);
+}
+
+void ImageFile::remove(StoreCore& store, const std::string& branch) {
+  for (const char* name : {kImageStateName, kTouchedName, kImageName}) {
+    const std::string file = directory_of(store, branch) + "/" + name;
+    if (store.fs().exists(file)) store.fs().unlink(file);
+  }
+}
+
+}  // namespace vellum::store
