@@ -156,8 +156,9 @@ std::size_t RegionMemory::evict_claimed(std::size_t index) noexcept {
     std::uint64_t changed = 0;
     gone = stash_changed(frozen, scratch.batch, changed, !newer) && forget(frozen) == 0;
     const std::uint64_t dropped = gone ? frozen.own : frozen.own & ~changed;
-    freed = count_bits(dropped) + (gone ? count_bits(twins) : 0);
-    add_private(-static_cast<std::int64_t>(count_bits(dropped)));
+    const std::size_t zeros = gone && zeros_take_memory() ? count - count_bits(twins) : 0;
+    freed = count_bits(dropped) + (gone ? count_bits(twins) : 0) + zeros;
+    add_private(-static_cast<std::int64_t>(count_bits(dropped) + zeros));
     if (!gone) {
       if (thaw(frozen, changed) != 0) lose("no memory to put pages back");
       for (std::uint64_t rest = newer ? 0 : changed; rest != 0; rest &= rest - 1) {

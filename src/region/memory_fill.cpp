@@ -86,8 +86,6 @@ void RegionMemory::note_arrival(std::size_t index) noexcept {
 // Fills the chunk and, as far as they are missing, those after it.
 bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
                              store::ReadFailure& failure) noexcept {
-  // Pages of zeros take memory when they are written, which nobody tells. While there is plenty
-  // that is counted later; near the limit they count at once.
   const bool near_limit = options_.writable && pager_->lacking(kSlotPages) != 0;
   std::size_t count = 1;
   while (!near_limit && count * kChunkPages < pages && claim(index + count, kMissing)) {
@@ -100,7 +98,10 @@ bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
   }
   const int error = map_zero(index * kChunkPages, std::min(count * kChunkPages, pages));
   for (std::size_t i = 0; i < count && error == 0; ++i) note_arrival(index + i);
-  if (error == 0 && near_limit) add_private(zeros_take_memory() ? 2 * kChunkPages : kChunkPages);
+  // They take memory when they are written, which nobody tells: so they count from now on, until
+  // the pager counts what is there.
+  const auto taken = static_cast<std::int64_t>(count * kChunkPages);
+  if (error == 0 && options_.writable) add_private(zeros_take_memory() ? 2 * taken : taken);
   settle(index, count, error == 0 ? kPresent : kMissing);
   if (error == 0) return true;
   failure = {"cannot map memory", {}, index * kChunkPages, error};
@@ -177,7 +178,8 @@ bool RegionMemory::fill_with_stash(std::size_t index, std::size_t pages, std::ui
       for (std::size_t i = 0; i < count; ++i) stash_->drop(first + at + i);
       return 0;
     });
-    add_private(__builtin_popcountll(own));
+    const std::uint64_t bare = zeros_take_memory() ? own & ~twins : 0;
+    add_private(__builtin_popcountll(own) + __builtin_popcountll(bare));
     note_arrival(index);
   }
   settle(index, 1, ok ? kPresent : kMissing);

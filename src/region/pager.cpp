@@ -1,12 +1,14 @@
 #include "region/pager.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -70,11 +72,29 @@ class SignalsBlocked {
 }  // namespace
 
 Pager::Pager(std::uint64_t limit_bytes)
-    : limit_pages_(static_cast<std::int64_t>(limit_bytes / kPageBytes)) {}
+    : limit_pages_(static_cast<std::int64_t>(limit_bytes / kPageBytes)),
+      wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 // The last region has left, so the thread has ended.
 Pager::~Pager() {
   if (thread_.joinable()) thread_.join();
+  if (wake_ >= 0) close(wake_);
+}
+
+void Pager::wake() noexcept {
+  const int saved_errno = errno;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t n = write(wake_, &one, sizeof one);
+  errno = saved_errno;
+}
+
+void Pager::pause(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds most) {
+  lock.unlock();
+  pollfd woken{wake_, POLLIN, 0};
+  poll(&woken, 1, static_cast<int>(most.count()));
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t n = read(wake_, &count, sizeof count);
+  lock.lock();
 }
 
 std::uint64_t Pager::limit_bytes() const noexcept {
@@ -130,7 +150,7 @@ void Pager::leave(Pageable& region, std::uint64_t bytes) noexcept {
     stop_ = true;
     ended.swap(thread_);
   }
-  changed_.notify_all();
+  wake();
   if (ended.joinable()) ended.join();
 }
 
@@ -149,7 +169,7 @@ void Pager::run() {
     }
     counted = std::min(counted, now);
     balance(regions_);
-    changed_.wait_for(lock, used_pages() > limit_pages_ / 2 ? kBusyPause : kIdlePause);
+    if (!stop_) pause(lock, used_pages() > limit_pages_ / 2 ? kBusyPause : kIdlePause);
   }
 }
 

@@ -11,7 +11,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -58,7 +58,9 @@ class Pager {
 
   // A region did not find as many pages as it was asked for: what is counted may be wrong (a page
   // of zeros counts before it is written), so nobody tries again before all have been counted anew.
-  void doubt() noexcept { doubtful_.store(true, std::memory_order_relaxed); }
+  void doubt() noexcept {
+    if (!doubtful_.exchange(true, std::memory_order_relaxed)) wake();
+  }
 
   // `bytes`: how large the region is; more when it grows. The thread runs once the regions together
   // might come near the limit.
@@ -69,14 +71,16 @@ class Pager {
 
  private:
   void run();
+  void wake() noexcept;
+  void pause(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds most);
   void balance(std::vector<Pageable*>& regions);
   void start_if_needed();
 
   const std::int64_t limit_pages_;
   std::atomic<std::int64_t> used_{0};
   std::atomic<bool> doubtful_{false};
+  int wake_ = -1;     // eventfd(2): the fault handler may write to it
   std::mutex mutex_;  // of what follows
-  std::condition_variable changed_;
   std::vector<Pageable*> regions_;
   std::uint64_t region_bytes_ = 0;
   bool stop_ = false;

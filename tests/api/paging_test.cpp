@@ -14,7 +14,7 @@ namespace vellum::test {
 namespace {
 
 constexpr std::uint64_t kSize = 24 * kMiB;
-constexpr std::uint64_t kLimit = 3 * kMiB;
+constexpr std::uint64_t kLimit = 4 * kMiB;
 constexpr std::uint64_t kWords = kSize / 8;
 
 class Paging : public StoreTest {
