@@ -146,8 +146,11 @@ typedef struct vellum_region_options {
                                            this opening only */
   const char* image_path; /* the plain file that VELLUM_ENGINE_MAPPED maps; naming one chooses that
                              engine. NULL: where it was the last time, or a file in the store */
+  uint64_t memory_limit_bytes; /* what the region may have in memory; 0: it shares three quarters of
+                                  the machine's or cgroup's with the others of the process */
+  const char* stash_directory; /* for written pages that memory has no room for; NULL: the store */
 } vellum_region_options;
-#define VELLUM_REGION_OPTIONS_INIT {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0}
+#define VELLUM_REGION_OPTIONS_INIT {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes a branch with a region of zero bytes, rounded up to pages of 4096. `options` may be NULL
  * here and below. VELLUM_ERR_ALREADY_EXISTS. */

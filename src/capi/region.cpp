@@ -38,6 +38,8 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
     result.encode_threads = options.encode_threads == -1 ? 0 : options.encode_threads;
   }
   result.image_path = or_empty(options.image_path);
+  result.memory_limit_bytes = options.memory_limit_bytes;
+  result.stash_directory = or_empty(options.stash_directory);
   if (options.encoding != nullptr) {
     result.encoding = encoding_from(options_or_zero(options.encoding));
   }
