@@ -90,25 +90,6 @@ TEST_P(DirtyThreads, WritesToChunksThatComeInAreFound) {
   }
 }
 
-// The kernel tells of many ranges in several goes.
-TEST_P(DirtyThreads, NoPageTwiceWhereManyAreApart) {
-  constexpr PageNumber kMany = 8192;
-  const auto memory = make(kMany * kPageBytes);
-  std::thread writer([&] {
-    while (!stop_.load(std::memory_order_relaxed)) {
-      word_at(memory->data(), kMany - 2, 0).fetch_add(1, std::memory_order_relaxed);
-    }
-  });
-  for (int round = 0; round < 20; ++round) {
-    for (PageNumber page = 0; page < kMany; page += 2) {
-      word_at(memory->data(), page, 1).fetch_add(1, std::memory_order_relaxed);
-    }
-    EXPECT_GE(collect(*memory).size(), kMany / 2);
-  }
-  stop_ = true;
-  writer.join();
-}
-
 VELLUM_BOTH_ENGINES(DirtyThreads);
 
 }  // namespace
