@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <vellum/error.hpp>
 
 #include "base/process_memory.hpp"
@@ -101,29 +102,43 @@ std::uint64_t Pager::limit_bytes() const noexcept {
   return static_cast<std::uint64_t>(limit_pages_) * kPageBytes;
 }
 
-const std::shared_ptr<Pager>& Pager::of_process() {
-  // Never destroyed: regions may outlive static objects.
-  static const auto& pager = *new std::shared_ptr<Pager>([] {
-    const std::uint64_t memory = base::memory_of_process();
-    std::uint64_t limit = memory / 4 * 3 - std::min(memory / 8, kOtherBytes);
-    if (const char* text = std::getenv("VELLUM_MEMORY_LIMIT"); text != nullptr && *text != '\0') {
-      const char* const end = text + std::strlen(text);
-      const auto [stop, error] = std::from_chars(text, end, limit);
-      if (error != std::errc() || stop != end || limit == 0) {
-        throw Error(Errc::invalid_argument, std::string("VELLUM_MEMORY_LIMIT is '") + text +
-                                                "': it can be a number of bytes");
-      }
-    }
-    return std::make_shared<Pager>(limit);
-  }());
-  return pager;
+std::uint64_t Pager::limit_of_process() {
+  const std::uint64_t memory = base::memory_of_process();
+  std::uint64_t limit = memory / 4 * 3 - std::min(memory / 8, kOtherBytes);
+  const char* const text = std::getenv("VELLUM_MEMORY_LIMIT");
+  if (text == nullptr || *text == '\0') return limit;
+  const char* const end = text + std::strlen(text);
+  const auto [stop, error] = std::from_chars(text, end, limit);
+  if (error != std::errc() || stop != end || limit == 0) {
+    throw Error(Errc::invalid_argument,
+                std::string("VELLUM_MEMORY_LIMIT is '") + text + "': it can be a number of bytes");
+  }
+  return limit;
+}
+
+// A child of fork() has neither the thread nor the regions of its parent, and perhaps a lock that
+// nobody will give back: it gets another pager. None is ever destroyed: regions may outlive static
+// objects.
+std::shared_ptr<Pager> Pager::of_process() {
+  struct Owned {
+    pid_t owner;
+    std::shared_ptr<Pager> pager;
+  };
+  static std::atomic<Owned*> current{nullptr};
+  Owned* owned = current.load();
+  while (owned == nullptr || owned->owner != getpid()) {
+    auto* const fresh = new Owned{getpid(), std::make_shared<Pager>(limit_of_process())};
+    if (current.compare_exchange_strong(owned, fresh)) return fresh->pager;
+    delete fresh;
+  }
+  return owned->pager;
 }
 
 void Pager::join(Pageable& region, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
-  regions_.push_back(&region);
   region_bytes_ += bytes;
   start_if_needed();
+  regions_.push_back(&region);
 }
 
 void Pager::grown(std::uint64_t bytes) {
@@ -137,7 +152,12 @@ void Pager::start_if_needed() {
   if (thread_.joinable() || 2 * region_bytes_ < limit_bytes() / 2) return;
   const SignalsBlocked blocked;
   stop_ = false;
-  thread_ = std::thread([this] { run(); });
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& e) {
+    throw Error(Errc::out_of_memory,
+                std::string("cannot start the thread that keeps the memory limit: ") + e.what());
+  }
 }
 
 void Pager::leave(Pageable& region, std::uint64_t bytes) noexcept {

@@ -43,7 +43,7 @@ class Pager {
   // Three quarters of the memory that the process may have (its cgroup's limit, or the machine's),
   // less what else the library needs: an eighth, at most 64 MiB. VELLUM_MEMORY_LIMIT=BYTES says
   // otherwise.
-  static const std::shared_ptr<Pager>& of_process();
+  static std::shared_ptr<Pager> of_process();
 
   std::uint64_t limit_bytes() const noexcept;
   // Any context.
@@ -70,6 +70,7 @@ class Pager {
   void leave(Pageable& region, std::uint64_t bytes) noexcept;
 
  private:
+  static std::uint64_t limit_of_process();
   void run();
   void wake() noexcept;
   void pause(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds most);

@@ -223,6 +223,13 @@ void Stash::tidy() noexcept {
     }
     append_.unlock();
   }
+  append_.lock();
+  while (segments_used_ > 1 && live(segments_used_ - 1).load() == 0) --segments_used_;
+  if (open_segment_ >= segments_used_) {
+    open_segment_ = segments_used_ - 1;
+    open_used_bytes_ = live(open_segment_).load() == 0 ? 0 : kSegmentBytes;  // full: the next is
+  }
+  append_.unlock();
 }
 
 std::vector<PageNumber> Stash::pages_to_move() {
