@@ -1,6 +1,6 @@
 // bench paging: regions larger than memory.
 //
-// A region four times as large as the memory limit, and beside it a plain MAP_SHARED mapping of a
+// A region larger than the memory limit, and beside it a plain MAP_SHARED mapping of a
 // file of the same content, each in a process of its own under the same limit of the kernel's
 // (cgroup): words at random places counted up, numbers sorted in place, breadth-first search of a
 // graph; at the end everything is made durable (commit; msync). Seconds, bytes written to the disk,
@@ -8,7 +8,7 @@
 //
 // Needs root, for the cgroup.
 //
-//   bench_paging [--json FILE] [--dir DIR] [--mib 512] [--limit-mib 128] [--updates 400000]
+//   bench_paging [--json FILE] [--dir DIR] [--mib 256] [--limit-mib 96] [--updates 30000]
 //                [--engine automatic|uffd|sigsegv] [--rounds 1] [--only update|sort|bfs]
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -228,9 +228,9 @@ struct Both {
 };
 
 Both compare(const bench::Options& options, const Workload& workload) {
-  const std::size_t bytes = options.number("mib", 512) << 20;
-  const std::uint64_t limit = options.number("limit-mib", 128) << 20;
-  const std::uint64_t updates = options.number("updates", 400'000);
+  const std::size_t bytes = options.number("mib", 256) << 20;
+  const std::uint64_t limit = options.number("limit-mib", 96) << 20;
+  const std::uint64_t updates = options.number("updates", 30'000);
   const auto engine = bench::engine_named(options.text("engine", "automatic"));
   const bench::MemoryGroup group(limit);
   Both both;
@@ -279,12 +279,12 @@ void add(bench::Table& table, bench::Report& report, const char* name, const Bot
 }
 
 void run(const bench::Options& options) {
-  const std::uint64_t limit = options.number("limit-mib", 128) << 20;
+  const std::uint64_t limit = options.number("limit-mib", 96) << 20;
   // What a region allows itself by default in such a group (region/pager.hpp).
   const double own =
-      static_cast<double>(limit / 4 * 3 - std::min<std::uint64_t>(limit / 8, 64u << 20));
+      static_cast<double>(limit / 4 * 3 - std::min<std::uint64_t>(limit / 4, 64u << 20));
   fmt::print("{} MiB under a limit of {} MiB; plain: MAP_SHARED, msync at the end\n\n",
-             options.number("mib", 512), limit >> 20);
+             options.number("mib", 256), limit >> 20);
   bench::Table table({"", "seconds", "+ commit", "plain", "+ msync", "ratio", "written", "plain",
                       "ratio", "resident", "of limit"});
   bench::Report report("paging");

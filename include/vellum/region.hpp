@@ -112,7 +112,7 @@ struct RegionOptions {
   int encode_threads = -1;
   // How much memory the region may use: committed copies and private ones together. 0: it shares a
   // limit with the other regions of the process: three quarters of what its cgroup or the machine
-  // has, less an eighth, at most 64 MiB. VELLUM_MEMORY_LIMIT=BYTES says otherwise. See "Memory".
+  // has, less 64 MiB, at least half. VELLUM_MEMORY_LIMIT=BYTES says otherwise. See "Memory".
   std::uint64_t memory_limit_bytes = 0;
   // Where pages go that were written, are not committed, and have no room in memory: a directory,
   // best on a fast disk. Empty: the store's. The file there has no name, and is gone with the

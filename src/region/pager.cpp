@@ -104,7 +104,7 @@ std::uint64_t Pager::limit_bytes() const noexcept {
 
 std::uint64_t Pager::limit_of_process() {
   const std::uint64_t memory = base::memory_of_process();
-  std::uint64_t limit = memory / 4 * 3 - std::min(memory / 8, kOtherBytes);
+  std::uint64_t limit = memory / 4 * 3 - std::min(memory / 4, kOtherBytes);
   const char* const text = std::getenv("VELLUM_MEMORY_LIMIT");
   if (text == nullptr || *text == '\0') return limit;
   const char* const end = text + std::strlen(text);

@@ -41,8 +41,8 @@ class Pager {
   Pager& operator=(const Pager&) = delete;
 
   // Three quarters of the memory that the process may have (its cgroup's limit, or the machine's),
-  // less what else the library needs: an eighth, at most 64 MiB. VELLUM_MEMORY_LIMIT=BYTES says
-  // otherwise.
+  // less 64 MiB for what else the library needs, but at least half of it;
+  // VELLUM_MEMORY_LIMIT=BYTES says otherwise.
   static std::shared_ptr<Pager> of_process();
 
   std::uint64_t limit_bytes() const noexcept;
