@@ -238,17 +238,18 @@ const std::byte* Region::Impl::committed_copy(PageNumber page) {
 
 // The commit is durable. Where pages have left memory since, or have to, they come back from it
 // from now on; when it cannot be opened for that, from where they did, with what the stash adds.
-void Region::Impl::accept_commit() {
-  const auto now_taken = encoder->accept();
-  taken.insert(taken.end(), now_taken.begin(), now_taken.end());
-  if (taken.empty() && !memory->wants_source()) return;
+// Nothing that goes wrong here undoes it.
+void Region::Impl::accept_commit() noexcept {
   try {
+    const auto now_taken = encoder->accept();
+    taken.insert(taken.end(), now_taken.begin(), now_taken.end());
+    if (taken.empty() && !memory->wants_source()) return;
     auto head = open_head();
     std::sort(taken.begin(), taken.end());
     taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
     memory->replace_source(std::move(head), taken);
     taken.clear();
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     return;
   }
 }

@@ -62,7 +62,7 @@ struct Region::Impl {
   std::vector<PageNumber> take_dirty();
   void require_twins() const;
   void reload_twins(std::span<const PageNumber> pages);
-  void accept_commit();
+  void accept_commit() noexcept;
   const std::byte* committed_copy(PageNumber page);
   std::shared_ptr<store::PageSource> open_head() const;
   void undo_commit(std::vector<PageNumber> dirty);

@@ -20,8 +20,10 @@ std::uint64_t field_bytes(const char* name) {
   return 0;
 }
 
-// Resident memory, page tables included.
-std::uint64_t resident_bytes() { return field_bytes("VmRSS") + field_bytes("VmPTE"); }
+// Resident memory, page tables included; without pages of files, such as the program's own code.
+std::uint64_t resident_bytes() {
+  return field_bytes("RssAnon") + field_bytes("RssShmem") + field_bytes("VmPTE");
+}
 
 class Sparse : public MemoryTest {};
 
