@@ -32,7 +32,9 @@ TEST_P(Sparse, ATebibyteCostsWhatIsTouched_NoSanitizer) {
   if (vellum::test::kSanitizer) GTEST_SKIP() << "shadow memory counts as resident memory";
   const std::uint64_t before = resident_bytes();
   const auto memory = make(kTiB);
-  EXPECT_LT(resident_bytes() - before, 2 * kMiB);
+  // Engine mapped reads and writes its image through a buffer, of any region's size alike.
+  const std::uint64_t buffer = GetParam() == Engine::mapped ? 4 * kMiB : 0;
+  EXPECT_LT(resident_bytes() - before, 2 * kMiB + buffer);
   constexpr std::uint64_t kTouches = 64;
   for (std::uint64_t i = 0; i < kTouches; ++i) {
     memory->data()[kTiB / kTouches * i + 12345] = std::byte{1};
