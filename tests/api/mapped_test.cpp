@@ -270,7 +270,7 @@ TEST_F(Mapped, AFullDiskUnderTheImage) {
   region.commit();
   fs.full = true;
   for (int round = 1; round <= 3; ++round) {
-    std::memset(bytes_of(region) + round * kMiB, 10 + round, 2 * kMiB);
+    std::memset(bytes_of(region) + static_cast<std::uint64_t>(round) * kMiB, 10 + round, 2 * kMiB);
     std::memset(bytes_of(region) + 4 * kMiB, 0, kMiB);
     EXPECT_GT(region.commit().pages_changed, 0U);
     const auto committed = content_of(region);
