@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/checksum.hpp"
+#include "region/racing_page.hpp"
 
 namespace vellum::region {
 
@@ -55,13 +56,13 @@ void Stash::Batch::add(PageNumber page, const PageDiff& diff, const std::byte* n
         diff.lines, diff.mask, format::kMergeGapBytes, [&](std::size_t offset, std::size_t n) {
           const DeltaRun run{static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(n)};
           std::memcpy(run_at, &run, sizeof run);
-          std::memcpy(byte_at, now + offset, n);
+          std::memcpy(byte_at, diff.copy + offset, n);
           run_at += sizeof run;
           byte_at += n;
         });
     length = sizeof header + runs * sizeof(DeltaRun) + bytes;
   } else {
-    std::memcpy(at + sizeof header, now, kPageBytes);
+    copy_racing_page(at + sizeof header, now);
   }
   std::memcpy(at, &header, sizeof header);
   header.checksum = base::checksum64({at + kCovered, length - kCovered});

@@ -273,7 +273,7 @@ TEST_F(ArchiveTest, InBothPlacesTheOneAtHomeCounts) {
   std::ofstream(store->tmp_directory() + "/" + copy_file_name(packs[3])) << "half";
   expect_all();
   gc();
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(stdfs::exists(file_in(archive, packs[i])));
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_FALSE(stdfs::exists(file_in(archive, packs[i])));
   EXPECT_FALSE(stdfs::exists(archive + "/" + copy_file_name(packs[3])));
   EXPECT_FALSE(stdfs::exists(store->tmp_directory() + "/" + copy_file_name(packs[3])));
   expect_all();
