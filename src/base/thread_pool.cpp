@@ -20,28 +20,12 @@
 #include <thread>
 #include <vector>
 
+#include "base/signals_blocked.hpp"
+
 namespace vellum::base {
 namespace {
 
 using Body = std::function<void(std::size_t, std::size_t)>;
-
-// Signals of the application go to its own threads. Those that a fault raises must get through:
-// blocked, they would kill the process instead of running the handler.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&blocked, fault);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 class Job {
  public:

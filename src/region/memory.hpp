@@ -133,13 +133,7 @@ class RegionMemory : public FaultTarget, public Pageable {
   // To be called where pages were added on the way: makes room if there are too many.
   void stay_within_limit() noexcept;
 
-  struct Use {
-    std::uint64_t limit_bytes = 0;     // of this region, or of the process
-    std::uint64_t resident_bytes = 0;  // committed copies and private ones
-    std::uint64_t stashed_pages = 0, stash_bytes = 0;
-    std::uint64_t evicted_chunks = 0, stashed_pages_ever = 0, stashed_bytes_ever = 0;
-  };
-  Use use() noexcept;  // counts
+  MemoryUse use() noexcept;  // counts
   bool has_stashed() const noexcept { return stash_ && stash_->pages() != 0; }
 
   // Pageable.

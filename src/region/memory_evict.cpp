@@ -306,18 +306,17 @@ void RegionMemory::stay_within_limit() noexcept {
   if (const std::size_t lacking = pager_->lacking(0); lacking != 0) make_room(lacking);
 }
 
-RegionMemory::Use RegionMemory::use() noexcept {
+MemoryUse RegionMemory::use() noexcept {
   measure();
-  Use use;
+  MemoryUse use;
   use.limit_bytes = pager_->limit_bytes();
   const std::int64_t pages = backing_.twin_pages() + private_pages_.load();
   use.resident_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(pages, 0)) * kPageBytes;
-  use.evicted_chunks = evictions_.load();
+  use.evicted_bytes = std::uint64_t{evictions_.load()} * kChunkBytes;
   if (stash_) {
     use.stashed_pages = stash_->pages();
-    use.stash_bytes = stash_->file_bytes();
-    use.stashed_pages_ever = stash_->put_pages();
-    use.stashed_bytes_ever = stash_->put_bytes();
+    use.stash_file_bytes = stash_->file_bytes();
+    use.stash_written_bytes = stash_->put_bytes();
   }
   return use;
 }

@@ -112,8 +112,11 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
                                     store::ReadFailure& failure) noexcept {
   const PageNumber first = index * kChunkPages;
   Scratch& scratch = lock_scratch(index);
-  bool zero = false;
-  bool ok = read_source(first, pages, scratch.old, zero, failure);
+  bool ok = false;
+  {
+    const LiveSource::Use source(source_);
+    ok = source->try_read(first, pages, scratch.old, failure);
+  }
   if (ok) {
     int error = backing_.write(first, {scratch.old, pages * kPageBytes});
     if (error == 0) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <vellum/error.hpp>
 
 #include "base/process_memory.hpp"
+#include "base/signals_blocked.hpp"
 #include "format/types.hpp"
 
 namespace vellum::region {
@@ -52,22 +52,6 @@ class PrivateMemory {
 
  private:
   int fd_;
-};
-
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t blocked;
-    sigfillset(&blocked);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP}) sigdelset(&blocked, fault);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
 };
 
 }  // namespace
@@ -150,7 +134,7 @@ void Pager::grown(std::uint64_t bytes) {
 void Pager::start_if_needed() {
   // A page may be held twice.
   if (thread_.joinable() || 2 * region_bytes_ < limit_bytes() / 2) return;
-  const SignalsBlocked blocked;
+  const base::SignalsBlocked blocked;
   stop_ = false;
   try {
     thread_ = std::thread([this] { run(); });

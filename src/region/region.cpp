@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -226,14 +225,14 @@ void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
   }
 }
 
-// The encoder has brought the twins up to the commit at hand. A copy, as a twin may go at any time.
-const std::byte* Region::Impl::committed_copy(PageNumber page) {
-  thread_local std::array<std::byte, kPageBytes> copy;
+// The encoder has brought the twins up to the commit at hand. Not a pointer: a twin may go at any
+// time.
+bool Region::Impl::committed_copy(PageNumber page, std::byte* out) {
   memory->hold(page, 1);
   const std::byte* const twin = memory->is_present(page) ? memory->twin_of(page) : nullptr;
-  if (twin != nullptr) std::memcpy(copy.data(), twin, kPageBytes);
+  if (twin != nullptr && out != nullptr) std::memcpy(out, twin, kPageBytes);
   memory->release(page, 1);
-  return twin != nullptr ? copy.data() : nullptr;
+  return twin != nullptr;
 }
 
 // The commit is durable. Where pages have left memory since, or have to, they come back from it
@@ -276,8 +275,8 @@ store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
     meta.region_bytes = memory->size_bytes();
     meta.base_address = remembered_address;
     meta.message = message;
-    const auto cost =
-        commit->finish(meta, fold, [&](PageNumber page) { return committed_copy(page); });
+    const auto cost = commit->finish(
+        meta, fold, [&](PageNumber page, std::byte* out) { return committed_copy(page, out); });
     accept_commit();
     memory->finish_commit(dirty);
     return cost;
@@ -493,15 +492,7 @@ void Region::prefetch(const void* address, std::size_t length_bytes) const {
 
 MemoryUse Region::memory_use() const {
   require_valid(impl_);
-  const auto use = impl_->memory->use();
-  MemoryUse out;
-  out.limit_bytes = use.limit_bytes;
-  out.resident_bytes = use.resident_bytes;
-  out.evicted_bytes = use.evicted_chunks * region::kChunkBytes;
-  out.stashed_pages = use.stashed_pages;
-  out.stash_file_bytes = use.stash_bytes;
-  out.stash_written_bytes = use.stashed_bytes_ever;
-  return out;
+  return impl_->memory->use();
 }
 
 void Region::close() {

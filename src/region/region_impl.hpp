@@ -63,7 +63,7 @@ struct Region::Impl {
   void require_twins() const;
   void reload_twins(std::span<const PageNumber> pages);
   void accept_commit() noexcept;
-  const std::byte* committed_copy(PageNumber page);
+  bool committed_copy(PageNumber page, std::byte* out);
   std::shared_ptr<store::PageSource> open_head() const;
   void undo_commit(std::vector<PageNumber> dirty);
   store::CommitCost write_commit(std::vector<PageNumber> dirty, const std::string& message,

@@ -128,7 +128,6 @@ int Stash::put(const Batch& batch) noexcept {
     count_of(r.page).fetch_add(1);
   }
   pages_.fetch_add(batch.count_);
-  put_pages_.fetch_add(batch.count_, std::memory_order_relaxed);
   put_bytes_.fetch_add(batch.used_bytes_, std::memory_order_relaxed);
   return 0;
 }

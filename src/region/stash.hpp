@@ -87,7 +87,6 @@ class Stash {
   std::uint64_t pages() const noexcept { return pages_.load(std::memory_order_relaxed); }
   std::uint64_t file_bytes() const noexcept { return file_.allocated_bytes(); }
   // How many were ever put, and in how many bytes.
-  std::uint64_t put_pages() const noexcept { return put_pages_.load(std::memory_order_relaxed); }
   std::uint64_t put_bytes() const noexcept { return put_bytes_.load(std::memory_order_relaxed); }
   // All pages that are here, ascending.
   void append_pages(std::vector<format::PageNumber>& out) const;
@@ -120,7 +119,7 @@ class Stash {
   base::Reservation table_;   // a word a page: where its record is
   base::Reservation counts_;  // pages here, for each kPagesPerCount
   base::Reservation live_;    // bytes in use, for each segment
-  std::atomic<std::uint64_t> pages_{0}, put_pages_{0}, put_bytes_{0};
+  std::atomic<std::uint64_t> pages_{0}, put_bytes_{0};
   base::HandlerLock append_;  // of what follows
   std::uint64_t open_segment_ = 0, open_used_bytes_ = 0;
   std::uint64_t segments_used_ = 1;  // high-water mark, since the last tidy()

@@ -53,9 +53,9 @@ struct PageWrites {
   std::vector<PageRef> found;             // ascending: pages that the store holds already
 };
 
-// The content of a page after the commit at hand, or nullptr where it is not in memory; good until
-// the thread's next call. Any number of threads call it.
-using CommittedFn = std::function<const std::byte*(format::PageNumber)>;
+// Copies the content of a page after the commit at hand to `out`, unless that is null. False: it is
+// not in memory, or not any more. Any number of threads call it.
+using CommittedFn = std::function<bool(format::PageNumber, std::byte* out)>;
 
 struct CommitMeta {
   std::int64_t time_ns = 0;

@@ -100,8 +100,8 @@ class Folder {
   const DeltaBatch::Page& delta_page(const Item& item) const {
     return pieces_[item.piece]->deltas.pages()[item.index];
   }
-  const std::byte* in_memory(PageNumber page) const {
-    return committed_ ? committed_(page) : nullptr;
+  bool in_memory(PageNumber page, std::byte* out = nullptr) const {
+    return committed_ && committed_(page, out);
   }
   void add_entry(PageNumber page, PageKind kind) { entries_.push_back({page, 1, 0, kind, 0, {}}); }
   base::Compressor& compressor(std::size_t worker) {
@@ -254,11 +254,10 @@ void Folder::put_together(const PageItems& p, std::byte* now) {
       std::memset(now, 0, kPageBytes);
     } else {
       const auto at = unpacked_.find({first.piece, first.block});
-      // A page may have been in memory when blocks were unpacked, and not be any more.
-      const auto block = at == unpacked_.end()
-                             ? unpack_block(pieces_[first.piece]->blocks[first.block])
-                             : std::vector<std::byte>();
-      const auto& content = at == unpacked_.end() ? block : at->second;
+      std::vector<std::byte>
+          late;  // it was in memory when blocks were unpacked, and has left since
+      if (at == unpacked_.end()) late = unpack_block(pieces_[first.piece]->blocks[first.block]);
+      const auto& content = late.empty() ? at->second : late;
       std::memcpy(now, content.data() + first.index * kPageBytes, kPageBytes);
     }
     later = later.subspan(1);
@@ -273,11 +272,7 @@ void Folder::put_together(const PageItems& p, std::byte* now) {
 void Folder::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
                           MapEntry& base) {
   const PageItems& p = rebuild.from;
-  if (const std::byte* content = in_memory(p.page)) {
-    std::memcpy(now, content, kPageBytes);
-  } else {
-    put_together(p, now);
-  }
+  if (!in_memory(p.page, now)) put_together(p, now);
   if (!rebuild.against_base) return;
 
   const auto chain = last_folded_().chain(p.page);
@@ -323,7 +318,7 @@ void Folder::place_rebuilds() {
             [](const Rebuild& a, const Rebuild& b) { return a.from.page < b.from.page; });
   for (const Rebuild& r : rebuilds_) {
     const Item& first = r.from.items[0];
-    if (first.type != PartType::pages || in_memory(r.from.page) != nullptr) continue;
+    if (first.type != PartType::pages || in_memory(r.from.page)) continue;
     auto& content = unpacked_[{first.piece, first.block}];
     if (content.empty()) content = unpack_block(pieces_[first.piece]->blocks[first.block]);
   }
