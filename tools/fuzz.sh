@@ -16,13 +16,13 @@ case $budget in
 esac
 
 mkdir -p build
-if ! { cmake --preset fuzz && cmake --build --preset fuzz -- -j "${VELLUM_JOBS:-$(nproc)}" \
+if ! { cmake --preset asan && cmake --build --preset asan -- -j "${VELLUM_JOBS:-$(nproc)}" \
   fuzz_decoders $(test -f fuzz/store_targets.cpp && echo fuzz_store); } >build/fuzz-build.log 2>&1; then
   tail -n 30 build/fuzz-build.log
   exit 1
 fi
 
-bin=build/fuzz/bin
+bin=build/asan/bin
 crashes=build/fuzz/crashes
 mkdir -p "$crashes"
 export ASAN_OPTIONS=${ASAN_OPTIONS-detect_stack_use_after_return=0:allocator_may_return_null=0}

@@ -19,7 +19,7 @@ struct TierArguments {
   TierMove move;
 };
 
-const char* kind_name(Tier::Kind kind) {
+const char* tier_kind_name(Tier::Kind kind) {
   switch (kind) {
     case Tier::Kind::home:
       return "home";
@@ -33,8 +33,8 @@ const char* kind_name(Tier::Kind kind) {
 
 Json tier_json(const Tier& tier) {
   return Json{
-      {"kind", kind_name(tier.kind)},   {"directory", tier.directory}, {"present", tier.present},
-      {"writable", tier.writable},      {"packs", tier.packs},         {"bytes", tier.bytes},
+      {"kind", tier_kind_name(tier.kind)}, {"directory", tier.directory}, {"present", tier.present},
+      {"writable", tier.writable},         {"packs", tier.packs},         {"bytes", tier.bytes},
       {"limit_bytes", tier.limit_bytes}};
 }
 
@@ -56,7 +56,7 @@ int run_list(Context& context, const TierArguments& arguments) {
   for (const Tier& tier : tiers) {
     const std::string note =
         tier.present && !tier.writable ? " (of another copy of the store)" : "";
-    table.add({kind_name(tier.kind), tier.present ? std::to_string(tier.packs) : "not there",
+    table.add({tier_kind_name(tier.kind), tier.present ? std::to_string(tier.packs) : "not there",
                tier.present ? human_bytes(tier.bytes) : "",
                tier.limit_bytes == 0 ? "none" : human_bytes(tier.limit_bytes),
                printable(tier.directory) + note});
