@@ -70,6 +70,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <optional>
 #include <string>
@@ -136,6 +137,8 @@ struct CommitReport {
   std::uint64_t flush_ns = 0;    // fdatasync(2)
   std::uint64_t publish_ns = 0;  // the committed copies in memory follow
   std::uint64_t total_ns = 0;
+  // Of commit_async() and snapshot_async(): how long the call took. The stages go on after it.
+  std::uint64_t pause_ns = 0;
 };
 
 // What a region has in memory now, which is counted page by page (0.5 to 4 ms for 1 GiB), and what
@@ -191,6 +194,17 @@ class Region {
   // invalid_argument for a malformed name: 1..200 bytes of letters, digits and . _ + - (or UTF-8),
   // not starting with '.' or '-'.
   CommitReport snapshot(const std::string& name, const std::string& message = std::string());
+
+  // The same, but only what was written is found and copied in the call; what the caller stores
+  // after it is not in. Compressing, writing and flushing go on in a thread of the region's own:
+  // the future gives what commit() would return, or throws what it would throw, and what failed is
+  // in the next commit as ever. What the call itself throws: invalid arguments, and what keeps it
+  // from beginning. Pages that lie in the stash are encoded in the call. The next call that changes
+  // the region, and close(), wait for the end; the future need not be waited for, nor kept, and
+  // outlives the region. After fork(), a child must not wait for a future of its parent.
+  std::future<CommitReport> commit_async(const std::string& message = std::string());
+  std::future<CommitReport> snapshot_async(const std::string& name,
+                                           const std::string& message = std::string());
 
   // Forgets everything stored since the last commit: O(pages dirty). REQUIRES: no other thread uses
   // the region meanwhile.

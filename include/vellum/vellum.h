@@ -186,9 +186,10 @@ typedef struct vellum_commit_report {
   uint64_t bytes_written; /* to journal and packs */
   uint64_t scan_ns, encode_ns, write_ns, flush_ns, publish_ns; /* the stages in order */
   uint64_t total_ns;                                           /* their sum */
-  int folded; /* 1: went to packs, with the journal's earlier commits */
+  int folded;        /* 1: went to packs, with the journal's earlier commits */
+  uint64_t pause_ns; /* of an asynchronous commit: how long the call took */
 } vellum_commit_report;
-#define VELLUM_COMMIT_REPORT_INIT {sizeof(vellum_commit_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define VELLUM_COMMIT_REPORT_INIT {sizeof(vellum_commit_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes everything stored since the last commit durable, as one step. `message` and `report` may be
  * NULL. VELLUM_ERR_NO_SPACE, VELLUM_ERR_IO: the commit has not happened, the last one stays, memory
@@ -200,6 +201,20 @@ int vellum_commit(vellum_region* region, const char* message, vellum_commit_repo
  * committed. */
 int vellum_snapshot(vellum_region* region, const char* name, const char* message,
                     vellum_commit_report* report);
+
+/* The same, but only what was written is found and copied in the call: what is stored after it is
+ * not in. The rest goes on in a thread of the region's own. The next call that changes the region,
+ * and vellum_region_close(), wait for its end. `out` may be NULL, if nobody will ask how it ended;
+ * what failed is in the next commit as ever. */
+typedef struct vellum_pending vellum_pending;
+int vellum_commit_async(vellum_region* region, const char* message, vellum_pending** out);
+int vellum_snapshot_async(vellum_region* region, const char* name, const char* message,
+                          vellum_pending** out);
+/* 1: has ended, well or not. */
+int vellum_pending_ended(const vellum_pending* pending);
+/* Waits for the end, and returns what vellum_commit() or vellum_snapshot() would have. Frees
+ * `pending`, which may outlive the region. `report` may be NULL. */
+int vellum_wait(vellum_pending* pending, vellum_commit_report* report);
 
 /* Forgets everything stored since the last commit. No other thread may use the region meanwhile. */
 int vellum_rollback(vellum_region* region);

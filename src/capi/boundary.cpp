@@ -74,6 +74,7 @@ vellum_commit_report to_c(const CommitReport& report) {
   result.publish_ns = report.publish_ns;
   result.total_ns = report.total_ns;
   result.folded = report.folded ? 1 : 0;
+  result.pause_ns = report.pause_ns;
   return result;
 }
 

@@ -1,5 +1,13 @@
-// vellum_region and vellum_pin: see vellum.h.
+// vellum_region, vellum_pending and vellum_pin: see vellum.h.
+#include <chrono>
+#include <future>
+#include <memory>
+
 #include "capi/boundary.hpp"
+
+struct vellum_pending {
+  std::future<vellum::CommitReport> future;
+};
 
 using vellum::Errc;
 using vellum::Error;
@@ -55,6 +63,17 @@ int open_with(vellum_store* store, const char* name, const vellum_region_options
     require(store, "store");
     require(name, "the region's name");
     *out = new vellum_region{open(to_cpp(options))};
+  });
+}
+
+template <class Begin>
+int begin_async(vellum_pending** out, const Begin& begin) {
+  return guarded([&] {
+    if (out != nullptr) *out = nullptr;
+    auto pending =
+        std::make_unique<vellum_pending>();  // before it begins, so that nothing fails after
+    pending->future = begin();
+    if (out != nullptr) *out = pending.release();
   });
 }
 
@@ -132,6 +151,32 @@ int vellum_snapshot(vellum_region* region, const char* name, const char* message
     require(name, "the snapshot's name");
     require_struct(report);
     fill_struct(report, to_c(region_of(region).snapshot(name, or_empty(message))));
+  });
+}
+
+int vellum_commit_async(vellum_region* region, const char* message, vellum_pending** out) {
+  return begin_async(out, [&] { return region_of(region).commit_async(or_empty(message)); });
+}
+
+int vellum_snapshot_async(vellum_region* region, const char* name, const char* message,
+                          vellum_pending** out) {
+  return begin_async(out, [&] {
+    require(name, "the snapshot's name");
+    return region_of(region).snapshot_async(name, or_empty(message));
+  });
+}
+
+int vellum_pending_ended(const vellum_pending* pending) {
+  if (pending == nullptr) return 1;
+  return pending->future.wait_for(std::chrono::seconds(0)) == std::future_status::ready ? 1 : 0;
+}
+
+int vellum_wait(vellum_pending* pending, vellum_commit_report* report) {
+  return guarded([&] {
+    require(pending, "the pending commit");
+    require_struct(report);
+    const std::unique_ptr<vellum_pending> owned(pending);
+    fill_struct(report, to_c(owned->future.get()));
   });
 }
 

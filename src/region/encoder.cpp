@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <vellum/error.hpp>
 
 #include "region/racing_page.hpp"
@@ -51,8 +52,25 @@ __attribute__((no_sanitize("thread"))) bool mostly_used(const std::byte* page) n
 
 }  // namespace
 
-// What undo() needs to know of one slice.
+// What is to be recorded of one slice: as far as it is encoded, and the pages that are to be stored
+// whole, whose twins hold what is recorded.
+struct Encoder::Captured {
+  store::PageWrites writes;
+  std::vector<PageNumber> whole;           // ascending
+  std::vector<PageNumber> stashed_whole;   // ascending; of `whole`, those without a twin:
+  std::vector<std::byte> stashed_content;  // one after the other
+
+  const std::byte* content(PageNumber page, const Backing& backing) const {
+    const auto at = std::lower_bound(stashed_whole.begin(), stashed_whole.end(), page);
+    if (at == stashed_whole.end() || *at != page) return backing.twin(page);
+    return stashed_content.data() +
+           static_cast<std::size_t>(at - stashed_whole.begin()) * kPageBytes;
+  }
+};
+
+// The pages that one thread works on at once, with what undo() needs to know of them.
 struct Encoder::Slice {
+  Captured captured;               // between capture and pack
   format::DeltaBatch old_bytes;    // what the twins held where they were changed
   std::vector<PageNumber> fresh;   // pages that had no twin
   std::vector<PageNumber> reload;  // twins overwritten without keeping the old content
@@ -68,20 +86,9 @@ struct Encoder::Worker {
   std::vector<std::byte> gathered;  // pages of a block that do not lie side by side
   std::vector<std::byte> page = std::vector<std::byte>(kPageBytes);
   std::vector<std::byte> old_bytes;
-  std::vector<PageNumber> whole;        // to be stored whole; their twins hold what is recorded
-  std::vector<PageNumber> fresh_whole;  // the same, without a twin yet
+  std::vector<PageNumber> fresh_whole;  // to be stored whole, and without a twin yet
   std::vector<PageNumber> merged;
   alignas(8) Stash::Buffer record;
-  std::vector<PageNumber> stashed_whole;   // ascending; of `whole`, those without a twin:
-  std::vector<std::byte> stashed_content;  // one after the other
-
-  // What is to be recorded of a page of `whole`.
-  const std::byte* content(PageNumber page, const Backing& backing) const {
-    const auto at = std::lower_bound(stashed_whole.begin(), stashed_whole.end(), page);
-    if (at == stashed_whole.end() || *at != page) return backing.twin(page);
-    return stashed_content.data() +
-           static_cast<std::size_t>(at - stashed_whole.begin()) * kPageBytes;
-  }
 };
 
 namespace {
@@ -127,8 +134,10 @@ Encoder::Encoder(RegionMemory& memory, const format::Encoding& encoding, std::si
 
 Encoder::~Encoder() = default;
 
-std::uint64_t Encoder::encode(std::span<const PageNumber> dirty,
-                              store::BranchWriter::Commit& commit) {
+// Calls body(part of the pages, slice, worker) for all slices. Returns how many pages had
+// changed.
+template <typename Body>
+std::uint64_t Encoder::for_slices(std::span<const PageNumber> dirty, const Body& body) {
   const std::size_t slice_pages =
       std::max<std::size_t>(kSlicePages, encoding_.block_bytes / kPageBytes);
   const bool parallel = dirty.size() >= kParallelPages && pool_.workers() > 0;
@@ -139,33 +148,43 @@ std::uint64_t Encoder::encode(std::span<const PageNumber> dirty,
   const std::size_t count = (dirty.size() + step - 1) / step;
   slices_.clear();
   for (std::size_t i = 0; i < count; ++i) slices_.push_back(std::make_unique<Slice>());
-  const auto body = [&](std::size_t index, std::size_t worker) {
+  const auto run = [&](std::size_t index, std::size_t worker) {
     const std::size_t first = index * step;
-    const auto part = dirty.subspan(first, std::min(step, dirty.size() - first));
-    store::PageWrites writes;
-    {
-      const Held held(memory_, part);
-      encode_slice(part, *workers_[worker], *slices_[index], writes, commit.dedup());
-    }
-    memory_.stay_within_limit();
-    commit.add(std::move(writes));
+    body(dirty.subspan(first, std::min(step, dirty.size() - first)), *slices_[index],
+         *workers_[worker]);
   };
   if (count == 1) {
-    body(0, 0);
+    run(0, 0);
   } else {
-    pool_.parallel_for(count, body);
+    pool_.parallel_for(count, run);
   }
   std::uint64_t changed = 0;
   for (const auto& slice : slices_) changed += slice->changed;
   return changed;
 }
 
-void Encoder::encode_slice(std::span<const PageNumber> dirty, Worker& worker, Slice& slice,
-                           store::PageWrites& out, const store::Dedup* dedup) {
-  worker.whole.clear();
+std::uint64_t Encoder::encode(std::span<const PageNumber> dirty,
+                              store::BranchWriter::Commit& commit) {
+  return for_slices(dirty, [&](auto part, Slice& slice, Worker& worker) {
+    capture_slice(part, worker, slice);
+    pack_slice(slice, worker, commit);
+  });
+}
+
+std::uint64_t Encoder::capture(std::span<const PageNumber> dirty) {
+  return for_slices(
+      dirty, [&](auto part, Slice& slice, Worker& worker) { capture_slice(part, worker, slice); });
+}
+
+void Encoder::pack(store::BranchWriter::Commit& commit) {
+  pool_.parallel_for(slices_.size(), [&](std::size_t index, std::size_t worker) {
+    pack_slice(*slices_[index], *workers_[worker], commit);
+  });
+}
+
+void Encoder::capture_slice(std::span<const PageNumber> dirty, Worker& worker, Slice& slice) {
+  std::optional<Held> held(std::in_place, memory_, dirty);
   worker.fresh_whole.clear();
-  worker.stashed_whole.clear();
-  worker.stashed_content.clear();
   for (std::size_t i = 0; i < dirty.size(); ++i) {
     if (i + kPrefetchAhead < dirty.size()) {
       const PageNumber ahead = dirty[i + kPrefetchAhead];
@@ -175,81 +194,92 @@ void Encoder::encode_slice(std::span<const PageNumber> dirty, Worker& worker, Sl
       }
     }
     if (memory_.is_present(dirty[i])) {
-      encode_page(dirty[i], worker, slice, out);
+      capture_page(dirty[i], worker, slice);
     } else {
-      encode_stashed(dirty[i], worker, slice, out);
+      capture_stashed(dirty[i], worker, slice);
     }
   }
   write_fresh_twins(worker, slice);
+  held.reset();
+  memory_.stay_within_limit();
+}
+
+// What has been captured stays in its twins: a chunk whose twins are newer than the source is not
+// evicted.
+void Encoder::pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Commit& commit) {
+  Captured& captured = slice.captured;
+  const store::Dedup* const dedup = commit.dedup();
   if (dedup != nullptr) {
     // What is compared is what gets recorded: the twins.
     dedup->find(
-        worker.whole, [&](std::size_t i) { return worker.content(worker.whole[i], backing_); },
-        out.found);
+        captured.whole,
+        [&](std::size_t i) { return captured.content(captured.whole[i], backing_); },
+        captured.writes.found);
   }
-  pack_blocks(worker, out, dedup != nullptr);
+  pack_blocks(captured, worker, dedup != nullptr);
+  commit.add(std::move(captured.writes));
+  captured = {};
 }
 
-void Encoder::encode_page(PageNumber page, Worker& worker, Slice& slice, store::PageWrites& out) {
+void Encoder::capture_page(PageNumber page, Worker& worker, Slice& slice) {
   if (backing_.has_twin(page)) {
-    encode_with_twin(page, worker, slice, out);
+    capture_with_twin(page, worker, slice);
   } else {
-    encode_fresh(page, worker, slice, out);
+    capture_fresh(page, worker, slice);
   }
 }
 
 // The entry says what differs from the last commit: that is the delta. Nothing comes into memory.
-void Encoder::encode_stashed(PageNumber page, Worker& worker, Slice& slice,
-                             store::PageWrites& out) {
+void Encoder::capture_stashed(PageNumber page, Worker& worker, Slice& slice) {
+  Captured& out = slice.captured;
   Stash::Entry entry;
   if (!memory_.take_stashed(page, worker.record, entry)) {
-    if (memory_.is_present(page)) encode_page(page, worker, slice, out);
+    if (memory_.is_present(page)) capture_page(page, worker, slice);
     return;
   }
   slice.taken.push_back(page);
   ++slice.changed;
   if (!entry.whole && entry.bytes.size() + 3 * entry.runs.size() <= max_delta_cost_bytes_) {
-    out.deltas.add(page, entry.runs, entry.bytes);
+    out.writes.deltas.add(page, entry.runs, entry.bytes);
     return;
   }
   if (!entry.whole) memory_.read_committed(page, worker.page.data());
   entry.apply_to(worker.page.data());
   if (is_zero_page(worker.page.data())) {
-    out.zeros.push_back(page);
+    out.writes.zeros.push_back(page);
     return;
   }
-  worker.whole.push_back(page);
-  worker.stashed_whole.push_back(page);
-  worker.stashed_content.insert(worker.stashed_content.end(), worker.page.begin(),
-                                worker.page.end());
+  out.whole.push_back(page);
+  out.stashed_whole.push_back(page);
+  out.stashed_content.insert(out.stashed_content.end(), worker.page.begin(), worker.page.end());
 }
 
-void Encoder::encode_with_twin(PageNumber page, Worker& worker, Slice& slice,
-                               store::PageWrites& out) {
+void Encoder::capture_with_twin(PageNumber page, Worker& worker, Slice& slice) {
+  Captured& out = slice.captured;
   std::byte* const twin = backing_.twin(page);
   const std::byte* const now = pages_ + page * kPageBytes;
-  if (!out.deltas.add_difference(page, twin, now)) return;
+  if (!out.writes.deltas.add_difference(page, twin, now)) return;
   ++slice.changed;
   memory_.note_newer(page);
-  if (out.deltas.last_cost_bytes() <= max_delta_cost_bytes_) {
-    const auto& delta = out.deltas.pages().back();
-    const auto runs = out.deltas.runs_of(delta);
+  if (out.writes.deltas.last_cost_bytes() <= max_delta_cost_bytes_) {
+    const auto& delta = out.writes.deltas.pages().back();
+    const auto runs = out.writes.deltas.runs_of(delta);
     worker.old_bytes.clear();
     for (const auto& run : runs) {
       worker.old_bytes.insert(worker.old_bytes.end(), twin + run.offset_bytes,
                               twin + run.offset_bytes + run.length_bytes);
     }
     slice.old_bytes.add(page, runs, worker.old_bytes);
-    format::apply_delta(runs, out.deltas.bytes_of(delta), twin);
+    format::apply_delta(runs, out.writes.deltas.bytes_of(delta), twin);
     return;
   }
-  out.deltas.pop_back();
+  out.writes.deltas.pop_back();
   keep_old_page(page, slice);
   copy_racing_page(twin, now);  // from here on, the twin is what gets recorded
   if (is_zero_page(twin)) {
-    out.zeros.push_back(page);
+    out.writes.zeros.push_back(page);
   } else {
-    worker.whole.push_back(page);
+    out.whole.push_back(page);
   }
 }
 
@@ -262,23 +292,25 @@ void Encoder::keep_old_page(PageNumber page, Slice& slice) {
   slice.old_bytes.add(page, std::span(&kWholePage, 1), {backing_.twin(page), kPageBytes});
 }
 
-void Encoder::encode_fresh(PageNumber page, Worker& worker, Slice& slice, store::PageWrites& out) {
+void Encoder::capture_fresh(PageNumber page, Worker& worker, Slice& slice) {
+  Captured& out = slice.captured;
   const std::byte* const now = pages_ + page * kPageBytes;
   if (mostly_used(now)) {
     ++slice.changed;
     worker.fresh_whole.push_back(page);
     return;
   }
-  if (!out.deltas.add_difference_from_zero(page, now)) return;
+  if (!out.writes.deltas.add_difference_from_zero(page, now)) return;
   ++slice.changed;
-  if (out.deltas.last_cost_bytes() > max_fresh_delta_cost_bytes_) {
-    out.deltas.pop_back();
+  if (out.writes.deltas.last_cost_bytes() > max_fresh_delta_cost_bytes_) {
+    out.writes.deltas.pop_back();
     worker.fresh_whole.push_back(page);
     return;
   }
-  const auto& delta = out.deltas.pages().back();
+  const auto& delta = out.writes.deltas.pages().back();
   std::fill(worker.page.begin(), worker.page.end(), std::byte{0});
-  format::apply_delta(out.deltas.runs_of(delta), out.deltas.bytes_of(delta), worker.page.data());
+  format::apply_delta(out.writes.deltas.runs_of(delta), out.writes.deltas.bytes_of(delta),
+                      worker.page.data());
   write_twins(page, worker.page, slice);
 }
 
@@ -291,10 +323,10 @@ void Encoder::write_fresh_twins(Worker& worker, Slice& slice) {
     write_twins(fresh[i], {pages_ + fresh[i] * kPageBytes, n * kPageBytes}, slice);
     i += n;
   }
-  worker.merged.resize(worker.whole.size() + fresh.size());
-  std::merge(worker.whole.begin(), worker.whole.end(), fresh.begin(), fresh.end(),
-             worker.merged.begin());
-  worker.whole.swap(worker.merged);
+  auto& whole = slice.captured.whole;
+  worker.merged.resize(whole.size() + fresh.size());
+  std::merge(whole.begin(), whole.end(), fresh.begin(), fresh.end(), worker.merged.begin());
+  whole.swap(worker.merged);
 }
 
 void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Slice& slice) {
@@ -313,8 +345,8 @@ void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Sl
 
 // Blocks follow the aligned blocks of the region where enough pages of one changed; a few scattered
 // pages share one.
-void Encoder::pack_blocks(Worker& worker, store::PageWrites& out, bool note) {
-  const std::span<const PageNumber> whole = worker.whole;
+void Encoder::pack_blocks(Captured& captured, Worker& worker, bool note) {
+  const std::span<const PageNumber> whole = captured.whole;
   for (std::size_t first = 0; first < whole.size();) {
     const std::size_t block = worker.blocks.pages();
     std::size_t n = 1;
@@ -323,18 +355,19 @@ void Encoder::pack_blocks(Worker& worker, store::PageWrites& out, bool note) {
       if (crosses && n >= block / 2) break;
       ++n;
     }
-    out.blocks.push_back(compress(whole.subspan(first, n), worker, note));
+    captured.writes.blocks.push_back(compress(whole.subspan(first, n), captured, worker, note));
     first += n;
   }
 }
 
-store::PageBlock Encoder::compress(std::span<const PageNumber> pages, Worker& worker, bool note) {
+store::PageBlock Encoder::compress(std::span<const PageNumber> pages, const Captured& captured,
+                                   Worker& worker, bool note) {
   const std::size_t raw_bytes = pages.size() * kPageBytes;
   const std::byte* raw = backing_.twin(pages.front());
-  if (pages.back() - pages.front() + 1 != pages.size() || !worker.stashed_whole.empty()) {
+  if (pages.back() - pages.front() + 1 != pages.size() || !captured.stashed_whole.empty()) {
     worker.gathered.resize(raw_bytes);
     for (std::size_t i = 0; i < pages.size(); ++i) {
-      std::memcpy(worker.gathered.data() + i * kPageBytes, worker.content(pages[i], backing_),
+      std::memcpy(worker.gathered.data() + i * kPageBytes, captured.content(pages[i], backing_),
                   kPageBytes);
     }
     raw = worker.gathered.data();

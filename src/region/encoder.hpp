@@ -6,7 +6,11 @@
 // the page holds: another thread may be writing the page. When the commit fails, undo() puts twins
 // back.
 //
-// Threads: encode() works on slices of the pages in parallel.
+// A commit that goes on in the background is encoded in two steps: capture() compares and copies,
+// and from then on the twins are what is recorded, whatever the program does to its pages; pack()
+// compresses them.
+//
+// Threads: one caller at a time; the work is done on slices of the pages in parallel.
 #pragma once
 
 #include <atomic>
@@ -34,6 +38,10 @@ class Encoder {
   // Errc::out_of_memory and what Commit::add throws; undo() is then due.
   std::uint64_t encode(std::span<const format::PageNumber> dirty,
                        store::BranchWriter::Commit& commit);
+  // The same in two steps. REQUIRES: nobody else changes twins in between. Better when much lies in
+  // the stash: encode(), since capture() takes it into memory.
+  std::uint64_t capture(std::span<const format::PageNumber> dirty);
+  void pack(store::BranchWriter::Commit& commit);
 
   // The commit failed: twins go back to what they were before encode(). Pages whose old content was
   // too much to keep are handed to `reload`, which must bring their twins back from the store; what
@@ -45,21 +53,22 @@ class Encoder {
 
  private:
   struct Slice;
+  struct Captured;
   struct Worker;
-  void encode_slice(std::span<const format::PageNumber> dirty, Worker& worker, Slice& slice,
-                    store::PageWrites& out, const store::Dedup* dedup);
-  void encode_with_twin(format::PageNumber page, Worker& worker, Slice& slice,
-                        store::PageWrites& out);
-  void encode_stashed(format::PageNumber page, Worker& worker, Slice& slice,
-                      store::PageWrites& out);
-  void encode_fresh(format::PageNumber page, Worker& worker, Slice& slice, store::PageWrites& out);
+  template <typename Body>
+  std::uint64_t for_slices(std::span<const format::PageNumber> dirty, const Body& body);
+  void capture_slice(std::span<const format::PageNumber> dirty, Worker& worker, Slice& slice);
+  void capture_page(format::PageNumber page, Worker& worker, Slice& slice);
+  void capture_with_twin(format::PageNumber page, Worker& worker, Slice& slice);
+  void capture_stashed(format::PageNumber page, Worker& worker, Slice& slice);
+  void capture_fresh(format::PageNumber page, Worker& worker, Slice& slice);
   void keep_old_page(format::PageNumber page, Slice& slice);
   void write_fresh_twins(Worker& worker, Slice& slice);
   void write_twins(format::PageNumber first, std::span<const std::byte> bytes, Slice& slice);
-  void pack_blocks(Worker& worker, store::PageWrites& out, bool note);
-  store::PageBlock compress(std::span<const format::PageNumber> pages, Worker& worker, bool note);
-
-  void encode_page(format::PageNumber page, Worker& worker, Slice& slice, store::PageWrites& out);
+  void pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Commit& commit);
+  void pack_blocks(Captured& captured, Worker& worker, bool note);
+  store::PageBlock compress(std::span<const format::PageNumber> pages, const Captured& captured,
+                            Worker& worker, bool note);
 
   RegionMemory& memory_;
   const std::byte* pages_;

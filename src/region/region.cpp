@@ -17,18 +17,6 @@ namespace {
 using format::PageNumber;
 using region::kPageBytes;
 using region::kSlotBytes;
-using Clock = std::chrono::steady_clock;
-
-std::uint64_t ns_between(Clock::time_point from, Clock::time_point to) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count());
-}
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
@@ -72,6 +60,20 @@ void require_writable(const Region::Impl& impl) {
   if (impl.writer == nullptr)
     throw Error(Errc::read_only, "version '" + impl.name + "' is open read-only");
 }
+
+// For what changes the region: after everything that was begun before.
+class Turn {
+ public:
+  explicit Turn(const std::shared_ptr<Region::Impl>& impl) {
+    require_valid(impl);
+    require_writable(*impl);
+    lock_ = std::unique_lock(impl->mutex);
+    impl->background->wait_idle();
+  }
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
 
 // Engine mapped: the file behind the region. The others: nothing, and an image that the branch has
 // falls behind.
@@ -133,6 +135,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
                                  : reinterpret_cast<std::uintptr_t>(impl->memory->data());
   impl->encoder = std::make_unique<region::Encoder>(*impl->memory, impl->writer->encoding(),
                                                     encode_threads(options));
+  impl->background = std::make_unique<region::Background>();
   return impl;
 }
 
@@ -164,180 +167,17 @@ Region::Impl::Impl() : owner(getpid()) {}
 
 Region::Impl::~Impl() {
   if (owner == getpid()) {
+    background.reset();  // ends what it has begun
     if (memory != nullptr && writer != nullptr) memory->note_closed(writer->head());
     return;
   }
   // In a fork: the branch's files and the mapped memory are the parent's. Leave them alone.
   // NOLINTBEGIN(bugprone-unused-return-value): leaked on purpose.
+  static_cast<void>(background.release());
   static_cast<void>(encoder.release());
   static_cast<void>(memory.release());
   static_cast<void>(writer.release());
   // NOLINTEND(bugprone-unused-return-value)
-}
-
-std::vector<PageNumber> Region::Impl::take_dirty() {
-  std::vector<PageNumber> dirty;
-  const auto merge_pending = [&] {
-    std::vector<PageNumber> merged;
-    std::set_union(dirty.begin(), dirty.end(), pending.begin(), pending.end(),
-                   std::back_inserter(merged));
-    return merged;
-  };
-  try {
-    memory->collect_dirty(dirty);
-  } catch (...) {
-    pending = merge_pending();  // what had been found is armed again, and must not be forgotten
-    throw;
-  }
-  if (pending.empty()) return dirty;
-  dirty = merge_pending();
-  pending.clear();
-  return dirty;
-}
-
-void Region::Impl::require_twins() const {
-  if (!twins_lost) return;
-  throw Error(Errc::poisoned,
-              "region '" + name +
-                  "': a commit failed, and the last one could not be read back from the store to "
-                  "undo it: close the region and open it again");
-}
-
-// The last commit, as the store has it. To be read at once: nothing keeps gc from it for long.
-std::shared_ptr<store::PageSource> Region::Impl::open_head() const {
-  auto kept = store::resolve_kept(*core, name);
-  auto source = store::PageSource::open(*core, kept.version.version,
-                                        std::move(kept.version.commits), kept.version.label);
-  source->keep(std::move(kept.lease));
-  return source;
-}
-
-// A failed commit had overwritten these twins: the last commit's content comes back from the store.
-void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
-  const auto last = open_head();
-  std::vector<std::byte> content(kPageBytes);
-  for (const PageNumber page : pages) {
-    last->read(page, 1, content.data());
-    memory->hold(page, 1);
-    memory->make_private(page);
-    std::memcpy(memory->backing().twin(page), content.data(), kPageBytes);
-    memory->release(page, 1);
-  }
-}
-
-// The encoder has brought the twins up to the commit at hand. Not a pointer: a twin may go at any
-// time.
-bool Region::Impl::committed_copy(PageNumber page, std::byte* out) {
-  memory->hold(page, 1);
-  const std::byte* const twin = memory->is_present(page) ? memory->twin_of(page) : nullptr;
-  if (twin != nullptr && out != nullptr) std::memcpy(out, twin, kPageBytes);
-  memory->release(page, 1);
-  return twin != nullptr;
-}
-
-// The commit is durable. Where pages have left memory since, or have to, they come back from it
-// from now on; when it cannot be opened for that, from where they did, with what the stash adds.
-// Nothing that goes wrong here undoes it.
-void Region::Impl::accept_commit() noexcept {
-  try {
-    const auto now_taken = encoder->accept();
-    taken.insert(taken.end(), now_taken.begin(), now_taken.end());
-    if (taken.empty() && !memory->wants_source()) return;
-    auto head = open_head();
-    std::sort(taken.begin(), taken.end());
-    taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
-    memory->replace_source(std::move(head), taken);
-    taken.clear();
-  } catch (const std::exception&) {
-    return;
-  }
-}
-
-store::CommitCost Region::Impl::write_commit(std::vector<PageNumber> dirty,
-                                             const std::string& message, bool fold,
-                                             CommitReport& report) {
-  const auto start = Clock::now();
-  std::unique_ptr<store::BranchWriter::Commit> commit;
-  try {
-    commit = writer->begin(dirty.size());
-    memory->prepare_commit(dirty);
-    report.pages_changed = encoder->encode(dirty, *commit);
-    const auto encoded = Clock::now();
-    report.encode_ns = ns_between(start, encoded);
-    if (report.pages_changed == 0 && !fold && memory->size_bytes() == committed_bytes &&
-        committed_before) {
-      accept_commit();
-      memory->finish_commit(dirty);
-      return {};
-    }
-    store::CommitMeta meta;
-    meta.time_ns = now_ns();
-    meta.region_bytes = memory->size_bytes();
-    meta.base_address = remembered_address;
-    meta.message = message;
-    const auto cost = commit->finish(
-        meta, fold, [&](PageNumber page, std::byte* out) { return committed_copy(page, out); });
-    accept_commit();
-    memory->finish_commit(dirty);
-    return cost;
-  } catch (...) {
-    undo_commit(std::move(dirty));
-    throw;
-  }
-}
-
-void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
-  commit_failed = true;
-  try {
-    encoder->undo([this](std::span<const PageNumber> pages) { reload_twins(pages); });
-  } catch (...) {
-    twins_lost = true;
-  }
-  memory->abandon_commit(dirty);
-  pending = std::move(dirty);
-}
-
-CommitReport Region::Impl::commit(const std::string& message, bool fold, bool even_if_unchanged) {
-  const auto start = Clock::now();
-  CommitReport report;
-  require_twins();
-  report.sequence = sequence;
-  auto dirty = take_dirty();
-  report.scan_ns = ns_between(start, Clock::now());
-  report.pages_dirty = dirty.size();
-  if (!dirty.empty() || memory->size_bytes() != committed_bytes || even_if_unchanged ||
-      !committed_before) {
-    const auto cost = write_commit(std::move(dirty), message, fold, report);
-    if (cost.sequence != 0) {
-      sequence = report.sequence = cost.sequence;
-      committed_bytes = memory->size_bytes();
-      committed_before = true;
-      commit_failed = false;
-    }
-    report.bytes_written = cost.bytes_written;
-    report.folded = cost.folded;
-    report.write_ns = cost.write_ns;
-    report.flush_ns = cost.flush_ns;
-  } else if (commit_failed) {
-    writer->begin();  // throws when a flush failed: what the medium holds is not known then
-  }
-  report.total_ns = ns_between(start, Clock::now());
-  // What is left: twins have followed while the pages were encoded.
-  const std::uint64_t stages =
-      report.scan_ns + report.encode_ns + report.write_ns + report.flush_ns;
-  report.publish_ns = report.total_ns - std::min(stages, report.total_ns);
-  return report;
-}
-
-CommitReport Region::Impl::snapshot(const std::string& snapshot_name, const std::string& message) {
-  core->require_free_name(snapshot_name);
-  const auto start = Clock::now();
-  CommitReport report = commit(message, true, true);
-  writer->publish_snapshot(snapshot_name, message);
-  const std::uint64_t committed_ns = report.total_ns;
-  report.total_ns = ns_between(start, Clock::now());
-  report.publish_ns += report.total_ns - committed_ns;
-  return report;
 }
 
 void Region::Impl::rollback() {
@@ -411,35 +251,39 @@ std::string Region::name() const {
 
 std::uint64_t Region::sequence() const {
   require_valid(impl_);
-  const std::lock_guard lock(impl_->mutex);
   return impl_->sequence;
 }
 
 CommitReport Region::commit(const std::string& message) {
-  require_valid(impl_);
-  require_writable(*impl_);
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->commit(message, false, false);
+  const Turn turn(impl_);
+  return impl_->commit({}, message);
 }
 
 CommitReport Region::snapshot(const std::string& name, const std::string& message) {
-  require_valid(impl_);
-  require_writable(*impl_);
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->snapshot(name, message);
+  const Turn turn(impl_);
+  impl_->core->require_free_name(name);
+  return impl_->commit(name, message);
+}
+
+std::future<CommitReport> Region::commit_async(const std::string& message) {
+  const Turn turn(impl_);
+  return impl_->commit_async({}, message);
+}
+
+std::future<CommitReport> Region::snapshot_async(const std::string& name,
+                                                 const std::string& message) {
+  const Turn turn(impl_);
+  impl_->core->require_free_name(name);
+  return impl_->commit_async(name, message);
 }
 
 void Region::rollback() {
-  require_valid(impl_);
-  require_writable(*impl_);
-  const std::lock_guard lock(impl_->mutex);
+  const Turn turn(impl_);
   impl_->rollback();
 }
 
 void Region::grow(std::uint64_t size_bytes) {
-  require_valid(impl_);
-  require_writable(*impl_);
-  const std::lock_guard lock(impl_->mutex);
+  const Turn turn(impl_);
   impl_->grow(size_bytes);
 }
 
@@ -497,6 +341,7 @@ MemoryUse Region::memory_use() const {
 
 void Region::close() {
   require_valid(impl_);
+  if (impl_->background) impl_->background->wait_idle();
   impl_.reset();
 }
 

@@ -3,12 +3,15 @@
 
 #include <sys/types.h>
 
+#include <atomic>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 #include <vellum/region.hpp>
 
+#include "region/background.hpp"
 #include "region/encoder.hpp"
 #include "region/memory.hpp"
 #include "store/branch_writer.hpp"
@@ -31,8 +34,10 @@ struct Region::Impl {
   static std::shared_ptr<Impl> open_version(std::shared_ptr<store::StoreCore> core,
                                             const std::string& name, const RegionOptions& options);
 
-  CommitReport commit(const std::string& message, bool fold, bool even_if_unchanged);
-  CommitReport snapshot(const std::string& name, const std::string& message);
+  // commit(), or with a name snapshot(). REQUIRES of these and the next two: `mutex` is held, and
+  // nothing goes on in the background.
+  CommitReport commit(const std::string& snapshot, const std::string& message);
+  std::future<CommitReport> commit_async(const std::string& snapshot, const std::string& message);
   void rollback();
   void grow(std::uint64_t size_bytes);
   void find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
@@ -42,10 +47,10 @@ struct Region::Impl {
   const pid_t owner;  // the process; a fork has no part in the region
   std::shared_ptr<store::StoreCore> core;
   std::string name;
-  std::mutex mutex;  // commit, snapshot, rollback, grow, close take turns
+  std::mutex mutex;                             // commits, rollback, grow take turns
   std::unique_ptr<store::BranchWriter> writer;  // null when read-only
   std::shared_ptr<store::PageSource> source;    // what a read-only region shows
-  std::uint64_t sequence = 0;
+  std::atomic<std::uint64_t> sequence{0};
   std::uint64_t committed_bytes = 0;  // region size of the last commit
   std::uint64_t remembered_address = 0;
   // Declared last: unmapped first, so that no fault needs what is above any more.
@@ -57,6 +62,9 @@ struct Region::Impl {
   bool committed_before = false;          // this branch has at least one commit
   bool commit_failed = false;             // and none has succeeded since
   bool twins_lost = false;                // a failed commit could not be undone in memory
+  // Commits that were begun asynchronously: while it is busy, all of the above is its own. Made
+  // with the region; null when read-only.
+  std::unique_ptr<region::Background> background;
 
  private:
   std::vector<PageNumber> take_dirty();
@@ -66,8 +74,10 @@ struct Region::Impl {
   bool committed_copy(PageNumber page, std::byte* out);
   std::shared_ptr<store::PageSource> open_head() const;
   void undo_commit(std::vector<PageNumber> dirty);
-  store::CommitCost write_commit(std::vector<PageNumber> dirty, const std::string& message,
-                                 bool fold, CommitReport& report);
+  struct CommitInProgress;
+  void begin_commit(CommitInProgress& c, bool capture);
+  store::CommitCost write_commit(CommitInProgress& c);
+  void end_commit(CommitInProgress& c);
 };
 
 }  // namespace vellum

@@ -2,6 +2,7 @@
 //
 // VELLUM_MODEL_STEPS and VELLUM_MODEL_SEED make long runs of it.
 #include <cstdlib>
+#include <future>
 #include <map>
 #include <random>
 
@@ -101,6 +102,7 @@ class Model : public EngineTestWith<Parameter> {
   }
 
   void commit() {
+    settle();
     const std::uint64_t before = region_.sequence();
     const bool first = before == 0;
     const auto report = region_.commit("step " + std::to_string(step_));
@@ -110,6 +112,25 @@ class Model : public EngineTestWith<Parameter> {
       ASSERT_EQ(report.sequence, before + 1);
     }
     committed() = live_;
+  }
+
+  // What is stored after the call is not in.
+  void commit_async() {
+    settle();
+    const bool named = below(3) == 0;
+    const std::string name = "a" + std::to_string(++names_);
+    const std::uint64_t before = region_.sequence();
+    sequence_ = before + (named || before == 0 || live_ != committed() ? 1 : 0);
+    pending_ = named ? region_.snapshot_async(name) : region_.commit_async();
+    committed() = live_;
+    if (named) snapshots_[name] = live_;
+    for (std::uint64_t i = below(20); i > 0; --i) write_something();
+  }
+
+  // Most steps wait by themselves; those that ask the store have to.
+  void settle() {
+    if (!pending_.valid()) return;
+    ASSERT_EQ(pending_.get().sequence, sequence_);
   }
 
   void snapshot() {
@@ -206,10 +227,13 @@ class Model : public EngineTestWith<Parameter> {
 
   void random_step() {
     const std::uint64_t what = below(100);
+    if (what >= 85 || below(3) == 0) settle();
     if (what < 40) {
       for (std::uint64_t i = below(20) + 1; i > 0; --i) write_something();
-    } else if (what < 60) {
+    } else if (what < 54) {
       commit();
+    } else if (what < 60) {
+      commit_async();
     } else if (what < 68) {
       snapshot();
     } else if (what < 74) {
@@ -293,6 +317,8 @@ class Model : public EngineTestWith<Parameter> {
   Bytes live_;                             // what memory should hold
   std::map<std::string, Bytes> branches_;  // what the last commit of each holds
   std::map<std::string, Bytes> snapshots_;
+  std::future<CommitReport> pending_;
+  std::uint64_t sequence_ = 0;  // that it will have
   std::uint64_t names_ = 0;
   std::uint64_t step_ = 0;
 };

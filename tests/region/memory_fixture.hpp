@@ -23,14 +23,13 @@ inline constexpr std::uint64_t kMiB = 1u << 20;
 // The image of a branch that has no commit, in a store of its own.
 inline std::shared_ptr<store::ImageFile> make_image(std::uint64_t size_bytes) {
   struct Held {  // what the image stands on
+    vellum::test::TempDirectory directory{vellum::test::memory_directory()};
     std::shared_ptr<store::StoreCore> core;
     std::unique_ptr<store::ImageFile> image;
   };
-  static const vellum::test::TempDirectory directory(vellum::test::memory_directory());
-  static int count = 0;
-  const std::string path = directory / (std::to_string(getpid()) + "-" + std::to_string(++count));
   auto held = std::make_shared<Held>();
-  held->core = store::StoreCore::create(base::posix_fs(), path, format::Superblock{});
+  held->core =
+      store::StoreCore::create(base::posix_fs(), held->directory / "store", format::Superblock{});
   held->core->create_branch("main", size_bytes, 0);
   const auto head = store::resolve_version(*held->core, "main");
   const auto pages = store::PageSource::open(*held->core, head.version, {}, "main");

@@ -1,0 +1,35 @@
+// region/background.hpp: a thread that does one thing at a time for a region.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace vellum::region {
+
+// The thread begins with the first task and takes no signals of the application. Threads: any may
+// wait; one at a time starts tasks.
+class Background {
+ public:
+  Background() = default;
+  ~Background();  // waits for the task
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  // REQUIRES: idle; `task` throws nothing. Throws std::system_error where there is no thread to be
+  // had; the task has not begun then.
+  void start(std::function<void()> task);
+  void wait_idle();
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::function<void()> task_;  // null: idle
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+}  // namespace vellum::region

@@ -1,0 +1,259 @@
+// Commits: what was written is found and encoded, written out, and then is what memory follows.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <vellum/region.hpp>
+
+#include "region/region_impl.hpp"
+#include "store/util.hpp"
+
+namespace vellum {
+
+using format::PageNumber;
+using region::kPageBytes;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+std::uint64_t ns_between(Clock::time_point from, Clock::time_point to) {
+  return static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count());
+}
+
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+// A commit from finding what was written to its end.
+struct Region::Impl::CommitInProgress {
+  std::string message;
+  std::string snapshot;  // its name, if it is to be one
+  std::vector<PageNumber> dirty;
+  CommitReport report;
+  Clock::time_point start = Clock::now();
+  std::uint64_t waiting_ns = 0;  // between the call and the background's turn
+  // Has to be written although nothing has changed.
+  bool even_if_unchanged = false;
+  bool anything = false;
+  // Encoded in the call; null: captured, or nothing to do.
+  std::unique_ptr<store::BranchWriter::Commit> writes;
+
+  bool is_snapshot() const noexcept { return !snapshot.empty(); }
+};
+
+std::vector<PageNumber> Region::Impl::take_dirty() {
+  std::vector<PageNumber> dirty;
+  const auto merge_pending = [&] {
+    std::vector<PageNumber> merged;
+    std::set_union(dirty.begin(), dirty.end(), pending.begin(), pending.end(),
+                   std::back_inserter(merged));
+    return merged;
+  };
+  try {
+    memory->collect_dirty(dirty);
+  } catch (...) {
+    pending = merge_pending();  // what had been found is armed again, and must not be forgotten
+    throw;
+  }
+  if (pending.empty()) return dirty;
+  dirty = merge_pending();
+  pending.clear();
+  return dirty;
+}
+
+void Region::Impl::require_twins() const {
+  if (!twins_lost) return;
+  throw Error(Errc::poisoned,
+              "region '" + name +
+                  "': a commit failed, and the last one could not be read back from the store to "
+                  "undo it: close the region and open it again");
+}
+
+// The last commit, as the store has it. To be read at once: nothing keeps gc from it for long.
+std::shared_ptr<store::PageSource> Region::Impl::open_head() const {
+  auto kept = store::resolve_kept(*core, name);
+  auto source = store::PageSource::open(*core, kept.version.version,
+                                        std::move(kept.version.commits), kept.version.label);
+  source->keep(std::move(kept.lease));
+  return source;
+}
+
+// A failed commit had overwritten these twins: the last commit's content comes back from the store.
+void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
+  const auto last = open_head();
+  std::vector<std::byte> content(kPageBytes);
+  for (const PageNumber page : pages) {
+    last->read(page, 1, content.data());
+    memory->hold(page, 1);
+    memory->make_private(page);
+    std::memcpy(memory->backing().twin(page), content.data(), kPageBytes);
+    memory->release(page, 1);
+  }
+}
+
+// The encoder has brought the twins up to the commit at hand. Not a pointer: a twin may go at any
+// time.
+bool Region::Impl::committed_copy(PageNumber page, std::byte* out) {
+  memory->hold(page, 1);
+  const std::byte* const twin = memory->is_present(page) ? memory->twin_of(page) : nullptr;
+  if (twin != nullptr && out != nullptr) std::memcpy(out, twin, kPageBytes);
+  memory->release(page, 1);
+  return twin != nullptr;
+}
+
+// The commit is durable. Where pages have left memory since, or have to, they come back from it
+// from now on; when it cannot be opened for that, from where they did, with what the stash adds.
+// Nothing that goes wrong here undoes it.
+void Region::Impl::accept_commit() noexcept {
+  try {
+    const auto now_taken = encoder->accept();
+    taken.insert(taken.end(), now_taken.begin(), now_taken.end());
+    if (taken.empty() && !memory->wants_source()) return;
+    auto head = open_head();
+    std::sort(taken.begin(), taken.end());
+    taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
+    memory->replace_source(std::move(head), taken);
+    taken.clear();
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
+void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
+  commit_failed = true;
+  try {
+    encoder->undo([this](std::span<const PageNumber> pages) { reload_twins(pages); });
+  } catch (...) {
+    twins_lost = true;
+  }
+  memory->abandon_commit(dirty);
+  pending = std::move(dirty);
+}
+
+// Finds what was written, and encodes it; with `capture`, only as far as what the program stores
+// from here on changes nothing any more. What lies in the stash is encoded in any case: it would
+// come into memory otherwise.
+void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
+  require_twins();
+  c.report.sequence = sequence;
+  c.even_if_unchanged =
+      c.is_snapshot() || memory->size_bytes() != committed_bytes || !committed_before;
+  c.dirty = take_dirty();
+  const auto scanned = Clock::now();
+  c.report.scan_ns = ns_between(c.start, scanned);
+  c.report.pages_dirty = c.dirty.size();
+  c.anything = !c.dirty.empty() || c.even_if_unchanged;
+  if (!c.anything) return;
+  try {
+    if (!capture || memory->has_stashed()) c.writes = writer->begin(c.dirty.size());
+    memory->prepare_commit(c.dirty);
+    c.report.pages_changed =
+        c.writes ? encoder->encode(c.dirty, *c.writes) : encoder->capture(c.dirty);
+  } catch (...) {
+    c.writes.reset();
+    undo_commit(std::move(c.dirty));
+    throw;
+  }
+  c.report.encode_ns = ns_between(scanned, Clock::now());
+}
+
+store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
+  try {
+    const auto start = Clock::now();
+    if (!c.writes) {
+      c.writes = writer->begin(c.dirty.size());
+      encoder->pack(*c.writes);
+      c.report.encode_ns += ns_between(start, Clock::now());
+    }
+    store::CommitCost cost;
+    if (c.report.pages_changed != 0 || c.even_if_unchanged) {
+      store::CommitMeta meta;
+      meta.time_ns = now_ns();
+      meta.region_bytes = memory->size_bytes();
+      meta.base_address = remembered_address;
+      meta.message = c.message;
+      cost = c.writes->finish(meta, c.is_snapshot(), [&](PageNumber page, std::byte* out) {
+        return committed_copy(page, out);
+      });
+    }
+    c.writes.reset();
+    accept_commit();
+    memory->finish_commit(c.dirty);
+    return cost;
+  } catch (...) {
+    c.writes.reset();
+    undo_commit(std::move(c.dirty));
+    throw;
+  }
+}
+
+void Region::Impl::end_commit(CommitInProgress& c) {
+  CommitReport& report = c.report;
+  if (c.anything) {
+    const auto cost = write_commit(c);
+    if (cost.sequence != 0) {
+      sequence = report.sequence = cost.sequence;
+      committed_bytes = memory->size_bytes();
+      committed_before = true;
+      commit_failed = false;
+    }
+    report.bytes_written = cost.bytes_written;
+    report.folded = cost.folded;
+    report.write_ns = cost.write_ns;
+    report.flush_ns = cost.flush_ns;
+  } else if (commit_failed) {
+    writer->begin();  // throws when a flush failed: what the medium holds is not known then
+  }
+  if (c.is_snapshot()) writer->publish_snapshot(c.snapshot, c.message);
+  report.total_ns = ns_between(c.start, Clock::now()) - c.waiting_ns;
+  // What is left: twins have followed while the pages were encoded.
+  const std::uint64_t stages =
+      report.scan_ns + report.encode_ns + report.write_ns + report.flush_ns;
+  report.publish_ns = report.total_ns - std::min(stages, report.total_ns);
+}
+
+CommitReport Region::Impl::commit(const std::string& snapshot, const std::string& message) {
+  CommitInProgress c;
+  c.snapshot = snapshot;
+  c.message = message;
+  begin_commit(c, false);
+  end_commit(c);
+  return c.report;
+}
+
+// The promise is kept last of all: who waits for it finds everything done.
+std::future<CommitReport> Region::Impl::commit_async(const std::string& snapshot,
+                                                     const std::string& message) {
+  const auto c = std::make_shared<CommitInProgress>();
+  c->snapshot = snapshot;
+  c->message = message;
+  std::promise<CommitReport> promise;
+  auto future = promise.get_future();
+  begin_commit(*c, true);
+  const auto captured = Clock::now();
+  c->report.pause_ns = ns_between(c->start, captured);
+  auto work = [this, c, captured,
+               promise = std::make_shared<std::promise<CommitReport>>(std::move(promise))] {
+    c->waiting_ns = ns_between(captured, Clock::now());
+    try {
+      end_commit(*c);
+    } catch (...) {
+      promise->set_exception(std::current_exception());
+      return;
+    }
+    promise->set_value(c->report);
+  };
+  try {
+    background->start(work);
+  } catch (const std::exception&) {
+    work();  // no thread or no memory to be had: now, then
+  }
+  return future;
+}
+
+}  // namespace vellum
