@@ -120,6 +120,7 @@ Samples measure(vellum::Store& store, vellum::Region& region, PlainMemory& plain
 }
 
 void run(const bench::Options& options) {
+  bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 4096) << 20;
   const std::size_t rounds = options.number("rounds", 20);
   const std::size_t pages = bytes / bench::kPageBytes;
