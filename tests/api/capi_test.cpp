@@ -87,6 +87,33 @@ TEST_F(CApiTest, ReportIsFilled) {
   EXPECT_GT(report.total_ns, 0U);
 }
 
+TEST_F(CApiTest, CommitsInTheBackground) {
+  words()[0] = 1;
+  vellum_pending* first = nullptr;
+  vellum_pending* second = nullptr;
+  ASSERT_EQ(vellum_commit_async(region_, "one", &first), VELLUM_OK) << message();
+  words()[0] = 2;
+  ASSERT_EQ(vellum_snapshot_async(region_, "two", nullptr, &second), VELLUM_OK) << message();
+  words()[0] = 3;
+  EXPECT_EQ(vellum_snapshot_async(region_, "two", nullptr, nullptr), VELLUM_ERR_ALREADY_EXISTS);
+  EXPECT_EQ(vellum_commit_async(region_, nullptr, nullptr), VELLUM_OK) << "nobody will ask";
+  vellum_commit_report report = VELLUM_COMMIT_REPORT_INIT;
+  ASSERT_EQ(vellum_wait(first, &report), VELLUM_OK) << message();
+  EXPECT_GT(report.pause_ns, 0U);
+  const uint64_t sequence = report.sequence;
+  vellum_region_close(region_);  // waits for all of them
+  region_ = nullptr;
+  EXPECT_EQ(vellum_pending_ended(second), 1);
+  ASSERT_EQ(vellum_wait(second, &report), VELLUM_OK) << message();
+  EXPECT_EQ(report.sequence, sequence + 1);
+  EXPECT_EQ(vellum_wait(nullptr, nullptr), VELLUM_ERR_INVALID_ARGUMENT);
+  ASSERT_EQ(vellum_region_open_version(store_, "two", nullptr, &region_), VELLUM_OK) << message();
+  EXPECT_EQ(words()[0], 2U);
+  vellum_region_close(region_);
+  ASSERT_EQ(vellum_region_open(store_, "main", nullptr, &region_), VELLUM_OK) << message();
+  EXPECT_EQ(words()[0], 3U);
+}
+
 TEST_F(CApiTest, ReportOfAnOlderOrNewerCallerIsServed) {
   words()[0] = 1;
   // An older caller, whose struct ends after pages_dirty.

@@ -27,6 +27,13 @@ class Killed : public GenerationsTest {
         region.rollback();
         Generations::write(region.data(), g);
       }
+      if (what % 4 == 3) {  // the next generation is stored while this one is written out
+        auto end = region.commit_async();
+        board.started = g + 1;
+        Generations::write(region.data(), g + 1);
+        end.get();
+        board.committed = g++;
+      }
       commit(region, board, g, what == 0);
       if (what == 2) {
         region.close();
