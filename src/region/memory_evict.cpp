@@ -17,6 +17,7 @@
 #include "format/page_diff.hpp"
 #include "region/memory.hpp"
 #include "region/memory_scratch.hpp"
+#include "region/racing_page.hpp"
 
 namespace vellum::region {
 namespace {
@@ -249,10 +250,8 @@ void RegionMemory::read_committed(PageNumber page, std::byte* out) const {
   }
 }
 
-// A write that changes nothing, and takes no other thread's store back.
 void RegionMemory::make_private(PageNumber page) noexcept {
-  __atomic_fetch_or(reinterpret_cast<std::uint64_t*>(base_ + page * kPageBytes), 0,
-                    __ATOMIC_RELAXED);
+  rewrite_racing_page(base_ + page * kPageBytes);
 }
 
 bool RegionMemory::wants_source() const noexcept {

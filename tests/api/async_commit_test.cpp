@@ -14,7 +14,7 @@
 namespace vellum::test {
 namespace {
 
-constexpr std::uint64_t kPages = 4096;  // enough to be encoded by several threads
+constexpr std::uint64_t kPages = kSanitizer ? 1024 : 4096;  // enough to be encoded by threads
 
 class AsyncCommit : public StoreTest {
  protected:
