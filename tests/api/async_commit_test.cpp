@@ -69,7 +69,7 @@ TEST_P(AsyncCommit, SnapshotsWithoutWaiting) {
   std::vector<std::vector<std::byte>> contents;
   std::vector<std::future<CommitReport>> ends;
   for (std::uint64_t n = 0; n < 5; ++n) {
-    fill(region, n, 500 * (n + 1));
+    fill(region, n, kPages / 5 * (n + 1));
     contents.push_back(content_of(region));
     ends.push_back(region.snapshot_async("s" + std::to_string(n), "m"));
   }
