@@ -89,6 +89,7 @@ void Load::round(std::uint64_t number, const std::function<void()>& while_closed
 
 void Load::run_beside(bool with_commits, std::uint64_t number) {
   std::vector<std::thread> threads;
+  threads.reserve(kWriters + 2);
   writing_ = kWriters;
   for (std::size_t writer = 0; writer < kWriters; ++writer) {
     threads.emplace_back([this, writer, number] {

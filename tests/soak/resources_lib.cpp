@@ -111,6 +111,7 @@ Resources Trend::median(std::size_t quarter) const {
   if (kept.empty()) return out;
   for (const Field& field : kFields) {
     std::vector<std::uint64_t> values;
+    values.reserve(kept.size());
     for (const Resources& sample : kept) values.push_back(sample.*field.of);
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
