@@ -90,25 +90,23 @@ std::string Resources::to_string() const {
   return out;
 }
 
-Trend::Trend() {
-  for (Quarter& quarter : quarters_) quarter.kept.reserve(kKept);
-}
-
-void Trend::add(double progress, const Resources& sample) {
-  const auto which = static_cast<std::size_t>(std::clamp(progress, 0.0, 0.999) * 4);
-  Quarter& quarter = quarters_[which];
-  ++quarter.seen;
-  if (quarter.kept.size() < kKept) {
-    quarter.kept.push_back(sample);
-  } else if (const std::uint64_t place = random_() % quarter.seen; place < kKept) {
-    quarter.kept[place] = sample;
+void Trend::add(const Resources& sample) {
+  if (seen_++ % step_ != 0) return;
+  if (kept_.size() == kMost) {
+    for (std::size_t i = 0; i < kMost / 2; ++i) kept_[i] = kept_[2 * i];
+    kept_.resize(kMost / 2);
+    step_ *= 2;
+    if ((seen_ - 1) % step_ != 0) return;
   }
+  kept_.push_back(sample);
 }
 
 Resources Trend::median(std::size_t quarter) const {
+  const auto at = [&](std::size_t which) {
+    return kept_.begin() + static_cast<std::ptrdiff_t>(kept_.size() * which / 4);
+  };
+  const std::vector<Resources> kept(at(quarter), at(quarter + 1));
   Resources out;
-  const auto& kept = quarters_[quarter].kept;
-  if (kept.empty()) return out;
   for (const Field& field : kFields) {
     std::vector<std::uint64_t> values;
     values.reserve(kept.size());
@@ -122,6 +120,7 @@ Resources Trend::median(std::size_t quarter) const {
 
 std::vector<std::string> Trend::growth(const Tolerance& tolerance) const {
   std::vector<std::string> out;
+  if (kept_.size() < 4) return {"not tested: fewer than four samples"};
   const Resources before = median(1), after = median(3);
   for (const Field& field : kFields) {
     const auto was = static_cast<double>(before.*field.of);
@@ -137,7 +136,7 @@ std::vector<std::string> Trend::growth(const Tolerance& tolerance) const {
 
 std::string Trend::to_string() const {
   std::string out;
-  for (std::size_t quarter = 0; quarter < 4; ++quarter) {
+  for (std::size_t quarter = 0; quarter < 4 && kept_.size() >= 4; ++quarter) {
     out += fmt::format("  quarter {}: {}\n", quarter + 1, median(quarter).to_string());
   }
   return out;

@@ -1,10 +1,8 @@
 // What this process has of what may leak, and whether it becomes more.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -30,27 +28,23 @@ struct Tolerance {
   double share;  // of resident_kib, mappings and descriptors, too
 };
 
-// Samples of a run in four quarters. Takes no more memory the longer it runs: of each quarter it
-// keeps a random choice.
+// Samples of a run, one after the other, told apart by quarters of their number. Takes no more
+// memory the longer it runs: of a long run it keeps every second sample, every fourth, and so on.
 class Trend {
  public:
-  Trend();
-  // `progress`: 0..1, of the run.
-  void add(double progress, const Resources& sample);
-  // The median of each; of a quarter without samples nothing but zeros.
+  Trend() { kept_.reserve(kMost); }
+  void add(const Resources& sample);
+  // The median of each. REQUIRES: four samples.
   Resources median(std::size_t quarter) const;
-  // What has grown from the second quarter to the last; empty: nothing.
+  // What has grown from the second quarter to the last; empty: nothing. Too few samples are told,
+  // too.
   std::vector<std::string> growth(const Tolerance& tolerance) const;
   std::string to_string() const;
 
  private:
-  static constexpr std::size_t kKept = 512;
-  struct Quarter {
-    std::vector<Resources> kept;
-    std::uint64_t seen = 0;
-  };
-  std::array<Quarter, 4> quarters_;
-  std::mt19937_64 random_{1};
+  static constexpr std::size_t kMost = 2048;
+  std::vector<Resources> kept_;
+  std::uint64_t seen_ = 0, step_ = 1;
 };
 
 }  // namespace vellum::test
