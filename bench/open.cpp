@@ -36,7 +36,7 @@ struct Times {
 
 // `open` gives something with bytes().
 template <typename Open>
-Times timed(Open open) {
+Times timed(const Open& open) {
   Times out;
   auto start = bench::Clock::now();
   const auto source = open();
