@@ -28,8 +28,8 @@ bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE fo
 
 # Debian's python3 has Debian's matplotlib; another one on the PATH need not.
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
-plot: ## NAME=stl or graph draws what that benchmark has measured, beside build/bench/NAME.json
-	@test -f "build/bench/$(NAME).json" || { echo "make bench NAME=stl or NAME=graph first"; exit 2; }
+plot: ## NAME=stl, graph or paging draws what that benchmark has measured, beside build/bench/NAME.json
+	@test -f "build/bench/$(NAME).json" || { echo "make bench NAME=stl, graph or paging first"; exit 2; }
 	$(PYTHON) bench/plot.py build/bench/$(NAME).json
 
 lint: ## format check and clang-tidy

@@ -10,6 +10,10 @@
 //
 //   bench_paging [--json FILE] [--dir DIR] [--mib 256] [--limit-mib 96] [--updates 30000]
 //                [--engine automatic|uffd|sigsegv] [--rounds 1] [--only update|sort|bfs]
+//                [--log DIR]
+//
+// DIR gets WORKLOAD-vellum.txt: seconds, and bytes of the region in memory, every 10 ms; with
+// --json it is FILE-log, where bench/plot.py looks for it.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -227,6 +231,14 @@ struct Both {
   std::vector<Outcome> vellum, plain;
 };
 
+std::string log_directory(const bench::Options& options) {
+  const std::filesystem::path json(options.json_file());
+  const std::string beside = (json.parent_path() / json.stem()).string() + "-log";
+  const std::string out = options.text("log", json.empty() ? options.scratch() : beside);
+  std::filesystem::create_directories(out);
+  return out;
+}
+
 Both compare(const bench::Options& options, const Workload& workload) {
   const std::size_t bytes = options.number("mib", 256) << 20;
   const std::uint64_t limit = options.number("limit-mib", 96) << 20;
@@ -237,7 +249,7 @@ Both compare(const bench::Options& options, const Workload& workload) {
   for (std::uint64_t round = 0; round < options.number("rounds", 1); ++round) {
     const std::string path = options.scratch() + "/" + workload.name;
     prepare(workload, path, bytes);
-    const std::string log = options.text("log", options.scratch()) + "/" + workload.name;
+    const std::string log = log_directory(options) + "/" + workload.name;
     both.plain.push_back(measure(group, workload, updates, path + "-file", log + "-plain.txt",
                                  [&] { return std::make_unique<MappedFile>(path + "-file"); }));
     both.vellum.push_back(measure(group, workload, updates, path, log + "-vellum.txt",
@@ -288,6 +300,7 @@ void run(const bench::Options& options) {
   bench::Table table({"", "seconds", "+ commit", "plain", "+ msync", "ratio", "written", "plain",
                       "ratio", "resident", "of limit"});
   bench::Report report("paging");
+  report.figure("limit_bytes", own);
   const std::string only = options.text("only", "");
   for (const Workload& workload : kWorkloads) {
     if (!only.empty() && only != workload.name) continue;

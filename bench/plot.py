@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Draws what `make bench NAME=stl` or `NAME=graph` has measured.
+"""Draws what `make bench NAME=stl`, `NAME=graph` or `NAME=paging` has measured.
 
     bench/plot.py build/bench/stl.json [--to FILE.svg|FILE.png]...
 
 Bytes and seconds of each row and configuration, divided by those of full copies, on logarithmic
-scales: below 1 is better than full copies. Without --to it writes an SVG and a PNG beside the JSON.
+scales: below 1 is better than full copies. Of paging: what the region had in memory over time, from
+paging-log/WORKLOAD-vellum.txt beside the JSON, and its limit. Without --to it writes an SVG and a PNG
+beside the JSON.
 """
 
 import argparse
+import glob
 import json
 import os
 import sys
@@ -73,6 +76,51 @@ def draw(pyplot, name, rows):
     return figure
 
 
+def read_logs(directory):
+    """{workload: ([seconds], [MiB])}"""
+    logs = {}
+    for file in sorted(glob.glob(os.path.join(glob.escape(directory), "*-vellum.txt"))):
+        with open(file, encoding="utf-8") as lines:
+            samples = [[float(word) for word in line.split()] for line in lines if line.strip()]
+        if samples:
+            seconds, sizes = zip(*samples)
+            workload = os.path.basename(file)[:-len("-vellum.txt")]
+            logs[workload] = (seconds, [size / 2**20 for size in sizes])
+    return logs
+
+
+def draw_resident(pyplot, logs, limit_bytes):
+    limit = limit_bytes / 2**20
+    figure, rows = pyplot.subplots(len(logs), 1, squeeze=False, figsize=(9, 2.6 * len(logs) + 0.6))
+    for axes, (workload, (seconds, sizes)) in zip(rows[:, 0], logs.items()):
+        axes.plot(seconds, sizes, linewidth=0.8, label="in memory")
+        axes.axhline(limit, color="C3", linewidth=0.8, linestyle="--", label=f"limit, {limit:.0f} MiB")
+        axes.set_ylim(0, 1.25 * max(limit, *sizes))
+        axes.set_xlim(0, seconds[-1])
+        axes.set_title(workload, fontsize="medium")
+        axes.set_ylabel("MiB of the region")
+        axes.grid(linewidth=0.3)
+    rows[0, 0].legend(loc="lower right", frameon=False)
+    rows[-1, 0].set_xlabel("seconds")
+    figure.tight_layout()
+    return figure
+
+
+def draw_report(pyplot, json_file, base):
+    with open(json_file, encoding="utf-8") as file:
+        report = json.load(file)
+    name, figures = report.get("name", ""), report["figures"]
+    if name == "paging":
+        logs = read_logs(base + "-log")
+        if not logs:
+            sys.exit(f"plot: {base}-log has no samples: make bench NAME=paging first")
+        return draw_resident(pyplot, logs, figures["limit_bytes"])
+    rows = read_rows(figures)
+    if not rows:
+        sys.exit(f"plot: {json_file} has no figures beside full copies")
+    return draw(pyplot, name, rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("json_file")
@@ -86,16 +134,11 @@ def main():
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    base = os.path.splitext(arguments.json_file)[0]
     try:
-        with open(arguments.json_file, encoding="utf-8") as file:
-            report = json.load(file)
-        rows = read_rows(report["figures"])
+        figure = draw_report(pyplot, arguments.json_file, base)
     except (OSError, ValueError, KeyError) as error:
         sys.exit(f"plot: {arguments.json_file}: {error!r}")
-    if not rows:
-        sys.exit(f"plot: {arguments.json_file} has no figures beside full copies")
-    base = os.path.splitext(arguments.json_file)[0]
-    figure = draw(pyplot, report.get("name", ""), rows)
     for name in arguments.to or [base + ".svg", base + ".png"]:
         figure.savefig(name, dpi=110, bbox_inches="tight")
         print(name)

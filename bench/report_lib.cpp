@@ -118,6 +118,7 @@ void Report::finish(const std::string& json_file) const {
 }
 
 void Report::print_targets() const {
+  if (targets_.empty()) return;
   Table table({"target", "value", "bound", "holds"});
   for (const auto& t : targets_) {
     table.row({t.name, fmt::format("{:.4g}", t.value),

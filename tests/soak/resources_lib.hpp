@@ -1,0 +1,50 @@
+// What this process has of what may leak, and whether it becomes more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace vellum::test {
+
+struct Resources {
+  std::uint64_t resident_kib = 0;
+  std::uint64_t heap_kib = 0;  // in use by malloc; 0 under a sanitizer
+  std::uint64_t mappings = 0;
+  std::uint64_t descriptors = 0;
+  std::uint64_t threads = 0;
+  std::uint64_t store_kib = 0;  // on the medium; 0: not asked for
+
+  static Resources now();
+  // With what the files below the directory take.
+  static Resources now(const std::string& store_directory);
+  std::string to_string() const;
+};
+
+// Growth that is none: of `kib` or a number, and of a share of what there was.
+struct Tolerance {
+  double resident_kib, heap_kib, mappings, descriptors, threads, store_kib;
+  double share;  // of resident_kib, mappings and descriptors, too
+};
+
+// Samples of a run, one after the other, told apart by quarters of their number. Takes no more
+// memory the longer it runs: of a long run it keeps every second sample, every fourth, and so on.
+class Trend {
+ public:
+  Trend() { kept_.reserve(kMost); }
+  void add(const Resources& sample);
+  // The median of each. REQUIRES: four samples.
+  Resources median(std::size_t quarter) const;
+  // What has grown from the second quarter to the last; empty: nothing. Too few samples are told,
+  // too.
+  std::vector<std::string> growth(const Tolerance& tolerance) const;
+  std::string to_string() const;
+
+ private:
+  static constexpr std::size_t kMost = 2048;
+  std::vector<Resources> kept_;
+  std::uint64_t seen_ = 0, step_ = 1;
+};
+
+}  // namespace vellum::test

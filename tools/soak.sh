@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Mixed load for hours, every page checked: threads that store, commits, snapshots, rollbacks, reopenings, old versions,
+# removals and gc beside, on a region of four times its memory limit.
+#
+#   tools/soak.sh [hours]      (default: 1; 0.1 is six minutes)
+#
+# One process an engine, all at once, at the lowest priority. Prints a line a minute for each; logs are in build/soak.
+# Exit status 1 when a store was lost, or memory, mappings, descriptors, threads or the store have grown from the second
+# quarter of the time to the last.
+#
+# VELLUM_SOAK_ENGINES: some of "uffd sigsegv mapped". VELLUM_SOAK_MIB: size of the region (default 64).
+# VELLUM_SOAK_DIR: where the stores are (default: build/soak). VELLUM_SOAK_PRINT: seconds between two lines.
+# VELLUM_TEST_SOAK: the test program, when it is not to be built.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+hours=${1-1}
+logs=build/soak
+program=${VELLUM_TEST_SOAK-build/release/bin/test_soak}
+read -ra engines <<<"${VELLUM_SOAK_ENGINES-uffd sigsegv mapped}"
+mkdir -p "$logs"
+rm -f "$logs"/*.log
+
+if ! VELLUM_SOAK_SECONDS=$(awk -v hours="$hours" 'BEGIN { print hours * 3600; exit !(hours > 0) }'); then
+  echo "usage: tools/soak.sh [hours]" >&2
+  exit 2
+fi
+export VELLUM_SOAK_SECONDS
+export VELLUM_SOAK_MIB=${VELLUM_SOAK_MIB-64}
+export VELLUM_SOAK_DIR=${VELLUM_SOAK_DIR-$PWD/$logs}
+
+if [[ -z ${VELLUM_TEST_SOAK-} ]]; then
+  cmake --preset release >"$logs/configure.txt" && cmake --build --preset release --target test_soak || exit 1
+fi
+
+pids=()
+for engine in "${engines[@]}"; do
+  nice -n 19 "$program" --gtest_brief=1 --gtest_filter="*/$engine" > >(tee "$logs/$engine.log") 2>&1 &
+  pids+=($!)
+done
+status=0
+for pid in "${pids[@]}"; do
+  wait "$pid" || status=1
+done
+if ((status == 0)); then
+  echo "no store lost, nothing grown"
+else
+  echo "FAILED: see $logs"
+fi
+exit "$status"
