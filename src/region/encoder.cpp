@@ -205,9 +205,10 @@ void Encoder::capture_slice(std::span<const PageNumber> dirty, Worker& worker, S
 }
 
 // What has been captured stays in its twins: a chunk whose twins are newer than the source is not
-// evicted.
+// evicted. But who would evict it takes them away for a moment, to look at its pages.
 void Encoder::pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Commit& commit) {
   Captured& captured = slice.captured;
+  std::optional<Held> held(std::in_place, memory_, captured.whole);
   const store::Dedup* const dedup = commit.dedup();
   if (dedup != nullptr) {
     // What is compared is what gets recorded: the twins.
@@ -217,6 +218,7 @@ void Encoder::pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Comm
         captured.writes.found);
   }
   pack_blocks(captured, worker, dedup != nullptr);
+  held.reset();
   commit.add(std::move(captured.writes));
   captured = {};
 }
