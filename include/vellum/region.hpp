@@ -124,6 +124,15 @@ struct RegionOptions {
   std::optional<Encoding> encoding;
 };
 
+// What a program says of a range: see Region::advise().
+enum class Advice : unsigned char {
+  normal,      // reading in order is noticed, and read ahead of
+  sequential,  // it will be read in order
+  random,      // it will not
+  will_need,   // soon
+  dont_need,   // not soon
+};
+
 struct CommitReport {
   std::uint64_t sequence = 0;       // of the version that is now the head
   std::uint64_t pages_dirty = 0;    // found by the tracker
@@ -220,6 +229,21 @@ class Region {
   Pin pin(const void* address, std::size_t length_bytes) const;
   // Brings a range in, without keeping it.
   void prefetch(const void* address, std::size_t length_bytes) const;
+
+  // What the program will do with a range. It changes what comes in and goes out when, and never
+  // what is there: also dont_need keeps every byte, unlike madvise(2). invalid_argument when the
+  // range does not lie in the region.
+  //  - will_need: a thread of the library's begins to bring the range in, as far as half of the
+  //    memory limit; this call does not wait for it. A page that cannot be read is left to who
+  //    touches it, or calls prefetch().
+  //  - dont_need: chunks of 64 KiB that lie whole in the range's pages leave memory. Those with
+  //    pages that are not committed stay, and are the first to go (to the stash) when memory is
+  //    short.
+  //  - sequential: the first fault reads ahead, up to 2 MiB; what has been passed goes first when
+  //    memory is short. random: nothing is read ahead. normal: three faults in chunks that follow
+  //    one another read ahead. These three hold until the next of them, or close().
+  // Engine mapped leaves it to the kernel: madvise(2), with MADV_COLD for dont_need.
+  void advise(const void* address, std::size_t length_bytes, Advice advice) const;
 
   MemoryUse memory_use() const;
 

@@ -236,6 +236,19 @@ void vellum_unpin(vellum_pin* pin);
 /* Brings a range in, without keeping it. */
 int vellum_prefetch(const vellum_region* region, const void* address, size_t length_bytes);
 
+enum {
+  VELLUM_ADVICE_NORMAL = 0,     /* reading in order is noticed, and read ahead of */
+  VELLUM_ADVICE_SEQUENTIAL = 1, /* it will be read in order */
+  VELLUM_ADVICE_RANDOM = 2,     /* it will not */
+  VELLUM_ADVICE_WILL_NEED = 3,  /* begin to bring it in; the call does not wait */
+  VELLUM_ADVICE_DONT_NEED = 4   /* it may leave memory. Nothing is lost, unlike with madvise(2) */
+};
+
+/* What the program will do with a range. It changes what comes in and goes out when, and never what
+ * is there. `advice`: VELLUM_ADVICE_..., or VELLUM_ERR_INVALID_ARGUMENT. More is in region.hpp. */
+int vellum_advise(const vellum_region* region, const void* address, size_t length_bytes,
+                  int advice);
+
 /* ---- Versions ---- */
 
 /* The strings belong to the library and last until the callback returns. */

@@ -54,6 +54,23 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   return result;
 }
 
+vellum::Advice advice_from(int advice) {
+  switch (advice) {
+    case VELLUM_ADVICE_NORMAL:
+      return vellum::Advice::normal;
+    case VELLUM_ADVICE_SEQUENTIAL:
+      return vellum::Advice::sequential;
+    case VELLUM_ADVICE_RANDOM:
+      return vellum::Advice::random;
+    case VELLUM_ADVICE_WILL_NEED:
+      return vellum::Advice::will_need;
+    case VELLUM_ADVICE_DONT_NEED:
+      return vellum::Advice::dont_need;
+    default:
+      throw Error(Errc::invalid_argument, "advice is none of VELLUM_ADVICE_...");
+  }
+}
+
 template <class Open>
 int open_with(vellum_store* store, const char* name, const vellum_region_options* options,
               vellum_region** out, const Open& open) {
@@ -204,6 +221,14 @@ int vellum_prefetch(const vellum_region* region, const void* address, size_t len
   return guarded([&] {
     require(address, "address");
     region_of(region).prefetch(address, length_bytes);
+  });
+}
+
+int vellum_advise(const vellum_region* region, const void* address, size_t length_bytes,
+                  int advice) {
+  return guarded([&] {
+    require(address, "address");
+    region_of(region).advise(address, length_bytes, advice_from(advice));
   });
 }
 

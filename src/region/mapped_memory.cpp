@@ -86,6 +86,18 @@ bool MappedMemory::make_present(PageNumber first, std::size_t count,
   return false;
 }
 
+// Not MADV_DONTNEED: it drops what was stored. MADV_COLD only says which pages to take first. What
+// the kernel does not know or like changes nothing.
+void MappedMemory::advise(PageNumber first, std::size_t count, Advice advice) {
+  constexpr int kCold = 20;  // MADV_COLD, Linux 5.4
+  const int kernels = advice == Advice::sequential  ? MADV_SEQUENTIAL
+                      : advice == Advice::random    ? MADV_RANDOM
+                      : advice == Advice::will_need ? MADV_WILLNEED
+                      : advice == Advice::dont_need ? kCold
+                                                    : MADV_NORMAL;
+  madvise(base_ + first * kPageBytes, count * kPageBytes, kernels);
+}
+
 bool MappedMemory::is_foreign(PageNumber page) const noexcept {
   return std::binary_search(foreign_.begin(), foreign_.end(), page);
 }

@@ -30,6 +30,7 @@ class MappedMemory final : public RegionMemory {
   Engine engine() const noexcept override { return Engine::mapped; }
   bool make_present(PageNumber first, std::size_t count,
                     store::ReadFailure& failure) noexcept override;
+  void advise(PageNumber first, std::size_t count, Advice advice) override;
   // The kernel pages in for system calls, too.
   void pin(PageNumber, std::size_t) override {}
   void unpin(PageNumber, std::size_t) noexcept override {}

@@ -11,6 +11,7 @@
 #include <vellum/error.hpp>
 
 #include "region/memory_scratch.hpp"
+#include "region/no_read_ahead.hpp"
 
 // NOLINTNEXTLINE(bugprone-reserved-identifier): ThreadSanitizer's name.
 extern "C" __attribute__((weak)) void __tsan_init();
@@ -50,6 +51,7 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
       source_(std::move(source)),
       chunks_(options.capacity_bytes / kChunkBytes * sizeof(Chunk)),
       touched_((options.capacity_bytes / kSlotBytes / 64 + 1) * sizeof(std::uint64_t)),
+      advice_(options.capacity_bytes / kChunkBytes * sizeof(Advice)),
       scratches_(std::make_unique<Scratch[]>(kScratches)) {
   assert(options.capacity_bytes % kSlotBytes == 0 && options.size_bytes % kPageBytes == 0);
   for (std::size_t i = 0; i < kScratches; ++i) {
@@ -123,10 +125,18 @@ void RegionMemory::start_paging() {
   }
   pager_->join(*this, size_bytes());
   joined_ = true;
+  const auto& source = source_.shared();
+  const std::size_t pages = size_bytes() / kPageBytes;
+  // Where nothing is to be read, no thread is started.
+  if (most_ahead() != 0 && source != nullptr && source->zero_run(0, pages) < pages) {
+    const std::lock_guard lock(wanted_mutex_);
+    join_read_ahead();
+  }
 }
 
 void RegionMemory::stop_service() noexcept {
   remove_route(this);
+  if (ReadAhead* const ahead = read_ahead_.exchange(nullptr)) ahead->leave(*this);
   if (joined_) pager_->leave(*this, size_bytes());
   joined_ = false;
 }
@@ -175,6 +185,7 @@ FaultResult RegionMemory::on_fault(const Fault& fault) noexcept {
   const auto page = static_cast<PageNumber>(fault.address - base_) / kPageBytes;
   const std::size_t index = page / kChunkPages;
   const bool was_present = chunk(index).state.load() == kPresent;
+  if (!was_present) read_ahead_of(index);
   store::ReadFailure failure;
   bool ok = fill(index, failure);  // waits when another thread is filling it
   // A write to a chunk that was missing may fault once more, and come here again.
@@ -219,6 +230,7 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
                   std::string("cannot grow the region: ") + std::strerror(cut_error));
     }
   } else if (size_bytes < old) {
+    const NoReadAhead guard(*this);
     size_bytes_.store(size_bytes, std::memory_order_release);
     const int error = protect_beyond(old, size_bytes);
     if (error != 0)

@@ -9,6 +9,10 @@
 // go: clean pages are forgotten, since the source has them; dirty ones go to the stash. A chunk
 // stays while it is held, and while its committed copies are newer than the source.
 //
+// Reading ahead (memory_advice.cpp): a thread of the process's brings chunks in that are likely to
+// be touched soon, as any other thread may. It stands still while pages are put back, and while the
+// region gets smaller: NoReadAhead.
+//
 // Signal context: on_fault() and all it calls. It allocates nothing and takes HandlerLocks only,
 // none of which is ever held while region memory is touched.
 #pragma once
@@ -16,6 +20,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -28,8 +33,11 @@
 #include "base/reserve.hpp"
 #include "region/backing.hpp"
 #include "region/fault_router.hpp"
+#include "region/leave_first.hpp"
 #include "region/live_source.hpp"
 #include "region/pager.hpp"
+#include "region/read_ahead.hpp"
+#include "region/read_streams.hpp"
 #include "region/stash.hpp"
 #include "store/image_file.hpp"
 #include "store/page_source.hpp"
@@ -57,7 +65,7 @@ struct MemoryOptions {
   std::function<std::shared_ptr<store::PageSource>()> open_committed;
 };
 
-class RegionMemory : public FaultTarget, public Pageable {
+class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget {
  public:
   // `source` gives the committed content; null: all zero. Throws Errc::busy (address taken),
   // out_of_memory.
@@ -75,6 +83,9 @@ class RegionMemory : public FaultTarget, public Pageable {
   // Brings pages in. False: `failure` says why.
   virtual bool make_present(PageNumber first, std::size_t count,
                             store::ReadFailure& failure) noexcept;
+
+  // See Region::advise(). Any thread.
+  virtual void advise(PageNumber first, std::size_t count, Advice advice);
 
   // Appends the pages that may have been written since the last call, and those in the stash,
   // ascending, and arms them again. No write is lost: one that runs meanwhile is reported now or
@@ -140,6 +151,7 @@ class RegionMemory : public FaultTarget, public Pageable {
   std::size_t make_room(std::size_t pages) noexcept override;
   void measure() noexcept override;
   void tidy() noexcept override;
+  bool read_ahead_step() noexcept override;
 
   // While pinned, system calls may read and write the pages. REQUIRES: present.
   virtual void pin(PageNumber first, std::size_t count) = 0;
@@ -262,10 +274,27 @@ class RegionMemory : public FaultTarget, public Pageable {
   void map_range();
   void start_paging();
 
-  std::size_t evict(std::size_t index) noexcept;
-  std::size_t evict_claimed(std::size_t index) noexcept;
+  // What becomes of pages that differ from what is committed: they go to the stash, with all
+  // others; the chunk stays; the chunk stays also when there is none.
+  enum class Changed { stashed, stay, all_stay };
+  std::size_t evict(std::size_t index, Changed changed = Changed::stashed) noexcept;
+  std::size_t evict_claimed(std::size_t index, Changed changed) noexcept;
   bool stash_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
-                     bool put) noexcept;
+                     Changed what) noexcept;
+  std::size_t evict_first(std::size_t pages) noexcept;
+
+  void join_read_ahead() noexcept;
+  void drop_chunks(PageNumber first, std::size_t count);
+  void want_chunks(PageNumber first, std::size_t count);
+  bool next_wanted(std::size_t& index) noexcept;
+  bool worth_reading_ahead(std::size_t index) const noexcept;
+  std::size_t most_ahead() const noexcept;
+  void read_ahead_of(std::size_t index) noexcept;
+  bool make_room_ahead() noexcept;
+  std::atomic<Advice>& advice_of(std::size_t index) const noexcept {
+    return reinterpret_cast<std::atomic<Advice>*>(advice_.data())[index];
+  }
+  class NoReadAhead;  // while it lives
   void move_stashed(PageNumber page) noexcept;
   void settle_taken(const std::vector<PageNumber>& taken, bool durable,
                     std::vector<PageNumber>& present);
@@ -276,7 +305,15 @@ class RegionMemory : public FaultTarget, public Pageable {
   LiveSource source_;
   base::Reservation chunks_;   // a Chunk each
   base::Reservation touched_;  // a bit a slot: some chunk of it has been present
+  base::Reservation advice_;   // an Advice each chunk
   std::unique_ptr<Scratch[]> scratches_;
+
+  std::atomic<ReadAhead*> read_ahead_{nullptr};  // null: this region has not joined it
+  std::atomic<std::uint32_t> reading_ahead_{0}, read_ahead_stopped_{0};
+  ReadStreams streams_;
+  LeaveFirst leave_first_;
+  std::mutex wanted_mutex_;  // of what follows; and joining
+  std::deque<ReadStreams::Run> wanted_;
 
   bool joined_ = false;           // the pager knows this region
   std::unique_ptr<Stash> stash_;  // null: read-only, or there is no place for it

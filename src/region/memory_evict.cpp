@@ -17,6 +17,7 @@
 #include "format/page_diff.hpp"
 #include "region/memory.hpp"
 #include "region/memory_scratch.hpp"
+#include "region/no_read_ahead.hpp"
 #include "region/racing_page.hpp"
 
 namespace vellum::region {
@@ -76,6 +77,7 @@ void RegionMemory::collect_dirty(std::vector<PageNumber>& out) {
 }
 
 void RegionMemory::discard(const std::vector<PageNumber>& pages) {
+  const NoReadAhead still(*this);
   const NoEvictions guard(*this);
   std::vector<PageNumber> present;
   present.reserve(pages.size());
@@ -92,7 +94,7 @@ void RegionMemory::discard(const std::vector<PageNumber>& pages) {
 std::size_t RegionMemory::make_room(std::size_t pages) noexcept {
   const std::size_t chunks = (size_bytes() + kChunkBytes - 1) / kChunkBytes;
   constexpr std::size_t kWordChunks = 64 * kSlotBytes / kChunkBytes;  // of touched_word()
-  std::size_t freed = 0;
+  std::size_t freed = evict_first(pages);
   for (std::size_t visited = 0; visited < 4 * chunks && freed < pages;) {
     const std::size_t index = hand_.fetch_add(1, std::memory_order_relaxed) % chunks;
     if (index % kWordChunks == 0 && touched_word(index * kChunkBytes / kSlotBytes).load() == 0) {
@@ -115,13 +117,13 @@ std::size_t RegionMemory::make_room(std::size_t pages) noexcept {
   return freed;
 }
 
-std::size_t RegionMemory::evict(std::size_t index) noexcept {
+std::size_t RegionMemory::evict(std::size_t index, Changed what) noexcept {
   if (chunk(index).holds.load() != 0) return 0;
   std::size_t freed = 0;
   evicting_.fetch_add(1);  // pairs with NoEvictions
   if (evictions_stopped_.load() == 0 && claim(index, kPresent)) {
     if (chunk(index).holds.load() == 0) {  // pairs with hold()
-      freed = evict_claimed(index);
+      freed = evict_claimed(index, what);
     } else {
       settle(index, 1, kPresent);
     }
@@ -130,16 +132,18 @@ std::size_t RegionMemory::evict(std::size_t index) noexcept {
   return freed;
 }
 
-std::size_t RegionMemory::evict_claimed(std::size_t index) noexcept {
+std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcept {
   const PageNumber first = index * kChunkPages, end = size_bytes() / kPageBytes;
   const std::size_t count = first < end ? std::min<std::size_t>(kChunkPages, end - first) : 0;
   // Newer than the source: the twins must stay, private copies that equal them need not.
   const bool newer = chunk(index).newer.load() != 0;
+  if (newer) what = Changed::all_stay;
   const std::uint64_t twins = backing_.twins_in(first, count);
   std::uint64_t own = 0;
   bool worth = count != 0 && find_own(first, count, own) == 0 &&
                (own != 0 || (!newer && (twins != 0 || zeros_take_memory())));
-  if (own != 0 && !newer && now_ns() < stash_retry_ns_.load()) worth = false;
+  const bool stash = what == Changed::stashed;
+  if (own != 0 && stash && now_ns() < stash_retry_ns_.load()) worth = false;
   if (!worth) {
     settle(index, 1, kPresent);
     return 0;
@@ -155,14 +159,14 @@ std::size_t RegionMemory::evict_claimed(std::size_t index) noexcept {
   bool gone = false;
   if (freeze(frozen) == 0) {
     std::uint64_t changed = 0;
-    gone = stash_changed(frozen, scratch.batch, changed, !newer) && forget(frozen) == 0;
+    gone = stash_changed(frozen, scratch.batch, changed, what) && forget(frozen) == 0;
     const std::uint64_t dropped = gone ? frozen.own : frozen.own & ~changed;
     const std::size_t zeros = gone && zeros_take_memory() ? count - count_bits(twins) : 0;
     freed = count_bits(dropped) + (gone ? count_bits(twins) : 0) + zeros;
     add_private(-static_cast<std::int64_t>(count_bits(dropped) + zeros));
     if (!gone) {
       if (thaw(frozen, changed) != 0) lose("no memory to put pages back");
-      for (std::uint64_t rest = newer ? 0 : changed; rest != 0; rest &= rest - 1) {
+      for (std::uint64_t rest = stash ? changed : 0; rest != 0; rest &= rest - 1) {
         if (stash_) stash_->drop(first + static_cast<std::size_t>(__builtin_ctzll(rest)));
       }
     }
@@ -177,10 +181,10 @@ std::size_t RegionMemory::evict_claimed(std::size_t index) noexcept {
   return freed;
 }
 
-// Finds the private pages that differ from what is committed and, with `put`, puts them into the
-// stash. False: the chunk has to stay.
+// Finds the private pages that differ from what is committed, and does with them `what` says.
+// False: the chunk has to stay.
 bool RegionMemory::stash_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
-                                 bool put) noexcept {
+                                 Changed what) noexcept {
   Stash::Batch batch(room);
   for (std::uint64_t rest = frozen.own; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
@@ -190,10 +194,11 @@ bool RegionMemory::stash_changed(const Frozen& frozen, std::byte* room, std::uin
     format::diff_page(twin ? frozen.old + i * kPageBytes : nullptr, now, diff);
     if (diff.lines == 0) continue;
     changed |= 1ULL << i;
-    if (put && stash_) batch.add(frozen.first + i, diff, now);
+    if (what == Changed::stashed && stash_) batch.add(frozen.first + i, diff, now);
   }
-  if (!put) return false;
+  if (what == Changed::all_stay) return false;
   if (changed == 0) return true;
+  if (what == Changed::stay) return false;
   const int error = stash_ ? stash_->put(batch) : ENOSPC;
   if (error == 0) return true;
   // Asking at each eviction would cost more than it gives.
@@ -265,6 +270,10 @@ void RegionMemory::replace_source(std::shared_ptr<store::PageSource> source,
                                   const std::vector<PageNumber>& taken) {
   source_.replace(std::move(source));
   std::vector<PageNumber> present;
+  if (most_ahead() != 0 && read_ahead_.load() == nullptr) {
+    const std::lock_guard lock(wanted_mutex_);
+    join_read_ahead();
+  }
   settle_taken(taken, true, present);
   if (newer_chunks_.exchange(0) != 0) {
     const std::size_t slots = (size_bytes() + kSlotBytes - 1) / kSlotBytes;

@@ -172,7 +172,9 @@ void Pager::run() {
       doubtful_.store(false, std::memory_order_relaxed);
     }
     counted = std::min(counted, now);
+    balancing_.store(true, std::memory_order_relaxed);
     balance(regions_);
+    balancing_.store(false, std::memory_order_relaxed);
     if (!stop_) pause(lock, used_pages() > limit_pages_ / 2 ? kBusyPause : kIdlePause);
   }
 }

@@ -59,8 +59,12 @@ class Pager {
   // A region did not find as many pages as it was asked for: what is counted may be wrong (a page
   // of zeros counts before it is written), so nobody tries again before all have been counted anew.
   void doubt() noexcept {
-    if (!doubtful_.exchange(true, std::memory_order_relaxed)) wake();
+    if (doubtful_.exchange(true, std::memory_order_relaxed)) return;
+    // The thread that waked itself would never pause, and let nobody join or leave.
+    if (!balancing_.load(std::memory_order_relaxed)) wake();
   }
+
+  bool is_doubtful() const noexcept { return doubtful_.load(std::memory_order_relaxed); }
 
   // `bytes`: how large the region is; more when it grows. The thread runs once the regions together
   // might come near the limit.
@@ -80,8 +84,9 @@ class Pager {
   const std::int64_t limit_pages_;
   std::atomic<std::int64_t> used_{0};
   std::atomic<bool> doubtful_{false};
-  int wake_ = -1;     // eventfd(2): the fault handler may write to it
-  std::mutex mutex_;  // of what follows
+  std::atomic<bool> balancing_{false};  // the thread is in balance(), and counts again within 2 ms
+  int wake_ = -1;                       // eventfd(2): the fault handler may write to it
+  std::mutex mutex_;                    // of what follows
   std::vector<Pageable*> regions_;
   std::uint64_t region_bytes_ = 0;
   bool stop_ = false;

@@ -334,6 +334,14 @@ void Region::prefetch(const void* address, std::size_t length_bytes) const {
   impl_->make_present(first, count);
 }
 
+void Region::advise(const void* address, std::size_t length_bytes, Advice advice) const {
+  require_valid(impl_);
+  PageNumber first = 0;
+  std::size_t count = 0;
+  impl_->find_pages(address, length_bytes, first, count);
+  if (count != 0) impl_->memory->advise(first, count, advice);
+}
+
 MemoryUse Region::memory_use() const {
   require_valid(impl_);
   return impl_->memory->use();

@@ -201,6 +201,14 @@ TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
   EXPECT_EQ(vellum_pin_range(version, &elsewhere, 4, &pin), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(pin, nullptr);
   EXPECT_EQ(vellum_prefetch(version, &elsewhere, 4), VELLUM_ERR_INVALID_ARGUMENT);
+  for (const int advice : {VELLUM_ADVICE_NORMAL, VELLUM_ADVICE_SEQUENTIAL, VELLUM_ADVICE_RANDOM,
+                           VELLUM_ADVICE_WILL_NEED, VELLUM_ADVICE_DONT_NEED}) {
+    EXPECT_EQ(vellum_advise(version, data, kRegionBytes, advice), VELLUM_OK) << message();
+    EXPECT_EQ(vellum_advise(version, &elsewhere, 4, advice), VELLUM_ERR_INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(vellum_advise(version, data, kRegionBytes, 5), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(vellum_advise(version, data, kRegionBytes, -1), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(*static_cast<const std::uint64_t*>(data), 1U);
   vellum_region_close(version);
 }
 
@@ -417,6 +425,8 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   expect_invalid(vellum_pin_range(region_, words(), 1, nullptr));
   expect_invalid(vellum_prefetch(nullptr, &byte, 1));
   expect_invalid(vellum_prefetch(region_, nullptr, 1));
+  expect_invalid(vellum_advise(nullptr, &byte, 1, VELLUM_ADVICE_NORMAL));
+  expect_invalid(vellum_advise(region_, nullptr, 1, VELLUM_ADVICE_NORMAL));
   expect_invalid(vellum_versions(nullptr, see, nullptr));
   expect_invalid(vellum_versions(store_, nullptr, nullptr));
   expect_invalid(vellum_create_branch(nullptr, "a", "b"));

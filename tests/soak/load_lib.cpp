@@ -159,10 +159,11 @@ void Load::commit_beside() {
   do {
     std::array<std::uint64_t, kWriters> least{};
     for (std::size_t i = 0; i < kWriters; ++i) least[i] = progress_[i].done.load();
-    region_.commit();
-    ++counts_.commits;
+    auto end = counts_.commits++ % 2 == 0 ? region_.commit_async() : std::future<CommitReport>();
+    if (!end.valid()) region_.commit();
     std::array<std::uint64_t, kWriters> most{};
     for (std::size_t i = 0; i < kWriters; ++i) most[i] = progress_[i].begun.load();
+    if (end.valid()) end.get();
     for (std::size_t i = 0; i < kWriters; ++i) {
       std::uint64_t got = 0;
       store_->read("main", (live_.pages.size() + i) * kPageBytes, &got, sizeof got);
@@ -245,9 +246,14 @@ void Load::collect_garbage(bool recompress) {
   ++counts_.collections;
 }
 
+// Half of them go on beside what comes next.
 void Load::commit() {
-  region_.commit();
-  ++counts_.commits;
+  if (pending_.valid()) pending_.get();
+  if (counts_.commits++ % 2 == 0) {
+    region_.commit();
+  } else {
+    pending_ = region_.commit_async();
+  }
   committed_ = live_;
 }
 

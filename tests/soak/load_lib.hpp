@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -92,6 +93,7 @@ class Load {
   LoadOptions options_;
   std::optional<Store> store_;
   Region region_;
+  std::future<CommitReport> pending_;
   Content live_, committed_;
   std::array<Progress, kWriters> progress_;
   mutable std::mutex mutex_;  // of snapshots_ and problem_

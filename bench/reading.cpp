@@ -1,0 +1,109 @@
+// bench reading: what it costs to bring a version in by touching it.
+//
+// A snapshot of integers is opened by a fresh process each time, its files in the page cache, and
+// read: from end to end; the same by a reader that works on what it reads for about as long as
+// decompressing takes; by two threads, a half each; a word of each of many 64 KiB chunks in random
+// order. The least and the median of the rounds.
+//
+//   bench_reading [--json FILE] [--dir DIR] [--mib 256] [--rounds 5] [--engine automatic|...]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <thread>
+#include <vellum/store.hpp>
+
+#include "child_lib.hpp"
+#include "report_lib.hpp"
+#include "workload_lib.hpp"
+
+namespace {
+
+constexpr std::size_t kChunkBytes = 64u << 10;
+
+using Bytes = std::span<const std::byte>;
+
+std::uint64_t scan(Bytes bytes) { return bench::sum(bytes); }
+
+std::uint64_t scan_slowly(Bytes bytes) {
+  constexpr int kPasses = 8;
+  std::uint64_t total = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += kChunkBytes) {
+    const Bytes chunk = bytes.subspan(at, std::min(kChunkBytes, bytes.size() - at));
+    for (int pass = 0; pass < kPasses; ++pass) total = total * 31 + bench::sum(chunk);
+  }
+  return total;
+}
+
+std::uint64_t scan_by_two(Bytes bytes) {
+  std::uint64_t second = 0;
+  std::thread other([&] { second = bench::sum(bytes.subspan(bytes.size() / 2)); });
+  const std::uint64_t first = bench::sum(bytes.first(bytes.size() / 2));
+  other.join();
+  return first + second;
+}
+
+std::uint64_t read_random(Bytes bytes) {
+  std::vector<std::size_t> chunks(bytes.size() / kChunkBytes);
+  std::iota(chunks.begin(), chunks.end(), std::size_t{0});
+  std::shuffle(chunks.begin(), chunks.end(), std::mt19937_64(3));
+  std::uint64_t total = 0;
+  for (const std::size_t chunk : chunks) {
+    total += static_cast<std::uint64_t>(bytes[chunk * kChunkBytes]);
+  }
+  return total;
+}
+
+double measure(const std::string& path, vellum::Engine engine, std::uint64_t (*read)(Bytes)) {
+  return bench::in_child([&] {
+    auto store = vellum::Store::open(path);
+    vellum::RegionOptions options;
+    options.engine = engine;
+    const auto region = store.open_version("filled", options);
+    const Bytes bytes(static_cast<const std::byte*>(region.data()), region.size_bytes());
+    const auto start = bench::Clock::now();
+    volatile std::uint64_t total = read(bytes);
+    (void)total;
+    return bench::seconds_since(start);
+  });
+}
+
+void run(const bench::Options& options) {
+  bench::prefer_this_process();
+  const std::size_t bytes = options.number("mib", 256) << 20;
+  const std::size_t rounds = options.number("rounds", 5);
+  const auto engine = bench::engine_named(options.text("engine", "automatic"));
+  const std::string path = options.scratch() + "/store";
+  {
+    auto store = vellum::Store::create(path);
+    auto region = store.create_region("main", bytes);
+    bench::fill_with_integers({static_cast<std::byte*>(region.data()), bytes}, 1);
+    region.snapshot("filled");
+  }
+  struct Way {
+    const char* name;
+    std::uint64_t (*read)(Bytes);
+  };
+  constexpr Way kWays[] = {{"scan", scan},
+                           {"slow scan", scan_slowly},
+                           {"two threads", scan_by_two},
+                           {"random chunks", read_random}};
+  bench::Report report("reading");
+  bench::Table table({"reading", "ms least", "median", "us a chunk, least"});
+  for (const Way& way : kWays) {
+    std::vector<double> seconds;
+    for (std::size_t i = 0; i < rounds; ++i) seconds.push_back(measure(path, engine, way.read));
+    const double least = *std::min_element(seconds.begin(), seconds.end());
+    const double median = bench::percentile(seconds, 50);
+    const auto chunks = static_cast<double>(bytes / kChunkBytes);
+    table.row({way.name, bench::fixed(least * 1e3, 0), bench::fixed(median * 1e3, 0),
+               bench::fixed(least * 1e6 / chunks, 1)});
+    report.figure(fmt::format("{}_ms", way.name), least * 1e3);
+  }
+  table.print();
+  report.finish(options.json_file());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return bench::run_main("reading", argc, argv, run); }

@@ -1,0 +1,163 @@
+// What a program says of its pages, and reading ahead: by what it has said, or by what its faults
+// tell.
+//
+// Two bring in what a reader in order will touch: the process's read-ahead thread, and the reader
+// itself, which does not wait for a chunk that the thread has claimed, but takes the next one
+// meanwhile. So both decompress all the time.
+#include <algorithm>
+
+#include "region/memory.hpp"
+#include "region/no_read_ahead.hpp"
+
+namespace vellum::region {
+namespace {
+
+constexpr std::size_t kMostAhead = 32;    // chunks: 2 MiB
+constexpr std::size_t kLimitShare = 16;   // of the memory limit, for what is read ahead
+constexpr std::size_t kMostWanted = 256;  // ranges
+
+std::size_t chunks_of(std::uint64_t size_bytes) noexcept {
+  return (size_bytes + kChunkBytes - 1) / kChunkBytes;
+}
+
+}  // namespace
+
+void RegionMemory::advise(PageNumber first, std::size_t count, Advice advice) {
+  switch (advice) {
+    case Advice::normal:
+    case Advice::sequential:
+    case Advice::random:
+      for (std::size_t i = first / kChunkPages; i <= (first + count - 1) / kChunkPages; ++i) {
+        if (advice_of(i).load(std::memory_order_relaxed) == advice) continue;
+        advice_of(i).store(advice, std::memory_order_relaxed);
+      }
+      return;
+    case Advice::will_need:
+      return want_chunks(first, count);
+    case Advice::dont_need:
+      return drop_chunks(first, count);
+  }
+}
+
+// Half of the limit at most: more would take from itself.
+void RegionMemory::want_chunks(PageNumber first, std::size_t count) {
+  const std::size_t most = std::max<std::size_t>(pager_->limit_bytes() / 2 / kChunkBytes, 1);
+  const std::size_t begin = first / kChunkPages, end = (first + count - 1) / kChunkPages + 1;
+  {
+    const std::lock_guard lock(wanted_mutex_);
+    wanted_.push_back({begin, std::min(end, begin + most)});
+    if (wanted_.size() > kMostWanted) wanted_.pop_front();
+    join_read_ahead();
+  }
+  if (ReadAhead* const ahead = read_ahead_.load()) ahead->wake();
+}
+
+// REQUIRES: wanted_mutex_ is held; not beside stop_service().
+void RegionMemory::join_read_ahead() noexcept {
+  if (read_ahead_.load() != nullptr) return;
+  ReadAhead& ahead = ReadAhead::of_process();
+  if (ahead.join(*this)) read_ahead_.store(&ahead);
+}
+
+void RegionMemory::drop_chunks(PageNumber first, std::size_t count) {
+  const PageNumber end = first + count;
+  const std::size_t begin_chunk = (first + kChunkPages - 1) / kChunkPages;
+  // The last one of the region may be cut.
+  const std::size_t end_chunk =
+      end * kPageBytes >= size_bytes() ? chunks_of(size_bytes()) : end / kChunkPages;
+  std::size_t run = 0;  // of chunks that stay, just before the one that is looked at
+  for (std::size_t index = begin_chunk; index < end_chunk; ++index) {
+    chunk(index).heat.store(0, std::memory_order_relaxed);
+    if (!chunk_missing(index)) evict(index, Changed::stay);
+    if (!chunk_missing(index)) {
+      ++run;
+      continue;
+    }
+    leave_first_.add(index - run, run);
+    run = 0;
+  }
+  if (begin_chunk < end_chunk) leave_first_.add(end_chunk - run, run);
+}
+
+// What leaves before the clock over all chunks is asked.
+std::size_t RegionMemory::evict_first(std::size_t pages) noexcept {
+  std::size_t freed = 0;
+  const std::size_t chunks = chunks_of(size_bytes());
+  for (std::size_t index = 0;
+       freed < pages && (leave_first_.take(index) || streams_.take_behind(index));) {
+    if (index < chunks && !chunk_missing(index)) freed += evict(index);
+  }
+  return freed;
+}
+
+std::size_t RegionMemory::most_ahead() const noexcept {
+  return std::min(kMostAhead, pager_->limit_bytes() / kLimitShare / kChunkBytes);
+}
+
+// Zeros come in by 2 MiB anyway, and count as memory.
+bool RegionMemory::worth_reading_ahead(std::size_t index) const noexcept {
+  if (index >= chunks_of(size_bytes()) || !chunk_missing(index)) return false;
+  if (advice_of(index).load(std::memory_order_relaxed) == Advice::random) return false;
+  const PageNumber first = index * kChunkPages;
+  const std::size_t pages = std::min<std::size_t>(kChunkPages, size_bytes() / kPageBytes - first);
+  if (stash_ && stash_->held_in(first, pages) != 0) return true;
+  const LiveSource::Use source(source_);
+  return source.get() != nullptr && source->zero_run(first, pages) < pages;
+}
+
+// In the fault handler, before chunk `index` is filled. What cannot be read is left for the fault
+// that needs it.
+void RegionMemory::read_ahead_of(std::size_t index) noexcept {
+  ReadAhead* const ahead = read_ahead_.load(std::memory_order_acquire);
+  const Advice advice = advice_of(index).load(std::memory_order_relaxed);
+  if (ahead == nullptr || advice == Advice::random) return;
+  auto run = streams_.note_fault(index, advice == Advice::sequential, most_ahead());
+  if (run.empty()) return;
+  ahead->wake();
+  store::ReadFailure ignored;
+  for (; !run.empty() && chunk(index).state.load() == kClaimed; ++run.first) {
+    if (worth_reading_ahead(run.first)) fill(run.first, ignored);
+  }
+}
+
+// Who reads ahead can do without: it waits neither for chunks nor for memory.
+bool RegionMemory::make_room_ahead() noexcept {
+  if (pager_->is_doubtful()) return false;
+  const std::size_t lacking = pager_->lacking(kChunkPages);
+  return lacking == 0 || make_room(lacking) >= lacking;
+}
+
+bool RegionMemory::next_wanted(std::size_t& index) noexcept {
+  const std::lock_guard lock(wanted_mutex_);
+  const std::size_t chunks = chunks_of(size_bytes());
+  while (!wanted_.empty()) {
+    auto& run = wanted_.front();
+    while (!run.empty() && run.first < chunks && !chunk_missing(run.first)) ++run.first;
+    if (!run.empty() && run.first < chunks) {
+      index = run.first++;
+      return true;
+    }
+    wanted_.pop_front();
+  }
+  return false;
+}
+
+bool RegionMemory::read_ahead_step() noexcept {
+  reading_ahead_.store(1);  // pairs with NoReadAhead
+  bool any = false;
+  if (read_ahead_stopped_.load() == 0) {
+    std::size_t index = 0;
+    store::ReadFailure ignored;
+    if (streams_.next(index)) {
+      any = true;
+      if (worth_reading_ahead(index) && make_room_ahead()) fill(index, ignored);
+    } else if (next_wanted(index)) {
+      any = true;
+      if (make_room_ahead()) fill(index, ignored);
+    }
+  }
+  reading_ahead_.store(0);
+  return any;
+}
+
+}  // namespace vellum::region

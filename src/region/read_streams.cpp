@@ -1,0 +1,100 @@
+#include "region/read_streams.hpp"
+
+#include <algorithm>
+
+namespace vellum::region {
+
+// 32 bits of `last`, 16 of `window`, 8 of `faults`, 8 of `announced`. A region has at most 2^30
+// chunks.
+ReadStreams::State ReadStreams::unpack(std::uint64_t word) noexcept {
+  State state;
+  state.last = word & 0xffffffff;
+  state.window = word >> 32 & 0xffff;
+  state.faults = static_cast<unsigned>(word >> 48 & 0xff);
+  state.announced = word >> 56 != 0;
+  return state;
+}
+
+std::uint64_t ReadStreams::pack(const State& state) noexcept {
+  return std::uint64_t{state.last} | std::uint64_t{state.window} << 32 |
+         std::uint64_t{state.faults} << 48 | std::uint64_t{state.announced} << 56;
+}
+
+void ReadStreams::widen(State& state, bool used_up, std::size_t most) noexcept {
+  if (state.faults < kEstablished && !state.announced) return;
+  if (state.window == 0) {
+    state.window = kFirstWindow;
+  } else if (used_up) {
+    state.window *= 2;
+  }
+  state.window = std::min(state.window, most);
+}
+
+ReadStreams::Run ReadStreams::note_fault(std::size_t index, bool announced,
+                                         std::size_t most) noexcept {
+  for (Stream& stream : streams_) {
+    State state = unpack(stream.word.load(std::memory_order_relaxed));
+    if (state.faults == 0 || index < state.last || index > state.last + state.window + 1) continue;
+    if (index != state.last) {
+      const bool used_up = index > state.last + state.window;
+      state.last = index;
+      state.faults = std::min(state.faults + 1, kMostFaults);
+      state.announced = announced;
+      widen(state, used_up, most);
+      stream.word.store(pack(state), std::memory_order_release);
+    }
+    return {index + 1, index + 1 + state.window};
+  }
+  return begin(index, announced, most);
+}
+
+// A stream of many faults gives way after as many misses that come to it; so a few faults anywhere
+// between those of a reader do not end its stream.
+ReadStreams::Run ReadStreams::begin(std::size_t index, bool announced, std::size_t most) noexcept {
+  for (std::size_t i = 0; i < kStreams; ++i) {
+    Stream& stream = streams_[hand_.fetch_add(1, std::memory_order_relaxed) % kStreams];
+    State state = unpack(stream.word.load(std::memory_order_relaxed));
+    if (state.faults >= kEstablished) {
+      --state.faults;
+      stream.word.store(pack(state), std::memory_order_release);
+      continue;
+    }
+    state = {index, 0, 1, announced};
+    widen(state, false, most);
+    stream.behind.store(static_cast<std::uint32_t>(index), std::memory_order_relaxed);
+    stream.word.store(pack(state), std::memory_order_release);
+    return {index + 1, index + 1 + state.window};
+  }
+  return {};
+}
+
+bool ReadStreams::next(std::size_t& index) noexcept {
+  for (std::size_t i = 0; i < kStreams; ++i) {
+    Stream& stream = streams_[turn_++ % kStreams];
+    const State state = unpack(stream.word.load(std::memory_order_acquire));
+    if (state.window == 0) continue;
+    const std::size_t first = state.last + 1, end = first + state.window;
+    if (stream.cursor < first || stream.cursor > end) stream.cursor = first;
+    if (stream.cursor == end) continue;
+    index = stream.cursor++;
+    return true;
+  }
+  return false;
+}
+
+bool ReadStreams::take_behind(std::size_t& index) noexcept {
+  for (Stream& stream : streams_) {
+    const State state = unpack(stream.word.load(std::memory_order_acquire));
+    if (state.faults == 0 || !state.announced) continue;
+    std::uint32_t at = stream.behind.load(std::memory_order_relaxed);
+    // The one before the last may still be looked at.
+    while (at + 1 < state.last) {
+      if (!stream.behind.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) continue;
+      index = at;
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace vellum::region

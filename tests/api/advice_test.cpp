@@ -1,0 +1,367 @@
+// What a program says of a range changes when pages come and go, never what is in them.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "support/sanitizers.hpp"
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+constexpr std::uint64_t kSize = 16 * kMiB;
+constexpr std::uint64_t kWords = kSize / 8;
+constexpr std::uint64_t kChunk = 64u << 10;
+constexpr Advice kAll[] = {Advice::normal, Advice::sequential, Advice::random, Advice::will_need,
+                           Advice::dont_need};
+
+std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15ULL;
+  return x ^ (x >> 29);
+}
+
+template <typename Holds>
+bool comes_true(const Holds& holds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+class Advices : public StoreTest {
+ protected:
+  static std::uint64_t* words(const Region& region) {
+    return static_cast<std::uint64_t*>(region.data());
+  }
+  static void write_all(const Region& region, std::uint64_t salt = 0) {
+    for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i + salt);
+  }
+  // Snapshot "s" of mixed words.
+  Store filled() const {
+    Store store = create();
+    Region region = store.create_region("main", kSize, options());
+    write_all(region);
+    region.snapshot("s");
+    return store;
+  }
+  RegionOptions with_limit(std::uint64_t bytes) const {
+    RegionOptions o = options();
+    o.memory_limit_bytes = bytes;
+    return o;
+  }
+  static std::uint64_t resident(const Region& region) { return region.memory_use().resident_bytes; }
+};
+
+class OwnAdvices : public Advices {};  // of the engines that page in and out themselves
+
+TEST_P(Advices, NoneChangesWhatIsThere) {
+  Store store = filled();
+  for (const Advice advice : kAll) {
+    Region region = store.open_region("main", options());
+    // Clean and cold; clean and present; dirty; zero since.
+    for (std::uint64_t i = kWords / 4; i < kWords / 2; ++i) ASSERT_EQ(words(region)[i], mix(i));
+    for (std::uint64_t i = kWords / 2; i < kWords * 3 / 4; i += 700) words(region)[i] = i;
+    std::memset(bytes_of(region) + kSize * 3 / 4, 0, kMiB);
+    const auto check = [&](int line) {
+      for (std::uint64_t i = 0; i < kWords; ++i) {
+        const bool stored = i >= kWords / 2 && i < kWords * 3 / 4 && (i - kWords / 2) % 700 == 0;
+        const bool cleared = i >= kWords * 3 / 4 && i < kWords * 3 / 4 + kMiB / 8;
+        ASSERT_EQ(words(region)[i], stored ? i : cleared ? 0 : mix(i)) << i << " line " << line;
+      }
+    };
+    region.advise(region.data(), kSize, advice);
+    check(__LINE__);
+    region.advise(bytes_of(region) + 5000, kSize - 10'000, advice);
+    region.advise(bytes_of(region) + 5000, 1, advice);
+    check(__LINE__);
+    region.rollback();
+    ASSERT_EQ(content_of(region), content_of(store, "s"));
+  }
+}
+
+TEST_P(Advices, ACommitHasWhatWasDirty) {
+  Store store = filled();
+  for (const Advice advice : kAll) {
+    const auto salt = static_cast<std::uint64_t>(advice) + 1;
+    Region region = store.open_region("main", options());
+    for (std::uint64_t i = 0; i < kWords; i += 300) words(region)[i] = mix(i + salt);
+    region.advise(region.data(), kSize, advice);
+    region.commit();
+    region.advise(region.data(), kSize, advice);
+    const auto committed = content_of(store, "main");
+    ASSERT_EQ(content_of(region), committed);
+    for (std::uint64_t i = 0; i < kWords; i += 300) ASSERT_EQ(words(region)[i], mix(i + salt));
+  }
+}
+
+TEST_P(Advices, RangesOutsideAreRefused) {
+  Store store = create();
+  Region region = store.create_region("main", kMiB, options());
+  for (const Advice advice : kAll) {
+    const auto refuse = [&](const void* at, std::size_t length) {
+      expect_error(Errc::invalid_argument, {"main"}, [&] { region.advise(at, length, advice); });
+    };
+    refuse(bytes_of(region) - 1, 2);
+    refuse(bytes_of(region) + kMiB, 1);
+    refuse(region.data(), kMiB + 1);
+    refuse(bytes_of(region) + 10, ~std::size_t{0} - 5);
+    refuse(nullptr, 1);
+    region.advise(bytes_of(region) + kMiB, 0, advice);
+    region.advise(region.data(), kMiB, advice);
+  }
+  Region moved = std::move(region);
+  // NOLINTNEXTLINE(bugprone-use-after-move): what is tested.
+  EXPECT_ERRC(region.advise(moved.data(), 1, Advice::normal), Errc::invalid_argument);
+}
+
+TEST_P(Advices, AForkHasNoPartInIt) {
+  Store store = filled();
+  Region region = store.open_region("main", options());
+  region.advise(region.data(), kSize, Advice::will_need);
+  const pid_t child = fork();
+  if (child == 0) {
+    int status = 1;
+    try {
+      region.advise(region.data(), kSize, Advice::will_need);
+    } catch (const Error& error) {
+      status = error.code() == Errc::invalid_argument ? 0 : 2;
+    }
+    region = Region();
+    _exit(status);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i));
+}
+
+// Writers, each of its own words, beside a thread that advises, and commits, and rolls nothing
+// back.
+TEST_P(Advices, WritersGoOnBesideThem) {
+  constexpr std::uint64_t kThreads = 3;
+  const int steps = rounds(20, 6);
+  Store store = filled();
+  Region region = store.open_region("main", with_limit(6 * kMiB));
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::vector<std::uint64_t>> model(kThreads);
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < kThreads; ++t) {
+    auto& mine = model[t];
+    for (std::uint64_t i = t; i < kWords; i += kThreads) mine.push_back(mix(i));
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      while (!stop) {
+        const std::uint64_t start = random() % mine.size();
+        const std::uint64_t stride = random() % 2 == 0 ? 1 : 1001;
+        for (std::uint64_t k = 0; k < 500 && !stop; ++k) {
+          const std::uint64_t at = (start + k * stride) % mine.size();
+          std::uint64_t& word = words(region)[at * kThreads + t];
+          wrong += word != mine[at];
+          if (k % 2 == 0) word = mine[at] = random();
+        }
+      }
+    });
+  }
+  std::mt19937_64 random(99);
+  for (int i = 0; i < steps; ++i) {
+    for (int k = 0; k < 20; ++k) {
+      const std::uint64_t at = random() % kSize;
+      region.advise(bytes_of(region) + at, random() % (kSize - at), kAll[random() % 5]);
+    }
+    region.commit();
+  }
+  stop = true;
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  region.commit();
+  for (std::uint64_t i = 0; i < kWords; ++i) {
+    ASSERT_EQ(words(region)[i], model[i % kThreads][i / kThreads]) << i;
+  }
+  region = Region();
+  const auto content = content_of(store, "main");
+  const auto* w = reinterpret_cast<const std::uint64_t*>(content.data());
+  for (std::uint64_t i = 0; i < kWords; ++i) {
+    ASSERT_EQ(w[i], model[i % kThreads][i / kThreads]) << i;
+  }
+}
+
+// The thread that reads ahead may be anywhere while a region changes its size, goes back, or
+// closes.
+TEST_P(Advices, WhatIsWantedComesBesideRollbackGrowAndClose) {
+  Store store = filled();
+  const int last = rounds(30, 8);
+  for (int round = 0; round < last; ++round) {
+    Region region = store.open_region("main", with_limit(6 * kMiB));
+    const auto salt = static_cast<std::uint64_t>(round);
+    for (std::uint64_t i = salt; i < kWords; i += 2000) words(region)[i] = 1;
+    region.grow(kSize + 3 * kMiB + (salt % 20) * kPage);
+    word_at(region, region.size_bytes() - 8) = 3;
+    region.advise(region.data(), region.size_bytes(), Advice::dont_need);
+    region.advise(region.data(), region.size_bytes(), Advice::will_need);
+    if (round % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(500 * (round % 7)));
+    region.rollback();
+    ASSERT_EQ(region.size_bytes(), kSize);
+    region.advise(region.data(), kSize, Advice::will_need);
+    for (std::uint64_t i = salt; i < kWords; i += 500) ASSERT_EQ(words(region)[i], mix(i)) << i;
+    if (round % 2 == 0) {
+      region.grow(kSize + 4 * kMiB);
+      ASSERT_TRUE(all_zero(bytes_of(region) + kSize, 4 * kMiB));
+      region.rollback();
+    }
+  }
+}
+
+TEST_P(OwnAdvices, WillNeedBringsTheRangeIn) {
+  Store store = filled();
+  Region version = store.open_version("s", options());
+  version.advise(bytes_of(version) + kMiB, 4 * kMiB, Advice::will_need);
+  EXPECT_TRUE(comes_true([&] { return resident(version) >= 4 * kMiB; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(resident(version), 4 * kMiB);
+  for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(version)[i], mix(i));
+}
+
+TEST_P(OwnAdvices, WillNeedTakesHalfOfTheLimit) {
+  Store store = filled();
+  Region version = store.open_version("s", with_limit(4 * kMiB));
+  version.advise(version.data(), kSize, Advice::will_need);
+  EXPECT_TRUE(comes_true([&] { return resident(version) >= 2 * kMiB; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(resident(version), 2 * kMiB);
+  EXPECT_EQ(version.memory_use().evicted_bytes, 0U);
+}
+
+TEST_P(OwnAdvices, DontNeedDropsWhatIsClean) {
+  Store store = filled();
+  Region version = store.open_version("s", options());
+  version.prefetch(version.data(), kSize);
+  const Pin pin = version.pin(bytes_of(version) + 8 * kMiB, kMiB);
+  version.advise(bytes_of(version) + kPage, kSize - kPage, Advice::dont_need);
+  EXPECT_EQ(resident(version), kChunk + kMiB) << "the first chunk is not whole in the range";
+  EXPECT_EQ(version.memory_use().evicted_bytes, kSize - kChunk - kMiB);
+  for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(version)[i], mix(i));
+}
+
+TEST_P(OwnAdvices, DontNeedDropsWhatIsCommitted) {
+  Store store = create();
+  Region region = store.create_region("main", kSize, options());
+  write_all(region);
+  region.commit();
+  region.close();
+  region = store.open_region("main", options());
+  // Written, and as committed again: private pages that equal their twins.
+  for (std::uint64_t i = 0; i < kWords; i += 256) words(region)[i] = mix(i);
+  region.advise(region.data(), kSize, Advice::dont_need);
+  EXPECT_EQ(resident(region), 0U);
+  EXPECT_EQ(region.memory_use().stash_written_bytes, 0U);
+  for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i));
+}
+
+TEST_P(OwnAdvices, DirtyPagesGoFirstAndOnlyWhenMemoryIsShort) {
+  Store store = filled();
+  Region region = store.open_region("main", with_limit(8 * kMiB));
+  constexpr std::uint64_t kFirst = 10 * kMiB / 8, kEnd = 12 * kMiB / 8;
+  for (std::uint64_t i = kFirst; i < kEnd; i += 512) words(region)[i] = i;
+  region.advise(&words(region)[kFirst], 2 * kMiB, Advice::dont_need);
+  EXPECT_EQ(region.memory_use().stashed_pages, 0U);
+  EXPECT_GE(resident(region), 2 * kMiB);
+  // By itself the clock begins with the first chunks, which are clean.
+  region.prefetch(region.data(), 5 * kMiB);
+  EXPECT_GT(region.memory_use().stashed_pages, 0U);
+  const auto is_stored = [](std::uint64_t i) { return i >= kFirst && i < kEnd && i % 512 == 0; };
+  for (std::uint64_t i = 0; i < kWords; ++i) {
+    ASSERT_EQ(words(region)[i], is_stored(i) ? i : mix(i)) << i;
+  }
+  region.commit();
+  const auto content = content_of(store, "main");
+  const auto* w = reinterpret_cast<const std::uint64_t*>(content.data());
+  for (std::uint64_t i = 0; i < kWords; ++i) {
+    ASSERT_EQ(w[i], is_stored(i) ? i : mix(i)) << i;
+  }
+}
+
+TEST_P(OwnAdvices, AReaderInOrderIsReadAheadOf) {
+  Store store = filled();
+  Region version = store.open_version("s", options());
+  volatile std::uint64_t sum = 0;
+  for (std::uint64_t at = 0; at < 3 * kChunk; at += kPage) sum = sum + word_at(version, at);
+  EXPECT_TRUE(comes_true([&] { return resident(version) >= 7 * kChunk; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(resident(version), 7 * kChunk) << "four chunks ahead, for a beginning";
+}
+
+TEST_P(OwnAdvices, SequentialNeedsOneFault) {
+  Store store = filled();
+  Region version = store.open_version("s", options());
+  version.advise(version.data(), kSize, Advice::sequential);
+  EXPECT_EQ(word_at(version, kMiB), mix(kMiB / 8));
+  EXPECT_TRUE(comes_true([&] { return resident(version) >= 5 * kChunk; }));
+}
+
+TEST_P(OwnAdvices, RandomReadsNothingAhead) {
+  Store store = filled();
+  Region version = store.open_version("s", options());
+  version.advise(version.data(), kSize, Advice::random);
+  for (std::uint64_t at = 0; at < 4 * kMiB; at += kChunk) {
+    ASSERT_EQ(word_at(version, at), mix(at / 8));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(resident(version), 4 * kMiB);
+  // A window does not reach into such a part either.
+  version.advise(version.data(), 8 * kMiB, Advice::sequential);
+  for (std::uint64_t at = 4 * kMiB; at < 8 * kMiB; at += kChunk) {
+    ASSERT_EQ(word_at(version, at), mix(at / 8));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(resident(version), 8 * kMiB);
+}
+
+// A reader in order must not push out what others use.
+TEST_P(OwnAdvices, WhatASequentialReaderPassedGoesFirst) {
+  Store store = filled();
+  Region version = store.open_version("s", with_limit(4 * kMiB));
+  version.advise(bytes_of(version) + 2 * kMiB, kSize - 2 * kMiB, Advice::sequential);
+  version.prefetch(version.data(), 2 * kMiB);
+  for (std::uint64_t at = 2 * kMiB; at < kSize; at += 8) {
+    ASSERT_EQ(word_at(version, at), mix(at / 8));
+  }
+  EXPECT_LE(resident(version), 4 * kMiB + 4 * kMiB / 16);
+  EXPECT_GT(version.memory_use().evicted_bytes, kSize - 5 * kMiB);
+  // What the first part lost comes in again, and something else goes.
+  const auto before = version.memory_use().evicted_bytes;
+  version.prefetch(version.data(), 2 * kMiB);
+  EXPECT_LE(version.memory_use().evicted_bytes - before, kMiB / 2);
+}
+
+// Two ways to the same pages, and a limit that lets neither have them for long.
+TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
+  Store store = filled();
+  Region version = store.open_version("s", with_limit(4 * kMiB));
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (std::uint64_t t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::uint64_t i = 0; i < kWords; ++i) {
+        const std::uint64_t at = (i + t * kWords / 3) % kWords;
+        wrong += words(version)[at] != mix(at);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LE(resident(version), 4 * kMiB + 4 * kMiB / 8);
+}
+
+VELLUM_BOTH_ENGINES(Advices);
+INSTANTIATE_TEST_SUITE_P(, OwnAdvices, testing::Values(Engine::uffd, Engine::sigsegv),
+                         engine_test_name);
+
+}  // namespace
+}  // namespace vellum::test

@@ -1,0 +1,190 @@
+// What a region learns from its faults, and what it lets go first.
+#include "region/read_streams.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "region/leave_first.hpp"
+#include "region/read_ahead.hpp"
+
+namespace vellum::region::test {
+namespace {
+
+constexpr std::size_t kMost = 32;
+
+std::vector<std::size_t> all_next(ReadStreams& streams) {
+  std::vector<std::size_t> chunks;
+  for (std::size_t index = 0; streams.next(index);) chunks.push_back(index);
+  return chunks;
+}
+
+TEST(ReadStreams, ThreeFaultsInOrderMakeAStream) {
+  ReadStreams streams;
+  EXPECT_TRUE(streams.note_fault(10, false, kMost).empty());
+  EXPECT_TRUE(streams.note_fault(11, false, kMost).empty());
+  EXPECT_TRUE(all_next(streams).empty());
+  const auto run = streams.note_fault(12, false, kMost);
+  EXPECT_EQ(run.first, 13U);
+  EXPECT_EQ(run.end, 17U);
+  EXPECT_EQ(all_next(streams), (std::vector<std::size_t>{13, 14, 15, 16}));
+  EXPECT_TRUE(all_next(streams).empty()) << "each once";
+}
+
+TEST(ReadStreams, OneFaultIsEnoughWhereItWasAnnounced) {
+  ReadStreams streams;
+  EXPECT_EQ(streams.note_fault(5, true, kMost).end, 10U);
+}
+
+TEST(ReadStreams, AUsedUpWindowDoubles) {
+  ReadStreams streams;
+  std::size_t at = 0;
+  std::size_t expected = 4;
+  for (int i = 0; i < 6; ++i) {
+    const auto run = streams.note_fault(at, true, kMost);
+    EXPECT_EQ(run.end - run.first, expected);
+    at = run.end;
+    expected = std::min(2 * expected, kMost);
+  }
+}
+
+TEST(ReadStreams, AReaderThatCatchesUpKeepsItsWindow) {
+  ReadStreams streams;
+  for (std::size_t at = 0; at < 20; ++at) {
+    const auto run = streams.note_fault(at, true, kMost);
+    EXPECT_EQ(run.first, at + 1);
+    EXPECT_EQ(run.end, at + 5);
+  }
+  EXPECT_EQ(all_next(streams), (std::vector<std::size_t>{20, 21, 22, 23}));
+}
+
+TEST(ReadStreams, WithoutRoomNothingIsReadAhead) {
+  ReadStreams streams;
+  for (std::size_t at = 0; at < 20; ++at) EXPECT_TRUE(streams.note_fault(at, true, 0).empty());
+  EXPECT_TRUE(all_next(streams).empty());
+}
+
+TEST(ReadStreams, RandomFaultsMakeNone) {
+  ReadStreams streams;
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 10'000; ++i) {
+    EXPECT_TRUE(streams.note_fault(random() % (1u << 30), false, kMost).empty());
+  }
+}
+
+TEST(ReadStreams, FaultsElsewhereDoNotEndAStream) {
+  ReadStreams streams;
+  std::mt19937_64 random(1);
+  std::size_t at = 0;
+  for (; at < 16; ++at) streams.note_fault(at, false, kMost);
+  for (int i = 0; i < 10; ++i) streams.note_fault(1000 + random() % (1u << 29), false, kMost);
+  EXPECT_FALSE(streams.note_fault(at, false, kMost).empty());
+}
+
+TEST(ReadStreams, DeadStreamsGiveWay) {
+  ReadStreams streams;
+  for (std::size_t part = 0; part < 4; ++part) {
+    for (std::size_t i = 0; i < 16; ++i) streams.note_fault(part * 1000 + i, false, kMost);
+  }
+  bool found = false;
+  for (std::size_t at = 10'000; at < 10'100 && !found; ++at) {
+    found = !streams.note_fault(at, false, kMost).empty();
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(ReadStreams, FourReadersEachHaveOne) {
+  ReadStreams streams;
+  for (std::size_t i = 0; i < 10; ++i) {
+    for (std::size_t part = 0; part < 4; ++part) {
+      EXPECT_EQ(streams.note_fault(part * 1000 + i, false, kMost).empty(), i < 2) << i;
+    }
+  }
+}
+
+TEST(ReadStreams, WhatAnAnnouncedReaderPassedGoesOnce) {
+  ReadStreams streams;
+  for (std::size_t at = 100; at < 105; ++at) streams.note_fault(at, true, kMost);
+  for (std::size_t at = 500; at < 505; ++at) streams.note_fault(at, false, kMost);
+  std::vector<std::size_t> behind;
+  for (std::size_t index = 0; streams.take_behind(index);) behind.push_back(index);
+  EXPECT_EQ(behind, (std::vector<std::size_t>{100, 101, 102}));
+}
+
+TEST(LeaveFirst, GivesEachChunkOnce) {
+  LeaveFirst first;
+  std::size_t index = 0;
+  EXPECT_FALSE(first.take(index));
+  first.add(7, 2);
+  first.add(0, 0);
+  first.add(3, 1);
+  std::vector<std::size_t> taken;
+  while (first.take(index)) taken.push_back(index);
+  EXPECT_EQ(taken, (std::vector<std::size_t>{7, 8, 3}));
+}
+
+TEST(LeaveFirst, ForgetsTheOldestRanges) {
+  LeaveFirst first;
+  for (std::size_t i = 0; i < 100; ++i) first.add(i, 1);
+  std::size_t index = 0, count = 0;
+  for (; first.take(index); ++count) EXPECT_GE(index, 84U);
+  EXPECT_EQ(count, 16U);
+}
+
+class Counting final : public ReadAheadTarget {
+ public:
+  bool read_ahead_step() noexcept override {
+    EXPECT_TRUE(joined.load());
+    ++steps;
+    int left = work.load();
+    while (left > 0 && !work.compare_exchange_weak(left, left - 1)) {
+    }
+    return left > 0;
+  }
+  std::atomic<bool> joined{true};
+  std::atomic<int> work{0}, steps{0};
+};
+
+TEST(ReadAhead, WorksUntilNothingIsLeft) {
+  ReadAhead ahead;
+  Counting one, two;
+  ASSERT_TRUE(ahead.join(one));
+  ASSERT_TRUE(ahead.join(two));
+  for (int round = 0; round < 100; ++round) {
+    one.work = 5;
+    two.work = 50;
+    ahead.wake();
+    while (one.work != 0 || two.work != 0) std::this_thread::yield();
+  }
+  ahead.leave(one);
+  one.joined = false;
+  two.work = 1;
+  ahead.wake();
+  while (two.work != 0) std::this_thread::yield();
+  ahead.leave(two);
+}
+
+// The last one to leave ends the thread, beside others that begin it again.
+TEST(ReadAhead, TargetsComeAndGo) {
+  ReadAhead ahead;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 300; ++i) {
+        Counting target;
+        target.work = 3;
+        ASSERT_TRUE(ahead.join(target));
+        ahead.wake();
+        while (i % 3 == 0 && target.work != 0) std::this_thread::yield();
+        ahead.leave(target);
+        target.joined = false;
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace vellum::region::test
