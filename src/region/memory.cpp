@@ -231,7 +231,12 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
     }
   } else if (size_bytes < old) {
     const NoReadAhead guard(*this);
+    // Past the end nothing can be evicted any more.
+    for (std::size_t i = (size_bytes + kChunkBytes - 1) / kChunkBytes; i * kChunkBytes < old; ++i) {
+      if (!kernel_pages_ && !chunk_missing(i)) evict(i, Changed::stay);
+    }
     size_bytes_.store(size_bytes, std::memory_order_release);
+    if (joined_) pager_->shrunk(old - size_bytes);
     const int error = protect_beyond(old, size_bytes);
     if (error != 0)
       throw Error(Errc::out_of_memory,

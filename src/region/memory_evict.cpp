@@ -270,10 +270,6 @@ void RegionMemory::replace_source(std::shared_ptr<store::PageSource> source,
                                   const std::vector<PageNumber>& taken) {
   source_.replace(std::move(source));
   std::vector<PageNumber> present;
-  if (most_ahead() != 0 && read_ahead_.load() == nullptr) {
-    const std::lock_guard lock(wanted_mutex_);
-    join_read_ahead();
-  }
   settle_taken(taken, true, present);
   if (newer_chunks_.exchange(0) != 0) {
     const std::size_t slots = (size_bytes() + kSlotBytes - 1) / kSlotBytes;
@@ -283,6 +279,9 @@ void RegionMemory::replace_source(std::shared_ptr<store::PageSource> source,
       for (std::size_t i = 0; i < kChunks; ++i) chunk(slot * kChunks + i).newer.store(0);
     }
   }
+  if (most_ahead() == 0 || read_ahead_.load() != nullptr) return;
+  const std::lock_guard lock(wanted_mutex_);
+  join_read_ahead();  // now there is something to read
 }
 
 void RegionMemory::give_back(const std::vector<PageNumber>& taken,

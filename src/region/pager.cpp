@@ -131,13 +131,17 @@ void Pager::grown(std::uint64_t bytes) {
   start_if_needed();
 }
 
+void Pager::shrunk(std::uint64_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  region_bytes_ -= bytes;
+}
+
 void Pager::start_if_needed() {
   // A page may be held twice.
   if (thread_.joinable() || 2 * region_bytes_ < limit_bytes() / 2) return;
   const base::SignalsBlocked blocked;
-  stop_ = false;
   try {
-    thread_ = std::thread([this] { run(); });
+    thread_ = std::thread([this, life = ++life_] { run(life); });
   } catch (const std::system_error& e) {
     throw Error(Errc::out_of_memory,
                 std::string("cannot start the thread that keeps the memory limit: ") + e.what());
@@ -149,9 +153,9 @@ void Pager::leave(Pageable& region, std::uint64_t bytes) noexcept {
   {
     const std::lock_guard lock(mutex_);
     regions_.erase(std::find(regions_.begin(), regions_.end(), &region));
-    region_bytes_ -= std::min(bytes, region_bytes_);
+    region_bytes_ -= bytes;
     if (!regions_.empty()) return;
-    stop_ = true;
+    ++life_;
     ended.swap(thread_);
   }
   wake();
@@ -159,11 +163,11 @@ void Pager::leave(Pageable& region, std::uint64_t bytes) noexcept {
 }
 
 // Holds the mutex but for its pauses: so no region leaves while it is looked at.
-void Pager::run() {
+void Pager::run(std::uint64_t life) {
   const PrivateMemory memory;
   std::int64_t counted = 0;
   std::unique_lock lock(mutex_);
-  while (!stop_) {
+  while (life_ == life) {
     const std::int64_t now = memory.pages();
     const bool doubtful = doubtful_.load(std::memory_order_relaxed);
     if (doubtful || now < 0 || now - counted > limit_pages_ / 64) {
@@ -175,7 +179,7 @@ void Pager::run() {
     balancing_.store(true, std::memory_order_relaxed);
     balance(regions_);
     balancing_.store(false, std::memory_order_relaxed);
-    if (!stop_) pause(lock, used_pages() > limit_pages_ / 2 ? kBusyPause : kIdlePause);
+    if (life_ == life) pause(lock, used_pages() > limit_pages_ / 2 ? kBusyPause : kIdlePause);
   }
 }
 

@@ -70,12 +70,13 @@ class Pager {
   // might come near the limit.
   void join(Pageable& region, std::uint64_t bytes);
   void grown(std::uint64_t bytes);
+  void shrunk(std::uint64_t bytes) noexcept;
   // Returns when the thread does not use the region any more.
   void leave(Pageable& region, std::uint64_t bytes) noexcept;
 
  private:
   static std::uint64_t limit_of_process();
-  void run();
+  void run(std::uint64_t life);
   void wake() noexcept;
   void pause(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds most);
   void balance(std::vector<Pageable*>& regions);
@@ -89,7 +90,7 @@ class Pager {
   std::mutex mutex_;                    // of what follows
   std::vector<Pageable*> regions_;
   std::uint64_t region_bytes_ = 0;
-  bool stop_ = false;
+  std::uint64_t life_ = 0;  // counts threads: one of an earlier life ends
   std::thread thread_;
 };
 

@@ -97,6 +97,24 @@ TEST_P(Paging, RollbackForgetsTheStash) {
   }
 }
 
+TEST_P(Paging, WhatARollbackCutsOffLeavesMemory) {
+  Store store = make();
+  Region region = store.create_region("main", kMiB, options());
+  words(region)[0] = 1;
+  region.commit();
+  const auto before = region.memory_use().resident_bytes;
+  for (int i = 0; i < 3; ++i) {
+    region.grow(9 * kMiB);
+    for (std::uint64_t at = kMiB; at < 9 * kMiB; at += kPage) {
+      ASSERT_EQ(word_at(region, at), 0U);
+      if (at % (64 * kPage) == 0) word_at(region, at) = at;
+    }
+    region.rollback();
+    EXPECT_EQ(region.size_bytes(), kMiB);
+    EXPECT_LE(region.memory_use().resident_bytes, before + (64u << 10));
+  }
+}
+
 TEST_P(Paging, ASnapshotIsReadWithinTheLimit) {
   Store store = make();
   {
