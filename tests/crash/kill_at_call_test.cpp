@@ -188,8 +188,8 @@ class KillAtCall : public test::EngineTest {
     SCOPED_TRACE(where);
     if (board->report.killed) {
       EXPECT_CHILD_SIGNAL(end, SIGKILL);
-      // Nothing but the handler makes file calls while the program touches memory.
-      EXPECT_EQ(board->report.in_fault_handler, board->activity == Activity::touching);
+      // Faults are where the program touches memory. (Who reads ahead makes calls at any time.)
+      EXPECT_TRUE(!board->report.in_fault_handler || board->activity == Activity::touching);
       tally_.add(*board);
     } else {
       EXPECT_CHILD_EXIT(end, 0);
