@@ -3,7 +3,8 @@
 // A snapshot of integers is opened by a fresh process each time, its files in the page cache, and
 // read: from end to end; the same by a reader that works on what it reads for about as long as
 // decompressing takes; by two threads, a half each; a word of each of many 64 KiB chunks in random
-// order. The least and the median of the rounds.
+// order. Beside it, in the same run and turn by turn: the same without reading ahead (advise()
+// with Advice::random), and a full copy in a plain file, mapped. The least of the rounds.
 //
 //   bench_reading [--json FILE] [--dir DIR] [--mib 256] [--rounds 5] [--engine automatic|...]
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include <vellum/store.hpp>
 
 #include "child_lib.hpp"
+#include "copies_lib.hpp"
 #include "report_lib.hpp"
 #include "workload_lib.hpp"
 
@@ -54,17 +56,30 @@ std::uint64_t read_random(Bytes bytes) {
   return total;
 }
 
-double measure(const std::string& path, vellum::Engine engine, std::uint64_t (*read)(Bytes)) {
+using Read = std::uint64_t (*)(Bytes);
+
+double ms_of(Read read, Bytes bytes) {
+  const auto start = bench::Clock::now();
+  volatile std::uint64_t total = read(bytes);
+  (void)total;
+  return bench::seconds_since(start) * 1e3;
+}
+
+double measure(const std::string& path, vellum::Engine engine, vellum::Advice advice, Read read) {
   return bench::in_child([&] {
     auto store = vellum::Store::open(path);
     vellum::RegionOptions options;
     options.engine = engine;
     const auto region = store.open_version("filled", options);
-    const Bytes bytes(static_cast<const std::byte*>(region.data()), region.size_bytes());
-    const auto start = bench::Clock::now();
-    volatile std::uint64_t total = read(bytes);
-    (void)total;
-    return bench::seconds_since(start);
+    region.advise(region.data(), region.size_bytes(), advice);
+    return ms_of(read, {static_cast<const std::byte*>(region.data()), region.size_bytes()});
+  });
+}
+
+double measure_copy(const std::string& file, Read read) {
+  return bench::in_child([&] {
+    const bench::MappedCopy copy(file);
+    return ms_of(read, copy.bytes());
   });
 }
 
@@ -74,31 +89,37 @@ void run(const bench::Options& options) {
   const std::size_t rounds = options.number("rounds", 5);
   const auto engine = bench::engine_named(options.text("engine", "automatic"));
   const std::string path = options.scratch() + "/store";
+  const std::string copy = options.scratch() + "/copy";
   {
     auto store = vellum::Store::create(path);
     auto region = store.create_region("main", bytes);
     bench::fill_with_integers({static_cast<std::byte*>(region.data()), bytes}, 1);
     region.snapshot("filled");
+    store.export_file("filled", copy);
   }
   struct Way {
     const char* name;
-    std::uint64_t (*read)(Bytes);
+    Read read;
   };
   constexpr Way kWays[] = {{"scan", scan},
                            {"slow scan", scan_slowly},
                            {"two threads", scan_by_two},
                            {"random chunks", read_random}};
   bench::Report report("reading");
-  bench::Table table({"reading", "ms least", "median", "us a chunk, least"});
+  bench::Table table({"reading, ms", "as it is", "nothing ahead", "mapped copy",
+                      "nothing ahead/as it is", "as it is/copy"});
   for (const Way& way : kWays) {
-    std::vector<double> seconds;
-    for (std::size_t i = 0; i < rounds; ++i) seconds.push_back(measure(path, engine, way.read));
-    const double least = *std::min_element(seconds.begin(), seconds.end());
-    const double median = bench::percentile(seconds, 50);
-    const auto chunks = static_cast<double>(bytes / kChunkBytes);
-    table.row({way.name, bench::fixed(least * 1e3, 0), bench::fixed(median * 1e3, 0),
-               bench::fixed(least * 1e6 / chunks, 1)});
-    report.figure(fmt::format("{}_ms", way.name), least * 1e3);
+    double with = 1e9, without = 1e9, plain = 1e9;
+    for (std::size_t i = 0; i < rounds; ++i) {
+      with = std::min(with, measure(path, engine, vellum::Advice::normal, way.read));
+      without = std::min(without, measure(path, engine, vellum::Advice::random, way.read));
+      plain = std::min(plain, measure_copy(copy, way.read));
+    }
+    table.row({way.name, bench::fixed(with, 1), bench::fixed(without, 1), bench::fixed(plain, 1),
+               bench::fixed(without / with, 2), bench::fixed(with / plain, 1)});
+    report.figure(fmt::format("{}_ms", way.name), with);
+    report.figure(fmt::format("{}_nothing_ahead_ms", way.name), without);
+    report.figure(fmt::format("{}_copy_ms", way.name), plain);
   }
   table.print();
   report.finish(options.json_file());
