@@ -4,6 +4,7 @@
 #include <vellum/error.hpp>
 
 #include "format/layout.hpp"
+#include "format/whole_file.hpp"
 #include "seal.hpp"
 #include "store/branch_writer.hpp"
 #include "store/census_file.hpp"
@@ -196,7 +197,7 @@ void fuzz_store_gc(View input) {
     Bytes bytes = fs.read_file(path);
     Input in(input);
     if (in.u8() % 2 == 1) {
-      bytes.resize(format::kCensusHeaderBytes);
+      bytes.resize(format::kWholeFileHeaderBytes);
       bytes.insert(bytes.end(), in.rest().begin(), in.rest().end());
       bytes.resize(bytes.size() + 8);
     } else {

@@ -5,6 +5,7 @@
 #include "base/checksum.hpp"
 #include "format/checks.hpp"
 #include "format/layout.hpp"
+#include "format/whole_file.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {
@@ -18,22 +19,8 @@ std::uint64_t sector_seed(const Uuid& store_id, std::uint64_t branch_id, std::ui
   return base::checksum64(std::as_bytes(std::span(place)));
 }
 
-const char* check_header(std::span<const std::byte> bytes, const Uuid& store_id) noexcept {
-  ByteReader in(bytes);
-  const auto magic = in.bytes(8);
-  if (magic.size() != 8 || std::memcmp(magic.data(), kImageStateMagic, 8) != 0)
-    return "not the state of an image";
-  const std::uint32_t version = in.u32();
-  if (in.ok() && version > kFormatVersion) return "written by a newer format";
-  const std::uint32_t length = in.u32();
-  Uuid id{};
-  read_uuid(in, id);
-  if (!in.ok() || length > bytes.size()) return "truncated";
-  if (version != kFormatVersion || length != bytes.size()) return "malformed";
-  if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
-  if (id != store_id) return "belongs to another store";
-  return nullptr;
-}
+constexpr WholeFileKind kKind{kImageStateMagic, kMaxImageStateBytes, "not the state of an image",
+                              "larger than any state of an image"};
 
 }  // namespace
 
@@ -53,24 +40,14 @@ std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& s
   b.u64(static_cast<std::uint64_t>(state.changed_ns));
   b.u64(static_cast<std::uint64_t>(state.born_ns));
   b.string(state.path);
-
-  std::vector<std::byte> out;
-  ByteWriter w(out);
-  w.bytes(std::as_bytes(std::span(kImageStateMagic, 8)));
-  w.u32(kFormatVersion);
-  w.u32(static_cast<std::uint32_t>(kImageStateHeaderBytes + body.size() + 8));
-  w.bytes(store_id);
-  w.bytes(body);
-  append_checksum(out, checksum_seed(store_id));
-  return out;
+  return encode_whole_file(kKind, body, store_id);
 }
 
 const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& store_id,
                                ImageState& out) {
-  if (bytes.size() > kMaxImageStateBytes) return "larger than any state of an image";
-  if (const char* problem = check_header(bytes, store_id)) return problem;
-  if (bytes.size() < kImageStateHeaderBytes + 8) return "truncated";
-  ByteReader in(bytes.subspan(kImageStateHeaderBytes, bytes.size() - kImageStateHeaderBytes - 8));
+  std::span<const std::byte> body;
+  if (const char* problem = open_whole_file(kKind, bytes, store_id, body)) return problem;
+  ByteReader in(body);
   ImageState state;
   state.branch_id = in.u64();
   const std::uint32_t flags = in.u32();

@@ -13,7 +13,6 @@
 namespace vellum::format {
 
 inline constexpr char kImageStateMagic[] = "VLMIMAG\n";
-inline constexpr std::size_t kImageStateHeaderBytes = 32;
 inline constexpr std::size_t kMaxImageStateBytes = 8u << 10;
 inline constexpr std::size_t kMaxImagePathBytes = 4096;
 

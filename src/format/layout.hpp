@@ -40,8 +40,6 @@ inline constexpr std::uint16_t kSuperblockFlagNoFilters = 2;
 inline constexpr std::uint16_t kSuperblockFlagNoDedup = 4;
 inline constexpr std::uint16_t kSuperblockFlagNoDeltas = 8;
 inline constexpr std::uint16_t kSuperblockFlagSha256 = 16;
-inline constexpr std::size_t kSnapshotHeaderBytes = 32;
-inline constexpr std::size_t kCensusHeaderBytes = 32;
 
 struct Field {
   const char* name;
@@ -87,20 +85,8 @@ inline constexpr Field kFrameHeaderFields[] = {
     {"magic", 0, 4},     {"type", 4, 1},           {"reserved", 5, 3},  {"epoch", 8, 8},
     {"sequence", 16, 8}, {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
 };
-inline constexpr Field kSnapshotHeaderFields[] = {
-    {"magic", 0, 8},
-    {"format_version", 8, 4},
-    {"length", 12, 4},
-    {"store_id", 16, 16},
-};
-inline constexpr Field kCensusHeaderFields[] = {
-    {"magic", 0, 8},
-    {"format_version", 8, 4},
-    {"length", 12, 4},
-    {"store_id", 16, 16},
-};
-
-inline constexpr Field kTiersHeaderFields[] = {
+// Of snapshot refs, the census, tiers and states of images: whole_file.hpp.
+inline constexpr Field kWholeFileHeaderFields[] = {
     {"magic", 0, 8},
     {"format_version", 8, 4},
     {"length", 12, 4},

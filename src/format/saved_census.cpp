@@ -4,6 +4,7 @@
 
 #include "format/checks.hpp"
 #include "format/layout.hpp"
+#include "format/whole_file.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {
@@ -12,6 +13,8 @@ namespace {
 using Part = SavedCensus::Part;
 using Range = SavedCensus::Range;
 
+constexpr WholeFileKind kKind{kCensusMagic, kMaxSavedCensusBytes, "no census",
+                              "larger than any census"};
 constexpr std::size_t kMinRecordBytes = 7;  // distances of pack and offset, tag, lines
 constexpr std::uint64_t kMaxLines = UINT32_MAX / kRecordAlignBytes;
 constexpr std::size_t kMinPartBytes = 7;  // three counts, a root, a range, a pack
@@ -123,22 +126,6 @@ bool read_packs(ByteReader& in, std::vector<std::uint64_t>& out) {
   return true;
 }
 
-// Everything before the body.
-const char* check_header(std::span<const std::byte> bytes, const Uuid& store_id) noexcept {
-  ByteReader in(bytes);
-  const auto magic = in.bytes(8);
-  if (magic.size() != 8 || std::memcmp(magic.data(), kCensusMagic, 8) != 0) return "no census";
-  const std::uint32_t version = in.u32(), length = in.u32();
-  Uuid id{};
-  read_uuid(in, id);
-  if (!in.ok()) return "truncated";
-  if (version != kFormatVersion) return "of another format";
-  if (length != bytes.size() || length < kCensusHeaderBytes + 8) return "malformed";
-  if (id != store_id) return "belongs to another store";
-  if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
-  return nullptr;
-}
-
 }  // namespace
 
 std::vector<std::byte> encode_saved_census(const SavedCensus& census, const Uuid& store_id) {
@@ -150,25 +137,15 @@ std::vector<std::byte> encode_saved_census(const SavedCensus& census, const Uuid
     write_part(b, part);
     if (body.size() > kMaxSavedCensusBytes) return {};
   }
-  const std::size_t length = kCensusHeaderBytes + body.size() + 8;
-  if (length > kMaxSavedCensusBytes) return {};
-  std::vector<std::byte> out;
-  out.reserve(length);
-  ByteWriter w(out);
-  w.bytes(std::as_bytes(std::span(kCensusMagic, 8)));
-  w.u32(kFormatVersion);
-  w.u32(static_cast<std::uint32_t>(length));
-  w.bytes(store_id);
-  w.bytes(body);
-  append_checksum(out, checksum_seed(store_id));
-  return out;
+  if (kWholeFileHeaderBytes + body.size() + 8 > kMaxSavedCensusBytes) return {};
+  return encode_whole_file(kKind, body, store_id);
 }
 
 const char* decode_saved_census(std::span<const std::byte> bytes, const Uuid& store_id,
                                 SavedCensus& out) {
-  if (bytes.size() > kMaxSavedCensusBytes) return "larger than any census";
-  if (const char* problem = check_header(bytes, store_id)) return problem;
-  ByteReader in(bytes.subspan(kCensusHeaderBytes, bytes.size() - kCensusHeaderBytes - 8));
+  std::span<const std::byte> body;
+  if (const char* problem = open_whole_file(kKind, bytes, store_id, body)) return problem;
+  ByteReader in(body);
   SavedCensus census;
   if (!read_records(in, census.records, census.lines)) return "malformed records";
   const std::uint64_t n = in.varint();

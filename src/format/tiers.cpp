@@ -6,10 +6,14 @@
 
 #include "format/checks.hpp"
 #include "format/layout.hpp"
+#include "format/whole_file.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {
 namespace {
+
+constexpr WholeFileKind kTiersKind{kTiersMagic, kMaxTiersBytes, "not a list of tiers",
+                                   "larger than any list of tiers"};
 
 bool kind_ok(std::uint8_t kind) noexcept {
   return kind == static_cast<std::uint8_t>(TierKind::archive) ||
@@ -62,33 +66,13 @@ std::vector<std::byte> encode_tiers(const Tiers& tiers, const Uuid& store_id) {
     b.varint(d.limit_bytes);
     b.string(d.path);
   }
-  std::vector<std::byte> out;
-  ByteWriter w(out);
-  w.bytes(std::as_bytes(std::span(kTiersMagic, 8)));
-  w.u32(kFormatVersion);
-  w.u32(static_cast<std::uint32_t>(kTiersHeaderBytes + body.size() + 8));
-  w.bytes(store_id);
-  w.bytes(body);
-  append_checksum(out, checksum_seed(store_id));
-  return out;
+  return encode_whole_file(kTiersKind, body, store_id);
 }
 
 const char* decode_tiers(std::span<const std::byte> bytes, const Uuid& store_id, Tiers& out) {
-  if (bytes.size() > kMaxTiersBytes) return "larger than any list of tiers";
-  ByteReader in(bytes);
-  if (!begins_with(in, kTiersMagic)) return "not a list of tiers";
-  const std::uint32_t version = in.u32();
-  if (in.ok() && version > kFormatVersion) return "written by a newer format";
-  const std::uint32_t length = in.u32();
-  Uuid id{};
-  read_uuid(in, id);
-  if (!in.ok() || version != kFormatVersion || length != bytes.size() ||
-      bytes.size() < kTiersHeaderBytes + 8) {
-    return "malformed or truncated";
-  }
-  if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
-  if (id != store_id) return "belongs to another store";
-  ByteReader body(bytes.subspan(kTiersHeaderBytes, bytes.size() - kTiersHeaderBytes - 8));
+  std::span<const std::byte> content;
+  if (const char* problem = open_whole_file(kTiersKind, bytes, store_id, content)) return problem;
+  ByteReader body(content);
   Tiers tiers;
   tiers.home_limit_bytes = body.varint();
   const std::uint64_t n = body.varint();

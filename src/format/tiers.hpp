@@ -14,7 +14,6 @@ namespace vellum::format {
 
 inline constexpr std::uint32_t kMaxTierDirectories = 16;
 inline constexpr std::uint32_t kMaxTierPathBytes = 4096;
-inline constexpr std::size_t kTiersHeaderBytes = 32;
 inline constexpr std::size_t kMaxTiersBytes = 128u << 10;
 inline constexpr std::size_t kTierMarkHeaderBytes = 48;
 inline constexpr std::size_t kMaxTierMarkBytes = 8u << 10;

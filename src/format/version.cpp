@@ -1,15 +1,17 @@
 #include "format/version.hpp"
 
 #include <cassert>
-#include <cstring>
 
 #include "format/checks.hpp"
 #include "format/layout.hpp"
+#include "format/whole_file.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {
 namespace {
 
+constexpr WholeFileKind kRefKind{kSnapshotMagic, kMaxSnapshotRefBytes, "not a snapshot ref",
+                                 "larger than any snapshot ref"};
 constexpr std::size_t kMinRunBytes = 7;  // pack, offset, entries: a byte each, and the tag
 constexpr std::size_t kMaxRunBytes = 34;
 static_assert(150 + kMaxMessageBytes + kMaxNameBytes + kMaxRunsPerVersion * kMaxRunBytes <=
@@ -113,49 +115,15 @@ std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& s
   b.string(ref.branch);
   b.u64(static_cast<std::uint64_t>(ref.created_ns));
   b.bytes(encode_version(ref.version));
-  const std::size_t length = kSnapshotHeaderBytes + body.size() + 8;
-  assert(length <= kMaxSnapshotRefBytes);
-
-  std::vector<std::byte> out;
-  out.reserve(length);
-  ByteWriter w(out);
-  w.bytes(std::as_bytes(std::span(kSnapshotMagic, 8)));
-  w.u32(kFormatVersion);
-  w.u32(static_cast<std::uint32_t>(length));
-  w.bytes(store_id);
-  w.bytes(body);
-  append_checksum(out, checksum_seed(store_id));
-  return out;
+  assert(kWholeFileHeaderBytes + body.size() + 8 <= kMaxSnapshotRefBytes);
+  return encode_whole_file(kRefKind, body, store_id);
 }
-
-namespace {
-
-// Everything before the body.
-const char* check_snapshot_header(std::span<const std::byte> bytes, const Uuid& store_id) noexcept {
-  ByteReader in(bytes);
-  const auto magic = in.bytes(8);
-  if (magic.size() != 8 || std::memcmp(magic.data(), kSnapshotMagic, 8) != 0)
-    return "not a snapshot ref";
-  const std::uint32_t version = in.u32();
-  if (in.ok() && version > kFormatVersion) return "written by a newer format";
-  const std::uint32_t length = in.u32();
-  Uuid id{};
-  read_uuid(in, id);
-  if (!in.ok() || length > bytes.size()) return "truncated";
-  if (version != kFormatVersion || length != bytes.size()) return "malformed";
-  if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
-  if (id != store_id) return "belongs to another store";
-  return nullptr;
-}
-
-}  // namespace
 
 const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& store_id,
                                 SnapshotRef& out) {
-  if (bytes.size() > kMaxSnapshotRefBytes) return "larger than any snapshot ref";
-  if (const char* problem = check_snapshot_header(bytes, store_id)) return problem;
-  if (bytes.size() < kSnapshotHeaderBytes + 8) return "truncated";
-  ByteReader in(bytes.subspan(kSnapshotHeaderBytes, bytes.size() - kSnapshotHeaderBytes - 8));
+  std::span<const std::byte> body;
+  if (const char* problem = open_whole_file(kRefKind, bytes, store_id, body)) return problem;
+  ByteReader in(body);
   SnapshotRef ref;
   ref.name = in.string(kMaxNameBytes);
   ref.branch = in.string(kMaxNameBytes);

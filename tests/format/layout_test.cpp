@@ -2,6 +2,7 @@
 // of its own, and must be found where the table says. tests/format/document_test.cpp holds the
 // manual against the same tables.
 #include "format/layout.hpp"
+#include "format/whole_file.hpp"
 
 #include <gtest/gtest.h>
 
@@ -150,7 +151,7 @@ TEST(Layout, FrameHeader) {
 
 TEST(Layout, SnapshotHeader) {
   const Bytes bytes = encode_snapshot_ref(samples::snapshot_ref(), samples::store_id());
-  check(kSnapshotHeaderFields, kSnapshotHeaderBytes, bytes,
+  check(kWholeFileHeaderFields, kWholeFileHeaderBytes, bytes,
         {{"magic", magic_value(kSnapshotMagic)},
          {"format_version", kFormatVersion},
          {"length", bytes.size()}});

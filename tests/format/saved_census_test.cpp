@@ -1,4 +1,5 @@
 #include "format/saved_census.hpp"
+#include "format/whole_file.hpp"
 
 #include <gtest/gtest.h>
 
@@ -43,7 +44,7 @@ TEST(SavedCensus, EveryTruncationAndATailAreRefused) {
     EXPECT_NE(problem(Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n)), back),
               nullptr)
         << n;
-    if (n < 8 + kCensusHeaderBytes || n + 1 == bytes.size()) continue;
+    if (n < 8 + kWholeFileHeaderBytes || n + 1 == bytes.size()) continue;
     const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n));
     EXPECT_NE(problem(sealed(cut), back), nullptr) << n << ", sealed";
   }
@@ -67,7 +68,7 @@ TEST(SavedCensus, AnotherStoresAndAnotherFormatsAreRefused) {
   EXPECT_STREQ(decode_saved_census(encoded(), Uuid{}, back), "belongs to another store");
   Bytes newer = encoded();
   newer[8] = std::byte{2};
-  EXPECT_STREQ(problem(sealed(newer), back), "of another format");
+  EXPECT_STREQ(problem(sealed(newer), back), "written by a newer format");
 }
 
 // A right checksum over numbers that lead out of the tables.

@@ -1,0 +1,47 @@
+#include "format/whole_file.hpp"
+
+#include <cstring>
+
+#include "format/checks.hpp"
+#include "format/layout.hpp"
+#include "format/wire.hpp"
+
+namespace vellum::format {
+
+std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<const std::byte> body,
+                                         const Uuid& store_id) {
+  const std::size_t length = kWholeFileHeaderBytes + body.size() + 8;
+  std::vector<std::byte> out;
+  out.reserve(length);
+  ByteWriter w(out);
+  w.bytes(std::as_bytes(std::span(kind.magic, 8)));
+  w.u32(kFormatVersion);
+  w.u32(static_cast<std::uint32_t>(length));
+  w.bytes(store_id);
+  w.bytes(body);
+  append_checksum(out, checksum_seed(store_id));
+  return out;
+}
+
+const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
+                            const Uuid& store_id, std::span<const std::byte>& body) noexcept {
+  if (bytes.size() > kind.max_bytes) return kind.too_large;
+  ByteReader in(bytes);
+  const auto magic = in.bytes(8);
+  if (magic.size() != 8 || std::memcmp(magic.data(), kind.magic, 8) != 0) return kind.not_this;
+  const std::uint32_t version = in.u32();
+  if (in.ok() && version > kFormatVersion) return "written by a newer format";
+  const std::uint32_t length = in.u32();
+  Uuid id{};
+  read_uuid(in, id);
+  if (!in.ok() || length > bytes.size() || bytes.size() < kWholeFileHeaderBytes + 8) {
+    return "truncated";
+  }
+  if (version != kFormatVersion || length != bytes.size()) return "malformed";
+  if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
+  if (id != store_id) return "belongs to another store";
+  body = bytes.subspan(kWholeFileHeaderBytes, bytes.size() - kWholeFileHeaderBytes - 8);
+  return nullptr;
+}
+
+}  // namespace vellum::format
