@@ -1,0 +1,66 @@
+#include "cli/take_file.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include "cli/arguments.hpp"
+
+namespace vellum::cli {
+
+void add_take_file_command(CLI::App& app, Context& context, const std::string& name,
+                           const std::string& description, const std::string& of_file,
+                           std::function<int(const TakeFileArguments&)> run) {
+  auto arguments = std::make_shared<TakeFileArguments>();
+  CLI::App* command = add_command(app, context, name, description, arguments->store,
+                                  [arguments, run = std::move(run)] { return run(*arguments); });
+  command->add_option("BRANCH", arguments->branch, "The branch; made when it does not exist")
+      ->required();
+  command->add_option("FILE", arguments->file, of_file)->required();
+  command->add_option("-m,--message", arguments->message, "Why, for log and show")
+      ->type_name("MSG");
+  command->add_option("--snapshot", arguments->snapshot, "Keep the result under this name")
+      ->type_name("NAME");
+}
+
+void require_takable(const Store& store, const TakeFileArguments& arguments) {
+  require_good_message(arguments.message);
+  if (!arguments.snapshot) return;
+  const std::string& name = *arguments.snapshot;
+  require_good_name(name);
+  if (name == arguments.branch || store.contains(name)) {
+    throw Error(Errc::already_exists,
+                fmt::format("the name '{}' is taken in {}; nothing was done", name, store.path()));
+  }
+}
+
+std::string regular_file(const std::string& file) {
+  std::error_code problem;
+  const std::filesystem::file_status status = std::filesystem::status(file, problem);
+  if (status.type() == std::filesystem::file_type::not_found) {
+    throw Error(Errc::not_found, fmt::format("{}: no such file", file));
+  }
+  if (problem) throw Error(Errc::io, fmt::format("{}: {}", file, problem.message()));
+  if (!std::filesystem::is_regular_file(status)) {
+    throw Error(Errc::invalid_argument, fmt::format("{}: not a regular file", file));
+  }
+  return std::filesystem::canonical(file).string();
+}
+
+void report_taken(Context& context, const Store& store, const TakeFileArguments& arguments,
+                  const CommitReport& report) {
+  context.report(
+      Json{{"store", store.path()},
+           {"branch", arguments.branch},
+           {"file", arguments.file},
+           {"sequence", report.sequence},
+           {"pages_changed", report.pages_changed},
+           {"bytes_written", report.bytes_written},
+           {"snapshot", arguments.snapshot ? Json(*arguments.snapshot) : Json(nullptr)}},
+      fmt::format("branch '{}' is at commit {}: {} changed, {} written{}", arguments.branch,
+                  report.sequence, counted(report.pages_changed, "page"),
+                  human_bytes(report.bytes_written),
+                  arguments.snapshot ? fmt::format("; snapshot '{}'", *arguments.snapshot) : ""));
+}
+
+}  // namespace vellum::cli

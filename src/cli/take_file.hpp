@@ -1,0 +1,35 @@
+// cli/take_file.hpp: what the commands share that make a branch's content that of a plain file.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "cli/command.hpp"
+
+namespace vellum::cli {
+
+struct TakeFileArguments {
+  std::string store;
+  std::string branch;
+  std::string file;
+  std::string message;
+  std::optional<std::string> snapshot;
+};
+
+// Adds the command `name` with these arguments.
+void add_take_file_command(CLI::App& app, Context& context, const std::string& name,
+                           const std::string& description, const std::string& of_file,
+                           std::function<int(const TakeFileArguments&)> run);
+
+// Throws unless the message and the snapshot's name will do: a snapshot that cannot be made must
+// not leave the commit behind.
+void require_takable(const Store& store, const TakeFileArguments& arguments);
+
+// The file itself behind links: the library follows none. Throws when it is no regular file.
+std::string regular_file(const std::string& file);
+
+void report_taken(Context& context, const Store& store, const TakeFileArguments& arguments,
+                  const CommitReport& report);
+
+}  // namespace vellum::cli
