@@ -285,7 +285,6 @@ std::int64_t count_private(int pagemap_fd, std::byte* begin, std::byte* end) noe
 
 int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t pages,
                         std::uint64_t& mask) noexcept {
-  constexpr std::uint64_t kFile = 1ULL << 61, kSwapped = 1ULL << 62, kThere = 1ULL << 63;
   std::uint64_t words[64];
   const auto offset = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(begin) / kPage * 8);
   const auto bytes = static_cast<ssize_t>(pages * 8);
@@ -293,8 +292,7 @@ int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t page
   if (n != bytes) return n < 0 ? errno : EIO;
   mask = 0;
   for (std::size_t i = 0; i < pages; ++i) {
-    const bool is_private = (words[i] & (kThere | kSwapped)) != 0 && (words[i] & kFile) == 0;
-    mask |= std::uint64_t{is_private} << i;
+    mask |= std::uint64_t{is_private_line(words[i])} << i;
   }
   return 0;
 }

@@ -48,6 +48,12 @@ int find_private(int pagemap_fd, std::byte* begin, std::size_t pages, bool swapp
                  std::uint64_t& mask) noexcept;
 // How many are present in a range of any size. -1 with errno.
 std::int64_t count_private(int pagemap_fd, std::byte* begin, std::byte* end) noexcept;
+// What a line of /proc/self/pagemap, 8 bytes a page, says: the page is there or swapped out, and is
+// not a file's (Documentation/admin-guide/mm/pagemap.rst).
+inline constexpr bool is_private_line(std::uint64_t line) noexcept {
+  constexpr std::uint64_t kFile = 1ULL << 61, kSwapped = 1ULL << 62, kPresent = 1ULL << 63;
+  return (line & (kPresent | kSwapped)) != 0 && (line & kFile) == 0;
+}
 // find_private() on kernels without PAGEMAP_SCAN, by /proc/self/pagemap: 8 bytes a page are read.
 int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t pages,
                         std::uint64_t& mask) noexcept;

@@ -16,11 +16,6 @@ using format::PageNumber;
 
 namespace {
 
-// Documentation/admin-guide/mm/pagemap.rst
-constexpr std::uint64_t kLineOfFile = 1ULL << 61;
-constexpr std::uint64_t kLineSwapped = 1ULL << 62;
-constexpr std::uint64_t kLinePresent = 1ULL << 63;
-
 [[noreturn]] void refuse(const char* what) {
   throw Error(Errc::io,
               std::string("cannot find the written pages: ") + what + ": " + std::strerror(errno));
@@ -100,9 +95,7 @@ void PrivatePages::collect_by_pagemap(PageNumber end, std::vector<PageNumber>& o
     if (got < static_cast<ssize_t>(sizeof(std::uint64_t))) refuse("/proc/self/pagemap");
     const std::size_t n = static_cast<std::size_t>(got) / sizeof(std::uint64_t);
     for (std::size_t i = 0; i < n; ++i) {
-      const std::uint64_t line = lines_[i];
-      if ((line & (kLinePresent | kLineSwapped)) != 0 && (line & kLineOfFile) == 0)
-        out.push_back(page + i);
+      if (is_private_line(lines_[i])) out.push_back(page + i);
     }
     page += n;
   }
