@@ -73,8 +73,10 @@ mutation 'frame checksum not verified' src/format/journal.cpp \
   's/if (in\.u64() != frame_checksum(bytes, h\.payload_bytes, seed)) return false;/static_cast<void>(in.u64()); static_cast<void>(seed); static_cast<void>(\&frame_checksum);/'
 mutation 'record checksum not verified' src/format/record.cpp \
   's/record_checksum(record, seed) != h\.checksum) {/(false \&\& record_checksum(record, seed) != h.checksum)) {/'
-mutation 'ref checksum not verified' src/format/version.cpp \
+mutation 'checksum of refs, tiers, census not verified' src/format/whole_file.cpp \
   's/if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";//'
+mutation 'a commit packs chunks that it does not hold' src/region/encoder.cpp \
+  's/held(std::in_place, memory_, captured\.whole);/held;/'
 mutation 'record tag not compared' src/format/record.cpp \
   's/if (h\.tag() != ref\.tag) return "stale record";//'
 mutation 'epoch of a frame not checked' src/store/journal_read.cpp \
@@ -202,6 +204,7 @@ order_of() {
   local rest='test_crash *-Crash.*:*FullDisk*:*FaultMemory*' store='test_store *-*Process*'
   case $1 in
     src/base/*) printf '%s\n' 'test_base *' "$crash" "$store" "$rest" "$generated" 'test_format *' ;;
+    src/region/*) printf '%s\n' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
     src/format/*) printf '%s\n' 'test_format *' "$crash" "$store" "$rest" "$generated" 'test_base *' ;;
     *) printf '%s\n' "$crash" 'test_store Journal*:Gc*-*Process*' "$generated" "$store" "$rest" 'test_format *' 'test_base *' ;;
   esac

@@ -10,7 +10,7 @@
 #   tidy     clang-tidy over src and include
 # A sanitizer slows tests down and is in the way of a few: tests whose name contains NoSanitizer or
 # whose label is `slow` or `install` run under release only; NoTsan and NoAsan leave out one. What has no
-# threads (labels format, corruption, fuzz) does not run under tsan.
+# threads of its own (labels format, corruption, fuzz; the crash simulator) does not run under tsan.
 # The last line is "N passed, N failed", summed over all stages; a stage that does not build, format or
 # lint counts as one failure.
 set -uo pipefail
@@ -73,7 +73,8 @@ run_stage() {
     release) counted build release && run_tests release ;;
     clang) counted build clang && run_tests clang -L '^(base|format)$' ;;
     asan) counted build asan && run_tests asan -LE '^(install|slow)$' -E 'NoSanitizer|NoAsan' ;;
-    tsan) counted build tsan && run_tests tsan -LE '^(install|slow|format|corruption|fuzz)$' -E 'NoSanitizer|NoTsan' ;;
+    tsan) counted build tsan && run_tests tsan -LE '^(install|slow|format|corruption|fuzz)$' \
+      -E 'NoSanitizer|NoTsan|^Crash\.|CrashTest|ImageCrash|TierCrash' ;;
     fuzz) counted tools/fuzz.sh 2s ;;
     tidy) counted tools/tidy.sh ;;
   esac
