@@ -51,10 +51,9 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
       source_(std::move(source)),
       chunks_(options.capacity_bytes / kChunkBytes * sizeof(Chunk)),
       touched_((options.capacity_bytes / kSlotBytes / 64 + 1) * sizeof(std::uint64_t)),
-      advice_(options.capacity_bytes / kChunkBytes * sizeof(Advice)),
-      scratches_(std::make_unique<Scratch[]>(kScratches)) {
+      scratches_(kernel_pages_ ? nullptr : std::make_unique<Scratch[]>(kScratches)) {
   assert(options.capacity_bytes % kSlotBytes == 0 && options.size_bytes % kPageBytes == 0);
-  for (std::size_t i = 0; i < kScratches; ++i) {
+  for (std::size_t i = 0; i < kScratches && !kernel_pages_; ++i) {
     Scratch& s = scratches_[i];
     s.memory = base::Reservation(Scratch::kBytes);
     s.old = s.memory.data();

@@ -224,6 +224,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
     std::atomic<std::uint16_t> holds;
     std::atomic<std::uint8_t> heat;   // how many more times eviction passes it by
     std::atomic<std::uint8_t> newer;  // its twins are newer than the source
+    std::atomic<Advice> advice;       // normal, sequential or random
   };
   Chunk& chunk(std::size_t index) const noexcept {
     return reinterpret_cast<Chunk*>(chunks_.data())[index];
@@ -291,9 +292,6 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   std::size_t most_ahead() const noexcept;
   void read_ahead_of(std::size_t index) noexcept;
   bool make_room_ahead() noexcept;
-  std::atomic<Advice>& advice_of(std::size_t index) const noexcept {
-    return reinterpret_cast<std::atomic<Advice>*>(advice_.data())[index];
-  }
   class NoReadAhead;  // while it lives
   void move_stashed(PageNumber page) noexcept;
   void settle_taken(const std::vector<PageNumber>& taken, bool durable,
@@ -303,10 +301,9 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   static constexpr std::size_t kScratches = 8;
   Scratch& lock_scratch(std::size_t start) noexcept;
   LiveSource source_;
-  base::Reservation chunks_;   // a Chunk each
-  base::Reservation touched_;  // a bit a slot: some chunk of it has been present
-  base::Reservation advice_;   // an Advice each chunk
-  std::unique_ptr<Scratch[]> scratches_;
+  base::Reservation chunks_;              // a Chunk each
+  base::Reservation touched_;             // a bit a slot: some chunk of it has been present
+  std::unique_ptr<Scratch[]> scratches_;  // null: kernel_pages_
 
   std::atomic<ReadAhead*> read_ahead_{nullptr};  // null: this region has not joined it
   std::atomic<std::uint32_t> reading_ahead_{0}, read_ahead_stopped_{0};

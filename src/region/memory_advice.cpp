@@ -28,8 +28,8 @@ void RegionMemory::advise(PageNumber first, std::size_t count, Advice advice) {
     case Advice::sequential:
     case Advice::random:
       for (std::size_t i = first / kChunkPages; i <= (first + count - 1) / kChunkPages; ++i) {
-        if (advice_of(i).load(std::memory_order_relaxed) == advice) continue;
-        advice_of(i).store(advice, std::memory_order_relaxed);
+        if (chunk(i).advice.load(std::memory_order_relaxed) == advice) continue;
+        chunk(i).advice.store(advice, std::memory_order_relaxed);
       }
       return;
     case Advice::will_need:
@@ -97,7 +97,7 @@ std::size_t RegionMemory::most_ahead() const noexcept {
 // Zeros come in by 2 MiB anyway, and count as memory.
 bool RegionMemory::worth_reading_ahead(std::size_t index) const noexcept {
   if (index >= chunks_of(size_bytes()) || !chunk_missing(index)) return false;
-  if (advice_of(index).load(std::memory_order_relaxed) == Advice::random) return false;
+  if (chunk(index).advice.load(std::memory_order_relaxed) == Advice::random) return false;
   const PageNumber first = index * kChunkPages;
   const std::size_t pages = std::min<std::size_t>(kChunkPages, size_bytes() / kPageBytes - first);
   if (stash_ && stash_->held_in(first, pages) != 0) return true;
@@ -109,7 +109,7 @@ bool RegionMemory::worth_reading_ahead(std::size_t index) const noexcept {
 // that needs it.
 void RegionMemory::read_ahead_of(std::size_t index) noexcept {
   ReadAhead* const ahead = read_ahead_.load(std::memory_order_acquire);
-  const Advice advice = advice_of(index).load(std::memory_order_relaxed);
+  const Advice advice = chunk(index).advice.load(std::memory_order_relaxed);
   if (ahead == nullptr || advice == Advice::random) return;
   auto run = streams_.note_fault(index, advice == Advice::sequential, most_ahead());
   if (run.empty()) return;

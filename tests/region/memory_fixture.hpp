@@ -28,8 +28,9 @@ inline std::shared_ptr<store::ImageFile> make_image(std::uint64_t size_bytes) {
     std::unique_ptr<store::ImageFile> image;
   };
   auto held = std::make_shared<Held>();
-  held->core =
-      store::StoreCore::create(base::posix_fs(), held->directory / "store", format::Superblock{});
+  format::Superblock small;
+  small.journal_half_bytes = 64u << 10;
+  held->core = store::StoreCore::create(base::posix_fs(), held->directory / "store", small);
   held->core->create_branch("main", size_bytes, 0);
   const auto head = store::resolve_version(*held->core, "main");
   const auto pages = store::PageSource::open(*held->core, head.version, {}, "main");
