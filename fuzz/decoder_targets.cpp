@@ -17,6 +17,7 @@ std::span<const Target> targets() {
       {"version", fuzz_version},
       {"snapshot_ref", fuzz_snapshot_ref},
       {"saved_census", fuzz_saved_census},
+      {"working_set", fuzz_working_set},
       {"map_block", fuzz_map_block},
       {"run_root", fuzz_run_root},
       {"page_hashes", fuzz_page_hashes},

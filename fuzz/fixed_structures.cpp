@@ -2,6 +2,7 @@
 #include "decoder_targets.hpp"
 #include "format/saved_census.hpp"
 #include "format/version.hpp"
+#include "format/working_set.hpp"
 #include "seal.hpp"
 
 namespace vellum::fuzz {
@@ -73,6 +74,21 @@ void check_saved_census(View bytes) {
           "a census decodes to itself");
 }
 
+void check_working_set(View bytes) {
+  const format::Uuid id = uuid_at(bytes, kStoreIdAt);
+  format::WorkingSet set, again;
+  if (format::decode_working_set(bytes, id, set) != nullptr) return;
+  constexpr std::uint64_t kPages = format::kMaxRegionBytes / format::kPageBytes;
+  for (const auto& r : set.ranges) {
+    require(r.count != 0 && r.first < kPages && r.count <= kPages - r.first,
+            "a range lies in a region");
+  }
+  const Bytes encoded = format::encode_working_set(set, id);
+  require(encoded.size() <= format::kMaxWorkingSetBytes, "a working set stays below its limit");
+  require(format::decode_working_set(encoded, id, again) == nullptr && set == again,
+          "a working set decodes to itself");
+}
+
 // Makes the length right, which `bytes` gives at byte 12, and the checksum at the end.
 void seal_file(Bytes& bytes) {
   constexpr std::size_t kLengthAt = 12;
@@ -131,6 +147,13 @@ void fuzz_saved_census(View input) {
   Bytes sealed(input.begin(), input.end());
   seal_file(sealed);
   check_saved_census(sealed);
+}
+
+void fuzz_working_set(View input) {
+  check_working_set(input);
+  Bytes sealed(input.begin(), input.end());
+  seal_file(sealed);
+  check_working_set(sealed);
 }
 
 }  // namespace vellum::fuzz

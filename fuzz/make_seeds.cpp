@@ -43,6 +43,9 @@ void write_fixed_structures() {
   write("saved_census", "sample",
         format::encode_saved_census(samples::saved_census(), samples::store_id()));
   write("saved_census", "empty", format::encode_saved_census({}, samples::store_id()));
+  write("working_set", "sample",
+        format::encode_working_set(samples::working_set(), samples::store_id()));
+  write("working_set", "empty", format::encode_working_set({}, samples::store_id()));
 }
 
 void write_records() {

@@ -14,6 +14,7 @@
 #include "store/stat.hpp"
 #include "store/store_core.hpp"
 #include "store/verify.hpp"
+#include "store/working_set_file.hpp"
 #include "store_script.hpp"
 
 namespace vellum::fuzz {
@@ -104,6 +105,7 @@ void read_store(store::StoreCore& store, bool pristine) {
     const bool good = answers([&] {
       auto v = store::resolve_version(store, name);
       read_pages(*store::PageSource::open(store, v.version, v.commits, v.label));
+      store::read_working_set(store, name, store::working_set_owner(v));
       versions.push_back(std::move(v));
     });
     require(good || !pristine, "the sample opens");
@@ -146,6 +148,7 @@ void write_branch(store::StoreCore& store, const std::string& name) {
 
 void write_store(store::StoreCore& store) {
   for (const auto& name : version_names(store)) {
+    store::write_working_set(store, name, {{1, 2, 3}, {{4, 5}}});
     if (!store.has_branch(name)) {
       answers([&] { store.remove_snapshot(name); });
       continue;

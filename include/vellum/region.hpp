@@ -9,12 +9,11 @@
 //
 // What holds:
 //  - After a crash at any moment, opening gives the state of the last commit() that returned, or of
-//  one that was in
-//    progress, whole; never a mix.
-//  - Bytes come in from the store on first touch, 64 KiB at a time, checked and decompressed; after
-//  that, reads and
-//    writes run at the speed of memory. The first write to a page since the last commit costs about
-//    1 us (3 us the first time ever), nothing afterwards.
+//    one that was in progress, whole; never a mix.
+//  - Bytes come in from the store on first touch, 64 KiB at a time (RegionOptions::fault_bytes),
+//    checked and decompressed; after that, reads and writes run at the speed of memory. The first
+//    write to a page since the last commit costs about 1 us (3 us the first time ever), nothing
+//    afterwards.
 //  - Memory: a touched page is held once; a page that was written, twice (its committed content
 //    beside the current one, from which commit() takes what changed). A region may be larger than
 //    memory: beyond a limit, pages that are as committed are forgotten and come in again when they
@@ -119,9 +118,35 @@ struct RegionOptions {
   // best on a fast disk. Empty: the store's. The file there has no name, and is gone with the
   // process.
   std::string stash_directory;
+  // How much one fault brings in, and one eviction takes out: a power of two from 4096 to 262144;
+  // 0: 65536. Less suits single words at random places of a region larger than memory, as far as
+  // its blocks are small, too (Encoding::block_bytes): whole blocks are decompressed. More gains
+  // little: reading in order is read ahead. Engine mapped leaves it to the kernel.
+  std::uint32_t fault_bytes = 0;
+  // For versions that are open to read: what prefetch() brings in goes into huge pages of 2 MiB,
+  // where its range covers them, and no 64 KiB of them are all zero (fault_bytes, to be exact).
+  // Following pointers at random gets faster (1.8 times in 1 GiB; reading in order does not),
+  // prefetch() slower (0.6 s for 1 GiB). They stay in memory until close(): half of the memory
+  // limit at most. Needs Linux 6.1; without it, and in branches, nothing happens: there the kernel
+  // gives each page that is written a copy of its own.
+  bool huge_pages = false;
   // How what this region commits is stored. Without a value: as the branch was made, or as the
   // store says (StoreOptions). Kept when the branch is made with it; else for this opening only.
   std::optional<Encoding> encoding;
+  // Remember at close() which pages were touched, and bring them in at the next opening of the same
+  // branch or version with this option: a thread of the library's begins with the opening, which
+  // does not wait, and takes them in the order in which they first came in, as far as half of the
+  // memory limit. Nothing else leaves memory for them. What this use does not touch is forgotten at
+  // its close(), by chunks of 64 KiB.
+  //  - Cost: memory for what comes in and is not touched; a thread's time beside the program's, so
+  //    it pays with a processor to spare; a file of some bytes for each stretch of pages, in the
+  //    store (its directory `hints`), at each close(), also of a version that is only read; 4 bytes
+  //    for each 64 KiB of what is touched. A chunk that came in so is mapped when it is touched.
+  //  - The file is a hint: damaged or missing, of no consequence. It is not flushed, and not
+  //    written where the store cannot be written, after a crash, or in a fork. Of several who use
+  //    the same version, the last to close is remembered. It goes with its branch or version.
+  //  - Engine mapped leaves it to the kernel, and ignores this.
+  bool working_set = false;
 };
 
 // What a program says of a range: see Region::advise().
@@ -227,7 +252,7 @@ class Region {
   // Brings a range in and keeps it: system calls work on it. Errc::damaged or io when a page cannot
   // be read.
   Pin pin(const void* address, std::size_t length_bytes) const;
-  // Brings a range in, without keeping it.
+  // Brings a range in, without keeping it (but see RegionOptions::huge_pages).
   void prefetch(const void* address, std::size_t length_bytes) const;
 
   // What the program will do with a range. It changes what comes in and goes out when, and never

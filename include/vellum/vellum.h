@@ -149,8 +149,15 @@ typedef struct vellum_region_options {
   uint64_t memory_limit_bytes; /* what the region may have in memory; 0: it shares three quarters of
                                   the machine's or cgroup's with the others of the process */
   const char* stash_directory; /* for written pages that memory has no room for; NULL: the store */
+  uint32_t fault_bytes;        /* how much one fault brings in: a power of two from 4096 to 262144;
+                                  0: 65536 */
+  int huge_pages;  /* 1: what vellum_prefetch() brings in of a version goes into pages of 2 MiB,
+                      and stays */
+  int working_set; /* 1: remember which pages were touched, in the store, and bring them in at the
+                      next opening, which does not wait; VELLUM_ENGINE_MAPPED ignores it */
 } vellum_region_options;
-#define VELLUM_REGION_OPTIONS_INIT {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define VELLUM_REGION_OPTIONS_INIT \
+  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes a branch with a region of zero bytes, rounded up to pages of 4096. `options` may be NULL
  * here and below. VELLUM_ERR_ALREADY_EXISTS. */

@@ -48,6 +48,9 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   result.image_path = or_empty(options.image_path);
   result.memory_limit_bytes = options.memory_limit_bytes;
   result.stash_directory = or_empty(options.stash_directory);
+  result.fault_bytes = options.fault_bytes;
+  result.huge_pages = options.huge_pages != 0;
+  result.working_set = options.working_set != 0;
   if (options.encoding != nullptr) {
     result.encoding = encoding_from(options_or_zero(options.encoding));
   }

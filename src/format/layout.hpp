@@ -18,6 +18,7 @@
 #include "format/translation.hpp"
 #include "format/types.hpp"
 #include "format/version.hpp"
+#include "format/working_set.hpp"
 
 namespace vellum::format {
 
@@ -28,6 +29,7 @@ inline constexpr char kPackTrailerMagic[] = "VLMPEND\n";
 inline constexpr char kJournalMagic[] = "VLMJRNL\n";
 inline constexpr char kSnapshotMagic[] = "VLMSNAP\n";
 inline constexpr char kCensusMagic[] = "VLMCENS\n";
+inline constexpr char kWorkingSetMagic[] = "VLMWSET\n";
 inline constexpr char kTiersMagic[] = "VLMTIER\n";
 inline constexpr char kTierMarkMagic[] = "VLMTDIR\n";
 inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
@@ -85,7 +87,7 @@ inline constexpr Field kFrameHeaderFields[] = {
     {"magic", 0, 4},     {"type", 4, 1},           {"reserved", 5, 3},  {"epoch", 8, 8},
     {"sequence", 16, 8}, {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
 };
-// Of snapshot refs, the census, tiers and states of images: whole_file.hpp.
+// Of snapshot refs, the census, working sets, tiers and states of images: whole_file.hpp.
 inline constexpr Field kWholeFileHeaderFields[] = {
     {"magic", 0, 8},
     {"format_version", 8, 4},
@@ -170,6 +172,8 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMaxMessageBytes", kMaxMessageBytes},
     {"kMaxSnapshotRefBytes", kMaxSnapshotRefBytes},
     {"kMaxSavedCensusBytes", kMaxSavedCensusBytes},
+    {"kMaxWorkingSetBytes", kMaxWorkingSetBytes},
+    {"kMaxWorkingSetRanges", kMaxWorkingSetRanges},
     {"kMinBlockBytes", kMinBlockBytes},
     {"kMaxBlockBytes", kMaxBlockBytes},
     {"kMaxGrownBlockBytes", kMaxGrownBlockBytes},

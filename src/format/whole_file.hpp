@@ -1,6 +1,6 @@
 // format/whole_file.hpp: what the files share that are written once and replaced as a whole
-// (snapshot refs, the census, tiers, the state of an image): a header, a body, a checksum over
-// both.
+// (snapshot refs, the census, working sets, tiers, the state of an image): a header, a body, a
+// checksum over both.
 #pragma once
 
 #include <cstddef>

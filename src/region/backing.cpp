@@ -59,7 +59,7 @@ void Backing::mark_twins(format::PageNumber first, std::size_t count_pages) noex
     const auto page = first + i;
     const auto bit = page % 64;
     const auto n = std::min<std::size_t>(64 - bit, count_pages - i);
-    const std::uint64_t mask = (n == 64 ? ~0ULL : ((1ULL << n) - 1)) << bit;
+    const std::uint64_t mask = bits_below(n) << bit;
     fresh += __builtin_popcountll(mask & ~word(page).fetch_or(mask, std::memory_order_release));
     i += n;
   }

@@ -26,6 +26,11 @@ namespace vellum::region {
 
 inline constexpr std::size_t kPageBytes = format::kPageBytes;
 
+// What is known of a few pages is a word of a bit a page. The lowest n bits of one.
+constexpr std::uint64_t bits_below(std::size_t n) noexcept {
+  return n >= 64 ? ~0ULL : (1ULL << n) - 1;
+}
+
 class Backing {
  public:
   // `image`: the file of engine mapped, or -1. Tells `pager` of every page, but of an image's.
@@ -47,6 +52,13 @@ class Backing {
   // The two halves of drop_twins(): what nobody knows of; what holds no memory.
   void unmark_twins(format::PageNumber first, std::size_t count) noexcept;
   void punch(format::PageNumber first, std::size_t count) noexcept;
+  // So that looking at a chunk's twins for the first time, in a commit, costs no fault. The kernel
+  // maps the 64 KiB around the page that is touched ("fault-around"). REQUIRES: all have twins.
+  void map_around(format::PageNumber first, std::size_t count) const noexcept {
+    for (std::size_t i = 0; i < count; i += 16) {
+      static_cast<void>(*static_cast<const volatile std::byte*>(twin(first + i)));
+    }
+  }
   // Which pages have twins: a bit a page, of at most 64.
   std::uint64_t twins_in(format::PageNumber first, std::size_t count) const noexcept;
   std::int64_t twin_pages() const noexcept { return twin_pages_.load(std::memory_order_relaxed); }

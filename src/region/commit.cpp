@@ -226,32 +226,24 @@ CommitReport Region::Impl::commit(const std::string& snapshot, const std::string
   return c.report;
 }
 
-// The promise is kept last of all: who waits for it finds everything done.
+// Everything that may fail for want of memory is made before anything has begun.
 std::future<CommitReport> Region::Impl::commit_async(const std::string& snapshot,
                                                      const std::string& message) {
   const auto c = std::make_shared<CommitInProgress>();
   c->snapshot = snapshot;
   c->message = message;
-  std::promise<CommitReport> promise;
-  auto future = promise.get_future();
+  const auto end = std::make_shared<std::packaged_task<CommitReport()>>([this, c] {
+    c->waiting_ns = ns_between(c->start, Clock::now()) - c->report.pause_ns;
+    end_commit(*c);
+    return c->report;
+  });
+  auto future = end->get_future();
   begin_commit(*c, true);
-  const auto captured = Clock::now();
-  c->report.pause_ns = ns_between(c->start, captured);
-  auto work = [this, c, captured,
-               promise = std::make_shared<std::promise<CommitReport>>(std::move(promise))] {
-    c->waiting_ns = ns_between(captured, Clock::now());
-    try {
-      end_commit(*c);
-    } catch (...) {
-      promise->set_exception(std::current_exception());
-      return;
-    }
-    promise->set_value(c->report);
-  };
+  c->report.pause_ns = ns_between(c->start, Clock::now());
   try {
-    background->start(work);
+    background->start([end] { (*end)(); });
   } catch (const std::exception&) {
-    work();  // no thread or no memory to be had: now, then
+    (*end)();  // no thread to be had: now, then
   }
   return future;
 }

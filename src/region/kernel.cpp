@@ -283,6 +283,15 @@ std::int64_t count_private(int pagemap_fd, std::byte* begin, std::byte* end) noe
   return pages;
 }
 
+bool any_mapped(int pagemap_fd, const std::byte* begin, std::size_t pages) noexcept {
+  constexpr std::uint64_t kPresent = 1ULL << 63;
+  std::uint64_t lines[64];
+  const auto offset = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(begin) / kPage * 8);
+  if (pread(pagemap_fd, lines, pages * 8, offset) != static_cast<ssize_t>(pages * 8)) return true;
+  return std::any_of(lines, lines + pages,
+                     [](std::uint64_t line) { return (line & kPresent) != 0; });
+}
+
 int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t pages,
                         std::uint64_t& mask) noexcept {
   std::uint64_t words[64];

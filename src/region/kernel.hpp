@@ -54,6 +54,8 @@ inline constexpr bool is_private_line(std::uint64_t line) noexcept {
   constexpr std::uint64_t kFile = 1ULL << 61, kSwapped = 1ULL << 62, kPresent = 1ULL << 63;
   return (line & (kPresent | kSwapped)) != 0 && (line & kFile) == 0;
 }
+// Whether a page of a range, of at most 64, is mapped; true when that cannot be told.
+bool any_mapped(int pagemap_fd, const std::byte* begin, std::size_t pages) noexcept;
 // find_private() on kernels without PAGEMAP_SCAN, by /proc/self/pagemap: 8 bytes a page are read.
 int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t pages,
                         std::uint64_t& mask) noexcept;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cerrno>
 #include <cstdio>
@@ -43,24 +44,28 @@ std::uint64_t far_address(std::uint64_t branch_id) noexcept {
 
 RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
     : options_(options),
+      chunk_shift_(static_cast<unsigned>(std::countr_zero(options.chunk_bytes / kPageBytes))),
       pager_(options.memory_limit_bytes != 0 ? std::make_shared<Pager>(options.memory_limit_bytes)
                                              : Pager::of_process()),
       size_bytes_(options.size_bytes),
       backing_(options.capacity_bytes, *pager_, options.image ? options.image->descriptor() : -1),
       kernel_pages_(options.image != nullptr),
       source_(std::move(source)),
-      chunks_(options.capacity_bytes / kChunkBytes * sizeof(Chunk)),
+      chunks_(options.capacity_bytes / options.chunk_bytes * sizeof(Chunk)),
       touched_((options.capacity_bytes / kSlotBytes / 64 + 1) * sizeof(std::uint64_t)),
       scratches_(kernel_pages_ ? nullptr : std::make_unique<Scratch[]>(kScratches)) {
   assert(options.capacity_bytes % kSlotBytes == 0 && options.size_bytes % kPageBytes == 0);
+  assert(std::has_single_bit(options.chunk_bytes) && options.chunk_bytes >= kPageBytes &&
+         options.chunk_bytes <= kMostChunkPages * kPageBytes);
   for (std::size_t i = 0; i < kScratches && !kernel_pages_; ++i) {
     Scratch& s = scratches_[i];
-    s.memory = base::Reservation(Scratch::kBytes);
+    s.memory = base::Reservation(3 * chunk_bytes() + Stash::Batch::bytes(chunk_pages()) +
+                                 Stash::Batch::kRecordBytes);
     s.old = s.memory.data();
-    s.own = s.old + kChunkBytes;
-    s.place = s.own + kChunkBytes;
-    s.batch = s.place + kChunkBytes;
-    s.record = s.batch + 2 * kChunkBytes;
+    s.own = s.old + chunk_bytes();
+    s.place = s.own + chunk_bytes();
+    s.batch = s.place + chunk_bytes();
+    s.record = s.batch + Stash::Batch::bytes(chunk_pages());
   }
   map_range();
 }
@@ -122,12 +127,14 @@ void RegionMemory::start_paging() {
     stash_ =
         std::make_unique<Stash>(options_.stash_directory, options_.capacity_bytes / kPageBytes);
   }
+  if (options_.keeps_working_set) make_working_set();
   pager_->join(*this, size_bytes());
   joined_ = true;
   const auto& source = source_.shared();
   const std::size_t pages = size_bytes() / kPageBytes;
   // Where nothing is to be read, no thread is started.
-  if (most_ahead() != 0 && source != nullptr && source->zero_run(0, pages) < pages) {
+  const bool ahead = most_ahead() != 0 || (working_set_ && working_set_->any_wanted());
+  if (ahead && source != nullptr && source->zero_run(0, pages) < pages) {
     const std::lock_guard lock(wanted_mutex_);
     join_read_ahead();
   }
@@ -156,15 +163,14 @@ void RegionMemory::touch(PageNumber first, std::size_t count) noexcept {
 bool RegionMemory::make_present(PageNumber first, std::size_t count,
                                 store::ReadFailure& failure) noexcept {
   if (count == 0) return true;
-  for (std::size_t index = first / kChunkPages; index <= (first + count - 1) / kChunkPages;
-       ++index) {
-    if (!fill(index, failure)) return false;
+  for (std::size_t index = chunk_of(first); index <= chunk_of(first + count - 1); ++index) {
+    if (!fill(index, failure) || !show_replayed(index, failure)) return false;
   }
   return true;
 }
 
 void RegionMemory::hold(PageNumber first, std::size_t count) noexcept {
-  for (std::size_t i = first / kChunkPages; i <= (first + count - 1) / kChunkPages; ++i) {
+  for (std::size_t i = chunk_of(first); i <= chunk_of(first + count - 1); ++i) {
     // Pairs with evict(), which claims the chunk before it looks at the holds.
     chunk(i).holds.fetch_add(1);
     wait_while_claimed(i);
@@ -172,7 +178,7 @@ void RegionMemory::hold(PageNumber first, std::size_t count) noexcept {
 }
 
 void RegionMemory::release(PageNumber first, std::size_t count) noexcept {
-  for (std::size_t i = first / kChunkPages; i <= (first + count - 1) / kChunkPages; ++i) {
+  for (std::size_t i = chunk_of(first); i <= chunk_of(first + count - 1); ++i) {
     chunk(i).holds.fetch_sub(1);
   }
 }
@@ -182,13 +188,15 @@ FaultResult RegionMemory::on_fault(const Fault& fault) noexcept {
   if (fault.signal_number != fault_signal()) return FaultResult::not_ours;
   if (fault.is_write && !options_.writable) return FaultResult::not_ours;
   const auto page = static_cast<PageNumber>(fault.address - base_) / kPageBytes;
-  const std::size_t index = page / kChunkPages;
+  const std::size_t index = chunk_of(page);
   const bool was_present = chunk(index).state.load() == kPresent;
   if (!was_present) read_ahead_of(index);
+  if (!was_present && working_set_) replay_beside(index);
   store::ReadFailure failure;
   bool ok = fill(index, failure);  // waits when another thread is filling it
   // A write to a chunk that was missing may fault once more, and come here again.
   if (ok && was_present) {
+    chunk(index).replayed.store(0);
     const int error = resolve_present(page, fault.is_write);
     ok = error == 0;
     if (!ok) failure = {"cannot map memory", {}, page, error};
@@ -231,7 +239,7 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
   } else if (size_bytes < old) {
     const NoReadAhead guard(*this);
     // Past the end nothing can be evicted any more.
-    for (std::size_t i = (size_bytes + kChunkBytes - 1) / kChunkBytes; i * kChunkBytes < old; ++i) {
+    for (std::size_t i = chunks_of(size_bytes); i < chunks_of(old); ++i) {
       if (!kernel_pages_ && !chunk_missing(i)) evict(i, Changed::stay);
     }
     size_bytes_.store(size_bytes, std::memory_order_release);
@@ -247,9 +255,9 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
 // when a system call is the first to touch them.
 int RegionMemory::open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept {
   const PageNumber first = old_size / kPageBytes;
-  const std::size_t index = first / kChunkPages;
-  if (first % kChunkPages == 0) return 0;
-  const PageNumber end = std::min((index + 1) * kChunkPages, new_size / kPageBytes);
+  const std::size_t index = chunk_of(first);
+  if (first % chunk_pages() == 0) return 0;
+  const PageNumber end = std::min((index + 1) * chunk_pages(), new_size / kPageBytes);
   hold(first, 1);
   int error = 0;
   for (PageNumber page = first; page < end && is_present(first) && error == 0; ++page) {

@@ -1,9 +1,10 @@
 // region/memory.hpp: the mapped range of a region: reserving it, paging it in, noticing writes.
 //
 // What the engines share is here; what differs (how a fault arrives, how writes are noticed) is in
-// uffd_memory.cpp and sigsegv_memory.cpp. Pages come in by chunks of 64 KiB. A chunk is missing,
-// claimed by one thread while others wait, or present. Claimed: it is being filled, or evicted, or
-// what was put away of it is looked at; whoever has claimed a chunk touches no region memory.
+// uffd_memory.cpp and sigsegv_memory.cpp. Pages come in by chunks, of 64 KiB by default. A chunk is
+// missing, claimed by one thread while others wait, or present. Claimed: it is being filled, or
+// evicted, or what was put away of it is looked at; whoever has claimed a chunk touches no region
+// memory.
 //
 // Eviction (memory_evict.cpp): when the pager says that there are too many pages, present chunks
 // go: clean pages are forgotten, since the source has them; dirty ones go to the stash. A chunk
@@ -24,6 +25,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +41,7 @@
 #include "region/read_ahead.hpp"
 #include "region/read_streams.hpp"
 #include "region/stash.hpp"
+#include "region/working_set.hpp"
 #include "store/image_file.hpp"
 #include "store/page_source.hpp"
 
@@ -46,8 +49,9 @@ namespace vellum::region {
 
 using format::PageNumber;
 
-inline constexpr std::size_t kChunkBytes = 64u << 10;
-inline constexpr std::size_t kChunkPages = kChunkBytes / kPageBytes;
+// Chunks have as many pages as a word has bits at most: what is known of each page is a bit.
+inline constexpr std::size_t kDefaultChunkBytes = 64u << 10;
+inline constexpr std::size_t kMostChunkPages = 64;
 inline constexpr std::size_t kSlotBytes =
     2u << 20;  // what one page table maps: the unit of looking for writes
 inline constexpr std::size_t kSlotPages = kSlotBytes / kPageBytes;
@@ -60,6 +64,12 @@ struct MemoryOptions {
   bool address_required = false;         // otherwise only preferred
   std::uint64_t memory_limit_bytes = 0;  // 0: shares the limit of the process
   std::string stash_directory;           // empty: dirty pages stay in memory, whatever the limit
+  std::size_t chunk_bytes =
+      kDefaultChunkBytes;  // a power of two, kPageBytes..kMostChunkPages pages
+  bool huge_pages = false;
+  // Not for engine mapped: to remember which pages are used, and to bring those in that were.
+  bool keeps_working_set = false;
+  std::vector<format::PageRange> last_working_set;
   // Engine mapped: what is mapped, and the last commit as the store has it.
   std::shared_ptr<store::ImageFile> image;
   std::function<std::shared_ptr<store::PageSource>()> open_committed;
@@ -79,13 +89,23 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   bool writable() const noexcept { return options_.writable; }
   virtual Engine engine() const noexcept = 0;
   Backing& backing() noexcept { return backing_; }
+  std::size_t chunk_of(PageNumber page) const noexcept { return page >> chunk_shift_; }
+  std::size_t chunk_pages() const noexcept { return std::size_t{1} << chunk_shift_; }
 
   // Brings pages in. False: `failure` says why.
   virtual bool make_present(PageNumber first, std::size_t count,
                             store::ReadFailure& failure) noexcept;
 
+  // What was made present of a version goes into huge pages, slots that lie whole in the range, as
+  // far as MemoryOptions::huge_pages says so and half of the limit goes. Any thread.
+  void make_huge(PageNumber first, std::size_t count);
+
   // See Region::advise(). Any thread.
   virtual void advise(PageNumber first, std::size_t count, Advice advice);
+
+  // The chunks that were used since the opening, in the order in which they came in; also those
+  // that have left. Empty unless MemoryOptions say so. REQUIRES: nobody uses the region any more.
+  std::vector<format::PageRange> working_set();
 
   // Appends the pages that may have been written since the last call, and those in the stash,
   // ascending, and arms them again. No write is lost: one that runs meanwhile is reported now or
@@ -117,8 +137,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   void release(PageNumber first, std::size_t count) noexcept;
   // Whether its chunk is present; until release(), if so. REQUIRES: held.
   bool is_present(PageNumber page) const noexcept {
-    return kernel_pages_ ||
-           chunk(page / kChunkPages).state.load(std::memory_order_acquire) == kPresent;
+    return kernel_pages_ || chunk(chunk_of(page)).state.load(std::memory_order_acquire) == kPresent;
   }
 
   // A commit looks at a page that is not present: reads its entry of the stash, and notes it as
@@ -174,6 +193,12 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   virtual int map_zero(PageNumber first, std::size_t count) noexcept = 0;
   virtual int map_present(PageNumber first,
                           std::size_t count) noexcept = 0;  // pages whose twins were just written
+  // Twins are going to be written that nobody maps before they are touched: what is read of them
+  // must not count as written. REQUIRES: nothing is mapped there.
+  virtual int prepare_unmapped(PageNumber first, std::size_t count) noexcept;
+  // Whether a page is mapped that no fault has told us of. (One that the kernel has swapped out
+  // may not count.)
+  virtual bool kernel_has_mapped(PageNumber first, std::size_t count) noexcept;
   // A page that is not accessible although its chunk was present. It may be claimed by now: then
   // nothing is done, and the access faults again.
   virtual int resolve_present(PageNumber page, bool is_write) noexcept = 0;
@@ -222,12 +247,17 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
     std::atomic<std::uint32_t> state;
     std::atomic<std::uint32_t> evicted_at;  // of the count of evictions; 0: never
     std::atomic<std::uint16_t> holds;
-    std::atomic<std::uint8_t> heat;   // how many more times eviction passes it by
-    std::atomic<std::uint8_t> newer;  // its twins are newer than the source
-    std::atomic<Advice> advice;       // normal, sequential or random
+    std::atomic<std::uint8_t> heat;      // how many more times eviction passes it by
+    std::atomic<std::uint8_t> newer;     // its twins are newer than the source
+    std::atomic<Advice> advice;          // normal, sequential or random
+    std::atomic<std::uint8_t> replayed;  // nobody is known to have touched it since
   };
   Chunk& chunk(std::size_t index) const noexcept {
     return reinterpret_cast<Chunk*>(chunks_.data())[index];
+  }
+  std::size_t chunk_bytes() const noexcept { return chunk_pages() * kPageBytes; }
+  std::size_t chunks_of(std::uint64_t size_bytes) const noexcept {
+    return (size_bytes + chunk_bytes() - 1) / chunk_bytes();
   }
   bool chunk_missing(std::size_t index) const noexcept {
     return chunk(index).state.load(std::memory_order_acquire) == kMissing;
@@ -255,6 +285,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   }
 
   const MemoryOptions options_;
+  const unsigned chunk_shift_;  // log2 of the pages of a chunk
   const std::shared_ptr<Pager> pager_;
   std::atomic<std::uint64_t> size_bytes_;
   Backing backing_;
@@ -266,12 +297,14 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
  private:
   struct Scratch;
   bool fill_zero(std::size_t index, std::size_t pages, store::ReadFailure& failure) noexcept;
-  bool fill_from_source(std::size_t index, std::size_t pages, store::ReadFailure& failure) noexcept;
+  enum class Mapping { now, by_touch };  // by_touch: see memory_replay.cpp
+  bool fill_from_source(std::size_t index, std::size_t pages, store::ReadFailure& failure,
+                        Mapping mapping = Mapping::now) noexcept;
   bool fill_with_stash(std::size_t index, std::size_t pages, std::uint64_t stashed,
                        store::ReadFailure& failure) noexcept;
   int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
   void touch(PageNumber first, std::size_t count) noexcept;
-  void note_arrival(std::size_t index) noexcept;
+  void note_arrival(std::size_t index, Mapping mapping = Mapping::now) noexcept;
   void map_range();
   void start_paging();
 
@@ -284,6 +317,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
                      Changed what) noexcept;
   std::size_t evict_first(std::size_t pages) noexcept;
 
+  int make_slot_huge(std::size_t slot) noexcept;
   void join_read_ahead() noexcept;
   void drop_chunks(PageNumber first, std::size_t count);
   void want_chunks(PageNumber first, std::size_t count);
@@ -292,6 +326,13 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   std::size_t most_ahead() const noexcept;
   void read_ahead_of(std::size_t index) noexcept;
   bool make_room_ahead() noexcept;
+  void make_working_set();
+  bool replay_step() noexcept;
+  void replay_beside(std::size_t index) noexcept;
+  bool replay(std::size_t index) noexcept;
+  std::size_t zeros_from(PageNumber first, std::size_t pages) const noexcept;
+  bool is_unused(std::size_t index) noexcept;
+  bool show_replayed(std::size_t index, store::ReadFailure& failure) noexcept;
   class NoReadAhead;  // while it lives
   void move_stashed(PageNumber page) noexcept;
   void settle_taken(const std::vector<PageNumber>& taken, bool durable,
@@ -311,6 +352,10 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   LeaveFirst leave_first_;
   std::mutex wanted_mutex_;  // of what follows; and joining
   std::deque<ReadStreams::Run> wanted_;
+  std::unique_ptr<WorkingSet> working_set_;  // null: nobody wants it
+
+  std::mutex huge_mutex_;       // of what follows
+  std::set<std::size_t> huge_;  // slots, held
 
   bool joined_ = false;           // the pager knows this region
   std::unique_ptr<Stash> stash_;  // null: read-only, or there is no place for it

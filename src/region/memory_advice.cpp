@@ -12,13 +12,9 @@
 namespace vellum::region {
 namespace {
 
-constexpr std::size_t kMostAhead = 32;    // chunks: 2 MiB
+constexpr std::size_t kMostAheadBytes = 2u << 20;
 constexpr std::size_t kLimitShare = 16;   // of the memory limit, for what is read ahead
 constexpr std::size_t kMostWanted = 256;  // ranges
-
-std::size_t chunks_of(std::uint64_t size_bytes) noexcept {
-  return (size_bytes + kChunkBytes - 1) / kChunkBytes;
-}
 
 }  // namespace
 
@@ -27,7 +23,7 @@ void RegionMemory::advise(PageNumber first, std::size_t count, Advice advice) {
     case Advice::normal:
     case Advice::sequential:
     case Advice::random:
-      for (std::size_t i = first / kChunkPages; i <= (first + count - 1) / kChunkPages; ++i) {
+      for (std::size_t i = chunk_of(first); i <= chunk_of(first + count - 1); ++i) {
         if (chunk(i).advice.load(std::memory_order_relaxed) == advice) continue;
         chunk(i).advice.store(advice, std::memory_order_relaxed);
       }
@@ -41,8 +37,8 @@ void RegionMemory::advise(PageNumber first, std::size_t count, Advice advice) {
 
 // Half of the limit at most: more would take from itself.
 void RegionMemory::want_chunks(PageNumber first, std::size_t count) {
-  const std::size_t most = std::max<std::size_t>(pager_->limit_bytes() / 2 / kChunkBytes, 1);
-  const std::size_t begin = first / kChunkPages, end = (first + count - 1) / kChunkPages + 1;
+  const std::size_t most = std::max<std::size_t>(pager_->limit_bytes() / 2 / chunk_bytes(), 1);
+  const std::size_t begin = chunk_of(first), end = chunk_of(first + count - 1) + 1;
   {
     const std::lock_guard lock(wanted_mutex_);
     wanted_.push_back({begin, std::min(end, begin + most)});
@@ -61,10 +57,10 @@ void RegionMemory::join_read_ahead() noexcept {
 
 void RegionMemory::drop_chunks(PageNumber first, std::size_t count) {
   const PageNumber end = first + count;
-  const std::size_t begin_chunk = (first + kChunkPages - 1) / kChunkPages;
+  const std::size_t begin_chunk = chunk_of(first + chunk_pages() - 1);
   // The last one of the region may be cut.
   const std::size_t end_chunk =
-      end * kPageBytes >= size_bytes() ? chunks_of(size_bytes()) : end / kChunkPages;
+      end * kPageBytes >= size_bytes() ? chunks_of(size_bytes()) : end / chunk_pages();
   std::size_t run = 0;  // of chunks that stay, just before the one that is looked at
   for (std::size_t index = begin_chunk; index < end_chunk; ++index) {
     chunk(index).heat.store(0, std::memory_order_relaxed);
@@ -91,18 +87,17 @@ std::size_t RegionMemory::evict_first(std::size_t pages) noexcept {
 }
 
 std::size_t RegionMemory::most_ahead() const noexcept {
-  return std::min(kMostAhead, pager_->limit_bytes() / kLimitShare / kChunkBytes);
+  return std::min(kMostAheadBytes, pager_->limit_bytes() / kLimitShare) / chunk_bytes();
 }
 
 // Zeros come in by 2 MiB anyway, and count as memory.
 bool RegionMemory::worth_reading_ahead(std::size_t index) const noexcept {
   if (index >= chunks_of(size_bytes()) || !chunk_missing(index)) return false;
   if (chunk(index).advice.load(std::memory_order_relaxed) == Advice::random) return false;
-  const PageNumber first = index * kChunkPages;
-  const std::size_t pages = std::min<std::size_t>(kChunkPages, size_bytes() / kPageBytes - first);
+  const PageNumber first = index * chunk_pages();
+  const std::size_t pages = std::min<std::size_t>(chunk_pages(), size_bytes() / kPageBytes - first);
   if (stash_ && stash_->held_in(first, pages) != 0) return true;
-  const LiveSource::Use source(source_);
-  return source.get() != nullptr && source->zero_run(first, pages) < pages;
+  return zeros_from(first, pages) < pages;
 }
 
 // In the fault handler, before chunk `index` is filled. What cannot be read is left for the fault
@@ -115,15 +110,15 @@ void RegionMemory::read_ahead_of(std::size_t index) noexcept {
   if (run.empty()) return;
   ahead->wake();
   store::ReadFailure ignored;
-  for (; !run.empty() && chunk(index).state.load() == kClaimed; ++run.first) {
-    if (worth_reading_ahead(run.first)) fill(run.first, ignored);
+  while (!run.empty() && chunk(index).state.load() == kClaimed) {
+    if (const std::size_t next = run.take(); worth_reading_ahead(next)) fill(next, ignored);
   }
 }
 
 // Who reads ahead can do without: it waits neither for chunks nor for memory.
 bool RegionMemory::make_room_ahead() noexcept {
   if (pager_->is_doubtful()) return false;
-  const std::size_t lacking = pager_->lacking(kChunkPages);
+  const std::size_t lacking = pager_->lacking(chunk_pages());
   return lacking == 0 || make_room(lacking) >= lacking;
 }
 
@@ -154,6 +149,8 @@ bool RegionMemory::read_ahead_step() noexcept {
     } else if (next_wanted(index)) {
       any = true;
       if (make_room_ahead()) fill(index, ignored);
+    } else {
+      any = replay_step();
     }
   }
   reading_ahead_.store(0);

@@ -92,13 +92,13 @@ void RegionMemory::discard(const std::vector<PageNumber>& pages) {
 }
 
 std::size_t RegionMemory::make_room(std::size_t pages) noexcept {
-  const std::size_t chunks = (size_bytes() + kChunkBytes - 1) / kChunkBytes;
-  constexpr std::size_t kWordChunks = 64 * kSlotBytes / kChunkBytes;  // of touched_word()
+  const std::size_t chunks = chunks_of(size_bytes());
+  const std::size_t word_chunks = 64 * kSlotPages / chunk_pages();  // of touched_word()
   std::size_t freed = evict_first(pages);
   for (std::size_t visited = 0; visited < 4 * chunks && freed < pages;) {
     const std::size_t index = hand_.fetch_add(1, std::memory_order_relaxed) % chunks;
-    if (index % kWordChunks == 0 && touched_word(index * kChunkBytes / kSlotBytes).load() == 0) {
-      const std::size_t skip = std::min(kWordChunks, chunks - index) - 1;
+    if (index % word_chunks == 0 && touched_word(index * chunk_bytes() / kSlotBytes).load() == 0) {
+      const std::size_t skip = std::min(word_chunks, chunks - index) - 1;
       hand_.fetch_add(skip, std::memory_order_relaxed);
       visited += skip + 1;
       continue;
@@ -133,8 +133,8 @@ std::size_t RegionMemory::evict(std::size_t index, Changed what) noexcept {
 }
 
 std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcept {
-  const PageNumber first = index * kChunkPages, end = size_bytes() / kPageBytes;
-  const std::size_t count = first < end ? std::min<std::size_t>(kChunkPages, end - first) : 0;
+  const PageNumber first = index * chunk_pages(), end = size_bytes() / kPageBytes;
+  const std::size_t count = first < end ? std::min<std::size_t>(chunk_pages(), end - first) : 0;
   // Newer than the source: the twins must stay, private copies that equal them need not.
   const bool newer = chunk(index).newer.load() != 0;
   if (newer) what = Changed::all_stay;
@@ -148,6 +148,7 @@ std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcep
     settle(index, 1, kPresent);
     return 0;
   }
+  const bool unused = working_set_ && is_unused(index);
   Scratch& scratch = lock_scratch(index);
   Frozen frozen;
   frozen.first = first;
@@ -173,6 +174,7 @@ std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcep
   }
   scratch.lock.unlock();
   if (gone) {
+    if (unused) working_set_->forget(index);
     const std::uint32_t number = evictions_.fetch_add(1) + 1;
     chunk(index).evicted_at.store(number == 0 ? 1 : number);
     present_chunks_.fetch_sub(1, std::memory_order_relaxed);
@@ -220,7 +222,7 @@ void RegionMemory::lose(const char* why) noexcept {
 }
 
 bool RegionMemory::take_stashed(PageNumber page, std::byte* buffer, Stash::Entry& out) {
-  const std::size_t index = page / kChunkPages;
+  const std::size_t index = chunk_of(page);
   if (!stash_) return false;
   while (!claim(index, kMissing)) {
     if (is_present(page)) return false;
@@ -241,7 +243,7 @@ bool RegionMemory::take_stashed(PageNumber page, std::byte* buffer, Stash::Entry
 
 void RegionMemory::note_newer(PageNumber page) noexcept {
   if (kernel_pages_) return;
-  Chunk& c = chunk(page / kChunkPages);
+  Chunk& c = chunk(chunk_of(page));
   if (c.newer.load(std::memory_order_relaxed) == 0 && c.newer.exchange(1) == 0) {
     newer_chunks_.fetch_add(1);
   }
@@ -261,7 +263,7 @@ void RegionMemory::make_private(PageNumber page) noexcept {
 
 bool RegionMemory::wants_source() const noexcept {
   constexpr std::uint64_t kShare = 8;
-  return newer_chunks_.load() * kChunkBytes > pager_->limit_bytes() / kShare;
+  return newer_chunks_.load() * chunk_bytes() > pager_->limit_bytes() / kShare;
 }
 
 // Entries go after the source has changed: a page-in between finds both, and what an entry does to
@@ -275,8 +277,8 @@ void RegionMemory::replace_source(std::shared_ptr<store::PageSource> source,
     const std::size_t slots = (size_bytes() + kSlotBytes - 1) / kSlotBytes;
     for (std::size_t slot = 0; slot < slots; ++slot) {
       if ((touched_word(slot).load() >> (slot % 64) & 1) == 0) continue;
-      constexpr std::size_t kChunks = kSlotBytes / kChunkBytes;
-      for (std::size_t i = 0; i < kChunks; ++i) chunk(slot * kChunks + i).newer.store(0);
+      const std::size_t slot_chunks = kSlotPages / chunk_pages();
+      for (std::size_t i = 0; i < slot_chunks; ++i) chunk(slot * slot_chunks + i).newer.store(0);
     }
   }
   if (most_ahead() == 0 || read_ahead_.load() != nullptr) return;
@@ -292,7 +294,7 @@ void RegionMemory::give_back(const std::vector<PageNumber>& taken,
 void RegionMemory::settle_taken(const std::vector<PageNumber>& taken, bool durable,
                                 std::vector<PageNumber>& present) {
   for (const PageNumber page : taken) {
-    const std::size_t index = page / kChunkPages;
+    const std::size_t index = chunk_of(page);
     std::uint32_t was = kMissing;
     while (!claim(index, was)) {
       wait_while_claimed(index);
@@ -319,7 +321,7 @@ MemoryUse RegionMemory::use() noexcept {
   use.limit_bytes = pager_->limit_bytes();
   const std::int64_t pages = backing_.twin_pages() + private_pages_.load();
   use.resident_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(pages, 0)) * kPageBytes;
-  use.evicted_bytes = std::uint64_t{evictions_.load()} * kChunkBytes;
+  use.evicted_bytes = std::uint64_t{evictions_.load()} * chunk_bytes();
   if (stash_) {
     use.stashed_pages = stash_->pages();
     use.stash_file_bytes = stash_->file_bytes();
@@ -331,7 +333,9 @@ MemoryUse RegionMemory::use() noexcept {
 void RegionMemory::measure() noexcept {
   if (kernel_pages_) return;
   const std::lock_guard lock(measuring_);
-  const std::size_t slots = (size_bytes() + kSlotBytes - 1) / kSlotBytes;
+  // Asked once: rollback() may cut the region shorter meanwhile.
+  const PageNumber end = size_bytes() / kPageBytes;
+  const std::size_t slots = (end + kSlotPages - 1) / kSlotPages;
   std::int64_t pages = backing_.file_pages() - backing_.twin_pages();
   for (std::size_t slot = 0; slot < slots;) {
     if ((touched_word(slot).load() >> (slot % 64) & 1) == 0) {
@@ -341,7 +345,7 @@ void RegionMemory::measure() noexcept {
     std::size_t stop = slot + 1;
     while (stop < slots && (touched_word(stop).load() >> (stop % 64) & 1) != 0) ++stop;
     const PageNumber first = slot * kSlotPages;
-    const PageNumber last = std::min<PageNumber>(stop * kSlotPages, size_bytes() / kPageBytes);
+    const PageNumber last = std::min<PageNumber>(stop * kSlotPages, end);
     const std::int64_t own = options_.writable ? count_own(first, last - first) : 0;
     if (own < 0) return;
     pages += own;
@@ -362,7 +366,7 @@ void RegionMemory::tidy() noexcept {
 }
 
 void RegionMemory::move_stashed(PageNumber page) noexcept {
-  const std::size_t index = page / kChunkPages;
+  const std::size_t index = chunk_of(page);
   if (!claim(index, kMissing)) return;
   Scratch& scratch = lock_scratch(index);
   if (stash_->holds(page)) stash_->move(page, scratch.record);

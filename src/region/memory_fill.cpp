@@ -13,10 +13,8 @@ namespace vellum::region {
 
 namespace {
 
-// What one fault makes room for: enough that a thread that waits for memory gets it soon.
-constexpr std::size_t kRoomPages = 4 * kChunkPages;
-
-constexpr std::uint64_t bits_below(std::size_t n) { return n >= 64 ? ~0ULL : (1ULL << n) - 1; }
+// What one fault makes room for at most: a thread that waits for memory gets it soon.
+constexpr std::size_t kRoomChunks = 4;
 
 // Calls run(first, count) for each run of set bits; stops when it returns anything but 0.
 template <typename Run>
@@ -45,36 +43,36 @@ RegionMemory::Scratch& RegionMemory::lock_scratch(std::size_t start) noexcept {
 
 bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept {
   if (chunk_missing(index)) {
-    const std::size_t lacking = pager_->lacking(kChunkPages);
-    if (lacking != 0) make_room(std::min(lacking, kRoomPages));
+    // What comes back from the stash is there twice: as written, and as committed.
+    const bool twice = stash_ && stash_->pages() != 0 && stash_->holds(index * chunk_pages());
+    const std::size_t lacking = pager_->lacking(twice ? 2 * chunk_pages() : chunk_pages());
+    if (lacking != 0) make_room(std::min(lacking, kRoomChunks * chunk_pages()));
   }
   while (!claim(index, kMissing)) {
     if (chunk(index).state.load() == kPresent) return true;
     wait_while_claimed(index);
   }
   // Not beyond the size: there the mapping is another one, and belongs to grow().
-  const PageNumber first = index * kChunkPages;
+  const PageNumber first = index * chunk_pages();
   const auto room =
       std::min<std::size_t>(size_bytes() / kPageBytes - first, kSlotPages - first % kSlotPages);
-  const std::size_t pages = std::min(kChunkPages, room);
+  const std::size_t pages = std::min(chunk_pages(), room);
   // Marked before a page is mapped, so that no write to it can be overlooked.
   touch(first, room);
   const std::uint64_t stashed = stash_ ? stash_->held_in(first, pages) : 0;
   if (stashed != 0) return fill_with_stash(index, pages, stashed, failure);
-  std::size_t zero_pages = room;
-  {
-    const LiveSource::Use source(source_);
-    if (source.get() != nullptr) zero_pages = source->zero_run(first, room);
-  }
+  const std::size_t zero_pages = zeros_from(first, room);
   if (zero_pages == room) return fill_zero(index, room, failure);
-  if (zero_pages >= kChunkPages) {
-    return fill_zero(index, zero_pages / kChunkPages * kChunkPages, failure);
+  if (zero_pages >= chunk_pages()) {
+    return fill_zero(index, zero_pages / chunk_pages() * chunk_pages(), failure);
   }
   return fill_from_source(index, pages, failure);
 }
 
-void RegionMemory::note_arrival(std::size_t index) noexcept {
+void RegionMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
   Chunk& c = chunk(index);
+  c.replayed.store(mapping == Mapping::by_touch, std::memory_order_relaxed);
+  if (working_set_) working_set_->note(index);
   const std::uint32_t present = present_chunks_.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t left = c.evicted_at.load(std::memory_order_relaxed);
   // Back soon after it went: worth more than what has been used once (a ghost list, as in 2Q,
@@ -88,7 +86,7 @@ bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
                              store::ReadFailure& failure) noexcept {
   const bool near_limit = options_.writable && pager_->lacking(kSlotPages) != 0;
   std::size_t count = 1;
-  while (!near_limit && count * kChunkPages < pages && claim(index + count, kMissing)) {
+  while (!near_limit && count * chunk_pages() < pages && claim(index + count, kMissing)) {
     // One that was here before may have become something else than what the source said above.
     if (chunk(index + count).evicted_at.load() != 0) {
       settle(index + count, 1, kMissing);
@@ -96,21 +94,21 @@ bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
     }
     ++count;
   }
-  const int error = map_zero(index * kChunkPages, std::min(count * kChunkPages, pages));
+  const int error = map_zero(index * chunk_pages(), std::min(count * chunk_pages(), pages));
   for (std::size_t i = 0; i < count && error == 0; ++i) note_arrival(index + i);
   // They take memory when they are written, which nobody tells: so they count from now on, until
   // the pager counts what is there.
-  const auto taken = static_cast<std::int64_t>(count * kChunkPages);
+  const auto taken = static_cast<std::int64_t>(count * chunk_pages());
   if (error == 0 && options_.writable) add_private(zeros_take_memory() ? 2 * taken : taken);
   settle(index, count, error == 0 ? kPresent : kMissing);
   if (error == 0) return true;
-  failure = {"cannot map memory", {}, index * kChunkPages, error};
+  failure = {"cannot map memory", {}, index * chunk_pages(), error};
   return false;
 }
 
 bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
-                                    store::ReadFailure& failure) noexcept {
-  const PageNumber first = index * kChunkPages;
+                                    store::ReadFailure& failure, Mapping mapping) noexcept {
+  const PageNumber first = index * chunk_pages();
   Scratch& scratch = lock_scratch(index);
   bool ok = false;
   {
@@ -118,18 +116,26 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
     ok = source->try_read(first, pages, scratch.old, failure);
   }
   if (ok) {
-    int error = backing_.write(first, {scratch.old, pages * kPageBytes});
+    const bool map = mapping == Mapping::now;
+    int error = map ? 0 : prepare_unmapped(first, pages);
+    if (error == 0) error = backing_.write(first, {scratch.old, pages * kPageBytes});
     if (error == 0) {
       backing_.mark_twins(first, pages);
-      error = map_present(first, pages);
+      if (options_.writable) backing_.map_around(first, pages);
+      if (map) error = map_present(first, pages);
     }
     ok = error == 0;
-    if (ok) note_arrival(index);
+    if (ok) note_arrival(index, mapping);
     if (!ok) failure = {"no memory for the page", {}, first, error};
   }
   scratch.lock.unlock();
   settle(index, 1, ok ? kPresent : kMissing);
   return ok;
+}
+
+std::size_t RegionMemory::zeros_from(PageNumber first, std::size_t pages) const noexcept {
+  const LiveSource::Use source(source_);
+  return source.get() != nullptr ? source->zero_run(first, pages) : pages;
 }
 
 bool RegionMemory::read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
@@ -144,15 +150,16 @@ bool RegionMemory::read_source(PageNumber first, std::size_t pages, std::byte* o
 // Everything is read and checked before a page is shown: only memory can lack after that.
 bool RegionMemory::fill_with_stash(std::size_t index, std::size_t pages, std::uint64_t stashed,
                                    store::ReadFailure& failure) noexcept {
-  const PageNumber first = index * kChunkPages;
+  const PageNumber first = index * chunk_pages();
   Scratch& scratch = lock_scratch(index);
   bool zero = false;
   bool ok = read_source(first, pages, scratch.old, zero, failure);
   std::uint64_t twins = zero ? 0 : bits_below(pages), own = 0;
+  const Stash::Loaded loaded = stash_->load(first, stashed, scratch.batch);
   for (std::uint64_t rest = stashed; ok && rest != 0; rest &= rest - 1) {
     const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
     Stash::Entry entry;
-    const int error = stash_->read(first + i, scratch.record, entry);
+    const int error = stash_->read(loaded, first + i, scratch.record, entry);
     if (error != 0) {
       failure = {"cannot be read back from the stash", {}, first + i, error};
       ok = false;

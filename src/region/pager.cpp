@@ -14,6 +14,7 @@
 #include <system_error>
 #include <vellum/error.hpp>
 
+#include "base/per_process.hpp"
 #include "base/process_memory.hpp"
 #include "base/signals_blocked.hpp"
 #include "format/types.hpp"
@@ -100,22 +101,9 @@ std::uint64_t Pager::limit_of_process() {
   return limit;
 }
 
-// A child of fork() has neither the thread nor the regions of its parent, and perhaps a lock that
-// nobody will give back: it gets another pager. None is ever destroyed: regions may outlive static
-// objects.
 std::shared_ptr<Pager> Pager::of_process() {
-  struct Owned {
-    pid_t owner;
-    std::shared_ptr<Pager> pager;
-  };
-  static std::atomic<Owned*> current{nullptr};
-  Owned* owned = current.load();
-  while (owned == nullptr || owned->owner != getpid()) {
-    auto* const fresh = new Owned{getpid(), std::make_shared<Pager>(limit_of_process())};
-    if (current.compare_exchange_strong(owned, fresh)) return fresh->pager;
-    delete fresh;
-  }
-  return owned->pager;
+  static base::PerProcess<std::shared_ptr<Pager>> pagers;
+  return pagers.get([] { return std::make_shared<Pager>(limit_of_process()); });
 }
 
 void Pager::join(Pageable& region, std::uint64_t bytes) {

@@ -1,28 +1,17 @@
 #include "region/read_ahead.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <exception>
 #include <new>
 
+#include "base/per_process.hpp"
 #include "base/signals_blocked.hpp"
 
 namespace vellum::region {
 
 ReadAhead& ReadAhead::of_process() {
-  struct Owned {
-    pid_t owner;
-    ReadAhead ahead;
-  };
-  static std::atomic<Owned*> current{nullptr};
-  Owned* owned = current.load();
-  while (owned == nullptr || owned->owner != getpid()) {
-    auto* const fresh = new Owned{getpid(), {}};
-    if (current.compare_exchange_strong(owned, fresh)) return fresh->ahead;
-    delete fresh;
-  }
-  return owned->ahead;
+  static base::PerProcess<ReadAhead> aheads;
+  return aheads.get([] { return ReadAhead(); });
 }
 
 bool ReadAhead::join(ReadAheadTarget& target) noexcept {

@@ -4,20 +4,27 @@
 
 namespace vellum::region {
 
-// 32 bits of `last`, 16 of `window`, 8 of `faults`, 8 of `announced`. A region has at most 2^30
-// chunks.
+// 32 bits of `last`, 16 of `window`, 8 of `faults`, 4 each of `announced` and `downwards`. A region
+// has at most 2^30 chunks.
 ReadStreams::State ReadStreams::unpack(std::uint64_t word) noexcept {
   State state;
   state.last = word & 0xffffffff;
   state.window = word >> 32 & 0xffff;
   state.faults = static_cast<unsigned>(word >> 48 & 0xff);
-  state.announced = word >> 56 != 0;
+  state.announced = (word >> 56 & 1) != 0;
+  state.downwards = word >> 60 != 0;
   return state;
 }
 
 std::uint64_t ReadStreams::pack(const State& state) noexcept {
   return std::uint64_t{state.last} | std::uint64_t{state.window} << 32 |
-         std::uint64_t{state.faults} << 48 | std::uint64_t{state.announced} << 56;
+         std::uint64_t{state.faults} << 48 | std::uint64_t{state.announced} << 56 |
+         std::uint64_t{state.downwards} << 60;
+}
+
+ReadStreams::Run ReadStreams::State::run() const noexcept {
+  if (!downwards) return {last + 1, last + 1 + window, false};
+  return {last - std::min(last, window), last, true};
 }
 
 void ReadStreams::widen(State& state, bool used_up, std::size_t most) noexcept {
@@ -34,16 +41,20 @@ ReadStreams::Run ReadStreams::note_fault(std::size_t index, bool announced,
                                          std::size_t most) noexcept {
   for (Stream& stream : streams_) {
     State state = unpack(stream.word.load(std::memory_order_relaxed));
-    if (state.faults == 0 || index < state.last || index > state.last + state.window + 1) continue;
-    if (index != state.last) {
-      const bool used_up = index > state.last + state.window;
+    if (state.faults == 0) continue;
+    // The second fault says which way it goes; what is announced goes upwards.
+    if (state.faults == 1 && !state.announced) state.downwards = index < state.last;
+    const auto window = static_cast<std::int64_t>(state.window);
+    const std::int64_t ahead = state.ahead(index);
+    if (ahead < 0 || ahead > window + 1) continue;
+    if (ahead != 0) {
       state.last = index;
       state.faults = std::min(state.faults + 1, kMostFaults);
-      state.announced = announced;
-      widen(state, used_up, most);
+      state.announced = announced && !state.downwards;
+      widen(state, ahead > window, most);
       stream.word.store(pack(state), std::memory_order_release);
     }
-    return {index + 1, index + 1 + state.window};
+    return state.run();
   }
   return begin(index, announced, most);
 }
@@ -59,11 +70,11 @@ ReadStreams::Run ReadStreams::begin(std::size_t index, bool announced, std::size
       stream.word.store(pack(state), std::memory_order_release);
       continue;
     }
-    state = {index, 0, 1, announced};
+    state = {index, 0, 1, announced, false};
     widen(state, false, most);
     stream.behind.store(static_cast<std::uint32_t>(index), std::memory_order_relaxed);
     stream.word.store(pack(state), std::memory_order_release);
-    return {index + 1, index + 1 + state.window};
+    return state.run();
   }
   return {};
 }
@@ -73,10 +84,14 @@ bool ReadStreams::next(std::size_t& index) noexcept {
     Stream& stream = streams_[turn_++ % kStreams];
     const State state = unpack(stream.word.load(std::memory_order_acquire));
     if (state.window == 0) continue;
-    const std::size_t first = state.last + 1, end = first + state.window;
-    if (stream.cursor < first || stream.cursor > end) stream.cursor = first;
-    if (stream.cursor == end) continue;
-    index = stream.cursor++;
+    const std::int64_t given = state.ahead(stream.cursor);
+    const auto window = static_cast<std::int64_t>(state.window);
+    Run rest = state.run();
+    if (given > 0 && given <= window) {
+      (state.downwards ? rest.end : rest.first) = stream.cursor + (state.downwards ? 0 : 1);
+    }
+    if (rest.empty()) continue;
+    index = stream.cursor = rest.take();
     return true;
   }
   return false;

@@ -1,8 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
+#include <bit>
 #include <thread>
 #include <vellum/region.hpp>
 
@@ -10,6 +9,7 @@
 #include "region/region_impl.hpp"
 #include "store/lease.hpp"
 #include "store/util.hpp"
+#include "store/working_set_file.hpp"
 
 namespace vellum {
 namespace {
@@ -40,6 +40,14 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
   memory.capacity_bytes = round_up(std::max(capacity, std::uint64_t{1}), kSlotBytes);
   memory.address_required = options.fixed_address;
   memory.memory_limit_bytes = options.memory_limit_bytes;
+  memory.huge_pages = options.huge_pages;
+  if (options.fault_bytes != 0) memory.chunk_bytes = options.fault_bytes;
+  if (!std::has_single_bit(memory.chunk_bytes) || memory.chunk_bytes < kPageBytes ||
+      memory.chunk_bytes > region::kMostChunkPages * kPageBytes) {
+    throw Error(Errc::invalid_argument,
+                "fault_bytes must be a power of two from 4096 to 262144, not " +
+                    std::to_string(options.fault_bytes));
+  }
   memory.wanted_address = options.base_address != 0 ? options.base_address : remembered;
   if (memory.wanted_address % kSlotBytes != 0) {
     throw Error(Errc::invalid_argument, "base_address must be a multiple of 2 MiB");
@@ -122,6 +130,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   memory.stash_directory =
       options.stash_directory.empty() ? impl->core->path() : options.stash_directory;
   memory.image = std::move(image);
+  if (!memory.image)
+    impl->remember(options, store::working_set_owner_of_branch(head.branch_id), memory);
   memory.open_committed = [impl = impl.get()] { return impl->open_head(); };
   impl->memory = store::with_context(source->label(), [&] {
     return region::RegionMemory::create(memory.image ? Engine::mapped : options.engine, memory,
@@ -147,6 +157,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   impl->name = name;
   auto kept = store::resolve_kept(*impl->core, name);
   auto& resolved = kept.version;
+  const auto set_owner = store::working_set_owner(resolved);
   impl->sequence = resolved.version.sequence + resolved.commits.size();
   std::uint64_t address = resolved.version.base_address;
   if (!resolved.commits.empty()) address = resolved.commits.back().base_address;
@@ -155,6 +166,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   impl->source->keep(std::move(kept.lease));
   const std::uint64_t size = impl->source->region_bytes();
   auto memory = memory_options(options, size, address, false);
+  impl->remember(options, set_owner, memory);
   if (address == 0 && options.base_address == 0) memory.address_required = false;
   impl->committed_bytes = size;
   impl->memory = store::with_context(impl->source->label(), [&] {
@@ -165,9 +177,27 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
 
 Region::Impl::Impl() : owner(getpid()) {}
 
+void Region::Impl::remember(const RegionOptions& options, const format::WorkingSetOwner& of,
+                            region::MemoryOptions& memory_options) {
+  if (!options.working_set) return;
+  remembered_as = of;
+  memory_options.keeps_working_set = true;
+  memory_options.last_working_set = store::read_working_set(*core, name, of);
+}
+
+// A hint: whatever keeps it from being written, closing goes on.
+void Region::Impl::write_working_set() noexcept {
+  if (!remembered_as || memory == nullptr) return;
+  try {
+    store::write_working_set(*core, name, {*remembered_as, memory->working_set()});
+  } catch (const std::exception&) {  // no memory for the list
+  }
+}
+
 Region::Impl::~Impl() {
   if (owner == getpid()) {
     background.reset();  // ends what it has begun
+    write_working_set();
     if (memory != nullptr && writer != nullptr) memory->note_closed(writer->head());
     return;
   }
@@ -332,6 +362,7 @@ void Region::prefetch(const void* address, std::size_t length_bytes) const {
   std::size_t count = 0;
   impl_->find_pages(address, length_bytes, first, count);
   impl_->make_present(first, count);
+  impl_->memory->make_huge(first, count);
 }
 
 void Region::advise(const void* address, std::size_t length_bytes, Advice advice) const {

@@ -7,10 +7,12 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 #include <vellum/region.hpp>
 
+#include "format/working_set.hpp"
 #include "region/background.hpp"
 #include "region/encoder.hpp"
 #include "region/memory.hpp"
@@ -53,6 +55,7 @@ struct Region::Impl {
   std::atomic<std::uint64_t> sequence{0};
   std::uint64_t committed_bytes = 0;  // region size of the last commit
   std::uint64_t remembered_address = 0;
+  std::optional<format::WorkingSetOwner> remembered_as;  // of its working set; none: not wanted
   // Declared last: unmapped first, so that no fault needs what is above any more.
   std::unique_ptr<region::RegionMemory> memory;
   std::unique_ptr<region::Encoder> encoder;
@@ -67,6 +70,9 @@ struct Region::Impl {
   std::unique_ptr<region::Background> background;
 
  private:
+  void remember(const RegionOptions& options, const format::WorkingSetOwner& of,
+                region::MemoryOptions& memory_options);
+  void write_working_set() noexcept;
   std::vector<PageNumber> take_dirty();
   void require_twins() const;
   void reload_twins(std::span<const PageNumber> pages);

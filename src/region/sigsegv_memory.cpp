@@ -21,7 +21,7 @@ SigsegvMemory::SigsegvMemory(const MemoryOptions& options,
       dirty_((options.capacity_bytes / kPageBytes / kGroupPages + 1) * sizeof(std::uint64_t)),
       summary_((options.capacity_bytes / kPageBytes / kGroupPages / 64 + 1) *
                sizeof(std::uint64_t)),
-      pins_((options.capacity_bytes / kChunkBytes + 1) * sizeof(std::uint16_t)) {}
+      pins_((options.capacity_bytes / options.chunk_bytes + 1) * sizeof(std::uint16_t)) {}
 
 SigsegvMemory::~SigsegvMemory() {
   stop_service();
@@ -74,18 +74,19 @@ int SigsegvMemory::map_present(PageNumber first, std::size_t count) noexcept {
 
 int SigsegvMemory::resolve_present(PageNumber page, bool is_write) noexcept {
   const std::size_t group = page / kGroupPages;
-  const PageNumber chunk_first = page / kChunkPages * kChunkPages;
+  const PageNumber chunk_first = chunk_of(page) * chunk_pages();
   int error = 0;
   {
     const std::lock_guard lock(lock_of(group));
     if (!is_present(page)) return 0;  // pairs with freeze()
-    const std::uint64_t chunk_bits = 0xffffULL << (chunk_first % kGroupPages);
+    const std::uint64_t chunk_bits = chunk_mask() << (chunk_first % kGroupPages);
     const std::uint64_t dirty = dirty_word(group).load(std::memory_order_relaxed);
     if (is_write) {
       const bool whole_chunk = (dirty & chunk_bits) != 0;
-      error = whole_chunk ? open_for_writing(chunk_first, kChunkPages) : open_for_writing(page, 1);
+      error =
+          whole_chunk ? open_for_writing(chunk_first, chunk_pages()) : open_for_writing(page, 1);
     } else if ((dirty & chunk_bits) == 0) {
-      error = protect(chunk_first, kChunkPages, PROT_READ);
+      error = protect(chunk_first, chunk_pages(), PROT_READ);
     } else if ((dirty >> (page % kGroupPages) & 1) == 0) {
       // Only this page: others of the chunk are open for writing.
       error = protect(page, 1, PROT_READ);
@@ -101,7 +102,7 @@ void SigsegvMemory::note_dirty(PageNumber first, std::size_t count) noexcept {
     const std::size_t group = page / kGroupPages;
     const std::size_t bit = page % kGroupPages;
     const auto n = std::min<std::size_t>(kGroupPages - bit, first + count - page);
-    const std::uint64_t mask = (n == 64 ? ~0ULL : ((1ULL << n) - 1)) << bit;
+    const std::uint64_t mask = bits_below(n) << bit;
     dirty_word(group).fetch_or(mask, std::memory_order_relaxed);
     summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
     page += n;
@@ -159,18 +160,18 @@ std::uint64_t SigsegvMemory::take_group(std::size_t group) {
   // A pinned chunk stays dirty, also where the region has become shorter.
   const PageNumber limit = size_bytes() / kPageBytes, first_page = group * kGroupPages;
   const std::size_t inside = limit > first_page ? limit - first_page : 0;
-  if (inside < kGroupPages) bits &= (1ULL << inside) - 1;
+  bits &= bits_below(inside);
   std::uint64_t keep = 0;
   int error = 0;
-  for (std::size_t i = 0; i < kGroupPages / kChunkPages; ++i) {
-    const std::uint64_t chunk_bits = 0xffffULL << (i * kChunkPages);
+  for (std::size_t i = 0; i < kGroupPages / chunk_pages(); ++i) {
+    const std::uint64_t chunk_bits = chunk_mask() << (i * chunk_pages());
     if ((bits & chunk_bits) == 0) continue;
-    const PageNumber first = group * kGroupPages + i * kChunkPages;
-    if (pins(first / kChunkPages).load() != 0) {
+    const PageNumber first = group * kGroupPages + i * chunk_pages();
+    if (pins(chunk_of(first)).load() != 0) {
       keep |= bits & chunk_bits;
       continue;
     }
-    error = protect(first, kChunkPages, PROT_READ);
+    error = protect(first, chunk_pages(), PROT_READ);
     if (error != 0) keep |= bits & chunk_bits;  // still open, so still dirty: nothing is lost
   }
   dirty_word(group).store(keep, std::memory_order_relaxed);
@@ -188,16 +189,15 @@ void SigsegvMemory::put_back(const std::vector<PageNumber>& pages) {
 }
 
 void SigsegvMemory::pin(PageNumber first, std::size_t count) {
-  for (std::size_t chunk = first / kChunkPages; chunk <= (first + count - 1) / kChunkPages;
-       ++chunk) {
-    const PageNumber page = chunk * kChunkPages;
+  for (std::size_t chunk = chunk_of(first); chunk <= chunk_of(first + count - 1); ++chunk) {
+    const PageNumber page = chunk * chunk_pages();
     pins(chunk).fetch_add(1);
     int error = 0;
     if (options_.writable) {
       const std::lock_guard lock(lock_of(page / kGroupPages));
-      error = open_for_writing(page, kChunkPages);
+      error = open_for_writing(page, chunk_pages());
     } else {
-      error = protect(page, kChunkPages, PROT_READ);
+      error = protect(page, chunk_pages(), PROT_READ);
     }
     if (error == ENOMEM) error = open_wider(page);
     if (error != 0)
@@ -206,8 +206,7 @@ void SigsegvMemory::pin(PageNumber first, std::size_t count) {
 }
 
 void SigsegvMemory::unpin(PageNumber first, std::size_t count) noexcept {
-  for (std::size_t chunk = first / kChunkPages; chunk <= (first + count - 1) / kChunkPages;
-       ++chunk) {
+  for (std::size_t chunk = chunk_of(first); chunk <= chunk_of(first + count - 1); ++chunk) {
     pins(chunk).fetch_sub(1);
   }
 }
@@ -286,7 +285,7 @@ int SigsegvMemory::forget(const Frozen& f) noexcept {
   if (error != 0) return error;
   madvise(base_ + f.first * kPageBytes, f.count * kPageBytes, MADV_DONTNEED);
   backing_.drop_twins(f.first, f.count);
-  const std::uint64_t bits = ((1ULL << f.count) - 1) << (f.first % kGroupPages);
+  const std::uint64_t bits = bits_below(f.count) << (f.first % kGroupPages);
   dirty_word(f.first / kGroupPages).fetch_and(~bits, std::memory_order_relaxed);
   return 0;
 }

@@ -47,7 +47,7 @@ class SigsegvMemory final : public RegionMemory {
 
  private:
   static constexpr std::size_t kGroupPages =
-      64;  // one word of the dirty bitmap: four chunks, one lock
+      64;  // one word of the dirty bitmap, one lock: a chunk or more
   static constexpr std::size_t kLocks = 64;
   std::atomic<std::uint64_t>& dirty_word(std::size_t group) const noexcept {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(dirty_.data())[group];
@@ -58,6 +58,7 @@ class SigsegvMemory final : public RegionMemory {
   std::atomic<std::uint16_t>& pins(std::size_t chunk) const noexcept {
     return reinterpret_cast<std::atomic<std::uint16_t>*>(pins_.data())[chunk];
   }
+  std::uint64_t chunk_mask() const noexcept { return bits_below(chunk_pages()); }
   base::HandlerLock& lock_of(std::size_t group) noexcept { return locks_[group % kLocks]; }
   void join_islands();
   int protect(PageNumber first, std::size_t count, int access) noexcept;

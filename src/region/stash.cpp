@@ -144,13 +144,39 @@ std::uint64_t Stash::held_in(PageNumber first, std::size_t count) const noexcept
   return held;
 }
 
+Stash::Loaded Stash::load(PageNumber first, std::uint64_t pages, std::byte* room) const noexcept {
+  Loaded loaded;
+  std::uint64_t begin = UINT64_MAX, end = 0;
+  for (std::uint64_t rest = pages; rest != 0; rest &= rest - 1) {
+    const std::uint64_t entry = word(first + static_cast<unsigned>(__builtin_ctzll(rest))).load();
+    begin = std::min(begin, at_of(entry));
+    end = std::max(end, at_of(entry) + length_of(entry));
+  }
+  const auto count = static_cast<std::size_t>(__builtin_popcountll(pages));
+  if (begin >= end || end - begin > Batch::bytes(count)) return loaded;
+  const std::span<std::byte> bytes(room, end - begin);
+  if (file_.read(bytes, begin) != 0) return loaded;
+  loaded.at_bytes_ = begin;
+  loaded.bytes_ = bytes;
+  return loaded;
+}
+
 int Stash::read(PageNumber page, std::byte* buffer, Entry& out) const noexcept {
+  return read({}, page, buffer, out);
+}
+
+int Stash::read(const Loaded& loaded, PageNumber page, std::byte* buffer,
+                Entry& out) const noexcept {
   const std::uint64_t entry = word(page).load();
   assert(entry != 0);
   const std::size_t length = length_of(entry);
   if (length > Batch::kRecordBytes) return EBADMSG;
-  const int error = file_.read({buffer, length}, at_of(entry));
-  if (error != 0) return error;
+  const std::uint64_t at = at_of(entry), loaded_end = loaded.at_bytes_ + loaded.bytes_.size();
+  if (at >= loaded.at_bytes_ && at + length <= loaded_end) {
+    buffer = loaded.bytes_.data() + (at - loaded.at_bytes_);
+  } else if (const int error = file_.read({buffer, length}, at); error != 0) {
+    return error;
+  }
   Header header;
   std::memcpy(&header, buffer, sizeof header);
   const bool whole = header.runs == kWhole;

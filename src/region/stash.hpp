@@ -32,11 +32,11 @@ class Stash {
   // allocates nothing.
   class Batch {
    public:
-    static constexpr std::size_t kMaxPages = 16;
+    static constexpr std::size_t kMaxPages = 64;
     static constexpr std::size_t kRecordBytes = 16 + format::kPageBytes;  // at most
-    static constexpr std::size_t kBytes = kMaxPages * kRecordBytes;
+    static constexpr std::size_t bytes(std::size_t pages) noexcept { return pages * kRecordBytes; }
 
-    // REQUIRES: kBytes of room, aligned to 8.
+    // REQUIRES: room for what is added, aligned to 8.
     explicit Batch(std::byte* room) noexcept : room_(room) {}
     // REQUIRES: fewer than kMaxPages so far. `now` is the whole page, `diff` what it differs by.
     void add(format::PageNumber page, const format::PageDiff& diff, const std::byte* now) noexcept;
@@ -63,6 +63,13 @@ class Stash {
   };
   using Buffer = std::byte[Batch::kRecordBytes];
 
+  // Records of several pages, as they lie in the file. In the caller's memory.
+  class Loaded {
+    friend class Stash;
+    std::uint64_t at_bytes_ = 0;
+    std::span<std::byte> bytes_;
+  };
+
   // `directory`: where the file goes. Throws Errc::not_found, no_space, io, out_of_memory.
   Stash(const std::string& directory, std::uint64_t capacity_pages);
 
@@ -73,6 +80,13 @@ class Stash {
   std::uint64_t held_in(format::PageNumber first, std::size_t count) const noexcept;
   // 0 or errno (EBADMSG: not what was written). REQUIRES: holds(page); `buffer` aligned to 8.
   int read(format::PageNumber page, std::byte* buffer, Entry& out) const noexcept;
+  // Reads at once what read() is about to look at: the records of these pages (a bit a page from
+  // `first` on), if they lie together, as those of a batch do. Otherwise, and when it fails,
+  // nothing. REQUIRES: they are here; `room` has Batch::bytes() of as many,
+  // aligned to 8.
+  Loaded load(format::PageNumber first, std::uint64_t pages, std::byte* room) const noexcept;
+  int read(const Loaded& loaded, format::PageNumber page, std::byte* buffer,
+           Entry& out) const noexcept;
   void drop(format::PageNumber page) noexcept;
   // To another place, so that its segment gets free sooner. No harm when it fails.
   void move(format::PageNumber page, std::byte* buffer) noexcept;

@@ -13,6 +13,7 @@
 #include "store/page_source.hpp"
 #include "store/stat.hpp"
 #include "store/store_core.hpp"
+#include "store/util.hpp"
 #include "store/verify.hpp"
 
 namespace vellum {
@@ -222,6 +223,7 @@ void Store::create_snapshot(const std::string& name, const std::string& from_ver
   }
   format::SnapshotRef ref;
   ref.name = name;
+  ref.created_ns = store::wall_clock_ns();
   ref.branch = from.branch;
   ref.version = from.version;
   if (!message.empty()) ref.version.message = message;

@@ -65,11 +65,29 @@ int UffdMemory::map_present(PageNumber first, std::size_t count) noexcept {
   return map_file_pages(uffd_, base_ + first * kPageBytes, count * kPageBytes, options_.writable);
 }
 
+// The holes are armed; the kernel keeps that when it maps the memfd's pages there. Without it, all
+// of them would be compared with their twins at the next commit, and so be touched.
+int UffdMemory::prepare_unmapped(PageNumber first, std::size_t count) noexcept {
+  if (!options_.writable) return 0;
+  ScanRange ranges[32];
+  std::byte* const end = base_ + (first + count) * kPageBytes;
+  for (std::byte* at = base_ + first * kPageBytes; at < end;) {
+    std::byte* resume = end;
+    if (scan_written(pagemap_, at, end, ranges, resume) < 0) return errno;
+    at = resume;
+  }
+  return 0;
+}
+
+bool UffdMemory::kernel_has_mapped(PageNumber first, std::size_t count) noexcept {
+  return any_mapped(pagemap_, base_ + first * kPageBytes, count);
+}
+
 int UffdMemory::resolve_present(PageNumber page, bool) noexcept {
   // The page came in a moment ago through another thread, or its table entry holds only the mark
   // that a scan left on a hole. The kernel refuses its zero page over such a mark, but takes a
   // copied one.
-  const std::size_t index = page / kChunkPages;
+  const std::size_t index = chunk_of(page);
   if (!claim(index, kPresent)) return 0;
   const int error = backing_.has_twin(page) ? map_present(page, 1)
                                             : copy_zero_page(uffd_, base_ + page * kPageBytes);
@@ -116,13 +134,13 @@ void UffdMemory::scan_slots(std::size_t first_slot, std::size_t end_slot,
 void UffdMemory::append_written(PageNumber first, PageNumber end,
                                 std::vector<PageNumber>& out) const {
   for (PageNumber page = first; page < end;) {
-    const PageNumber chunk_end = std::min<PageNumber>((page / kChunkPages + 1) * kChunkPages, end);
+    const PageNumber chunk_end = std::min<PageNumber>((chunk_of(page) + 1) * chunk_pages(), end);
     // The scan reports holes, too. A chunk that is missing even now had no page mapped when the
     // scan passed.
-    if (!chunk_missing(page / kChunkPages)) {
+    if (!chunk_missing(chunk_of(page))) {
       // One that is being filled may have been written already; whether it has twins is known
       // only afterwards.
-      wait_while_claimed(page / kChunkPages);
+      wait_while_claimed(chunk_of(page));
       for (; page < chunk_end; ++page) out.push_back(page);
     }
     page = chunk_end;
@@ -173,7 +191,7 @@ int UffdMemory::freeze(Frozen& f) noexcept {
     if (error != 0) return error;
     backing_.punch(f.first, f.count);
   }
-  const std::uint64_t all = (1ULL << f.count) - 1;
+  const std::uint64_t all = bits_below(f.count);
   std::uint64_t own = 0;
   int error = find_private(pagemap_, at, f.count, true, own);
   // With twins everywhere, nothing but private pages can be left.

@@ -25,6 +25,8 @@ class UffdMemory final : public RegionMemory {
   int fault_signal() const noexcept override;
   int map_zero(PageNumber first, std::size_t count) noexcept override;
   int map_present(PageNumber first, std::size_t count) noexcept override;
+  int prepare_unmapped(PageNumber first, std::size_t count) noexcept override;
+  bool kernel_has_mapped(PageNumber first, std::size_t count) noexcept override;
   int resolve_present(PageNumber page, bool is_write) noexcept override;
   int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
   void find_dirty(std::vector<PageNumber>& out) override;

@@ -7,6 +7,7 @@
 #include "store/pack_mover.hpp"
 #include "store/pack_use.hpp"
 #include "store/util.hpp"
+#include "store/working_set_file.hpp"
 
 namespace vellum::store {
 
@@ -31,6 +32,7 @@ class Collector {
     if (!look_only_) {
       names.reset();
       settle_removals();
+      sweep_working_sets(store_);
     }
     report_.snapshots = roots.snapshots;
     report_.branches = roots.branches;

@@ -9,6 +9,8 @@
 #include <optional>
 
 #include "base/codec.hpp"
+#include "store/record_front.hpp"
+#include "store/record_slots.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -20,9 +22,6 @@ using format::RecordType;
 namespace {
 
 constexpr std::size_t kHashBytes = 32;
-// Room in front of a slot's raw bytes, so that an uncompressed record is read straight to where it
-// stays.
-constexpr std::size_t kHeadroomBytes = 4096;
 constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
 // Of a slot for pages: even where blocks are small, some that have grown a little fit.
 constexpr std::size_t kLeastPagesRawBytes = 128u << 10;
@@ -31,28 +30,7 @@ constexpr std::size_t kFewDeltas = 1024;
 constexpr std::size_t kFewDeltasRawBytes = 16u << 10;
 constexpr std::size_t kDecoders = 8;
 constexpr std::size_t kLargeSlots = 16;
-constexpr std::size_t kWays = 16;
 constexpr std::uint64_t kMaxOffsetBytes = 1ULL << 62;
-
-constexpr std::size_t round_up(std::size_t n) { return (n + 4095) & ~std::size_t{4095}; }
-
-}  // namespace
-
-// Control words of a slot; the bytes are in the Reservation. All but `print` and `used` belong to
-// who holds `lock`.
-struct Slot {
-  base::HandlerLock lock;
-  std::atomic<std::uint64_t> print{0};  // hash of what the slot holds; 0: nothing
-  std::atomic<std::uint64_t> used{0};
-  RecordRef ref;
-  RecordHeader header;
-  std::span<const format::SlotRange> dropped;  // of the record's slots: given back
-  std::byte* raw = nullptr;                    // of pages and deltas; kHeadroomBytes lie before it
-  std::byte* parsed = nullptr;
-  std::size_t parsed_count = 0;
-};
-
-namespace {
 
 // Work memory for taking one record apart.
 struct Decoder {
@@ -60,64 +38,6 @@ struct Decoder {
   std::optional<base::Decompressor> decompressor;
   std::byte* stored = nullptr;  // a whole record
   std::byte* raw = nullptr;     // of a map block
-};
-
-// What a slot has room for.
-struct SlotShape {
-  std::size_t raw_bytes;  // 0: nothing, and no headroom
-  std::size_t items, item_bytes;
-  std::size_t items_at() const noexcept {
-    return raw_bytes == 0 ? 0 : kHeadroomBytes + round_up(raw_bytes);
-  }
-  std::size_t slot_bytes() const noexcept { return items_at() + round_up(items * item_bytes); }
-};
-
-// Slots of one kind: kWays places where a record may be, the least recently used one is the victim.
-// Chains of deltas keep some hundred records in use at once; with few places they would push each
-// other out.
-struct SlotClass {
-  SlotShape shape{};
-  std::unique_ptr<Slot[]> slots;
-  std::size_t count = 0;  // a multiple of `ways`
-  std::size_t ways = 0;
-  std::atomic<std::uint64_t> clock{0};
-
-  void make(const SlotShape& of_each, std::size_t at_most) {
-    shape = of_each;
-    ways = std::min(at_most, kWays);
-    count = ways == 0 ? 0 : at_most / ways * ways;
-    slots = std::make_unique<Slot[]>(count);
-  }
-  std::size_t bytes() const noexcept { return count * shape.slot_bytes(); }
-  // Gives each slot its bytes. Returns where they end.
-  std::byte* place(std::byte* at) noexcept {
-    for (std::size_t i = 0; i < count; ++i, at += shape.slot_bytes()) {
-      slots[i].raw = shape.raw_bytes == 0 ? nullptr : at + kHeadroomBytes;
-      slots[i].parsed = at + shape.items_at();
-    }
-    return at;
-  }
-  // REQUIRES: there are slots.
-  Slot& pick(std::uint64_t print) noexcept {
-    Slot* const set = &slots[static_cast<std::size_t>(print % (count / ways)) * ways];
-    Slot* oldest = set;
-    std::uint64_t oldest_use = UINT64_MAX;
-    for (Slot* slot = set; slot != set + ways; ++slot) {
-      if (slot->print.load(std::memory_order_relaxed) == print) return *slot;
-      const std::uint64_t use = slot->used.load(std::memory_order_relaxed);
-      if (use < oldest_use) {
-        oldest = slot;
-        oldest_use = use;
-      }
-    }
-    return *oldest;
-  }
-  void touch(Slot& slot) noexcept {
-    // Not exact under contention, and need not be.
-    const std::uint64_t now = clock.load(std::memory_order_relaxed) + 1;
-    clock.store(now, std::memory_order_relaxed);
-    slot.used.store(now, std::memory_order_relaxed);
-  }
 };
 
 std::uint64_t print_of(const RecordRef& ref) noexcept {
@@ -136,25 +56,34 @@ struct RecordCache::Impl {
   std::size_t stored_capacity;  // of a decoder
   SlotClass pages, large, deltas, few_deltas, map;
   std::array<Decoder, kDecoders> decoders;
-  std::atomic<std::size_t> next_decoder{0};
+  std::array<Front, kDecoders> fronts;
+  FrontLength pages_front;
+  std::atomic<std::size_t> next_decoder{0}, next_front{0};
   base::Reservation memory;
 
   Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding, std::size_t budget_bytes);
 
   void lay_out(std::size_t budget_bytes);
   Decoder& lock_decoder() noexcept;
+  Front& lock_front() noexcept;
+  int read_front(const base::File& file, const RecordRef& ref, RecordType type,
+                 Front& front) noexcept;
   Slot* find(const RecordRef& ref, RecordType type, std::uint64_t print) noexcept;
   const char* load(const RecordRef& ref, RecordType type, std::uint64_t print, Slot*& out,
                    int& os_errno) noexcept;
   const char* load_from(const base::File& file, const RecordPlace& place, const RecordRef& ref,
                         RecordType type, std::uint64_t print, Slot*& out, int& os_errno) noexcept;
+  const char* load_into_slot(const Front& front, const base::File& file, const RecordPlace& place,
+                             const RecordRef& ref, RecordType type, std::uint64_t print, Slot*& out,
+                             int& os_errno) noexcept;
   SlotClass& class_for(const RecordHeader& h) noexcept;
   const char* load_data(Slot& slot, const base::File& file, const RecordRef& ref,
-                        std::span<const std::byte> header, int& os_errno) noexcept;
+                        std::span<const std::byte> front, int& os_errno) noexcept;
   const char* load_map(Slot& slot, const base::File& file, const RecordRef& ref,
-                       std::span<const std::byte> header, int& os_errno) noexcept;
+                       std::span<const std::byte> front, int& os_errno) noexcept;
   const char* read_record(std::byte* at, const base::File& file, const RecordRef& ref,
-                          const RecordHeader& h, int& os_errno) const noexcept;
+                          const RecordHeader& h, std::span<const std::byte> front,
+                          int& os_errno) const noexcept;
 };
 
 RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding,
@@ -164,9 +93,9 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& enc
   large_capacity = max_data_raw_bytes(encoding, RecordType::pages);
   const std::size_t raw_limit = std::max(large_capacity, kMapRawBytes);
   stored_capacity =
-      round_up(format::kRecordHeaderBytes + kHashBytes +
-               std::max({base::compress_bound(base::Codec::zstd, raw_limit),
-                         base::compress_bound(base::Codec::lz4, raw_limit), raw_limit}));
+      whole_pages(format::kRecordHeaderBytes + kHashBytes +
+                  std::max({base::compress_bound(base::Codec::zstd, raw_limit),
+                            base::compress_bound(base::Codec::lz4, raw_limit), raw_limit}));
   lay_out(budget_bytes);
 }
 
@@ -186,7 +115,8 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   large.make({large_capacity, 0, 0}, large_capacity > raw_capacity ? kLargeSlots : 0);
 
   SlotClass* const classes[] = {&pages, &deltas, &few_deltas, &map, &large};
-  std::size_t total_bytes = kDecoders * (stored_capacity + kMapRawBytes);
+  constexpr std::size_t kFrontRoom = whole_pages(kFrontBytes) + whole_pages(1);
+  std::size_t total_bytes = kDecoders * (stored_capacity + kMapRawBytes + kFrontRoom);
   for (const SlotClass* slots : classes) total_bytes += slots->bytes();
   memory = base::Reservation(total_bytes);
   std::byte* at = memory.data();
@@ -197,36 +127,63 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
     d.raw = at + stored_capacity;
     at += stored_capacity + kMapRawBytes;
   }
-}
-
-Decoder& RecordCache::Impl::lock_decoder() noexcept {
-  const std::size_t start = next_decoder.fetch_add(1, std::memory_order_relaxed);
-  for (std::size_t i = 0; i < kDecoders; ++i) {
-    Decoder& d = decoders[(start + i) % kDecoders];
-    if (d.lock.try_lock()) return d;
+  for (Front& front : fronts) {
+    front.bytes = at;
+    at += kFrontRoom;
   }
-  Decoder& d = decoders[start % kDecoders];
-  d.lock.lock();
-  return d;
 }
 
-// `at` holds the header already, with room for the rest: reads that, and checks everything.
+namespace {
+
+template <typename Lockable>
+Lockable& lock_one(std::array<Lockable, kDecoders>& of, std::atomic<std::size_t>& next) noexcept {
+  const std::size_t start = next.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kDecoders; ++i) {
+    Lockable& one = of[(start + i) % kDecoders];
+    if (one.lock.try_lock()) return one;
+  }
+  Lockable& one = of[start % kDecoders];
+  one.lock.lock();
+  return one;
+}
+
+}  // namespace
+
+// In this order: a front, a slot, a decoder.
+Decoder& RecordCache::Impl::lock_decoder() noexcept { return lock_one(decoders, next_decoder); }
+Front& RecordCache::Impl::lock_front() noexcept { return lock_one(fronts, next_front); }
+
+// 0 or errno. The header at least; what lies behind the record may lie behind the end of the file,
+// or be something that cannot be read.
+int RecordCache::Impl::read_front(const base::File& file, const RecordRef& ref, RecordType type,
+                                  Front& front) noexcept {
+  front.length = type == RecordType::pages ? pages_front.from(ref.offset_bytes) : 0;
+  if (front.length > format::kRecordHeaderBytes &&
+      file.try_pread({front.bytes, front.length}, ref.offset_bytes) == 0) {
+    return 0;
+  }
+  front.length = format::kRecordHeaderBytes;
+  return file.try_pread({front.bytes, front.length}, ref.offset_bytes);
+}
+
+// Puts the record together at `at`, and checks everything.
 const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file,
                                            const RecordRef& ref, const RecordHeader& h,
+                                           std::span<const std::byte> front,
                                            int& os_errno) const noexcept {
   const std::size_t total =
       format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0) + h.stored_bytes;
   const std::span<std::byte> bytes(at, total);
-  os_errno = file.try_pread(bytes.subspan(format::kRecordHeaderBytes),
-                            ref.offset_bytes + format::kRecordHeaderBytes);
+  const std::size_t here = std::min(total, front.size());
+  std::memcpy(at, front.data(), here);
+  os_errno = here == total ? 0 : file.try_pread(bytes.subspan(here), ref.offset_bytes + here);
   if (os_errno != 0) return "the record cannot be read";
   return format::verify_record(bytes, h, ref, seed);
 }
 
 // REQUIRES: the slot is of class_for(slot.header).
 const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, const RecordRef& ref,
-                                         std::span<const std::byte> header,
-                                         int& os_errno) noexcept {
+                                         std::span<const std::byte> front, int& os_errno) noexcept {
   const RecordHeader& h = slot.header;
   const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0);
   const std::size_t capacity =
@@ -239,13 +196,11 @@ const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, con
   if (h.codec == base::Codec::none) {
     if (h.stored_bytes != h.raw_bytes) return "the record's sizes do not match";
     std::byte* at = slot.raw - prefix;
-    std::memcpy(at, header.data(), header.size());
-    if (const char* problem = read_record(at, file, ref, h, os_errno)) return problem;
+    if (const char* problem = read_record(at, file, ref, h, front, os_errno)) return problem;
   } else {
     if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
     Decoder& d = lock_decoder();
-    std::memcpy(d.stored, header.data(), header.size());
-    const char* problem = read_record(d.stored, file, ref, h, os_errno);
+    const char* problem = read_record(d.stored, file, ref, h, front, os_errno);
     if (problem == nullptr) {
       const auto stored = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
       if (!d.decompressor->decompress(h.codec, stored, {slot.raw, h.raw_bytes})) {
@@ -266,14 +221,13 @@ const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, con
 }
 
 const char* RecordCache::Impl::load_map(Slot& slot, const base::File& file, const RecordRef& ref,
-                                        std::span<const std::byte> header, int& os_errno) noexcept {
+                                        std::span<const std::byte> front, int& os_errno) noexcept {
   const RecordHeader& h = slot.header;
   const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0);
   if (h.raw_bytes > kMapRawBytes) return "the map block is too large";
   if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
   Decoder& d = lock_decoder();
-  std::memcpy(d.stored, header.data(), header.size());
-  const char* problem = read_record(d.stored, file, ref, h, os_errno);
+  const char* problem = read_record(d.stored, file, ref, h, front, os_errno);
   if (problem == nullptr) {
     auto raw = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
     if (h.codec != base::Codec::none) {
@@ -346,12 +300,26 @@ const char* RecordCache::Impl::load(const RecordRef& ref, RecordType type, std::
 const char* RecordCache::Impl::load_from(const base::File& file, const RecordPlace& place,
                                          const RecordRef& ref, RecordType type, std::uint64_t print,
                                          Slot*& out, int& os_errno) noexcept {
-  std::array<std::byte, format::kRecordHeaderBytes> header;  // it says which slots the record fits
-  os_errno = file.try_pread(header, place.record.offset_bytes);
-  if (os_errno != 0) return "the record cannot be read";
-  RecordHeader h;
+  Front& front = lock_front();
+  os_errno = read_front(file, place.record, type, front);
+  const char* const problem =
+      os_errno != 0 ? "the record cannot be read"
+                    : load_into_slot(front, file, place, ref, type, print, out, os_errno);
+  front.lock.unlock();
+  return problem;
+}
+
+const char* RecordCache::Impl::load_into_slot(const Front& front, const base::File& file,
+                                              const RecordPlace& place, const RecordRef& ref,
+                                              RecordType type, std::uint64_t print, Slot*& out,
+                                              int& os_errno) noexcept {
+  RecordHeader h;  // it says which slots the record fits
+  const auto header = front.read().first(format::kRecordHeaderBytes);
   if (const char* problem = format::decode_record_header(header, h)) return problem;
   if (h.type != type) return "the record is of another type";
+  if (type == RecordType::pages) {
+    pages_front.note(format::kRecordHeaderBytes + kHashBytes + h.stored_bytes);
+  }
 
   SlotClass& slots = class_for(h);
   Slot& slot = slots.pick(print);
@@ -363,8 +331,9 @@ const char* RecordCache::Impl::load_from(const base::File& file, const RecordPla
     slot.print.store(0, std::memory_order_relaxed);
     slot.header = h;
     slot.parsed_count = 0;
-    problem = type == RecordType::map_block ? load_map(slot, file, place.record, header, os_errno)
-                                            : load_data(slot, file, place.record, header, os_errno);
+    problem = type == RecordType::map_block
+                  ? load_map(slot, file, place.record, front.read(), os_errno)
+                  : load_data(slot, file, place.record, front.read(), os_errno);
     if (problem == nullptr) {
       slot.ref = ref;
       slot.dropped = place.dropped;

@@ -8,6 +8,7 @@
 #include "store/page_source.hpp"
 #include "store/tiers.hpp"
 #include "store/util.hpp"
+#include "store/working_set_file.hpp"
 
 namespace vellum::store {
 
@@ -29,6 +30,7 @@ class Stat {
     const Roots roots = read_roots(store_);
     add_file(store_.superblock_path());
     add_census();
+    out_.allocated_bytes += allocated_bytes_of_working_sets(store_);
     for (const auto& name : store_.snapshot_names()) {
       out_.ref_bytes += add_file(store_.snapshots_directory() + "/" + name + ".ref");
       add_version(name);

@@ -11,6 +11,7 @@
 #include "base/process_memory.hpp"
 #include "store/image_file.hpp"
 #include "store/util.hpp"
+#include "store/working_set_file.hpp"
 
 namespace vellum::store {
 
@@ -378,6 +379,7 @@ void StoreCore::remove_snapshot(const std::string& name) {
   if (!has_snapshot(name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, impl_->path);
   fs().unlink(snapshots_directory() + "/" + name + std::string(kRefSuffix));
   fs().sync_directory(snapshots_directory());
+  remove_working_set(*this, name);
 }
 
 void StoreCore::remove_branch(const std::string& name) {
@@ -390,6 +392,7 @@ void StoreCore::remove_branch(const std::string& name) {
   const std::string directory = branches_directory() + "/" + name;
   fs().unlink(journal_path(name));
   fs().sync_directory(directory);
+  remove_working_set(*this, name);
   ImageFile::remove(*this, name);
   fs().remove_directory(directory);
   fs().sync_directory(branches_directory());

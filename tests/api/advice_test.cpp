@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "support/paging.hpp"
 #include "support/sanitizers.hpp"
 #include "support/store_fixture.hpp"
 
@@ -18,21 +19,6 @@ constexpr std::uint64_t kWords = kSize / 8;
 constexpr std::uint64_t kChunk = 64u << 10;
 constexpr Advice kAll[] = {Advice::normal, Advice::sequential, Advice::random, Advice::will_need,
                            Advice::dont_need};
-
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15ULL;
-  return x ^ (x >> 29);
-}
-
-template <typename Holds>
-bool comes_true(const Holds& holds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (!holds()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
-  return true;
-}
 
 class Advices : public StoreTest {
  protected:

@@ -1,4 +1,6 @@
 // Branches and snapshots made from versions, removed, compared.
+#include "store/store_core.hpp"
+#include "store/util.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {
@@ -50,6 +52,7 @@ TEST_P(Branches, OfBranches) {
 }
 
 TEST_P(Branches, ASnapshotOfAHeadFromOutside) {
+  const std::int64_t before_ns = store::wall_clock_ns();
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());
@@ -71,6 +74,10 @@ TEST_P(Branches, ASnapshotOfAHeadFromOutside) {
   }
   EXPECT_EQ(store.version("s").message, "commit 10");
   EXPECT_EQ(store.version("t").message, "of a snapshot");
+  const auto core = store::StoreCore::open(base::posix_fs(), path());
+  for (const char* name : {"s", "t"}) {
+    EXPECT_GE(store::resolve_version(*core, name).created_ns, before_ns);
+  }
 }
 
 TEST_P(Branches, ASnapshotAfterACrashTakesTheJournalAlong) {

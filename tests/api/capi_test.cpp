@@ -354,6 +354,29 @@ TEST_F(CApiTest, OptionsReachTheLibrary) {
   EXPECT_EQ(vellum::Store::open(other).options().hash, vellum::Encoding::Hash::sha256);
 }
 
+TEST_F(CApiTest, AWorkingSetIsRememberedWhenAskedFor) {
+  const std::string hint = path_ + "/hints/s.set";
+  words()[0] = 1;
+  ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
+  const auto open_and_close = [&] {
+    vellum_region* version = nullptr;
+    ASSERT_EQ(vellum_region_open_version(store_, "s", &options_, &version), VELLUM_OK) << message();
+    EXPECT_EQ(*static_cast<std::uint64_t*>(vellum_region_data(version)), 1U);
+    vellum_region_close(version);
+  };
+  options_.engine = VELLUM_ENGINE_SIGSEGV;  // not mapped, whatever the environment says
+  open_and_close();
+  EXPECT_FALSE(std::filesystem::exists(hint));
+  options_.working_set = 1;
+  // A caller from before it existed.
+  options_.struct_size = offsetof(vellum_region_options, working_set);
+  open_and_close();
+  EXPECT_FALSE(std::filesystem::exists(hint));
+  options_.struct_size = sizeof options_;
+  open_and_close();
+  EXPECT_TRUE(std::filesystem::exists(hint));
+}
+
 TEST_F(CApiTest, ABranchHasAnEncodingOfItsOwn) {
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
   vellum_store_options own = VELLUM_STORE_OPTIONS_INIT;

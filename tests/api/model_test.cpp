@@ -17,6 +17,7 @@ using Bytes = std::vector<std::byte>;
 struct Setting {
   const char* name;
   StoreOptions options;
+  std::uint32_t fault_bytes = 0;
 };
 
 StoreOptions store_options(StoreOptions::Compression compression, std::uint32_t block_bytes,
@@ -32,9 +33,9 @@ StoreOptions store_options(StoreOptions::Compression compression, std::uint32_t 
 std::vector<Setting> settings() {
   using C = StoreOptions::Compression;
   return {{"defaults", StoreOptions()},
-          {"page_blocks", store_options(C::none, 4096, 1u << 20, 64u << 10)},
+          {"page_blocks", store_options(C::none, 4096, 1u << 20, 64u << 10), 4096},
           {"small", store_options(C::zstd, 16u << 10, 1u << 20, 64u << 10)},
-          {"large_blocks", store_options(C::lz4, 1u << 20, 2u << 20, 256u << 10)}};
+          {"large_blocks", store_options(C::lz4, 1u << 20, 2u << 20, 256u << 10), 256u << 10}};
 }
 
 using Parameter = std::tuple<Engine, std::size_t, std::uint64_t>;  // setting, seed
@@ -50,6 +51,7 @@ class Model : public EngineTestWith<Parameter> {
     if (!engine_available(std::get<0>(GetParam()))) GTEST_SKIP() << kNoUffd;
     region_options_.engine = std::get<0>(GetParam());
     region_options_.capacity_bytes = 32 * kMiB;
+    region_options_.fault_bytes = settings()[std::get<1>(GetParam())].fault_bytes;
     // Every third seed has next to no memory.
     if (std::get<2>(GetParam()) % 3 == 0) region_options_.memory_limit_bytes = 256u << 10;
     // Half of the seeds compare everything after every step; the others leave memory cold.

@@ -6,7 +6,9 @@
 #include <atomic>
 #include <random>
 #include <thread>
+#include <tuple>
 
+#include "support/paging.hpp"
 #include "support/sanitizers.hpp"
 #include "support/store_fixture.hpp"
 
@@ -17,8 +19,24 @@ constexpr std::uint64_t kSize = 24 * kMiB;
 constexpr std::uint64_t kLimit = 4 * kMiB;
 constexpr std::uint64_t kWords = kSize / 8;
 
-class Paging : public StoreTest {
+using Parameter = std::tuple<Engine, std::uint32_t>;  // fault_bytes
+
+class Paging : public EngineTestWith<Parameter> {
  protected:
+  void SetUp() override {
+    if (!engine_available(std::get<0>(GetParam()))) GTEST_SKIP() << kNoUffd;
+  }
+  RegionOptions options() const {
+    RegionOptions o;
+    std::tie(o.engine, o.fault_bytes) = GetParam();
+    o.capacity_bytes = 256 * kMiB;
+    return o;
+  }
+  static std::uint32_t fault_bytes() {
+    const std::uint32_t bytes = std::get<1>(GetParam());
+    return bytes == 0 ? 64u << 10 : bytes;
+  }
+  std::string path() const { return directory_ / "store"; }
   Region open(Store& store, const std::string& name = "main", std::uint64_t limit = kLimit) {
     RegionOptions o = options();
     o.memory_limit_bytes = limit;
@@ -28,12 +46,8 @@ class Paging : public StoreTest {
   static std::uint64_t* words(const Region& region) {
     return static_cast<std::uint64_t*>(region.data());
   }
+  TempDirectory directory_;
 };
-
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15ULL;
-  return x ^ (x >> 29);
-}
 
 TEST_P(Paging, WhatIsWrittenInATouchedRegionStays) {
   Store store = make();
@@ -126,7 +140,8 @@ TEST_P(Paging, ASnapshotIsReadWithinTheLimit) {
   o.memory_limit_bytes = kLimit;
   const Region old = store.open_version("s", o);
   std::mt19937_64 random(1);
-  for (int i = 0; i < 20'000; ++i) {
+  const int reads = static_cast<int>(std::min((1u << 30) / fault_bytes(), 20'000u));
+  for (int i = 0; i < reads; ++i) {
     const std::uint64_t at = random() % kWords;
     ASSERT_EQ(words(old)[at], mix(at));
   }
@@ -151,7 +166,7 @@ TEST_P(Paging, PinnedPagesStay) {
 // Each thread owns every fourth word, and knows what it wrote there last.
 TEST_P(Paging, ThreadsWriteWhileCommitsAndEvictionsGoOn) {
   constexpr int kThreads = 4;
-  const int last = rounds(20, 6);
+  const int last = fault_bytes() == 64u << 10 ? rounds(20, 6) : rounds(6, 3);
   Store store = make();
   Region region = open(store);
   std::vector<std::vector<std::uint64_t>> model(kThreads,
@@ -185,9 +200,33 @@ TEST_P(Paging, ThreadsWriteWhileCommitsAndEvictionsGoOn) {
   }
 }
 
+TEST(FaultBytes, AnySizeIsNoSize) {
+  const TempDirectory directory;
+  Store store = Store::create(directory / "store");
+  for (const std::uint32_t bytes : {1U, 2048U, 12288U, 512U << 10}) {
+    RegionOptions o;
+    o.fault_bytes = bytes;
+    expect_error(Errc::invalid_argument, {"fault_bytes", std::to_string(bytes)},
+                 [&] { store.create_region("main", kMiB, o); });
+  }
+}
+
+std::string paging_name(const testing::TestParamInfo<Parameter>& info) {
+  const auto& [engine, fault_bytes] = info.param;
+  return std::string(engine_name(engine)) + "_" +
+         (fault_bytes == 0 ? "default" : std::to_string(fault_bytes));
+}
+
+std::vector<std::uint32_t> fault_sizes() {
+  if (kSanitizer) return {0, 256u << 10};  // the most pages that a word has bits for
+  return {0, 4096, 256u << 10};
+}
+
 // Of engine mapped the kernel takes care.
-INSTANTIATE_TEST_SUITE_P(, Paging, testing::Values(Engine::uffd, Engine::sigsegv),
-                         engine_test_name);
+INSTANTIATE_TEST_SUITE_P(, Paging,
+                         testing::Combine(testing::Values(Engine::uffd, Engine::sigsegv),
+                                          testing::ValuesIn(fault_sizes())),
+                         paging_name);
 
 }  // namespace
 }  // namespace vellum::test

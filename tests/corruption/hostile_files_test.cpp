@@ -17,6 +17,7 @@
 #include "store/branch_writer.hpp"
 #include "store/gc.hpp"
 #include "store/verify.hpp"
+#include "store/working_set_file.hpp"
 
 namespace vellum::corruption {
 namespace {
@@ -201,6 +202,54 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheCensus) {
     EXPECT_FALSE(stdfs::exists(outside_ / "nothing"));
     EXPECT_TRUE(stdfs::is_empty(store_ / "tmp"));
   }
+  EXPECT_TRUE(use_everything().empty());
+}
+
+// Writing, removing and sweeping follow no link, be it the directory or the file.
+TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfWorkingSets) {
+  const auto store = open();
+  const format::WorkingSetOwner owner{1, 2, 3};
+  const format::WorkingSet set{owner, {{4, 5}}};
+  const stdfs::path directory = store_ / "hints", file = directory / "snap-1.set";
+  const Bytes outside{std::byte{1}};
+  write(outside_ / "snap-1.set", outside);
+  write(outside_ / "other.set", outside);
+  const auto use = [&] {
+    store::write_working_set(*store, "snap-1", set);
+    store::read_working_set(*store, "snap-1", owner);
+    store::sweep_working_sets(*store);
+    store::allocated_bytes_of_working_sets(*store);
+    EXPECT_EQ(read(outside_ / "snap-1.set"), outside);
+    EXPECT_EQ(read(outside_ / "other.set"), outside);
+  };
+  stdfs::create_directory_symlink(outside_, directory);
+  use();
+  store::remove_working_set(*store, "snap-1");
+  EXPECT_EQ(read(outside_ / "snap-1.set"), outside);
+  EXPECT_TRUE(stdfs::is_symlink(directory));
+  stdfs::remove(directory);
+  for (const char* kind : {"link", "dangling", "fifo", "directory"}) {
+    SCOPED_TRACE(kind);
+    stdfs::remove_all(directory);
+    stdfs::create_directory(directory);
+    const std::string k = kind;
+    if (k == "link") stdfs::create_symlink(outside_ / "snap-1.set", file);
+    if (k == "dangling") stdfs::create_symlink(outside_ / "nothing", file);
+    if (k == "fifo") {
+      ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+    }
+    if (k == "directory") stdfs::create_directory(file);
+    EXPECT_TRUE(store::read_working_set(*store, "snap-1", owner).empty());
+    use();
+    if (k != "directory") {
+      EXPECT_EQ(store::read_working_set(*store, "snap-1", owner), set.ranges);
+    }
+    EXPECT_FALSE(stdfs::exists(outside_ / "nothing"));
+    store::remove_working_set(*store, "snap-1");
+    EXPECT_EQ(stdfs::exists(file), k == "directory");
+  }
+  stdfs::remove(outside_ / "snap-1.set");
+  stdfs::remove(outside_ / "other.set");
   EXPECT_TRUE(use_everything().empty());
 }
 

@@ -127,6 +127,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
       {"frame_header", rows_of(kFrameHeaderFields)},
       {"snapshot_header", rows_of(kWholeFileHeaderFields)},
       {"census_header", rows_of(kWholeFileHeaderFields)},
+      {"working_set_header", rows_of(kWholeFileHeaderFields)},
       {"tiers_header", rows_of(kWholeFileHeaderFields)},
       {"tier_mark", rows_of(kTierMarkFields)},
       {"tier_kinds", rows_of(kTierKindNumbers)},
@@ -145,6 +146,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"journal header", escaped(kJournalMagic)},
         {"snapshot ref", escaped(kSnapshotMagic)},
         {"census", escaped(kCensusMagic)},
+        {"working set", escaped(kWorkingSetMagic)},
         {"tiers", escaped(kTiersMagic)},
         {"tier's mark", escaped(kTierMarkMagic)},
         {"record header", small_magic(kRecordMagic)},
@@ -200,6 +202,7 @@ std::map<std::string, Bytes> expected_examples() {
       {"tiers", encode_tiers(samples::tiers(), samples::store_id())},
       {"commit", encode_commit(samples::commit_body())},
       {"census", encode_saved_census(samples::saved_census(), samples::store_id())},
+      {"working_set", encode_working_set(samples::working_set(), samples::store_id())},
   };
 }
 

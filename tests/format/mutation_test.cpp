@@ -136,6 +136,14 @@ TEST(Mutation, SnapshotRef) {
   });
 }
 
+TEST(Mutation, WorkingSet) {
+  const Bytes good = encode_working_set(samples::working_set(), samples::store_id());
+  always_detected(good, good.size(), [](const Bytes& b) {
+    WorkingSet out;
+    return decode_working_set(b, samples::store_id(), out) == nullptr;
+  });
+}
+
 // The bodies below have no checksum of their own. Whatever they accept must be a value that encodes
 // and decodes again.
 TEST(Mutation, Version) {

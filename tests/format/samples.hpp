@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "format/checks.hpp"
 #include "format/delta.hpp"
 #include "format/journal.hpp"
 #include "format/page_hashes.hpp"
@@ -21,6 +22,7 @@
 #include "format/translation.hpp"
 #include "format/types.hpp"
 #include "format/version.hpp"
+#include "format/working_set.hpp"
 
 namespace vellum::format::samples {
 
@@ -33,6 +35,15 @@ inline Uuid store_id() {
 }
 
 inline std::uint64_t seed() { return checksum_seed(store_id()); }
+
+// A whole file, changed as a forger would: its length and its checksum are right again.
+inline Bytes sealed(Bytes bytes) {
+  const auto length = static_cast<std::uint32_t>(bytes.size());
+  std::memcpy(bytes.data() + 12, &length, sizeof length);
+  bytes.resize(bytes.size() - 8);
+  append_checksum(bytes, seed());
+  return bytes;
+}
 
 inline Superblock superblock() {
   Superblock sb;
@@ -57,6 +68,13 @@ inline SavedCensus saved_census() {
   c.lines = {72, 30, 200, 0, 9};
   c.parts = {{{2, 1}, {{0, 3}}, {kPack1}}, {{4}, {{0, 1}, {3, 2}}, {kPack1, kPack2}}};
   return c;
+}
+
+inline WorkingSet working_set() {
+  WorkingSet set;
+  set.owner = {3, 1000, 1700000000123456789};
+  set.ranges = {{0, 16}, {4096, 32}, {512, 16}, {16, 1}, {(1ULL << 34) - 3, 3}};
+  return set;
 }
 
 inline Tiers tiers() {

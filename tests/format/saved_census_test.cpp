@@ -11,6 +11,7 @@ namespace vellum::format {
 namespace {
 
 using samples::Bytes;
+using samples::sealed;
 
 const char* problem(const Bytes& bytes, SavedCensus& out) {
   return decode_saved_census(bytes, samples::store_id(), out);
@@ -18,15 +19,6 @@ const char* problem(const Bytes& bytes, SavedCensus& out) {
 
 Bytes encoded(const SavedCensus& census = samples::saved_census()) {
   return encode_saved_census(census, samples::store_id());
-}
-
-// As a forger would.
-Bytes sealed(Bytes bytes) {
-  const auto length = static_cast<std::uint32_t>(bytes.size());
-  std::memcpy(bytes.data() + 12, &length, sizeof length);
-  bytes.resize(bytes.size() - 8);
-  append_checksum(bytes, samples::seed());
-  return bytes;
 }
 
 TEST(SavedCensus, ComesBack) {
@@ -37,38 +29,14 @@ TEST(SavedCensus, ComesBack) {
   EXPECT_EQ(back, SavedCensus{});
 }
 
-TEST(SavedCensus, EveryTruncationAndATailAreRefused) {
-  Bytes bytes = encoded();
+TEST(SavedCensus, SealedTruncationsAreRefused) {
+  const Bytes bytes = encoded();
   SavedCensus back;
-  for (std::size_t n = 0; n < bytes.size(); ++n) {
-    EXPECT_NE(problem(Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n)), back),
-              nullptr)
-        << n;
-    if (n < 8 + kWholeFileHeaderBytes || n + 1 == bytes.size()) continue;
+  for (std::size_t n = 8 + kWholeFileHeaderBytes; n + 1 < bytes.size(); ++n) {
     const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n));
-    EXPECT_NE(problem(sealed(cut), back), nullptr) << n << ", sealed";
+    EXPECT_NE(problem(sealed(cut), back), nullptr) << n;
   }
   EXPECT_EQ(back, SavedCensus{});
-  bytes.push_back(std::byte{0});
-  EXPECT_NE(problem(bytes, back), nullptr);
-}
-
-TEST(SavedCensus, FlippedBitsAreFound) {
-  Bytes bytes = encoded();
-  SavedCensus back;
-  for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
-    bytes[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
-    EXPECT_NE(problem(bytes, back), nullptr) << bit;
-    bytes[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
-  }
-}
-
-TEST(SavedCensus, AnotherStoresAndAnotherFormatsAreRefused) {
-  SavedCensus back;
-  EXPECT_STREQ(decode_saved_census(encoded(), Uuid{}, back), "belongs to another store");
-  Bytes newer = encoded();
-  newer[8] = std::byte{2};
-  EXPECT_STREQ(problem(sealed(newer), back), "written by a newer format");
 }
 
 // A right checksum over numbers that lead out of the tables.

@@ -189,7 +189,7 @@ TEST_P(FaultRouter, ClosingBesideFaultsElsewhere) {
   const auto steady = make(64 * kMiB);
   std::atomic<bool> stop{false};
   std::thread toucher([&] {
-    for (std::uint64_t at = 0; !stop; at = (at + kChunkBytes) % (64 * kMiB)) {
+    for (std::uint64_t at = 0; !stop; at = (at + kDefaultChunkBytes) % (64 * kMiB)) {
       // Relaxed: for any other order ThreadSanitizer holds a lock of its own over the access, and
       // the fault handler would wait for it.
       std::atomic_ref(reinterpret_cast<std::uint64_t*>(steady->data() + at)[0])

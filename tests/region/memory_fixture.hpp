@@ -19,6 +19,8 @@ namespace vellum::region::test {
 using vellum::test::engine_test_name;
 
 inline constexpr std::uint64_t kMiB = 1u << 20;
+inline constexpr std::size_t kChunkBytes = kDefaultChunkBytes,
+                             kChunkPages = kChunkBytes / kPageBytes;
 
 // The image of a branch that has no commit, in a store of its own.
 inline std::shared_ptr<store::ImageFile> make_image(std::uint64_t size_bytes) {

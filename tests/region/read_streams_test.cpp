@@ -33,6 +33,41 @@ TEST(ReadStreams, ThreeFaultsInOrderMakeAStream) {
   EXPECT_TRUE(all_next(streams).empty()) << "each once";
 }
 
+TEST(ReadStreams, DownwardsTheyMakeOneToo) {
+  ReadStreams streams;
+  EXPECT_TRUE(streams.note_fault(12, false, kMost).empty());
+  EXPECT_TRUE(streams.note_fault(11, false, kMost).empty());
+  auto run = streams.note_fault(10, false, kMost);
+  EXPECT_EQ(all_next(streams), (std::vector<std::size_t>{9, 8, 7, 6}));
+  std::vector<std::size_t> taken;
+  while (!run.empty()) taken.push_back(run.take());
+  EXPECT_EQ(taken, (std::vector<std::size_t>{9, 8, 7, 6}));
+  run = streams.note_fault(8, false, kMost);
+  EXPECT_EQ(run.first, 4U) << "caught up: the same window";
+  EXPECT_EQ(run.end, 8U);
+  EXPECT_EQ(all_next(streams), (std::vector<std::size_t>{5, 4})) << "each once";
+  EXPECT_FALSE(streams.note_fault(3, false, kMost).empty()) << "used up";
+  EXPECT_EQ(all_next(streams), (std::vector<std::size_t>{2, 1, 0})) << "not below the region";
+  EXPECT_TRUE(streams.note_fault(0, false, kMost).empty());
+}
+
+// As sorting does: from both ends to the middle.
+TEST(ReadStreams, BothWaysAtOnce) {
+  ReadStreams streams;
+  for (std::size_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(streams.note_fault(i, false, kMost).empty(), i < 2) << i;
+    EXPECT_EQ(streams.note_fault(1000 - i, false, kMost).empty(), i < 2) << i;
+  }
+}
+
+TEST(ReadStreams, WhatIsAnnouncedGoesUpwards) {
+  ReadStreams streams;
+  EXPECT_FALSE(streams.note_fault(5, true, kMost).empty());
+  const auto run = streams.note_fault(4, true, kMost);
+  EXPECT_EQ(run.first, 5U);
+  EXPECT_FALSE(run.downwards);
+}
+
 TEST(ReadStreams, OneFaultIsEnoughWhereItWasAnnounced) {
   ReadStreams streams;
   EXPECT_EQ(streams.note_fault(5, true, kMost).end, 10U);

@@ -44,7 +44,7 @@ class StashTest : public testing::Test {
 
   vellum::test::TempDirectory directory_;
   std::unique_ptr<std::uint64_t[]> room_ =
-      std::make_unique<std::uint64_t[]>(Stash::Batch::kBytes / 8);
+      std::make_unique<std::uint64_t[]>(Stash::Batch::bytes(Stash::Batch::kMaxPages) / 8);
   std::mt19937_64 random_{1};
   bool whole_ = false;
 };
@@ -71,6 +71,40 @@ TEST_F(StashTest, WholePagesAndDifferencesComeBack) {
   stash.drop(5);
   EXPECT_FALSE(stash.holds(5));
   EXPECT_TRUE(stash.holds(4095));
+}
+
+TEST_F(StashTest, PagesOfABatchAreReadAtOnce) {
+  Stash stash(directory_.path(), 4096);
+  std::vector<Page> pages(16);
+  Stash::Batch batch(reinterpret_cast<std::byte*>(room_.get()));
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    pages[i] = random_page();
+    format::PageDiff diff;
+    format::diff_page(nullptr, pages[i].data(), diff);
+    batch.add(32 + i, diff, pages[i].data());
+  }
+  ASSERT_EQ(stash.put(batch), 0);
+  const Stash::Loaded loaded = stash.load(32, 0xffff, reinterpret_cast<std::byte*>(room_.get()));
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    Stash::Entry entry;
+    ASSERT_EQ(stash.read(loaded, 32 + i, nullptr, entry), 0) << "all is loaded: no buffer is used";
+    EXPECT_EQ(std::memcmp(entry.bytes.data(), pages[i].data(), kPageBytes), 0);
+  }
+}
+
+TEST_F(StashTest, PagesThatLieApartAreReadOneByOne) {
+  Stash stash(directory_.path(), 4096);
+  const Page first = random_page(), second = random_page();
+  ASSERT_EQ(put(stash, 0, first), 0);
+  for (PageNumber page = 100; page < 120; ++page) ASSERT_EQ(put(stash, page, random_page()), 0);
+  ASSERT_EQ(put(stash, 1, second), 0);
+  const Stash::Loaded loaded = stash.load(0, 3, reinterpret_cast<std::byte*>(room_.get()));
+  alignas(8) Stash::Buffer buffer;
+  Stash::Entry entry;
+  ASSERT_EQ(stash.read(loaded, 0, buffer, entry), 0);
+  EXPECT_EQ(std::memcmp(entry.bytes.data(), first.data(), kPageBytes), 0);
+  ASSERT_EQ(stash.read(loaded, 1, buffer, entry), 0);
+  EXPECT_EQ(std::memcmp(entry.bytes.data(), second.data(), kPageBytes), 0);
 }
 
 TEST_F(StashTest, TakenIsNotedUntilItIsDropped) {

@@ -18,10 +18,10 @@ constexpr std::uint64_t kPageBytes = kWordsPerPage * 8;
 std::string LoadCounts::to_string() const {
   return fmt::format(
       "{} pages loaded, {} stored to, {} commits, {} snapshots, {} rollbacks, {} reopenings, "
-      "{} versions read, {} removed, {} gc ({} MiB freed)",
+      "{} versions read, {} removed, {} gc ({} MiB freed, {} by recompression, {} refused)",
       loads.load(), stores.load(), commits.load(), snapshots.load(), rollbacks.load(),
       reopenings.load(), versions_read.load(), removals.load(), collections.load(),
-      freed_bytes.load() >> 20);
+      freed_bytes.load() >> 20, saved_bytes.load() >> 20, collections_refused.load());
 }
 
 Load::Load(const LoadOptions& options) : options_(options) {
@@ -242,8 +242,19 @@ void Load::collect() {
 void Load::collect_garbage(bool recompress) {
   GcOptions options;
   options.recompress_level = recompress ? 1 : 0;
-  counts_.freed_bytes += store_->collect_garbage(options).freed_bytes;
-  ++counts_.collections;
+  try {
+    const GcReport report = store_->collect_garbage(options);
+    counts_.freed_bytes += report.freed_bytes;
+    if (report.recompressed_to_bytes < report.recompressed_from_bytes) {
+      counts_.saved_bytes += report.recompressed_from_bytes - report.recompressed_to_bytes;
+    }
+    ++counts_.collections;
+  } catch (const Error& error) {
+    // Its patience is of seconds, and a commit behind the call may take longer on a machine that
+    // does much else.
+    if (error.code() != Errc::busy) throw;
+    ++counts_.collections_refused;
+  }
 }
 
 // Half of them go on beside what comes next.

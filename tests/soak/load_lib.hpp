@@ -33,7 +33,8 @@ struct LoadOptions {
 
 struct LoadCounts {
   std::atomic<std::uint64_t> loads{0}, stores{0}, commits{0}, snapshots{0}, rollbacks{0},
-      reopenings{0}, versions_read{0}, removals{0}, collections{0}, freed_bytes{0};
+      reopenings{0}, versions_read{0}, removals{0}, collections{0}, freed_bytes{0}, saved_bytes{0},
+      collections_refused{0};
   std::string to_string() const;
 };
 

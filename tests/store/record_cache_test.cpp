@@ -8,7 +8,8 @@
 namespace vellum::store::test {
 namespace {
 
-// Counts how often each record's header is read by a page-in; map blocks, blocks of pages, deltas.
+// Counts how often each record is read by a page-in; map blocks, blocks of pages, deltas. A read
+// that goes on where the last one ended is the rest of that record.
 class CountingFs final : public vellum::test::ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
@@ -16,6 +17,7 @@ class CountingFs final : public vellum::test::ForwardingFs {
     return std::make_unique<CountingFile>(*this, ForwardingFs::open(path, mode));
   }
   std::map<std::uint64_t, std::size_t> loads;  // by offset; all is in one pack
+  std::uint64_t last_end = 0;
 
  private:
   class CountingFile final : public vellum::test::ForwardingFile {
@@ -23,7 +25,8 @@ class CountingFs final : public vellum::test::ForwardingFs {
     CountingFile(CountingFs& fs, std::unique_ptr<base::File> real)
         : ForwardingFile(std::move(real)), fs_(fs) {}
     int try_pread(std::span<std::byte> out, std::uint64_t at) const noexcept override {
-      if (out.size() == format::kRecordHeaderBytes) ++fs_.loads[at];
+      if (at != fs_.last_end) ++fs_.loads[at];
+      fs_.last_end = at + out.size();
       return ForwardingFile::try_pread(out, at);
     }
 

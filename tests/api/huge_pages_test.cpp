@@ -1,0 +1,123 @@
+// Versions in huge pages: the same content, within the limit, and the kernel says that they are.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <random>
+
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+constexpr std::uint64_t kHuge = 2 * kMiB;
+constexpr std::uint64_t kSize = 8 * kMiB;
+constexpr std::uint64_t kChunk = 64u << 10;
+#ifndef MADV_COLLAPSE
+constexpr int MADV_COLLAPSE = 25;
+#endif
+
+// Whether the kernel makes huge pages of a memfd's at all.
+bool kernel_can() {
+  const int memfd = memfd_create("probe", MFD_CLOEXEC);
+  if (memfd < 0 || ftruncate(memfd, kHuge) != 0) return false;
+  auto* const room = static_cast<std::byte*>(
+      mmap(nullptr, 2 * kHuge, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* const at = room + (kHuge - reinterpret_cast<std::uintptr_t>(room) % kHuge) % kHuge;
+  void* const map = mmap(at, kHuge, PROT_READ, MAP_PRIVATE | MAP_FIXED, memfd, 0);
+  const std::vector<char> content(kHuge, 'x');
+  const bool can = map != MAP_FAILED && pwrite(memfd, content.data(), kHuge, 0) == kHuge &&
+                   madvise(map, kHuge, MADV_COLLAPSE) == 0;
+  munmap(room, 2 * kHuge);
+  close(memfd);
+  return can;
+}
+
+// By huge pages mapped, of what smaps says of the region's range.
+std::uint64_t huge_bytes(const Region& region) {
+  std::ifstream smaps("/proc/self/smaps");
+  const auto begin = reinterpret_cast<std::uintptr_t>(region.data());
+  std::uint64_t bytes = 0;
+  bool inside = false;
+  for (std::string line; std::getline(smaps, line);) {
+    std::uintptr_t from = 0, to = 0;
+    std::uint64_t kib = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &from, &to) == 2) {
+      inside = from >= begin && from < begin + region.size_bytes();
+    } else if (inside && (std::sscanf(line.c_str(), "ShmemPmdMapped: %lu", &kib) == 1 ||
+                          std::sscanf(line.c_str(), "FilePmdMapped: %lu", &kib) == 1)) {
+      bytes += kib << 10;
+    }
+  }
+  return bytes;
+}
+
+class HugePages : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    if (IsSkipped()) return;
+    if (!kernel_can()) GTEST_SKIP() << "this kernel makes no huge pages of a memfd's";
+    store_.emplace(create());
+    Region region = store_->create_region("main", kSize, options());
+    std::mt19937_64 random(1);
+    // The third slot has a chunk of zeros.
+    for (std::uint64_t at = 0; at < kSize; at += 8) {
+      if (at / kChunk != 2 * kHuge / kChunk + 5) word_at(region, at) = random() % 1000 + 1;
+    }
+    region.snapshot("s");
+    expected_ = content_of(region);
+  }
+  Region open(std::uint64_t limit_bytes = 0) {
+    RegionOptions o = options();
+    o.huge_pages = true;
+    o.memory_limit_bytes = limit_bytes;
+    return store_->open_version("s", o);
+  }
+
+  std::optional<Store> store_;
+  std::vector<std::byte> expected_;
+};
+
+TEST_P(HugePages, SlotsWithoutZerosBecomeHuge) {
+  const Region version = open();
+  version.prefetch(version.data(), kSize);
+  EXPECT_EQ(content_of(version), expected_);
+  EXPECT_EQ(huge_bytes(version), kSize - kHuge);
+  version.prefetch(version.data(), kSize);
+  version.advise(version.data(), kSize, Advice::dont_need);
+  EXPECT_EQ(content_of(version), expected_);
+  EXPECT_EQ(huge_bytes(version), kSize - kHuge) << "they stay";
+}
+
+TEST_P(HugePages, WhatTheRangeCutsStaysAsItIs) {
+  const Region version = open();
+  version.prefetch(bytes_of(version) + kPage, kSize / 2);
+  EXPECT_EQ(content_of(version), expected_);
+  EXPECT_EQ(huge_bytes(version), kHuge) << "the second slot only";
+}
+
+TEST_P(HugePages, HalfOfTheLimitAtMost) {
+  const Region version = open(4 * kMiB);
+  version.prefetch(version.data(), kSize);
+  EXPECT_EQ(content_of(version), expected_);
+  EXPECT_EQ(huge_bytes(version), kHuge);
+  EXPECT_LE(version.memory_use().resident_bytes, 4 * kMiB + 256 * 1024);
+}
+
+TEST_P(HugePages, ABranchStaysInSmallPages) {
+  RegionOptions o = options();
+  o.huge_pages = true;
+  const Region branch = store_->open_region("main", o);
+  branch.prefetch(branch.data(), kSize);
+  EXPECT_EQ(huge_bytes(branch), 0U);
+  word_at(branch, 0) = 1;
+}
+
+INSTANTIATE_TEST_SUITE_P(, HugePages, testing::Values(Engine::uffd, Engine::sigsegv),
+                         engine_test_name);
+
+}  // namespace
+}  // namespace vellum::test

@@ -1,0 +1,28 @@
+// What tests of paging share: words that tell where they belong, and waiting for what another
+// thread does.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+namespace vellum::test {
+
+// Of a word's number: its content.
+inline std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 31)) * 0x9E3779B97F4A7C15ULL;
+  return x ^ (x >> 29);
+}
+
+// Waits until `holds()`; false when that takes a minute.
+template <typename Holds>
+bool comes_true(const Holds& holds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+}  // namespace vellum::test
