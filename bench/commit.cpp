@@ -21,28 +21,24 @@
 
 namespace {
 
-void check(bool ok, const char* what) {
-  if (!ok) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
-}
-
 // A file whose blocks are all written, so that a write changes no file system metadata.
 class Floor {
  public:
   Floor(const std::string& path, std::size_t bytes) : bytes_(bytes), source_(bytes, std::byte{1}) {
     fd_ = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    check(fd_ >= 0, "open");
-    check(pwrite(fd_, source_.data(), bytes, 0) == static_cast<ssize_t>(bytes), "pwrite");
-    check(fdatasync(fd_) == 0, "fdatasync");
+    bench::check(fd_ >= 0, "open");
+    bench::check(pwrite(fd_, source_.data(), bytes, 0) == static_cast<ssize_t>(bytes), "pwrite");
+    bench::check(fdatasync(fd_) == 0, "fdatasync");
   }
   ~Floor() { close(fd_); }
   double append_us(std::size_t bytes) {
     bytes = std::min(bytes, bytes_);
     if (at_ + bytes > bytes_) at_ = 0;
     const auto start = bench::Clock::now();
-    check(
+    bench::check(
         pwrite(fd_, source_.data(), bytes, static_cast<off_t>(at_)) == static_cast<ssize_t>(bytes),
         "pwrite");
-    check(fdatasync(fd_) == 0, "fdatasync");
+    bench::check(fdatasync(fd_) == 0, "fdatasync");
     at_ += bytes;
     return bench::seconds_since(start) * 1e6;
   }
@@ -57,17 +53,17 @@ class MappedFile {
  public:
   MappedFile(const std::string& path, std::size_t bytes) : bytes_(bytes) {
     const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    check(fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0, "open");
+    bench::check(fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0, "open");
     void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
-    check(map != MAP_FAILED, "mmap");
+    bench::check(map != MAP_FAILED, "mmap");
     data_ = static_cast<std::byte*>(map);
     bench::fill_with_integers({data_, bytes}, 1);
-    check(msync(data_, bytes_, MS_SYNC) == 0, "msync");
+    bench::check(msync(data_, bytes_, MS_SYNC) == 0, "msync");
   }
   ~MappedFile() { munmap(data_, bytes_); }
   std::byte* data() { return data_; }
-  void sync() { check(msync(data_, bytes_, MS_SYNC) == 0, "msync"); }
+  void sync() { bench::check(msync(data_, bytes_, MS_SYNC) == 0, "msync"); }
 
  private:
   std::size_t bytes_;

@@ -2,9 +2,10 @@
 //
 // One word of each page is read, or stored to, once, in order or in random order, by one thread and
 // by two (each its half of the pages): of a region with data (integers, compressed in the store),
-// of one with zero pages only, and of one that was just made. Each run is a process of its own;
-// what it reads is in the page cache. Beside it: a private mapping of a plain file of the same
-// bytes, also in the page cache, and, for the new region, anonymous memory.
+// by faults of 64, 4 and 256 KiB; of one with zero pages only, and of one that was just made. Each
+// run is a process of its own; what it reads is in the page cache. Beside it: a private mapping of
+// a plain file of the same bytes, also in the page cache, and, for the new region, anonymous
+// memory.
 //
 // Reads go to a version that is open (open_version), writes to the branch; engine mapped has its
 // image for both, which was made before.
@@ -42,6 +43,17 @@ struct Case {
   std::string name() const {
     return fmt::format("{}, {}, {}", kKindNames[static_cast<std::size_t>(kind)],
                        write ? "write" : "read", random ? "random" : "in order");
+  }
+};
+
+// How a region is opened.
+struct Way {
+  vellum::Engine engine;
+  std::uint32_t fault_bytes = 0;
+  std::string name() const {
+    const char* engine_name = vellum::engine_name(engine);
+    if (fault_bytes == 0) return engine_name;
+    return fmt::format("{} by {} KiB", engine_name, fault_bytes >> 10);
   }
 };
 
@@ -137,12 +149,8 @@ class Bench {
       : directory_(options.scratch()),
         bytes_(options.number("mib", 64) << 20),
         rounds_(options.number("rounds", 3)),
-        only_(options.text("only", "")) {
-    const std::string engine = options.text("engine", "all");
-    for (const auto one : {vellum::Engine::uffd, vellum::Engine::sigsegv, vellum::Engine::mapped}) {
-      if (engine == "all" || engine == vellum::engine_name(one)) engines_.push_back(one);
-    }
-    if (engines_.empty()) bench::engine_named(engine);
+        only_(options.text("only", "")),
+        engines_(bench::engines_named(options.text("engine", "all"))) {
     for (const Kind kind : {Kind::data, Kind::zeros}) prepare(kind);
   }
 
@@ -183,20 +191,32 @@ class Bench {
     }
   }
 
-  vellum::Region open_region(vellum::Store& store, vellum::Engine engine, const Case& c) const {
+  // Zeros come in by 2 MiB, whatever a fault brings in of data.
+  std::vector<Way> ways_of(Kind kind) const {
+    std::vector<Way> ways;
+    for (const auto engine : engines_) {
+      ways.push_back({engine});
+      if (kind != Kind::data || engine == vellum::Engine::mapped) continue;
+      for (const std::uint32_t kib : {4U, 256U}) ways.push_back({engine, kib << 10});
+    }
+    return ways;
+  }
+
+  vellum::Region open_region(vellum::Store& store, const Way& way, const Case& c) const {
     vellum::RegionOptions options;
-    options.engine = engine;
+    options.engine = way.engine;
+    options.fault_bytes = way.fault_bytes;
     if (c.kind == Kind::fresh) return store.create_region("main", bytes_, options);
-    if (c.write || engine == vellum::Engine::mapped) return store.open_region("main", options);
+    if (c.write || way.engine == vellum::Engine::mapped) return store.open_region("main", options);
     return store.open_version("0", options);
   }
 
-  Touched in_region(vellum::Engine engine, const Case& c, std::size_t threads) const {
+  Touched in_region(const Way& way, const Case& c, std::size_t threads) const {
     const std::string path =
-        c.kind == Kind::fresh ? directory_ + "/new-store" : store_of(c.kind, engine);
+        c.kind == Kind::fresh ? directory_ + "/new-store" : store_of(c.kind, way.engine);
     const Touched out = bench::in_child([&] {
       auto store = c.kind == Kind::fresh ? vellum::Store::create(path) : vellum::Store::open(path);
-      const auto region = open_region(store, engine, c);
+      const auto region = open_region(store, way, c);
       return touch_all(static_cast<std::byte*>(region.data()), order_of(pages(), c.random), c.write,
                        threads);
     });
@@ -215,7 +235,8 @@ class Bench {
 
   void run_case(const Case& c, bench::Table& table, bench::Report& report) const {
     constexpr std::size_t kThreads[] = {1, 2};
-    const std::size_t sources = engines_.size() + 1;  // the last is the peer
+    const auto ways = ways_of(c.kind);
+    const std::size_t sources = ways.size() + 1;  // the last is the peer
     std::vector<std::map<std::size_t, std::vector<double>>> rates(sources);
     // Turn by turn, so that what else the machine does hits all alike. The first one is for the
     // page cache.
@@ -224,8 +245,8 @@ class Bench {
       for (const std::size_t threads : kThreads) {
         const Touched plain = in_plain(c, threads);
         rates.back()[threads].push_back(static_cast<double>(pages()) / plain.seconds);
-        for (std::size_t i = 0; i < engines_.size(); ++i) {
-          const Touched touched = in_region(engines_[i], c, threads);
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+          const Touched touched = in_region(ways[i], c, threads);
           if (touched.sum != plain.sum) throw std::runtime_error(c.name() + ": the sums differ");
           rates[i][threads].push_back(static_cast<double>(pages()) / touched.seconds);
         }
@@ -236,8 +257,7 @@ class Bench {
     };
     for (std::size_t i = 0; i < sources; ++i) {
       const char* plain_name = c.kind == Kind::fresh ? "anonymous memory" : "plain file";
-      const std::string name =
-          c.name() + ", " + (i < engines_.size() ? vellum::engine_name(engines_[i]) : plain_name);
+      const std::string name = c.name() + ", " + (i < ways.size() ? ways[i].name() : plain_name);
       const double one = median(i, 1), two = median(i, 2);
       table.row({name, bench::fixed(one / 1e3, 0), bench::fixed(1e6 / one, 2),
                  bench::fixed(two / 1e3, 0), bench::fixed(two / one, 2),

@@ -61,15 +61,14 @@ MemoryGroup::~MemoryGroup() { rmdir(path_.c_str()); }
 
 void MemoryGroup::enter() const { write_text(path_ + "/cgroup.procs", std::to_string(getpid())); }
 
-std::uint64_t disk_written_bytes(const std::string& path) {
+std::uint64_t read_ahead_kib(const std::string& path) {
   struct stat status{};
   if (stat(path.c_str(), &status) != 0) return 0;
-  std::ifstream in(
-      fmt::format("/sys/dev/block/{}:{}/stat", major(status.st_dev), minor(status.st_dev)));
-  std::uint64_t field = 0;
-  constexpr int kSectorsWritten = 6;  // Documentation/block/stat.rst
-  for (int i = 0; i <= kSectorsWritten; ++i) in >> field;
-  return in ? field * 512 : 0;
+  std::ifstream in(fmt::format("/sys/dev/block/{}:{}/queue/read_ahead_kb", major(status.st_dev),
+                               minor(status.st_dev)));
+  std::uint64_t kib = 0;
+  in >> kib;
+  return in ? kib : 0;
 }
 
 void drop_from_cache(const std::string& path) {

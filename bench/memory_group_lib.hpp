@@ -22,9 +22,9 @@ class MemoryGroup {
   bool v2_ = false;
 };
 
-// Bytes that the disk below a path has been told to write since it started; 0: not known. All that
-// the machine writes there is in it.
-std::uint64_t disk_written_bytes(const std::string& path);
+// How much the kernel reads around what a mapping of a file on the disk below a path faults on; 0:
+// not known.
+std::uint64_t read_ahead_kib(const std::string& path);
 // Takes a file, or all files below a directory, out of the page cache, after writing them out.
 void drop_from_cache(const std::string& path);
 

@@ -5,7 +5,11 @@
 // one thread, each in a process of its own; cold (nothing of the store in the page cache) and warm.
 // Beside it: `cp` of a full copy, and mmap of what it made; and mmap of the full copy itself.
 //
-//   bench_open [--json FILE] [--dir DIR] [--mib 1024] [--rounds 1]
+// Then the same with a part of it: a word of each page of some chunks of 64 KiB, in random order,
+// which the last use of the version had touched, too; with and without RegionOptions::working_set,
+// at once and when the program comes to it a second later (which is not counted).
+//
+//   bench_open [--json FILE] [--dir DIR] [--mib 1024] [--rounds 1] [--part-percent 5]
 //              [--engine all|uffd|sigsegv|mapped]
 #include <fmt/format.h>
 #include <spawn.h>
@@ -15,6 +19,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <random>
+#include <thread>
 #include <vellum/store.hpp>
 
 #include "child_lib.hpp"
@@ -49,11 +56,43 @@ Times timed(const Open& open) {
   return out;
 }
 
+constexpr std::size_t kChunkBytes = 64u << 10;
+
+std::uint64_t sum_of_words(std::span<const std::byte> bytes, std::size_t chunk) {
+  std::uint64_t sum = 0;
+  for (std::size_t at = chunk * kChunkBytes; at < (chunk + 1) * kChunkBytes;
+       at += bench::kPageBytes) {
+    sum += *reinterpret_cast<const volatile std::uint64_t*>(bytes.data() + at);
+  }
+  return sum;
+}
+
+template <typename Open>
+Times timed_part(const Open& open, const std::vector<std::uint64_t>& chunks,
+                 std::chrono::milliseconds pause) {
+  Times out;
+  auto start = bench::Clock::now();
+  const auto source = open();
+  out.first_s = bench::seconds_since(start);
+  std::this_thread::sleep_for(pause);
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    if (i == 0) start = bench::Clock::now();
+    out.sum += sum_of_words(source->bytes(), chunks[i]);
+    if (i != 0) continue;
+    out.first_s += bench::seconds_since(start);
+    start = bench::Clock::now();
+  }
+  out.scan_s = bench::seconds_since(start);
+  return out;
+}
+
 class OpenVersion {
  public:
-  OpenVersion(const std::string& path, vellum::Engine engine) : store_(vellum::Store::open(path)) {
+  OpenVersion(const std::string& path, vellum::Engine engine, bool working_set = false)
+      : store_(vellum::Store::open(path)) {
     vellum::RegionOptions options;
     options.engine = engine;
+    options.working_set = working_set;
     region_ = engine == vellum::Engine::mapped ? store_.open_region("main", options)
                                                : store_.open_version("1", options);
   }
@@ -87,7 +126,8 @@ struct Source {
   std::string name;
   std::vector<std::string> files;  // what it reads: files or directories
   std::function<Times()> run;
-  std::vector<Times> cold, warm;
+  std::string of_what = "all";  // those of the same are compared; the first is the peer
+  std::vector<Times> cold = {}, warm = {};
 };
 
 class Bench {
@@ -96,13 +136,18 @@ class Bench {
       : path_(options.scratch() + "/store"),
         bytes_(options.number("mib", 1024) << 20),
         rounds_(options.number("rounds", 1)) {
+    std::mt19937_64 random(11);
+    const std::size_t chunks = bytes_ / kChunkBytes;
+    part_ = bench::pick_pages(random, chunks, chunks * options.number("part-percent", 5) / 100);
+    if (part_.empty()) throw std::runtime_error("--part-percent is no chunk at all");
     prepare();
     add_peers();
-    const std::string engine = options.text("engine", "all");
-    for (const auto one : {vellum::Engine::uffd, vellum::Engine::sigsegv, vellum::Engine::mapped}) {
-      if (engine == "all" || engine == vellum::engine_name(one)) add_engine(one);
+    const auto engines = bench::engines_named(options.text("engine", "all"));
+    for (const auto one : engines) add_engine(one);
+    add_peers_of_part();
+    for (const auto one : engines) {
+      if (one != vellum::Engine::mapped) add_engine_of_part(one);
     }
-    if (sources_.size() == 2) bench::engine_named(engine);
   }
 
   void run() {
@@ -124,10 +169,12 @@ class Bench {
       return cold ? source.cold : source.warm;
     };
     for (const bool cold : {true, false}) {
-      const auto& peer = state_of(sources_.front(), cold);
-      const double peer_s = bench::median_of(peer, &Times::total_s);
-      const double peer_first_s = bench::median_of(peer, &Times::to_first_s);
+      std::map<std::string, const Source*> peers;
       for (const Source& source : sources_) {
+        const Source* const first_of = peers.try_emplace(source.of_what, &source).first->second;
+        const auto& peer = state_of(*first_of, cold);
+        const double peer_s = bench::median_of(peer, &Times::total_s);
+        const double peer_first_s = bench::median_of(peer, &Times::to_first_s);
         const auto& times = state_of(source, cold);
         const std::string name = (cold ? "cold, " : "warm, ") + source.name;
         const double first = bench::median_of(times, &Times::to_first_s);
@@ -176,24 +223,56 @@ class Bench {
   // The peer is the first.
   void add_peers() {
     const std::string file = copy(), made = path_ + "-cp";
-    sources_.push_back({"cp + mmap",
-                        {file},
-                        [file, made] {
+    sources_.push_back({"cp + mmap", {file}, [file, made] {
                           const double copy_s = seconds_of_cp(file, made);
                           Times out =
                               timed([&] { return std::make_unique<bench::MappedCopy>(made); });
                           out.copy_s = copy_s;
                           std::filesystem::remove(made);
                           return out;
+                        }});
+    sources_.push_back({"mmap of the full copy", {file}, [file] {
+                          return timed([&] { return std::make_unique<bench::MappedCopy>(file); });
+                        }});
+  }
+
+  void add_peers_of_part() {
+    const std::string file = copy(), made = path_ + "-cp";
+    const auto run = [this](const std::string& of) {
+      return timed_part([&] { return std::make_unique<bench::MappedCopy>(of); }, part_, {});
+    };
+    sources_.push_back({"part, cp + mmap",
+                        {file},
+                        [file, made, run] {
+                          const double copy_s = seconds_of_cp(file, made);
+                          Times out = run(made);
+                          out.copy_s = copy_s;
+                          std::filesystem::remove(made);
+                          return out;
                         },
-                        {},
-                        {}});
+                        "part"});
     sources_.push_back(
-        {"mmap of the full copy",
-         {file},
-         [file] { return timed([&] { return std::make_unique<bench::MappedCopy>(file); }); },
-         {},
-         {}});
+        {"part, mmap of the full copy", {file}, [file, run] { return run(file); }, "part"});
+  }
+
+  // Each engine's own last use is what is remembered.
+  void add_engine_of_part(vellum::Engine engine) {
+    using std::chrono::milliseconds;
+    const auto run = [this, engine](bool working_set, milliseconds pause) {
+      const auto open = [&] { return std::make_unique<OpenVersion>(path_, engine, working_set); };
+      return timed_part(open, part_, pause);
+    };
+    bench::in_child([run] { return run(true, milliseconds(0)); });
+    for (const bool working_set : {false, true}) {
+      for (const auto pause : {milliseconds(0), milliseconds(1000)}) {
+        if (!working_set && pause.count() != 0) continue;
+        const std::string name = fmt::format("part, {}{}{}", vellum::engine_name(engine),
+                                             working_set ? ", working_set" : "",
+                                             pause.count() != 0 ? ", a second later" : "");
+        sources_.push_back(
+            {name, {path_}, [run, working_set, pause] { return run(working_set, pause); }, "part"});
+      }
+    }
   }
 
   void add_engine(vellum::Engine engine) {
@@ -204,14 +283,13 @@ class Bench {
       open();
       made_image_s_ = bench::seconds_since(start);
     }
-    sources_.push_back(
-        {vellum::engine_name(engine), {path}, [open] { return timed(open); }, {}, {}});
+    sources_.push_back({vellum::engine_name(engine), {path}, [open] { return timed(open); }});
   }
 
   Times run_once(const Source& source) {
     const Times out = bench::in_child(source.run);
-    if (sum_ != 0 && out.sum != sum_) throw std::runtime_error(source.name + ": other bytes");
-    sum_ = out.sum;
+    const std::uint64_t sum = sums_.try_emplace(source.of_what, out.sum).first->second;
+    if (out.sum != sum) throw std::runtime_error(source.name + ": other bytes");
     return out;
   }
 
@@ -219,14 +297,16 @@ class Bench {
   std::size_t bytes_;
   std::uint64_t rounds_;
   double made_image_s_ = 0;
-  std::uint64_t sum_ = 0;
+  std::vector<std::uint64_t> part_;  // chunks
+  std::map<std::string, std::uint64_t> sums_;
   std::vector<Source> sources_;
 };
 
 void run(const bench::Options& options) {
   bench::Report report("open");
   Bench bench(options);
-  fmt::print("{} MiB, all of it read by one thread\n", options.number("mib", 1024));
+  fmt::print("{} MiB, all of it read by one thread; part: {} % of the chunks of 64 KiB\n",
+             options.number("mib", 1024), options.number("part-percent", 5));
   bench.run();
   bench.report(report);
   report.finish(options.json_file());

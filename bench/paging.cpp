@@ -1,16 +1,28 @@
 // bench paging: regions larger than memory.
 //
-// A region larger than the memory limit, and beside it a plain MAP_SHARED mapping of a
-// file of the same content, each in a process of its own under the same limit of the kernel's
-// (cgroup): words at random places counted up, numbers sorted in place, breadth-first search of a
-// graph; at the end everything is made durable (commit; msync). Seconds, bytes written to the disk,
-// and how much memory was held at most. Nothing is in the page cache when a process starts.
+// A region of four times the memory limit, and beside it a plain MAP_SHARED mapping of a file of
+// the same content, each in a process of its own under the same limit of the kernel's (cgroup):
+// words at random places counted up, numbers sorted in place, breadth-first search of a graph; at
+// the end everything is made durable (commit; msync). Seconds, bytes written, and how much memory
+// was held at most. Nothing is in the page cache when a process starts.
+//
+// The limit is the cgroup's, --limit-mib: for all that a process has. The region takes a part of it
+// (region/pager.hpp), so it is more than four times its own limit; the plain mapping takes all.
+//
+// How a plain mapping does depends on how much the kernel reads around a fault, which is a setting
+// of the disk's (printed): so there is a second one, with MADV_RANDOM, which reads a page a fault.
+// Sorting does without that one. The search has only that one by default, since the other takes
+// hours where much is read around; --sides plain has it.
+//
+// Bytes written are what the process has made dirty (/proc/self/io), which other work on the
+// machine does not change, less what it gave back before it was written.
 //
 // Needs root, for the cgroup.
 //
-//   bench_paging [--json FILE] [--dir DIR] [--mib 256] [--limit-mib 96] [--updates 30000]
+//   bench_paging [--json FILE] [--dir DIR] [--mib 512] [--limit-mib 128] [--updates 20000]
 //                [--engine automatic|uffd|sigsegv] [--rounds 1] [--only update|sort|bfs]
-//                [--log DIR]
+//                [--sides vellum,plain,random] [--log DIR] [--fault-kib 64]
+//                [--block-kib N]: blocks of that size, which do not grow
 //
 // DIR gets WORKLOAD-vellum.txt: seconds, and bytes of the region in memory, every 10 ms; with
 // --json it is FILE-log, where bench/plot.py looks for it.
@@ -25,6 +37,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 #include <vellum/store.hpp>
 
@@ -37,6 +50,8 @@ namespace {
 
 using Words = std::span<std::uint64_t>;
 
+constexpr std::uint64_t kMib = 512, kLimitMib = 128;
+
 struct Outcome {
   double seconds = 0, durable_seconds = 0;
   double written_bytes = 0, resident_bytes = 0;
@@ -46,12 +61,13 @@ struct Outcome {
 // A file of the same content.
 class MappedFile {
  public:
-  explicit MappedFile(const std::string& path) {
+  MappedFile(const std::string& path, int advice) {
     const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
     bytes_ = std::filesystem::file_size(path);
     map_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     if (map_ == MAP_FAILED) throw std::runtime_error("cannot map " + path);
+    if (madvise(map_, bytes_, advice) != 0) throw std::runtime_error("madvise");
   }
   ~MappedFile() { munmap(map_, bytes_); }
   MappedFile(const MappedFile&) = delete;
@@ -70,11 +86,8 @@ class MappedFile {
 
 class OpenRegion {
  public:
-  OpenRegion(const std::string& path, vellum::Engine engine) : store_(vellum::Store::open(path)) {
-    vellum::RegionOptions options;
-    options.engine = engine;
-    region_ = store_.open_region("main", options);
-  }
+  OpenRegion(const std::string& path, const vellum::RegionOptions& options)
+      : store_(vellum::Store::open(path)), region_(store_.open_region("main", options)) {}
   Words words() const {
     return {static_cast<std::uint64_t*>(region_.data()), region_.size_bytes() / 8};
   }
@@ -141,7 +154,7 @@ std::uint64_t sort(Words words, std::uint64_t) {
 }
 
 // words: vertices, edges, offsets[vertices + 1], targets[edges], levels[vertices], queue[vertices].
-constexpr std::uint64_t kDegree = 16;
+constexpr std::uint64_t kDegree = 64;
 
 void prepare_graph(Words words) {
   const std::uint64_t vertices = (words.size() - 3) / (3 + kDegree);
@@ -151,10 +164,11 @@ void prepare_graph(Words words) {
   std::uint64_t* const offsets = &words[2];
   std::uint64_t* const targets = offsets + vertices + 1;
   for (std::uint64_t v = 0; v <= vertices; ++v) offsets[v] = v * kDegree;
-  // Most edges lead near, some anywhere: what graphs look like after ordering their vertices.
+  // Edges lead near, one of a thousand anywhere: what graphs of the web look like whose vertices
+  // are ordered.
   for (std::uint64_t e = 0; e < vertices * kDegree; ++e) {
-    const std::uint64_t near = e / kDegree + random() % 4096;
-    targets[e] = (random() % 8 == 0 ? random() : near) % vertices;
+    const std::uint64_t near = e / kDegree + random() % 128;
+    targets[e] = (random() % 1024 == 0 ? random() : near) % vertices;
   }
 }
 
@@ -184,10 +198,21 @@ struct Workload {
   const char* name;
   void (*prepare)(Words);
   std::uint64_t (*work)(Words, std::uint64_t updates);
+  const char* sides;
 };
-constexpr Workload kWorkloads[] = {{"update", prepare_integers, update},
-                                   {"sort", prepare_random, sort},
-                                   {"bfs", prepare_graph, bfs}};
+constexpr Workload kWorkloads[] = {{"update", prepare_integers, update, "vellum,plain,random"},
+                                   {"sort", prepare_random, sort, "vellum,plain"},
+                                   {"bfs", prepare_graph, bfs, "vellum,random"}};
+
+double written_by_process() {
+  std::ifstream in("/proc/self/io");
+  double written = 0, given_back = 0, value = 0;
+  for (std::string field; in >> field >> value;) {
+    if (field == "write_bytes:") written = value;
+    if (field == "cancelled_write_bytes:") given_back = value;
+  }
+  return written - given_back;
+}
 
 // `open` gives what to work on. In a process of its own, under the limit.
 template <typename Open>
@@ -195,8 +220,7 @@ Outcome measure(const bench::MemoryGroup& group, const Workload& workload, std::
                 const std::string& data, const std::string& log, Open open) {
   bench::drop_from_cache(data);
   sync();
-  const std::uint64_t before = bench::disk_written_bytes(data);
-  Outcome out = bench::in_child([&] {
+  return bench::in_child([&] {
     group.enter();
     Outcome o;
     const auto start = bench::Clock::now();
@@ -207,18 +231,17 @@ Outcome measure(const bench::MemoryGroup& group, const Workload& workload, std::
     target->make_durable();
     o.durable_seconds = bench::seconds_since(start);
     o.resident_bytes = static_cast<double>(watch.stop());
+    o.written_bytes = written_by_process();
     return o;
   });
-  sync();
-  out.written_bytes = static_cast<double>(bench::disk_written_bytes(data) - before);
-  return out;
 }
 
 // Not in this process, which would know the machine's memory from then on, and its children with
 // it.
-void prepare(const Workload& workload, const std::string& path, std::size_t bytes) {
+void prepare(const Workload& workload, const std::string& path, std::size_t bytes,
+             const vellum::StoreOptions& options) {
   bench::in_child([&] {
-    auto store = vellum::Store::create(path);
+    auto store = vellum::Store::create(path, options);
     auto region = store.create_region("main", bytes);
     workload.prepare({static_cast<std::uint64_t*>(region.data()), bytes / 8});
     region.snapshot("0");
@@ -227,8 +250,9 @@ void prepare(const Workload& workload, const std::string& path, std::size_t byte
   });
 }
 
-struct Both {
-  std::vector<Outcome> vellum, plain;
+// In rounds; empty: not asked for.
+struct Sides {
+  std::vector<Outcome> vellum, plain, random;
 };
 
 std::string log_directory(const bench::Options& options) {
@@ -239,66 +263,96 @@ std::string log_directory(const bench::Options& options) {
   return out;
 }
 
-Both compare(const bench::Options& options, const Workload& workload) {
-  const std::size_t bytes = options.number("mib", 256) << 20;
-  const std::uint64_t limit = options.number("limit-mib", 96) << 20;
-  const std::uint64_t updates = options.number("updates", 30'000);
-  const auto engine = bench::engine_named(options.text("engine", "automatic"));
-  const bench::MemoryGroup group(limit);
-  Both both;
-  for (std::uint64_t round = 0; round < options.number("rounds", 1); ++round) {
-    const std::string path = options.scratch() + "/" + workload.name;
-    prepare(workload, path, bytes);
-    const std::string log = log_directory(options) + "/" + workload.name;
-    both.plain.push_back(measure(group, workload, updates, path + "-file", log + "-plain.txt",
-                                 [&] { return std::make_unique<MappedFile>(path + "-file"); }));
-    both.vellum.push_back(measure(group, workload, updates, path, log + "-vellum.txt",
-                                  [&] { return std::make_unique<OpenRegion>(path, engine); }));
-    if (both.plain.back().answer != both.vellum.back().answer) {
+Sides compare(const bench::Options& options, const Workload& workload) {
+  const std::size_t bytes = options.number("mib", kMib) << 20;
+  const std::uint64_t updates = options.number("updates", 20'000);
+  vellum::RegionOptions region_options;
+  region_options.engine = bench::engine_named(options.text("engine", "automatic"));
+  region_options.fault_bytes = static_cast<std::uint32_t>(options.number("fault-kib", 64) << 10);
+  vellum::StoreOptions store_options;
+  const std::uint64_t block_kib = options.number("block-kib", 0);  // 0: the default, and they grow
+  store_options.grow_blocks = block_kib == 0;
+  if (block_kib != 0) store_options.block_bytes = static_cast<std::uint32_t>(block_kib << 10);
+  const bench::MemoryGroup group(options.number("limit-mib", kLimitMib) << 20);
+  const std::string sides = options.text("sides", workload.sides);
+  const std::string path = options.scratch() + "/" + workload.name;
+  const std::string log = log_directory(options) + "/" + workload.name;
+  Sides out;
+  std::optional<std::uint64_t> answer;
+  const auto side = [&](const char* name, std::vector<Outcome>& outcomes, const std::string& data,
+                        auto open) {
+    if (sides.find(name) == std::string::npos) return;
+    outcomes.push_back(
+        measure(group, workload, updates, data, fmt::format("{}-{}.txt", log, name), open));
+    if (answer.value_or(outcomes.back().answer) != outcomes.back().answer) {
       throw std::runtime_error(fmt::format("{}: the answers differ", workload.name));
     }
+    answer = outcomes.back().answer;
+  };
+  const auto plain_side = [&](const char* name, std::vector<Outcome>& outcomes, int advice) {
+    if (sides.find(name) == std::string::npos) return;
+    const std::string file = fmt::format("{}-{}", path, name);
+    if (!std::filesystem::copy_file(path + "-file", file)) throw std::runtime_error("copy_file");
+    side(name, outcomes, file, [&] { return std::make_unique<MappedFile>(file, advice); });
+    std::filesystem::remove(file);
+  };
+  for (std::uint64_t round = 0; round < options.number("rounds", 1); ++round) {
+    prepare(workload, path, bytes, store_options);
+    answer.reset();
+    plain_side("plain", out.plain, MADV_NORMAL);
+    plain_side("random", out.random, MADV_RANDOM);
+    side("vellum", out.vellum, path,
+         [&] { return std::make_unique<OpenRegion>(path, region_options); });
     std::filesystem::remove_all(path);
     std::filesystem::remove(path + "-file");
   }
-  return both;
+  return out;
 }
 
-void add(bench::Table& table, bench::Report& report, const char* name, const Both& both,
-         double limit) {
-  const auto median = [](const std::vector<Outcome>& v, double Outcome::* of) {
-    return bench::median_of(v, of);
-  };
-  const double seconds = median(both.vellum, &Outcome::durable_seconds);
-  const double plain = median(both.plain, &Outcome::durable_seconds);
-  const double written = median(both.vellum, &Outcome::written_bytes);
-  const double plain_written = median(both.plain, &Outcome::written_bytes);
-  const double resident = median(both.vellum, &Outcome::resident_bytes);
-  table.row({name, bench::fixed(median(both.vellum, &Outcome::seconds), 2),
-             bench::fixed(seconds, 2), bench::fixed(median(both.plain, &Outcome::seconds), 2),
-             bench::fixed(plain, 2), bench::fixed(seconds / plain, 2), bench::human_bytes(written),
-             bench::human_bytes(plain_written), bench::fixed(written / plain_written, 2),
-             bench::human_bytes(resident), bench::fixed(resident / limit, 2)});
-  for (const auto& [field, of] : {std::pair{"seconds", &Outcome::durable_seconds},
-                                  {"written_bytes", &Outcome::written_bytes},
-                                  {"resident_bytes", &Outcome::resident_bytes}}) {
-    report.figure(fmt::format("{}, vellum, {}", name, field), median(both.vellum, of));
-    report.figure(fmt::format("{}, plain, {}", name, field), median(both.plain, of));
-  }
+void add(bench::Table& table, bench::Report& report, const char* name, const char* side,
+         const std::vector<Outcome>& outcomes, double limit) {
+  if (outcomes.empty()) return;
+  const double seconds = bench::median_of(outcomes, &Outcome::durable_seconds);
+  const double written = bench::median_of(outcomes, &Outcome::written_bytes);
+  const double resident = bench::median_of(outcomes, &Outcome::resident_bytes);
+  const bool counted = resident != 0;
+  table.row({name, side, bench::fixed(bench::median_of(outcomes, &Outcome::seconds), 2),
+             bench::fixed(seconds, 2), bench::human_bytes(written),
+             counted ? bench::human_bytes(resident) : "",
+             counted ? bench::fixed(resident / limit, 3) : ""});
+  report.figure(fmt::format("{}, {}, seconds", name, side), seconds);
+  report.figure(fmt::format("{}, {}, written_bytes", name, side), written);
+  if (!counted) return;
+  report.figure(fmt::format("{}, {}, resident_bytes", name, side), resident);
   report.target(fmt::format("{}: resident / limit of the region", name), resident / limit, 1.05);
-  if (std::string(name) != "update") return;
-  report.target("update: seconds / plain mmap", seconds / plain, 1);
-  report.target("update: bytes written / plain mmap", written / plain_written, 0.5);
+}
+
+void add(bench::Table& table, bench::Report& report, const char* name, const Sides& sides,
+         double limit) {
+  add(table, report, name, "vellum", sides.vellum, limit);
+  add(table, report, name, "plain", sides.plain, limit);
+  add(table, report, name, "random", sides.random, limit);
+  if (std::string(name) != "update" || sides.vellum.empty() || sides.plain.empty()) return;
+  const auto ratio = [&](double Outcome::* of) {
+    return bench::median_of(sides.vellum, of) / bench::median_of(sides.plain, of);
+  };
+  report.target("update: seconds / plain mmap", ratio(&Outcome::durable_seconds), 1);
+  report.target("update: bytes written / plain mmap", ratio(&Outcome::written_bytes), 0.5);
 }
 
 void run(const bench::Options& options) {
-  const std::uint64_t limit = options.number("limit-mib", 96) << 20;
+  const std::uint64_t limit = options.number("limit-mib", kLimitMib) << 20;
   // What a region allows itself by default in such a group (region/pager.hpp).
   const double own =
       static_cast<double>(limit / 4 * 3 - std::min<std::uint64_t>(limit / 4, 64u << 20));
-  fmt::print("{} MiB under a limit of {} MiB; plain: MAP_SHARED, msync at the end\n\n",
-             options.number("mib", 256), limit >> 20);
-  bench::Table table({"", "seconds", "+ commit", "plain", "+ msync", "ratio", "written", "plain",
-                      "ratio", "resident", "of limit"});
+  fmt::print(
+      "{} MiB under a limit of {} MiB, of which the region takes {:.0f}; plain: MAP_SHARED, of "
+      "which\n"
+      "the kernel reads up to {} KiB around a fault; random: the same with MADV_RANDOM\n\n",
+      options.number("mib", kMib), limit >> 20, own / (1 << 20),
+      bench::read_ahead_kib(options.scratch()));
+  bench::Table table(
+      {"", "", "seconds", "with commit or msync", "written", "resident", "of limit"});
   bench::Report report("paging");
   report.figure("limit_bytes", own);
   const std::string only = options.text("only", "");

@@ -21,10 +21,6 @@
 
 namespace {
 
-void check(bool ok, const char* what) {
-  if (!ok) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
-}
-
 double ms(std::uint64_t ns) { return static_cast<double>(ns) / 1e6; }
 
 // Plain memory, all of it resident.
@@ -32,7 +28,7 @@ class PlainMemory {
  public:
   explicit PlainMemory(std::size_t bytes) : bytes_(bytes) {
     void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    check(map != MAP_FAILED, "mmap");
+    bench::check(map != MAP_FAILED, "mmap");
     data_ = static_cast<std::byte*>(map);
     // As pages of 4 KiB, which a program that is not one large array has.
     madvise(data_, bytes, MADV_NOHUGEPAGE);
@@ -48,7 +44,7 @@ class PlainMemory {
     const pid_t child = fork();
     if (child == 0) _exit(0);
     const double pause_ms = bench::seconds_since(start) * 1e3;
-    check(child > 0, "fork");
+    bench::check(child > 0, "fork");
     waitpid(child, nullptr, 0);
     return pause_ms;
   }

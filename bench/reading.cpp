@@ -6,10 +6,15 @@
 // order. Beside it, in the same run and turn by turn: the same without reading ahead (advise()
 // with Advice::random), and a full copy in a plain file, mapped. The least of the rounds.
 //
+// And once all of it is there (prefetch()): words at random places, each of which says where the
+// next one is looked for; in pages of 4 KiB, in huge pages (RegionOptions::huge_pages), and in the
+// mapped copy.
+//
 //   bench_reading [--json FILE] [--dir DIR] [--mib 256] [--rounds 5] [--engine automatic|...]
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <thread>
 #include <vellum/store.hpp>
@@ -26,6 +31,16 @@ constexpr std::size_t kChunkBytes = 64u << 10;
 using Bytes = std::span<const std::byte>;
 
 std::uint64_t scan(Bytes bytes) { return bench::sum(bytes); }
+
+std::uint64_t scan_backwards(Bytes bytes) {
+  std::uint64_t total = 0;
+  for (std::size_t end = bytes.size(); end != 0;) {
+    const std::size_t begin = end - std::min(kChunkBytes, end);
+    total += bench::sum(bytes.subspan(begin, end - begin));
+    end = begin;
+  }
+  return total;
+}
 
 std::uint64_t scan_slowly(Bytes bytes) {
   constexpr int kPasses = 8;
@@ -56,6 +71,19 @@ std::uint64_t read_random(Bytes bytes) {
   return total;
 }
 
+// Where it looks next depends on what it has read, so nothing is looked up in advance.
+std::uint64_t follow(Bytes bytes) {
+  constexpr int kSteps = 2'000'000;
+  std::uint64_t at = 1;
+  for (int i = 0; i < kSteps; ++i) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, &bytes[at % (bytes.size() / 8) * 8], 8);
+    at = (at ^ word) * 0x9E3779B97F4A7C15ULL;
+    at ^= at >> 29;
+  }
+  return at;
+}
+
 using Read = std::uint64_t (*)(Bytes);
 
 double ms_of(Read read, Bytes bytes) {
@@ -83,6 +111,61 @@ double measure_copy(const std::string& file, Read read) {
   });
 }
 
+struct Followed {
+  double prefetch_ms = 0, follow_ms = 0;
+};
+
+Followed measure_follow(const std::string& path, vellum::Engine engine, bool huge_pages) {
+  return bench::in_child([&] {
+    auto store = vellum::Store::open(path);
+    vellum::RegionOptions options;
+    options.engine = engine;
+    options.huge_pages = huge_pages;
+    const auto region = store.open_version("filled", options);
+    const Bytes bytes{static_cast<const std::byte*>(region.data()), region.size_bytes()};
+    Followed out;
+    const auto start = bench::Clock::now();
+    region.prefetch(region.data(), region.size_bytes());
+    out.prefetch_ms = bench::seconds_since(start) * 1e3;
+    out.follow_ms = ms_of(follow, bytes);
+    return out;
+  });
+}
+
+double follow_copy_ms(const std::string& file) {
+  return bench::in_child([&] {
+    const bench::MappedCopy copy(file);
+    ms_of(scan, copy.bytes());  // all of it is there
+    return ms_of(follow, copy.bytes());
+  });
+}
+
+void compare_follow(const std::string& path, const std::string& copy, vellum::Engine engine,
+                    std::size_t rounds, bench::Report& report) {
+  Followed small{1e9, 1e9}, huge{1e9, 1e9};
+  double plain = 1e9;
+  const auto keep_least = [](Followed& least, const Followed& f) {
+    least.prefetch_ms = std::min(least.prefetch_ms, f.prefetch_ms);
+    least.follow_ms = std::min(least.follow_ms, f.follow_ms);
+  };
+  for (std::size_t i = 0; i < rounds; ++i) {
+    keep_least(small, measure_follow(path, engine, false));
+    keep_least(huge, measure_follow(path, engine, true));
+    plain = std::min(plain, follow_copy_ms(copy));
+  }
+  bench::Table table({"following, ms", "prefetch()", "2 M steps", "small/huge", "copy"});
+  table.row({"4 KiB", bench::fixed(small.prefetch_ms, 1), bench::fixed(small.follow_ms, 1), "",
+             bench::fixed(plain, 1)});
+  table.row({"2 MiB", bench::fixed(huge.prefetch_ms, 1), bench::fixed(huge.follow_ms, 1),
+             bench::fixed(small.follow_ms / huge.follow_ms, 2), ""});
+  table.print();
+  report.figure("follow_ms", small.follow_ms);
+  report.figure("follow_huge_ms", huge.follow_ms);
+  report.figure("follow_copy_ms", plain);
+  report.figure("prefetch_ms", small.prefetch_ms);
+  report.figure("prefetch_huge_ms", huge.prefetch_ms);
+}
+
 void run(const bench::Options& options) {
   bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 256) << 20;
@@ -102,6 +185,7 @@ void run(const bench::Options& options) {
     Read read;
   };
   constexpr Way kWays[] = {{"scan", scan},
+                           {"backwards", scan_backwards},
                            {"slow scan", scan_slowly},
                            {"two threads", scan_by_two},
                            {"random chunks", read_random}};
@@ -122,6 +206,7 @@ void run(const bench::Options& options) {
     report.figure(fmt::format("{}_copy_ms", way.name), plain);
   }
   table.print();
+  compare_follow(path, copy, engine, rounds, report);
   report.finish(options.json_file());
 }
 

@@ -15,6 +15,9 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start);
 
+// Of a system call that has set errno: throws `what` and its message unless `ok`.
+void check(bool ok, const char* what);
+
 // Asks for real-time scheduling (SCHED_FIFO; needs privilege), and says so when it is refused.
 // Without it, a process that has just been busy may wait for a scheduler tick (up to 4 ms) after
 // its disk has answered, and that tick hides everything else.

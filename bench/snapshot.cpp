@@ -28,10 +28,6 @@
 
 namespace {
 
-void check(bool ok, const char* what) {
-  if (!ok) throw std::runtime_error(std::string(what) + ": " + std::strerror(errno));
-}
-
 struct Round {
   double seconds = 0, update_seconds = 0, bytes = 0;
 };
@@ -113,12 +109,12 @@ std::vector<Round> copy_rounds(const std::string& directory, std::size_t bytes, 
                                std::size_t rounds) {
   const std::string live = directory + "/live";
   const int fd = open(live.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  check(fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0, "open");
+  bench::check(fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes)) == 0, "open");
   void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  check(map != MAP_FAILED, "mmap");
+  bench::check(map != MAP_FAILED, "mmap");
   auto* const base = static_cast<std::byte*>(map);
   bench::fill_with_integers({base, bytes}, 1);
-  check(fdatasync(fd) == 0, "fdatasync");
+  bench::check(fdatasync(fd) == 0, "fdatasync");
   std::mt19937_64 random(pages);
   std::vector<Round> out;
   for (std::size_t i = 1; i <= rounds; ++i) {
@@ -130,17 +126,17 @@ std::vector<Round> copy_rounds(const std::string& directory, std::size_t bytes, 
     start = bench::Clock::now();
     const std::string copy = directory + "/copy" + std::to_string(i);
     const int to = open(copy.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    check(to >= 0, "open");
+    bench::check(to >= 0, "open");
     for (std::size_t at = 0; at < bytes;) {
       const ssize_t n = pwrite(to, base + at, std::min<std::size_t>(bytes - at, 8u << 20),
                                static_cast<off_t>(at));
-      check(n > 0, "pwrite");
+      bench::check(n > 0, "pwrite");
       at += static_cast<std::size_t>(n);
     }
-    check(fdatasync(to) == 0, "fdatasync");
+    bench::check(fdatasync(to) == 0, "fdatasync");
     round.seconds = bench::seconds_since(start);
     struct stat info{};
-    check(fstat(to, &info) == 0, "fstat");
+    bench::check(fstat(to, &info) == 0, "fstat");
     round.bytes = static_cast<double>(info.st_blocks) * 512;
     close(to);
     out.push_back(round);

@@ -96,6 +96,11 @@ vellum::Engine engine_named(const std::string& name) {
   throw std::runtime_error("no engine '" + name + "': automatic, uffd, sigsegv or mapped");
 }
 
+std::vector<vellum::Engine> engines_named(const std::string& name) {
+  if (name != "all") return {engine_named(name)};
+  return {vellum::Engine::uffd, vellum::Engine::sigsegv, vellum::Engine::mapped};
+}
+
 std::uint64_t sum(std::span<const std::byte> bytes) {
   std::uint64_t total = 0;
   for (std::size_t i = 0; i + 8 <= bytes.size(); i += 8) {

@@ -55,8 +55,10 @@ struct History {
 };
 void make_history(const std::string& path, const History& history);
 
-// automatic, uffd or sigsegv; anything else throws.
+// automatic, uffd, sigsegv or mapped; anything else throws.
 vellum::Engine engine_named(const std::string& name);
+// "all", or one of uffd, sigsegv and mapped; anything else throws.
+std::vector<vellum::Engine> engines_named(const std::string& name);
 
 // Reads all of it; the sum keeps the compiler honest.
 std::uint64_t sum(std::span<const std::byte> bytes);
