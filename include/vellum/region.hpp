@@ -104,6 +104,11 @@ struct RegionOptions {
   // one taken when it is not free.
   bool fixed_address = false;
   std::uint64_t base_address = 0;
+  // The range of `capacity_bytes` at `base_address`, both multiples of 4096, is the caller's, who has
+  // reserved it (mmap(2) with PROT_NONE) and will unmap it: the region replaces what is mapped
+  // there, does not go past it, and leaves it reserved at close(). The store does not remember the
+  // address.
+  bool over_reservation = false;
   // The plain file that engine `mapped` maps; naming one chooses that engine. Empty: where it was
   // the last time, or else a file in the store. See "Engine mapped" above.
   std::string image_path;

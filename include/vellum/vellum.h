@@ -155,9 +155,12 @@ typedef struct vellum_region_options {
                       and stays */
   int working_set; /* 1: remember which pages were touched, in the store, and bring them in at the
                       next opening, which does not wait; VELLUM_ENGINE_MAPPED ignores it */
+  int over_reservation; /* 1: base_address and capacity_bytes, multiples of 4096, are a range that
+                           the caller has reserved: the region is mapped over it, and leaves it
+                           reserved when it is closed */
 } vellum_region_options;
 #define VELLUM_REGION_OPTIONS_INIT \
-  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes a branch with a region of zero bytes, rounded up to pages of 4096. `options` may be NULL
  * here and below. VELLUM_ERR_ALREADY_EXISTS. */

@@ -51,6 +51,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   result.fault_bytes = options.fault_bytes;
   result.huge_pages = options.huge_pages != 0;
   result.working_set = options.working_set != 0;
+  result.over_reservation = options.over_reservation != 0;
   if (options.encoding != nullptr) {
     result.encoding = encoding_from(options_or_zero(options.encoding));
   }

@@ -51,10 +51,10 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
       backing_(options.capacity_bytes, *pager_, options.image ? options.image->descriptor() : -1),
       kernel_pages_(options.image != nullptr),
       source_(std::move(source)),
-      chunks_(options.capacity_bytes / options.chunk_bytes * sizeof(Chunk)),
+      chunks_((options.capacity_bytes / options.chunk_bytes + 1) * sizeof(Chunk)),
       touched_((options.capacity_bytes / kSlotBytes / 64 + 1) * sizeof(std::uint64_t)),
       scratches_(kernel_pages_ ? nullptr : std::make_unique<Scratch[]>(kScratches)) {
-  assert(options.capacity_bytes % kSlotBytes == 0 && options.size_bytes % kPageBytes == 0);
+  assert(options.capacity_bytes % kPageBytes == 0 && options.size_bytes % kPageBytes == 0);
   assert(std::has_single_bit(options.chunk_bytes) && options.chunk_bytes >= kPageBytes &&
          options.chunk_bytes <= kMostChunkPages * kPageBytes);
   for (std::size_t i = 0; i < kScratches && !kernel_pages_; ++i) {
@@ -72,7 +72,14 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
 
 RegionMemory::~RegionMemory() {
   pager_->add_pages(-private_pages_.load());
-  if (base_ != nullptr) munmap(base_, options_.capacity_bytes);
+  if (base_ == nullptr) return;
+  if (options_.over_reservation) {
+    // Never a hole that another thread's mapping could take: the caller is going to unmap it.
+    mmap(base_, options_.capacity_bytes, PROT_NONE,
+         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  } else {
+    munmap(base_, options_.capacity_bytes);
+  }
 }
 
 void RegionMemory::map_range() {
@@ -81,7 +88,9 @@ void RegionMemory::map_range() {
       reinterpret_cast<void*>(options_.wanted_address);  // NOLINT(performance-no-int-to-ptr)
   const int flags = MAP_PRIVATE | MAP_NORESERVE;
   void* map = MAP_FAILED;
-  if (wanted != nullptr) {
+  if (options_.over_reservation) {
+    map = mmap(wanted, bytes, PROT_NONE, flags | MAP_FIXED, backing_.memfd(), 0);
+  } else if (wanted != nullptr) {
     if (may_map_at(options_.wanted_address)) {
       map = mmap(wanted, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, backing_.memfd(), 0);
     }
@@ -97,7 +106,7 @@ void RegionMemory::map_range() {
       throw Error(Errc::busy, text);
     }
   }
-  if (map == MAP_FAILED) {
+  if (map == MAP_FAILED && !options_.over_reservation) {
     // Room for alignment: a region starts on a slot boundary.
     void* room = mmap(nullptr, bytes + kSlotBytes, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

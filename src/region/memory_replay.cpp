@@ -43,7 +43,7 @@ int RegionMemory::prepare_unmapped(PageNumber, std::size_t) noexcept { return 0;
 // REQUIRES: before anything comes in.
 void RegionMemory::make_working_set() {
   const std::size_t half = pager_->limit_bytes() / 2 / chunk_bytes();
-  working_set_ = std::make_unique<WorkingSet>(options_.capacity_bytes / chunk_bytes(),
+  working_set_ = std::make_unique<WorkingSet>(options_.capacity_bytes / chunk_bytes() + 1,
                                               options_.last_working_set, chunk_pages(), half);
 }
 

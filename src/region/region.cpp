@@ -28,6 +28,21 @@ std::size_t encode_threads(const RegionOptions& options) {
   return std::min(processors - 1, 7U);
 }
 
+// The region must lie in what the caller says is reserved, and no byte beyond it.
+void require_reservation(const RegionOptions& options, std::uint64_t needed_bytes) {
+  if (options.base_address == 0 || options.base_address % kPageBytes != 0 ||
+      options.capacity_bytes % kPageBytes != 0 || options.fixed_address) {
+    throw Error(Errc::invalid_argument,
+                "over_reservation needs base_address and capacity_bytes, multiples of 4096, and "
+                "does not go with fixed_address");
+  }
+  if (needed_bytes > options.capacity_bytes) {
+    throw Error(Errc::invalid_argument, "a region of " + std::to_string(needed_bytes) +
+                                            " bytes does not fit into a reservation of " +
+                                            std::to_string(options.capacity_bytes));
+  }
+}
+
 region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t size_bytes,
                                      std::uint64_t remembered, bool writable) {
   region::MemoryOptions memory;
@@ -37,7 +52,9 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
   if (capacity == 0)
     capacity = writable ? std::max(4 * size_bytes, std::uint64_t{64} << 30) : size_bytes;
   capacity = std::min(std::max(capacity, size_bytes), format::kMaxRegionBytes);
-  memory.capacity_bytes = round_up(std::max(capacity, std::uint64_t{1}), kSlotBytes);
+  memory.over_reservation = options.over_reservation;
+  memory.capacity_bytes = round_up(std::max(capacity, std::uint64_t{1}),
+                                   options.over_reservation ? kPageBytes : kSlotBytes);
   memory.address_required = options.fixed_address;
   memory.memory_limit_bytes = options.memory_limit_bytes;
   memory.huge_pages = options.huge_pages;
@@ -49,7 +66,9 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
                     std::to_string(options.fault_bytes));
   }
   memory.wanted_address = options.base_address != 0 ? options.base_address : remembered;
-  if (memory.wanted_address % kSlotBytes != 0) {
+  if (options.over_reservation) {
+    require_reservation(options, memory.capacity_bytes);
+  } else if (memory.wanted_address % kSlotBytes != 0) {
     throw Error(Errc::invalid_argument, "base_address must be a multiple of 2 MiB");
   }
   return memory;
@@ -140,7 +159,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   impl->sequence = head.sequence;
   impl->committed_bytes = head.region_bytes;
   impl->committed_before = head.sequence > 0;
-  impl->remembered_address = head.base_address != 0
+  impl->remembered_address = head.base_address != 0 || options.over_reservation
                                  ? head.base_address
                                  : reinterpret_cast<std::uintptr_t>(impl->memory->data());
   impl->encoder = std::make_unique<region::Encoder>(*impl->memory, impl->writer->encoding(),

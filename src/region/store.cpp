@@ -134,7 +134,8 @@ StoreOptions Store::options() const {
 
 Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
                             const RegionOptions& options) {
-  impl_->core->create_branch(branch, checked_size(size_bytes), options.base_address,
+  const std::uint64_t remembered = options.over_reservation ? 0 : options.base_address;
+  impl_->core->create_branch(branch, checked_size(size_bytes), remembered,
                              region::to_format(options.encoding));
   try {
     return open_region(branch, options);

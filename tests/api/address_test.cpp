@@ -142,6 +142,83 @@ TEST_P(Address, ARegionThatCannotOpenIsNotMade) {
   Region second = store.create_region("second", kMiB, options());
 }
 
+// Address space that a caller has reserved, as Metall does, with a page of somebody else on each side.
+class Reserved {
+ public:
+  explicit Reserved(std::uint64_t bytes) : bytes_(bytes) {
+    all_ = static_cast<std::byte*>(mmap(nullptr, bytes + 2 * kPage, PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    require(all_ != MAP_FAILED, "the address space is reserved");
+    all_[0] = all_[bytes + 2 * kPage - 1] = std::byte{42};
+    require(mprotect(data(), bytes, PROT_NONE) == 0, "the range is closed");
+  }
+  ~Reserved() { munmap(all_, bytes_ + 2 * kPage); }
+  std::byte* data() const { return all_ + kPage; }
+  bool neighbours_are_whole() const {
+    return all_[0] == std::byte{42} && all_[bytes_ + 2 * kPage - 1] == std::byte{42};
+  }
+
+ private:
+  std::uint64_t bytes_;
+  std::byte* all_ = nullptr;
+};
+
+class OverReservation : public Address {
+ protected:
+  RegionOptions over(const Reserved& reserved, std::uint64_t bytes) const {
+    RegionOptions over = options();
+    over.over_reservation = true;
+    over.base_address = reinterpret_cast<std::uintptr_t>(reserved.data());
+    over.capacity_bytes = bytes;
+    return over;
+  }
+};
+
+TEST_P(OverReservation, LiesWhereTheCallerSaysAndNotBeyond) {
+  constexpr std::uint64_t kBytes = 5 * kMiB + 3 * kPage;  // no multiple of anything but pages
+  Store store = create();
+  const Reserved first(kBytes), second(kBytes);
+  {
+    Region region = store.create_region("main", kMiB, over(first, kBytes));
+    ASSERT_EQ(region.data(), first.data());
+    EXPECT_EQ(region.capacity_bytes(), kBytes);
+    region.grow(kBytes);
+    for (std::uint64_t i = 0; i < kBytes; i += kPage) word_at(region, i) = i + 1;
+    region.snapshot("s");
+    word_at(region, 0) = 7;
+    region.rollback();
+    EXPECT_EQ(word_at(region, 0), 1u);
+    EXPECT_ERRC(region.grow(kBytes + 1), Errc::invalid_argument);
+  }
+  EXPECT_TRUE(first.neighbours_are_whole());
+  // Still the caller's: nobody else's mapping can have taken it.
+  EXPECT_EQ(mmap(first.data(), kBytes, PROT_NONE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0),
+            MAP_FAILED);
+  const Region version = store.open_version("s", over(first, kBytes));
+  const Region region = store.open_region("main", over(second, kBytes));
+  EXPECT_EQ(region.data(), second.data());
+  for (std::uint64_t i = 0; i < kBytes; i += kPage) {
+    EXPECT_EQ(word_at(region, i), i + 1);
+    EXPECT_EQ(word_at(version, i), i + 1);
+  }
+}
+
+TEST_P(OverReservation, RefusesWhatDoesNotFit) {
+  Store store = create();
+  const Reserved reserved(kMiB);
+  EXPECT_ERRC(store.create_region("main", 2 * kMiB, over(reserved, kMiB)), Errc::invalid_argument);
+  RegionOptions odd = over(reserved, kMiB);
+  odd.base_address += 8;
+  EXPECT_ERRC(store.create_region("main", kPage, odd), Errc::invalid_argument);
+  RegionOptions both = over(reserved, kMiB);
+  both.fixed_address = true;
+  EXPECT_ERRC(store.create_region("main", kPage, both), Errc::invalid_argument);
+  EXPECT_FALSE(store.contains("main"));
+  EXPECT_TRUE(reserved.neighbours_are_whole());
+}
+
+VELLUM_BOTH_ENGINES(OverReservation);
 VELLUM_BOTH_ENGINES(Address);
 
 }  // namespace
