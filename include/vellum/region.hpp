@@ -104,8 +104,8 @@ struct RegionOptions {
   // one taken when it is not free.
   bool fixed_address = false;
   std::uint64_t base_address = 0;
-  // The range of `capacity_bytes` at `base_address`, both multiples of 4096, is the caller's, who has
-  // reserved it (mmap(2) with PROT_NONE) and will unmap it: the region replaces what is mapped
+  // The range of `capacity_bytes` at `base_address`, both multiples of 4096, is the caller's, who
+  // has reserved it (mmap(2) with PROT_NONE) and will unmap it: the region replaces what is mapped
   // there, does not go past it, and leaves it reserved at close(). The store does not remember the
   // address.
   bool over_reservation = false;

@@ -190,6 +190,9 @@ class Store {
                      const std::optional<Encoding>& encoding = std::nullopt);
   void create_snapshot(const std::string& name, const std::string& from_version,
                        const std::string& message = std::string());
+  // Makes a branch of a snapshot, under the same name: it can be opened to write, and is no longer
+  // kept as it was. A crash leaves the one or the other. Of a branch: nothing to do.
+  void make_writable(const std::string& name);
   void remove_snapshot(const std::string& name);  // its space comes back by collect_garbage()
   void remove_branch(const std::string& name);    // Errc::busy while it has a writer
 

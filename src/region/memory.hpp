@@ -60,8 +60,8 @@ struct MemoryOptions {
   std::uint64_t capacity_bytes = 0;  // multiple of kPageBytes
   std::uint64_t size_bytes = 0;      // multiple of kPageBytes
   bool writable = false;
-  std::uint64_t wanted_address = 0;      // 0: anywhere
-  bool address_required = false;         // otherwise only preferred
+  std::uint64_t wanted_address = 0;  // 0: anywhere
+  bool address_required = false;     // otherwise only preferred
   bool over_reservation = false;  // mapped over what is there, which is the caller's, and left so
   std::uint64_t memory_limit_bytes = 0;  // 0: shares the limit of the process
   std::string stash_directory;           // empty: dirty pages stay in memory, whatever the limit

@@ -231,6 +231,11 @@ void Store::create_snapshot(const std::string& name, const std::string& from_ver
   impl_->core->create_snapshot(name, ref);
 }
 
+void Store::make_writable(const std::string& name) {
+  const auto names = store::hold_names(*impl_->core);
+  impl_->core->make_writable(name);
+}
+
 void Store::remove_snapshot(const std::string& name) { impl_->core->remove_snapshot(name); }
 void Store::remove_branch(const std::string& name) { impl_->core->remove_branch(name); }
 

@@ -331,6 +331,12 @@ void StoreCore::create_branch_at(const std::string& name, const format::Version&
                                  const std::string& parent_snapshot,
                                  const std::optional<format::Encoding>& encoding) {
   require_free_name(name);
+  publish_branch(name, version, parent_snapshot, encoding);
+}
+
+void StoreCore::publish_branch(const std::string& name, const format::Version& version,
+                               const std::string& parent_snapshot,
+                               const std::optional<format::Encoding>& encoding) {
   if (encoding.has_value()) check_encoding(*encoding);
   format::Version base = version;
   base.branch_id = new_branch_id(*this, packs().list());
@@ -373,6 +379,19 @@ void StoreCore::create_snapshot(const std::string& name, const SnapshotRef& like
     if (e.code() != Errc::already_exists) throw;
     fail(Errc::already_exists, "a snapshot '{}' exists in {}", name, impl_->path);
   }
+}
+
+void StoreCore::make_writable(const std::string& name) {
+  if (!has_snapshot(name)) {
+    if (!has_branch(name)) {
+      fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, impl_->path);
+    }
+    return;
+  }
+  const SnapshotRef ref = read_snapshot(name);
+  // Both are there when this was cut off before. The snapshot is what the name means until it goes.
+  if (!has_branch(name)) publish_branch(name, ref.version, ref.version.parent, std::nullopt);
+  remove_snapshot(name);
 }
 
 void StoreCore::remove_snapshot(const std::string& name) {

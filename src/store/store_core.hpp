@@ -79,6 +79,9 @@ class StoreCore {
                      const format::JournalHeader& header) const;
   // Names a version. The same errors.
   void create_snapshot(const std::string& name, const format::SnapshotRef& like);
+  // A snapshot becomes a branch of the same name. Of a branch: nothing to do. Errc::not_found.
+  // REQUIRES: hold_names(), since gc must not see a moment at which neither is there.
+  void make_writable(const std::string& name);
   void remove_snapshot(const std::string& name);
   // Errc::busy when it has a writer.
   void remove_branch(const std::string& name);
@@ -88,6 +91,9 @@ class StoreCore {
 
  private:
   StoreCore();
+  void publish_branch(const std::string& name, const format::Version& version,
+                      const std::string& parent_snapshot,
+                      const std::optional<format::Encoding>& encoding);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

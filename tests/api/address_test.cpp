@@ -142,7 +142,8 @@ TEST_P(Address, ARegionThatCannotOpenIsNotMade) {
   Region second = store.create_region("second", kMiB, options());
 }
 
-// Address space that a caller has reserved, as Metall does, with a page of somebody else on each side.
+// Address space that a caller has reserved, as Metall does, with a page of somebody else on each
+// side.
 class Reserved {
  public:
   explicit Reserved(std::uint64_t bytes) : bytes_(bytes) {

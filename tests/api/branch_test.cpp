@@ -195,6 +195,52 @@ TEST_P(Branches, StatAndVerifyCountWhatIsThere) {
   EXPECT_EQ(stat.full_copy_bytes, 3 * kPage);
 }
 
+TEST_P(Branches, ASnapshotMadeWritable) {
+  Store store = create();
+  {
+    Region region = store.create_region("main", kMiB, options());
+    word_at(region, 0) = 1;
+    region.snapshot("s");
+    word_at(region, 0) = 2;
+    region.commit();
+  }
+  store.make_writable("s");
+  store.make_writable("s");  // is one already
+  EXPECT_TRUE(store.version("s").is_branch);
+  {
+    Region region = store.open_region("s", options());
+    EXPECT_EQ(word_at(region, 0), 1u);
+    word_at(region, 0) = 3;
+    region.commit();
+  }
+  store.collect_garbage();
+  EXPECT_EQ(word_at(store.open_version("s", options()), 0), 3u);
+  EXPECT_EQ(word_at(store.open_version("main", options()), 0), 2u);
+  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_ERRC(store.make_writable("nobody"), Errc::not_found);
+}
+
+// Killed between its two steps: the name means the snapshot, and the next call ends what was begun.
+TEST_P(Branches, ASnapshotHalfMadeWritable) {
+  Store store = create();
+  {
+    Region region = store.create_region("main", kMiB, options());
+    word_at(region, 0) = 1;
+    region.snapshot("s");
+  }
+  const std::string ref = path() + "/snapshots/s.ref";
+  ASSERT_TRUE(std::filesystem::exists(ref));
+  std::filesystem::copy_file(ref, path() + "/kept");
+  store.make_writable("s");
+  std::filesystem::rename(path() + "/kept", ref);
+  EXPECT_FALSE(store.version("s").is_branch);
+  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_EQ(word_at(store.open_version("s", options()), 0), 1u);
+  store.make_writable("s");
+  EXPECT_TRUE(store.version("s").is_branch);
+  EXPECT_EQ(word_at(store.open_region("s", options()), 0), 1u);
+}
+
 VELLUM_BOTH_ENGINES(Branches);
 
 }  // namespace
