@@ -252,6 +252,10 @@ class Store {
   CommitReport import_file(const std::string& branch, const std::string& file,
                            const std::string& message, const ProgressFn& progress = nullptr);
 
+  // The same, of a version of another store: what it holds becomes the branch's content.
+  CommitReport import_version(const std::string& branch, const Store& from, const std::string& name,
+                              const std::string& message, const ProgressFn& progress = nullptr);
+
   StoreStat stat() const;
   // Without `read_data`: refs, journals, page maps, packs' presence. With it: every byte that a
   // version needs.

@@ -1,5 +1,6 @@
 // The C++ face of a store (vellum/store.hpp), over store/store_core.hpp.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <tuple>
 #include <vellum/store.hpp>
@@ -330,6 +331,37 @@ CommitReport Store::import_file(const std::string& branch, const std::string& fi
       }
     }
     if (progress) progress({std::min(at + room, size), size, "bytes"});
+  }
+  return region.commit(message);
+}
+
+CommitReport Store::import_version(const std::string& branch, const Store& from,
+                                   const std::string& name, const std::string& message,
+                                   const ProgressFn& progress) {
+  const auto source = open_source(*from.impl_->core, name);
+  const std::uint64_t size = source->region_bytes(), pages = size / kPageBytes;
+  Region region = open_or_create_region(branch, size);
+  auto* const memory = static_cast<std::byte*>(region.data());
+  static constexpr std::array<std::byte, kPageBytes> kZeroPage{};
+  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
+  // What the branch has and the version has not becomes zero; a new branch has nothing.
+  const bool was_empty = region.sequence() == 0;
+  for (std::uint64_t page = 0; page < region.size_bytes() / kPageBytes;) {
+    if (was_empty && page < pages) page += source->zero_run(page, pages - page);
+    const std::uint64_t end = was_empty ? pages : region.size_bytes() / kPageBytes;
+    if (page >= end) break;
+    const std::size_t n = std::min<std::uint64_t>(kCopyPages, end - page);
+    const std::size_t there = page < pages ? std::min<std::uint64_t>(n, pages - page) : 0;
+    if (there > 0) source->read(page, there, buffer.data());
+    region.prefetch(memory + page * kPageBytes, n * kPageBytes);
+    for (std::size_t i = 0; i < n; ++i) {
+      std::byte* const to = memory + (page + i) * kPageBytes;
+      const std::byte* const content =
+          i < there ? buffer.data() + i * kPageBytes : kZeroPage.data();
+      if (std::memcmp(to, content, kPageBytes) != 0) std::memcpy(to, content, kPageBytes);
+    }
+    page += n;
+    if (progress) progress({page * kPageBytes, size, "bytes"});
   }
   return region.commit(message);
 }

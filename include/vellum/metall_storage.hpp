@@ -1,0 +1,205 @@
+// vellum/metall_storage.hpp: the two classes that Metall's manager asks for, over Datastore.
+//
+// Programs include vellum/metall.hpp. This part knows nothing of Metall's headers: what it needs of
+// them (the type of the segment's header, where messages go) is given by `Traits`, so that it is
+// compiled and tested where Metall is not installed. What each member must do is Metall's contract
+// (metall/kernel/storage.hpp and segment_storage.hpp, Metall 0.30).
+//
+// Metall knows bool, not exceptions: a call that fails gives false, and says why through
+// Traits::error(). last_error() keeps the last message of the thread.
+#ifndef VELLUM_METALL_STORAGE_HPP
+#define VELLUM_METALL_STORAGE_HPP
+
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <initializer_list>
+#include <new>
+#include <string>
+#include <utility>
+
+#include <vellum/datastore.hpp>
+
+namespace vellum {
+
+// How datastores are made and opened from here on, by all threads: set it before the first.
+inline DatastoreOptions& metall_options() {
+  static DatastoreOptions options = [] {
+    DatastoreOptions result;
+    // What a snapshot has of its own: its uuid, and what somebody said of it.
+    result.own_files = {"management/manager_metadata", "management/description"};
+    return result;
+  }();
+  return options;
+}
+
+namespace detail {
+
+inline std::string& metall_last_error() {
+  static thread_local std::string text;
+  return text;
+}
+
+// Runs what may throw for who knows only bool.
+template <typename Traits, typename Body>
+bool metall_attempt(const Body& body) noexcept {
+  try {
+    body();
+    return true;
+  } catch (const std::exception& e) {
+    try {
+      metall_last_error() = e.what();
+      Traits::error(e.what());
+    } catch (...) {  // no memory to say it
+    }
+    return false;
+  }
+}
+
+}  // namespace detail
+
+// Where the books of a datastore are.
+template <typename Traits>
+class basic_metall_storage {
+ public:
+  using path_type = std::filesystem::path;
+
+  static path_type get_path(const path_type& base_path, const path_type& key) {
+    return get_path(base_path, {key});
+  }
+  static path_type get_path(const path_type& base_path,
+                            const std::initializer_list<path_type>& keys) {
+    path_type path;
+    const bool found = detail::metall_attempt<Traits>(
+        [&] { path = Datastore::files_directory(base_path.string()); });
+    if (!found) path = base_path / "files";  // not there: Metall's own error says the rest
+    for (const auto& key : keys) path /= key;
+    return path;
+  }
+
+  // Room for a new datastore: one that is there goes.
+  static bool create(const path_type& base_path) {
+    return detail::metall_attempt<Traits>([&] { Datastore::prepare(base_path.string()); });
+  }
+  static bool remove(const path_type& base_path) {
+    return detail::metall_attempt<Traits>([&] { Datastore::remove(base_path.string()); });
+  }
+  static bool consistent(const path_type& base_path) {
+    bool is = false;
+    const bool known = detail::metall_attempt<Traits>(
+        [&] { is = Datastore::consistent(base_path.string(), metall_options()); });
+    return known && is;
+  }
+};
+
+// The segment. Movable. Its header, which Metall's allocators point to from inside the segment,
+// lies one page in front of it, as in Metall's own storage: a datastore that was imported keeps its
+// meaning.
+template <typename Traits>
+class basic_metall_segment_storage {
+ public:
+  using path_type = std::filesystem::path;
+  using segment_header_type = typename Traits::segment_header_type;
+  static_assert(sizeof(segment_header_type) <= Datastore::kHeadBytes, "a page has room for it");
+
+  basic_metall_segment_storage() = default;
+  // Like Metall's own: what is open is synchronised first.
+  ~basic_metall_segment_storage() {
+    if (is_open()) {
+      sync(true);
+      release();
+    }
+  }
+  basic_metall_segment_storage(const basic_metall_segment_storage&) = delete;
+  basic_metall_segment_storage& operator=(const basic_metall_segment_storage&) = delete;
+  basic_metall_segment_storage(basic_metall_segment_storage&&) noexcept = default;
+  basic_metall_segment_storage& operator=(basic_metall_segment_storage&&) noexcept = default;
+
+  static bool copy(const path_type& source_path, const path_type& destination_path, bool /*clone*/,
+                   int /*max_num_threads*/) {
+    return detail::metall_attempt<Traits>([&] {
+      Datastore::copy(source_path.string(), destination_path.string(), metall_options());
+    });
+  }
+
+  bool create(const path_type& base_path, std::size_t capacity) {
+    return take([&] { return Datastore::create(base_path.string(), capacity, metall_options()); });
+  }
+  bool open(const path_type& base_path, std::size_t capacity, bool read_only) {
+    return take([&] {
+      return read_only ? Datastore::open_read_only(base_path.string(), metall_options())
+                       : Datastore::open(base_path.string(), capacity, metall_options());
+    });
+  }
+  bool extend(std::size_t request_size) {
+    return writes([&] { datastore_.extend(request_size); });
+  }
+
+  // The address space is given back; what was not synchronised is lost.
+  bool release() {
+    if (!is_open()) return false;
+    header().~segment_header_type();
+    datastore_.close();
+    return true;
+  }
+  // A commit, of the segment and the books as they lie in their files. Without `wait` it is encoded
+  // and written by a thread of the library's; the next call that changes the datastore waits for
+  // it.
+  bool sync(bool wait) {
+    if (read_only_) return is_open();
+    return writes([&] {
+      if (wait) {
+        datastore_.commit();
+      } else {
+        datastore_.commit_async();
+      }
+    });
+  }
+  // O(what was written), whatever the segment's size.
+  bool snapshot(const path_type& snapshot_path, bool /*clone*/, int /*max_num_threads*/) {
+    return writes([&] { datastore_.snapshot(snapshot_path.string()); });
+  }
+  // Pages that nobody needs any more are made zero, so that no version stores them.
+  bool free_region(std::ptrdiff_t offset, std::size_t nbytes) {
+    if (!is_open() || read_only_ || offset < 0) return false;
+    const auto from = static_cast<std::size_t>(offset);
+    if (from > size() || nbytes > size() - from) return false;
+    std::memset(static_cast<char*>(get_segment()) + offset, 0, nbytes);
+    return true;
+  }
+
+  void* get_segment() const { return datastore_.segment(); }
+  segment_header_type& get_segment_header() { return header(); }
+  const segment_header_type& get_segment_header() const { return header(); }
+  std::size_t size() const { return datastore_.size_bytes(); }
+  std::size_t page_size() const { return Datastore::kHeadBytes; }
+  bool read_only() const { return read_only_; }  // of the last that was open, also after release()
+  bool is_open() const { return datastore_.is_open(); }
+  bool check_sanity() const { return true; }
+
+ private:
+  template <typename Open>
+  bool take(const Open& open) {
+    if (is_open()) return false;  // one at a time
+    return detail::metall_attempt<Traits>([&] {
+      datastore_ = open();
+      read_only_ = !datastore_.writable();
+      new (datastore_.head()) segment_header_type();
+    });
+  }
+  template <typename Body>
+  bool writes(const Body& body) {
+    if (!is_open() || read_only_) return false;
+    return detail::metall_attempt<Traits>(body);
+  }
+  segment_header_type& header() const {
+    return *std::launder(static_cast<segment_header_type*>(datastore_.head()));
+  }
+
+  Datastore datastore_;
+  bool read_only_ = false;
+};
+
+}  // namespace vellum
+
+#endif  // VELLUM_METALL_STORAGE_HPP

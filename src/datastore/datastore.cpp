@@ -1,0 +1,341 @@
+// datastore/datastore.cpp: see vellum/datastore.hpp.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+#include <vellum/datastore.hpp>
+
+#include "datastore/files.hpp"
+#include "datastore/place.hpp"
+#include "format/layout.hpp"
+#include "store/util.hpp"
+
+namespace vellum {
+namespace {
+
+namespace fs = std::filesystem;
+using datastore::FileIndex;
+using datastore::kAreaBytes;
+using datastore::Place;
+using format::kPageBytes;
+
+constexpr std::uint64_t kHugePageBytes = 2u << 20;
+constexpr std::uint64_t kLeastStepBytes = 64u << 20;
+
+std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+// Address space for the head and a region behind it, which begins at a multiple of 2 MiB.
+class AddressRange {
+ public:
+  AddressRange() = default;
+  explicit AddressRange(std::uint64_t region_bytes) : bytes_(region_bytes + 2 * kHugePageBytes) {
+    void* const map =
+        mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED) {
+      store::fail(Errc::out_of_memory, "cannot reserve {} bytes of address space: {}", bytes_,
+                  std::strerror(errno));
+    }
+    all_ = static_cast<std::byte*>(map);
+    const auto start = reinterpret_cast<std::uintptr_t>(all_);
+    region_ = all_ + (round_up(start + kPageBytes, kHugePageBytes) - start);
+    static_assert(Datastore::kHeadBytes == kPageBytes);
+    mprotect(region_ - kPageBytes, kPageBytes, PROT_READ | PROT_WRITE);
+  }
+  ~AddressRange() {
+    if (all_ != nullptr) munmap(all_, bytes_);
+  }
+  AddressRange(AddressRange&& other) noexcept { *this = std::move(other); }
+  AddressRange& operator=(AddressRange&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(all_, other.all_);
+    std::swap(region_, other.region_);
+    return *this;
+  }
+  std::byte* region() const { return region_; }
+
+ private:
+  std::uint64_t bytes_ = 0;
+  std::byte* all_ = nullptr;
+  std::byte* region_ = nullptr;
+};
+
+RegionOptions placed(const RegionOptions& options, const AddressRange& range,
+                     std::uint64_t capacity_bytes) {
+  RegionOptions result = options;
+  result.over_reservation = true;
+  result.fixed_address = false;
+  result.base_address = reinterpret_cast<std::uintptr_t>(range.region());
+  result.capacity_bytes = capacity_bytes;
+  return result;
+}
+
+std::uint64_t area_offset(const std::string& label, std::uint64_t region_bytes) {
+  if (region_bytes <= kAreaBytes) {
+    store::fail(Errc::not_found, "{} holds no datastore, but something else", label);
+  }
+  return region_bytes - kAreaBytes;
+}
+
+struct Found {
+  std::uint64_t area_bytes_at = 0;
+  FileIndex index;
+};
+
+std::string label_of(const Place& place) {
+  return fmt::format("'{}' of {}", place.version, place.store);
+}
+
+// What a version holds, read without mapping it. False: no commit yet.
+bool find_files(const Store& store, const Place& place, Found& found) {
+  const VersionInfo info = store.version(place.version);
+  found.area_bytes_at = area_offset(label_of(place), info.region_bytes);
+  datastore::PageBytes page;
+  store.read(place.version, info.region_bytes - kPageBytes, page.data(), page.size());
+  const char* const problem = datastore::decode_index(page, found.index);
+  if (problem == nullptr) return true;
+  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
+  if (std::all_of(page.begin(), page.end(), is_zero)) return false;
+  store::fail(Errc::damaged, "{}: {}", label_of(place), problem);
+}
+
+void put_files_back(const Store& store, const Place& place, const DatastoreOptions& options) {
+  Found found;
+  if (!find_files(store, place, found)) {
+    store::fail(Errc::not_found, "{} has no commit: its creation was cut off", label_of(place));
+  }
+  datastore::make_directory(place);
+  datastore::unpack_files(
+      place.files(), found.index,
+      [&](std::uint64_t offset, std::span<std::byte> out) {
+        store.read(place.version, found.area_bytes_at + offset, out.data(), out.size());
+      },
+      options.own_files);
+}
+
+Place existing(const std::string& path) {
+  Place place = datastore::place_of(path);
+  if (!fs::exists(place.store)) {
+    if (place.linked) {
+      store::fail(Errc::not_found, "{}: the store {} that it is a version of is not there",
+                  place.directory, place.store);
+    }
+    store::fail(Errc::not_found, "{}: no datastore", path);
+  }
+  return place;
+}
+
+// Nobody writes it: a branch opens to write, as a snapshot cannot be written at all.
+void require_no_writer(Store& store, const Place& place) {
+  if (!store.version(place.version).is_branch) return;
+  try {
+    store.open_region(place.version).close();
+  } catch (const Error& e) {
+    if (e.code() != Errc::read_only) throw;  // on such a medium nobody writes
+  }
+}
+
+}  // namespace
+
+struct Datastore::Impl {
+  Place place;
+  DatastoreOptions options;
+  std::optional<Store> store;
+  AddressRange range;  // outlives the region, which lies in it
+  Region region;
+  FileIndex index;  // of what the area in memory holds
+
+  std::byte* data() const { return static_cast<std::byte*>(region.data()); }
+  std::uint64_t segment_bytes() const { return region.size_bytes() - kAreaBytes; }
+  std::byte* area() const { return data() + segment_bytes(); }
+
+  void reserve(std::uint64_t segment_capacity_bytes) {
+    range = AddressRange(round_up(segment_capacity_bytes, kPageBytes) + kAreaBytes);
+  }
+  RegionOptions placed_at(std::uint64_t segment_capacity_bytes) const {
+    return placed(options.region, range, round_up(segment_capacity_bytes, kPageBytes) + kAreaBytes);
+  }
+  void read_index() {
+    datastore::decode_index({area() + kAreaBytes - kPageBytes, kPageBytes}, index);
+  }
+  void pack() { datastore::pack_files(place.files(), area(), index); }
+};
+
+Datastore::Datastore() noexcept = default;
+Datastore::Datastore(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Datastore::~Datastore() { close(); }
+Datastore::Datastore(Datastore&&) noexcept = default;
+Datastore& Datastore::operator=(Datastore&& other) noexcept {
+  close();
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+
+Datastore Datastore::create(const std::string& path, std::uint64_t capacity_bytes,
+                            const DatastoreOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->place = datastore::place_of(path);
+  if (impl->place.linked || datastore::is_there(impl->place)) {
+    store::fail(Errc::already_exists, "{}: a datastore is there", path);
+  }
+  datastore::make_directory(impl->place);
+  impl->store = Store::open_or_create(impl->place.store, options.store);
+  impl->reserve(capacity_bytes);
+  const std::uint64_t first = std::min(round_up(capacity_bytes, kPageBytes), kLeastStepBytes);
+  impl->region = impl->store->create_region(impl->place.version, first + kAreaBytes,
+                                            impl->placed_at(capacity_bytes));
+  return Datastore(std::move(impl));
+}
+
+Datastore Datastore::open(const std::string& path, std::uint64_t capacity_bytes,
+                          const DatastoreOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->place = existing(path);
+  impl->store = Store::open(impl->place.store);
+  impl->store->make_writable(impl->place.version);
+  const std::uint64_t size = impl->store->version(impl->place.version).region_bytes;
+  const std::uint64_t capacity = std::max(capacity_bytes, area_offset(label_of(impl->place), size));
+  impl->reserve(capacity);
+  impl->region = impl->store->open_region(impl->place.version, impl->placed_at(capacity));
+  // After the lock is taken: the files are this opening's alone from here on.
+  put_files_back(*impl->store, impl->place, options);
+  impl->read_index();
+  return Datastore(std::move(impl));
+}
+
+Datastore Datastore::open_read_only(const std::string& path, const DatastoreOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->place = existing(path);
+  impl->store = Store::open(impl->place.store);
+  require_no_writer(*impl->store, impl->place);
+  put_files_back(*impl->store, impl->place, options);
+  const std::uint64_t size = impl->store->version(impl->place.version).region_bytes;
+  const std::uint64_t segment_bytes = size - kAreaBytes;  // put_files_back() has checked it
+  impl->reserve(segment_bytes);
+  impl->region = impl->store->open_version(impl->place.version, impl->placed_at(segment_bytes));
+  return Datastore(std::move(impl));
+}
+
+bool Datastore::is_open() const noexcept { return impl_ != nullptr; }
+bool Datastore::writable() const noexcept { return impl_ && impl_->region.writable(); }
+void* Datastore::segment() const noexcept { return impl_ ? impl_->data() : nullptr; }
+void* Datastore::head() const noexcept { return impl_ ? impl_->data() - kHeadBytes : nullptr; }
+std::uint64_t Datastore::size_bytes() const noexcept { return impl_ ? impl_->segment_bytes() : 0; }
+std::uint64_t Datastore::capacity_bytes() const noexcept {
+  return impl_ ? impl_->region.capacity_bytes() - kAreaBytes : 0;
+}
+
+void Datastore::extend(std::uint64_t size_bytes) {
+  const std::uint64_t now = this->size_bytes(), most = capacity_bytes();
+  if (size_bytes <= now) return;
+  if (size_bytes > most) {
+    store::fail(Errc::invalid_argument, "{}: {} bytes, where its capacity is {}",
+                impl_->place.directory, size_bytes, most);
+  }
+  const std::uint64_t step = std::max(kLeastStepBytes, now / 4);
+  const std::uint64_t next = std::min(most, round_up(std::max(size_bytes, now + step), kPageBytes));
+  std::byte* const old_area = impl_->area();
+  impl_->region.grow(next + kAreaBytes);
+  // The area has moved: its old place is the segment's, and the next commit() packs all files anew.
+  datastore::clear_files(old_area, impl_->index);
+  impl_->index = {};
+}
+
+CommitReport Datastore::commit(const std::string& message) {
+  impl_->pack();
+  return impl_->region.commit(message);
+}
+
+std::future<CommitReport> Datastore::commit_async(const std::string& message) {
+  impl_->pack();
+  return impl_->region.commit_async(message);
+}
+
+CommitReport Datastore::snapshot(const std::string& path) {
+  const Place target = datastore::place_of(path);
+  const std::string name = datastore::snapshot_name(target, impl_->store->path());
+  if (!target.linked && datastore::is_there(target)) {
+    store::fail(Errc::already_exists, "{}: a datastore is there", path);
+  }
+  impl_->pack();
+  const CommitReport report = impl_->region.snapshot(name);
+  datastore::make_directory(target);
+  if (!target.linked) datastore::write_link(target, impl_->store->path(), name);
+  return report;
+}
+
+void Datastore::close() noexcept { impl_.reset(); }
+
+std::string Datastore::files_directory(const std::string& path) {
+  const Place place = datastore::place_of(path);
+  if (!fs::exists(place.files()) && datastore::is_there(place)) {
+    put_files_back(Store::open(place.store), place, {});
+  }
+  return place.files();
+}
+
+bool Datastore::consistent(const std::string& path, const DatastoreOptions& options) {
+  const Place place = datastore::place_of(path);
+  if (!fs::exists(place.store) || !datastore::is_there(place)) return false;
+  Store store = Store::open(place.store);
+  Found found;
+  if (!find_files(store, place, found)) return false;
+  try {
+    require_no_writer(store, place);
+  } catch (const Error& e) {
+    if (e.code() == Errc::busy) return false;
+    throw;
+  }
+  put_files_back(store, place, options);
+  return true;
+}
+
+void Datastore::prepare(const std::string& path) {
+  const Place place = datastore::place_of(path);
+  if (datastore::is_there(place)) remove(path);
+  fs::remove_all(place.files());
+  datastore::make_directory(datastore::place_of(path));
+}
+
+void Datastore::remove(const std::string& path) {
+  const Place place = existing(path);
+  Store store = Store::open(place.store);
+  if (store.version(place.version).is_branch) {
+    store.remove_branch(place.version);
+  } else {
+    store.remove_snapshot(place.version);
+  }
+  fs::remove_all(place.files());
+  fs::remove(place.link());
+  std::error_code ignored;
+  fs::remove(place.directory, ignored);  // unless something else is there
+  if (!store.versions().empty()) return;
+  fs::remove_all(place.store);
+  fs::remove_all(place.owner_directory + "/versions");
+  fs::remove(place.owner_directory, ignored);
+}
+
+void Datastore::copy(const std::string& from, const std::string& to,
+                     const DatastoreOptions& options) {
+  const Place source = existing(from), target = datastore::place_of(to);
+  if (target.linked || datastore::is_there(target)) {
+    store::fail(Errc::already_exists, "{}: a datastore is there", to);
+  }
+  Store store = Store::open(source.store);
+  require_no_writer(store, source);
+  put_files_back(store, source, options);
+  datastore::make_directory(target);
+  Store::open_or_create(target.store, options.store)
+      .import_version(target.version, store, source.version, "copy of " + source.directory);
+  put_files_back(Store::open(target.store), target, options);
+}
+
+}  // namespace vellum
