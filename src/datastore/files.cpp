@@ -26,6 +26,7 @@ constexpr std::uint64_t kIndexAt = kFiles * kFileBytes;
 bool is_safe_name(std::string_view name) {
   if (name.empty() || name.front() == '/' || name.back() == '/') return false;
   const fs::path path(name);
+  if (path.lexically_normal().native() != name) return false;
   return std::all_of(path.begin(), path.end(), [](const fs::path& part) {
     return !part.empty() && part != "." && part != "..";
   });

@@ -1,0 +1,256 @@
+// A segment and its files through commits, snapshots, crashes, and under other paths.
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <vellum/datastore.hpp>
+
+#include "support/child.hpp"
+#include "support/store_fixture.hpp"
+
+namespace vellum::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Datastores : public EngineTest {
+ protected:
+  std::string path(const std::string& name = "ds") const { return directory_ / name; }
+  DatastoreOptions options() const {
+    DatastoreOptions options;
+    options.region.engine = GetParam();
+    return options;
+  }
+  Datastore create(const std::string& at) const {
+    Datastore::prepare(at);
+    return Datastore::create(at, kCapacity, options());
+  }
+  Datastore open(const std::string& at) const { return Datastore::open(at, kCapacity, options()); }
+  Datastore read(const std::string& at) const { return Datastore::open_read_only(at, options()); }
+
+  // The segment's first word and a file, the same number in both.
+  static void set(const Datastore& datastore, const std::string& at, std::uint64_t value) {
+    *static_cast<std::uint64_t*>(datastore.segment()) = value;
+    fs::create_directories(Datastore::files_directory(at) + "/books");
+    std::ofstream(Datastore::files_directory(at) + "/books/count") << value;
+  }
+  static std::uint64_t word(const Datastore& datastore) {
+    return *static_cast<const std::uint64_t*>(datastore.segment());
+  }
+  static std::uint64_t book(const std::string& at) {
+    std::uint64_t value = 0;
+    std::ifstream(Datastore::files_directory(at) + "/books/count") >> value;
+    return value;
+  }
+  void expect_holds(const std::string& at, std::uint64_t value) const {
+    EXPECT_TRUE(Datastore::consistent(at, options())) << at;
+    const Datastore datastore = read(at);
+    EXPECT_EQ(word(datastore), value) << at;
+    EXPECT_EQ(book(at), value) << at;
+  }
+
+  static constexpr std::uint64_t kCapacity = 1ULL << 30;
+  TempDirectory directory_;
+};
+
+TEST_P(Datastores, OpenWithTheFilesOfTheLastCommit) {
+  {
+    Datastore datastore = create(path());
+    EXPECT_TRUE(datastore.writable());
+    EXPECT_FALSE(Datastore::consistent(path(), options()));  // no commit yet
+    set(datastore, path(), 1);
+    datastore.commit();
+    set(datastore, path(), 2);  // lost, of both
+  }
+  EXPECT_EQ(book(path()), 2u);
+  expect_holds(path(), 1);
+  Datastore datastore = open(path());
+  EXPECT_EQ(word(datastore), 1u);
+  set(datastore, path(), 3);
+  datastore.commit_async().get();
+  datastore.close();
+  expect_holds(path(), 3);
+}
+
+TEST_P(Datastores, HaveAHeadOfTheirOwnInFront) {
+  create(path()).commit();
+  for (int i = 0; i < 2; ++i) {
+    const Datastore datastore = i == 0 ? open(path()) : read(path());
+    auto* const head = static_cast<std::byte*>(datastore.head());
+    EXPECT_EQ(head + Datastore::kHeadBytes, datastore.segment());
+    EXPECT_TRUE(all_zero(head, Datastore::kHeadBytes));
+    std::memset(head, 1, Datastore::kHeadBytes);  // writable in a read-only datastore, too
+  }
+}
+
+TEST_P(Datastores, KeepSnapshotsUnderPathsAndNames) {
+  {
+    Datastore datastore = create(path());
+    set(datastore, path(), 1);
+    datastore.snapshot(path() + "@one");
+    set(datastore, path(), 2);
+    Datastore::prepare(path("two"));
+    datastore.snapshot(path("two"));
+    fs::create_directories(path("other"));
+    datastore.snapshot(path("other/two"));  // its name in the store is taken
+    set(datastore, path(), 3);
+    EXPECT_ERRC(datastore.snapshot(path() + "@one"), Errc::already_exists);
+    EXPECT_ERRC(datastore.snapshot(path("two")), Errc::already_exists);
+    datastore.commit();
+    expect_holds(path() + "@one", 1);  // beside the live one
+    expect_holds(path("two"), 2);
+    EXPECT_ERRC(read(path()), Errc::busy);
+    EXPECT_FALSE(Datastore::consistent(path(), options()));
+  }
+  expect_holds(path(), 3);
+  expect_holds(path("other/two"), 2);
+  EXPECT_TRUE(Store::open(path() + "/store").verify(true).damages.empty());
+}
+
+TEST_P(Datastores, OpenVersionsThatOthersMade) {
+  {
+    Datastore datastore = create(path());
+    set(datastore, path(), 1);
+    datastore.commit();
+  }
+  Store::open(path() + "/store").create_snapshot("outside", "main");
+  set(open(path()), path(), 2);
+  expect_holds(path() + "@outside", 1);
+  EXPECT_ERRC(read(path() + "@nobody"), Errc::not_found);
+  EXPECT_ERRC(read(path("nowhere")), Errc::not_found);
+}
+
+TEST_P(Datastores, WriteToASnapshotWithoutTouchingItsOrigin) {
+  {
+    Datastore datastore = create(path());
+    set(datastore, path(), 1);
+    datastore.snapshot(path("side"));
+  }
+  {
+    Datastore side = open(path("side"));
+    EXPECT_EQ(word(side), 1u);
+    set(side, path("side"), 7);
+    side.commit();
+    expect_holds(path(), 1);
+  }
+  expect_holds(path("side"), 7);
+}
+
+TEST_P(Datastores, MoveTogether) {
+  fs::create_directories(path("a"));
+  {
+    Datastore datastore = create(path("a/ds"));
+    set(datastore, path("a/ds"), 1);
+    datastore.snapshot(path("a/snap"));
+  }
+  fs::rename(path("a"), path("b"));
+  expect_holds(path("b/ds"), 1);
+  expect_holds(path("b/snap"), 1);
+  fs::remove_all(path("b/ds"));
+  expect_error(Errc::not_found, {"b/snap", "b/ds/store"}, [&] { read(path("b/snap")); });
+}
+
+TEST_P(Datastores, Grow) {
+  Datastore datastore = create(path());
+  const std::uint64_t first = datastore.size_bytes();
+  set(datastore, path(), 1);
+  datastore.commit();
+  datastore.extend(first);
+  EXPECT_EQ(datastore.size_bytes(), first);
+  datastore.extend(first + 1);
+  EXPECT_GT(datastore.size_bytes(), first);
+  // Where the files were, there is segment now, and it is zero.
+  EXPECT_TRUE(all_zero(static_cast<std::byte*>(datastore.segment()) + first,
+                       datastore.size_bytes() - first));
+  auto* const end = reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(datastore.segment()) +
+                                                     datastore.size_bytes() - 8);
+  *end = 99;
+  set(datastore, path(), 2);
+  datastore.commit();
+  datastore.extend(datastore.capacity_bytes());
+  EXPECT_EQ(datastore.size_bytes(), kCapacity);
+  EXPECT_ERRC(datastore.extend(kCapacity + 1), Errc::invalid_argument);
+  datastore.close();
+  expect_holds(path(), 2);
+  // A later opening can have more.
+  Datastore larger = Datastore::open(path(), 2 * kCapacity, options());
+  larger.extend(kCapacity + 1);
+}
+
+TEST_P(Datastores, CopyAndRemove) {
+  {
+    Datastore datastore = create(path());
+    set(datastore, path(), 1);
+    datastore.snapshot(path("snap"));
+    set(datastore, path(), 2);
+    datastore.commit();
+    EXPECT_ERRC(Datastore::copy(path(), path("copy"), options()), Errc::busy);
+    EXPECT_ERRC(Datastore::remove(path()), Errc::busy);
+  }
+  Datastore::copy(path("snap"), path("copy"), options());
+  Datastore::remove(path());
+  EXPECT_FALSE(Datastore::consistent(path(), options()));
+  expect_holds(path("snap"), 1);  // as long as a snapshot needs it, the store stays
+  Datastore::remove(path("snap"));
+  EXPECT_FALSE(fs::exists(path()));
+  EXPECT_FALSE(fs::exists(path("snap")));
+  expect_holds(path("copy"), 1);
+  EXPECT_ERRC(Datastore::remove(path()), Errc::not_found);
+}
+
+TEST_P(Datastores, LeaveAloneWhatIsNotTheirs) {
+  fs::create_directories(path());
+  std::ofstream(path() + "/notes.txt") << "mine";
+  set(create(path()), path(), 1);
+  Datastore::prepare(path());
+  EXPECT_TRUE(fs::exists(path() + "/notes.txt"));
+  create(path()).commit();
+  Datastore::remove(path());
+  EXPECT_TRUE(fs::exists(path() + "/notes.txt"));
+  // A store with something else in it is no datastore.
+  fs::create_directories(path("x"));
+  Store::create(path("x/store")).create_region("main", kMiB).commit();
+  EXPECT_ERRC(read(path("x")), Errc::not_found);
+}
+
+TEST_P(Datastores, RefuseALinkThatSaysNothing) {
+  for (const char* text : {"", "x", "vellum datastore link\n../ds/store\n",
+                           "vellum datastore link\n../ds/store\n../up\n", "other\na\nb\n"}) {
+    fs::create_directories(path("l"));
+    std::ofstream(path("l/link")) << text;
+    EXPECT_ERRC(read(path("l")), Errc::damaged);
+  }
+}
+
+// Segment and file are of one commit, whenever the writer is killed.
+TEST_P(Datastores, AreOfOneCommitAfterAKill) {
+  create(path()).commit();
+  std::mt19937 random(42);
+  std::uint64_t last = 0;
+  for (int round = 0; round < 8; ++round) {
+    Child child = start_child([&] {
+      Datastore datastore = open(path());
+      for (std::uint64_t value = word(datastore) + 1;; ++value) {
+        if (value % 50 == 0 && datastore.size_bytes() < kCapacity) {
+          datastore.extend(datastore.size_bytes() + 1);
+        }
+        set(datastore, path(), value);
+        datastore.commit();
+      }
+    });
+    usleep(static_cast<useconds_t>(20'000 + random() % 60'000));
+    child.kill(SIGKILL);
+    EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
+    ASSERT_TRUE(Datastore::consistent(path(), options()));
+    const Datastore datastore = read(path());
+    if (word(datastore) == 0) continue;  // before its first commit
+    EXPECT_EQ(word(datastore), book(path()));
+    EXPECT_GE(word(datastore), last);
+    last = word(datastore);
+  }
+  EXPECT_GT(last, 0u);
+}
+
+VELLUM_BOTH_ENGINES(Datastores);
+
+}  // namespace
+}  // namespace vellum::test
