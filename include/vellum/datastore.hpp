@@ -79,6 +79,9 @@ class Datastore {
   // capacity goes. invalid_argument beyond it.
   void extend(std::uint64_t size_bytes);
 
+  // Makes bytes of the segment zero: see Region::clear().
+  void clear(std::uint64_t offset_bytes, std::uint64_t length_bytes);
+
   // The segment and the files, durable, or neither. See Region::commit() and commit_async(); the
   // files are read in the call.
   CommitReport commit(const std::string& message = std::string());

@@ -11,7 +11,6 @@
 #define VELLUM_METALL_STORAGE_HPP
 
 #include <cstddef>
-#include <cstring>
 #include <filesystem>
 #include <initializer_list>
 #include <new>
@@ -161,11 +160,8 @@ class basic_metall_segment_storage {
   }
   // Pages that nobody needs any more are made zero, so that no version stores them.
   bool free_region(std::ptrdiff_t offset, std::size_t nbytes) {
-    if (!is_open() || read_only_ || offset < 0) return false;
-    const auto from = static_cast<std::size_t>(offset);
-    if (from > size() || nbytes > size() - from) return false;
-    std::memset(static_cast<char*>(get_segment()) + offset, 0, nbytes);
-    return true;
+    if (offset < 0) return false;
+    return writes([&] { datastore_.clear(static_cast<std::uint64_t>(offset), nbytes); });
   }
 
   void* get_segment() const { return datastore_.segment(); }

@@ -260,6 +260,11 @@ class Region {
   // Brings a range in, without keeping it (but see RegionOptions::huge_pages).
   void prefetch(const void* address, std::size_t length_bytes) const;
 
+  // Makes a range zero, like memset(3); but what is zero already is not written, and what is not in
+  // memory and holds nothing is not brought in. For memory that is free again: zeros take no space
+  // in a version. read_only; invalid_argument when the range does not lie in the region.
+  void clear(void* address, std::size_t length_bytes);
+
   // What the program will do with a range. It changes what comes in and goes out when, and never
   // what is there: also dont_need keeps every byte, unlike madvise(2). invalid_argument when the
   // range does not lie in the region.

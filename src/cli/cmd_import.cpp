@@ -1,5 +1,8 @@
-// cli/cmd_import.cpp: vellum import: makes a branch's content that of a plain file.
+// cli/cmd_import.cpp: vellum import: makes a branch's content that of a plain file, or a datastore
+// of one of Metall's.
+#include "cli/arguments.hpp"
 #include "cli/exit_status.hpp"
+#include "cli/import_metall.hpp"
 #include "cli/progress.hpp"
 #include "cli/take_file.hpp"
 
@@ -13,6 +16,9 @@ CommitReport import_file(Context& context, Store& store, const TakeFileArguments
 }
 
 int run_import(Context& context, const TakeFileArguments& arguments) {
+  if (arguments.branch.empty() || arguments.file.empty()) {
+    throw Error(Errc::invalid_argument, "import needs BRANCH and FILE, or --metall DIR");
+  }
   Store store = Store::open(arguments.store);
   require_takable(store, arguments);
   CommitReport report = import_file(context, store, arguments);
@@ -28,12 +34,56 @@ int run_import(Context& context, const TakeFileArguments& arguments) {
   return kExitOk;
 }
 
+int run_import_metall(Context& context, const TakeFileArguments& arguments,
+                      const std::string& from) {
+  require_good_message(arguments.message);
+  if (arguments.snapshot) require_good_name(*arguments.snapshot);
+  MetallImport imported;
+  {
+    ProgressMeter meter("import", context.progress_wanted());
+    imported = import_metall(from, arguments.store, arguments.message, meter.callback());
+  }
+  if (arguments.snapshot) {
+    Store::open(arguments.store + "/store")
+        .create_snapshot(*arguments.snapshot, "main", arguments.message);
+  }
+  context.report(
+      Json{{"datastore", arguments.store},
+           {"metall", from},
+           {"segment_bytes", imported.segment_bytes},
+           {"data_bytes", imported.data_bytes},
+           {"books", imported.books},
+           {"bytes_written", imported.commit.bytes_written},
+           {"snapshot", arguments.snapshot ? Json(*arguments.snapshot) : Json(nullptr)}},
+      fmt::format("datastore {}: {} of data and {} of Metall's own, {} written{}", arguments.store,
+                  human_bytes(imported.data_bytes), counted(imported.books, "file"),
+                  human_bytes(imported.commit.bytes_written),
+                  arguments.snapshot ? fmt::format("; snapshot '{}'", *arguments.snapshot) : ""));
+  return kExitOk;
+}
+
 }  // namespace
 
 void add_import(CLI::App& app, Context& context) {
-  add_take_file_command(
+  auto metall = std::make_shared<std::string>();
+  CLI::App* const command = add_take_file_command(
       app, context, "import", "Make a branch's content that of a plain file", "The file to read",
-      [&context](const TakeFileArguments& arguments) { return run_import(context, arguments); });
+      [&context, metall](const TakeFileArguments& arguments) {
+        return metall->empty() ? run_import(context, arguments)
+                               : run_import_metall(context, arguments, *metall);
+      });
+  CLI::Option* const from =
+      command
+          ->add_option(
+              "--metall", *metall,
+              "Instead of BRANCH and FILE: make the datastore STORE, which must not exist, "
+              "from this one of Metall's")
+          ->type_name("DIR");
+  // Needed unless there is --metall, which excludes them.
+  for (const char* name : {"BRANCH", "FILE"}) {
+    command->get_option(name)->required(false);
+    from->excludes(command->get_option(name));
+  }
 }
 
 }  // namespace vellum::cli

@@ -8,9 +8,9 @@
 
 namespace vellum::cli {
 
-void add_take_file_command(CLI::App& app, Context& context, const std::string& name,
-                           const std::string& description, const std::string& of_file,
-                           std::function<int(const TakeFileArguments&)> run) {
+CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::string& name,
+                                const std::string& description, const std::string& of_file,
+                                std::function<int(const TakeFileArguments&)> run) {
   auto arguments = std::make_shared<TakeFileArguments>();
   CLI::App* command = add_command(app, context, name, description, arguments->store,
                                   [arguments, run = std::move(run)] { return run(*arguments); });
@@ -21,6 +21,7 @@ void add_take_file_command(CLI::App& app, Context& context, const std::string& n
       ->type_name("MSG");
   command->add_option("--snapshot", arguments->snapshot, "Keep the result under this name")
       ->type_name("NAME");
+  return command;
 }
 
 void require_takable(const Store& store, const TakeFileArguments& arguments) {

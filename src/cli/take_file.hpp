@@ -18,9 +18,9 @@ struct TakeFileArguments {
 };
 
 // Adds the command `name` with these arguments.
-void add_take_file_command(CLI::App& app, Context& context, const std::string& name,
-                           const std::string& description, const std::string& of_file,
-                           std::function<int(const TakeFileArguments&)> run);
+CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::string& name,
+                                const std::string& description, const std::string& of_file,
+                                std::function<int(const TakeFileArguments&)> run);
 
 // Throws unless the message and the snapshot's name will do: a snapshot that cannot be made must
 // not leave the commit behind.

@@ -11,6 +11,7 @@
 
 #include "datastore/files.hpp"
 #include "datastore/place.hpp"
+#include "datastore/stamp.hpp"
 #include "format/layout.hpp"
 #include "store/util.hpp"
 
@@ -104,11 +105,14 @@ bool find_files(const Store& store, const Place& place, Found& found) {
   store::fail(Errc::damaged, "{}: {}", label_of(place), problem);
 }
 
+// REQUIRES: nobody else writes the version.
 void put_files_back(const Store& store, const Place& place, const DatastoreOptions& options) {
   Found found;
   if (!find_files(store, place, found)) {
     store::fail(Errc::not_found, "{} has no commit: its creation was cut off", label_of(place));
   }
+  const VersionInfo version = store.version(place.version);
+  if (datastore::is_stamped(place, version)) return;
   datastore::make_directory(place);
   datastore::unpack_files(
       place.files(), found.index,
@@ -116,6 +120,7 @@ void put_files_back(const Store& store, const Place& place, const DatastoreOptio
         store.read(place.version, found.area_bytes_at + offset, out.data(), out.size());
       },
       options.own_files);
+  datastore::stamp(place, version);
 }
 
 Place existing(const std::string& path) {
@@ -130,13 +135,14 @@ Place existing(const std::string& path) {
   return place;
 }
 
-// Nobody writes it: a branch opens to write, as a snapshot cannot be written at all.
-void require_no_writer(Store& store, const Place& place) {
-  if (!store.version(place.version).is_branch) return;
+// Nobody writes it while the result lives: a branch has one writer, and a snapshot none. busy.
+Region keep_writers_out(Store& store, const Place& place) {
+  if (!store.version(place.version).is_branch) return {};
   try {
-    store.open_region(place.version).close();
+    return store.open_region(place.version);
   } catch (const Error& e) {
-    if (e.code() != Errc::read_only) throw;  // on such a medium nobody writes
+    if (e.code() != Errc::read_only) throw;
+    return {};  // on such a medium nobody writes
   }
 }
 
@@ -148,7 +154,8 @@ struct Datastore::Impl {
   std::optional<Store> store;
   AddressRange range;  // outlives the region, which lies in it
   Region region;
-  FileIndex index;  // of what the area in memory holds
+  FileIndex index;         // of what the area in memory holds
+  bool committed = false;  // and the last commit, too
 
   std::byte* data() const { return static_cast<std::byte*>(region.data()); }
   std::uint64_t segment_bytes() const { return region.size_bytes() - kAreaBytes; }
@@ -163,8 +170,24 @@ struct Datastore::Impl {
   void read_index() {
     datastore::decode_index({area() + kAreaBytes - kPageBytes, kPageBytes}, index);
   }
-  void pack() { datastore::pack_files(place.files(), area(), index); }
+  void pack() {
+    committed = false;
+    datastore::pack_files(place.files(), area(), index);
+  }
+  // The files are as of the last commit: whoever opens them next may leave them alone.
+  void stamp_files() noexcept;
 };
+
+void Datastore::Impl::stamp_files() noexcept {
+  try {
+    const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
+      std::memcpy(out.data(), area() + offset, out.size());
+    };
+    if (!committed || !datastore::files_are(place.files(), index, read)) return;
+    datastore::stamp(place, store->version(place.version));
+  } catch (const std::exception&) {  // then they are put back
+  }
+}
 
 Datastore::Datastore() noexcept = default;
 Datastore::Datastore(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -206,6 +229,7 @@ Datastore Datastore::open(const std::string& path, std::uint64_t capacity_bytes,
   impl->region = impl->store->open_region(impl->place.version, impl->placed_at(capacity));
   // After the lock is taken: the files are this opening's alone from here on.
   put_files_back(*impl->store, impl->place, options);
+  datastore::remove_stamp(impl->place);
   impl->read_index();
   return Datastore(std::move(impl));
 }
@@ -215,8 +239,10 @@ Datastore Datastore::open_read_only(const std::string& path, const DatastoreOpti
   impl->options = options;
   impl->place = existing(path);
   impl->store = Store::open(impl->place.store);
-  require_no_writer(*impl->store, impl->place);
-  put_files_back(*impl->store, impl->place, options);
+  {
+    const Region alone = keep_writers_out(*impl->store, impl->place);
+    put_files_back(*impl->store, impl->place, options);
+  }
   const std::uint64_t size = impl->store->version(impl->place.version).region_bytes;
   const std::uint64_t segment_bytes = size - kAreaBytes;  // put_files_back() has checked it
   impl->reserve(segment_bytes);
@@ -249,9 +275,19 @@ void Datastore::extend(std::uint64_t size_bytes) {
   impl_->index = {};
 }
 
+void Datastore::clear(std::uint64_t offset_bytes, std::uint64_t length_bytes) {
+  if (offset_bytes > size_bytes() || length_bytes > size_bytes() - offset_bytes) {
+    store::fail(Errc::invalid_argument, "{}: no {} bytes at {} of its segment's {}",
+                impl_->place.directory, length_bytes, offset_bytes, size_bytes());
+  }
+  impl_->region.clear(impl_->data() + offset_bytes, length_bytes);
+}
+
 CommitReport Datastore::commit(const std::string& message) {
   impl_->pack();
-  return impl_->region.commit(message);
+  const CommitReport report = impl_->region.commit(message);
+  impl_->committed = true;
+  return report;
 }
 
 std::future<CommitReport> Datastore::commit_async(const std::string& message) {
@@ -267,12 +303,18 @@ CommitReport Datastore::snapshot(const std::string& path) {
   }
   impl_->pack();
   const CommitReport report = impl_->region.snapshot(name);
+  impl_->committed = true;
   datastore::make_directory(target);
   if (!target.linked) datastore::write_link(target, impl_->store->path(), name);
+  put_files_back(*impl_->store, datastore::place_of(path), impl_->options);
   return report;
 }
 
-void Datastore::close() noexcept { impl_.reset(); }
+void Datastore::close() noexcept {
+  if (!impl_) return;
+  if (impl_->region.writable()) impl_->stamp_files();
+  impl_.reset();
+}
 
 std::string Datastore::files_directory(const std::string& path) {
   const Place place = datastore::place_of(path);
@@ -289,18 +331,19 @@ bool Datastore::consistent(const std::string& path, const DatastoreOptions& opti
   Found found;
   if (!find_files(store, place, found)) return false;
   try {
-    require_no_writer(store, place);
+    const Region alone = keep_writers_out(store, place);
+    put_files_back(store, place, options);
   } catch (const Error& e) {
     if (e.code() == Errc::busy) return false;
     throw;
   }
-  put_files_back(store, place, options);
   return true;
 }
 
 void Datastore::prepare(const std::string& path) {
   const Place place = datastore::place_of(path);
   if (datastore::is_there(place)) remove(path);
+  datastore::remove_stamp(place);  // of what somebody else has removed
   fs::remove_all(place.files());
   datastore::make_directory(datastore::place_of(path));
 }
@@ -313,6 +356,7 @@ void Datastore::remove(const std::string& path) {
   } else {
     store.remove_snapshot(place.version);
   }
+  datastore::remove_stamp(place);
   fs::remove_all(place.files());
   fs::remove(place.link());
   std::error_code ignored;
@@ -330,7 +374,7 @@ void Datastore::copy(const std::string& from, const std::string& to,
     store::fail(Errc::already_exists, "{}: a datastore is there", to);
   }
   Store store = Store::open(source.store);
-  require_no_writer(store, source);
+  const Region alone = keep_writers_out(store, source);
   put_files_back(store, source, options);
   datastore::make_directory(target);
   Store::open_or_create(target.store, options.store)

@@ -208,6 +208,18 @@ void clear_files(std::byte* area, const FileIndex& index) {
   clear(area + kIndexAt, 0, kPageBytes);
 }
 
+bool files_are(const std::string& directory, const FileIndex& index, const ReadArea& read) {
+  std::size_t held = 0;
+  for (std::size_t i = 0; i < kFiles; ++i) {
+    const FileEntry& entry = index[i];
+    if (entry.name.empty()) continue;
+    ++held;
+    if (!holds(directory + "/" + entry.name, entry.length_bytes, i * kFileBytes, read))
+      return false;
+  }
+  return files_below(directory).size() == held;
+}
+
 void unpack_files(const std::string& directory, const FileIndex& index, const ReadArea& read,
                   const std::vector<std::string>& own) {
   for (std::size_t i = 0; i < kFiles; ++i) {

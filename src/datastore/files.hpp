@@ -48,4 +48,7 @@ using ReadArea = std::function<void(std::uint64_t offset_bytes, std::span<std::b
 void unpack_files(const std::string& directory, const FileIndex& index, const ReadArea& read,
                   const std::vector<std::string>& own);
 
+// Whether the directory holds just what the area does.
+bool files_are(const std::string& directory, const FileIndex& index, const ReadArea& read);
+
 }  // namespace vellum::datastore

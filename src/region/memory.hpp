@@ -164,6 +164,9 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   // To be called where pages were added on the way: makes room if there are too many.
   void stay_within_limit() noexcept;
 
+  // Whether the page's chunk is not in memory, and all of it would come in as zeros.
+  bool holds_nothing(PageNumber page) const noexcept;
+
   MemoryUse use() noexcept;  // counts
   bool has_stashed() const noexcept { return stash_ && stash_->pages() != 0; }
 

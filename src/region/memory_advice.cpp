@@ -90,14 +90,20 @@ std::size_t RegionMemory::most_ahead() const noexcept {
   return std::min(kMostAheadBytes, pager_->limit_bytes() / kLimitShare) / chunk_bytes();
 }
 
+bool RegionMemory::holds_nothing(PageNumber page) const noexcept {
+  const std::size_t index = chunk_of(page);
+  if (kernel_pages_ || !chunk_missing(index)) return false;
+  const PageNumber first = index * chunk_pages();
+  const std::size_t pages = std::min<std::size_t>(chunk_pages(), size_bytes() / kPageBytes - first);
+  if (stash_ && stash_->held_in(first, pages) != 0) return false;
+  return zeros_from(first, pages) == pages;
+}
+
 // Zeros come in by 2 MiB anyway, and count as memory.
 bool RegionMemory::worth_reading_ahead(std::size_t index) const noexcept {
   if (index >= chunks_of(size_bytes()) || !chunk_missing(index)) return false;
   if (chunk(index).advice.load(std::memory_order_relaxed) == Advice::random) return false;
-  const PageNumber first = index * chunk_pages();
-  const std::size_t pages = std::min<std::size_t>(chunk_pages(), size_bytes() / kPageBytes - first);
-  if (stash_ && stash_->held_in(first, pages) != 0) return true;
-  return zeros_from(first, pages) < pages;
+  return !holds_nothing(index * chunk_pages());
 }
 
 // In the fault handler, before chunk `index` is filled. What cannot be read is left for the fault

@@ -1,7 +1,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstring>
 #include <thread>
 #include <vellum/region.hpp>
 
@@ -86,6 +88,18 @@ void require_valid(const std::shared_ptr<Region::Impl>& impl) {
 void require_writable(const Region::Impl& impl) {
   if (impl.writer == nullptr)
     throw Error(Errc::read_only, "version '" + impl.name + "' is open read-only");
+}
+
+// Zero, page by page; a page that is zero is only read.
+void clear_pages(std::byte* at, std::size_t length) {
+  static constexpr std::array<std::byte, kPageBytes> kZeros{};
+  while (length > 0) {
+    const auto in_page = reinterpret_cast<std::uintptr_t>(at) % kPageBytes;
+    const std::size_t n = std::min(length, kPageBytes - in_page);
+    if (std::memcmp(at, kZeros.data(), n) != 0) std::memset(at, 0, n);
+    at += n;
+    length -= n;
+  }
 }
 
 // For what changes the region: after everything that was begun before.
@@ -382,6 +396,25 @@ void Region::prefetch(const void* address, std::size_t length_bytes) const {
   impl_->find_pages(address, length_bytes, first, count);
   impl_->make_present(first, count);
   impl_->memory->make_huge(first, count);
+}
+
+void Region::clear(void* address, std::size_t length_bytes) {
+  require_valid(impl_);
+  require_writable(*impl_);
+  PageNumber first = 0;
+  std::size_t count = 0;
+  impl_->find_pages(address, length_bytes, first, count);
+  auto* at = static_cast<std::byte*>(address);
+  std::byte* const end = at + length_bytes;
+  const std::size_t chunk_bytes = impl_->memory->chunk_pages() * kPageBytes;
+  auto* const data = static_cast<std::byte*>(this->data());
+  while (at < end) {
+    const auto offset = static_cast<std::size_t>(at - data);
+    const std::size_t to_next = chunk_bytes - offset % chunk_bytes;
+    const auto n = std::min(to_next, static_cast<std::size_t>(end - at));
+    if (!impl_->memory->holds_nothing(offset / kPageBytes)) clear_pages(at, n);
+    at += n;
+  }
 }
 
 void Region::advise(const void* address, std::size_t length_bytes, Advice advice) const {

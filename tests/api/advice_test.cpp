@@ -345,6 +345,39 @@ TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
   EXPECT_LE(resident(version), 4 * kMiB + 4 * kMiB / 8);
 }
 
+// What is cleared is zero, and only that; what was zero already is not written.
+TEST_P(Advices, ClearMakesZero) {
+  Store store = filled();
+  Region region = store.open_region("main", options());
+  region.clear(bytes_of(region) + 100, 3 * kMiB + 77);
+  for (std::uint64_t i = 0; i < kWords; ++i) {
+    if (i * 8 >= 104 && (i + 1) * 8 <= 3 * kMiB + 176) {
+      ASSERT_EQ(words(region)[i], 0u) << i;
+    } else if ((i + 1) * 8 <= 100 || i * 8 >= 3 * kMiB + 177) {
+      ASSERT_EQ(words(region)[i], mix(i)) << i;
+    }
+  }
+  region.commit();
+  const CommitReport again = [&] {
+    region.clear(bytes_of(region), 3 * kMiB);
+    return region.commit();
+  }();
+  EXPECT_EQ(again.pages_dirty, 1u);  // the first page, which was not all zero
+  EXPECT_ERRC(region.clear(bytes_of(region) + kSize - 8, 16), Errc::invalid_argument);
+  Region version = store.open_version("s", options());
+  EXPECT_ERRC(version.clear(version.data(), 8), Errc::read_only);
+}
+
+// A range that holds nothing does not come in.
+TEST_P(Advices, ClearOfNothingTakesNoMemory) {
+  if (GetParam() == Engine::mapped) GTEST_SKIP() << "the kernel brings pages in";
+  Store store = create();
+  Region region = store.create_region("main", 64 * kMiB, options());
+  region.clear(region.data(), 64 * kMiB);
+  EXPECT_EQ(region.memory_use().resident_bytes, 0u);
+  EXPECT_EQ(region.commit().pages_dirty, 0u);
+}
+
 VELLUM_BOTH_ENGINES(Advices);
 INSTANTIATE_TEST_SUITE_P(, OwnAdvices, testing::Values(Engine::uffd, Engine::sigsegv),
                          engine_test_name);

@@ -221,6 +221,40 @@ TEST_P(Datastores, RefuseALinkThatSaysNothing) {
   }
 }
 
+// As Metall describes objects of a closed datastore: it writes their files.
+TEST_P(Datastores, KeepWhatIsWrittenToTheFilesWhileTheyAreClosed) {
+  {
+    Datastore datastore = create(path());
+    set(datastore, path(), 1);
+    datastore.snapshot(path("snap"));
+    datastore.commit();
+  }
+  for (const auto& at : {path(), path("snap")}) {
+    std::ofstream(Datastore::files_directory(at) + "/books/count") << 5;
+    {
+      Datastore datastore = open(at);
+      EXPECT_EQ(book(at), 5u);
+      *static_cast<std::uint64_t*>(datastore.segment()) = 5;
+      datastore.commit();
+    }
+    expect_holds(at, 5);
+  }
+}
+
+// A file that was written after the last commit is not of that commit.
+TEST_P(Datastores, DoNotKeepFilesThatWereNotCommitted) {
+  {
+    Datastore datastore = create(path());
+    set(datastore, path(), 1);
+    datastore.commit();
+    set(datastore, path(), 2);
+    std::ofstream(Datastore::files_directory(path()) + "/one-more") << "x";
+  }
+  expect_holds(path(), 1);
+  set(open(path()), path(), 3);
+  expect_holds(path(), 1);
+}
+
 // Segment and file are of one commit, whenever the writer is killed.
 TEST_P(Datastores, AreOfOneCommitAfterAKill) {
   create(path()).commit();

@@ -66,7 +66,8 @@ class Kernel {
     fs::create_directory(Storage::get_path(to, "management"));
     if (!segment_.snapshot(to, true, 1)) return false;
     fs::copy_file(Storage::get_path(path_, {"management", "books"}),
-                  Storage::get_path(to, {"management", "books"}));
+                  Storage::get_path(to, {"management", "books"}),
+                  fs::copy_options::overwrite_existing);
     write(to, "manager_metadata", "uuid of " + to.filename().string());
     return true;
   }

@@ -1,0 +1,140 @@
+// cli/import_metall.cpp: see import_metall.hpp.
+#include "cli/import_metall.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+namespace vellum::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPageBytes = 4096, kCopyBytes = 1u << 20;
+constexpr std::uint64_t kLeastCapacityBytes = 1ULL
+                                              << 40;  // address space; an opening may ask for more
+
+class Descriptor {
+ public:
+  explicit Descriptor(const fs::path& path)
+      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (fd_ < 0) fail();
+  }
+  ~Descriptor() { ::close(fd_); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  // Where data begins at or after `at`; `size` when there is only a hole.
+  std::uint64_t next_data(std::uint64_t at, std::uint64_t size) const {
+    const off_t found = ::lseek(fd_, static_cast<off_t>(at), SEEK_DATA);
+    if (found >= 0) return std::min(size, static_cast<std::uint64_t>(found));
+    if (errno == ENXIO) return size;
+    if (errno == EINVAL) return at;  // this file system has no holes
+    fail();
+  }
+  void read(std::byte* out, std::size_t length, std::uint64_t at) const {
+    while (length > 0) {
+      const ssize_t n = ::pread(fd_, out, length, static_cast<off_t>(at));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) fail();
+      if (n == 0) throw Error(Errc::damaged, path_.string() + ": has become shorter");
+      out += n;
+      at += static_cast<std::uint64_t>(n);
+      length -= static_cast<std::size_t>(n);
+    }
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    throw Error(Errc::io, fmt::format("{}: {}", path_.string(), std::strerror(errno)));
+  }
+  fs::path path_;
+  int fd_;
+};
+
+// The segment's files, in order; all of one size.
+std::vector<fs::path> blocks_of(const std::string& from, std::uint64_t& block_bytes) {
+  const fs::path segment = fs::path(from) / "mds" / "segment";
+  std::vector<fs::path> blocks;
+  for (;;) {
+    const fs::path block = segment / fmt::format("block-{}", blocks.size());
+    if (!fs::is_regular_file(block)) break;
+    const std::uint64_t size = fs::file_size(block);
+    if (blocks.empty()) block_bytes = size;
+    if (size != block_bytes || size == 0 || size % kPageBytes != 0) {
+      throw Error(Errc::damaged, fmt::format("{}: {} bytes, where block-0 has {}", block.string(),
+                                             size, block_bytes));
+    }
+    blocks.push_back(block);
+  }
+  if (blocks.empty()) {
+    throw Error(Errc::not_found, fmt::format("{}: no Metall datastore: {}/block-0 is not there",
+                                             from, segment.string()));
+  }
+  return blocks;
+}
+
+bool is_zero(const std::byte* page) {
+  return page[0] == std::byte{0} && std::memcmp(page, page + 1, kPageBytes - 1) == 0;
+}
+
+std::uint64_t copy_block(const fs::path& block, std::uint64_t block_bytes, std::byte* to) {
+  const Descriptor file(block);
+  std::vector<std::byte> buffer(kCopyBytes);
+  std::uint64_t copied = 0;
+  for (std::uint64_t at = 0; at < block_bytes;) {
+    at = file.next_data(at, block_bytes) / kPageBytes * kPageBytes;
+    const std::size_t n = std::min<std::uint64_t>(buffer.size(), block_bytes - at);
+    file.read(buffer.data(), n, at);
+    for (std::size_t i = 0; i < n; i += kPageBytes) {
+      if (is_zero(buffer.data() + i)) continue;
+      std::memcpy(to + at + i, buffer.data() + i, kPageBytes);
+      copied += kPageBytes;
+    }
+    at += n;
+  }
+  return copied;
+}
+
+}  // namespace
+
+MetallImport import_metall(const std::string& from, const std::string& to,
+                           const std::string& message, const ProgressFn& progress) {
+  std::uint64_t block_bytes = 0;
+  const auto blocks = blocks_of(from, block_bytes);
+  const fs::path root = fs::path(from) / "mds";
+  if (!fs::exists(root / "properly_closed_mark")) {
+    throw Error(Errc::damaged,
+                from +
+                    ": Metall has not closed this datastore; its segment and its books need not "
+                    "fit together");
+  }
+  MetallImport result;
+  result.segment_bytes = blocks.size() * block_bytes;
+  Datastore datastore =
+      Datastore::create(to, std::max(kLeastCapacityBytes, 2 * result.segment_bytes));
+  datastore.extend(result.segment_bytes);
+  auto* const segment = static_cast<std::byte*>(datastore.segment());
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    result.data_bytes += copy_block(blocks[i], block_bytes, segment + i * block_bytes);
+    if (progress) progress({(i + 1) * block_bytes, result.segment_bytes, "bytes"});
+  }
+  const fs::path books = fs::path(Datastore::files_directory(to)) / "management";
+  fs::create_directories(books);
+  for (const auto& entry : fs::directory_iterator(root / "management")) {
+    if (!entry.is_regular_file()) continue;
+    fs::copy_file(entry.path(), books / entry.path().filename(),
+                  fs::copy_options::overwrite_existing);
+    ++result.books;
+  }
+  result.commit = datastore.commit(message);
+  return result;
+}
+
+}  // namespace vellum::cli
