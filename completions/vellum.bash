@@ -22,7 +22,8 @@ _vellum_options() {
     log) echo '--names' ;;
     diff) echo '--pages --summary --exit-code' ;;
     cat) echo '--offset --length' ;;
-    import | attach) echo '--message --snapshot' ;;
+    import) echo '--message --metall --snapshot' ;;
+    attach) echo '--message --snapshot' ;;
     branch) echo "$_vellum_encoding --names" ;;
     snapshot | tag) echo '--message --names' ;;
     rm) echo '--branch' ;;
@@ -66,7 +67,7 @@ _vellum() {
     fi
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | -m | --message | \
-        --snapshot | --to | --keep-* | --prefix | --bytes | --home-bytes)
+        --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes)
         takes_value=yes
         ;;
       --branch) if [[ $command == forget ]]; then takes_value=yes; else branches=yes; fi ;;

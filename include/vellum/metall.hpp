@@ -64,7 +64,7 @@ inline const std::string& metall_last_error() { return detail::metall_last_error
 
 }  // namespace vellum
 
-// Three members of Metall's kernel, for these storage classes only. They are where it would say
+// Four members of Metall's kernel, for these storage classes only. They are where it would say
 // that a datastore is whole only after it was closed.
 namespace metall::kernel {
 
@@ -89,6 +89,14 @@ inline bool vellum::metall_manager::manager_kernel_type::create(const path_type&
 // Whole means: there is a commit, and nobody writes.
 template <>
 inline bool vellum::metall_manager::manager_kernel_type::priv_properly_closed(
+    const path_type& base_path) {
+  return vellum::metall_storage::consistent(base_path);
+}
+
+// Metall has written its files, of a snapshot or a copy: they stay as they are from here on, and
+// are put back when it is killed before.
+template <>
+inline bool vellum::metall_manager::manager_kernel_type::priv_mark_properly_closed(
     const path_type& base_path) {
   return vellum::metall_storage::consistent(base_path);
 }

@@ -304,9 +304,8 @@ CommitReport Datastore::snapshot(const std::string& path) {
   impl_->pack();
   const CommitReport report = impl_->region.snapshot(name);
   impl_->committed = true;
-  datastore::make_directory(target);
+  // Its files are put back when somebody asks for them: who makes the snapshot may write them.
   if (!target.linked) datastore::write_link(target, impl_->store->path(), name);
-  put_files_back(*impl_->store, datastore::place_of(path), impl_->options);
   return report;
 }
 
@@ -379,7 +378,6 @@ void Datastore::copy(const std::string& from, const std::string& to,
   datastore::make_directory(target);
   Store::open_or_create(target.store, options.store)
       .import_version(target.version, store, source.version, "copy of " + source.directory);
-  put_files_back(Store::open(target.store), target, options);
 }
 
 }  // namespace vellum

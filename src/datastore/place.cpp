@@ -113,6 +113,9 @@ std::string snapshot_name(const Place& place, const std::string& store_path) {
 }
 
 void write_link(const Place& place, const std::string& store_path, const std::string& version) {
+  std::error_code error;
+  fs::create_directories(place.directory, error);
+  if (error) store::fail(Errc::io, "{}: cannot be made: {}", place.directory, error.message());
   const std::string from = fs::relative(store_path, place.directory).string();
   const std::string text = fmt::format("{}\n{}\n{}\n", kLinkTitle, from, version);
   base::publish_file(base::posix_fs(), place.directory, place.directory, "link",

@@ -186,6 +186,8 @@ TEST_F(MetallStorage, CopyAndRemove) {
   }
   ASSERT_TRUE(Storage::create(path("copy")));
   ASSERT_TRUE(Segment::copy(path(), path("copy"), true, 1)) << Traits::errors();
+  EXPECT_TRUE(
+      Storage::consistent(path("copy")));  // as the kernel says when it has copied its files
   ASSERT_TRUE(Storage::remove(path()));
   EXPECT_FALSE(fs::exists(path()));
   expect_words(path("copy"), 1000);
