@@ -9,9 +9,11 @@
 #include <utility>
 #include <vellum/datastore.hpp>
 
+#include "datastore/address_range.hpp"
 #include "datastore/files.hpp"
 #include "datastore/place.hpp"
 #include "datastore/stamp.hpp"
+#include "datastore/version_files.hpp"
 #include "format/layout.hpp"
 #include "store/util.hpp"
 
@@ -19,52 +21,17 @@ namespace vellum {
 namespace {
 
 namespace fs = std::filesystem;
+using datastore::AddressRange;
 using datastore::FileIndex;
 using datastore::kAreaBytes;
 using datastore::Place;
 using format::kPageBytes;
 
-constexpr std::uint64_t kHugePageBytes = 2u << 20;
 constexpr std::uint64_t kLeastStepBytes = 64u << 20;
 
 std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
-
-// Address space for the head and a region behind it, which begins at a multiple of 2 MiB.
-class AddressRange {
- public:
-  AddressRange() = default;
-  explicit AddressRange(std::uint64_t region_bytes) : bytes_(region_bytes + 2 * kHugePageBytes) {
-    void* const map =
-        mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED) {
-      store::fail(Errc::out_of_memory, "cannot reserve {} bytes of address space: {}", bytes_,
-                  std::strerror(errno));
-    }
-    all_ = static_cast<std::byte*>(map);
-    const auto start = reinterpret_cast<std::uintptr_t>(all_);
-    region_ = all_ + (round_up(start + kPageBytes, kHugePageBytes) - start);
-    static_assert(Datastore::kHeadBytes == kPageBytes);
-    mprotect(region_ - kPageBytes, kPageBytes, PROT_READ | PROT_WRITE);
-  }
-  ~AddressRange() {
-    if (all_ != nullptr) munmap(all_, bytes_);
-  }
-  AddressRange(AddressRange&& other) noexcept { *this = std::move(other); }
-  AddressRange& operator=(AddressRange&& other) noexcept {
-    std::swap(bytes_, other.bytes_);
-    std::swap(all_, other.all_);
-    std::swap(region_, other.region_);
-    return *this;
-  }
-  std::byte* region() const { return region_; }
-
- private:
-  std::uint64_t bytes_ = 0;
-  std::byte* all_ = nullptr;
-  std::byte* region_ = nullptr;
-};
 
 RegionOptions placed(const RegionOptions& options, const AddressRange& range,
                      std::uint64_t capacity_bytes) {
@@ -74,53 +41,6 @@ RegionOptions placed(const RegionOptions& options, const AddressRange& range,
   result.base_address = reinterpret_cast<std::uintptr_t>(range.region());
   result.capacity_bytes = capacity_bytes;
   return result;
-}
-
-std::uint64_t area_offset(const std::string& label, std::uint64_t region_bytes) {
-  if (region_bytes <= kAreaBytes) {
-    store::fail(Errc::not_found, "{} holds no datastore, but something else", label);
-  }
-  return region_bytes - kAreaBytes;
-}
-
-struct Found {
-  std::uint64_t area_bytes_at = 0;
-  FileIndex index;
-};
-
-std::string label_of(const Place& place) {
-  return fmt::format("'{}' of {}", place.version, place.store);
-}
-
-// What a version holds, read without mapping it. False: no commit yet.
-bool find_files(const Store& store, const Place& place, Found& found) {
-  const VersionInfo info = store.version(place.version);
-  found.area_bytes_at = area_offset(label_of(place), info.region_bytes);
-  datastore::PageBytes page;
-  store.read(place.version, info.region_bytes - kPageBytes, page.data(), page.size());
-  const char* const problem = datastore::decode_index(page, found.index);
-  if (problem == nullptr) return true;
-  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
-  if (std::all_of(page.begin(), page.end(), is_zero)) return false;
-  store::fail(Errc::damaged, "{}: {}", label_of(place), problem);
-}
-
-// REQUIRES: nobody else writes the version.
-void put_files_back(const Store& store, const Place& place, const DatastoreOptions& options) {
-  Found found;
-  if (!find_files(store, place, found)) {
-    store::fail(Errc::not_found, "{} has no commit: its creation was cut off", label_of(place));
-  }
-  const VersionInfo version = store.version(place.version);
-  if (datastore::is_stamped(place, version)) return;
-  datastore::make_directory(place);
-  datastore::unpack_files(
-      place.files(), found.index,
-      [&](std::uint64_t offset, std::span<std::byte> out) {
-        store.read(place.version, found.area_bytes_at + offset, out.data(), out.size());
-      },
-      options.own_files);
-  datastore::stamp(place, version);
 }
 
 Place existing(const std::string& path) {
@@ -133,17 +53,6 @@ Place existing(const std::string& path) {
     store::fail(Errc::not_found, "{}: no datastore", path);
   }
   return place;
-}
-
-// Nobody writes it while the result lives: a branch has one writer, and a snapshot none. busy.
-Region keep_writers_out(Store& store, const Place& place) {
-  if (!store.version(place.version).is_branch) return {};
-  try {
-    return store.open_region(place.version);
-  } catch (const Error& e) {
-    if (e.code() != Errc::read_only) throw;
-    return {};  // on such a medium nobody writes
-  }
 }
 
 }  // namespace
@@ -223,12 +132,12 @@ Datastore Datastore::open(const std::string& path, std::uint64_t capacity_bytes,
   impl->place = existing(path);
   impl->store = Store::open(impl->place.store);
   impl->store->make_writable(impl->place.version);
-  const std::uint64_t size = impl->store->version(impl->place.version).region_bytes;
-  const std::uint64_t capacity = std::max(capacity_bytes, area_offset(label_of(impl->place), size));
+  const std::uint64_t capacity =
+      std::max(capacity_bytes, datastore::segment_bytes_of(*impl->store, impl->place));
   impl->reserve(capacity);
   impl->region = impl->store->open_region(impl->place.version, impl->placed_at(capacity));
   // After the lock is taken: the files are this opening's alone from here on.
-  put_files_back(*impl->store, impl->place, options);
+  datastore::put_files_back(*impl->store, impl->place, options);
   datastore::remove_stamp(impl->place);
   impl->read_index();
   return Datastore(std::move(impl));
@@ -239,12 +148,8 @@ Datastore Datastore::open_read_only(const std::string& path, const DatastoreOpti
   impl->options = options;
   impl->place = existing(path);
   impl->store = Store::open(impl->place.store);
-  {
-    const Region alone = keep_writers_out(*impl->store, impl->place);
-    put_files_back(*impl->store, impl->place, options);
-  }
-  const std::uint64_t size = impl->store->version(impl->place.version).region_bytes;
-  const std::uint64_t segment_bytes = size - kAreaBytes;  // put_files_back() has checked it
+  datastore::settle_files(*impl->store, impl->place, options);
+  const std::uint64_t segment_bytes = datastore::segment_bytes_of(*impl->store, impl->place);
   impl->reserve(segment_bytes);
   impl->region = impl->store->open_version(impl->place.version, impl->placed_at(segment_bytes));
   return Datastore(std::move(impl));
@@ -318,7 +223,7 @@ void Datastore::close() noexcept {
 std::string Datastore::files_directory(const std::string& path) {
   const Place place = datastore::place_of(path);
   if (!fs::exists(place.files()) && datastore::is_there(place)) {
-    put_files_back(Store::open(place.store), place, {});
+    datastore::put_files_back(Store::open(place.store), place, {});
   }
   return place.files();
 }
@@ -327,11 +232,9 @@ bool Datastore::consistent(const std::string& path, const DatastoreOptions& opti
   const Place place = datastore::place_of(path);
   if (!fs::exists(place.store) || !datastore::is_there(place)) return false;
   Store store = Store::open(place.store);
-  Found found;
-  if (!find_files(store, place, found)) return false;
+  if (!datastore::has_commit(store, place)) return false;
   try {
-    const Region alone = keep_writers_out(store, place);
-    put_files_back(store, place, options);
+    datastore::settle_files(store, place, options);
   } catch (const Error& e) {
     if (e.code() == Errc::busy) return false;
     throw;
@@ -373,8 +276,7 @@ void Datastore::copy(const std::string& from, const std::string& to,
     store::fail(Errc::already_exists, "{}: a datastore is there", to);
   }
   Store store = Store::open(source.store);
-  const Region alone = keep_writers_out(store, source);
-  put_files_back(store, source, options);
+  datastore::settle_files(store, source, options);
   datastore::make_directory(target);
   Store::open_or_create(target.store, options.store)
       .import_version(target.version, store, source.version, "copy of " + source.directory);

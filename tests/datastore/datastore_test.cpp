@@ -255,6 +255,24 @@ TEST_P(Datastores, DoNotKeepFilesThatWereNotCommitted) {
   expect_holds(path(), 1);
 }
 
+// After a crash each of them finds files to put back, and none is refused.
+TEST_P(Datastores, OpenForManyReadersAtOnce) {
+  {
+    Datastore datastore = create(path());
+    set(datastore, path(), 1);
+    datastore.commit();
+    set(datastore, path(), 2);
+  }
+  std::vector<Child> children;
+  for (int i = 0; i < 6; ++i) {
+    children.push_back(start_child([&] {
+      const Datastore datastore = read(path());
+      require(word(datastore) == 1 && book(path()) == 1, "the last commit is there");
+    }));
+  }
+  for (auto& child : children) EXPECT_CHILD_EXIT(child.wait(), 0);
+}
+
 // Segment and file are of one commit, whenever the writer is killed.
 TEST_P(Datastores, AreOfOneCommitAfterAKill) {
   create(path()).commit();

@@ -1,0 +1,93 @@
+// datastore/version_files.cpp: see version_files.hpp.
+#include "datastore/version_files.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "datastore/files.hpp"
+#include "datastore/stamp.hpp"
+#include "store/util.hpp"
+
+namespace vellum::datastore {
+namespace {
+
+using format::kPageBytes;
+
+// How long readers wait for one another, who all find files to put back after a crash.
+constexpr int kTries = 20;
+constexpr std::chrono::milliseconds kBetweenTries{10};
+
+// Read without mapping the version. False: no commit yet.
+bool read_index(const Store& store, const Place& place, FileIndex& index) {
+  const std::uint64_t at = segment_bytes_of(store, place) + kAreaBytes - kPageBytes;
+  PageBytes page;
+  store.read(place.version, at, page.data(), page.size());
+  const char* const problem = decode_index(page, index);
+  if (problem == nullptr) return true;
+  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
+  if (std::all_of(page.begin(), page.end(), is_zero)) return false;
+  store::fail(Errc::damaged, "{}: {}", label_of(place), problem);
+}
+
+}  // namespace
+
+std::string label_of(const Place& place) {
+  return fmt::format("'{}' of {}", place.version, place.store);
+}
+
+std::uint64_t segment_bytes_of(const Store& store, const Place& place) {
+  const std::uint64_t region_bytes = store.version(place.version).region_bytes;
+  if (region_bytes <= kAreaBytes) {
+    store::fail(Errc::not_found, "{} holds no datastore, but something else", label_of(place));
+  }
+  return region_bytes - kAreaBytes;
+}
+
+bool has_commit(const Store& store, const Place& place) {
+  FileIndex index;
+  return read_index(store, place, index);
+}
+
+Region keep_writers_out(Store& store, const Place& place) {
+  if (!store.version(place.version).is_branch) return {};
+  try {
+    return store.open_region(place.version);
+  } catch (const Error& e) {
+    if (e.code() != Errc::read_only) throw;
+    return {};  // on such a medium nobody writes
+  }
+}
+
+void put_files_back(const Store& store, const Place& place, const DatastoreOptions& options) {
+  FileIndex index;
+  if (!read_index(store, place, index)) {
+    store::fail(Errc::not_found, "{} has no commit: its creation was cut off", label_of(place));
+  }
+  const VersionInfo version = store.version(place.version);
+  if (is_stamped(place, version)) return;
+  make_directory(place);
+  const std::uint64_t area_at = segment_bytes_of(store, place);
+  const auto read = [&](std::uint64_t offset, std::span<std::byte> out) {
+    store.read(place.version, area_at + offset, out.data(), out.size());
+  };
+  unpack_files(place.files(), index, read, options.own_files);
+  stamp(place, version);
+}
+
+void settle_files(Store& store, const Place& place, const DatastoreOptions& options) {
+  for (int tries = 1;; ++tries) {
+    // With a stamp there is no writer: the first that it does is to take the stamp away.
+    if (is_stamped(place, store.version(place.version))) return;
+    try {
+      const Region alone = keep_writers_out(store, place);
+      put_files_back(store, place, options);
+      return;
+    } catch (const Error& e) {
+      if (e.code() != Errc::busy || tries == kTries) throw;
+    }
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+}  // namespace vellum::datastore
