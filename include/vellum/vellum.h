@@ -243,6 +243,10 @@ int vellum_pin_range(const vellum_region* region, const void* address, size_t le
                      vellum_pin** out);
 void vellum_unpin(vellum_pin* pin);
 
+/* Makes a range zero; what is zero already is not written, nor brought in. For memory that is free
+ * again: zeros take no space in a version. VELLUM_ERR_READ_ONLY. */
+int vellum_clear(vellum_region* region, void* address, size_t length_bytes);
+
 /* Brings a range in, without keeping it. */
 int vellum_prefetch(const vellum_region* region, const void* address, size_t length_bytes);
 
@@ -292,6 +296,8 @@ int vellum_create_branch_with(vellum_store* store, const char* name, const char*
                               const vellum_store_options* encoding);
 int vellum_create_snapshot(vellum_store* store, const char* name, const char* from_version,
                            const char* message /* may be NULL */);
+/* Makes a branch of a snapshot, under the same name; of a branch, nothing. */
+int vellum_make_writable(vellum_store* store, const char* name);
 /* Removes a snapshot, or a branch (VELLUM_ERR_BUSY while it has a writer). Other versions stay
  * whole. The space comes back by `vellum gc` or Store::collect_garbage(). */
 int vellum_remove(vellum_store* store, const char* name);

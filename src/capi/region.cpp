@@ -228,6 +228,13 @@ int vellum_prefetch(const vellum_region* region, const void* address, size_t len
   });
 }
 
+int vellum_clear(vellum_region* region, void* address, size_t length_bytes) {
+  return guarded([&] {
+    require(address, "address");
+    region_of(region).clear(address, length_bytes);
+  });
+}
+
 int vellum_advise(const vellum_region* region, const void* address, size_t length_bytes,
                   int advice) {
   return guarded([&] {

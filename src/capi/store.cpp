@@ -172,6 +172,13 @@ int vellum_create_branch_with(vellum_store* store, const char* name, const char*
   });
 }
 
+int vellum_make_writable(vellum_store* store, const char* name) {
+  return guarded([&] {
+    require(name, "name");
+    store_of(store).make_writable(name);
+  });
+}
+
 int vellum_create_snapshot(vellum_store* store, const char* name, const char* from_version,
                            const char* message) {
   return guarded([&] {

@@ -207,6 +207,7 @@ TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
     EXPECT_EQ(vellum_advise(version, &elsewhere, 4, advice), VELLUM_ERR_INVALID_ARGUMENT);
   }
   EXPECT_EQ(vellum_advise(version, data, kRegionBytes, 5), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(vellum_clear(version, const_cast<void*>(data), 1), VELLUM_ERR_READ_ONLY);
   EXPECT_EQ(vellum_advise(version, data, kRegionBytes, -1), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(*static_cast<const std::uint64_t*>(data), 1U);
   vellum_region_close(version);
@@ -253,6 +254,11 @@ TEST_F(CApiTest, VersionsAreListedBranchedAndRemoved) {
   ASSERT_EQ(vellum_versions(store_, see, &first), VELLUM_OK) << message();
   EXPECT_EQ(first.names.size(), 1U);
 
+  EXPECT_EQ(vellum_make_writable(store_, "none"), VELLUM_ERR_NOT_FOUND);
+  EXPECT_EQ(vellum_make_writable(store_, "one"), VELLUM_OK) << message();
+  Seen writable;
+  ASSERT_EQ(vellum_versions(store_, see, &writable), VELLUM_OK) << message();
+  EXPECT_EQ(writable.names[3], "branch one");
   EXPECT_EQ(vellum_remove(store_, "main"), VELLUM_ERR_BUSY);
   EXPECT_EQ(vellum_remove(store_, "none"), VELLUM_ERR_NOT_FOUND);
   EXPECT_EQ(vellum_remove(store_, "one"), VELLUM_OK) << message();
@@ -448,6 +454,10 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   expect_invalid(vellum_pin_range(region_, words(), 1, nullptr));
   expect_invalid(vellum_prefetch(nullptr, &byte, 1));
   expect_invalid(vellum_prefetch(region_, nullptr, 1));
+  expect_invalid(vellum_clear(nullptr, &byte, 1));
+  expect_invalid(vellum_clear(region_, nullptr, 1));
+  expect_invalid(vellum_make_writable(nullptr, "x"));
+  expect_invalid(vellum_make_writable(store_, nullptr));
   expect_invalid(vellum_advise(nullptr, &byte, 1, VELLUM_ADVICE_NORMAL));
   expect_invalid(vellum_advise(region_, nullptr, 1, VELLUM_ADVICE_NORMAL));
   expect_invalid(vellum_versions(nullptr, see, nullptr));
