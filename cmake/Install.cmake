@@ -2,9 +2,9 @@
 include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Vellum)
-install(TARGETS vellum EXPORT VellumTargets)
+install(TARGETS vellum vellum_privateer EXPORT VellumTargets)
 install(EXPORT VellumTargets NAMESPACE Vellum:: DESTINATION ${config_dir})
-install(DIRECTORY include/vellum DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+install(DIRECTORY include/vellum include/privateer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 if(TARGET vellum_cli)
   install(TARGETS vellum_cli)
@@ -26,8 +26,10 @@ if(BUILD_SHARED_LIBS)
 endif()
 # Relative to the file itself, so that the installed tree can move.
 file(RELATIVE_PATH VELLUM_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-configure_file(cmake/vellum.pc.in vellum.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/vellum.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(pc vellum.pc vellum-privateer.pc)
+  configure_file(cmake/${pc}.in ${pc} @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${pc} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 foreach(section 1 3 5 7)
