@@ -1,8 +1,13 @@
 // compat/privateer_place.cpp: from paths to names in a store.
+#include <cinttypes>
+#include <cstdio>
 #include <filesystem>
+#include <span>
 #include <string_view>
 #include <vellum/error.hpp>
 
+#include "base/checksum.hpp"
+#include "base/real_path.hpp"
 #include "compat/privateer_settings.hpp"
 #include "compat/privateer_versions.hpp"
 #include "format/superblock.hpp"
@@ -69,11 +74,22 @@ Place place_in_base(const std::string& base, const std::string& version) {
 }
 
 Place place_beside_blocks(const std::string& blocks, const std::string& directory) {
+  const path store = tidy(blocks), at = tidy(directory);
+  // The usual layout, by whichever interface.
+  const path below = at.lexically_relative(store.parent_path());
+  if (store.filename() == kBlocks && !below.empty() && *below.begin() != "..") {
+    return place_in_base(store.parent_path(), below);
+  }
   Place place;
-  place.directory = tidy(directory);
-  place.store = tidy(blocks);
-  place.name = store_name(path(place.directory).filename().string());
-  place.own_store = false;
+  place.directory = at;
+  place.store = store;
+  // Directories of one name may have one store; each has its path.
+  const std::string real = base::real_path(at);
+  char path_digits[20];
+  std::snprintf(path_digits, sizeof path_digits, "+%016" PRIx64,
+                base::checksum64(std::as_bytes(std::span(real))));
+  place.name = store_name(at.filename()) + path_digits;
+  place.in_base = false;
   return place;
 }
 
@@ -85,7 +101,7 @@ Place place_of_directory(const std::string& directory) {
   const auto mark = read_mark(tidied);
   if (!mark) return place_in_base(path(tidied).parent_path(), path(tidied).filename());
   if (path(mark->store).is_absolute()) return place_beside_blocks(mark->store, tidied);
-  // By its links the directory may lie elsewhere: only the path that was given counts.
+  // Through a link the directory may lie elsewhere: the path that was given counts.
   const std::string base = tidy((path(tidied) / mark->store).parent_path());
   return place_in_base(base, path(tidied).lexically_relative(base));
 }

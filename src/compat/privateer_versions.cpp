@@ -37,7 +37,7 @@ void remove_from(Store& store, const std::string& name) {
 // Relative where the base may move with all that is in it.
 std::string store_as_seen_from(const Place& place) {
   const std::filesystem::path store(place.store);
-  if (!place.own_store) return std::filesystem::absolute(store).lexically_normal();
+  if (!place.in_base) return std::filesystem::absolute(store).lexically_normal();
   return store.lexically_relative(place.directory);
 }
 
@@ -126,10 +126,6 @@ bool is_taken(const Store& store, const Place& place) {
 
 NewVersion::NewVersion(Store& store, const Place& place, std::uint64_t block_bytes)
     : directory_(place.directory) {
-  if (!place.own_store && store.contains(place.name)) {
-    throw Error(Errc::already_exists,
-                place.label() + ": " + store.path() + " has a version of that name");
-  }
   // What is left goes before the mark comes, which would bring it back.
   remove_from(store, place.name);
   made_directory_ = make_directory(directory_);
@@ -173,10 +169,6 @@ void branch_from(Store& store, const std::string& name, const std::string& from)
 
 void make_writable(Store& store, const Place& place, const Found& found) {
   if (found.is_copy) {
-    if (!place.own_store && store.contains(place.name)) {
-      throw Error(Errc::already_exists,
-                  place.label() + ": " + store.path() + " has a version of that name");
-    }
     remove_from(store, place.name);
     branch_from(store, place.name, found.name);
   } else {

@@ -17,15 +17,14 @@ namespace vellum::compat {
 struct Place {
   std::string directory;
   std::string store;
-  std::string name;  // in the store
-  // BASE/blocks: all names in it belong to directories below BASE. Elsewhere a name may be that of
-  // a directory of which nothing is known here, and is never removed.
-  bool own_store = true;
+  std::string name;     // in the store
+  bool in_base = true;  // the store is BASE/blocks, the directory below BASE; else each is anywhere
 
   std::string label() const;  // for messages
 };
 
 Place place_in_base(const std::string& base, const std::string& version);
+// A directory anywhere: its name in the store comes from its whole path.
 Place place_beside_blocks(const std::string& blocks, const std::string& directory);
 // By what its mark says; without one as if in BASE. Errc::not_found: there is no such directory.
 Place place_of_directory(const std::string& directory);

@@ -231,7 +231,7 @@ TEST_F(PrivateerTest, EightTebibytesOfWhichLittleIsUsed_NoSanitizer) {
 
 // The interface of the first release: a store and directories anywhere.
 TEST_F(PrivateerTest, TheFirstInterface) {
-  const std::string blocks = directory_ / "blocks", versions = directory_ / "versions";
+  const std::string blocks = directory_ / "store", versions = directory_ / "versions";
   const std::string v0 = versions + "/v0", v1 = versions + "/v1", v2 = versions + "/v2",
                     v3 = versions + "/v3";
   {
@@ -256,11 +256,33 @@ TEST_F(PrivateerTest, TheFirstInterface) {
   EXPECT_EQ(Privateer::version_capacity(v3), kBlock);
   expect_error(Errc::already_exists, {v0},
                [&] { Privateer privateer(nullptr, blocks.c_str(), v0.c_str(), kBlock); });
-  // Two directories of one name: which of them has the name in the store cannot be told.
+  // Directories of one name, with one store.
   const std::string other = directory_ / "elsewhere/v0";
-  expect_error(Errc::already_exists, {other},
-               [&] { Privateer privateer(blocks.c_str(), other.c_str(), kBlock, kBlock); });
+  words(Privateer(nullptr, blocks.c_str(), other.c_str(), kBlock, kBlock).data())[0] = 6;
+  EXPECT_EQ(words(Privateer(other.c_str(), true).data())[0], 6u);
+  // One that has moved is a copy of what it was: it can be read, and goes on under a name of its
+  // own.
+  const std::string moved = directory_ / "moved";
+  std::filesystem::rename(other, moved);
+  EXPECT_EQ(words(Privateer(moved.c_str(), true).data())[0], 6u);
+  words(Privateer(moved.c_str(), false).data())[0] = 7;
+  EXPECT_EQ(words(Privateer(moved.c_str(), true).data())[0], 7u);
   EXPECT_EQ(words(Privateer(v0.c_str(), true).data())[0], 2u);
+}
+
+// In the usual layout both interfaces mean the same version.
+TEST_F(PrivateerTest, TheFirstInterfaceOnABase) {
+  make("run/v0", 1);
+  make("v0", 2);
+  for (const char* version : {"run/v0", "v0"}) {
+    Privateer privateer(path_of(version).c_str(), false);
+    words(privateer.data())[0] += 10;
+    EXPECT_TRUE(privateer.snapshot(path_of(std::string(version) + "-kept").c_str()));
+  }
+  EXPECT_EQ(first_word("run/v0"), 11u);
+  EXPECT_EQ(first_word("v0"), 12u);
+  EXPECT_EQ(first_word("run/v0-kept"), 11u);
+  EXPECT_EQ(first_word("v0-kept"), 12u);
 }
 
 }  // namespace

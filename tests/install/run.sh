@@ -18,6 +18,7 @@ cmake -S "$consumer" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$work/pre
   -DCMAKE_CXX_COMPILER="$compiler" >"$work/configure.log"
 cmake --build "$work/consumer"
 "$work/consumer/consumer"
+"$work/consumer/privateer" "$work/base-1"
 
 echo "pkg-config"
 pc=$(find "$work/prefix" -name vellum.pc -printf '%h\n')
@@ -26,6 +27,10 @@ libdir=$(PKG_CONFIG_PATH=$pc pkg-config --variable=libdir vellum)
 # shellcheck disable=SC2086 # a list of flags
 "$compiler" -std=c++17 -o "$work/with-pkg-config" "$consumer/main.cpp" $flags
 LD_LIBRARY_PATH=$libdir "$work/with-pkg-config"
+flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs vellum-privateer)
+# shellcheck disable=SC2086 # a list of flags
+"$compiler" -std=c++17 -o "$work/privateer-with-pkg-config" "$consumer/privateer.cpp" $flags
+LD_LIBRARY_PATH=$libdir "$work/privateer-with-pkg-config" "$work/base-2"
 
 if [[ -e $build/bin/vellum ]]; then
   echo "installed program"
