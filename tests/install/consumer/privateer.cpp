@@ -1,6 +1,6 @@
 // The smallest program that uses an installed Privateer door, in both ways of including it.
-#include <privateer.hpp>
 #include <privateer/c_api/privateer.h>
+#include <privateer.hpp>
 #include <privateer/privateer.hpp>
 
 int main(int argc, char** argv) {
