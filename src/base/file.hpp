@@ -72,6 +72,9 @@ class File {
   virtual bool replaced() const = 0;
   // Bytes that the file occupies on the medium (st_blocks * 512).
   virtual std::uint64_t allocated_bytes() const = 0;
+  // Where there may be something but a hole at or after the offset (lseek(2), SEEK_DATA). Where the
+  // file system does not say: the offset itself. UINT64_MAX: nothing but a hole, or the end.
+  virtual std::uint64_t next_data(std::uint64_t offset_bytes) const { return offset_bytes; }
   virtual FileIdentity identity() const { return {.size_bytes = size_bytes()}; }
   // For mmap(2) alone: whoever maps the file goes past this seam. Stays the File's. -1: this file
   // cannot be mapped.

@@ -256,7 +256,7 @@ class ImageFile::Opening {
     const PageNumber pages = pages_in(bytes);
     std::vector<std::byte> ours(kPagesAtOnce * kPageBytes), theirs(ours.size());
     for (PageNumber page = 0; page < pages;) {
-      if (fresh_) page += pages_.zero_run(page, pages - page);
+      page += empty_run(page, pages - page);
       // Not across a slot's end: the next one may not be marked.
       const std::size_t n =
           std::min<std::uint64_t>(kPagesAtOnce - page % kPagesAtOnce, pages - page);
@@ -264,6 +264,14 @@ class ImageFile::Opening {
       if (!only || only(page)) compare_pages(page, n, ours, theirs, visit);
       page += n;
     }
+  }
+
+  // Pages that are zero in the head, and a hole in the image: most of a sparse region.
+  std::uint64_t empty_run(PageNumber first, std::uint64_t limit) const {
+    const std::uint64_t zeros = pages_.zero_run(first, limit);
+    if (zeros == 0 || fresh_) return zeros;
+    const std::uint64_t data = image_->file_->next_data(first * kPageBytes) / kPageBytes;
+    return std::min(zeros, data - first);
   }
 
   void compare_pages(PageNumber first, std::size_t count, std::vector<std::byte>& ours,

@@ -38,6 +38,18 @@ class FileTest : public testing::Test {
   test::TempDirectory directory;
 };
 
+TEST_F(FileTest, NextDataLeavesOutHoles) {
+  const auto file = create("holes");
+  file->pwrite(to_bytes("x"), 1u << 20);
+  file->truncate(4u << 20);
+  const std::uint64_t found = file->next_data(0);
+  EXPECT_TRUE(found == 0 || found == 1u << 20) << found;  // 0: a file system without holes
+  EXPECT_EQ(file->next_data(1u << 20), 1u << 20);
+  const std::uint64_t behind = file->next_data(2u << 20);
+  EXPECT_TRUE(behind == 2u << 20 || behind == UINT64_MAX) << behind;
+  EXPECT_EQ(file->next_data(8u << 20), UINT64_MAX);  // past the end
+}
+
 TEST_F(FileTest, ReadsBackWhatWasWritten) {
   const Bytes content = random_bytes(300'000, 1);
   const auto file = create("f");

@@ -2,6 +2,7 @@
 // and has all of the last flush. VELLUM_METALL_KILLS=1000 for the long run.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <random>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "base/temp_directory.hpp"
 #include "support/child.hpp"
+#include "support/shared.hpp"
 
 namespace vellum::test {
 namespace {
@@ -39,7 +41,8 @@ void insert(Manager& manager, std::uint64_t value) {
   }
 }
 
-void write_for_ever(const std::string& path, std::uint64_t* flushed, std::uint64_t seed) {
+void write_for_ever(const std::string& path, std::atomic<std::uint64_t>& flushed,
+                    std::uint64_t seed) {
   Manager manager(::metall::open_only, path);
   require(manager.check_sanity(), "the datastore opens to write");
   std::mt19937_64 random(seed);
@@ -51,7 +54,7 @@ void write_for_ever(const std::string& path, std::uint64_t* flushed, std::uint64
       require(manager.snapshot(path + "@last"), "a snapshot");
     }
     manager.flush();
-    *flushed = value + 1;  // shared with the parent: what must be there from here on
+    flushed = value + 1;  // shared with the parent: what must be there from here on
   }
 }
 
@@ -84,13 +87,15 @@ TEST(MetallKill, AlwaysOpensAlwaysConsistent) {
     manager.construct<Map>("map")(manager.get_allocator<>());
     manager.construct<std::uint64_t>("count")(0u);
   }
-  auto* const flushed = static_cast<std::uint64_t*>(
-      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  const Shared<std::atomic<std::uint64_t>> flushed;
   std::mt19937 random(7);
   std::uint64_t snapshots = 0;
   for (int i = 0; i < kills; ++i) {
-    Child child = start_child([&] { write_for_ever(path, flushed, static_cast<unsigned>(i)); });
-    usleep(static_cast<useconds_t>(5'000 + random() % 100'000));
+    Child child = start_child([&] { write_for_ever(path, *flushed, static_cast<unsigned>(i)); });
+    // Now and then before it has begun, mostly while it goes on.
+    const std::uint64_t before = *flushed;
+    while (i % 4 != 0 && *flushed == before && child.running()) usleep(1'000);
+    usleep(static_cast<useconds_t>(random() % 50'000));
     child.kill(SIGKILL);
     const ChildEnd end = child.wait();
     ASSERT_TRUE(end.died_by(SIGKILL)) << testing::PrintToString(end);
@@ -102,10 +107,9 @@ TEST(MetallKill, AlwaysOpensAlwaysConsistent) {
     }
     ASSERT_FALSE(HasFailure()) << "after kill " << i;
   }
-  std::printf("%d kills, %ju values, snapshot there %ju times\n", kills, std::uintmax_t{*flushed},
-              std::uintmax_t{snapshots});
+  std::printf("%d kills, %ju values, snapshot there %ju times\n", kills,
+              std::uintmax_t{flushed->load()}, std::uintmax_t{snapshots});
   EXPECT_GT(*flushed, 0u);
-  munmap(flushed, 4096);
 }
 
 }  // namespace
