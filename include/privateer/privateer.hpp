@@ -79,7 +79,8 @@ class Privateer {
   // Opens a new version that starts as `version`, which stays as it is.
   void* open_immutable(void* addr, const char* version, const char* new_version);
 
-  // Makes everything stored so far durable, as one step. Of a version open to read: nothing to do.
+  // Makes everything stored so far durable, as one step. Of a version open to read, and of
+  // none: nothing to do.
   void msync();
   // msync(), and keeps that state under a name of its own. False: that version exists.
   bool snapshot(const char* version);

@@ -107,8 +107,8 @@ void* Privateer::open_immutable(void* addr, const char* version, const char* new
 
 void Privateer::msync() {
   const std::lock_guard lock(impl_->mutex);
-  impl_->require_open("msync");
-  if (impl_->region.writable()) impl_->region.commit();
+  // With nothing open there is nothing to do: destructors of what could not open call this, too.
+  if (impl_->region.valid() && impl_->region.writable()) impl_->region.commit();
 }
 
 bool Privateer::snapshot(const char* version) {

@@ -145,6 +145,7 @@ void* Privateer::Impl::open(void* addr, const std::string& version) {
   size_bytes = store->version(found.name).region_bytes;
   const auto options = mapping(addr, size_bytes, found.block_bytes, stash);
   compat::make_writable(*store, at, found);
+  compat::keep_copies(*store, at);
   auto opened = store->open_region(at.name, options);
   return use(std::move(opened), std::move(at), found.block_bytes);
 }

@@ -127,6 +127,7 @@ bool is_taken(const Store& store, const Place& place) {
 NewVersion::NewVersion(Store& store, const Place& place, std::uint64_t block_bytes)
     : directory_(place.directory) {
   // What is left goes before the mark comes, which would bring it back.
+  keep_copies(store, place);
   remove_from(store, place.name);
   made_directory_ = make_directory(directory_);
   write_mark(directory_, {store_as_seen_from(place), place.name, block_bytes, 0, 0});
@@ -164,6 +165,26 @@ void branch_from(Store& store, const std::string& name, const std::string& from)
       if (error.code() != Errc::busy) throw;
       std::this_thread::sleep_for(kPause);
     }
+  }
+}
+
+void keep_copies(Store& store, const Place& place) {
+  if (!place.in_base || !store.contains(place.name)) return;
+  const std::string base = std::filesystem::path(place.directory).parent_path();
+  for (const auto& entry : std::filesystem::directory_iterator(base)) {
+    if (!entry.is_directory() || entry.path() == place.directory) continue;
+    std::optional<Mark> mark;
+    try {
+      mark = read_mark(entry.path());
+    } catch (const Error&) {
+      continue;  // not one of ours
+    }
+    if (!mark || mark->name != place.name || !has_state(store, place.name, *mark)) continue;
+    const Place copy = place_in_base(base, entry.path().filename());
+    if (has_state(store, copy.name, *mark)) continue;  // it has been made one
+    remove_from(store, copy.name);
+    store.create_snapshot(copy.name, place.name);
+    mark_state(store, copy, mark->block_bytes);
   }
 }
 

@@ -74,6 +74,10 @@ void mark_state(const Store& store, const Place& place, std::uint64_t block_byte
 // journal and somebody is writing it.
 void branch_from(Store& store, const std::string& name, const std::string& from);
 
+// Before a version of a base goes on, or away: directories in the base that have a copy of its
+// files as they are now become versions of their own. REQUIRES: nobody writes it.
+void keep_copies(Store& store, const Place& place);
+
 // Makes the version one that can be written: a branch of its own name. Its mark says so.
 void make_writable(Store& store, const Place& place, const Found& found);
 
