@@ -94,6 +94,11 @@ class Dedup::Stretch {
 
 bool Dedup::enter(const format::Version& head) {
   head_ = head;
+  own_packs_.clear();
+  for (const std::uint64_t pack : store_.packs().list()) {
+    if (is_own(pack)) own_packs_.push_back(pack);
+  }
+  appended_ = {};
   gc_kept_out_ = keep_gc_out(store_);
   return active();
 }
@@ -107,17 +112,26 @@ void Dedup::leave(bool published) noexcept {
     }
   }
   noted_.clear();
+  appended_ = {};
   gc_kept_out_.reset();
 }
 
-// In the writer's own packs what lies behind its head is what it has written itself: the tail of
-// its active pack was cut off, and packs that were not there when the hashes were loaded are its
-// own.
+bool Dedup::is_own(std::uint64_t pack) const noexcept { return pack >> 32 == head_.branch_id; }
+
+// Of the writer's own packs: all of those that it has sealed, which have a successor (the number
+// after one that a fold left unfinished is left out); its active one as far as its head goes; and
+// what it has appended since. Behind that may be the tail of a commit that failed, which the next
+// append overwrites.
 bool Dedup::is_reached(const RecordRef& record) const {
-  const bool own = record.pack >> 32 == head_.branch_id;
-  const auto at = reached_bytes_.find(record.pack);
-  if (at == reached_bytes_.end()) return own;
-  return own ? at->second != 0 : record.offset_bytes < at->second;
+  if (!is_own(record.pack)) {
+    const auto at = reached_bytes_.find(record.pack);
+    return at != reached_bytes_.end() && record.offset_bytes < at->second;
+  }
+  const std::lock_guard guard(appended_mutex_);
+  if (record.pack == appended_.pack) return record.offset_bytes <= appended_.offset_bytes;
+  if (record.pack == head_.active_pack) return record.offset_bytes < head_.active_pack_end_bytes;
+  return record.pack < head_.active_pack &&
+         std::binary_search(own_packs_.begin(), own_packs_.end(), record.pack + 1);
 }
 
 // The hashes that earlier writers have left, newest packs first.
@@ -220,6 +234,10 @@ std::vector<NotedPage> Dedup::worth_noting(std::span<const std::byte> raw,
 }
 
 void Dedup::note(const RecordRef& record, std::span<const NotedPage> pages) {
+  {
+    const std::lock_guard guard(appended_mutex_);
+    appended_ = record;
+  }
   if (pages.empty()) return;
   const std::lock_guard guard(mutex_);
   for (const NotedPage& p : pages) {

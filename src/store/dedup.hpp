@@ -9,9 +9,10 @@
 // What is found may be something that no version needs any more, and gc may be about to free it. So
 // one who looks keeps gc out (keep_gc_out) from before the first look until the new version is
 // published; and looks at the file itself, never at decoded records that are left from before.
-// And it refers only to what some version was published on when the hashes were loaded
-// (Roots::reached_bytes), or to what its own writer has written since: the rest may be a fold that
-// will fail, or one that was cut off, whose bytes no flush has made durable.
+// And it refers only to what some version of another branch was published on when the hashes were
+// loaded (Roots::reached_bytes), and to what its own writer has published, or appended in this very
+// commit: the rest may be a fold that will fail, or one that was cut off, whose bytes no flush has
+// made durable.
 #pragma once
 
 #include <functional>
@@ -75,6 +76,7 @@ class Dedup {
   class Stretch;
 
   void load() const;
+  bool is_own(std::uint64_t pack) const noexcept;
   bool is_reached(const format::RecordRef& record) const;
   bool look_up(std::uint32_t hash, Place& out) const;
 
@@ -82,6 +84,9 @@ class Dedup {
   format::Version head_;  // when the commit began
   Lease gc_kept_out_;
   mutable std::once_flag loaded_;  // what earlier writers have left
+  std::vector<std::uint64_t> own_packs_;  // when the commit began; sorted
+  mutable std::mutex appended_mutex_;
+  format::RecordRef appended_;  // the last block of this commit; pack 0: none
   // Of each pack there was then: Roots::reached_bytes. Written under loaded_ only.
   mutable std::unordered_map<std::uint64_t, std::uint64_t> reached_bytes_;
   mutable std::mutex mutex_;  // of what follows
