@@ -83,7 +83,7 @@ class Dedup {
   StoreCore& store_;
   format::Version head_;  // when the commit began
   Lease gc_kept_out_;
-  mutable std::once_flag loaded_;  // what earlier writers have left
+  mutable std::once_flag loaded_;         // what earlier writers have left
   std::vector<std::uint64_t> own_packs_;  // when the commit began; sorted
   mutable std::mutex appended_mutex_;
   format::RecordRef appended_;  // the last block of this commit; pack 0: none
