@@ -18,18 +18,19 @@ test: ## lint, all tests with gcc and under sanitizers, fuzzing; STAGES="release
 
 bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE for graph, ARGS= goes through
 	@test -n "$(NAME)" || { echo "make bench NAME=x; there are:"; \
-	  ls bench/*.cpp 2>/dev/null | grep -v _lib.cpp | sed -E 's,bench/(.*)\.cpp,  \1,'; exit 2; }
+	  ls bench/*.cpp bench/*/table.py 2>/dev/null | grep -v _lib.cpp | \
+	  sed -E 's,bench/([^./]*).*,  \1,' | sort; exit 2; }
 	tools/install-deps.sh
 	cmake --preset release
 	cmake --build --preset release --target bench_$(NAME)
 	@mkdir -p build/bench
-	build/release/bench/bench_$(NAME) --json build/bench/$(NAME).json \
+	$(or $(wildcard bench/$(NAME)/table.py),build/release/bench/bench_$(NAME)) --json build/bench/$(NAME).json \
 	  $(if $(EDGES),--edges "$(EDGES)") $(ARGS)
 
 # Debian's python3 has Debian's matplotlib; another one on the PATH need not.
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)
-plot: ## NAME=stl, graph or paging draws what that benchmark has measured, beside build/bench/NAME.json
-	@test -f "build/bench/$(NAME).json" || { echo "make bench NAME=stl, graph or paging first"; exit 2; }
+plot: ## NAME=stl, graph, paging or metall draws what that benchmark has measured, beside build/bench/NAME.json
+	@test -f "build/bench/$(NAME).json" || { echo "make bench NAME=stl, graph, paging or metall first"; exit 2; }
 	$(PYTHON) bench/plot.py build/bench/$(NAME).json
 
 lint: ## format check and clang-tidy

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Draws what `make bench NAME=stl`, `NAME=graph` or `NAME=paging` has measured.
+"""Draws what `make bench NAME=stl`, `NAME=graph`, `NAME=paging` or `NAME=metall` has measured.
 
     bench/plot.py build/bench/stl.json [--to FILE.svg|FILE.png]...
 
 Bytes and seconds of each row and configuration, divided by those of full copies, on logarithmic
 scales: below 1 is better than full copies. Of paging: what the region had in memory over time, from
-paging-log/WORKLOAD-vellum.txt beside the JSON, and its limit. Without --to it writes an SVG and a PNG
+paging-log/WORKLOAD-vellum.txt beside the JSON, and its limit. Of metall: bytes stored after each
+snapshot against seconds until then, a line for each peer. Without --to it writes an SVG and a PNG
 beside the JSON.
 """
 
@@ -106,6 +107,36 @@ def draw_resident(pyplot, logs, limit_bytes):
     return figure
 
 
+def draw_curves(pyplot, curves):
+    """curves: {title: {peer: [[seconds, bytes]]}}"""
+    columns = 2 if len(curves) > 1 else 1
+    figure, grid = pyplot.subplots(-(-len(curves) // columns), columns, squeeze=False,
+                                   figsize=(6.5 * columns, 3.8 * -(-len(curves) // columns) + 0.6))
+    names = list(dict.fromkeys(name for of in curves.values() for name in of))
+    for axes, (title, of) in zip(grid.flat, curves.items()):
+        for name, points in of.items():
+            seconds, sizes = zip(*points)
+            axes.plot(seconds, [size / 2**20 for size in sizes], marker="o", markersize=3,
+                      linewidth=1, color=colour(names.index(name)),
+                      linestyle="-" if names.index(name) < 10 else "--")
+        axes.set_title(title, fontsize="medium")
+        axes.set_yscale("log")
+        axes.set_xscale("log")
+        axes.grid(which="major", linewidth=0.4)
+    for axes in list(grid.flat)[len(curves):]:
+        axes.set_axis_off()
+    for axes in grid[:, 0]:
+        axes.set_ylabel("MiB stored")
+    for axes in grid[-1]:
+        axes.set_xlabel("seconds")
+    handles = [pyplot.Line2D([], [], marker="o", markersize=3, color=colour(i),
+                             linestyle="-" if i < 10 else "--") for i in range(len(names))]
+    grid[0, -1].legend(handles, names, bbox_to_anchor=(1.01, 1), loc="upper left",
+                       borderaxespad=0, frameon=False)
+    figure.tight_layout()
+    return figure
+
+
 def draw_report(pyplot, json_file, base):
     with open(json_file, encoding="utf-8") as file:
         report = json.load(file)
@@ -115,6 +146,10 @@ def draw_report(pyplot, json_file, base):
         if not logs:
             sys.exit(f"plot: {base}-log has no samples: make bench NAME=paging first")
         return draw_resident(pyplot, logs, figures["limit_bytes"])
+    if name == "metall":
+        if not report.get("curves"):
+            sys.exit(f"plot: {json_file} has no curves: bench/metall/table.py writes them")
+        return draw_curves(pyplot, report["curves"])
     rows = read_rows(figures)
     if not rows:
         sys.exit(f"plot: {json_file} has no figures beside full copies")
