@@ -121,7 +121,7 @@ def draw_curves(pyplot, curves):
                       linestyle="-" if names.index(name) < 10 else "--")
         axes.set_title(title, fontsize="medium")
         axes.set_yscale("log")
-        axes.set_xscale("log")
+        axes.set_xlim(left=0)
         axes.grid(which="major", linewidth=0.4)
     for axes in list(grid.flat)[len(curves):]:
         axes.set_axis_off()
