@@ -52,8 +52,8 @@ class Datastore {
   static constexpr std::uint64_t kFiles = 16;
   static constexpr std::uint64_t kFileBytes = std::uint64_t{2} << 30;
 
-  Datastore() noexcept;
-  ~Datastore();  // close(); what was not committed is lost
+  Datastore() noexcept;  // not open: every call but is_open() and close() is invalid_argument
+  ~Datastore();          // close(); what was not committed is lost
   Datastore(Datastore&&) noexcept;
   Datastore& operator=(Datastore&&) noexcept;
 
@@ -115,6 +115,7 @@ class Datastore {
 
  private:
   explicit Datastore(std::unique_ptr<Impl> impl) noexcept;
+  Impl& opened() const;
   std::unique_ptr<Impl> impl_;
 };
 

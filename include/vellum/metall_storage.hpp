@@ -81,7 +81,13 @@ class basic_metall_storage {
     return detail::metall_attempt<Traits>([&] { Datastore::prepare(base_path.string()); });
   }
   static bool remove(const path_type& base_path) {
-    return detail::metall_attempt<Traits>([&] { Datastore::remove(base_path.string()); });
+    return detail::metall_attempt<Traits>([&] {
+      try {
+        Datastore::remove(base_path.string());
+      } catch (const Error& e) {
+        if (e.code() != Errc::not_found) throw;  // there is nothing to remove
+      }
+    });
   }
   static bool consistent(const path_type& base_path) {
     bool is = false;

@@ -55,6 +55,16 @@ Place existing(const std::string& path) {
   return place;
 }
 
+// The standard library's errors of files are Vellum's here, too.
+template <typename Body>
+auto reporting(const Body& body) {
+  try {
+    return body();
+  } catch (const fs::filesystem_error& e) {
+    throw Error(Errc::io, e.what());
+  }
+}
+
 }  // namespace
 
 struct Datastore::Impl {
@@ -80,8 +90,11 @@ struct Datastore::Impl {
     datastore::decode_index({area() + kAreaBytes - kPageBytes, kPageBytes}, index);
   }
   void pack() {
+    if (!region.writable()) {
+      store::fail(Errc::read_only, "{} is open read-only", place.directory);
+    }
     committed = false;
-    datastore::pack_files(place.files(), area(), index);
+    reporting([&] { datastore::pack_files(place.files(), area(), index); });
   }
   // The files are as of the last commit: whoever opens them next may leave them alone.
   void stamp_files() noexcept;
@@ -110,49 +123,60 @@ Datastore& Datastore::operator=(Datastore&& other) noexcept {
 
 Datastore Datastore::create(const std::string& path, std::uint64_t capacity_bytes,
                             const DatastoreOptions& options) {
-  auto impl = std::make_unique<Impl>();
-  impl->options = options;
-  impl->place = datastore::place_of(path);
-  if (impl->place.linked || datastore::is_there(impl->place)) {
-    store::fail(Errc::already_exists, "{}: a datastore is there", path);
-  }
-  datastore::make_directory(impl->place);
-  impl->store = Store::open_or_create(impl->place.store, options.store);
-  impl->reserve(capacity_bytes);
-  const std::uint64_t first = std::min(round_up(capacity_bytes, kPageBytes), kLeastStepBytes);
-  impl->region = impl->store->create_region(impl->place.version, first + kAreaBytes,
-                                            impl->placed_at(capacity_bytes));
-  return Datastore(std::move(impl));
+  return reporting([&] {
+    auto impl = std::make_unique<Impl>();
+    impl->options = options;
+    impl->place = datastore::place_of(path);
+    if (impl->place.linked || datastore::is_there(impl->place)) {
+      store::fail(Errc::already_exists, "{}: a datastore is there", path);
+    }
+    datastore::make_directory(impl->place);
+    impl->store = Store::open_or_create(impl->place.store, options.store);
+    impl->reserve(capacity_bytes);
+    const std::uint64_t first = std::min(round_up(capacity_bytes, kPageBytes), kLeastStepBytes);
+    impl->region = impl->store->create_region(impl->place.version, first + kAreaBytes,
+                                              impl->placed_at(capacity_bytes));
+    return Datastore(std::move(impl));
+  });
 }
 
 Datastore Datastore::open(const std::string& path, std::uint64_t capacity_bytes,
                           const DatastoreOptions& options) {
-  auto impl = std::make_unique<Impl>();
-  impl->options = options;
-  impl->place = existing(path);
-  impl->store = Store::open(impl->place.store);
-  impl->store->make_writable(impl->place.version);
-  const std::uint64_t capacity =
-      std::max(capacity_bytes, datastore::segment_bytes_of(*impl->store, impl->place));
-  impl->reserve(capacity);
-  impl->region = impl->store->open_region(impl->place.version, impl->placed_at(capacity));
-  // After the lock is taken: the files are this opening's alone from here on.
-  datastore::put_files_back(*impl->store, impl->place, options);
-  datastore::remove_stamp(impl->place);
-  impl->read_index();
-  return Datastore(std::move(impl));
+  return reporting([&] {
+    auto impl = std::make_unique<Impl>();
+    impl->options = options;
+    impl->place = existing(path);
+    impl->store = Store::open(impl->place.store);
+    impl->store->make_writable(impl->place.version);
+    const std::uint64_t capacity =
+        std::max(capacity_bytes, datastore::segment_bytes_of(*impl->store, impl->place));
+    impl->reserve(capacity);
+    impl->region = impl->store->open_region(impl->place.version, impl->placed_at(capacity));
+    // After the lock is taken: the files are this opening's alone from here on.
+    datastore::put_files_back(*impl->store, impl->place, options);
+    datastore::remove_stamp(impl->place);
+    impl->read_index();
+    return Datastore(std::move(impl));
+  });
 }
 
 Datastore Datastore::open_read_only(const std::string& path, const DatastoreOptions& options) {
-  auto impl = std::make_unique<Impl>();
-  impl->options = options;
-  impl->place = existing(path);
-  impl->store = Store::open(impl->place.store);
-  datastore::settle_files(*impl->store, impl->place, options);
-  const std::uint64_t segment_bytes = datastore::segment_bytes_of(*impl->store, impl->place);
-  impl->reserve(segment_bytes);
-  impl->region = impl->store->open_version(impl->place.version, impl->placed_at(segment_bytes));
-  return Datastore(std::move(impl));
+  return reporting([&] {
+    auto impl = std::make_unique<Impl>();
+    impl->options = options;
+    impl->place = existing(path);
+    impl->store = Store::open(impl->place.store);
+    datastore::settle_files(*impl->store, impl->place, options);
+    const std::uint64_t segment_bytes = datastore::segment_bytes_of(*impl->store, impl->place);
+    impl->reserve(segment_bytes);
+    impl->region = impl->store->open_version(impl->place.version, impl->placed_at(segment_bytes));
+    return Datastore(std::move(impl));
+  });
+}
+
+Datastore::Impl& Datastore::opened() const {
+  if (!impl_) store::fail(Errc::invalid_argument, "this Datastore is closed, or was never opened");
+  return *impl_;
 }
 
 bool Datastore::is_open() const noexcept { return impl_ != nullptr; }
@@ -165,53 +189,60 @@ std::uint64_t Datastore::capacity_bytes() const noexcept {
 }
 
 void Datastore::extend(std::uint64_t size_bytes) {
+  Impl& impl = opened();
   const std::uint64_t now = this->size_bytes(), most = capacity_bytes();
   if (size_bytes <= now) return;
   if (size_bytes > most) {
     store::fail(Errc::invalid_argument, "{}: {} bytes, where its capacity is {}",
-                impl_->place.directory, size_bytes, most);
+                impl.place.directory, size_bytes, most);
   }
   const std::uint64_t step = std::max(kLeastStepBytes, now / 4);
   const std::uint64_t next = std::min(most, round_up(std::max(size_bytes, now + step), kPageBytes));
-  std::byte* const old_area = impl_->area();
-  impl_->region.grow(next + kAreaBytes);
+  std::byte* const old_area = impl.area();
+  impl.region.grow(next + kAreaBytes);
   // The area has moved: its old place is the segment's, and the next commit() packs all files anew.
-  datastore::clear_files(old_area, impl_->index);
-  impl_->index = {};
+  datastore::clear_files(old_area, impl.index);
+  impl.index = {};
 }
 
 void Datastore::clear(std::uint64_t offset_bytes, std::uint64_t length_bytes) {
+  Impl& impl = opened();
   if (offset_bytes > size_bytes() || length_bytes > size_bytes() - offset_bytes) {
     store::fail(Errc::invalid_argument, "{}: no {} bytes at {} of its segment's {}",
-                impl_->place.directory, length_bytes, offset_bytes, size_bytes());
+                impl.place.directory, length_bytes, offset_bytes, size_bytes());
   }
-  impl_->region.clear(impl_->data() + offset_bytes, length_bytes);
+  impl.region.clear(impl.data() + offset_bytes, length_bytes);
 }
 
 CommitReport Datastore::commit(const std::string& message) {
-  impl_->pack();
-  const CommitReport report = impl_->region.commit(message);
-  impl_->committed = true;
+  Impl& impl = opened();
+  impl.pack();
+  const CommitReport report = impl.region.commit(message);
+  impl.committed = true;
   return report;
 }
 
 std::future<CommitReport> Datastore::commit_async(const std::string& message) {
-  impl_->pack();
-  return impl_->region.commit_async(message);
+  Impl& impl = opened();
+  impl.pack();
+  return impl.region.commit_async(message);
 }
 
 CommitReport Datastore::snapshot(const std::string& path) {
-  const Place target = datastore::place_of(path);
-  const std::string name = datastore::snapshot_name(target, impl_->store->path());
-  if (!target.linked && datastore::is_there(target)) {
-    store::fail(Errc::already_exists, "{}: a datastore is there", path);
-  }
-  impl_->pack();
-  const CommitReport report = impl_->region.snapshot(name);
-  impl_->committed = true;
-  // Its files are put back when somebody asks for them: who makes the snapshot may write them.
-  if (!target.linked) datastore::write_link(target, impl_->store->path(), name);
-  return report;
+  Impl& impl = opened();
+  return reporting([&] {
+    const Place target = datastore::place_of(path);
+    const std::string name = datastore::snapshot_name(target, impl.store->path());
+    if (!target.linked && datastore::is_there(target)) {
+      store::fail(Errc::already_exists, "{}: a datastore is there", path);
+    }
+    impl.pack();
+    const CommitReport report = impl.region.snapshot(name);
+    impl.committed = true;
+    // Its files are put back when somebody asks for them: who makes the snapshot may write them.
+    if (!target.linked) datastore::write_link(target, impl.store->path(), name);
+    return report;
+  });
 }
 
 void Datastore::close() noexcept {
@@ -221,65 +252,77 @@ void Datastore::close() noexcept {
 }
 
 std::string Datastore::files_directory(const std::string& path) {
-  const Place place = datastore::place_of(path);
-  if (!fs::exists(place.files()) && datastore::is_there(place)) {
-    datastore::put_files_back(Store::open(place.store), place, {});
-  }
-  return place.files();
+  return reporting([&] {
+    const Place place = datastore::place_of(path);
+    if (!fs::exists(place.files()) && datastore::is_there(place)) {
+      datastore::put_files_back(Store::open(place.store), place, {});
+    }
+    return place.files();
+  });
 }
 
 bool Datastore::consistent(const std::string& path, const DatastoreOptions& options) {
-  const Place place = datastore::place_of(path);
-  if (!fs::exists(place.store) || !datastore::is_there(place)) return false;
-  Store store = Store::open(place.store);
-  if (!datastore::has_commit(store, place)) return false;
-  try {
-    datastore::settle_files(store, place, options);
-  } catch (const Error& e) {
-    if (e.code() == Errc::busy) return false;
-    throw;
-  }
-  return true;
+  return reporting([&] {
+    const Place place = datastore::place_of(path);
+    if (!fs::exists(place.store) || !datastore::is_there(place)) return false;
+    Store store = Store::open(place.store);
+    if (!datastore::has_commit(store, place)) return false;
+    try {
+      datastore::settle_files(store, place, options);
+    } catch (const Error& e) {
+      if (e.code() == Errc::busy) return false;
+      throw;
+    }
+    return true;
+  });
 }
 
 void Datastore::prepare(const std::string& path) {
-  const Place place = datastore::place_of(path);
-  if (datastore::is_there(place)) remove(path);
-  datastore::remove_stamp(place);  // of what somebody else has removed
-  fs::remove_all(place.files());
-  datastore::make_directory(datastore::place_of(path));
+  return reporting([&] {
+    const Place place = datastore::place_of(path);
+    if (fs::exists(place.store) && datastore::is_there(place)) remove(path);
+    // What is left when somebody else has removed the version, or the store.
+    datastore::remove_stamp(place);
+    fs::remove_all(place.files());
+    fs::remove(place.link());
+    datastore::make_directory(datastore::place_of(path));
+  });
 }
 
 void Datastore::remove(const std::string& path) {
-  const Place place = existing(path);
-  Store store = Store::open(place.store);
-  if (store.version(place.version).is_branch) {
-    store.remove_branch(place.version);
-  } else {
-    store.remove_snapshot(place.version);
-  }
-  datastore::remove_stamp(place);
-  fs::remove_all(place.files());
-  fs::remove(place.link());
-  std::error_code ignored;
-  fs::remove(place.directory, ignored);  // unless something else is there
-  if (!store.versions().empty()) return;
-  fs::remove_all(place.store);
-  fs::remove_all(place.owner_directory + "/versions");
-  fs::remove(place.owner_directory, ignored);
+  return reporting([&] {
+    const Place place = existing(path);
+    Store store = Store::open(place.store);
+    if (store.version(place.version).is_branch) {
+      store.remove_branch(place.version);
+    } else {
+      store.remove_snapshot(place.version);
+    }
+    datastore::remove_stamp(place);
+    fs::remove_all(place.files());
+    fs::remove(place.link());
+    std::error_code ignored;
+    fs::remove(place.directory, ignored);  // unless something else is there
+    if (!store.versions().empty()) return;
+    fs::remove_all(place.store);
+    fs::remove_all(place.owner_directory + "/versions");
+    fs::remove(place.owner_directory, ignored);
+  });
 }
 
 void Datastore::copy(const std::string& from, const std::string& to,
                      const DatastoreOptions& options) {
-  const Place source = existing(from), target = datastore::place_of(to);
-  if (target.linked || datastore::is_there(target)) {
-    store::fail(Errc::already_exists, "{}: a datastore is there", to);
-  }
-  Store store = Store::open(source.store);
-  datastore::settle_files(store, source, options);
-  datastore::make_directory(target);
-  Store::open_or_create(target.store, options.store)
-      .import_version(target.version, store, source.version, "copy of " + source.directory);
+  return reporting([&] {
+    const Place source = existing(from), target = datastore::place_of(to);
+    if (target.linked || datastore::is_there(target)) {
+      store::fail(Errc::already_exists, "{}: a datastore is there", to);
+    }
+    Store store = Store::open(source.store);
+    datastore::settle_files(store, source, options);
+    datastore::make_directory(target);
+    Store::open_or_create(target.store, options.store)
+        .import_version(target.version, store, source.version, "copy of " + source.directory);
+  });
 }
 
 }  // namespace vellum

@@ -223,6 +223,40 @@ TEST_P(Datastores, RefuseALinkThatSaysNothing) {
   }
 }
 
+TEST_P(Datastores, MakeWayAtAPathWhoseStoreIsGone) {
+  create(path()).snapshot(path("snap"));
+  fs::remove_all(path());
+  EXPECT_FALSE(Datastore::consistent(path("snap"), options()));
+  {
+    Datastore datastore = create(path("snap"));
+    set(datastore, path("snap"), 5);
+    datastore.commit();
+  }
+  expect_holds(path("snap"), 5);
+  // The same of a version that `vellum rm` has removed.
+  open(path("snap")).snapshot(path("second"));
+  Store::open(path("snap/store")).remove_snapshot("second");
+  EXPECT_FALSE(Datastore::consistent(path("second"), options()));
+  Datastore::prepare(path("second"));
+  open(path("snap")).snapshot(path("second"));
+  expect_holds(path("second"), 5);
+}
+
+TEST_P(Datastores, ThatAreNotOpenSaySo) {
+  Datastore datastore;
+  EXPECT_FALSE(datastore.is_open());
+  EXPECT_ERRC(datastore.commit(), Errc::invalid_argument);
+  EXPECT_ERRC(datastore.snapshot(path()), Errc::invalid_argument);
+  EXPECT_ERRC(datastore.extend(1), Errc::invalid_argument);
+  EXPECT_ERRC(datastore.clear(0, 0), Errc::invalid_argument);
+  create(path()).commit();
+  EXPECT_ERRC(read(path()).commit(), Errc::read_only);
+  EXPECT_ERRC(read(path()).snapshot(path("s")), Errc::read_only);
+  EXPECT_ERRC(read(path()).clear(0, 8), Errc::read_only);
+  std::ofstream(path("file")) << "no directory";
+  EXPECT_ERRC(Datastore::prepare(path("file")), Errc::io);
+}
+
 // As Metall describes objects of a closed datastore: it writes their files.
 TEST_P(Datastores, KeepWhatIsWrittenToTheFilesWhileTheyAreClosed) {
   {
