@@ -106,7 +106,7 @@ void Datastore::Impl::stamp_files() noexcept {
       std::memcpy(out.data(), area() + offset, out.size());
     };
     if (!committed || !datastore::files_are(place.files(), index, read)) return;
-    datastore::stamp(place, store->version(place.version));
+    datastore::stamp(place, store->version(place.version), datastore::Lasting::for_ever);
   } catch (const std::exception&) {  // then they are put back
   }
 }

@@ -2,8 +2,11 @@
 #include "datastore/stamp.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <span>
 #include <string>
 
@@ -18,8 +21,20 @@ constexpr std::uint64_t kMaxStampBytes = 512;
 
 std::string stamp_file(const Place& place) { return place.directory + "/closed"; }
 
-std::string stamp_text(const VersionInfo& version) {
-  return fmt::format("{} {} {}\n", version.sequence, version.time_ns, version.name);
+// Another after each start of the system: random(4). Empty where there is none.
+const std::string& boot_id() {
+  static const std::string id = [] {
+    std::string text;
+    std::ifstream("/proc/sys/kernel/random/boot_id") >> text;
+    return text;
+  }();
+  return id;
+}
+
+std::string stamp_text(const VersionInfo& version, Lasting lasting) {
+  std::string text = fmt::format("{} {} {}\n", version.sequence, version.time_ns, version.name);
+  if (lasting == Lasting::this_boot) text += fmt::format("boot {}\n", boot_id());
+  return text;
 }
 
 void flush_files(const std::string& directory) {
@@ -32,22 +47,37 @@ void flush_files(const std::string& directory) {
   files.sync_directory(directory);
 }
 
+// Beside it first: who is killed while writing leaves no half of a stamp.
+void write_unflushed(const Place& place, std::span<const std::byte> bytes) {
+  static std::atomic<unsigned> counter{0};
+  auto& files = base::posix_fs();
+  const std::string fresh =
+      fmt::format("{}.{}.{}", stamp_file(place), ::getpid(), counter.fetch_add(1));
+  files.open(fresh, base::OpenMode::create_new)->pwrite(bytes, 0);
+  files.rename(fresh, stamp_file(place));
+}
+
 }  // namespace
 
 bool is_stamped(const Place& place, const VersionInfo& version) {
   auto& files = base::posix_fs();
   if (!files.exists(stamp_file(place))) return false;
   const auto bytes = base::read_whole(files, stamp_file(place), kMaxStampBytes);
-  return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()) ==
-         stamp_text(version);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  return text == stamp_text(version, Lasting::for_ever) ||
+         (!boot_id().empty() && text == stamp_text(version, Lasting::this_boot));
 }
 
-void stamp(const Place& place, const VersionInfo& version) noexcept {
+void stamp(const Place& place, const VersionInfo& version, Lasting lasting) noexcept {
   try {
+    const std::string text = stamp_text(version, lasting);
+    const auto bytes = std::as_bytes(std::span(text));
+    if (lasting == Lasting::this_boot) {
+      write_unflushed(place, bytes);
+      return;
+    }
     flush_files(place.files());
-    const std::string text = stamp_text(version);
-    base::publish_file(base::posix_fs(), place.directory, place.directory, "closed",
-                       std::as_bytes(std::span(text)), true);
+    base::publish_file(base::posix_fs(), place.directory, place.directory, "closed", bytes, true);
   } catch (const std::exception&) {  // a read-only medium, a full disk: the files are put back then
   }
 }

@@ -3,7 +3,10 @@
 // Who closes a datastore leaves it, and who opens one to write takes it away first. With it, the
 // files are left as they are: somebody may have changed them since, as Metall does when it gives an
 // object of a closed datastore a description. Without it, after a crash, they are put back from the
-// commit. It is durable only after the files are, and gone before they change.
+// commit.
+//
+// A lasting one is durable only after the files are, and gone before they change. One that is good
+// for this boot flushes nothing, so a snapshot need not: after a power failure it says nothing.
 #pragma once
 
 #include <vellum/store.hpp>
@@ -14,8 +17,9 @@ namespace vellum::datastore {
 
 bool is_stamped(const Place& place, const VersionInfo& version);
 
-// Flushes the files, and stamps them. Best effort: where that cannot be written there is no stamp.
-void stamp(const Place& place, const VersionInfo& version) noexcept;
+enum class Lasting { this_boot, for_ever };
+// Best effort: where it cannot be written there is no stamp.
+void stamp(const Place& place, const VersionInfo& version, Lasting lasting) noexcept;
 
 // Durable on return. Throws Errc::io.
 void remove_stamp(const Place& place);

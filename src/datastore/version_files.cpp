@@ -72,7 +72,7 @@ void put_files_back(const Store& store, const Place& place, const DatastoreOptio
     store.read(place.version, area_at + offset, out.data(), out.size());
   };
   unpack_files(place.files(), index, read, options.own_files);
-  stamp(place, version);
+  stamp(place, version, Lasting::this_boot);
 }
 
 void settle_files(Store& store, const Place& place, const DatastoreOptions& options) {

@@ -277,6 +277,24 @@ TEST_P(Datastores, KeepWhatIsWrittenToTheFilesWhileTheyAreClosed) {
   }
 }
 
+// What nobody has flushed is not believed after the system has gone down.
+TEST_P(Datastores, ForgetAStampOfAnotherBoot) {
+  {
+    Datastore datastore = create(path());
+    set(datastore, path(), 1);
+    datastore.snapshot(path("snap"));
+  }
+  expect_holds(path("snap"), 1);
+  std::ifstream in(path("snap/closed"));
+  std::string version, boot;
+  std::getline(in, version);
+  std::getline(in, boot);
+  ASSERT_EQ(boot.substr(0, 5), "boot ");
+  std::ofstream(path("snap/files/books/count")) << "torn";
+  std::ofstream(path("snap/closed")) << version << "\nboot 0-1-2\n";
+  expect_holds(path("snap"), 1);
+}
+
 // A file that was written after the last commit is not of that commit.
 TEST_P(Datastores, DoNotKeepFilesThatWereNotCommitted) {
   {
