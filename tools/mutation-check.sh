@@ -56,7 +56,7 @@ mutation 'no sync of a published file' src/base/publish_file.cpp \
 mutation 'no sync of the directory of a published file' src/base/publish_file.cpp \
   's/  fs\.sync_directory(directory);//'
 mutation 'no sync of the directory of a new branch' src/store/store_core.cpp \
-  '/::create_branch_at/,/^}/s/  fs()\.sync_directory(branches_directory());//'
+  '/::publish_branch/,/^}/s/  fs()\.sync_directory(branches_directory());//'
 mutation 'no sync after a removed snapshot' src/store/store_core.cpp \
   '/::remove_snapshot/,/^}/s/  fs()\.sync_directory(snapshots_directory());//'
 mutation 'ref published before its fold is durable' src/store/pack_writer.cpp \
