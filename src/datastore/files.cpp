@@ -195,7 +195,8 @@ void pack_files(const std::string& directory, std::byte* area, FileIndex& index)
     FileEntry& entry = slot_of(index, name, directory);
     entry.name = name;
     const auto slot = static_cast<std::uint64_t>(&entry - index.data());
-    const auto file = base::posix_fs().open(directory + "/" + name, base::OpenMode::read_only);
+    const auto file =
+        base::posix_fs().open(fmt::format("{}/{}", directory, name), base::OpenMode::read_only);
     pack_file(*file, area + slot * kFileBytes, entry);
   }
   update(area + kIndexAt, encode_index(index));
