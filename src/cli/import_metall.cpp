@@ -1,15 +1,17 @@
 // cli/import_metall.cpp: see import_metall.hpp.
 #include "cli/import_metall.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <vector>
+
+#include "base/file.hpp"
+#include "base/zeros.hpp"
+#include "cli/take_file.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -19,44 +21,6 @@ namespace fs = std::filesystem;
 constexpr std::size_t kPageBytes = 4096, kCopyBytes = 1u << 20;
 constexpr std::uint64_t kLeastCapacityBytes = 1ULL
                                               << 40;  // address space; an opening may ask for more
-
-class Descriptor {
- public:
-  explicit Descriptor(const fs::path& path)
-      : path_(path), fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
-    if (fd_ < 0) fail();
-  }
-  ~Descriptor() { ::close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  // Where data begins at or after `at`; `size` when there is only a hole.
-  std::uint64_t next_data(std::uint64_t at, std::uint64_t size) const {
-    const off_t found = ::lseek(fd_, static_cast<off_t>(at), SEEK_DATA);
-    if (found >= 0) return std::min(size, static_cast<std::uint64_t>(found));
-    if (errno == ENXIO) return size;
-    if (errno == EINVAL) return at;  // this file system has no holes
-    fail();
-  }
-  void read(std::byte* out, std::size_t length, std::uint64_t at) const {
-    while (length > 0) {
-      const ssize_t n = ::pread(fd_, out, length, static_cast<off_t>(at));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) fail();
-      if (n == 0) throw Error(Errc::damaged, path_.string() + ": has become shorter");
-      out += n;
-      at += static_cast<std::uint64_t>(n);
-      length -= static_cast<std::size_t>(n);
-    }
-  }
-
- private:
-  [[noreturn]] void fail() const {
-    throw Error(Errc::io, fmt::format("{}: {}", path_.string(), std::strerror(errno)));
-  }
-  fs::path path_;
-  int fd_;
-};
 
 // The segment's files, in order; all of one size.
 std::vector<fs::path> blocks_of(const std::string& from, std::uint64_t& block_bytes) {
@@ -80,20 +44,16 @@ std::vector<fs::path> blocks_of(const std::string& from, std::uint64_t& block_by
   return blocks;
 }
 
-bool is_zero(const std::byte* page) {
-  return page[0] == std::byte{0} && std::memcmp(page, page + 1, kPageBytes - 1) == 0;
-}
-
 std::uint64_t copy_block(const fs::path& block, std::uint64_t block_bytes, std::byte* to) {
-  const Descriptor file(block);
+  const auto file = base::posix_fs().open(regular_file(block.string()), base::OpenMode::read_only);
   std::vector<std::byte> buffer(kCopyBytes);
   std::uint64_t copied = 0;
   for (std::uint64_t at = 0; at < block_bytes;) {
-    at = file.next_data(at, block_bytes) / kPageBytes * kPageBytes;
+    at = std::min(file->next_data(at), block_bytes) / kPageBytes * kPageBytes;
     const std::size_t n = std::min<std::uint64_t>(buffer.size(), block_bytes - at);
-    file.read(buffer.data(), n, at);
+    file->pread(std::span(buffer).first(n), at);
     for (std::size_t i = 0; i < n; i += kPageBytes) {
-      if (is_zero(buffer.data() + i)) continue;
+      if (base::is_zero(std::span(buffer).subspan(i, kPageBytes))) continue;
       std::memcpy(to + at + i, buffer.data() + i, kPageBytes);
       copied += kPageBytes;
     }

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
+#include "base/zeros.hpp"
 #include "store/util.hpp"
 
 namespace vellum::datastore {
@@ -42,29 +43,6 @@ std::vector<std::string> files_below(const std::string& directory) {
   return names;
 }
 
-bool is_zero(std::span<const std::byte> bytes) {
-  return bytes.empty() || (bytes[0] == std::byte{0} &&
-                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
-}
-
-// Stores to what differs only: a page that is stored to is a page to commit.
-void update(std::byte* memory, std::span<const std::byte> bytes) {
-  for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
-    const auto page = bytes.subspan(at, std::min<std::size_t>(kPageBytes, bytes.size() - at));
-    if (std::memcmp(memory + at, page.data(), page.size()) != 0) {
-      std::memcpy(memory + at, page.data(), page.size());
-    }
-  }
-}
-
-void clear(std::byte* memory, std::uint64_t from_bytes, std::uint64_t to_bytes) {
-  for (std::uint64_t at = from_bytes; at < to_bytes;) {
-    const auto n = std::min<std::uint64_t>(kPageBytes - at % kPageBytes, to_bytes - at);
-    if (!is_zero({memory + at, n})) std::memset(memory + at, 0, n);
-    at += n;
-  }
-}
-
 FileEntry& slot_of(FileIndex& index, const std::string& name, const std::string& directory) {
   auto slot = std::find_if(index.begin(), index.end(),
                            [&](const FileEntry& entry) { return entry.name == name; });
@@ -88,9 +66,9 @@ void pack_file(const base::File& file, std::byte* slot, FileEntry& entry) {
   for (std::uint64_t at = 0; at < size; at += buffer.size()) {
     const std::span part(buffer.data(), std::min<std::uint64_t>(buffer.size(), size - at));
     file.pread(part, at);
-    update(slot + at, part);
+    base::make_equal(slot + at, part);
   }
-  clear(slot, size, entry.length_bytes);
+  if (size < entry.length_bytes) base::make_zero(slot + size, entry.length_bytes - size);
   entry.length_bytes = size;
 }
 
@@ -184,7 +162,7 @@ void pack_files(const std::string& directory, std::byte* area, FileIndex& index)
   for (std::size_t i = 0; i < kFiles; ++i) {
     FileEntry& entry = index[i];
     if (entry.name.empty() || std::binary_search(names.begin(), names.end(), entry.name)) continue;
-    clear(area + i * kFileBytes, 0, entry.length_bytes);
+    base::make_zero(area + i * kFileBytes, entry.length_bytes);
     entry = {};
   }
   for (const auto& name : names) {
@@ -199,14 +177,14 @@ void pack_files(const std::string& directory, std::byte* area, FileIndex& index)
         base::posix_fs().open(fmt::format("{}/{}", directory, name), base::OpenMode::read_only);
     pack_file(*file, area + slot * kFileBytes, entry);
   }
-  update(area + kIndexAt, encode_index(index));
+  base::make_equal(area + kIndexAt, encode_index(index));
 }
 
 void clear_files(std::byte* area, const FileIndex& index) {
   for (std::size_t i = 0; i < kFiles; ++i) {
-    clear(area + i * kFileBytes, 0, index[i].length_bytes);
+    base::make_zero(area + i * kFileBytes, index[i].length_bytes);
   }
-  clear(area + kIndexAt, 0, kPageBytes);
+  base::make_zero(area + kIndexAt, kPageBytes);
 }
 
 bool files_are(const std::string& directory, const FileIndex& index, const ReadArea& read) {

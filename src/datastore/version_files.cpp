@@ -1,10 +1,10 @@
 // datastore/version_files.cpp: see version_files.hpp.
 #include "datastore/version_files.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <thread>
 
+#include "base/zeros.hpp"
 #include "datastore/files.hpp"
 #include "datastore/stamp.hpp"
 #include "store/util.hpp"
@@ -25,8 +25,7 @@ bool read_index(const Store& store, const Place& place, FileIndex& index) {
   store.read(place.version, at, page.data(), page.size());
   const char* const problem = decode_index(page, index);
   if (problem == nullptr) return true;
-  const auto is_zero = [](std::byte b) { return b == std::byte{0}; };
-  if (std::all_of(page.begin(), page.end(), is_zero)) return false;
+  if (base::is_zero(page)) return false;
   store::fail(Errc::damaged, "{}: {}", label_of(place), problem);
 }
 

@@ -1,12 +1,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstring>
 #include <thread>
 #include <vellum/region.hpp>
 
+#include "base/zeros.hpp"
 #include "region/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "store/lease.hpp"
@@ -88,18 +87,6 @@ void require_valid(const std::shared_ptr<Region::Impl>& impl) {
 void require_writable(const Region::Impl& impl) {
   if (impl.writer == nullptr)
     throw Error(Errc::read_only, "version '" + impl.name + "' is open read-only");
-}
-
-// Zero, page by page; a page that is zero is only read.
-void clear_pages(std::byte* at, std::size_t length) {
-  static constexpr std::array<std::byte, kPageBytes> kZeros{};
-  while (length > 0) {
-    const auto in_page = reinterpret_cast<std::uintptr_t>(at) % kPageBytes;
-    const std::size_t n = std::min(length, kPageBytes - in_page);
-    if (std::memcmp(at, kZeros.data(), n) != 0) std::memset(at, 0, n);
-    at += n;
-    length -= n;
-  }
 }
 
 // For what changes the region: after everything that was begun before.
@@ -412,7 +399,7 @@ void Region::clear(void* address, std::size_t length_bytes) {
     const auto offset = static_cast<std::size_t>(at - data);
     const std::size_t to_next = chunk_bytes - offset % chunk_bytes;
     const auto n = std::min(to_next, static_cast<std::size_t>(end - at));
-    if (!impl_->memory->holds_nothing(offset / kPageBytes)) clear_pages(at, n);
+    if (!impl_->memory->holds_nothing(offset / kPageBytes)) base::make_zero(at, n);
     at += n;
   }
 }

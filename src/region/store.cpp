@@ -1,10 +1,10 @@
 // The C++ face of a store (vellum/store.hpp), over store/store_core.hpp.
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <tuple>
 #include <vellum/store.hpp>
 
+#include "base/zeros.hpp"
 #include "region/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "region/store_impl.hpp"
@@ -65,11 +65,6 @@ std::uint64_t checked_size(std::uint64_t size_bytes) {
   }
   if (size_bytes == 0) throw Error(Errc::invalid_argument, "a region needs at least one byte");
   return (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-}
-
-bool is_zero(std::span<const std::byte> bytes) {
-  return bytes.empty() || (bytes[0] == std::byte{0} &&
-                           std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
 std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std::string& name) {
@@ -294,7 +289,7 @@ void Store::export_file(const std::string& name, const std::string& file,
       if (n > 0) source->read(page, n, buffer.data());
       for (std::size_t i = 0; i < n; ++i) {
         const std::span<const std::byte> content(buffer.data() + i * kPageBytes, kPageBytes);
-        if (!is_zero(content)) out->pwrite(content, (page + i) * kPageBytes);
+        if (!base::is_zero(content)) out->pwrite(content, (page + i) * kPageBytes);
       }
       page += n;
       if (progress) progress({page * kPageBytes, size, "bytes"});
@@ -325,11 +320,7 @@ CommitReport Store::import_file(const std::string& branch, const std::string& fi
     std::fill(buffer.begin() + static_cast<std::ptrdiff_t>(n), buffer.end(),
               std::byte{0});  // past the file's end
     region.prefetch(memory + at, room);
-    for (std::size_t i = 0; i < room; i += kPageBytes) {
-      if (std::memcmp(memory + at + i, buffer.data() + i, kPageBytes) != 0) {
-        std::memcpy(memory + at + i, buffer.data() + i, kPageBytes);
-      }
-    }
+    base::make_equal(memory + at, std::span(buffer).first(room));
     if (progress) progress({std::min(at + room, size), size, "bytes"});
   }
   return region.commit(message);
@@ -342,7 +333,6 @@ CommitReport Store::import_version(const std::string& branch, const Store& from,
   const std::uint64_t size = source->region_bytes(), pages = size / kPageBytes;
   Region region = open_or_create_region(branch, size);
   auto* const memory = static_cast<std::byte*>(region.data());
-  static constexpr std::array<std::byte, kPageBytes> kZeroPage{};
   std::vector<std::byte> buffer(kCopyPages * kPageBytes);
   // What the branch has and the version has not becomes zero; a new branch has nothing.
   const bool was_empty = region.sequence() == 0;
@@ -353,13 +343,10 @@ CommitReport Store::import_version(const std::string& branch, const Store& from,
     const std::size_t n = std::min<std::uint64_t>(kCopyPages, end - page);
     const std::size_t there = page < pages ? std::min<std::uint64_t>(n, pages - page) : 0;
     if (there > 0) source->read(page, there, buffer.data());
+    std::fill(buffer.begin() + static_cast<std::ptrdiff_t>(there * kPageBytes), buffer.end(),
+              std::byte{0});  // past the version's end
     region.prefetch(memory + page * kPageBytes, n * kPageBytes);
-    for (std::size_t i = 0; i < n; ++i) {
-      std::byte* const to = memory + (page + i) * kPageBytes;
-      const std::byte* const content =
-          i < there ? buffer.data() + i * kPageBytes : kZeroPage.data();
-      if (std::memcmp(to, content, kPageBytes) != 0) std::memcpy(to, content, kPageBytes);
-    }
+    base::make_equal(memory + page * kPageBytes, std::span(buffer).first(n * kPageBytes));
     page += n;
     if (progress) progress({page * kPageBytes, size, "bytes"});
   }

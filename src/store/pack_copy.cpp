@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/checksum.hpp"
+#include "base/zeros.hpp"
 #include "store/pack_places.hpp"
 #include "store/util.hpp"
 
@@ -15,11 +16,6 @@ namespace {
 constexpr std::string_view kSuffix = ".copy";
 constexpr std::size_t kAtOnce = 1u << 20;
 constexpr std::size_t kHole = 4096;
-
-bool is_zero(std::span<const std::byte> bytes) {
-  return bytes[0] == std::byte{0} &&
-         std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0;
-}
 
 // All of a file, piece by piece; returns its checksum.
 template <typename Take>
@@ -42,7 +38,7 @@ void write_stretches(base::File& to, std::span<const std::byte> piece, std::uint
   std::size_t from = 0;  // of what is to be written
   for (std::size_t i = 0; i < piece.size(); i += kHole) {
     const auto block = piece.subspan(i, std::min(kHole, piece.size() - i));
-    if (!is_zero(block)) continue;
+    if (!base::is_zero(block)) continue;
     if (from < i) to.pwrite(piece.subspan(from, i - from), at + from);
     from = i + block.size();
   }

@@ -29,6 +29,15 @@ class DedupTest : public StoreTest {
   Region region(Store& store, const std::string& branch = "main") const {
     return store.open_or_create_region(branch, 2 * kBlobBytes, options());
   }
+  // Leaves snapshots "once" and "twice", and the region closed.
+  static void expect_a_copy_costs_nothing(Region& main) {
+    fill(main, 0, 1);
+    main.snapshot("once");
+    std::memcpy(bytes_of(main) + kBlobBytes, bytes_of(main), kBlobBytes);
+    const auto report = main.snapshot("twice");
+    EXPECT_LT(report.bytes_written, kBlobBytes / 8);
+    main.close();
+  }
   static void expect_whole(const Store& store) {
     const auto report = store.verify(true);
     for (const auto& damage : report.damages) ADD_FAILURE() << damage.object << damage.reason;
@@ -38,12 +47,7 @@ class DedupTest : public StoreTest {
 TEST_P(DedupTest, ACopyInTheRegionCostsNoBytes) {
   Store store = create();
   Region main = region(store);
-  fill(main, 0, 1);
-  main.snapshot("once");
-  std::memcpy(bytes_of(main) + kBlobBytes, bytes_of(main), kBlobBytes);
-  const auto report = main.snapshot("twice");
-  EXPECT_LT(report.bytes_written, kBlobBytes / 8);
-  main.close();
+  expect_a_copy_costs_nothing(main);
   const Region twice = store.open_version("twice", options());
   EXPECT_TRUE(holds(twice, 0, 1));
   EXPECT_TRUE(holds(twice, kBlobBytes, 1));
@@ -56,12 +60,7 @@ TEST_P(DedupTest, ACopyAfterASmallCommitCostsNoBytesEither) {
   Region main = region(store);
   word_at(main, 0) = 1;
   main.snapshot("small");
-  fill(main, 0, 1);
-  main.snapshot("once");
-  std::memcpy(bytes_of(main) + kBlobBytes, bytes_of(main), kBlobBytes);
-  const auto report = main.snapshot("twice");
-  EXPECT_LT(report.bytes_written, kBlobBytes / 8);
-  main.close();
+  expect_a_copy_costs_nothing(main);
   EXPECT_TRUE(holds(store.open_version("twice", options()), kBlobBytes, 1));
   expect_whole(store);
 }
