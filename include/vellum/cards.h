@@ -1,0 +1,48 @@
+/* vellum/cards.h: how stores become known that a compiler, or a caller, reports.
+ *
+ * A card is 64 bytes of a tracked range, one cache line. Who has stored to memory marks the cards
+ * he has stored to; the next commit takes the marked cards, and nothing else. vellum-clang and
+ * vellum-clang++ mark behind every store by themselves (docs/cards.md); code that they have not
+ * compiled calls vellum_mark(), or leaves its stores to the page tracker
+ * (Tracker::cards_and_pages). Card marking is older than databases: Wilson and Moher used it for
+ * generational garbage collection (OOPSLA 1989); tracking stores by the compiler for durable memory
+ * is Snapshot's idea (Mahar et al., ICCD 2023).
+ *
+ * Tracked ranges lie in one window of the address space, and their cards at a fixed distance, so
+ * that "is it tracked" is one compare and "which card" one shift and one addition: nothing is
+ * loaded. The numbers below are what vellum-clang compiles into programs: changing one needs all of
+ * them compiled again.
+ *
+ * Order: the store first, its mark afterwards. A commit clears marks first and copies afterwards,
+ * so a store beside it is in this commit or in the next, never lost.
+ *
+ * Everything here may be called from any thread, and from a signal handler. x86-64 only.
+ */
+#ifndef VELLUM_CARDS_H
+#define VELLUM_CARDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VELLUM_CARD_SHIFT 6                       /* 64 bytes a card */
+#define VELLUM_WINDOW_SHIFT 44                    /* 16 TiB */
+#define VELLUM_WINDOW_INDEX UINT64_C(2)           /* address >> VELLUM_WINDOW_SHIFT */
+#define VELLUM_CARD_BIAS UINT64_C(0x338000000000) /* card = (address >> 6) + this, a byte each */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Says that [address, address + length_bytes) has been stored to. Outside of the window, and for no
+ * bytes, it does nothing. REQUIRES: inside the window, the range is tracked. */
+void vellum_mark(const void* address, size_t length_bytes);
+
+/* What vellum-clang calls when the card of `address` is clear: sets it. REQUIRES: `address` is in
+ * the window, and tracked. It keeps every register (the calling convention preserve_all). */
+void vellum_mark_card(const void* address);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* VELLUM_CARDS_H */

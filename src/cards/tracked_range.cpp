@@ -1,0 +1,166 @@
+#include "cards/tracked_range.hpp"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/single_threaded.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <vellum/cards.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <vellum/error.hpp>
+
+namespace vellum::cards {
+namespace {
+
+constexpr std::uint64_t kMaxCapacityBytes = 4ULL << 40;
+
+std::uint64_t granules_of(std::uint64_t bytes) {
+  return (bytes + (1ULL << kGranuleShift) - 1) >> kGranuleShift;
+}
+
+// Every running thread of the process passes a barrier before this returns. Without it a thread
+// whose store is still in its store buffer, and who found its card marked just before take()
+// cleared it, would have its store missed.
+void all_threads_pass_barrier() noexcept {
+  if (__libc_single_threaded != 0) return;
+  static const bool registered =
+      syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+  if (registered && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) return;
+  syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);  // slow, Linux 4.3
+}
+
+bool reserve_at(std::uint64_t address, std::uint64_t bytes) {
+  void* at = reinterpret_cast<void*>(address);
+  void* got = mmap(at, bytes, PROT_NONE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == at) return true;
+  if (got != MAP_FAILED) munmap(got, bytes);
+  return false;
+}
+
+// Claims the granules of a range for `queue`, all or none. Other copies of this code claim at the
+// same time, hence compare and swap.
+bool claim(std::uint64_t address, std::uint64_t bytes, Queue* queue) {
+  const std::uint64_t count = granules_of(bytes);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    Queue* expected = nullptr;
+    if (granule(address + (i << kGranuleShift)).compare_exchange_strong(expected, queue)) continue;
+    while (i-- > 0) granule(address + (i << kGranuleShift)).store(nullptr);
+    return false;
+  }
+  if (reserve_at(address, bytes)) return true;
+  for (std::uint64_t i = 0; i < count; ++i) granule(address + (i << kGranuleShift)).store(nullptr);
+  return false;
+}
+
+std::uint64_t place(std::uint64_t bytes, std::uint64_t wanted, Queue* queue) {
+  const std::uint64_t span = granules_of(bytes) << kGranuleShift;
+  if (wanted != 0) {
+    if (wanted % (1ULL << kGranuleShift) != 0 || !in_window(wanted) || span > kWindowEnd - wanted)
+      throw Error(Errc::invalid_argument,
+                  "a tracked range begins at a multiple of 4 GiB between 0x200000000000 and "
+                  "0x300000000000");
+    if (claim(wanted, bytes, queue)) return wanted;
+    throw Error(Errc::busy, "the address of a tracked range is in use");
+  }
+  for (std::uint64_t at = kWindowBegin; span <= kWindowEnd - at; at += 1ULL << kGranuleShift)
+    if (claim(at, bytes, queue)) return at;
+  throw Error(Errc::out_of_memory, "no room for another tracked range of " + std::to_string(bytes) +
+                                       " bytes of address space");
+}
+
+std::atomic<std::uint32_t>* map_slots(std::uint64_t count) {
+  void* at = mmap(nullptr, count * 4, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (at == MAP_FAILED)
+    throw Error(Errc::out_of_memory,
+                std::string("no memory for the queue of a tracked range: ") + std::strerror(errno));
+  return static_cast<std::atomic<std::uint32_t>*>(at);
+}
+
+}  // namespace
+
+TrackedRange::TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address)
+    : capacity_bytes_(capacity_bytes), queue_(std::make_unique<Queue>()) {
+  if (capacity_bytes == 0 || capacity_bytes % kPageBytes != 0 || capacity_bytes > kMaxCapacityBytes)
+    throw Error(Errc::invalid_argument,
+                "a tracked range has a multiple of 4096 bytes, at most 4 TiB");
+  reserve_table();
+  const std::uint64_t slots = std::bit_ceil(capacity_bytes / kPageBytes);
+  queue_->slots = map_slots(slots);
+  queue_->slot_mask = slots - 1;
+  try {
+    // Nobody marks before the constructor has returned, so the queue may learn its address late.
+    queue_->begin_address = place(capacity_bytes, address, queue_.get());
+  } catch (...) {
+    munmap(queue_->slots, slots * 4);
+    throw;
+  }
+  data_ = reinterpret_cast<std::byte*>(queue_->begin_address);
+}
+
+// The tables' pages go back to the kernel, so that the next range here finds them clear.
+TrackedRange::~TrackedRange() {
+  const std::uint64_t begin = queue_->begin_address;
+  munmap(data_, capacity_bytes_);
+  madvise(&card_byte(begin), capacity_bytes_ / kCardBytes, MADV_DONTNEED);
+  const std::uint64_t page_bytes = granules_of(capacity_bytes_) << (kGranuleShift - 12);
+  madvise(&page_byte(begin), page_bytes, MADV_DONTNEED);
+  for (std::uint64_t i = 0; i < granules_of(capacity_bytes_); ++i)
+    granule(begin + (i << kGranuleShift)).store(nullptr);
+  munmap(queue_->slots, (queue_->slot_mask + 1) * 4);
+}
+
+// Ordering: the page's byte is cleared, with a full barrier, before its cards are read. A marker
+// that comes later finds it clear and queues the page again; one that came earlier has set its
+// card. Only cards that were seen set are cleared: others may be set meanwhile.
+std::uint64_t TrackedRange::take_page(std::uint64_t page_address) noexcept {
+  page_byte(page_address).exchange(0);
+  std::uint64_t mask = 0;
+  for (std::uint64_t i = 0; i < 64; i += 8) {
+    auto* eight = reinterpret_cast<std::atomic<std::uint64_t>*>(&card_byte(page_address + i * 64));
+    const std::uint64_t set = eight->load(std::memory_order_acquire);
+    if (set == 0) continue;
+    // Bytes are 0 or 1: the product gathers them into the highest byte, the first lowest.
+    mask |= ((set * 0x0102040810204080ULL) >> 56) << i;
+    eight->fetch_and(~set, std::memory_order_acq_rel);
+  }
+  return mask;
+}
+
+void TrackedRange::take(std::vector<MarkedPage>& out) {
+  const std::uint64_t head = queue_->head.load(std::memory_order_acquire);
+  out.reserve(out.size() + (head - queue_->tail));
+  while (queue_->tail != head) {
+    std::atomic<std::uint32_t>& slot = queue_->slots[queue_->tail & queue_->slot_mask];
+    std::uint32_t value = 0;
+    while ((value = slot.load(std::memory_order_acquire)) == 0) sched_yield();
+    slot.store(0, std::memory_order_relaxed);
+    ++queue_->tail;
+    const std::uint32_t page = value - 1;
+    const std::uint64_t cards = take_page(queue_->begin_address + std::uint64_t{page} * kPageBytes);
+    if (cards != 0) out.push_back({page, cards});
+  }
+  all_threads_pass_barrier();
+}
+
+void TrackedRange::put_back(std::span<const MarkedPage> pages) noexcept {
+  for (const MarkedPage& marked : pages) {
+    for (std::uint64_t left = marked.cards; left != 0; left &= left - 1) {
+      const auto card = static_cast<std::uint64_t>(std::countr_zero(left));
+      vellum_mark(data_ + std::uint64_t{marked.page} * kPageBytes + card * kCardBytes, kCardBytes);
+    }
+  }
+}
+
+bool TrackedRange::clean() const noexcept {
+  return queue_->head.load(std::memory_order_acquire) == queue_->tail;
+}
+
+}  // namespace vellum::cards
