@@ -1,0 +1,142 @@
+// vellum/atomic_file.hpp: a plain file in memory whose msync() is failure-atomic.
+//
+//   auto file = vellum::AtomicFile::open_or_create("/data/index", 1 << 30);
+//   auto* root = static_cast<Root*>(file.data());
+//   root->count += 1;
+//   file.commit();          // durable, all or nothing
+//
+// What holds:
+//  - After a crash at any moment, opening (or AtomicFile::recover(), or `vellum recover FILE`)
+//  leaves
+//    the file as the last commit() that returned left it, or one that was in progress, whole.
+//  - While it is open, and after a crash until it is recovered, what commits have stored and the
+//    file does not yet have lies beside it, in FILE.vellum-journal: who reads the file meanwhile
+//    reads old bytes, or some of them old. close() leaves the plain file alone, without a journal.
+//  - No versions are kept: that is what a Region is for (vellum/region.hpp).
+//
+// How: the mapping is private (mmap(2), MAP_PRIVATE), so the kernel writes none of it to the file
+// at a time of its own choosing, as it does with a shared one. commit() appends what has been
+// stored to the journal and flushes that: one fdatasync(2) of a file whose blocks are allocated.
+// When the journal is full, its content goes to the file (a checkpoint). Failure-atomic msync as an
+// idea: Park, Kelly and Shen (EuroSys 2013); in userspace, with stores tracked by the compiler:
+// Mahar et al., Snapshot (ICCD 2023).
+//
+// Memory: a page that has been written stays in memory until close(). With the page tracker it is
+// held twice.
+//
+// Threads: commit() may be called beside threads that store: a store that happened before the call
+// is in, one that runs during it is in this commit or the next. One member function at a time, they
+// take turns.
+//
+// fork(): a child has the memory as it was, and must not call anything here; its stores are its
+// own.
+#ifndef VELLUM_ATOMIC_FILE_HPP
+#define VELLUM_ATOMIC_FILE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include <vellum/error.hpp>
+
+namespace vellum {
+
+// How stores become known.
+enum class Tracker {
+  pages,  // by the kernel, whole pages, which commit() compares with what they were: any program
+  cards,  // by marks behind stores (vellum/cards.h): a program compiled with vellum-clang, or one
+          // that calls vellum_mark(). A store that is not marked is lost.
+  cards_and_pages,  // both: marks, and pages with stores that were not marked. Nothing is lost.
+};
+
+// Where the journal and the file are.
+enum class Medium {
+  automatic,          // persistent_memory when the file is in some, else disk
+  disk,               // read and written by system calls, flushed by fdatasync(2)
+  persistent_memory,  // mapped, written with non-temporal stores, flushed by fences: no system call
+                      // a commit. Memory of a DAX file system; for tests, PMEM_IS_PMEM_FORCE=1
+                      // makes any file some, which is honest only on tmpfs (libpmem(7)).
+};
+
+struct AtomicFileOptions {
+  Tracker tracker = Tracker::pages;
+  Medium medium = Medium::automatic;
+  // Address space to reserve, so that grow() works in place. 0: the larger of 4 times the file and
+  // 64 GiB.
+  std::uint64_t capacity_bytes = 0;
+  // Where the file is mapped: a multiple of 4 GiB from 0x200000000000 on, below 0x300000000000. 0:
+  // where there is room: the first file of a process at 0x200000000000.
+  std::uint64_t base_address = 0;
+  // How much may be committed before it has to go to the file. The journal takes that much space
+  // beside the file, at most; on persistent memory at once. At least 64 KiB.
+  std::uint64_t journal_bytes = 64ULL << 20;
+  // Compare what was marked with what has changed, at each commit: a store that nobody marked is
+  // Errc::damaged, with the page's number and address, before anything is written. For tests: it
+  // costs time and memory of the file's size. VELLUM_VERIFY_CARDS=1 says the same.
+  bool verify_cards = false;
+};
+
+struct AtomicCommitReport {
+  std::uint64_t sequence = 0;       // commits since the file was opened
+  std::uint64_t pages_stored = 0;   // with stores
+  std::uint64_t cards_stored = 0;   // 64-byte lines
+  std::uint64_t bytes_written = 0;  // to the journal
+  bool checkpointed = false;        // the journal was full, and went to the file
+};
+
+struct RecoveryReport {
+  std::uint64_t commits = 0;  // found whole in the journal, and now in the file
+  std::uint64_t bytes = 0;    // of the file, that they changed
+};
+
+class AtomicFile {
+ public:
+  AtomicFile() noexcept;  // no file: every call but valid() is invalid_argument
+  ~AtomicFile();          // close(), errors swallowed
+  AtomicFile(AtomicFile&&) noexcept;
+  AtomicFile& operator=(AtomicFile&&) noexcept;
+
+  // Opens a file, after recovering it. The second makes it, of that many zeros, when it is not
+  // there. Errors: not_found; busy when someone else has it open so (flock(2)); invalid_argument
+  // for what is not a regular file; damaged, naming the journal, when that is not one, or is of
+  // another file; unsupported where what the options ask for is not to be had.
+  static AtomicFile open(const std::string& path, const AtomicFileOptions& options = {});
+  static AtomicFile open_or_create(const std::string& path, std::uint64_t size_bytes,
+                                   const AtomicFileOptions& options = {});
+  // Makes the file what its last commit left, and removes the journal. Nothing to do is no error.
+  static RecoveryReport recover(const std::string& path);
+
+  bool valid() const noexcept;
+  const std::string& path() const noexcept;
+  void* data() const noexcept;
+  std::uint64_t size_bytes() const noexcept;  // of the file: any number
+  std::uint64_t capacity_bytes() const noexcept;
+  Tracker tracker() const noexcept;
+  Medium medium() const noexcept;  // never automatic
+
+  // Makes everything stored since the last commit durable, as one step. no_space, io: it has not
+  // happened; memory is as it was, and a later commit() takes everything along. poisoned: a flush
+  // failed, now or earlier; open the file again.
+  AtomicCommitReport commit();
+
+  // Makes the file larger, by zeros; what they are changed to is durable with the next commit, the
+  // size at once. invalid_argument beyond capacity_bytes() or below the current size.
+  void grow(std::uint64_t size_bytes);
+
+  // Brings what was committed to the file, and empties the journal. Costs nothing when it is empty.
+  void checkpoint();
+
+  // Unmaps, checkpoints, removes the journal. What was not committed is lost.
+  void close();
+
+  struct Impl;  // src/atomic/atomic_file.cpp
+
+ private:
+  explicit AtomicFile(std::shared_ptr<Impl> impl) noexcept;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace vellum
+
+#endif  // VELLUM_ATOMIC_FILE_HPP
