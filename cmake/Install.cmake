@@ -18,7 +18,7 @@ install(FILES ${PROJECT_BINARY_DIR}/VellumConfig.cmake ${PROJECT_BINARY_DIR}/Vel
 
 # A static library needs its own libraries on the consumer's link line (a C program the C++ runtime
 # too), a shared one brings them along.
-set(VELLUM_PC_REQUIRES "Requires: libzstd liblz4 libxxhash libcrypto fmt")
+set(VELLUM_PC_REQUIRES "Requires: libzstd liblz4 libxxhash libpmem libcrypto fmt")
 set(VELLUM_PC_MORE_LIBS " -lstdc++ -pthread")
 if(BUILD_SHARED_LIBS)
   set(VELLUM_PC_REQUIRES "")

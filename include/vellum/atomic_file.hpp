@@ -105,15 +105,17 @@ class AtomicFile {
   static AtomicFile open_or_create(const std::string& path, std::uint64_t size_bytes,
                                    const AtomicFileOptions& options = {});
   // Makes the file what its last commit left, and removes the journal. Nothing to do is no error.
-  static RecoveryReport recover(const std::string& path);
+  // `copied`: file and journal were copied, or moved to another file system, together; without it
+  // a journal that was made for another file is Errc::damaged, as it would spoil this one.
+  static RecoveryReport recover(const std::string& path, bool copied = false);
 
   bool valid() const noexcept;
-  const std::string& path() const noexcept;
-  void* data() const noexcept;
-  std::uint64_t size_bytes() const noexcept;  // of the file: any number
-  std::uint64_t capacity_bytes() const noexcept;
-  Tracker tracker() const noexcept;
-  Medium medium() const noexcept;  // never automatic
+  const std::string& path() const;
+  void* data() const;
+  std::uint64_t size_bytes() const;  // of the file: any number
+  std::uint64_t capacity_bytes() const;
+  Tracker tracker() const;
+  Medium medium() const;  // never automatic
 
   // Makes everything stored since the last commit durable, as one step. no_space, io: it has not
   // happened; memory is as it was, and a later commit() takes everything along. poisoned: a flush

@@ -1,0 +1,15 @@
+// atomic/apply_runs.hpp: writes what commits have stored into the file.
+#pragma once
+
+#include <vector>
+
+#include "atomic/medium.hpp"
+#include "format/redo.hpp"
+
+namespace vellum::atomic {
+
+// Writes the runs, in their order: later ones over earlier ones. Clipped at the end of the file:
+// the last line may reach over it. No barrier. Sorts `runs`.
+void apply_runs(std::vector<format::RedoRun>& runs, MediumFile& image);
+
+}  // namespace vellum::atomic

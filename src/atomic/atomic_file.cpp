@@ -1,0 +1,320 @@
+// A plain file whose msync() is failure-atomic: its journal, its mapping and its tracker together.
+#include <vellum/atomic_file.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "atomic/file_journal.hpp"
+#include "atomic/page_watch.hpp"
+#include "atomic/window.hpp"
+#include "base/real_path.hpp"
+
+namespace vellum {
+
+using atomic::MediumFile;
+using cards::MarkedPage;
+using format::RedoRun;
+
+namespace {
+
+constexpr std::uint64_t kMinJournalBytes = 64u << 10;
+constexpr std::uint64_t kLeastCapacityBytes = 64ULL << 30;
+
+bool verify_by_environment() {
+  const char* value = std::getenv("VELLUM_VERIFY_CARDS");
+  return value != nullptr && std::strcmp(value, "0") != 0 && *value != '\0';
+}
+
+AtomicFileOptions checked(AtomicFileOptions options, std::uint64_t size_bytes) {
+  options.verify_cards |= verify_by_environment();
+  if (options.journal_bytes < kMinJournalBytes)
+    throw Error(Errc::invalid_argument, "the journal of a file has at least 64 KiB");
+  if (size_bytes > format::kMaxRedoFileBytes)
+    throw Error(Errc::invalid_argument, "an atomic file has at most 4 TiB");
+  if (options.capacity_bytes == 0)
+    options.capacity_bytes =
+        std::min(format::kMaxRedoFileBytes, std::max(4 * size_bytes, kLeastCapacityBytes));
+  options.capacity_bytes = std::max(options.capacity_bytes, size_bytes);
+  return options;
+}
+
+void append_runs(const MarkedPage& marked, const std::byte* data, std::vector<RedoRun>& out) {
+  for (std::uint64_t left = marked.cards; left != 0;) {
+    const int first = std::countr_zero(left);
+    const int count = std::countr_one(left >> first);
+    const std::uint64_t line = std::uint64_t{marked.page} * 64 + static_cast<unsigned>(first);
+    out.push_back({line, static_cast<std::uint32_t>(count), data + line * format::kLineBytes});
+    if (first + count == 64) break;
+    left &= ~0ULL << (first + count);
+  }
+}
+
+bool by_page(const MarkedPage& a, const MarkedPage& b) { return a.page < b.page; }
+
+// Both are sorted; a page of both has the lines of both.
+std::vector<MarkedPage> united(const std::vector<MarkedPage>& a, const std::vector<MarkedPage>& b) {
+  std::vector<MarkedPage> out;
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out), by_page);
+  std::size_t kept = 0;
+  for (const MarkedPage& page : out) {
+    if (kept != 0 && out[kept - 1].page == page.page) {
+      out[kept - 1].cards |= page.cards;
+    } else {
+      out[kept++] = page;
+    }
+  }
+  out.resize(kept);
+  return out;
+}
+
+}  // namespace
+
+struct AtomicFile::Impl {
+  Impl(const std::string& file_path, const AtomicFileOptions& wanted);
+  ~Impl() { finish(); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void find_stores();
+  void check_marks(const std::vector<MarkedPage>& changed);
+  void clip_to_file();
+  AtomicCommitReport commit();
+  void put_back() noexcept;
+  void grow(std::uint64_t size_bytes);
+  void close();
+  void finish() noexcept;
+
+  base::Fs& fs = base::posix_fs();
+  std::string path;
+  AtomicFileOptions options;
+  std::mutex mutex;
+  std::unique_ptr<base::File> file;
+  std::unique_ptr<MediumFile> image;
+  std::optional<atomic::FileJournal> journal;
+  std::optional<atomic::Window> window;
+  std::optional<atomic::PageWatch> watch;
+  std::uint64_t commits = 0;
+  // Of the commit at hand; kept for their memory.
+  std::vector<MarkedPage> marked;  // taken from the cards
+  std::vector<MarkedPage> stored;  // all there is to commit
+  std::vector<RedoRun> runs;
+  std::vector<std::byte> record;
+};
+
+AtomicFile::Impl::Impl(const std::string& file_path, const AtomicFileOptions& wanted)
+    : path(base::real_path(file_path)) {
+  file = fs.open(path, base::OpenMode::read_write);
+  options = checked(wanted, file->size_bytes());
+  image = atomic::image_of(*file, options.medium);
+  journal.emplace(atomic::FileJournal::open(fs, path, *file, *image, options.journal_bytes));
+  const bool cards = options.tracker != Tracker::pages;
+  window.emplace(options.capacity_bytes, options.base_address, cards);
+  window->map(file->descriptor(), image->size_bytes());
+  if (options.tracker != Tracker::cards || options.verify_cards)
+    watch.emplace(window->data(), window->capacity_bytes(), *image);
+}
+
+void AtomicFile::Impl::check_marks(const std::vector<MarkedPage>& changed) {
+  auto mark = marked.begin();
+  for (const MarkedPage& page : changed) {
+    mark = std::lower_bound(mark, marked.end(), page, by_page);
+    const bool known = mark != marked.end() && mark->page == page.page;
+    const std::uint64_t missed = page.cards & ~(known ? mark->cards : 0);
+    if (missed == 0) continue;
+    const std::uint64_t offset = std::uint64_t{page.page} * format::kPageBytes +
+                                 static_cast<unsigned>(std::countr_zero(missed)) * 64U;
+    char address[32];
+    std::snprintf(address, sizeof address, "%p", static_cast<void*>(window->data() + offset));
+    throw Error(Errc::damaged,
+                path + ": a store to page " + std::to_string(page.page) + " (offset " +
+                    std::to_string(offset) + ", address " + address +
+                    ") was not marked: code that is not compiled with vellum-clang has stored "
+                    "there, or vellum-clang has missed it");
+  }
+}
+
+// Leaves what is to be committed in `stored`.
+void AtomicFile::Impl::find_stores() {
+  marked.clear();
+  if (window->tracked() != nullptr) window->tracked()->take(marked);
+  if (!watch) {
+    stored.swap(marked);
+    marked = stored;
+    return;
+  }
+  std::sort(marked.begin(), marked.end(), by_page);
+  std::vector<MarkedPage> changed;
+  watch->collect(image->size_bytes(), changed);
+  if (options.verify_cards && window->tracked() != nullptr) check_marks(changed);
+  stored = united(changed, options.tracker == Tracker::pages ? std::vector<MarkedPage>() : marked);
+}
+
+void AtomicFile::Impl::put_back() noexcept {
+  if (window->tracked() != nullptr) window->tracked()->put_back(marked);
+}
+
+AtomicCommitReport AtomicFile::Impl::commit() {
+  AtomicCommitReport report;
+  atomic::RedoJournal& log = journal->log();
+  try {
+    find_stores();
+    clip_to_file();
+    runs.clear();
+    for (const MarkedPage& page : stored) append_runs(page, window->data(), runs);
+    if (!runs.empty()) {
+      const auto encode = [&] {
+        encode_redo_record(log.header(), log.next_sequence(), image->size_bytes(), runs, record);
+      };
+      encode();
+      if (!log.empty() && !log.fits(record.size(), format::kRedoLogBegin + options.journal_bytes)) {
+        log.checkpoint(*image);
+        report.checkpointed = true;
+        encode();  // of another epoch
+      }
+      log.append(record);
+      ++commits;
+      report.bytes_written = record.size();
+    }
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  if (watch) {
+    if (!runs.empty()) runs_in_record(record, runs);
+    watch->settle(runs);
+  }
+  report.sequence = commits;
+  report.pages_stored = stored.size();
+  for (const RedoRun& run : runs) report.cards_stored += run.count;
+  return report;
+}
+
+// Stores past the end of the file, on its last page, are none, as with mmap(2).
+void AtomicFile::Impl::clip_to_file() {
+  const std::uint64_t lines = (image->size_bytes() + format::kLineBytes - 1) / format::kLineBytes;
+  if (lines % 64 == 0) return;
+  for (MarkedPage& page : stored)
+    if (page.page == lines / 64) page.cards &= (1ULL << lines % 64) - 1;
+  std::erase_if(stored, [](const MarkedPage& page) { return page.cards == 0; });
+}
+
+void AtomicFile::Impl::grow(std::uint64_t size_bytes) {
+  if (size_bytes < image->size_bytes() || size_bytes > window->capacity_bytes())
+    throw Error(Errc::invalid_argument,
+                path + ": cannot grow from " + std::to_string(image->size_bytes()) + " to " +
+                    std::to_string(size_bytes) + " bytes: the capacity is " +
+                    std::to_string(window->capacity_bytes()));
+  if (size_bytes == image->size_bytes()) return;
+  image->extend(size_bytes);
+  window->open_up(size_bytes);
+}
+
+void AtomicFile::Impl::close() {
+  if (!journal) return;
+  journal->log().checkpoint(*image);
+  journal->remove(fs, path);
+  finish();
+}
+
+// The order: who watches the mapping goes before it.
+void AtomicFile::Impl::finish() noexcept {
+  watch.reset();
+  window.reset();
+  journal.reset();
+  image.reset();
+}
+
+namespace {
+
+void make_file(const std::string& path, std::uint64_t size_bytes) {
+  base::Fs& fs = base::posix_fs();
+  if (fs.exists(path)) return;
+  try {
+    const auto file = fs.open(path, base::OpenMode::create_new);
+    file->truncate(size_bytes);
+    file->sync_data();
+  } catch (const Error& error) {
+    if (error.code() != Errc::already_exists) throw;
+  }
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile() noexcept = default;
+AtomicFile::AtomicFile(AtomicFile&&) noexcept = default;
+AtomicFile::AtomicFile(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+
+AtomicFile& AtomicFile::operator=(AtomicFile&& other) noexcept {
+  if (this == &other) return *this;
+  AtomicFile old(std::move(*this));
+  impl_ = std::move(other.impl_);
+  return *this;
+}
+
+AtomicFile::~AtomicFile() {
+  try {
+    close();
+  } catch (const std::exception&) {
+    // The journal stays, and with it all that was committed.
+  }
+}
+
+AtomicFile AtomicFile::open(const std::string& path, const AtomicFileOptions& options) {
+  return AtomicFile(std::make_shared<Impl>(path, options));
+}
+
+AtomicFile AtomicFile::open_or_create(const std::string& path, std::uint64_t size_bytes,
+                                      const AtomicFileOptions& options) {
+  make_file(path, size_bytes);
+  return open(path, options);
+}
+
+bool AtomicFile::valid() const noexcept { return impl_ != nullptr; }
+
+namespace {
+
+template <typename Impl>
+Impl& checked(const std::shared_ptr<Impl>& impl) {
+  if (impl == nullptr) throw Error(Errc::invalid_argument, "this AtomicFile has no file");
+  return *impl;
+}
+
+}  // namespace
+
+const std::string& AtomicFile::path() const { return checked(impl_).path; }
+void* AtomicFile::data() const { return checked(impl_).window->data(); }
+std::uint64_t AtomicFile::size_bytes() const { return checked(impl_).image->size_bytes(); }
+std::uint64_t AtomicFile::capacity_bytes() const { return checked(impl_).window->capacity_bytes(); }
+Tracker AtomicFile::tracker() const { return checked(impl_).options.tracker; }
+Medium AtomicFile::medium() const {
+  return checked(impl_).image->byte_addressable() ? Medium::persistent_memory : Medium::disk;
+}
+
+AtomicCommitReport AtomicFile::commit() {
+  const std::lock_guard guard(checked(impl_).mutex);
+  return impl_->commit();
+}
+
+void AtomicFile::grow(std::uint64_t size_bytes) {
+  const std::lock_guard guard(checked(impl_).mutex);
+  impl_->grow(size_bytes);
+}
+
+void AtomicFile::checkpoint() {
+  const std::lock_guard guard(checked(impl_).mutex);
+  impl_->journal->log().checkpoint(*impl_->image);
+}
+
+void AtomicFile::close() {
+  if (impl_ == nullptr) return;
+  const std::shared_ptr<Impl> impl = std::move(impl_);
+  const std::lock_guard guard(impl->mutex);
+  impl->close();
+}
+
+}  // namespace vellum

@@ -1,0 +1,84 @@
+#include "atomic/file_journal.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <random>
+#include <vellum/error.hpp>
+
+#include "atomic/journal_file.hpp"
+
+namespace vellum::atomic {
+namespace {
+
+constexpr std::uint64_t kFirstLogBytes = 1u << 20;
+
+format::RedoHeader header_for(const base::File& file) {
+  std::random_device random;
+  const base::FileIdentity identity = file.identity();
+  return {1, std::uint64_t{random()} << 32 | random(), identity.inode, identity.born_ns};
+}
+
+// A journal beside another file would overwrite that.
+void check_belongs(const RedoJournal& journal, const base::File& file, const std::string& path) {
+  const base::FileIdentity identity = file.identity();
+  if (journal.header().inode == identity.inode && journal.header().born_ns == identity.born_ns)
+    return;
+  throw Error(Errc::damaged,
+              journal_path(path) + ": was made for another file than " + path +
+                  ". If both were copied together, `vellum recover --copied` takes it; if the "
+                  "file is what it should be without it, remove it");
+}
+
+std::unique_ptr<MediumFile> journal_on(base::File& file, bool persistent_memory) {
+  if (persistent_memory)
+    if (auto mapped = pmem_file(file, true)) return mapped;
+  return disk_file(file, Space::written);
+}
+
+}  // namespace
+
+std::unique_ptr<MediumFile> image_of(base::File& file, Medium medium) {
+  if (medium != Medium::disk)
+    if (auto mapped = pmem_file(file, false)) return mapped;
+  if (medium == Medium::persistent_memory)
+    throw Error(Errc::unsupported, file.path() + ": is not in persistent memory, or is empty");
+  return disk_file(file, Space::sparse);
+}
+
+FileJournal FileJournal::open(base::Fs& fs, const std::string& path, const base::File& file,
+                              MediumFile& image, std::uint64_t journal_bytes) {
+  const bool mapped = image.byte_addressable();
+  if (auto left = open_journal(fs, path)) {
+    RedoJournal log = RedoJournal::open(journal_on(*left, mapped));
+    check_belongs(log, file, path);
+    log.checkpoint(image);
+    return {std::move(left), std::move(log)};
+  }
+  auto made = start_journal(fs, path);
+  if (mapped) made->truncate(format::kRedoLogBegin + journal_bytes);
+  RedoJournal log =
+      RedoJournal::create(journal_on(*made, mapped), header_for(file),
+                          mapped ? journal_bytes : std::min(kFirstLogBytes, journal_bytes));
+  made->sync_data();  // its size, which a fence does not make durable
+  if (!finish_journal(fs, *made, path))
+    throw Error(Errc::busy, path + ": is being opened elsewhere");
+  return {std::move(made), std::move(log)};
+}
+
+Replay FileJournal::recover(base::Fs& fs, const std::string& path, const base::File& file,
+                            MediumFile& image, bool copied) {
+  auto left = open_journal(fs, path);
+  if (left == nullptr) return {};
+  RedoJournal log = RedoJournal::open(journal_on(*left, image.byte_addressable()));
+  if (!copied) check_belongs(log, file, path);
+  const Replay replay = log.checkpoint(image);
+  remove_journal(fs, path);
+  return replay;
+}
+
+void FileJournal::remove(base::Fs& fs, const std::string& path) {
+  assert(log_.empty());
+  remove_journal(fs, path);
+}
+
+}  // namespace vellum::atomic

@@ -1,0 +1,42 @@
+// atomic/file_journal.hpp: the journal that belongs to a file: found after a crash, or made.
+#pragma once
+
+#include <vellum/atomic_file.hpp>
+
+#include <memory>
+#include <string>
+
+#include "atomic/medium.hpp"
+#include "atomic/redo_journal.hpp"
+#include "base/file.hpp"
+
+namespace vellum::atomic {
+
+// The file on the medium that is asked for; automatic: in persistent memory when it is there.
+// Errc::unsupported.
+std::unique_ptr<MediumFile> image_of(base::File& file, Medium medium);
+
+class FileJournal {
+ public:
+  // Takes the journal that a crash left, brings it to the file, and goes on with it; or makes one.
+  // It is on the medium of the file, and `journal_bytes` long at once in persistent memory. Errors:
+  // AtomicFile::open().
+  static FileJournal open(base::Fs& fs, const std::string& path, const base::File& file,
+                          MediumFile& image, std::uint64_t journal_bytes);
+  // Only the first half, and it is removed then.
+  static Replay recover(base::Fs& fs, const std::string& path, const base::File& file,
+                        MediumFile& image, bool copied);
+
+  RedoJournal& log() noexcept { return log_; }
+  // REQUIRES: it is empty. Durable when it returns.
+  void remove(base::Fs& fs, const std::string& path);
+
+ private:
+  FileJournal(std::unique_ptr<base::File> file, RedoJournal log)
+      : file_(std::move(file)), log_(std::move(log)) {}
+
+  std::unique_ptr<base::File> file_;  // holds the lock
+  RedoJournal log_;
+};
+
+}  // namespace vellum::atomic

@@ -1,0 +1,69 @@
+#include "atomic/page_watch.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace vellum::atomic {
+namespace {
+
+using cards::MarkedPage;
+using format::kLineBytes;
+using format::kPageBytes;
+
+// Bit i: line i differs. Words, as the memory may change meanwhile.
+std::uint64_t changed_lines(const std::byte* now, const std::byte* before) noexcept {
+  std::uint64_t mask = 0;
+  for (std::size_t line = 0; line < kPageBytes / kLineBytes; ++line) {
+    std::uint64_t a[8], b[8], difference = 0;
+    std::memcpy(a, now + line * kLineBytes, sizeof a);
+    std::memcpy(b, before + line * kLineBytes, sizeof b);
+    for (std::size_t i = 0; i < 8; ++i) difference |= a[i] ^ b[i];
+    mask |= std::uint64_t{difference != 0} << line;
+  }
+  return mask;
+}
+
+}  // namespace
+
+PageWatch::PageWatch(std::byte* data, std::uint64_t capacity_bytes, const MediumFile& image)
+    : data_(data),
+      image_(image),
+      written_(data, capacity_bytes),
+      twins_(capacity_bytes),
+      has_twin_(capacity_bytes / kPageBytes) {}
+
+void PageWatch::make_twin(std::uint64_t page) {
+  if (has_twin_.data()[page] != std::byte{0}) return;
+  const std::uint64_t begin = page * kPageBytes;
+  const std::uint64_t size = image_.size_bytes();
+  if (begin < size)
+    image_.read({twin(page), std::min<std::uint64_t>(kPageBytes, size - begin)}, begin);
+  has_twin_.data()[page] = std::byte{1};
+}
+
+void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) {
+  now_.clear();
+  written_.collect((size_bytes + kPageBytes - 1) / kPageBytes, now_);
+  // The kernel has told of these, and will not again.
+  std::vector<format::PageNumber> all;
+  std::set_union(found_.begin(), found_.end(), now_.begin(), now_.end(), std::back_inserter(all));
+  found_ = std::move(all);
+  for (const format::PageNumber page : found_) {
+    make_twin(page);
+    const std::uint64_t lines = changed_lines(data_ + page * kPageBytes, twin(page));
+    if (lines != 0) out.push_back({static_cast<std::uint32_t>(page), lines});
+  }
+}
+
+// A line that changed again since it was copied has marked its page as written, so nothing of
+// found_ is needed any more.
+void PageWatch::settle(std::span<const format::RedoRun> runs) noexcept {
+  for (const format::RedoRun& run : runs) {
+    const std::uint64_t page = run.first_line * kLineBytes / kPageBytes;
+    if (has_twin_.data()[page] == std::byte{0}) continue;
+    std::memcpy(twins_.data() + run.first_line * kLineBytes, run.bytes, run.count * kLineBytes);
+  }
+  found_.clear();
+}
+
+}  // namespace vellum::atomic

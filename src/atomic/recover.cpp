@@ -1,0 +1,18 @@
+// Recovery of an atomic file without opening it.
+#include <vellum/atomic_file.hpp>
+
+#include "atomic/file_journal.hpp"
+#include "base/real_path.hpp"
+
+namespace vellum {
+
+RecoveryReport AtomicFile::recover(const std::string& path, bool copied) {
+  base::Fs& fs = base::posix_fs();
+  const std::string real = base::real_path(path);
+  const auto file = fs.open(real, base::OpenMode::read_write);
+  const auto image = atomic::image_of(*file, Medium::automatic);
+  const atomic::Replay replay = atomic::FileJournal::recover(fs, real, *file, *image, copied);
+  return {replay.commits, replay.bytes};
+}
+
+}  // namespace vellum

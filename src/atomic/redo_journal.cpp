@@ -1,0 +1,142 @@
+#include "atomic/redo_journal.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <vellum/error.hpp>
+
+#include "atomic/apply_runs.hpp"
+
+namespace vellum::atomic {
+
+using format::kRedoLogBegin;
+using format::RedoHeader;
+using format::RedoRecord;
+using format::RedoRun;
+
+namespace {
+
+// An extension flushes metadata, so it is worth many commits.
+constexpr std::uint64_t kExtendBytes = 1 << 20;
+
+std::uint64_t slot_of(std::uint64_t epoch) { return epoch % 2 * format::kRedoSlotBytes; }
+
+}  // namespace
+
+RedoJournal RedoJournal::create(std::unique_ptr<MediumFile> medium, const RedoHeader& header,
+                                std::uint64_t log_bytes) {
+  RedoJournal journal(std::move(medium));
+  journal.header_ = header;
+  if (journal.medium_->size_bytes() < kRedoLogBegin + log_bytes)
+    journal.medium_->extend(kRedoLogBegin + log_bytes);
+  journal.write_header();
+  return journal;
+}
+
+RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium) {
+  RedoJournal journal(std::move(medium));
+  const char* why = "it is too short";
+  bool found = false;
+  for (std::uint64_t slot = 0; slot < 2; ++slot) {
+    const std::uint64_t at = slot * format::kRedoSlotBytes;
+    if (journal.medium_->size_bytes() < kRedoLogBegin) break;
+    std::array<std::byte, format::kRedoHeaderBytes> bytes;
+    journal.medium_->read(bytes, at);
+    RedoHeader header;
+    const char* wrong = format::decode_redo_header(bytes, header);
+    if (wrong == nullptr && slot_of(header.epoch) != at) wrong = "a header is in the other's place";
+    if (wrong != nullptr) {
+      if (!found) why = wrong;
+    } else if (!found || header.epoch > journal.header_.epoch) {
+      journal.header_ = header;
+      found = true;
+    }
+  }
+  if (!found)
+    throw Error(Errc::damaged, journal.medium_->path() + ": is no journal of a file: " + why);
+  return journal;
+}
+
+void RedoJournal::write_header() {
+  medium_->write(format::encode_redo_header(header_), slot_of(header_.epoch));
+  barrier(*medium_);
+}
+
+void RedoJournal::barrier(MediumFile& medium) {
+  try {
+    medium.barrier();
+  } catch (const Error& error) {
+    poison_ = error.what();
+    throw Error(Errc::poisoned, poison_ +
+                                    ": whether the last commit is on the disk is not known; "
+                                    "open the file again");
+  }
+}
+
+std::vector<std::byte> RedoJournal::read_log() const {
+  std::vector<std::byte> log;
+  // After a crash the log's end is not known, and all of it is read.
+  const std::uint64_t end = empty() ? medium_->size_bytes() : tail_;
+  log.resize(end - kRedoLogBegin);
+  medium_->read(log, kRedoLogBegin);
+  return log;
+}
+
+Replay RedoJournal::checkpoint(MediumFile& image) {
+  if (!poison_.empty()) throw Error(Errc::poisoned, poison_);
+  std::vector<std::byte> copy;
+  std::span<const std::byte> log = medium_->mapped();
+  if (log.empty()) {
+    copy = read_log();
+    log = copy;
+  } else {
+    log = log.subspan(kRedoLogBegin);
+  }
+  Replay replay;
+  std::uint64_t file_bytes = 0;
+  std::vector<RedoRun> runs;
+  for (RedoRecord record; replay.log_bytes < log.size();) {
+    const std::size_t bytes = format::decode_redo_record(header_, replay.commits + 1,
+                                                         log.subspan(replay.log_bytes), record);
+    if (bytes == 0) break;
+    ++replay.commits;
+    replay.log_bytes += bytes;
+    for (const RedoRun& run : record.runs) replay.bytes += run.count * format::kLineBytes;
+    runs.insert(runs.end(), record.runs.begin(), record.runs.end());
+    file_bytes = std::max(file_bytes, record.file_bytes);
+  }
+  // What append() made durable has to be there: anything else is damage, and no reason to go on.
+  if (replay.commits + 1 < next_sequence_)
+    throw Error(Errc::damaged, medium_->path() + ": commit " + std::to_string(replay.commits + 1) +
+                                   " of the journal, which was durable, cannot be read back");
+  if (replay.commits == 0) return replay;
+  if (image.size_bytes() < file_bytes) image.extend(file_bytes);
+  apply_runs(runs, image);
+  barrier(image);
+  ++header_.epoch;
+  write_header();
+  tail_ = kRedoLogBegin;
+  next_sequence_ = 1;
+  return replay;
+}
+
+bool RedoJournal::fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) const noexcept {
+  return tail_ + record_bytes <= std::max(limit_bytes, medium_->size_bytes());
+}
+
+void RedoJournal::make_room(std::uint64_t end) {
+  if (end <= medium_->size_bytes()) return;
+  medium_->extend((end + kExtendBytes - 1) / kExtendBytes * kExtendBytes);
+}
+
+// Ordering: the barrier of the record is also that of the zeros before which it lies.
+void RedoJournal::append(std::span<const std::byte> record) {
+  if (!poison_.empty()) throw Error(Errc::poisoned, poison_);
+  make_room(tail_ + record.size());
+  medium_->write(record, tail_);
+  barrier(*medium_);
+  tail_ += record.size();
+  ++next_sequence_;
+}
+
+}  // namespace vellum::atomic

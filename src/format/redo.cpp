@@ -1,0 +1,156 @@
+#include "format/redo.hpp"
+
+#include <cassert>
+#include <cstring>
+
+#include "base/checksum.hpp"
+#include "format/wire.hpp"
+
+namespace vellum::format {
+namespace {
+
+constexpr char kMagic[9] = "VELLUMRJ";
+constexpr std::uint32_t kVersion = 1;
+constexpr std::uint64_t kHeaderSeed = 0x5245444f48454144;
+constexpr std::size_t kLinesPerPage = kPageBytes / kLineBytes;
+
+// The fields of a record's first line; the rest of it is zero. Then 8 bytes a run: the first line
+// and, lowest, its count less one; then, at the next multiple of 64, the lines of all runs.
+struct RecordHeader {
+  std::uint64_t checksum = 0;  // of all after it
+  std::uint64_t bytes = 0;     // the whole record
+  std::uint64_t sequence = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t runs = 0;
+};
+static_assert(sizeof(RecordHeader) <= kRedoRecordHeaderBytes);
+
+constexpr std::uint64_t round_up_to_line(std::uint64_t n) {
+  return (n + kLineBytes - 1) / kLineBytes * kLineBytes;
+}
+
+std::uint64_t record_seed(const RedoHeader& header) {
+  return header.nonce ^ (header.epoch * 0x9e3779b97f4a7c15);
+}
+
+std::uint64_t checksum_of(const RedoHeader& header, std::span<const std::byte> record) {
+  return base::checksum64(record.subspan(sizeof(std::uint64_t)), record_seed(header));
+}
+
+std::uint64_t read_u64(const std::byte* at) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+RedoRun decode_run(std::uint64_t word) {
+  return {word / kLinesPerPage, static_cast<std::uint32_t>(word % kLinesPerPage) + 1, nullptr};
+}
+
+// Fills `out` from the table of a record, and says whether the lines fit in it exactly.
+bool read_runs(std::span<const std::byte> record, std::uint64_t runs, std::uint64_t file_bytes,
+               std::vector<RedoRun>& out) {
+  const std::byte* table = record.data() + kRedoRecordHeaderBytes;
+  std::uint64_t at = round_up_to_line(kRedoRecordHeaderBytes + runs * sizeof(std::uint64_t));
+  out.clear();
+  out.reserve(runs);
+  for (std::uint64_t i = 0; i < runs; ++i) {
+    RedoRun run = decode_run(read_u64(table + i * sizeof(std::uint64_t)));
+    const std::uint64_t bytes = run.count * kLineBytes;
+    const bool within_page = run.first_line % kLinesPerPage + run.count <= kLinesPerPage;
+    const bool within_file =
+        run.first_line + run.count <= (file_bytes + kPageBytes - 1) / kPageBytes * kLinesPerPage;
+    if (!within_page || !within_file || bytes > record.size() - at) return false;
+    run.bytes = record.data() + at;
+    at += bytes;
+    out.push_back(run);
+  }
+  return at == record.size();
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_redo_header(const RedoHeader& header) {
+  std::vector<std::byte> out;
+  ByteWriter write(out);
+  write.bytes(std::as_bytes(std::span(kMagic, 8)));
+  write.u32(kVersion);
+  write.u32(0);
+  write.u64(header.epoch);
+  write.u64(header.nonce);
+  write.u64(header.inode);
+  write.u64(static_cast<std::uint64_t>(header.born_ns));
+  write.u64(0);
+  write.u64(base::checksum64(out, kHeaderSeed));
+  assert(out.size() == kRedoHeaderBytes);
+  return out;
+}
+
+const char* decode_redo_header(std::span<const std::byte> bytes, RedoHeader& out) noexcept {
+  if (bytes.size() < kRedoHeaderBytes) return "it is too short";
+  bytes = bytes.first(kRedoHeaderBytes);
+  if (std::memcmp(bytes.data(), kMagic, 8) != 0) return "it does not begin as one";
+  ByteReader read(bytes.subspan(8));
+  const std::uint32_t version = read.u32();
+  read.u32();
+  out.epoch = read.u64();
+  out.nonce = read.u64();
+  out.inode = read.u64();
+  out.born_ns = static_cast<std::int64_t>(read.u64());
+  read.u64();
+  if (read.u64() != base::checksum64(bytes.first(kRedoHeaderBytes - 8), kHeaderSeed))
+    return "its header's checksum is wrong";
+  if (version != kVersion) return "a newer Vellum has written it";
+  return out.epoch == 0 ? "its epoch is 0" : nullptr;
+}
+
+void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::uint64_t file_bytes,
+                        std::span<const RedoRun> runs, std::vector<std::byte>& out) {
+  std::uint64_t lines = 0;
+  for (const RedoRun& run : runs) lines += run.count;
+  const std::uint64_t table_end = kRedoRecordHeaderBytes + runs.size() * sizeof(std::uint64_t);
+  const std::uint64_t data = round_up_to_line(table_end);
+  out.resize(data + lines * kLineBytes);
+  std::memset(out.data(), 0, kRedoRecordHeaderBytes);
+  std::memset(out.data() + table_end, 0, data - table_end);
+  RecordHeader fields{0, out.size(), sequence, file_bytes, runs.size()};
+  std::byte* table = out.data() + kRedoRecordHeaderBytes;
+  std::byte* at = out.data() + data;
+  for (const RedoRun& run : runs) {
+    assert(run.count >= 1 && run.first_line % kLinesPerPage + run.count <= kLinesPerPage);
+    const std::uint64_t word = run.first_line * kLinesPerPage + (run.count - 1);
+    std::memcpy(table, &word, sizeof word);
+    table += sizeof word;
+    std::memcpy(at, run.bytes, run.count * kLineBytes);
+    at += run.count * kLineBytes;
+  }
+  std::memcpy(out.data(), &fields, sizeof fields);
+  fields.checksum = checksum_of(header, out);
+  std::memcpy(out.data(), &fields.checksum, sizeof fields.checksum);
+}
+
+void runs_in_record(std::span<const std::byte> record, std::vector<RedoRun>& out) {
+  RecordHeader fields;
+  std::memcpy(&fields, record.data(), sizeof fields);
+  [[maybe_unused]] const bool fits = read_runs(record, fields.runs, fields.file_bytes, out);
+  assert(fits);
+}
+
+std::size_t decode_redo_record(const RedoHeader& header, std::uint64_t sequence,
+                               std::span<const std::byte> log, RedoRecord& out) {
+  if (log.size() < kRedoRecordHeaderBytes) return 0;
+  RecordHeader fields;
+  std::memcpy(&fields, log.data(), sizeof fields);
+  if (fields.bytes < kRedoRecordHeaderBytes || fields.bytes > log.size() ||
+      fields.bytes % kLineBytes != 0 || fields.sequence != sequence ||
+      fields.file_bytes > kMaxRedoFileBytes ||
+      fields.runs > (fields.bytes - kRedoRecordHeaderBytes) / (sizeof(std::uint64_t) + kLineBytes))
+    return 0;
+  const auto record = log.first(fields.bytes);
+  if (checksum_of(header, record) != fields.checksum) return 0;
+  out.sequence = fields.sequence;
+  out.file_bytes = fields.file_bytes;
+  return read_runs(record, fields.runs, fields.file_bytes, out.runs) ? fields.bytes : 0;
+}
+
+}  // namespace vellum::format

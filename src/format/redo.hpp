@@ -1,0 +1,67 @@
+// format/redo.hpp: the journal of an atomic file (vellum/atomic_file.hpp, docs/format.md "Journal
+// of an atomic file"): two header slots, then redo records, each a commit.
+//
+// A record counts when its checksum, which depends on the journal's epoch, is right, and all before
+// it count. So one write and one barrier make a commit, in whatever order the medium takes the
+// lines: a record that is not whole is the end. Emptying the journal is a new epoch in the other
+// header slot.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/types.hpp"
+
+namespace vellum::format {
+
+inline constexpr std::size_t kLineBytes = 64;  // a card; what persistent memory writes at once
+inline constexpr std::size_t kRedoSlotBytes = 4096;
+inline constexpr std::uint64_t kRedoLogBegin = 2 * kRedoSlotBytes;
+inline constexpr std::size_t kRedoHeaderBytes = 64;        // of a slot, that are used
+inline constexpr std::size_t kRedoRecordHeaderBytes = 64;  // a line
+inline constexpr std::uint64_t kMaxRedoFileBytes = 4ULL << 40;
+
+// What a header slot says.
+struct RedoHeader {
+  std::uint64_t epoch = 0;  // grows by one each time the journal is emptied; never 0
+  std::uint64_t nonce = 0;  // random, of this journal
+  // Of the file that the journal belongs to: a journal beside another file is refused.
+  std::uint64_t inode = 0;
+  std::int64_t born_ns = 0;  // 0: the file system does not say
+  bool operator==(const RedoHeader&) const = default;
+};
+
+std::vector<std::byte> encode_redo_header(const RedoHeader& header);  // kRedoHeaderBytes
+// nullptr, or what is wrong with it.
+const char* decode_redo_header(std::span<const std::byte> bytes, RedoHeader& out) noexcept;
+
+// Lines [first_line, first_line + count) of the file. A run does not cross a page.
+struct RedoRun {
+  std::uint64_t first_line = 0;
+  std::uint32_t count = 0;
+  const std::byte* bytes = nullptr;  // count * kLineBytes: of the memory to store, or in the record
+};
+
+struct RedoRecord {
+  std::uint64_t sequence = 0;    // the first of an epoch is 1
+  std::uint64_t file_bytes = 0;  // the file's size at the commit
+  std::vector<RedoRun> runs;     // bytes: in the record
+};
+
+// Replaces `out` by the record, a multiple of kLineBytes long. The runs' bytes are copied first,
+// and the checksum is of the copy: they may change meanwhile.
+void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::uint64_t file_bytes,
+                        std::span<const RedoRun> runs, std::vector<std::byte>& out);
+
+// Where the bytes of the runs are in an encoded record: as many as it has runs, in order.
+void runs_in_record(std::span<const std::byte> record, std::vector<RedoRun>& out);
+
+// Reads the record at the start of `log`, when it is the one with `sequence`: its length in bytes,
+// or 0: the log ends here. `out.runs` points into `log`.
+std::size_t decode_redo_record(const RedoHeader& header, std::uint64_t sequence,
+                               std::span<const std::byte> log, RedoRecord& out);
+
+}  // namespace vellum::format
