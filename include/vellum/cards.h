@@ -38,8 +38,9 @@ extern "C" {
 void vellum_mark(const void* address, size_t length_bytes);
 
 /* What vellum-clang calls when the card of `address` is clear: sets it. REQUIRES: `address` is in
- * the window, and tracked. It keeps every register (the calling convention preserve_all). */
-void vellum_mark_card(const void* address);
+ * the window, and tracked. It keeps every register, so that its callers need not save any (in LLVM:
+ * calling convention preserve_all). */
+__attribute__((no_caller_saved_registers)) void vellum_mark_card(const void* address);
 
 #ifdef __cplusplus
 }
