@@ -52,8 +52,9 @@ void apply_span(std::span<const RedoRun> runs, MediumFile& image, std::vector<st
 
 void apply_runs(std::vector<RedoRun>& runs, MediumFile& image) {
   if (image.byte_addressable()) return apply_singly(runs, image);
-  std::stable_sort(runs.begin(), runs.end(),
-                   [](const RedoRun& a, const RedoRun& b) { return page_of(a) < page_of(b); });
+  std::sort(runs.begin(), runs.end(), [](const RedoRun& a, const RedoRun& b) {
+    return page_of(a) != page_of(b) ? page_of(a) < page_of(b) : a.bytes < b.bytes;
+  });
   std::vector<std::byte> buffer;
   for (std::size_t first = 0; first < runs.size();) {
     std::size_t last = first;

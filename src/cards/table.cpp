@@ -31,17 +31,20 @@ bool map_there(std::uint64_t address, std::uint64_t bytes) {
 
 // The directory comes last: whoever finds it finds all of it.
 void map_table() {
-  auto* directory = reinterpret_cast<Directory*>(kDirectoryBegin);
-  const bool first = map_there(kTableBegin, (kWindowEnd - kWindowBegin) / kCardBytes);
-  if (first) {
-    map_there(kPageTableBegin, (kWindowEnd - kWindowBegin) / kPageBytes);
-    map_there(kDirectoryBegin, (sizeof(Directory) + kPageBytes - 1) / kPageBytes * kPageBytes);
-    directory->layout.store(kLayout);
+  constexpr std::uint64_t kWindowBytes = kWindowEnd - kWindowBegin;
+  constexpr std::uint64_t kDirectoryBytes =
+      (sizeof(vellum_card_directory) + kPageBytes - 1) / kPageBytes * kPageBytes;
+  auto* directory = reinterpret_cast<vellum_card_directory*>(VELLUM_DIRECTORY);
+  if (map_there(reinterpret_cast<std::uint64_t>(vellum_card_of(kWindowBegin)),
+                kWindowBytes / kCardBytes)) {
+    map_there(VELLUM_PAGE_TABLE, kWindowBytes / kPageBytes);
+    map_there(VELLUM_DIRECTORY, kDirectoryBytes);
+    __atomic_store_n(&directory->layout, VELLUM_CARD_LAYOUT, __ATOMIC_RELEASE);
     return;
   }
   unsigned char present = 0;
   const bool there = mincore(directory, kPageBytes, &present) == 0;
-  if (there && directory->layout.load() == kLayout) return;
+  if (there && __atomic_load_n(&directory->layout, __ATOMIC_ACQUIRE) == VELLUM_CARD_LAYOUT) return;
   throw Error(Errc::unsupported,
               "card tracking needs the addresses from 0x340000000000, where something else lies: a "
               "sanitizer's memory, or another version of Vellum");

@@ -11,7 +11,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <vellum/error.hpp>
 
@@ -44,22 +43,27 @@ bool reserve_at(std::uint64_t address, std::uint64_t bytes) {
   return false;
 }
 
+void set_granules(std::uint64_t address, std::uint64_t count, vellum_card_queue* queue) {
+  for (std::uint64_t i = 0; i < count; ++i)
+    __atomic_store_n(vellum_granule_of(address + (i << kGranuleShift)), queue, __ATOMIC_RELEASE);
+}
+
 // Claims the granules of a range for `queue`, all or none. Other copies of this code claim at the
 // same time, hence compare and swap.
-bool claim(std::uint64_t address, std::uint64_t bytes, Queue* queue) {
-  const std::uint64_t count = granules_of(bytes);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    Queue* expected = nullptr;
-    if (granule(address + (i << kGranuleShift)).compare_exchange_strong(expected, queue)) continue;
-    while (i-- > 0) granule(address + (i << kGranuleShift)).store(nullptr);
-    return false;
+bool claim(std::uint64_t address, std::uint64_t bytes, vellum_card_queue* queue) {
+  std::uint64_t claimed = 0;
+  for (; claimed < granules_of(bytes); ++claimed) {
+    vellum_card_queue* expected = nullptr;
+    if (!__atomic_compare_exchange_n(vellum_granule_of(address + (claimed << kGranuleShift)),
+                                     &expected, queue, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      break;
   }
-  if (reserve_at(address, bytes)) return true;
-  for (std::uint64_t i = 0; i < count; ++i) granule(address + (i << kGranuleShift)).store(nullptr);
+  if (claimed == granules_of(bytes) && reserve_at(address, bytes)) return true;
+  set_granules(address, claimed, nullptr);
   return false;
 }
 
-std::uint64_t place(std::uint64_t bytes, std::uint64_t wanted, Queue* queue) {
+std::uint64_t place(std::uint64_t bytes, std::uint64_t wanted, vellum_card_queue* queue) {
   const std::uint64_t span = granules_of(bytes) << kGranuleShift;
   if (wanted != 0) {
     if (wanted % (1ULL << kGranuleShift) != 0 || !in_window(wanted) || span > kWindowEnd - wanted)
@@ -75,19 +79,19 @@ std::uint64_t place(std::uint64_t bytes, std::uint64_t wanted, Queue* queue) {
                                        " bytes of address space");
 }
 
-std::atomic<std::uint32_t>* map_slots(std::uint64_t count) {
-  void* at = mmap(nullptr, count * 4, PROT_READ | PROT_WRITE,
+std::uint32_t* map_slots(std::uint64_t count) {
+  void* at = mmap(nullptr, count * sizeof(std::uint32_t), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED)
     throw Error(Errc::out_of_memory,
                 std::string("no memory for the queue of a tracked range: ") + std::strerror(errno));
-  return static_cast<std::atomic<std::uint32_t>*>(at);
+  return static_cast<std::uint32_t*>(at);
 }
 
 }  // namespace
 
 TrackedRange::TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address)
-    : capacity_bytes_(capacity_bytes), queue_(std::make_unique<Queue>()) {
+    : capacity_bytes_(capacity_bytes), queue_(std::make_unique<vellum_card_queue>()) {
   if (capacity_bytes == 0 || capacity_bytes % kPageBytes != 0 || capacity_bytes > kMaxCapacityBytes)
     throw Error(Errc::invalid_argument,
                 "a tracked range has a multiple of 4096 bytes, at most 4 TiB");
@@ -109,40 +113,47 @@ TrackedRange::TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address)
 TrackedRange::~TrackedRange() {
   const std::uint64_t begin = queue_->begin_address;
   munmap(data_, capacity_bytes_);
-  madvise(&card_byte(begin), capacity_bytes_ / kCardBytes, MADV_DONTNEED);
-  const std::uint64_t page_bytes = granules_of(capacity_bytes_) << (kGranuleShift - 12);
-  madvise(&page_byte(begin), page_bytes, MADV_DONTNEED);
-  for (std::uint64_t i = 0; i < granules_of(capacity_bytes_); ++i)
-    granule(begin + (i << kGranuleShift)).store(nullptr);
-  munmap(queue_->slots, (queue_->slot_mask + 1) * 4);
+  madvise(vellum_card_of(begin), capacity_bytes_ / kCardBytes, MADV_DONTNEED);
+  const std::uint64_t granules = granules_of(capacity_bytes_);
+  madvise(vellum_page_byte_of(begin), (granules << kGranuleShift) / kPageBytes, MADV_DONTNEED);
+  set_granules(begin, granules, nullptr);
+  munmap(queue_->slots, (queue_->slot_mask + 1) * sizeof(std::uint32_t));
 }
 
 // Ordering: the page's byte is cleared, with a full barrier, before its cards are read. A marker
 // that comes later finds it clear and queues the page again; one that came earlier has set its
 // card. Only cards that were seen set are cleared: others may be set meanwhile.
 std::uint64_t TrackedRange::take_page(std::uint64_t page_address) noexcept {
-  page_byte(page_address).exchange(0);
+  const bool alone = __libc_single_threaded != 0;
+  if (alone) {
+    *vellum_page_byte_of(page_address) = 0;
+  } else {
+    __atomic_exchange_n(vellum_page_byte_of(page_address), 0, __ATOMIC_SEQ_CST);
+  }
+  auto* eights = reinterpret_cast<std::uint64_t*>(vellum_card_of(page_address));
   std::uint64_t mask = 0;
-  for (std::uint64_t i = 0; i < 64; i += 8) {
-    auto* eight = reinterpret_cast<std::atomic<std::uint64_t>*>(&card_byte(page_address + i * 64));
-    const std::uint64_t set = eight->load(std::memory_order_acquire);
+  for (unsigned i = 0; i < 8; ++i) {
+    const std::uint64_t set = __atomic_load_n(&eights[i], __ATOMIC_ACQUIRE);
     if (set == 0) continue;
     // Bytes are 0 or 1: the product gathers them into the highest byte, the first lowest.
-    mask |= ((set * 0x0102040810204080ULL) >> 56) << i;
-    eight->fetch_and(~set, std::memory_order_acq_rel);
+    mask |= ((set * 0x0102040810204080ULL) >> 56) << (i * 8);
+    if (alone) {
+      eights[i] = 0;
+    } else {
+      __atomic_fetch_and(&eights[i], ~set, __ATOMIC_ACQ_REL);
+    }
   }
   return mask;
 }
 
 void TrackedRange::take(std::vector<MarkedPage>& out) {
-  const std::uint64_t head = queue_->head.load(std::memory_order_acquire);
+  const std::uint64_t head = __atomic_load_n(&queue_->head, __ATOMIC_ACQUIRE);
   out.reserve(out.size() + (head - queue_->tail));
-  while (queue_->tail != head) {
-    std::atomic<std::uint32_t>& slot = queue_->slots[queue_->tail & queue_->slot_mask];
+  for (; queue_->tail != head; ++queue_->tail) {
+    std::uint32_t* slot = &queue_->slots[queue_->tail & queue_->slot_mask];
     std::uint32_t value = 0;
-    while ((value = slot.load(std::memory_order_acquire)) == 0) sched_yield();
-    slot.store(0, std::memory_order_relaxed);
-    ++queue_->tail;
+    while ((value = __atomic_load_n(slot, __ATOMIC_ACQUIRE)) == 0) sched_yield();
+    *slot = 0;
     const std::uint32_t page = value - 1;
     const std::uint64_t cards = take_page(queue_->begin_address + std::uint64_t{page} * kPageBytes);
     if (cards != 0) out.push_back({page, cards});
@@ -160,7 +171,7 @@ void TrackedRange::put_back(std::span<const MarkedPage> pages) noexcept {
 }
 
 bool TrackedRange::clean() const noexcept {
-  return queue_->head.load(std::memory_order_acquire) == queue_->tail;
+  return __atomic_load_n(&queue_->head, __ATOMIC_ACQUIRE) == queue_->tail;
 }
 
 }  // namespace vellum::cards

@@ -44,7 +44,7 @@ class TrackedRange {
 
   std::byte* data_ = nullptr;
   std::uint64_t capacity_bytes_ = 0;
-  std::unique_ptr<Queue> queue_;
+  std::unique_ptr<vellum_card_queue> queue_;
 };
 
 }  // namespace vellum::cards

@@ -151,7 +151,8 @@ TEST_F(TrackedRangeNoTsan, NoStoreIsLostBesideTake) {
       auto* word = reinterpret_cast<std::uint64_t*>(range.data()) + random() % 512 * 2 + seed;
       // Not fetch_add(): that is a barrier, and it is for take() to see to that.
       std::atomic_ref<std::uint64_t>(*word).store(*word + 1, std::memory_order_relaxed);
-      if (card_byte(reinterpret_cast<std::uint64_t>(word)).load(std::memory_order_relaxed) == 0)
+      if (__atomic_load_n(vellum_card_of(reinterpret_cast<std::uint64_t>(word)),
+                          __ATOMIC_RELAXED) == 0)
         vellum_mark_card(word);
     }
   };
