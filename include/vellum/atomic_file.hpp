@@ -62,8 +62,8 @@ enum class Medium {
 struct AtomicFileOptions {
   Tracker tracker = Tracker::pages;
   Medium medium = Medium::automatic;
-  // Address space to reserve, so that grow() works in place. 0: the larger of 4 times the file and
-  // 64 GiB.
+  // Address space to reserve, so that resize() works in place. 0: the larger of 4 times the file
+  // and 64 GiB.
   std::uint64_t capacity_bytes = 0;
   // Where the file is mapped: a multiple of 4 GiB from 0x200000000000 on, below 0x300000000000. 0:
   // where there is room: the first file of a process at 0x200000000000.
@@ -122,9 +122,10 @@ class AtomicFile {
   // failed, now or earlier; open the file again.
   AtomicCommitReport commit();
 
-  // Makes the file larger, by zeros; what they are changed to is durable with the next commit, the
-  // size at once. invalid_argument beyond capacity_bytes() or below the current size.
-  void grow(std::uint64_t size_bytes);
+  // Makes the file larger, by zeros, or cuts it, at once, like ftruncate(2); a crash does not take
+  // that back. What was stored and not committed stays so. invalid_argument beyond
+  // capacity_bytes().
+  void resize(std::uint64_t size_bytes);
 
   // Brings what was committed to the file, and empties the journal. Costs nothing when it is empty.
   void checkpoint();

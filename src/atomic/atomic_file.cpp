@@ -85,7 +85,7 @@ struct AtomicFile::Impl {
   void clip_to_file();
   AtomicCommitReport commit();
   void put_back() noexcept;
-  void grow(std::uint64_t size_bytes);
+  void resize(std::uint64_t size_bytes);
   void close();
   void finish() noexcept;
 
@@ -194,24 +194,30 @@ AtomicCommitReport AtomicFile::Impl::commit() {
   return report;
 }
 
-// Stores past the end of the file, on its last page, are none, as with mmap(2).
+// Stores past the end of the file, on its last page, are none, as with mmap(2); and marks further
+// behind are of before it was cut.
 void AtomicFile::Impl::clip_to_file() {
   const std::uint64_t lines = (image->size_bytes() + format::kLineBytes - 1) / format::kLineBytes;
-  if (lines % 64 == 0) return;
+  const std::uint64_t last_lines = (1ULL << lines % 64) - 1;
   for (MarkedPage& page : stored)
-    if (page.page == lines / 64) page.cards &= (1ULL << lines % 64) - 1;
+    if (page.page >= lines / 64) page.cards &= page.page == lines / 64 ? last_lines : 0;
   std::erase_if(stored, [](const MarkedPage& page) { return page.cards == 0; });
 }
 
-void AtomicFile::Impl::grow(std::uint64_t size_bytes) {
-  if (size_bytes < image->size_bytes() || size_bytes > window->capacity_bytes())
-    throw Error(Errc::invalid_argument,
-                path + ": cannot grow from " + std::to_string(image->size_bytes()) + " to " +
-                    std::to_string(size_bytes) + " bytes: the capacity is " +
-                    std::to_string(window->capacity_bytes()));
-  if (size_bytes == image->size_bytes()) return;
-  image->extend(size_bytes);
+// A record says how long the file is, so none may be left from when it was longer.
+void AtomicFile::Impl::resize(std::uint64_t size_bytes) {
+  if (size_bytes > window->capacity_bytes())
+    throw Error(Errc::invalid_argument, path + ": cannot be made " + std::to_string(size_bytes) +
+                                            " bytes: its capacity is " +
+                                            std::to_string(window->capacity_bytes()));
+  const std::uint64_t before = image->size_bytes();
+  if (size_bytes < before) journal->log().checkpoint(*image);
+  if (size_bytes == before) return;
+  image->resize(size_bytes);
   window->open_up(size_bytes);
+  if (size_bytes > before) return;
+  window->forget(size_bytes, before);
+  if (watch) watch->forget(size_bytes, before);
 }
 
 void AtomicFile::Impl::close() {
@@ -300,9 +306,9 @@ AtomicCommitReport AtomicFile::commit() {
   return impl_->commit();
 }
 
-void AtomicFile::grow(std::uint64_t size_bytes) {
+void AtomicFile::resize(std::uint64_t size_bytes) {
   const std::lock_guard guard(checked(impl_).mutex);
-  impl_->grow(size_bytes);
+  impl_->resize(size_bytes);
 }
 
 void AtomicFile::checkpoint() {

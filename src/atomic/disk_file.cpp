@@ -21,8 +21,8 @@ class DiskFile final : public MediumFile {
     file_.pwrite(bytes, offset_bytes);
   }
   void barrier() override { file_.sync_data(); }
-  void extend(std::uint64_t size_bytes) override {
-    if (space_ == Space::sparse) {
+  void resize(std::uint64_t size_bytes) override {
+    if (space_ == Space::sparse || size_bytes < size_bytes_) {
       file_.truncate(size_bytes);
     } else {
       write_zeros(size_bytes);

@@ -31,8 +31,8 @@ class MediumFile {
   // Throws Errc::io: what was written since the last one may be durable or not, and a second
   // barrier() would not tell.
   virtual void barrier() = 0;
-  // Makes it larger, by zeros. Durable after the next barrier().
-  virtual void extend(std::uint64_t size_bytes) = 0;
+  // Makes it larger, by zeros, or cuts it. Durable after the next barrier().
+  virtual void resize(std::uint64_t size_bytes) = 0;
   // Whether small writes at random places cost no more than their bytes.
   virtual bool byte_addressable() const noexcept = 0;
   // All of it in memory, for who may read it so; empty otherwise.

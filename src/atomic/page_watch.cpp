@@ -66,4 +66,18 @@ void PageWatch::settle(std::span<const format::RedoRun> runs) noexcept {
   found_.clear();
 }
 
+void PageWatch::forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) noexcept {
+  const std::uint64_t begin = begin_bytes / kPageBytes;
+  const std::uint64_t end = (end_bytes + kPageBytes - 1) / kPageBytes;
+  const std::uint64_t whole = (begin_bytes + kPageBytes - 1) / kPageBytes;
+  if (whole != begin && has_twin_.data()[begin] != std::byte{0})
+    std::memset(twins_.data() + begin_bytes, 0, whole * kPageBytes - begin_bytes);
+  for (std::uint64_t page = whole; page < end; ++page) {
+    if (has_twin_.data()[page] == std::byte{0}) continue;
+    has_twin_.data()[page] = std::byte{0};
+    std::memset(twin(page), 0, kPageBytes);
+  }
+  std::erase_if(found_, [&](format::PageNumber page) { return page >= whole; });
+}
+
 }  // namespace vellum::atomic

@@ -28,6 +28,8 @@ class PageWatch {
   void collect(std::uint64_t size_bytes, std::vector<cards::MarkedPage>& out);
   // These are committed now.
   void settle(std::span<const format::RedoRun> runs) noexcept;
+  // The file has been cut to `begin_bytes`.
+  void forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) noexcept;
 
  private:
   std::byte* twin(std::uint64_t page) const noexcept {

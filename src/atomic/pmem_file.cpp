@@ -51,8 +51,12 @@ class PmemFile final : public MediumFile {
                 PMEM_F_MEM_NONTEMPORAL | PMEM_F_MEM_NODRAIN);
   }
   void barrier() override { pmem_drain(); }
-  void extend(std::uint64_t size_bytes) override {
-    file_.allocate(0, size_bytes);
+  void resize(std::uint64_t size_bytes) override {
+    if (size_bytes < size_bytes_) {
+      file_.truncate(size_bytes);
+    } else {
+      file_.allocate(0, size_bytes);
+    }
     file_.sync_data();  // the size, which stores do not carry
     unmap();
     if (!map()) throw Error(Errc::io, file_.path() + ": is in persistent memory no more");

@@ -28,7 +28,7 @@ RedoJournal RedoJournal::create(std::unique_ptr<MediumFile> medium, const RedoHe
   RedoJournal journal(std::move(medium));
   journal.header_ = header;
   if (journal.medium_->size_bytes() < kRedoLogBegin + log_bytes)
-    journal.medium_->extend(kRedoLogBegin + log_bytes);
+    journal.medium_->resize(kRedoLogBegin + log_bytes);
   journal.write_header();
   return journal;
 }
@@ -110,7 +110,7 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
     throw Error(Errc::damaged, medium_->path() + ": commit " + std::to_string(replay.commits + 1) +
                                    " of the journal, which was durable, cannot be read back");
   if (replay.commits == 0) return replay;
-  if (image.size_bytes() < file_bytes) image.extend(file_bytes);
+  if (image.size_bytes() < file_bytes) image.resize(file_bytes);
   apply_runs(runs, image);
   barrier(image);
   ++header_.epoch;
@@ -126,7 +126,7 @@ bool RedoJournal::fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) co
 
 void RedoJournal::make_room(std::uint64_t end) {
   if (end <= medium_->size_bytes()) return;
-  medium_->extend((end + kExtendBytes - 1) / kExtendBytes * kExtendBytes);
+  medium_->resize((end + kExtendBytes - 1) / kExtendBytes * kExtendBytes);
 }
 
 // Ordering: the barrier of the record is also that of the zeros before which it lies.

@@ -72,4 +72,12 @@ void Window::open_up(std::uint64_t size_bytes) {
     refuse(Errc::out_of_memory, "cannot map the file");
 }
 
+void Window::forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) {
+  const std::uint64_t begin = pages(begin_bytes), end = pages(end_bytes);
+  std::memset(data_ + begin_bytes, 0, begin - begin_bytes);
+  if (begin == end) return;
+  madvise(data_ + begin, end - begin, MADV_DONTNEED);
+  mprotect(data_ + begin, end - begin, PROT_NONE);
+}
+
 }  // namespace vellum::atomic

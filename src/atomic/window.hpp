@@ -26,6 +26,9 @@ class Window {
   void map(int descriptor, std::uint64_t size_bytes);
   // Lets what lies before `size_bytes` be touched.
   void open_up(std::uint64_t size_bytes);
+  // What the program has stored to [begin_bytes, end_bytes) is gone: it is as in the file, or
+  // cannot be touched. Of a page that goes on before it, it is zero.
+  void forget(std::uint64_t begin_bytes, std::uint64_t end_bytes);
 
  private:
   std::byte* data_ = nullptr;

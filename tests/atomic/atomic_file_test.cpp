@@ -166,7 +166,7 @@ TEST_P(AtomicFileTest, GrowsInPlaceAndKeepsWhatIsStoredThere) {
   auto file = AtomicFile::open_or_create(path(), 5000, options());
   void* const before = file.data();
   store(file, 4990, "old");
-  file.grow(100000);
+  file.resize(100000);
   EXPECT_EQ(before, file.data());
   store(file, 99990, "new");
   file.commit();
@@ -174,8 +174,33 @@ TEST_P(AtomicFileTest, GrowsInPlaceAndKeepsWhatIsStoredThere) {
   ASSERT_EQ(100000U, crashed.size());
   EXPECT_EQ("old", crashed.substr(4990, 3));
   EXPECT_EQ("new", crashed.substr(99990, 3));
-  EXPECT_EQ(Errc::invalid_argument, code_of([&] { file.grow(50); }));
-  EXPECT_EQ(Errc::invalid_argument, code_of([&] { file.grow(1ULL << 50); }));
+  EXPECT_EQ(Errc::invalid_argument, code_of([&] { file.resize(1ULL << 50); }));
+}
+
+TEST_P(AtomicFileTest, CutAndMadeLongerAgainItIsZeroBehindTheCut) {
+  auto file = AtomicFile::open_or_create(path(), 20000, options());
+  store(file, 4990, "before and behind");
+  store(file, 15000, "far behind");
+  file.commit();
+  store(file, 100, "not committed");
+  store(file, 15000, "nor this");
+  file.resize(5000);
+  EXPECT_EQ(5000U, file.size_bytes());
+  EXPECT_EQ("before and", after_crash().substr(4990));
+  EXPECT_EQ('\0', after_crash()[100]);
+  store(file, 4000, "x");
+  file.commit();
+  ASSERT_EQ(5000U, after_crash().size()) << "marks behind the cut are of no file";
+  EXPECT_EQ('x', after_crash()[4000]);
+  file.resize(20000);
+  EXPECT_EQ('\0', static_cast<char*>(file.data())[5000]);
+  EXPECT_EQ('\0', static_cast<char*>(file.data())[15000]);
+  store(file, 18000, "behind");
+  file.commit();
+  const std::string crashed = after_crash();
+  ASSERT_EQ(20000U, crashed.size());
+  EXPECT_EQ("not committed", crashed.substr(100, 13));
+  EXPECT_EQ("before and" + std::string(13000, '\0') + "behind", crashed.substr(4990, 13016));
 }
 
 TEST_P(AtomicFileTest, CommitsMoreThanTheJournalHolds) {

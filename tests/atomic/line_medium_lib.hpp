@@ -46,7 +46,7 @@ class LineMedium final : public MediumFile {
     durable_ = now_;
     pending_.clear();
   }
-  void extend(std::uint64_t size_bytes) override {
+  void resize(std::uint64_t size_bytes) override {
     now_.resize(size_bytes);
     durable_.resize(size_bytes);
   }
