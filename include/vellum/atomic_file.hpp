@@ -39,16 +39,9 @@
 #include <string>
 
 #include <vellum/error.hpp>
+#include <vellum/tracker.hpp>
 
 namespace vellum {
-
-// How stores become known.
-enum class Tracker {
-  pages,  // by the kernel, whole pages, which commit() compares with what they were: any program
-  cards,  // by marks behind stores (vellum/cards.h): a program compiled with vellum-clang, or one
-          // that calls vellum_mark(). A store that is not marked is lost.
-  cards_and_pages,  // both: marks, and pages with stores that were not marked. Nothing is lost.
-};
 
 // Where the journal and the file are.
 enum class Medium {

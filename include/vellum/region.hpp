@@ -76,6 +76,7 @@
 
 #include <vellum/encoding.hpp>
 #include <vellum/error.hpp>
+#include <vellum/tracker.hpp>
 
 namespace vellum {
 
@@ -138,6 +139,17 @@ struct RegionOptions {
   // How what this region commits is stored. Without a value: as the branch was made, or as the
   // store says (StoreOptions). Kept when the branch is made with it; else for this opening only.
   std::optional<Encoding> encoding;
+  // How commits of a branch find what was stored (vellum/tracker.hpp). With cards, a page that was
+  // written before costs nothing to write again after a commit, and commit() looks at marked pages
+  // only: for small commits in quick succession. The region lies between 0x200000000000 and
+  // 0x300000000000 then, at a multiple of 4 GiB, which holds for base_address, too, and has at most
+  // 4 TiB; it does not go with over_reservation. Engine mapped finds pages besides, as
+  // cards_and_pages does.
+  Tracker tracker = Tracker::pages;
+  // Compare marks with what has changed, at each commit: a store that nobody marked is
+  // Errc::damaged, with the page's number and address. For tests. VELLUM_VERIFY_CARDS=1 says the
+  // same.
+  bool verify_cards = false;
   // Remember at close() which pages were touched, and bring them in at the next opening of the same
   // branch or version with this option: a thread of the library's begins with the opening, which
   // does not wait, and takes them in the order in which they first came in, as far as half of the

@@ -8,10 +8,10 @@ namespace vellum::atomic {
 namespace {
 
 using format::kLineBytes;
+using format::kLinesPerPage;
 using format::kPageBytes;
 using format::RedoRun;
 
-constexpr std::uint64_t kLinesPerPage = kPageBytes / kLineBytes;
 constexpr std::uint64_t kSpanPages = 64;
 
 std::uint64_t page_of(const RedoRun& run) { return run.first_line / kLinesPerPage; }

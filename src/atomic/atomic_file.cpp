@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -13,6 +11,8 @@
 #include "atomic/page_watch.hpp"
 #include "atomic/window.hpp"
 #include "base/real_path.hpp"
+#include "cards/missed_store.hpp"
+#include "region/card_tracker.hpp"
 
 namespace vellum {
 
@@ -25,13 +25,8 @@ namespace {
 constexpr std::uint64_t kMinJournalBytes = 64u << 10;
 constexpr std::uint64_t kLeastCapacityBytes = 64ULL << 30;
 
-bool verify_by_environment() {
-  const char* value = std::getenv("VELLUM_VERIFY_CARDS");
-  return value != nullptr && std::strcmp(value, "0") != 0 && *value != '\0';
-}
-
 AtomicFileOptions checked(AtomicFileOptions options, std::uint64_t size_bytes) {
-  options.verify_cards |= verify_by_environment();
+  options.verify_cards |= region::verify_cards_by_environment();
   if (options.journal_bytes < kMinJournalBytes)
     throw Error(Errc::invalid_argument, "the journal of a file has at least 64 KiB");
   if (size_bytes > format::kMaxRedoFileBytes)
@@ -125,16 +120,7 @@ void AtomicFile::Impl::check_marks(const std::vector<MarkedPage>& changed) {
     mark = std::lower_bound(mark, marked.end(), page, by_page);
     const bool known = mark != marked.end() && mark->page == page.page;
     const std::uint64_t missed = page.cards & ~(known ? mark->cards : 0);
-    if (missed == 0) continue;
-    const std::uint64_t offset = std::uint64_t{page.page} * format::kPageBytes +
-                                 static_cast<unsigned>(std::countr_zero(missed)) * 64U;
-    char address[32];
-    std::snprintf(address, sizeof address, "%p", static_cast<void*>(window->data() + offset));
-    throw Error(Errc::damaged,
-                path + ": a store to page " + std::to_string(page.page) + " (offset " +
-                    std::to_string(offset) + ", address " + address +
-                    ") was not marked: code that is not compiled with vellum-clang has stored "
-                    "there, or vellum-clang has missed it");
+    if (missed != 0) cards::throw_missed_store(path, window->data(), {page.page, missed});
   }
 }
 

@@ -3,27 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
-namespace vellum::atomic {
-namespace {
+#include "format/page_diff.hpp"
 
+namespace vellum::atomic {
 using cards::MarkedPage;
 using format::kLineBytes;
 using format::kPageBytes;
-
-// Bit i: line i differs. Words, as the memory may change meanwhile.
-std::uint64_t changed_lines(const std::byte* now, const std::byte* before) noexcept {
-  std::uint64_t mask = 0;
-  for (std::size_t line = 0; line < kPageBytes / kLineBytes; ++line) {
-    std::uint64_t a[8], b[8], difference = 0;
-    std::memcpy(a, now + line * kLineBytes, sizeof a);
-    std::memcpy(b, before + line * kLineBytes, sizeof b);
-    for (std::size_t i = 0; i < 8; ++i) difference |= a[i] ^ b[i];
-    mask |= std::uint64_t{difference != 0} << line;
-  }
-  return mask;
-}
-
-}  // namespace
 
 PageWatch::PageWatch(std::byte* data, std::uint64_t capacity_bytes, const MediumFile& image)
     : data_(data),
@@ -48,10 +33,11 @@ void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) 
   std::vector<format::PageNumber> all;
   std::set_union(found_.begin(), found_.end(), now_.begin(), now_.end(), std::back_inserter(all));
   found_ = std::move(all);
+  format::PageDiff diff;
   for (const format::PageNumber page : found_) {
     make_twin(page);
-    const std::uint64_t lines = changed_lines(data_ + page * kPageBytes, twin(page));
-    if (lines != 0) out.push_back({static_cast<std::uint32_t>(page), lines});
+    diff_page(twin(page), data_ + page * kPageBytes, diff);
+    if (diff.lines != 0) out.push_back({static_cast<std::uint32_t>(page), diff.lines});
   }
 }
 

@@ -1,4 +1,4 @@
-// format/page_diff.hpp: which bytes of a page changed. Internal to this layer; tests use it too.
+// format/page_diff.hpp: which bytes of a page changed.
 #pragma once
 
 #include <bit>

@@ -12,7 +12,6 @@ namespace {
 constexpr char kMagic[9] = "VELLUMRJ";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kHeaderSeed = 0x5245444f48454144;
-constexpr std::size_t kLinesPerPage = kPageBytes / kLineBytes;
 
 // The fields of a record's first line; the rest of it is zero. Then 8 bytes a run: the first line
 // and, lowest, its count less one; then, at the next multiple of 64, the lines of all runs.

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "format/page_diff.hpp"
 #include "format/types.hpp"
 
 namespace vellum::format {
 
-inline constexpr std::size_t kLineBytes = 64;  // a card; what persistent memory writes at once
 inline constexpr std::size_t kRedoSlotBytes = 4096;
 inline constexpr std::uint64_t kRedoLogBegin = 2 * kRedoSlotBytes;
 inline constexpr std::size_t kRedoHeaderBytes = 64;        // of a slot, that are used

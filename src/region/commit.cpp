@@ -55,7 +55,11 @@ std::vector<PageNumber> Region::Impl::take_dirty() {
     return merged;
   };
   try {
-    memory->collect_dirty(dirty);
+    if (cards) {
+      cards->collect(*memory, dirty);
+    } else {
+      memory->collect_dirty(dirty);
+    }
   } catch (...) {
     pending = merge_pending();  // what had been found is armed again, and must not be forgotten
     throw;

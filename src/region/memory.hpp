@@ -112,7 +112,9 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   // ascending, and arms them again. No write is lost: one that runs meanwhile is reported now or
   // next time. A page may be reported that was not written. Throws Errc::poisoned when pages were
   // lost (see lose()).
-  void collect_dirty(std::vector<PageNumber>& out);
+  // With `known`, another tracker has found what was written: ascending pages, and nothing is
+  // armed.
+  void collect_dirty(std::vector<PageNumber>& out, const std::vector<PageNumber>* known = nullptr);
   // Puts pages back to their twins, or to what the source says. REQUIRES: nobody else uses them
   // meanwhile.
   void discard(const std::vector<PageNumber>& pages);

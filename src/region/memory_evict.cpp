@@ -61,18 +61,18 @@ class RegionMemory::NoEvictions {
 };
 
 // What comes in from the stash while the scan runs was in the first list; nothing goes there.
-void RegionMemory::collect_dirty(std::vector<PageNumber>& out) {
+void RegionMemory::collect_dirty(std::vector<PageNumber>& out,
+                                 const std::vector<PageNumber>* known) {
   if (const char* why = lost_.load(); why != nullptr) {
     throw Error(Errc::poisoned,
                 std::string("pages were lost: ") + why + "; close the region and open it again");
   }
   const NoEvictions guard(*this);
-  std::vector<PageNumber> stashed;
+  std::vector<PageNumber> stashed, written;
   if (stash_) stash_->append_pages(stashed);
-  if (stashed.empty()) return find_dirty(out);
-  std::vector<PageNumber> written;
-  find_dirty(written);
-  std::set_union(stashed.begin(), stashed.end(), written.begin(), written.end(),
+  if (known == nullptr) find_dirty(written);
+  const std::vector<PageNumber>& found = known == nullptr ? written : *known;
+  std::set_union(stashed.begin(), stashed.end(), found.begin(), found.end(),
                  std::back_inserter(out));
 }
 

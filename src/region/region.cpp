@@ -153,6 +153,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   if (!memory.image)
     impl->remember(options, store::working_set_owner_of_branch(head.branch_id), memory);
   memory.open_committed = [impl = impl.get()] { return impl->open_head(); };
+  impl->cards = region::CardTracker::make(options, memory, head.branch_id);
   impl->memory = store::with_context(source->label(), [&] {
     return region::RegionMemory::create(memory.image ? Engine::mapped : options.engine, memory,
                                         source);

@@ -14,6 +14,7 @@
 
 #include "format/working_set.hpp"
 #include "region/background.hpp"
+#include "region/card_tracker.hpp"
 #include "region/encoder.hpp"
 #include "region/memory.hpp"
 #include "store/branch_writer.hpp"
@@ -56,6 +57,7 @@ struct Region::Impl {
   std::uint64_t committed_bytes = 0;  // region size of the last commit
   std::uint64_t remembered_address = 0;
   std::optional<format::WorkingSetOwner> remembered_as;  // of its working set; none: not wanted
+  std::unique_ptr<region::CardTracker> cards;            // null: the page tracker alone
   // Declared last: unmapped first, so that no fault needs what is above any more.
   std::unique_ptr<region::RegionMemory> memory;
   std::unique_ptr<region::Encoder> encoder;

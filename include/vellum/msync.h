@@ -1,0 +1,63 @@
+/* vellum/msync.h: mmap(2) and msync(2) of a plain file, failure-atomic.
+ *
+ *   void* p = vellum_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+ *   strcpy(p, "both or none"); ...
+ *   vellum_msync(p, bytes, MS_SYNC);        // all that was stored since the last one, or nothing
+ *   vellum_munmap(p, bytes);
+ *
+ * A program compiled with vellum-clang or vellum-clang++ need not call these: its mmap(), msync(),
+ * munmap(), mremap(), ftruncate(), fsync() and fdatasync() do, for the files that the environment
+ * names:
+ *
+ *   VELLUM_ATOMIC_FILES=PATTERN[:PATTERN...]  fnmatch(3) patterns; one with a slash is compared
+ * with the file's whole path, one without with its name VELLUM_ATOMIC_TRACKER=cards_and_pages how
+ * stores become known (vellum/atomic_file.hpp): pages, cards, or both, which is the default: code
+ * that was not compiled with vellum-clang loses nothing. cards is the fast one: first run the
+ * program's tests with VELLUM_VERIFY_CARDS=1                     which fails a msync() that would
+ * miss a store, and says on standard error where
+ *
+ * What differs from the kernel's:
+ *  - The file is only written at msync() and the like, munmap() of its last mapping, and exit(3).
+ * Other processes that read it see no store before that, and what a process stored since the last
+ *    msync() is gone when it is killed: that is the point.
+ *  - msync() of any range of a file is a commit of all of it. MS_ASYNC is MS_SYNC.
+ *  - All mappings of one file in a process lie in one: two of them share addresses, all can be
+ *    written, and mprotect(2) of one is that of another. MAP_FIXED is refused (ENOTSUP), an address
+ *    hint is ignored.
+ *  - One process at a time may have a file mapped so (EBUSY). A child of fork() has a copy of its
+ * own, and its msync() is refused (ENOTSUP).
+ *  - read(2) and write(2) on the descriptor go to the file, past the mapping.
+ *
+ * After a crash the next vellum_mmap() of the file recovers it, or `vellum recover FILE` does, for
+ * programs that know nothing of Vellum.
+ *
+ * Threads: as their namesakes. Errors: -1 (MAP_FAILED) and errno; a line on standard error says
+ * more.
+ */
+#ifndef VELLUM_MSYNC_H
+#define VELLUM_MSYNC_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* MAP_SHARED of a regular file that is open for reading and writing; anything else is EINVAL.
+ * Stores become known by pages, unless VELLUM_ATOMIC_TRACKER says otherwise. */
+void* vellum_mmap(void* address, size_t length_bytes, int protection, int flags, int fd,
+                  off_t offset_bytes);
+/* EINVAL: the range is not of vellum_mmap(). */
+int vellum_msync(void* address, size_t length_bytes, int flags);
+int vellum_munmap(void* address, size_t length_bytes);
+/* Makes the mapping longer or shorter where it is. */
+void* vellum_mremap(void* address, size_t old_bytes, size_t new_bytes, int flags);
+/* Of a file that is mapped so, or any other. */
+int vellum_ftruncate(int fd, off_t size_bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* VELLUM_MSYNC_H */

@@ -1,0 +1,46 @@
+// What the environment says about the files of a program that knows nothing of Vellum.
+#include <fnmatch.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "atomic/mapped_files.hpp"
+
+namespace vellum::atomic {
+
+Tracker tracker_from_environment(Tracker otherwise) {
+  const char* value = std::getenv("VELLUM_ATOMIC_TRACKER");
+  if (value == nullptr || *value == '\0') return otherwise;
+  const std::string_view name(value);
+  if (name == "pages") return Tracker::pages;
+  if (name == "cards") return Tracker::cards;
+  if (name == "cards_and_pages") return Tracker::cards_and_pages;
+  throw Error(Errc::invalid_argument, "VELLUM_ATOMIC_TRACKER is '" + std::string(name) +
+                                          "': it can be pages, cards or cards_and_pages");
+}
+
+bool chosen_by_environment(int fd) {
+  const char* patterns = std::getenv("VELLUM_ATOMIC_FILES");
+  if (patterns == nullptr || *patterns == '\0') return false;
+  char path[PATH_MAX + 1];
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t n = readlink(link.c_str(), path, PATH_MAX);
+  if (n <= 0) return false;
+  path[n] = '\0';
+  const char* slash = std::strrchr(path, '/');
+  const char* name = slash == nullptr ? path : slash + 1;
+  for (std::string_view left(patterns); !left.empty();) {
+    const std::size_t end = std::min(left.find(':'), left.size());
+    const std::string pattern(left.substr(0, end));
+    left.remove_prefix(std::min(end + 1, left.size()));
+    const bool whole = pattern.find('/') != std::string::npos;
+    if (!pattern.empty() && fnmatch(pattern.c_str(), whole ? path : name, 0) == 0) return true;
+  }
+  return false;
+}
+
+}  // namespace vellum::atomic

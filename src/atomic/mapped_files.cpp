@@ -1,0 +1,224 @@
+#include "atomic/mapped_files.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace vellum::atomic {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+int number_of(Errc code) noexcept {
+  switch (code) {
+    case Errc::busy:
+      return EBUSY;
+    case Errc::no_space:
+      return ENOSPC;
+    case Errc::out_of_memory:
+      return ENOMEM;
+    case Errc::read_only:
+      return EROFS;
+    case Errc::invalid_argument:
+      return EINVAL;
+    case Errc::unsupported:
+      return ENOTSUP;
+    default:
+      return EIO;
+  }
+}
+
+// Runs it, and tells of an exception in one line.
+template <typename Body>
+int reported(const Body& body) noexcept {
+  try {
+    body();
+    return 0;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "vellum: %s\n", error.what());
+    return number_of(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "vellum: %s\n", error.what());
+    return ENOMEM;
+  }
+}
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
+
+std::string path_of(int fd) {
+  char path[PATH_MAX];
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t n = readlink(link.c_str(), path, sizeof path);
+  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
+}
+
+// 0, or why this cannot be mapped.
+int check_request(std::size_t length_bytes, int flags, int fd, off_t offset_bytes) {
+  if (length_bytes == 0 || offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 ||
+      (flags & MAP_TYPE) == MAP_PRIVATE || (flags & MAP_ANONYMOUS) != 0)
+    return EINVAL;
+  struct stat status;
+  if (fstat(fd, &status) != 0) return errno;
+  if (!S_ISREG(status.st_mode)) return ENODEV;
+  const int access = fcntl(fd, F_GETFL) & O_ACCMODE;
+  if (access != O_RDWR) return EACCES;
+  if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0) return 0;
+  std::fprintf(stderr, "vellum: %s: cannot be mapped at an address of the program's choice\n",
+               path_of(fd).c_str());
+  return ENOTSUP;
+}
+
+}  // namespace
+
+MappedFiles& MappedFiles::instance() {
+  static MappedFiles files;
+  return files;
+}
+
+// What the kernel would have written after exit(3), too. A child of fork() leaves it to its parent.
+MappedFiles::~MappedFiles() {
+  for (auto& [inode, entry] : entries_) {
+    if (entry.owner != getpid()) continue;
+    reported([&] {
+      entry.file.commit();
+      entry.file.close();
+    });
+  }
+}
+
+MappedFiles::Entries::iterator MappedFiles::find(const void* address) {
+  const auto* at = static_cast<const std::byte*>(address);
+  return std::find_if(entries_.begin(), entries_.end(), [&](const auto& item) {
+    return std::any_of(item.second.mappings.begin(), item.second.mappings.end(),
+                       [&](const auto& m) { return at >= m.first && at < m.second; });
+  });
+}
+
+MappedFiles::Entries::iterator MappedFiles::find(int fd) {
+  struct stat status;
+  if (entries_.empty() || fstat(fd, &status) != 0) return entries_.end();
+  return entries_.find({status.st_dev, status.st_ino});
+}
+
+int MappedFiles::map(std::size_t length_bytes, int, int flags, int fd, off_t offset_bytes,
+                     Tracker tracker, void*& address) {
+  if (const int wrong = check_request(length_bytes, flags, fd, offset_bytes)) return wrong;
+  const std::lock_guard guard(mutex_);
+  return reported([&] {
+    auto entry = find(fd);
+    if (entry == entries_.end()) {
+      struct stat status;
+      fstat(fd, &status);
+      AtomicFileOptions options;
+      options.tracker = tracker;
+      AtomicFile file = AtomicFile::open(path_of(fd), options);
+      entry =
+          entries_
+              .emplace(Inode{status.st_dev, status.st_ino}, Entry{std::move(file), getpid(), {}})
+              .first;
+    }
+    Entry& it = entry->second;
+    const auto offset = static_cast<std::uint64_t>(offset_bytes);
+    if (offset + length_bytes > it.file.capacity_bytes())
+      throw Error(Errc::out_of_memory, it.file.path() + ": a mapping that ends at byte " +
+                                           std::to_string(offset + length_bytes) +
+                                           " is more than has room");
+    auto* begin = static_cast<std::byte*>(it.file.data()) + offset;
+    it.mappings.emplace_back(begin, begin + whole_pages(length_bytes));
+    address = begin;
+  });
+}
+
+bool MappedFiles::contains(const void* address) {
+  const std::lock_guard guard(mutex_);
+  return find(address) != entries_.end();
+}
+
+int MappedFiles::commit(Entry& entry) {
+  if (entry.owner != getpid()) {
+    std::fprintf(stderr, "vellum: %s: was mapped before fork(), and is the parent's to write\n",
+                 entry.file.path().c_str());
+    return ENOTSUP;
+  }
+  return reported([&] { entry.file.commit(); });
+}
+
+int MappedFiles::sync(const void* address) {
+  const std::lock_guard guard(mutex_);
+  const auto entry = find(address);
+  return entry == entries_.end() ? EINVAL : commit(entry->second);
+}
+
+int MappedFiles::unmap(void* address, std::size_t length_bytes) {
+  const std::lock_guard guard(mutex_);
+  const auto entry = find(address);
+  if (entry == entries_.end() || length_bytes == 0) return EINVAL;
+  auto* begin = static_cast<std::byte*>(address);
+  auto* end = begin + whole_pages(length_bytes);
+  std::vector<std::pair<std::byte*, std::byte*>> left;
+  bool taken = false;  // of mappings of the same pages, only one goes
+  for (const auto& [from, to] : entry->second.mappings) {
+    if (taken || end <= from || begin >= to) {
+      left.emplace_back(from, to);
+      continue;
+    }
+    taken = true;
+    if (from < begin) left.emplace_back(from, begin);
+    if (end < to) left.emplace_back(end, to);
+  }
+  if (!left.empty()) {
+    entry->second.mappings = std::move(left);
+    return 0;
+  }
+  if (entry->second.owner != getpid()) return 0;
+  const int error = reported([&] {
+    entry->second.file.commit();
+    entry->second.file.close();
+  });
+  entries_.erase(entry);
+  return error;
+}
+
+int MappedFiles::remap(void* address, std::size_t old_bytes, std::size_t new_bytes) {
+  const std::lock_guard guard(mutex_);
+  const auto entry = find(address);
+  if (entry == entries_.end() || new_bytes == 0) return EINVAL;
+  auto* begin = static_cast<std::byte*>(address);
+  auto* data = static_cast<std::byte*>(entry->second.file.data());
+  if (static_cast<std::uint64_t>(begin - data) + new_bytes > entry->second.file.capacity_bytes())
+    return ENOMEM;
+  for (auto& mapping : entry->second.mappings) {
+    if (mapping.first != begin || mapping.second != begin + whole_pages(old_bytes)) continue;
+    mapping.second = begin + whole_pages(new_bytes);
+    return 0;
+  }
+  return EINVAL;
+}
+
+bool MappedFiles::mapped(int fd) {
+  const std::lock_guard guard(mutex_);
+  return find(fd) != entries_.end();
+}
+
+int MappedFiles::sync_file(int fd) {
+  const std::lock_guard guard(mutex_);
+  const auto entry = find(fd);
+  return entry == entries_.end() ? EBADF : commit(entry->second);
+}
+
+int MappedFiles::truncate(int fd, off_t size_bytes) {
+  const std::lock_guard guard(mutex_);
+  const auto entry = find(fd);
+  if (entry == entries_.end()) return EBADF;
+  if (size_bytes < 0) return EINVAL;
+  if (entry->second.owner != getpid()) return ENOTSUP;
+  return reported([&] { entry->second.file.resize(static_cast<std::uint64_t>(size_bytes)); });
+}
+
+}  // namespace vellum::atomic

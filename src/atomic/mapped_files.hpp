@@ -1,0 +1,65 @@
+// atomic/mapped_files.hpp: the atomic files of a process that are mapped as mmap(2) maps them: by
+// descriptor, several times, and found again by address.
+//
+// Errors are numbers of errno, with a line on standard error: the callers are programs that know
+// mmap(2) only.
+#pragma once
+
+#include <sys/types.h>
+#include <vellum/atomic_file.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vellum::atomic {
+
+class MappedFiles {
+ public:
+  // The process's own: lives until exit(3), which commits and closes what is mapped still.
+  static MappedFiles& instance();
+  ~MappedFiles();
+
+  // 0 and the address, or errno.
+  int map(std::size_t length_bytes, int protection, int flags, int fd, off_t offset_bytes,
+          Tracker tracker, void*& address);
+  // Whether an address lies in one of the files: what the rest needs.
+  bool contains(const void* address);
+  int sync(const void* address);
+  int unmap(void* address, std::size_t length_bytes);
+  int remap(void* address, std::size_t old_bytes, std::size_t new_bytes);
+
+  // Whether the file behind a descriptor is mapped.
+  bool mapped(int fd);
+  int sync_file(int fd);
+  int truncate(int fd, off_t size_bytes);
+
+ private:
+  using Inode = std::pair<std::uint64_t, std::uint64_t>;  // device, number
+  struct Entry {
+    AtomicFile file;
+    pid_t owner = 0;
+    std::vector<std::pair<std::byte*, std::byte*>> mappings;  // [begin, end), of whole pages
+  };
+  using Entries = std::map<Inode, Entry>;
+
+  MappedFiles() = default;
+  Entries::iterator find(const void* address);
+  Entries::iterator find(int fd);
+  int commit(Entry& entry);
+
+  std::mutex mutex_;
+  Entries entries_;
+};
+
+// VELLUM_ATOMIC_TRACKER, or `otherwise`.
+Tracker tracker_from_environment(Tracker otherwise);
+// Whether VELLUM_ATOMIC_FILES names the file behind a descriptor.
+bool chosen_by_environment(int fd);
+
+}  // namespace vellum::atomic

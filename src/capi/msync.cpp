@@ -1,0 +1,57 @@
+// vellum_mmap() and its like: see vellum/msync.h.
+#include <sys/mman.h>
+#include <unistd.h>
+#include <vellum/msync.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "atomic/mapped_files.hpp"
+
+using vellum::atomic::MappedFiles;
+
+namespace {
+
+int as_result(int error) noexcept {
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+extern "C" {
+
+void* vellum_mmap(void*, size_t length_bytes, int protection, int flags, int fd,
+                  off_t offset_bytes) {
+  void* address = nullptr;
+  try {
+    const auto tracker = vellum::atomic::tracker_from_environment(vellum::Tracker::pages);
+    errno = MappedFiles::instance().map(length_bytes, protection, flags, fd, offset_bytes, tracker,
+                                        address);
+  } catch (const vellum::Error& error) {
+    std::fprintf(stderr, "vellum: %s\n", error.what());
+    errno = EINVAL;
+  }
+  return address == nullptr ? MAP_FAILED : address;
+}
+
+int vellum_msync(void* address, size_t, int) {
+  return as_result(MappedFiles::instance().sync(address));
+}
+
+int vellum_munmap(void* address, size_t length_bytes) {
+  return as_result(MappedFiles::instance().unmap(address, length_bytes));
+}
+
+void* vellum_mremap(void* address, size_t old_bytes, size_t new_bytes, int) {
+  const int error = MappedFiles::instance().remap(address, old_bytes, new_bytes);
+  return as_result(error) == 0 ? address : MAP_FAILED;
+}
+
+int vellum_ftruncate(int fd, off_t size_bytes) {
+  MappedFiles& files = MappedFiles::instance();
+  return files.mapped(fd) ? as_result(files.truncate(fd, size_bytes)) : ftruncate(fd, size_bytes);
+}
+
+}  // extern "C"

@@ -1,0 +1,15 @@
+// cards/missed_store.hpp: what to say of a store that nobody marked.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "cards/tracked_range.hpp"
+
+namespace vellum::cards {
+
+// Throws Errc::damaged: `what` names the file or region at `data`, `missed` has the first line.
+[[noreturn]] void throw_missed_store(const std::string& what, const std::byte* data,
+                                     MarkedPage missed);
+
+}  // namespace vellum::cards
