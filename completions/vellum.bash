@@ -34,6 +34,7 @@ _vellum_options() {
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
     verify) echo '--read-data' ;;
     repair) echo '--to --dry-run' ;;
+    recover) echo '--copied' ;;
   esac
   echo '--help --json --quiet --no-progress'
 }
@@ -44,6 +45,7 @@ _vellum_argument() {
     tier:1) echo tier ;;
     tier:2) echo directory ;;
     tier:[34]) echo tier_argument ;;
+    recover:1) echo file ;;
     *:1) echo directory ;;
     log:2 | show:2 | cat:2 | export:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
@@ -53,7 +55,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='init log show stat diff cat export import attach branch snapshot tag rm forget gc tier verify repair'
+  local commands='init log show stat diff cat export import attach branch snapshot tag rm forget gc tier verify repair recover'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i

@@ -79,6 +79,7 @@ struct AtomicCommitReport {
 };
 
 struct RecoveryReport {
+  bool journal = false;       // there was one
   std::uint64_t commits = 0;  // found whole in the journal, and now in the file
   std::uint64_t bytes = 0;    // of the file, that they changed
 };

@@ -65,10 +65,10 @@ FileJournal FileJournal::open(base::Fs& fs, const std::string& path, const base:
   return {std::move(made), std::move(log)};
 }
 
-Replay FileJournal::recover(base::Fs& fs, const std::string& path, const base::File& file,
-                            MediumFile& image, bool copied) {
+std::optional<Replay> FileJournal::recover(base::Fs& fs, const std::string& path,
+                                           const base::File& file, MediumFile& image, bool copied) {
   auto left = open_journal(fs, path);
-  if (left == nullptr) return {};
+  if (left == nullptr) return std::nullopt;
   RedoJournal log = RedoJournal::open(journal_on(*left, image.byte_addressable()));
   if (!copied) check_belongs(log, file, path);
   const Replay replay = log.checkpoint(image);

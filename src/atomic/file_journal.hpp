@@ -4,6 +4,7 @@
 #include <vellum/atomic_file.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "atomic/medium.hpp"
@@ -23,9 +24,9 @@ class FileJournal {
   // AtomicFile::open().
   static FileJournal open(base::Fs& fs, const std::string& path, const base::File& file,
                           MediumFile& image, std::uint64_t journal_bytes);
-  // Only the first half, and it is removed then.
-  static Replay recover(base::Fs& fs, const std::string& path, const base::File& file,
-                        MediumFile& image, bool copied);
+  // Only the first half, and it is removed then; nothing where there is none.
+  static std::optional<Replay> recover(base::Fs& fs, const std::string& path,
+                                       const base::File& file, MediumFile& image, bool copied);
 
   RedoJournal& log() noexcept { return log_; }
   // REQUIRES: it is empty. Durable when it returns.

@@ -11,8 +11,9 @@ RecoveryReport AtomicFile::recover(const std::string& path, bool copied) {
   const std::string real = base::real_path(path);
   const auto file = fs.open(real, base::OpenMode::read_write);
   const auto image = atomic::image_of(*file, Medium::automatic);
-  const atomic::Replay replay = atomic::FileJournal::recover(fs, real, *file, *image, copied);
-  return {replay.commits, replay.bytes};
+  const auto replay = atomic::FileJournal::recover(fs, real, *file, *image, copied);
+  if (!replay) return {};
+  return {true, replay->commits, replay->bytes};
 }
 
 }  // namespace vellum

@@ -50,5 +50,6 @@ void add_gc(CLI::App& app, Context& context);
 void add_tier(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_repair(CLI::App& app, Context& context);
+void add_recover(CLI::App& app, Context& context);
 
 }  // namespace vellum::cli

@@ -81,6 +81,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_tier(app, context);
   add_verify(app, context);
   add_repair(app, context);
+  add_recover(app, context);
 }
 
 // The parser's own complaint about an unknown command would be that one is missing.

@@ -46,11 +46,11 @@ std::string unescaped(std::string text) {
   return text;
 }
 
-TEST(Documents, ThereAreSeventeenCommands) {
+TEST(Documents, ThereAreEighteenCommands) {
   EXPECT_EQ(commands(),
             (std::vector<std::string>{"init", "log", "show", "stat", "diff", "cat", "export",
                                       "import", "attach", "branch", "snapshot", "rm", "forget",
-                                      "gc", "tier", "verify", "repair"}));
+                                      "gc", "tier", "verify", "repair", "recover"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {
