@@ -23,6 +23,7 @@ std::span<const Target> targets() {
       {"page_hashes", fuzz_page_hashes},
       {"delta_batch", fuzz_delta_batch},
       {"page_diff", fuzz_page_diff},
+      {"redo", fuzz_redo},
       {"name", fuzz_name},
       {"decompress", fuzz_decompress},
       {"compress", fuzz_compress},

@@ -27,6 +27,8 @@ void fuzz_version(View input);
 void fuzz_map_block(View input);
 void fuzz_run_root(View input);
 void fuzz_page_hashes(View input);
+// redo.cpp: the journal of an atomic file.
+void fuzz_redo(View input);
 // deltas.cpp
 void fuzz_delta_batch(View input);
 void fuzz_page_diff(View input);

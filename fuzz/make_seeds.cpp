@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/codec.hpp"
+#include "format/redo.hpp"
 #include "format/samples.hpp"
 
 namespace {
@@ -108,6 +109,16 @@ void write_bodies() {
         after({0x10, 0x80, 4, 1, 2, 3, 4, 0x11, 0, 5, 9, 8, 7, 6, 5, 0xff, 0xf, 1, 3}, {}));
 }
 
+// The header that the target's records are of, and its first record.
+void write_redo() {
+  const format::RedoHeader header{1, 2, 3, 4};
+  write("redo", "header", format::encode_redo_header(header));
+  Bytes lines(5 * format::kLineBytes, std::byte{7}), record;
+  const format::RedoRun runs[] = {{3, 2, lines.data()}, {64, 3, lines.data()}};
+  encode_redo_record(header, 1, 8192, runs, record);
+  write("redo", "record", record);
+}
+
 void write_text_and_codecs() {
   write("name", "ascii", samples::text("release-1.2_x+y"));
   write("name", "utf8", samples::text("\u00fcbung\u4e2d\U0001f600"));
@@ -133,6 +144,7 @@ int main(int argc, char** argv) {
   write_fixed_structures();
   write_records();
   write_bodies();
+  write_redo();
   write_text_and_codecs();
   return 0;
 }

@@ -32,10 +32,6 @@ std::uint64_t record_seed(const RedoHeader& header) {
   return header.nonce ^ (header.epoch * 0x9e3779b97f4a7c15);
 }
 
-std::uint64_t checksum_of(const RedoHeader& header, std::span<const std::byte> record) {
-  return base::checksum64(record.subspan(sizeof(std::uint64_t)), record_seed(header));
-}
-
 std::uint64_t read_u64(const std::byte* at) {
   std::uint64_t value = 0;
   std::memcpy(&value, at, sizeof value);
@@ -124,8 +120,12 @@ void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::u
     at += run.count * kLineBytes;
   }
   std::memcpy(out.data(), &fields, sizeof fields);
-  fields.checksum = checksum_of(header, out);
+  fields.checksum = redo_checksum(header, out);
   std::memcpy(out.data(), &fields.checksum, sizeof fields.checksum);
+}
+
+std::uint64_t redo_checksum(const RedoHeader& header, std::span<const std::byte> record) noexcept {
+  return base::checksum64(record.subspan(sizeof(std::uint64_t)), record_seed(header));
 }
 
 void runs_in_record(std::span<const std::byte> record, std::vector<RedoRun>& out) {
@@ -146,7 +146,7 @@ std::size_t decode_redo_record(const RedoHeader& header, std::uint64_t sequence,
       fields.runs > (fields.bytes - kRedoRecordHeaderBytes) / (sizeof(std::uint64_t) + kLineBytes))
     return 0;
   const auto record = log.first(fields.bytes);
-  if (checksum_of(header, record) != fields.checksum) return 0;
+  if (redo_checksum(header, record) != fields.checksum) return 0;
   out.sequence = fields.sequence;
   out.file_bytes = fields.file_bytes;
   return read_runs(record, fields.runs, fields.file_bytes, out.runs) ? fields.bytes : 0;

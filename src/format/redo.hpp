@@ -56,6 +56,9 @@ struct RedoRecord {
 void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::uint64_t file_bytes,
                         std::span<const RedoRun> runs, std::vector<std::byte>& out);
 
+// What the first 8 bytes of a record have to be.
+std::uint64_t redo_checksum(const RedoHeader& header, std::span<const std::byte> record) noexcept;
+
 // Where the bytes of the runs are in an encoded record: as many as it has runs, in order.
 void runs_in_record(std::span<const std::byte> record, std::vector<RedoRun>& out);
 
