@@ -3,8 +3,8 @@
 #include <limits.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -23,22 +23,24 @@ Tracker tracker_from_environment(Tracker otherwise) {
                                           "': it can be pages, cards or cards_and_pages");
 }
 
-bool chosen_by_environment(int fd) {
-  const char* patterns = std::getenv("VELLUM_ATOMIC_FILES");
-  if (patterns == nullptr || *patterns == '\0') return false;
-  char path[PATH_MAX + 1];
+std::string path_of(int fd) {
+  char path[PATH_MAX];
   const std::string link = "/proc/self/fd/" + std::to_string(fd);
-  const ssize_t n = readlink(link.c_str(), path, PATH_MAX);
-  if (n <= 0) return false;
-  path[n] = '\0';
-  const char* slash = std::strrchr(path, '/');
-  const char* name = slash == nullptr ? path : slash + 1;
+  const ssize_t n = readlink(link.c_str(), path, sizeof path);
+  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
+}
+
+bool chosen_by_environment(const std::string& path) {
+  const char* patterns = std::getenv("VELLUM_ATOMIC_FILES");
+  if (patterns == nullptr || *patterns == '\0' || path.empty()) return false;
+  const std::string name = path.substr(path.rfind('/') + 1);
   for (std::string_view left(patterns); !left.empty();) {
     const std::size_t end = std::min(left.find(':'), left.size());
     const std::string pattern(left.substr(0, end));
     left.remove_prefix(std::min(end + 1, left.size()));
     const bool whole = pattern.find('/') != std::string::npos;
-    if (!pattern.empty() && fnmatch(pattern.c_str(), whole ? path : name, 0) == 0) return true;
+    if (!pattern.empty() && fnmatch(pattern.c_str(), (whole ? path : name).c_str(), 0) == 0)
+      return true;
   }
   return false;
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 
 namespace vellum::atomic {
 namespace {
@@ -51,23 +50,15 @@ int reported(const Body& body) noexcept {
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
 
-std::string path_of(int fd) {
-  char path[PATH_MAX];
-  const std::string link = "/proc/self/fd/" + std::to_string(fd);
-  const ssize_t n = readlink(link.c_str(), path, sizeof path);
-  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
-}
-
 // 0, or why this cannot be mapped.
-int check_request(std::size_t length_bytes, int flags, int fd, off_t offset_bytes) {
+int check_request(std::size_t length_bytes, int flags, int fd, off_t offset_bytes, bool mapped) {
   if (length_bytes == 0 || offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 ||
       (flags & MAP_TYPE) == MAP_PRIVATE || (flags & MAP_ANONYMOUS) != 0)
     return EINVAL;
   struct stat status;
   if (fstat(fd, &status) != 0) return errno;
   if (!S_ISREG(status.st_mode)) return ENODEV;
-  const int access = fcntl(fd, F_GETFL) & O_ACCMODE;
-  if (access != O_RDWR) return EACCES;
+  if (!mapped && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) return EACCES;
   if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0) return 0;
   std::fprintf(stderr, "vellum: %s: cannot be mapped at an address of the program's choice\n",
                path_of(fd).c_str());
@@ -106,13 +97,14 @@ MappedFiles::Entries::iterator MappedFiles::find(int fd) {
   return entries_.find({status.st_dev, status.st_ino});
 }
 
-int MappedFiles::map(std::size_t length_bytes, int, int flags, int fd, off_t offset_bytes,
+int MappedFiles::map(std::size_t length_bytes, int flags, int fd, off_t offset_bytes,
                      Tracker tracker, void*& address) {
-  if (const int wrong = check_request(length_bytes, flags, fd, offset_bytes)) return wrong;
   const std::lock_guard guard(mutex_);
+  auto entry = find(fd);
+  const bool mapped = entry != entries_.end();
+  if (const int wrong = check_request(length_bytes, flags, fd, offset_bytes, mapped)) return wrong;
   return reported([&] {
-    auto entry = find(fd);
-    if (entry == entries_.end()) {
+    if (!mapped) {
       struct stat status;
       fstat(fd, &status);
       AtomicFileOptions options;
@@ -219,6 +211,15 @@ int MappedFiles::truncate(int fd, off_t size_bytes) {
   if (size_bytes < 0) return EINVAL;
   if (entry->second.owner != getpid()) return ENOTSUP;
   return reported([&] { entry->second.file.resize(static_cast<std::uint64_t>(size_bytes)); });
+}
+
+void MappedFiles::recover(const std::string& path) {
+  if (access((path + ".vellum-journal").c_str(), F_OK) != 0) return;
+  try {
+    AtomicFile::recover(path);
+  } catch (const Error& error) {
+    if (error.code() != Errc::busy) std::fprintf(stderr, "vellum: %s\n", error.what());
+  }
 }
 
 }  // namespace vellum::atomic

@@ -25,9 +25,10 @@ class MappedFiles {
   static MappedFiles& instance();
   ~MappedFiles();
 
-  // 0 and the address, or errno.
-  int map(std::size_t length_bytes, int protection, int flags, int fd, off_t offset_bytes,
-          Tracker tracker, void*& address);
+  // 0 and the address, or errno. A file that is mapped already may be mapped again by a descriptor
+  // that only reads.
+  int map(std::size_t length_bytes, int flags, int fd, off_t offset_bytes, Tracker tracker,
+          void*& address);
   // Whether an address lies in one of the files: what the rest needs.
   bool contains(const void* address);
   int sync(const void* address);
@@ -38,6 +39,8 @@ class MappedFiles {
   bool mapped(int fd);
   int sync_file(int fd);
   int truncate(int fd, off_t size_bytes);
+  // Brings to a file what a crash has left in its journal, if there is one that nobody holds.
+  static void recover(const std::string& path);
 
  private:
   using Inode = std::pair<std::uint64_t, std::uint64_t>;  // device, number
@@ -59,7 +62,9 @@ class MappedFiles {
 
 // VELLUM_ATOMIC_TRACKER, or `otherwise`.
 Tracker tracker_from_environment(Tracker otherwise);
-// Whether VELLUM_ATOMIC_FILES names the file behind a descriptor.
-bool chosen_by_environment(int fd);
+// Whether VELLUM_ATOMIC_FILES names a file, by its whole path.
+bool chosen_by_environment(const std::string& path);
+// The path of an open file, as the kernel has it. Empty: none.
+std::string path_of(int fd);
 
 }  // namespace vellum::atomic

@@ -22,13 +22,11 @@ int as_result(int error) noexcept {
 
 extern "C" {
 
-void* vellum_mmap(void*, size_t length_bytes, int protection, int flags, int fd,
-                  off_t offset_bytes) {
+void* vellum_mmap(void*, size_t length_bytes, int, int flags, int fd, off_t offset_bytes) {
   void* address = nullptr;
   try {
     const auto tracker = vellum::atomic::tracker_from_environment(vellum::Tracker::pages);
-    errno = MappedFiles::instance().map(length_bytes, protection, flags, fd, offset_bytes, tracker,
-                                        address);
+    errno = MappedFiles::instance().map(length_bytes, flags, fd, offset_bytes, tracker, address);
   } catch (const vellum::Error& error) {
     std::fprintf(stderr, "vellum: %s\n", error.what());
     errno = EINVAL;
