@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "atomic/journal_file.hpp"
+
 namespace vellum::atomic {
 namespace {
 
@@ -214,7 +216,7 @@ int MappedFiles::truncate(int fd, off_t size_bytes) {
 }
 
 void MappedFiles::recover(const std::string& path) {
-  if (access((path + ".vellum-journal").c_str(), F_OK) != 0) return;
+  if (access(journal_path(path).c_str(), F_OK) != 0) return;
   try {
     AtomicFile::recover(path);
   } catch (const Error& error) {

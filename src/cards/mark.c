@@ -23,9 +23,15 @@ static inline int first_of_page(uint64_t address) {
 static inline void enqueue(uint64_t address) {
   struct vellum_card_queue* queue = __atomic_load_n(vellum_granule_of(address), __ATOMIC_ACQUIRE);
   if (queue == 0) return;
-  const uint64_t at = __atomic_fetch_add(&queue->head, 1, __ATOMIC_ACQ_REL) & queue->slot_mask;
+  /* A locked addition would wait for the non-temporal stores of the last commit. */
+  uint64_t at = queue->head;
+  if (__libc_single_threaded != 0) {
+    queue->head = at + 1;
+  } else {
+    at = __atomic_fetch_add(&queue->head, 1, __ATOMIC_ACQ_REL);
+  }
   const uint64_t page = (address - queue->begin_address) >> 12;
-  __atomic_store_n(&queue->slots[at], (uint32_t)(page + 1), __ATOMIC_RELEASE);
+  __atomic_store_n(&queue->slots[at & queue->slot_mask], (uint32_t)(page + 1), __ATOMIC_RELEASE);
 }
 
 static inline void mark_within_page(uint64_t address, uint64_t last) {
