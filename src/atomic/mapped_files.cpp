@@ -4,10 +4,12 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vellum/cards.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "atomic/journal_file.hpp"
 
@@ -213,6 +215,43 @@ int MappedFiles::truncate(int fd, off_t size_bytes) {
   if (size_bytes < 0) return EINVAL;
   if (entry->second.owner != getpid()) return ENOTSUP;
   return reported([&] { entry->second.file.resize(static_cast<std::uint64_t>(size_bytes)); });
+}
+
+ssize_t MappedFiles::read_at(int fd, void* to, std::size_t length_bytes, off_t offset_bytes) {
+  const std::lock_guard guard(mutex_);
+  const auto entry = find(fd);
+  if (entry == entries_.end() || offset_bytes < 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  const AtomicFile& file = entry->second.file;
+  const auto offset = static_cast<std::uint64_t>(offset_bytes);
+  if (offset >= file.size_bytes()) return 0;
+  const std::size_t count = std::min<std::uint64_t>(length_bytes, file.size_bytes() - offset);
+  std::memcpy(to, static_cast<const std::byte*>(file.data()) + offset, count);
+  return static_cast<ssize_t>(count);
+}
+
+ssize_t MappedFiles::write_at(int fd, const void* from, std::size_t length_bytes,
+                              off_t offset_bytes) {
+  const std::lock_guard guard(mutex_);
+  const auto entry = find(fd);
+  if (entry == entries_.end() || offset_bytes < -1) {
+    errno = EINVAL;
+    return -1;
+  }
+  AtomicFile& file = entry->second.file;
+  const std::uint64_t offset =
+      offset_bytes < 0 ? file.size_bytes() : static_cast<std::uint64_t>(offset_bytes);
+  const int error = reported([&] {
+    if (offset + length_bytes > file.size_bytes()) file.resize(offset + length_bytes);
+    std::byte* to = static_cast<std::byte*>(file.data()) + offset;
+    std::memcpy(to, from, length_bytes);
+    vellum_mark(to, length_bytes);
+  });
+  if (error == 0) return static_cast<ssize_t>(length_bytes);
+  errno = error;
+  return -1;
 }
 
 void MappedFiles::recover(const std::string& path) {

@@ -39,6 +39,11 @@ class MappedFiles {
   bool mapped(int fd);
   int sync_file(int fd);
   int truncate(int fd, off_t size_bytes);
+  // pread(2) and pwrite(2) of such a file go through its memory: they see what has been stored
+  // there, and what they write is in the next commit. The count, or -1 and errno. For write_at() -1
+  // as the offset is the end of the file.
+  ssize_t read_at(int fd, void* to, std::size_t length_bytes, off_t offset_bytes);
+  ssize_t write_at(int fd, const void* from, std::size_t length_bytes, off_t offset_bytes);
   // Brings to a file what a crash has left in its journal, if there is one that nobody holds.
   static void recover(const std::string& path);
 

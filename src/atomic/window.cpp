@@ -7,6 +7,8 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/zeros.hpp"
+
 namespace vellum::atomic {
 namespace {
 
@@ -30,14 +32,26 @@ std::byte* reserve(std::uint64_t address, std::uint64_t bytes) {
   return nullptr;
 }
 
+// Code that vellum-clang has compiled looks at the cards of whatever lies in the window.
+bool window_available() {
+  try {
+    cards::reserve_table();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 // The same places as tracked ranges, so that an address does not depend on the tracker; where they
-// cannot be had at all (ThreadSanitizer), any.
+// cannot be had (ThreadSanitizer), any.
 std::byte* reserve_untracked(std::uint64_t bytes, std::uint64_t address) {
+  const bool window = window_available();
   if (address != 0) {
-    if (std::byte* at = reserve(address, bytes)) return at;
+    std::byte* at = window || !cards::in_window(address) ? reserve(address, bytes) : nullptr;
+    if (at != nullptr) return at;
     refuse(Errc::busy, "the address wanted for a file is in use");
   }
-  for (std::uint64_t i = 0; i < 64; ++i)
+  for (std::uint64_t i = 0; window && i < 64; ++i)
     if (std::byte* at = reserve(cards::kWindowBegin + i * kGranuleBytes, bytes)) return at;
   if (std::byte* at = reserve(0, bytes)) return at;
   refuse(Errc::out_of_memory, "no address space for a file");
@@ -74,7 +88,9 @@ void Window::open_up(std::uint64_t size_bytes) {
 
 void Window::forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) {
   const std::uint64_t begin = pages(begin_bytes), end = pages(end_bytes);
-  std::memset(data_ + begin_bytes, 0, begin - begin_bytes);
+  // Only where there is something: storing to a page that is the file's would make it one's own,
+  // and blind to what the file becomes.
+  base::make_zero(data_ + begin_bytes, begin - begin_bytes);
   if (begin == end) return;
   madvise(data_ + begin, end - begin, MADV_DONTNEED);
   mprotect(data_ + begin, end - begin, PROT_NONE);

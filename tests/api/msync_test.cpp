@@ -13,6 +13,7 @@
 #include <fstream>
 #include <string>
 
+#include "atomic/mapped_files.hpp"
 #include "base/temp_directory.hpp"
 #include "support/sanitizers.hpp"
 
@@ -130,6 +131,39 @@ TEST_F(Msync, GrowsByFtruncateBehindAMappingThatIsLonger) {
   EXPECT_EQ(0, vellum_munmap(at, 2 << 20));
   EXPECT_EQ(500000U, fs::file_size(path()));
   EXPECT_EQ('f', content()[400000]);
+}
+
+// As the wrappers of read(2) and write(2) use it.
+TEST_F(Msync, FileCallsSeeAndMakeStores) {
+  char* at = map();
+  ASSERT_NE(nullptr, at);
+  auto& files = atomic::MappedFiles::instance();
+  at[100] = 's';
+  char read[3] = {};
+  EXPECT_EQ(3, files.read_at(fd_, read, 3, 99));
+  EXPECT_EQ(".s.", std::string(read, 3));
+  EXPECT_EQ(1, files.read_at(fd_, read, 3, kBytes - 1));
+  EXPECT_EQ(0, files.read_at(fd_, read, 3, kBytes));
+  EXPECT_EQ(3, files.write_at(fd_, "abc", 3, 200));
+  EXPECT_EQ('b', at[201]);
+  EXPECT_EQ(3, files.write_at(fd_, "end", 3, -1));
+  EXPECT_EQ(kBytes + 3, fs::file_size(path()));
+  EXPECT_EQ(0, vellum_munmap(at, kBytes));
+  EXPECT_EQ("abc", content().substr(200, 3));
+  EXPECT_EQ("end", content().substr(kBytes));
+  EXPECT_EQ(-1, files.read_at(fd_, read, 3, 0)) << "mapped no more";
+}
+
+// What another descriptor writes to a page that nobody here has stored to is seen, as with mmap(2).
+TEST_F(Msync, CuttingDoesNotMakeAPageItsOwn) {
+  char* at = map();
+  ASSERT_NE(nullptr, at);
+  EXPECT_EQ(0, vellum_ftruncate(fd_, 30000));
+  EXPECT_EQ(0, vellum_ftruncate(fd_, 40000));
+  ASSERT_EQ(5, pwrite(fd_, "other", 5, 29500));
+  EXPECT_EQ("other", std::string(at + 29500, 5));
+  EXPECT_EQ(0, vellum_munmap(at, kBytes));
+  EXPECT_EQ("other", content().substr(29500, 5));
 }
 
 TEST_F(Msync, RefusesWhatItCannotDo) {
