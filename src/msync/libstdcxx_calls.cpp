@@ -21,12 +21,12 @@ using Node = std::_Rb_tree_node_base;
 using Link = std::__detail::_List_node_base;
 using Policy = std::__detail::_Prime_rehash_policy;
 
-// What balancing may change: nodes on the way from where the tree changes to its root, their
-// children and grandchildren. Kept as they were, then marked where they are not so any more: a
-// search over twice as many marks as are needed would be cheaper here, and dearer at each commit.
+// What balancing may change: nodes on the way from where the tree changes to its root, and those near it
+// on the other side. Kept as they were, then marked where they are not so any more: marking all of them
+// would be cheaper here, and dearer at each commit.
 class Balancing {
  public:
-  explicit Balancing(Node* header) { keep(header); }
+  explicit Balancing(Node* header) : header_(header) { keep(header); }
   ~Balancing() {
     for (std::size_t i = 0; i < count_; ++i)
       if (!same(kept_[i])) mark_object(kept_[i].at);
@@ -34,9 +34,16 @@ class Balancing {
   Balancing(const Balancing&) = delete;
   Balancing& operator=(const Balancing&) = delete;
 
-  void keep_way_up(Node* from, const Node* header, unsigned depth) {
-    for (Node* node = from; node != nullptr && node != header; node = node->_M_parent)
-      keep_below(node, depth);
+  // The nodes from `lowest` up to the root, what lies below the lowest one, and below each `depth`
+  // generations on the side that the way does not come from.
+  void keep_way_up(Node* lowest, unsigned depth) {
+    Node* below = nullptr;
+    for (Node* node = lowest; node != header_ && node != nullptr; node = node->_M_parent) {
+      keep(node);
+      for (Node* child : {node->_M_left, node->_M_right})
+        if (child != below) keep_below(child, depth);
+      below = node;
+    }
   }
 
  private:
@@ -53,15 +60,16 @@ class Balancing {
     kept_[count_++] = {node, *node};
   }
   void keep_below(Node* node, unsigned depth) {
-    if (node == nullptr) return;
+    if (node == nullptr || depth == 0) return;
     keep(node);
-    if (depth == 0) return;
     keep_below(node->_M_left, depth - 1);
     keep_below(node->_M_right, depth - 1);
   }
 
-  // A tree of 2^48 nodes is at most 96 deep, and a way has up to 7 at each.
-  std::array<Kept, 700> kept_;
+  // A tree of 2^32 nodes is at most 64 deep, with at most 8 of each generation here. Deeper ones are
+  // marked unseen.
+  std::array<Kept, 520> kept_;
+  Node* header_;
   std::size_t count_ = 0;
 };
 
@@ -78,7 +86,7 @@ VELLUM_WRAP_MANGLED(void, _ZSt29_Rb_tree_insert_and_rebalancebPSt18_Rb_tree_node
                     (bool left, Node* node, Node* parent, Node& header)) {
   {
     Balancing balancing(&header);
-    balancing.keep_way_up(parent, &header, 1);
+    balancing.keep_way_up(parent, 1);
     std::_Rb_tree_insert_and_rebalance(left, node, parent, header);
   }
   mark_object(node);
@@ -92,7 +100,7 @@ VELLUM_WRAP_MANGLED(Node*, _ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_
   Node* lowest = node;
   if (node->_M_left != nullptr && node->_M_right != nullptr)
     for (lowest = node->_M_right; lowest->_M_left != nullptr;) lowest = lowest->_M_left;
-  balancing.keep_way_up(lowest, &header, 2);
+  balancing.keep_way_up(lowest, 3);
   return std::_Rb_tree_rebalance_for_erase(node, header);
 }
 

@@ -105,6 +105,8 @@ class Sinker {
 
   Value* first_address(const llvm::SCEVAddRecExpr& address) {
     BasicBlock* before = loop_.getLoopPreheader();
+    if (before == nullptr)
+      before = llvm::InsertPreheaderForLoop(&loop_, &dominators_, &loops_, nullptr, false);
     if (before == nullptr) return nullptr;
     llvm::SCEVExpander expander(evolution_, layout_, "vellum");
     llvm::Instruction* at = before->getTerminator();
@@ -139,9 +141,8 @@ class Sinker {
 
 }  // namespace
 
-void sink_marks(llvm::Function& /*function*/, llvm::LoopInfo& loops,
-                llvm::DominatorTree& dominators, llvm::ScalarEvolution& evolution,
-                Statistics& statistics) {
+void sink_marks(llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
+                llvm::ScalarEvolution& evolution, Statistics& statistics) {
   // Inner loops first: what they leave behind may move on.
   SmallVector<Loop*, 8> outer_first(loops.getLoopsInPreorder());
   for (Loop* loop : llvm::reverse(outer_first))

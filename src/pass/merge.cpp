@@ -4,7 +4,6 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
-#include <map>
 
 #include "pass/marks.hpp"
 
@@ -70,43 +69,84 @@ class Joiner {
   Statistics& statistics_;
 };
 
-void flush(SmallVector<CallInst*, 16>& waiting, llvm::Instruction* before, Statistics& statistics) {
-  const llvm::DataLayout& layout = before->getModule()->getDataLayout();
-  // In the order of their first marks: the same input gives the same output.
-  SmallVector<Value*, 8> bases;
-  std::map<Value*, SmallVector<Piece, 8>> by_base;
+// Pieces at constant distances of one another, by their addresses' common base, or, where the
+// addresses are computed apart (p + i + 1, p + i + 2), by what is known of their values.
+class Families {
+ public:
+  Families(const llvm::DataLayout& layout, llvm::ScalarEvolution* evolution)
+      : layout_(layout), evolution_(evolution) {}
+
+  struct Family {
+    Value* base;
+    SmallVector<Piece, 8> pieces;
+  };
+
+  void add(CallInst& placeholder, const Extent& extent, std::int64_t bytes) {
+    llvm::APInt offset(64, 0);
+    Value* base = extent.at->stripAndAccumulateConstantOffsets(layout_, offset, true);
+    std::int64_t begin = offset.getSExtValue();
+    Family* family = find(base, begin);
+    if (family == nullptr) {
+      families_.push_back({base, {}});
+      family = &families_.back();
+    }
+    family->pieces.push_back({&placeholder, begin, begin + bytes, extent.align});
+  }
+  SmallVector<Family, 8>& all() { return families_; }
+
+ private:
+  static constexpr std::size_t kMaxCompared = 16;  // the latest ones: this must not be quadratic
+
+  Family* find(Value* base, std::int64_t& begin) {
+    for (Family& family : families_)
+      if (family.base == base) return &family;
+    if (evolution_ == nullptr) return nullptr;
+    std::size_t compared = 0;
+    for (Family& family : llvm::reverse(families_)) {
+      if (++compared > kMaxCompared) break;
+      const auto distance = evolution_->computeConstantDifference(evolution_->getSCEV(base),
+                                                                  evolution_->getSCEV(family.base));
+      if (!distance || distance->getSignificantBits() > 32) continue;
+      begin += distance->getSExtValue();
+      return &family;
+    }
+    return nullptr;
+  }
+
+  const llvm::DataLayout& layout_;
+  llvm::ScalarEvolution* evolution_;
+  SmallVector<Family, 8> families_;  // in the order of their first marks
+};
+
+void flush(SmallVector<CallInst*, 16>& waiting, llvm::Instruction* before,
+           llvm::ScalarEvolution* evolution, Statistics& statistics) {
+  Families families(before->getModule()->getDataLayout(), evolution);
   for (CallInst* placeholder : waiting) {
     const Extent extent = Mark::extent(*placeholder);
-    const auto* bytes = llvm::dyn_cast<llvm::ConstantInt>(extent.bytes);
-    if (bytes == nullptr) {
+    if (const auto* bytes = llvm::dyn_cast<llvm::ConstantInt>(extent.bytes)) {
+      families.add(*placeholder, extent, bytes->getSExtValue());
+    } else {
       placeholder->moveBefore(before);
-      continue;
     }
-    llvm::APInt offset(64, 0);
-    Value* base = extent.at->stripAndAccumulateConstantOffsets(layout, offset, true);
-    auto& pieces = by_base[base];
-    if (pieces.empty()) bases.push_back(base);
-    const std::int64_t begin = offset.getSExtValue();
-    pieces.push_back({placeholder, begin, begin + bytes->getSExtValue(), extent.align});
   }
-  for (Value* base : bases) {
-    auto& pieces = by_base[base];
-    Joiner(before, statistics).join(base, pieces);
-    for (const Piece& piece : pieces) piece.placeholder->eraseFromParent();
+  for (auto& family : families.all()) {
+    Joiner(before, statistics).join(family.base, family.pieces);
+    for (const Piece& piece : family.pieces) piece.placeholder->eraseFromParent();
   }
   waiting.clear();
 }
 
 }  // namespace
 
-void merge_marks(llvm::Function& function, Statistics& statistics) {
+void merge_marks(llvm::Function& function, llvm::ScalarEvolution* evolution,
+                 Statistics& statistics) {
   for (llvm::BasicBlock& block : function) {
     SmallVector<CallInst*, 16> waiting;
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {
       if (Mark::is(instruction)) {
         waiting.push_back(llvm::cast<CallInst>(&instruction));
       } else if (!waiting.empty() && (is_barrier(instruction) || instruction.isTerminator())) {
-        flush(waiting, &instruction, statistics);
+        flush(waiting, &instruction, evolution, statistics);
       }
     }
   }

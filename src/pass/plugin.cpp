@@ -69,18 +69,26 @@ class CardsPass : public llvm::PassInfoMixin<CardsPass> {
     function.addFnAttr(kDone);
     auto& remarks = analyses.getResult<llvm::OptimizationRemarkEmitterAnalysis>(function);
     if (!insert_marks(function, statistics, remarks)) return;
-    if (!is_off("merge")) merge_marks(function, statistics);
-    if (!is_off("loops") && !function.hasOptNone()) {
-      analyses.invalidate(function, llvm::PreservedAnalyses::none());
-      auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
-      if (!loops.empty()) {
-        sink_marks(function, loops, analyses.getResult<llvm::DominatorTreeAnalysis>(function),
-                   analyses.getResult<llvm::ScalarEvolutionAnalysis>(function), statistics);
-        if (!is_off("merge")) merge_marks(function, statistics);
-      }
-    }
+    optimize(function, analyses, statistics);
     lower_marks(function);
     analyses.invalidate(function, llvm::PreservedAnalyses::none());
+  }
+
+  static void optimize(llvm::Function& function, llvm::FunctionAnalysisManager& analyses,
+                       Statistics& statistics) {
+    const bool merge = !is_off("merge");
+    if (function.hasOptNone()) {
+      if (merge) merge_marks(function, nullptr, statistics);
+      return;
+    }
+    analyses.invalidate(function, llvm::PreservedAnalyses::none());
+    auto& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
+    if (merge) merge_marks(function, &evolution, statistics);
+    auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+    if (is_off("loops") || loops.empty()) return;
+    auto& dominators = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
+    sink_marks(loops, dominators, evolution, statistics);
+    if (merge) merge_marks(function, &evolution, statistics);
   }
 
   static void print(const llvm::Module& module, const Statistics& s) {

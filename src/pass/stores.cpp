@@ -6,6 +6,8 @@
 #include <llvm/IR/Module.h>
 #include <vellum/cards.h>
 
+#include <cstdlib>
+
 #include "pass/marks.hpp"
 
 namespace vellum_pass {
@@ -58,6 +60,14 @@ Place place_of(const Value* address) {
   return all;
 }
 
+// x86 stores to addresses that the language does not allow, and programs rely on it (LMDB's page
+// headers, for one), but for the vector instructions that demand their alignment. So a store of 8 bytes
+// has two cards, unless VELLUM_CARDS_ALIGNED=1 says that the program is strict.
+bool trust_alignment() {
+  static const char* const value = std::getenv("VELLUM_CARDS_ALIGNED");
+  return value != nullptr && llvm::StringRef(value) == "1";
+}
+
 // Collects what one instruction stores; the code that computes it goes behind the instruction.
 class Finder {
  public:
@@ -69,8 +79,10 @@ class Finder {
 
   bool is_store() {
     if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction_)) {
-      return fixed(store->getPointerOperand(), store->getValueOperand()->getType(),
-                   store->getAlign().value());
+      llvm::Type* type = store->getValueOperand()->getType();
+      const std::uint64_t align = store->getAlign().value();
+      const bool kept = store->isAtomic() || (type->isVectorTy() && align >= 16);
+      return fixed(store->getPointerOperand(), type, kept || trust_alignment() ? align : 1);
     }
     if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction_)) {
       return fixed(update->getPointerOperand(), update->getValOperand()->getType(),
@@ -128,7 +140,7 @@ class Finder {
       constant = number->getZExtValue();
       if (constant == 0) return false;
     }
-    const std::uint64_t align = memory.getDestAlign().valueOrOne().value();
+    const std::uint64_t align = trust_alignment() ? memory.getDestAlign().valueOrOne().value() : 1;
     out_.push_back({memory.getRawDest(), length, align, constant});
     return true;
   }
@@ -318,6 +330,12 @@ void say_marked(const Instruction& instruction, llvm::OptimizationRemarkEmitter&
 // Counts the instruction under the first of: not understood, marked, global, stack.
 bool mark_behind(Instruction& instruction, Statistics& statistics,
                  llvm::OptimizationRemarkEmitter& remarks) {
+  auto* call = llvm::dyn_cast<CallBase>(&instruction);
+  if (call != nullptr && mark_strings_behind(*call)) {
+    ++statistics.seen;
+    ++statistics.marked;
+    return true;
+  }
   SmallVector<Extent, 8> extents;
   Instruction* next = instruction.getNextNode();  // what the finder computes goes before it as well
   Finder finder(instruction, extents);
@@ -347,6 +365,8 @@ bool mark_behind(Instruction& instruction, Statistics& statistics,
 }
 
 }  // namespace
+
+bool may_be_tracked(const Value* address) { return place_of(address) == Place::may_be_tracked; }
 
 Value* at_if(llvm::IRBuilderBase& behind, Value* condition, Value* at) {
   return behind.CreateSelect(condition, at, llvm::Constant::getNullValue(at->getType()));
