@@ -21,9 +21,9 @@ using Node = std::_Rb_tree_node_base;
 using Link = std::__detail::_List_node_base;
 using Policy = std::__detail::_Prime_rehash_policy;
 
-// What balancing may change: nodes on the way from where the tree changes to its root, and those near it
-// on the other side. Kept as they were, then marked where they are not so any more: marking all of them
-// would be cheaper here, and dearer at each commit.
+// What balancing may change: nodes on the way from where the tree changes to its root, and those
+// near it on the other side. Kept as they were, then marked where they are not so any more: marking
+// all of them would be cheaper here, and dearer at each commit.
 class Balancing {
  public:
   explicit Balancing(Node* header) : header_(header) { keep(header); }
@@ -66,8 +66,8 @@ class Balancing {
     keep_below(node->_M_right, depth - 1);
   }
 
-  // A tree of 2^32 nodes is at most 64 deep, with at most 8 of each generation here. Deeper ones are
-  // marked unseen.
+  // A tree of 2^32 nodes is at most 64 deep, with at most 8 of each generation here. Deeper ones
+  // are marked unseen.
   std::array<Kept, 520> kept_;
   Node* header_;
   std::size_t count_ = 0;

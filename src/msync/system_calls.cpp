@@ -22,6 +22,8 @@ extern "C" {
 char* __getcwd_chk(char*, size_t, size_t);
 char* __realpath_chk(const char*, char*, size_t);
 ssize_t __readlink_chk(const char*, char*, size_t, size_t);
+ssize_t __readlinkat_chk(int, const char*, char*, size_t, size_t);
+int __gethostname_chk(char*, size_t, size_t);
 }
 
 namespace {
@@ -54,6 +56,11 @@ VELLUM_WRAP(ssize_t, readlinkat)(int directory, const char* path, char* to, size
 }
 VELLUM_WRAP(ssize_t, __readlink_chk)(const char* path, char* to, size_t room, size_t object) {
   return marked_count(to, __readlink_chk(path, to, room, object));
+}
+
+VELLUM_WRAP(ssize_t, __readlinkat_chk)
+(int directory, const char* path, char* to, size_t room, size_t object) {
+  return marked_count(to, __readlinkat_chk(directory, path, to, room, object));
 }
 
 // Functions that fill an object and return an error code.
@@ -108,6 +115,11 @@ VELLUM_WRAP(int, getentropy)(void* to, size_t bytes) {
 }
 VELLUM_WRAP(int, gethostname)(char* to, size_t room) {
   const int result = gethostname(to, room);
+  marked(to, room);
+  return result;
+}
+VELLUM_WRAP(int, __gethostname_chk)(char* to, size_t room, size_t object) {
+  const int result = __gethostname_chk(to, room, object);
   marked(to, room);
   return result;
 }

@@ -50,8 +50,8 @@ bool insert_marks(llvm::Function& function, Statistics& statistics,
 
 // Whether anything but the stack or the program's own variables may lie at the address.
 bool may_be_tracked(const llvm::Value* address);
-// Marks the strings that a member of std::string in libstdc++'s shared library has changed; false if
-// this is no call of one, or its strings are on the stack.
+// Marks the strings that a member of std::string in libstdc++'s shared library has changed; false
+// if this is no call of one, or its strings are on the stack.
 bool mark_strings_behind(llvm::CallBase& call);
 
 // What x86's own intrinsics store; false if this is none that is known.
@@ -69,8 +69,10 @@ bool is_barrier(const llvm::Instruction& instruction);
 // Whether it waits for, or talks to, other threads at all: no mark leaves a loop with such.
 bool synchronizes(const llvm::Instruction& instruction);
 
-// Joins the marks of each block, at its next barrier; with what evolution (or null) knows of addresses.
-void merge_marks(llvm::Function& function, llvm::ScalarEvolution* evolution, Statistics& statistics);
+// Joins the marks of each block, at its next barrier; with what evolution (or null) knows of
+// addresses.
+void merge_marks(llvm::Function& function, llvm::ScalarEvolution* evolution,
+                 Statistics& statistics);
 // Moves marks of one place, or of places side by side, behind the loop.
 void sink_marks(llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
                 llvm::ScalarEvolution& evolution, Statistics& statistics);

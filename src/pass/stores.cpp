@@ -61,8 +61,8 @@ Place place_of(const Value* address) {
 }
 
 // x86 stores to addresses that the language does not allow, and programs rely on it (LMDB's page
-// headers, for one), but for the vector instructions that demand their alignment. So a store of 8 bytes
-// has two cards, unless VELLUM_CARDS_ALIGNED=1 says that the program is strict.
+// headers, for one), but for the vector instructions that demand their alignment. So a store of 8
+// bytes has two cards, unless VELLUM_CARDS_ALIGNED=1 says that the program is strict.
 bool trust_alignment() {
   static const char* const value = std::getenv("VELLUM_CARDS_ALIGNED");
   return value != nullptr && llvm::StringRef(value) == "1";

@@ -1,7 +1,7 @@
-// std::string's members that are not compiled into the program but lie in libstdc++'s shared library
-// (up to C++17). What they change is the object, 32 bytes that begin with a pointer to the characters and
-// their number, and the characters. Without optimisation the program calls the small parts, too, between
-// which a string is not whole: then its size is not to be read.
+// std::string's members that are not compiled into the program but lie in libstdc++'s shared
+// library (up to C++17). What they change is the object, 32 bytes that begin with a pointer to the
+// characters and their number, and the characters. Without optimisation the program calls the small
+// parts, too, between which a string is not whole: then its size is not to be read.
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include "pass/marks.hpp"
@@ -32,11 +32,30 @@ Member member_of(llvm::StringRef name) {
   } else if (!name.consume_front("_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE")) {
     return member;
   }
-  static constexpr const char* kWhole[] = {
-      "C1", "C2", "aS", "pL", "6append", "6assign", "6insert", "7replace", "5erase", "9push_back",
-      "8pop_back", "6resize", "5clear", "7reserve", "13shrink_to_fit", "4swap", "9_M_append",
-      "9_M_assign", "10_M_replace", "14_M_replace_aux", "15_M_replace_cold", "8_M_erase",
-      "12_M_construct", "13_M_set_length"};
+  static constexpr const char* kWhole[] = {"C1",
+                                           "C2",
+                                           "aS",
+                                           "pL",
+                                           "6append",
+                                           "6assign",
+                                           "6insert",
+                                           "7replace",
+                                           "5erase",
+                                           "9push_back",
+                                           "8pop_back",
+                                           "6resize",
+                                           "5clear",
+                                           "7reserve",
+                                           "13shrink_to_fit",
+                                           "4swap",
+                                           "9_M_append",
+                                           "9_M_assign",
+                                           "10_M_replace",
+                                           "14_M_replace_aux",
+                                           "15_M_replace_cold",
+                                           "8_M_erase",
+                                           "12_M_construct",
+                                           "13_M_set_length"};
   static constexpr const char* kObject[] = {"12_Alloc_hider", "7_M_data", "9_M_length",
                                             "11_M_capacity", "9_M_mutate"};
   static constexpr const char* kCharacters[] = {"7_S_copy", "7_S_move", "9_S_assign",
@@ -49,7 +68,8 @@ Member member_of(llvm::StringRef name) {
 }
 // getline() and operator>> for strings.
 bool reads_into_second(llvm::StringRef name, std::uint64_t& character_bytes) {
-  if (!starts_with_any(name, {"_ZSt7getlineI", "_ZStrsI"}) || !name.contains("basic_string")) return false;
+  if (!starts_with_any(name, {"_ZSt7getlineI", "_ZStrsI"}) || !name.contains("basic_string"))
+    return false;
   character_bytes = name.contains("Iw") ? 4 : 1;
   return true;
 }
@@ -70,8 +90,10 @@ void mark_string(llvm::IRBuilder<>& behind, llvm::Value* string, const Member& m
   llvm::Type* pointer = llvm::PointerType::get(behind.getContext(), 0);
   llvm::Value* size_at = behind.CreateConstInBoundsGEP1_64(behind.getInt8Ty(), string, kSizeOffset);
   llvm::Value* data = behind.CreateLoad(pointer, string);
-  llvm::Value* count = behind.CreateAdd(behind.CreateLoad(behind.getInt64Ty(), size_at), behind.getInt64(1));
-  Mark::insert(behind, {data, behind.CreateMul(count, behind.getInt64(member.character_bytes)), 1, 0});
+  llvm::Value* count =
+      behind.CreateAdd(behind.CreateLoad(behind.getInt64Ty(), size_at), behind.getInt64(1));
+  Mark::insert(behind,
+               {data, behind.CreateMul(count, behind.getInt64(member.character_bytes)), 1, 0});
 }
 
 // (to, from, count), (to, count, character) or (to, begin, end).
@@ -84,7 +106,8 @@ void mark_characters(llvm::IRBuilder<>& behind, const llvm::CallBase& call, cons
                              behind.CreatePtrToInt(call.getArgOperand(1), i64));
   } else {
     const bool second = call.getArgOperand(1)->getType()->isIntegerTy(64);
-    bytes = behind.CreateMul(second ? call.getArgOperand(1) : last, behind.getInt64(member.character_bytes));
+    bytes = behind.CreateMul(second ? call.getArgOperand(1) : last,
+                             behind.getInt64(member.character_bytes));
   }
   Mark::insert(behind, {call.getArgOperand(0), bytes, 1, 0});
 }

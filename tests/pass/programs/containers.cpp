@@ -1,5 +1,5 @@
-// The standard containers, as objects in tracked memory whose elements are there as well, and what else
-// C++ adds: exceptions, virtual functions, objects made in place.
+// The standard containers, as objects in tracked memory whose elements are there as well, and what
+// else C++ adds: exceptions, virtual functions, objects made in place.
 #include <cstdint>
 #include <deque>
 #include <forward_list>
@@ -52,7 +52,8 @@ void vectors() {
   for (unsigned i = 0; i < 300; ++i) {
     vector->insert(vector->begin() + tracked_random(static_cast<unsigned>(vector->size()) + 1), i);
     tracked_commit("vector insert");
-    if (i % 3 == 0) vector->erase(vector->begin() + tracked_random(static_cast<unsigned>(vector->size())));
+    if (i % 3 == 0)
+      vector->erase(vector->begin() + tracked_random(static_cast<unsigned>(vector->size())));
     tracked_commit("vector erase");
   }
   auto* bits = new (tracked_begin() + 1024) std::vector<bool, Allocator<bool>>(500);
@@ -82,7 +83,8 @@ void lists() {
   auto* other = new (tracked_begin() + 256) std::list<unsigned, Allocator<unsigned>>();
   auto* forward = new (tracked_begin() + 512) std::forward_list<unsigned, Allocator<unsigned>>();
   for (unsigned i = 0; i < 200; ++i) {
-    list->insert(std::next(list->begin(), tracked_random(static_cast<unsigned>(list->size()) + 1)), tracked_random(100));
+    list->insert(std::next(list->begin(), tracked_random(static_cast<unsigned>(list->size()) + 1)),
+                 tracked_random(100));
     tracked_commit("list insert");
     if (i % 4 == 0) list->pop_front();
     other->push_front(i);
@@ -103,7 +105,8 @@ void lists() {
 void strings() {
   auto* plain = in_place<std::string>();  // its object is tracked, its heap is not
   auto* string = new (tracked_begin() + 256) String();
-  auto* map = new (tracked_begin() + 512) std::map<String, String, std::less<>, Allocator<std::pair<const String, String>>>();
+  auto* map = new (tracked_begin() + 512)
+      std::map<String, String, std::less<>, Allocator<std::pair<const String, String>>>();
   for (unsigned i = 0; i < 150; ++i) {
     *plain = std::to_string(i * 7919);
     tracked_commit("string assigned");
@@ -113,7 +116,9 @@ void strings() {
     tracked_commit("string push_back");
     if (i % 50 == 0) string->resize(string->size() / 2), string->append("something more");
     tracked_commit("string resize");
-    if (i % 5 == 0) (*map)[String(std::to_string(i).c_str())] = "a value that does not fit into the object itself";
+    if (i % 5 == 0)
+      (*map)[String(std::to_string(i).c_str())] =
+          "a value that does not fit into the object itself";
     tracked_commit("map of strings");
   }
   plain->~basic_string();
@@ -123,8 +128,10 @@ void strings() {
 void deques() {
   auto* deque = in_place<std::deque<unsigned, Allocator<unsigned>>>();
   for (unsigned i = 0; i < 400; ++i) {
-    if (i & 1) deque->push_back(i);
-    else deque->push_front(i);
+    if (i & 1)
+      deque->push_back(i);
+    else
+      deque->push_front(i);
     tracked_commit("deque push");
     if (i % 5 == 0) deque->pop_front();
     tracked_commit("deque pop");
@@ -197,7 +204,8 @@ int main() {
   using Element = std::pair<const unsigned, unsigned>;
   vectors();
   map<std::map<unsigned, unsigned, std::less<>, Allocator<Element>>>("map");
-  map<std::unordered_map<unsigned, unsigned, std::hash<unsigned>, std::equal_to<>, Allocator<Element>>>("unordered_map");
+  map<std::unordered_map<unsigned, unsigned, std::hash<unsigned>, std::equal_to<>,
+                         Allocator<Element>>>("unordered_map");
   lists();
   strings();
   deques();

@@ -1,5 +1,5 @@
-/* What the test programs know of the tracked memory that they store to: tracked_memory.cpp, which an
- * ordinary compiler has compiled. */
+/* What the test programs know of the tracked memory that they store to: tracked_memory.cpp, which
+ * an ordinary compiler has compiled. */
 #ifndef TRACKED_H
 #define TRACKED_H
 
@@ -14,8 +14,8 @@ char* tracked_begin(void);
 size_t tracked_bytes(void);
 
 /* What a commit does: takes the marks. Complains of bytes that have changed since the last time and
- * are not marked, and where `exact` says so of cards that are marked and have not changed. `what` names
- * the store. Afterwards the memory is as it is (commit) or zeros again (check). */
+ * are not marked, and where `exact` says so of cards that are marked and have not changed. `what`
+ * names the store. Afterwards the memory is as it is (commit) or zeros again (check). */
 void tracked_commit(const char* what);
 void tracked_check(const char* what, int exact);
 

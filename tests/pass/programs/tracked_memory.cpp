@@ -59,8 +59,7 @@ class Tracked {
   }
   void complain(const char* what, const char* how, std::size_t card) {
     ++complaints_;
-    if (++said_[std::string(what) + how] == 1)
-      std::printf("%s: card %zu: %s\n", what, card, how);
+    if (++said_[std::string(what) + how] == 1) std::printf("%s: card %zu: %s\n", what, card, how);
   }
 
   vellum::cards::TrackedRange range_;
