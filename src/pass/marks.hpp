@@ -13,6 +13,7 @@
 #include <llvm/IR/Function.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
 
 #include <cstdint>
 
@@ -48,12 +49,19 @@ class Mark {
 bool insert_marks(llvm::Function& function, Statistics& statistics,
                   llvm::OptimizationRemarkEmitter& remarks);
 
-// Whether anything but the stack or the program's own variables may lie at the address.
+// What may lie at an address; elsewhere: the program's variables, and what is no memory.
+enum class Place { may_be_tracked, stack, elsewhere };
+Place place_of(const llvm::Value* address);
 bool may_be_tracked(const llvm::Value* address);
 // Marks the strings that a member of std::string in libstdc++'s shared library has changed; false
 // if this is no call of one, or its strings are on the stack.
 bool mark_strings_behind(llvm::CallBase& call);
 
+// What the general intrinsics for masked stores, scatters and compressing stores store; false where
+// the number of lanes is not known.
+bool is_vector_store(const llvm::IntrinsicInst& call);
+bool vector_stores(llvm::IRBuilderBase& behind, const llvm::IntrinsicInst& call,
+                   llvm::SmallVectorImpl<Extent>& out);
 // What x86's own intrinsics store; false if this is none that is known.
 bool x86_stores(llvm::IRBuilderBase& behind, const llvm::CallInst& call,
                 llvm::SmallVectorImpl<Extent>& out);

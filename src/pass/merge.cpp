@@ -4,6 +4,7 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "pass/marks.hpp"
 
@@ -27,8 +28,9 @@ class Joiner {
       : before_(before), statistics_(statistics) {}
 
   void join(Value* base, SmallVector<Piece, 8>& pieces) {
-    std::stable_sort(pieces.begin(), pieces.end(),
-                     [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+      return std::tuple(a.begin, a.end, a.align) < std::tuple(b.begin, b.end, b.align);
+    });
     for (std::size_t first = 0; first < pieces.size();) {
       std::size_t next = first + 1;
       Piece whole = pieces[first];

@@ -20,46 +20,6 @@ using llvm::SmallVector;
 using llvm::SmallVectorImpl;
 using llvm::Value;
 
-enum class Place { may_be_tracked, stack, elsewhere };
-
-// An address that is a number is tracked when it is one of the window.
-bool number_outside_window(const Value* object) {
-  const auto* expression = llvm::dyn_cast<llvm::ConstantExpr>(object);
-  if (expression == nullptr || expression->getOpcode() != Instruction::IntToPtr) return false;
-  const auto* number = llvm::dyn_cast<llvm::ConstantInt>(expression->getOperand(0));
-  return number != nullptr &&
-         (number->getZExtValue() >> VELLUM_WINDOW_SHIFT) != VELLUM_WINDOW_INDEX;
-}
-
-Place place_of_object(const Value* object) {
-  if (llvm::isa<llvm::AllocaInst>(object)) return Place::stack;
-  const auto* argument = llvm::dyn_cast<llvm::Argument>(object);
-  if (argument != nullptr && argument->hasByValAttr()) return Place::stack;
-  const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(object);
-  const bool thread_local_object =
-      intrinsic != nullptr && intrinsic->getIntrinsicID() == llvm::Intrinsic::threadlocal_address;
-  if (thread_local_object || llvm::isa<llvm::GlobalVariable>(object) ||
-      llvm::isa<llvm::Function>(object) || llvm::isa<llvm::ConstantPointerNull>(object) ||
-      llvm::isa<llvm::UndefValue>(object) || number_outside_window(object))
-    return Place::elsewhere;
-  return Place::may_be_tracked;
-}
-
-// What is returned by value (sret) is not on the stack for sure: `new (p) T(f())` makes f write to
-// p.
-Place place_of(const Value* address) {
-  if (address->getType()->getPointerAddressSpace() != 0) return Place::elsewhere;  // fs:, gs:
-  SmallVector<const Value*, 4> objects;
-  llvm::getUnderlyingObjects(address, objects, nullptr, 0);
-  Place all = Place::stack;
-  for (const Value* object : objects) {
-    const Place place = place_of_object(object);
-    if (place == Place::may_be_tracked) return place;
-    if (place == Place::elsewhere) all = place;
-  }
-  return all;
-}
-
 // x86 stores to addresses that the language does not allow, and programs rely on it (LMDB's page
 // headers, for one), but for the vector instructions that demand their alignment. So a store of 8
 // bytes has two cards, unless VELLUM_CARDS_ALIGNED=1 says that the program is strict.
@@ -180,20 +140,8 @@ class Finder {
 
   bool intrinsic_store(llvm::IntrinsicInst& call) {
     using namespace llvm;
+    if (is_vector_store(call)) return vector_stores(behind(), call, out_) || unknown();
     switch (call.getIntrinsicID()) {
-      case Intrinsic::masked_store:
-        return lanes(call.getArgOperand(1), call.getArgOperand(0), call.getArgOperand(3), nullptr);
-      case Intrinsic::vp_store:
-        return lanes(call.getArgOperand(1), call.getArgOperand(0), call.getArgOperand(2),
-                     call.getArgOperand(3));
-      case Intrinsic::masked_scatter:
-        return scatter(call.getArgOperand(1), call.getArgOperand(0), call.getArgOperand(3),
-                       nullptr);
-      case Intrinsic::vp_scatter:
-        return scatter(call.getArgOperand(1), call.getArgOperand(0), call.getArgOperand(2),
-                       call.getArgOperand(3));
-      case Intrinsic::masked_compressstore:
-        return compress(call.getArgOperand(1), call.getArgOperand(0), call.getArgOperand(2));
       case Intrinsic::vastart:
       case Intrinsic::vacopy:
         return fixed_bytes(call.getArgOperand(0), 24, 8);
@@ -229,52 +177,6 @@ class Finder {
       default:
         return call.getCalledFunction()->getName().starts_with("llvm.coro.");
     }
-  }
-
-  Value* lanes_below(Value* mask, Value* count) {
-    if (count == nullptr) return mask;
-    auto* type = llvm::cast<llvm::FixedVectorType>(mask->getType());
-    SmallVector<llvm::Constant*, 64> numbers;
-    for (unsigned i = 0; i < type->getNumElements(); ++i) numbers.push_back(behind_.getInt32(i));
-    Value* limit = behind_.CreateVectorSplat(type->getNumElements(), count);
-    return behind_.CreateAnd(mask,
-                             behind_.CreateICmpULT(llvm::ConstantVector::get(numbers), limit));
-  }
-  std::uint64_t lane_bytes(Value* values) const {
-    return layout_.getTypeStoreSize(values->getType()->getScalarType()).getFixedValue();
-  }
-
-  bool lanes(Value* at, Value* values, Value* mask, Value* count) {
-    if (!llvm::isa<llvm::FixedVectorType>(values->getType())) return unknown();
-    behind();
-    out_.push_back(masked_extent(behind_, at, lanes_below(mask, count), lane_bytes(values)));
-    return true;
-  }
-
-  bool scatter(Value* addresses, Value* values, Value* mask, Value* count) {
-    const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(values->getType());
-    if (type == nullptr) return unknown();
-    behind();
-    mask = lanes_below(mask, count);
-    for (unsigned i = 0; i < type->getNumElements(); ++i) {
-      Value* at = behind_.CreateExtractElement(addresses, i);
-      fixed_bytes(at_if(behind_, behind_.CreateExtractElement(mask, i), at), lane_bytes(values), 1);
-    }
-    return true;
-  }
-
-  bool compress(Value* at, Value* values, Value* mask) {
-    const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(values->getType());
-    if (type == nullptr) return unknown();
-    behind();
-    Value* bits = behind_.CreateBitCast(mask, behind_.getIntNTy(type->getNumElements()));
-    bits = behind_.CreateZExt(bits, behind_.getInt64Ty());
-    Value* lanes = behind_.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, bits);
-    at = at_if(behind_, behind_.CreateICmpNE(bits, behind_.getInt64(0)), at);
-    const std::uint64_t bytes = lane_bytes(values);
-    out_.push_back(
-        {at, behind_.CreateMul(lanes, behind_.getInt64(bytes)), 1, bytes * type->getNumElements()});
-    return true;
   }
 
   // What the compiler leaves to libatomic: sized __atomic_store_16(at, ...), and the general
@@ -365,33 +267,6 @@ bool mark_behind(Instruction& instruction, Statistics& statistics,
 }
 
 }  // namespace
-
-bool may_be_tracked(const Value* address) { return place_of(address) == Place::may_be_tracked; }
-
-Value* at_if(llvm::IRBuilderBase& behind, Value* condition, Value* at) {
-  return behind.CreateSelect(condition, at, llvm::Constant::getNullValue(at->getType()));
-}
-
-Extent masked_extent(llvm::IRBuilderBase& behind, Value* at, Value* lanes,
-                     std::uint64_t lane_bytes) {
-  const unsigned count = llvm::cast<llvm::FixedVectorType>(lanes->getType())->getNumElements();
-  if (const auto* constant = llvm::dyn_cast<llvm::Constant>(lanes);
-      constant != nullptr && constant->isAllOnesValue())
-    return {at, behind.getInt64(count * lane_bytes), 1, count * lane_bytes};
-  llvm::Type* type = behind.getIntNTy(std::max(64U, count));
-  Value* bits = behind.CreateZExt(behind.CreateBitCast(lanes, behind.getIntNTy(count)), type);
-  Value* first = behind.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, behind.getFalse());
-  Value* above = behind.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, bits, behind.getFalse());
-  Value* end = behind.CreateSub(llvm::ConstantInt::get(type, type->getIntegerBitWidth()), above);
-  Value* any = behind.CreateICmpNE(bits, llvm::ConstantInt::get(type, 0));
-  const auto bytes = [&](Value* lanes_before) {
-    return behind.CreateMul(behind.CreateZExtOrTrunc(lanes_before, behind.getInt64Ty()),
-                            behind.getInt64(lane_bytes));
-  };
-  Value* from = bytes(first);
-  Value* begin = behind.CreateGEP(behind.getInt8Ty(), at, from);
-  return {at_if(behind, any, begin), behind.CreateSub(bytes(end), from), 1, count * lane_bytes};
-}
 
 bool insert_marks(llvm::Function& function, Statistics& statistics,
                   llvm::OptimizationRemarkEmitter& remarks) {

@@ -1,5 +1,6 @@
 // Programs that store in every way there is, compiled by vellum-clang: each byte that has changed
 // has its card marked. The programs themselves check it, see programs/tracked.h.
+#include <algorithm>
 #include <ostream>
 #include <regex>
 #include <string>
@@ -70,7 +71,8 @@ class PassNoSanitizer : public CompileNoSanitizer {};
 // Else the tests above could not fail.
 TEST_F(PassNoSanitizer, WithoutItStoresAreNotMarked) {
   const std::string out = path("program");
-  must("clang-19 -O1 -w " + program("stores.c") + tracked_memory() + " -o " + out);
+  must("clang-" + std::to_string(std::max({VELLUM_PASS_VERSIONS})) + " -O1 -w " +
+       program("stores.c") + tracked_memory() + " -o " + out);
   const Result result = run(out);
   EXPECT_EQ(1, result.status);
   for (const char* kind :
