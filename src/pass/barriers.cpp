@@ -1,0 +1,53 @@
+// Past which instructions no mark may move.
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+#include "pass/marks.hpp"
+
+namespace vellum_pass {
+namespace {
+
+// Intrinsics become instructions, or functions that know nothing of commits, but for these.
+bool runs_code(const llvm::IntrinsicInst& call) {
+  const llvm::StringRef name = call.getCalledFunction()->getName();
+  return name.starts_with("llvm.eh.sjlj.") || name.starts_with("llvm.experimental.deoptimize") ||
+         name.starts_with("llvm.experimental.gc.") ||
+         name.starts_with("llvm.experimental.patchpoint");
+}
+
+// A commit reads the tracked memory and writes memory of its own: what only reads, or only touches
+// what its arguments point to, has none.
+bool call_may_commit(const llvm::CallBase& call) {
+  if (call.isInlineAsm())
+    return llvm::cast<llvm::InlineAsm>(call.getCalledOperand())->hasSideEffects();
+  if (const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(&call))
+    return runs_code(*intrinsic);
+  if (Mark::is(call)) return false;
+  return !call.onlyReadsMemory() && !call.onlyAccessesArgMemory();
+}
+
+}  // namespace
+
+// Older programs publish by a volatile store, so it counts as a release.
+bool is_barrier(const llvm::Instruction& instruction) {
+  using llvm::isReleaseOrStronger;
+  if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+    return call_may_commit(*call);
+  if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+    return store->isVolatile() || isReleaseOrStronger(store->getOrdering());
+  if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
+    return load->getOrdering() == llvm::AtomicOrdering::SequentiallyConsistent;
+  if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction))
+    return update->isVolatile() || isReleaseOrStronger(update->getOrdering());
+  if (const auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction))
+    return exchange->isVolatile() || isReleaseOrStronger(exchange->getSuccessOrdering());
+  if (const auto* fence = llvm::dyn_cast<llvm::FenceInst>(&instruction))
+    return isReleaseOrStronger(fence->getOrdering());
+  return false;
+}
+
+bool synchronizes(const llvm::Instruction& instruction) {
+  return is_barrier(instruction) || instruction.isAtomic() || instruction.isVolatile();
+}
+
+}  // namespace vellum_pass
