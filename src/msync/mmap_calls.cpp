@@ -1,29 +1,156 @@
-// Memory mappings and what makes files durable: passed on.
-#include <cstdarg>
-
+// mmap(2) and its like, for the files that VELLUM_ATOMIC_FILES names: atomic (vellum/msync.h). All
+// other files are passed on.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <vellum/msync.h>
 
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+
+#include "atomic/mapped_files.hpp"
+#include "msync/mapped_io.hpp"
 #include "msync/marked.hpp"
 
+using vellum::Tracker;
+using vellum::atomic::MappedFiles;
+using vellum::msync::any_atomic_files;
+
+namespace {
+
+MappedFiles& files() { return MappedFiles::instance(); }
+
+int as_result(int error) {
+  if (error == 0) return 0;
+  errno = error;
+  return -1;
+}
+
+// A file that is only read, and that nobody here writes, is mapped by the kernel.
+bool to_be_mapped(int flags, int fd) {
+  const int type = flags & MAP_TYPE;
+  if (!any_atomic_files() || fd < 0 || (flags & MAP_ANONYMOUS) != 0) return false;
+  if (type != MAP_SHARED && type != MAP_SHARED_VALIDATE) return false;
+  if (files().mapped(fd)) return true;
+  return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR &&
+         vellum::atomic::chosen_by_environment(vellum::atomic::path_of(fd));
+}
+
+void* map_atomically(size_t bytes, int flags, int fd, off_t offset) {
+  void* address = nullptr;
+  try {
+    const Tracker tracker = vellum::atomic::tracker_from_environment(Tracker::cards_and_pages);
+    errno = files().map(bytes, flags, fd, offset, tracker, address);
+  } catch (const vellum::Error& error) {
+    std::fprintf(stderr, "vellum: %s\n", error.what());
+    errno = EINVAL;
+  }
+  return address == nullptr ? MAP_FAILED : address;
+}
+
+// Before a program looks at a file, what a crash has left in the journal comes to it. A file that
+// somebody has open is his.
+void recover_before_open(int directory, const char* path) {
+  if (!any_atomic_files() || path == nullptr) return;
+  const int saved = errno;
+  const int fd = openat(directory, path, O_PATH | O_CLOEXEC);
+  if (fd >= 0) {
+    const std::string whole = vellum::atomic::path_of(fd);
+    const bool ours = files().mapped(fd);
+    close(fd);
+    if (!ours && vellum::atomic::chosen_by_environment(whole)) files().recover(whole);
+  }
+  errno = saved;
+}
+
+}  // namespace
+
 VELLUM_WRAP(void*, mmap)(void* at, size_t bytes, int protection, int flags, int fd, off_t offset) {
+  if (to_be_mapped(flags, fd)) return map_atomically(bytes, flags, fd, offset);
   return mmap(at, bytes, protection, flags, fd, offset);
 }
 VELLUM_WRAP(void*, mmap64)(void* at, size_t bytes, int protection, int flags, int fd,
                            off64_t offset) {
+  if (to_be_mapped(flags, fd)) return map_atomically(bytes, flags, fd, offset);
   return mmap64(at, bytes, protection, flags, fd, offset);
 }
-VELLUM_WRAP(int, munmap)(void* at, size_t bytes) { return munmap(at, bytes); }
-VELLUM_WRAP(int, msync)(void* at, size_t bytes, int flags) { return msync(at, bytes, flags); }
+VELLUM_WRAP(int, munmap)(void* at, size_t bytes) {
+  return files().contains(at) ? vellum_munmap(at, bytes) : munmap(at, bytes);
+}
+VELLUM_WRAP(int, msync)(void* at, size_t bytes, int flags) {
+  return files().contains(at) ? vellum_msync(at, bytes, flags) : msync(at, bytes, flags);
+}
 VELLUM_WRAP(void*, mremap)(void* at, size_t bytes, size_t new_bytes, int flags, ...) {
+  if (files().contains(at)) return vellum_mremap(at, bytes, new_bytes, flags);
   va_list values;
   va_start(values, flags);
   void* new_at = (flags & MREMAP_FIXED) != 0 ? va_arg(values, void*) : nullptr;
   va_end(values);
   return mremap(at, bytes, new_bytes, flags, new_at);
 }
-VELLUM_WRAP(int, ftruncate)(int fd, off_t bytes) { return ftruncate(fd, bytes); }
-VELLUM_WRAP(int, ftruncate64)(int fd, off64_t bytes) { return ftruncate64(fd, bytes); }
-VELLUM_WRAP(int, fsync)(int fd) { return fsync(fd); }
-VELLUM_WRAP(int, fdatasync)(int fd) { return fdatasync(fd); }
+VELLUM_WRAP(int, ftruncate)(int fd, off_t bytes) { return vellum_ftruncate(fd, bytes); }
+VELLUM_WRAP(int, ftruncate64)(int fd, off64_t bytes) { return vellum_ftruncate(fd, bytes); }
+// What was written by write(2) goes to the disk as ever, too.
+VELLUM_WRAP(int, fsync)(int fd) {
+  if (files().mapped(fd) && as_result(files().sync_file(fd)) != 0) return -1;
+  return fsync(fd);
+}
+VELLUM_WRAP(int, fdatasync)(int fd) {
+  if (files().mapped(fd) && as_result(files().sync_file(fd)) != 0) return -1;
+  return fdatasync(fd);
+}
 VELLUM_WRAP(int, close)(int fd) { return close(fd); }
+
+namespace {
+
+mode_t mode_of(int flags, va_list values) {
+  return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(values, mode_t) : 0;
+}
+
+}  // namespace
+
+VELLUM_WRAP(int, open)(const char* path, int flags, ...) {
+  recover_before_open(AT_FDCWD, path);
+  va_list values;
+  va_start(values, flags);
+  const mode_t mode = mode_of(flags, values);
+  va_end(values);
+  return open(path, flags, mode);
+}
+VELLUM_WRAP(int, open64)(const char* path, int flags, ...) {
+  recover_before_open(AT_FDCWD, path);
+  va_list values;
+  va_start(values, flags);
+  const mode_t mode = mode_of(flags, values);
+  va_end(values);
+  return open64(path, flags, mode);
+}
+VELLUM_WRAP(int, openat)(int directory, const char* path, int flags, ...) {
+  recover_before_open(directory, path);
+  va_list values;
+  va_start(values, flags);
+  const mode_t mode = mode_of(flags, values);
+  va_end(values);
+  return openat(directory, path, flags, mode);
+}
+VELLUM_WRAP(int, openat64)(int directory, const char* path, int flags, ...) {
+  recover_before_open(directory, path);
+  va_list values;
+  va_start(values, flags);
+  const mode_t mode = mode_of(flags, values);
+  va_end(values);
+  return openat64(directory, path, flags, mode);
+}
+VELLUM_WRAP(int, creat)(const char* path, mode_t mode) {
+  recover_before_open(AT_FDCWD, path);
+  return creat(path, mode);
+}
+VELLUM_WRAP(FILE*, fopen)(const char* path, const char* mode) {
+  recover_before_open(AT_FDCWD, path);
+  return fopen(path, mode);
+}
+VELLUM_WRAP(FILE*, fopen64)(const char* path, const char* mode) {
+  recover_before_open(AT_FDCWD, path);
+  return fopen64(path, mode);
+}
