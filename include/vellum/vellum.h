@@ -130,6 +130,13 @@ enum {
   VELLUM_ENGINE_MAPPED = 3
 };
 
+/* How a commit finds what was stored (vellum/tracker.hpp, vellum/cards.h). */
+enum {
+  VELLUM_TRACKER_PAGES = 0,          /* the kernel says which pages */
+  VELLUM_TRACKER_CARDS = 1,          /* marks behind stores; one that is not marked is lost */
+  VELLUM_TRACKER_CARDS_AND_PAGES = 2 /* both; nothing is lost */
+};
+
 /* A field of 0 means the default. */
 typedef struct vellum_region_options {
   size_t struct_size;
@@ -158,9 +165,12 @@ typedef struct vellum_region_options {
   int over_reservation; /* 1: base_address and capacity_bytes, multiples of 4096, are a range that
                            the caller has reserved: the region is mapped over it, and leaves it
                            reserved when it is closed */
+  int tracker;          /* VELLUM_TRACKER_...: how a branch's commits find what was stored */
+  int verify_cards;     /* 1: a commit that finds a store that nobody marked is
+                           VELLUM_ERR_DAMAGED, and names its page. For tests: it is slow */
 } vellum_region_options;
 #define VELLUM_REGION_OPTIONS_INIT \
-  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes a branch with a region of zero bytes, rounded up to pages of 4096. `options` may be NULL
  * here and below. VELLUM_ERR_ALREADY_EXISTS. */

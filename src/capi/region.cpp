@@ -52,6 +52,19 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   result.huge_pages = options.huge_pages != 0;
   result.working_set = options.working_set != 0;
   result.over_reservation = options.over_reservation != 0;
+  result.verify_cards = options.verify_cards != 0;
+  switch (options.tracker) {
+    case VELLUM_TRACKER_PAGES:
+      break;
+    case VELLUM_TRACKER_CARDS:
+      result.tracker = vellum::Tracker::cards;
+      break;
+    case VELLUM_TRACKER_CARDS_AND_PAGES:
+      result.tracker = vellum::Tracker::cards_and_pages;
+      break;
+    default:
+      throw Error(Errc::invalid_argument, "options: tracker is none of VELLUM_TRACKER_...");
+  }
   if (options.encoding != nullptr) {
     result.encoding = encoding_from(options_or_zero(options.encoding));
   }

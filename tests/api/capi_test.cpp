@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <vellum/cards.h>
 #include <vellum/vellum.h>
 
 #include <cstddef>
@@ -48,6 +49,24 @@ class CApiTest : public testing::Test {
   vellum_region* region_ = nullptr;
   vellum_region_options options_ = VELLUM_REGION_OPTIONS_INIT;
 };
+
+TEST_F(CApiTest, TrackerNoTsan) {
+  vellum_region* region = nullptr;
+  options_.tracker = 3;
+  EXPECT_EQ(vellum_region_create(store_, "cards", kRegionBytes, &options_, &region),
+            VELLUM_ERR_INVALID_ARGUMENT);
+  options_.tracker = VELLUM_TRACKER_CARDS;
+  options_.verify_cards = 1;
+  ASSERT_EQ(vellum_region_create(store_, "cards", kRegionBytes, &options_, &region), VELLUM_OK)
+      << message();
+  auto* word = static_cast<std::uint64_t*>(vellum_region_data(region)) + 1000;
+  *word = 5;
+  EXPECT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_ERR_DAMAGED);
+  EXPECT_NE(message().find("page 1 "), std::string::npos) << message();
+  vellum_mark(word, sizeof *word);
+  EXPECT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
+  vellum_region_close(region);
+}
 
 TEST_F(CApiTest, CommitSurvivesReopening) {
   EXPECT_EQ(vellum_region_size(region_), kRegionBytes);

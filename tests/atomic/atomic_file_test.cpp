@@ -6,12 +6,14 @@
 #include <vellum/cards.h>
 #include <vellum/atomic_file.hpp>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/sanitizers.hpp"
@@ -275,6 +277,31 @@ class MarksNoTsan : public AtomicFileTest {};
 INSTANTIATE_TEST_SUITE_P(Disk, MarksNoTsan,
                          ::testing::Values(Mode{"Cards", Tracker::cards, Medium::disk}),
                          [](const auto& info) { return info.param.name; });
+
+// Writers go on while commits are made: in the end, what the commits have taken together is all of
+// it.
+TEST_P(MarksNoTsan, NoStoreOfOtherThreadsIsLost) {
+  constexpr std::size_t kBytes = 64 * 4096;
+  auto file = AtomicFile::open_or_create(path(), kBytes, options());
+  auto* words = static_cast<std::uint64_t*>(file.data());
+  std::atomic<bool> stop{false};
+  const auto writer = [&](unsigned seed) {
+    std::mt19937 random(seed);
+    while (!stop.load(std::memory_order_relaxed)) {
+      std::uint64_t* word = words + random() % (kBytes / 16) * 2 + seed;
+      std::atomic_ref(*word).store(random(), std::memory_order_relaxed);
+      vellum_mark(word, sizeof *word);
+    }
+  };
+  std::thread one(writer, 0), two(writer, 1);
+  for (int i = 0; i < 200; ++i) file.commit();
+  stop = true;
+  one.join();
+  two.join();
+  file.commit();
+  const std::string now(static_cast<const char*>(file.data()), kBytes);
+  EXPECT_TRUE(now == after_crash());
+}
 
 TEST_P(MarksNoTsan, VerificationNamesTheMissedStoresPage) {
   AtomicFileOptions verified = options();
