@@ -23,6 +23,7 @@ bool call_may_commit(const llvm::CallBase& call) {
   if (const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(&call))
     return runs_code(*intrinsic);
   if (Mark::is(call)) return false;
+  if (!call.doesNotThrow()) return true;  // an exception leaves the function
   return !call.onlyReadsMemory() && !call.onlyAccessesArgMemory();
 }
 

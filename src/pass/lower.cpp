@@ -119,8 +119,18 @@ class Lowering {
     Instruction* call = llvm::SplitBlockAndInsertIfThen(clear, next, false, rarely());
     llvm::IRBuilder<> then(call);
     then.SetCurrentDebugLocation(builder.getCurrentDebugLocation());
-    for (Value* address : addresses) call_mark_card(then, address);
+    for (Value* address : addresses) {
+      if (addresses.size() > 1) test_again(then, address, call);
+      call_mark_card(then, address);
+      then.SetInsertPoint(call);
+    }
     builder.SetInsertPoint(next);
+  }
+
+  // Of two addresses most often both are in one card, so that after the first call it is set.
+  void test_again(llvm::IRBuilder<>& builder, Value* address, Instruction* before) {
+    Value* clear = builder.CreateICmpEQ(card(builder, address), builder.getInt8(0));
+    builder.SetInsertPoint(llvm::SplitBlockAndInsertIfThen(clear, before, false));
   }
 
   void mark_all(llvm::IRBuilder<>& builder, Value* address, Value* bytes) {

@@ -47,6 +47,8 @@ void forget_memory_promises(llvm::Module& module) {
 class CardsPass : public llvm::PassInfoMixin<CardsPass> {
  public:
   llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
+    if (!llvm::StringRef(module.getTargetTriple()).starts_with("x86_64"))
+      return llvm::PreservedAnalyses::all();  // such as code for an accelerator
     Statistics statistics;
     statistics.redirected = redirect_library_calls(module);
     auto& functions =

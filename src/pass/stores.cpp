@@ -21,11 +21,11 @@ using llvm::SmallVectorImpl;
 using llvm::Value;
 
 // x86 stores to addresses that the language does not allow, and programs rely on it (LMDB's page
-// headers, for one), but for the vector instructions that demand their alignment. So a store of 8
+// headers, for one), but for vector instructions, which demand 16 bytes at least. So a store of 8
 // bytes has two cards, unless VELLUM_CARDS_ALIGNED=1 says that the program is strict.
-bool trust_alignment() {
+std::uint64_t trusted(std::uint64_t align) {
   static const char* const value = std::getenv("VELLUM_CARDS_ALIGNED");
-  return value != nullptr && llvm::StringRef(value) == "1";
+  return value != nullptr && llvm::StringRef(value) == "1" ? align : 1;
 }
 
 // Collects what one instruction stores; the code that computes it goes behind the instruction.
@@ -41,12 +41,13 @@ class Finder {
     if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction_)) {
       llvm::Type* type = store->getValueOperand()->getType();
       const std::uint64_t align = store->getAlign().value();
-      const bool kept = store->isAtomic() || (type->isVectorTy() && align >= 16);
-      return fixed(store->getPointerOperand(), type, kept || trust_alignment() ? align : 1);
+      const bool demanded = type->isVectorTy() && align >= 16;
+      return fixed(store->getPointerOperand(), type,
+                   demanded ? std::max<std::uint64_t>(16, trusted(align)) : trusted(align));
     }
     if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction_)) {
       return fixed(update->getPointerOperand(), update->getValOperand()->getType(),
-                   update->getAlign().value());
+                   trusted(update->getAlign().value()));
     }
     if (auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction_)) {
       return compare_exchange(*exchange);
@@ -90,7 +91,7 @@ class Finder {
       Value* stored = behind().CreateExtractValue(&exchange, 1);
       at = at_if(behind_, stored, at);
     }
-    return fixed(at, exchange.getNewValOperand()->getType(), exchange.getAlign().value());
+    return fixed(at, exchange.getNewValOperand()->getType(), trusted(exchange.getAlign().value()));
   }
 
   bool mem_intrinsic(llvm::AnyMemIntrinsic& memory) {
@@ -100,7 +101,7 @@ class Finder {
       constant = number->getZExtValue();
       if (constant == 0) return false;
     }
-    const std::uint64_t align = trust_alignment() ? memory.getDestAlign().valueOrOne().value() : 1;
+    const std::uint64_t align = trusted(memory.getDestAlign().valueOrOne().value());
     out_.push_back({memory.getRawDest(), length, align, constant});
     return true;
   }
