@@ -24,6 +24,7 @@ inline std::uint64_t arena_bytes(const Size& size) {
 template <typename Tells>
 class Arena {
  public:
+  static constexpr bool kWholeNodes = false;
   Arena(void* base, std::uint64_t size_bytes)
       : head_(static_cast<ArenaHead*>(base)), size_bytes_(size_bytes) {}
 

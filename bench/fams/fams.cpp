@@ -37,6 +37,7 @@ const std::map<std::string, MakeStore>& stores() {
       {"volatile", make_volatile},
       {"msync", make_msync},
       {"msync-pages", make_msync},
+      {"msync-folios", make_msync},
       {"floor", make_floor},
 #ifdef FAMS_VELLUM
       {"vellum-pages", make_vellum},

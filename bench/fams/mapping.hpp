@@ -13,11 +13,14 @@
 
 namespace fams {
 
-// A new file of that many zeros, all of them written: overwriting them changes no metadata.
-inline void make_dense_file(const std::string& path, std::uint64_t size_bytes) {
+// A new file of that many zeros, all of them written: overwriting them changes no metadata. The
+// page cache has it in folios as large as the pieces in which it was written, and ext4 writes back
+// whole folios.
+inline void make_dense_file(const std::string& path, std::uint64_t size_bytes,
+                            std::size_t piece_bytes = 1 << 20) {
   const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   bench::check(file >= 0, path.c_str());
-  const std::vector<char> zeros(1 << 20);
+  const std::vector<char> zeros(piece_bytes);
   for (std::uint64_t at = 0; at < size_bytes;) {
     const std::size_t length = std::min<std::uint64_t>(zeros.size(), size_bytes - at);
     bench::check(::write(file, zeros.data(), length) == static_cast<ssize_t>(length), path.c_str());

@@ -62,10 +62,6 @@ class Lmdb final : public Store, public Structure {
   }
 
   void commit() override {
-    if (reading_ != nullptr && is_reading_) {
-      mdb_txn_reset(reading_);
-      is_reading_ = false;
-    }
     if (writing_ != nullptr) must(mdb_txn_commit(writing_), "mdb_txn_commit");
     writing_ = nullptr;
   }
@@ -92,8 +88,12 @@ class Lmdb final : public Store, public Structure {
     MDB_val k{sizeof key, &key}, v{sizeof value, const_cast<Value*>(&value)};
     must(mdb_put(writing(), table_, &k, &v, flags), "mdb_put");
   }
+  // A reader must not stay: it sees what was, and keeps its pages from being used again.
   MDB_txn* writing() {
-    if (writing_ == nullptr) must(mdb_txn_begin(environment_, nullptr, 0, &writing_), "begin");
+    if (writing_ != nullptr) return writing_;
+    if (is_reading_) mdb_txn_reset(reading_);
+    is_reading_ = false;
+    must(mdb_txn_begin(environment_, nullptr, 0, &writing_), "mdb_txn_begin");
     return writing_;
   }
   // The write transaction sees what it has changed.

@@ -4,8 +4,10 @@
 //   volatile                        plain memory, compiled plainly
 //   instrumented                    the same, compiled by vellum-clang++; outside of the window
 //   instrumented-window             the same in the window, with cards
-//   msync                           one call over all that is used: the kernel knows what is dirty
+//   msync                           one call over all of the file: the kernel knows what is dirty
 //   msync-pages                     a call for each run of touched pages
+//   msync-folios                    as msync, of a file that is not known to the page cache by
+//                                   4 KiB pages but by large folios, as most files are
 #include <algorithm>
 #include <optional>
 
@@ -56,7 +58,10 @@ class Volatile final : public Store {
 class Msync final : public Store {
  public:
   explicit Msync(const Setting& setting) : setting_(setting) {
-    if (setting.fresh) make_dense_file(path(), arena_bytes(setting.size));
+    if (setting.fresh) {
+      make_dense_file(path(), arena_bytes(setting.size),
+                      setting.name == "msync-folios" ? 1 << 20 : kPageBytes);
+    }
     open();
   }
   Structure& structure() override { return *structure_; }
@@ -84,7 +89,7 @@ class Msync final : public Store {
     const std::uint64_t bytes = arena_bytes(setting_.size);
     memory_.emplace(kAddress, bytes, file);
     ::close(file);
-    const MakeStructure make = setting_.name == "msync" ? plain_structure : noted_structure;
+    const MakeStructure make = setting_.name == "msync-pages" ? noted_structure : plain_structure;
     structure_ = make(memory_->data(), bytes, setting_.size);
   }
 

@@ -53,8 +53,10 @@ PoolRoot* pool_root() {
   return static_cast<PoolRoot*>(pmemobj_direct(pmemobj_root(the_pool.pool, sizeof(PoolRoot))));
 }
 
+// A range costs it more than bytes do: changes all over a node are one, as in its own b-tree.
 class ObjectMemory {
  public:
+  static constexpr bool kWholeNodes = true;
   void* allocate(std::size_t bytes) {
     the_pool.begin();
     const PMEMoid object = pmemobj_tx_alloc(bytes, 0);
@@ -76,6 +78,7 @@ class ObjectMemory {
 // As Arena does it. Where its memory is fresh, nothing has to be kept of what was there.
 class ArenaMemory {
  public:
+  static constexpr bool kWholeNodes = true;
   ArenaMemory(void* base, std::uint64_t size_bytes)
       : head_(static_cast<ArenaHead*>(base)), size_bytes_(size_bytes) {}
   void format() {

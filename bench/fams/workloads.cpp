@@ -85,13 +85,15 @@ void add_mixed(Workload& workload, const std::string& name, std::uint64_t count)
   }
 }
 
+bool changes(Kind kind) { return kind != Kind::read && kind != Kind::scan; }
+
 // For each key, by its index, the ordinal of its value; -1: it is not there.
 std::vector<std::int64_t> expected(const Workload& workload, std::uint64_t operations) {
   std::vector<std::int64_t> ordinals(workload.keys, -1);
   for (std::uint64_t i = 0; i < workload.filled; ++i) ordinals[i] = static_cast<std::int64_t>(i);
   for (std::uint64_t i = 0; i < operations; ++i) {
     const Operation& op = workload.operations[i];
-    if (op.kind == Kind::read || op.kind == Kind::scan) continue;
+    if (!changes(op.kind)) continue;
     ordinals[op.index] =
         op.kind == Kind::remove ? -1 : static_cast<std::int64_t>(workload.filled + i);
   }
@@ -188,11 +190,14 @@ Progress run(Store& store, const Workload& workload, std::uint64_t every, double
   const std::uint64_t look_every = std::max<std::uint64_t>(every, 64);
   Value value{};
   std::uint64_t done = 0, uncommitted = 0, unlooked = 0;
+  bool changed = false;
   const auto start = bench::Clock::now();
   while (done < workload.operations.size()) {
+    changed |= changes(workload.operations[done].kind);
     apply(structure, workload, done++, value);
     if (++uncommitted == every) {
-      store.commit();
+      if (changed) store.commit();
+      changed = false;
       unlooked += uncommitted;
       uncommitted = 0;
       if (unlooked >= look_every) {
@@ -201,7 +206,7 @@ Progress run(Store& store, const Workload& workload, std::uint64_t every, double
       }
     }
   }
-  if (uncommitted != 0) store.commit();
+  if (changed) store.commit();
   Progress progress{done, done, bench::seconds_since(start)};
   if (workload.counts_visited) progress.counted = done * workload.filled;
   return progress;

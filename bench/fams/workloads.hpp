@@ -46,7 +46,8 @@ struct Progress {
   std::uint64_t counted = 0;
   double seconds = 0;
 };
-// Commits after every `every` operations, and at the end; stops soon after `seconds_limit`.
+// Commits after every `every` operations, and at the end, when one of them was not a read; stops
+// soon after `seconds_limit`.
 Progress run(Store& store, const Workload& workload, std::uint64_t every, double seconds_limit);
 
 // Compares the structure with what it has to hold after that many operations: the number of keys,
