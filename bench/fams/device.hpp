@@ -19,7 +19,7 @@ namespace fams {
 class Device {
  public:
   explicit Device(const std::string& directory) : directory_(directory) {
-    struct stat of {};
+    struct stat of{};
     bench::check(::stat(directory.c_str(), &of) == 0, directory.c_str());
     stat_file_ = fmt::format("/sys/dev/block/{}:{}/stat", major(of.st_dev), minor(of.st_dev));
   }

@@ -5,9 +5,9 @@
 
 namespace fams {
 
-// Memory: allocate, release, root(), set_root(), and stores(address, bytes), called before bytes are
-// stored to that are not of a fresh allocation; kWholeNodes: it would rather be told of a whole node
-// of a tree at once than of its parts.
+// Memory: allocate, release, root(), set_root(), and stores(address, bytes), called before bytes
+// are stored to that are not of a fresh allocation; kWholeNodes: it would rather be told of a whole
+// node of a tree at once than of its parts.
 template <typename Memory>
 class List final : public Structure {
  public:

@@ -41,8 +41,9 @@ class Floor final : public Store, public Structure {
     if (pending_.empty()) return;
     if (at_ + pending_.size() > kFileBytes) at_ = 0;
     const auto length = static_cast<ssize_t>(pending_.size());
-    bench::check(::pwrite(file_, pending_.data(), pending_.size(), static_cast<off_t>(at_)) == length,
-                 "pwrite");
+    bench::check(
+        ::pwrite(file_, pending_.data(), pending_.size(), static_cast<off_t>(at_)) == length,
+        "pwrite");
     bench::check(::fdatasync(file_) == 0, "fdatasync");
     at_ += pending_.size();
     pending_.clear();

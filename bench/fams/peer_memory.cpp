@@ -3,7 +3,7 @@
 //
 //   volatile                        plain memory, compiled plainly
 //   instrumented                    the same, compiled by vellum-clang++; outside of the window
-//   instrumented-window             the same in the window, with cards
+//   instrumented-window             the same in the window, whose marks nobody takes
 //   msync                           one call over all of the file: the kernel knows what is dirty
 //   msync-pages                     a call for each run of touched pages
 //   msync-folios                    as msync, of a file that is not known to the page cache by
@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "arena.hpp"
+#include "cards/tracked_range.hpp"
 #include "mapping.hpp"
 #include "structures.hpp"
 #include "tells.hpp"
@@ -23,18 +24,17 @@ std::vector<std::uint64_t> touched_pages;
 namespace {
 
 constexpr std::uint64_t kAddress = 0x100000000000;
-constexpr std::uint64_t kWindowAddress = VELLUM_WINDOW_INDEX << VELLUM_WINDOW_SHIFT;
 
 class Volatile final : public Store {
  public:
   explicit Volatile(const Setting& setting) {
     const std::uint64_t bytes = arena_bytes(setting.size);
     const bool window = setting.name == "instrumented-window";
-    const std::uint64_t address = window ? kWindowAddress : kAddress;
-    memory_.emplace(address, bytes, -1);
     if (window) {
-      cards_.emplace((address >> VELLUM_CARD_SHIFT) + VELLUM_CARD_BIAS,
-                     (bytes >> VELLUM_CARD_SHIFT) + kPageBytes, -1);
+      tracked_.emplace((bytes + kPageBytes - 1) / kPageBytes * kPageBytes);
+      bench::check(::mprotect(tracked_->data(), bytes, PROT_READ | PROT_WRITE) == 0, "mprotect");
+    } else {
+      memory_.emplace(kAddress, bytes, -1);
     }
     const MakeStructure make = setting.name == "volatile" ? plain_structure
 #ifdef FAMS_INSTRUMENTED
@@ -43,7 +43,7 @@ class Volatile final : public Store {
                                                           : nullptr;
     if (make == nullptr) unsupported("no vellum-clang++ has compiled " + setting.name);
 #endif
-    structure_ = make(memory_->data(), bytes, setting.size);
+    structure_ = make(window ? tracked_->data() : memory_->data(), bytes, setting.size);
   }
   Structure& structure() override { return *structure_; }
   void commit() override {}
@@ -51,7 +51,8 @@ class Volatile final : public Store {
   void open() override {}
 
  private:
-  std::optional<Mapping> memory_, cards_;
+  std::optional<Mapping> memory_;
+  std::optional<vellum::cards::TrackedRange> tracked_;
   std::unique_ptr<Structure> structure_;
 };
 

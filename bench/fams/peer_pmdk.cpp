@@ -129,10 +129,14 @@ std::unique_ptr<Structure> attach(Memory memory, bool fresh, const Size& size) {
 template <typename Memory>
 std::unique_ptr<Structure> structure_in(Memory memory, bool fresh, const Size& size) {
   switch (size.shape) {
-    case Shape::list: return attach<List<Memory>>(memory, fresh, size);
-    case Shape::btree: return attach<Btree<Memory>>(memory, fresh, size);
-    case Shape::hash: return attach<Hash<Memory>>(memory, fresh, size);
-    case Shape::scattered: return attach<Scattered<Memory>>(memory, fresh, size);
+    case Shape::list:
+      return attach<List<Memory>>(memory, fresh, size);
+    case Shape::btree:
+      return attach<Btree<Memory>>(memory, fresh, size);
+    case Shape::hash:
+      return attach<Hash<Memory>>(memory, fresh, size);
+    case Shape::scattered:
+      return attach<Scattered<Memory>>(memory, fresh, size);
   }
   return nullptr;
 }

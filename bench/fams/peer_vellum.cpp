@@ -41,8 +41,8 @@ class Vellum final : public Store {
     vellum::AtomicFileOptions options;
     options.tracker =
         setting_.name == "vellum-pages" ? vellum::Tracker::pages : vellum::Tracker::cards;
-    options.medium = setting_.persistent_memory ? vellum::Medium::persistent_memory
-                                                : vellum::Medium::disk;
+    options.medium =
+        setting_.persistent_memory ? vellum::Medium::persistent_memory : vellum::Medium::disk;
     options.base_address = 0x200000000000;
     file_ = vellum::AtomicFile::open(path(), options);
     structure_ = make_(file_.data(), file_.size_bytes(), setting_.size);

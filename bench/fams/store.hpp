@@ -50,9 +50,9 @@ class Store {
   // After filling, before measuring: what has been put off is done now.
   virtual void settle() {}
   virtual void close() = 0;
-  virtual void open() = 0;                          // what close() left
-  virtual bool keeps() const { return true; }       // close() and open() bring all of it back
-  virtual bool can_read() const { return true; }    // the floor cannot
+  virtual void open() = 0;                        // what close() left
+  virtual bool keeps() const { return true; }     // close() and open() bring all of it back
+  virtual bool can_read() const { return true; }  // the floor cannot
 };
 
 struct Setting {

@@ -31,10 +31,14 @@ std::unique_ptr<Structure> make(Memory memory, const Size& size) {
 std::unique_ptr<Structure> FAMS_FACTORY(void* base, std::uint64_t size_bytes, const Size& size) {
   const Memory memory(base, size_bytes);
   switch (size.shape) {
-    case Shape::list: return make<List<Memory>>(memory, size);
-    case Shape::btree: return make<Btree<Memory>>(memory, size);
-    case Shape::hash: return make<Hash<Memory>>(memory, size);
-    case Shape::scattered: return make<Scattered<Memory>>(memory, size);
+    case Shape::list:
+      return make<List<Memory>>(memory, size);
+    case Shape::btree:
+      return make<Btree<Memory>>(memory, size);
+    case Shape::hash:
+      return make<Hash<Memory>>(memory, size);
+    case Shape::scattered:
+      return make<Scattered<Memory>>(memory, size);
   }
   return nullptr;
 }

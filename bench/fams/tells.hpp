@@ -25,7 +25,8 @@ extern std::vector<std::uint64_t> touched_pages;  // numbers, of address 0 on
 struct TellsPages {
   static void stores(const void* address, std::size_t bytes) {
     const auto start = reinterpret_cast<std::uintptr_t>(address);
-    for (std::uint64_t page = start / kPageBytes; page <= (start + bytes - 1) / kPageBytes; ++page) {
+    for (std::uint64_t page = start / kPageBytes; page <= (start + bytes - 1) / kPageBytes;
+         ++page) {
       if (touched_pages.empty() || touched_pages.back() != page) touched_pages.push_back(page);
     }
   }

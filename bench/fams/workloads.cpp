@@ -26,7 +26,8 @@ std::uint64_t mix(std::uint64_t x) {  // one to one
 class Zipfian {
  public:
   explicit Zipfian(std::uint64_t items) : items_(static_cast<double>(items)) {
-    for (std::uint64_t i = 1; i <= items; ++i) zeta_ += std::pow(1.0 / static_cast<double>(i), kTheta);
+    for (std::uint64_t i = 1; i <= items; ++i)
+      zeta_ += std::pow(1.0 / static_cast<double>(i), kTheta);
     const double zeta2 = 1 + std::pow(0.5, kTheta);
     eta_ = (1 - std::pow(2 / items_, 1 - kTheta)) / (1 - zeta2 / zeta_);
   }
@@ -121,12 +122,24 @@ void apply(Structure& structure, const Workload& workload, std::uint64_t at, Val
   const Value& fresh = value_of(workload.filled + at);
   bool there = true;
   switch (op.kind) {
-    case Kind::insert: structure.insert(key, fresh); break;
-    case Kind::update: there = structure.update(key, fresh); break;
-    case Kind::read: there = structure.read(key, value); break;
-    case Kind::modify: there = structure.read(key, value) && structure.update(key, fresh); break;
-    case Kind::scan: there = structure.scan(key, op.length, value) != 0; break;
-    case Kind::remove: there = structure.remove(key); break;
+    case Kind::insert:
+      structure.insert(key, fresh);
+      break;
+    case Kind::update:
+      there = structure.update(key, fresh);
+      break;
+    case Kind::read:
+      there = structure.read(key, value);
+      break;
+    case Kind::modify:
+      there = structure.read(key, value) && structure.update(key, fresh);
+      break;
+    case Kind::scan:
+      there = structure.scan(key, op.length, value) != 0;
+      break;
+    case Kind::remove:
+      there = structure.remove(key);
+      break;
   }
   if (!there) wrong(fmt::format("key {:#x} is not there", key));
 }
@@ -223,7 +236,8 @@ void verify(Structure& structure, const Workload& workload, std::uint64_t operat
     Value value{};
     if (!structure.read(workload.key(i), value)) wrong(fmt::format("key {} is not there", i));
     const Value& right = value_of(static_cast<std::uint64_t>(ordinals[i]));
-    if (std::memcmp(&value, &right, sizeof value) != 0) wrong(fmt::format("the value of key {}", i));
+    if (std::memcmp(&value, &right, sizeof value) != 0)
+      wrong(fmt::format("the value of key {}", i));
   }
   const std::uint64_t count = structure.count();
   if (count != there) wrong(fmt::format("{} keys instead of {}", count, there));
