@@ -75,7 +75,7 @@ def run_cell(medium, structure, workload, every, store, options, more=()):
     with tempfile.NamedTemporaryFile(suffix=".json") as out, tempfile.TemporaryFile("w+") as said:
         command = [options.program, "--store", store, "--structure", structure, "--workload", workload,
                    "--every", str(every), "--keys", str(options.keys), "--seconds", str(options.seconds),
-                   "--operations", str(options.operations), "--check", "1" if options.check else "0",
+                   "--operations", str(options.operations), "--check", "0" if options.no_check else "1",
                    "--dir", directory, "--json", out.name, *more]
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=said,
                                    start_new_session=True)
@@ -329,7 +329,8 @@ def parse_options():
                         help="of workloads that go on as long as one likes")
     parser.add_argument("--seconds", type=int, default=1, help="a cell, and what filling takes")
     parser.add_argument("--timeout", type=float, default=120, help="seconds a cell")
-    parser.add_argument("--check", action="store_true", help="opens each file again, and checks all")
+    parser.add_argument("--no-check", action="store_true",
+                        help="does not open each file again to compare all that it has")
     parser.add_argument("--instrumentation", action="store_true")
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args()
