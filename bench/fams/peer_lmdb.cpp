@@ -1,5 +1,6 @@
 // bench/fams/peer_lmdb.cpp: LMDB with its default, durable flags; one write transaction a commit,
-// begun by the first change. Keys are its native integers, so that it compares them fast.
+// begun by the first change. Keys are its native integers, so that it compares them fast. On
+// persistent memory it writes through its map (MDB_WRITEMAP), which is twice as fast there.
 #include <lmdb.h>
 
 #include <cstring>
@@ -77,7 +78,8 @@ class Lmdb final : public Store, public Structure {
   void open() override {
     must(mdb_env_create(&environment_), "mdb_env_create");
     must(mdb_env_set_mapsize(environment_, std::size_t{8} << 30), "mdb_env_set_mapsize");
-    must(mdb_env_open(environment_, setting_.directory.c_str(), 0, 0644), "mdb_env_open");
+    const unsigned flags = setting_.persistent_memory ? MDB_WRITEMAP : 0;
+    must(mdb_env_open(environment_, setting_.directory.c_str(), flags, 0644), "mdb_env_open");
     must(mdb_dbi_open(writing(), nullptr, MDB_INTEGERKEY | MDB_CREATE, &table_), "mdb_dbi_open");
     commit();
   }

@@ -10,7 +10,9 @@ system that matters. Operations per second are medians of --rounds; x is how man
 vellum-cards is. B/op: bytes that the disk's own counter says it was given, per operation, until the
 last commit; who else writes there counts too, so nobody should. A cell ends after --seconds.
 
-msync and msync-pages are not crash-consistent, volatile keeps nothing, floor finds nothing again.
+msync, msync-pages and msync-folios are not crash-consistent, volatile keeps nothing, floor finds
+nothing again. On tmpfs a flush costs its system call and no more: only Vellum and PMDK do there what
+persistent memory needs: write-backs of cache lines and fences.
 --instrumentation: structures in plain memory, compiled by the same clang without and with the pass,
 outside of the window of tracked memory and in it.
 """
