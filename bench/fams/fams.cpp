@@ -155,6 +155,7 @@ void measure(Cell& cell, bench::Report& report) {
   if (std::getenv("FAMS_FILL_ONLY") != nullptr) return store->close();
   const Device device(cell.setting.directory);
   device.sync();
+  if (!cell.setting.persistent_memory) bench::prefer_this_process();  // who waits for a disk
   const auto bytes_before = device.bytes_written();
   const Progress progress = run(*store, cell.workload, cell.every, cell.seconds_limit);
   const auto bytes_after = device.bytes_written();

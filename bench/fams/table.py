@@ -8,7 +8,8 @@
 pm: persistent memory, emulated: --pm-dir, on tmpfs, with PMEM_IS_PMEM_FORCE=1. disk: --dir, on a file
 system that matters. Operations per second are medians of --rounds; x is how many times as fast
 vellum-cards is. B/op: bytes that the disk's own counter says it was given, per operation, until the
-last commit; who else writes there counts too, so nobody should. A cell ends after --seconds.
+last commit; who else writes there counts too, so nobody should. A cell ends after --seconds. All of it
+takes about an hour; --every 1 --every 100 --rounds 1 a tenth of that.
 
 msync, msync-pages and msync-folios are not crash-consistent, volatile keeps nothing, floor finds
 nothing again. On tmpfs a flush costs its system call and no more: only Vellum and PMDK do there what
