@@ -79,7 +79,8 @@ void value_of(std::uint64_t ordinal, char* value) {
 
 void open(HashDB& database, const Options& options, std::uint32_t mode) {
   must(database.tune_map(kMapBytes), database, "tune_map");
-  must(database.tune_buckets(static_cast<std::int64_t>(2 * options.keys)), database, "tune_buckets");
+  must(database.tune_buckets(static_cast<std::int64_t>(2 * options.keys)), database,
+       "tune_buckets");
   must(database.open(options.file, HashDB::OWRITER | mode), database, "open");
 }
 
@@ -88,7 +89,8 @@ class Writer {
   Writer(HashDB& database, const std::string& mode, std::uint64_t every)
       : database_(database), transactions_(mode == "transactions"), every_(every) {
     synchronizes_ = mode == "synchronize";
-    if (!transactions_ && !synchronizes_ && mode != "none") throw std::runtime_error("no mode " + mode);
+    if (!transactions_ && !synchronizes_ && mode != "none")
+      throw std::runtime_error("no mode " + mode);
   }
   // True after a commit.
   bool put(std::uint64_t key, std::uint64_t ordinal) {
