@@ -75,10 +75,12 @@ def run_cell(medium, structure, workload, every, store, options, more=()):
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PMEM_")}
     if medium == "pm":
         environment["PMEM_IS_PMEM_FORCE"] = "1"
+    # Reads are over in a moment.
+    operations = options.operations * (4 if workload in READS else 1)
     with tempfile.NamedTemporaryFile(suffix=".json") as out, tempfile.TemporaryFile("w+") as said:
         command = [options.program, "--store", store, "--structure", structure, "--workload", workload,
                    "--every", str(every), "--keys", str(options.keys), "--seconds", str(options.seconds),
-                   "--operations", str(options.operations), "--check", "0" if options.no_check else "1",
+                   "--operations", str(operations), "--check", "0" if options.no_check else "1",
                    "--dir", directory, "--json", out.name, *more]
         process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=said,
                                    start_new_session=True)
