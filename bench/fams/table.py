@@ -69,9 +69,9 @@ def kill_group(process):
 
 def run_cell(medium, structure, workload, every, store, options, more=()):
     """Its figures, or in words what was wrong."""
-    directory = os.path.join(options.pm_dir if medium == "pm" else options.dir, "fams-table")
-    shutil.rmtree(directory, ignore_errors=True)
-    os.makedirs(directory)
+    parent = options.pm_dir if medium == "pm" else options.dir
+    os.makedirs(parent, exist_ok=True)
+    directory = tempfile.mkdtemp(prefix="fams-table-", dir=parent)  # two of these may run
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PMEM_")}
     if medium == "pm":
         environment["PMEM_IS_PMEM_FORCE"] = "1"
