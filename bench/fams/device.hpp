@@ -1,0 +1,43 @@
+// bench/fams/device.hpp: bytes that the block device under a directory has been given.
+#pragma once
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "report_lib.hpp"
+
+namespace fams {
+
+class Device {
+ public:
+  explicit Device(const std::string& directory) : directory_(directory) {
+    struct stat of{};
+    bench::check(::stat(directory.c_str(), &of) == 0, directory.c_str());
+    stat_file_ = fmt::format("/sys/dev/block/{}:{}/stat", major(of.st_dev), minor(of.st_dev));
+  }
+  // Whoever else writes to the device counts too. None: no device, as under tmpfs.
+  std::optional<std::uint64_t> bytes_written() const {
+    std::ifstream in(stat_file_);
+    std::uint64_t word = 0;
+    for (int i = 0; i < 7; ++i) in >> word;  // sectors written
+    return in ? std::optional(word * 512) : std::nullopt;
+  }
+  void sync() const {
+    const int directory = ::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bench::check(directory >= 0 && ::syncfs(directory) == 0, "syncfs");
+    ::close(directory);
+  }
+
+ private:
+  std::string directory_, stat_file_;
+};
+
+}  // namespace fams

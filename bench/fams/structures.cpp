@@ -1,0 +1,46 @@
+// bench/fams/structures.cpp: compiled once for each way in which stores become known:
+// FAMS_FACTORY is what it makes, FAMS_TELLS who is told.
+#include "structures.hpp"
+
+#include "arena.hpp"
+#include "btree.hpp"
+#include "hash.hpp"
+#include "list.hpp"
+#include "scattered.hpp"
+#include "tells.hpp"
+
+namespace fams {
+namespace {
+
+struct Tells : FAMS_TELLS {};
+using Memory = Arena<Tells>;
+
+template <typename Shaped>
+std::unique_ptr<Structure> make(Memory memory, const Size& size) {
+  auto shaped = std::make_unique<Shaped>(memory);
+  if (memory.is_fresh()) {
+    memory.format();
+    shaped->create(size);
+  }
+  shaped->attach();
+  return shaped;
+}
+
+}  // namespace
+
+std::unique_ptr<Structure> FAMS_FACTORY(void* base, std::uint64_t size_bytes, const Size& size) {
+  const Memory memory(base, size_bytes);
+  switch (size.shape) {
+    case Shape::list:
+      return make<List<Memory>>(memory, size);
+    case Shape::btree:
+      return make<Btree<Memory>>(memory, size);
+    case Shape::hash:
+      return make<Hash<Memory>>(memory, size);
+    case Shape::scattered:
+      return make<Scattered<Memory>>(memory, size);
+  }
+  return nullptr;
+}
+
+}  // namespace fams

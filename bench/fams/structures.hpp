@@ -1,0 +1,21 @@
+// bench/fams/structures.hpp: the structures in an arena, compiled in several ways from one source.
+#pragma once
+
+#include "store.hpp"
+
+namespace fams {
+
+// What the range at `base` has; made there when it has nothing. Bytes of a fresh range are zeros.
+using MakeStructure = std::unique_ptr<Structure> (*)(void* base, std::uint64_t size_bytes,
+                                                     const Size& size);
+
+// Nobody is told of stores.
+std::unique_ptr<Structure> plain_structure(void*, std::uint64_t, const Size&);
+// Calls vellum_mark().
+std::unique_ptr<Structure> marked_structure(void*, std::uint64_t, const Size&);
+// Notes which pages are touched (tells.hpp).
+std::unique_ptr<Structure> noted_structure(void*, std::uint64_t, const Size&);
+// Compiled by vellum-clang++, where that is at hand.
+std::unique_ptr<Structure> instrumented_structure(void*, std::uint64_t, const Size&);
+
+}  // namespace fams
