@@ -115,7 +115,8 @@ COPY_OF(7)
 COPY_OF(17)
 COPY_OF(48)
 COPY_OF(65)
-COPY_OF(100) COPY_OF(200) COPY_OF(700)
+COPY_OF(100)
+COPY_OF(200) COPY_OF(700)
 
     static struct of_200 made(unsigned n) {
   struct of_200 made;
