@@ -116,9 +116,9 @@ class AtomicFile {
   // failed, now or earlier; open the file again.
   AtomicCommitReport commit();
 
-  // Makes the file larger, by zeros, or cuts it, at once, like ftruncate(2); a crash does not take
-  // that back. What was stored and not committed stays so. invalid_argument beyond
-  // capacity_bytes().
+  // Makes the file larger, by zeros: for sure with the next commit(). Or cuts it: durable at once,
+  // a commit of the size alone; what was stored below it and not committed stays so.
+  // invalid_argument beyond capacity_bytes().
   void resize(std::uint64_t size_bytes);
 
   // Brings what was committed to the file, and empties the journal. Costs nothing when it is empty.

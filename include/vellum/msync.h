@@ -26,7 +26,10 @@
  *    hint is ignored.
  *  - One process at a time may have a file mapped so (EBUSY). A child of fork() has a copy of its
  * own, and its msync() is refused (ENOTSUP).
- *  - read(2) and write(2) on the descriptor go to the file, past the mapping.
+ *  - fsync(2) and fdatasync(2) of the file are msync().
+ *  - read(2) and write(2) by descriptor, and their like, go through memory in programs compiled by
+ *    vellum-clang, and so are as coherent as the kernel's; elsewhere, and through stdio, they go to
+ *    the file, past the mapping.
  *
  * After a crash the next vellum_mmap() of the file recovers it, or `vellum recover FILE` does, for
  * programs that know nothing of Vellum.

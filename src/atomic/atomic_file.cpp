@@ -78,6 +78,7 @@ struct AtomicFile::Impl {
   void find_stores();
   void check_marks(const std::vector<MarkedPage>& changed);
   void clip_to_file();
+  bool append_record(std::uint64_t file_bytes);
   AtomicCommitReport commit();
   void put_back() noexcept;
   void resize(std::uint64_t size_bytes);
@@ -94,6 +95,7 @@ struct AtomicFile::Impl {
   std::optional<atomic::Window> window;
   std::optional<atomic::PageWatch> watch;
   std::uint64_t commits = 0;
+  std::uint64_t recorded_bytes = 0;  // size of the file, as the last record or the file itself says
   // Of the commit at hand; kept for their memory.
   std::vector<MarkedPage> marked;  // taken from the cards
   std::vector<MarkedPage> stored;  // all there is to commit
@@ -107,6 +109,7 @@ AtomicFile::Impl::Impl(const std::string& file_path, const AtomicFileOptions& wa
   options = checked(wanted, file->size_bytes());
   image = atomic::image_of(*file, options.medium);
   journal.emplace(atomic::FileJournal::open(fs, path, *file, *image, options.journal_bytes));
+  recorded_bytes = image->size_bytes();
   const bool cards = options.tracker != Tracker::pages;
   window.emplace(options.capacity_bytes, options.base_address, cards);
   window->map(file->descriptor(), image->size_bytes());
@@ -144,27 +147,35 @@ void AtomicFile::Impl::put_back() noexcept {
   if (window->tracked() != nullptr) window->tracked()->put_back(marked);
 }
 
+// A record of `runs`, durable. Returns whether the journal was full, and went to the file before.
+bool AtomicFile::Impl::append_record(std::uint64_t file_bytes) {
+  atomic::RedoJournal& log = journal->log();
+  const auto encode = [&] {
+    encode_redo_record(log.header(), log.next_sequence(), file_bytes, runs, record);
+  };
+  encode();
+  const bool full =
+      !log.empty() && !log.fits(record.size(), format::kRedoLogBegin + options.journal_bytes);
+  if (full) {
+    log.checkpoint(*image);
+    encode();  // of another epoch
+  }
+  log.append(record);
+  recorded_bytes = file_bytes;
+  return full;
+}
+
 AtomicCommitReport AtomicFile::Impl::commit() {
   AtomicCommitReport report;
-  atomic::RedoJournal& log = journal->log();
   try {
     find_stores();
     clip_to_file();
     runs.clear();
     for (const MarkedPage& page : stored) append_runs(page, window->data(), runs);
-    if (!runs.empty()) {
-      const auto encode = [&] {
-        encode_redo_record(log.header(), log.next_sequence(), image->size_bytes(), runs, record);
-      };
-      encode();
-      if (!log.empty() && !log.fits(record.size(), format::kRedoLogBegin + options.journal_bytes)) {
-        log.checkpoint(*image);
-        report.checkpointed = true;
-        encode();  // of another epoch
-      }
-      log.append(record);
-      ++commits;
+    if (!runs.empty() || image->size_bytes() != recorded_bytes) {
+      report.checkpointed = append_record(image->size_bytes());
       report.bytes_written = record.size();
+      ++commits;
     }
   } catch (...) {
     put_back();
@@ -190,15 +201,18 @@ void AtomicFile::Impl::clip_to_file() {
   std::erase_if(stored, [](const MarkedPage& page) { return page.cards == 0; });
 }
 
-// A record says how long the file is, so none may be left from when it was longer.
+// Cutting is durable before the file is cut: behind a crash in between, the journal cuts it.
 void AtomicFile::Impl::resize(std::uint64_t size_bytes) {
   if (size_bytes > window->capacity_bytes())
     throw Error(Errc::invalid_argument, path + ": cannot be made " + std::to_string(size_bytes) +
                                             " bytes: its capacity is " +
                                             std::to_string(window->capacity_bytes()));
   const std::uint64_t before = image->size_bytes();
-  if (size_bytes < before) journal->log().checkpoint(*image);
   if (size_bytes == before) return;
+  if (size_bytes < before) {
+    runs.clear();
+    append_record(size_bytes);
+  }
   image->resize(size_bytes);
   window->open_up(size_bytes);
   if (size_bytes > before) return;

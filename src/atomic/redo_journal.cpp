@@ -5,7 +5,7 @@
 #include <cassert>
 #include <vellum/error.hpp>
 
-#include "atomic/apply_runs.hpp"
+#include "atomic/apply_pieces.hpp"
 
 namespace vellum::atomic {
 
@@ -18,6 +18,24 @@ namespace {
 
 // An extension flushes metadata, so it is worth many commits.
 constexpr std::uint64_t kExtendBytes = 1 << 20;
+
+// What of earlier commits still lies in a file that is cut to `file_bytes`.
+void cut(std::vector<Piece>& pieces, std::uint64_t file_bytes) {
+  std::erase_if(pieces, [&](const Piece& piece) { return piece.offset_bytes >= file_bytes; });
+  for (Piece& piece : pieces)
+    piece.bytes = piece.bytes.first(
+        std::min<std::uint64_t>(piece.bytes.size(), file_bytes - piece.offset_bytes));
+}
+
+void append_pieces(const RedoRecord& record, std::vector<Piece>& pieces) {
+  for (const RedoRun& run : record.runs) {
+    const std::uint64_t offset = run.first_line * format::kLineBytes;
+    if (offset >= record.file_bytes) continue;
+    const std::uint64_t bytes =
+        std::min<std::uint64_t>(run.count * format::kLineBytes, record.file_bytes - offset);
+    pieces.push_back({offset, {run.bytes, bytes}});
+  }
+}
 
 std::uint64_t slot_of(std::uint64_t epoch) { return epoch % 2 * format::kRedoSlotBytes; }
 
@@ -93,8 +111,8 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
     log = log.subspan(kRedoLogBegin);
   }
   Replay replay;
-  std::uint64_t file_bytes = 0;
-  std::vector<RedoRun> runs;
+  std::uint64_t smallest = UINT64_MAX, file_bytes = UINT64_MAX;
+  std::vector<Piece> pieces;
   for (RedoRecord record; replay.log_bytes < log.size();) {
     const std::size_t bytes = format::decode_redo_record(header_, replay.commits + 1,
                                                          log.subspan(replay.log_bytes), record);
@@ -102,16 +120,23 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
     ++replay.commits;
     replay.log_bytes += bytes;
     for (const RedoRun& run : record.runs) replay.bytes += run.count * format::kLineBytes;
-    runs.insert(runs.end(), record.runs.begin(), record.runs.end());
-    file_bytes = std::max(file_bytes, record.file_bytes);
+    if (record.file_bytes < file_bytes) cut(pieces, record.file_bytes);
+    append_pieces(record, pieces);
+    file_bytes = record.file_bytes;
+    smallest = std::min(smallest, file_bytes);
   }
   // What append() made durable has to be there: anything else is damage, and no reason to go on.
   if (replay.commits + 1 < next_sequence_)
     throw Error(Errc::damaged, medium_->path() + ": commit " + std::to_string(replay.commits + 1) +
                                    " of the journal, which was durable, cannot be read back");
   if (replay.commits == 0) return replay;
-  if (image.size_bytes() < file_bytes) image.resize(file_bytes);
-  apply_runs(runs, image);
+  // After a crash the file may be longer than it was, or not have got as long. While it is mapped
+  // it has been cut already, and must not be again: that would take the program's pages away.
+  if (next_sequence_ == 1) {
+    if (image.size_bytes() > smallest) image.resize(smallest);
+    if (image.size_bytes() < file_bytes) image.resize(file_bytes);
+  }
+  apply_pieces(pieces, image);
   barrier(image);
   ++header_.epoch;
   write_header();

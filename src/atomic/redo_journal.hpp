@@ -10,6 +10,8 @@
 //    leaves the old header, all records, and a file that got some of them: they are written again.
 //    After it, old records are of another epoch, and count no more; so the next append() may
 //    overwrite them, and not before.
+//  - A file that is cut gets a record without lines first, so that no earlier one brings back what
+//    lay behind the cut: a record that says a smaller size than the one before cuts.
 //  - Nothing else writes the file, and the program's stores never reach it by themselves: its
 //    mapping is private.
 #pragma once

@@ -16,6 +16,7 @@
 using vellum::Tracker;
 using vellum::atomic::MappedFiles;
 using vellum::msync::any_atomic_files;
+using vellum::msync::is_mapped;
 
 namespace {
 
@@ -91,14 +92,12 @@ VELLUM_WRAP(void*, mremap)(void* at, size_t bytes, size_t new_bytes, int flags, 
 }
 VELLUM_WRAP(int, ftruncate)(int fd, off_t bytes) { return vellum_ftruncate(fd, bytes); }
 VELLUM_WRAP(int, ftruncate64)(int fd, off64_t bytes) { return vellum_ftruncate(fd, bytes); }
-// What was written by write(2) goes to the disk as ever, too.
+// write(2) goes through memory as well, so nothing else of the file is to be flushed.
 VELLUM_WRAP(int, fsync)(int fd) {
-  if (files().mapped(fd) && as_result(files().sync_file(fd)) != 0) return -1;
-  return fsync(fd);
+  return is_mapped(fd) ? as_result(files().sync_file(fd)) : fsync(fd);
 }
 VELLUM_WRAP(int, fdatasync)(int fd) {
-  if (files().mapped(fd) && as_result(files().sync_file(fd)) != 0) return -1;
-  return fdatasync(fd);
+  return is_mapped(fd) ? as_result(files().sync_file(fd)) : fdatasync(fd);
 }
 VELLUM_WRAP(int, close)(int fd) { return close(fd); }
 

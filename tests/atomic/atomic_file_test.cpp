@@ -205,6 +205,37 @@ TEST_P(AtomicFileTest, CutAndMadeLongerAgainItIsZeroBehindTheCut) {
   EXPECT_EQ("before and" + std::string(13000, '\0') + "behind", crashed.substr(4990, 13016));
 }
 
+// Whether a crash has left the file itself cut or not, longer or not, makes no difference.
+TEST_P(AtomicFileTest, TheJournalSaysHowLongTheFileIs) {
+  auto file = AtomicFile::open_or_create(path(), 50000, options());
+  store(file, 40000, "of before the cut");
+  store(file, 20000, "in the line of the cut");
+  file.commit();
+  file.checkpoint();
+  const auto keep = [&](const char* name) {
+    fs::copy_file(path(), path(name), fs::copy_options::overwrite_existing);
+  };
+  keep("uncut");
+  file.resize(20005);
+  keep("cut");
+  file.resize(60000);
+  keep("longer");
+  store(file, 55000, "after");
+  file.commit();
+  std::string expected(60000, '\0');
+  expected.replace(20000, 5, "in th").replace(55000, 5, "after");
+  for (const char* name : {"uncut", "cut", "longer"}) {
+    fs::copy_file(path() + ".vellum-journal", path(name) + ".vellum-journal");
+    AtomicFile::recover(path(name), true);
+    EXPECT_TRUE(expected == content(path(name))) << name;
+  }
+  file.checkpoint();
+  EXPECT_TRUE(expected == content(path()));
+  file.resize(70000);
+  file.commit();
+  EXPECT_EQ(70000U, after_crash().size());
+}
+
 TEST_P(AtomicFileTest, CommitsMoreThanTheJournalHolds) {
   constexpr std::size_t kBytes = 2u << 20;
   auto file = AtomicFile::open_or_create(path(), kBytes, options());

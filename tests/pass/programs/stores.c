@@ -116,9 +116,10 @@ COPY_OF(17)
 COPY_OF(48)
 COPY_OF(65)
 COPY_OF(100)
-COPY_OF(200) COPY_OF(700)
+COPY_OF(200)
+COPY_OF(700)
 
-    static struct of_200 made(unsigned n) {
+static struct of_200 made(unsigned n) {
   struct of_200 made;
   memset(&made, (int)(n % 250) + 1, sizeof made);
   return made;

@@ -1,0 +1,22 @@
+// atomic/apply_pieces.hpp: writes what commits have stored into the file.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "atomic/medium.hpp"
+
+namespace vellum::atomic {
+
+// Bytes of the file, within a page.
+struct Piece {
+  std::uint64_t offset_bytes = 0;
+  std::span<const std::byte> bytes;
+};
+
+// Writes the pieces, later ones over earlier ones: REQUIRES: their bytes lie in one log, in the
+// order of the commits; they lie in the file. No barrier. Sorts `pieces`.
+void apply_pieces(std::vector<Piece>& pieces, MediumFile& image);
+
+}  // namespace vellum::atomic
