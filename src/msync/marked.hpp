@@ -22,7 +22,7 @@ T* marked(T* at, std::size_t bytes) noexcept {
 // Where a function stores one object, if the caller wants it.
 template <typename T>
 void mark_object(T* at) noexcept {
-  if (at != nullptr) vellum_mark(at, sizeof(T));
+  if (at != nullptr) vellum_mark(static_cast<const void*>(at), sizeof(T));
 }
 // As many bytes as the function says, if it has not failed.
 template <typename Count>

@@ -20,8 +20,8 @@ using llvm::SmallVector;
 using llvm::SmallVectorImpl;
 using llvm::Value;
 
-// x86 stores to addresses that the language does not allow, and programs rely on it (LMDB's page
-// headers, for one), but for vector instructions, which demand 16 bytes at least. So a store of 8
+// x86 stores to addresses that the language does not allow, and programs rely on it (LMDB
+// does), but for vector instructions, which demand 16 bytes at least. So a store of 8
 // bytes has two cards, unless VELLUM_CARDS_ALIGNED=1 says that the program is strict.
 std::uint64_t trusted(std::uint64_t align) {
   static const char* const value = std::getenv("VELLUM_CARDS_ALIGNED");

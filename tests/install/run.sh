@@ -36,3 +36,10 @@ if [[ -e $build/bin/vellum ]]; then
   echo "installed program"
   test -x "$work/prefix/bin/vellum"
 fi
+
+if [[ -e $build/bin/vellum-clang ]]; then
+  echo "compiler that marks stores"
+  printf 'int main(void) { return 0; }\n' >"$work/marked.c"
+  "$work/prefix/bin/vellum-clang" "$work/marked.c" -o "$work/marked"
+  "$work/marked"
+fi

@@ -1,6 +1,7 @@
 // Programs that store in every way there is, compiled by vellum-clang: each byte that has changed
 // has its card marked. The programs themselves check it, see programs/tracked.h.
 #include <algorithm>
+#include <cstdlib>
 #include <ostream>
 #include <regex>
 #include <string>
@@ -35,6 +36,23 @@ TEST_P(Stores, OfEveryKindAreMarked) { must(compile("vellum-clang", "stores.c", 
 
 TEST_P(Stores, OfLibraryFunctionsAreMarked) { must(compile("vellum-clang", "library.c", "")); }
 
+// VELLUM_PASS_SEEDS=100 tries more of them.
+class RandomStores : public Stores {};
+
+TEST_P(RandomStores, AreMarked) {
+  const char* wanted = std::getenv("VELLUM_PASS_SEEDS");
+  const int seeds = wanted == nullptr ? 1 : std::stoi(wanted);
+  for (int seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::string source = path("random.c");
+    must("python3 " + program("random_program.py") + " " + std::to_string(seed) + " >" + source);
+    must(kChecked + clang(GetParam().version) + built("bin/vellum-clang") + " " + GetParam().flags +
+         " -w -fno-strict-aliasing -I" + program("") + " " + source + tracked_memory() + " -o " +
+         path("random"));
+    must(path("random"));
+  }
+}
+
 class SomeStores : public Stores {};  // at fewer levels, as these take long to compile
 
 TEST_P(SomeStores, OfFortifiedLibraryFunctionsAreMarked) {
@@ -65,6 +83,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::ValuesIn(at_levels({"-O0", "-O1", "-O2", "-O3", "-O3 -march=native"})), name_of);
 INSTANTIATE_TEST_SUITE_P(NoSanitizer, SomeStores, ::testing::ValuesIn(at_levels({"-O0", "-O2"})),
                          name_of);
+
+INSTANTIATE_TEST_SUITE_P(NoSanitizer, RandomStores,
+                         ::testing::ValuesIn(at_levels({"-O2", "-O3 -march=native"})), name_of);
 
 class PassNoSanitizer : public CompileNoSanitizer {};
 

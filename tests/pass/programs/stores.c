@@ -50,9 +50,6 @@ KIND(unaligned_all) {
 /* The language does not allow it; x86 does, and programs do it. */
 KIND(misaligned_two) { *(uint16_t*)at = (uint16_t)bytes_of(n); }
 KIND(misaligned_eight) { *(uint64_t*)at = bytes_of(n); }
-KIND(misaligned_atomic) {
-  __atomic_fetch_add((uint32_t*)at, (uint32_t)bytes_of(n), __ATOMIC_RELAXED);
-}
 KIND(misaligned_fields) {
   ((uint64_t*)at)[0] = bytes_of(n);
   ((uint64_t*)at)[1] = bytes_of(n);
@@ -467,7 +464,7 @@ static const struct kind kinds[] = {
     K(unaligned_all, 1),
     K(misaligned_two, 1),
     K(misaligned_eight, 1),
-    K(misaligned_atomic, 1),
+
     K(misaligned_fields, 1),
     K(bit_fields, 4),
     K(fields_far_apart, 8),
