@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
+#include <utility>
 #include <vellum/error.hpp>
 
 #include "atomic/apply_pieces.hpp"
@@ -70,6 +70,7 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium) {
       found = true;
     }
   }
+  journal.recovering_ = true;
   if (!found)
     throw Error(Errc::damaged, journal.medium_->path() + ": is no journal of a file: " + why);
   return journal;
@@ -93,9 +94,7 @@ void RedoJournal::barrier(MediumFile& medium) {
 
 std::vector<std::byte> RedoJournal::read_log() const {
   std::vector<std::byte> log;
-  // After a crash the log's end is not known, and all of it is read.
-  const std::uint64_t end = empty() ? medium_->size_bytes() : tail_;
-  log.resize(end - kRedoLogBegin);
+  log.resize(log_end() - kRedoLogBegin);
   medium_->read(log, kRedoLogBegin);
   return log;
 }
@@ -108,7 +107,7 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
     copy = read_log();
     log = copy;
   } else {
-    log = log.subspan(kRedoLogBegin);
+    log = log.subspan(kRedoLogBegin, log_end() - kRedoLogBegin);
   }
   Replay replay;
   std::uint64_t smallest = UINT64_MAX, file_bytes = UINT64_MAX;
@@ -129,10 +128,11 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
   if (replay.commits + 1 < next_sequence_)
     throw Error(Errc::damaged, medium_->path() + ": commit " + std::to_string(replay.commits + 1) +
                                    " of the journal, which was durable, cannot be read back");
+  const bool after_crash = std::exchange(recovering_, false);
   if (replay.commits == 0) return replay;
   // After a crash the file may be longer than it was, or not have got as long. While it is mapped
   // it has been cut already, and must not be again: that would take the program's pages away.
-  if (next_sequence_ == 1) {
+  if (after_crash) {
     if (image.size_bytes() > smallest) image.resize(smallest);
     if (image.size_bytes() < file_bytes) image.resize(file_bytes);
   }

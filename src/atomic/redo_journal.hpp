@@ -61,6 +61,9 @@ class RedoJournal {
   explicit RedoJournal(std::unique_ptr<MediumFile> medium) : medium_(std::move(medium)) {}
   void make_room(std::uint64_t end);
   void barrier(MediumFile& medium);
+  // What a failed append() may have left behind the tail is no commit; after a crash the end is not
+  // known.
+  std::uint64_t log_end() const { return recovering_ ? medium_->size_bytes() : tail_; }
   std::vector<std::byte> read_log() const;
   void write_header();
 
@@ -68,7 +71,8 @@ class RedoJournal {
   format::RedoHeader header_;
   std::uint64_t tail_ = format::kRedoLogBegin;
   std::uint64_t next_sequence_ = 1;
-  std::string poison_;  // why
+  bool recovering_ = false;  // from open() to the first checkpoint()
+  std::string poison_;       // why
 };
 
 }  // namespace vellum::atomic
