@@ -126,6 +126,9 @@ class AtomicFile {
 
   // Unmaps, checkpoints, removes the journal. What was not committed is lost.
   void close();
+  // The same, but the memory stays mapped, as it is, until the process ends: for exit(3), where
+  // others may still look at it. The next file that is opened lies elsewhere.
+  void close_but_leave_mapped();
 
   struct Impl;  // src/atomic/atomic_file.cpp
 

@@ -24,9 +24,13 @@
  *  - All mappings of one file in a process lie in one: two of them share addresses, all can be
  *    written, and mprotect(2) of one is that of another. MAP_FIXED is refused (ENOTSUP), an address
  *    hint is ignored.
+ *  - The file is opened once more, and closed with its last mapping, which ends the process's
+ *    fcntl(2) record locks on it, as every close does. A file that is renamed while it is mapped
+ * keeps its journal under the old name.
+ *  - None of it may be called from a signal handler for such a file; for others all is as ever.
  *  - One process at a time may have a file mapped so (EBUSY). A child of fork() has a copy of its
  * own, and its msync() is refused (ENOTSUP).
- *  - fsync(2) and fdatasync(2) of the file are msync().
+ *  - fsync(2) and fdatasync(2) of the file are msync(), too. madvise(2) drops nothing.
  *  - read(2) and write(2) by descriptor, and their like, go through memory in programs compiled by
  *    vellum-clang, and so are as coherent as the kernel's; elsewhere, and through stdio, they go to
  *    the file, past the mapping.

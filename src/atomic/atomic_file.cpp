@@ -5,11 +5,13 @@
 #include <bit>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <vector>
 
 #include "atomic/file_journal.hpp"
 #include "atomic/page_watch.hpp"
 #include "atomic/window.hpp"
+#include "base/fork_count.hpp"
 #include "base/real_path.hpp"
 #include "cards/missed_store.hpp"
 #include "region/card_tracker.hpp"
@@ -29,7 +31,7 @@ AtomicFileOptions checked(AtomicFileOptions options, std::uint64_t size_bytes) {
   options.verify_cards |= region::verify_cards_by_environment();
   if (options.journal_bytes < kMinJournalBytes)
     throw Error(Errc::invalid_argument, "the journal of a file has at least 64 KiB");
-  if (size_bytes > format::kMaxRedoFileBytes)
+  if (size_bytes > format::kMaxRedoFileBytes || options.capacity_bytes > format::kMaxRedoFileBytes)
     throw Error(Errc::invalid_argument, "an atomic file has at most 4 TiB");
   if (options.capacity_bytes == 0)
     options.capacity_bytes =
@@ -76,8 +78,12 @@ struct AtomicFile::Impl {
   Impl& operator=(const Impl&) = delete;
 
   void find_stores();
+  MarkedPage missed_store(const std::vector<MarkedPage>& changed) const;
   void check_marks(const std::vector<MarkedPage>& changed);
   void clip_to_file();
+  // The process is another one than that which opened the file: a child of fork().
+  bool inherited() const noexcept { return base::fork_count() != born; }
+  void require_own() const;
   bool append_record(std::uint64_t file_bytes);
   AtomicCommitReport commit();
   void put_back() noexcept;
@@ -85,6 +91,7 @@ struct AtomicFile::Impl {
   void close();
   void finish() noexcept;
 
+  const std::uint32_t born = base::fork_count();
   base::Fs& fs = base::posix_fs();
   std::string path;
   AtomicFileOptions options;
@@ -107,8 +114,11 @@ AtomicFile::Impl::Impl(const std::string& file_path, const AtomicFileOptions& wa
     : path(base::real_path(file_path)) {
   file = fs.open(path, base::OpenMode::read_write);
   options = checked(wanted, file->size_bytes());
-  image = atomic::image_of(*file, options.medium);
-  journal.emplace(atomic::FileJournal::open(fs, path, *file, *image, options.journal_bytes));
+  journal.emplace(
+      atomic::FileJournal::open(fs, path, *file, wanted.medium, wanted.journal_bytes, image));
+  options = checked(wanted, image->size_bytes());
+  image->barrier();  // what others have written before: commits only flush what is stored from now
+                     // on
   recorded_bytes = image->size_bytes();
   const bool cards = options.tracker != Tracker::pages;
   window.emplace(options.capacity_bytes, options.base_address, cards);
@@ -117,14 +127,34 @@ AtomicFile::Impl::Impl(const std::string& file_path, const AtomicFileOptions& wa
     watch.emplace(window->data(), window->capacity_bytes(), *image);
 }
 
-void AtomicFile::Impl::check_marks(const std::vector<MarkedPage>& changed) {
+void AtomicFile::Impl::require_own() const {
+  if (inherited())
+    throw Error(Errc::unsupported,
+                path + ": was opened before fork(), and is the parent's to write");
+}
+
+// The first line that has changed and is not marked; none: 0 cards.
+MarkedPage AtomicFile::Impl::missed_store(const std::vector<MarkedPage>& changed) const {
   auto mark = marked.begin();
   for (const MarkedPage& page : changed) {
     mark = std::lower_bound(mark, marked.end(), page, by_page);
     const bool known = mark != marked.end() && mark->page == page.page;
     const std::uint64_t missed = page.cards & ~(known ? mark->cards : 0);
-    if (missed != 0) cards::throw_missed_store(path, window->data(), {page.page, missed});
+    if (missed != 0) return {page.page, missed};
   }
+  return {};
+}
+
+// Threads that go on storing may have marked since the marks were taken: only what is not marked
+// even now was missed.
+void AtomicFile::Impl::check_marks(const std::vector<MarkedPage>& changed) {
+  if (missed_store(changed).cards == 0) return;
+  std::vector<MarkedPage> later;
+  window->tracked()->take(later);
+  std::sort(later.begin(), later.end(), by_page);
+  marked = united(marked, later);
+  const MarkedPage missed = missed_store(changed);
+  if (missed.cards != 0) cards::throw_missed_store(path, window->data(), missed);
 }
 
 // Leaves what is to be committed in `stored`.
@@ -132,8 +162,7 @@ void AtomicFile::Impl::find_stores() {
   marked.clear();
   if (window->tracked() != nullptr) window->tracked()->take(marked);
   if (!watch) {
-    stored.swap(marked);
-    marked = stored;
+    stored = marked;
     return;
   }
   std::sort(marked.begin(), marked.end(), by_page);
@@ -209,15 +238,21 @@ void AtomicFile::Impl::resize(std::uint64_t size_bytes) {
                                             std::to_string(window->capacity_bytes()));
   const std::uint64_t before = image->size_bytes();
   if (size_bytes == before) return;
-  if (size_bytes < before) {
-    runs.clear();
-    append_record(size_bytes);
+  if (size_bytes > before) {
+    image->resize(size_bytes);
+    window->open_up(size_bytes);
+    return;
   }
-  image->resize(size_bytes);
-  window->open_up(size_bytes);
-  if (size_bytes > before) return;
-  window->forget(size_bytes, before);
-  if (watch) watch->forget(size_bytes, before);
+  runs.clear();
+  append_record(size_bytes);
+  try {
+    image->resize(size_bytes);
+    window->forget(size_bytes, before);
+    if (watch) watch->forget(size_bytes, before);
+  } catch (const Error& error) {
+    journal->log().poison(error.what());  // it is cut in the journal, and not in memory
+    throw;
+  }
 }
 
 void AtomicFile::Impl::close() {
@@ -237,14 +272,19 @@ void AtomicFile::Impl::finish() noexcept {
 
 namespace {
 
+// Under another name first: nobody finds it shorter than it is to be.
 void make_file(const std::string& path, std::uint64_t size_bytes) {
   base::Fs& fs = base::posix_fs();
   if (fs.exists(path)) return;
+  std::random_device random;
+  const std::string aside = path + "." + std::to_string(random()) + ".new";
+  const auto file = fs.open(aside, base::OpenMode::create_new);
   try {
-    const auto file = fs.open(path, base::OpenMode::create_new);
     file->truncate(size_bytes);
     file->sync_data();
+    fs.rename_new(aside, path);
   } catch (const Error& error) {
+    fs.unlink(aside);
     if (error.code() != Errc::already_exists) throw;
   }
 }
@@ -302,25 +342,40 @@ Medium AtomicFile::medium() const {
 }
 
 AtomicCommitReport AtomicFile::commit() {
-  const std::lock_guard guard(checked(impl_).mutex);
+  checked(impl_).require_own();
+  const std::lock_guard guard(impl_->mutex);
   return impl_->commit();
 }
 
 void AtomicFile::resize(std::uint64_t size_bytes) {
-  const std::lock_guard guard(checked(impl_).mutex);
+  checked(impl_).require_own();
+  const std::lock_guard guard(impl_->mutex);
   impl_->resize(size_bytes);
 }
 
 void AtomicFile::checkpoint() {
-  const std::lock_guard guard(checked(impl_).mutex);
+  checked(impl_).require_own();
+  const std::lock_guard guard(impl_->mutex);
   impl_->journal->log().checkpoint(*impl_->image);
 }
 
+// In a child of fork() all of it stays, unused: the journal, its lock and the mapping are the
+// parent's.
 void AtomicFile::close() {
   if (impl_ == nullptr) return;
+  if (impl_->inherited()) {
+    [[maybe_unused]] auto* left = new std::shared_ptr<Impl>(std::move(impl_));
+    return;
+  }
   const std::shared_ptr<Impl> impl = std::move(impl_);
   const std::lock_guard guard(impl->mutex);
   impl->close();
+}
+
+void AtomicFile::close_but_leave_mapped() {
+  checked(impl_).require_own();
+  impl_->window->leave_mapped();
+  close();
 }
 
 }  // namespace vellum

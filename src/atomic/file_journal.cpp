@@ -18,11 +18,15 @@ format::RedoHeader header_for(const base::File& file) {
   return {1, std::uint64_t{random()} << 32 | random(), identity.inode, identity.born_ns};
 }
 
-// A journal beside another file would overwrite that.
-void check_belongs(const RedoJournal& journal, const base::File& file, const std::string& path) {
+// A journal beside another file would overwrite that. False: it is of another, and says nothing.
+bool belongs(const RedoJournal& journal, const base::File& journal_file, const base::File& file,
+             const std::string& path) {
   const base::FileIdentity identity = file.identity();
+  if (!journal_file.trusted_beside(file))
+    throw Error(Errc::damaged, journal_path(path) + ": belongs to somebody else than " + path);
   if (journal.header().inode == identity.inode && journal.header().born_ns == identity.born_ns)
-    return;
+    return true;
+  if (!journal.has_records()) return false;
   throw Error(Errc::damaged,
               journal_path(path) + ": was made for another file than " + path +
                   ". If both were copied together, `vellum recover --copied` takes it; if the "
@@ -45,33 +49,52 @@ std::unique_ptr<MediumFile> image_of(base::File& file, Medium medium) {
   return disk_file(file, Space::sparse);
 }
 
-FileJournal FileJournal::open(base::Fs& fs, const std::string& path, const base::File& file,
-                              MediumFile& image, std::uint64_t journal_bytes) {
-  const bool mapped = image.byte_addressable();
+// The image is looked at with the lock held: until then another process may change the file's size.
+FileJournal FileJournal::open(base::Fs& fs, const std::string& path, base::File& file,
+                              Medium medium, std::uint64_t journal_bytes,
+                              std::unique_ptr<MediumFile>& image) {
   if (auto left = open_journal(fs, path)) {
-    RedoJournal log = RedoJournal::open(journal_on(*left, mapped));
-    check_belongs(log, file, path);
-    log.checkpoint(image);
-    return {std::move(left), std::move(log)};
+    image = image_of(file, medium);
+    RedoJournal log = RedoJournal::open(journal_on(*left, image->byte_addressable()));
+    if (belongs(log, *left, file, path)) {
+      log.checkpoint(*image);
+      return {std::move(left), std::move(log)};
+    }
+    remove_journal(fs, path);  // an empty one
   }
-  auto made = start_journal(fs, path);
-  if (mapped) made->truncate(format::kRedoLogBegin + journal_bytes);
-  RedoJournal log =
-      RedoJournal::create(journal_on(*made, mapped), header_for(file),
-                          mapped ? journal_bytes : std::min(kFirstLogBytes, journal_bytes));
-  made->sync_data();  // its size, which a fence does not make durable
-  if (!finish_journal(fs, *made, path))
-    throw Error(Errc::busy, path + ": is being opened elsewhere");
-  return {std::move(made), std::move(log)};
+  const bool mapped = image_of(file, medium)->byte_addressable();
+  FileJournal made = make(fs, path, file, mapped, journal_bytes);
+  image = image_of(file, medium);
+  return made;
 }
 
-std::optional<Replay> FileJournal::recover(base::Fs& fs, const std::string& path,
-                                           const base::File& file, MediumFile& image, bool copied) {
+FileJournal FileJournal::make(base::Fs& fs, const std::string& path, const base::File& file,
+                              bool mapped, std::uint64_t journal_bytes) {
+  auto made = start_journal(fs, path);
+  try {
+    made->take_access_of(file);
+    if (mapped) made->truncate(format::kRedoLogBegin + journal_bytes);
+    RedoJournal log =
+        RedoJournal::create(journal_on(*made, mapped), header_for(file),
+                            mapped ? journal_bytes : std::min(kFirstLogBytes, journal_bytes));
+    made->sync_data();  // its size, which a fence does not make durable
+    if (!finish_journal(fs, *made, path))
+      throw Error(Errc::busy, path + ": is being opened elsewhere");
+    return {std::move(made), std::move(log)};
+  } catch (...) {
+    discard_journal(fs, *made);
+    throw;
+  }
+}
+
+std::optional<Replay> FileJournal::recover(base::Fs& fs, const std::string& path, base::File& file,
+                                           bool copied) {
   auto left = open_journal(fs, path);
   if (left == nullptr) return std::nullopt;
-  RedoJournal log = RedoJournal::open(journal_on(*left, image.byte_addressable()));
-  if (!copied) check_belongs(log, file, path);
-  const Replay replay = log.checkpoint(image);
+  const auto image = image_of(file, Medium::automatic);
+  RedoJournal log = RedoJournal::open(journal_on(*left, image->byte_addressable()));
+  Replay replay;
+  if (copied || belongs(log, *left, file, path)) replay = log.checkpoint(*image);
   remove_journal(fs, path);
   return replay;
 }

@@ -20,13 +20,13 @@ std::unique_ptr<MediumFile> image_of(base::File& file, Medium medium);
 class FileJournal {
  public:
   // Takes the journal that a crash left, brings it to the file, and goes on with it; or makes one.
-  // It is on the medium of the file, and `journal_bytes` long at once in persistent memory. Errors:
-  // AtomicFile::open().
-  static FileJournal open(base::Fs& fs, const std::string& path, const base::File& file,
-                          MediumFile& image, std::uint64_t journal_bytes);
+  // It is on the medium of the file, and `journal_bytes` long at once in persistent memory. `image`
+  // becomes the file on its medium. Errors: AtomicFile::open().
+  static FileJournal open(base::Fs& fs, const std::string& path, base::File& file, Medium medium,
+                          std::uint64_t journal_bytes, std::unique_ptr<MediumFile>& image);
   // Only the first half, and it is removed then; nothing where there is none.
-  static std::optional<Replay> recover(base::Fs& fs, const std::string& path,
-                                       const base::File& file, MediumFile& image, bool copied);
+  static std::optional<Replay> recover(base::Fs& fs, const std::string& path, base::File& file,
+                                       bool copied);
 
   RedoJournal& log() noexcept { return log_; }
   // REQUIRES: it is empty. Durable when it returns.
@@ -35,6 +35,8 @@ class FileJournal {
  private:
   FileJournal(std::unique_ptr<base::File> file, RedoJournal log)
       : file_(std::move(file)), log_(std::move(log)) {}
+  static FileJournal make(base::Fs& fs, const std::string& path, const base::File& file,
+                          bool mapped, std::uint64_t journal_bytes);
 
   std::unique_ptr<base::File> file_;  // holds the lock
   RedoJournal log_;

@@ -1,8 +1,7 @@
 #include "atomic/journal_file.hpp"
 
-#include <unistd.h>
-
-#include <atomic>
+#include <cstdio>
+#include <random>
 #include <vellum/error.hpp>
 
 namespace vellum::atomic {
@@ -36,21 +35,27 @@ std::unique_ptr<base::File> open_journal(base::Fs& fs, const std::string& file_p
   return nullptr;
 }
 
+// A name that no other process takes, nor one of another machine or container.
 std::unique_ptr<base::File> start_journal(base::Fs& fs, const std::string& file_path) {
-  static std::atomic<unsigned> counter{0};
-  const std::string path = journal_path(file_path) + "." + std::to_string(getpid()) + "." +
-                           std::to_string(counter.fetch_add(1)) + ".new";
-  if (fs.exists(path)) fs.unlink(path);  // of a process that had our number, and died
-  auto file = fs.open(path, base::OpenMode::create_new);
+  std::random_device random;
+  char suffix[32];
+  std::snprintf(suffix, sizeof suffix, ".%08x%08x.new", random(), random());
+  auto file = fs.open(journal_path(file_path) + suffix, base::OpenMode::create_new);
   file->try_lock_exclusive();
   return file;
+}
+
+void discard_journal(base::Fs& fs, const base::File& journal) noexcept {
+  try {
+    fs.unlink(journal.path());
+  } catch (const std::exception&) {  // it has its name already, or is gone
+  }
 }
 
 bool finish_journal(base::Fs& fs, const base::File& journal, const std::string& file_path) {
   try {
     fs.rename_new(journal.path(), journal_path(file_path));
   } catch (const Error& error) {
-    fs.unlink(journal.path());
     if (error.code() == Errc::already_exists) return false;
     throw;
   }

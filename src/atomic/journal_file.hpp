@@ -18,7 +18,9 @@ std::unique_ptr<base::File> open_journal(base::Fs& fs, const std::string& file_p
 
 // A journal in the making: locked, and empty, under another name.
 std::unique_ptr<base::File> start_journal(base::Fs& fs, const std::string& file_path);
-// Gives it its name, durably. False: there is one already, made meanwhile; this one is gone.
+// Takes it back.
+void discard_journal(base::Fs& fs, const base::File& journal) noexcept;
+// Gives it its name, durably. False: there is one already, made meanwhile.
 bool finish_journal(base::Fs& fs, const base::File& journal, const std::string& file_path);
 
 // REQUIRES: the caller holds its lock. Durable when it returns.

@@ -1,6 +1,7 @@
 #include "atomic/mapped_files.hpp"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,9 +10,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "atomic/journal_file.hpp"
+#include "base/fork_count.hpp"
 
 namespace vellum::atomic {
 namespace {
@@ -54,6 +57,14 @@ int reported(const Body& body) noexcept {
 
 std::size_t whole_pages(std::size_t bytes) { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
 
+void require_room(const AtomicFile& file, std::uint64_t offset_bytes, std::size_t length_bytes) {
+  const std::uint64_t capacity = file.capacity_bytes();
+  if (offset_bytes > capacity || length_bytes > capacity - offset_bytes)
+    throw Error(Errc::out_of_memory, file.path() + ": what ends at byte " +
+                                         std::to_string(offset_bytes + length_bytes) +
+                                         " has no room in memory");
+}
+
 // 0, or why this cannot be mapped.
 int check_request(std::size_t length_bytes, int flags, int fd, off_t offset_bytes, bool mapped) {
   if (length_bytes == 0 || offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 ||
@@ -72,19 +83,51 @@ int check_request(std::size_t length_bytes, int flags, int fd, off_t offset_byte
 }  // namespace
 
 MappedFiles& MappedFiles::instance() {
-  static MappedFiles files;
-  return files;
+  static MappedFiles* const files = [] {
+    static MappedFiles* made = new MappedFiles;
+    std::atexit([] { made->close_all(); });
+    // A child gets the lock free, and the entries as they are; they are its parent's.
+    pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
+                   [] { made->mutex_.unlock(); });
+    return made;
+  }();
+  return *files;
 }
 
-// What the kernel would have written after exit(3), too. A child of fork() leaves it to its parent.
-MappedFiles::~MappedFiles() {
+// What the kernel would have written after exit(3), too.
+void MappedFiles::close_all() noexcept {
+  const std::lock_guard guard(mutex_);
   for (auto& [inode, entry] : entries_) {
-    if (entry.owner != getpid()) continue;
+    if (entry.owner != base::fork_count()) continue;
     reported([&] {
       entry.file.commit();
-      entry.file.close();
+      entry.file.close_but_leave_mapped();
     });
   }
+  entries_.clear();
+  note_entries();
+}
+
+namespace {
+
+std::uint64_t filter_bit(std::uint64_t device, std::uint64_t inode) noexcept {
+  return 1ULL << ((device ^ inode) * 0x9e3779b97f4a7c15 >> 58);
+}
+
+}  // namespace
+
+void MappedFiles::note_entries() {
+  std::uint64_t filter = 0;
+  std::uintptr_t lowest = UINTPTR_MAX, highest = 0;
+  for (const auto& [inode, entry] : entries_) {
+    filter |= filter_bit(inode.first, inode.second);
+    const auto data = reinterpret_cast<std::uintptr_t>(entry.file.data());
+    lowest = std::min(lowest, data);
+    highest = std::max(highest, data + entry.file.capacity_bytes());
+  }
+  inode_filter_ = filter;
+  lowest_ = lowest;
+  highest_ = highest;
 }
 
 MappedFiles::Entries::iterator MappedFiles::find(const void* address) {
@@ -114,17 +157,14 @@ int MappedFiles::map(std::size_t length_bytes, int flags, int fd, off_t offset_b
       AtomicFileOptions options;
       options.tracker = tracker;
       AtomicFile file = AtomicFile::open(path_of(fd), options);
-      entry =
-          entries_
-              .emplace(Inode{status.st_dev, status.st_ino}, Entry{std::move(file), getpid(), {}})
-              .first;
+      require_room(file, static_cast<std::uint64_t>(offset_bytes), length_bytes);
+      Entry fresh{std::move(file), base::fork_count(), {}};
+      entry = entries_.emplace(Inode{status.st_dev, status.st_ino}, std::move(fresh)).first;
+      note_entries();
     }
     Entry& it = entry->second;
     const auto offset = static_cast<std::uint64_t>(offset_bytes);
-    if (offset + length_bytes > it.file.capacity_bytes())
-      throw Error(Errc::out_of_memory, it.file.path() + ": a mapping that ends at byte " +
-                                           std::to_string(offset + length_bytes) +
-                                           " is more than has room");
+    require_room(it.file, offset, length_bytes);
     auto* begin = static_cast<std::byte*>(it.file.data()) + offset;
     it.mappings.emplace_back(begin, begin + whole_pages(length_bytes));
     address = begin;
@@ -132,12 +172,14 @@ int MappedFiles::map(std::size_t length_bytes, int flags, int fd, off_t offset_b
 }
 
 bool MappedFiles::contains(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (at < lowest_ || at >= highest_) return false;
   const std::lock_guard guard(mutex_);
   return find(address) != entries_.end();
 }
 
 int MappedFiles::commit(Entry& entry) {
-  if (entry.owner != getpid()) {
+  if (entry.owner != base::fork_count()) {
     std::fprintf(stderr, "vellum: %s: was mapped before fork(), and is the parent's to write\n",
                  entry.file.path().c_str());
     return ENOTSUP;
@@ -172,12 +214,18 @@ int MappedFiles::unmap(void* address, std::size_t length_bytes) {
     entry->second.mappings = std::move(left);
     return 0;
   }
-  if (entry->second.owner != getpid()) return 0;
-  const int error = reported([&] {
-    entry->second.file.commit();
-    entry->second.file.close();
-  });
+  return close(entry);
+}
+
+// When it cannot be committed, it stays mapped: nothing that was stored is lost.
+int MappedFiles::close(Entries::iterator entry) {
+  if (entry->second.owner == base::fork_count()) {
+    if (const int error = commit(entry->second)) return error;
+    if (const int error = reported([&] { entry->second.file.checkpoint(); })) return error;
+  }
+  const int error = reported([&] { entry->second.file.close(); });
   entries_.erase(entry);
+  note_entries();
   return error;
 }
 
@@ -198,6 +246,10 @@ int MappedFiles::remap(void* address, std::size_t old_bytes, std::size_t new_byt
 }
 
 bool MappedFiles::mapped(int fd) {
+  struct stat status;
+  const std::uint64_t filter = inode_filter_;
+  if (filter == 0 || fstat(fd, &status) != 0) return false;
+  if ((filter & filter_bit(status.st_dev, status.st_ino)) == 0) return false;
   const std::lock_guard guard(mutex_);
   return find(fd) != entries_.end();
 }
@@ -213,7 +265,7 @@ int MappedFiles::truncate(int fd, off_t size_bytes) {
   const auto entry = find(fd);
   if (entry == entries_.end()) return EBADF;
   if (size_bytes < 0) return EINVAL;
-  if (entry->second.owner != getpid()) return ENOTSUP;
+  if (entry->second.owner != base::fork_count()) return ENOTSUP;
   return reported([&] { entry->second.file.resize(static_cast<std::uint64_t>(size_bytes)); });
 }
 
@@ -236,14 +288,16 @@ ssize_t MappedFiles::write_at(int fd, const void* from, std::size_t length_bytes
                               off_t offset_bytes) {
   const std::lock_guard guard(mutex_);
   const auto entry = find(fd);
-  if (entry == entries_.end() || offset_bytes < -1) {
+  if (entry == entries_.end() || offset_bytes < -1 || entry->second.owner != base::fork_count()) {
     errno = EINVAL;
     return -1;
   }
+  if (length_bytes == 0) return 0;
   AtomicFile& file = entry->second.file;
   const std::uint64_t offset =
       offset_bytes < 0 ? file.size_bytes() : static_cast<std::uint64_t>(offset_bytes);
   const int error = reported([&] {
+    require_room(file, offset, length_bytes);
     if (offset + length_bytes > file.size_bytes()) file.resize(offset + length_bytes);
     std::byte* to = static_cast<std::byte*>(file.data()) + offset;
     std::memcpy(to, from, length_bytes);

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 #include <vellum/atomic_file.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -21,15 +22,16 @@ namespace vellum::atomic {
 
 class MappedFiles {
  public:
-  // The process's own: lives until exit(3), which commits and closes what is mapped still.
+  // The process's own. At exit(3) what is mapped still is committed, and its journals go; the
+  // memory stays, as objects that are destroyed later may use it.
   static MappedFiles& instance();
-  ~MappedFiles();
 
   // 0 and the address, or errno. A file that is mapped already may be mapped again by a descriptor
   // that only reads.
   int map(std::size_t length_bytes, int flags, int fd, off_t offset_bytes, Tracker tracker,
           void*& address);
-  // Whether an address lies in one of the files: what the rest needs.
+  // Whether an address lies in one of the files: what the rest needs. Takes no lock where there is
+  // nothing of ours, like mapped(): every program's calls come here, from signal handlers, too.
   bool contains(const void* address);
   int sync(const void* address);
   int unmap(void* address, std::size_t length_bytes);
@@ -51,7 +53,7 @@ class MappedFiles {
   using Inode = std::pair<std::uint64_t, std::uint64_t>;  // device, number
   struct Entry {
     AtomicFile file;
-    pid_t owner = 0;
+    std::uint32_t owner = 0;                                  // base::fork_count()
     std::vector<std::pair<std::byte*, std::byte*>> mappings;  // [begin, end), of whole pages
   };
   using Entries = std::map<Inode, Entry>;
@@ -60,9 +62,15 @@ class MappedFiles {
   Entries::iterator find(const void* address);
   Entries::iterator find(int fd);
   int commit(Entry& entry);
+  int close(Entries::iterator entry);
+  void close_all() noexcept;
+  void note_entries();
 
   std::mutex mutex_;
   Entries entries_;
+  // What is looked at before the lock: a filter of the files, and where they lie.
+  std::atomic<std::uint64_t> inode_filter_{0};
+  std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};
 };
 
 // VELLUM_ATOMIC_TRACKER, or `otherwise`.

@@ -27,12 +27,10 @@ void PageWatch::make_twin(std::uint64_t page) {
 }
 
 void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) {
-  now_.clear();
-  written_.collect((size_bytes + kPageBytes - 1) / kPageBytes, now_);
-  // The kernel has told of these, and will not again.
-  std::vector<format::PageNumber> all;
-  std::set_union(found_.begin(), found_.end(), now_.begin(), now_.end(), std::back_inserter(all));
-  found_ = std::move(all);
+  // The kernel tells of a page once: whatever throws, it stays in found_.
+  written_.collect((size_bytes + kPageBytes - 1) / kPageBytes, found_);
+  std::sort(found_.begin(), found_.end());
+  found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
   format::PageDiff diff;
   for (const format::PageNumber page : found_) {
     make_twin(page);

@@ -42,8 +42,7 @@ class PageWatch {
   region::PrivatePages written_;
   base::Reservation twins_;
   base::Reservation has_twin_;             // a byte a page
-  std::vector<format::PageNumber> found_;  // by the kernel, not settled; ascending
-  std::vector<format::PageNumber> now_;
+  std::vector<format::PageNumber> found_;  // by the kernel, and not settled
 };
 
 }  // namespace vellum::atomic

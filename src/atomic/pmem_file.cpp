@@ -25,7 +25,6 @@ class PmemFile final : public MediumFile {
   bool map() {
     const std::uint64_t size = file_.size_bytes();
     if (size == 0) return false;
-    file_.allocate(0, size);
     void* at = map_synchronously(size);
     const bool is_dax = at != MAP_FAILED;
     if (!is_dax)
@@ -34,7 +33,9 @@ class PmemFile final : public MediumFile {
       throw Error(Errc::io, file_.path() + ": cannot be mapped: " + std::strerror(errno));
     data_ = static_cast<std::byte*>(at);
     size_bytes_ = size;
-    return is_dax || pmem_is_pmem(at, size) != 0;  // the latter: PMEM_IS_PMEM_FORCE
+    if (!is_dax && pmem_is_pmem(at, size) == 0) return false;  // the latter: PMEM_IS_PMEM_FORCE
+    file_.allocate(0, size);
+    return true;
   }
   // Takes the page faults now, not in a commit. An older kernel takes them later.
   void populate() noexcept { madvise(data_, size_bytes_, kPopulateWrite); }

@@ -10,8 +10,7 @@ RecoveryReport AtomicFile::recover(const std::string& path, bool copied) {
   base::Fs& fs = base::posix_fs();
   const std::string real = base::real_path(path);
   const auto file = fs.open(real, base::OpenMode::read_write);
-  const auto image = atomic::image_of(*file, Medium::automatic);
-  const auto replay = atomic::FileJournal::recover(fs, real, *file, *image, copied);
+  const auto replay = atomic::FileJournal::recover(fs, real, *file, copied);
   if (!replay) return {};
   return {true, replay->commits, replay->bytes};
 }

@@ -44,10 +44,9 @@ std::uint64_t slot_of(std::uint64_t epoch) { return epoch % 2 * format::kRedoSlo
 RedoJournal RedoJournal::create(std::unique_ptr<MediumFile> medium, const RedoHeader& header,
                                 std::uint64_t log_bytes) {
   RedoJournal journal(std::move(medium));
-  journal.header_ = header;
   if (journal.medium_->size_bytes() < kRedoLogBegin + log_bytes)
     journal.medium_->resize(kRedoLogBegin + log_bytes);
-  journal.write_header();
+  journal.write_header(header);
   return journal;
 }
 
@@ -76,9 +75,16 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium) {
   return journal;
 }
 
-void RedoJournal::write_header() {
-  medium_->write(format::encode_redo_header(header_), slot_of(header_.epoch));
+// A header that may have arrived or not decides whether records count: no more commits then.
+void RedoJournal::write_header(const RedoHeader& header) {
+  try {
+    medium_->write(format::encode_redo_header(header), slot_of(header.epoch));
+  } catch (const Error& error) {
+    poison_ = error.what();
+    throw;
+  }
   barrier(*medium_);
+  header_ = header;
 }
 
 void RedoJournal::barrier(MediumFile& medium) {
@@ -129,7 +135,12 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
     throw Error(Errc::damaged, medium_->path() + ": commit " + std::to_string(replay.commits + 1) +
                                    " of the journal, which was durable, cannot be read back");
   const bool after_crash = std::exchange(recovering_, false);
-  if (replay.commits == 0) return replay;
+  if (replay.commits == 0) {
+    // The header that was read may be in the page cache alone, its writer having been killed or its
+    // barrier having failed; the next record would overwrite what the one before still needs.
+    if (after_crash) write_header(header_);
+    return replay;
+  }
   // After a crash the file may be longer than it was, or not have got as long. While it is mapped
   // it has been cut already, and must not be again: that would take the program's pages away.
   if (after_crash) {
@@ -138,11 +149,18 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
   }
   apply_pieces(pieces, image);
   barrier(image);
-  ++header_.epoch;
-  write_header();
+  RedoHeader next = header_;
+  ++next.epoch;
+  write_header(next);
   tail_ = kRedoLogBegin;
   next_sequence_ = 1;
   return replay;
+}
+
+bool RedoJournal::has_records() const {
+  const std::vector<std::byte> log = read_log();
+  RedoRecord record;
+  return format::decode_redo_record(header_, 1, log, record) != 0;
 }
 
 bool RedoJournal::fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) const noexcept {

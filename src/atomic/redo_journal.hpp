@@ -54,6 +54,10 @@ class RedoJournal {
   // no_space, io: it is not there, another may be appended. Errc::poisoned: a barrier failed; only
   // destruction is left.
   void append(std::span<const std::byte> record);
+  // Nothing is appended any more: memory and journal do not agree.
+  void poison(const std::string& why) { poison_ = why; }
+  // Whether there is a record, after open().
+  bool has_records() const;
   std::uint64_t next_sequence() const noexcept { return next_sequence_; }
   bool empty() const noexcept { return next_sequence_ == 1; }
 
@@ -65,7 +69,7 @@ class RedoJournal {
   // known.
   std::uint64_t log_end() const { return recovering_ ? medium_->size_bytes() : tail_; }
   std::vector<std::byte> read_log() const;
-  void write_header();
+  void write_header(const format::RedoHeader& header);
 
   std::unique_ptr<MediumFile> medium_;
   format::RedoHeader header_;

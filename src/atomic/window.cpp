@@ -70,7 +70,11 @@ Window::Window(std::uint64_t capacity_bytes, std::uint64_t base_address, bool ca
 }
 
 Window::~Window() {
-  if (tracked_ == nullptr) munmap(data_, capacity_bytes_);
+  if (left_) {
+    [[maybe_unused]] const auto* range = tracked_.release();
+  } else if (tracked_ == nullptr) {
+    munmap(data_, capacity_bytes_);
+  }
 }
 
 void Window::map(int descriptor, std::uint64_t size_bytes) {

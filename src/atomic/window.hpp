@@ -22,6 +22,8 @@ class Window {
   std::uint64_t capacity_bytes() const noexcept { return capacity_bytes_; }
   cards::TrackedRange* tracked() const noexcept { return tracked_.get(); }  // nullptr: no cards
 
+  // It is not unmapped with this object.
+  void leave_mapped() noexcept { left_ = true; }
   // Maps the file privately over all of it; what lies past `size_bytes` cannot be touched.
   void map(int descriptor, std::uint64_t size_bytes);
   // Lets what lies before `size_bytes` be touched.
@@ -34,6 +36,7 @@ class Window {
   std::byte* data_ = nullptr;
   std::uint64_t capacity_bytes_ = 0;
   std::unique_ptr<cards::TrackedRange> tracked_;
+  bool left_ = false;
 };
 
 }  // namespace vellum::atomic

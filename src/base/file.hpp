@@ -75,6 +75,11 @@ class File {
   // Where there may be something but a hole at or after the offset (lseek(2), SEEK_DATA). Where the
   // file system does not say: the offset itself. UINT64_MAX: nothing but a hole, or the end.
   virtual std::uint64_t next_data(std::uint64_t offset_bytes) const { return offset_bytes; }
+  // Gives this file the owner, as far as permitted, and the permissions of another: before anything
+  // of that is copied here.
+  virtual void take_access_of(const File&) {}
+  // Whether it belongs to who owns the other, or to root.
+  virtual bool trusted_beside(const File&) const { return true; }
   virtual FileIdentity identity() const { return {.size_bytes = size_bytes()}; }
   // For mmap(2) alone: whoever maps the file goes past this seam. Stays the File's. -1: this file
   // cannot be mapped.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "atomic/mapped_files.hpp"
@@ -52,9 +53,15 @@ ssize_t mapped_read(int fd, const iovec* pieces, std::size_t count, off_t offset
 }
 
 ssize_t mapped_write(int fd, const iovec* pieces, std::size_t count, off_t offset_bytes) {
-  if (offset_bytes < 0 && (fcntl(fd, F_GETFL) & O_APPEND) != 0) lseek(fd, 0, SEEK_END);
+  const int flags = fcntl(fd, F_GETFL);
+  if ((flags & O_ACCMODE) == O_RDONLY) {
+    errno = EBADF;
+    return -1;
+  }
+  const bool append = offset_bytes < 0 && (flags & O_APPEND) != 0;
+  if (append) lseek(fd, 0, SEEK_END);
   return for_pieces(fd, pieces, count, offset_bytes, [&](const iovec& piece, off_t at) {
-    return MappedFiles::instance().write_at(fd, piece.iov_base, piece.iov_len, at);
+    return MappedFiles::instance().write_at(fd, piece.iov_base, piece.iov_len, append ? -1 : at);
   });
 }
 

@@ -2,6 +2,7 @@
 // other files are passed on.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <vellum/msync.h>
 
@@ -92,12 +93,50 @@ VELLUM_WRAP(void*, mremap)(void* at, size_t bytes, size_t new_bytes, int flags, 
 }
 VELLUM_WRAP(int, ftruncate)(int fd, off_t bytes) { return vellum_ftruncate(fd, bytes); }
 VELLUM_WRAP(int, ftruncate64)(int fd, off64_t bytes) { return vellum_ftruncate(fd, bytes); }
-// write(2) goes through memory as well, so nothing else of the file is to be flushed.
+// And what has gone past the mapping: stdio's bytes, those of code that was not compiled so.
 VELLUM_WRAP(int, fsync)(int fd) {
-  return is_mapped(fd) ? as_result(files().sync_file(fd)) : fsync(fd);
+  if (is_mapped(fd) && as_result(files().sync_file(fd)) != 0) return -1;
+  return fsync(fd);
 }
 VELLUM_WRAP(int, fdatasync)(int fd) {
-  return is_mapped(fd) ? as_result(files().sync_file(fd)) : fdatasync(fd);
+  if (is_mapped(fd) && as_result(files().sync_file(fd)) != 0) return -1;
+  return fdatasync(fd);
+}
+
+namespace {
+
+// On a shared mapping these only say what may leave memory. Here the memory is the only copy.
+bool drops_memory(int advice) {
+  return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
+         advice == MADV_WIPEONFORK;
+}
+
+int grown(int fd, off_t offset, off_t bytes) {
+  struct stat status;
+  if (fstat(fd, &status) != 0) return errno;
+  if (offset < 0 || bytes <= 0) return EINVAL;
+  return offset + bytes <= status.st_size ? 0 : files().truncate(fd, offset + bytes);
+}
+
+}  // namespace
+
+VELLUM_WRAP(int, madvise)(void* at, size_t bytes, int advice) {
+  if (!drops_memory(advice) || !files().contains(at)) return madvise(at, bytes, advice);
+  return advice == MADV_REMOVE ? as_result(EOPNOTSUPP) : 0;
+}
+VELLUM_WRAP(int, fallocate)(int fd, int mode, off_t offset, off_t bytes) {
+  if (!is_mapped(fd) || mode == FALLOC_FL_KEEP_SIZE) return fallocate(fd, mode, offset, bytes);
+  return as_result(mode == 0 ? grown(fd, offset, bytes) : EOPNOTSUPP);
+}
+VELLUM_WRAP(int, fallocate64)(int fd, int mode, off64_t offset, off64_t bytes) {
+  if (!is_mapped(fd) || mode == FALLOC_FL_KEEP_SIZE) return fallocate64(fd, mode, offset, bytes);
+  return as_result(mode == 0 ? grown(fd, offset, bytes) : EOPNOTSUPP);
+}
+VELLUM_WRAP(int, posix_fallocate)(int fd, off_t offset, off_t bytes) {
+  return is_mapped(fd) ? grown(fd, offset, bytes) : posix_fallocate(fd, offset, bytes);
+}
+VELLUM_WRAP(int, posix_fallocate64)(int fd, off64_t offset, off64_t bytes) {
+  return is_mapped(fd) ? grown(fd, offset, bytes) : posix_fallocate64(fd, offset, bytes);
 }
 VELLUM_WRAP(int, close)(int fd) { return close(fd); }
 
