@@ -16,7 +16,9 @@
  * Order: the store first, its mark afterwards. A commit clears marks first and copies afterwards,
  * so a store beside it is in this commit or in the next, never lost.
  *
- * Everything here may be called from any thread, and from a signal handler. x86-64 only.
+ * Everything here may be called from any thread, and from a signal handler. Commits may not be
+ * called from a signal handler: they wait until marks that have begun are complete, and the handler
+ * may have interrupted one. x86-64 only.
  */
 #ifndef VELLUM_CARDS_H
 #define VELLUM_CARDS_H

@@ -13,6 +13,7 @@
 #include "atomic/window.hpp"
 #include "base/fork_count.hpp"
 #include "base/real_path.hpp"
+#include "cards/marked_pages.hpp"
 #include "cards/missed_store.hpp"
 #include "region/card_tracker.hpp"
 
@@ -49,24 +50,6 @@ void append_runs(const MarkedPage& marked, const std::byte* data, std::vector<Re
     if (first + count == 64) break;
     left &= ~0ULL << (first + count);
   }
-}
-
-bool by_page(const MarkedPage& a, const MarkedPage& b) { return a.page < b.page; }
-
-// Both are sorted; a page of both has the lines of both.
-std::vector<MarkedPage> united(const std::vector<MarkedPage>& a, const std::vector<MarkedPage>& b) {
-  std::vector<MarkedPage> out;
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out), by_page);
-  std::size_t kept = 0;
-  for (const MarkedPage& page : out) {
-    if (kept != 0 && out[kept - 1].page == page.page) {
-      out[kept - 1].cards |= page.cards;
-    } else {
-      out[kept++] = page;
-    }
-  }
-  out.resize(kept);
-  return out;
 }
 
 }  // namespace
@@ -135,11 +118,8 @@ void AtomicFile::Impl::require_own() const {
 
 // The first line that has changed and is not marked; none: 0 cards.
 MarkedPage AtomicFile::Impl::missed_store(const std::vector<MarkedPage>& changed) const {
-  auto mark = marked.begin();
   for (const MarkedPage& page : changed) {
-    mark = std::lower_bound(mark, marked.end(), page, by_page);
-    const bool known = mark != marked.end() && mark->page == page.page;
-    const std::uint64_t missed = page.cards & ~(known ? mark->cards : 0);
+    const std::uint64_t missed = page.cards & ~cards_of(marked, page.page);
     if (missed != 0) return {page.page, missed};
   }
   return {};
@@ -151,7 +131,7 @@ void AtomicFile::Impl::check_marks(const std::vector<MarkedPage>& changed) {
   if (missed_store(changed).cards == 0) return;
   std::vector<MarkedPage> later;
   window->tracked()->take(later);
-  std::sort(later.begin(), later.end(), by_page);
+  std::sort(later.begin(), later.end(), cards::by_page);
   marked = united(marked, later);
   const MarkedPage missed = missed_store(changed);
   if (missed.cards != 0) cards::throw_missed_store(path, window->data(), missed);
@@ -165,7 +145,7 @@ void AtomicFile::Impl::find_stores() {
     stored = marked;
     return;
   }
-  std::sort(marked.begin(), marked.end(), by_page);
+  std::sort(marked.begin(), marked.end(), cards::by_page);
   std::vector<MarkedPage> changed;
   watch->collect(image->size_bytes(), changed);
   if (options.verify_cards && window->tracked() != nullptr) check_marks(changed);

@@ -21,13 +21,16 @@
 #define VELLUM_GRANULE_SHIFT 32
 #define VELLUM_GRANULES (1 << (VELLUM_WINDOW_SHIFT - VELLUM_GRANULE_SHIFT))
 
-/* Of one range. All but the first three are accessed atomically. */
+/* Of one range. All but the first three are accessed atomically. In a process with threads, markers
+ * are counted from before they set the card to after their page is in the queue: see mark.c. */
 struct vellum_card_queue {
   uint64_t begin_address;
   uint32_t* slots; /* a page's number in the range, and 1; 0: free, or not yet written */
   uint64_t slot_mask;
-  uint64_t head __attribute__((aligned(64))); /* markers append here */
-  uint64_t tail __attribute__((aligned(64))); /* only the taker is here */
+  uint64_t head __attribute__((aligned(64)));  /* markers append here */
+  uint64_t tail __attribute__((aligned(64)));  /* only the taker is here */
+  uint64_t phase __attribute__((aligned(64))); /* 0 or 1: where markers count; the taker flips it */
+  uint64_t in_flight[2];
 };
 
 /* What lies at VELLUM_DIRECTORY. */

@@ -8,12 +8,15 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/thread_sanitizer.hpp"
+
 namespace vellum::cards {
 namespace {
 
 // What another copy of this code has mapped is as good. MAP_NORESERVE: the sizes are those of the
 // whole window, and only what is touched takes memory.
 bool map_there(std::uint64_t address, std::uint64_t bytes) {
+  if (!base::may_map_at(address)) return false;
   void* at = reinterpret_cast<void*>(address);
   void* got = mmap(at, bytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
@@ -29,32 +32,65 @@ bool map_there(std::uint64_t address, std::uint64_t bytes) {
                   std::strerror(error));
 }
 
+// One of the table's parts: unmapped again, unless all of them can be had.
+class Mapped {
+ public:
+  Mapped() = default;
+  ~Mapped() {
+    if (bytes_ != 0) munmap(reinterpret_cast<void*>(address_), bytes_);
+  }
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+
+  bool map(std::uint64_t address, std::uint64_t bytes) {
+    if (!map_there(address, bytes)) return false;
+    address_ = address;
+    bytes_ = bytes;
+    return true;
+  }
+  void keep() noexcept { bytes_ = 0; }
+
+ private:
+  std::uint64_t address_ = 0, bytes_ = 0;
+};
+
+[[noreturn]] void refuse_addresses() {
+  throw Error(Errc::unsupported,
+              "card tracking needs the addresses from 0x340000000000, where something else lies: a "
+              "sanitizer's memory, or another version of Vellum");
+}
+
 // The directory comes last: whoever finds it finds all of it.
 void map_table() {
   constexpr std::uint64_t kWindowBytes = kWindowEnd - kWindowBegin;
   constexpr std::uint64_t kDirectoryBytes =
       (sizeof(vellum_card_directory) + kPageBytes - 1) / kPageBytes * kPageBytes;
   auto* directory = reinterpret_cast<vellum_card_directory*>(VELLUM_DIRECTORY);
-  if (map_there(reinterpret_cast<std::uint64_t>(vellum_card_of(kWindowBegin)),
-                kWindowBytes / kCardBytes)) {
-    map_there(VELLUM_PAGE_TABLE, kWindowBytes / kPageBytes);
-    map_there(VELLUM_DIRECTORY, kDirectoryBytes);
-    __atomic_store_n(&directory->layout, VELLUM_CARD_LAYOUT, __ATOMIC_RELEASE);
-    return;
+  const auto cards = reinterpret_cast<std::uint64_t>(vellum_card_of(kWindowBegin));
+  Mapped first, second, third;
+  if (first.map(cards, kWindowBytes / kCardBytes)) {
+    if (second.map(VELLUM_PAGE_TABLE, kWindowBytes / kPageBytes) &&
+        third.map(VELLUM_DIRECTORY, kDirectoryBytes)) {
+      first.keep(), second.keep(), third.keep();
+      __atomic_store_n(&directory->layout, VELLUM_CARD_LAYOUT, __ATOMIC_RELEASE);
+      return;
+    }
+    refuse_addresses();
   }
   unsigned char present = 0;
   const bool there = mincore(directory, kPageBytes, &present) == 0;
   if (there && __atomic_load_n(&directory->layout, __ATOMIC_ACQUIRE) == VELLUM_CARD_LAYOUT) return;
-  throw Error(Errc::unsupported,
-              "card tracking needs the addresses from 0x340000000000, where something else lies: a "
-              "sanitizer's memory, or another version of Vellum");
+  refuse_addresses();
 }
 
 }  // namespace
 
 void reserve_table() {
-  static std::once_flag once;
-  std::call_once(once, map_table);
+  static std::mutex mutex;
+  static bool reserved = false;  // no once_flag: it hangs under ThreadSanitizer once this has thrown
+  const std::lock_guard lock(mutex);
+  if (!reserved) map_table();
+  reserved = true;
 }
 
 }  // namespace vellum::cards

@@ -34,6 +34,19 @@ void all_threads_pass_barrier() noexcept {
   syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);  // slow, Linux 4.3
 }
 
+// With one thread: no lock, but one instruction, so that a signal handler's mark comes before it or
+// behind it.
+void unlocked_clear(std::uint64_t* eight, std::uint64_t set) noexcept {
+  __asm__ volatile("andq %1, %0" : "+m"(*eight) : "r"(~set) : "memory", "cc");
+}
+
+// The tables' pages go back to the kernel, and are clear.
+void clear_tables(std::uint64_t begin, std::uint64_t capacity_bytes) noexcept {
+  const std::uint64_t bytes = granules_of(capacity_bytes) << kGranuleShift;
+  madvise(vellum_card_of(begin), bytes / kCardBytes, MADV_DONTNEED);
+  madvise(vellum_page_byte_of(begin), bytes / kPageBytes, MADV_DONTNEED);
+}
+
 bool reserve_at(std::uint64_t address, std::uint64_t bytes) {
   void* at = reinterpret_cast<void*>(address);
   void* got = mmap(at, bytes, PROT_NONE,
@@ -106,17 +119,17 @@ TrackedRange::TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address)
     munmap(queue_->slots, slots * 4);
     throw;
   }
+  // Something else may have been here that was marked, and not tracked: a file without cards, say.
+  // Its marks would keep this range's pages out of the queue.
+  clear_tables(queue_->begin_address, capacity_bytes);
   data_ = reinterpret_cast<std::byte*>(queue_->begin_address);
 }
 
-// The tables' pages go back to the kernel, so that the next range here finds them clear.
 TrackedRange::~TrackedRange() {
   const std::uint64_t begin = queue_->begin_address;
   munmap(data_, capacity_bytes_);
-  madvise(vellum_card_of(begin), capacity_bytes_ / kCardBytes, MADV_DONTNEED);
-  const std::uint64_t granules = granules_of(capacity_bytes_);
-  madvise(vellum_page_byte_of(begin), (granules << kGranuleShift) / kPageBytes, MADV_DONTNEED);
-  set_granules(begin, granules, nullptr);
+  clear_tables(begin, capacity_bytes_);
+  set_granules(begin, granules_of(capacity_bytes_), nullptr);
   munmap(queue_->slots, (queue_->slot_mask + 1) * sizeof(std::uint32_t));
 }
 
@@ -126,7 +139,8 @@ TrackedRange::~TrackedRange() {
 std::uint64_t TrackedRange::take_page(std::uint64_t page_address) noexcept {
   const bool alone = __libc_single_threaded != 0;
   if (alone) {
-    *vellum_page_byte_of(page_address) = 0;
+    __atomic_store_n(vellum_page_byte_of(page_address), 0, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
   } else {
     __atomic_exchange_n(vellum_page_byte_of(page_address), 0, __ATOMIC_SEQ_CST);
   }
@@ -138,7 +152,7 @@ std::uint64_t TrackedRange::take_page(std::uint64_t page_address) noexcept {
     // Bytes are 0 or 1: the product gathers them into the highest byte, the first lowest.
     mask |= ((set * 0x0102040810204080ULL) >> 56) << (i * 8);
     if (alone) {
-      eights[i] = 0;
+      unlocked_clear(&eights[i], set);
     } else {
       __atomic_fetch_and(&eights[i], ~set, __ATOMIC_ACQ_REL);
     }
@@ -146,7 +160,28 @@ std::uint64_t TrackedRange::take_page(std::uint64_t page_address) noexcept {
   return mask;
 }
 
+// Returns when every marker that was counted at the call has ended. New ones count where nobody
+// waits, so that they cannot prolong it. Both counts, not only the one of the phase that ends: a
+// marker may have been stopped between loading the phase and counting, and be in the older one.
+void TrackedRange::wait_for_markers() noexcept {
+  for (int i = 0; i < 2; ++i) {
+    const std::uint64_t old = __atomic_load_n(&queue_->phase, __ATOMIC_RELAXED);
+    __atomic_store_n(&queue_->phase, old ^ 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&queue_->in_flight[old], __ATOMIC_ACQUIRE) != 0) sched_yield();
+  }
+}
+
+// Why the stores that have to be here, those made before the call, are here. One whose card was
+// clear was marked by its own thread, before the call. One whose card was set has another thread to
+// thank, X, who had counted before setting it, so the first wait is for X. X has put the page into
+// the queue, or found the page's byte set by a third, W, who is about to: W had counted before
+// setting that, and so before X ended, which is before the second wait. The head is read after
+// both.
 void TrackedRange::take(std::vector<MarkedPage>& out) {
+  if (__libc_single_threaded == 0) {
+    wait_for_markers();
+    wait_for_markers();
+  }
   const std::uint64_t head = __atomic_load_n(&queue_->head, __ATOMIC_ACQUIRE);
   out.reserve(out.size() + (head - queue_->tail));
   for (; queue_->tail != head; ++queue_->tail) {

@@ -32,7 +32,7 @@ class TrackedRange {
 
   // Clears all marks, and appends them to `out`, in no order, a page once. A store whose mark was
   // taken is in memory for who reads after this; a later one marks again, or was marked before and
-  // taken. One take() at a time.
+  // taken. One take() at a time; not in a signal handler: it waits for marks that have begun.
   void take(std::vector<MarkedPage>& out);
   // Marks again what was taken.
   void put_back(std::span<const MarkedPage> pages) noexcept;
@@ -40,6 +40,7 @@ class TrackedRange {
   bool clean() const noexcept;
 
  private:
+  void wait_for_markers() noexcept;
   std::uint64_t take_page(std::uint64_t page_address) noexcept;
 
   std::byte* data_ = nullptr;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "cards/marked_pages.hpp"
 #include "cards/missed_store.hpp"
 #include "format/page_diff.hpp"
 
@@ -13,8 +14,6 @@ namespace vellum::region {
 namespace {
 
 constexpr std::uint64_t kGranuleBytes = 1ULL << cards::kGranuleShift;
-
-bool by_page(const cards::MarkedPage& a, const cards::MarkedPage& b) { return a.page < b.page; }
 
 // Where a branch goes at its first opening: not where all others go, so that it finds the same
 // place free again.
@@ -60,9 +59,10 @@ std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, Mem
       std::move(range), pages_too, options.verify_cards || verify_cards_by_environment()));
 }
 
-// A page that is not in memory has gone to the stash as what it differs by; whose marks were taken
-// before.
-void CardTracker::check_marks(RegionMemory& memory, const std::vector<PageNumber>& written) const {
+// The first line that has changed and is not marked; none: 0 cards. A page that is not in memory
+// has gone to the stash as what it differs by; whose marks were taken before.
+cards::MarkedPage CardTracker::missed_store(RegionMemory& memory,
+                                            const std::vector<PageNumber>& written) const {
   format::PageDiff diff;
   for (const PageNumber page : written) {
     memory.hold(page, 1);
@@ -72,17 +72,40 @@ void CardTracker::check_marks(RegionMemory& memory, const std::vector<PageNumber
       missed = diff.lines;
     }
     memory.release(page, 1);
-    const cards::MarkedPage wanted{static_cast<std::uint32_t>(page), 0};
-    const auto mark = std::lower_bound(marked_.begin(), marked_.end(), wanted, by_page);
-    if (mark != marked_.end() && mark->page == page) missed &= ~mark->cards;
-    if (missed != 0) cards::throw_missed_store("the region", memory.data(), {wanted.page, missed});
+    const auto number = static_cast<std::uint32_t>(page);
+    missed &= ~cards_of(marked_, number);
+    if (missed != 0) return {number, missed};
   }
+  return {};
+}
+
+// Threads that go on storing may have marked since the marks were taken: only what is not marked
+// even now was missed.
+void CardTracker::check_marks(RegionMemory& memory, const std::vector<PageNumber>& written) {
+  const cards::MarkedPage found = missed_store(memory, written);
+  if (found.cards == 0) return;
+  std::vector<cards::MarkedPage> later;
+  range_->take(later);
+  range_->put_back(later);  // the next commit's
+  std::sort(later.begin(), later.end(), cards::by_page);
+  marked_ = united(marked_, later);
+  const cards::MarkedPage missed = missed_store(memory, written);
+  if (missed.cards != 0) cards::throw_missed_store("the region", memory.data(), missed);
 }
 
 void CardTracker::collect(RegionMemory& memory, std::vector<PageNumber>& out) {
   marked_.clear();
   range_->take(marked_);
-  std::sort(marked_.begin(), marked_.end(), by_page);
+  try {
+    find_stores(memory, out);
+  } catch (...) {
+    range_->put_back(marked_);
+    throw;
+  }
+}
+
+void CardTracker::find_stores(RegionMemory& memory, std::vector<PageNumber>& out) {
+  std::sort(marked_.begin(), marked_.end(), cards::by_page);
   std::vector<PageNumber> pages;
   const PageNumber end = memory.size_bytes() / kPageBytes;
   for (const cards::MarkedPage& page : marked_)
@@ -98,12 +121,7 @@ void CardTracker::collect(RegionMemory& memory, std::vector<PageNumber>& out) {
   std::set_union(written.begin(), written.end(), suspects_.begin(), suspects_.end(),
                  std::back_inserter(suspects));
   suspects_ = std::move(suspects);
-  try {
-    check_marks(memory, suspects_);
-  } catch (...) {
-    range_->put_back(marked_);
-    throw;
-  }
+  check_marks(memory, suspects_);
   suspects_.clear();
 }
 

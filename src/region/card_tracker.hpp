@@ -27,7 +27,10 @@ class CardTracker {
  private:
   CardTracker(std::unique_ptr<cards::TrackedRange> range, bool pages_too, bool verify)
       : range_(std::move(range)), pages_too_(pages_too), verify_(verify) {}
-  void check_marks(RegionMemory& memory, const std::vector<PageNumber>& written) const;
+  void find_stores(RegionMemory& memory, std::vector<PageNumber>& out);
+  cards::MarkedPage missed_store(RegionMemory& memory,
+                                 const std::vector<PageNumber>& written) const;
+  void check_marks(RegionMemory& memory, const std::vector<PageNumber>& written);
 
   std::unique_ptr<cards::TrackedRange> range_;
   const bool pages_too_, verify_;

@@ -11,35 +11,35 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/thread_sanitizer.hpp"
+#include "cards/table.hpp"
 #include "region/memory_scratch.hpp"
 #include "region/no_read_ahead.hpp"
-
-// NOLINTNEXTLINE(bugprone-reserved-identifier): ThreadSanitizer's name.
-extern "C" __attribute__((weak)) void __tsan_init();
 
 namespace vellum::region {
 namespace {
 
-// ThreadSanitizer ends a program that maps something where its own tables lie, and leaves mappings
-// the range from here on (compiler-rt, tsan_platform.h). Asked at run time: a program may use it
-// without the library.
-constexpr std::uintptr_t kTsanMappings = 0x7e8000000000;
-
-bool in_thread_sanitizer() noexcept { return &__tsan_init != nullptr; }
-
-bool may_map_at(std::uint64_t address) noexcept {
-  return !in_thread_sanitizer() || address >= kTsanMappings;
+// Code that vellum-clang has compiled looks at the cards of whatever lies in the window: there have
+// to be some. Where they cannot be had, such code does not run.
+void reserve_cards_of(std::uint64_t address) {
+  if (!cards::in_window(address)) return;
+  try {
+    cards::reserve_table();
+  } catch (const Error&) {
+  }
 }
 
 }  // namespace
 
+// Past the window of the cards, which is for tracked regions, and past their table.
 std::uint64_t far_address(std::uint64_t branch_id) noexcept {
-  constexpr std::uint64_t kArea = 0x200000000000;  // 32 TiB up
+  constexpr std::uint64_t kArea = 0x380000000000;  // 56 TiB up
   constexpr std::uint64_t kPlaceBytes = 64ULL << 30;
-  constexpr std::uint64_t kPlaces = 704;  // 44 TiB: AddressSanitizer's heap begins at 80 TiB
+  constexpr std::uint64_t kPlaces = 384;  // 24 TiB: AddressSanitizer's heap begins at 80 TiB
   const std::uint64_t hash = branch_id * 0x9E3779B97F4A7C15ULL >> 54;
-  if (!in_thread_sanitizer()) return kArea + hash % kPlaces * kPlaceBytes;
-  return kTsanMappings + hash % 7 * kPlaceBytes;  // 448 GiB: above, the kernel chooses addresses
+  if (!base::in_thread_sanitizer()) return kArea + hash % kPlaces * kPlaceBytes;
+  // 448 GiB: above, the kernel chooses addresses.
+  return base::kThreadSanitizerMappings + hash % 7 * kPlaceBytes;
 }
 
 RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
@@ -91,7 +91,7 @@ void RegionMemory::map_range() {
   if (options_.over_reservation) {
     map = mmap(wanted, bytes, PROT_NONE, flags | MAP_FIXED, backing_.memfd(), 0);
   } else if (wanted != nullptr) {
-    if (may_map_at(options_.wanted_address)) {
+    if (base::may_map_at(options_.wanted_address)) {
       map = mmap(wanted, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, backing_.memfd(), 0);
     }
     if (map != MAP_FAILED && map != wanted) {  // a kernel or sanitizer that took it for a hint
@@ -126,6 +126,7 @@ void RegionMemory::map_range() {
                     " bytes of address space for a region: " + std::strerror(errno));
   }
   base_ = static_cast<std::byte*>(map);
+  reserve_cards_of(reinterpret_cast<std::uintptr_t>(map));
   // A child would not have the engine's service, only holes: let it have nothing.
   madvise(base_, bytes, MADV_DONTFORK);
 }
