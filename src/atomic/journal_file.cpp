@@ -52,13 +52,14 @@ void discard_journal(base::Fs& fs, const base::File& journal) noexcept {
   }
 }
 
-bool finish_journal(base::Fs& fs, const base::File& journal, const std::string& file_path) {
+bool finish_journal(base::Fs& fs, base::File& journal, const std::string& file_path) {
   try {
     fs.rename_new(journal.path(), journal_path(file_path));
   } catch (const Error& error) {
     if (error.code() == Errc::already_exists) return false;
     throw;
   }
+  journal.renamed(journal_path(file_path));
   fs.sync_directory(directory_of(file_path));
   return true;
 }

@@ -21,7 +21,7 @@ std::unique_ptr<base::File> start_journal(base::Fs& fs, const std::string& file_
 // Takes it back.
 void discard_journal(base::Fs& fs, const base::File& journal) noexcept;
 // Gives it its name, durably. False: there is one already, made meanwhile.
-bool finish_journal(base::Fs& fs, const base::File& journal, const std::string& file_path);
+bool finish_journal(base::Fs& fs, base::File& journal, const std::string& file_path);
 
 // REQUIRES: the caller holds its lock. Durable when it returns.
 void remove_journal(base::Fs& fs, const std::string& file_path);

@@ -99,10 +99,8 @@ void MappedFiles::close_all() noexcept {
   const std::lock_guard guard(mutex_);
   for (auto& [inode, entry] : entries_) {
     if (entry.owner != base::fork_count()) continue;
-    reported([&] {
-      entry.file.commit();
-      entry.file.close_but_leave_mapped();
-    });
+    commit(entry);
+    reported([&] { entry.file.close_but_leave_mapped(); });
   }
   entries_.clear();
   note_entries();

@@ -80,6 +80,7 @@ class PosixFile final : public File {
   PosixFile(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
 
   const std::string& path() const noexcept override { return path_; }
+  void renamed(const std::string& path) override { path_ = path; }
   std::uint64_t size_bytes() const override { return static_cast<std::uint64_t>(stat().st_size); }
   std::uint64_t allocated_bytes() const override {
     return static_cast<std::uint64_t>(stat().st_blocks) * 512;  // whatever st_blksize says: stat(2)

@@ -68,6 +68,8 @@ class File {
   virtual void unmark_byte(std::uint64_t offset_bytes) = 0;
   // The bytes that others have marked, ascending: other Files, in this process or any.
   virtual std::vector<std::uint64_t> marked_bytes() const = 0;
+  // It has this name now: for messages, and for replaced().
+  virtual void renamed(const std::string&) {}
   // Whether another file, or none, has this one's name now.
   virtual bool replaced() const = 0;
   // Bytes that the file occupies on the medium (st_blocks * 512).

@@ -87,7 +87,8 @@ void map_table() {
 
 void reserve_table() {
   static std::mutex mutex;
-  static bool reserved = false;  // no once_flag: it hangs under ThreadSanitizer once this has thrown
+  static bool reserved =
+      false;  // no once_flag: it hangs under ThreadSanitizer once this has thrown
   const std::lock_guard lock(mutex);
   if (!reserved) map_table();
   reserved = true;

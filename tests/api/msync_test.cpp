@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vellum/msync.h>
@@ -66,6 +68,18 @@ TEST_F(Msync, UnmappingTheLastMappingLeavesThePlainFile) {
   EXPECT_FALSE(fs::exists(path() + ".vellum-journal"));
 }
 
+TEST_F(Msync, SparseFileStaysSparse) {
+  ASSERT_EQ(0, ftruncate(fd_, 32 << 20));
+  char* at = map(32u << 20);
+  ASSERT_NE(nullptr, at);
+  at[20u << 20] = 'x';
+  EXPECT_EQ(0, vellum_munmap(at, 32u << 20));
+  struct stat status{};
+  ASSERT_EQ(0, fstat(fd_, &status));
+  EXPECT_EQ(32 << 20, status.st_size);
+  EXPECT_LT(status.st_blocks * 512, 1 << 20);
+}
+
 TEST_F(Msync, AKilledProgramLeavesItsLastMsync) {
   const pid_t child = fork();
   if (child == 0) {
@@ -116,6 +130,53 @@ TEST_F(Msync, AChildOfForkCannotCommitItsParentsFile) {
   EXPECT_EQ(0, vellum_msync(at, kBytes, MS_SYNC));
   EXPECT_EQ(0, vellum_munmap(at, kBytes));
   EXPECT_EQ(".p", content().substr(0, 2));
+}
+
+TEST_F(Msync, AChildThatExitsLeavesItsParentsFile) {
+  char* at = map();
+  ASSERT_NE(nullptr, at);
+  at[0] = 'a';
+  EXPECT_EQ(0, vellum_msync(at, kBytes, MS_SYNC));
+  const pid_t child = fork();
+  if (child == 0) {
+    at[1] = 'c';
+    std::exit(vellum_munmap(at, kBytes));
+  }
+  const pid_t another = fork();
+  if (another == 0) std::exit(0);
+  for (const pid_t it : {child, another}) {
+    int status = 0;
+    waitpid(it, &status, 0);
+    EXPECT_EQ(0, status);
+  }
+  EXPECT_TRUE(fs::exists(path() + ".vellum-journal"));
+  at[2] = 'p';
+  EXPECT_EQ(0, vellum_msync(at, kBytes, MS_SYNC));
+  EXPECT_EQ(0, vellum_munmap(at, kBytes));
+  EXPECT_EQ("a.p", content().substr(0, 3));
+}
+
+// In a child, whose limit of file sizes is the full disk.
+TEST_F(Msync, WhatCannotBeCommittedStaysMapped) {
+  const pid_t child = fork();
+  if (child == 0) {
+    char* at = map();
+    if (at == nullptr) _exit(1);
+    std::memset(at, 'x', kBytes);
+    signal(SIGXFSZ, SIG_IGN);
+    rlimit before{};
+    getrlimit(RLIMIT_FSIZE, &before);
+    const rlimit small{10000, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    if (vellum_munmap(at, kBytes) != -1) _exit(2);
+    if (at[kBytes - 1] != 'x' || vellum_msync(at, kBytes, MS_SYNC) != -1) _exit(3);
+    setrlimit(RLIMIT_FSIZE, &before);
+    _exit(vellum_munmap(at, kBytes) == 0 ? 0 : 4);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(0, status);
+  EXPECT_EQ(std::string(kBytes, 'x'), content());
 }
 
 TEST_F(Msync, GrowsByFtruncateBehindAMappingThatIsLonger) {

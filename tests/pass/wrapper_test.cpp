@@ -95,6 +95,11 @@ TEST_F(WrapperNoSanitizer, RuntimeHasEveryRedirectedFunction) {
   dlclose(runtime);
 }
 
+TEST_F(WrapperNoSanitizer, CallsOnAMappedFileGoThroughMemory) {
+  must(cc_ + " -Werror -Wall -O2 " + program("mapped_calls.c") + " -o " + path("main"));
+  must("VELLUM_ATOMIC_FILES='*/data' " + path("main") + " " + path("data"));
+}
+
 TEST_F(WrapperNoSanitizer, BuildsAProjectOfCMake) {
   for (const int version : {VELLUM_PASS_VERSIONS}) {
     const std::string build = path("cmake" + std::to_string(version));
