@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 
@@ -19,6 +20,8 @@ struct Context {
   // What comes before the member "error" when a failure ends an object that a command has begun;
   // empty: none begun.
   std::string json_prefix;
+  // Behind --, of `vellum run`.
+  std::vector<std::string> program;
   Output out;
   // Set by the parser for the command that was given; returns the exit status. Errors are
   // vellum::Error.
@@ -51,5 +54,6 @@ void add_tier(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_repair(CLI::App& app, Context& context);
 void add_recover(CLI::App& app, Context& context);
+void add_run(CLI::App& app, Context& context);
 
 }  // namespace vellum::cli

@@ -82,6 +82,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_verify(app, context);
   add_repair(app, context);
   add_recover(app, context);
+  add_run(app, context);
 }
 
 // The parser's own complaint about an unknown command would be that one is missing.
@@ -99,6 +100,17 @@ void require_known_command(const CLI::App& app, const std::vector<std::string>& 
     throw Error(Errc::invalid_argument,
                 fmt::format("there is no command '{}'; see vellum --help", *command));
   }
+}
+
+// What `vellum run` starts is none of the parser's.
+std::vector<std::string> take_program(std::vector<std::string>& arguments) {
+  const auto command = std::find_if(arguments.begin(), arguments.end(),
+                                    [](const std::string& a) { return !a.starts_with('-'); });
+  const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
+  if (command == arguments.end() || *command != "run" || dashes == arguments.end()) return {};
+  std::vector<std::string> program(dashes + 1, arguments.end());
+  arguments.erase(dashes, arguments.end());
+  return program;
 }
 
 bool asks_for_json(const std::vector<std::string>& arguments) {
@@ -131,6 +143,7 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
   app.require_subcommand(1);
   add_global_options(app, context);
   add_commands(app, context);
+  context.program = take_program(arguments);
   // For complaints about the arguments themselves; the parser decides for all others.
   const bool json_wanted = asks_for_json(arguments);
   context.json = json_wanted;

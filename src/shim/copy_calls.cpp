@@ -1,0 +1,82 @@
+// Copies that the kernel would make from file to file, past the memory of those that are live:
+// sendfile(2), copy_file_range(2), splice(2), and clones.
+#include <sys/sendfile.h>
+#include <sys/ioctl.h>
+#include <linux/fs.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+#include <vector>
+
+#include "shim/files.hpp"
+#include "shim/io.hpp"
+#include "shim/real.hpp"
+
+namespace vellum::shim {
+namespace {
+
+bool is_live(int fd) { return Files::instance().live(fd) != nullptr; }
+
+// One piece: callers go on until they have all.
+ssize_t copy(int from, off_t* from_offset, int to, off_t* to_offset, std::size_t bytes) {
+  std::vector<char> buffer(std::min<std::size_t>(bytes, 1u << 20));
+  const off_t from_now = VELLUM_REAL(lseek)(from, 0, SEEK_CUR);
+  const ssize_t got = pread(from, buffer.data(), buffer.size(),
+                            from_offset != nullptr ? *from_offset : from_now);
+  if (got <= 0) return got;
+  const auto count = static_cast<std::size_t>(got);
+  const ssize_t put = to_offset != nullptr ? pwrite(to, buffer.data(), count, *to_offset)
+                                           : write(to, buffer.data(), count);
+  if (put <= 0) return put;
+  if (from_offset != nullptr) {
+    *from_offset += put;
+  } else {
+    VELLUM_REAL(lseek)(from, from_now + put, SEEK_SET);
+  }
+  if (to_offset != nullptr) *to_offset += put;
+  return put;
+}
+
+}  // namespace
+}  // namespace vellum::shim
+
+using vellum::shim::is_live;
+
+VELLUM_SHIM ssize_t sendfile(int to, int from, off_t* offset, size_t bytes) noexcept {
+  if (!is_live(from) && !is_live(to)) return VELLUM_REAL(sendfile)(to, from, offset, bytes);
+  return vellum::shim::copy(from, offset, to, nullptr, bytes);
+}
+VELLUM_SHIM ssize_t sendfile64(int to, int from, off64_t* offset, size_t bytes) noexcept {
+  return sendfile(to, from, offset, bytes);
+}
+VELLUM_SHIM ssize_t copy_file_range(int from, off64_t* from_offset, int to, off64_t* to_offset,
+                                    size_t bytes, unsigned flags) {
+  if (!is_live(from) && !is_live(to))
+    return VELLUM_REAL(copy_file_range)(from, from_offset, to, to_offset, bytes, flags);
+  return vellum::shim::copy(from, from_offset, to, to_offset, bytes);
+}
+VELLUM_SHIM ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_offset, size_t bytes,
+                           unsigned flags) {
+  if (!is_live(from) && !is_live(to))
+    return VELLUM_REAL(splice)(from, from_offset, to, to_offset, bytes, flags);
+  errno = EINVAL;  // what the kernel says of files that cannot be spliced
+  return -1;
+}
+
+// Clones share what is on the disk.
+VELLUM_SHIM int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, request);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  const bool from = request == FICLONE && is_live(static_cast<int>(reinterpret_cast<long>(argument)));
+  const bool clones = request == FICLONE || request == FICLONERANGE || request == FIDEDUPERANGE;
+  if (from || (clones && is_live(fd))) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
+  return VELLUM_REAL(ioctl)(fd, request, argument);
+}

@@ -1,0 +1,118 @@
+// Descriptors that come, go and are asked: close(2), dup(2), fcntl(2), lseek(2), flock(2).
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdarg>
+
+#include "shim/files.hpp"
+#include "shim/real.hpp"
+
+namespace vellum::shim {
+namespace {
+
+// Also of what the program closes without knowing what it is: daemons close all they do not need.
+int close_file(int fd) {
+  Files& files = Files::instance();
+  if (!files.active() || (!Inside::is() && files.shares_memory())) return VELLUM_REAL(close)(fd);
+  if (Inside::is()) {
+    if (files.librarys(fd)) files.note_librarys(fd, false);
+  } else if (files.librarys(fd)) {
+    errno = EBADF;
+    return -1;
+  } else {
+    files.closed(fd);
+  }
+  return VELLUM_REAL(close)(fd);
+}
+
+int duplicated(int from, int to) {
+  if (to >= 0 && to != from && !Inside::is()) Files::instance().duplicated(from, to);
+  return to;
+}
+
+// What was open under the new number is closed by the kernel.
+int prepare_target(int from, int to) {
+  if (from == to || Inside::is()) return 0;
+  Files& files = Files::instance();
+  if (files.librarys(to)) {
+    errno = EBUSY;
+    return -1;
+  }
+  if (fcntl(from, F_GETFD) >= 0) files.closed(to);
+  return 0;
+}
+
+off_t seek(int fd, off_t offset, int whence) {
+  if (whence == SEEK_END) {
+    if (const auto live = Files::instance().live(fd))
+      return VELLUM_REAL(lseek)(fd, static_cast<off_t>(live->size_bytes()) + offset, SEEK_SET);
+  }
+  return VELLUM_REAL(lseek)(fd, offset, whence);
+}
+
+}  // namespace
+}  // namespace vellum::shim
+
+using vellum::shim::Files;
+
+VELLUM_SHIM int close(int fd) { return vellum::shim::close_file(fd); }
+
+VELLUM_SHIM int close_range(unsigned first, unsigned last, int flags) noexcept {
+  Files& files = Files::instance();
+  if (!files.active() || flags != 0 || files.shares_memory())
+    return VELLUM_REAL(close_range)(first, last, flags);
+  // Past the table nothing is known.
+  while (first <= last) {
+    const auto known = static_cast<unsigned>(files.next_marked(static_cast<int>(first)));
+    if (known > first) {
+      const int result = VELLUM_REAL(close_range)(first, std::min(last, known - 1), flags);
+      if (result != 0 || known > last) return result;
+    }
+    vellum::shim::close_file(static_cast<int>(known));
+    first = known + 1;
+  }
+  return 0;
+}
+VELLUM_SHIM void closefrom(int first) noexcept {
+  close_range(first > 0 ? static_cast<unsigned>(first) : 0, ~0U, 0);
+}
+
+VELLUM_SHIM int dup(int fd) noexcept { return vellum::shim::duplicated(fd, VELLUM_REAL(dup)(fd)); }
+VELLUM_SHIM int dup2(int fd, int to) noexcept {
+  if (vellum::shim::prepare_target(fd, to) != 0) return -1;
+  return vellum::shim::duplicated(fd, VELLUM_REAL(dup2)(fd, to));
+}
+VELLUM_SHIM int dup3(int fd, int to, int flags) noexcept {
+  if (vellum::shim::prepare_target(fd, to) != 0) return -1;
+  return vellum::shim::duplicated(fd, VELLUM_REAL(dup3)(fd, to, flags));
+}
+
+#define VELLUM_FCNTL(name)                                                            \
+  VELLUM_SHIM int name(int fd, int command, ...) {                                    \
+    va_list arguments;                                                                \
+    va_start(arguments, command);                                                     \
+    void* const argument = va_arg(arguments, void*);                                  \
+    va_end(arguments);                                                                \
+    const int result = VELLUM_REAL(name)(fd, command, argument);                      \
+    const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;             \
+    return copies ? vellum::shim::duplicated(fd, result) : result;                    \
+  }
+VELLUM_FCNTL(fcntl)
+VELLUM_FCNTL(fcntl64)
+
+VELLUM_SHIM off_t lseek(int fd, off_t offset, int whence) noexcept {
+  return vellum::shim::seek(fd, offset, whence);
+}
+VELLUM_SHIM off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
+  return vellum::shim::seek(fd, offset, whence);
+}
+
+// Vellum holds the file's lock while it is live, and so nobody else does.
+VELLUM_SHIM int flock(int fd, int operation) noexcept {
+  return !vellum::shim::Inside::is() && Files::instance().live(fd) != nullptr
+             ? 0
+             : VELLUM_REAL(flock)(fd, operation);
+}

@@ -1,0 +1,369 @@
+#include "shim/files.hpp"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "base/fork_count.hpp"
+#include "shim/real.hpp"
+
+namespace vellum::shim {
+namespace {
+
+constexpr std::size_t kPageBytes = 4096;
+
+std::size_t whole_pages(std::size_t bytes) { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
+
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool is_link(const char* path) {
+  struct stat status;
+  return VELLUM_REAL(lstat)(path, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+int complain(const std::string& path, int error, const char* what) {
+  std::fprintf(stderr, "vellum run: %s: %s\n", path.c_str(), what);
+  return error;
+}
+
+}  // namespace
+
+std::array<std::atomic<std::uint16_t>, Files::kMaxDescriptors> Files::marks_;
+
+std::string path_of(int fd) {
+  char path[PATH_MAX], link[32];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t n = readlink(link, path, sizeof path);
+  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
+}
+
+Files& Files::instance() {
+  static Files* const files = [] {
+    const Inside inside;
+    static Files* made = new Files;
+    if (!made->active()) return made;
+    base::fork_count();
+    std::atexit([] { made->close_all(); });
+    pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
+                   [] {
+                     made->process_ = getpid();
+                     made->mutex_.unlock();
+                   });
+    return made;
+  }();
+  return *files;
+}
+
+Files::Files() : config_(Config::from_environment()), process_(getpid()) {}
+
+std::size_t Files::find(const struct stat& status) const {
+  for (std::size_t i = 0; i < opens_.size(); ++i)
+    if (opens_[i] != nullptr && opens_[i]->inode == status.st_ino &&
+        opens_[i]->device == status.st_dev)
+      return i;
+  return kTarget;
+}
+
+std::size_t Files::target_of(int fd) {
+  struct stat status;
+  if (VELLUM_REAL(fstat)(fd, &status) != 0) return kTarget;
+  if (const std::size_t known = find(status); known != kTarget) return known;
+  const std::string path = path_of(fd);
+  const std::string branch = config_.branch_for(path);
+  return branch.empty() ? kTarget : add(status, path, branch);
+}
+
+std::size_t Files::add(const struct stat& status, std::string path, std::string branch) {
+  auto open = std::make_unique<Open>();
+  open->target = {std::move(path), std::move(branch), {}};
+  open->device = status.st_dev;
+  open->inode = status.st_ino;
+  const auto free = std::find(opens_.begin(), opens_.end(), nullptr);
+  const auto number = static_cast<std::size_t>(free - opens_.begin());
+  if (number == kTarget) return kTarget;
+  if (free == opens_.end()) opens_.emplace_back();
+  opens_[number] = std::move(open);
+  note_opens();
+  return number;
+}
+
+// Readers of an old version: the file itself, and what lies beside it by databases' custom (LMDB's
+// lock.mdb, SQLite's -wal), is private.
+const char* Files::redirected(int directory, const char* path, std::string& storage) const {
+  if (config_.targets.empty() || config_.targets.front().copy.empty()) return path;
+  const std::string name = name_of(path);
+  for (const Target& target : config_.targets) {
+    const std::string own = name_of(target.path);
+    const bool beside =
+        name.rfind(own + "-", 0) == 0 || (own == "data.mdb" && name == "lock.mdb");
+    if (name != own && !beside) continue;
+    const std::string before(path, std::strlen(path) - name.size());
+    const std::string parent = before.empty() ? std::string(".") : before;
+    const int at = VELLUM_REAL(openat)(directory, parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0) continue;
+    const bool there = path_of(at) + "/" + own == target.path;
+    VELLUM_REAL(close)(at);
+    if (!there) continue;
+    storage = name == own ? target.copy
+                          : target.copy.substr(0, target.copy.rfind('/') + 1) + name;
+    return storage.c_str();
+  }
+  return path;
+}
+
+bool Files::is_copy(const std::string& path) const {
+  return std::any_of(config_.targets.begin(), config_.targets.end(),
+                     [&](const Target& target) { return target.copy == path; });
+}
+
+bool Files::names_target(int directory, const char* path) const {
+  const int fd = VELLUM_REAL(openat)(directory, path, O_PATH | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool ours = !config_.branch_for(path_of(fd)).empty();
+  VELLUM_REAL(close)(fd);
+  return ours;
+}
+
+namespace {
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::uint64_t filter_bit(std::uint64_t inode) noexcept {
+  return 1ULL << (inode * 0x9e3779b97f4a7c15 >> 58);
+}
+
+}  // namespace
+
+// By its last part: one of a link to a file counts when that is open already.
+bool Files::may_name_target(const char* path) const {
+  const std::string name(last_part(path));
+  return std::any_of(config_.targets.begin(), config_.targets.end(), [&](const Target& target) {
+    const std::string pattern(last_part(target.path));
+    return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+  });
+}
+
+// Without the lock: most files are none of ours, and Vellum's own threads open some while others of
+// them are waited for with it. What has another name, by a link, is asked for its own.
+bool Files::may_be_target(int fd, const char* path) const {
+  struct stat status;
+  if (VELLUM_REAL(fstat)(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
+  if ((inodes_ & filter_bit(status.st_ino)) != 0 || may_name_target(path)) return true;
+  if (status.st_nlink <= 1 && !is_link(path)) return false;
+  return !config_.branch_for(path_of(fd)).empty();
+}
+
+int Files::opened(int fd, const char* path, int flags, bool truncate) {
+  if (!may_be_target(fd, path)) return fd;
+  const std::lock_guard lock(mutex_);
+  const std::size_t number = target_of(fd);
+  if (number == kTarget) return fd;
+  Open& open = *opens_[number];
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  int error = fd < kMaxDescriptors ? 0 : EMFILE;
+  if (error == 0 && writes && open.live == nullptr) error = make_live(open);
+  if (error == 0 && truncate) error = open.live->resize(0);
+  if (error != 0) {
+    close_unused(number);
+    VELLUM_REAL(close)(fd);
+    errno = error;
+    return -1;
+  }
+  const bool synchronous = (flags & (O_SYNC | O_DSYNC)) != 0;
+  marks_[fd] = static_cast<std::uint16_t>(number + 1 | (synchronous ? kSynchronous : 0U) |
+                                          (writes ? kWrites : 0U));
+  ++open.descriptors;
+  return fd;
+}
+
+int Files::make_live(Open& open) {
+  if (open.kernels_mappings != 0)
+    return complain(open.target.path, EBUSY,
+                    "this process has mapped it to read, and cannot open it to write before it has "
+                    "unmapped that");
+  return reported(open.target.path, [&] {
+    open.live = std::make_shared<LiveFile>(config_, open.target);
+    note_opens();
+  });
+}
+
+// When it cannot be committed, it stays live, and the end of the process tries again.
+void Files::close_unused(std::size_t number) {
+  Open& open = *opens_[number];
+  if (open.descriptors != 0 || !open.mappings.empty()) return;
+  if (open.live != nullptr && !open.live->inherited() && open.live->commit() != 0) return;
+  const Inside inside;
+  opens_[number].reset();
+  note_opens();
+}
+
+void Files::note_opens() {
+  std::uintptr_t lowest = UINTPTR_MAX, highest = 0;
+  std::uint64_t inodes = 0;
+  for (const auto& open : opens_) {
+    if (open == nullptr) continue;
+    inodes |= filter_bit(open->inode);
+    if (open->live == nullptr) continue;
+    const auto data = reinterpret_cast<std::uintptr_t>(open->live->data());
+    lowest = std::min(lowest, data);
+    highest = std::max(highest, data + open->live->capacity_bytes());
+  }
+  inodes_ = inodes;
+  lowest_ = lowest;
+  highest_ = highest;
+}
+
+std::shared_ptr<LiveFile> Files::live(int fd) {
+  const unsigned number = mark_of(fd) & kTarget;
+  if (number == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return opens_[number - 1] != nullptr ? opens_[number - 1]->live : nullptr;
+}
+
+std::shared_ptr<LiveFile> Files::live(const struct stat& status) {
+  if ((inodes_ & filter_bit(status.st_ino)) == 0) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const std::size_t number = find(status);
+  return number != kTarget ? opens_[number]->live : nullptr;
+}
+
+void Files::note_librarys(int fd, bool is) noexcept {
+  if (fd >= 0 && fd < kMaxDescriptors) marks_[fd] = is ? kLibrarys : 0;
+}
+
+bool Files::shares_memory() const noexcept { return getpid() != process_; }
+
+int Files::next_marked(int fd) const noexcept {
+  while (fd < kMaxDescriptors && mark_of(fd) == 0) ++fd;
+  return fd;
+}
+
+void Files::duplicated(int from, int to) {
+  const std::uint16_t mark = mark_of(from);
+  if ((mark & kTarget) == 0 || to < 0 || to >= kMaxDescriptors || shares_memory()) return;
+  const std::lock_guard lock(mutex_);
+  marks_[to] = mark;
+  ++opens_[(mark & kTarget) - 1U]->descriptors;
+}
+
+void Files::closed(int fd) {
+  const std::uint16_t mark = mark_of(fd);
+  if ((mark & kTarget) == 0 || shares_memory()) return;
+  const std::lock_guard lock(mutex_);
+  marks_[fd] = 0;
+  const std::size_t number = (mark & kTarget) - 1U;
+  --opens_[number]->descriptors;
+  close_unused(number);
+}
+
+void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, off_t offset_bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::uint16_t mark = mark_of(fd);
+  Open& open = *opens_[(mark & kTarget) - 1U];
+  const int type = flags & MAP_TYPE;
+  const bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
+  if (open.live == nullptr) {
+    ++open.kernels_mappings;
+    return nullptr;
+  }
+  const auto fail = [](int error) {
+    errno = error;
+    return MAP_FAILED;
+  };
+  const std::string& path = open.target.path;
+  if (!shared)
+    return fail(complain(path, ENOTSUP, "a private mapping beside others that write it"));
+  if (offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 || length_bytes == 0)
+    return fail(EINVAL);
+  if ((protection & PROT_WRITE) != 0 && (mark & kWrites) == 0) return fail(EACCES);
+  if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0)
+    return fail(complain(path, ENOTSUP, "cannot be mapped at an address of the program's choice"));
+  const auto offset = static_cast<std::uint64_t>(offset_bytes);
+  if (offset > open.live->capacity_bytes() ||
+      length_bytes > open.live->capacity_bytes() - offset)
+    return fail(complain(path, ENOMEM, "a mapping past the first TiB"));
+  std::byte* const begin = open.live->data() + offset;
+  open.mappings.emplace_back(begin, begin + whole_pages(length_bytes));
+  return begin;
+}
+
+std::size_t Files::find(const void* address) const {
+  const auto* const at = static_cast<const std::byte*>(address);
+  for (std::size_t i = 0; i < opens_.size(); ++i) {
+    if (opens_[i] == nullptr) continue;
+    for (const auto& [from, to] : opens_[i]->mappings)
+      if (at >= from && at < to) return i;
+  }
+  return kTarget;
+}
+
+std::shared_ptr<LiveFile> Files::mapped_at(const void* address) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (at < lowest_ || at >= highest_) return nullptr;
+  const std::lock_guard lock(mutex_);
+  const std::size_t number = find(address);
+  return number != kTarget ? opens_[number]->live : nullptr;
+}
+
+// REQUIRES: mapped_at(address). Of mappings of the same pages, only one goes.
+int Files::unmap(void* address, std::size_t length_bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t number = find(address);
+  if (number == kTarget || length_bytes == 0) return EINVAL;
+  Open& open = *opens_[number];
+  auto* const begin = static_cast<std::byte*>(address);
+  auto* const end = begin + whole_pages(length_bytes);
+  std::vector<std::pair<std::byte*, std::byte*>> left;
+  bool taken = false;
+  for (const auto& [from, to] : open.mappings) {
+    if (taken || end <= from || begin >= to) {
+      left.emplace_back(from, to);
+      continue;
+    }
+    taken = true;
+    if (from < begin) left.emplace_back(from, begin);
+    if (end < to) left.emplace_back(end, to);
+  }
+  open.mappings = std::move(left);
+  close_unused(number);
+  return 0;
+}
+
+int Files::remap(void* address, std::size_t old_bytes, std::size_t new_bytes) {
+  const std::lock_guard lock(mutex_);
+  const std::size_t number = find(address);
+  if (number == kTarget || new_bytes == 0) return EINVAL;
+  Open& open = *opens_[number];
+  auto* const begin = static_cast<std::byte*>(address);
+  const auto offset = static_cast<std::uint64_t>(begin - open.live->data());
+  if (new_bytes > open.live->capacity_bytes() - offset) return ENOMEM;
+  for (auto& [from, to] : open.mappings) {
+    if (from != begin || to != begin + whole_pages(old_bytes)) continue;
+    to = begin + whole_pages(new_bytes);
+    return 0;
+  }
+  return EINVAL;
+}
+
+// What the program has written is in its files when it ends, as ever. What is mapped stays, as other
+// threads may still be at it: for the next who opens it, it counts as in use when a crash came.
+void Files::close_all() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& open : opens_) {
+    if (open == nullptr || open->live == nullptr || open->live->inherited()) continue;
+    open->live->commit();
+    const Inside inside;
+    if (open->mappings.empty()) open->live.reset();
+  }
+}
+
+}  // namespace vellum::shim

@@ -1,0 +1,114 @@
+// shim/files.hpp: which of the process's descriptors and mappings are of files that `vellum run` was
+// given.
+//
+// A file is live from its first opening to write until nothing of it is open or mapped any more; it
+// is committed then, as what a program has written is in a file that it closes. Descriptors that
+// only read are the kernel's until then, and go through the live file's memory while there is one.
+//
+// A child of fork() has what its parent had, and may read it.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "shim/config.hpp"
+#include "shim/live_file.hpp"
+
+namespace vellum::shim {
+
+class Files {
+ public:
+  // The process's own, never destroyed.
+  static Files& instance();
+  // Whether there is anything to do at all.
+  bool active() const noexcept { return !config_.targets.empty(); }
+
+  // Before a file is opened. The path to open instead, when the program is to read a copy; else
+  // what was given.
+  const char* redirected(int directory, const char* path, std::string& storage) const;
+  bool is_copy(const std::string& path) const;
+  // Whether a path names one of the files, as it is now.
+  bool names_target(int directory, const char* path) const;
+  // Whether one may come to: by its last part, or as it is now.
+  bool may_name_target(const char* path) const;
+  // After it was opened, by flags without O_TRUNC: `fd`, or -1 and errno, and it is closed again.
+  int opened(int fd, const char* path, int flags, bool truncate);
+
+  // The live file behind a descriptor; null: none, the kernel's. One load where the descriptor has
+  // nothing to do with us.
+  std::shared_ptr<LiveFile> live(int fd);
+  bool synchronous(int fd) const noexcept { return (mark_of(fd) & kSynchronous) != 0; }
+  bool known(int fd) const noexcept { return (mark_of(fd) & kTarget) != 0; }
+  bool librarys(int fd) const noexcept { return mark_of(fd) == kLibrarys; }
+  void note_librarys(int fd, bool is) noexcept;
+  // Not in a child of vfork(2), whose memory is its parent's.
+  void duplicated(int from, int to);
+  void closed(int fd);  // before it is
+  bool shares_memory() const noexcept;  // with a parent that is another process
+  int next_marked(int fd) const noexcept;  // the first descriptor from `fd` on that is known
+
+  // A file that is live, by what stat(2) says of it.
+  std::shared_ptr<LiveFile> live(const struct stat& status);
+
+  // Mappings. `map` is for descriptors that are known(): the address, MAP_FAILED and errno, or null
+  // when it is the kernel's to map.
+  void* map(int fd, std::size_t length_bytes, int protection, int flags, off_t offset_bytes);
+  std::shared_ptr<LiveFile> mapped_at(const void* address);
+  int unmap(void* address, std::size_t length_bytes);
+  int remap(void* address, std::size_t old_bytes, std::size_t new_bytes);
+
+  // For the end of the process: commits, closes.
+  void close_all() noexcept;
+
+ private:
+  // What is known of a descriptor: 0: nothing.
+  static constexpr std::uint16_t kTarget = 0x0fff;       // 1 + its number
+  static constexpr std::uint16_t kSynchronous = 0x1000;  // O_SYNC, O_DSYNC
+  static constexpr std::uint16_t kWrites = 0x2000;
+  static constexpr std::uint16_t kLibrarys = 0x8000;  // Vellum's own: not the program's to close
+  static constexpr int kMaxDescriptors = 1 << 20;
+
+  struct Open {
+    Target target;
+    std::uint64_t device = 0, inode = 0;
+    std::size_t descriptors = 0;
+    std::shared_ptr<LiveFile> live;
+    std::vector<std::pair<std::byte*, std::byte*>> mappings;  // of the live file; whole pages
+    std::size_t kernels_mappings = 0;  // of descriptors, made while it was not live
+  };
+
+  Files();
+  std::uint16_t mark_of(int fd) const noexcept {
+    return fd < 0 || fd >= kMaxDescriptors ? 0 : marks_[fd].load(std::memory_order_relaxed);
+  }
+  std::size_t find(const struct stat& status) const;
+  std::size_t target_of(int fd);  // its number; kTarget: none
+  std::size_t add(const struct stat& status, std::string path, std::string branch);
+  bool may_be_target(int fd, const char* path) const;
+  std::size_t find(const void* address) const;
+  int make_live(Open& open);
+  void close_unused(std::size_t number);
+  void note_opens();
+
+  const Config config_;
+  std::atomic<pid_t> process_;
+  std::vector<std::unique_ptr<Open>> opens_;  // null: free
+  std::mutex mutex_;
+  std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};  // of live files
+  std::atomic<std::uint64_t> inodes_{0};  // a filter of those that are open
+  static std::array<std::atomic<std::uint16_t>, kMaxDescriptors> marks_;
+};
+
+// The path of an open file, as the kernel has it.
+std::string path_of(int fd);
+
+}  // namespace vellum::shim

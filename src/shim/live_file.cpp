@@ -1,0 +1,175 @@
+#include "shim/live_file.hpp"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+
+#include "base/fork_count.hpp"
+#include "shim/real.hpp"
+
+namespace vellum::shim {
+namespace {
+
+// Address space, which costs nothing: a program may map far more than the file has, and the file
+// grows into it.
+constexpr std::uint64_t kLeastCapacityBytes = 1ULL << 40;
+
+int number_of(Errc code) noexcept {
+  switch (code) {
+    case Errc::busy:
+      return EBUSY;
+    case Errc::no_space:
+      return ENOSPC;
+    case Errc::out_of_memory:
+      return ENOMEM;
+    case Errc::read_only:
+      return EROFS;
+    case Errc::invalid_argument:
+      return EINVAL;
+    case Errc::unsupported:
+      return ENOTSUP;
+    default:
+      return EIO;
+  }
+}
+
+Region open(const Config& config, const Target& target) {
+  RegionOptions options;
+  options.image_path = target.path;
+  options.capacity_bytes = kLeastCapacityBytes;
+  Store store = Store::open(config.store);
+  if (store.contains(target.branch)) return store.open_region(target.branch, options);
+  Region region = store.create_region(target.branch, 1, options);
+  struct stat status;
+  if (VELLUM_REAL(stat)(target.path.c_str(), &status) != 0 || status.st_size == 0) {
+    region.resize_file(0);
+  } else {
+    region.commit("as it was before the first run");
+  }
+  return region;
+}
+
+}  // namespace
+
+thread_local int Inside::depth = 0;
+
+int reported(const std::string& path, const std::function<void()>& body) noexcept {
+  const Inside inside;
+  try {
+    body();
+    return 0;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "vellum run: %s: %s\n", path.c_str(), error.what());
+    return number_of(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "vellum run: %s: %s\n", path.c_str(), error.what());
+    return ENOMEM;
+  }
+}
+
+LiveFile::LiveFile(const Config& config, const Target& target)
+    : path_(target.path),
+      branch_(target.branch),
+      snapshot_every_(config.snapshot_every),
+      born_(base::fork_count()),
+      region_(open(config, target)),
+      data_(static_cast<std::byte*>(region_.data())),
+      capacity_bytes_(region_.capacity_bytes()),
+      last_kept_(region_.sequence()) {
+  // A child of fork() may read what it has mapped: its copy of it.
+  madvise(data_, capacity_bytes_, MADV_DOFORK);
+}
+
+LiveFile::~LiveFile() {
+  if (!inherited()) return;
+  [[maybe_unused]] auto* left = new Region(std::move(region_));
+}
+
+bool LiveFile::inherited() const noexcept { return base::fork_count() != born_; }
+
+int LiveFile::refuse_inherited() const {
+  if (!inherited()) return 0;
+  std::fprintf(stderr,
+               "vellum run: %s: was open before fork(), and is the parent's to write: one process "
+               "at a time\n",
+               path_.c_str());
+  return ENOTSUP;
+}
+
+std::uint64_t LiveFile::size_bytes() const {
+  const std::shared_lock lock(size_mutex_);
+  return region_.file_bytes();
+}
+
+ssize_t LiveFile::read_at(void* to, std::size_t length_bytes, std::uint64_t offset_bytes) const {
+  const std::shared_lock lock(size_mutex_);
+  const std::uint64_t size = region_.file_bytes();
+  if (offset_bytes >= size) return 0;
+  const std::size_t count = std::min<std::uint64_t>(length_bytes, size - offset_bytes);
+  std::memcpy(to, data_ + offset_bytes, count);
+  return static_cast<ssize_t>(count);
+}
+
+ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint64_t offset_bytes,
+                           bool append) {
+  if (const int error = refuse_inherited()) return errno = error, -1;
+  if (length_bytes == 0) return 0;
+  std::shared_lock shared(size_mutex_);
+  std::unique_lock<std::shared_mutex> alone;
+  if (append || offset_bytes + length_bytes > region_.file_bytes()) {
+    shared.unlock();
+    alone = std::unique_lock(size_mutex_);
+    if (append) offset_bytes = region_.file_bytes();
+    if (const int error = grow_to(offset_bytes + length_bytes)) return errno = error, -1;
+  }
+  std::memcpy(data_ + offset_bytes, from, length_bytes);
+  return static_cast<ssize_t>(length_bytes);
+}
+
+// REQUIRES: size_mutex_.
+int LiveFile::grow_to(std::uint64_t size_bytes) {
+  if (size_bytes <= region_.file_bytes()) return 0;
+  if (size_bytes > capacity_bytes_) return EFBIG;
+  return reported(path_, [&] { region_.resize_file(size_bytes); });
+}
+
+int LiveFile::resize(std::uint64_t size_bytes) {
+  if (const int error = refuse_inherited()) return error;
+  const std::unique_lock lock(size_mutex_);
+  if (size_bytes == region_.file_bytes()) return 0;
+  if (size_bytes > capacity_bytes_) return EFBIG;
+  return reported(path_, [&] { region_.resize_file(size_bytes); });
+}
+
+int LiveFile::commit() {
+  if (const int error = refuse_inherited()) return error;
+  const std::lock_guard lock(commit_mutex_);
+  return reported(path_, [&] { note_commit(region_.commit().sequence); });
+}
+
+int LiveFile::commit_soon() {
+  if (const int error = refuse_inherited()) return error;
+  const std::lock_guard lock(commit_mutex_);
+  return reported(path_, [&] { region_.commit_async(); });
+}
+
+// REQUIRES: commit_mutex_. A name that is taken, by a run before that was rolled back, is no reason
+// to fail what has been committed.
+void LiveFile::note_commit(std::uint64_t sequence) {
+  if (snapshot_every_ == 0 || sequence - last_kept_ < snapshot_every_) return;
+  last_kept_ = sequence;
+  char name[32];
+  std::snprintf(name, sizeof name, "-%08llu", static_cast<unsigned long long>(sequence));
+  try {
+    region_.snapshot(branch_ + name);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "vellum run: %s: %s\n", path_.c_str(), error.what());
+  }
+}
+
+}  // namespace vellum::shim
