@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ class PageSource {
 
   const std::string& label() const noexcept;
   std::uint64_t region_bytes() const noexcept;  // after the commits
+  std::optional<std::uint64_t> file_bytes() const noexcept;  // the same
 
   // How many pages from `first` on, at most `limit`, are surely zero because nothing mentions them.
   std::size_t zero_run(format::PageNumber first, std::size_t limit) const noexcept;
