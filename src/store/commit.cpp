@@ -151,8 +151,8 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
 // saves.
 std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta,
                                                           std::uint64_t& raw_bytes_of_all) {
-  CommitBody body{meta.time_ns, meta.region_bytes, meta.base_address, meta.message, {},
-                  meta.file_bytes};
+  CommitBody body{meta.time_ns, meta.region_bytes, meta.base_address, meta.message,
+                  {},           meta.file_bytes};
   std::size_t blocks = 0;
   for (PageWrites& piece : pieces) {
     for (std::size_t first = 0; first < piece.deltas.pages().size();) {

@@ -35,7 +35,7 @@ class PageSource {
   void keep(std::shared_ptr<const void> lease) noexcept;
 
   const std::string& label() const noexcept;
-  std::uint64_t region_bytes() const noexcept;  // after the commits
+  std::uint64_t region_bytes() const noexcept;               // after the commits
   std::optional<std::uint64_t> file_bytes() const noexcept;  // the same
 
   // How many pages from `first` on, at most `limit`, are surely zero because nothing mentions them.

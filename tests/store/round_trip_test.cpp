@@ -77,11 +77,11 @@ TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
   EXPECT_EQ(size_of("main"), 4097U);
   expect_same(*open_version(*store_, "main"), model.bytes);
   copy_directory(directory_.path("s"), directory_.path("crashed"));
-  EXPECT_EQ(BranchWriter::open(*StoreCore::open(base::posix_fs(), directory_.path("crashed")),
-                               "main")
-                ->head()
-                .file_bytes,
-            4097U)
+  EXPECT_EQ(
+      BranchWriter::open(*StoreCore::open(base::posix_fs(), directory_.path("crashed")), "main")
+          ->head()
+          .file_bytes,
+      4097U)
       << "after a crash";
   writer.reset();
   EXPECT_TRUE(resolve_version(*store_, "main").commits.empty());
@@ -96,8 +96,7 @@ TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
   writer->publish_snapshot("full", "");
   commit_size(*writer, Size(), false);
   EXPECT_EQ(size_of("main"), Size());
-  error_text(Errc::invalid_argument,
-             [&] { commit_size(*writer, 64 * kPageBytes + 1, false); });
+  error_text(Errc::invalid_argument, [&] { commit_size(*writer, 64 * kPageBytes + 1, false); });
   writer.reset();
   reopen();
   EXPECT_EQ(size_of("empty"), 0U);
