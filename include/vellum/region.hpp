@@ -48,11 +48,13 @@
 //  compared with the store.
 //  - A file that another program made, or has changed since the image was closed, stays as it is:
 //  its content is what the region opens with, and the next commit stores what differs. A file of
-//  more bytes makes the region larger. One whose size is no multiple of 4096 keeps its size until
-//  something is stored past its end. Refused with the file's name: one that has become shorter
-//  (invalid_argument), one that has changed while the branch had commits by another engine, another
-//  file in its place after a crash, and a file with content for a branch with other content
-//  (already_exists). An empty file is filled from the branch.
+//  more bytes makes the region larger. One whose size is no multiple of 4096 keeps its size, as
+//  Region::file_bytes(), until something is stored past its end. So does one whose branch has such
+//  a size already; that one may become shorter, too, and what it has lost is zero. Refused with the
+//  file's name: any other that has become shorter (invalid_argument), one that has changed while
+//  the branch had commits by another engine, another file in its place after a crash, and a file
+//  with content for a branch with other content (already_exists). An empty file is filled from the
+//  branch.
 //  - Nobody else may write the file while the region is open (it is locked by flock(2),
 //  Errc::busy). A program that cuts it shorter meanwhile brings SIGBUS. On tmpfs reading a hole
 //  takes a page, and SIGBUS comes when there is none.
@@ -265,6 +267,19 @@ class Region {
   // pages. invalid_argument beyond capacity_bytes() or below the current size. rollback() takes it
   // back.
   void grow(std::uint64_t size_bytes);
+
+  // The size of the plain file that the region stands for: what Store::export_file() writes, and
+  // what an image has. size_bytes(), unless resize_file() or Store::import_file() has said
+  // otherwise, or another program has given the image another size.
+  std::uint64_t file_bytes() const noexcept;
+  // Says so; durable with the next commit(), and taken back by rollback(). More than size_bytes():
+  // the region grows, as by grow(). Less than before: what lies behind becomes zero at once, like
+  // clear(), and the region keeps its size. invalid_argument beyond capacity_bytes().
+  //  - From then on the size belongs to each version. grow() gives the file the region's size; a
+  //    store behind its end makes it longer at the next commit(), to the end of the page.
+  //  - Engine mapped: the image has exactly this size after each commit. Pages of the region that
+  //    lie behind it whole cannot be touched then (SIGBUS), until the file is longer again.
+  void resize_file(std::uint64_t bytes);
 
   // Brings a range in and keeps it: system calls work on it. Errc::damaged or io when a page cannot
   // be read.

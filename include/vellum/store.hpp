@@ -40,6 +40,7 @@ struct VersionInfo {
   std::string message;
   std::string parent;  // the snapshot before it on its line; empty: none
   std::uint64_t region_bytes = 0;
+  std::uint64_t file_bytes = 0;     // of these, the plain file's: see Region::file_bytes()
   std::uint64_t pages_changed = 0;  // since the parent
   std::uint64_t bytes_added = 0;    // to packs, since the parent
   // Of a branch: how its commits are stored. Without a value: as the store says (StoreOptions).

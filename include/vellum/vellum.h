@@ -243,6 +243,14 @@ int vellum_rollback(vellum_region* region);
  * VELLUM_ERR_INVALID_ARGUMENT beyond the capacity or below the size. */
 int vellum_grow(vellum_region* region, uint64_t size_bytes);
 
+/* The size of the plain file that the region stands for, as vellum_export() writes it: that of the
+ * region, unless vellum_resize_file() or vellum_import() has said otherwise. 0 for NULL. */
+uint64_t vellum_region_file_size(const vellum_region* region);
+/* Says so; durable with the next commit. Beyond the region's size the region grows; what lies
+ * behind becomes zero, and the region keeps its size. VELLUM_ERR_INVALID_ARGUMENT beyond the
+ * capacity. */
+int vellum_resize_file(vellum_region* region, uint64_t file_bytes);
+
 /* ---- Bringing memory in ---- */
 
 typedef struct vellum_pin vellum_pin;
@@ -290,6 +298,7 @@ typedef struct vellum_version_info {
   uint64_t bytes_added;                 /* to packs, since the parent */
   const vellum_store_options* encoding; /* of a branch: how its commits are stored (sizes of packs
                                            and journals are 0); NULL: as the store says */
+  uint64_t file_bytes; /* of region_bytes, the plain file's: see vellum_region_file_size() */
 } vellum_version_info;
 
 /* Return 0 to go on, anything else to stop. May call Vellum; must not throw or longjmp. */

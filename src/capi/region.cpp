@@ -222,6 +222,14 @@ int vellum_grow(vellum_region* region, uint64_t size_bytes) {
   return guarded([&] { region_of(region).grow(size_bytes); });
 }
 
+uint64_t vellum_region_file_size(const vellum_region* region) {
+  return region == nullptr ? 0 : region->region.file_bytes();
+}
+
+int vellum_resize_file(vellum_region* region, uint64_t file_bytes) {
+  return guarded([&] { region_of(region).resize_file(file_bytes); });
+}
+
 int vellum_pin_range(const vellum_region* region, const void* address, size_t length_bytes,
                      vellum_pin** out) {
   return guarded([&] {

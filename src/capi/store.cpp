@@ -103,6 +103,7 @@ vellum_version_info to_c(const vellum::VersionInfo& version) {
   result.region_bytes = version.region_bytes;
   result.pages_changed = version.pages_changed;
   result.bytes_added = version.bytes_added;
+  result.file_bytes = version.file_bytes;
   return result;
 }
 

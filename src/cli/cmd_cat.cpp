@@ -20,27 +20,27 @@ struct CatArguments {
 };
 
 // Checked here, so that a bad range is told before any byte goes out.
-ByteRange wanted_range(const CatArguments& arguments, std::uint64_t region_bytes) {
+ByteRange wanted_range(const CatArguments& arguments, std::uint64_t file_bytes) {
   ByteRange range;
   range.offset_bytes = parse_size("--offset", arguments.offset);
-  if (range.offset_bytes > region_bytes) {
+  if (range.offset_bytes > file_bytes) {
     throw Error(Errc::invalid_argument,
                 fmt::format("--offset: {} is past the end of '{}', which has {} bytes",
-                            range.offset_bytes, arguments.version, region_bytes));
+                            range.offset_bytes, arguments.version, file_bytes));
   }
-  const std::uint64_t rest = region_bytes - range.offset_bytes;
+  const std::uint64_t rest = file_bytes - range.offset_bytes;
   range.length_bytes = arguments.length ? parse_size("--length", *arguments.length) : rest;
   if (range.length_bytes > rest) {
     throw Error(Errc::invalid_argument,
                 fmt::format("--length: {} goes past the end of '{}', which has {} bytes",
-                            range.length_bytes, arguments.version, region_bytes));
+                            range.length_bytes, arguments.version, file_bytes));
   }
   return range;
 }
 
 void cat_snapshot(Context& context, const Store& store, const CatArguments& arguments,
-                  std::uint64_t region_bytes) {
-  ByteRange left = wanted_range(arguments, region_bytes);
+                  std::uint64_t file_bytes) {
+  ByteRange left = wanted_range(arguments, file_bytes);
   std::string chunk(static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes)), '\0');
   while (left.length_bytes > 0) {
     const auto take = static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes));
@@ -54,7 +54,7 @@ void cat_snapshot(Context& context, const Store& store, const CatArguments& argu
 // A writer may move the head between two reads; an open version stays what it was.
 void cat_head(Context& context, Store& store, const CatArguments& arguments) {
   const Region region = store.open_version(arguments.version);
-  ByteRange left = wanted_range(arguments, region.size_bytes());
+  ByteRange left = wanted_range(arguments, region.file_bytes());
   const char* at = static_cast<const char*>(region.data()) + left.offset_bytes;
   while (left.length_bytes > 0) {
     const auto take = static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes));
@@ -71,7 +71,7 @@ int run_cat(Context& context, const CatArguments& arguments) {
   if (version.is_branch) {
     cat_head(context, store, arguments);
   } else {
-    cat_snapshot(context, store, arguments, version.region_bytes);
+    cat_snapshot(context, store, arguments, version.file_bytes);
   }
   return kExitOk;
 }

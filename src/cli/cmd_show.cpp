@@ -28,6 +28,9 @@ void print_version(Output& out, const VersionInfo& v) {
   out.print("time     {}\n", utc_time_full(v.time_ns));
   out.print("parent   {}\n", v.parent.empty() ? "none" : printable(v.parent));
   out.print("region   {} ({} bytes)\n", human_bytes(v.region_bytes), v.region_bytes);
+  if (v.file_bytes != v.region_bytes) {
+    out.print("file     {} ({} bytes)\n", human_bytes(v.file_bytes), v.file_bytes);
+  }
   out.print("changed  {} since the parent\n", counted(v.pages_changed, "page"));
   out.print("added    {} ({} bytes)\n", human_bytes(v.bytes_added), v.bytes_added);
   if (v.encoding) out.print("encoding {}\n", encoding_text(*v.encoding));

@@ -267,6 +267,7 @@ Json version_json(const VersionInfo& version) {
               {"message", version.message},
               {"parent", version.parent.empty() ? Json(nullptr) : Json(version.parent)},
               {"region_bytes", version.region_bytes},
+              {"file_bytes", version.file_bytes},
               {"pages_changed", version.pages_changed},
               {"bytes_added", version.bytes_added},
               {"encoding", version.encoding ? encoding_json(*version.encoding) : Json(nullptr)}};

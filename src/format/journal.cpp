@@ -219,6 +219,7 @@ std::vector<std::byte> encode_commit(const CommitBody& body) {
     w.varint(p.stored.size());
     w.bytes(p.stored);
   }
+  write_file_size(w, body.file_bytes);
   return out;
 }
 
@@ -239,7 +240,7 @@ bool decode_commit(std::span<const std::byte> payload, CommitBody& out) {
   for (std::uint64_t i = 0; i < parts; ++i) {
     if (!read_part(in, body.region_bytes / kPageBytes, body.parts.emplace_back())) return false;
   }
-  if (!in.done()) return false;
+  if (!read_file_size(in, body.region_bytes, body.file_bytes)) return false;
   out = std::move(body);
   return true;
 }

@@ -71,7 +71,8 @@ struct CommitBody {
   std::uint64_t region_bytes = 0;
   std::uint64_t base_address = 0;
   std::string message;
-  std::vector<CommitPart> parts;  // a page appears in at most one part
+  std::vector<CommitPart> parts;                 // a page appears in at most one part
+  std::optional<std::uint64_t> file_bytes = {};  // as in Version
   bool operator==(const CommitBody&) const = default;
 };
 std::vector<std::byte> encode_commit(const CommitBody& body);

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,8 @@ struct Version {
   std::uint64_t active_pack_end_bytes = 0;
   std::uint64_t next_pack_number = 1;  // low half of the next pack id of this branch
   std::vector<RunRef> runs;  // newest first; an older run counts where the newer ones have no base
+  // Of the region, the bytes of the plain file that it is; behind them all is zero. None: all.
+  std::optional<std::uint64_t> file_bytes = {};
   bool operator==(const Version&) const = default;
 };
 

@@ -84,6 +84,7 @@ std::vector<std::byte> encode_version(const Version& v) {
     w.u32(r.root.tag);
     w.varint(r.entries);
   }
+  write_file_size(w, v.file_bytes);
   return out;
 }
 
@@ -103,7 +104,10 @@ bool decode_version(std::span<const std::byte> bytes, Version& out) {
   v.active_pack = in.varint();
   v.active_pack_end_bytes = in.varint();
   v.next_pack_number = in.varint();
-  if (!in.ok() || !fields_ok(v) || !read_runs(in, v.runs) || !in.done()) return false;
+  if (!in.ok() || !fields_ok(v) || !read_runs(in, v.runs) ||
+      !read_file_size(in, v.region_bytes, v.file_bytes)) {
+    return false;
+  }
   out = std::move(v);
   return true;
 }

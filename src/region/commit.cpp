@@ -145,9 +145,15 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
 void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   require_twins();
   c.report.sequence = sequence;
-  c.even_if_unchanged =
-      c.is_snapshot() || memory->size_bytes() != committed_bytes || !committed_before;
   c.dirty = take_dirty();
+  try {
+    follow_stores_behind_the_file(c.dirty);
+  } catch (...) {
+    pending = std::move(c.dirty);
+    throw;
+  }
+  c.even_if_unchanged = c.is_snapshot() || memory->size_bytes() != committed_bytes ||
+                        file_bytes() != committed_file_bytes || !committed_before;
   const auto scanned = Clock::now();
   c.report.scan_ns = ns_between(c.start, scanned);
   c.report.pages_dirty = c.dirty.size();
@@ -181,6 +187,7 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
       meta.region_bytes = memory->size_bytes();
       meta.base_address = remembered_address;
       meta.message = c.message;
+      meta.file_bytes = file_bytes();
       cost = c.writes->finish(meta, c.is_snapshot(), [&](PageNumber page, std::byte* out) {
         return committed_copy(page, out);
       });
@@ -203,6 +210,7 @@ void Region::Impl::end_commit(CommitInProgress& c) {
     if (cost.sequence != 0) {
       sequence = report.sequence = cost.sequence;
       committed_bytes = memory->size_bytes();
+      committed_file_bytes = file_bytes();
       committed_before = true;
       commit_failed = false;
     }

@@ -10,6 +10,8 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "store/util.hpp"
+
 namespace vellum::region {
 namespace {
 
@@ -98,15 +100,20 @@ void MappedMemory::advise(PageNumber first, std::size_t count, Advice advice) {
   madvise(base_ + first * kPageBytes, count * kPageBytes, kernels);
 }
 
+// A page that lies behind the end of the file cannot be touched, and is zero.
+std::uint64_t MappedMemory::backed_bytes() const noexcept {
+  return std::min(size_bytes(), store::pages_in(options_.image->file_bytes()) * kPageBytes);
+}
+
 bool MappedMemory::is_foreign(PageNumber page) const noexcept {
   return std::binary_search(foreign_.begin(), foreign_.end(), page);
 }
 
 void MappedMemory::find_dirty(std::vector<PageNumber>& out) {
   std::vector<PageNumber> written;
-  written_.collect(size_bytes() / kPageBytes, written);
+  const PageNumber end = backed_bytes() / kPageBytes;
+  written_.collect(end, written);
   // Cut off by a rollback of grow(): they are foreign no more.
-  const PageNumber end = size_bytes() / kPageBytes;
   foreign_.erase(std::lower_bound(foreign_.begin(), foreign_.end(), end), foreign_.end());
   const auto both = merge(foreign_, written);
   out.insert(out.end(), both.begin(), both.end());
@@ -160,7 +167,7 @@ void MappedMemory::prepare_commit(std::span<const PageNumber> dirty) {
 }
 
 const std::byte* MappedMemory::twin_of(PageNumber page) const noexcept {
-  if (page >= size_bytes() / kPageBytes) return nullptr;
+  if (page >= backed_bytes() / kPageBytes) return nullptr;
   if (backing_.has_twin(page)) return backing_.twin(page);
   // A foreign page that is not part of the commit, or is and has become zero.
   return is_foreign(page) ? nullptr : backing_.twin(page);
@@ -171,13 +178,15 @@ void MappedMemory::write_image(std::span<const PageNumber> pages) {
     return backing_.has_twin(page) ? backing_.twin(page) : kZeroPage;
   });
   std::vector<PageNumber> patched, changed;
-  patched_.collect(size_bytes() / kPageBytes, patched);
+  // What the file is about to lose need not be written.
+  const PageNumber kept = file_bytes_ ? store::pages_in(*file_bytes_) : UINT64_MAX;
+  patched_.collect(std::min(backed_bytes() / kPageBytes, kept), patched);
   std::set_difference(patched.begin(), patched.end(), staged_.begin(), staged_.end(),
                       std::back_inserter(changed));
   for_runs(changed, SIZE_MAX, [&](PageNumber first, std::size_t count) {
     options_.image->write(first, {backing_.twin(first), count * kPageBytes});
   });
-  options_.image->note_commit();
+  options_.image->note_commit(file_bytes_);
   if (foreign_.empty()) return;
   std::vector<PageNumber> left;
   std::set_difference(foreign_.begin(), foreign_.end(), pages.begin(), pages.end(),

@@ -39,6 +39,12 @@ class MappedMemory final : public RegionMemory {
   void finish_commit(std::span<const PageNumber> dirty) noexcept override;
   void abandon_commit(std::span<const PageNumber> dirty) noexcept override;
   const std::byte* twin_of(PageNumber page) const noexcept override;
+  void set_file_bytes(std::optional<std::uint64_t> bytes) noexcept override { file_bytes_ = bytes; }
+  void extend_file(std::uint64_t bytes) override { options_.image->extend(bytes); }
+  void drop_file_growth(std::uint64_t keep_bytes) override {
+    options_.image->drop_growth(keep_bytes);
+  }
+  std::uint64_t backed_bytes() const noexcept override;
   void note_closed(const format::Version& head) noexcept override;
   void resize(std::uint64_t size_bytes) override;
   void start() override;
@@ -63,9 +69,10 @@ class MappedMemory final : public RegionMemory {
   bool is_foreign(PageNumber page) const noexcept;
 
   PrivatePages written_;
-  PrivatePages patched_;             // of the alias: the twins that the encoder has changed
-  std::vector<PageNumber> foreign_;  // ascending
-  std::vector<PageNumber> staged_;   // of the commit at hand: foreign ones
+  PrivatePages patched_;                     // of the alias: the twins that the encoder has changed
+  std::vector<PageNumber> foreign_;          // ascending
+  std::vector<PageNumber> staged_;           // of the commit at hand: foreign ones
+  std::optional<std::uint64_t> file_bytes_;  // that the image is to have after the commit at hand
   bool complained_ = false;
 };
 

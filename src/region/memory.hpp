@@ -131,6 +131,15 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   virtual const std::byte* twin_of(PageNumber page) const noexcept {
     return backing_.has_twin(page) ? backing_.twin(page) : nullptr;
   }
+  // What becomes of the plain file that the region is; only engine mapped has one. The next
+  // finish_commit() makes it so long; none: as long as the region.
+  virtual void set_file_bytes(std::optional<std::uint64_t>) noexcept {}
+  // Before anything is touched up to there: it becomes longer at once, if it is shorter.
+  virtual void extend_file(std::uint64_t) {}
+  // Takes back what was not committed of that, but for the first `keep_bytes`.
+  virtual void drop_file_growth(std::uint64_t) {}
+  // How much of the region lies in it now; the rest must not be touched.
+  virtual std::uint64_t backed_bytes() const noexcept { return size_bytes(); }
   // Nothing will be committed any more after this version.
   virtual void note_closed(const format::Version&) noexcept {}
 

@@ -5,7 +5,6 @@
 #include <thread>
 #include <vellum/region.hpp>
 
-#include "base/zeros.hpp"
 #include "region/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "store/lease.hpp"
@@ -145,6 +144,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   const auto& source = impl->writer->source_at_open();
   auto image = open_image(*impl, options);
   const std::uint64_t size = image ? image->region_bytes() : head.region_bytes;
+  const auto adopted = image ? image->adopted_file_bytes() : std::nullopt;
   auto memory = memory_options(options, size, remembered, true);
   if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
   memory.stash_directory =
@@ -160,6 +160,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   });
   impl->sequence = head.sequence;
   impl->committed_bytes = head.region_bytes;
+  impl->committed_file_bytes = head.file_bytes;
+  impl->set_file_bytes(adopted.has_value() ? adopted : head.file_bytes);
   impl->committed_before = head.sequence > 0;
   impl->remembered_address = head.base_address != 0 || options.over_reservation
                                  ? head.base_address
@@ -193,6 +195,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   impl->memory = store::with_context(impl->source->label(), [&] {
     return region::RegionMemory::create(options.engine, memory, impl->source);
   });
+  impl->set_file_bytes(impl->source->file_bytes());
   return impl;
 }
 
@@ -236,6 +239,8 @@ void Region::Impl::rollback() {
   const auto dirty = take_dirty();
   memory->discard(dirty);
   if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);
+  set_file_bytes(committed_file_bytes);
+  memory->drop_file_growth(committed_file_bytes.value_or(committed_bytes));
 }
 
 void Region::Impl::grow(std::uint64_t size_bytes) {
@@ -251,7 +256,9 @@ void Region::Impl::grow(std::uint64_t size_bytes) {
                     " bytes: its address space was reserved for " +
                     std::to_string(memory->capacity_bytes()) + " (RegionOptions::capacity_bytes)");
   }
+  const bool larger = size > memory->size_bytes();
   memory->resize(size);
+  if (larger && file_bytes().has_value()) set_file_bytes(size);
 }
 
 void Region::Impl::find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
@@ -338,6 +345,15 @@ void Region::grow(std::uint64_t size_bytes) {
   impl_->grow(size_bytes);
 }
 
+std::uint64_t Region::file_bytes() const noexcept {
+  return impl_ != nullptr ? impl_->file_bytes().value_or(impl_->memory->size_bytes()) : 0;
+}
+
+void Region::resize_file(std::uint64_t bytes) {
+  const Turn turn(impl_);
+  impl_->resize_file(bytes);
+}
+
 struct Pin::Impl {
   std::shared_ptr<Region::Impl> region;
   PageNumber first = 0;
@@ -382,6 +398,8 @@ void Region::prefetch(const void* address, std::size_t length_bytes) const {
   PageNumber first = 0;
   std::size_t count = 0;
   impl_->find_pages(address, length_bytes, first, count);
+  const PageNumber end = impl_->end_page();
+  count = first < end ? std::min<std::size_t>(count, end - first) : 0;
   impl_->make_present(first, count);
   impl_->memory->make_huge(first, count);
 }
@@ -392,17 +410,9 @@ void Region::clear(void* address, std::size_t length_bytes) {
   PageNumber first = 0;
   std::size_t count = 0;
   impl_->find_pages(address, length_bytes, first, count);
-  auto* at = static_cast<std::byte*>(address);
-  std::byte* const end = at + length_bytes;
-  const std::size_t chunk_bytes = impl_->memory->chunk_pages() * kPageBytes;
-  auto* const data = static_cast<std::byte*>(this->data());
-  while (at < end) {
-    const auto offset = static_cast<std::size_t>(at - data);
-    const std::size_t to_next = chunk_bytes - offset % chunk_bytes;
-    const auto n = std::min(to_next, static_cast<std::size_t>(end - at));
-    if (!impl_->memory->holds_nothing(offset / kPageBytes)) base::make_zero(at, n);
-    at += n;
-  }
+  auto* const from = static_cast<std::byte*>(address);
+  impl_->clear(
+      from, std::min(from + length_bytes, impl_->memory->data() + impl_->end_page() * kPageBytes));
 }
 
 void Region::advise(const void* address, std::size_t length_bytes, Advice advice) const {

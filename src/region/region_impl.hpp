@@ -43,9 +43,17 @@ struct Region::Impl {
   std::future<CommitReport> commit_async(const std::string& snapshot, const std::string& message);
   void rollback();
   void grow(std::uint64_t size_bytes);
+  void resize_file(std::uint64_t bytes);
+  // Makes a range zero. REQUIRES: it lies in the region; with engine mapped, in the image.
+  void clear(std::byte* from, const std::byte* end);
   void find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
                   std::size_t& count) const;
   void make_present(PageNumber first, std::size_t count);
+  // Of the plain file that the region is; none: all of the region.
+  std::optional<std::uint64_t> file_bytes() const noexcept;
+  void set_file_bytes(std::optional<std::uint64_t> bytes) noexcept;
+  // Pages from here on must not be touched: with engine mapped they lie behind the file.
+  PageNumber end_page() const noexcept;
 
   const pid_t owner;  // the process; a fork has no part in the region
   std::shared_ptr<store::StoreCore> core;
@@ -55,6 +63,7 @@ struct Region::Impl {
   std::shared_ptr<store::PageSource> source;    // what a read-only region shows
   std::atomic<std::uint64_t> sequence{0};
   std::uint64_t committed_bytes = 0;  // region size of the last commit
+  std::optional<std::uint64_t> committed_file_bytes;
   std::uint64_t remembered_address = 0;
   std::optional<format::WorkingSetOwner> remembered_as;  // of its working set; none: not wanted
   std::unique_ptr<region::CardTracker> cards;            // null: the page tracker alone
@@ -76,6 +85,7 @@ struct Region::Impl {
                 region::MemoryOptions& memory_options);
   void write_working_set() noexcept;
   std::vector<PageNumber> take_dirty();
+  void follow_stores_behind_the_file(std::span<const PageNumber> dirty);
   void require_twins() const;
   void reload_twins(std::span<const PageNumber> pages);
   void accept_commit() noexcept;
@@ -86,6 +96,8 @@ struct Region::Impl {
   void begin_commit(CommitInProgress& c, bool capture);
   store::CommitCost write_commit(CommitInProgress& c);
   void end_commit(CommitInProgress& c);
+  static constexpr std::uint64_t kNoFile = UINT64_MAX;
+  std::atomic<std::uint64_t> file_bytes_{kNoFile};
 };
 
 }  // namespace vellum

@@ -47,6 +47,7 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   info.parent = resolved.version.parent;
   info.region_bytes = resolved.version.region_bytes;
   info.pages_changed = resolved.version.pages_changed;
+  info.file_bytes = resolved.version.file_bytes.value_or(info.region_bytes);
   info.bytes_added = resolved.version.bytes_added;
   if (resolved.encoding.has_value()) info.encoding = region::from_format(*resolved.encoding);
   if (resolved.commits.empty()) return info;
@@ -54,6 +55,7 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   info.time_ns = last.time_ns;
   info.message = last.message;
   info.region_bytes = last.region_bytes;
+  info.file_bytes = last.file_bytes.value_or(last.region_bytes);
   return info;
 }
 
@@ -73,6 +75,10 @@ std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std
                                         kept.version.label);
   source->keep(std::move(kept.lease));
   return source;
+}
+
+std::uint64_t file_size_of(const store::PageSource& source) {
+  return source.file_bytes().value_or(source.region_bytes());
 }
 
 std::string parent_directory(const std::string& file) {
@@ -213,7 +219,8 @@ void Store::create_snapshot(const std::string& name, const std::string& from_ver
     store::BranchWriter::open(*impl_->core, from_version)
         ->begin()
         ->finish({from.commits.back().time_ns, from.commits.back().region_bytes,
-                  from.commits.back().base_address, from.commits.back().message},
+                  from.commits.back().base_address, from.commits.back().message,
+                  from.commits.back().file_bytes},
                  true);
     names = store::hold_names(*impl_->core);
     from = store::resolve_version(*impl_->core, from_version);
@@ -280,8 +287,8 @@ void Store::export_file(const std::string& name, const std::string& file,
   auto& fs = impl_->core->fs();
   const auto out = fs.open(file, base::OpenMode::create_new);
   try {
-    const std::uint64_t size = source->region_bytes();
-    const std::uint64_t pages = size / kPageBytes;
+    const std::uint64_t size = file_size_of(*source);
+    const std::uint64_t pages = store::pages_in(size);
     std::vector<std::byte> buffer(kCopyPages * kPageBytes);
     for (std::uint64_t page = 0; page < pages;) {
       page += source->zero_run(page, pages - page);
@@ -292,7 +299,7 @@ void Store::export_file(const std::string& name, const std::string& file,
         if (!base::is_zero(content)) out->pwrite(content, (page + i) * kPageBytes);
       }
       page += n;
-      if (progress) progress({page * kPageBytes, size, "bytes"});
+      if (progress) progress({std::min(page * kPageBytes, size), size, "bytes"});
     }
     out->truncate(size);
     out->sync_data();
@@ -308,20 +315,16 @@ CommitReport Store::import_file(const std::string& branch, const std::string& fi
   auto& fs = impl_->core->fs();
   const auto in = fs.open(file, base::OpenMode::read_only);
   const std::uint64_t size = in->size_bytes();
-  if (size == 0)
-    throw Error(Errc::invalid_argument, file + " is empty: there is nothing to import");
-  Region region = open_or_create_region(branch, size);
+  Region region = open_or_create_region(branch, std::max<std::uint64_t>(size, 1));
+  region.resize_file(size);  // past the file's end all is zero from here on
   auto* const memory = static_cast<std::byte*>(region.data());
   std::vector<std::byte> buffer(kCopyPages * kPageBytes);
-  for (std::uint64_t at = 0; at < region.size_bytes(); at += buffer.size()) {
-    const std::size_t room = std::min<std::uint64_t>(buffer.size(), region.size_bytes() - at);
-    const std::size_t n = at < size ? std::min<std::uint64_t>(room, size - at) : 0;
+  for (std::uint64_t at = 0; at < size; at += buffer.size()) {
+    const std::size_t n = std::min<std::uint64_t>(buffer.size(), size - at);
     in->pread(std::span(buffer).first(n), at);
-    std::fill(buffer.begin() + static_cast<std::ptrdiff_t>(n), buffer.end(),
-              std::byte{0});  // past the file's end
-    region.prefetch(memory + at, room);
-    base::make_equal(memory + at, std::span(buffer).first(room));
-    if (progress) progress({std::min(at + room, size), size, "bytes"});
+    region.prefetch(memory + at, n);
+    base::make_equal(memory + at, std::span(buffer).first(n));
+    if (progress) progress({at + n, size, "bytes"});
   }
   return region.commit(message);
 }
@@ -332,13 +335,18 @@ CommitReport Store::import_version(const std::string& branch, const Store& from,
   const auto source = open_source(*from.impl_->core, name);
   const std::uint64_t size = source->region_bytes(), pages = size / kPageBytes;
   Region region = open_or_create_region(branch, size);
+  // A version that is all of its region leaves a branch that is the same alone.
+  if (source->file_bytes().has_value() || region.file_bytes() != region.size_bytes()) {
+    region.resize_file(file_size_of(*source));
+  }
+  const std::uint64_t end_page = store::pages_in(region.file_bytes());  // all zero from there on
   auto* const memory = static_cast<std::byte*>(region.data());
   std::vector<std::byte> buffer(kCopyPages * kPageBytes);
   // What the branch has and the version has not becomes zero; a new branch has nothing.
   const bool was_empty = region.sequence() == 0;
-  for (std::uint64_t page = 0; page < region.size_bytes() / kPageBytes;) {
+  for (std::uint64_t page = 0; page < end_page;) {
     if (was_empty && page < pages) page += source->zero_run(page, pages - page);
-    const std::uint64_t end = was_empty ? pages : region.size_bytes() / kPageBytes;
+    const std::uint64_t end = was_empty ? std::min(pages, end_page) : end_page;
     if (page >= end) break;
     const std::size_t n = std::min<std::uint64_t>(kCopyPages, end - page);
     const std::size_t there = page < pages ? std::min<std::uint64_t>(n, pages - page) : 0;

@@ -62,6 +62,7 @@ struct CommitMeta {
   std::uint64_t region_bytes = 0;
   std::uint64_t base_address = 0;
   std::string message;
+  std::optional<std::uint64_t> file_bytes = {};  // as in format::Version
 };
 
 struct CommitCost {

@@ -99,6 +99,10 @@ void BranchWriter::Commit::Impl::check(const CommitMeta& meta) const {
     fail(Errc::invalid_argument, "{}: a region of {} bytes after one of {}", writer.label,
          meta.region_bytes, writer.head.region_bytes);
   }
+  if (meta.file_bytes.value_or(0) > meta.region_bytes) {
+    fail(Errc::invalid_argument, "{}: a file of {} bytes in a region of {}", writer.label,
+         *meta.file_bytes, meta.region_bytes);
+  }
   if (meta.base_address % kPageBytes != 0 || meta.base_address > UINT64_MAX - meta.region_bytes) {
     fail(Errc::invalid_argument, "{}: base address {:#x}", writer.label, meta.base_address);
   }
@@ -147,7 +151,8 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
 // saves.
 std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta,
                                                           std::uint64_t& raw_bytes_of_all) {
-  CommitBody body{meta.time_ns, meta.region_bytes, meta.base_address, meta.message, {}};
+  CommitBody body{meta.time_ns, meta.region_bytes, meta.base_address, meta.message,
+                  {},           meta.file_bytes};
   std::size_t blocks = 0;
   for (PageWrites& piece : pieces) {
     for (std::size_t first = 0; first < piece.deltas.pages().size();) {
@@ -221,6 +226,7 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold,
   next.region_bytes = meta.region_bytes;
   next.base_address = meta.base_address;
   next.message = meta.message;
+  next.file_bytes = meta.file_bytes;
 
   CommitCost cost;
   try {

@@ -77,8 +77,20 @@ void ImageFile::read(PageNumber first, std::span<std::byte> out) const {
   std::fill(out.begin() + static_cast<std::ptrdiff_t>(n), out.end(), std::byte{0});
 }
 
+void ImageFile::set_size(std::uint64_t bytes) {
+  if (bytes == file_bytes_) return;
+  file_->truncate(bytes);
+  file_bytes_ = bytes;
+}
+
 void ImageFile::resize(std::uint64_t region_bytes) {
   if (region_bytes == region_bytes_) return;
+  if (exact_) {
+    const bool larger = region_bytes > region_bytes_;
+    set_size(larger ? region_bytes : std::min(file_bytes_, region_bytes));
+    region_bytes_ = region_bytes;
+    return;
+  }
   // A file that ends within its last page gets that end back with it.
   const bool back = region_bytes < region_bytes_ && round_up(committed_bytes_) == region_bytes;
   const std::uint64_t bytes = back ? committed_bytes_ : region_bytes;
@@ -87,7 +99,18 @@ void ImageFile::resize(std::uint64_t region_bytes) {
   region_bytes_ = region_bytes;
 }
 
-void ImageFile::drop_growth() { resize(round_up(committed_bytes_)); }
+void ImageFile::extend(std::uint64_t file_bytes) {
+  exact_ = true;
+  set_size(std::max(file_bytes_, file_bytes));
+}
+
+void ImageFile::drop_growth(std::uint64_t keep_bytes) {
+  if (exact_) {
+    set_size(std::min(file_bytes_, std::max(committed_bytes_, keep_bytes)));
+  } else if (keep_bytes == 0) {
+    resize(round_up(committed_bytes_));
+  }
+}
 
 void ImageFile::announce(std::span<const PageNumber> pages) {
   with_context(path(), [&] { touched_.mark(pages); });
@@ -146,7 +169,12 @@ void ImageFile::write(std::span<const PageNumber> pages,
   }
 }
 
-void ImageFile::note_commit() {
+// Cutting it takes from mappings what lies in the pages behind: nothing, as the commit says.
+void ImageFile::note_commit(const std::optional<std::uint64_t>& file_bytes) {
+  if (file_bytes.has_value()) {
+    exact_ = true;
+    set_size(*file_bytes);
+  }
   committed_bytes_ = file_bytes_;
   sync_now_and_then();
 }
@@ -175,6 +203,8 @@ void ImageFile::note_adoption_committed() {
 }
 
 void ImageFile::close(const format::Version& head) {
+  if (head.file_bytes.has_value())
+    set_size(*head.file_bytes);  // a commit's attempt may have failed
   sync();
   wait_until_past(file_->identity().changed_ns);
   auto state = state_;

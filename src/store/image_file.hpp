@@ -39,7 +39,8 @@ class ImageFile {
   // Makes the image when there is none; repairs it after a crash. Errors name the file: busy
   // (someone else has it), damaged (no regular file), already_exists (it is not known as the
   // branch's, and differs from it, or both have changed), invalid_argument (another program has
-  // made it shorter), and what the file system says.
+  // made it shorter, and the branch's versions do not know the file's size), and what the file
+  // system says.
   static std::unique_ptr<ImageFile> open(StoreCore& store, const std::string& branch,
                                          const format::Version& head, const PageSource& pages,
                                          const std::string& path);
@@ -55,6 +56,10 @@ class ImageFile {
   int descriptor() const;
   // What a region over the image has: more than the head when another program has appended.
   std::uint64_t region_bytes() const noexcept { return region_bytes_; }
+  // What the file has now.
+  std::uint64_t file_bytes() const noexcept { return file_bytes_; }
+  // The size that another program gave the file, where that is to be committed.
+  std::optional<std::uint64_t> adopted_file_bytes() const noexcept { return adopted_file_bytes_; }
   // The pages that open() found to differ from the head, ascending.
   std::vector<format::PageNumber> take_adopted() noexcept { return std::move(adopted_); }
 
@@ -63,8 +68,10 @@ class ImageFile {
 
   // A region that grows, or takes that back.
   void resize(std::uint64_t region_bytes);
-  // Takes back what was not committed of it.
-  void drop_growth();
+  // Makes the file longer at once, if it is shorter. (It becomes shorter with note_commit().)
+  void extend(std::uint64_t file_bytes);
+  // Takes back what was not committed of both; of extend() only what lies behind `keep_bytes`.
+  void drop_growth(std::uint64_t keep_bytes = 0);
   // Before a commit becomes durable: these pages (ascending) are going to be written. Durable.
   void announce(std::span<const format::PageNumber> pages);
   // After it, of the announced pages: writes these, which lie side by side; or those of them that
@@ -72,8 +79,8 @@ class ImageFile {
   void write(format::PageNumber first, std::span<const std::byte> content);
   void write(std::span<const format::PageNumber> pages,
              const std::function<const std::byte*(format::PageNumber)>& content);
-  // All of the commit has been written.
-  void note_commit();
+  // All of the commit has been written. Versions that know their file's size: the file has it.
+  void note_commit(const std::optional<std::uint64_t>& file_bytes = std::nullopt);
   // What another program wrote has been committed, all of it.
   void note_adoption_committed();
   // Syncs, and notes that the image holds `head`. Without it, the image counts as in use.
@@ -89,6 +96,7 @@ class ImageFile {
   void write_run(format::PageNumber first, std::span<const std::byte> content);
   void sync();
   void sync_now_and_then();
+  void set_size(std::uint64_t bytes);
 
   StoreCore& store_;
   std::string branch_;
@@ -99,6 +107,8 @@ class ImageFile {
   std::uint64_t file_bytes_ = 0;       // may end within the last page
   std::uint64_t committed_bytes_ = 0;  // file_bytes_ at the last commit
   std::uint64_t unsynced_bytes_ = 0;
+  bool exact_ = false;  // the branch's versions know the file's size; it may lie in fewer pages
+  std::optional<std::uint64_t> adopted_file_bytes_;
   bool sync_failed_ = false;  // what the medium holds is not known: the marks stay
   std::vector<format::PageNumber> adopted_;
   std::vector<std::byte> buffer_;

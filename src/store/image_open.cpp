@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/zeros.hpp"
 #include "store/image_file.hpp"
 #include "store/util.hpp"
 
@@ -100,7 +101,9 @@ class ImageFile::Opening {
     const bool made = open_locked(store_.fs(), file, opened);
     identity_ = opened->identity();
     image_.reset(new ImageFile(store_, branch_, std::move(opened), open_touched()));
-    fresh_ = made || identity_.size_bytes == 0;
+    // A file without a byte may be what the branch has, or what another program has left of it.
+    const bool may_be_empty = head_.file_bytes.has_value() && is_known_file();
+    fresh_ = made || (identity_.size_bytes == 0 && !may_be_empty);
     carry_out(decide());
     return std::move(image_);
   }
@@ -134,6 +137,10 @@ class ImageFile::Opening {
            known_->changed_ns == identity_.changed_ns;
   }
 
+  bool has_size_of_head() const {
+    return !head_.file_bytes.has_value() || *head_.file_bytes == identity_.size_bytes;
+  }
+
   Plan decide() const {
     const bool known = known_ && (is_known_file() || known_->path == path_);
     if (known && known_->in_use) return after_a_crash();
@@ -158,7 +165,7 @@ class ImageFile::Opening {
   }
 
   Plan after_a_close() const {
-    if (is_unchanged()) return head_is_known() ? Plan::trust : Plan::make;
+    if (is_unchanged()) return head_is_known() && has_size_of_head() ? Plan::trust : Plan::make;
     if (!head_is_known()) refuse_both_changed();
     return Plan::adopt;
   }
@@ -178,13 +185,27 @@ class ImageFile::Opening {
     if (plan == Plan::adopt || plan == Plan::only_if_the_head) take_content(plan);
     if (all) publish(true, false);
     if (all || plan == Plan::repair) rewrite(all);
-    if (image.region_bytes() < head_.region_bytes) image.resize(head_.region_bytes);
+    if (head_.file_bytes.has_value()) {
+      image.exact_ = true;
+      image.region_bytes_ = std::max(image.region_bytes_, head_.region_bytes);
+    } else if (image.region_bytes() < head_.region_bytes) {
+      image.resize(head_.region_bytes);
+    }
     image.touched_.reset(pages_in(image.region_bytes()));
     if (plan == Plan::repair) {
       image.state_ = *known_;  // still true
     } else {
-      publish(false, !image.adopted_.empty() || image.region_bytes() > head_.region_bytes);
+      publish(false, !image.adopted_.empty() || image.region_bytes() > head_.region_bytes ||
+                         image.adopted_file_bytes_ != std::nullopt);
     }
+    if (plan == Plan::adopt) make_room_for_the_head();
+  }
+
+  // What a shorter file has lost is zero in the region, and is committed so: until then its pages
+  // are there. What was published before says how long the file was.
+  void make_room_for_the_head() {
+    const std::uint64_t pages = head_.file_bytes.has_value() ? pages_in(*head_.file_bytes) : 0;
+    if (pages > pages_in(image_->file_bytes_)) image_->extend(pages * kPageBytes);
   }
 
   void publish(bool all_touched, bool adopting) {
@@ -205,7 +226,9 @@ class ImageFile::Opening {
     if (image.region_bytes() > format::kMaxRegionBytes) {
       fail(Errc::invalid_argument, "{}: larger than a region can be", image.path());
     }
-    if (image.region_bytes() < head_.region_bytes && head_.sequence > 0) {
+    if (plan == Plan::adopt) take_size();
+    const bool exact = head_.file_bytes.has_value();
+    if (image.region_bytes() < head_.region_bytes && head_.sequence > 0 && !exact) {
       fail(
           Errc::invalid_argument,
           "{}: {} bytes, where {} has {}: a region cannot become shorter; make the file longer, or "
@@ -216,25 +239,72 @@ class ImageFile::Opening {
     compare(std::max(image.region_bytes(), head_.region_bytes), nullptr, note);
     if (plan == Plan::adopt) return;
     const bool longer = image.region_bytes() > head_.region_bytes;
-    if (image.adopted_.empty() && !longer) return;
+    if (image.adopted_.empty() && !longer && has_size_of_head()) return;
     fail(Errc::already_exists,
          "{}: exists, is not known as the image of {}, and differs from it: remove it to have it "
          "made, or import it",
          image.path(), label());
   }
 
+  // The file's size becomes the region's, where versions know it, or whole pages do not say it.
+  void take_size() {
+    ImageFile& image = *image_;
+    const auto counts = [&](std::uint64_t bytes) {
+      const bool within_a_page = bytes % kPageBytes != 0 && bytes + kPageBytes > head_.region_bytes;
+      return head_.file_bytes.has_value() || within_a_page;
+    };
+    // An adoption that a crash has ended may have left the file longer than it found it.
+    if (known_ && known_->in_use && known_->adopting && counts(known_->size_bytes) &&
+        known_->size_bytes < image.file_bytes_ && zero_from(known_->size_bytes)) {
+      image.set_size(known_->size_bytes);
+      image.region_bytes_ = pages_in(image.file_bytes_) * kPageBytes;
+      image.committed_bytes_ = image.file_bytes_;
+    }
+    if (!counts(image.file_bytes_)) return;
+    if (head_.file_bytes == image.file_bytes_) return;
+    image.exact_ = true;
+    image.adopted_file_bytes_ = image.file_bytes_;
+  }
+
+  bool zero_from(std::uint64_t bytes) const {
+    std::vector<std::byte> some(kPagesAtOnce * kPageBytes);
+    PageNumber page = bytes / kPageBytes;
+    std::size_t skip = bytes % kPageBytes;
+    while (page * kPageBytes < image_->file_bytes_) {
+      image_->read(page, some);
+      if (!base::is_zero(std::span(some).subspan(skip))) return false;
+      skip = 0;
+      const std::uint64_t next = (page + kPagesAtOnce) * kPageBytes;
+      page =
+          std::min(image_->file_->next_data(next), image_->file_bytes_ + kPageBytes) / kPageBytes;
+    }
+    return true;
+  }
+
   // The head's content goes to the image: to the marked slots, or to all.
   void rewrite(bool all) {
     ImageFile& image = *image_;
+    // What lies behind the head's file goes first, so that it is zero where a page reaches there.
+    if (head_.file_bytes.has_value())
+      image.set_size(std::min(*head_.file_bytes, image.file_bytes_));
+    const std::uint64_t bytes = head_.file_bytes.has_value()
+                                    ? pages_in(*head_.file_bytes) * kPageBytes
+                                    : head_.region_bytes;
     const std::uint64_t was = all || !known_ ? image.file_bytes_ : known_->size_bytes;
-    image.file_->truncate(head_.region_bytes);
-    image.file_bytes_ = image.region_bytes_ = image.committed_bytes_ = head_.region_bytes;
+    image.file_->truncate(bytes);
+    image.file_bytes_ = image.committed_bytes_ = bytes;
+    image.region_bytes_ = head_.region_bytes;
     const auto marked = [&](PageNumber page) { return image.touched_.touched(page); };
     const auto put = [&](PageNumber page, const std::byte* content) {
       image.file_->pwrite({content, kPageBytes}, page * kPageBytes);
     };
-    compare(head_.region_bytes, all ? nullptr : std::function<bool(PageNumber)>(marked), put);
-    end_within_the_page(was);
+    compare(bytes, all ? nullptr : std::function<bool(PageNumber)>(marked), put);
+    if (head_.file_bytes.has_value()) {
+      image.set_size(*head_.file_bytes);
+      image.committed_bytes_ = image.file_bytes_;
+    } else {
+      end_within_the_page(was);
+    }
     image.sync();
   }
 

@@ -35,6 +35,7 @@ std::shared_ptr<PageSource> PageSource::open(StoreCore& store, const format::Ver
   s.packs_directory = store.packs_directory();
   with_context(s.label, [&] {
     s.region_bytes = commits.empty() ? version.region_bytes : commits.back().region_bytes;
+    s.file_bytes = commits.empty() ? version.file_bytes : commits.back().file_bytes;
     s.runs.reserve(version.runs.size());
     for (const auto& run : version.runs) s.runs.push_back(store.load_run(run));
     check_raw_bytes(commits, store.superblock().journal_half_bytes);
@@ -49,6 +50,7 @@ void PageSource::keep(std::shared_ptr<const void> lease) noexcept {
 
 const std::string& PageSource::label() const noexcept { return impl_->label; }
 std::uint64_t PageSource::region_bytes() const noexcept { return impl_->region_bytes; }
+std::optional<std::uint64_t> PageSource::file_bytes() const noexcept { return impl_->file_bytes; }
 
 namespace {
 

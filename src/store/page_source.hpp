@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,7 +35,8 @@ class PageSource {
   void keep(std::shared_ptr<const void> lease) noexcept;
 
   const std::string& label() const noexcept;
-  std::uint64_t region_bytes() const noexcept;  // after the commits
+  std::uint64_t region_bytes() const noexcept;               // after the commits
+  std::optional<std::uint64_t> file_bytes() const noexcept;  // the same
 
   // How many pages from `first` on, at most `limit`, are surely zero because nothing mentions them.
   std::size_t zero_run(format::PageNumber first, std::size_t limit) const noexcept;

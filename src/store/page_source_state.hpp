@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct PageSourceState {
   std::string label;
   std::string packs_directory;
   std::uint64_t region_bytes = 0;
+  std::optional<std::uint64_t> file_bytes;
   std::vector<std::shared_ptr<const LoadedRun>> runs;  // newest first
   Overlay overlay;
   std::shared_ptr<const void> lease;

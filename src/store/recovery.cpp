@@ -61,6 +61,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::st
     w.head.region_bytes = last.region_bytes;
     w.head.base_address = last.base_address;
     w.head.message = last.message;
+    w.head.file_bytes = last.file_bytes;
   }
   w.source_at_open = PageSource::open(store, state.base, state.commits, w.label);
   w.source_at_open->keep(keep_version(store, std::move(names), state.base));

@@ -95,7 +95,8 @@ class Copier {
       const auto some = std::span(pages).subspan(at, std::min(kPagesAtOnce, pages.size() - at));
       commit->add(piece(*source, before.get(), some));
     }
-    commit->finish({v.time_ns, source->region_bytes(), v.base_address, v.message}, true);
+    commit->finish(
+        {v.time_ns, source->region_bytes(), v.base_address, v.message, source->file_bytes()}, true);
     if (!v.is_branch) publish(writer, v);
     previous_ = &v;
     if (progress_) progress_({++versions_done_, 0, "versions copied"});

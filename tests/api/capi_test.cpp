@@ -200,6 +200,21 @@ TEST_F(CApiTest, RollbackAndGrow) {
   EXPECT_EQ(vellum_grow(region_, kRegionBytes), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(vellum_grow(region_, vellum_region_capacity(region_) + 4096),
             VELLUM_ERR_INVALID_ARGUMENT);
+
+  EXPECT_EQ(vellum_region_file_size(region_), 4 * kRegionBytes);
+  ASSERT_EQ(vellum_resize_file(region_, 12345), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_commit(region_, nullptr, nullptr), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_region_file_size(region_), 12345U);
+  EXPECT_EQ(vellum_region_size(region_), 4 * kRegionBytes);
+  const auto see_size = [](const vellum_version_info* version, void* size) {
+    *static_cast<std::uint64_t*>(size) = version->file_bytes;
+    return 0;
+  };
+  std::uint64_t seen = 0;
+  ASSERT_EQ(vellum_versions(store_, see_size, &seen), VELLUM_OK) << message();
+  EXPECT_EQ(seen, 12345U);
+  EXPECT_EQ(vellum_resize_file(region_, vellum_region_capacity(region_) + 1),
+            VELLUM_ERR_INVALID_ARGUMENT);
 }
 
 TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
@@ -468,6 +483,7 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   expect_invalid(vellum_snapshot(region_, nullptr, nullptr, nullptr));
   expect_invalid(vellum_rollback(nullptr));
   expect_invalid(vellum_grow(nullptr, 4096));
+  expect_invalid(vellum_resize_file(nullptr, 4096));
   expect_invalid(vellum_pin_range(nullptr, &byte, 1, &pin));
   expect_invalid(vellum_pin_range(region_, nullptr, 1, &pin));
   expect_invalid(vellum_pin_range(region_, words(), 1, nullptr));
@@ -501,6 +517,7 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   EXPECT_EQ(vellum_region_data(nullptr), nullptr);
   EXPECT_EQ(vellum_region_size(nullptr), 0U);
   EXPECT_EQ(vellum_region_capacity(nullptr), 0U);
+  EXPECT_EQ(vellum_region_file_size(nullptr), 0U);
   EXPECT_EQ(vellum_region_writable(nullptr), 0);
   EXPECT_EQ(vellum_region_sequence(nullptr), 0U);
   vellum_region_close(nullptr);

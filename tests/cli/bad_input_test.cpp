@@ -164,7 +164,6 @@ TEST_F(BadInput, UnusableFilesToImport) {
   expect_failure({"import", s, "main", path("dir")}, 2, code, path("dir"));
   expect_failure({"import", s, "main", path("fifo")}, 2, code, path("fifo"));
   expect_failure({"import", s, "main", "/dev/zero"}, 2, code, "/dev/zero");
-  expect_failure({"import", s, "main", file("empty", "")}, 2, code, path("empty"));
   EXPECT_EQ(must({"branch", s, "--names"}).out, "");
 }
 

@@ -151,6 +151,27 @@ TEST(Commit, RoundTrip) {
   EXPECT_EQ(back, CommitBody{});
 }
 
+TEST(Commit, TheFileSizeIsAtTheEndAndMayBeMissing) {
+  const Bytes without = encode_commit(samples::commit_body());
+  for (const std::uint64_t size : {0ULL, 1ULL, 4097ULL, (1ULL << 20) - 1, 1ULL << 20}) {
+    CommitBody body = samples::commit_body();
+    body.file_bytes = size;
+    const Bytes with = encode_commit(body);
+    CommitBody back;
+    ASSERT_TRUE(decode_commit(with, back)) << size;
+    EXPECT_EQ(back.file_bytes, size);
+    EXPECT_EQ(back, body);
+    ASSERT_GT(with.size(), without.size());
+    EXPECT_TRUE(std::equal(without.begin(), without.end(), with.begin()));
+    for (std::size_t n = without.size() + 1; n < with.size(); ++n) {
+      EXPECT_FALSE(decode_commit(std::span<const std::byte>(with).first(n), back)) << n;
+    }
+    Bytes longer = with;
+    longer.push_back(std::byte{0});
+    EXPECT_FALSE(decode_commit(longer, back));
+  }
+}
+
 TEST(Commit, RefusesWhatCannotBe) {
   const auto refused = [](auto change) {
     CommitBody b = samples::commit_body();
@@ -162,6 +183,7 @@ TEST(Commit, RefusesWhatCannotBe) {
   EXPECT_TRUE(refused([](CommitBody& b) { b.region_bytes = kMaxRegionBytes * 2; }));
   EXPECT_TRUE(
       refused([](CommitBody& b) { b.region_bytes = 200 * kPageBytes; }));  // page 200 lies outside
+  EXPECT_TRUE(refused([](CommitBody& b) { b.file_bytes = b.region_bytes + 1; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.base_address = 12; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].raw_bytes = 4096; }));
   EXPECT_TRUE(refused([](CommitBody& b) { b.parts[0].pages.clear(); }));
@@ -186,7 +208,7 @@ TEST(Commit, TruncatedOrExtendedIsRefused) {
     EXPECT_FALSE(decode_commit(std::span<const std::byte>(good).first(n), back)) << n;
   }
   Bytes longer = good;
-  longer.push_back(std::byte{0});
+  longer.resize(good.size() + 2);  // one byte more is the size of an empty file
   EXPECT_FALSE(decode_commit(longer, back));
 }
 

@@ -22,6 +22,29 @@ TEST(Version, RoundTrip) {
   EXPECT_EQ(back, Version{});
 }
 
+TEST(Version, TheFileSizeIsAtTheEndAndMayBeMissing) {
+  const Bytes without = encode_version(samples::version());
+  for (const std::uint64_t size : {0ULL, 1ULL, 4097ULL, (1ULL << 30) - 1, 1ULL << 30}) {
+    Version v = samples::version();
+    v.file_bytes = size;
+    const Bytes with = encode_version(v);
+    Version back;
+    ASSERT_TRUE(decode_version(with, back)) << size;
+    EXPECT_EQ(back.file_bytes, size);
+    EXPECT_EQ(back, v);
+    ASSERT_GT(with.size(), without.size());
+    EXPECT_TRUE(std::equal(without.begin(), without.end(), with.begin()));
+    for (std::size_t n = 0; n < with.size(); ++n) {
+      // Cut off whole, it is a version from before there was one.
+      const bool accepted = decode_version(std::span<const std::byte>(with).first(n), back);
+      EXPECT_EQ(accepted, n == without.size()) << n;
+    }
+    Bytes longer = with;
+    longer.push_back(std::byte{0});
+    EXPECT_FALSE(decode_version(longer, back));
+  }
+}
+
 TEST(Version, TheLargestFits) {
   Version v = samples::version();
   v.branch_id = v.sequence = v.pages_changed = v.bytes_added = UINT64_MAX;
@@ -30,6 +53,7 @@ TEST(Version, TheLargestFits) {
   v.base_address = UINT64_MAX - kMaxRegionBytes - kPageBytes + 1;
   v.message.assign(kMaxMessageBytes, 'm');
   v.parent.assign(kMaxNameBytes, 'p');
+  v.file_bytes = kMaxRegionBytes;
   v.active_pack = UINT64_MAX;
   v.active_pack_end_bytes = kMaxPackOffsetBytes;
   v.next_pack_number = 1ULL << 32;
@@ -47,6 +71,8 @@ TEST(Version, EveryBoundIsChecked) {
   };
   EXPECT_TRUE(refused([](Version& v) { v.region_bytes = 4097; }));
   EXPECT_TRUE(refused([](Version& v) { v.region_bytes = kMaxRegionBytes + kPageBytes; }));
+  EXPECT_TRUE(refused([](Version& v) { v.file_bytes = v.region_bytes + 1; }));
+  EXPECT_TRUE(refused([](Version& v) { v.file_bytes = UINT64_MAX; }));
   EXPECT_TRUE(refused([](Version& v) { v.base_address = 1; }));
   EXPECT_TRUE(refused([](Version& v) { v.base_address = ~std::uint64_t{4095}; }));
   EXPECT_TRUE(refused([](Version& v) { v.parent = "../escape"; }));
@@ -70,7 +96,7 @@ TEST(Version, TruncatedOrExtendedIsRefused) {
     EXPECT_FALSE(decode_version(std::span<const std::byte>(good).first(n), back)) << n;
   }
   Bytes longer = good;
-  longer.push_back(std::byte{0});
+  longer.resize(good.size() + 2);  // one byte more is the size of an empty file
   EXPECT_FALSE(decode_version(longer, back));
 }
 

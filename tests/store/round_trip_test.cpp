@@ -1,4 +1,5 @@
 // The way of pages into a store and back, step by step.
+#include "store/salvage.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {
@@ -52,6 +53,63 @@ TEST_F(RoundTrip, JournalCommitsAreSeenByReadersAndByTheNextWriter) {
   writer = BranchWriter::open(*store_, "main");
   EXPECT_EQ(writer->head().sequence, 3u);
   expect_same(*writer->source_at_open(), model.bytes);
+}
+
+TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
+  using Size = std::optional<std::uint64_t>;
+  const auto commit_size = [](BranchWriter& writer, Size bytes, bool fold) {
+    return writer.begin()->finish({1, 64 * kPageBytes, 0, "", bytes}, fold).sequence;
+  };
+  const auto size_of = [&](const std::string& name) {
+    return open_version(*store_, name)->file_bytes();
+  };
+  store_->create_branch("main", 64 * kPageBytes, 0);
+  EXPECT_EQ(size_of("main"), Size());
+  auto writer = BranchWriter::open(*store_, "main");
+  EXPECT_EQ(commit_size(*writer, 5000, false), 1U) << "nothing else has changed";
+  EXPECT_EQ(size_of("main"), 5000U) << "in the journal";
+  Model model(64);
+  model.store64(0, 0, 1);
+  auto c = writer->begin();
+  base::Compressor compressor;
+  c->add(model.take(4, compressor));
+  c->finish({1, 64 * kPageBytes, 0, "", 4097}, false);
+  EXPECT_EQ(size_of("main"), 4097U);
+  expect_same(*open_version(*store_, "main"), model.bytes);
+  copy_directory(directory_.path("s"), directory_.path("crashed"));
+  EXPECT_EQ(
+      BranchWriter::open(*StoreCore::open(base::posix_fs(), directory_.path("crashed")), "main")
+          ->head()
+          .file_bytes,
+      4097U)
+      << "after a crash";
+  writer.reset();
+  EXPECT_TRUE(resolve_version(*store_, "main").commits.empty());
+  EXPECT_EQ(size_of("main"), 4097U) << "closing folds";
+
+  reopen();
+  writer = BranchWriter::open(*store_, "main");
+  EXPECT_EQ(writer->head().file_bytes, 4097U);
+  commit_size(*writer, 0, true);
+  writer->publish_snapshot("empty", "");
+  commit_size(*writer, 64 * kPageBytes, true);
+  writer->publish_snapshot("full", "");
+  commit_size(*writer, Size(), false);
+  EXPECT_EQ(size_of("main"), Size());
+  error_text(Errc::invalid_argument, [&] { commit_size(*writer, 64 * kPageBytes + 1, false); });
+  writer.reset();
+  reopen();
+  EXPECT_EQ(size_of("empty"), 0U);
+  EXPECT_EQ(size_of("full"), 64 * kPageBytes);
+  EXPECT_EQ(size_of("main"), Size());
+  store_->create_branch_at("side", store_->read_snapshot("empty").version, "empty");
+  EXPECT_EQ(size_of("side"), 0U);
+  salvage_store(base::posix_fs(), directory_.path("s"), directory_.path("saved"), nullptr);
+  store_ = StoreCore::open(base::posix_fs(), directory_.path("saved"));
+  EXPECT_EQ(size_of("empty"), 0U);
+  EXPECT_EQ(size_of("full"), 64 * kPageBytes);
+  EXPECT_EQ(size_of("main"), Size());
+  EXPECT_EQ(size_of("side"), 0U);
 }
 
 TEST_F(RoundTrip, SnapshotsKeepTheirContent) {

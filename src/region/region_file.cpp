@@ -1,0 +1,78 @@
+// The plain file that a region stands for: how long it is, and what lies behind it.
+#include <vellum/cards.h>
+#include <algorithm>
+#include <string>
+#include <vellum/region.hpp>
+
+#include "base/zeros.hpp"
+#include "region/region_impl.hpp"
+#include "store/util.hpp"
+
+namespace vellum {
+
+using format::PageNumber;
+using region::kPageBytes;
+
+void Region::Impl::resize_file(std::uint64_t bytes) {
+  if (bytes > memory->capacity_bytes()) {
+    throw Error(Errc::invalid_argument,
+                "region '" + name + "': a file of " + std::to_string(bytes) +
+                    " bytes does not fit into its address space of " +
+                    std::to_string(memory->capacity_bytes()) + " (RegionOptions::capacity_bytes)");
+  }
+  const std::uint64_t was = file_bytes().value_or(memory->size_bytes());
+  if (bytes > memory->size_bytes()) grow(bytes);
+  if (bytes < was) clear(memory->data() + bytes, memory->data() + memory->backed_bytes());
+  memory->extend_file(bytes);
+  set_file_bytes(bytes);
+}
+
+std::optional<std::uint64_t> Region::Impl::file_bytes() const noexcept {
+  const std::uint64_t bytes = file_bytes_.load(std::memory_order_acquire);
+  return bytes == kNoFile ? std::nullopt : std::optional(bytes);
+}
+
+void Region::Impl::set_file_bytes(std::optional<std::uint64_t> bytes) noexcept {
+  memory->set_file_bytes(bytes);
+  file_bytes_.store(bytes.value_or(kNoFile), std::memory_order_release);
+}
+
+PageNumber Region::Impl::end_page() const noexcept {
+  const PageNumber pages = memory->size_bytes() / kPageBytes;
+  const auto bytes = file_bytes();
+  const bool file_ends = bytes.has_value() && memory->engine() == Engine::mapped;
+  return file_ends ? std::min(pages, store::pages_in(*bytes)) : pages;
+}
+
+// What holds nothing is not brought in. Nobody else would tell the cards of these stores.
+void Region::Impl::clear(std::byte* from, const std::byte* end) {
+  const std::size_t chunk_bytes = memory->chunk_pages() * kPageBytes;
+  for (std::byte* at = from; at < end;) {
+    const auto offset = static_cast<std::size_t>(at - memory->data());
+    const std::size_t to_next = chunk_bytes - offset % chunk_bytes;
+    const auto n = std::min(to_next, static_cast<std::size_t>(end - at));
+    if (!memory->holds_nothing(offset / kPageBytes)) {
+      base::make_zero(at, n);
+      if (cards) vellum_mark(at, n);
+    }
+    at += n;
+  }
+}
+
+// A store behind the end of the plain file makes that longer: to the end of its page, since nobody
+// knows what belongs to it. What a file does not hold would be gone with the next export.
+void Region::Impl::follow_stores_behind_the_file(std::span<const PageNumber> dirty) {
+  const auto bytes = file_bytes();
+  if (!bytes.has_value()) return;
+  for (std::size_t i = dirty.size(); i-- > 0 && (dirty[i] + 1) * kPageBytes > *bytes;) {
+    const std::uint64_t from = std::max(dirty[i] * kPageBytes, *bytes);
+    const std::uint64_t end = (dirty[i] + 1) * kPageBytes;
+    make_present(dirty[i], 1);
+    if (base::is_zero({memory->data() + from, end - from})) continue;
+    memory->extend_file(end);
+    set_file_bytes(end);
+    return;
+  }
+}
+
+}  // namespace vellum
