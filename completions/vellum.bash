@@ -35,6 +35,9 @@ _vellum_options() {
     verify) echo '--read-data' ;;
     repair) echo '--to --dry-run' ;;
     recover) echo '--copied' ;;
+    run)
+      echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --version'
+      ;;
   esac
   echo '--help --json --quiet --no-progress'
 }
@@ -55,7 +58,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='init log show stat diff cat export import attach branch snapshot tag rm forget gc tier verify repair recover'
+  local commands='init log show stat diff cat export import attach branch snapshot tag rm forget gc tier verify repair recover run'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -69,10 +72,17 @@ _vellum() {
     fi
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | -m | --message | \
-        --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes)
+        --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | \
+        --file | --snapshot-every-* | --version)
         takes_value=yes
         ;;
-      --branch) if [[ $command == forget ]]; then takes_value=yes; else branches=yes; fi ;;
+      --)
+        if [[ $command == run ]] && declare -F _command_offset >/dev/null; then
+          _command_offset $((i + 1))
+          return
+        fi
+        ;;
+      --branch) if [[ $command == forget || $command == run ]]; then takes_value=yes; else branches=yes; fi ;;
       -*) ;;
       *)
         if [[ -z $command ]]; then
@@ -87,6 +97,10 @@ _vellum() {
 
   if [[ $takes_value == yes ]]; then
     [[ $previous == --branch ]] && _vellum_names branch "$store" "$current"
+    if [[ $previous == --store || $previous == --file ]]; then
+      compopt -o filenames 2>/dev/null
+      mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    fi
     [[ $previous == --compression ]] && mapfile -t COMPREPLY < <(compgen -W 'none lz4 zstd' -- "$current")
     return
   fi

@@ -179,7 +179,7 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
     return -1;
   }
   const bool synchronous = (flags & (O_SYNC | O_DSYNC)) != 0;
-  marks_[fd] = static_cast<std::uint16_t>(number + 1 | (synchronous ? kSynchronous : 0U) |
+  marks_[fd] = static_cast<std::uint16_t>((number + 1) | (synchronous ? kSynchronous : 0U) |
                                           (writes ? kWrites : 0U));
   ++open.descriptors;
   return fd;

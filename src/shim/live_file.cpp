@@ -149,13 +149,27 @@ int LiveFile::resize(std::uint64_t size_bytes) {
 int LiveFile::commit() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
-  return reported(path_, [&] { note_commit(region_.commit().sequence); });
+  return reported(path_, [&] {
+    drop_tail();
+    note_commit(region_.commit().sequence);
+  });
 }
 
 int LiveFile::commit_soon() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
-  return reported(path_, [&] { region_.commit_async(); });
+  return reported(path_, [&] {
+    drop_tail();
+    region_.commit_async();
+  });
+}
+
+// What is stored behind the end of a file, in its last page, is nobody's (mmap(2), NOTES).
+void LiveFile::drop_tail() {
+  const std::shared_lock lock(size_mutex_);
+  const std::uint64_t size = region_.file_bytes();
+  const std::uint64_t left = (4096 - size % 4096) % 4096;
+  if (left != 0) region_.clear(data_ + size, left);
 }
 
 // REQUIRES: commit_mutex_. A name that is taken, by a run before that was rolled back, is no reason

@@ -48,6 +48,7 @@ class LiveFile {
  private:
   int refuse_inherited() const;
   int grow_to(std::uint64_t size_bytes);
+  void drop_tail();
   void note_commit(std::uint64_t sequence);
 
   const std::string path_, branch_;

@@ -1,0 +1,2 @@
+/* Statically linked: the dynamic linker never sees it. */
+int main(void) { return 0; }
