@@ -245,11 +245,13 @@ class Store {
   // Reads bytes of a version without mapping it. Past the region's end: Errc::invalid_argument.
   void read(const std::string& name, std::uint64_t offset_bytes, void* out,
             std::size_t length_bytes) const;
-  // Writes a version as a plain sparse file (which must not exist), durable on return.
+  // Writes a version as a plain sparse file of VersionInfo::file_bytes (which must not exist),
+  // durable on return.
   void export_file(const std::string& name, const std::string& file,
                    const ProgressFn& progress = nullptr) const;
   // Makes a branch's content that of a plain file, as one commit: only pages that differ are
-  // stored. The branch is made when it does not exist.
+  // stored, and the file's exact size (Region::resize_file()); it may be empty. The branch is made
+  // when it does not exist.
   CommitReport import_file(const std::string& branch, const std::string& file,
                            const std::string& message, const ProgressFn& progress = nullptr);
 

@@ -284,9 +284,6 @@ class ImageFile::Opening {
   // The head's content goes to the image: to the marked slots, or to all.
   void rewrite(bool all) {
     ImageFile& image = *image_;
-    // What lies behind the head's file goes first, so that it is zero where a page reaches there.
-    if (head_.file_bytes.has_value())
-      image.set_size(std::min(*head_.file_bytes, image.file_bytes_));
     const std::uint64_t bytes = head_.file_bytes.has_value()
                                     ? pages_in(*head_.file_bytes) * kPageBytes
                                     : head_.region_bytes;

@@ -4,6 +4,8 @@
 
 #include <atomic>
 
+#include "region/region_impl.hpp"
+#include "store/fault_fs.hpp"
 #include "support/child.hpp"
 #include "support/generation_fixture.hpp"
 #include "support/mapped_fixture.hpp"
@@ -165,6 +167,25 @@ TEST_F(MappedSize, AnotherFileWithTheContentMustHaveTheSize) {
                [&] { (void)store.open_region("main", options(other)); });
   std::filesystem::resize_file(other, 5000);
   EXPECT_EQ(store.open_region("main", options(other)).commit().sequence, 1U);
+}
+
+TEST_F(MappedSize, ACutThatFailsIsMadeUpFor) {
+  store::test::FaultFs fs{base::posix_fs()};
+  Store store = Store::create(path());
+  store.create_region("main", kMiB, options()).commit();
+  const auto core = store::StoreCore::open(fs, path());
+  for (const std::uint64_t size : {5000U, 20U}) {
+    Region region(Region::Impl::open_branch(core, "main", options()));
+    region.resize_file(size);
+    const std::uint64_t before = read_file(in_store()).size();
+    fs.fail_nth(store::test::Call::truncate, 1, Errc::io);
+    region.commit();
+    EXPECT_EQ(read_file(in_store()).size(), before);
+    fs.heal();
+    EXPECT_EQ(store.version("main").file_bytes, size) << "committed all the same";
+    region.close();
+    EXPECT_EQ(read_file(in_store()).size(), size);
+  }
 }
 
 // kill -9 while the file becomes longer and shorter: it is what the head says.
