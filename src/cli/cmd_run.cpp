@@ -53,14 +53,13 @@ std::vector<shim::Target> targets_of(const RunArguments& arguments) {
     }
     const std::string path = whole_path(file);
     const bool one = arguments.files.size() == 1;
-    out.push_back({path, one ? arguments.branch.value_or("main") : fs::path(path).filename().string(),
-                   {}});
+    out.push_back(
+        {path, one ? arguments.branch.value_or("main") : fs::path(path).filename().string(), {}});
     require_good_name(out.back().branch);
     for (std::size_t i = 0; i + 1 < out.size(); ++i)
       if (out[i].branch == out.back().branch)
-        throw Error(Errc::invalid_argument,
-                    fmt::format("{} and {} would be one branch: '{}'", out[i].path, path,
-                                out.back().branch));
+        throw Error(Errc::invalid_argument, fmt::format("{} and {} would be one branch: '{}'",
+                                                        out[i].path, path, out.back().branch));
   }
   if (arguments.branch && (out.size() != 1 || out[0].branch.empty()))
     throw Error(Errc::invalid_argument, "--branch is for one --file, and no pattern");
@@ -163,8 +162,9 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
   const char* before = std::getenv("LD_PRELOAD");
   const std::string library = shim_library();
   if (library.find_first_of(": ") != std::string::npos)
-    throw Error(Errc::unsupported,
-                fmt::format("{}: the dynamic linker takes no path with a space or a colon", library));
+    throw Error(
+        Errc::unsupported,
+        fmt::format("{}: the dynamic linker takes no path with a space or a colon", library));
   return {{"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
           {shim::kStoreVariable, store},
           {shim::kFilesVariable, lines(targets, &shim::Target::path)},
@@ -247,7 +247,9 @@ void add_run(CLI::App& app, Context& context) {
   command->add_option("--store", arguments->store, "The store; made when it does not exist")
       ->required()
       ->type_name("STORE");
-  command->add_option("--file", arguments->files, "The file that the program works on, or a pattern; repeatable")
+  command
+      ->add_option("--file", arguments->files,
+                   "The file that the program works on, or a pattern; repeatable")
       ->required()
       ->type_name("FILE")
       ->expected(1)
@@ -256,11 +258,13 @@ void add_run(CLI::App& app, Context& context) {
       ->type_name("NAME");
   command->add_option("--snapshot-every-commits", arguments->every_commits,
                       "Keep every Nth commit, as BRANCH-SEQUENCE");
-  command->add_option("--snapshot-every-seconds", arguments->every_seconds,
-                      "Keep what is new about as often; SIGUSR1 to this process does it once")
+  command
+      ->add_option("--snapshot-every-seconds", arguments->every_seconds,
+                   "Keep what is new about as often; SIGUSR1 to this process does it once")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--version", arguments->version,
-                      "The program reads this version of its file, and writes nothing")
+  command
+      ->add_option("--version", arguments->version,
+                   "The program reads this version of its file, and writes nothing")
       ->type_name("VERSION");
   command->footer("-- PROGRAM [ARGUMENTS]\n  The program to run. The exit status is its own.");
   command->callback([&context, arguments] {

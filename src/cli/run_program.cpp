@@ -70,7 +70,7 @@ bool is_static(const std::string& program) {
 }
 
 void require_dynamic(const std::string& program, int depth) {
-  struct stat status {};
+  struct stat status{};
   if (stat(program.c_str(), &status) != 0)
     throw Error(Errc::not_found, fmt::format("{}: {}", program, std::strerror(errno)));
   if ((status.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != 0)

@@ -17,7 +17,7 @@ std::string preloadable_program(const std::string& name);
 std::string shim_library();
 
 struct RunningProgram {
-  std::vector<std::string> command;  // its name first
+  std::vector<std::string> command;                // its name first
   std::map<std::string, std::string> environment;  // what is added to this one's
   // Called about every `period`, when that is not 0, and for each SIGUSR1; may throw nothing.
   std::chrono::milliseconds period{0};

@@ -1,9 +1,9 @@
 // Copies that the kernel would make from file to file, past the memory of those that are live:
 // sendfile(2), copy_file_range(2), splice(2), and clones.
-#include <sys/sendfile.h>
-#include <sys/ioctl.h>
-#include <linux/fs.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ bool is_live(int fd) { return Files::instance().live(fd) != nullptr; }
 ssize_t copy(int from, off_t* from_offset, int to, off_t* to_offset, std::size_t bytes) {
   std::vector<char> buffer(std::min<std::size_t>(bytes, 1u << 20));
   const off_t from_now = VELLUM_REAL(lseek)(from, 0, SEEK_CUR);
-  const ssize_t got = pread(from, buffer.data(), buffer.size(),
-                            from_offset != nullptr ? *from_offset : from_now);
+  const ssize_t got =
+      pread(from, buffer.data(), buffer.size(), from_offset != nullptr ? *from_offset : from_now);
   if (got <= 0) return got;
   const auto count = static_cast<std::size_t>(got);
   const ssize_t put = to_offset != nullptr ? pwrite(to, buffer.data(), count, *to_offset)
@@ -72,7 +72,8 @@ VELLUM_SHIM int ioctl(int fd, unsigned long request, ...) noexcept {
   va_start(arguments, request);
   void* const argument = va_arg(arguments, void*);
   va_end(arguments);
-  const bool from = request == FICLONE && is_live(static_cast<int>(reinterpret_cast<long>(argument)));
+  const bool from =
+      request == FICLONE && is_live(static_cast<int>(reinterpret_cast<long>(argument)));
   const bool clones = request == FICLONE || request == FICLONERANGE || request == FIDEDUPERANGE;
   if (from || (clones && is_live(fd))) {
     errno = EOPNOTSUPP;

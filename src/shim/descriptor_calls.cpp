@@ -90,15 +90,15 @@ VELLUM_SHIM int dup3(int fd, int to, int flags) noexcept {
   return vellum::shim::duplicated(fd, VELLUM_REAL(dup3)(fd, to, flags));
 }
 
-#define VELLUM_FCNTL(name)                                                            \
-  VELLUM_SHIM int name(int fd, int command, ...) {                                    \
-    va_list arguments;                                                                \
-    va_start(arguments, command);                                                     \
-    void* const argument = va_arg(arguments, void*);                                  \
-    va_end(arguments);                                                                \
-    const int result = VELLUM_REAL(name)(fd, command, argument);                      \
-    const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC;             \
-    return copies ? vellum::shim::duplicated(fd, result) : result;                    \
+#define VELLUM_FCNTL(name)                                                \
+  VELLUM_SHIM int name(int fd, int command, ...) {                        \
+    va_list arguments;                                                    \
+    va_start(arguments, command);                                         \
+    void* const argument = va_arg(arguments, void*);                      \
+    va_end(arguments);                                                    \
+    const int result = VELLUM_REAL(name)(fd, command, argument);          \
+    const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC; \
+    return copies ? vellum::shim::duplicated(fd, result) : result;        \
   }
 VELLUM_FCNTL(fcntl)
 VELLUM_FCNTL(fcntl64)

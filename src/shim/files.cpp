@@ -103,8 +103,7 @@ const char* Files::redirected(int directory, const char* path, std::string& stor
   const std::string name = name_of(path);
   for (const Target& target : config_.targets) {
     const std::string own = name_of(target.path);
-    const bool beside =
-        name.rfind(own + "-", 0) == 0 || (own == "data.mdb" && name == "lock.mdb");
+    const bool beside = name.rfind(own + "-", 0) == 0 || (own == "data.mdb" && name == "lock.mdb");
     if (name != own && !beside) continue;
     const std::string before(path, std::strlen(path) - name.size());
     const std::string parent = before.empty() ? std::string(".") : before;
@@ -113,8 +112,7 @@ const char* Files::redirected(int directory, const char* path, std::string& stor
     const bool there = path_of(at) + "/" + own == target.path;
     VELLUM_REAL(close)(at);
     if (!there) continue;
-    storage = name == own ? target.copy
-                          : target.copy.substr(0, target.copy.rfind('/') + 1) + name;
+    storage = name == own ? target.copy : target.copy.substr(0, target.copy.rfind('/') + 1) + name;
     return storage.c_str();
   }
   return path;
@@ -288,8 +286,7 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
   if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0)
     return fail(complain(path, ENOTSUP, "cannot be mapped at an address of the program's choice"));
   const auto offset = static_cast<std::uint64_t>(offset_bytes);
-  if (offset > open.live->capacity_bytes() ||
-      length_bytes > open.live->capacity_bytes() - offset)
+  if (offset > open.live->capacity_bytes() || length_bytes > open.live->capacity_bytes() - offset)
     return fail(complain(path, ENOMEM, "a mapping past the first TiB"));
   std::byte* const begin = open.live->data() + offset;
   open.mappings.emplace_back(begin, begin + whole_pages(length_bytes));
@@ -354,8 +351,9 @@ int Files::remap(void* address, std::size_t old_bytes, std::size_t new_bytes) {
   return EINVAL;
 }
 
-// What the program has written is in its files when it ends, as ever. What is mapped stays, as other
-// threads may still be at it: for the next who opens it, it counts as in use when a crash came.
+// What the program has written is in its files when it ends, as ever. What is mapped stays, as
+// other threads may still be at it: for the next who opens it, it counts as in use when a crash
+// came.
 void Files::close_all() noexcept {
   const std::lock_guard lock(mutex_);
   for (const auto& open : opens_) {

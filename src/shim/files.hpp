@@ -1,5 +1,5 @@
-// shim/files.hpp: which of the process's descriptors and mappings are of files that `vellum run` was
-// given.
+// shim/files.hpp: which of the process's descriptors and mappings are of files that `vellum run`
+// was given.
 //
 // A file is live from its first opening to write until nothing of it is open or mapped any more; it
 // is committed then, as what a program has written is in a file that it closes. Descriptors that
@@ -52,8 +52,8 @@ class Files {
   void note_librarys(int fd, bool is) noexcept;
   // Not in a child of vfork(2), whose memory is its parent's.
   void duplicated(int from, int to);
-  void closed(int fd);  // before it is
-  bool shares_memory() const noexcept;  // with a parent that is another process
+  void closed(int fd);                     // before it is
+  bool shares_memory() const noexcept;     // with a parent that is another process
   int next_marked(int fd) const noexcept;  // the first descriptor from `fd` on that is known
 
   // A file that is live, by what stat(2) says of it.
@@ -104,7 +104,7 @@ class Files {
   std::vector<std::unique_ptr<Open>> opens_;  // null: free
   std::mutex mutex_;
   std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};  // of live files
-  std::atomic<std::uint64_t> inodes_{0};  // a filter of those that are open
+  std::atomic<std::uint64_t> inodes_{0};                          // a filter of those that are open
   static std::array<std::atomic<std::uint16_t>, kMaxDescriptors> marks_;
 };
 

@@ -1,7 +1,7 @@
 // read(2), write(2) and their like: through the memory of files that are live.
+#include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <fcntl.h>
 
 #include <cerrno>
 #include <mutex>
@@ -66,8 +66,7 @@ ssize_t write_live(LiveFile& live, int fd, const iovec* pieces, std::size_t coun
       return live.write_at(piece.iov_base, piece.iov_len, offset, append);
     });
   };
-  const ssize_t done =
-      at == kOwnOffset ? at_own_offset(fd, body) : at < 0 ? bad(EINVAL) : body(at);
+  const ssize_t done = at == kOwnOffset ? at_own_offset(fd, body) : at < 0 ? bad(EINVAL) : body(at);
   if (done <= 0 || !Files::instance().synchronous(fd)) return done;
   const int error = live.commit();
   return error == 0 ? done : bad(error);
@@ -93,7 +92,7 @@ ssize_t write_one(vellum::shim::LiveFile& live, int fd, const void* from, size_t
 
 }  // namespace
 
-#define VELLUM_LIVE(call, ...)                                              \
+#define VELLUM_LIVE(call, ...) \
   if (const auto live = Files::instance().live(fd)) return call(*live, fd, __VA_ARGS__)
 
 VELLUM_SHIM ssize_t read(int fd, void* to, size_t bytes) {
@@ -113,40 +112,41 @@ VELLUM_SHIM ssize_t writev(int fd, const iovec* pieces, int count) {
   return VELLUM_REAL(writev)(fd, pieces, count);
 }
 
-#define VELLUM_AT_OFFSET(suffix)                                                             \
-  VELLUM_SHIM ssize_t pread##suffix(int fd, void* to, size_t bytes, off_t at) {              \
-    VELLUM_LIVE(read_one, to, bytes, at < 0 ? -2 : at);                                      \
-    return VELLUM_REAL(pread##suffix)(fd, to, bytes, at);                                    \
-  }                                                                                          \
-  VELLUM_SHIM ssize_t pwrite##suffix(int fd, const void* from, size_t bytes, off_t at) {     \
-    VELLUM_LIVE(write_one, from, bytes, at < 0 ? -2 : at);                                   \
-    return VELLUM_REAL(pwrite##suffix)(fd, from, bytes, at);                                 \
-  }                                                                                          \
-  VELLUM_SHIM ssize_t preadv##suffix(int fd, const iovec* pieces, int count, off_t at) {     \
-    VELLUM_LIVE(read_live, pieces, static_cast<size_t>(count), at < 0 ? -2 : at);            \
-    return VELLUM_REAL(preadv##suffix)(fd, pieces, count, at);                               \
-  }                                                                                          \
-  VELLUM_SHIM ssize_t pwritev##suffix(int fd, const iovec* pieces, int count, off_t at) {    \
-    VELLUM_LIVE(write_live, pieces, static_cast<size_t>(count), at < 0 ? -2 : at);           \
-    return VELLUM_REAL(pwritev##suffix)(fd, pieces, count, at);                              \
+#define VELLUM_AT_OFFSET(suffix)                                                          \
+  VELLUM_SHIM ssize_t pread##suffix(int fd, void* to, size_t bytes, off_t at) {           \
+    VELLUM_LIVE(read_one, to, bytes, at < 0 ? -2 : at);                                   \
+    return VELLUM_REAL(pread##suffix)(fd, to, bytes, at);                                 \
+  }                                                                                       \
+  VELLUM_SHIM ssize_t pwrite##suffix(int fd, const void* from, size_t bytes, off_t at) {  \
+    VELLUM_LIVE(write_one, from, bytes, at < 0 ? -2 : at);                                \
+    return VELLUM_REAL(pwrite##suffix)(fd, from, bytes, at);                              \
+  }                                                                                       \
+  VELLUM_SHIM ssize_t preadv##suffix(int fd, const iovec* pieces, int count, off_t at) {  \
+    VELLUM_LIVE(read_live, pieces, static_cast<size_t>(count), at < 0 ? -2 : at);         \
+    return VELLUM_REAL(preadv##suffix)(fd, pieces, count, at);                            \
+  }                                                                                       \
+  VELLUM_SHIM ssize_t pwritev##suffix(int fd, const iovec* pieces, int count, off_t at) { \
+    VELLUM_LIVE(write_live, pieces, static_cast<size_t>(count), at < 0 ? -2 : at);        \
+    return VELLUM_REAL(pwritev##suffix)(fd, pieces, count, at);                           \
   }
 VELLUM_AT_OFFSET()
 VELLUM_AT_OFFSET(64)
 
 // With flags: -1 is the descriptor's own offset; RWF_DSYNC and RWF_SYNC flush.
-#define VELLUM_WITH_FLAGS(suffix)                                                                 \
-  VELLUM_SHIM ssize_t preadv##suffix(int fd, const iovec* pieces, int count, off_t at, int flags) { \
-    VELLUM_LIVE(read_live, pieces, static_cast<size_t>(count), at);                               \
-    return VELLUM_REAL(preadv##suffix)(fd, pieces, count, at, flags);                             \
-  }                                                                                               \
-  VELLUM_SHIM ssize_t pwritev##suffix(int fd, const iovec* pieces, int count, off_t at,           \
-                                      int flags) {                                                \
-    if (const auto live = Files::instance().live(fd)) {                                           \
-      const ssize_t done = write_live(*live, fd, pieces, static_cast<size_t>(count), at);         \
-      const bool flush = done > 0 && (flags & (RWF_DSYNC | RWF_SYNC)) != 0;                       \
-      return flush && live->commit() != 0 ? -1 : done;                                            \
-    }                                                                                             \
-    return VELLUM_REAL(pwritev##suffix)(fd, pieces, count, at, flags);                            \
+#define VELLUM_WITH_FLAGS(suffix)                                                         \
+  VELLUM_SHIM ssize_t preadv##suffix(int fd, const iovec* pieces, int count, off_t at,    \
+                                     int flags) {                                         \
+    VELLUM_LIVE(read_live, pieces, static_cast<size_t>(count), at);                       \
+    return VELLUM_REAL(preadv##suffix)(fd, pieces, count, at, flags);                     \
+  }                                                                                       \
+  VELLUM_SHIM ssize_t pwritev##suffix(int fd, const iovec* pieces, int count, off_t at,   \
+                                      int flags) {                                        \
+    if (const auto live = Files::instance().live(fd)) {                                   \
+      const ssize_t done = write_live(*live, fd, pieces, static_cast<size_t>(count), at); \
+      const bool flush = done > 0 && (flags & (RWF_DSYNC | RWF_SYNC)) != 0;               \
+      return flush && live->commit() != 0 ? -1 : done;                                    \
+    }                                                                                     \
+    return VELLUM_REAL(pwritev##suffix)(fd, pieces, count, at, flags);                    \
   }
 VELLUM_WITH_FLAGS(v2)
 VELLUM_WITH_FLAGS(64v2)

@@ -41,8 +41,7 @@ using vellum::shim::mapped_at;
 VELLUM_SHIM void* mmap(void* at, size_t bytes, int protection, int flags, int fd,
                        off_t offset) noexcept {
   void* const mapped = vellum::shim::map(fd, bytes, protection, flags, offset);
-  return mapped != nullptr ? mapped
-                           : VELLUM_REAL(mmap)(at, bytes, protection, flags, fd, offset);
+  return mapped != nullptr ? mapped : VELLUM_REAL(mmap)(at, bytes, protection, flags, fd, offset);
 }
 VELLUM_SHIM void* mmap64(void* at, size_t bytes, int protection, int flags, int fd,
                          off64_t offset) noexcept {

@@ -41,8 +41,9 @@ VELLUM_SHIM int unlink(const char* path) noexcept {
   return refuse_live(AT_FDCWD, path, "removed") != 0 ? -1 : VELLUM_REAL(unlink)(path);
 }
 VELLUM_SHIM int unlinkat(int directory, const char* path, int flags) noexcept {
-  return refuse_live(directory, path, "removed") != 0 ? -1
-                                                      : VELLUM_REAL(unlinkat)(directory, path, flags);
+  return refuse_live(directory, path, "removed") != 0
+             ? -1
+             : VELLUM_REAL(unlinkat)(directory, path, flags);
 }
 VELLUM_SHIM int remove(const char* path) noexcept {
   return refuse_live(AT_FDCWD, path, "removed") != 0 ? -1 : VELLUM_REAL(remove)(path);

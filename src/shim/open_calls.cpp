@@ -1,5 +1,5 @@
-// open(2) and its like. glibc has a second of each for 64-bit offsets, which are the same here, and a
-// third that programs compiled with _FORTIFY_SOURCE call.
+// open(2) and its like. glibc has a second of each for 64-bit offsets, which are the same here, and
+// a third that programs compiled with _FORTIFY_SOURCE call.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -51,21 +51,21 @@ mode_t mode_of(int flags, va_list arguments) {
 
 using vellum::shim::open_file;
 
-#define VELLUM_OPEN(name)                                     \
-  VELLUM_SHIM int name(const char* path, int flags, ...) {    \
-    va_list arguments;                                        \
-    va_start(arguments, flags);                               \
+#define VELLUM_OPEN(name)                                        \
+  VELLUM_SHIM int name(const char* path, int flags, ...) {       \
+    va_list arguments;                                           \
+    va_start(arguments, flags);                                  \
     const mode_t mode = vellum::shim::mode_of(flags, arguments); \
-    va_end(arguments);                                        \
-    return open_file(AT_FDCWD, path, flags, mode);            \
+    va_end(arguments);                                           \
+    return open_file(AT_FDCWD, path, flags, mode);               \
   }
-#define VELLUM_OPENAT(name)                                             \
+#define VELLUM_OPENAT(name)                                               \
   VELLUM_SHIM int name(int directory, const char* path, int flags, ...) { \
-    va_list arguments;                                                  \
-    va_start(arguments, flags);                                         \
-    const mode_t mode = vellum::shim::mode_of(flags, arguments);        \
-    va_end(arguments);                                                  \
-    return open_file(directory, path, flags, mode);                     \
+    va_list arguments;                                                    \
+    va_start(arguments, flags);                                           \
+    const mode_t mode = vellum::shim::mode_of(flags, arguments);          \
+    va_end(arguments);                                                    \
+    return open_file(directory, path, flags, mode);                       \
   }
 VELLUM_OPEN(open)
 VELLUM_OPEN(open64)
@@ -73,7 +73,9 @@ VELLUM_OPENAT(openat)
 VELLUM_OPENAT(openat64)
 
 // NOLINTBEGIN(bugprone-reserved-identifier): the C library's names.
-VELLUM_SHIM int __open_2(const char* path, int flags) { return open_file(AT_FDCWD, path, flags, 0); }
+VELLUM_SHIM int __open_2(const char* path, int flags) {
+  return open_file(AT_FDCWD, path, flags, 0);
+}
 VELLUM_SHIM int __open64_2(const char* path, int flags) {
   return open_file(AT_FDCWD, path, flags, 0);
 }

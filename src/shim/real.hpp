@@ -1,9 +1,9 @@
 // shim/real.hpp: the functions that this library stands in front of, and the mark of calls that are
 // its own.
 //
-// The dynamic linker finds this library's open(2), write(2) and so on first, for the program and for
-// everything else in the process, Vellum included (ld.so(8), LD_PRELOAD). What Vellum does inside a
-// call is meant for the kernel: Inside says so.
+// The dynamic linker finds this library's open(2), write(2) and so on first, for the program and
+// for everything else in the process, Vellum included (ld.so(8), LD_PRELOAD). What Vellum does
+// inside a call is meant for the kernel: Inside says so.
 #pragma once
 
 #include <dlfcn.h>
@@ -24,10 +24,10 @@ Function* next_of(const char* name) noexcept {
 }
 
 // The function behind this library's one of that name.
-#define VELLUM_REAL(name)                                                                      \
-  ([]() noexcept {                                                                             \
+#define VELLUM_REAL(name)                                                        \
+  ([]() noexcept {                                                               \
     static auto* const found = ::vellum::shim::next_of<decltype(::name)>(#name); \
-    return found;                                                                              \
+    return found;                                                                \
   }())
 
 // How a function of the C library's is taken over.

@@ -1,5 +1,5 @@
-// fopen(3) and fdopen(3): the C library's streams call the kernel behind this library's back, so one
-// of a known file gets functions of its own (fopencookie(3)). fileno(3) of such a stream is -1.
+// fopen(3) and fdopen(3): the C library's streams call the kernel behind this library's back, so
+// one of a known file gets functions of its own (fopencookie(3)). fileno(3) of such a stream is -1.
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -87,46 +87,46 @@ VELLUM_SHIM int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned 
   return as_result((flags & SYNC_FILE_RANGE_WAIT_AFTER) != 0 ? file->commit() : 0);
 }
 
-#define VELLUM_SIZES(suffix)                                                                   \
-  VELLUM_SHIM int ftruncate##suffix(int fd, off_t bytes) noexcept {                            \
-    const auto file = live(fd);                                                                \
-    if (file == nullptr) return VELLUM_REAL(ftruncate##suffix)(fd, bytes);                     \
-    return as_result(vellum::shim::may_write(fd) ? vellum::shim::truncate_live(*file, bytes)   \
-                                                 : EINVAL);                                    \
-  }                                                                                            \
-  VELLUM_SHIM int truncate##suffix(const char* path, off_t bytes) noexcept {                   \
-    const auto file = live(path);                                                              \
-    if (file == nullptr) return VELLUM_REAL(truncate##suffix)(path, bytes);                    \
-    return as_result(vellum::shim::truncate_live(*file, bytes));                               \
-  }                                                                                            \
-  VELLUM_SHIM int fallocate##suffix(int fd, int mode, off_t offset, off_t bytes) {             \
-    const auto file = live(fd);                                                                \
-    if (file == nullptr) return VELLUM_REAL(fallocate##suffix)(fd, mode, offset, bytes);       \
-    return as_result(vellum::shim::allocate(*file, mode, offset, bytes));                      \
-  }                                                                                            \
-  VELLUM_SHIM int posix_fallocate##suffix(int fd, off_t offset, off_t bytes) {                 \
-    const auto file = live(fd);                                                                \
-    return file == nullptr ? VELLUM_REAL(posix_fallocate##suffix)(fd, offset, bytes)           \
-                           : vellum::shim::allocate(*file, 0, offset, bytes);                  \
-  }                                                                                            \
-  VELLUM_SHIM int fstat##suffix(int fd, struct stat##suffix* status) noexcept {                \
-    return with_size(VELLUM_REAL(fstat##suffix)(fd, status), status);                          \
-  }                                                                                            \
-  VELLUM_SHIM int stat##suffix(const char* path, struct stat##suffix* status) noexcept {       \
-    std::string storage;                                                                       \
-    const char* const at = path_for(AT_FDCWD, path, storage);                                  \
-    return with_size(VELLUM_REAL(stat##suffix)(at, status), status);                           \
-  }                                                                                            \
-  VELLUM_SHIM int lstat##suffix(const char* path, struct stat##suffix* status) noexcept {      \
-    std::string storage;                                                                       \
-    const char* const at = path_for(AT_FDCWD, path, storage);                                  \
-    return with_size(VELLUM_REAL(lstat##suffix)(at, status), status);                          \
-  }                                                                                            \
+#define VELLUM_SIZES(suffix)                                                                    \
+  VELLUM_SHIM int ftruncate##suffix(int fd, off_t bytes) noexcept {                             \
+    const auto file = live(fd);                                                                 \
+    if (file == nullptr) return VELLUM_REAL(ftruncate##suffix)(fd, bytes);                      \
+    return as_result(vellum::shim::may_write(fd) ? vellum::shim::truncate_live(*file, bytes)    \
+                                                 : EINVAL);                                     \
+  }                                                                                             \
+  VELLUM_SHIM int truncate##suffix(const char* path, off_t bytes) noexcept {                    \
+    const auto file = live(path);                                                               \
+    if (file == nullptr) return VELLUM_REAL(truncate##suffix)(path, bytes);                     \
+    return as_result(vellum::shim::truncate_live(*file, bytes));                                \
+  }                                                                                             \
+  VELLUM_SHIM int fallocate##suffix(int fd, int mode, off_t offset, off_t bytes) {              \
+    const auto file = live(fd);                                                                 \
+    if (file == nullptr) return VELLUM_REAL(fallocate##suffix)(fd, mode, offset, bytes);        \
+    return as_result(vellum::shim::allocate(*file, mode, offset, bytes));                       \
+  }                                                                                             \
+  VELLUM_SHIM int posix_fallocate##suffix(int fd, off_t offset, off_t bytes) {                  \
+    const auto file = live(fd);                                                                 \
+    return file == nullptr ? VELLUM_REAL(posix_fallocate##suffix)(fd, offset, bytes)            \
+                           : vellum::shim::allocate(*file, 0, offset, bytes);                   \
+  }                                                                                             \
+  VELLUM_SHIM int fstat##suffix(int fd, struct stat##suffix* status) noexcept {                 \
+    return with_size(VELLUM_REAL(fstat##suffix)(fd, status), status);                           \
+  }                                                                                             \
+  VELLUM_SHIM int stat##suffix(const char* path, struct stat##suffix* status) noexcept {        \
+    std::string storage;                                                                        \
+    const char* const at = path_for(AT_FDCWD, path, storage);                                   \
+    return with_size(VELLUM_REAL(stat##suffix)(at, status), status);                            \
+  }                                                                                             \
+  VELLUM_SHIM int lstat##suffix(const char* path, struct stat##suffix* status) noexcept {       \
+    std::string storage;                                                                        \
+    const char* const at = path_for(AT_FDCWD, path, storage);                                   \
+    return with_size(VELLUM_REAL(lstat##suffix)(at, status), status);                           \
+  }                                                                                             \
   VELLUM_SHIM int fstatat##suffix(int directory, const char* path, struct stat##suffix* status, \
-                                  int flags) noexcept {                                        \
-    std::string storage;                                                                       \
-    const char* const at = path_for(directory, path, storage);                                 \
-    return with_size(VELLUM_REAL(fstatat##suffix)(directory, at, status, flags), status);      \
+                                  int flags) noexcept {                                         \
+    std::string storage;                                                                        \
+    const char* const at = path_for(directory, path, storage);                                  \
+    return with_size(VELLUM_REAL(fstatat##suffix)(directory, at, status, flags), status);       \
   }
 VELLUM_SIZES()
 VELLUM_SIZES(64)

@@ -1,5 +1,5 @@
-// vellum run: a program that knows nothing of it (programs/file_calls.c) finds its file as files are,
-// and leaves its last commit, and every version.
+// vellum run: a program that knows nothing of it (programs/file_calls.c) finds its file as files
+// are, and leaves its last commit, and every version.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,8 @@ class RunNoSanitizer : public CliTest {
   Arguments command(const std::string& scenario, const Arguments& options = {}) const {
     Arguments out = {"run", "--store", store(), "--file", data()};
     out.insert(out.end(), options.begin(), options.end());
-    for (const std::string& word : {std::string("--"), std::string(VELLUM_FILE_CALLS), scenario, data()})
+    for (const std::string& word :
+         {std::string("--"), std::string(VELLUM_FILE_CALLS), scenario, data()})
       out.push_back(word);
     return out;
   }

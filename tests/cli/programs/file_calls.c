@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define REQUIRE(holds)                                                                \
-  do {                                                                                \
-    if (!(holds)) {                                                                   \
+#define REQUIRE(holds)                                                         \
+  do {                                                                         \
+    if (!(holds)) {                                                            \
       fprintf(stderr, "line %d: %s: %s\n", __LINE__, #holds, strerror(errno)); \
-      exit(1);                                                                        \
-    }                                                                                 \
+      exit(1);                                                                 \
+    }                                                                          \
   } while (0)
 
 enum { kPage = 4096 };
