@@ -198,8 +198,12 @@ int MappedFiles::unmap(void* address, std::size_t length_bytes) {
   auto* begin = static_cast<std::byte*>(address);
   auto* end = begin + whole_pages(length_bytes);
   std::vector<std::pair<std::byte*, std::byte*>> left;
+  // The one that is meant, rather than another of which it is a part.
+  auto& mappings = entry->second.mappings;
+  const auto same = std::find(mappings.begin(), mappings.end(), std::pair(begin, end));
+  if (same != mappings.end()) std::rotate(mappings.begin(), same, same + 1);
   bool taken = false;  // of mappings of the same pages, only one goes
-  for (const auto& [from, to] : entry->second.mappings) {
+  for (const auto& [from, to] : mappings) {
     if (taken || end <= from || begin >= to) {
       left.emplace_back(from, to);
       continue;

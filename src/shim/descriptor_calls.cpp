@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdarg>
 
 #include "shim/files.hpp"
@@ -64,13 +65,10 @@ VELLUM_SHIM int close_range(unsigned first, unsigned last, int flags) noexcept {
   Files& files = Files::instance();
   if (!files.active() || flags != 0 || files.shares_memory())
     return VELLUM_REAL(close_range)(first, last, flags);
-  // Past the table nothing is known.
   while (first <= last) {
-    const auto known = static_cast<unsigned>(files.next_marked(static_cast<int>(first)));
-    if (known > first) {
-      const int result = VELLUM_REAL(close_range)(first, std::min(last, known - 1), flags);
-      if (result != 0 || known > last) return result;
-    }
+    const unsigned known = files.next_marked(first);
+    if (known > last || known == UINT_MAX) return VELLUM_REAL(close_range)(first, last, flags);
+    if (known > first) VELLUM_REAL(close_range)(first, known - 1, flags);
     vellum::shim::close_file(static_cast<int>(known));
     first = known + 1;
   }

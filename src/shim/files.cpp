@@ -240,9 +240,10 @@ void Files::note_librarys(int fd, bool is) noexcept {
 
 bool Files::shares_memory() const noexcept { return getpid() != process_; }
 
-int Files::next_marked(int fd) const noexcept {
-  while (fd < kMaxDescriptors && mark_of(fd) == 0) ++fd;
-  return fd;
+unsigned Files::next_marked(unsigned fd) const noexcept {
+  for (; fd < kMaxDescriptors; ++fd)
+    if (mark_of(static_cast<int>(fd)) != 0) return fd;
+  return UINT_MAX;
 }
 
 void Files::duplicated(int from, int to) {
@@ -320,8 +321,12 @@ int Files::unmap(void* address, std::size_t length_bytes) {
   auto* const begin = static_cast<std::byte*>(address);
   auto* const end = begin + whole_pages(length_bytes);
   std::vector<std::pair<std::byte*, std::byte*>> left;
-  bool taken = false;
-  for (const auto& [from, to] : open.mappings) {
+  // The one that is meant, rather than another of which it is a part.
+  auto& mappings = open.mappings;
+  const auto same = std::find(mappings.begin(), mappings.end(), std::pair(begin, end));
+  if (same != mappings.end()) std::rotate(mappings.begin(), same, same + 1);
+  bool taken = false;  // of mappings of the same pages, only one goes
+  for (const auto& [from, to] : mappings) {
     if (taken || end <= from || begin >= to) {
       left.emplace_back(from, to);
       continue;

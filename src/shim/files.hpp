@@ -54,7 +54,8 @@ class Files {
   void duplicated(int from, int to);
   void closed(int fd);                     // before it is
   bool shares_memory() const noexcept;     // with a parent that is another process
-  int next_marked(int fd) const noexcept;  // the first descriptor from `fd` on that is known
+  // The first descriptor from this one on of which something is known; none: UINT_MAX.
+  unsigned next_marked(unsigned fd) const noexcept;
 
   // A file that is live, by what stat(2) says of it.
   std::shared_ptr<LiveFile> live(const struct stat& status);

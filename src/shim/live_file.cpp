@@ -44,9 +44,11 @@ Region open(const Config& config, const Target& target) {
   options.capacity_bytes = kLeastCapacityBytes;
   Store store = Store::open(config.store);
   if (store.contains(target.branch)) return store.open_region(target.branch, options);
-  Region region = store.create_region(target.branch, 1, options);
   struct stat status;
-  if (VELLUM_REAL(stat)(target.path.c_str(), &status) != 0 || status.st_size == 0) {
+  const bool empty =
+      VELLUM_REAL(stat)(target.path.c_str(), &status) != 0 || status.st_size == 0;
+  Region region = store.create_region(target.branch, 1, options);
+  if (empty) {
     region.resize_file(0);
   } else {
     region.commit("as it was before the first run");
