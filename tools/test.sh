@@ -3,14 +3,14 @@
 # are named, `all` for every one:
 #   lint     clang-format over all sources
 #   release  gcc, optimised: build and all tests
-#   asan     clang, address + undefined behaviour sanitizers: build of everything, and tests
+#   asan     clang, address + undefined behaviour sanitizers: build of all but benchmarks, and tests
 #   tsan     clang, thread sanitizer: build and tests
 #   fuzz     clang, libFuzzer: every target for a short while (tools/fuzz.sh)
 #   clang    clang, optimised: build, tests of the two lowest layers
 #   tidy     clang-tidy over src and include
 # A sanitizer slows tests down and is in the way of a few: tests whose name contains NoSanitizer or
 # whose label is `slow` or `install` run under release only; NoTsan and NoAsan leave out one. What has no
-# threads of its own (labels format, corruption, fuzz; the crash simulator) does not run under tsan.
+# threads of its own (labels format, corruption, fuzz; the crash simulator) is not for tsan.
 # The last line is "N passed, N failed", summed over all stages; a stage that does not build, format or
 # lint counts as one failure.
 set -uo pipefail
@@ -73,7 +73,7 @@ run_stage() {
     release) counted build release && run_tests release ;;
     clang) counted build clang && run_tests clang -L '^(base|format)$' ;;
     asan) counted build asan && run_tests asan -LE '^(install|slow)$' -E 'NoSanitizer|NoAsan' ;;
-    tsan) counted build tsan && run_tests tsan -LE '^(install|slow|format|corruption|fuzz)$' \
+    tsan) counted build tsan && run_tests tsan -LE '^(install|slow)$' \
       -E 'NoSanitizer|NoTsan|^Crash\.|CrashTest|ImageCrash|TierCrash' ;;
     fuzz) counted tools/fuzz.sh 2s ;;
     tidy) counted tools/tidy.sh ;;

@@ -339,14 +339,22 @@ void AtomicFile::checkpoint() {
   impl_->journal->log().checkpoint(*impl_->image);
 }
 
+namespace {
+
 // In a child of fork() all of it stays, unused: the journal, its lock and the mapping are the
 // parent's.
+void keep_for_ever(std::shared_ptr<AtomicFile::Impl> impl) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::shared_ptr<AtomicFile::Impl>>;
+  const std::lock_guard guard(mutex);
+  kept->push_back(std::move(impl));
+}
+
+}  // namespace
+
 void AtomicFile::close() {
   if (impl_ == nullptr) return;
-  if (impl_->inherited()) {
-    [[maybe_unused]] auto* left = new std::shared_ptr<Impl>(std::move(impl_));
-    return;
-  }
+  if (impl_->inherited()) return keep_for_ever(std::move(impl_));
   const std::shared_ptr<Impl> impl = std::move(impl_);
   const std::lock_guard guard(impl->mutex);
   impl->close();

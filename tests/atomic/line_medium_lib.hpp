@@ -28,7 +28,7 @@ class LineMedium final : public MediumFile {
   const std::string& path() const noexcept override { return name_; }
   std::uint64_t size_bytes() const override { return now_.size(); }
   void read(std::span<std::byte> out, std::uint64_t offset_bytes) const override {
-    std::memcpy(out.data(), now_.data() + offset_bytes, out.size());
+    if (!out.empty()) std::memcpy(out.data(), now_.data() + offset_bytes, out.size());
   }
   void write(std::span<const std::byte> bytes, std::uint64_t offset_bytes) override {
     if (before_) before_();
