@@ -189,6 +189,10 @@ class Store {
   // as the store says.
   void create_branch(const std::string& name, const std::string& from_version,
                      const std::optional<Encoding>& encoding = std::nullopt);
+  // Of a branch: what its last commit is now, also while its writer is at work, in any process.
+  // What only the writer's journal holds is written once more then; the next snapshot of the branch
+  // does not count from this one as its parent, nor this one from one that the writer has made
+  // since its last fold.
   void create_snapshot(const std::string& name, const std::string& from_version,
                        const std::string& message = std::string());
   // Makes a branch of a snapshot, under the same name: it can be opened to write, and is no longer

@@ -11,6 +11,7 @@
 #include "store/diff.hpp"
 #include "store/gc.hpp"
 #include "store/lease.hpp"
+#include "store/live_snapshot.hpp"
 #include "store/page_source.hpp"
 #include "store/stat.hpp"
 #include "store/store_core.hpp"
@@ -216,12 +217,18 @@ void Store::create_snapshot(const std::string& name, const std::string& from_ver
     // The journal's commits have to go into packs first: the branch's writer does that. What it
     // leaves is the head, so nothing has to be held meanwhile.
     names.reset();
-    store::BranchWriter::open(*impl_->core, from_version)
-        ->begin()
-        ->finish({from.commits.back().time_ns, from.commits.back().region_bytes,
-                  from.commits.back().base_address, from.commits.back().message,
-                  from.commits.back().file_bytes},
-                 true);
+    std::unique_ptr<store::BranchWriter> writer;
+    try {
+      writer = store::BranchWriter::open(*impl_->core, from_version);
+    } catch (const Error& error) {
+      if (error.code() != Errc::busy) throw;
+      return store::snapshot_of_live(*impl_->core, from_version, name, message);
+    }
+    writer->begin()->finish({from.commits.back().time_ns, from.commits.back().region_bytes,
+                             from.commits.back().base_address, from.commits.back().message,
+                             from.commits.back().file_bytes},
+                            true);
+    writer.reset();
     names = store::hold_names(*impl_->core);
     from = store::resolve_version(*impl_->core, from_version);
   }

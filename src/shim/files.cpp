@@ -1,5 +1,6 @@
 #include "shim/files.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <limits.h>
@@ -177,8 +178,8 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
     return -1;
   }
   const bool synchronous = (flags & (O_SYNC | O_DSYNC)) != 0;
-  marks_[fd] = static_cast<std::uint16_t>((number + 1) | (synchronous ? kSynchronous : 0U) |
-                                          (writes ? kWrites : 0U));
+  mark_at(fd) = static_cast<std::uint16_t>((number + 1) | (synchronous ? kSynchronous : 0U) |
+                                           (writes ? kWrites : 0U));
   ++open.descriptors;
   return fd;
 }
@@ -191,7 +192,25 @@ int Files::make_live(Open& open) {
   return reported(open.target.path, [&] {
     open.live = std::make_shared<LiveFile>(config_, open.target);
     note_opens();
+    mark_librarys();
   });
+}
+
+// Those that have not come from open(2): by what they are.
+void Files::mark_librarys() {
+  DIR* const all = opendir("/proc/self/fd");
+  if (all == nullptr) return;
+  while (const dirent* entry = readdir(all)) {
+    const int fd = std::atoi(entry->d_name);
+    if (entry->d_name[0] == '.' || fd == dirfd(all) || mark_of(fd) != 0) continue;
+    const std::string path = path_of(fd);
+    if (path == "anon_inode:[userfaultfd]" || path.rfind("/memfd:vellum", 0) == 0 ||
+        path.rfind(config_.store + "/", 0) == 0 ||
+        std::any_of(opens_.begin(), opens_.end(),
+                    [&](const auto& open) { return open != nullptr && open->target.path == path; }))
+      note_librarys(fd, true);
+  }
+  closedir(all);
 }
 
 // When it cannot be committed, it stays live, and the end of the process tries again.
@@ -235,7 +254,7 @@ std::shared_ptr<LiveFile> Files::live(const struct stat& status) {
 }
 
 void Files::note_librarys(int fd, bool is) noexcept {
-  if (fd >= 0 && fd < kMaxDescriptors) marks_[fd] = is ? kLibrarys : 0;
+  if (fd >= 0 && fd < kMaxDescriptors) mark_at(fd) = is ? kLibrarys : 0;
 }
 
 bool Files::shares_memory() const noexcept { return getpid() != process_; }
@@ -250,7 +269,7 @@ void Files::duplicated(int from, int to) {
   const std::uint16_t mark = mark_of(from);
   if ((mark & kTarget) == 0 || to < 0 || to >= kMaxDescriptors || shares_memory()) return;
   const std::lock_guard lock(mutex_);
-  marks_[to] = mark;
+  mark_at(to) = mark;
   ++opens_[(mark & kTarget) - 1U]->descriptors;
 }
 
@@ -258,7 +277,7 @@ void Files::closed(int fd) {
   const std::uint16_t mark = mark_of(fd);
   if ((mark & kTarget) == 0 || shares_memory()) return;
   const std::lock_guard lock(mutex_);
-  marks_[fd] = 0;
+  mark_at(fd) = 0;
   const std::size_t number = (mark & kTarget) - 1U;
   --opens_[number]->descriptors;
   close_unused(number);

@@ -52,8 +52,8 @@ class Files {
   void note_librarys(int fd, bool is) noexcept;
   // Not in a child of vfork(2), whose memory is its parent's.
   void duplicated(int from, int to);
-  void closed(int fd);                     // before it is
-  bool shares_memory() const noexcept;     // with a parent that is another process
+  void closed(int fd);                  // before it is
+  bool shares_memory() const noexcept;  // with a parent that is another process
   // The first descriptor from this one on of which something is known; none: UINT_MAX.
   unsigned next_marked(unsigned fd) const noexcept;
 
@@ -88,8 +88,11 @@ class Files {
   };
 
   Files();
+  static std::atomic<std::uint16_t>& mark_at(int fd) noexcept {
+    return marks_[static_cast<std::size_t>(fd)];
+  }
   std::uint16_t mark_of(int fd) const noexcept {
-    return fd < 0 || fd >= kMaxDescriptors ? 0 : marks_[fd].load(std::memory_order_relaxed);
+    return fd < 0 || fd >= kMaxDescriptors ? 0 : mark_at(fd).load(std::memory_order_relaxed);
   }
   std::size_t find(const struct stat& status) const;
   std::size_t target_of(int fd);  // its number; kTarget: none
@@ -97,6 +100,7 @@ class Files {
   bool may_be_target(int fd, const char* path) const;
   std::size_t find(const void* address) const;
   int make_live(Open& open);
+  void mark_librarys();
   void close_unused(std::size_t number);
   void note_opens();
 

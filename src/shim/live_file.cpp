@@ -45,8 +45,7 @@ Region open(const Config& config, const Target& target) {
   Store store = Store::open(config.store);
   if (store.contains(target.branch)) return store.open_region(target.branch, options);
   struct stat status;
-  const bool empty =
-      VELLUM_REAL(stat)(target.path.c_str(), &status) != 0 || status.st_size == 0;
+  const bool empty = VELLUM_REAL(stat)(target.path.c_str(), &status) != 0 || status.st_size == 0;
   Region region = store.create_region(target.branch, 1, options);
   if (empty) {
     region.resize_file(0);
@@ -153,7 +152,7 @@ int LiveFile::commit() {
   const std::lock_guard lock(commit_mutex_);
   return reported(path_, [&] {
     drop_tail();
-    note_commit(region_.commit().sequence);
+    commit_or_keep();
   });
 }
 
@@ -174,18 +173,23 @@ void LiveFile::drop_tail() {
   if (left != 0) region_.clear(data_ + size, left);
 }
 
-// REQUIRES: commit_mutex_. A name that is taken, by a run before that was rolled back, is no reason
-// to fail what has been committed.
-void LiveFile::note_commit(std::uint64_t sequence) {
-  if (snapshot_every_ == 0 || sequence - last_kept_ < snapshot_every_) return;
-  last_kept_ = sequence;
+// REQUIRES: commit_mutex_. Every Nth commit is a snapshot. A name that is taken, by a run before
+// that was rolled back, is no reason not to commit.
+void LiveFile::commit_or_keep() {
+  const std::uint64_t next = region_.sequence() + 1;
+  if (snapshot_every_ == 0 || next - last_kept_ < snapshot_every_) {
+    region_.commit();
+    return;
+  }
   char name[32];
-  std::snprintf(name, sizeof name, "-%08llu", static_cast<unsigned long long>(sequence));
+  std::snprintf(name, sizeof name, "-%08llu", static_cast<unsigned long long>(next));
   try {
     region_.snapshot(branch_ + name);
   } catch (const Error& error) {
-    std::fprintf(stderr, "vellum run: %s: %s\n", path_.c_str(), error.what());
+    if (error.code() != Errc::already_exists) throw;
+    region_.commit();
   }
+  last_kept_ = next;
 }
 
 }  // namespace vellum::shim

@@ -49,7 +49,7 @@ class LiveFile {
   int refuse_inherited() const;
   int grow_to(std::uint64_t size_bytes);
   void drop_tail();
-  void note_commit(std::uint64_t sequence);
+  void commit_or_keep();
 
   const std::string path_, branch_;
   const std::uint64_t snapshot_every_;

@@ -2,15 +2,14 @@
 #include "store/salvage.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "store/block_encoder.hpp"
 #include "store/branch_writer.hpp"
 #include "store/diff.hpp"
 #include "store/lease.hpp"
+#include "store/page_copy.hpp"
 #include "store/salvage_find.hpp"
 #include "store/util.hpp"
 
@@ -20,13 +19,6 @@ using format::kPageBytes;
 using format::PageNumber;
 
 namespace {
-
-constexpr std::size_t kPagesAtOnce = 512;
-
-bool is_zero(const std::byte* page) {
-  static constexpr std::byte kZeros[kPageBytes] = {};
-  return std::memcmp(page, kZeros, kPageBytes) == 0;
-}
 
 class Copier {
  public:
@@ -89,12 +81,8 @@ class Copier {
                             : PageSource::open(from_, previous_->resolved.version,
                                                previous_->resolved.commits, previous_->origin);
     const auto pages = changed_pages(*source, v, before.get());
-    encoding_ = writer.encoding();
     auto commit = writer.begin();
-    for (std::size_t at = 0; at < pages.size(); at += kPagesAtOnce) {
-      const auto some = std::span(pages).subspan(at, std::min(kPagesAtOnce, pages.size() - at));
-      commit->add(piece(*source, before.get(), some));
-    }
+    pages_written_ += add_pages(*commit, writer.encoding(), *source, before.get(), pages);
     commit->finish(
         {v.time_ns, source->region_bytes(), v.base_address, v.message, source->file_bytes()}, true);
     if (!v.is_branch) publish(writer, v);
@@ -128,49 +116,9 @@ class Copier {
     return out;
   }
 
-  PageWrites piece(const PageSource& source, const PageSource* before,
-                   std::span<const PageNumber> pages) {
-    PageWrites out;
-    PageBlock block;
-    std::vector<std::byte> raw;
-    const std::size_t block_pages = encoding_.block_bytes / kPageBytes;
-    std::vector<std::byte> now(kPageBytes), old(kPageBytes);
-    for (const PageNumber page : pages) {
-      source.read(page, 1, now.data());
-      if (before != nullptr) before->read(page, 1, old.data());
-      if (now == old) continue;
-      ++pages_written_;
-      if (is_zero(now.data())) {
-        out.zeros.push_back(page);
-        continue;
-      }
-      const bool small = out.deltas.add_difference(page, old.data(), now.data()) &&
-                         out.deltas.last_cost_bytes() <= kMaxDeltaCostBytes;
-      if (small) continue;
-      out.deltas.pop_back();
-      block.pages.push_back(page);
-      raw.insert(raw.end(), now.begin(), now.end());
-      if (block.pages.size() == block_pages) pack(block, raw, out);
-    }
-    if (!block.pages.empty()) pack(block, raw, out);
-    return out;
-  }
-
-  void pack(PageBlock& block, std::vector<std::byte>& raw, PageWrites& out) {
-    auto payload = BlockEncoder(encoding_).encode(compressor_, raw);
-    block.codec = payload.codec;
-    block.stored = std::move(payload.stored);
-    block.hash = std::move(payload.hash);
-    out.blocks.push_back(std::move(block));
-    block = {};
-    raw.clear();
-  }
-
   StoreCore& from_;
   StoreCore& to_;
   const ProgressFn& progress_;
-  base::Compressor compressor_;
-  format::Encoding encoding_;        // of the branch at hand
   const Whole* previous_ = nullptr;  // what the branch at hand holds now
   std::set<std::string> taken_;      // names that versions will have
   std::map<std::string, const Whole*> copied_;

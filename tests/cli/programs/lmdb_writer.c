@@ -1,0 +1,135 @@
+/* A program on LMDB in its fastest mode, in which LMDB itself promises nothing after a crash
+ * (lmdb.h, MDB_NOSYNC with MDB_WRITEMAP): it flushes every third transaction.
+ *
+ *   lmdb_writer write DIR   until it is killed; writes the number of the last transaction that was
+ *                           flushed to standard output, 8 bytes each time
+ *   lmdb_writer check DIR   1 when the database is not what transactions have made it; prints the
+ *                           number of the last one */
+#define _GNU_SOURCE
+#include <lmdb.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define REQUIRE(holds)                                    \
+  do {                                                    \
+    if (!(holds)) {                                       \
+      fprintf(stderr, "line %d: %s\n", __LINE__, #holds); \
+      exit(1);                                            \
+    }                                                     \
+  } while (0)
+
+enum { kKeys = 3000, kLongest = 1500 };
+
+/* Of the transaction that wrote it, a key has `number` and bytes that follow from it. */
+struct Value {
+  uint64_t number, key, length;
+  unsigned char bytes[kLongest];
+};
+struct Total {
+  uint64_t number, keys, sum; /* of the numbers of all keys */
+};
+
+static MDB_env* env;
+static MDB_dbi dbi;
+static MDB_val total_key = {5, "total"};
+
+static void fill(struct Value* value, uint64_t number, uint64_t key) {
+  value->number = number;
+  value->key = key;
+  value->length = (number * 2654435761U ^ key) % kLongest;
+  memset(value->bytes, (int)((number ^ key) & 0xff), value->length);
+}
+static size_t size_of(const struct Value* value) { return 24 + value->length; }
+
+static struct Total read_total(MDB_txn* txn) {
+  struct Total total = {0, 0, 0};
+  MDB_val found;
+  if (mdb_get(txn, dbi, &total_key, &found) == 0) memcpy(&total, found.mv_data, sizeof total);
+  return total;
+}
+
+static void open_env(const char* directory, unsigned flags, unsigned begin) {
+  MDB_txn* txn;
+  REQUIRE(mdb_env_create(&env) == 0 && mdb_env_set_mapsize(env, 64u << 20) == 0);
+  const int error = mdb_env_open(env, directory, flags, 0644);
+  if (error != 0) fprintf(stderr, "%s: %s\n", directory, mdb_strerror(error));
+  REQUIRE(error == 0 && mdb_txn_begin(env, NULL, begin, &txn) == 0);
+  REQUIRE(mdb_dbi_open(txn, NULL, 0, &dbi) == 0 && mdb_txn_commit(txn) == 0);
+}
+
+static void transaction(void) {
+  static struct Value value;
+  MDB_txn* txn;
+  REQUIRE(mdb_txn_begin(env, NULL, 0, &txn) == 0);
+  struct Total total = read_total(txn);
+  ++total.number;
+  for (int i = 0; i < 20; ++i) {
+    uint64_t name = (uint64_t)random() % kKeys;
+    MDB_val key = {sizeof name, &name}, found;
+    if (mdb_get(txn, dbi, &key, &found) == 0) {
+      uint64_t number;
+      memcpy(&number, found.mv_data, 8);
+      total.sum -= number;
+      --total.keys;
+      if (random() % 4 == 0) {
+        REQUIRE(mdb_del(txn, dbi, &key, NULL) == 0);
+        continue;
+      }
+    }
+    fill(&value, total.number, name);
+    MDB_val data = {size_of(&value), &value};
+    REQUIRE(mdb_put(txn, dbi, &key, &data, 0) == 0);
+    total.sum += total.number;
+    ++total.keys;
+  }
+  MDB_val data = {sizeof total, &total};
+  REQUIRE(mdb_put(txn, dbi, &total_key, &data, 0) == 0 && mdb_txn_commit(txn) == 0);
+}
+
+static void write_for_ever(const char* directory) {
+  srandom((unsigned)getpid());
+  open_env(directory, MDB_NOSYNC | MDB_WRITEMAP, 0);
+  for (;;) {
+    for (int i = 0; i < 3; ++i) transaction();
+    REQUIRE(mdb_env_sync(env, 1) == 0);
+    MDB_txn* txn;
+    REQUIRE(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) == 0);
+    const uint64_t number = read_total(txn).number;
+    mdb_txn_abort(txn);
+    REQUIRE(write(1, &number, 8) == 8);
+  }
+}
+
+static void check(const char* directory) {
+  static struct Value wanted;
+  open_env(directory, MDB_RDONLY | MDB_NOLOCK, MDB_RDONLY);
+  MDB_txn* txn;
+  MDB_cursor* cursor;
+  REQUIRE(mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) == 0);
+  const struct Total total = read_total(txn);
+  struct Total found = {total.number, 0, 0};
+  REQUIRE(mdb_cursor_open(txn, dbi, &cursor) == 0);
+  for (MDB_val key, data; mdb_cursor_get(cursor, &key, &data, MDB_NEXT) == 0;) {
+    if (key.mv_size != 8) continue;
+    uint64_t name, number;
+    memcpy(&name, key.mv_data, 8);
+    memcpy(&number, data.mv_data, 8);
+    fill(&wanted, number, name);
+    REQUIRE(number <= total.number && data.mv_size == size_of(&wanted));
+    REQUIRE(memcmp(data.mv_data, &wanted, data.mv_size) == 0);
+    ++found.keys;
+    found.sum += number;
+  }
+  REQUIRE(found.keys == total.keys && found.sum == total.sum);
+  printf("%llu\n", (unsigned long long)total.number);
+}
+
+int main(int argc, char** argv) {
+  REQUIRE(argc == 3);
+  if (strcmp(argv[1], "write") == 0) write_for_ever(argv[2]);
+  check(argv[2]);
+  return 0;
+}
