@@ -1,5 +1,6 @@
 // Versions as plain files, and plain files as versions.
 #include <sys/stat.h>
+#include <algorithm>
 
 #include <fstream>
 
@@ -14,7 +15,7 @@ class ExportImport : public StoreTest {
     std::ifstream in(file, std::ios::binary);
     std::vector<char> text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     std::vector<std::byte> bytes(text.size());
-    std::memcpy(bytes.data(), text.data(), text.size());
+    std::transform(text.begin(), text.end(), bytes.begin(), [](char c) { return std::byte(c); });
     return bytes;
   }
   static void write_file(const std::string& file, const std::vector<std::byte>& bytes) {
