@@ -74,6 +74,7 @@ TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
   base::Compressor compressor;
   c->add(model.take(4, compressor));
   c->finish({1, 64 * kPageBytes, 0, "", 4097}, false);
+  c.reset();  // before its writer
   EXPECT_EQ(size_of("main"), 4097U);
   expect_same(*open_version(*store_, "main"), model.bytes);
   copy_directory(directory_.path("s"), directory_.path("crashed"));
