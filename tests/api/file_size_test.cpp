@@ -133,9 +133,9 @@ TEST_P(FileSize, Errors) {
 
 VELLUM_BOTH_ENGINES(FileSize);
 
-class FileSizeWithCards : public StoreTest {};
+class FileSizeWithCardsNoTsan : public StoreTest {};
 
-TEST_P(FileSizeWithCards, ShrinkingIsFoundWithoutMarks) {
+TEST_P(FileSizeWithCardsNoTsan, ShrinkingIsFoundWithoutMarks) {
   Store store = create();
   RegionOptions with_cards = options();
   with_cards.tracker = Tracker::cards;
@@ -149,7 +149,7 @@ TEST_P(FileSizeWithCards, ShrinkingIsFoundWithoutMarks) {
   EXPECT_TRUE(all_zero(content.data() + kPage, kMiB - kPage));
 }
 
-VELLUM_BOTH_ENGINES(FileSizeWithCards);
+VELLUM_BOTH_ENGINES(FileSizeWithCardsNoTsan);
 
 }  // namespace
 }  // namespace vellum::test
