@@ -1,7 +1,5 @@
 // What the environment says about the files of a program that knows nothing of Vellum.
 #include <fnmatch.h>
-#include <limits.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,13 +19,6 @@ Tracker tracker_from_environment(Tracker otherwise) {
   if (name == "cards_and_pages") return Tracker::cards_and_pages;
   throw Error(Errc::invalid_argument, "VELLUM_ATOMIC_TRACKER is '" + std::string(name) +
                                           "': it can be pages, cards or cards_and_pages");
-}
-
-std::string path_of(int fd) {
-  char path[PATH_MAX];
-  const std::string link = "/proc/self/fd/" + std::to_string(fd);
-  const ssize_t n = readlink(link.c_str(), path, sizeof path);
-  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
 }
 
 bool chosen_by_environment(const std::string& path) {

@@ -14,48 +14,21 @@
 #include <cstring>
 
 #include "atomic/journal_file.hpp"
+#include "base/error_number.hpp"
 #include "base/fork_count.hpp"
+#include "base/real_path.hpp"
+#include "format/types.hpp"
 
 namespace vellum::atomic {
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
-
-int number_of(Errc code) noexcept {
-  switch (code) {
-    case Errc::busy:
-      return EBUSY;
-    case Errc::no_space:
-      return ENOSPC;
-    case Errc::out_of_memory:
-      return ENOMEM;
-    case Errc::read_only:
-      return EROFS;
-    case Errc::invalid_argument:
-      return EINVAL;
-    case Errc::unsupported:
-      return ENOTSUP;
-    default:
-      return EIO;
-  }
-}
+using format::kPageBytes;
 
 // Runs it, and tells of an exception in one line.
 template <typename Body>
 int reported(const Body& body) noexcept {
-  try {
-    body();
-    return 0;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "vellum: %s\n", error.what());
-    return number_of(error.code());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "vellum: %s\n", error.what());
-    return ENOMEM;
-  }
+  return base::error_of(body, [](const char* what) { std::fprintf(stderr, "vellum: %s\n", what); });
 }
-
-std::size_t whole_pages(std::size_t bytes) { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
 
 void require_room(const AtomicFile& file, std::uint64_t offset_bytes, std::size_t length_bytes) {
   const std::uint64_t capacity = file.capacity_bytes();
@@ -76,7 +49,7 @@ int check_request(std::size_t length_bytes, int flags, int fd, off_t offset_byte
   if (!mapped && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR) return EACCES;
   if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == 0) return 0;
   std::fprintf(stderr, "vellum: %s: cannot be mapped at an address of the program's choice\n",
-               path_of(fd).c_str());
+               base::path_of(fd).c_str());
   return ENOTSUP;
 }
 
@@ -129,11 +102,8 @@ void MappedFiles::note_entries() {
 }
 
 MappedFiles::Entries::iterator MappedFiles::find(const void* address) {
-  const auto* at = static_cast<const std::byte*>(address);
-  return std::find_if(entries_.begin(), entries_.end(), [&](const auto& item) {
-    return std::any_of(item.second.mappings.begin(), item.second.mappings.end(),
-                       [&](const auto& m) { return at >= m.first && at < m.second; });
-  });
+  return std::find_if(entries_.begin(), entries_.end(),
+                      [&](const auto& item) { return item.second.mappings.contains(address); });
 }
 
 MappedFiles::Entries::iterator MappedFiles::find(int fd) {
@@ -154,7 +124,7 @@ int MappedFiles::map(std::size_t length_bytes, int flags, int fd, off_t offset_b
       fstat(fd, &status);
       AtomicFileOptions options;
       options.tracker = tracker;
-      AtomicFile file = AtomicFile::open(path_of(fd), options);
+      AtomicFile file = AtomicFile::open(base::path_of(fd), options);
       require_room(file, static_cast<std::uint64_t>(offset_bytes), length_bytes);
       Entry fresh{std::move(file), base::fork_count(), {}};
       entry = entries_.emplace(Inode{status.st_dev, status.st_ino}, std::move(fresh)).first;
@@ -164,7 +134,7 @@ int MappedFiles::map(std::size_t length_bytes, int flags, int fd, off_t offset_b
     const auto offset = static_cast<std::uint64_t>(offset_bytes);
     require_room(it.file, offset, length_bytes);
     auto* begin = static_cast<std::byte*>(it.file.data()) + offset;
-    it.mappings.emplace_back(begin, begin + whole_pages(length_bytes));
+    it.mappings.add(begin, length_bytes);
     address = begin;
   });
 }
@@ -195,23 +165,8 @@ int MappedFiles::unmap(void* address, std::size_t length_bytes) {
   const std::lock_guard guard(mutex_);
   const auto entry = find(address);
   if (entry == entries_.end() || length_bytes == 0) return EINVAL;
-  auto* begin = static_cast<std::byte*>(address);
-  auto* end = begin + whole_pages(length_bytes);
-  std::vector<std::pair<std::byte*, std::byte*>> left;
-  // The one that is meant, rather than another of which it is a part.
-  auto& mappings = entry->second.mappings;
-  const auto same = std::find(mappings.begin(), mappings.end(), std::pair(begin, end));
-  if (same != mappings.end()) std::rotate(mappings.begin(), same, same + 1);
-  bool taken = false;  // of mappings of the same pages, only one goes
-  for (const auto& [from, to] : mappings) {
-    if (taken || end <= from || begin >= to) {
-      left.emplace_back(from, to);
-      continue;
-    }
-    taken = true;
-    if (from < begin) left.emplace_back(from, begin);
-    if (end < to) left.emplace_back(end, to);
-  }
+  Mappings left = entry->second.mappings;
+  left.remove(static_cast<std::byte*>(address), length_bytes);
   if (!left.empty()) {
     entry->second.mappings = std::move(left);
     return 0;
@@ -239,12 +194,7 @@ int MappedFiles::remap(void* address, std::size_t old_bytes, std::size_t new_byt
   auto* data = static_cast<std::byte*>(entry->second.file.data());
   if (static_cast<std::uint64_t>(begin - data) + new_bytes > entry->second.file.capacity_bytes())
     return ENOMEM;
-  for (auto& mapping : entry->second.mappings) {
-    if (mapping.first != begin || mapping.second != begin + whole_pages(old_bytes)) continue;
-    mapping.second = begin + whole_pages(new_bytes);
-    return 0;
-  }
-  return EINVAL;
+  return entry->second.mappings.resize(begin, old_bytes, new_bytes) ? 0 : EINVAL;
 }
 
 bool MappedFiles::mapped(int fd) {

@@ -16,7 +16,8 @@
 #include <mutex>
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "atomic/mappings.hpp"
 
 namespace vellum::atomic {
 
@@ -53,8 +54,8 @@ class MappedFiles {
   using Inode = std::pair<std::uint64_t, std::uint64_t>;  // device, number
   struct Entry {
     AtomicFile file;
-    std::uint32_t owner = 0;                                  // base::fork_count()
-    std::vector<std::pair<std::byte*, std::byte*>> mappings;  // [begin, end), of whole pages
+    std::uint32_t owner = 0;  // base::fork_count()
+    Mappings mappings;
   };
   using Entries = std::map<Inode, Entry>;
 
@@ -77,7 +78,5 @@ class MappedFiles {
 Tracker tracker_from_environment(Tracker otherwise);
 // Whether VELLUM_ATOMIC_FILES names a file, by its whole path.
 bool chosen_by_environment(const std::string& path);
-// The path of an open file, as the kernel has it. Empty: none.
-std::string path_of(int fd);
 
 }  // namespace vellum::atomic

@@ -1,5 +1,8 @@
 #include "base/real_path.hpp"
 
+#include <limits.h>
+#include <unistd.h>
+
 #include <filesystem>
 
 namespace vellum::base {
@@ -11,6 +14,13 @@ std::string real_path(const std::string& path) {
   std::string text = found.string();
   while (text.size() > 1 && text.back() == '/') text.pop_back();
   return text;
+}
+
+std::string path_of(int fd) {
+  char path[PATH_MAX];
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t n = readlink(link.c_str(), path, sizeof path);
+  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
 }
 
 }  // namespace vellum::base

@@ -9,4 +9,7 @@ namespace vellum::base {
 // text, on one machine. Looks at names only, so it does not go through the seam (base/file.hpp).
 std::string real_path(const std::string& path);
 
+// Of an open file, as the kernel has it. Empty: none.
+std::string path_of(int fd);
+
 }  // namespace vellum::base

@@ -7,18 +7,10 @@
 #include <cstdio>
 
 #include "atomic/mapped_files.hpp"
+#include "base/error_number.hpp"
 
 using vellum::atomic::MappedFiles;
-
-namespace {
-
-int as_result(int error) noexcept {
-  if (error == 0) return 0;
-  errno = error;
-  return -1;
-}
-
-}  // namespace
+using vellum::base::as_result;
 
 extern "C" {
 

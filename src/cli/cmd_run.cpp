@@ -132,7 +132,7 @@ bool mend_all(Store& store, const std::vector<shim::Target>& targets) {
 void keep_head(Store& store, const std::string& branch) {
   if (!store.contains(branch)) return;
   const VersionInfo head = store.version(branch);
-  const std::string name = fmt::format("{}-{:08}", branch, head.sequence);
+  const std::string name = shim::snapshot_name(branch, head.sequence);
   if (head.sequence != 0 && !store.contains(name)) store.create_snapshot(name, branch);
 }
 

@@ -11,23 +11,20 @@
 #include <cstdio>
 
 #include "atomic/mapped_files.hpp"
+#include "base/error_number.hpp"
+#include "base/real_path.hpp"
 #include "msync/mapped_io.hpp"
 #include "msync/marked.hpp"
 
 using vellum::Tracker;
 using vellum::atomic::MappedFiles;
+using vellum::base::as_result;
 using vellum::msync::any_atomic_files;
 using vellum::msync::is_mapped;
 
 namespace {
 
 MappedFiles& files() { return MappedFiles::instance(); }
-
-int as_result(int error) {
-  if (error == 0) return 0;
-  errno = error;
-  return -1;
-}
 
 // A file that is only read, and that nobody here writes, is mapped by the kernel.
 bool to_be_mapped(int flags, int fd) {
@@ -36,7 +33,7 @@ bool to_be_mapped(int flags, int fd) {
   if (type != MAP_SHARED && type != MAP_SHARED_VALIDATE) return false;
   if (files().mapped(fd)) return true;
   return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR &&
-         vellum::atomic::chosen_by_environment(vellum::atomic::path_of(fd));
+         vellum::atomic::chosen_by_environment(vellum::base::path_of(fd));
 }
 
 void* map_atomically(size_t bytes, int flags, int fd, off_t offset) {
@@ -58,7 +55,7 @@ void recover_before_open(int directory, const char* path) {
   const int saved = errno;
   const int fd = openat(directory, path, O_PATH | O_CLOEXEC);
   if (fd >= 0) {
-    const std::string whole = vellum::atomic::path_of(fd);
+    const std::string whole = vellum::base::path_of(fd);
     const bool ours = files().mapped(fd);
     close(fd);
     if (!ours && vellum::atomic::chosen_by_environment(whole)) files().recover(whole);

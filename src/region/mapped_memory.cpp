@@ -10,6 +10,8 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/zeros.hpp"
+
 #include "store/util.hpp"
 
 namespace vellum::region {
@@ -19,9 +21,7 @@ constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
 constexpr std::size_t kStagePages = 256;
 constexpr std::byte kZeroPage[kPageBytes] = {};
 
-bool is_zero(const std::byte* page) noexcept {
-  return std::memcmp(page, kZeroPage, kPageBytes) == 0;
-}
+bool is_zero(const std::byte* page) noexcept { return base::is_zero({page, kPageBytes}); }
 
 // Calls `visit` with each run of neighbours, at most `limit` long.
 template <typename Visit>

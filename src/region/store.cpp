@@ -232,13 +232,7 @@ void Store::create_snapshot(const std::string& name, const std::string& from_ver
     names = store::hold_names(*impl_->core);
     from = store::resolve_version(*impl_->core, from_version);
   }
-  format::SnapshotRef ref;
-  ref.name = name;
-  ref.created_ns = store::wall_clock_ns();
-  ref.branch = from.branch;
-  ref.version = from.version;
-  if (!message.empty()) ref.version.message = message;
-  impl_->core->create_snapshot(name, ref);
+  impl_->core->create_snapshot(name, from.branch, from.version, message);
 }
 
 void Store::make_writable(const std::string& name) {

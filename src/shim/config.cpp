@@ -1,5 +1,6 @@
 #include "shim/config.hpp"
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 #include <xxhash.h>
 
@@ -73,6 +74,10 @@ std::string branch_of_path(const std::string& path) {
   std::snprintf(hash, sizeof hash, "+%016llx",
                 static_cast<unsigned long long>(XXH3_64bits(path.data(), path.size())));
   return out + hash;
+}
+
+std::string snapshot_name(const std::string& branch, std::uint64_t sequence) {
+  return fmt::format("{}-{:08}", branch, sequence);
 }
 
 }  // namespace vellum::shim

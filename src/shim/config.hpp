@@ -36,5 +36,7 @@ struct Config {
 bool is_pattern(const std::string& path);
 // "+srv+db+data.mdb": what can be in no name is replaced, and told apart by a hash behind.
 std::string branch_of_path(const std::string& path);
+// "main-00000012": of snapshots that nobody has named.
+std::string snapshot_name(const std::string& branch, std::uint64_t sequence);
 
 }  // namespace vellum::shim

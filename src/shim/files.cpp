@@ -3,28 +3,33 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <limits.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
 
 #include "base/fork_count.hpp"
+#include "base/real_path.hpp"
+#include "format/types.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
+using base::path_of;
+using format::kPageBytes;
 
-std::size_t whole_pages(std::size_t bytes) { return (bytes + kPageBytes - 1) & ~(kPageBytes - 1); }
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+std::uint64_t filter_bit(std::uint64_t inode) noexcept {
+  return 1ULL << (inode * 0x9e3779b97f4a7c15 >> 58);
+}
 
 bool is_link(const char* path) {
   struct stat status;
@@ -39,13 +44,6 @@ int complain(const std::string& path, int error, const char* what) {
 }  // namespace
 
 std::array<std::atomic<std::uint16_t>, Files::kMaxDescriptors> Files::marks_;
-
-std::string path_of(int fd) {
-  char path[PATH_MAX], link[32];
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t n = readlink(link, path, sizeof path);
-  return n > 0 ? std::string(path, static_cast<std::size_t>(n)) : std::string();
-}
 
 Files& Files::instance() {
   static Files* const files = [] {
@@ -101,10 +99,10 @@ std::size_t Files::add(const struct stat& status, std::string path, std::string 
 // lock.mdb, SQLite's -wal), is private.
 const char* Files::redirected(int directory, const char* path, std::string& storage) const {
   if (config_.targets.empty() || config_.targets.front().copy.empty()) return path;
-  const std::string name = name_of(path);
+  const std::string name(last_part(path));
   for (const Target& target : config_.targets) {
-    const std::string own = name_of(target.path);
-    const bool beside = name.rfind(own + "-", 0) == 0 || (own == "data.mdb" && name == "lock.mdb");
+    const std::string own(last_part(target.path));
+    const bool beside = name.starts_with(own + "-") || (own == "data.mdb" && name == "lock.mdb");
     if (name != own && !beside) continue;
     const std::string before(path, std::strlen(path) - name.size());
     const std::string parent = before.empty() ? std::string(".") : before;
@@ -132,16 +130,6 @@ bool Files::names_target(int directory, const char* path) const {
   return ours;
 }
 
-namespace {
-
-std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-
-std::uint64_t filter_bit(std::uint64_t inode) noexcept {
-  return 1ULL << (inode * 0x9e3779b97f4a7c15 >> 58);
-}
-
-}  // namespace
-
 // By its last part: one of a link to a file counts when that is open already.
 bool Files::may_name_target(const char* path) const {
   const std::string name(last_part(path));
@@ -167,7 +155,7 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
   const std::size_t number = target_of(fd);
   if (number == kTarget) return fd;
   Open& open = *opens_[number];
-  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY, reads = (flags & O_ACCMODE) != O_WRONLY;
   int error = fd < kMaxDescriptors ? 0 : EMFILE;
   if (error == 0 && writes && open.live == nullptr) error = make_live(open);
   if (error == 0 && truncate) error = open.live->resize(0);
@@ -179,7 +167,7 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
   }
   const bool synchronous = (flags & (O_SYNC | O_DSYNC)) != 0;
   mark_at(fd) = static_cast<std::uint16_t>((number + 1) | (synchronous ? kSynchronous : 0U) |
-                                           (writes ? kWrites : 0U));
+                                           (writes ? kWrites : 0U) | (reads ? kReads : 0U));
   ++open.descriptors;
   return fd;
 }
@@ -309,17 +297,13 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
   if (offset > open.live->capacity_bytes() || length_bytes > open.live->capacity_bytes() - offset)
     return fail(complain(path, ENOMEM, "a mapping past the first TiB"));
   std::byte* const begin = open.live->data() + offset;
-  open.mappings.emplace_back(begin, begin + whole_pages(length_bytes));
+  open.mappings.add(begin, length_bytes);
   return begin;
 }
 
 std::size_t Files::find(const void* address) const {
-  const auto* const at = static_cast<const std::byte*>(address);
-  for (std::size_t i = 0; i < opens_.size(); ++i) {
-    if (opens_[i] == nullptr) continue;
-    for (const auto& [from, to] : opens_[i]->mappings)
-      if (at >= from && at < to) return i;
-  }
+  for (std::size_t i = 0; i < opens_.size(); ++i)
+    if (opens_[i] != nullptr && opens_[i]->mappings.contains(address)) return i;
   return kTarget;
 }
 
@@ -331,30 +315,12 @@ std::shared_ptr<LiveFile> Files::mapped_at(const void* address) {
   return number != kTarget ? opens_[number]->live : nullptr;
 }
 
-// REQUIRES: mapped_at(address). Of mappings of the same pages, only one goes.
+// REQUIRES: mapped_at(address).
 int Files::unmap(void* address, std::size_t length_bytes) {
   const std::lock_guard lock(mutex_);
   const std::size_t number = find(address);
   if (number == kTarget || length_bytes == 0) return EINVAL;
-  Open& open = *opens_[number];
-  auto* const begin = static_cast<std::byte*>(address);
-  auto* const end = begin + whole_pages(length_bytes);
-  std::vector<std::pair<std::byte*, std::byte*>> left;
-  // The one that is meant, rather than another of which it is a part.
-  auto& mappings = open.mappings;
-  const auto same = std::find(mappings.begin(), mappings.end(), std::pair(begin, end));
-  if (same != mappings.end()) std::rotate(mappings.begin(), same, same + 1);
-  bool taken = false;  // of mappings of the same pages, only one goes
-  for (const auto& [from, to] : mappings) {
-    if (taken || end <= from || begin >= to) {
-      left.emplace_back(from, to);
-      continue;
-    }
-    taken = true;
-    if (from < begin) left.emplace_back(from, begin);
-    if (end < to) left.emplace_back(end, to);
-  }
-  open.mappings = std::move(left);
+  opens_[number]->mappings.remove(static_cast<std::byte*>(address), length_bytes);
   close_unused(number);
   return 0;
 }
@@ -367,12 +333,7 @@ int Files::remap(void* address, std::size_t old_bytes, std::size_t new_bytes) {
   auto* const begin = static_cast<std::byte*>(address);
   const auto offset = static_cast<std::uint64_t>(begin - open.live->data());
   if (new_bytes > open.live->capacity_bytes() - offset) return ENOMEM;
-  for (auto& [from, to] : open.mappings) {
-    if (from != begin || to != begin + whole_pages(old_bytes)) continue;
-    to = begin + whole_pages(new_bytes);
-    return 0;
-  }
-  return EINVAL;
+  return open.mappings.resize(begin, old_bytes, new_bytes) ? 0 : EINVAL;
 }
 
 // What the program has written is in its files when it ends, as ever. What is mapped stays, as

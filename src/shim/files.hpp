@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "atomic/mappings.hpp"
 #include "shim/config.hpp"
 #include "shim/live_file.hpp"
 
@@ -47,6 +48,9 @@ class Files {
   // nothing to do with us.
   std::shared_ptr<LiveFile> live(int fd);
   bool synchronous(int fd) const noexcept { return (mark_of(fd) & kSynchronous) != 0; }
+  // What it was opened for, of those that are known().
+  bool reads(int fd) const noexcept { return (mark_of(fd) & kReads) != 0; }
+  bool writes(int fd) const noexcept { return (mark_of(fd) & kWrites) != 0; }
   bool known(int fd) const noexcept { return (mark_of(fd) & kTarget) != 0; }
   bool librarys(int fd) const noexcept { return mark_of(fd) == kLibrarys; }
   void note_librarys(int fd, bool is) noexcept;
@@ -75,6 +79,7 @@ class Files {
   static constexpr std::uint16_t kTarget = 0x0fff;       // 1 + its number
   static constexpr std::uint16_t kSynchronous = 0x1000;  // O_SYNC, O_DSYNC
   static constexpr std::uint16_t kWrites = 0x2000;
+  static constexpr std::uint16_t kReads = 0x4000;
   static constexpr std::uint16_t kLibrarys = 0x8000;  // Vellum's own: not the program's to close
   static constexpr int kMaxDescriptors = 1 << 20;
 
@@ -83,7 +88,7 @@ class Files {
     std::uint64_t device = 0, inode = 0;
     std::size_t descriptors = 0;
     std::shared_ptr<LiveFile> live;
-    std::vector<std::pair<std::byte*, std::byte*>> mappings;  // of the live file; whole pages
+    atomic::Mappings mappings;         // of the live file
     std::size_t kernels_mappings = 0;  // of descriptors, made while it was not live
   };
 
@@ -112,8 +117,5 @@ class Files {
   std::atomic<std::uint64_t> inodes_{0};                          // a filter of those that are open
   static std::array<std::atomic<std::uint16_t>, kMaxDescriptors> marks_;
 };
-
-// The path of an open file, as the kernel has it.
-std::string path_of(int fd);
 
 }  // namespace vellum::shim

@@ -47,7 +47,7 @@ ssize_t at_own_offset(int fd, const AtOffset& body) {
 }  // namespace
 
 ssize_t read_live(LiveFile& live, int fd, const iovec* pieces, std::size_t count, off_t at) {
-  if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY) return bad(EBADF);
+  if (!Files::instance().reads(fd)) return bad(EBADF);
   const auto body = [&](off_t from) {
     return for_pieces(pieces, count, from, [&](const iovec& piece, std::uint64_t offset) {
       return live.read_at(piece.iov_base, piece.iov_len, offset);
@@ -57,9 +57,8 @@ ssize_t read_live(LiveFile& live, int fd, const iovec* pieces, std::size_t count
 }
 
 ssize_t write_live(LiveFile& live, int fd, const iovec* pieces, std::size_t count, off_t at) {
-  const int flags = fcntl(fd, F_GETFL);
-  if ((flags & O_ACCMODE) == O_RDONLY) return bad(EBADF);
-  const bool append = at == kOwnOffset && (flags & O_APPEND) != 0;
+  if (!Files::instance().writes(fd)) return bad(EBADF);
+  const bool append = at == kOwnOffset && (fcntl(fd, F_GETFL) & O_APPEND) != 0;
   if (append) VELLUM_REAL(lseek)(fd, static_cast<off_t>(live.size_bytes()), SEEK_SET);
   const auto body = [&](off_t to) {
     return for_pieces(pieces, count, to, [&](const iovec& piece, std::uint64_t offset) {

@@ -9,34 +9,19 @@
 #include <cstring>
 #include <functional>
 
+#include "base/error_number.hpp"
 #include "base/fork_count.hpp"
+#include "format/types.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {
 namespace {
 
+using format::kPageBytes;
+
 // Address space, which costs nothing: a program may map far more than the file has, and the file
 // grows into it.
 constexpr std::uint64_t kLeastCapacityBytes = 1ULL << 40;
-
-int number_of(Errc code) noexcept {
-  switch (code) {
-    case Errc::busy:
-      return EBUSY;
-    case Errc::no_space:
-      return ENOSPC;
-    case Errc::out_of_memory:
-      return ENOMEM;
-    case Errc::read_only:
-      return EROFS;
-    case Errc::invalid_argument:
-      return EINVAL;
-    case Errc::unsupported:
-      return ENOTSUP;
-    default:
-      return EIO;
-  }
-}
 
 Region open(const Config& config, const Target& target) {
   RegionOptions options;
@@ -61,16 +46,9 @@ thread_local int Inside::depth = 0;
 
 int reported(const std::string& path, const std::function<void()>& body) noexcept {
   const Inside inside;
-  try {
-    body();
-    return 0;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "vellum run: %s: %s\n", path.c_str(), error.what());
-    return number_of(error.code());
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "vellum run: %s: %s\n", path.c_str(), error.what());
-    return ENOMEM;
-  }
+  return base::error_of(body, [&](const char* what) {
+    std::fprintf(stderr, "vellum run: %s: %s\n", path.c_str(), what);
+  });
 }
 
 LiveFile::LiveFile(const Config& config, const Target& target)
@@ -126,15 +104,17 @@ ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint
     shared.unlock();
     alone = std::unique_lock(size_mutex_);
     if (append) offset_bytes = region_.file_bytes();
-    if (const int error = grow_to(offset_bytes + length_bytes)) return errno = error, -1;
+    // Another writer may have been here in between.
+    const std::uint64_t end = std::max(offset_bytes + length_bytes, region_.file_bytes());
+    if (const int error = set_size(end)) return errno = error, -1;
   }
   std::memcpy(data_ + offset_bytes, from, length_bytes);
   return static_cast<ssize_t>(length_bytes);
 }
 
 // REQUIRES: size_mutex_.
-int LiveFile::grow_to(std::uint64_t size_bytes) {
-  if (size_bytes <= region_.file_bytes()) return 0;
+int LiveFile::set_size(std::uint64_t size_bytes) {
+  if (size_bytes == region_.file_bytes()) return 0;
   if (size_bytes > capacity_bytes_) return EFBIG;
   return reported(path_, [&] { region_.resize_file(size_bytes); });
 }
@@ -142,9 +122,7 @@ int LiveFile::grow_to(std::uint64_t size_bytes) {
 int LiveFile::resize(std::uint64_t size_bytes) {
   if (const int error = refuse_inherited()) return error;
   const std::unique_lock lock(size_mutex_);
-  if (size_bytes == region_.file_bytes()) return 0;
-  if (size_bytes > capacity_bytes_) return EFBIG;
-  return reported(path_, [&] { region_.resize_file(size_bytes); });
+  return set_size(size_bytes);
 }
 
 int LiveFile::commit() {
@@ -169,7 +147,7 @@ int LiveFile::commit_soon() {
 void LiveFile::drop_tail() {
   const std::shared_lock lock(size_mutex_);
   const std::uint64_t size = region_.file_bytes();
-  const std::uint64_t left = (4096 - size % 4096) % 4096;
+  const std::uint64_t left = (kPageBytes - size % kPageBytes) % kPageBytes;
   if (left != 0) region_.clear(data_ + size, left);
 }
 
@@ -181,10 +159,8 @@ void LiveFile::commit_or_keep() {
     region_.commit();
     return;
   }
-  char name[32];
-  std::snprintf(name, sizeof name, "-%08llu", static_cast<unsigned long long>(next));
   try {
-    region_.snapshot(branch_ + name);
+    region_.snapshot(snapshot_name(branch_, next));
   } catch (const Error& error) {
     if (error.code() != Errc::already_exists) throw;
     region_.commit();

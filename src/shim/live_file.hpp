@@ -47,7 +47,7 @@ class LiveFile {
 
  private:
   int refuse_inherited() const;
-  int grow_to(std::uint64_t size_bytes);
+  int set_size(std::uint64_t size_bytes);
   void drop_tail();
   void commit_or_keep();
 

@@ -4,17 +4,12 @@
 #include <cerrno>
 #include <cstdarg>
 
+#include "base/error_number.hpp"
 #include "shim/files.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {
 namespace {
-
-int as_result(int error) {
-  if (error == 0) return 0;
-  errno = error;
-  return -1;
-}
 
 std::shared_ptr<LiveFile> mapped_at(const void* address) {
   return Inside::is() ? nullptr : Files::instance().mapped_at(address);
@@ -34,7 +29,7 @@ bool drops_memory(int advice) {
 }  // namespace
 }  // namespace vellum::shim
 
-using vellum::shim::as_result;
+using vellum::base::as_result;
 using vellum::shim::Files;
 using vellum::shim::mapped_at;
 

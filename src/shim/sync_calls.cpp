@@ -6,17 +6,12 @@
 
 #include <cerrno>
 
+#include "base/error_number.hpp"
 #include "shim/files.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {
 namespace {
-
-int as_result(int error) {
-  if (error == 0) return 0;
-  errno = error;
-  return -1;
-}
 
 std::shared_ptr<LiveFile> live(int fd) { return Files::instance().live(fd); }
 
@@ -26,8 +21,6 @@ std::shared_ptr<LiveFile> live(const char* path) {
     return nullptr;
   return Files::instance().live(status);
 }
-
-bool may_write(int fd) { return (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY; }
 
 int truncate_live(LiveFile& file, off_t bytes) {
   return bytes < 0 ? EINVAL : file.resize(static_cast<std::uint64_t>(bytes));
@@ -62,7 +55,7 @@ const char* path_for(int directory, const char* path, std::string& storage) {
 }  // namespace
 }  // namespace vellum::shim
 
-using vellum::shim::as_result;
+using vellum::base::as_result;
 using vellum::shim::live;
 using vellum::shim::path_for;
 using vellum::shim::with_size;
@@ -91,8 +84,9 @@ VELLUM_SHIM int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned 
   VELLUM_SHIM int ftruncate##suffix(int fd, off_t bytes) noexcept {                             \
     const auto file = live(fd);                                                                 \
     if (file == nullptr) return VELLUM_REAL(ftruncate##suffix)(fd, bytes);                      \
-    return as_result(vellum::shim::may_write(fd) ? vellum::shim::truncate_live(*file, bytes)    \
-                                                 : EINVAL);                                     \
+    return as_result(vellum::shim::Files::instance().writes(fd)                                 \
+                         ? vellum::shim::truncate_live(*file, bytes)                            \
+                         : EINVAL);                                                             \
   }                                                                                             \
   VELLUM_SHIM int truncate##suffix(const char* path, off_t bytes) noexcept {                    \
     const auto file = live(path);                                                               \

@@ -60,19 +60,14 @@ void snapshot_of_live(StoreCore& store, const std::string& branch, const std::st
                       const std::string& message) {
   const KeptVersion kept = resolve_kept(store, branch);
   const ResolvedVersion& from = kept.version;
-  format::SnapshotRef ref;
-  ref.name = name;
-  ref.created_ns = wall_clock_ns();
-  ref.branch = branch;
-  ref.version = from.version;
+  format::Version version = from.version;
   std::optional<Aside> aside;  // until the snapshot needs what was written there
   if (!from.commits.empty()) {
     aside.emplace(store, from);
-    ref.version = fold_aside(store, *aside, from);
-    ref.version.sequence = from.version.sequence + from.commits.size();
+    version = fold_aside(store, *aside, from);
+    version.sequence = from.version.sequence + from.commits.size();
   }
-  if (!message.empty()) ref.version.message = message;
-  store.create_snapshot(name, ref);
+  store.create_snapshot(name, branch, version, message);
 }
 
 }  // namespace vellum::store

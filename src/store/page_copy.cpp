@@ -1,9 +1,9 @@
 #include "store/page_copy.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
+#include "base/zeros.hpp"
 #include "store/block_encoder.hpp"
 
 namespace vellum::store {
@@ -14,11 +14,6 @@ using format::PageNumber;
 namespace {
 
 constexpr std::size_t kPagesAtOnce = 512;
-
-bool is_zero(const std::byte* page) {
-  static constexpr std::byte kZeros[kPageBytes] = {};
-  return std::memcmp(page, kZeros, kPageBytes) == 0;
-}
 
 class Copier {
  public:
@@ -38,7 +33,7 @@ class Copier {
       if (before_ != nullptr) before_->read(page, 1, old.data());
       if (now == old) continue;
       ++pages_written_;
-      if (is_zero(now.data())) {
+      if (base::is_zero(now)) {
         out.zeros.push_back(page);
         continue;
       }

@@ -381,6 +381,16 @@ void StoreCore::create_snapshot(const std::string& name, const SnapshotRef& like
   }
 }
 
+void StoreCore::create_snapshot(const std::string& name, const std::string& branch,
+                                const format::Version& version, const std::string& message) {
+  SnapshotRef ref;
+  ref.branch = branch;
+  ref.created_ns = wall_clock_ns();
+  ref.version = version;
+  if (!message.empty()) ref.version.message = message;
+  create_snapshot(name, ref);
+}
+
 void StoreCore::make_writable(const std::string& name) {
   if (!has_snapshot(name)) {
     if (!has_branch(name)) {

@@ -79,6 +79,9 @@ class StoreCore {
                      const format::JournalHeader& header) const;
   // Names a version. The same errors.
   void create_snapshot(const std::string& name, const format::SnapshotRef& like);
+  // The same, made now. `message` empty: the version keeps its own.
+  void create_snapshot(const std::string& name, const std::string& branch,
+                       const format::Version& version, const std::string& message);
   // A snapshot becomes a branch of the same name. Of a branch: nothing to do. Errc::not_found.
   // REQUIRES: hold_names(), since gc must not see a moment at which neither is there.
   void make_writable(const std::string& name);
