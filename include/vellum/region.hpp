@@ -75,6 +75,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <vellum/encoding.hpp>
 #include <vellum/error.hpp>
@@ -221,6 +222,11 @@ class Pin {
   std::shared_ptr<Impl> impl_;
 };
 
+struct ByteRange {
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t length_bytes = 0;
+};
+
 class Region {
  public:
   Region() noexcept;  // no region: every call but valid() is invalid_argument
@@ -242,6 +248,13 @@ class Region {
   // is as it was, a later commit() takes everything along. poisoned: a flush failed now or earlier;
   // reopen the branch. read_only.
   CommitReport commit(const std::string& message = std::string());
+
+  // commit() for who knows where it has stored: only there is looked, which saves finding it, a
+  // scan of the whole region. Whole pages count; ranges may overlap. A store elsewhere is in the
+  // next commit() or snapshot(), or in the next of these that names it. invalid_argument for a
+  // range that does not lie in the region. With tracker cards the marks count instead.
+  CommitReport commit_ranges(const std::vector<ByteRange>& written,
+                             const std::string& message = std::string());
 
   // commit(), then keeps that state under `name`. already_exists (nothing is committed then),
   // invalid_argument for a malformed name: 1..200 bytes of letters, digits and . _ + - (or UTF-8),
@@ -273,13 +286,15 @@ class Region {
   // otherwise, or another program has given the image another size.
   std::uint64_t file_bytes() const noexcept;
   // Says so; durable with the next commit(), and taken back by rollback(). More than size_bytes():
-  // the region grows, as by grow(). Less than before: what lies behind becomes zero at once, like
-  // clear(), and the region keeps its size. invalid_argument beyond capacity_bytes().
+  // the region grows, as by grow(), and by `room_bytes` more: a file that is appended to, a little
+  // at a time, need not make the region larger each time. Less than before: what lies behind
+  // becomes zero at once, like clear(), and the region keeps its size. invalid_argument beyond
+  // capacity_bytes().
   //  - From then on the size belongs to each version. grow() gives the file the region's size; a
   //    store behind its end makes it longer at the next commit(), to the end of the page.
   //  - Engine mapped: the image has exactly this size after each commit. Pages of the region that
   //    lie behind it whole cannot be touched then (SIGBUS), until the file is longer again.
-  void resize_file(std::uint64_t bytes);
+  void resize_file(std::uint64_t bytes, std::uint64_t room_bytes = 0);
 
   // Brings a range in and keeps it: system calls work on it. Errc::damaged or io when a page cannot
   // be read.

@@ -47,11 +47,6 @@ struct VersionInfo {
   std::optional<Encoding> encoding;
 };
 
-struct ByteRange {
-  std::uint64_t offset_bytes = 0;
-  std::uint64_t length_bytes = 0;
-};
-
 struct DiffTotals {
   std::uint64_t pages_different = 0;
   std::uint64_t bytes_different = 0;

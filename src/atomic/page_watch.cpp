@@ -28,7 +28,7 @@ void PageWatch::make_twin(std::uint64_t page) {
 
 void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) {
   // The kernel tells of a page once: whatever throws, it stays in found_.
-  written_.collect((size_bytes + kPageBytes - 1) / kPageBytes, found_);
+  written_.collect(0, (size_bytes + kPageBytes - 1) / kPageBytes, found_);
   std::sort(found_.begin(), found_.end());
   found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
   format::PageDiff diff;

@@ -32,7 +32,8 @@ std::int64_t now_ns() {
 // A commit from finding what was written to its end.
 struct Region::Impl::CommitInProgress {
   std::string message;
-  std::string snapshot;  // its name, if it is to be one
+  std::string snapshot;                            // its name, if it is to be one
+  const std::vector<PageNumber>* known = nullptr;  // stored to; null: to be found
   std::vector<PageNumber> dirty;
   CommitReport report;
   Clock::time_point start = Clock::now();
@@ -46,7 +47,7 @@ struct Region::Impl::CommitInProgress {
   bool is_snapshot() const noexcept { return !snapshot.empty(); }
 };
 
-std::vector<PageNumber> Region::Impl::take_dirty() {
+std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* known) {
   std::vector<PageNumber> dirty;
   const auto merge_pending = [&] {
     std::vector<PageNumber> merged;
@@ -58,7 +59,7 @@ std::vector<PageNumber> Region::Impl::take_dirty() {
     if (cards) {
       cards->collect(*memory, dirty);
     } else {
-      memory->collect_dirty(dirty);
+      memory->collect_dirty(dirty, known);
     }
   } catch (...) {
     pending = merge_pending();  // what had been found is armed again, and must not be forgotten
@@ -145,7 +146,7 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
 void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   require_twins();
   c.report.sequence = sequence;
-  c.dirty = take_dirty();
+  c.dirty = take_dirty(c.known);
   try {
     follow_stores_behind_the_file(c.dirty);
   } catch (...) {
@@ -229,8 +230,10 @@ void Region::Impl::end_commit(CommitInProgress& c) {
   report.publish_ns = report.total_ns - std::min(stages, report.total_ns);
 }
 
-CommitReport Region::Impl::commit(const std::string& snapshot, const std::string& message) {
+CommitReport Region::Impl::commit(const std::string& snapshot, const std::string& message,
+                                  const std::vector<PageNumber>* known) {
   CommitInProgress c;
+  c.known = known;
   c.snapshot = snapshot;
   c.message = message;
   begin_commit(c, false);

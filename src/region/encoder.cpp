@@ -28,6 +28,10 @@ constexpr std::size_t kMaxSlicePages =
 // Below this, waking another thread costs more than it saves (a hand-off between cores: about 50
 // us).
 constexpr std::size_t kParallelPages = 768;
+// A commit of one slice may still have work for several threads: blocks to compress, about 100 us
+// each.
+constexpr std::size_t kParallelBlocks = 3;
+constexpr std::size_t kBlocksPerThread = 4;
 // Old page contents kept for undo(), over all slices of a commit; beyond it a failed commit reads
 // them from the store.
 constexpr std::size_t kUndoBudgetBytes = 64u << 20;
@@ -182,6 +186,7 @@ std::uint64_t Encoder::capture(std::span<const PageNumber> dirty) {
 }
 
 void Encoder::pack(store::BranchWriter::Commit& commit) {
+  if (slices_.size() == 1) return pack_slice(*slices_[0], *workers_[0], commit);
   pool_.parallel_for(slices_.size(), [&](std::size_t index, std::size_t worker) {
     pack_slice(*slices_[index], *workers_[worker], commit);
   });
@@ -350,20 +355,39 @@ void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Sl
   backing_.mark_twins(first, count);
 }
 
-// Blocks follow the aligned blocks of the region where enough pages of one changed; a few scattered
-// pages share one.
+// Takes the next block off the pages. Blocks follow the aligned blocks of the region where enough
+// pages of one changed; a few scattered pages share one.
+std::span<const PageNumber> Encoder::next_block(std::span<const PageNumber>& whole,
+                                                std::size_t block_pages) {
+  std::size_t n = 1;
+  while (n < whole.size() && n < block_pages) {
+    const bool crosses = whole[n] / block_pages != whole[n - 1] / block_pages;
+    if (crosses && n >= block_pages / 2) break;
+    ++n;
+  }
+  const auto block = whole.first(n);
+  whole = whole.subspan(n);
+  return block;
+}
+
 void Encoder::pack_blocks(Captured& captured, Worker& worker, bool note) {
-  const std::span<const PageNumber> whole = captured.whole;
-  for (std::size_t first = 0; first < whole.size();) {
-    const std::size_t block = worker.blocks.pages();
-    std::size_t n = 1;
-    while (first + n < whole.size() && n < block) {
-      const bool crosses = whole[first + n] / block != whole[first + n - 1] / block;
-      if (crosses && n >= block / 2) break;
-      ++n;
+  std::span<const PageNumber> left = captured.whole;
+  auto& blocks = captured.writes.blocks;
+  const std::size_t at_once = slices_.size() == 1 ? kBlocksPerThread * workers_.size() : 1;
+  std::vector<std::span<const PageNumber>> parts;
+  while (!left.empty()) {
+    const std::size_t block_pages = worker.blocks.pages();
+    parts.clear();
+    while (!left.empty() && parts.size() < at_once) parts.push_back(next_block(left, block_pages));
+    if (parts.size() < kParallelBlocks) {
+      for (const auto& part : parts) blocks.push_back(compress(part, captured, worker, note));
+      continue;
     }
-    captured.writes.blocks.push_back(compress(whole.subspan(first, n), captured, worker, note));
-    first += n;
+    const std::size_t first = blocks.size();
+    blocks.resize(first + parts.size());
+    pool_.parallel_for(parts.size(), [&](std::size_t i, std::size_t number) {
+      blocks[first + i] = compress(parts[i], captured, *workers_[number], note);
+    });
   }
 }
 

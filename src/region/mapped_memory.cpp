@@ -34,6 +34,19 @@ void for_runs(std::span<const PageNumber> pages, std::size_t limit, const Visit&
   }
 }
 
+// The same with a few other pages between them: a call of the kernel's less. Those that are
+// forgotten along are mapped again when they are needed.
+template <typename Visit>
+void for_neighbourhoods(std::span<const PageNumber> pages, const Visit& visit) {
+  constexpr PageNumber kGap = 8;
+  for (std::size_t i = 0; i < pages.size();) {
+    const PageNumber first = pages[i];
+    PageNumber last = first;
+    for (++i; i < pages.size() && pages[i] - last <= kGap; ++i) last = pages[i];
+    visit(first, static_cast<std::size_t>(last - first + 1));
+  }
+}
+
 std::vector<PageNumber> merge(const std::vector<PageNumber>& a, std::span<const PageNumber> b) {
   std::vector<PageNumber> out;
   std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
@@ -112,11 +125,16 @@ bool MappedMemory::is_foreign(PageNumber page) const noexcept {
 void MappedMemory::find_dirty(std::vector<PageNumber>& out) {
   std::vector<PageNumber> written;
   const PageNumber end = backed_bytes() / kPageBytes;
-  written_.collect(end, written);
+  written_.collect(0, end, written);
+  find_unfinished(out);
+  out = merge(out, written);
+}
+
+void MappedMemory::find_unfinished(std::vector<PageNumber>& out) {
   // Cut off by a rollback of grow(): they are foreign no more.
+  const PageNumber end = backed_bytes() / kPageBytes;
   foreign_.erase(std::lower_bound(foreign_.begin(), foreign_.end(), end), foreign_.end());
-  const auto both = merge(foreign_, written);
-  out.insert(out.end(), both.begin(), both.end());
+  out = merge(out, foreign_);
 }
 
 void MappedMemory::put_back(const std::vector<PageNumber>& pages) {
@@ -180,7 +198,10 @@ void MappedMemory::write_image(std::span<const PageNumber> pages) {
   std::vector<PageNumber> patched, changed;
   // What the file is about to lose need not be written.
   const PageNumber kept = file_bytes_ ? store::pages_in(*file_bytes_) : UINT64_MAX;
-  patched_.collect(std::min(backed_bytes() / kPageBytes, kept), patched);
+  const PageNumber end = std::min(backed_bytes() / kPageBytes, kept);
+  for_neighbourhoods(pages, [&](PageNumber first, std::size_t count) {
+    if (first < end) patched_.collect(first, std::min<PageNumber>(first + count, end), patched);
+  });
   std::set_difference(patched.begin(), patched.end(), staged_.begin(), staged_.end(),
                       std::back_inserter(changed));
   for_runs(changed, SIZE_MAX, [&](PageNumber first, std::size_t count) {
@@ -215,16 +236,9 @@ void MappedMemory::abandon_commit(std::span<const PageNumber> dirty) noexcept {
   forget_twins(dirty);
 }
 
-// A few pages between two that were patched are forgotten along: a call less, and the kernel maps
-// them again when they are needed.
 void MappedMemory::forget_twins(std::span<const PageNumber> pages) noexcept {
-  constexpr PageNumber kGap = 8;
-  for (std::size_t i = 0; i < pages.size();) {
-    const PageNumber first = pages[i];
-    PageNumber last = first;
-    for (++i; i < pages.size() && pages[i] - last <= kGap; ++i) last = pages[i];
-    backing_.forget(first, last - first + 1);
-  }
+  for_neighbourhoods(pages,
+                     [&](PageNumber first, std::size_t count) { backing_.forget(first, count); });
 }
 
 void MappedMemory::note_closed(const format::Version& head) noexcept {

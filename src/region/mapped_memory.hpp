@@ -59,6 +59,7 @@ class MappedMemory final : public RegionMemory {
   int map_present(PageNumber, std::size_t) noexcept override { return 0; }
   int resolve_present(PageNumber, bool) noexcept override { return 0; }
   void find_dirty(std::vector<PageNumber>& out) override;
+  void find_unfinished(std::vector<PageNumber>& out) override;
   void put_back(const std::vector<PageNumber>& pages) override;
   int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
 

@@ -218,6 +218,9 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   // nothing is done, and the access faults again.
   virtual int resolve_present(PageNumber page, bool is_write) noexcept = 0;
   virtual void find_dirty(std::vector<PageNumber>& out) = 0;
+  // Of these, what find_dirty() finds although nobody has written it. `out` is ascending, and
+  // stays.
+  virtual void find_unfinished(std::vector<PageNumber>&) {}
   virtual void put_back(const std::vector<PageNumber>& pages) = 0;
 
   // For paging; engine mapped has no use for these.

@@ -68,10 +68,14 @@ void RegionMemory::collect_dirty(std::vector<PageNumber>& out,
                 std::string("pages were lost: ") + why + "; close the region and open it again");
   }
   const NoEvictions guard(*this);
-  std::vector<PageNumber> stashed, written;
+  std::vector<PageNumber> stashed, found;
   if (stash_) stash_->append_pages(stashed);
-  if (known == nullptr) find_dirty(written);
-  const std::vector<PageNumber>& found = known == nullptr ? written : *known;
+  if (known == nullptr) {
+    find_dirty(found);
+  } else {
+    found = *known;
+    find_unfinished(found);
+  }
   std::set_union(stashed.begin(), stashed.end(), found.begin(), found.end(),
                  std::back_inserter(out));
 }

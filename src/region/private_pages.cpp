@@ -59,17 +59,17 @@ bool PrivatePages::try_way(Way way, std::size_t bytes) noexcept {
   return scan_private(pagemap_, base_, base_ + kPageBytes, false, ranges_, resume) >= 0;
 }
 
-void PrivatePages::collect(PageNumber end, std::vector<PageNumber>& out) {
+void PrivatePages::collect(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
   if (way_ == Way::pagemap) {
-    collect_by_pagemap(end, out);
+    collect_by_pagemap(first, end, out);
   } else {
-    collect_by_scan(end, out);
+    collect_by_scan(first, end, out);
   }
 }
 
-void PrivatePages::collect_by_scan(PageNumber end, std::vector<PageNumber>& out) {
+void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
   std::byte* const stop = base_ + end * kPageBytes;
-  for (std::byte* at = base_; at < stop;) {
+  for (std::byte* at = base_ + first * kPageBytes; at < stop;) {
     std::byte* resume = stop;
     const long found = scan_private(pagemap_, at, stop, way_ == Way::written, ranges_, resume);
     if (found < 0) refuse("PAGEMAP_SCAN");
@@ -83,14 +83,15 @@ void PrivatePages::collect_by_scan(PageNumber end, std::vector<PageNumber>& out)
   }
 }
 
-void PrivatePages::collect_by_pagemap(PageNumber end, std::vector<PageNumber>& out) {
+void PrivatePages::collect_by_pagemap(PageNumber first, PageNumber end,
+                                      std::vector<PageNumber>& out) {
   constexpr std::size_t kLines = 64u << 10;
   lines_.resize(kLines);
-  const auto first = reinterpret_cast<std::uintptr_t>(base_) / kPageBytes;
-  for (PageNumber page = 0; page < end;) {
+  const auto base = reinterpret_cast<std::uintptr_t>(base_) / kPageBytes;
+  for (PageNumber page = first; page < end;) {
     const std::size_t wanted = std::min<std::size_t>(kLines, end - page) * sizeof(std::uint64_t);
     const ssize_t got = pread(pagemap_, lines_.data(), wanted,
-                              static_cast<off_t>((first + page) * sizeof(std::uint64_t)));
+                              static_cast<off_t>((base + page) * sizeof(std::uint64_t)));
     if (got < 0 && errno == EINTR) continue;
     if (got < static_cast<ssize_t>(sizeof(std::uint64_t))) refuse("/proc/self/pagemap");
     const std::size_t n = static_cast<std::size_t>(got) / sizeof(std::uint64_t);

@@ -33,15 +33,18 @@ class PrivatePages {
   PrivatePages& operator=(const PrivatePages&) = delete;
 
   Way way() const noexcept { return way_; }
-  // Appends, ascending, the pages below `end` that have been written: since the last call, or ever.
-  // No write is lost: one that runs meanwhile is found now or next time. Throws Errc::io.
-  void collect(format::PageNumber end, std::vector<format::PageNumber>& out);
+  // Appends, ascending, the pages of [first, end) that have been written: since the last call, or
+  // ever. No write is lost: one that runs meanwhile is found now or next time. Throws Errc::io.
+  void collect(format::PageNumber first, format::PageNumber end,
+               std::vector<format::PageNumber>& out);
 
  private:
   void close_descriptors() noexcept;
   bool try_way(Way way, std::size_t bytes) noexcept;
-  void collect_by_scan(format::PageNumber end, std::vector<format::PageNumber>& out);
-  void collect_by_pagemap(format::PageNumber end, std::vector<format::PageNumber>& out);
+  void collect_by_scan(format::PageNumber first, format::PageNumber end,
+                       std::vector<format::PageNumber>& out);
+  void collect_by_pagemap(format::PageNumber first, format::PageNumber end,
+                          std::vector<format::PageNumber>& out);
 
   static constexpr std::size_t kRanges = 8192;
   std::byte* base_;

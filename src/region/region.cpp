@@ -274,6 +274,22 @@ void Region::Impl::find_pages(const void* address, std::size_t length_bytes, Pag
   count = length_bytes == 0 ? 0 : (offset + length_bytes - 1) / kPageBytes - first + 1;
 }
 
+std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ranges) const {
+  std::vector<PageNumber> out;
+  const PageNumber end = memory->backed_bytes() / kPageBytes;
+  for (const ByteRange& range : ranges) {
+    if (range.offset_bytes > memory->size_bytes())
+      throw Error(Errc::invalid_argument, "the range does not lie in region '" + name + "'");
+    PageNumber first = 0;
+    std::size_t count = 0;
+    find_pages(memory->data() + range.offset_bytes, range.length_bytes, first, count);
+    for (PageNumber page = first; page < std::min(first + count, end); ++page) out.push_back(page);
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 void Region::Impl::make_present(PageNumber first, std::size_t count) {
   store::ReadFailure failure;
   if (memory->make_present(first, count, failure)) return;
@@ -317,6 +333,13 @@ CommitReport Region::commit(const std::string& message) {
   return impl_->commit({}, message);
 }
 
+CommitReport Region::commit_ranges(const std::vector<ByteRange>& written,
+                                   const std::string& message) {
+  const Turn turn(impl_);
+  const auto pages = impl_->pages_of(written);
+  return impl_->commit({}, message, &pages);
+}
+
 CommitReport Region::snapshot(const std::string& name, const std::string& message) {
   const Turn turn(impl_);
   impl_->core->require_free_name(name);
@@ -349,9 +372,9 @@ std::uint64_t Region::file_bytes() const noexcept {
   return impl_ != nullptr ? impl_->file_bytes().value_or(impl_->memory->size_bytes()) : 0;
 }
 
-void Region::resize_file(std::uint64_t bytes) {
+void Region::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
   const Turn turn(impl_);
-  impl_->resize_file(bytes);
+  impl_->resize_file(bytes, room_bytes);
 }
 
 struct Pin::Impl {

@@ -13,7 +13,7 @@ namespace vellum {
 using format::PageNumber;
 using region::kPageBytes;
 
-void Region::Impl::resize_file(std::uint64_t bytes) {
+void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
   if (bytes > memory->capacity_bytes()) {
     throw Error(Errc::invalid_argument,
                 "region '" + name + "': a file of " + std::to_string(bytes) +
@@ -21,7 +21,8 @@ void Region::Impl::resize_file(std::uint64_t bytes) {
                     std::to_string(memory->capacity_bytes()) + " (RegionOptions::capacity_bytes)");
   }
   const std::uint64_t was = file_bytes().value_or(memory->size_bytes());
-  if (bytes > memory->size_bytes()) grow(bytes);
+  if (bytes > memory->size_bytes())
+    grow(bytes + std::min(room_bytes, memory->capacity_bytes() - bytes));
   if (bytes < was) clear(memory->data() + bytes, memory->data() + memory->backed_bytes());
   memory->extend_file(bytes);
   set_file_bytes(bytes);

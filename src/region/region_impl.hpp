@@ -39,15 +39,19 @@ struct Region::Impl {
 
   // commit(), or with a name snapshot(). REQUIRES of these and the next two: `mutex` is held, and
   // nothing goes on in the background.
-  CommitReport commit(const std::string& snapshot, const std::string& message);
+  // `known`: the pages, ascending, that have been stored to; null: to be found.
+  CommitReport commit(const std::string& snapshot, const std::string& message,
+                      const std::vector<PageNumber>* known = nullptr);
   std::future<CommitReport> commit_async(const std::string& snapshot, const std::string& message);
   void rollback();
   void grow(std::uint64_t size_bytes);
-  void resize_file(std::uint64_t bytes);
+  void resize_file(std::uint64_t bytes, std::uint64_t room_bytes);
   // Makes a range zero. REQUIRES: it lies in the region; with engine mapped, in the image.
   void clear(std::byte* from, const std::byte* end);
   void find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
                   std::size_t& count) const;
+  // All pages of these ranges, ascending.
+  std::vector<PageNumber> pages_of(const std::vector<ByteRange>& ranges) const;
   void make_present(PageNumber first, std::size_t count);
   // Of the plain file that the region is; none: all of the region.
   std::optional<std::uint64_t> file_bytes() const noexcept;
@@ -84,7 +88,7 @@ struct Region::Impl {
   void remember(const RegionOptions& options, const format::WorkingSetOwner& of,
                 region::MemoryOptions& memory_options);
   void write_working_set() noexcept;
-  std::vector<PageNumber> take_dirty();
+  std::vector<PageNumber> take_dirty(const std::vector<PageNumber>* known = nullptr);
   void follow_stores_behind_the_file(std::span<const PageNumber> dirty);
   void require_twins() const;
   void reload_twins(std::span<const PageNumber> pages);

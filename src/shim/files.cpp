@@ -296,6 +296,7 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
   const auto offset = static_cast<std::uint64_t>(offset_bytes);
   if (offset > open.live->capacity_bytes() || length_bytes > open.live->capacity_bytes() - offset)
     return fail(complain(path, ENOMEM, "a mapping past the first TiB"));
+  if ((protection & PROT_WRITE) != 0) open.live->note_mapped_writable();
   std::byte* const begin = open.live->data() + offset;
   open.mappings.add(begin, length_bytes);
   return begin;

@@ -67,7 +67,7 @@ ssize_t write_live(LiveFile& live, int fd, const iovec* pieces, std::size_t coun
   };
   const ssize_t done = at == kOwnOffset ? at_own_offset(fd, body) : at < 0 ? bad(EINVAL) : body(at);
   if (done <= 0 || !Files::instance().synchronous(fd)) return done;
-  const int error = live.commit();
+  const int error = live.flush();
   return error == 0 ? done : bad(error);
 }
 
@@ -143,7 +143,7 @@ VELLUM_AT_OFFSET(64)
     if (const auto live = Files::instance().live(fd)) {                                   \
       const ssize_t done = write_live(*live, fd, pieces, static_cast<size_t>(count), at); \
       const bool flush = done > 0 && (flags & (RWF_DSYNC | RWF_SYNC)) != 0;               \
-      return flush && live->commit() != 0 ? -1 : done;                                    \
+      return flush && live->flush() != 0 ? -1 : done;                                     \
     }                                                                                     \
     return VELLUM_REAL(pwritev##suffix)(fd, pieces, count, at, flags);                    \
   }

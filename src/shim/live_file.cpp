@@ -22,6 +22,8 @@ using format::kPageBytes;
 // Address space, which costs nothing: a program may map far more than the file has, and the file
 // grows into it.
 constexpr std::uint64_t kLeastCapacityBytes = 1ULL << 40;
+// A file that a program appends to grows by so much at once, until a commit says where it ends.
+constexpr std::uint64_t kLeastRoomBytes = 1u << 20, kMostRoomBytes = 16u << 20;
 
 Region open(const Config& config, const Target& target) {
   RegionOptions options;
@@ -109,14 +111,54 @@ ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint
     if (const int error = set_size(end)) return errno = error, -1;
   }
   std::memcpy(data_ + offset_bytes, from, length_bytes);
+  note_written(offset_bytes, length_bytes);
   return static_cast<ssize_t>(length_bytes);
 }
 
-// REQUIRES: size_mutex_.
+// After it has been: a commit in between must not take the note alone.
+void LiveFile::note_written(std::uint64_t offset_bytes, std::size_t length_bytes) {
+  constexpr std::size_t kMostRanges = 64u << 10;
+  if (mapped_writable_) return;
+  const std::lock_guard lock(written_mutex_);
+  if (!written_.empty() &&
+      written_.back().offset_bytes + written_.back().length_bytes == offset_bytes) {
+    written_.back().length_bytes += length_bytes;
+  } else if (written_.size() < kMostRanges) {
+    written_.push_back({offset_bytes, length_bytes});
+  } else {
+    anywhere_ = true;
+  }
+}
+
+CommitReport LiveFile::commit_written() {
+  std::vector<ByteRange> written;
+  bool anywhere = true;
+  {
+    const std::lock_guard lock(written_mutex_);
+    written.swap(written_);
+    std::swap(anywhere, anywhere_);
+    anywhere_ = mapped_writable_;
+  }
+  try {
+    return anywhere || mapped_writable_ ? region_.commit() : region_.commit_ranges(written);
+  } catch (...) {
+    const std::lock_guard lock(written_mutex_);
+    anywhere_ = true;
+    throw;
+  }
+}
+
+// REQUIRES: size_mutex_. What a shorter file loses becomes zero, wherever it was.
 int LiveFile::set_size(std::uint64_t size_bytes) {
   if (size_bytes == region_.file_bytes()) return 0;
   if (size_bytes > capacity_bytes_) return EFBIG;
-  return reported(path_, [&] { region_.resize_file(size_bytes); });
+  if (size_bytes < region_.file_bytes()) {
+    const std::lock_guard lock(written_mutex_);
+    anywhere_ = true;
+  }
+  const std::uint64_t room =
+      std::clamp<std::uint64_t>(size_bytes / 8, kLeastRoomBytes, kMostRoomBytes);
+  return reported(path_, [&] { region_.resize_file(size_bytes, room); });
 }
 
 int LiveFile::resize(std::uint64_t size_bytes) {
@@ -130,8 +172,21 @@ int LiveFile::commit() {
   const std::lock_guard lock(commit_mutex_);
   return reported(path_, [&] {
     drop_tail();
+    const LmdbMeta meta(data_, size_bytes());
     commit_or_keep();
+    committed_meta_ = meta;
   });
+}
+
+// LMDB flushes a transaction's pages and then the meta page that makes it count, which is one
+// commit here (lmdb.h; mdb_env_sync(), mdb_env_write_meta()).
+int LiveFile::flush() {
+  if (const int error = refuse_inherited()) return error;
+  {
+    const std::lock_guard lock(commit_mutex_);
+    if (committed_meta_.is_lmdb() && committed_meta_ == LmdbMeta(data_, size_bytes())) return 0;
+  }
+  return commit();
 }
 
 int LiveFile::commit_soon() {
@@ -145,6 +200,7 @@ int LiveFile::commit_soon() {
 
 // What is stored behind the end of a file, in its last page, is nobody's (mmap(2), NOTES).
 void LiveFile::drop_tail() {
+  if (!mapped_writable_) return;
   const std::shared_lock lock(size_mutex_);
   const std::uint64_t size = region_.file_bytes();
   const std::uint64_t left = (kPageBytes - size % kPageBytes) % kPageBytes;
@@ -156,14 +212,14 @@ void LiveFile::drop_tail() {
 void LiveFile::commit_or_keep() {
   const std::uint64_t next = region_.sequence() + 1;
   if (snapshot_every_ == 0 || next - last_kept_ < snapshot_every_) {
-    region_.commit();
+    commit_written();
     return;
   }
   try {
     region_.snapshot(snapshot_name(branch_, next));
   } catch (const Error& error) {
     if (error.code() != Errc::already_exists) throw;
-    region_.commit();
+    commit_written();
   }
   last_kept_ = next;
 }

@@ -11,12 +11,15 @@
 #include <sys/types.h>
 #include <vellum/store.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <vector>
 
 #include "shim/config.hpp"
+#include "shim/lmdb_meta.hpp"
 
 namespace vellum::shim {
 
@@ -42,14 +45,20 @@ class LiveFile {
   // 0 or errno.
   int resize(std::uint64_t size_bytes);
   int commit();
+  // What fsync(2) is to do: commit(), or nothing where a transaction of LMDB's is not complete.
+  int flush();
   // One that is on its way when this returns.
   int commit_soon();
+  // Before the program gets memory of the file that it may store to.
+  void note_mapped_writable() noexcept { mapped_writable_ = true; }
 
  private:
   int refuse_inherited() const;
   int set_size(std::uint64_t size_bytes);
   void drop_tail();
   void commit_or_keep();
+  void note_written(std::uint64_t offset_bytes, std::size_t length_bytes);
+  CommitReport commit_written();
 
   const std::string path_, branch_;
   const std::uint64_t snapshot_every_;
@@ -60,6 +69,13 @@ class LiveFile {
   std::byte* data_ = nullptr;
   std::uint64_t capacity_bytes_ = 0;
   std::uint64_t last_kept_ = 0;  // sequence of the last snapshot by snapshot_every_
+  LmdbMeta committed_meta_;      // under commit_mutex_
+  // Where the file was written since the last commit. As long as the program has never had memory
+  // of it to store to, that is all of it, unless `anywhere_`.
+  std::atomic<bool> mapped_writable_{false};
+  std::mutex written_mutex_;
+  std::vector<ByteRange> written_;
+  bool anywhere_ = true;  // what another program wrote before is the first commit's
 };
 
 // Runs it, and tells of an exception in one line: 0 or errno.

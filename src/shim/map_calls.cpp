@@ -62,14 +62,16 @@ VELLUM_SHIM void* mremap(void* at, size_t bytes, size_t new_bytes, int flags, ..
 // All mappings of a live file are of the same pages, which a write(2) goes through, too: they stay
 // as they are.
 VELLUM_SHIM int mprotect(void* at, size_t bytes, int protection) noexcept {
-  if (mapped_at(at) == nullptr) return VELLUM_REAL(mprotect)(at, bytes, protection);
+  const auto live = mapped_at(at);
+  if (live == nullptr) return VELLUM_REAL(mprotect)(at, bytes, protection);
+  if ((protection & PROT_WRITE) != 0) live->note_mapped_writable();
   return (protection & PROT_EXEC) != 0 ? as_result(EACCES) : 0;
 }
 
 VELLUM_SHIM int msync(void* at, size_t bytes, int flags) {
   const auto live = mapped_at(at);
   if (live == nullptr) return VELLUM_REAL(msync)(at, bytes, flags);
-  return as_result((flags & MS_SYNC) != 0 ? live->commit() : live->commit_soon());
+  return as_result((flags & MS_SYNC) != 0 ? live->flush() : live->commit_soon());
 }
 
 VELLUM_SHIM int madvise(void* at, size_t bytes, int advice) noexcept {

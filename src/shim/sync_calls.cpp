@@ -62,22 +62,22 @@ using vellum::shim::with_size;
 
 VELLUM_SHIM int fsync(int fd) {
   const auto file = live(fd);
-  return file != nullptr ? as_result(file->commit()) : VELLUM_REAL(fsync)(fd);
+  return file != nullptr ? as_result(file->flush()) : VELLUM_REAL(fsync)(fd);
 }
 VELLUM_SHIM int fdatasync(int fd) {
   const auto file = live(fd);
-  return file != nullptr ? as_result(file->commit()) : VELLUM_REAL(fdatasync)(fd);
+  return file != nullptr ? as_result(file->flush()) : VELLUM_REAL(fdatasync)(fd);
 }
 VELLUM_SHIM int syncfs(int fd) noexcept {
   const auto file = live(fd);
-  if (file != nullptr && file->commit() != 0) return -1;
+  if (file != nullptr && file->flush() != 0) return -1;
   return VELLUM_REAL(syncfs)(fd);
 }
 // It promises nothing by itself, unless it waits: sync_file_range(2).
 VELLUM_SHIM int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
   const auto file = live(fd);
   if (file == nullptr) return VELLUM_REAL(sync_file_range)(fd, offset, bytes, flags);
-  return as_result((flags & SYNC_FILE_RANGE_WAIT_AFTER) != 0 ? file->commit() : 0);
+  return as_result((flags & SYNC_FILE_RANGE_WAIT_AFTER) != 0 ? file->flush() : 0);
 }
 
 #define VELLUM_SIZES(suffix)                                                                    \

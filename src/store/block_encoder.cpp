@@ -10,7 +10,7 @@ namespace {
 // A grown block is not to be read for more stored bytes than this, about.
 constexpr std::size_t kWantedStoredBytes = 32u << 10;
 constexpr std::size_t kMostAgreed = 3;  // at most 2^3 - 1 of 8 blocks are not sampled
-constexpr double kAlike = 1.0 / 8;      // of the share that a block is stored in
+constexpr double kAlike = 1.0 / 4;      // of the share that a block is stored in
 
 }  // namespace
 

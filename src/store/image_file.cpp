@@ -99,9 +99,11 @@ void ImageFile::resize(std::uint64_t region_bytes) {
   region_bytes_ = region_bytes;
 }
 
+// A file that is appended to, a little at a time, goes as far as the region at once. What it has
+// too much goes with the commit.
 void ImageFile::extend(std::uint64_t file_bytes) {
   exact_ = true;
-  set_size(std::max(file_bytes_, file_bytes));
+  if (file_bytes > file_bytes_) set_size(std::max(file_bytes, region_bytes_));
 }
 
 void ImageFile::drop_growth(std::uint64_t keep_bytes) {

@@ -68,7 +68,7 @@ class ImageFile {
 
   // A region that grows, or takes that back.
   void resize(std::uint64_t region_bytes);
-  // Makes the file longer at once, if it is shorter. (It becomes shorter with note_commit().)
+  // Makes the file at least this long at once. (It becomes shorter with note_commit().)
   void extend(std::uint64_t file_bytes);
   // Takes back what was not committed of both; of extend() only what lies behind `keep_bytes`.
   void drop_growth(std::uint64_t keep_bytes = 0);

@@ -19,7 +19,9 @@ class Aside {
   Aside(StoreCore& store, const ResolvedVersion& from) : store_(store) {
     std::random_device random;
     name_ = fmt::format("vellum-snapshot-{:08x}{:08x}", random(), random());
-    store.create_branch_at(name_, from.version, from.version.parent, from.encoding);
+    // One commit, and that goes to packs: nothing is to be journaled.
+    store.create_branch_at(name_, from.version, from.version.parent, from.encoding,
+                           format::kMinJournalHalfBytes);
   }
   ~Aside() {
     try {

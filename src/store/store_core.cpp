@@ -329,14 +329,16 @@ void StoreCore::create_branch(const std::string& name, std::uint64_t region_byte
 
 void StoreCore::create_branch_at(const std::string& name, const format::Version& version,
                                  const std::string& parent_snapshot,
-                                 const std::optional<format::Encoding>& encoding) {
+                                 const std::optional<format::Encoding>& encoding,
+                                 std::uint32_t journal_half_bytes) {
   require_free_name(name);
-  publish_branch(name, version, parent_snapshot, encoding);
+  publish_branch(name, version, parent_snapshot, encoding, journal_half_bytes);
 }
 
 void StoreCore::publish_branch(const std::string& name, const format::Version& version,
                                const std::string& parent_snapshot,
-                               const std::optional<format::Encoding>& encoding) {
+                               const std::optional<format::Encoding>& encoding,
+                               std::uint32_t journal_half_bytes) {
   if (encoding.has_value()) check_encoding(*encoding);
   format::Version base = version;
   base.branch_id = new_branch_id(*this, packs().list());
@@ -351,7 +353,8 @@ void StoreCore::publish_branch(const std::string& name, const format::Version& v
   header.store_id = superblock().store_id;
   header.branch_id = base.branch_id;
   header.created_ns = wall_clock_ns();
-  header.half_bytes = superblock().journal_half_bytes;
+  header.half_bytes =
+      journal_half_bytes != 0 ? journal_half_bytes : superblock().journal_half_bytes;
   header.branch = name;
   header.encoding = encoding;
   // The directory first, then all of the journal in one step: that one makes the branch.

@@ -71,7 +71,8 @@ class StoreCore {
                      const std::optional<format::Encoding>& encoding = std::nullopt);
   void create_branch_at(const std::string& name, const format::Version& version,
                         const std::string& parent_snapshot,
-                        const std::optional<format::Encoding>& encoding = std::nullopt);
+                        const std::optional<format::Encoding>& encoding = std::nullopt,
+                        std::uint32_t journal_half_bytes = 0);  // 0: as the store says
   // Errc::invalid_argument: its blocks would be larger than the store's readers take.
   void check_encoding(const format::Encoding& encoding) const;
   // Throws Errc::damaged unless the header, out of `file`, can be that of the branch.
@@ -96,7 +97,8 @@ class StoreCore {
   StoreCore();
   void publish_branch(const std::string& name, const format::Version& version,
                       const std::string& parent_snapshot,
-                      const std::optional<format::Encoding>& encoding);
+                      const std::optional<format::Encoding>& encoding,
+                      std::uint32_t journal_half_bytes = 0);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

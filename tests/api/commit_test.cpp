@@ -60,6 +60,34 @@ TEST_P(Commit, TakesEveryKindOfChange) {
   EXPECT_EQ(content_of(store, "main"), expected);
 }
 
+TEST_P(Commit, OfRangesTakesTheirPagesAndNoOthers) {
+  Store store = create();
+  Region region = store.create_region("main", kMiB, options());
+  region.commit();
+  word_at(region, 3 * kPage) = 1;
+  word_at(region, 9 * kPage - 8) = 2;
+  word_at(region, 9 * kPage) = 3;
+  word_at(region, 20 * kPage) = 4;
+  // A page twice, a range over two pages, one without a store, and nothing.
+  const auto report = region.commit_ranges(
+      {{9 * kPage - 8, 16}, {3 * kPage + 100, 1}, {3 * kPage, 8}, {30 * kPage, kPage}, {kMiB, 0}});
+  EXPECT_EQ(report.pages_changed, 3U);
+  {
+    const Region committed = store.open_version("main", options());
+    EXPECT_EQ(word_at(committed, 3 * kPage), 1U);
+    EXPECT_EQ(word_at(committed, 9 * kPage - 8), 2U);
+    EXPECT_EQ(word_at(committed, 9 * kPage), 3U);
+    EXPECT_EQ(word_at(committed, 20 * kPage), 0U) << "nobody has named it";
+  }
+  word_at(region, 9 * kPage) = 5;
+  EXPECT_EQ(region.commit_ranges({{9 * kPage, 8}}).pages_changed, 1U) << "again";
+  EXPECT_EQ(region.commit_ranges({}).sequence, 3U) << "nothing to do";
+  EXPECT_EQ(region.commit().pages_changed, 1U) << "what was left";
+  EXPECT_EQ(word_at(store.open_version("main", options()), 20 * kPage), 4U);
+  expect_error(Errc::invalid_argument, {"main"}, [&] { region.commit_ranges({{kMiB - 8, 16}}); });
+  expect_error(Errc::invalid_argument, {"main"}, [&] { region.commit_ranges({{kMiB + 1, 0}}); });
+}
+
 TEST_P(Commit, NothingToDoIsNoNewVersion) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());

@@ -73,6 +73,27 @@ TEST_P(FileSize, BelongsToEachVersion) {
   }
 }
 
+TEST_P(FileSize, GrowsIntoRoomThatTheRegionHas) {
+  Store store = create();
+  Region region = store.create_region("main", 1, options());
+  region.resize_file(10, kMiB);
+  EXPECT_EQ(region.size_bytes(), kPage) << "it fits";
+  region.resize_file(kMiB, kMiB);
+  EXPECT_EQ(region.size_bytes(), 2 * kMiB);
+  EXPECT_EQ(region.file_bytes(), kMiB);
+  bytes_of(region)[kMiB - 1] = std::byte{1};
+  region.snapshot("some");
+  region.resize_file(kMiB + 5, kMiB);
+  EXPECT_EQ(region.size_bytes(), 2 * kMiB);
+  bytes_of(region)[kMiB + 4] = std::byte{2};
+  region.commit();
+  EXPECT_EQ(exported_bytes(store, "some", directory_ / "out"), kMiB);
+  EXPECT_EQ(exported_bytes(store, "main", directory_ / "out"), kMiB + 5);
+  region.resize_file(3 * kMiB, UINT64_MAX);
+  EXPECT_EQ(region.size_bytes(), region.capacity_bytes());
+  EXPECT_EQ(region.file_bytes(), 3 * kMiB);
+}
+
 TEST_P(FileSize, RollbackTakesItBack) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());

@@ -50,9 +50,9 @@ class FileMapping : public testing::TestWithParam<Way> {
   std::byte read(PageNumber page) const {
     return *static_cast<volatile std::byte*>(base_ + page * format::kPageBytes);
   }
-  Pages collect(PageNumber end = kPages) {
+  Pages collect(PageNumber end = kPages, PageNumber first = 0) {
     Pages out;
-    pages_->collect(end, out);
+    pages_->collect(first, end, out);
     return out;
   }
   bool forgets() const { return GetParam() == Way::written; }
@@ -82,6 +82,9 @@ TEST_P(FileMapping, WrittenPagesAreFound) {
   write(600);
   write(4095, 3);
   EXPECT_EQ(collect(4095), forgets() ? Pages{600} : Pages({0, 1, 511, 512, 600, 2047, 2048}));
+  write(511, 4);
+  EXPECT_EQ(collect(600, 511), forgets() ? Pages{511} : Pages({511, 512})) << "from a page on";
+  EXPECT_EQ(collect(), forgets() ? Pages{4095} : Pages({0, 1, 511, 512, 600, 2047, 2048, 4095}));
 }
 
 TEST_P(FileMapping, DroppedPagesAreTheFilesAgain) {

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Runs bench_lmdb with a snapshot after each month, by different means, and prints one table of them.
+
+    bench/lmdb/table.py --kv FILE[.zst] [--mode default|writemap|nosync] [--batch ROWS] [--rounds 3]
+                        [--peer NAME]... [--dir DIR] [--json FILE]
+
+Each peer has an LMDB environment and takes a snapshot when a month is complete, by a command from
+outside while the program that writes waits, as an unmodified program's user would: mdb_copy and
+mdb_copy -c (full copies), borg and restic (deduplicated archives of the file), `vellum backup`, and
+`vellum snapshot` where the program runs under `vellum run`. Inserts per second are over all: rows by
+the seconds of inserting and of the snapshots together. Versions' bytes are disk blocks of the copies,
+the repository or the store; the environment itself, which every peer has beside them, is counted apart.
+
+Each run has an emptied directory and a machine whose file systems were synchronised. --sync 1: after
+each snapshot its directory is flushed (syncfs), which mdb_copy leaves to the kernel. Reads are of the
+live environment, open to write, when all is in. Medians of --rounds; ratios are to the first peer.
+What is not installed is left out.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LIBC = ctypes.CDLL(None, use_errno=True)
+SECRET = {"BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK": "yes", "BORG_RELOCATED_REPO_ACCESS_IS_OK": "yes",
+          "RESTIC_PASSWORD": "bench"}
+TARGETS = {"rate": 1.5, "room": 20.0, "reads": 1.05}
+
+
+class Peer:
+    """How a snapshot is taken. `{db}`, `{keep}`, `{name}`: the environment's directory, that of what is
+    kept, and the snapshot's name."""
+
+    def __init__(self, name, snapshot, start=(), wrap=(), cache=None):
+        self.name, self.snapshot, self.start, self.wrap, self.cache = name, snapshot, start, wrap, cache
+
+    def installed(self):
+        return shutil.which(self.snapshot[0]) is not None
+
+    def command(self, words, places):
+        return [word.format(**places) for word in words]
+
+
+def peers_of(vellum):
+    run = (vellum, "run", "--store", "{keep}/store", "--file", "{db}/data.mdb", "--")
+    snapshot = (vellum, "snapshot", "{keep}/store", "{name}")
+    return [
+        Peer("mdb_copy", ("mdb_copy", "{db}", "{keep}/{name}")),
+        Peer("mdb_copy -c", ("mdb_copy", "-c", "{db}", "{keep}/{name}")),
+        Peer("borg", ("borg", "create", "{keep}/borg::{name}", "{db}/data.mdb"),
+             ("borg", "init", "-e", "none", "{keep}/borg")),
+        Peer("restic", ("restic", "-q", "-r", "{keep}/restic", "backup", "--tag", "{name}", "{db}/data.mdb"),
+             ("restic", "-q", "-r", "{keep}/restic", "init")),
+        Peer("vellum backup", (vellum, "backup", "{db}/data.mdb", "{keep}/store", "--name", "{name}"),
+             (vellum, "init", "{keep}/store")),
+        Peer("vellum run", snapshot, (vellum, "init", "{keep}/store"), run),
+        Peer("vellum run, not compressed", snapshot,
+             (vellum, "init", "{keep}/store", "--compression", "none"), run),
+    ]
+
+
+def run_quietly(command, environment):
+    result = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL,
+                            stderr=subprocess.PIPE, text=True, check=False)
+    if result.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {result.stderr.strip()}")
+
+
+def block_bytes(directory):
+    total = 0
+    for where, _, names in os.walk(directory):
+        for name in names:
+            total += os.lstat(os.path.join(where, name)).st_blocks * 512
+    return total
+
+
+def flush(directory):
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    LIBC.syncfs(fd)
+    os.close(fd)
+
+
+def take_snapshot(peer, places, environment, options):
+    start = time.monotonic()
+    if "{keep}/{name}" in peer.snapshot:
+        os.mkdir("{keep}/{name}".format(**places))
+    run_quietly(peer.command(peer.snapshot, places), environment)
+    if options.sync:
+        flush(places["keep"])
+    return time.monotonic() - start
+
+
+def run_peer(peer, options):
+    """Its figures."""
+    scratch = tempfile.mkdtemp(prefix="lmdb-table-", dir=options.dir)
+    places = {"db": f"{scratch}/db", "keep": f"{scratch}/keep", "name": ""}
+    # Caches of its own, so that a run before is none.
+    environment = {**os.environ, **SECRET, "BORG_BASE_DIR": f"{scratch}/cache",
+                   "XDG_CACHE_HOME": f"{scratch}/cache"}
+    for directory in (places["db"], places["keep"]):
+        os.mkdir(directory)
+    try:
+        if peer.start:
+            run_quietly(peer.command(peer.start, places), environment)
+        os.sync()
+        return ingest(peer, places, environment, options)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def ingest(peer, places, environment, options):
+    command = [*peer.command(peer.wrap, places), options.program, options.plain_kv, places["db"],
+               options.mode, str(options.batch), str(options.reads)]
+    figures = {"rows": 0, "insert seconds": 0.0, "snapshot seconds": 0.0, "snapshots": 0}
+    with subprocess.Popen(command, env=environment, text=True, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE) as process:
+        for line in process.stdout:
+            what, name, *rest = line.split()
+            if what == "month":
+                figures["rows"] += int(rest[0])
+                figures["insert seconds"] += float(rest[1])
+                places["name"] = name
+                figures["snapshot seconds"] += take_snapshot(peer, places, environment, options)
+                figures["snapshots"] += 1
+                process.stdin.write("\n")
+                process.stdin.flush()
+            elif what == "reads":
+                figures["reads per second"] = float(name) / float(rest[0])
+            elif what == "scan":
+                figures["scan seconds"] = float(rest[0])
+    if process.returncode != 0:
+        raise RuntimeError(f"{peer.name}: the program ended with {process.returncode}")
+    figures["versions' bytes"] = block_bytes(places["keep"])
+    figures["live bytes"] = block_bytes(places["db"])
+    figures["inserts per second"] = figures["rows"] / (
+        figures["insert seconds"] + figures["snapshot seconds"])
+    return figures
+
+
+def measure(peers, options):
+    """{name: [figures]}, round robin, so that what else the machine does hits all alike."""
+    runs = {peer.name: [] for peer in peers}
+    for turn in range(options.rounds):
+        for peer in peers:
+            result = run_peer(peer, options)
+            runs[peer.name].append(result)
+            print(f"{peer.name}, round {turn + 1}: inserts {result['insert seconds']:.2f} s, snapshots "
+                  f"{result['snapshot seconds']:.2f} s, {result[KEPT] / 2**20:.1f} MiB "
+                  f"(load {os.getloadavg()[0]:.1f})", file=sys.stderr, flush=True)
+    return runs
+
+
+KEPT = "versions' bytes"
+COLUMNS = (("insert seconds", "inserts s", 1, 2), ("snapshot seconds", "snapshots s", 1, 2),
+           ("inserts per second", "inserts/s", 1, 0), (KEPT, "versions MiB", 2**-20, 1),
+           ("live bytes", "live MiB", 2**-20, 1), ("reads per second", "reads/s", 1, 0),
+           ("scan seconds", "scan s", 1, 3))
+RATIOS = {"inserts per second": 1, KEPT: -1, "reads per second": 1}
+
+
+def medians_of(runs):
+    return {name: {what: statistics.median(run[what] for run in of) for what in of[0]}
+            for name, of in runs.items()}
+
+
+def ratio(medians, base, what, power):
+    return (medians[what] / base[what]) ** power
+
+
+def print_table(medians):
+    rows = [["", *(cell for what, title, _, _ in COLUMNS
+                   for cell in ((title, "times") if what in RATIOS else (title,)))]]
+    base = next(iter(medians.values()))
+    for name, figures in medians.items():
+        row = [name]
+        for what, _, unit, digits in COLUMNS:
+            row.append(f"{figures[what] * unit:,.{digits}f}")
+            if what in RATIOS:
+                row.append(f"{ratio(figures, base, what, RATIOS[what]):.2f}")
+        rows.append(row)
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
+                        for i, (cell, width) in enumerate(zip(row, widths))).rstrip())
+    sys.stdout.flush()
+
+
+def targets_of(medians):
+    """[(name, value, bound, at most)], of `vellum run` against the first peer."""
+    base, out = next(iter(medians.values())), []
+    if "vellum run" not in medians or "mdb_copy" not in medians:
+        return out
+    ours = medians["vellum run"]
+    return [("inserts per second, times mdb_copy's", ratio(ours, base, "inserts per second", 1), TARGETS["rate"], False),
+            ("versions' bytes, mdb_copy's by ours", ratio(ours, base, KEPT, -1), TARGETS["room"], False),
+            ("a read's time, times plain LMDB's", ratio(ours, base, "reads per second", -1), TARGETS["reads"], True)]
+
+
+def write_json(file, medians, targets, options):
+    system = os.uname()
+    report = {"name": "lmdb",
+              "machine": {"system": f"{system.sysname} {system.release} {system.machine}",
+                          "processors": os.cpu_count(), "python": platform.python_version()},
+              "kv": os.path.basename(options.kv), "mode": options.mode, "batch": options.batch,
+              "figures": {f"{name}, {what}": value for name, figures in medians.items()
+                          for what, value in figures.items()},
+              "targets": [{"name": name, "value": value, "bound": bound,
+                           "holds": value <= bound if at_most else value >= bound}
+                          for name, value, bound, at_most in targets]}
+    if os.path.dirname(file):
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+    with open(file, "w", encoding="utf-8") as out:
+        json.dump(report, out, indent=2)
+        out.write("\n")
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kv", required=True, metavar="FILE", help="month TAB key TAB value; .zst as well")
+    parser.add_argument("--mode", choices=("default", "writemap", "nosync"), default="default")
+    parser.add_argument("--batch", type=int, default=1000, help="rows a transaction; 0: a month")
+    parser.add_argument("--reads", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--sync", type=int, choices=(0, 1), default=0)
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME")
+    parser.add_argument("--programs", default=f"{TOP}/build/release", metavar="DIR", help="the build")
+    parser.add_argument("--dir", default=f"{TOP}/build/bench/data", help="for the data")
+    parser.add_argument("--json", metavar="FILE")
+    options = parser.parse_args()
+    options.program = f"{options.programs}/bench/bench_lmdb"
+    if not os.access(options.program, os.X_OK):
+        sys.exit(f"table: no program {options.program}: make bench NAME=lmdb builds it (liblmdb-dev)")
+    return options
+
+
+def chosen_peers(options):
+    peers = peers_of(f"{options.programs}/bin/vellum")
+    unknown = set(options.peer) - {peer.name for peer in peers}
+    if unknown:
+        sys.exit(f"table: --peer {unknown.pop()}: there are {', '.join(peer.name for peer in peers)}")
+    chosen = [peer for peer in peers if not options.peer or peer.name in options.peer]
+    for peer in chosen:
+        if not peer.installed():
+            print(f"without {peer.name}: not installed", file=sys.stderr)
+    return [peer for peer in chosen if peer.installed()]
+
+
+def main():
+    options = parse_options()
+    peers = chosen_peers(options)
+    os.makedirs(options.dir, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=options.dir, suffix=".kv") as plain:
+        options.plain_kv = options.kv
+        if options.kv.endswith(".zst"):
+            subprocess.run(("zstd", "-dcq", options.kv), stdout=plain, check=True)
+            options.plain_kv = plain.name
+        medians = medians_of(measure(peers, options))
+    print_table(medians)
+    targets = targets_of(medians)
+    for name, value, bound, at_most in targets:
+        holds = value <= bound if at_most else value >= bound
+        print(f"{name}: {value:.2f}, target at {'most' if at_most else 'least'} {bound:g}: "
+              f"{'holds' if holds else 'MISSED'}")
+    if options.json:
+        write_json(options.json, medians, targets, options)
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except RuntimeError as error:
+        sys.exit(f"table: {error}")

@@ -1,0 +1,25 @@
+// shim/lmdb_meta.hpp: what LMDB's two meta pages say: the transactions that count (mdb.c,
+// MDB_meta).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace vellum::shim {
+
+class LmdbMeta {
+ public:
+  LmdbMeta() = default;  // of no LMDB file
+  LmdbMeta(const std::byte* file, std::uint64_t file_bytes) noexcept;
+  bool is_lmdb() const noexcept { return is_lmdb_; }
+  friend bool operator==(const LmdbMeta&, const LmdbMeta&) = default;
+
+ private:
+  static constexpr std::size_t kHeaderBytes = 16;  // of a page
+  static constexpr std::size_t kMetaBytes = 136;
+  bool is_lmdb_ = false;
+  std::array<std::byte, 2 * kMetaBytes> metas_{};
+};
+
+}  // namespace vellum::shim
