@@ -106,6 +106,20 @@ void replace(const Store& store, const RestoreArguments& arguments, const std::s
   held.replace_by(beside.file(), path);
 }
 
+// What the file holds stays in the history of a branch whose image it is.
+void keep_what_is_there(Store& store, const std::string& path) {
+  for (const std::string& branch : branches_with_image(store, path)) {
+    try {
+      commit_as_found(store, branch, path);
+    } catch (const Error& error) {
+      if (error.code() != Errc::already_exists) throw;
+      // Both have changed: the branch takes the file's content, and knows it for its image then.
+      store.import_file(branch, path, "as the file was found");
+      commit_as_found(store, branch, path);
+    }
+  }
+}
+
 int run_restore(Context& context, const RestoreArguments& arguments) {
   Store store = Store::open(arguments.store);
   const std::uint64_t bytes = store.version(arguments.version).file_bytes;
@@ -113,9 +127,7 @@ int run_restore(Context& context, const RestoreArguments& arguments) {
   {
     const Held nobody_else(path, arguments.force);
   }  // before anything is written
-  // What the file holds stays in the history of a branch whose image it is.
-  for (const std::string& branch : branches_with_image(store, path))
-    commit_as_found(store, branch, path);
+  keep_what_is_there(store, path);
   {
     ProgressMeter meter("restore", context.progress_wanted());
     replace(store, arguments, path, meter.callback());

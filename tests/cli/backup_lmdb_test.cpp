@@ -125,7 +125,9 @@ TEST_F(BackupLmdbNoSanitizer, TheLockFileOfALinksFileIsFoundToo) {
 }
 
 TEST_F(BackupLmdbNoSanitizer, ASmallChangeIsSmallAndComesBack) {
-  { const Writer running(writer("write")); }  // a lock file of the dead is left
+  {
+    const Writer running(writer("write"));
+  }  // a lock file of the dead is left
   const auto all = backup("a");
   const std::uint64_t number = number_in(path("db"));
   EXPECT_EQ(number, number_of("a"));
@@ -158,7 +160,7 @@ TEST_F(BackupLmdbNoSanitizer, LeavesNoLockFileWhereThereWasNone) {
 TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsSaidAndTakenWhenStopped) {
   EXPECT_EQ(0, run_program(writer("few")).status);
   std::string bytes = read_file(file());
-  for (const std::size_t meta : {0, 4096}) bytes[meta + 20] = 99;
+  for (const std::size_t meta : {std::size_t{0}, std::size_t{4096}}) bytes[meta + 20] = 99;
   write_file(file(), bytes);
   const Arguments command = {"backup", file(), store(), "--name", "a"};
   expect_failure(command, 12, "unsupported", file());
@@ -208,6 +210,31 @@ TEST_F(BackupLmdbNoSanitizer, TheNextRunGoesOnFromWhatWasRestored) {
     must({"snapshot", store(), after});
     EXPECT_EQ(6u, number_of(after));
   }
+}
+
+TEST_F(BackupLmdbNoSanitizer, AFileThatWasRemovedComesBack) {
+  EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
+  must({"snapshot", store(), "early"});
+  EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
+  fs::remove(file());
+  must({"restore", store(), "early", file()});
+  EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
+  EXPECT_EQ(6u, number_in(path("db")));
+}
+
+// File and branch have both changed, to something else.
+TEST_F(BackupLmdbNoSanitizer, RestoreKeepsWhatNoRunKnows) {
+  EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
+  for (const char* name : {"a", "b"}) {
+    EXPECT_EQ(0, run_program(writer("few")).status);
+    if (*name == 'a') backup("a");
+  }
+  must({"restore", store(), "a", path("db")});
+  must({"snapshot", store(), "b"});
+  EXPECT_EQ(9u, number_of("b"));
+  EXPECT_EQ(6u, number_in(path("db")));
+  EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
+  EXPECT_EQ(9u, number_in(path("db")));
 }
 
 // File and branch have both changed then, to the same.
