@@ -81,8 +81,12 @@ std::vector<std::string> branches_with_image(const Store& store, const std::stri
   std::vector<std::string> out;
   for (const VersionInfo& version : store.versions()) {
     if (!version.is_branch) continue;
-    const auto image = store.branch_image(version.name);
-    if (image && image->path == path) out.push_back(version.name);
+    try {
+      const auto image = store.branch_image(version.name);
+      if (image && image->path == path) out.push_back(version.name);
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_found) throw;  // removed meanwhile
+    }
   }
   return out;
 }

@@ -192,8 +192,16 @@ Region Store::open_version(const std::string& name, const RegionOptions& options
 
 std::vector<VersionInfo> Store::versions() const {
   std::vector<VersionInfo> snapshots, branches;
-  for (const auto& name : impl_->core->snapshot_names()) snapshots.push_back(version(name));
-  for (const auto& name : impl_->core->branch_names()) branches.push_back(version(name));
+  // One that somebody removes meanwhile is left out.
+  const auto add = [this](const std::string& name, std::vector<VersionInfo>& to) {
+    try {
+      to.push_back(version(name));
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_found || contains(name)) throw;
+    }
+  };
+  for (const auto& name : impl_->core->snapshot_names()) add(name, snapshots);
+  for (const auto& name : impl_->core->branch_names()) add(name, branches);
   std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
     return std::tie(a.time_ns, a.name) < std::tie(b.time_ns, b.name);
   });
