@@ -6,8 +6,10 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <span>
 #include <vellum/error.hpp>
 
 namespace vellum::cli {
@@ -45,7 +47,7 @@ void require_no_journal(const std::string& path) {
 
 std::string lmdb_lock_file(const std::string& path) {
   const fs::path file(path);
-  const std::string of_directory = (file.parent_path() / "lock.mdb").string();
+  std::string of_directory = (file.parent_path() / "lock.mdb").string();
   if (file.filename() == "data.mdb" && begins_as_lmdb_lock(of_directory)) return of_directory;
   return begins_as_lmdb_lock(path + "-lock") ? path + "-lock" : "";
 }
