@@ -176,6 +176,7 @@ TEST_F(Mapped, TheStoreKnowsWhereTheImageIs) {
   ASSERT_TRUE(store.branch_image("main").has_value());
   EXPECT_EQ(store.branch_image("main")->path, file());
   EXPECT_TRUE(store.branch_image("main")->in_use);
+  region.commit();
   region.close();
   EXPECT_FALSE(store.branch_image("main")->in_use);
   expect_error(Errc::not_found, {"none"}, [&] { store.branch_image("none"); });
