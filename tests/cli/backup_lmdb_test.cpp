@@ -1,5 +1,6 @@
 // vellum backup of LMDB's file beside programs that write it, by themselves and under vellum run.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ class Writer {
   explicit Writer(Arguments command) {
     int flushed[2];
     EXPECT_EQ(0, pipe(flushed));
+    prctl(PR_SET_CHILD_SUBREAPER, 1);  // a writer under vellum run becomes this process's child
     std::vector<char*> words;
     for (std::string& word : command) words.push_back(word.data());
     words.push_back(nullptr);
@@ -36,11 +38,9 @@ class Writer {
   }
   ~Writer() {
     kill(-process_, SIGKILL);
-    // A writer under vellum run is none of this process's children: its end of the pipe tells.
-    for (std::uint64_t ignored; read(flushed_, &ignored, 8) == 8;) {
-    }
     close(flushed_);
-    waitpid(process_, nullptr, 0);
+    while (waitpid(-process_, nullptr, 0) > 0) {  // until their locks have gone, too
+    }
   }
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
