@@ -1,5 +1,12 @@
 // cli/cmd_restore.cpp: vellum restore: a file becomes what a version holds, at once.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -70,27 +77,53 @@ class Held {
 };
 
 // A directory beside a file, which others cannot look into: what is made there has the access of
-// the file only in the end.
+// the file only in the end. Those of killed commands are removed; who is at work holds a lock.
 class DirectoryBeside {
  public:
   explicit DirectoryBeside(const std::string& path) {
     const fs::path file(path);
-    std::string pattern =
-        (file.parent_path() / fmt::format(".{}.restore-XXXXXX", file.filename().string())).string();
+    const std::string begin = fmt::format(".{}.restore-", file.filename().string());
+    sweep(file.parent_path(), begin);
+    std::string pattern = (file.parent_path() / (begin + "XXXXXX")).string();
     if (mkdtemp(pattern.data()) == nullptr)
       throw Error(Errc::io, fmt::format("{}: {}", pattern, std::strerror(errno)));
     path_ = pattern;
+    lock_ = lock_of(path_);
   }
   ~DirectoryBeside() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
+    if (lock_ >= 0) ::close(lock_);
   }
   DirectoryBeside(const DirectoryBeside&) = delete;
   DirectoryBeside& operator=(const DirectoryBeside&) = delete;
   std::string file() const { return path_ + "/file"; }
 
  private:
+  // -1: somebody else has it, or it is another user's.
+  static int lock_of(const std::string& directory) {
+    const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status{};
+    if (fd < 0) return -1;
+    if (::fstat(fd, &status) == 0 && status.st_uid == ::geteuid() &&
+        ::flock(fd, LOCK_EX | LOCK_NB) == 0)
+      return fd;
+    ::close(fd);
+    return -1;
+  }
+  static void sweep(const fs::path& parent, const std::string& begin) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+      if (!entry.path().filename().string().starts_with(begin)) continue;
+      const int lock = lock_of(entry.path().string());
+      if (lock < 0) continue;
+      fs::remove_all(entry.path(), ignored);
+      ::close(lock);
+    }
+  }
+
   std::string path_;
+  int lock_ = -1;
 };
 
 void replace(const Store& store, const RestoreArguments& arguments, const std::string& path,

@@ -1,10 +1,14 @@
 // vellum backup and vellum restore of files that are none of LMDB's.
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -83,6 +87,30 @@ TEST_F(Backup, KeepsWhatHasChangedAndRestores) {
   EXPECT_TRUE(fs::is_symlink(path("link")));
   EXPECT_TRUE(read_file(data()) == first);
   expect_entries(3);
+}
+
+// And what it had made beside it goes with the next one.
+TEST_F(Backup, AKilledRestoreLeavesTheOldFileOrTheNew) {
+  const std::string first = noise(2000, 1), second = noise(2000, 2);
+  write_file(data(), first);
+  must(backup("one"));
+  write_file(data(), second);
+  for (int i = 0; i < 5; ++i) {
+    const pid_t restoring = fork();
+    if (restoring == 0) {
+      execl(VELLUM_CLI, VELLUM_CLI, "-q", "restore", store().c_str(), "one", data().c_str(),
+            nullptr);
+      _exit(127);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10 * i));
+    kill(restoring, SIGKILL);
+    waitpid(restoring, nullptr, 0);
+    const std::string found = read_file(data());
+    EXPECT_TRUE(found == first || found == second);
+  }
+  must({"restore", store(), "one", data()});
+  EXPECT_TRUE(read_file(data()) == first);
+  expect_entries(2);
 }
 
 TEST_F(Backup, GoesToTheBranchThatIsNamed) {
