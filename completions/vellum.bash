@@ -24,6 +24,8 @@ _vellum_options() {
     cat) echo '--offset --length' ;;
     import) echo '--message --metall --snapshot' ;;
     attach) echo '--message --snapshot' ;;
+    backup) echo '--name --message --branch --stopped' ;;
+    restore) echo '--force' ;;
     branch) echo "$_vellum_encoding --names" ;;
     snapshot | tag) echo '--message --names' ;;
     rm) echo '--branch' ;;
@@ -48,9 +50,10 @@ _vellum_argument() {
     tier:1) echo tier ;;
     tier:2) echo directory ;;
     tier:[34]) echo tier_argument ;;
-    recover:1) echo file ;;
+    recover:1 | backup:1 | restore:3) echo file ;;
+    backup:2) echo directory ;;
     *:1) echo directory ;;
-    log:2 | show:2 | cat:2 | export:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
+    log:2 | show:2 | cat:2 | export:2 | restore:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
     import:3 | attach:3 | export:3) echo file ;;
     rm:*) if [[ $3 == yes ]]; then echo branch; else echo snapshot; fi ;;
@@ -58,7 +61,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='init log show stat diff cat export import attach branch snapshot tag rm forget gc tier verify repair recover run'
+  local commands='init log show stat diff cat export import attach backup restore branch snapshot tag rm forget gc tier verify repair recover run'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -73,7 +76,7 @@ _vellum() {
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | -m | --message | \
         --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | \
-        --file | --snapshot-every-* | --version)
+        --file | --snapshot-every-* | --version | --name)
         takes_value=yes
         ;;
       --)
@@ -82,7 +85,7 @@ _vellum() {
           return
         fi
         ;;
-      --branch) if [[ $command == forget || $command == run ]]; then takes_value=yes; else branches=yes; fi ;;
+      --branch) if [[ $command == forget || $command == run || $command == backup ]]; then takes_value=yes; else branches=yes; fi ;;
       -*) ;;
       *)
         if [[ -z $command ]]; then

@@ -7,9 +7,9 @@ packages=(
   build-essential cmake ninja-build pkgconf ccache mold git python3
   clang-19 clang-tidy-19 clang-format-19 clang-tools-19 libclang-rt-19-dev llvm-19
   llvm-19-dev clang-16 llvm-16-dev
-  libzstd-dev liblz4-dev libxxhash-dev libpmem-dev libssl-dev libfmt-dev
+  libzstd-dev liblz4-dev libxxhash-dev libpmem-dev libssl-dev libfmt-dev liblmdb-dev
   libcli11-dev nlohmann-json3-dev libboost-dev
-  libgtest-dev libgmock-dev libbenchmark-dev liblmdb-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
   "$@"
 )
 

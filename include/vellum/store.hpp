@@ -145,11 +145,20 @@ struct VerifyReport {
   std::vector<Damage> damages;  // empty: all is well
 };
 
+// The plain file that was a branch's image the last time (RegionOptions::image_path).
+struct BranchImage {
+  std::string path;
+  bool in_use = false;  // now, or until a crash: the next opening of the branch with it mends it
+};
+
 struct Progress {
   std::uint64_t done = 0, total = 0;
   const char* unit = "";
 };
 using ProgressFn = std::function<void(const Progress&)>;
+
+// Puts the next bytes of something at `to`, and says how many; 0: that was all.
+using ReadFn = std::function<std::size_t(void* to, std::size_t capacity_bytes)>;
 
 class Store {
  public:
@@ -195,6 +204,8 @@ class Store {
   void make_writable(const std::string& name);
   void remove_snapshot(const std::string& name);  // its space comes back by collect_garbage()
   void remove_branch(const std::string& name);    // Errc::busy while it has a writer
+  // Nothing: it never had one, or one in the store only.
+  std::optional<BranchImage> branch_image(const std::string& branch) const;
 
   // Gives back the space of what no version needs any more: snapshots and branches that were
   // removed, pages and page maps that later commits have superseded. Costs reading every version's
@@ -253,6 +264,11 @@ class Store {
   // when it does not exist.
   CommitReport import_file(const std::string& branch, const std::string& file,
                            const std::string& message, const ProgressFn& progress = nullptr);
+  // The same, of what `read` gives, which may be more or less than `expected_bytes`. What `read`
+  // throws ends it, and leaves the branch as it was.
+  CommitReport import_stream(const std::string& branch, const ReadFn& read,
+                             std::uint64_t expected_bytes, const std::string& message,
+                             const ProgressFn& progress = nullptr);
 
   // The same, of a version of another store: what it holds becomes the branch's content.
   CommitReport import_version(const std::string& branch, const Store& from, const std::string& name,

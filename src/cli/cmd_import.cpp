@@ -22,14 +22,7 @@ int run_import(Context& context, const TakeFileArguments& arguments) {
   Store store = Store::open(arguments.store);
   require_takable(store, arguments);
   CommitReport report = import_file(context, store, arguments);
-  if (arguments.snapshot) {
-    // The writer's own snapshot, not Store::create_snapshot(): later versions then count from it as
-    // their parent.
-    const CommitReport kept =
-        store.open_region(arguments.branch).snapshot(*arguments.snapshot, arguments.message);
-    report.sequence = kept.sequence;
-    report.bytes_written += kept.bytes_written;
-  }
+  keep_taken(store, arguments, report);
   report_taken(context, store, arguments, report);
   return kExitOk;
 }

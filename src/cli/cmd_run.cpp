@@ -11,6 +11,7 @@
 #include "cli/exit_status.hpp"
 #include "cli/progress.hpp"
 #include "cli/run_program.hpp"
+#include "cli/take_file.hpp"
 #include "shim/config.hpp"
 
 namespace vellum::cli {
@@ -27,21 +28,6 @@ struct RunArguments {
   double every_seconds = 0;
   std::vector<std::string> command;
 };
-
-// The file, behind links; it need not be there yet.
-std::string whole_path(const std::string& file) {
-  std::error_code problem;
-  const fs::file_status status = fs::status(file, problem);
-  if (fs::exists(status)) {
-    if (fs::is_regular_file(status)) return fs::canonical(file).string();
-    throw Error(Errc::invalid_argument, fmt::format("{}: not a regular file", file));
-  }
-  const fs::path path(file);
-  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!path.has_filename() || !fs::is_directory(parent))
-    throw Error(Errc::not_found, fmt::format("{}: its directory does not exist", file));
-  return (fs::canonical(parent) / path.filename()).string();
-}
 
 // One file is branch main's unless another is named; several are of branches with their names.
 std::vector<shim::Target> targets_of(const RunArguments& arguments) {
@@ -66,12 +52,6 @@ std::vector<shim::Target> targets_of(const RunArguments& arguments) {
   return out;
 }
 
-RegionOptions image_at(const std::string& path) {
-  RegionOptions options;
-  options.image_path = path;
-  return options;
-}
-
 bool has_content(const std::string& path) {
   std::error_code problem;
   const auto bytes = fs::file_size(path, problem);
@@ -88,9 +68,7 @@ void bring_up_to_date(Context& context, Store& store, const shim::Target& target
     store.import_file(target.branch, target.path, "as it was before the first run",
                       meter.callback());
   }
-  Region region = store.open_region(target.branch, image_at(target.path));
-  region.commit("as the file was found");
-  region.close();
+  commit_as_found(store, target.branch, target.path);
 }
 
 // A program that was killed may have left the file behind its last commit.

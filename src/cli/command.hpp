@@ -45,6 +45,8 @@ void add_cat(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);
 void add_attach(CLI::App& app, Context& context);
+void add_backup(CLI::App& app, Context& context);
+void add_restore(CLI::App& app, Context& context);
 void add_branch(CLI::App& app, Context& context);
 void add_snapshot(CLI::App& app, Context& context);
 void add_rm(CLI::App& app, Context& context);

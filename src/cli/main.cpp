@@ -73,6 +73,8 @@ void add_commands(CLI::App& app, Context& context) {
   add_export(app, context);
   add_import(app, context);
   add_attach(app, context);
+  add_backup(app, context);
+  add_restore(app, context);
   add_branch(app, context);
   add_snapshot(app, context);
   add_rm(app, context);

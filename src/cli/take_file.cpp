@@ -48,6 +48,59 @@ std::string regular_file(const std::string& file) {
   return std::filesystem::canonical(file).string();
 }
 
+std::string whole_path(const std::string& file) {
+  namespace fs = std::filesystem;
+  std::error_code problem;
+  if (fs::exists(fs::status(file, problem))) return regular_file(file);
+  const fs::path path(file);
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!path.has_filename() || !fs::is_directory(parent))
+    throw Error(Errc::not_found, fmt::format("{}: its directory does not exist", file));
+  return (fs::canonical(parent) / path.filename()).string();
+}
+
+std::string data_file(const std::string& file) {
+  const auto inside = std::filesystem::path(file) / "data.mdb";
+  std::error_code problem;
+  return std::filesystem::is_regular_file(inside, problem) ? inside.string() : file;
+}
+
+RegionOptions image_at(const std::string& path) {
+  RegionOptions options;
+  options.image_path = path;
+  return options;
+}
+
+void commit_as_found(Store& store, const std::string& branch, const std::string& path) {
+  Region region = store.open_region(branch, image_at(path));
+  region.commit("as the file was found");
+  region.close();
+}
+
+std::vector<std::string> branches_with_image(const Store& store, const std::string& path) {
+  std::vector<std::string> out;
+  for (const VersionInfo& version : store.versions()) {
+    if (!version.is_branch) continue;
+    try {
+      const auto image = store.branch_image(version.name);
+      if (image && image->path == path) out.push_back(version.name);
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_found) throw;  // removed meanwhile
+    }
+  }
+  return out;
+}
+
+void keep_taken(Store& store, const TakeFileArguments& arguments, CommitReport& report) {
+  if (!arguments.snapshot) return;
+  // The writer's own snapshot, not Store::create_snapshot(): later versions then count from it as
+  // their parent.
+  const CommitReport kept =
+      store.open_region(arguments.branch).snapshot(*arguments.snapshot, arguments.message);
+  report.sequence = kept.sequence;
+  report.bytes_written += kept.bytes_written;
+}
+
 void report_taken(Context& context, const Store& store, const TakeFileArguments& arguments,
                   const CommitReport& report) {
   context.report(

@@ -28,6 +28,20 @@ void require_takable(const Store& store, const TakeFileArguments& arguments);
 
 // The file itself behind links: the library follows none. Throws when it is no regular file.
 std::string regular_file(const std::string& file);
+// The same, of one that need not be there yet.
+std::string whole_path(const std::string& file);
+// Of a directory that holds data.mdb: that, as LMDB has it.
+std::string data_file(const std::string& file);
+
+RegionOptions image_at(const std::string& path);
+// Opens the branch with its image: what a crash has left in the file is mended, and what another
+// program has written there is committed.
+void commit_as_found(Store& store, const std::string& branch, const std::string& path);
+// The branches of which the file is the image, or was the last time.
+std::vector<std::string> branches_with_image(const Store& store, const std::string& path);
+
+// Keeps the branch's head under the snapshot's name, if there is one, and adds to the report.
+void keep_taken(Store& store, const TakeFileArguments& arguments, CommitReport& report);
 
 void report_taken(Context& context, const Store& store, const TakeFileArguments& arguments,
                   const CommitReport& report);

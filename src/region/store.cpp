@@ -10,6 +10,7 @@
 #include "region/store_impl.hpp"
 #include "store/diff.hpp"
 #include "store/gc.hpp"
+#include "store/image_file.hpp"
 #include "store/lease.hpp"
 #include "store/live_snapshot.hpp"
 #include "store/page_source.hpp"
@@ -86,6 +87,23 @@ std::string parent_directory(const std::string& file) {
   const auto slash = file.find_last_of('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : file.substr(0, slash);
+}
+
+CommitReport fill_region(Region& region, const ReadFn& read, std::uint64_t expected_bytes,
+                         const std::string& message, const ProgressFn& progress) {
+  region.resize_file(expected_bytes);  // past the file's end all is zero from here on
+  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
+  std::uint64_t at = 0;
+  while (const std::size_t n = read(buffer.data(), buffer.size())) {
+    if (at + n > region.file_bytes()) region.resize_file(at + n);
+    auto* const memory = static_cast<std::byte*>(region.data()) + at;
+    region.prefetch(memory, n);
+    base::make_equal(memory, std::span(buffer).first(n));
+    at += n;
+    if (progress) progress({at, std::max(at, expected_bytes), "bytes"});
+  }
+  if (at != region.file_bytes()) region.resize_file(at);
+  return region.commit(message);
 }
 
 }  // namespace
@@ -174,8 +192,16 @@ Region Store::open_version(const std::string& name, const RegionOptions& options
 
 std::vector<VersionInfo> Store::versions() const {
   std::vector<VersionInfo> snapshots, branches;
-  for (const auto& name : impl_->core->snapshot_names()) snapshots.push_back(version(name));
-  for (const auto& name : impl_->core->branch_names()) branches.push_back(version(name));
+  // One that somebody removes meanwhile is left out.
+  const auto add = [this](const std::string& name, std::vector<VersionInfo>& to) {
+    try {
+      to.push_back(version(name));
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_found || contains(name)) throw;
+    }
+  };
+  for (const auto& name : impl_->core->snapshot_names()) add(name, snapshots);
+  for (const auto& name : impl_->core->branch_names()) add(name, branches);
   std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
     return std::tie(a.time_ns, a.name) < std::tie(b.time_ns, b.name);
   });
@@ -242,6 +268,14 @@ void Store::make_writable(const std::string& name) {
 
 void Store::remove_snapshot(const std::string& name) { impl_->core->remove_snapshot(name); }
 void Store::remove_branch(const std::string& name) { impl_->core->remove_branch(name); }
+
+std::optional<BranchImage> Store::branch_image(const std::string& branch) const {
+  const auto resolved = store::resolve_version(*impl_->core, branch);
+  if (!resolved.is_branch) return std::nullopt;
+  auto state = store::ImageFile::last_state(*impl_->core, branch, resolved.version.branch_id);
+  if (!state || state->path.empty()) return std::nullopt;
+  return BranchImage{std::move(state->path), state->in_use};
+}
 
 DiffTotals Store::diff(const std::string& a, const std::string& b,
                        const std::function<void(const ByteRange&)>& visit) const {
@@ -313,21 +347,34 @@ void Store::export_file(const std::string& name, const std::string& file,
 
 CommitReport Store::import_file(const std::string& branch, const std::string& file,
                                 const std::string& message, const ProgressFn& progress) {
-  auto& fs = impl_->core->fs();
-  const auto in = fs.open(file, base::OpenMode::read_only);
+  const auto in = impl_->core->fs().open(file, base::OpenMode::read_only);
   const std::uint64_t size = in->size_bytes();
-  Region region = open_or_create_region(branch, std::max<std::uint64_t>(size, 1));
-  region.resize_file(size);  // past the file's end all is zero from here on
-  auto* const memory = static_cast<std::byte*>(region.data());
-  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
-  for (std::uint64_t at = 0; at < size; at += buffer.size()) {
-    const std::size_t n = std::min<std::uint64_t>(buffer.size(), size - at);
-    in->pread(std::span(buffer).first(n), at);
-    region.prefetch(memory + at, n);
-    base::make_equal(memory + at, std::span(buffer).first(n));
-    if (progress) progress({at + n, size, "bytes"});
+  std::uint64_t at = 0;
+  const auto read = [&](void* to, std::size_t capacity_bytes) {
+    const std::size_t n = std::min<std::uint64_t>(capacity_bytes, size - at);
+    in->pread({static_cast<std::byte*>(to), n}, at);
+    at += n;
+    return n;
+  };
+  return import_stream(branch, read, size, message, progress);
+}
+
+CommitReport Store::import_stream(const std::string& branch, const ReadFn& read,
+                                  std::uint64_t expected_bytes, const std::string& message,
+                                  const ProgressFn& progress) {
+  const bool is_new = !impl_->core->has_branch(branch);
+  try {
+    Region region = open_or_create_region(branch, std::max<std::uint64_t>(expected_bytes, 1));
+    return fill_region(region, read, expected_bytes, message, progress);
+  } catch (...) {
+    // The name must not stay with a branch that nobody has filled.
+    try {
+      if (is_new && impl_->core->has_branch(branch) && version(branch).sequence == 0)
+        impl_->core->remove_branch(branch);
+    } catch (const Error&) {
+    }
+    throw;
   }
-  return region.commit(message);
 }
 
 CommitReport Store::import_version(const std::string& branch, const Store& from,

@@ -48,6 +48,9 @@ class ImageFile {
   // noted. REQUIRES: the branch's lock.
   static void note_other_writer(StoreCore& store, const std::string& branch,
                                 std::uint64_t branch_id);
+  // What was noted of the image; nothing: there was none, or nobody can tell.
+  static std::optional<format::ImageState> last_state(StoreCore& store, const std::string& branch,
+                                                      std::uint64_t branch_id);
   // Removes all of it from a branch's directory. An image elsewhere stays.
   static void remove(StoreCore& store, const std::string& branch);
 

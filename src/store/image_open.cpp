@@ -141,8 +141,11 @@ class ImageFile::Opening {
     return !head_.file_bytes.has_value() || *head_.file_bytes == identity_.size_bytes;
   }
 
+  // Or one that has its name now.
+  bool is_known_image() const { return known_ && (is_known_file() || known_->path == path_); }
+
   Plan decide() const {
-    const bool known = known_ && (is_known_file() || known_->path == path_);
+    const bool known = is_known_image();
     if (known && known_->in_use) return after_a_crash();
     if (known && !fresh_) return after_a_close();
     if (fresh_ || path_.empty()) return Plan::make;
@@ -166,8 +169,8 @@ class ImageFile::Opening {
 
   Plan after_a_close() const {
     if (is_unchanged()) return head_is_known() && has_size_of_head() ? Plan::trust : Plan::make;
-    if (!head_is_known()) refuse_both_changed();
-    return Plan::adopt;
+    // Both have changed, though perhaps to the same: as after a backup of the file.
+    return head_is_known() ? Plan::adopt : Plan::only_if_the_head;
   }
 
   [[noreturn]] void refuse_both_changed() const {
@@ -227,8 +230,10 @@ class ImageFile::Opening {
       fail(Errc::invalid_argument, "{}: larger than a region can be", image.path());
     }
     if (plan == Plan::adopt) take_size();
+    const bool both_changed = plan == Plan::only_if_the_head && is_known_image();
     const bool exact = head_.file_bytes.has_value();
     if (image.region_bytes() < head_.region_bytes && head_.sequence > 0 && !exact) {
+      if (both_changed) refuse_both_changed();
       fail(
           Errc::invalid_argument,
           "{}: {} bytes, where {} has {}: a region cannot become shorter; make the file longer, or "
@@ -240,6 +245,7 @@ class ImageFile::Opening {
     if (plan == Plan::adopt) return;
     const bool longer = image.region_bytes() > head_.region_bytes;
     if (image.adopted_.empty() && !longer && has_size_of_head()) return;
+    if (both_changed) refuse_both_changed();
     fail(Errc::already_exists,
          "{}: exists, is not known as the image of {}, and differs from it: remove it to have it "
          "made, or import it",
@@ -384,6 +390,11 @@ void ImageFile::note_other_writer(StoreCore& store, const std::string& branch,
   base::publish_file(store.fs(), store.tmp_directory(), directory_of(store, branch),
                      kImageStateName,
                      format::encode_image_state(*state, store.superblock().store_id), true);
+}
+
+std::optional<ImageState> ImageFile::last_state(StoreCore& store, const std::string& branch,
+                                                std::uint64_t branch_id) {
+  return read_state(store, branch, branch_id);
 }
 
 void ImageFile::remove(StoreCore& store, const std::string& branch) {

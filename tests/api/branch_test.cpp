@@ -1,4 +1,7 @@
 // Branches and snapshots made from versions, removed, compared.
+#include <atomic>
+#include <thread>
+
 #include "store/store_core.hpp"
 #include "store/util.hpp"
 #include "support/store_fixture.hpp"
@@ -255,6 +258,21 @@ TEST_P(Branches, ASnapshotMadeWritable) {
   EXPECT_EQ(word_at(store.open_version("main", options()), 0), 2u);
   EXPECT_TRUE(store.verify(true).damages.empty());
   EXPECT_ERRC(store.make_writable("nobody"), Errc::not_found);
+}
+
+TEST_P(Branches, WhatGoesWhileTheyAreListedIsLeftOut) {
+  Store store = create();
+  store.create_region("main", kMiB, options()).snapshot("base");
+  std::atomic<bool> ended = false;
+  std::thread other([&] {
+    for (int i = 0; i < 30; ++i) {
+      store.create_branch("side", "base");
+      store.remove_branch("side");
+    }
+    ended = true;
+  });
+  while (!ended) EXPECT_NO_THROW(EXPECT_GE(store.versions().size(), 2u));
+  other.join();
 }
 
 // Killed between its two steps: the name means the snapshot, and the next call ends what was begun.

@@ -131,6 +131,43 @@ TEST_P(ExportImport, AFileOfAnySizeComesBackAsItWas) {
   EXPECT_EQ(read_file(directory_ / "copy"), files[1]);
 }
 
+// It need not know how long it is.
+TEST_P(ExportImport, AStreamIsTakenToItsEnd) {
+  Store store = create();
+  for (const std::size_t length : {5 * kMiB + 77, std::size_t{0}, kPage + 1}) {
+    const std::vector<std::byte> content(length, std::byte{9});
+    std::size_t at = 0;
+    const auto read = [&](void* to, std::size_t capacity_bytes) {
+      const std::size_t n = std::min({capacity_bytes, length - at, std::size_t{12345}});
+      std::memcpy(to, content.data() + at, n);
+      at += n;
+      return n;
+    };
+    store.import_stream("main", read, 3 * kPage, "");
+    EXPECT_EQ(store.version("main").file_bytes, length);
+    const std::string file = directory_ / ("of" + std::to_string(length));
+    store.export_file("main", file);
+    EXPECT_EQ(read_file(file), content);
+  }
+}
+
+TEST_P(ExportImport, AStreamThatFailsLeavesNothing) {
+  Store store = create();
+  int pieces = 0;
+  const auto fails = [&](void* to, std::size_t capacity_bytes) -> std::size_t {
+    if (++pieces % 2 == 0) throw Error(Errc::busy, "changed meanwhile");
+    std::memset(to, 1, capacity_bytes);
+    return capacity_bytes;
+  };
+  expect_error(Errc::busy, {"changed"}, [&] { store.import_stream("new", fails, kMiB, ""); });
+  EXPECT_FALSE(store.contains("new"));
+  write_file(directory_ / "file", {std::byte{1}});
+  store.import_file("main", directory_ / "file", "");
+  expect_error(Errc::busy, {"changed"}, [&] { store.import_stream("main", fails, kMiB, ""); });
+  EXPECT_EQ(store.version("main").sequence, 1u);
+  EXPECT_EQ(store.version("main").file_bytes, 1u);
+}
+
 TEST_P(ExportImport, SparseStaysSparse) {
   Store store = create();
   constexpr std::uint64_t kHuge = 64ULL << 30;

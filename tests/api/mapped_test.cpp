@@ -165,6 +165,23 @@ TEST_F(Mapped, ErrorsNameTheFile) {
   expect_error(Errc::invalid_argument, {"image_path"}, [&] { store.open_region("main", uffd); });
 }
 
+TEST_F(Mapped, TheStoreKnowsWhereTheImageIs) {
+  Store store = Store::create(path());
+  store.create_region("plain", kMiB).close();
+  store.create_region("inside", kMiB, options()).close();
+  EXPECT_FALSE(store.branch_image("plain").has_value());
+  EXPECT_FALSE(store.branch_image("inside").has_value());
+  make_file(kMiB);
+  Region region = store.open_or_create_region("main", 1, options(file()));
+  ASSERT_TRUE(store.branch_image("main").has_value());
+  EXPECT_EQ(store.branch_image("main")->path, file());
+  EXPECT_TRUE(store.branch_image("main")->in_use);
+  region.commit();
+  region.close();
+  EXPECT_FALSE(store.branch_image("main")->in_use);
+  expect_error(Errc::not_found, {"none"}, [&] { store.branch_image("none"); });
+}
+
 TEST_F(Mapped, AFileThatWasCutKillsAndSaysWhich) {
   Store store = Store::create(path());
   store.create_region("main", 4 * kMiB, options()).close();

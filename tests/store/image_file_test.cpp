@@ -372,6 +372,13 @@ TEST_F(ImageTest, FileAndBranchBothChangedIsRefused) {
   poke(file(), 3, 0x44);
   const auto text = error_text(Errc::already_exists, [&] { const Session session(*store_); });
   EXPECT_TRUE(contains(text, file())) << text;
+  EXPECT_TRUE(contains(text, "has had commits without it")) << text;
+  write_file(model_.bytes);
+  {
+    Session session(*store_);  // both, to the same
+    EXPECT_TRUE(session.image->take_adopted().empty());
+    session.close();
+  }
   std::filesystem::remove(file());
   const Session session(*store_);
   expect_whole(file());

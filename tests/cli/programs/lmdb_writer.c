@@ -1,8 +1,11 @@
-/* A program on LMDB in its fastest mode, in which LMDB itself promises nothing after a crash
- * (lmdb.h, MDB_NOSYNC with MDB_WRITEMAP): it flushes every third transaction.
+/* A program on LMDB. DIR may be the name of a file, too (MDB_NOSUBDIR).
  *
- *   lmdb_writer write DIR   until it is killed; writes the number of the last transaction that was
- *                           flushed to standard output, 8 bytes each time
+ *   lmdb_writer write DIR   until it is killed, in the fastest mode, in which LMDB itself promises
+ *                           nothing after a crash (lmdb.h, MDB_NOSYNC with MDB_WRITEMAP): flushes
+ *                           every third transaction, and writes the number of that to standard
+ *                           output, 8 bytes each time
+ *   lmdb_writer safe DIR    the same in LMDB's default mode
+ *   lmdb_writer few DIR     the same, three transactions
  *   lmdb_writer check DIR   1 when the database is not what transactions have made it; prints the
  *                           number of the last one */
 #define _GNU_SOURCE
@@ -11,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define REQUIRE(holds)                                    \
@@ -53,6 +57,8 @@ static struct Total read_total(MDB_txn* txn) {
 
 static void open_env(const char* directory, unsigned flags, unsigned begin) {
   MDB_txn* txn;
+  struct stat status;
+  if (stat(directory, &status) != 0 || !S_ISDIR(status.st_mode)) flags |= MDB_NOSUBDIR;
   REQUIRE(mdb_env_create(&env) == 0 && mdb_env_set_mapsize(env, 64u << 20) == 0);
   const int error = mdb_env_open(env, directory, flags, 0644);
   if (error != 0) fprintf(stderr, "%s: %s\n", directory, mdb_strerror(error));
@@ -89,10 +95,10 @@ static void transaction(void) {
   REQUIRE(mdb_put(txn, dbi, &total_key, &data, 0) == 0 && mdb_txn_commit(txn) == 0);
 }
 
-static void write_for_ever(const char* directory) {
+static void write_transactions(const char* directory, unsigned flags, int for_ever) {
   srandom((unsigned)getpid());
-  open_env(directory, MDB_NOSYNC | MDB_WRITEMAP, 0);
-  for (;;) {
+  open_env(directory, flags, 0);
+  do {
     for (int i = 0; i < 3; ++i) transaction();
     REQUIRE(mdb_env_sync(env, 1) == 0);
     MDB_txn* txn;
@@ -100,7 +106,7 @@ static void write_for_ever(const char* directory) {
     const uint64_t number = read_total(txn).number;
     mdb_txn_abort(txn);
     REQUIRE(write(1, &number, 8) == 8);
-  }
+  } while (for_ever);
 }
 
 static void check(const char* directory) {
@@ -129,7 +135,12 @@ static void check(const char* directory) {
 
 int main(int argc, char** argv) {
   REQUIRE(argc == 3);
-  if (strcmp(argv[1], "write") == 0) write_for_ever(argv[2]);
-  check(argv[2]);
+  const char* const mode = argv[1];
+  if (strcmp(mode, "check") == 0) {
+    check(argv[2]);
+  } else {
+    write_transactions(argv[2], strcmp(mode, "write") == 0 ? MDB_NOSYNC | MDB_WRITEMAP : 0,
+                       strcmp(mode, "few") != 0);
+  }
   return 0;
 }

@@ -1,0 +1,89 @@
+// cli/cmd_backup.cpp: vellum backup: keeps what a file holds now, which other programs may have
+// open.
+#include <memory>
+
+#include "cli/arguments.hpp"
+#include "cli/backup_source.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/progress.hpp"
+#include "cli/take_file.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct BackupArguments : TakeFileArguments {
+  std::string name;
+  bool stopped = false;
+};
+
+[[noreturn]] void refuse_live(const BackupArguments& arguments, const std::string& branch) {
+  throw Error(Errc::busy,
+              fmt::format("{}: a program has it open under vellum run, as branch '{}'; "
+                          "to keep what it holds: vellum snapshot {} {} {}",
+                          arguments.file, branch, arguments.store, arguments.name, branch));
+}
+
+// After a crash of `vellum run` the file may be behind the branch, or a mix.
+void mend_image(const BackupArguments& arguments, Store& store) {
+  const std::string path = regular_file(arguments.file);
+  for (const std::string& branch : branches_with_image(store, path)) {
+    if (!store.branch_image(branch)->in_use) continue;
+    try {
+      store.open_region(branch, image_at(path)).close();
+    } catch (const Error& error) {
+      if (error.code() == Errc::busy) refuse_live(arguments, branch);
+      if (error.code() != Errc::already_exists) throw;  // another file: taken as it is
+    }
+  }
+}
+
+int run_backup(Context& context, BackupArguments arguments) {
+  arguments.snapshot = arguments.name;
+  arguments.file = data_file(arguments.file);
+  require_good_name(arguments.name);
+  require_good_name(arguments.branch);
+  regular_file(arguments.file);  // before a store is made for it
+  Store store = Store::open_or_create(arguments.store);
+  require_takable(store, arguments);
+  mend_image(arguments, store);
+  CommitReport report;
+  {
+    const auto source = open_backup_source(arguments.file, arguments.stopped);
+    ProgressMeter meter("backup", context.progress_wanted());
+    report = store.import_stream(
+        arguments.branch,
+        [&](void* to, std::size_t capacity_bytes) { return source->read(to, capacity_bytes); },
+        source->expected_bytes(), arguments.message, meter.callback());
+  }
+  keep_taken(store, arguments, report);
+  report_taken(context, store, arguments, report);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_backup(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<BackupArguments>();
+  arguments->branch = "main";
+  CLI::App* command = app.add_subcommand(
+      "backup", "Keep what a file holds now, LMDB's beside its writers; stores what has changed");
+  command->add_option("FILE", arguments->file, "The file, or the directory that holds data.mdb")
+      ->required();
+  command->add_option("STORE", arguments->store, "The store; made when it does not exist")
+      ->required();
+  command->add_option("--name", arguments->name, "The new snapshot's name")
+      ->required()
+      ->type_name("NAME");
+  command->add_option("-m,--message", arguments->message, "Why, for log and show")
+      ->type_name("MSG");
+  command
+      ->add_option("--branch", arguments->branch, "Made when it does not exist; main unless told")
+      ->type_name("NAME");
+  command->add_flag("--stopped", arguments->stopped,
+                    "Nobody writes the file meanwhile: take it as it is, whoever has it open");
+  command->callback([&context, arguments] {
+    context.action = [&context, arguments] { return run_backup(context, *arguments); };
+  });
+}
+
+}  // namespace vellum::cli

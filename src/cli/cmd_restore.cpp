@@ -1,0 +1,192 @@
+// cli/cmd_restore.cpp: vellum restore: a file becomes what a version holds, at once.
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/file.hpp"
+#include "cli/exit_status.hpp"
+#include "cli/file_in_use.hpp"
+#include "cli/progress.hpp"
+#include "cli/take_file.hpp"
+
+namespace vellum::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RestoreArguments {
+  std::string store;
+  std::string version;
+  std::string file;
+  bool force = false;
+};
+
+// The file that is to be replaced, while nobody else has it open. Programs under vellum run are
+// kept from opening it, those that use LMDB wait.
+class Held {
+ public:
+  Held(const std::string& path, bool force) {
+    auto& files = base::posix_fs();
+    require_no_journal(path);
+    if (const std::string lock = lmdb_lock_file(path); !lock.empty()) {
+      lock_.emplace(lock);
+      if (!lock_->held() && !force)
+        refuse(path, "LMDB's lock file says that a program has it open");
+      // Who opens the new file must not share the lock with who has the old one.
+      if (!lock_->held()) stale_lock_file_ = lock;
+    }
+    if (!files.exists(path)) return;
+    file_ = files.open(path, base::OpenMode::read_only);
+    if (!file_->try_lock_exclusive())
+      throw Error(Errc::busy, fmt::format("{}: a program under vellum run has it open, or another "
+                                          "has locked it",
+                                          path));
+    if (!force && is_open_elsewhere(*file_, Use::any)) refuse(path, "a program has it open");
+  }
+
+  const base::File* file() const noexcept { return file_.get(); }
+  // Replaces it, or makes it when there is none.
+  void replace_by(const std::string& from, const std::string& path) const {
+    auto& files = base::posix_fs();
+    if (!stale_lock_file_.empty()) files.unlink(stale_lock_file_);
+    if (file_ != nullptr) {
+      files.rename(from, path);
+    } else {
+      files.rename_new(from, path);
+    }
+    files.sync_directory(fs::path(path).parent_path().string());
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& path, const char* why) {
+    throw Error(Errc::busy,
+                fmt::format("{}: {}; with --force it goes on with the old file", path, why));
+  }
+
+  std::optional<LmdbLock> lock_;
+  std::string stale_lock_file_;
+  std::unique_ptr<base::File> file_;
+};
+
+// A directory beside a file, which others cannot look into: what is made there has the access of
+// the file only in the end. Those of killed commands are removed; who is at work holds a lock.
+class DirectoryBeside {
+ public:
+  explicit DirectoryBeside(const std::string& path) {
+    const fs::path file(path);
+    const std::string begin = fmt::format(".{}.restore-", file.filename().string());
+    sweep(file.parent_path(), begin);
+    std::string pattern = (file.parent_path() / (begin + "XXXXXX")).string();
+    if (mkdtemp(pattern.data()) == nullptr)
+      throw Error(Errc::io, fmt::format("{}: {}", pattern, std::strerror(errno)));
+    path_ = pattern;
+    lock_ = lock_of(path_);
+  }
+  ~DirectoryBeside() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+    if (lock_ >= 0) ::close(lock_);
+  }
+  DirectoryBeside(const DirectoryBeside&) = delete;
+  DirectoryBeside& operator=(const DirectoryBeside&) = delete;
+  std::string file() const { return path_ + "/file"; }
+
+ private:
+  // -1: somebody else has it, or it is another user's.
+  static int lock_of(const std::string& directory) {
+    const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status{};
+    if (fd < 0) return -1;
+    if (::fstat(fd, &status) == 0 && status.st_uid == ::geteuid() &&
+        ::flock(fd, LOCK_EX | LOCK_NB) == 0)
+      return fd;
+    ::close(fd);
+    return -1;
+  }
+  static void sweep(const fs::path& parent, const std::string& begin) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(parent, ignored)) {
+      if (!entry.path().filename().string().starts_with(begin)) continue;
+      const int lock = lock_of(entry.path().string());
+      if (lock < 0) continue;
+      fs::remove_all(entry.path(), ignored);
+      ::close(lock);
+    }
+  }
+
+  std::string path_;
+  int lock_ = -1;
+};
+
+void replace(const Store& store, const RestoreArguments& arguments, const std::string& path,
+             const ProgressFn& progress) {
+  const DirectoryBeside beside(path);
+  store.export_file(arguments.version, beside.file(), progress);
+  const Held held(path, arguments.force);
+  if (held.file() != nullptr) {
+    const auto made = base::posix_fs().open(beside.file(), base::OpenMode::read_write);
+    made->take_access_of(*held.file());
+    made->sync_data();
+  }
+  held.replace_by(beside.file(), path);
+}
+
+// What the file holds stays in the history of a branch whose image it is.
+void keep_what_is_there(Store& store, const std::string& path) {
+  for (const std::string& branch : branches_with_image(store, path)) {
+    try {
+      commit_as_found(store, branch, path);
+    } catch (const Error& error) {
+      if (error.code() != Errc::already_exists) throw;
+      // Both have changed: the branch takes the file's content, and knows it for its image then.
+      store.import_file(branch, path, "as the file was found");
+      commit_as_found(store, branch, path);
+    }
+  }
+}
+
+int run_restore(Context& context, const RestoreArguments& arguments) {
+  Store store = Store::open(arguments.store);
+  const std::uint64_t bytes = store.version(arguments.version).file_bytes;
+  const std::string path = whole_path(data_file(arguments.file));
+  {
+    const Held nobody_else(path, arguments.force);
+  }  // before anything is written
+  keep_what_is_there(store, path);
+  {
+    ProgressMeter meter("restore", context.progress_wanted());
+    replace(store, arguments, path, meter.callback());
+  }
+  context.report(
+      Json{{"store", store.path()},
+           {"version", arguments.version},
+           {"file", path},
+           {"size_bytes", bytes}},
+      fmt::format("{} is as in '{}' again ({})", path, arguments.version, human_bytes(bytes)));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_restore(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<RestoreArguments>();
+  CLI::App* command = add_command(
+      app, context, "restore", "Make a file what a version holds, in place of what it is now",
+      arguments->store, [&context, arguments] { return run_restore(context, *arguments); });
+  command->add_option("VERSION", arguments->version, "A snapshot, or a branch (its head)")
+      ->required();
+  command->add_option("FILE", arguments->file, "The file, or the directory that holds data.mdb")
+      ->required();
+  command->add_flag("--force", arguments->force,
+                    "Although programs have FILE open: they go on with the old one");
+}
+
+}  // namespace vellum::cli

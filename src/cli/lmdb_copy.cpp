@@ -1,0 +1,145 @@
+#include "cli/lmdb_copy.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <lmdb.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vellum/error.hpp>
+
+namespace vellum::cli {
+namespace {
+
+// Of a page with a meta, as LMDB of 64 bits writes it.
+constexpr std::uint32_t kMagic = 0xBEEFC0DE;
+constexpr std::size_t kMagicAt = 16, kPageSizeAt = 40, kMetaBytes = 48;
+constexpr int kPipeBytes = 1 << 20;
+
+struct Meta {
+  std::uint32_t magic = 0, page_bytes = 0;
+};
+
+// Zero where the file ends.
+Meta read_meta(const base::File& file, std::uint64_t at) {
+  std::array<std::byte, kMetaBytes> bytes{};
+  Meta meta;
+  if (file.try_pread(bytes, at) != 0) return meta;
+  std::memcpy(&meta.magic, bytes.data() + kMagicAt, sizeof meta.magic);
+  std::memcpy(&meta.page_bytes, bytes.data() + kPageSizeAt, sizeof meta.page_bytes);
+  return meta;
+}
+
+Errc code_of(int error) {
+  switch (error) {
+    case MDB_VERSION_MISMATCH:
+    case MDB_INVALID:
+      return Errc::unsupported;
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+      return Errc::damaged;
+    case MDB_READERS_FULL:
+      return Errc::busy;
+    default:
+      return error == ENOMEM ? Errc::out_of_memory : Errc::io;
+  }
+}
+
+}  // namespace
+
+// liblmdb divides by the page's size, and looks for the second meta behind it.
+bool is_lmdb(const base::File& file) {
+  const Meta first = read_meta(file, 0);
+  if (first.magic != kMagic) return false;
+  const bool sound =
+      std::has_single_bit(first.page_bytes) && first.page_bytes >= 256 && first.page_bytes <= 65536;
+  const Meta second = sound ? read_meta(file, first.page_bytes) : Meta{};
+  if (second.magic != kMagic || second.page_bytes != first.page_bytes) {
+    throw Error(Errc::damaged,
+                fmt::format("{}: begins as LMDB's data, and goes on otherwise", file.path()));
+  }
+  return true;
+}
+
+void LmdbCopy::CloseEnv::operator()(MDB_env* env) const { mdb_env_close(env); }
+
+void LmdbCopy::require(int error) const {
+  if (error == 0) return;
+  throw Error(code_of(error),
+              fmt::format("{}: LMDB {}.{}.{} says: {}; with the writer stopped, take the file as "
+                          "it is: --stopped",
+                          path_, MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH,
+                          mdb_strerror(error)));
+}
+
+LmdbCopy::LmdbCopy(const std::string& path, const std::string& lock_file) : path_(path) {
+  MDB_env* env = nullptr;
+  require(mdb_env_create(&env));
+  env_.reset(env);
+  const std::filesystem::path lock(lock_file);
+  const bool of_directory = lock.filename() == "lock.mdb";
+  const unsigned flags = MDB_RDONLY | (of_directory ? 0u : unsigned{MDB_NOSUBDIR}) |
+                         (lock.empty() ? unsigned{MDB_NOLOCK} : 0u);
+  std::string where = path;
+  if (of_directory)
+    where = lock.parent_path().string();
+  else if (!lock.empty())
+    where = lock_file.substr(0, lock_file.size() - std::strlen("-lock"));
+  require(mdb_env_open(env, where.c_str(), flags, 0));
+  MDB_envinfo info;
+  MDB_stat stat;
+  require(mdb_env_info(env, &info));
+  require(mdb_env_stat(env, &stat));
+  expected_bytes_ = (std::uint64_t{info.me_last_pgno} + 1) * stat.ms_psize;
+}
+
+LmdbCopy::~LmdbCopy() {
+  if (from_copy_ >= 0) ::close(from_copy_);  // ends a copy that is under way
+  if (copier_.joinable()) copier_.join();
+}
+
+std::size_t LmdbCopy::read(void* to, std::size_t capacity_bytes) {
+  if (from_copy_ < 0) start();
+  auto* const begin = static_cast<std::byte*>(to);
+  std::size_t got = 0;
+  while (got < capacity_bytes) {
+    const ssize_t n = ::read(from_copy_, begin + got, capacity_bytes - got);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw Error(Errc::io, fmt::format("{}: {}", path_, std::strerror(errno)));
+    if (n == 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  if (got == capacity_bytes) return got;
+  if (copier_.joinable()) copier_.join();
+  require(copied_);
+  return got;
+}
+
+void LmdbCopy::start() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    throw Error(Errc::io, fmt::format("{}: no pipe: {}", path_, std::strerror(errno)));
+  ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // faster, where permitted
+  from_copy_ = ends[0];
+  copier_ = std::thread([this, to = ends[1]] { write_copy(to); });
+}
+
+// In a thread of its own, as LMDB writes to a descriptor and does not return in between.
+void LmdbCopy::write_copy(int fd) noexcept {
+  sigset_t broken_pipe;
+  sigemptyset(&broken_pipe);
+  sigaddset(&broken_pipe, SIGPIPE);
+  pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
+  copied_ = mdb_env_copyfd(env_.get(), fd);
+  // A writer has made the environment larger since it was opened here; nothing has been copied.
+  while (copied_ == MDB_MAP_RESIZED && mdb_env_set_mapsize(env_.get(), 0) == 0)
+    copied_ = mdb_env_copyfd(env_.get(), fd);
+  ::close(fd);
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,48 @@
+// cli/lmdb_copy.hpp: the content of an LMDB environment as of one of its transactions, by LMDB's
+// own copy.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/file.hpp"
+
+struct MDB_env;
+
+namespace vellum::cli {
+
+// Whether it begins as LMDB's data does. Errc::damaged when it does, and goes on as none can.
+bool is_lmdb(const base::File& file);
+
+class LmdbCopy {
+ public:
+  // `lock_file`: lmdb_lock_file(path). Without one nobody is told of this reader: the caller has to
+  // find out whether somebody has written meanwhile.
+  LmdbCopy(const std::string& path, const std::string& lock_file);
+  ~LmdbCopy();
+  LmdbCopy(const LmdbCopy&) = delete;
+  LmdbCopy& operator=(const LmdbCopy&) = delete;
+
+  std::uint64_t expected_bytes() const noexcept { return expected_bytes_; }
+  // The next bytes; 0: that was all. The transaction begins with the first call.
+  std::size_t read(void* to, std::size_t capacity_bytes);
+
+ private:
+  struct CloseEnv {
+    void operator()(MDB_env* env) const;
+  };
+  void require(int error) const;
+  void start();
+  void write_copy(int fd) noexcept;
+
+  const std::string path_;
+  std::unique_ptr<MDB_env, CloseEnv> env_;
+  std::uint64_t expected_bytes_ = 0;
+  int from_copy_ = -1;  // the pipe's end to read
+  std::thread copier_;
+  int copied_ = 0;  // what LMDB said; once the thread has ended
+};
+
+}  // namespace vellum::cli
