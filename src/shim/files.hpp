@@ -73,6 +73,13 @@ class Files {
 
   // For the end of the process: commits, closes.
   void close_all() noexcept;
+  // Before another program takes its place, which knows nothing of this one's memory: commits.
+  void commit_all() noexcept;
+  // What such a program finds open: a file that nobody else writes is live at once. One that
+  // another process has open, which handed it down, may be read only.
+  void adopt_descriptors();
+  // After write(2) of a descriptor has failed: tells of one that may be read only for that reason.
+  void explain_failure(int fd) const;
 
  private:
   // What is known of a descriptor: 0: nothing.
@@ -88,8 +95,7 @@ class Files {
     std::uint64_t device = 0, inode = 0;
     std::size_t descriptors = 0;
     std::shared_ptr<LiveFile> live;
-    atomic::Mappings mappings;         // of the live file
-    std::size_t kernels_mappings = 0;  // of descriptors, made while it was not live
+    atomic::Mappings mappings;  // of the live file
   };
 
   Files();
@@ -104,8 +110,13 @@ class Files {
   std::size_t add(const struct stat& status, std::string path, std::string branch);
   bool may_be_target(int fd, const char* path) const;
   std::size_t find(const void* address) const;
-  int make_live(Open& open);
-  void mark_librarys();
+  // 0 or errno. `fd`: the descriptor for which it becomes so. Tells of errors, unless it is quiet.
+  int make_live(Open& open, int fd, bool quiet = false);
+  int refuse_unseen(const Open& open, int fd) const;
+  void mark_librarys(const std::vector<int>& programs);
+  void note_descriptor(int fd, std::size_t number, int flags);
+  void let_read_only(int fd);
+  void shield_standard(int fd) const;
   void close_unused(std::size_t number);
   void note_opens();
 

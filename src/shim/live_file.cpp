@@ -67,6 +67,7 @@ LiveFile::LiveFile(const Config& config, const Target& target)
 LiveFile::~LiveFile() {
   if (!inherited()) return;
   [[maybe_unused]] auto* left = new Region(std::move(region_));
+  VELLUM_REAL(munmap)(data_, capacity_bytes_);
 }
 
 bool LiveFile::inherited() const noexcept { return base::fork_count() != born_; }
