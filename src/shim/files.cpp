@@ -65,11 +65,21 @@ Files& Files::instance() {
     if (!made->active()) return made;
     base::fork_count();
     std::atexit([] { made->close_all(); });
-    pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
-                   [] {
-                     made->process_ = getpid();
-                     made->mutex_.unlock();
-                   });
+    const auto unlock = [] {
+      made->librarys_mutex_.unlock();
+      made->mutex_.unlock();
+    };
+    pthread_atfork(
+        [] {
+          made->mutex_.lock();
+          made->librarys_mutex_.lock();
+        },
+        unlock,
+        [] {
+          made->process_ = getpid();
+          made->librarys_mutex_.unlock();
+          made->mutex_.unlock();
+        });
     return made;
   }();
   return *files;
@@ -276,8 +286,27 @@ std::shared_ptr<LiveFile> Files::live(const struct stat& status) {
   return number != kTarget ? opens_[number]->live : nullptr;
 }
 
-void Files::note_librarys(int fd, bool is) noexcept {
-  if (fd >= 0 && fd < kMaxDescriptors) mark_at(fd) = is ? kLibrarys : 0;
+void Files::note_librarys(int fd, bool is) {
+  if (fd < 0 || fd >= kMaxDescriptors) return;
+  mark_at(fd) = is ? kLibrarys : 0;
+  struct stat status;
+  if (!is || VELLUM_REAL(fstat)(fd, &status) != 0) return;
+  const std::lock_guard lock(librarys_mutex_);
+  librarys_[fd] = {status.st_dev, status.st_ino};
+}
+
+bool Files::librarys(int fd) {
+  if (mark_of(fd) != kLibrarys) return false;
+  struct stat status;
+  if (VELLUM_REAL(fstat)(fd, &status) == 0) {
+    const std::lock_guard lock(librarys_mutex_);
+    const auto found = librarys_.find(fd);
+    if (found != librarys_.end() &&
+        found->second == std::pair<std::uint64_t, std::uint64_t>(status.st_dev, status.st_ino))
+      return true;
+  }
+  mark_at(fd) = 0;
+  return false;
 }
 
 bool Files::shares_memory() const noexcept { return getpid() != process_; }

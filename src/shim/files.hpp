@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "atomic/mappings.hpp"
@@ -52,8 +53,10 @@ class Files {
   bool reads(int fd) const noexcept { return (mark_of(fd) & kReads) != 0; }
   bool writes(int fd) const noexcept { return (mark_of(fd) & kWrites) != 0; }
   bool known(int fd) const noexcept { return (mark_of(fd) & kTarget) != 0; }
-  bool librarys(int fd) const noexcept { return mark_of(fd) == kLibrarys; }
-  void note_librarys(int fd, bool is) noexcept;
+  // Vellum's own. Some of these the C library closes by itself, as closedir(3) does: the number may
+  // be another file's by then.
+  bool librarys(int fd);
+  void note_librarys(int fd, bool is);
   // Not in a child of vfork(2), whose memory is its parent's.
   void duplicated(int from, int to);
   void closed(int fd);                  // before it is
@@ -124,8 +127,10 @@ class Files {
   std::atomic<pid_t> process_;
   std::vector<std::unique_ptr<Open>> opens_;  // null: free
   std::mutex mutex_;
-  std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};  // of live files
-  std::atomic<std::uint64_t> inodes_{0};                          // a filter of those that are open
+  std::mutex librarys_mutex_;                                        // held alone
+  std::map<int, std::pair<std::uint64_t, std::uint64_t>> librarys_;  // device and inode
+  std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};     // of live files
+  std::atomic<std::uint64_t> inodes_{0};  // a filter of those that are open
   static std::array<std::atomic<std::uint16_t>, kMaxDescriptors> marks_;
 };
 

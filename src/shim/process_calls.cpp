@@ -1,10 +1,12 @@
 // The end of the process, and its beginning.
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
 #include <cstddef>
+#include <memory>
 
 #include "shim/files.hpp"
 #include "shim/real.hpp"
@@ -45,6 +47,32 @@ struct Words {
 };
 
 }  // namespace
+
+// Threads of Vellum's own make calls that are meant for the kernel from their beginning.
+namespace {
+
+struct Thread {
+  void* (*run)(void*);
+  void* argument;
+};
+
+void* run_inside(void* given) {
+  const Thread thread = *std::unique_ptr<Thread>(static_cast<Thread*>(given));
+  const vellum::shim::Inside inside;
+  return thread.run(thread.argument);
+}
+
+}  // namespace
+
+VELLUM_SHIM int pthread_create(pthread_t* id, const pthread_attr_t* attributes, void* (*run)(void*),
+                               void* argument) noexcept {
+  if (!vellum::shim::Inside::is())
+    return VELLUM_REAL(pthread_create)(id, attributes, run, argument);
+  auto thread = std::make_unique<Thread>(Thread{run, argument});
+  const int error = VELLUM_REAL(pthread_create)(id, attributes, run_inside, thread.get());
+  if (error == 0) static_cast<void>(thread.release());
+  return error;
+}
 
 // The next program has the descriptors, and nothing of what this one keeps in memory.
 VELLUM_SHIM int execve(const char* path, char* const words[], char* const environment[]) noexcept {
