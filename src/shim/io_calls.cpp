@@ -127,7 +127,7 @@ VELLUM_SHIM ssize_t writev(int fd, const iovec* pieces, int count) {
   }                                                                                       \
   VELLUM_SHIM ssize_t pwrite##suffix(int fd, const void* from, size_t bytes, off_t at) {  \
     VELLUM_LIVE(write_one, from, bytes, at < 0 ? -2 : at);                                \
-    return VELLUM_REAL(pwrite##suffix)(fd, from, bytes, at);                              \
+    return explained(fd, VELLUM_REAL(pwrite##suffix)(fd, from, bytes, at));               \
   }                                                                                       \
   VELLUM_SHIM ssize_t preadv##suffix(int fd, const iovec* pieces, int count, off_t at) {  \
     VELLUM_LIVE(read_live, pieces, static_cast<size_t>(count), at < 0 ? -2 : at);         \
