@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <new>
 
 #include "base/error_number.hpp"
 #include "base/fork_count.hpp"
@@ -66,7 +67,7 @@ LiveFile::LiveFile(const Config& config, const Target& target)
 
 LiveFile::~LiveFile() {
   if (!inherited()) return;
-  [[maybe_unused]] auto* left = new Region(std::move(region_));
+  [[maybe_unused]] auto* left = new (std::nothrow) Region(std::move(region_));
   VELLUM_REAL(munmap)(data_, capacity_bytes_);
 }
 

@@ -7,6 +7,7 @@
 #include <cstdarg>
 #include <cstddef>
 #include <memory>
+#include <new>
 
 #include "shim/files.hpp"
 #include "shim/real.hpp"
@@ -68,9 +69,10 @@ VELLUM_SHIM int pthread_create(pthread_t* id, const pthread_attr_t* attributes, 
                                void* argument) noexcept {
   if (!vellum::shim::Inside::is())
     return VELLUM_REAL(pthread_create)(id, attributes, run, argument);
-  auto thread = std::make_unique<Thread>(Thread{run, argument});
-  const int error = VELLUM_REAL(pthread_create)(id, attributes, run_inside, thread.get());
-  if (error == 0) static_cast<void>(thread.release());
+  auto* const thread = new (std::nothrow) Thread{run, argument};
+  if (thread == nullptr) return EAGAIN;
+  const int error = VELLUM_REAL(pthread_create)(id, attributes, run_inside, thread);
+  if (error != 0) delete thread;
   return error;
 }
 

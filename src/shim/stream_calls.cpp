@@ -34,8 +34,10 @@ int seek_cookie(void* cookie, off64_t* offset, int whence) {
 int close_cookie(void* cookie) { return close(descriptor_of(cookie)); }
 
 FILE* stream_of(int fd, const char* mode) {
-  FILE* const stream = fopencookie(reinterpret_cast<void*>(static_cast<long>(fd)), mode,
-                                   {read_cookie, write_cookie, seek_cookie, close_cookie});
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a cookie is nobody's address
+  auto* const cookie = reinterpret_cast<void*>(static_cast<long>(fd));
+  FILE* const stream =
+      fopencookie(cookie, mode, {read_cookie, write_cookie, seek_cookie, close_cookie});
   // For fileno(3) alone, as in fsync(fileno(stream)): the functions do not look at it.
   if (stream != nullptr) stream->_fileno = fd;
   return stream;
