@@ -33,11 +33,9 @@ Region open(const Config& config, const Target& target) {
   struct stat status;
   const bool empty = VELLUM_REAL(stat)(target.path.c_str(), &status) != 0 || status.st_size == 0;
   Region region = store.create_region(target.branch, 1, options);
-  if (empty) {
-    region.resize_file(0);
-  } else {
-    region.commit("as it was before the first run");
-  }
+  // Of a new file it is the emptiness that a kill before the first commit is to leave.
+  if (empty) region.resize_file(0);
+  region.commit("as it was before the first run");
   return region;
 }
 

@@ -78,6 +78,10 @@ TEST_F(RunNoSanitizer, AKilledProgramLeavesItsLastCommit) {
   expect_status(128 + SIGKILL, "killed-behind-a-synchronous-write");
   EXPECT_EQ("before", read_file(data()).substr(0, 6));
   EXPECT_EQ("with", read_file(data()).substr(100, 4));
+  fs::remove_all(store());
+  fs::remove(data());
+  expect_status(128 + SIGKILL, "killed-before-a-commit");
+  EXPECT_EQ("", read_file(data()));
 }
 
 TEST_F(RunNoSanitizer, WhatCannotBeIsRefused) {
@@ -128,8 +132,8 @@ TEST_F(RunNoSanitizer, AFileThatWasThereIsTheFirstVersion) {
 TEST_F(RunNoSanitizer, KeepsEveryNthCommit) {
   EXPECT_EQ(0, calls("hundred-commits", {"--snapshot-every-commits", "30"}).status);
   const std::string kept = must({"snapshot", store(), "--names"}).out;
-  EXPECT_EQ("main-00000090\nmain-00000060\nmain-00000030\n", kept);
-  EXPECT_EQ(60, must({"show", store(), "main-00000060", "--json"}).json().at("sequence"));
+  EXPECT_EQ("main-00000091\nmain-00000061\nmain-00000031\n", kept) << "the first is empty";
+  EXPECT_EQ(61, must({"show", store(), "main-00000061", "--json"}).json().at("sequence"));
 }
 
 // From outside, while it runs; by signal; and an old version beside the live one.

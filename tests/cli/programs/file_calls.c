@@ -151,6 +151,11 @@ static void killed(void) {
   REQUIRE(pwrite(fd, "other", 5, kPage) == 5);
   kill(getpid(), SIGKILL);
 }
+static void killed_before_a_commit(void) {
+  const int fd = open_new(2 * kPage);
+  REQUIRE(pwrite(fd, "new", 3, kPage) == 3);
+  kill(getpid(), SIGKILL);
+}
 static void killed_behind_a_synchronous_write(void) {
   const int fd = open_new(kPage);
   const int synchronous = open(path, O_WRONLY | O_DSYNC | O_CLOEXEC);
@@ -286,6 +291,7 @@ int main(int argc, char** argv) {
       {"kept-at-exit-now", kept_at_exit_now},
       {"kept-by-close", kept_by_close},
       {"killed", killed},
+      {"killed-before-a-commit", killed_before_a_commit},
       {"killed-behind-a-synchronous-write", killed_behind_a_synchronous_write},
       {"forks", forks},
       {"hands-down", hands_down},
