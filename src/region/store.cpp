@@ -174,8 +174,16 @@ Region Store::open_version(const std::string& name, const RegionOptions& options
 
 std::vector<VersionInfo> Store::versions() const {
   std::vector<VersionInfo> snapshots, branches;
-  for (const auto& name : impl_->core->snapshot_names()) snapshots.push_back(version(name));
-  for (const auto& name : impl_->core->branch_names()) branches.push_back(version(name));
+  // One that somebody removes between the two looks has not been there.
+  const auto add = [this](std::vector<VersionInfo>& to, const std::string& name) {
+    try {
+      to.push_back(version(name));
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_found) throw;
+    }
+  };
+  for (const auto& name : impl_->core->snapshot_names()) add(snapshots, name);
+  for (const auto& name : impl_->core->branch_names()) add(branches, name);
   std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
     return std::tie(a.time_ns, a.name) < std::tie(b.time_ns, b.name);
   });
