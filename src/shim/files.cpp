@@ -65,27 +65,39 @@ Files& Files::instance() {
     if (!made->active()) return made;
     base::fork_count();
     std::atexit([] { made->close_all(); });
-    const auto unlock = [] {
-      made->librarys_mutex_.unlock();
-      made->mutex_.unlock();
-    };
-    pthread_atfork(
-        [] {
-          made->mutex_.lock();
-          made->librarys_mutex_.lock();
-        },
-        unlock,
-        [] {
-          made->process_ = getpid();
-          made->librarys_mutex_.unlock();
-          made->mutex_.unlock();
-        });
+    pthread_atfork([] { made->before_fork(); }, [] { made->after_fork(false); },
+                   [] { made->after_fork(true); });
     return made;
   }();
   return *files;
 }
 
 Files::Files() : config_(Config::from_environment()), process_(getpid()) {}
+
+void Files::before_fork() {
+  mutex_.lock();
+  librarys_mutex_.lock();
+  if (librarys_.empty() || pipe2(forking_, O_CLOEXEC) != 0) forking_[0] = forking_[1] = -1;
+}
+
+// A child would hold the parent's locks by what is the library's: it closes that, and the parent
+// goes on when it has. Else the parent could close a file, and not open it again.
+void Files::after_fork(bool child) {
+  if (child) {
+    process_ = getpid();
+    close_librarys();
+  }
+  if (forking_[1] >= 0) {
+    char none = 0;
+    VELLUM_REAL(close)(forking_[1]);
+    if (!child)
+      while (VELLUM_REAL(read)(forking_[0], &none, 1) < 0 && errno == EINTR) {
+      }
+    VELLUM_REAL(close)(forking_[0]);
+  }
+  librarys_mutex_.unlock();
+  mutex_.unlock();
+}
 
 std::size_t Files::find(const struct stat& status) const {
   for (std::size_t i = 0; i < opens_.size(); ++i)
@@ -293,6 +305,18 @@ void Files::note_librarys(int fd, bool is) {
   if (!is || VELLUM_REAL(fstat)(fd, &status) != 0) return;
   const std::lock_guard lock(librarys_mutex_);
   librarys_[fd] = {status.st_dev, status.st_ino};
+}
+
+// REQUIRES: librarys_mutex_. In a child of fork(2), which would hold the parent's locks by them.
+void Files::close_librarys() {
+  for (const auto& [fd, file] : librarys_) {
+    struct stat status;
+    if (mark_of(fd) != kLibrarys) continue;
+    mark_at(fd) = 0;
+    if (VELLUM_REAL(fstat)(fd, &status) == 0 && status.st_dev == file.first &&
+        status.st_ino == file.second)
+      VELLUM_REAL(close)(fd);
+  }
 }
 
 bool Files::librarys(int fd) {

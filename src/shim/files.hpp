@@ -120,6 +120,9 @@ class Files {
   void note_descriptor(int fd, std::size_t number, int flags);
   void let_read_only(int fd);
   void shield_standard(int fd) const;
+  void close_librarys();
+  void before_fork();
+  void after_fork(bool child);
   void close_unused(std::size_t number);
   void note_opens();
 
@@ -127,7 +130,8 @@ class Files {
   std::atomic<pid_t> process_;
   std::vector<std::unique_ptr<Open>> opens_;  // null: free
   std::mutex mutex_;
-  std::mutex librarys_mutex_;                                        // held alone
+  std::mutex librarys_mutex_;                                        // behind mutex_
+  int forking_[2] = {-1, -1};                                        // a pipe that the child closes
   std::map<int, std::pair<std::uint64_t, std::uint64_t>> librarys_;  // device and inode
   std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};     // of live files
   std::atomic<std::uint64_t> inodes_{0};  // a filter of those that are open

@@ -178,6 +178,22 @@ static void forks(void) {
   REQUIRE(pwrite(fd, "still", 5, 100) == 5 && fsync(fd) == 0);
   REQUIRE(system("exit 3") == 3 << 8);
   REQUIRE(pwrite(fd, "there", 5, 200) == 5 && fsync(fd) == 0 && has(fd, 100, "still"));
+  /* A child that lives on has none of its locks, and may write when the parent does not. */
+  int tell[2];
+  REQUIRE(pipe(tell) == 0);
+  const pid_t longer = fork();
+  if (longer == 0) {
+    char word;
+    REQUIRE(strcmp(at, "parent") == 0 && munmap(at, kPage) == 0 && close(fd) == 0);
+    REQUIRE(read(tell[0], &word, 1) == 1);
+    const int own = open(path, O_RDWR | O_CLOEXEC);
+    REQUIRE(own >= 0 && has(own, 300, "again") && pwrite(own, "child", 5, 400) == 5);
+    exit(close(own));
+  }
+  REQUIRE(munmap(at, kPage) == 0 && close(fd) == 0);
+  const int again = open(path, O_RDWR | O_CLOEXEC);
+  REQUIRE(again >= 0 && pwrite(again, "again", 5, 300) == 5 && close(again) == 0);
+  REQUIRE(write(tell[1], "c", 1) == 1 && waitpid(longer, &status, 0) == longer && status == 0);
 }
 
 /* A number that the next program knows. */
