@@ -184,8 +184,8 @@ static void forks(void) {
   const pid_t longer = fork();
   if (longer == 0) {
     char word;
-    REQUIRE(strcmp(at, "parent") == 0 && munmap(at, kPage) == 0 && close(fd) == 0);
-    REQUIRE(read(tell[0], &word, 1) == 1);
+    REQUIRE(strcmp(at, "parent") == 0 && read(tell[0], &word, 1) == 1);
+    REQUIRE(munmap(at, kPage) == 0 && close(fd) == 0);
     const int own = open(path, O_RDWR | O_CLOEXEC);
     REQUIRE(own >= 0 && has(own, 300, "again") && pwrite(own, "child", 5, 400) == 5);
     exit(close(own));
