@@ -9,7 +9,7 @@ packages=(
   llvm-19-dev clang-16 llvm-16-dev
   libzstd-dev liblz4-dev libxxhash-dev libpmem-dev libssl-dev libfmt-dev liblmdb-dev
   libcli11-dev nlohmann-json3-dev libboost-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
+  libgtest-dev libgmock-dev libbenchmark-dev lmdb-utils
   "$@"
 )
 

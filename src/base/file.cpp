@@ -1,5 +1,6 @@
 // base/file.cpp: posix_fs(), the real file system behind the seam.
 #include "base/file.hpp"
+#include "base/fork_count.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -78,6 +79,10 @@ class Descriptor {
 class PosixFile final : public File {
  public:
   PosixFile(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  // Closing alone leaves the lock to whoever has the file mapped: a child of fork(2), say.
+  ~PosixFile() override {
+    if (locked_ && locked_in_ == fork_count()) ::flock(fd_.get(), LOCK_UN);
+  }
 
   const std::string& path() const noexcept override { return path_; }
   void renamed(const std::string& path) override { path_ = path; }
@@ -163,7 +168,11 @@ class PosixFile final : public File {
   }
 
   bool try_lock(int kind) {
-    if (retry([&] { return ::flock(fd_.get(), kind | LOCK_NB); }) == 0) return true;
+    if (retry([&] { return ::flock(fd_.get(), kind | LOCK_NB); }) == 0) {
+      locked_ = true;
+      locked_in_ = fork_count();
+      return true;
+    }
     if (errno != EWOULDBLOCK) fail(path_, "lock");
     return false;
   }
@@ -177,6 +186,8 @@ class PosixFile final : public File {
 
   std::string path_;
   Descriptor fd_;
+  bool locked_ = false;
+  std::uint32_t locked_in_ = 0;
 };
 
 // In the fault handler errno belongs to the interrupted program.

@@ -90,18 +90,25 @@ std::vector<std::string> branches_of_patterns(const Store& store) {
   return out;
 }
 
+// A file that the program has removed stays so.
+bool was_removed(const std::string& path) {
+  std::error_code problem;
+  return !path.empty() && fs::status(path, problem).type() == fs::file_type::not_found;
+}
+
 bool mend_all(Store& store, const std::vector<shim::Target>& targets) {
   bool mended = true, patterns = false;
   for (const shim::Target& target : targets) {
     patterns = patterns || target.branch.empty();
-    if (target.branch.empty()) continue;
+    if (target.branch.empty() || was_removed(target.path)) continue;
     mended = mend(store, target.branch, image_at(target.path)) && mended;
   }
   if (!patterns) return mended;
   RegionOptions where_it_was;
   where_it_was.engine = Engine::mapped;
   for (const std::string& branch : branches_of_patterns(store))
-    mended = mend(store, branch, where_it_was) && mended;
+    if (!was_removed(shim::path_of_branch(branch)))
+      mended = mend(store, branch, where_it_was) && mended;
   return mended;
 }
 

@@ -191,6 +191,22 @@ const std::byte* MappedMemory::twin_of(PageNumber page) const noexcept {
   return is_foreign(page) ? nullptr : backing_.twin(page);
 }
 
+// The file's first pages last, one by one: who reads it meanwhile finds there what says where all
+// else is (LMDB's meta pages, SQLite's header), and that is to be there by then.
+void MappedMemory::write_backwards(std::span<const PageNumber> pages) {
+  constexpr PageNumber kHeaderPages = 2;
+  const auto write = [&](PageNumber first, std::size_t count) {
+    options_.image->write(first, {backing_.twin(first), count * kPageBytes});
+  };
+  std::size_t headers = 0;
+  while (headers < pages.size() && pages[headers] < kHeaderPages) ++headers;
+  std::vector<std::pair<PageNumber, std::size_t>> runs;
+  for_runs(pages.subspan(headers), SIZE_MAX,
+           [&](PageNumber first, std::size_t count) { runs.emplace_back(first, count); });
+  for (std::size_t i = runs.size(); i-- > 0;) write(runs[i].first, runs[i].second);
+  while (headers-- > 0) write(pages[headers], 1);
+}
+
 void MappedMemory::write_image(std::span<const PageNumber> pages) {
   options_.image->write(staged_, [&](PageNumber page) {
     return backing_.has_twin(page) ? backing_.twin(page) : kZeroPage;
@@ -204,9 +220,7 @@ void MappedMemory::write_image(std::span<const PageNumber> pages) {
   });
   std::set_difference(patched.begin(), patched.end(), staged_.begin(), staged_.end(),
                       std::back_inserter(changed));
-  for_runs(changed, SIZE_MAX, [&](PageNumber first, std::size_t count) {
-    options_.image->write(first, {backing_.twin(first), count * kPageBytes});
-  });
+  write_backwards(changed);
   options_.image->note_commit(file_bytes_);
   if (foreign_.empty()) return;
   std::vector<PageNumber> left;

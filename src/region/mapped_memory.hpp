@@ -67,6 +67,7 @@ class MappedMemory final : public RegionMemory {
   void stage_foreign(std::span<const PageNumber> pages);
   void forget_twins(std::span<const PageNumber> pages) noexcept;
   void write_image(std::span<const PageNumber> pages);
+  void write_backwards(std::span<const PageNumber> pages);
   bool is_foreign(PageNumber page) const noexcept;
 
   PrivatePages written_;

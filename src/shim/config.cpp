@@ -76,6 +76,13 @@ std::string branch_of_path(const std::string& path) {
   return out + hash;
 }
 
+// Names without a hash have lost nothing.
+std::string path_of_branch(const std::string& branch) {
+  std::string out = branch;
+  std::replace(out.begin(), out.end(), '+', '/');
+  return branch_of_path(out) == branch ? out : std::string();
+}
+
 std::string snapshot_name(const std::string& branch, std::uint64_t sequence) {
   return fmt::format("{}-{:08}", branch, sequence);
 }

@@ -36,6 +36,8 @@ struct Config {
 bool is_pattern(const std::string& path);
 // "+srv+db+data.mdb": what can be in no name is replaced, and told apart by a hash behind.
 std::string branch_of_path(const std::string& path);
+// The path back; empty where the branch's name does not say it.
+std::string path_of_branch(const std::string& branch);
 // "main-00000012": of snapshots that nobody has named.
 std::string snapshot_name(const std::string& branch, std::uint64_t sequence);
 

@@ -1,6 +1,5 @@
 #include "shim/files.hpp"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <pthread.h>
@@ -14,9 +13,11 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/error_number.hpp"
 #include "base/fork_count.hpp"
 #include "base/real_path.hpp"
 #include "format/types.hpp"
+#include "shim/proc.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {
@@ -41,6 +42,18 @@ int complain(const std::string& path, int error, const char* what) {
   return error;
 }
 
+// The kernel refuses to write by it, then.
+void reopen_read_only(int fd) {
+  const off_t at = VELLUM_REAL(lseek)(fd, 0, SEEK_CUR);
+  const int append = VELLUM_REAL(fcntl)(fd, F_GETFL) & O_APPEND;
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  int instead = VELLUM_REAL(open)(link.c_str(), O_RDONLY | O_CLOEXEC | append);
+  if (instead < 0) instead = VELLUM_REAL(open)("/dev/null", O_RDONLY | O_CLOEXEC);
+  VELLUM_REAL(dup2)(instead, fd);
+  VELLUM_REAL(close)(instead);
+  VELLUM_REAL(lseek)(fd, at, SEEK_SET);
+}
+
 }  // namespace
 
 std::array<std::atomic<std::uint16_t>, Files::kMaxDescriptors> Files::marks_;
@@ -52,17 +65,39 @@ Files& Files::instance() {
     if (!made->active()) return made;
     base::fork_count();
     std::atexit([] { made->close_all(); });
-    pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
-                   [] {
-                     made->process_ = getpid();
-                     made->mutex_.unlock();
-                   });
+    pthread_atfork([] { made->before_fork(); }, [] { made->after_fork(false); },
+                   [] { made->after_fork(true); });
     return made;
   }();
   return *files;
 }
 
 Files::Files() : config_(Config::from_environment()), process_(getpid()) {}
+
+void Files::before_fork() {
+  mutex_.lock();
+  librarys_mutex_.lock();
+  if (librarys_.empty() || pipe2(forking_, O_CLOEXEC) != 0) forking_[0] = forking_[1] = -1;
+}
+
+// A child would hold the parent's locks by what is the library's: it closes that, and the parent
+// goes on when it has. Else the parent could close a file, and not open it again.
+void Files::after_fork(bool child) {
+  if (child) {
+    process_ = getpid();
+    close_librarys();
+  }
+  if (forking_[1] >= 0) {
+    char none = 0;
+    VELLUM_REAL(close)(forking_[1]);
+    if (!child)
+      while (VELLUM_REAL(read)(forking_[0], &none, 1) < 0 && errno == EINTR) {
+      }
+    VELLUM_REAL(close)(forking_[0]);
+  }
+  librarys_mutex_.unlock();
+  mutex_.unlock();
+}
 
 std::size_t Files::find(const struct stat& status) const {
   for (std::size_t i = 0; i < opens_.size(); ++i)
@@ -155,9 +190,9 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
   const std::size_t number = target_of(fd);
   if (number == kTarget) return fd;
   Open& open = *opens_[number];
-  const bool writes = (flags & O_ACCMODE) != O_RDONLY, reads = (flags & O_ACCMODE) != O_WRONLY;
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
   int error = fd < kMaxDescriptors ? 0 : EMFILE;
-  if (error == 0 && writes && open.live == nullptr) error = make_live(open);
+  if (error == 0 && writes && open.live == nullptr) error = make_live(open, fd);
   if (error == 0 && truncate) error = open.live->resize(0);
   if (error != 0) {
     close_unused(number);
@@ -165,32 +200,55 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
     errno = error;
     return -1;
   }
-  const bool synchronous = (flags & (O_SYNC | O_DSYNC)) != 0;
-  mark_at(fd) = static_cast<std::uint16_t>((number + 1) | (synchronous ? kSynchronous : 0U) |
-                                           (writes ? kWrites : 0U) | (reads ? kReads : 0U));
-  ++open.descriptors;
+  note_descriptor(fd, number, flags);
+  shield_standard(fd);
   return fd;
 }
 
-int Files::make_live(Open& open) {
-  if (open.kernels_mappings != 0)
+void Files::note_descriptor(int fd, std::size_t number, int flags) {
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY, reads = (flags & O_ACCMODE) != O_WRONLY;
+  const bool synchronous = (flags & (O_SYNC | O_DSYNC)) != 0;
+  mark_at(fd) = static_cast<std::uint16_t>((number + 1) | (synchronous ? kSynchronous : 0U) |
+                                           (writes ? kWrites : 0U) | (reads ? kReads : 0U));
+  ++opens_[number]->descriptors;
+}
+
+// What it was opened and mapped by without this library would go past the live file's memory: a
+// mapping from before, a descriptor that comes from another program or had another file's name.
+int Files::refuse_unseen(const Open& open, int fd) const {
+  struct stat status{};
+  status.st_ino = open.inode;
+  if (kernel_maps(status, open.target.path))
     return complain(open.target.path, EBUSY,
                     "this process has mapped it to read, and cannot open it to write before it has "
                     "unmapped that");
-  return reported(open.target.path, [&] {
-    open.live = std::make_shared<LiveFile>(config_, open.target);
-    note_opens();
-    mark_librarys();
-  });
+  for (const int other : descriptors_of_process()) {
+    if (other == fd || mark_of(other) != 0 || !writes_a_file(other)) continue;
+    if (VELLUM_REAL(fstat)(other, &status) == 0 && status.st_ino == open.inode &&
+        status.st_dev == open.device)
+      return complain(open.target.path, EBUSY,
+                      "this process has it open to write already, since before it had this name");
+  }
+  return 0;
 }
 
-// Those that have not come from open(2): by what they are.
-void Files::mark_librarys() {
-  DIR* const all = opendir("/proc/self/fd");
-  if (all == nullptr) return;
-  while (const dirent* entry = readdir(all)) {
-    const int fd = std::atoi(entry->d_name);
-    if (entry->d_name[0] == '.' || fd == dirfd(all) || mark_of(fd) != 0) continue;
+int Files::make_live(Open& open, int fd, bool quiet) {
+  if (const int error = refuse_unseen(open, fd)) return error;
+  const std::vector<int> programs = descriptors_of_process();
+  const auto body = [&] {
+    open.live = std::make_shared<LiveFile>(config_, open.target);
+    note_opens();
+    mark_librarys(programs);
+  };
+  if (!quiet) return reported(open.target.path, body);
+  const Inside inside;
+  return base::error_of(body, [](const char*) {});
+}
+
+// Those that have not come from open(2): by what they are. `programs` were there before.
+void Files::mark_librarys(const std::vector<int>& programs) {
+  for (const int fd : descriptors_of_process()) {
+    if (mark_of(fd) != 0 || std::binary_search(programs.begin(), programs.end(), fd)) continue;
     const std::string path = path_of(fd);
     if (path == "anon_inode:[userfaultfd]" || path.rfind("/memfd:vellum", 0) == 0 ||
         path.rfind(config_.store + "/", 0) == 0 ||
@@ -198,7 +256,6 @@ void Files::mark_librarys() {
                     [&](const auto& open) { return open != nullptr && open->target.path == path; }))
       note_librarys(fd, true);
   }
-  closedir(all);
 }
 
 // When it cannot be committed, it stays live, and the end of the process tries again.
@@ -241,8 +298,39 @@ std::shared_ptr<LiveFile> Files::live(const struct stat& status) {
   return number != kTarget ? opens_[number]->live : nullptr;
 }
 
-void Files::note_librarys(int fd, bool is) noexcept {
-  if (fd >= 0 && fd < kMaxDescriptors) mark_at(fd) = is ? kLibrarys : 0;
+void Files::note_librarys(int fd, bool is) {
+  if (fd < 0 || fd >= kMaxDescriptors) return;
+  mark_at(fd) = is ? kLibrarys : 0;
+  struct stat status;
+  if (!is || VELLUM_REAL(fstat)(fd, &status) != 0) return;
+  const std::lock_guard lock(librarys_mutex_);
+  librarys_[fd] = {status.st_dev, status.st_ino};
+}
+
+// REQUIRES: librarys_mutex_. In a child of fork(2), which would hold the parent's locks by them.
+void Files::close_librarys() {
+  for (const auto& [fd, file] : librarys_) {
+    struct stat status;
+    if (mark_of(fd) != kLibrarys) continue;
+    mark_at(fd) = 0;
+    if (VELLUM_REAL(fstat)(fd, &status) == 0 && status.st_dev == file.first &&
+        status.st_ino == file.second)
+      VELLUM_REAL(close)(fd);
+  }
+}
+
+bool Files::librarys(int fd) {
+  if (mark_of(fd) != kLibrarys) return false;
+  struct stat status;
+  if (VELLUM_REAL(fstat)(fd, &status) == 0) {
+    const std::lock_guard lock(librarys_mutex_);
+    const auto found = librarys_.find(fd);
+    if (found != librarys_.end() &&
+        found->second == std::pair<std::uint64_t, std::uint64_t>(status.st_dev, status.st_ino))
+      return true;
+  }
+  mark_at(fd) = 0;
+  return false;
 }
 
 bool Files::shares_memory() const noexcept { return getpid() != process_; }
@@ -259,6 +347,7 @@ void Files::duplicated(int from, int to) {
   const std::lock_guard lock(mutex_);
   mark_at(to) = mark;
   ++opens_[(mark & kTarget) - 1U]->descriptors;
+  shield_standard(to);
 }
 
 void Files::closed(int fd) {
@@ -277,10 +366,7 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
   Open& open = *opens_[(mark & kTarget) - 1U];
   const int type = flags & MAP_TYPE;
   const bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
-  if (open.live == nullptr) {
-    ++open.kernels_mappings;
-    return nullptr;
-  }
+  if (open.live == nullptr) return nullptr;
   const auto fail = [](int error) {
     errno = error;
     return MAP_FAILED;
@@ -335,6 +421,55 @@ int Files::remap(void* address, std::size_t old_bytes, std::size_t new_bytes) {
   const auto offset = static_cast<std::uint64_t>(begin - open.live->data());
   if (new_bytes > open.live->capacity_bytes() - offset) return ENOMEM;
   return open.mappings.resize(begin, old_bytes, new_bytes) ? 0 : EINVAL;
+}
+
+// All are known before the first becomes live, which looks for some that are not.
+void Files::adopt_descriptors() {
+  if (!config_.targets.front().copy.empty()) return;
+  const std::lock_guard lock(mutex_);
+  std::vector<int> ours;
+  for (const int fd : descriptors_of_process()) {
+    const int flags = VELLUM_REAL(fcntl)(fd, F_GETFL);
+    struct stat status;
+    if (fd >= kMaxDescriptors || mark_of(fd) != 0 || flags < 0 || (flags & O_PATH) != 0 ||
+        VELLUM_REAL(fstat)(fd, &status) != 0 || !S_ISREG(status.st_mode))
+      continue;
+    const std::size_t number = target_of(fd);
+    if (number == kTarget) continue;
+    note_descriptor(fd, number, flags);
+    ours.push_back(fd);
+  }
+  for (const int fd : ours) {
+    Open& open = *opens_[(mark_of(fd) & kTarget) - 1U];
+    if (!writes(fd) || (open.live != nullptr && fd > STDERR_FILENO)) continue;
+    if (fd <= STDERR_FILENO || make_live(open, fd, true) != 0) let_read_only(fd);
+  }
+}
+
+void Files::let_read_only(int fd) {
+  reopen_read_only(fd);
+  mark_at(fd) = static_cast<std::uint16_t>((mark_of(fd) & kTarget) | kReads);
+}
+
+// The C library writes its standard streams without the write(2) that this library stands in front
+// of: they get an error, and do not go past the live file's memory.
+void Files::shield_standard(int fd) const {
+  if (fd <= STDERR_FILENO && known(fd) && writes(fd)) reopen_read_only(fd);
+}
+
+void Files::explain_failure(int fd) const {
+  if (known(fd) && !writes(fd) && errno == EBADF && !Inside::is()) {
+    std::fprintf(stderr,
+                 "vellum run: %s: this process may only read it: one process at a time writes\n",
+                 path_of(fd).c_str());
+    errno = EBADF;
+  }
+}
+
+void Files::commit_all() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& open : opens_)
+    if (open != nullptr && open->live != nullptr && !open->live->inherited()) open->live->commit();
 }
 
 // What the program has written is in its files when it ends, as ever. What is mapped stays, as

@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "atomic/mappings.hpp"
@@ -52,8 +53,10 @@ class Files {
   bool reads(int fd) const noexcept { return (mark_of(fd) & kReads) != 0; }
   bool writes(int fd) const noexcept { return (mark_of(fd) & kWrites) != 0; }
   bool known(int fd) const noexcept { return (mark_of(fd) & kTarget) != 0; }
-  bool librarys(int fd) const noexcept { return mark_of(fd) == kLibrarys; }
-  void note_librarys(int fd, bool is) noexcept;
+  // Vellum's own. Some of these the C library closes by itself, as closedir(3) does: the number may
+  // be another file's by then.
+  bool librarys(int fd);
+  void note_librarys(int fd, bool is);
   // Not in a child of vfork(2), whose memory is its parent's.
   void duplicated(int from, int to);
   void closed(int fd);                  // before it is
@@ -73,6 +76,13 @@ class Files {
 
   // For the end of the process: commits, closes.
   void close_all() noexcept;
+  // Before another program takes its place, which knows nothing of this one's memory: commits.
+  void commit_all() noexcept;
+  // What such a program finds open: a file that nobody else writes is live at once. One that
+  // another process has open, which handed it down, may be read only.
+  void adopt_descriptors();
+  // After write(2) of a descriptor has failed: tells of one that may be read only for that reason.
+  void explain_failure(int fd) const;
 
  private:
   // What is known of a descriptor: 0: nothing.
@@ -88,8 +98,7 @@ class Files {
     std::uint64_t device = 0, inode = 0;
     std::size_t descriptors = 0;
     std::shared_ptr<LiveFile> live;
-    atomic::Mappings mappings;         // of the live file
-    std::size_t kernels_mappings = 0;  // of descriptors, made while it was not live
+    atomic::Mappings mappings;  // of the live file
   };
 
   Files();
@@ -104,8 +113,16 @@ class Files {
   std::size_t add(const struct stat& status, std::string path, std::string branch);
   bool may_be_target(int fd, const char* path) const;
   std::size_t find(const void* address) const;
-  int make_live(Open& open);
-  void mark_librarys();
+  // 0 or errno. `fd`: the descriptor for which it becomes so. Tells of errors, unless it is quiet.
+  int make_live(Open& open, int fd, bool quiet = false);
+  int refuse_unseen(const Open& open, int fd) const;
+  void mark_librarys(const std::vector<int>& programs);
+  void note_descriptor(int fd, std::size_t number, int flags);
+  void let_read_only(int fd);
+  void shield_standard(int fd) const;
+  void close_librarys();
+  void before_fork();
+  void after_fork(bool child);
   void close_unused(std::size_t number);
   void note_opens();
 
@@ -113,8 +130,11 @@ class Files {
   std::atomic<pid_t> process_;
   std::vector<std::unique_ptr<Open>> opens_;  // null: free
   std::mutex mutex_;
-  std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};  // of live files
-  std::atomic<std::uint64_t> inodes_{0};                          // a filter of those that are open
+  std::mutex librarys_mutex_;                                        // behind mutex_
+  int forking_[2] = {-1, -1};                                        // a pipe that the child closes
+  std::map<int, std::pair<std::uint64_t, std::uint64_t>> librarys_;  // device and inode
+  std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};     // of live files
+  std::atomic<std::uint64_t> inodes_{0};  // a filter of those that are open
   static std::array<std::atomic<std::uint16_t>, kMaxDescriptors> marks_;
 };
 

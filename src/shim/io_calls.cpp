@@ -91,6 +91,15 @@ ssize_t write_one(vellum::shim::LiveFile& live, int fd, const void* from, size_t
 
 }  // namespace
 
+namespace {
+
+ssize_t explained(int fd, ssize_t result) {
+  if (result < 0) Files::instance().explain_failure(fd);
+  return result;
+}
+
+}  // namespace
+
 #define VELLUM_LIVE(call, ...) \
   if (const auto live = Files::instance().live(fd)) return call(*live, fd, __VA_ARGS__)
 
@@ -100,7 +109,7 @@ VELLUM_SHIM ssize_t read(int fd, void* to, size_t bytes) {
 }
 VELLUM_SHIM ssize_t write(int fd, const void* from, size_t bytes) {
   VELLUM_LIVE(write_one, from, bytes, kOwnOffset);
-  return VELLUM_REAL(write)(fd, from, bytes);
+  return explained(fd, VELLUM_REAL(write)(fd, from, bytes));
 }
 VELLUM_SHIM ssize_t readv(int fd, const iovec* pieces, int count) {
   VELLUM_LIVE(read_live, pieces, static_cast<size_t>(count), kOwnOffset);
@@ -108,7 +117,7 @@ VELLUM_SHIM ssize_t readv(int fd, const iovec* pieces, int count) {
 }
 VELLUM_SHIM ssize_t writev(int fd, const iovec* pieces, int count) {
   VELLUM_LIVE(write_live, pieces, static_cast<size_t>(count), kOwnOffset);
-  return VELLUM_REAL(writev)(fd, pieces, count);
+  return explained(fd, VELLUM_REAL(writev)(fd, pieces, count));
 }
 
 #define VELLUM_AT_OFFSET(suffix)                                                          \
@@ -118,7 +127,7 @@ VELLUM_SHIM ssize_t writev(int fd, const iovec* pieces, int count) {
   }                                                                                       \
   VELLUM_SHIM ssize_t pwrite##suffix(int fd, const void* from, size_t bytes, off_t at) {  \
     VELLUM_LIVE(write_one, from, bytes, at < 0 ? -2 : at);                                \
-    return VELLUM_REAL(pwrite##suffix)(fd, from, bytes, at);                              \
+    return explained(fd, VELLUM_REAL(pwrite##suffix)(fd, from, bytes, at));               \
   }                                                                                       \
   VELLUM_SHIM ssize_t preadv##suffix(int fd, const iovec* pieces, int count, off_t at) {  \
     VELLUM_LIVE(read_live, pieces, static_cast<size_t>(count), at < 0 ? -2 : at);         \

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <new>
 
 #include "base/error_number.hpp"
 #include "base/fork_count.hpp"
@@ -34,11 +35,9 @@ Region open(const Config& config, const Target& target) {
   struct stat status;
   const bool empty = VELLUM_REAL(stat)(target.path.c_str(), &status) != 0 || status.st_size == 0;
   Region region = store.create_region(target.branch, 1, options);
-  if (empty) {
-    region.resize_file(0);
-  } else {
-    region.commit("as it was before the first run");
-  }
+  // Of a new file it is the emptiness that a kill before the first commit is to leave.
+  if (empty) region.resize_file(0);
+  region.commit("as it was before the first run");
   return region;
 }
 
@@ -68,7 +67,8 @@ LiveFile::LiveFile(const Config& config, const Target& target)
 
 LiveFile::~LiveFile() {
   if (!inherited()) return;
-  [[maybe_unused]] auto* left = new Region(std::move(region_));
+  [[maybe_unused]] auto* left = new (std::nothrow) Region(std::move(region_));
+  VELLUM_REAL(munmap)(data_, capacity_bytes_);
 }
 
 bool LiveFile::inherited() const noexcept { return base::fork_count() != born_; }

@@ -1,6 +1,7 @@
 // open(2) and its like. glibc has a second of each for 64-bit offsets, which are the same here, and
 // a third that programs compiled with _FORTIFY_SOURCE call.
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,6 +40,12 @@ int open_file(int directory, const char* path, int flags, mode_t mode) {
   const bool cut = (flags & O_TRUNC) != 0 && files.names_target(directory, path);
   const int fd = VELLUM_REAL(openat)(directory, path, cut ? flags & ~O_TRUNC : flags, mode);
   return fd < 0 ? fd : files.opened(fd, path, flags, cut);
+}
+
+// mkstemp(3) and its like: the name is known afterwards only.
+int made(int fd, const char* path) {
+  Files& files = Files::instance();
+  return fd < 0 || Inside::is() || !files.active() ? fd : files.opened(fd, path, O_RDWR, false);
 }
 
 mode_t mode_of(int flags, va_list arguments) {
@@ -93,3 +100,19 @@ VELLUM_SHIM int creat(const char* path, mode_t mode) {
 VELLUM_SHIM int creat64(const char* path, mode_t mode) {
   return open_file(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
+
+#define VELLUM_MAKE(suffix)                                                                     \
+  VELLUM_SHIM int mkstemp##suffix(char* pattern) {                                              \
+    return vellum::shim::made(VELLUM_REAL(mkstemp##suffix)(pattern), pattern);                  \
+  }                                                                                             \
+  VELLUM_SHIM int mkostemp##suffix(char* pattern, int flags) {                                  \
+    return vellum::shim::made(VELLUM_REAL(mkostemp##suffix)(pattern, flags), pattern);          \
+  }                                                                                             \
+  VELLUM_SHIM int mkstemps##suffix(char* pattern, int behind) {                                 \
+    return vellum::shim::made(VELLUM_REAL(mkstemps##suffix)(pattern, behind), pattern);         \
+  }                                                                                             \
+  VELLUM_SHIM int mkostemps##suffix(char* pattern, int behind, int flags) {                     \
+    return vellum::shim::made(VELLUM_REAL(mkostemps##suffix)(pattern, behind, flags), pattern); \
+  }
+VELLUM_MAKE()
+VELLUM_MAKE(64)

@@ -1,10 +1,12 @@
-// fopen(3) and fdopen(3): the C library's streams call the kernel behind this library's back, so
-// one of a known file gets functions of its own (fopencookie(3)). fileno(3) of such a stream is -1.
+// fopen(3), fdopen(3), dprintf(3): the C library's streams call the kernel behind this library's
+// back, so one of a known file gets functions of its own (fopencookie(3)).
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -32,8 +34,13 @@ int seek_cookie(void* cookie, off64_t* offset, int whence) {
 int close_cookie(void* cookie) { return close(descriptor_of(cookie)); }
 
 FILE* stream_of(int fd, const char* mode) {
-  return fopencookie(reinterpret_cast<void*>(static_cast<long>(fd)), mode,
-                     {read_cookie, write_cookie, seek_cookie, close_cookie});
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a cookie is nobody's address
+  auto* const cookie = reinterpret_cast<void*>(static_cast<long>(fd));
+  FILE* const stream =
+      fopencookie(cookie, mode, {read_cookie, write_cookie, seek_cookie, close_cookie});
+  // For fileno(3) alone, as in fsync(fileno(stream)): the functions do not look at it.
+  if (stream != nullptr) stream->_fileno = fd;
+  return stream;
 }
 
 int flags_of(const char* mode) {
@@ -59,6 +66,29 @@ FILE* open_stream(const char* path, const char* mode, FILE* (*real)(const char*,
   return stream;
 }
 
+// The stream stays the C library's, as one of its own may be.
+FILE* reopen_stream(const char* path, const char* mode, FILE* stream,
+                    FILE* (*real)(const char*, const char*, FILE*)) {
+  Files& files = Files::instance();
+  const bool reads_only = mode != nullptr && *mode == 'r' && std::strchr(mode, '+') == nullptr;
+  if (Inside::is() || !files.active() || path == nullptr || reads_only ||
+      !files.may_name_target(path))
+    return real(path, mode, stream);
+  std::fprintf(stderr, "vellum run: %s: cannot be written by freopen()\n", path);
+  fclose(stream);
+  errno = ENOTSUP;
+  return nullptr;
+}
+
+int print(int fd, const char* format, va_list arguments) {
+  char* text = nullptr;
+  const int length = vasprintf(&text, format, arguments);
+  if (length < 0) return -1;
+  const auto done = write(fd, text, static_cast<std::size_t>(length));
+  std::free(text);
+  return done < 0 ? -1 : length;
+}
+
 }  // namespace
 }  // namespace vellum::shim
 
@@ -75,3 +105,35 @@ VELLUM_SHIM FILE* fdopen(int fd, const char* mode) noexcept {
              ? vellum::shim::stream_of(fd, mode)
              : VELLUM_REAL(fdopen)(fd, mode);
 }
+
+VELLUM_SHIM FILE* freopen(const char* path, const char* mode, FILE* stream) {
+  return vellum::shim::reopen_stream(path, mode, stream, VELLUM_REAL(freopen));
+}
+VELLUM_SHIM FILE* freopen64(const char* path, const char* mode, FILE* stream) {
+  return vellum::shim::reopen_stream(path, mode, stream, VELLUM_REAL(freopen64));
+}
+
+VELLUM_SHIM int vdprintf(int fd, const char* format, va_list arguments) {
+  return !vellum::shim::Inside::is() && Files::instance().known(fd)
+             ? vellum::shim::print(fd, format, arguments)
+             : VELLUM_REAL(vdprintf)(fd, format, arguments);
+}
+VELLUM_SHIM int dprintf(int fd, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int done = vdprintf(fd, format, arguments);
+  va_end(arguments);
+  return done;
+}
+// NOLINTBEGIN(bugprone-reserved-identifier): what _FORTIFY_SOURCE makes of the calls.
+VELLUM_SHIM int __vdprintf_chk(int fd, int, const char* format, va_list arguments) {
+  return vdprintf(fd, format, arguments);
+}
+VELLUM_SHIM int __dprintf_chk(int fd, int, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int done = vdprintf(fd, format, arguments);
+  va_end(arguments);
+  return done;
+}
+// NOLINTEND(bugprone-reserved-identifier)

@@ -47,7 +47,7 @@ class RunNoSanitizer : public CliTest {
 };
 
 TEST_F(RunNoSanitizer, AFileIsWhatFilesAre) {
-  for (const char* scenario : {"coherent", "sizes", "copies", "forks"}) {
+  for (const char* scenario : {"coherent", "sizes", "copies", "forks", "hands-down", "streams"}) {
     const Result plain = run_program({VELLUM_FILE_CALLS, scenario, data()});
     EXPECT_EQ(0, plain.status) << "without Vellum: " << plain.err;
     const std::string content = read_file(data());
@@ -78,6 +78,10 @@ TEST_F(RunNoSanitizer, AKilledProgramLeavesItsLastCommit) {
   expect_status(128 + SIGKILL, "killed-behind-a-synchronous-write");
   EXPECT_EQ("before", read_file(data()).substr(0, 6));
   EXPECT_EQ("with", read_file(data()).substr(100, 4));
+  fs::remove_all(store());
+  fs::remove(data());
+  expect_status(128 + SIGKILL, "killed-before-a-commit");
+  EXPECT_EQ("", read_file(data()));
 }
 
 TEST_F(RunNoSanitizer, WhatCannotBeIsRefused) {
@@ -86,6 +90,10 @@ TEST_F(RunNoSanitizer, WhatCannotBeIsRefused) {
   EXPECT_EQ("kept", read_file(data()).substr(0, 4)) << "its own descriptors are not the program's";
   EXPECT_NE(std::string::npos, result.err.find("is the parent's to write")) << result.err;
   EXPECT_NE(std::string::npos, result.err.find(data() + ": cannot be removed")) << result.err;
+
+  EXPECT_NE(std::string::npos, result.err.find("this process may only read it")) << result.err;
+  expect_status(0, "unseen");
+  EXPECT_EQ("written", read_file(data()));
 
   expect_failure({"run", "--store", store(), "--file", data(), "--", VELLUM_STATIC_PROGRAM}, 12,
                  "unsupported", "statically linked");
@@ -124,8 +132,8 @@ TEST_F(RunNoSanitizer, AFileThatWasThereIsTheFirstVersion) {
 TEST_F(RunNoSanitizer, KeepsEveryNthCommit) {
   EXPECT_EQ(0, calls("hundred-commits", {"--snapshot-every-commits", "30"}).status);
   const std::string kept = must({"snapshot", store(), "--names"}).out;
-  EXPECT_EQ("main-00000090\nmain-00000060\nmain-00000030\n", kept);
-  EXPECT_EQ(60, must({"show", store(), "main-00000060", "--json"}).json().at("sequence"));
+  EXPECT_EQ("main-00000091\nmain-00000061\nmain-00000031\n", kept) << "the first is empty";
+  EXPECT_EQ(61, must({"show", store(), "main-00000061", "--json"}).json().at("sequence"));
 }
 
 // From outside, while it runs; by signal; and an old version beside the live one.
@@ -164,6 +172,17 @@ TEST_F(RunNoSanitizer, VersionsAreKeptAndReadWhileTheProgramRuns) {
   waitpid(running, &status, 0);
   EXPECT_EQ(0, status);
   close(from_program[0]);
+}
+
+TEST_F(RunNoSanitizer, WhatTheProgramHasRemovedStaysRemoved) {
+  EXPECT_EQ(0, calls("kept").status);
+  must({"run", "--store", store(), "--file", data(), "--", "rm", data()});
+  EXPECT_FALSE(fs::exists(data()));
+  const std::string removes = "echo a > " + path("a.db") + "; rm " + path("a.db");
+  const Result result =
+      must({"run", "--store", store(), "--file", path("*.db"), "--", "sh", "-c", removes});
+  EXPECT_EQ("", result.err);
+  EXPECT_FALSE(fs::exists(path("a.db")));
 }
 
 // Files that are found by a pattern are branches with their paths.

@@ -151,6 +151,11 @@ static void killed(void) {
   REQUIRE(pwrite(fd, "other", 5, kPage) == 5);
   kill(getpid(), SIGKILL);
 }
+static void killed_before_a_commit(void) {
+  const int fd = open_new(2 * kPage);
+  REQUIRE(pwrite(fd, "new", 3, kPage) == 3);
+  kill(getpid(), SIGKILL);
+}
 static void killed_behind_a_synchronous_write(void) {
   const int fd = open_new(kPage);
   const int synchronous = open(path, O_WRONLY | O_DSYNC | O_CLOEXEC);
@@ -173,11 +178,74 @@ static void forks(void) {
   REQUIRE(pwrite(fd, "still", 5, 100) == 5 && fsync(fd) == 0);
   REQUIRE(system("exit 3") == 3 << 8);
   REQUIRE(pwrite(fd, "there", 5, 200) == 5 && fsync(fd) == 0 && has(fd, 100, "still"));
+  /* A child that lives on has none of its locks, and may write when the parent does not. */
+  int tell[2];
+  REQUIRE(pipe(tell) == 0);
+  const pid_t longer = fork();
+  if (longer == 0) {
+    char word;
+    REQUIRE(strcmp(at, "parent") == 0 && read(tell[0], &word, 1) == 1);
+    REQUIRE(munmap(at, kPage) == 0 && close(fd) == 0);
+    const int own = open(path, O_RDWR | O_CLOEXEC);
+    REQUIRE(own >= 0 && has(own, 300, "again") && pwrite(own, "child", 5, 400) == 5);
+    exit(close(own));
+  }
+  REQUIRE(munmap(at, kPage) == 0 && close(fd) == 0);
+  const int again = open(path, O_RDWR | O_CLOEXEC);
+  REQUIRE(again >= 0 && pwrite(again, "again", 5, 300) == 5 && close(again) == 0);
+  REQUIRE(write(tell[1], "c", 1) == 1 && waitpid(longer, &status, 0) == longer && status == 0);
+}
+
+/* A number that the next program knows. */
+enum { kHanded = 100 };
+static void hands_down(void) {
+  const int fd = open_new(kPage);
+  REQUIRE(fcntl(fd, F_DUPFD, kHanded) == kHanded && pwrite(fd, "before", 6, 0) == 6);
+  execl("/proc/self/exe", "file_calls", "handed-down", path, NULL);
+  REQUIRE(0);
+}
+static void handed_down(void) {
+  REQUIRE(has(kHanded, 0, "before") && pwrite(kHanded, "behind", 6, 100) == 6);
+  REQUIRE(fsync(kHanded) == 0 && has(kHanded, 100, "behind"));
+}
+
+static void streams(void) {
+  FILE* stream = fopen(path, "w+");
+  REQUIRE(stream != NULL && fprintf(stream, "line %d\n", 1) == 7 && fflush(stream) == 0);
+  REQUIRE(fileno(stream) >= 0 && fsync(fileno(stream)) == 0);
+  REQUIRE(dprintf(fileno(stream), "line %d\n", 2) == 7);
+  REQUIRE(fseek(stream, 0, SEEK_END) == 0 && ftell(stream) == 14);
+  REQUIRE(ftruncate(fileno(stream), 13) == 0 && fclose(stream) == 0);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  REQUIRE(has(fd, 0, "line 1\nline 2") && size_of(fd) == 13);
+}
+
+/* What goes to a file behind the back of who stands in front of the C library. */
+static void unseen(void) {
+  REQUIRE(close(open_new(kPage)) == 0);
+  const int reader = open(path, O_RDONLY | O_CLOEXEC);
+  char* at = map(reader, kPage, PROT_READ, 0);
+  REQUIRE(close(reader) == 0 && open(path, O_RDWR | O_CLOEXEC) == -1 && errno == EBUSY);
+  REQUIRE(munmap(at, kPage) == 0);
+
+  char name[4096];
+  snprintf(name, sizeof name, "%s.other", path);
+  const int other = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  REQUIRE(other >= 0 && write(other, "renamed", 7) == 7 && rename(name, path) == 0);
+  REQUIRE(open(path, O_RDWR | O_CLOEXEC) == -1 && errno == EBUSY && close(other) == 0);
+
+  const int fd = open(path, O_RDWR | O_CLOEXEC), standard = dup(STDOUT_FILENO);
+  REQUIRE(fd >= 0 && has(fd, 0, "renamed") && dup2(fd, STDOUT_FILENO) == STDOUT_FILENO);
+  REQUIRE(write(STDOUT_FILENO, "written", 7) == 7);
+  REQUIRE(printf("past it") == 7 && fflush(stdout) == EOF);
+  REQUIRE(dup2(standard, STDOUT_FILENO) == STDOUT_FILENO && has(fd, 0, "written"));
+  REQUIRE(freopen(path, "w", stdin) == NULL && errno == ENOTSUP);
 }
 
 /* Only what `vellum run` refuses. */
 static void refused(void) {
   const int fd = open_new(kPage);
+  REQUIRE(fcntl(fd, F_DUPFD, kHanded) == kHanded);
   char* at = map(fd, kPage, PROT_READ | PROT_WRITE, 0);
   const pid_t child = fork();
   if (child == 0) {
@@ -204,6 +272,7 @@ static void refused(void) {
 static void second(void) {
   REQUIRE(open(path, O_RDWR | O_CLOEXEC) == -1 && errno == EBUSY);
   REQUIRE(open(path, O_RDONLY | O_CLOEXEC) >= 0);
+  REQUIRE(pwrite(kHanded, "no", 2, 0) == -1 && errno == EBADF);
 }
 
 static void hundred_commits(void) {
@@ -238,8 +307,13 @@ int main(int argc, char** argv) {
       {"kept-at-exit-now", kept_at_exit_now},
       {"kept-by-close", kept_by_close},
       {"killed", killed},
+      {"killed-before-a-commit", killed_before_a_commit},
       {"killed-behind-a-synchronous-write", killed_behind_a_synchronous_write},
       {"forks", forks},
+      {"hands-down", hands_down},
+      {"handed-down", handed_down},
+      {"streams", streams},
+      {"unseen", unseen},
       {"refused", refused},
       {"second", second},
       {"hundred-commits", hundred_commits},
