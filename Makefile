@@ -16,7 +16,7 @@ demo: ## a guided tour; EDGES=FILE PERIOD=year|month use your own edge list, ARG
 test: ## lint, all tests with gcc and under sanitizers, fuzzing; STAGES="release tidy" for some, STAGES=all
 	tools/test.sh $(STAGES)
 
-bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE for graph, ARGS= goes through
+bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE for graph, KV=FILE for lmdb, ARGS= goes through
 	@test -n "$(NAME)" || { echo "make bench NAME=x; there are:"; \
 	  ls bench/*.cpp bench/*/table.py 2>/dev/null | grep -v _lib.cpp | \
 	  sed -E 's,bench/([^./]*).*,  \1,' | sort; exit 2; }
@@ -25,7 +25,7 @@ bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE fo
 	cmake --build --preset release --target bench_$(NAME)
 	@mkdir -p build/bench
 	$(or $(wildcard bench/$(NAME)/table.py),build/release/bench/bench_$(NAME)) --json build/bench/$(NAME).json \
-	  $(if $(EDGES),--edges "$(EDGES)") $(ARGS)
+	  $(if $(EDGES),--edges "$(EDGES)") $(if $(KV),--kv "$(KV)") $(ARGS)
 
 # Debian's python3 has Debian's matplotlib; another one on the PATH need not.
 PYTHON ?= $(firstword $(wildcard /usr/bin/python3) python3)

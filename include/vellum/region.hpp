@@ -256,6 +256,12 @@ class Region {
   CommitReport commit_ranges(const std::vector<ByteRange>& written,
                              const std::string& message = std::string());
 
+  // Pages that are as the last commit has them need no copies of this region's own: with engine
+  // mapped they are the image's again, in the page cache, and their memory is free; with the others
+  // nothing happens. REQUIRES: nothing in these ranges was stored to since the last commit, nor is
+  // meanwhile. invalid_argument for a range that does not lie in the region.
+  void drop_copies(const std::vector<ByteRange>& ranges);
+
   // commit(), then keeps that state under `name`. already_exists (nothing is committed then),
   // invalid_argument for a malformed name: 1..200 bytes of letters, digits and . _ + - (or UTF-8),
   // not starting with '.' or '-'.

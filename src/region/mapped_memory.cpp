@@ -137,12 +137,21 @@ void MappedMemory::find_unfinished(std::vector<PageNumber>& out) {
   out = merge(out, foreign_);
 }
 
-void MappedMemory::put_back(const std::vector<PageNumber>& pages) {
-  std::vector<PageNumber> own, foreign;
-  for (const PageNumber page : pages) (is_foreign(page) ? foreign : own).push_back(page);
+// A foreign page has no other copy.
+void MappedMemory::drop_copies(const std::vector<PageNumber>& pages) {
+  std::vector<PageNumber> own;
+  std::set_difference(pages.begin(), pages.end(), foreign_.begin(), foreign_.end(),
+                      std::back_inserter(own));
   for_runs(own, SIZE_MAX, [&](PageNumber first, std::size_t count) {
     madvise(base_ + first * kPageBytes, count * kPageBytes, MADV_DONTNEED);
   });
+}
+
+void MappedMemory::put_back(const std::vector<PageNumber>& pages) {
+  drop_copies(pages);
+  std::vector<PageNumber> foreign;
+  std::copy_if(pages.begin(), pages.end(), std::back_inserter(foreign),
+               [&](PageNumber page) { return is_foreign(page); });
   if (foreign.empty()) return;
   // The image has something else: it follows with the next commit.
   const auto committed = options_.open_committed();

@@ -35,6 +35,8 @@ class MappedMemory final : public RegionMemory {
   void pin(PageNumber, std::size_t) override {}
   void unpin(PageNumber, std::size_t) noexcept override {}
 
+  void drop_copies(const std::vector<PageNumber>& pages) override;
+
   void prepare_commit(std::span<const PageNumber> dirty) override;
   void finish_commit(std::span<const PageNumber> dirty) noexcept override;
   void abandon_commit(std::span<const PageNumber> dirty) noexcept override;

@@ -115,6 +115,9 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   // With `known`, another tracker has found what was written: ascending pages, and nothing is
   // armed.
   void collect_dirty(std::vector<PageNumber>& out, const std::vector<PageNumber>* known = nullptr);
+  // Pages that are as they were committed need no copies of their own. REQUIRES: nobody stores to
+  // them meanwhile.
+  virtual void drop_copies(const std::vector<PageNumber>&) {}
   // Puts pages back to their twins, or to what the source says. REQUIRES: nobody else uses them
   // meanwhile.
   void discard(const std::vector<PageNumber>& pages);

@@ -340,6 +340,11 @@ CommitReport Region::commit_ranges(const std::vector<ByteRange>& written,
   return impl_->commit({}, message, &pages);
 }
 
+void Region::drop_copies(const std::vector<ByteRange>& ranges) {
+  const Turn turn(impl_);
+  impl_->memory->drop_copies(impl_->pages_of(ranges));
+}
+
 CommitReport Region::snapshot(const std::string& name, const std::string& message) {
   const Turn turn(impl_);
   impl_->core->require_free_name(name);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <pthread.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 #include "base/error_number.hpp"
 #include "base/fork_count.hpp"
 #include "base/real_path.hpp"
-#include "format/types.hpp"
 #include "shim/proc.hpp"
 #include "shim/real.hpp"
 
@@ -24,7 +22,6 @@ namespace vellum::shim {
 namespace {
 
 using base::path_of;
-using format::kPageBytes;
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
@@ -35,11 +32,6 @@ std::uint64_t filter_bit(std::uint64_t inode) noexcept {
 bool is_link(const char* path) {
   struct stat status;
   return VELLUM_REAL(lstat)(path, &status) == 0 && S_ISLNK(status.st_mode);
-}
-
-int complain(const std::string& path, int error, const char* what) {
-  std::fprintf(stderr, "vellum run: %s: %s\n", path.c_str(), what);
-  return error;
 }
 
 // The kernel refuses to write by it, then.
@@ -58,6 +50,11 @@ void reopen_read_only(int fd) {
 
 std::array<std::atomic<std::uint16_t>, Files::kMaxDescriptors> Files::marks_;
 
+int complain(const std::string& path, int error, const char* what) {
+  std::fprintf(stderr, "vellum run: %s: %s\n", path.c_str(), what);
+  return error;
+}
+
 Files& Files::instance() {
   static Files* const files = [] {
     const Inside inside;
@@ -73,31 +70,6 @@ Files& Files::instance() {
 }
 
 Files::Files() : config_(Config::from_environment()), process_(getpid()) {}
-
-void Files::before_fork() {
-  mutex_.lock();
-  librarys_mutex_.lock();
-  if (librarys_.empty() || pipe2(forking_, O_CLOEXEC) != 0) forking_[0] = forking_[1] = -1;
-}
-
-// A child would hold the parent's locks by what is the library's: it closes that, and the parent
-// goes on when it has. Else the parent could close a file, and not open it again.
-void Files::after_fork(bool child) {
-  if (child) {
-    process_ = getpid();
-    close_librarys();
-  }
-  if (forking_[1] >= 0) {
-    char none = 0;
-    VELLUM_REAL(close)(forking_[1]);
-    if (!child)
-      while (VELLUM_REAL(read)(forking_[0], &none, 1) < 0 && errno == EINTR) {
-      }
-    VELLUM_REAL(close)(forking_[0]);
-  }
-  librarys_mutex_.unlock();
-  mutex_.unlock();
-}
 
 std::size_t Files::find(const struct stat& status) const {
   for (std::size_t i = 0; i < opens_.size(); ++i)
@@ -245,19 +217,6 @@ int Files::make_live(Open& open, int fd, bool quiet) {
   return base::error_of(body, [](const char*) {});
 }
 
-// Those that have not come from open(2): by what they are. `programs` were there before.
-void Files::mark_librarys(const std::vector<int>& programs) {
-  for (const int fd : descriptors_of_process()) {
-    if (mark_of(fd) != 0 || std::binary_search(programs.begin(), programs.end(), fd)) continue;
-    const std::string path = path_of(fd);
-    if (path == "anon_inode:[userfaultfd]" || path.rfind("/memfd:vellum", 0) == 0 ||
-        path.rfind(config_.store + "/", 0) == 0 ||
-        std::any_of(opens_.begin(), opens_.end(),
-                    [&](const auto& open) { return open != nullptr && open->target.path == path; }))
-      note_librarys(fd, true);
-  }
-}
-
 // When it cannot be committed, it stays live, and the end of the process tries again.
 void Files::close_unused(std::size_t number) {
   Open& open = *opens_[number];
@@ -298,41 +257,6 @@ std::shared_ptr<LiveFile> Files::live(const struct stat& status) {
   return number != kTarget ? opens_[number]->live : nullptr;
 }
 
-void Files::note_librarys(int fd, bool is) {
-  if (fd < 0 || fd >= kMaxDescriptors) return;
-  mark_at(fd) = is ? kLibrarys : 0;
-  struct stat status;
-  if (!is || VELLUM_REAL(fstat)(fd, &status) != 0) return;
-  const std::lock_guard lock(librarys_mutex_);
-  librarys_[fd] = {status.st_dev, status.st_ino};
-}
-
-// REQUIRES: librarys_mutex_. In a child of fork(2), which would hold the parent's locks by them.
-void Files::close_librarys() {
-  for (const auto& [fd, file] : librarys_) {
-    struct stat status;
-    if (mark_of(fd) != kLibrarys) continue;
-    mark_at(fd) = 0;
-    if (VELLUM_REAL(fstat)(fd, &status) == 0 && status.st_dev == file.first &&
-        status.st_ino == file.second)
-      VELLUM_REAL(close)(fd);
-  }
-}
-
-bool Files::librarys(int fd) {
-  if (mark_of(fd) != kLibrarys) return false;
-  struct stat status;
-  if (VELLUM_REAL(fstat)(fd, &status) == 0) {
-    const std::lock_guard lock(librarys_mutex_);
-    const auto found = librarys_.find(fd);
-    if (found != librarys_.end() &&
-        found->second == std::pair<std::uint64_t, std::uint64_t>(status.st_dev, status.st_ino))
-      return true;
-  }
-  mark_at(fd) = 0;
-  return false;
-}
-
 bool Files::shares_memory() const noexcept { return getpid() != process_; }
 
 unsigned Files::next_marked(unsigned fd) const noexcept {
@@ -358,69 +282,6 @@ void Files::closed(int fd) {
   const std::size_t number = (mark & kTarget) - 1U;
   --opens_[number]->descriptors;
   close_unused(number);
-}
-
-void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, off_t offset_bytes) {
-  const std::lock_guard lock(mutex_);
-  const std::uint16_t mark = mark_of(fd);
-  Open& open = *opens_[(mark & kTarget) - 1U];
-  const int type = flags & MAP_TYPE;
-  const bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
-  if (open.live == nullptr) return nullptr;
-  const auto fail = [](int error) {
-    errno = error;
-    return MAP_FAILED;
-  };
-  const std::string& path = open.target.path;
-  if (!shared)
-    return fail(complain(path, ENOTSUP, "a private mapping beside others that write it"));
-  if (offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 || length_bytes == 0)
-    return fail(EINVAL);
-  if ((protection & PROT_WRITE) != 0 && (mark & kWrites) == 0) return fail(EACCES);
-  if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0)
-    return fail(complain(path, ENOTSUP, "cannot be mapped at an address of the program's choice"));
-  const auto offset = static_cast<std::uint64_t>(offset_bytes);
-  if (offset > open.live->capacity_bytes() || length_bytes > open.live->capacity_bytes() - offset)
-    return fail(complain(path, ENOMEM, "a mapping past the first TiB"));
-  if ((protection & PROT_WRITE) != 0) open.live->note_mapped_writable();
-  std::byte* const begin = open.live->data() + offset;
-  open.mappings.add(begin, length_bytes);
-  return begin;
-}
-
-std::size_t Files::find(const void* address) const {
-  for (std::size_t i = 0; i < opens_.size(); ++i)
-    if (opens_[i] != nullptr && opens_[i]->mappings.contains(address)) return i;
-  return kTarget;
-}
-
-std::shared_ptr<LiveFile> Files::mapped_at(const void* address) {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  if (at < lowest_ || at >= highest_) return nullptr;
-  const std::lock_guard lock(mutex_);
-  const std::size_t number = find(address);
-  return number != kTarget ? opens_[number]->live : nullptr;
-}
-
-// REQUIRES: mapped_at(address).
-int Files::unmap(void* address, std::size_t length_bytes) {
-  const std::lock_guard lock(mutex_);
-  const std::size_t number = find(address);
-  if (number == kTarget || length_bytes == 0) return EINVAL;
-  opens_[number]->mappings.remove(static_cast<std::byte*>(address), length_bytes);
-  close_unused(number);
-  return 0;
-}
-
-int Files::remap(void* address, std::size_t old_bytes, std::size_t new_bytes) {
-  const std::lock_guard lock(mutex_);
-  const std::size_t number = find(address);
-  if (number == kTarget || new_bytes == 0) return EINVAL;
-  Open& open = *opens_[number];
-  auto* const begin = static_cast<std::byte*>(address);
-  const auto offset = static_cast<std::uint64_t>(begin - open.live->data());
-  if (new_bytes > open.live->capacity_bytes() - offset) return ENOMEM;
-  return open.mappings.resize(begin, old_bytes, new_bytes) ? 0 : EINVAL;
 }
 
 // All are known before the first becomes live, which looks for some that are not.

@@ -27,6 +27,9 @@
 
 namespace vellum::shim {
 
+// One line that names the file; returns the error.
+int complain(const std::string& path, int error, const char* what);
+
 class Files {
  public:
   // The process's own, never destroyed.

@@ -31,7 +31,11 @@ Region open(const Config& config, const Target& target) {
   options.image_path = target.path;
   options.capacity_bytes = kLeastCapacityBytes;
   Store store = Store::open(config.store);
-  if (store.contains(target.branch)) return store.open_region(target.branch, options);
+  if (store.contains(target.branch)) {
+    Region region = store.open_region(target.branch, options);
+    region.commit("as the file was found");
+    return region;
+  }
   struct stat status;
   const bool empty = VELLUM_REAL(stat)(target.path.c_str(), &status) != 0 || status.st_size == 0;
   Region region = store.create_region(target.branch, 1, options);
@@ -60,7 +64,8 @@ LiveFile::LiveFile(const Config& config, const Target& target)
       region_(open(config, target)),
       data_(static_cast<std::byte*>(region_.data())),
       capacity_bytes_(region_.capacity_bytes()),
-      last_kept_(region_.sequence()) {
+      last_kept_(region_.sequence()),
+      committed_meta_(data_, region_.file_bytes()) {
   // A child of fork() may read what it has mapped: its copy of it.
   madvise(data_, capacity_bytes_, MADV_DOFORK);
 }
@@ -130,6 +135,19 @@ void LiveFile::note_written(std::uint64_t offset_bytes, std::size_t length_bytes
   }
 }
 
+// What has been committed is read from the kernel's cache again, as of any file: a copy less in
+// memory, and where the kernel has large folios, reads that are faster.
+void LiveFile::drop_copies(const std::vector<ByteRange>& committed) {
+  const std::unique_lock alone(size_mutex_);  // nobody writes
+  const std::lock_guard lock(written_mutex_);
+  if (!mapped_writable_ && !anywhere_ && written_.empty()) region_.drop_copies(committed);
+}
+
+void LiveFile::note_mapped_writable() {
+  const std::unique_lock alone(size_mutex_);  // not beside drop_copies()
+  mapped_writable_ = true;
+}
+
 CommitReport LiveFile::commit_written() {
   std::vector<ByteRange> written;
   bool anywhere = true;
@@ -140,7 +158,10 @@ CommitReport LiveFile::commit_written() {
     anywhere_ = mapped_writable_;
   }
   try {
-    return anywhere || mapped_writable_ ? region_.commit() : region_.commit_ranges(written);
+    if (anywhere || mapped_writable_) return region_.commit();
+    const CommitReport report = region_.commit_ranges(written);
+    drop_copies(written);
+    return report;
   } catch (...) {
     const std::lock_guard lock(written_mutex_);
     anywhere_ = true;

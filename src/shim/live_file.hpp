@@ -50,7 +50,7 @@ class LiveFile {
   // One that is on its way when this returns.
   int commit_soon();
   // Before the program gets memory of the file that it may store to.
-  void note_mapped_writable() noexcept { mapped_writable_ = true; }
+  void note_mapped_writable();
 
  private:
   int refuse_inherited() const;
@@ -59,11 +59,13 @@ class LiveFile {
   void commit_or_keep();
   void note_written(std::uint64_t offset_bytes, std::size_t length_bytes);
   CommitReport commit_written();
+  void drop_copies(const std::vector<ByteRange>& committed);
 
   const std::string path_, branch_;
   const std::uint64_t snapshot_every_;
   const std::uint32_t born_;
-  mutable std::shared_mutex size_mutex_;  // held to change the size; shared by who relies on it
+  // Held to change the size; shared by who relies on it, and by who writes. After commit_mutex_.
+  mutable std::shared_mutex size_mutex_;
   std::mutex commit_mutex_;
   Region region_;
   std::byte* data_ = nullptr;
@@ -75,7 +77,7 @@ class LiveFile {
   std::atomic<bool> mapped_writable_{false};
   std::mutex written_mutex_;
   std::vector<ByteRange> written_;
-  bool anywhere_ = true;  // what another program wrote before is the first commit's
+  bool anywhere_ = false;
 };
 
 // Runs it, and tells of an exception in one line: 0 or errno.

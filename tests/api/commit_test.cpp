@@ -88,6 +88,24 @@ TEST_P(Commit, OfRangesTakesTheirPagesAndNoOthers) {
   expect_error(Errc::invalid_argument, {"main"}, [&] { region.commit_ranges({{kMiB + 1, 0}}); });
 }
 
+TEST_P(Commit, CopiesThatAreDroppedAreStillThere) {
+  Store store = create();
+  Region region = store.create_region("main", kMiB, options());
+  std::memset(region.data(), 1, kMiB);
+  region.commit();
+  std::memset(bytes_of(region) + 8 * kPage, 2, 16 * kPage);
+  region.commit_ranges({{8 * kPage, 16 * kPage}});
+  region.drop_copies({{0, kMiB}});
+  EXPECT_EQ(bytes_of(region)[8 * kPage - 1], std::byte{1});
+  EXPECT_EQ(bytes_of(region)[8 * kPage], std::byte{2});
+  EXPECT_EQ(bytes_of(region)[24 * kPage - 1], std::byte{2});
+  EXPECT_EQ(region.commit().sequence, 2U);
+  word_at(region, 9 * kPage) = 5;
+  EXPECT_EQ(region.commit().pages_changed, 1U);
+  EXPECT_TRUE(content_of(store, "main") == content_of(region));
+  expect_error(Errc::invalid_argument, {"main"}, [&] { region.drop_copies({{kMiB, 1}}); });
+}
+
 TEST_P(Commit, NothingToDoIsNoNewVersion) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());

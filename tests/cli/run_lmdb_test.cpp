@@ -33,7 +33,8 @@ class RunLmdbNoSanitizer : public CliTest {
 
   // Runs the writer, and kills it with `vellum run`, or alone, after so long. The last transaction
   // that it has flushed; 0: it has not come to any.
-  std::uint64_t killed_after(std::chrono::microseconds time, bool both) const {
+  std::uint64_t killed_after(std::chrono::microseconds time, bool both,
+                             const char* mode = "write") const {
     int flushed[2];
     EXPECT_EQ(0, pipe(flushed));
     const pid_t running = fork();
@@ -43,7 +44,7 @@ class RunLmdbNoSanitizer : public CliTest {
       close(flushed[0]);
       const std::string store = path("store"), directory = path("db");
       execl(VELLUM_CLI, VELLUM_CLI, "run", "--store", store.c_str(), "--file", file().c_str(), "--",
-            VELLUM_LMDB_WRITER, "write", directory.c_str(), nullptr);
+            VELLUM_LMDB_WRITER, mode, directory.c_str(), nullptr);
       _exit(127);
     }
     setpgid(running, running);
@@ -65,6 +66,16 @@ class RunLmdbNoSanitizer : public CliTest {
     EXPECT_TRUE(both ? WIFSIGNALED(status) : WEXITSTATUS(status) == 128 + SIGKILL);
     return last;
   }
+  // What the file has after the next kill, and the last transaction that was flushed by then.
+  std::pair<std::uint64_t, std::uint64_t> found_after_kill(std::chrono::microseconds time,
+                                                           bool both, const char* mode) const {
+    const std::uint64_t last = killed_after(time, both, mode);
+    if (both) must({"run", "--store", path("store"), "--file", file(), "--", "true"});
+    return {std::stoull(checked_number()), last};
+  }
+  std::uint64_t sequence() const {
+    return must({"show", path("store"), "main", "--json"}).json().at("sequence");
+  }
 };
 
 // VELLUM_LMDB_KILLS=1000 for a long run.
@@ -73,12 +84,31 @@ TEST_F(RunLmdbNoSanitizer, OpensAtACommitAfterEachKill) {
   const int kills = wanted != nullptr ? std::atoi(wanted) : 12;
   std::mt19937 random(7);  // NOLINT: the same times each run
   for (int i = 0; i < kills && !HasFailure(); ++i) {
-    const bool both = i % 4 == 3;
-    const std::uint64_t last = killed_after(std::chrono::microseconds(random() % 40000), both);
-    if (both) must({"run", "--store", path("store"), "--file", file(), "--", "true"});
-    const std::uint64_t found = std::stoull(checked_number());
+    const auto [found, last] =
+        found_after_kill(std::chrono::microseconds(random() % 40000), i % 4 == 3, "write");
     EXPECT_TRUE(found == last || found == last + 3) << found << " behind " << last;
   }
+}
+
+// In its default mode LMDB flushes each transaction: any of the three that are under way.
+TEST_F(RunLmdbNoSanitizer, OpensAtATransactionThatWasFlushed) {
+  std::mt19937 random(8);  // NOLINT: the same times each run
+  for (int i = 0; i < 6 && !HasFailure(); ++i) {
+    const auto [found, last] =
+        found_after_kill(std::chrono::microseconds(random() % 40000), i % 4 == 3, "safe");
+    EXPECT_TRUE(found >= last && found <= last + 3) << found << " behind " << last;
+  }
+}
+
+TEST_F(RunLmdbNoSanitizer, ATransactionIsOneCommit) {
+  const auto three = [&] {
+    must({"run", "--store", path("store"), "--file", file(), "--", VELLUM_LMDB_WRITER, "few",
+          path("db")});
+  };
+  three();
+  const std::uint64_t before = sequence();
+  three();
+  EXPECT_EQ(before + 3, sequence());
 }
 
 TEST_F(RunLmdbNoSanitizer, AVersionIsADatabase) {
