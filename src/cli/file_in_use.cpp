@@ -12,18 +12,20 @@
 #include <span>
 #include <vellum/error.hpp>
 
+#include "base/lmdb_format.hpp"
+
 namespace vellum::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
 bool begins_as_lmdb_lock(const std::string& path) {
-  constexpr std::uint32_t kMagic = 0xBEEFC0DE;
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) return false;
   const auto file = base::posix_fs().open(path, base::OpenMode::read_only);
   std::uint32_t magic = 0;
-  return file->try_pread(std::as_writable_bytes(std::span(&magic, 1)), 0) == 0 && magic == kMagic;
+  return file->try_pread(std::as_writable_bytes(std::span(&magic, 1)), 0) == 0 &&
+         magic == base::lmdb::kMagic;
 }
 
 }  // namespace

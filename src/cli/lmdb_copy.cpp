@@ -13,12 +13,12 @@
 #include <filesystem>
 #include <vellum/error.hpp>
 
+#include "base/lmdb_format.hpp"
+
 namespace vellum::cli {
 namespace {
 
-// Of a page with a meta, as LMDB of 64 bits writes it.
-constexpr std::uint32_t kMagic = 0xBEEFC0DE;
-constexpr std::size_t kMagicAt = 16, kPageSizeAt = 40, kMetaBytes = 48;
+using base::lmdb::kMagic;
 constexpr int kPipeBytes = 1 << 20;
 
 struct Meta {
@@ -27,11 +27,11 @@ struct Meta {
 
 // Zero where the file ends.
 Meta read_meta(const base::File& file, std::uint64_t at) {
-  std::array<std::byte, kMetaBytes> bytes{};
+  std::array<std::byte, base::lmdb::kPageBytesAt + sizeof(std::uint32_t)> bytes{};
   Meta meta;
   if (file.try_pread(bytes, at) != 0) return meta;
-  std::memcpy(&meta.magic, bytes.data() + kMagicAt, sizeof meta.magic);
-  std::memcpy(&meta.page_bytes, bytes.data() + kPageSizeAt, sizeof meta.page_bytes);
+  std::memcpy(&meta.magic, bytes.data() + base::lmdb::kMagicAt, sizeof meta.magic);
+  std::memcpy(&meta.page_bytes, bytes.data() + base::lmdb::kPageBytesAt, sizeof meta.page_bytes);
   return meta;
 }
 

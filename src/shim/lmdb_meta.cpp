@@ -5,9 +5,7 @@
 namespace vellum::shim {
 namespace {
 
-constexpr std::uint32_t kMagic = 0xbeefc0de, kVersion = 1;  // of the files that LMDB 0.9 makes
-// In a meta page.
-constexpr std::size_t kMagicAt = 16, kVersionAt = 20, kPageBytesAt = 40;
+using namespace base::lmdb;
 
 std::uint32_t word(const std::byte* at) noexcept {
   std::uint32_t out;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/lmdb_format.hpp"
+
 namespace vellum::shim {
 
 class LmdbMeta {
@@ -16,10 +18,8 @@ class LmdbMeta {
   friend bool operator==(const LmdbMeta&, const LmdbMeta&) = default;
 
  private:
-  static constexpr std::size_t kHeaderBytes = 16;  // of a page
-  static constexpr std::size_t kMetaBytes = 136;
   bool is_lmdb_ = false;
-  std::array<std::byte, 2 * kMetaBytes> metas_{};
+  std::array<std::byte, 2 * base::lmdb::kMetaBytes> metas_{};
 };
 
 }  // namespace vellum::shim
