@@ -41,9 +41,11 @@ struct vellum_card_directory {
 #define VELLUM_CARD_LAYOUT (UINT64_C(0x56454c4c43310000) + sizeof(struct vellum_card_queue))
 
 static inline uint8_t* vellum_card_of(uint64_t address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): that is the idea of it
   return (uint8_t*)((address >> VELLUM_CARD_SHIFT) + VELLUM_CARD_BIAS);
 }
 static inline uint8_t* vellum_page_byte_of(uint64_t address) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the same
   return (uint8_t*)(VELLUM_PAGE_TABLE + ((address - VELLUM_WINDOW_BEGIN) >> 12));
 }
 static inline struct vellum_card_queue** vellum_granule_of(uint64_t address) {

@@ -65,10 +65,11 @@ void Region::Impl::clear(std::byte* from, const std::byte* end) {
 void Region::Impl::follow_stores_behind_the_file(std::span<const PageNumber> dirty) {
   const auto bytes = file_bytes();
   if (!bytes.has_value()) return;
-  for (std::size_t i = dirty.size(); i-- > 0 && (dirty[i] + 1) * kPageBytes > *bytes;) {
-    const std::uint64_t from = std::max(dirty[i] * kPageBytes, *bytes);
-    const std::uint64_t end = (dirty[i] + 1) * kPageBytes;
-    make_present(dirty[i], 1);
+  for (auto page = dirty.rbegin(); page != dirty.rend(); ++page) {
+    const std::uint64_t from = std::max(*page * kPageBytes, *bytes);
+    const std::uint64_t end = (*page + 1) * kPageBytes;
+    if (end <= *bytes) return;
+    make_present(*page, 1);
     if (base::is_zero({memory->data() + from, end - from})) continue;
     memory->extend_file(end);
     set_file_bytes(end);
