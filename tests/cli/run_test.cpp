@@ -47,7 +47,8 @@ class RunNoSanitizer : public CliTest {
 };
 
 TEST_F(RunNoSanitizer, AFileIsWhatFilesAre) {
-  for (const char* scenario : {"coherent", "sizes", "copies", "forks", "hands-down", "streams"}) {
+  for (const char* scenario :
+       {"coherent", "sizes", "copies", "threads", "forks", "hands-down", "streams"}) {
     const Result plain = run_program({VELLUM_FILE_CALLS, scenario, data()});
     EXPECT_EQ(0, plain.status) << "without Vellum: " << plain.err;
     const std::string content = read_file(data());

@@ -4,7 +4,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +124,34 @@ static void copies(void) {
   REQUIRE(stream != NULL && fseek(stream, kPage + 2, SEEK_SET) == 0 && fgetc(stream) == 'p');
   REQUIRE(fseek(stream, 50, SEEK_SET) == 0 && fputs("stream", stream) >= 0 && fclose(stream) == 0);
   REQUIRE(has(fd, 50, "stream") && unlink(name) == 0);
+}
+
+/* Three threads count in words of the same pages, one of them flushes: what a commit takes along,
+ * or gives back to the page cache, must not take a word back. */
+enum { kWords = 8, kRounds = 400 };
+static int counted_file;
+static const volatile uint64_t* counted;
+
+static void* count(void* argument) {
+  const uint64_t thread = (uint64_t)(uintptr_t)argument;
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    for (uint64_t i = 0; i < kWords; ++i) {
+      const uint64_t word = i * kPage / 8 + thread;
+      REQUIRE(pwrite(counted_file, &round, 8, (off_t)word * 8) == 8);
+      REQUIRE(counted[word] == round);
+    }
+    if (thread == 2) REQUIRE(fdatasync(counted_file) == 0);
+  }
+  return NULL;
+}
+
+static void threads(void) {
+  counted_file = open_new(kWords * kPage);
+  counted = (const volatile uint64_t*)map(counted_file, kWords * kPage, PROT_READ, 0);
+  pthread_t ids[3];
+  for (uintptr_t i = 0; i < 3; ++i) REQUIRE(pthread_create(&ids[i], NULL, count, (void*)i) == 0);
+  for (int i = 0; i < 3; ++i) REQUIRE(pthread_join(ids[i], NULL) == 0);
+  for (int i = 0; i < 3 * kWords; ++i) REQUIRE(counted[i / 3 * kPage / 8 + i % 3] == kRounds);
 }
 
 /* What has been written is there for the next process, whether it was flushed or not. */
@@ -303,6 +333,7 @@ int main(int argc, char** argv) {
       {"coherent", coherent},
       {"sizes", sizes},
       {"copies", copies},
+      {"threads", threads},
       {"kept", kept},
       {"kept-at-exit-now", kept_at_exit_now},
       {"kept-by-close", kept_by_close},
