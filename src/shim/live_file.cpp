@@ -45,6 +45,13 @@ Region open(const Config& config, const Target& target) {
   return region;
 }
 
+// 0: not known.
+std::int64_t modified_ns(const std::string& path) {
+  struct stat status;
+  if (VELLUM_REAL(stat)(path.c_str(), &status) != 0) return 0;
+  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+}
+
 }  // namespace
 
 thread_local int Inside::depth = 0;
@@ -68,6 +75,7 @@ LiveFile::LiveFile(const Config& config, const Target& target)
       committed_meta_(data_, region_.file_bytes()) {
   // A child of fork() may read what it has mapped: its copy of it.
   madvise(data_, capacity_bytes_, MADV_DOFORK);
+  note_own_change();
 }
 
 LiveFile::~LiveFile() {
@@ -85,6 +93,25 @@ int LiveFile::refuse_inherited() const {
                "at a time\n",
                path_.c_str());
   return ENOTSUP;
+}
+
+// A program outside has its own memory of the file. Nothing keeps it from writing, but it shows.
+// REQUIRES: commit_mutex_.
+void LiveFile::tell_of_other_writers() {
+  const std::lock_guard lock(modified_mutex_);
+  const std::int64_t now_ns = modified_ns(path_);
+  const bool known = modified_ns_ != 0 && now_ns != 0;
+  if (told_of_other_writers_ || !known || now_ns == modified_ns_) return;
+  told_of_other_writers_ = true;
+  std::fprintf(stderr,
+               "vellum run: %s: somebody outside of this program has changed it meanwhile: their "
+               "changes may be lost, or mixed with this program's\n",
+               path_.c_str());
+}
+
+void LiveFile::note_own_change() {
+  const std::lock_guard lock(modified_mutex_);
+  modified_ns_ = modified_ns(path_);
 }
 
 std::uint64_t LiveFile::size_bytes() const {
@@ -179,7 +206,10 @@ int LiveFile::set_size(std::uint64_t size_bytes) {
   }
   const std::uint64_t room =
       std::clamp<std::uint64_t>(size_bytes / 8, kLeastRoomBytes, kMostRoomBytes);
-  return reported(path_, [&] { region_.resize_file(size_bytes, room); });
+  const std::lock_guard lock(modified_mutex_);
+  const int error = reported(path_, [&] { region_.resize_file(size_bytes, room); });
+  if (modified_ns_ != 0) modified_ns_ = modified_ns(path_);
+  return error;
 }
 
 int LiveFile::resize(std::uint64_t size_bytes) {
@@ -191,12 +221,15 @@ int LiveFile::resize(std::uint64_t size_bytes) {
 int LiveFile::commit() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
-  return reported(path_, [&] {
+  tell_of_other_writers();
+  const int error = reported(path_, [&] {
     drop_tail();
     const LmdbMeta meta(data_, size_bytes());
     commit_or_keep();
     committed_meta_ = meta;
   });
+  note_own_change();
+  return error;
 }
 
 // LMDB flushes a transaction's pages and then the meta page that makes it count, which is one
@@ -213,6 +246,11 @@ int LiveFile::flush() {
 int LiveFile::commit_soon() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
+  tell_of_other_writers();
+  {
+    const std::lock_guard known(modified_mutex_);
+    modified_ns_ = 0;  // the file follows later
+  }
   return reported(path_, [&] {
     drop_tail();
     region_.commit_async();

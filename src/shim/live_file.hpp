@@ -54,6 +54,8 @@ class LiveFile {
 
  private:
   int refuse_inherited() const;
+  void tell_of_other_writers();
+  void note_own_change();
   int set_size(std::uint64_t size_bytes);
   void drop_tail();
   void commit_or_keep();
@@ -70,8 +72,11 @@ class LiveFile {
   Region region_;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_bytes_ = 0;
-  std::uint64_t last_kept_ = 0;  // sequence of the last snapshot by snapshot_every_
-  LmdbMeta committed_meta_;      // under commit_mutex_
+  std::uint64_t last_kept_ = 0;   // sequence of the last snapshot by snapshot_every_
+  LmdbMeta committed_meta_;       // under commit_mutex_
+  std::mutex modified_mutex_;     // held to change the file's size until that is noted
+  std::int64_t modified_ns_ = 0;  // when the library changed the file last; 0: may be at it
+  bool told_of_other_writers_ = false;
   // Where the file was written since the last commit. As long as the program has never had memory
   // of it to store to, that is all of it, unless `anywhere_`.
   std::atomic<bool> mapped_writable_{false};

@@ -33,6 +33,7 @@ class RunNoSanitizer : public CliTest {
   void expect_status(int status, const std::string& scenario) const {
     const Result result = calls(scenario);
     EXPECT_EQ(status, result.status) << result.err;
+    EXPECT_EQ(std::string::npos, result.err.find("somebody outside")) << result.err;
   }
   // The head as the store has it is what the file holds.
   void expect_file_is_head() const {
@@ -56,6 +57,14 @@ TEST_F(RunNoSanitizer, AFileIsWhatFilesAre) {
     EXPECT_TRUE(content == read_file(data())) << scenario;
     expect_file_is_head();
   }
+}
+
+TEST_F(RunNoSanitizer, AWriterOutsideIsToldOfOnce) {
+  const Result result = calls("outsider");
+  EXPECT_EQ(0, result.status) << result.err;
+  const std::size_t told = result.err.find(data() + ": somebody outside");
+  ASSERT_NE(std::string::npos, told) << result.err;
+  EXPECT_EQ(std::string::npos, result.err.find("somebody outside", told + data().size() + 10));
 }
 
 TEST_F(RunNoSanitizer, WhatWasWrittenIsThereAfterTheEnd) {

@@ -145,6 +145,18 @@ static void* count(void* argument) {
   return NULL;
 }
 
+/* A program outside writes the file, too. */
+static void outsider(void) {
+  char command[4096];
+  const int fd = open_new(2 * kPage);
+  REQUIRE(pwrite(fd, "first", 5, 0) == 5 && fsync(fd) == 0);
+  snprintf(command, sizeof command,
+           "printf outside | env -u LD_PRELOAD dd of='%s' seek=1 bs=%d conv=notrunc 2>&1", path,
+           kPage);
+  REQUIRE(system(command) == 0);
+  for (int i = 0; i < 3; ++i) REQUIRE(pwrite(fd, "again", 5, i) == 5 && fsync(fd) == 0);
+}
+
 static void threads(void) {
   counted_file = open_new(kWords * kPage);
   counted = (const volatile uint64_t*)map(counted_file, kWords * kPage, PROT_READ, 0);
@@ -334,6 +346,7 @@ int main(int argc, char** argv) {
       {"sizes", sizes},
       {"copies", copies},
       {"threads", threads},
+      {"outsider", outsider},
       {"kept", kept},
       {"kept-at-exit-now", kept_at_exit_now},
       {"kept-by-close", kept_by_close},
