@@ -139,7 +139,8 @@ TEST_P(ExportImport, AStreamIsTakenToItsEnd) {
     std::size_t at = 0;
     const auto read = [&](void* to, std::size_t capacity_bytes) {
       const std::size_t n = std::min({capacity_bytes, length - at, std::size_t{12345}});
-      std::memcpy(to, content.data() + at, n);
+      std::copy_n(content.begin() + static_cast<std::ptrdiff_t>(at), n,
+                  static_cast<std::byte*>(to));
       at += n;
       return n;
     };
