@@ -12,6 +12,7 @@
 #include <span>
 #include <vellum/error.hpp>
 
+#include "atomic/journal_file.hpp"
 #include "base/lmdb_format.hpp"
 
 namespace vellum::cli {
@@ -40,7 +41,7 @@ bool is_open_elsewhere(const base::File& file, Use use) {
 }
 
 void require_no_journal(const std::string& path) {
-  const std::string journal = path + ".vellum-journal";
+  const std::string journal = atomic::journal_path(path);
   if (!base::posix_fs().exists(journal)) return;
   throw Error(Errc::busy, fmt::format("{}: a program is at work on {}, or a crash has ended it: "
                                       "then vellum recover {}",

@@ -261,28 +261,30 @@ void Region::Impl::grow(std::uint64_t size_bytes) {
   if (larger && file_bytes().has_value()) set_file_bytes(size);
 }
 
-void Region::Impl::find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
-                              std::size_t& count) const {
-  const auto* at = static_cast<const std::byte*>(address);
+void Region::Impl::find_pages(std::uint64_t offset_bytes, std::size_t length_bytes,
+                              PageNumber& first, std::size_t& count) const {
   const std::uint64_t size = memory->size_bytes();
-  if (at < memory->data() || at > memory->data() + size ||
-      length_bytes > size - static_cast<std::uint64_t>(at - memory->data())) {
+  if (offset_bytes > size || length_bytes > size - offset_bytes) {
     throw Error(Errc::invalid_argument, "the range does not lie in region '" + name + "'");
   }
-  const auto offset = static_cast<std::uint64_t>(at - memory->data());
-  first = offset / kPageBytes;
-  count = length_bytes == 0 ? 0 : (offset + length_bytes - 1) / kPageBytes - first + 1;
+  first = offset_bytes / kPageBytes;
+  count = length_bytes == 0 ? 0 : (offset_bytes + length_bytes - 1) / kPageBytes - first + 1;
+}
+
+// An address below the region is an offset beyond any.
+void Region::Impl::find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
+                              std::size_t& count) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  find_pages(at - reinterpret_cast<std::uintptr_t>(memory->data()), length_bytes, first, count);
 }
 
 std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ranges) const {
   std::vector<PageNumber> out;
   const PageNumber end = memory->backed_bytes() / kPageBytes;
   for (const ByteRange& range : ranges) {
-    if (range.offset_bytes > memory->size_bytes())
-      throw Error(Errc::invalid_argument, "the range does not lie in region '" + name + "'");
     PageNumber first = 0;
     std::size_t count = 0;
-    find_pages(memory->data() + range.offset_bytes, range.length_bytes, first, count);
+    find_pages(range.offset_bytes, range.length_bytes, first, count);
     for (PageNumber page = first; page < std::min(first + count, end); ++page) out.push_back(page);
   }
   std::sort(out.begin(), out.end());

@@ -48,6 +48,9 @@ struct Region::Impl {
   void resize_file(std::uint64_t bytes, std::uint64_t room_bytes);
   // Makes a range zero. REQUIRES: it lies in the region; with engine mapped, in the image.
   void clear(std::byte* from, const std::byte* end);
+  // invalid_argument when the range does not lie in the region.
+  void find_pages(std::uint64_t offset_bytes, std::size_t length_bytes, PageNumber& first,
+                  std::size_t& count) const;
   void find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
                   std::size_t& count) const;
   // All pages of these ranges, ascending.

@@ -187,14 +187,13 @@ void Files::note_descriptor(int fd, std::size_t number, int flags) {
 
 // What it was opened and mapped by without this library would go past the live file's memory: a
 // mapping from before, a descriptor that comes from another program or had another file's name.
-int Files::refuse_unseen(const Open& open, int fd) const {
-  struct stat status{};
-  status.st_ino = open.inode;
-  if (kernel_maps(status, open.target.path))
+int Files::refuse_unseen(const Open& open, int fd, const std::vector<int>& programs) const {
+  if (kernel_maps(open.inode, open.target.path))
     return complain(open.target.path, EBUSY,
                     "this process has mapped it to read, and cannot open it to write before it has "
                     "unmapped that");
-  for (const int other : descriptors_of_process()) {
+  for (const int other : programs) {
+    struct stat status;
     if (other == fd || mark_of(other) != 0 || !writes_a_file(other)) continue;
     if (VELLUM_REAL(fstat)(other, &status) == 0 && status.st_ino == open.inode &&
         status.st_dev == open.device)
@@ -205,8 +204,8 @@ int Files::refuse_unseen(const Open& open, int fd) const {
 }
 
 int Files::make_live(Open& open, int fd, bool quiet) {
-  if (const int error = refuse_unseen(open, fd)) return error;
   const std::vector<int> programs = descriptors_of_process();
+  if (const int error = refuse_unseen(open, fd, programs)) return error;
   const auto body = [&] {
     open.live = std::make_shared<LiveFile>(config_, open.target);
     note_opens();

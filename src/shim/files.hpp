@@ -118,7 +118,7 @@ class Files {
   std::size_t find(const void* address) const;
   // 0 or errno. `fd`: the descriptor for which it becomes so. Tells of errors, unless it is quiet.
   int make_live(Open& open, int fd, bool quiet = false);
-  int refuse_unseen(const Open& open, int fd) const;
+  int refuse_unseen(const Open& open, int fd, const std::vector<int>& programs) const;
   void mark_librarys(const std::vector<int>& programs);
   void note_descriptor(int fd, std::size_t number, int flags);
   void let_read_only(int fd);

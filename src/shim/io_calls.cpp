@@ -89,10 +89,6 @@ ssize_t write_one(vellum::shim::LiveFile& live, int fd, const void* from, size_t
   return write_live(live, fd, &piece, 1, at);
 }
 
-}  // namespace
-
-namespace {
-
 ssize_t explained(int fd, ssize_t result) {
   if (result < 0) Files::instance().explain_failure(fd);
   return result;

@@ -177,12 +177,11 @@ void LiveFile::note_mapped_writable() {
 
 CommitReport LiveFile::commit_written() {
   std::vector<ByteRange> written;
-  bool anywhere = true;
+  bool anywhere = false;
   {
     const std::lock_guard lock(written_mutex_);
     written.swap(written_);
     std::swap(anywhere, anywhere_);
-    anywhere_ = mapped_writable_;
   }
   try {
     if (anywhere || mapped_writable_) return region_.commit();
@@ -221,10 +220,15 @@ int LiveFile::resize(std::uint64_t size_bytes) {
 int LiveFile::commit() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
+  return commit_with(LmdbMeta(data_, size_bytes()));
+}
+
+// REQUIRES: commit_mutex_. `meta`: as it was before, so that a later one is not taken for
+// committed.
+int LiveFile::commit_with(const LmdbMeta& meta) {
   tell_of_other_writers();
   const int error = reported(path_, [&] {
     drop_tail();
-    const LmdbMeta meta(data_, size_bytes());
     commit_or_keep();
     committed_meta_ = meta;
   });
@@ -236,11 +240,9 @@ int LiveFile::commit() {
 // commit here (lmdb.h; mdb_env_sync(), mdb_env_write_meta()).
 int LiveFile::flush() {
   if (const int error = refuse_inherited()) return error;
-  {
-    const std::lock_guard lock(commit_mutex_);
-    if (committed_meta_.is_lmdb() && committed_meta_ == LmdbMeta(data_, size_bytes())) return 0;
-  }
-  return commit();
+  const std::lock_guard lock(commit_mutex_);
+  const LmdbMeta meta(data_, size_bytes());
+  return meta.is_lmdb() && meta == committed_meta_ ? 0 : commit_with(meta);
 }
 
 int LiveFile::commit_soon() {

@@ -58,6 +58,7 @@ class LiveFile {
   void note_own_change();
   int set_size(std::uint64_t size_bytes);
   void drop_tail();
+  int commit_with(const LmdbMeta& meta);
   void commit_or_keep();
   void note_written(std::uint64_t offset_bytes, std::size_t length_bytes);
   CommitReport commit_written();

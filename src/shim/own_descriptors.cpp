@@ -15,6 +15,17 @@ namespace vellum::shim {
 
 using base::path_of;
 
+namespace {
+
+// Device and inode; of what is not open, none.
+std::pair<std::uint64_t, std::uint64_t> identity_of(int fd) {
+  struct stat status{};
+  VELLUM_REAL(fstat)(fd, &status);
+  return {status.st_dev, status.st_ino};
+}
+
+}  // namespace
+
 void Files::before_fork() {
   mutex_.lock();
   librarys_mutex_.lock();
@@ -56,33 +67,28 @@ void Files::mark_librarys(const std::vector<int>& programs) {
 void Files::note_librarys(int fd, bool is) {
   if (fd < 0 || fd >= kMaxDescriptors) return;
   mark_at(fd) = is ? kLibrarys : 0;
-  struct stat status;
-  if (!is || VELLUM_REAL(fstat)(fd, &status) != 0) return;
+  if (!is) return;
+  const auto identity = identity_of(fd);
   const std::lock_guard lock(librarys_mutex_);
-  librarys_[fd] = {status.st_dev, status.st_ino};
+  librarys_[fd] = identity;
 }
 
 // REQUIRES: librarys_mutex_. In a child of fork(2), which would hold the parent's locks by them.
 void Files::close_librarys() {
   for (const auto& [fd, file] : librarys_) {
-    struct stat status;
     if (mark_of(fd) != kLibrarys) continue;
     mark_at(fd) = 0;
-    if (VELLUM_REAL(fstat)(fd, &status) == 0 && status.st_dev == file.first &&
-        status.st_ino == file.second)
-      VELLUM_REAL(close)(fd);
+    if (identity_of(fd) == file) VELLUM_REAL(close)(fd);
   }
 }
 
 bool Files::librarys(int fd) {
   if (mark_of(fd) != kLibrarys) return false;
-  struct stat status;
-  if (VELLUM_REAL(fstat)(fd, &status) == 0) {
+  const auto identity = identity_of(fd);
+  {
     const std::lock_guard lock(librarys_mutex_);
     const auto found = librarys_.find(fd);
-    if (found != librarys_.end() &&
-        found->second == std::pair<std::uint64_t, std::uint64_t>(status.st_dev, status.st_ino))
-      return true;
+    if (found != librarys_.end() && found->second == identity) return true;
   }
   mark_at(fd) = 0;
   return false;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -34,7 +35,7 @@ bool writes_a_file(int fd) {
          VELLUM_REAL(fstat)(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-bool kernel_maps(const struct stat& file, const std::string& path) {
+bool kernel_maps(std::uint64_t file_inode, const std::string& path) {
   const Inside inside;
   const auto close_stream = [](std::FILE* stream) { std::fclose(stream); };
   const std::unique_ptr<std::FILE, decltype(close_stream)> maps(
@@ -50,7 +51,7 @@ bool kernel_maps(const struct stat& file, const std::string& path) {
     if (std::sscanf(line, "%*s %*s %*s %*s %llu %n", &inode, &end) != 1 || end == 0) continue;
     std::string name(line + end);
     if (!name.empty() && name.back() == '\n') name.pop_back();
-    found = inode == file.st_ino && name == path;
+    found = inode == file_inode && name == path;
   }
   std::free(line);
   return found;

@@ -2,8 +2,7 @@
 // that this library has not seen made.
 #pragma once
 
-#include <sys/stat.h>
-
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +16,6 @@ bool writes_a_file(int fd);
 
 // Whether the kernel has a mapping of the file: by number and path, as the device that
 // /proc/self/maps gives is not everywhere stat(2)'s.
-bool kernel_maps(const struct stat& file, const std::string& path);
+bool kernel_maps(std::uint64_t inode, const std::string& path);
 
 }  // namespace vellum::shim

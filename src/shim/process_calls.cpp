@@ -47,11 +47,7 @@ struct Words {
   }
 };
 
-}  // namespace
-
 // Threads of Vellum's own make calls that are meant for the kernel from their beginning.
-namespace {
-
 struct Thread {
   void* (*run)(void*);
   void* argument;

@@ -145,6 +145,15 @@ static void* count(void* argument) {
   return NULL;
 }
 
+static void threads(void) {
+  counted_file = open_new(kWords * kPage);
+  counted = (const volatile uint64_t*)map(counted_file, kWords * kPage, PROT_READ, 0);
+  pthread_t ids[3];
+  for (uintptr_t i = 0; i < 3; ++i) REQUIRE(pthread_create(&ids[i], NULL, count, (void*)i) == 0);
+  for (int i = 0; i < 3; ++i) REQUIRE(pthread_join(ids[i], NULL) == 0);
+  for (int i = 0; i < 3 * kWords; ++i) REQUIRE(counted[i / 3 * kPage / 8 + i % 3] == kRounds);
+}
+
 /* A program outside writes the file, too. */
 static void outsider(void) {
   char command[4096];
@@ -155,15 +164,6 @@ static void outsider(void) {
            kPage);
   REQUIRE(system(command) == 0);
   for (int i = 0; i < 3; ++i) REQUIRE(pwrite(fd, "again", 5, i) == 5 && fsync(fd) == 0);
-}
-
-static void threads(void) {
-  counted_file = open_new(kWords * kPage);
-  counted = (const volatile uint64_t*)map(counted_file, kWords * kPage, PROT_READ, 0);
-  pthread_t ids[3];
-  for (uintptr_t i = 0; i < 3; ++i) REQUIRE(pthread_create(&ids[i], NULL, count, (void*)i) == 0);
-  for (int i = 0; i < 3; ++i) REQUIRE(pthread_join(ids[i], NULL) == 0);
-  for (int i = 0; i < 3 * kWords; ++i) REQUIRE(counted[i / 3 * kPage / 8 + i % 3] == kRounds);
 }
 
 /* What has been written is there for the next process, whether it was flushed or not. */
