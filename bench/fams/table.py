@@ -21,15 +21,15 @@ outside of the window of tracked memory and in it.
 import argparse
 import json
 import os
-import platform
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, f"{TOP}/bench")
+from table_lib import kill_group, print_rows, write_json
 WORKLOADS = {"list": ("insert", "remove", "traverse"),
              "btree": ("insert", "update", "read", "E"),
              "hash": ("insert", "update", "read", "A", "B", "C", "D", "F"),
@@ -57,14 +57,6 @@ def everies(structure, workload, options):
     if structure == "scattered":
         return [SCATTERED_STORES]
     return [max(options.every)] if workload in READS else options.every
-
-
-def kill_group(process):
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
 
 
 def run_cell(medium, structure, workload, every, store, options, more=()):
@@ -162,14 +154,6 @@ def short(number):
     return f"{number:.0f}"
 
 
-def print_rows(rows):
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
-                        for i, (cell, width) in enumerate(zip(row, widths))).rstrip())
-    print(flush=True)
-
-
 def print_table(medium, structure, workload, results, options, built):
     every = everies(structure, workload, options)
     base = base_store(options, built)
@@ -191,6 +175,7 @@ def print_table(medium, structure, workload, results, options, built):
         rows.append(row)
     if len(rows) > 2:
         print_rows(rows)
+        print()
 
 
 class Targets:
@@ -211,6 +196,7 @@ class Targets:
                            f">= {t['bound']:.2f}" if t["bound"] < 1000 else f">= {short(t['bound'])}",
                            f"{t['limit']:.2f}" if "limit" in t else "",
                            "yes" if t["holds"] else "NO"] for t in self.all)])
+            print()
 
 
 def ratio_to_best(results, key, base, stores):
@@ -285,6 +271,7 @@ def instrumentation(options, built):
             rows.append([f"{structure}, {workload}", short(plain), short(outside),
                          f"{plain / outside:.2f}", short(inside), f"{plain / inside:.2f}"])
     print_rows(rows)
+    print()
     return results
 
 
@@ -293,7 +280,7 @@ def print_troubles(results):
         print(f"{', '.join(map(str, key))}: {trouble}")
 
 
-def write_json(file, results, targets, options):
+def write_report(file, results, targets, options):
     figures = {}
     for key in results.runs:
         medium, structure, workload, every, store = key
@@ -302,18 +289,10 @@ def write_json(file, results, targets, options):
             value = results.median(key, what)
             if value is not None:
                 figures[f"{name}, {what}"] = value
-    system = os.uname()
-    report = {"name": "fams",
-              "machine": {"system": f"{system.sysname} {system.release} {system.machine}",
-                          "processors": os.cpu_count(), "python": platform.python_version()},
-              "keys": options.keys, "operations": options.operations, "rounds": options.rounds,
+    report = {"keys": options.keys, "operations": options.operations, "rounds": options.rounds,
               "troubles": {", ".join(map(str, key)): t for key, t in results.troubles.items()},
               "figures": figures, "targets": targets.all}
-    if os.path.dirname(file):
-        os.makedirs(os.path.dirname(file), exist_ok=True)
-    with open(file, "w", encoding="utf-8") as out:
-        json.dump(report, out, indent=2)
-        out.write("\n")
+    write_json(file, "fams", report)
 
 
 def parse_options():
@@ -363,7 +342,7 @@ def main():
         targets.print()
     print_troubles(results)
     if options.json:
-        write_json(options.json, results, targets, options)
+        write_report(options.json, results, targets, options)
     return 1 if results.troubles else 0
 
 

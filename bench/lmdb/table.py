@@ -19,9 +19,7 @@ What is not installed is left out.
 
 import argparse
 import ctypes
-import json
 import os
-import platform
 import shutil
 import statistics
 import subprocess
@@ -30,10 +28,11 @@ import tempfile
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, f"{TOP}/bench")
+from table_lib import print_rows, write_json
 LIBC = ctypes.CDLL(None, use_errno=True)
 SECRET = {"BORG_UNKNOWN_UNENCRYPTED_REPO_ACCESS_IS_OK": "yes", "BORG_RELOCATED_REPO_ACCESS_IS_OK": "yes",
           "RESTIC_PASSWORD": "bench"}
-TARGETS = {"rate": 1.5, "room": 20.0, "reads": 1.05}
 
 
 class Peer:
@@ -187,40 +186,28 @@ def print_table(medians):
             if what in RATIOS:
                 row.append(f"{ratio(figures, base, what, RATIOS[what]):.2f}")
         rows.append(row)
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for row in rows:
-        print("  ".join(cell.ljust(width) if i == 0 else cell.rjust(width)
-                        for i, (cell, width) in enumerate(zip(row, widths))).rstrip())
-    sys.stdout.flush()
+    print_rows(rows)
+
+
+def target(name, value, bound, at_most):
+    return {"name": name, "value": value, "bound": bound, "at most": at_most,
+            "holds": value <= bound if at_most else value >= bound}
 
 
 def targets_of(medians):
-    """[(name, value, bound, at most)], of `vellum run` against the first peer."""
-    base, out = next(iter(medians.values())), []
+    """Of `vellum run` against mdb_copy."""
     if "vellum run" not in medians or "mdb_copy" not in medians:
-        return out
-    ours = medians["vellum run"]
-    return [("inserts per second, times mdb_copy's", ratio(ours, base, "inserts per second", 1), TARGETS["rate"], False),
-            ("versions' bytes, mdb_copy's by ours", ratio(ours, base, KEPT, -1), TARGETS["room"], False),
-            ("a read's time, times plain LMDB's", ratio(ours, base, "reads per second", -1), TARGETS["reads"], True)]
+        return []
+    base, ours = medians["mdb_copy"], medians["vellum run"]
+    return [target("inserts per second, times mdb_copy's", ratio(ours, base, "inserts per second", 1), 1.5, False),
+            target("versions' bytes, mdb_copy's by ours", ratio(ours, base, KEPT, -1), 20, False),
+            target("a read's time, times plain LMDB's", ratio(ours, base, "reads per second", -1), 1.05, True)]
 
 
-def write_json(file, medians, targets, options):
-    system = os.uname()
-    report = {"name": "lmdb",
-              "machine": {"system": f"{system.sysname} {system.release} {system.machine}",
-                          "processors": os.cpu_count(), "python": platform.python_version()},
-              "kv": os.path.basename(options.kv), "mode": options.mode, "batch": options.batch,
-              "figures": {f"{name}, {what}": value for name, figures in medians.items()
-                          for what, value in figures.items()},
-              "targets": [{"name": name, "value": value, "bound": bound,
-                           "holds": value <= bound if at_most else value >= bound}
-                          for name, value, bound, at_most in targets]}
-    if os.path.dirname(file):
-        os.makedirs(os.path.dirname(file), exist_ok=True)
-    with open(file, "w", encoding="utf-8") as out:
-        json.dump(report, out, indent=2)
-        out.write("\n")
+def write_report(file, medians, targets, options):
+    figures = {f"{name}, {what}": value for name, of in medians.items() for what, value in of.items()}
+    write_json(file, "lmdb", {"kv": os.path.basename(options.kv), "mode": options.mode,
+                              "batch": options.batch, "figures": figures, "targets": targets})
 
 
 def parse_options():
@@ -266,12 +253,11 @@ def main():
         medians = medians_of(measure(peers, options))
     print_table(medians)
     targets = targets_of(medians)
-    for name, value, bound, at_most in targets:
-        holds = value <= bound if at_most else value >= bound
-        print(f"{name}: {value:.2f}, target at {'most' if at_most else 'least'} {bound:g}: "
-              f"{'holds' if holds else 'MISSED'}")
+    for t in targets:
+        print(f"{t['name']}: {t['value']:.2f}, target at {'most' if t['at most'] else 'least'} {t['bound']:g}: "
+              f"{'holds' if t['holds'] else 'MISSED'}")
     if options.json:
-        write_json(options.json, medians, targets, options)
+        write_report(options.json, medians, targets, options)
     return 0
 
 

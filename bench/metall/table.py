@@ -16,15 +16,15 @@ file system has it on disk (syncfs). Medians of --rounds; ratios are to the firs
 import argparse
 import json
 import os
-import platform
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import tempfile
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, f"{TOP}/bench")
+from table_lib import kill_group, print_rows, write_json
 MODES = {"as shipped": "0", "durable": "1"}
 # What plain Metall takes some seconds for: keys, and for the graph R-MAT's scale.
 SIZES = {"vector": 40_000_000, "map": 2_000_000, "unordered_map": 5_000_000, "graph": 20}
@@ -53,14 +53,6 @@ class Peer:
 
     def bytes_of(self, figures, prefix):
         return figures[f"{prefix}, {'file system' if self.statvfs else 'block'} bytes"]
-
-
-def kill_group(process):
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
 
 
 def run_program(peer, workload, mode, options):
@@ -173,15 +165,10 @@ def print_table(peers, all_series, options):
                 base = all_series[workload, mode, peers[0].name]
                 row += cells_of(all_series[workload, mode, peer.name], base)
             rows.append(row)
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for row in rows:
-        cells = [cell.ljust(width) if i < 2 else cell.rjust(width)
-                 for i, (cell, width) in enumerate(zip(row, widths))]
-        print("  ".join(cells).rstrip())
-    sys.stdout.flush()
+    print_rows(rows, left_columns=2)
 
 
-def write_json(file, peers, all_series, options):
+def write_report(file, peers, all_series, options):
     figures, curves = {}, {}
     for (workload, mode, peer), series in all_series.items():
         if series.trouble or not series.runs:
@@ -190,20 +177,12 @@ def write_json(file, peers, all_series, options):
             figures[f"{workload}, {mode}, {peer}, {what}"] = series.median(what)
         figures[f"{workload}, {mode}, {peer}, bytes"] = series.stored()
         curves.setdefault(f"{workload}, {mode}", {})[peer] = series.curve()
-    system = os.uname()
-    report = {"name": "metall",
-              "machine": {"system": f"{system.sysname} {system.release} {system.machine}",
-                          "processors": os.cpu_count(), "python": platform.python_version()},
-              "sizes": {workload: options.size[workload] for workload in options.workload},
+    report = {"sizes": {workload: options.size[workload] for workload in options.workload},
               "peers": [peer.name for peer in peers],
               "troubles": {", ".join(key): series.trouble
                            for key, series in all_series.items() if series.trouble},
               "figures": figures, "curves": curves}
-    if os.path.dirname(file):
-        os.makedirs(os.path.dirname(file), exist_ok=True)
-    with open(file, "w", encoding="utf-8") as out:
-        json.dump(report, out, indent=2)
-        out.write("\n")
+    write_json(file, "metall", report)
 
 
 def parse_sizes(words):
@@ -262,7 +241,7 @@ def main():
     print_table(peers, all_series, options)
     with tempfile.TemporaryDirectory() as scratch:
         report = options.json or os.path.join(scratch, "metall.json")
-        write_json(report, peers, all_series, options)
+        write_report(report, peers, all_series, options)
         if options.plot:
             to = [word for file in options.plot for word in ("--to", file)]
             # Debian's python3 has Debian's matplotlib; another one need not.
