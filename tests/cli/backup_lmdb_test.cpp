@@ -16,20 +16,16 @@ namespace fs = std::filesystem;
 // Runs lmdb_writer.c until it is killed; once the constructor returns, it has flushed something.
 class Writer {
  public:
-  explicit Writer(Arguments command) {
+  explicit Writer(const Arguments& command) {
     int flushed[2];
     EXPECT_EQ(0, pipe(flushed));
     prctl(PR_SET_CHILD_SUBREAPER, 1);  // a writer under vellum run becomes this process's child
-    std::vector<char*> words;
-    for (std::string& word : command) words.push_back(word.data());
-    words.push_back(nullptr);
     process_ = fork();
     if (process_ == 0) {
       setpgid(0, 0);
       dup2(flushed[1], 1);
       close(flushed[0]);
-      execv(words[0], words.data());
-      _exit(127);
+      become_program(command);
     }
     setpgid(process_, process_);
     close(flushed[1]);

@@ -97,11 +97,7 @@ TEST_F(Backup, AKilledRestoreLeavesTheOldFileOrTheNew) {
   write_file(data(), second);
   for (int i = 0; i < 5; ++i) {
     const pid_t restoring = fork();
-    if (restoring == 0) {
-      execl(VELLUM_CLI, VELLUM_CLI, "-q", "restore", store().c_str(), "one", data().c_str(),
-            nullptr);
-      _exit(127);
-    }
+    if (restoring == 0) become_vellum({"-q", "restore", store(), "one", data()});
     std::this_thread::sleep_for(std::chrono::milliseconds(10 * i));
     kill(restoring, SIGKILL);
     waitpid(restoring, nullptr, 0);

@@ -50,6 +50,11 @@ std::vector<char*> c_strings(const Arguments& argv) {
   return pointers;
 }
 
+[[noreturn]] void become(const std::vector<char*>& argv) {
+  ::execvp(argv[0], argv.data());
+  ::_exit(kExecFailed);
+}
+
 [[noreturn]] void become(const std::vector<char*>& argv, int out, int err,
                          const InChild& in_child) {
   ::dup2(out, STDOUT_FILENO);
@@ -57,8 +62,7 @@ std::vector<char*> c_strings(const Arguments& argv) {
   if (in_child) {
     in_child();
   }
-  ::execvp(argv[0], argv.data());
-  ::_exit(kExecFailed);
+  become(argv);
 }
 
 void wait_for(pid_t child, Result& result) {
@@ -97,6 +101,14 @@ std::string drain(int terminal) {
 nlohmann::json Result::json() const {
   EXPECT_EQ(out.find('\n'), out.size() - 1) << "not one line: " << out;
   return nlohmann::json::parse(out);
+}
+
+void become_program(const Arguments& argv) { become(c_strings(argv)); }
+void become_vellum(const Arguments& arguments) { become_program(vellum_argv(arguments)); }
+
+pid_t child_of(pid_t parent) {
+  const std::string number = std::to_string(parent);
+  return std::stoi(read_file("/proc/" + number + "/task/" + number + "/children"));
 }
 
 Result run_program(const Arguments& argv, const InChild& in_child) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/types.h>
 #include <nlohmann/json.hpp>
 
 namespace vellum::cli_test {
@@ -30,6 +31,12 @@ inline constexpr int kExecFailed = 127;
 using InChild = std::function<void()>;
 
 Result run(const Arguments& arguments, const InChild& in_child = nullptr);
+// In a child that the test has made itself: it goes on as `vellum` with these arguments, or as any
+// program.
+[[noreturn]] void become_vellum(const Arguments& arguments);
+[[noreturn]] void become_program(const Arguments& argv);
+// The first child of a process: the program that `vellum run` has started.
+pid_t child_of(pid_t parent);
 // Any program; argv[0] is searched in PATH.
 Result run_program(const Arguments& argv, const InChild& in_child = nullptr);
 // With standard error on a pseudo-terminal; `err` is what the terminal got.

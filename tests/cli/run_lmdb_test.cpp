@@ -26,11 +26,6 @@ class RunLmdbNoSanitizer : public CliTest {
     return result.out;
   }
 
-  static pid_t child_of(pid_t parent) {
-    const std::string number = std::to_string(parent);
-    return std::stoi(read_file("/proc/" + number + "/task/" + number + "/children"));
-  }
-
   // Runs the writer, and kills it with `vellum run`, or alone, after so long. The last transaction
   // that it has flushed; 0: it has not come to any.
   std::uint64_t killed_after(std::chrono::microseconds time, bool both,
@@ -42,10 +37,8 @@ class RunLmdbNoSanitizer : public CliTest {
       setpgid(0, 0);
       dup2(flushed[1], 1);
       close(flushed[0]);
-      const std::string store = path("store"), directory = path("db");
-      execl(VELLUM_CLI, VELLUM_CLI, "run", "--store", store.c_str(), "--file", file().c_str(), "--",
-            VELLUM_LMDB_WRITER, mode, directory.c_str(), nullptr);
-      _exit(127);
+      become_vellum({"run", "--store", path("store"), "--file", file(), "--", VELLUM_LMDB_WRITER,
+                     mode, path("db")});
     }
     setpgid(running, running);
     close(flushed[1]);

@@ -35,13 +35,7 @@ class RunSqliteNoSanitizer : public CliTest, public testing::WithParamInterface<
     if (running == 0) {
       dup2(numbers[1], 1);
       close(numbers[0]);
-      std::vector<std::string> words = under_vellum(python("write", "s.db"));
-      words.insert(words.begin(), VELLUM_CLI);
-      std::vector<char*> arguments;
-      for (std::string& word : words) arguments.push_back(word.data());
-      arguments.push_back(nullptr);
-      execv(VELLUM_CLI, arguments.data());
-      _exit(127);
+      become_vellum(under_vellum(python("write", "s.db")));
     }
     close(numbers[1]);
     std::uint64_t found = 0;
@@ -49,8 +43,7 @@ class RunSqliteNoSanitizer : public CliTest, public testing::WithParamInterface<
     }
     EXPECT_LE(last, found);
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    const std::string number = std::to_string(running);
-    kill(std::stoi(read_file("/proc/" + number + "/task/" + number + "/children")), SIGKILL);
+    kill(child_of(running), SIGKILL);
     while (read(numbers[0], &found, 8) == 8) {
     }
     close(numbers[0]);

@@ -155,13 +155,7 @@ TEST_F(RunNoSanitizer, VersionsAreKeptAndReadWhileTheProgramRuns) {
     dup2(to_program[0], 0);
     dup2(from_program[1], 1);
     close(to_program[1]);
-    std::vector<std::string> words = command("waits");
-    words.insert(words.begin(), VELLUM_CLI);
-    std::vector<char*> arguments;
-    for (std::string& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    execv(VELLUM_CLI, arguments.data());
-    _exit(127);
+    become_vellum(command("waits"));
   }
   close(to_program[0]);
   close(from_program[1]);
