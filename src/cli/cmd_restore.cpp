@@ -4,9 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -14,6 +11,7 @@
 #include "base/file.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/file_in_use.hpp"
+#include "cli/private_directory.hpp"
 #include "cli/progress.hpp"
 #include "cli/take_file.hpp"
 
@@ -84,20 +82,16 @@ class DirectoryBeside {
     const fs::path file(path);
     const std::string begin = fmt::format(".{}.restore-", file.filename().string());
     sweep(file.parent_path(), begin);
-    std::string pattern = (file.parent_path() / (begin + "XXXXXX")).string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw Error(Errc::io, fmt::format("{}: {}", pattern, std::strerror(errno)));
-    path_ = pattern;
-    lock_ = lock_of(path_);
+    directory_.emplace(file.parent_path() / begin);
+    lock_ = lock_of(directory_->path().string());
   }
   ~DirectoryBeside() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
+    directory_.reset();
     if (lock_ >= 0) ::close(lock_);
   }
   DirectoryBeside(const DirectoryBeside&) = delete;
   DirectoryBeside& operator=(const DirectoryBeside&) = delete;
-  std::string file() const { return path_ + "/file"; }
+  std::string file() const { return (directory_->path() / "file").string(); }
 
  private:
   // -1: somebody else has it, or it is another user's.
@@ -122,7 +116,7 @@ class DirectoryBeside {
     }
   }
 
-  std::string path_;
+  std::optional<PrivateDirectory> directory_;
   int lock_ = -1;
 };
 

@@ -9,6 +9,7 @@
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
+#include "cli/private_directory.hpp"
 #include "cli/progress.hpp"
 #include "cli/run_program.hpp"
 #include "cli/take_file.hpp"
@@ -158,33 +159,12 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
           {shim::kEveryVariable, fmt::format("{}", arguments.every_commits)}};
 }
 
-// A directory of its own, and what is in it, for as long as this lives.
-class PrivateDirectory {
- public:
-  PrivateDirectory() {
-    std::string pattern = (fs::temp_directory_path() / "vellum-run-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw Error(Errc::io, fmt::format("{}: {}", pattern, std::strerror(errno)));
-    path_ = pattern;
-  }
-  ~PrivateDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  PrivateDirectory(const PrivateDirectory&) = delete;
-  PrivateDirectory& operator=(const PrivateDirectory&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
 int run_old_version(Context& context, const RunArguments& arguments,
                     std::vector<shim::Target> targets) {
   if (targets.size() != 1 || targets[0].branch.empty())
     throw Error(Errc::invalid_argument, "--version is for one --file");
   const Store store = Store::open(arguments.store);
-  const PrivateDirectory directory;
+  const PrivateDirectory directory(fs::temp_directory_path() / "vellum-run-");
   targets[0].copy = (directory.path() / fs::path(targets[0].path).filename()).string();
   {
     ProgressMeter meter("export", context.progress_wanted());

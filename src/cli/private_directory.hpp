@@ -1,0 +1,38 @@
+// cli/private_directory.hpp: a directory of this user's alone, and what is in it, for as long as an
+// object lives.
+#pragma once
+
+#include <fmt/format.h>
+#include <stdlib.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vellum/error.hpp>
+
+namespace vellum::cli {
+
+class PrivateDirectory {
+ public:
+  // What its path begins with; six characters make it new.
+  explicit PrivateDirectory(const std::filesystem::path& begin) {
+    std::string pattern = begin.string() + "XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr)
+      throw Error(Errc::io, fmt::format("{}: {}", pattern, std::strerror(errno)));
+    path_ = pattern;
+  }
+  ~PrivateDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  PrivateDirectory(const PrivateDirectory&) = delete;
+  PrivateDirectory& operator=(const PrivateDirectory&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace vellum::cli
