@@ -1,6 +1,6 @@
 # Thin names for what the scripts in tools/ and the CMake presets do.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test bench plot lint format clean
+.PHONY: help build demo test check bench plot docs lint format clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
@@ -13,8 +13,11 @@ build: ## optimised build in build/release
 demo: ## a guided tour; EDGES=FILE PERIOD=year|month use your own edge list, ARGS= goes through
 	EDGES="$(EDGES)" PERIOD="$(PERIOD)" tools/demo.sh $(ARGS)
 
-test: ## lint, all tests with gcc and under sanitizers, fuzzing; STAGES="release tidy" for some, STAGES=all
+test: ## format check and all tests; STAGES="release asan" for stages of your choice (tools/test.sh lists them)
 	tools/test.sh $(STAGES)
+
+check: ## every stage: also the sanitizers over all tests, fuzzing, clang, clang-tidy, the benchmarks' build
+	VELLUM_LONG=1 tools/test.sh all
 
 bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE for graph, KV=FILE for lmdb, ARGS= goes through
 	@test -n "$(NAME)" || { echo "make bench NAME=x; there are:"; \
@@ -33,7 +36,10 @@ plot: ## NAME=stl, graph, paging or metall draws what that benchmark has measure
 	@test -f "build/bench/$(NAME).json" || { echo "make bench NAME=stl, graph, paging or metall first"; exit 2; }
 	$(PYTHON) bench/plot.py build/bench/$(NAME).json
 
-lint: ## format check and clang-tidy
+docs: ## the documents as a site in build/docs/site (MkDocs from PyPI, in an environment of its own)
+	tools/docs.sh
+
+lint: ## format check, links and clang-tidy
 	tools/test.sh lint tidy
 
 format: ## rewrite every source in the project's format

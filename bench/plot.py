@@ -56,6 +56,9 @@ def draw_metric(axes, rows, configurations, metric):
         axes.bar(places, heights, width, bottom=1, color=colour(i))
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    if metric == "seconds":  # less than a power of ten, mostly
+        axes.yaxis.set_minor_formatter("{x:g}")
     axes.set_ylabel(f"{metric} / {PEER}")
     axes.grid(axis="y", which="major", linewidth=0.4)
     axes.set_axisbelow(True)
@@ -63,14 +66,14 @@ def draw_metric(axes, rows, configurations, metric):
 
 def draw(pyplot, name, rows):
     configurations = configurations_of(rows)
-    figure, both = pyplot.subplots(2, 1, sharex=True, figsize=(max(8, 1.1 * len(rows) + 3), 9))
+    figure, both = pyplot.subplots(2, 1, sharex=True, figsize=(max(6, 0.55 * len(rows) + 2), 7))
     for axes, metric in zip(both, METRICS):
         draw_metric(axes, rows, configurations, metric)
-    both[0].set_title(f"{name}: bytes and seconds, full copies = 1")
     # Not by the bars: some configurations have bytes or seconds only.
     handles = [pyplot.Rectangle((0, 0), 1, 1, color=colour(i)) for i in range(len(configurations))]
-    both[0].legend(handles, configurations, bbox_to_anchor=(1.01, 1), loc="upper left",
-                   borderaxespad=0, frameon=False)
+    both[0].legend(handles, configurations, bbox_to_anchor=(0.5, 1.01), loc="lower center", frameon=False,
+                   ncol=min(5, len(configurations)),
+                   title=f"{name}: bytes and seconds, {PEER} = 1")
     both[1].set_xticks(range(len(rows)))
     both[1].set_xticklabels(rows.keys(), rotation=35, ha="right")
     figure.tight_layout()

@@ -9,10 +9,19 @@
 // snapshots, and in one whose region is four times as large and changes by the same. Each in a
 // process of its own.
 //
+// Without a command: a region of 64 MiB of which 1 MiB is rewritten whole, 2,000 times, with and
+// without the gc that regions do by themselves, in turns of 100 commits: what the store takes at
+// most, beside what is needed, and what commits take: percentiles of each turn, and the medians of
+// these, since what else the machine does comes in bursts. And mixed load: words and whole pieces,
+// and snapshots of which the last ten are kept.
+//
 //   bench_space [--json FILE] [--dir DIR] [--mib 256] [--snapshots 60] [--rounds 5]
+//               [--rewrites 2000] [--only-steady 0]
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <filesystem>
+#include <random>
 #include <vellum/store.hpp>
 
 #include "child_lib.hpp"
@@ -192,6 +201,120 @@ void run_cost(const bench::Options& options, std::size_t bytes, std::size_t snap
   table.print();
 }
 
+constexpr std::size_t kSteadyBytes = 64u << 20, kPieceBytes = 1u << 20;
+constexpr std::size_t kTurnCommits = 100;
+constexpr double kSlackBytes = 64u << 20;
+
+// A region that is written all the time, and what that took.
+class Steady {
+ public:
+  Steady(const std::string& path, bool background_gc, std::uint64_t seed)
+      : store_(vellum::Store::create(path)), random_(seed) {
+    vellum::RegionOptions options;
+    options.background_gc = background_gc;
+    region_ = store_.create_region("main", kSteadyBytes, options);
+    for (std::size_t at = 0; at < kSteadyBytes; at += kPieceBytes) rewrite(at);
+    region_.commit();
+  }
+
+  void rewrite_a_piece() {
+    rewrite(random_() % (kSteadyBytes / kPieceBytes) * kPieceBytes);
+    const auto start = bench::Clock::now();
+    region_.commit();
+    if (commits_ % kTurnCommits == 0) turns_ms_.emplace_back();
+    turns_ms_.back().push_back(bench::seconds_since(start) * 1e3);
+    look(commits_++ % 200 == 0);
+  }
+
+  // Mostly words; a piece now and then; a snapshot each ten commits, and one that goes.
+  void mixed(std::size_t step) {
+    if (step % 3 == 0) rewrite(random_() % (kSteadyBytes / kPieceBytes) * kPieceBytes);
+    for (int i = 0; i < 200; ++i) words()[random_() % (kSteadyBytes / 8)] = random_();
+    if (step % 10 != 0) {
+      region_.commit();
+    } else {
+      region_.snapshot(fmt::format("{}", step));
+      if (step > 100) store_.remove_snapshot(fmt::format("{}", step - 100));
+    }
+    look(step % 10 == 0 || step % 10 == 5);
+  }
+
+  // The most that was over what was needed then by 1.3, in bytes; and what was needed in the end.
+  double most_over_bytes() const { return most_over_; }
+  double most_bytes() const { return most_; }
+  double needed_bytes() const { return needed_; }
+  double commit_ms(double percent) const {
+    return bench::median_of(
+        turns_ms_, [&](const auto& turn_ms) { return bench::percentile(turn_ms, percent); });
+  }
+
+ private:
+  std::uint64_t* words() { return static_cast<std::uint64_t*>(region_.data()); }
+  void rewrite(std::size_t at) {
+    for (std::size_t i = at / 8; i < (at + kPieceBytes) / 8; ++i) words()[i] = random_();
+  }
+  void look(bool afresh) {
+    if (afresh) needed_ = static_cast<double>(store_.stat().pack_needed_bytes);
+    double taken = 0;
+    for (const auto& file : std::filesystem::directory_iterator(store_.path() + "/packs")) {
+      struct stat status{};
+      if (::stat(file.path().c_str(), &status) == 0) taken += static_cast<double>(status.st_blocks);
+    }
+    taken *= 512;
+    most_ = std::max(most_, taken);
+    most_over_ = std::max(most_over_, taken - 1.3 * needed_);
+  }
+
+  vellum::Store store_;
+  vellum::Region region_;
+  std::mt19937_64 random_;
+  std::size_t commits_ = 0;
+  std::vector<std::vector<double>> turns_ms_;
+  double most_ = 0, most_over_ = 0, needed_ = 0;
+};
+
+void report_steady(bench::Table& table, bench::Report& report, const std::string& name,
+                   const Steady& steady, bool held) {
+  table.row(
+      {name, bench::human_bytes(steady.needed_bytes()), bench::human_bytes(steady.most_bytes())});
+  report.figure(name + ", needed, bytes", steady.needed_bytes());
+  report.figure(name + ", at most, bytes", steady.most_bytes());
+  if (held) {
+    report.target(name + ": over 1.3 times what is needed / 64 MiB",
+                  steady.most_over_bytes() / kSlackBytes, 1);
+  }
+}
+
+void run_steady(const bench::Options& options, bench::Report& report) {
+  const std::size_t rewrites = options.number("rewrites", 2000);
+  bench::prefer_this_process();
+  bench::Table table({"written all the time", "needed", "taken at most"});
+  {
+    Steady with(options.scratch() + "/with", true, 1);
+    Steady without(options.scratch() + "/without", false, 1);
+    for (std::size_t i = 0; i < 2 * rewrites; ++i) {
+      (i / kTurnCommits % 2 == 0 ? with : without).rewrite_a_piece();
+    }
+    report_steady(table, report, "1 MiB rewritten", with, true);
+    report_steady(table, report, "the same, switched off", without, false);
+    for (const double percent : {50.0, 99.0}) {
+      const double ms = with.commit_ms(percent), ms_without = without.commit_ms(percent);
+      fmt::print("commit p{:.0f}, median of {} turns: {:.2f} ms, {:.2f} switched off\n", percent,
+                 rewrites / kTurnCommits, ms, ms_without);
+      report.figure(fmt::format("1 MiB rewritten, commit p{:.0f}, ms", percent), ms);
+      report.figure(fmt::format("1 MiB rewritten, commit p{:.0f}, ms, switched off", percent),
+                    ms_without);
+      report.target(fmt::format("1 MiB rewritten: commit p{:.0f} / switched off", percent),
+                    ms / ms_without, 1.1);
+    }
+  }
+  Steady mixed(options.scratch() + "/mixed", true, 2);
+  for (std::size_t step = 0; step < rewrites; ++step) mixed.mixed(step);
+  report_steady(table, report, "mixed, with snapshots", mixed, true);
+  fmt::print("\n");
+  table.print();
+}
+
 void run(const bench::Options& options) {
   const std::size_t bytes = options.number("mib", 256) << 20;
   const std::size_t snapshots = options.number("snapshots", 60);
@@ -199,8 +322,11 @@ void run(const bench::Options& options) {
     throw std::runtime_error("--mib: 1 or more; --snapshots: 10 or more");
   }
   bench::Report report("space");
-  run_bytes(options, bytes, snapshots, report);
-  run_cost(options, bytes, snapshots, report);
+  if (options.number("only-steady", 0) == 0) {
+    run_bytes(options, bytes, snapshots, report);
+    run_cost(options, bytes, snapshots, report);
+  }
+  run_steady(options, report);
   report.finish(options.json_file());
 }
 

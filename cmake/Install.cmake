@@ -18,7 +18,10 @@ install(FILES ${PROJECT_BINARY_DIR}/VellumConfig.cmake ${PROJECT_BINARY_DIR}/Vel
 
 # A static library needs its own libraries on the consumer's link line (a C program the C++ runtime
 # too), a shared one brings them along.
-set(VELLUM_PC_REQUIRES "Requires: libzstd liblz4 libxxhash libpmem libcrypto fmt")
+set(VELLUM_PC_REQUIRES "Requires: libzstd liblz4 libxxhash libcrypto fmt")
+if(VELLUM_WITH_PMEM)
+  string(APPEND VELLUM_PC_REQUIRES " libpmem")
+endif()
 set(VELLUM_PC_MORE_LIBS " -lstdc++ -pthread")
 if(BUILD_SHARED_LIBS)
   set(VELLUM_PC_REQUIRES "")
@@ -38,12 +41,6 @@ foreach(section 1 3 5 7)
 endforeach()
 
 # Each shell looks for completions under a name of its own.
-function(vellum_install_completion source destination name)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/completions/${source})
-    install(FILES completions/${source} DESTINATION ${CMAKE_INSTALL_DATADIR}/${destination} RENAME ${name})
-  endif()
-endfunction()
-vellum_install_completion(vellum.bash bash-completion/completions vellum)
-vellum_install_completion(_vellum zsh/site-functions _vellum)
-vellum_install_completion(vellum.zsh zsh/site-functions _vellum)
-vellum_install_completion(vellum.fish fish/vendor_completions.d vellum.fish)
+install(FILES completions/vellum.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+        RENAME vellum)
+install(FILES completions/_vellum DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

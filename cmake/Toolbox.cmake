@@ -36,16 +36,19 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# Folders may be empty or absent: a component joins the build with its first file.
-function(vellum_add_if_present folder)
-  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/CMakeLists.txt)
-    add_subdirectory(${folder})
+# Compiles the files of a target together, `batch` at a time.
+function(vellum_compile_together target batch)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${VELLUM_UNITY} UNITY_BUILD_BATCH_SIZE ${batch})
+  if(VELLUM_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # It takes a file that is included for a header, where members of hidden types would be a mistake.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
   endif()
 endfunction()
 
-# With VELLUM_PCH, targets of one group share the precompiled headers that are named for its first.
+# Where VELLUM_PCH asks for it, targets of one group share the precompiled headers that are named for its
+# first.
 function(vellum_precompile target group)
-  if(NOT VELLUM_PCH)
+  if(NOT VELLUM_PCH MATCHES "^(all|${group})$")
     return()
   endif()
   get_property(first GLOBAL PROPERTY VELLUM_PCH_OF_${group})

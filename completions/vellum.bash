@@ -19,7 +19,7 @@ _vellum_options() {
   case $1 in
     '') echo '--version' ;;
     init) echo "$_vellum_encoding --pack-size" ;;
-    log) echo '--names' ;;
+    log | ls) echo '--names' ;;
     diff) echo '--pages --summary --exit-code' ;;
     cat) echo '--offset --length' ;;
     import) echo '--message --metall --snapshot' ;;
@@ -35,10 +35,10 @@ _vellum_options() {
     gc) echo '--dry-run --recompress' ;;
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
     verify) echo '--read-data' ;;
-    repair) echo '--to --dry-run' ;;
-    recover) echo '--copied' ;;
+    repair) echo '--to --removed --dry-run' ;;
+    recover) echo '--copied --damaged' ;;
     run)
-      echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --version'
+      echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --no-gc --version --strict'
       ;;
   esac
   echo '--help --json --quiet --no-progress'
@@ -50,10 +50,10 @@ _vellum_argument() {
     tier:1) echo tier ;;
     tier:2) echo directory ;;
     tier:[34]) echo tier_argument ;;
-    recover:1 | backup:1 | restore:3) echo file ;;
-    backup:2) echo directory ;;
+    help:1) echo command ;;
+    recover:1 | backup:2 | restore:3) echo file ;;
     *:1) echo directory ;;
-    log:2 | show:2 | cat:2 | export:2 | restore:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
+    log:2 | ls:2 | show:2 | cat:2 | export:2 | restore:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
     import:3 | attach:3 | export:3) echo file ;;
     rm:*) if [[ $3 == yes ]]; then echo branch; else echo snapshot; fi ;;
@@ -61,7 +61,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='init log show stat diff cat export import attach backup restore branch snapshot tag rm forget gc tier verify repair recover run'
+  local commands='help init log ls show stat diff cat export import attach backup restore branch snapshot tag rm forget gc tier verify repair recover run'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -124,6 +124,7 @@ _vellum() {
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
       ;;
+    command) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current") ;;
     tier) mapfile -t COMPREPLY < <(compgen -W 'list add remove limit move apply' -- "$current") ;;
     tier_argument)
       compopt -o filenames 2>/dev/null

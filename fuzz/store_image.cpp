@@ -167,8 +167,8 @@ Image build_sample() {
   add(two, RecordType::version, base::Codec::none, 1, format::encode_version(second));
   image.packs = {std::move(one), std::move(two)};
 
-  image.refs.push_back({"first", sample_id(), {"first", "main", kTime, first}});
-  image.refs.push_back({"second", sample_id(), {"second", "main", kTime, second}});
+  image.refs.push_back({"first", sample_id(), {"first", "main", kTime, 1, first}});
+  image.refs.push_back({"second", sample_id(), {"second", "main", kTime, 2, second}});
 
   Journal main = journal_of("main", kBranch);
   main.halves[0] = {base_frame(1, first), commit_frame(1, 11, kSamplePages, 4)};

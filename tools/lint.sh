@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks the format of every C and C++ source that git knows or would add; with --fix, repairs it.
+# Checks the format of every C and C++ source that git knows or would add, and the links of every Markdown
+# file; with --fix, repairs the format.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,10 +16,13 @@ if [[ ${1-} == --fix ]]; then
   sources | xargs -0 -r -n 16 -P 2 clang-format-19 -i
   exit
 fi
+failed=0
+tools/check-links.py || failed=1
 mkdir -p build
 if ! sources | xargs -0 -r -n 16 -P 2 clang-format-19 --dry-run -Werror 2>build/lint.log; then
   sed -nE 's/^([^ :]+):[0-9]+:[0-9]+: error:.*/\1: not in the project format (make format repairs it)/p' \
     build/lint.log | sort -u
   grep -E 'clang-format-19: |No such' build/lint.log || true
-  exit 1
+  failed=1
 fi
+exit "$failed"

@@ -1,23 +1,32 @@
 #!/usr/bin/env bash
-# Checks, builds and tests. Without arguments all stages but clang and tidy; with arguments those that
-# are named, `all` for every one:
-#   lint     clang-format over all sources
-#   release  gcc, optimised: build and all tests
-#   asan     clang, address + undefined behaviour sanitizers: build of all but benchmarks, and tests
-#   tsan     clang, thread sanitizer: build and tests
+# Checks, builds and tests. Without arguments it runs the stages that a person waits for, lint and release;
+# with arguments it runs those that are named, or `all` of them:
+#   lint     clang-format over all sources, links between documents
+#   release  gcc, optimised: builds all but the benchmarks and runs all tests
+#   asan     clang, address and undefined behaviour sanitizers: the tests of the layers that hold memory
+#   tsan     clang, thread sanitizer: the tests of the layers that have threads
 #   fuzz     clang, libFuzzer: every target for a short while (tools/fuzz.sh)
-#   clang    clang, optimised: build, tests of the two lowest layers
+#   bench    gcc, optimised: builds the benchmarks and runs none
+#   clang    clang, optimised: builds all, and runs the tests of the two lowest layers
 #   tidy     clang-tidy over src and include
-# A sanitizer slows tests down and is in the way of a few: tests whose name contains NoSanitizer or
-# whose label is `slow` or `install` run under release only; NoTsan and NoAsan leave out one. What has no
-# threads of its own (labels format, corruption, fuzz; the crash simulator) is not for tsan.
-# The last line is "N passed, N failed", summed over all stages; a stage that does not build, format or
-# lint counts as one failure.
+# A sanitizer slows tests down and is in the way of a few. Tests whose name contains NoSanitizer, and those
+# labelled `slow` or `install`, run under release only; NoTsan and NoAsan in a name leave out one sanitizer.
+# Each stage says how long it took and names its slowest tests. The last line is "N passed, N failed", summed
+# over all stages; a stage that does not build, format or lint counts as one failure.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(lint release asan tsan fuzz clang tidy)
-default_stages=(lint release asan tsan fuzz)
+all_stages=(lint release asan tsan fuzz bench clang tidy)
+default_stages=(lint release)
+# What a sanitizer builds and runs: the layers that hold memory, and those that have threads. The rest of the
+# tests use these same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and has
+# the tests of corruption flip every bit. The compiler's plugin loads into a plain compiler only.
+asan_tests=(base format store region atomic api corruption)
+tsan_tests=(base store region atomic api)
+if [[ -n ${VELLUM_LONG-} ]]; then
+  asan_tests+=(cards datastore crash compat soak cli)
+  tsan_tests+=(cards datastore soak)
+fi
 jobs=${VELLUM_JOBS:-$(nproc)}
 passed=0
 failed=0
@@ -26,8 +35,18 @@ summary=()
 
 stage_lint() { tools/lint.sh; }
 
+# build <preset> [target...]
 build() {
-  cmake --preset "$1" && cmake --build --preset "$1" -- -j "$jobs"
+  local preset=$1
+  shift
+  cmake --preset "$preset" && cmake --build --preset "$preset" ${1+--target "$@"} -- -j "$jobs"
+}
+
+# The ten tests of a JUnit file that took the longest.
+print_slowest() {
+  echo "the slowest tests, in seconds:"
+  sed -nE 's/.*<testcase name="([^"]*)".* time="([0-9.]+)".*/\2 \1/p' "$1" | sort -rn | head -n 10 |
+    awk '{ printf "  %7.1f  %s\n", $1, $2 }'
 }
 
 # The value of one attribute of the <testsuite> element of a JUnit file.
@@ -51,6 +70,7 @@ run_tests() {
   total=$(junit_count "$report" tests)
   bad=$(junit_count "$report" failures)
   skip=$(($(junit_count "$report" skipped) + $(junit_count "$report" disabled)))
+  print_slowest "$report"
   passed=$((passed + total - bad - skip))
   failed=$((failed + bad))
   skipped=$((skipped + skip))
@@ -67,15 +87,24 @@ counted() {
   return 1
 }
 
+# sanitized <preset> <names of tests to leave out> <folder of tests>...
+sanitized() {
+  local preset=$1 without=$2
+  shift 2
+  local labels="$*"
+  counted build "$preset" "${@/#/test_}" && run_tests "$preset" -L "^(${labels// /|})\$" \
+    -LE '^(install|slow)$' -E "$without"
+}
+
 run_stage() {
   case $1 in
     lint) counted stage_lint ;;
     release) counted build release && run_tests release ;;
-    clang) counted build clang && run_tests clang -L '^(base|format)$' ;;
-    asan) counted build asan && run_tests asan -LE '^(install|slow)$' -E 'NoSanitizer|NoAsan' ;;
-    tsan) counted build tsan && run_tests tsan -LE '^(install|slow)$' \
-      -E 'NoSanitizer|NoTsan|^Crash\.|CrashTest|ImageCrash|TierCrash' ;;
+    clang) counted build clang all benchmarks && run_tests clang -L '^(base|format)$' ;;
+    asan) sanitized asan 'NoSanitizer|NoAsan' "${asan_tests[@]}" ;;
+    tsan) sanitized tsan 'NoSanitizer|NoTsan|CrashTest|ImageCrash|TierCrash' "${tsan_tests[@]}" ;;
     fuzz) counted tools/fuzz.sh 2s ;;
+    bench) counted build release benchmarks ;;
     tidy) counted tools/tidy.sh ;;
   esac
 }

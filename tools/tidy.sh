@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 mkdir -p build
-cmake --preset clang -DVELLUM_CLI_UNITY=OFF >build/tidy-configure.log 2>&1 || { cat build/tidy-configure.log; exit 1; }
+cmake --preset clang >build/tidy-configure.log 2>&1 || { cat build/tidy-configure.log; exit 1; }
 patterns=("$@")
 if ((${#patterns[@]} == 0)); then
   patterns=("^$PWD/src/")

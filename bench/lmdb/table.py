@@ -59,7 +59,7 @@ def peers_of(vellum):
              ("borg", "init", "-e", "none", "{keep}/borg")),
         Peer("restic", ("restic", "-q", "-r", "{keep}/restic", "backup", "--tag", "{name}", "{db}/data.mdb"),
              ("restic", "-q", "-r", "{keep}/restic", "init")),
-        Peer("vellum backup", (vellum, "backup", "{db}/data.mdb", "{keep}/store", "--name", "{name}"),
+        Peer("vellum backup", (vellum, "backup", "{keep}/store", "{db}/data.mdb", "--name", "{name}"),
              (vellum, "init", "{keep}/store")),
         Peer("vellum run", snapshot, (vellum, "init", "{keep}/store"), run),
         Peer("vellum run, not compressed", snapshot,

@@ -26,7 +26,8 @@
 //
 // Threads: commit() may be called beside threads that store: a store that happened before the call
 // is in, one that runs during it is in this commit or the next. One member function at a time, they
-// take turns.
+// take turns: also close(), and one that comes after it is invalid_argument. Only to destroy or to
+// move an AtomicFile no other thread may use it.
 //
 // fork(): a child has the memory as it was, and must not call anything here; its stores are its
 // own.
@@ -78,10 +79,23 @@ struct AtomicCommitReport {
   bool checkpointed = false;        // the journal was full, and went to the file
 };
 
+struct RecoveryOptions {
+  // File and journal were copied, or moved to another file system, together. Without it a journal
+  // that was made for another file is Errc::damaged, as it would spoil this one.
+  bool copied = false;
+  // Of a damaged journal, bring the commits before the damage to the file, and keep the journal
+  // under another name. Without it a damaged journal is Errc::damaged, and nothing is done.
+  bool damaged = false;
+};
+
 struct RecoveryReport {
   bool journal = false;       // there was one
   std::uint64_t commits = 0;  // found whole in the journal, and now in the file
   std::uint64_t bytes = 0;    // of the file, that they changed
+  // Of a damaged journal; empty when it was whole.
+  std::string damage;              // what is wrong with it, and where
+  std::string kept_as;             // its path now
+  std::uint64_t commits_lost = 0;  // durable ones behind the damage, as far as the journal tells
 };
 
 class AtomicFile {
@@ -99,9 +113,7 @@ class AtomicFile {
   static AtomicFile open_or_create(const std::string& path, std::uint64_t size_bytes,
                                    const AtomicFileOptions& options = {});
   // Makes the file what its last commit left, and removes the journal. Nothing to do is no error.
-  // `copied`: file and journal were copied, or moved to another file system, together; without it
-  // a journal that was made for another file is Errc::damaged, as it would spoil this one.
-  static RecoveryReport recover(const std::string& path, bool copied = false);
+  static RecoveryReport recover(const std::string& path, const RecoveryOptions& options = {});
 
   bool valid() const noexcept;
   const std::string& path() const;

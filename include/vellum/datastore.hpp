@@ -58,7 +58,8 @@ class Datastore {
   Datastore& operator=(Datastore&&) noexcept;
 
   // An empty segment that can grow to `capacity_bytes` of address space. Nothing is kept before the
-  // first commit(). already_exists: `path` is a datastore.
+  // first commit(). already_exists: `path` is a datastore; busy: somebody is making one there.
+  // What a killed create() or copy() has left there goes.
   static Datastore create(const std::string& path, std::uint64_t capacity_bytes,
                           const DatastoreOptions& options = DatastoreOptions());
   // The last commit, to write. A snapshot that is opened so is one no longer: its name means a

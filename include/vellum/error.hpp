@@ -26,7 +26,7 @@ enum class Errc : int {
   damaged = 10,   // bytes on disk fail their checks; the message names file, offset, version, page
   poisoned = 11,  // an earlier flush failed: the branch refuses commits until it is reopened
   unsupported = 12,    // this kernel or build cannot do it
-  out_of_memory = 13,  // address space or memory refused
+  out_of_memory = 13,  // address space, memory or descriptors refused
 };
 
 // A short, stable name ("not_found") for logs and JSON.

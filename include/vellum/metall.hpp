@@ -1,6 +1,6 @@
 // vellum/metall.hpp: Metall on Vellum: metall::basic_manager whose datastores are failure-atomic
-// and versioned. Needs Metall's headers (0.30) and Boost's on the include path; docs/metall.md
-// begins at the beginning.
+// and versioned. Needs Metall's headers (0.30) and Boost's on the include path;
+// docs/guides/metall.md begins at the beginning.
 //
 //   #include <vellum/metall.hpp>
 //   vellum::metall_manager manager(metall::create_only, "/data/graph");

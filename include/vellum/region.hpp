@@ -23,15 +23,21 @@
 //
 // Threads: loads and stores need no care beyond what plain memory needs. Member functions may be
 // called from any thread, one commit(), snapshot(), rollback(), grow() or close() at a time (they
-// take turns). commit() beside running writers: every store that happened before the call is in; a
-// store that runs during the call is in this commit or in the next, each aligned 8 bytes whole.
+// take turns). close() waits for what has begun in other threads; what comes after it is
+// invalid_argument, and a touch of the memory a SIGSEGV. Only to destroy or to move a Region no
+// other thread may use it. commit() beside running writers: every store that happened before the
+// call is in; a store that runs during the call is in this commit or in the next, each aligned 8
+// bytes whole.
 //
 // System calls: a pointer into a region may be handed to read(2), write(2) and the like only for
 // pages that are already present; on others the kernel answers EFAULT, because a page comes in
 // through a signal that only user code gets. pin() makes a range present and keeps it so.
 //
 // Signals: the first region installs handlers for SIGBUS and SIGSEGV; faults elsewhere go on to the
-// handler that was there before, or kill the process as usual. A page that cannot be read back
+// handler that was there before, or kill the process as usual. A handler that the program installs
+// later has to do the same: call the one that sigaction(2) gave back for what is not its own. Else
+// it gets the page-ins, and pages do not come in; a commit says so on standard error, once, when it
+// finds another handler in place of the region's. A page that cannot be read back
 // (damage, I/O error) is never delivered as data: the fault writes one line to standard error,
 // naming version, page and file, and the process gets SIGBUS. Use pin() or prefetch() first to get
 // an exception instead.
@@ -66,6 +72,11 @@
 // prefetch().
 //
 // fork(): a child does not have the region (MADV_DONTFORK): touching it there is a plain SIGSEGV.
+// Nor has it the branch's lock: when the parent is killed, the branch is free.
+//
+// A store that is moved while a region is open, or whose place another directory takes: commits
+// throw Errc::io, which names the file, and change nothing in either. When it is back at its place,
+// they go on.
 #ifndef VELLUM_REGION_HPP
 #define VELLUM_REGION_HPP
 
@@ -116,6 +127,11 @@ struct RegionOptions {
   // The plain file that engine `mapped` maps; naming one chooses that engine. Empty: where it was
   // the last time, or else a file in the store. See "Engine mapped" above.
   std::string image_path;
+  // The file at `image_path` is what the region opens with, whatever the branch had: also where it
+  // is empty, is shorter, or is another file than before a crash, which are filled, refused and
+  // refused without this. A file that is missing is made from the branch all the same. For a
+  // program whose files are watched: it may remove its file and make it anew.
+  bool image_is_content = false;
   // Threads that help commit() to encode, beside the caller. -1: one less than the processors, at
   // most 7.
   int encode_threads = -1;
@@ -167,6 +183,21 @@ struct RegionOptions {
   //    the same version, the last to close is remembered. It goes with its branch or version.
   //  - Engine mapped leaves it to the kernel, and ignores this.
   bool working_set = false;
+  // Give back what nothing needs any more while the region writes, as Store::collect_garbage()
+  // does, and beside everybody: whenever packs have grown by 32 MiB, or by a fifth of what versions
+  // need, if that is more, and at close(). So a program that rewrites its region for months, or
+  // makes snapshots and removes them, takes at most 1.3 times what is needed, and 64 MiB.
+  //  - A thread of the library's does it, and ends with it. It gives back a MiB at a time, between
+  //    commits, so a commit seldom meets it: then it waits for that MiB, under a millisecond where
+  //    a processor is free. Commits that follow each other without a pause, and write more than it
+  //    frees, wait for it: after 12 MiB for 20 ms at most each, after 16 MiB once for a second at
+  //    most. close() waits for a second at most. A large commit meanwhile does not look for pages
+  //    that the store has already.
+  //  - commit() and snapshot() on a full disk collect once and try again before they are
+  //    Errc::no_space; commit_async() and snapshot_async() collect for the next.
+  //  - What goes wrong there is told on standard error, once for a region, and is no error of a
+  //    commit. Several who write one store take turns.
+  bool background_gc = true;
 };
 
 // What a program says of a range: see Region::advise().
@@ -262,9 +293,10 @@ class Region {
   // meanwhile. invalid_argument for a range that does not lie in the region.
   void drop_copies(const std::vector<ByteRange>& ranges);
 
-  // commit(), then keeps that state under `name`. already_exists (nothing is committed then),
-  // invalid_argument for a malformed name: 1..200 bytes of letters, digits and . _ + - (or UTF-8),
-  // not starting with '.' or '-'.
+  // commit(), then keeps that state under `name`, which nobody else can take meanwhile.
+  // already_exists (nothing is committed then), busy (for long, somebody else has been making or
+  // removing that name; nothing is committed), invalid_argument for a malformed name: 1..200 bytes
+  // of letters, digits and . _ + - (or UTF-8), not starting with '.' or '-'.
   CommitReport snapshot(const std::string& name, const std::string& message = std::string());
 
   // The same, but only what was written is found and copied in the call; what the caller stores
@@ -298,8 +330,9 @@ class Region {
   // capacity_bytes().
   //  - From then on the size belongs to each version. grow() gives the file the region's size; a
   //    store behind its end makes it longer at the next commit(), to the end of the page.
-  //  - Engine mapped: the image has exactly this size after each commit. Pages of the region that
-  //    lie behind it whole cannot be touched then (SIGBUS), until the file is longer again.
+  //  - Engine mapped: the image has exactly this size, at once when it becomes longer, and with the
+  //    next commit when it becomes shorter. Pages of the region that lie behind it whole cannot be
+  //    touched (SIGBUS), until the file is longer again.
   void resize_file(std::uint64_t bytes, std::uint64_t room_bytes = 0);
 
   // Brings a range in and keeps it: system calls work on it. Errc::damaged or io when a page cannot
@@ -332,6 +365,10 @@ class Region {
 
   // Unmaps. What was not committed is lost. The region is not valid() afterwards.
   void close();
+  // close(), but the memory stays where it is, with what it holds: a mapping of the process's own
+  // from data() to capacity_bytes(), which the caller has to unmap (munmap(2)). unsupported unless
+  // the engine is mapped, whose pages need nobody who serves them.
+  void close_and_leave_memory();
 
   struct Impl;  // src/region/region.cpp
   explicit Region(std::shared_ptr<Impl> impl) noexcept;

@@ -14,8 +14,9 @@
 namespace vellum {
 
 // How many snapshots each rule keeps: the newest ones, and of each of the newest days, weeks (from
-// Monday, as in ISO 8601), months and years that have any the newest. Times are UTC. A snapshot
-// that one rule keeps stays. 0: the rule keeps none.
+// Monday, as in ISO 8601), months and years that have any the newest. A snapshot that one rule
+// keeps stays. 0: the rule keeps none. Which of two is newer, VersionInfo::order says, and never
+// the clock; the day of a snapshot is that of VersionInfo::created_ns, in UTC.
 struct RetentionPolicy {
   std::uint32_t keep_last = 0;
   std::uint32_t keep_daily = 0, keep_weekly = 0, keep_monthly = 0, keep_yearly = 0;
@@ -27,8 +28,8 @@ struct RetentionDecision {
 };
 
 // Branches in the list are left out. Each branch that snapshots were made on counts for itself. The
-// result is sorted by branch, then newest first; of two with the same time the one with more
-// commits is newer. A policy without any rule throws Errc::invalid_argument: it would keep nothing.
+// result is sorted by branch, then newest first. A policy without any rule throws
+// Errc::invalid_argument: it would keep nothing.
 std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& versions,
                                                 const RetentionPolicy& policy);
 

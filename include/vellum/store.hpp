@@ -3,7 +3,8 @@
 // A store has branches and snapshots, in one name space. A branch is a mutable line of versions
 // with one writer at a time and any number of readers, in any processes; a snapshot is one version,
 // kept for ever until it is removed. Names are 1..200 bytes of letters, digits and . _ + - (or
-// UTF-8), and do not start with '.' or '-'.
+// UTF-8), and do not start with '.' or '-'; "vellum-snapshot-" and 16 hex digits is for snapshots
+// in the making. Of several that want one name at once, in any threads and processes, one gets it.
 //
 // Threads: every call from any thread. A Store is a handle; copies share it. Regions keep their
 // store open.
@@ -37,6 +38,11 @@ struct VersionInfo {
   std::string branch;          // the branch it was made on
   std::uint64_t sequence = 0;  // commits on its line
   std::int64_t time_ns = 0;    // of the commit, since 1970-01-01 UTC
+  // When the snapshot was made, or the branch: a snapshot of an old commit is younger than that.
+  std::int64_t created_ns = 0;
+  // Of a snapshot: larger than that of all made before it in this store, whatever the clock said.
+  // 0: a branch.
+  std::uint64_t order = 0;
   std::string message;
   std::string parent;  // the snapshot before it on its line; empty: none
   std::uint64_t region_bytes = 0;
@@ -111,8 +117,10 @@ struct Tier {
   // Whether the directory is there and has this store's mark. An archive that is not: versions
   // whose packs lie there do not open (Errc::io, which names it), and nothing is collected.
   bool present = true;
-  // Whether its mark names this store's path. Not so in a copy of a store, which may read what the
-  // tiers of the other hold; nothing is collected or moved there (Errc::read_only).
+  // Whether its mark names this store: its path, and the inode and time of birth of its
+  // `vellum.store`. Not so in a copy of a store, also where it lies under the same path in another
+  // container or on another machine: it may read what the tiers of the other hold; nothing is
+  // collected or moved there (Errc::read_only). Adding the directory again takes it over.
   bool writable = true;
   std::uint64_t packs = 0, bytes = 0;  // on the medium; known when it is present
   std::uint64_t limit_bytes = 0;       // for Store::apply_tiers(); 0: none
@@ -149,6 +157,9 @@ struct VerifyReport {
 struct BranchImage {
   std::string path;
   bool in_use = false;  // now, or until a crash: the next opening of the branch with it mends it
+  // When it is not in use: it is another file since, or has been written, as inode, size and times
+  // tell. The next opening of the branch with it finds the content that is there.
+  bool changed = false;
 };
 
 struct Progress {
@@ -200,9 +211,11 @@ class Store {
   void create_snapshot(const std::string& name, const std::string& from_version,
                        const std::string& message = std::string());
   // Makes a branch of a snapshot, under the same name: it can be opened to write, and is no longer
-  // kept as it was. A crash leaves the one or the other. Of a branch: nothing to do.
+  // kept as it was. A crash leaves the one or the other, or both, which are the same version: then
+  // whoever opens the branch to write, or calls this again, removes the snapshot. Of a branch:
+  // nothing to do.
   void make_writable(const std::string& name);
-  void remove_snapshot(const std::string& name);  // its space comes back by collect_garbage()
+  void remove_snapshot(const std::string& name);  // its space comes back with the next collection
   void remove_branch(const std::string& name);    // Errc::busy while it has a writer
   // Nothing: it never had one, or one in the store only.
   std::optional<BranchImage> branch_image(const std::string& branch) const;
@@ -210,13 +223,16 @@ class Store {
   // Gives back the space of what no version needs any more: snapshots and branches that were
   // removed, pages and page maps that later commits have superseded. Costs reading every version's
   // page map, and then what is freed. Nothing that is needed moves or is written again, unless
-  // recompression is asked for.
+  // recompression is asked for. Regions that are open to write do the same by themselves now and
+  // then (RegionOptions::background_gc); this does it at once, and for who has switched that off.
   //
   // Runs beside writers and readers, in any processes. A version that someone has open, by
   // open_version(), open_region(), export_file() or diff(), keeps its data until it is closed, also
   // when its snapshot is removed meanwhile; opening it again is Errc::not_found then. (Each
   // holds a lock on a byte of a pack, which dies with its process. On a file system without such
   // locks gc is Errc::busy as long as the version is open.)
+  //
+  // It also removes what killed processes have left: files and branches in the making.
   //
   // One at a time, and not beside verify() or a repair: Errc::busy. Errc::damaged when a
   // version's name or page map cannot be read, Errc::io when an archive is not there: nothing is
@@ -230,8 +246,9 @@ class Store {
   // Tiers: home first, then the others as they were added.
   std::vector<Tier> tiers() const;
   // The directory is made, or is empty, or was this tier before, perhaps under another path; after
-  // a store has moved, its tiers are added again. Adding a cache makes one that was lost anew, and
-  // changes its limit.
+  // a store has moved, or was restored from a copy, its tiers are added again: that takes them
+  // over, and the store that had them before only reads them from then on. Adding a cache makes one
+  // that was lost anew, and changes its limit.
   void add_archive(const std::string& directory);
   void add_cache(const std::string& directory, std::uint64_t limit_bytes = 0);
   // Errc::busy when it is an archive that holds packs: move them home before.
@@ -256,7 +273,8 @@ class Store {
   void read(const std::string& name, std::uint64_t offset_bytes, void* out,
             std::size_t length_bytes) const;
   // Writes a version as a plain sparse file of VersionInfo::file_bytes (which must not exist),
-  // durable on return.
+  // durable on return. It gets its name when it is whole: a call that is cut off leaves nothing
+  // under that name, and a file `.vellum-new.*` beside it, which the next export there removes.
   void export_file(const std::string& name, const std::string& file,
                    const ProgressFn& progress = nullptr) const;
   // Makes a branch's content that of a plain file, as one commit: only pages that differ are

@@ -72,7 +72,7 @@ typedef enum vellum_errc {
   VELLUM_ERR_DAMAGED = 10,         /* bytes on disk fail their checks */
   VELLUM_ERR_POISONED = 11,        /* an earlier flush failed: reopen the branch */
   VELLUM_ERR_UNSUPPORTED = 12,     /* this kernel or build cannot do it */
-  VELLUM_ERR_OUT_OF_MEMORY = 13    /* address space or memory refused */
+  VELLUM_ERR_OUT_OF_MEMORY = 13    /* address space, memory, descriptors refused */
 } vellum_errc;
 
 /* A short, stable name ("not_found") for logs. Never NULL; "unknown" for a number that is none. */
@@ -168,9 +168,11 @@ typedef struct vellum_region_options {
   int tracker;          /* VELLUM_TRACKER_...: how a branch's commits find what was stored */
   int verify_cards;     /* 1: a commit that finds a store that nobody marked is
                            VELLUM_ERR_DAMAGED, and names its page. For tests: it is slow */
+  int no_background_gc; /* 1: what nothing needs any more stays until `vellum gc`, also on a full
+                           disk; by default it is given back while the region writes */
 } vellum_region_options;
 #define VELLUM_REGION_OPTIONS_INIT \
-  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes a branch with a region of zero bytes, rounded up to pages of 4096. `options` may be NULL
  * here and below. VELLUM_ERR_ALREADY_EXISTS. */
@@ -299,13 +301,15 @@ typedef struct vellum_version_info {
   const vellum_store_options* encoding; /* of a branch: how its commits are stored (sizes of packs
                                            and journals are 0); NULL: as the store says */
   uint64_t file_bytes; /* of region_bytes, the plain file's: see vellum_region_file_size() */
+  int64_t created_ns;  /* when the snapshot was made, or the branch */
+  uint64_t order;      /* of a snapshot: larger than that of all made before it; 0: a branch */
 } vellum_version_info;
 
 /* Return 0 to go on, anything else to stop. May call Vellum; must not throw or longjmp. */
 typedef int (*vellum_version_fn)(const vellum_version_info* version, void* context);
 
-/* Calls `visit` for each version: snapshots by time, then branches by name. Stopping early is no
- * error. */
+/* Calls `visit` for each version: snapshots as they were made, then branches by name. Stopping
+ * early is no error. */
 int vellum_versions(const vellum_store* store, vellum_version_fn visit, void* context);
 
 /* How its commits are stored: as those of the branch `from_version`, or as the store says. */
@@ -318,7 +322,7 @@ int vellum_create_snapshot(vellum_store* store, const char* name, const char* fr
 /* Makes a branch of a snapshot, under the same name; of a branch, nothing. */
 int vellum_make_writable(vellum_store* store, const char* name);
 /* Removes a snapshot, or a branch (VELLUM_ERR_BUSY while it has a writer). Other versions stay
- * whole. The space comes back by `vellum gc` or Store::collect_garbage(). */
+ * whole. The space comes back while regions are written, or by `vellum gc`. */
 int vellum_remove(vellum_store* store, const char* name);
 
 /* Reads bytes of a version without mapping it. Past its end: VELLUM_ERR_INVALID_ARGUMENT. */

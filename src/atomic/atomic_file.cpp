@@ -2,13 +2,14 @@
 #include <vellum/atomic_file.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <mutex>
 #include <optional>
-#include <random>
 #include <vector>
 
 #include "atomic/file_journal.hpp"
+#include "atomic/journal_file.hpp"
 #include "atomic/page_watch.hpp"
 #include "atomic/window.hpp"
 #include "base/fork_count.hpp"
@@ -75,6 +76,7 @@ struct AtomicFile::Impl {
   void finish() noexcept;
 
   const std::uint32_t born = base::fork_count();
+  std::atomic<bool> closed{false};  // set with `mutex` held; nothing of what follows is there then
   base::Fs& fs = base::posix_fs();
   std::string path;
   AtomicFileOptions options;
@@ -84,6 +86,8 @@ struct AtomicFile::Impl {
   std::optional<atomic::FileJournal> journal;
   std::optional<atomic::Window> window;
   std::optional<atomic::PageWatch> watch;
+  void* data = nullptr;  // of the window, and the medium's kind: also while another thread closes
+  Medium medium = Medium::disk;
   std::uint64_t commits = 0;
   std::uint64_t recorded_bytes = 0;  // size of the file, as the last record or the file itself says
   // Of the commit at hand; kept for their memory.
@@ -105,6 +109,9 @@ AtomicFile::Impl::Impl(const std::string& file_path, const AtomicFileOptions& wa
   recorded_bytes = image->size_bytes();
   const bool cards = options.tracker != Tracker::pages;
   window.emplace(options.capacity_bytes, options.base_address, cards);
+  options.capacity_bytes = window->capacity_bytes();
+  data = window->data();
+  medium = image->byte_addressable() ? Medium::persistent_memory : Medium::disk;
   window->map(file->descriptor(), image->size_bytes());
   if (options.tracker != Tracker::cards || options.verify_cards)
     watch.emplace(window->data(), window->capacity_bytes(), *image);
@@ -236,18 +243,25 @@ void AtomicFile::Impl::resize(std::uint64_t size_bytes) {
 }
 
 void AtomicFile::Impl::close() {
-  if (!journal) return;
-  journal->log().checkpoint(*image);
-  journal->remove(fs, path);
+  if (closed) return;
+  try {
+    journal->log().checkpoint(*image);
+    journal->remove(fs, path);
+  } catch (...) {  // the journal stays, and with it all that was committed
+    finish();
+    throw;
+  }
   finish();
 }
 
 // The order: who watches the mapping goes before it.
 void AtomicFile::Impl::finish() noexcept {
+  closed = true;
   watch.reset();
   window.reset();
   journal.reset();
   image.reset();
+  file.reset();
 }
 
 namespace {
@@ -256,15 +270,13 @@ namespace {
 void make_file(const std::string& path, std::uint64_t size_bytes) {
   base::Fs& fs = base::posix_fs();
   if (fs.exists(path)) return;
-  std::random_device random;
-  const std::string aside = path + "." + std::to_string(random()) + ".new";
-  const auto file = fs.open(aside, base::OpenMode::create_new);
+  const auto file = atomic::start_journal(fs, path);  // of that, only how it is claimed
   try {
     file->truncate(size_bytes);
     file->sync_data();
-    fs.rename_new(aside, path);
+    fs.rename_new(file->path(), path);
   } catch (const Error& error) {
-    fs.unlink(aside);
+    atomic::discard_journal(fs, *file);
     if (error.code() != Errc::already_exists) throw;
   }
 }
@@ -300,42 +312,51 @@ AtomicFile AtomicFile::open_or_create(const std::string& path, std::uint64_t siz
   return open(path, options);
 }
 
-bool AtomicFile::valid() const noexcept { return impl_ != nullptr; }
+bool AtomicFile::valid() const noexcept { return impl_ != nullptr && !impl_->closed; }
 
 namespace {
 
 template <typename Impl>
 Impl& checked(const std::shared_ptr<Impl>& impl) {
-  if (impl == nullptr) throw Error(Errc::invalid_argument, "this AtomicFile has no file");
+  if (impl == nullptr || impl->closed)
+    throw Error(Errc::invalid_argument, "this AtomicFile has no file");
   return *impl;
+}
+
+// One call at a time. Another thread may have closed the file until it is this one's turn.
+template <typename Impl>
+std::unique_lock<std::mutex> take_turn(const std::shared_ptr<Impl>& impl) {
+  checked(impl).require_own();
+  std::unique_lock turn(impl->mutex);
+  checked(impl);
+  return turn;
 }
 
 }  // namespace
 
 const std::string& AtomicFile::path() const { return checked(impl_).path; }
-void* AtomicFile::data() const { return checked(impl_).window->data(); }
-std::uint64_t AtomicFile::size_bytes() const { return checked(impl_).image->size_bytes(); }
-std::uint64_t AtomicFile::capacity_bytes() const { return checked(impl_).window->capacity_bytes(); }
-Tracker AtomicFile::tracker() const { return checked(impl_).options.tracker; }
-Medium AtomicFile::medium() const {
-  return checked(impl_).image->byte_addressable() ? Medium::persistent_memory : Medium::disk;
+void* AtomicFile::data() const { return checked(impl_).data; }
+std::uint64_t AtomicFile::size_bytes() const {
+  if (checked(impl_).inherited()) return impl_->image->size_bytes();  // as it was, for ever
+  const auto turn = take_turn(impl_);
+  return impl_->image->size_bytes();
 }
+std::uint64_t AtomicFile::capacity_bytes() const { return checked(impl_).options.capacity_bytes; }
+Tracker AtomicFile::tracker() const { return checked(impl_).options.tracker; }
+Medium AtomicFile::medium() const { return checked(impl_).medium; }
 
 AtomicCommitReport AtomicFile::commit() {
-  checked(impl_).require_own();
-  const std::lock_guard guard(impl_->mutex);
+  const auto turn = take_turn(impl_);
   return impl_->commit();
 }
 
 void AtomicFile::resize(std::uint64_t size_bytes) {
-  checked(impl_).require_own();
-  const std::lock_guard guard(impl_->mutex);
+  const auto turn = take_turn(impl_);
   impl_->resize(size_bytes);
 }
 
 void AtomicFile::checkpoint() {
-  checked(impl_).require_own();
-  const std::lock_guard guard(impl_->mutex);
+  const auto turn = take_turn(impl_);
   impl_->journal->log().checkpoint(*impl_->image);
 }
 
@@ -353,16 +374,17 @@ void keep_for_ever(std::shared_ptr<AtomicFile::Impl> impl) {
 }  // namespace
 
 void AtomicFile::close() {
-  if (impl_ == nullptr) return;
+  if (impl_ == nullptr || impl_->closed) return;
   if (impl_->inherited()) return keep_for_ever(std::move(impl_));
-  const std::shared_ptr<Impl> impl = std::move(impl_);
-  const std::lock_guard guard(impl->mutex);
-  impl->close();
+  const std::lock_guard turn(impl_->mutex);
+  impl_->close();
 }
 
 void AtomicFile::close_but_leave_mapped() {
-  checked(impl_).require_own();
-  impl_->window->leave_mapped();
+  {
+    const auto turn = take_turn(impl_);
+    impl_->window->leave_mapped();
+  }
   close();
 }
 

@@ -45,7 +45,9 @@ std::unique_ptr<MediumFile> image_of(base::File& file, Medium medium) {
   if (medium != Medium::disk)
     if (auto mapped = pmem_file(file, false)) return mapped;
   if (medium == Medium::persistent_memory)
-    throw Error(Errc::unsupported, file.path() + ": is not in persistent memory, or is empty");
+    throw Error(Errc::unsupported, file.path() +
+                                       ": is not in persistent memory, or is empty, or Vellum was "
+                                       "built without libpmem");
   return disk_file(file, Space::sparse);
 }
 
@@ -87,16 +89,23 @@ FileJournal FileJournal::make(base::Fs& fs, const std::string& path, const base:
   }
 }
 
-std::optional<Replay> FileJournal::recover(base::Fs& fs, const std::string& path, base::File& file,
-                                           bool copied) {
-  auto left = open_journal(fs, path);
-  if (left == nullptr) return std::nullopt;
+RecoveryReport FileJournal::recover(base::Fs& fs, const std::string& path, base::File& file,
+                                    const RecoveryOptions& options) {
+  const auto left = open_journal(fs, path);
+  if (left == nullptr) return {};
   const auto image = image_of(file, Medium::automatic);
-  RedoJournal log = RedoJournal::open(journal_on(*left, image->byte_addressable()));
+  RedoJournal log = RedoJournal::open(journal_on(*left, image->byte_addressable()),
+                                      options.damaged ? Damage::keep : Damage::refuse);
   Replay replay;
-  if (copied || belongs(log, *left, file, path)) replay = log.checkpoint(*image);
-  remove_journal(fs, path);
-  return replay;
+  if (log.has_header() && (options.copied || belongs(log, *left, file, path)))
+    replay = log.checkpoint(*image);
+  RecoveryReport report{true, replay.commits, replay.bytes, log.damage(), "", replay.commits_lost};
+  if (log.damage().empty()) {
+    remove_journal(fs, path);
+  } else {
+    report.kept_as = put_journal_aside(fs, path);
+  }
+  return report;
 }
 
 void FileJournal::remove(base::Fs& fs, const std::string& path) {

@@ -24,9 +24,9 @@ class FileJournal {
   // becomes the file on its medium. Errors: AtomicFile::open().
   static FileJournal open(base::Fs& fs, const std::string& path, base::File& file, Medium medium,
                           std::uint64_t journal_bytes, std::unique_ptr<MediumFile>& image);
-  // Only the first half, and it is removed then; nothing where there is none.
-  static std::optional<Replay> recover(base::Fs& fs, const std::string& path, base::File& file,
-                                       bool copied);
+  // Only the first half, and it is removed then, or kept when it is damaged.
+  static RecoveryReport recover(base::Fs& fs, const std::string& path, base::File& file,
+                                const RecoveryOptions& options);
 
   RedoJournal& log() noexcept { return log_; }
   // REQUIRES: it is empty. Durable when it returns.

@@ -12,6 +12,8 @@ class Mappings {
  public:
   bool empty() const noexcept { return all_.empty(); }
   bool contains(const void* address) const noexcept;
+  // [begin, end) of each, of whole pages, in no order.
+  const std::vector<std::pair<std::byte*, std::byte*>>& all() const noexcept { return all_; }
   // Lengths are rounded up to pages.
   void add(std::byte* begin, std::size_t length_bytes);
   // What munmap(2) takes, which may be a part. Of mappings of the same pages, only one goes: the
@@ -21,7 +23,7 @@ class Mappings {
   bool resize(std::byte* begin, std::size_t old_bytes, std::size_t new_bytes) noexcept;
 
  private:
-  std::vector<std::pair<std::byte*, std::byte*>> all_;  // [begin, end), of whole pages
+  std::vector<std::pair<std::byte*, std::byte*>> all_;
 };
 
 }  // namespace vellum::atomic

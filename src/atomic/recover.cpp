@@ -6,13 +6,11 @@
 
 namespace vellum {
 
-RecoveryReport AtomicFile::recover(const std::string& path, bool copied) {
+RecoveryReport AtomicFile::recover(const std::string& path, const RecoveryOptions& options) {
   base::Fs& fs = base::posix_fs();
   const std::string real = base::real_path(path);
   const auto file = fs.open(real, base::OpenMode::read_write);
-  const auto replay = atomic::FileJournal::recover(fs, real, *file, copied);
-  if (!replay) return {};
-  return {true, replay->commits, replay->bytes};
+  return atomic::FileJournal::recover(fs, real, *file, options);
 }
 
 }  // namespace vellum

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <utility>
 #include <vellum/error.hpp>
 
 #include "atomic/apply_pieces.hpp"
+#include "base/round_up.hpp"
 
 namespace vellum::atomic {
 
@@ -37,6 +39,25 @@ void append_pieces(const RedoRecord& record, std::vector<Piece>& pieces) {
   }
 }
 
+// File systems lose blocks.
+constexpr std::uint64_t kBlockBytes = 4096;
+
+// The largest number of a record of the epoch at or behind the start of `log`, before which there
+// are `commits`; 0: there is none.
+std::uint64_t newest_in(const RedoHeader& header, std::span<const std::byte> log,
+                        std::uint64_t commits) {
+  std::uint64_t newest = 0;
+  const std::uint64_t most = log.size() / format::kLineBytes;  // a record has a line at least
+  RedoRecord record;
+  for (; log.size() >= format::kRedoRecordHeaderBytes; log = log.subspan(format::kLineBytes)) {
+    const std::uint64_t sequence = format::redo_sequence(log);
+    if (sequence > newest && sequence <= most + commits &&
+        format::decode_redo_record(header, sequence, log, record) != 0)
+      newest = sequence;
+  }
+  return newest;
+}
+
 std::uint64_t slot_of(std::uint64_t epoch) { return epoch % 2 * format::kRedoSlotBytes; }
 
 }  // namespace
@@ -46,12 +67,15 @@ RedoJournal RedoJournal::create(std::unique_ptr<MediumFile> medium, const RedoHe
   RedoJournal journal(std::move(medium));
   if (journal.medium_->size_bytes() < kRedoLogBegin + log_bytes)
     journal.medium_->resize(kRedoLogBegin + log_bytes);
-  journal.write_header(header);
+  RedoHeader first = header;
+  first.least_bytes = journal.medium_->size_bytes();
+  journal.write_header(first);
   return journal;
 }
 
-RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium) {
+RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage) {
   RedoJournal journal(std::move(medium));
+  journal.on_damage_ = damage;
   const char* why = "it is too short";
   bool found = false;
   for (std::uint64_t slot = 0; slot < 2; ++slot) {
@@ -70,9 +94,44 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium) {
     }
   }
   journal.recovering_ = true;
-  if (!found)
-    throw Error(Errc::damaged, journal.medium_->path() + ": is no journal of a file: " + why);
+  if (!found) {
+    journal.note_damage(std::string(": is no journal of a file: ") + why);
+    return journal;
+  }
+  const std::uint64_t bytes = journal.medium_->size_bytes();
+  if (bytes < journal.header_.least_bytes)
+    journal.note_damage(": was cut: it has " + std::to_string(bytes) + " bytes of " +
+                        std::to_string(journal.header_.least_bytes));
+  journal.take_header_of_records();
   return journal;
+}
+
+void RedoJournal::note_damage(const std::string& what) {
+  const std::string text = medium_->path() + what;
+  if (on_damage_ == Damage::refuse)
+    throw Error(Errc::damaged,
+                text +
+                    ". `vellum recover --damaged` brings to the file what precedes the damage, and "
+                    "keeps the journal under another name");
+  if (damage_.empty()) damage_ = text;
+}
+
+// A header is durable before the first record of its epoch. So a record of the next epoch shows
+// that the header of that was damaged; all that it said follows from the one before.
+void RedoJournal::take_header_of_records() {
+  RedoHeader next = header_;
+  ++next.epoch;
+  if (newest_in(next, read_log(), 0) != 0) header_ = next;
+}
+
+// REQUIRES: the log ends behind `replay`. After a crash only: then all of the medium is looked at.
+void RedoJournal::look_for_later(std::span<const std::byte> log, Replay& replay) {
+  const std::uint64_t newest = newest_in(header_, log.subspan(replay.log_bytes), replay.commits);
+  if (newest <= replay.commits) return;
+  replay.commits_lost = newest - replay.commits;
+  note_damage(" at byte " + std::to_string(kRedoLogBegin + replay.log_bytes) + ": commit " +
+              std::to_string(replay.commits + 1) + " of the journal is damaged, " +
+              std::to_string(newest) + " were durable");
 }
 
 // A header that may have arrived or not decides whether records count: no more commits then.
@@ -100,9 +159,40 @@ void RedoJournal::barrier(MediumFile& medium) {
 
 std::vector<std::byte> RedoJournal::read_log() const {
   std::vector<std::byte> log;
+  if (log_end() <= kRedoLogBegin) return log;  // it was cut
   log.resize(log_end() - kRedoLogBegin);
   medium_->read(log, kRedoLogBegin);
   return log;
+}
+
+// The records that follow one another from the start of `log` on.
+RedoJournal::Found RedoJournal::find_records(std::span<const std::byte> log) const {
+  Found found;
+  Replay& replay = found.replay;
+  for (RedoRecord record; replay.log_bytes < log.size();) {
+    const std::size_t bytes = format::decode_redo_record(header_, replay.commits + 1,
+                                                         log.subspan(replay.log_bytes), record);
+    if (bytes == 0) break;
+    ++replay.commits;
+    replay.log_bytes += bytes;
+    for (const RedoRun& run : record.runs) replay.bytes += run.count * format::kLineBytes;
+    if (record.file_bytes < found.file_bytes) cut(found.pieces, record.file_bytes);
+    append_pieces(record, found.pieces);
+    found.file_bytes = record.file_bytes;
+    found.smallest_bytes = std::min(found.smallest_bytes, found.file_bytes);
+  }
+  return found;
+}
+
+// After a crash the file may be longer than it was, or not have got as long. While it is mapped it
+// has been cut already, and must not be again: that would take the program's pages away.
+void RedoJournal::bring(Found& found, MediumFile& image, bool after_crash) {
+  if (after_crash) {
+    if (image.size_bytes() > found.smallest_bytes) image.resize(found.smallest_bytes);
+    if (image.size_bytes() < found.file_bytes) image.resize(found.file_bytes);
+  }
+  apply_pieces(found.pieces, image);
+  barrier(image);
 }
 
 Replay RedoJournal::checkpoint(MediumFile& image) {
@@ -113,42 +203,25 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
     copy = read_log();
     log = copy;
   } else {
-    log = log.subspan(kRedoLogBegin, log_end() - kRedoLogBegin);
+    const std::uint64_t begin = std::min(kRedoLogBegin, log_end());  // it may have been cut
+    log = log.subspan(begin, log_end() - begin);
   }
-  Replay replay;
-  std::uint64_t smallest = UINT64_MAX, file_bytes = UINT64_MAX;
-  std::vector<Piece> pieces;
-  for (RedoRecord record; replay.log_bytes < log.size();) {
-    const std::size_t bytes = format::decode_redo_record(header_, replay.commits + 1,
-                                                         log.subspan(replay.log_bytes), record);
-    if (bytes == 0) break;
-    ++replay.commits;
-    replay.log_bytes += bytes;
-    for (const RedoRun& run : record.runs) replay.bytes += run.count * format::kLineBytes;
-    if (record.file_bytes < file_bytes) cut(pieces, record.file_bytes);
-    append_pieces(record, pieces);
-    file_bytes = record.file_bytes;
-    smallest = std::min(smallest, file_bytes);
-  }
+  Found found = find_records(log);
+  Replay& replay = found.replay;
   // What append() made durable has to be there: anything else is damage, and no reason to go on.
   if (replay.commits + 1 < next_sequence_)
     throw Error(Errc::damaged, medium_->path() + ": commit " + std::to_string(replay.commits + 1) +
                                    " of the journal, which was durable, cannot be read back");
+  if (recovering_) look_for_later(log, replay);
   const bool after_crash = std::exchange(recovering_, false);
+  if (replay.commits != 0) bring(found, image, after_crash);
+  if (!damage_.empty()) return replay;
   if (replay.commits == 0) {
     // The header that was read may be in the page cache alone, its writer having been killed or its
     // barrier having failed; the next record would overwrite what the one before still needs.
     if (after_crash) write_header(header_);
     return replay;
   }
-  // After a crash the file may be longer than it was, or not have got as long. While it is mapped
-  // it has been cut already, and must not be again: that would take the program's pages away.
-  if (after_crash) {
-    if (image.size_bytes() > smallest) image.resize(smallest);
-    if (image.size_bytes() < file_bytes) image.resize(file_bytes);
-  }
-  apply_pieces(pieces, image);
-  barrier(image);
   RedoHeader next = header_;
   ++next.epoch;
   write_header(next);
@@ -163,23 +236,48 @@ bool RedoJournal::has_records() const {
   return format::decode_redo_record(header_, 1, log, record) != 0;
 }
 
+std::uint64_t RedoJournal::end_with_mark(std::uint64_t end) const noexcept {
+  return medium_->byte_addressable()
+             ? end
+             : base::round_up(end, kBlockBytes) + format::kRedoRecordHeaderBytes;
+}
+
 bool RedoJournal::fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) const noexcept {
-  return tail_ + record_bytes <= std::max(limit_bytes, medium_->size_bytes());
+  return end_with_mark(tail_ + record_bytes) <= std::max(limit_bytes, medium_->size_bytes());
 }
 
 void RedoJournal::make_room(std::uint64_t end) {
   if (end <= medium_->size_bytes()) return;
-  medium_->resize((end + kExtendBytes - 1) / kExtendBytes * kExtendBytes);
+  medium_->resize(base::round_up(end, kExtendBytes));
+  barrier(*medium_);
+  RedoHeader longer = header_;
+  longer.least_bytes = medium_->size_bytes();
+  write_header(longer);
 }
 
-// Ordering: the barrier of the record is also that of the zeros before which it lies.
+// Says that all before the next record were durable; behind a record that ends at `end`.
+void RedoJournal::write_mark(std::uint64_t end) noexcept {
+  const std::uint64_t at = base::round_up(end, kBlockBytes);
+  assert(medium_->byte_addressable() || end_with_mark(end) <= medium_->size_bytes());
+  if (next_sequence_ == 1 || medium_->byte_addressable()) return;
+  try {
+    std::vector<std::byte> mark;
+    format::encode_redo_record(header_, next_sequence_ - 1, 0, {}, mark);
+    medium_->write(mark, at);
+  } catch (const std::exception&) {
+    // The commits are durable without it.
+  }
+}
+
 void RedoJournal::append(std::span<const std::byte> record) {
   if (!poison_.empty()) throw Error(Errc::poisoned, poison_);
-  make_room(tail_ + record.size());
+  make_room(end_with_mark(tail_ + record.size()));
   medium_->write(record, tail_);
+  write_mark(tail_ + record.size());
   barrier(*medium_);
   tail_ += record.size();
   ++next_sequence_;
+  write_mark(tail_);
 }
 
 }  // namespace vellum::atomic

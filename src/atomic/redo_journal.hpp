@@ -12,6 +12,11 @@
 //    overwrite them, and not before.
 //  - A file that is cut gets a record without lines first, so that no earlier one brings back what
 //    lay behind the cut: a record that says a smaller size than the one before cuts.
+//  - A record that was durable and is damaged later must be missed. A later record of the epoch
+//    shows it; for the last ones a mark does, in another block of the medium (not in persistent
+//    memory, where it would cost as much as a small commit): a record without lines that says the
+//    number of one before. The same barrier that makes a record durable does so for the mark of the
+//    one before it; a power cut can lose the mark of the last.
 //  - Nothing else writes the file, and the program's stores never reach it by themselves: its
 //    mapping is private.
 #pragma once
@@ -22,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "atomic/apply_pieces.hpp"
 #include "atomic/medium.hpp"
 #include "format/redo.hpp"
 
@@ -31,6 +37,15 @@ struct Replay {
   std::uint64_t commits = 0;
   std::uint64_t bytes = 0;  // that they stored
   std::uint64_t log_bytes = 0;
+  // Of a damaged journal that was opened nevertheless: durable commits behind the damage, as far
+  // as the journal tells.
+  std::uint64_t commits_lost = 0;
+};
+
+// What to do about a journal that was cut, or that lacks a record or a header that was durable.
+enum class Damage {
+  refuse,  // Errc::damaged, and nothing is done
+  keep,    // what precedes the damage counts, and the journal is never written
 };
 
 class RedoJournal {
@@ -38,12 +53,19 @@ class RedoJournal {
   // Makes a new one of an empty medium: durable when this returns.
   static RedoJournal create(std::unique_ptr<MediumFile> medium, const format::RedoHeader& header,
                             std::uint64_t log_bytes);
-  // Reads the header. Errc::damaged, with the medium's path.
-  static RedoJournal open(std::unique_ptr<MediumFile> medium);
+  // Reads the header. Errc::damaged, with the medium's path: there is none, or the medium is
+  // shorter than it was.
+  static RedoJournal open(std::unique_ptr<MediumFile> medium, Damage damage = Damage::refuse);
 
   const format::RedoHeader& header() const noexcept { return header_; }
+  bool has_header() const noexcept { return header_.epoch != 0; }
+  // With Damage::keep, after checkpoint(): what is wrong, and where; empty when nothing is.
+  // REQUIRES: only destruction is left then.
+  const std::string& damage() const noexcept { return damage_; }
 
   // Brings the records to the file, durably, and empties the journal. Nothing to bring is cheap.
+  // Errc::damaged, and nothing was done: a record that was durable is missing. With Damage::keep
+  // what precedes it is brought, and the journal stays as it is.
   // The journal may hold records from before open(); append() must not be called before this then.
   Replay checkpoint(MediumFile& image);
 
@@ -64,6 +86,19 @@ class RedoJournal {
  private:
   explicit RedoJournal(std::unique_ptr<MediumFile> medium) : medium_(std::move(medium)) {}
   void make_room(std::uint64_t end);
+  // Where the medium ends at least, behind a record that ends at `end`: its mark has to have room.
+  std::uint64_t end_with_mark(std::uint64_t end) const noexcept;
+  void write_mark(std::uint64_t end) noexcept;
+  struct Found {
+    Replay replay;
+    std::vector<Piece> pieces;
+    std::uint64_t smallest_bytes = UINT64_MAX, file_bytes = UINT64_MAX;  // of the file
+  };
+  Found find_records(std::span<const std::byte> log) const;
+  void bring(Found& found, MediumFile& image, bool after_crash);
+  void note_damage(const std::string& what);
+  void look_for_later(std::span<const std::byte> log, Replay& replay);
+  void take_header_of_records();
   void barrier(MediumFile& medium);
   // What a failed append() may have left behind the tail is no commit; after a crash the end is not
   // known.
@@ -76,7 +111,9 @@ class RedoJournal {
   std::uint64_t tail_ = format::kRedoLogBegin;
   std::uint64_t next_sequence_ = 1;
   bool recovering_ = false;  // from open() to the first checkpoint()
-  std::string poison_;       // why
+  Damage on_damage_ = Damage::refuse;
+  std::string damage_;
+  std::string poison_;  // why
 };
 
 }  // namespace vellum::atomic

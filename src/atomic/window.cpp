@@ -7,6 +7,7 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/round_up.hpp"
 #include "base/zeros.hpp"
 
 namespace vellum::atomic {
@@ -18,9 +19,7 @@ constexpr std::uint64_t kGranuleBytes = 1ULL << cards::kGranuleShift;
   throw Error(code, std::string(what) + ": " + std::strerror(errno));
 }
 
-std::uint64_t pages(std::uint64_t bytes) {
-  return (bytes + cards::kPageBytes - 1) / cards::kPageBytes * cards::kPageBytes;
-}
+std::uint64_t pages(std::uint64_t bytes) { return base::round_up(bytes, cards::kPageBytes); }
 
 std::byte* reserve(std::uint64_t address, std::uint64_t bytes) {
   const int fixed = address != 0 ? MAP_FIXED_NOREPLACE : 0;

@@ -25,7 +25,6 @@ struct FreeDCtx {
   void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
 };
 
-constexpr std::size_t kWordBytes = 8;
 constexpr int kMinLevel = 1;
 constexpr int kMaxLevel = 19;  // above it zstd wants hundreds of megabytes
 // Of differences: level 1 stumbles over the longest repetitions (262,144 bytes of one word: 10,325

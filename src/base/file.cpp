@@ -1,6 +1,7 @@
 // base/file.cpp: posix_fs(), the real file system behind the seam.
 #include "base/file.hpp"
 #include "base/fork_count.hpp"
+#include "base/forked_locks.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -35,6 +36,10 @@ Errc errc_of(int error) noexcept {
       return Errc::already_exists;
     case EOPNOTSUPP:
       return Errc::unsupported;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+      return Errc::out_of_memory;
     default:
       return Errc::io;
   }
@@ -82,6 +87,7 @@ class PosixFile final : public File {
   // Closing alone leaves the lock to whoever has the file mapped: a child of fork(2), say.
   ~PosixFile() override {
     if (locked_ && locked_in_ == fork_count()) ::flock(fd_.get(), LOCK_UN);
+    locks_.forget();
   }
 
   const std::string& path() const noexcept override { return path_; }
@@ -126,10 +132,14 @@ class PosixFile final : public File {
   }
   bool try_lock_exclusive() override { return try_lock(LOCK_EX); }
   bool try_lock_shared() override { return try_lock(LOCK_SH); }
-  bool mark_byte(std::uint64_t offset_bytes) override {
-    if (range_lock(F_OFD_SETLK, F_RDLCK, offset_bytes, 1) == 0) return true;
-    if (errno != EAGAIN && errno != EACCES) fail(path_, "mark");
-    return false;
+  bool mark_byte(std::uint64_t offset_bytes) override { return lock_byte(F_RDLCK, offset_bytes); }
+  bool try_lock_byte(std::uint64_t offset_bytes) override {
+    return lock_byte(F_WRLCK, offset_bytes);
+  }
+  bool byte_locked(std::uint64_t offset_bytes) const override {
+    struct flock lock = make_lock(F_RDLCK, offset_bytes, 1);
+    check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "ask for locks");
+    return lock.l_type != F_UNLCK;
   }
   void unmark_byte(std::uint64_t offset_bytes) override {
     check(range_lock(F_OFD_SETLK, F_UNLCK, offset_bytes, 1), path_, "unmark");
@@ -141,6 +151,10 @@ class PosixFile final : public File {
     const off_t found = ::lseek(fd_.get(), static_cast<off_t>(offset_bytes), SEEK_DATA);
     if (found >= 0) return static_cast<std::uint64_t>(found);
     return errno == ENXIO ? UINT64_MAX : offset_bytes;
+  }
+  std::uint64_t next_hole(std::uint64_t offset_bytes) const override {
+    const off_t found = ::lseek(fd_.get(), static_cast<off_t>(offset_bytes), SEEK_HOLE);
+    return found >= 0 ? static_cast<std::uint64_t>(found) : UINT64_MAX;
   }
   FileIdentity identity() const override;
   int descriptor() const noexcept override { return fd_.get(); }
@@ -167,7 +181,15 @@ class PosixFile final : public File {
     return lock;
   }
 
+  bool lock_byte(short kind, std::uint64_t offset_bytes) {
+    locks_.keep_from_children(fd_.get());
+    if (range_lock(F_OFD_SETLK, kind, offset_bytes, 1) == 0) return true;
+    if (errno != EAGAIN && errno != EACCES) fail(path_, "mark");
+    return false;
+  }
+
   bool try_lock(int kind) {
+    locks_.keep_from_children(fd_.get());
     if (retry([&] { return ::flock(fd_.get(), kind | LOCK_NB); }) == 0) {
       locked_ = true;
       locked_in_ = fork_count();
@@ -186,6 +208,7 @@ class PosixFile final : public File {
 
   std::string path_;
   Descriptor fd_;
+  ForkedLocks locks_;  // gives up its slot before `fd_` is closed
   bool locked_ = false;
   std::uint32_t locked_in_ = 0;
 };
@@ -311,8 +334,16 @@ void check_regular(int fd, const std::string& path) {
   if (!S_ISREG(status.st_mode)) fail_not_regular(path);
 }
 
-// RENAME_NOREPLACE where the file system lacks it (NFS): a hard link never replaces either.
-void link_and_unlink(const std::string& from, const std::string& to) {
+// RENAME_NOREPLACE where the file system lacks it (NFS): a hard link never replaces either, nor
+// does mkdir(2), and a directory may then be renamed over the empty one.
+void rename_new_in_two_steps(const std::string& from, const std::string& to) {
+  struct stat status{};
+  check(::lstat(from.c_str(), &status), from, "stat");
+  if (S_ISDIR(status.st_mode)) {
+    check(::mkdir(to.c_str(), kDirectoryMode), to, "mkdir");
+    check(::rename(from.c_str(), to.c_str()), to, "rename");
+    return;
+  }
   check(::link(from.c_str(), to.c_str()), to, "link");
   check(::unlink(from.c_str()), from, "unlink");
 }
@@ -364,7 +395,7 @@ class PosixFs final : public Fs {
   void rename_new(const std::string& from, const std::string& to) override {
     if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return;
     if (errno != EINVAL && errno != ENOSYS) fail(to, "rename");
-    link_and_unlink(from, to);
+    rename_new_in_two_steps(from, to);
   }
 
   void unlink(const std::string& path) override { check(::unlink(path.c_str()), path, "unlink"); }
@@ -390,6 +421,13 @@ class PosixFs final : public Fs {
     if (errno != ENOENT && errno != ENOTDIR) fail(path, "stat");
     return false;
   }
+
+  bool is_directory(const std::string& path) const override {
+    struct stat status{};
+    if (::lstat(path.c_str(), &status) == 0) return S_ISDIR(status.st_mode);
+    if (errno != ENOENT && errno != ENOTDIR) fail(path, "stat");
+    return false;
+  }
 };
 
 std::vector<DirEntry> PosixFs::list(const std::string& path) const {
@@ -412,9 +450,24 @@ std::vector<DirEntry> PosixFs::list(const std::string& path) const {
 
 }  // namespace
 
+bool Fs::is_directory(const std::string& path) const {
+  const std::size_t slash = path.rfind('/');
+  const auto entries = list(path.substr(0, slash));
+  return std::any_of(entries.begin(), entries.end(), [&](const DirEntry& e) {
+    return e.is_directory && e.name == path.substr(slash + 1);
+  });
+}
+
 Fs& posix_fs() {
   static PosixFs fs;
   return fs;
+}
+
+void unlink_quietly(Fs& fs, const std::string& path) noexcept {
+  try {
+    fs.unlink(path);
+  } catch (const std::exception&) {
+  }
 }
 
 }  // namespace vellum::base

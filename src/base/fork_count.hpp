@@ -5,8 +5,10 @@
 
 namespace vellum::base {
 
-// How many times fork(2) has been passed through as the child, from the first call on. No system
-// call, unlike getpid(2). REQUIRES, for who compares: called once before the fork.
+// A number that is another in a child of fork(2), and of clone(2) without its parent's memory, than
+// in each process before it. Unlike getpid(2) it is no system call, and does not come again: in a
+// PID namespace of its own a child may have its parent's number. REQUIRES, for who compares: called
+// once before the fork.
 std::uint32_t fork_count() noexcept;
 
 }  // namespace vellum::base

@@ -1,10 +1,12 @@
-// base/per_process.hpp: an object that each process has of its own, also after fork().
+// base/per_process.hpp: objects that each process has of its own, also after fork().
 #pragma once
 
-#include <unistd.h>
-
 #include <atomic>
+#include <cstdint>
 #include <memory>
+#include <mutex>
+
+#include "base/fork_count.hpp"
 
 namespace vellum::base {
 
@@ -17,8 +19,8 @@ class PerProcess {
   template <typename Make>
   T& get(const Make& make) {
     Owned* owned = current_.load();
-    while (owned == nullptr || owned->owner != getpid()) {
-      auto fresh = std::make_unique<Owned>(getpid(), make);
+    while (owned == nullptr || owned->owner != fork_count()) {
+      auto fresh = std::make_unique<Owned>(fork_count(), make);
       if (current_.compare_exchange_strong(owned, fresh.get())) return fresh.release()->object;
     }
     return owned->object;
@@ -27,11 +29,33 @@ class PerProcess {
  private:
   struct Owned {
     template <typename Make>
-    Owned(pid_t process, const Make& make) : owner(process), object(make()) {}
-    const pid_t owner;
+    Owned(std::uint32_t process, const Make& make) : owner(process), object(make()) {}
+    const std::uint32_t owner;
     T object;
   };
   std::atomic<Owned*> current_{nullptr};
+};
+
+// An object that all of a process's users share, and that is there as long as one of them has it.
+template <typename T>
+class SharedInProcess {
+ public:
+  // What the others have, or what `make` (which gives a std::shared_ptr<T>) makes now.
+  template <typename Make>
+  std::shared_ptr<T> get(const Make& make) {
+    Last& last = *last_.get([] { return std::make_unique<Last>(); });
+    const std::lock_guard lock(last.mutex);
+    std::shared_ptr<T> object = last.object.lock();
+    if (object == nullptr) last.object = object = make();
+    return object;
+  }
+
+ private:
+  struct Last {
+    std::mutex mutex;
+    std::weak_ptr<T> object;
+  };
+  PerProcess<std::unique_ptr<Last>> last_;
 };
 
 }  // namespace vellum::base

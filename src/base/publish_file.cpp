@@ -1,37 +1,42 @@
 // base/publish_file.cpp: whole small files, read and published through the seam (file.hpp).
-#include <unistd.h>
-
-#include <atomic>
-#include <chrono>
 #include <string>
 #include <vellum/error.hpp>
 
 #include "base/file.hpp"
+#include "base/unique_name.hpp"
+#include "base/zeros.hpp"
 
 namespace vellum::base {
 namespace {
 
-// Unique among the processes that share the directory, also across machines or process-id
-// namespaces; create_new turns the improbable clash into an error.
-std::string unique_tmp_path(const std::string& tmp_directory, const std::string& name) {
-  static std::atomic<std::uint64_t> counter{0};
-  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  return tmp_directory + "/" + name + "." + std::to_string(::getpid()) + "." + std::to_string(now) +
-         "." + std::to_string(counter.fetch_add(1));
-}
+constexpr std::uint64_t kMakingByte = std::uint64_t{1} << 40;  // locked until the file has its name
 
-void write_new_file(Fs& fs, const std::string& path, std::span<const std::byte> bytes) {
-  const auto file = fs.open(path, OpenMode::create_new);
-  file->pwrite(bytes, 0);
-  file->sync_data();
-}
-
-void unlink_quietly(Fs& fs, const std::string& path) noexcept {
+bool is_locked_by_us(File& file) {
   try {
-    fs.unlink(path);
-  } catch (const std::exception&) {
-    // The error on its way to the caller says more; what stays in the tmp directory is swept later.
+    return file.try_lock_byte(kMakingByte) && !file.replaced();
+  } catch (const Error&) {
+    return true;  // a file system without locks: nobody sweeps there
   }
+}
+
+// Between its making and its lock a sweep may take the file for garbage: then another is made.
+std::unique_ptr<File> make_locked(Fs& fs, const std::string& tmp_directory,
+                                  const std::string& name) {
+  for (;;) {
+    auto file = fs.open(tmp_directory + "/" + name + "." + unique_suffix(), OpenMode::create_new);
+    if (is_locked_by_us(*file)) return file;
+  }
+}
+
+// Zeros at the end become a hole.
+void write_content(File& file, std::span<const std::byte> bytes) {
+  constexpr std::size_t kAtOnce = 4096;
+  std::size_t length = bytes.size();
+  while (length >= kAtOnce && is_zero(bytes.subspan(length - kAtOnce, kAtOnce))) length -= kAtOnce;
+  while (length > 0 && bytes[length - 1] == std::byte{0}) --length;
+  file.pwrite(bytes.first(length), 0);
+  if (length < bytes.size()) file.truncate(bytes.size());
+  file.sync_data();
 }
 
 }  // namespace
@@ -48,12 +53,25 @@ std::vector<std::byte> read_whole(Fs& fs, const std::string& path, std::uint64_t
   return bytes;
 }
 
+void replace_hint_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
+                       const std::string& name, std::span<const std::byte> bytes) {
+  const auto file = make_locked(fs, tmp_directory, name);
+  try {
+    file->pwrite(bytes, 0);
+    fs.rename(file->path(), directory + "/" + name);
+  } catch (...) {
+    unlink_quietly(fs, file->path());
+    throw;
+  }
+}
+
 void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                   const std::string& name, std::span<const std::byte> bytes, bool replace) {
-  const std::string tmp = unique_tmp_path(tmp_directory, name);
+  const auto file = make_locked(fs, tmp_directory, name);
+  const std::string& tmp = file->path();
   const std::string target = directory + "/" + name;
   try {
-    write_new_file(fs, tmp, bytes);
+    write_content(*file, bytes);
     if (replace) {
       fs.rename(tmp, target);
     } else {
@@ -64,6 +82,18 @@ void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& d
     throw;
   }
   fs.sync_directory(directory);
+}
+
+bool remove_unpublished(Fs& fs, const std::string& path) {
+  try {
+    const auto file = fs.open(path, OpenMode::read_write);
+    if (!file->try_lock_byte(kMakingByte) || file->replaced()) return false;
+    fs.unlink(path);
+    return true;
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+    return false;  // it has its name just now, or cannot be locked here
+  }
 }
 
 }  // namespace vellum::base

@@ -8,7 +8,6 @@
 #include "base/thread_pool.hpp"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -20,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/fork_count.hpp"
 #include "base/signals_blocked.hpp"
 
 namespace vellum::base {
@@ -67,13 +67,13 @@ class Job {
 struct ThreadPool::Impl {
   explicit Impl(std::size_t threads) : wanted(threads) {}
 
-  bool in_forked_child() const noexcept { return ::getpid() != owner; }
+  bool in_forked_child() const noexcept { return fork_count() != owner; }
   void start();
   void run_worker(std::size_t worker);
   void run(Job& job);
 
   const std::size_t wanted;
-  const pid_t owner = ::getpid();
+  const std::uint32_t owner = fork_count();
   std::mutex one_call;  // callers take turns
   bool started = false;
 

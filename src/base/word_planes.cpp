@@ -11,7 +11,6 @@
 namespace vellum::base {
 namespace {
 
-constexpr std::size_t kWordBytes = 8;
 constexpr std::size_t kUnitWords = kWordPlanesUnitBytes / kWordBytes;
 
 #if defined(__SSE2__)

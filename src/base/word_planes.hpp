@@ -10,6 +10,8 @@
 
 namespace vellum::base {
 
+inline constexpr std::size_t kWordBytes = 8;
+
 // What is left behind the last whole unit stays as it is.
 inline constexpr std::size_t kWordPlanesUnitBytes = 128;
 

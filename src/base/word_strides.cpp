@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/word_planes.hpp"
+
 namespace vellum::base {
 namespace {
-
-constexpr std::size_t kWordBytes = sizeof(std::uint64_t);
 
 inline std::uint64_t load(const std::byte* at) noexcept {
   std::uint64_t word;

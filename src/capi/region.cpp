@@ -53,6 +53,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   result.working_set = options.working_set != 0;
   result.over_reservation = options.over_reservation != 0;
   result.verify_cards = options.verify_cards != 0;
+  result.background_gc = options.no_background_gc == 0;
   switch (options.tracker) {
     case VELLUM_TRACKER_PAGES:
       break;

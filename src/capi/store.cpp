@@ -104,6 +104,8 @@ vellum_version_info to_c(const vellum::VersionInfo& version) {
   result.pages_changed = version.pages_changed;
   result.bytes_added = version.bytes_added;
   result.file_bytes = version.file_bytes;
+  result.created_ns = version.created_ns;
+  result.order = version.order;
   return result;
 }
 

@@ -38,10 +38,12 @@ void mend_image(const BackupArguments& arguments, Store& store) {
 }
 
 int run_backup(Context& context, BackupArguments arguments) {
+  store_first(arguments.store, arguments.file);
   arguments.snapshot = arguments.name;
   arguments.file = data_file(arguments.file);
   require_good_name(arguments.name);
   require_good_name(arguments.branch);
+  require_two_names(arguments.name, arguments.branch);
   regular_file(arguments.file);  // before a store is made for it
   Store store = Store::open_or_create(arguments.store);
   require_takable(store, arguments);
@@ -65,11 +67,12 @@ int run_backup(Context& context, BackupArguments arguments) {
 void add_backup(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<BackupArguments>();
   arguments->branch = "main";
-  CLI::App* command = app.add_subcommand(
-      "backup", "Keep what a file holds now, LMDB's beside its writers; stores what has changed");
+  CLI::App* command = add_command(
+      app, context, "backup",
+      "Keep what a file holds now, LMDB's beside its writers; stores what has changed",
+      arguments->store, [&context, arguments] { return run_backup(context, *arguments); });
+  command->get_option("STORE")->description("The store; made when it does not exist");
   command->add_option("FILE", arguments->file, "The file, or the directory that holds data.mdb")
-      ->required();
-  command->add_option("STORE", arguments->store, "The store; made when it does not exist")
       ->required();
   command->add_option("--name", arguments->name, "The new snapshot's name")
       ->required()
@@ -81,9 +84,6 @@ void add_backup(CLI::App& app, Context& context) {
       ->type_name("NAME");
   command->add_flag("--stopped", arguments->stopped,
                     "Nobody writes the file meanwhile: take it as it is, whoever has it open");
-  command->callback([&context, arguments] {
-    context.action = [&context, arguments] { return run_backup(context, *arguments); };
-  });
 }
 
 }  // namespace vellum::cli

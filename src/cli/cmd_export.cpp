@@ -5,6 +5,7 @@
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/progress.hpp"
+#include "cli/take_file.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -15,7 +16,8 @@ struct ExportArguments {
   std::string file;
 };
 
-int run_export(Context& context, const ExportArguments& arguments) {
+int run_export(Context& context, ExportArguments arguments) {
+  store_first(arguments.store, arguments.file);
   const Store store = Store::open(arguments.store);
   {
     ProgressMeter meter("export", context.progress_wanted());

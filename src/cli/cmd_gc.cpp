@@ -75,6 +75,16 @@ std::string sentence(const GcReport& report, bool dry_run) {
   return text;
 }
 
+// Why nothing is freed, of a store that has something.
+std::string needed_by(const GcReport& report) {
+  std::string text =
+      fmt::format("all of it is needed by {} and {}", counted(report.snapshots, "snapshot"),
+                  counted(report.branches, "branch"));
+  if (report.open_versions != 0)
+    text += fmt::format(", and by {}", counted(report.open_versions, "open version"));
+  return text + "; vellum forget and vellum rm remove snapshots";
+}
+
 int run_gc(Context& context, const GcArguments& arguments) {
   GcOptions options = arguments.options;
   if (!arguments.recompress.empty()) options.recompress_level = parse_level(arguments.recompress);
@@ -84,6 +94,7 @@ int run_gc(Context& context, const GcArguments& arguments) {
   std::string text = sentence(report, options.dry_run);
   if (options.recompress_level != 0) text += recompression_sentence(report, options.dry_run);
   context.report(report_json(store, report, options.dry_run), text);
+  if (report.freeable_bytes == 0 && report.pack_bytes != 0) context.explain(needed_by(report));
   return kExitOk;
 }
 

@@ -50,6 +50,12 @@ int run_log(Context& context, const LogArguments& arguments) {
       arguments.line ? line_of(store, *arguments.line) : store.versions();
   sort_newest_first(versions);
   print_versions(context, store, versions, arguments.names_only);
+  if (versions.empty() && !arguments.names_only) {
+    context.explain(fmt::format(
+        "{} has no version yet: vellum import, backup or run, or a program with the library, "
+        "makes the first",
+        store.path()));
+  }
   return kExitOk;
 }
 
@@ -58,8 +64,9 @@ int run_log(Context& context, const LogArguments& arguments) {
 void add_log(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<LogArguments>();
   CLI::App* command =
-      add_command(app, context, "log", "List versions, newest first", arguments->store,
-                  [&context, arguments] { return run_log(context, *arguments); });
+      add_command(app, context, "log", "List branches and snapshots, newest first",
+                  arguments->store, [&context, arguments] { return run_log(context, *arguments); });
+  command->alias("ls");
   command->add_option("BRANCH", arguments->line,
                       "Only this branch's (or snapshot's) line: it and what came before");
   command->add_flag("--names", arguments->names_only, "Names only, one a line");

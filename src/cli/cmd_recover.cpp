@@ -11,22 +11,35 @@ namespace {
 
 struct RecoverArguments {
   std::string file;
-  bool copied = false;
+  RecoveryOptions options;
 };
 
+Json report_json(const std::string& file, const RecoveryReport& report) {
+  Json kept;  // null: the journal is removed
+  if (!report.kept_as.empty()) kept = report.kept_as;
+  return Json{
+      {"file", file},          {"journal", report.journal},           {"commits", report.commits},
+      {"bytes", report.bytes}, {"commits_lost", report.commits_lost}, {"kept_as", std::move(kept)}};
+}
+
+std::string report_text(const std::string& file, const RecoveryReport& report) {
+  if (!report.journal) return fmt::format("{} has no journal: nothing to recover", file);
+  return fmt::format("{}: {} brought to the file, {} stored by them; the journal is {}", file,
+                     counted(report.commits, "commit"), human_bytes(report.bytes),
+                     report.kept_as.empty() ? "removed" : "kept as " + report.kept_as);
+}
+
 int run_recover(Context& context, const RecoverArguments& arguments) {
-  const RecoveryReport report = AtomicFile::recover(arguments.file, arguments.copied);
-  context.report(Json{{"file", arguments.file},
-                      {"journal", report.journal},
-                      {"commits", report.commits},
-                      {"bytes", report.bytes}},
-                 !report.journal
-                     ? fmt::format("{} has no journal: nothing to recover", arguments.file)
-                     : fmt::format("{}: {} brought to the file, {} stored by them; the journal is "
-                                   "removed",
-                                   arguments.file, counted(report.commits, "commit"),
-                                   human_bytes(report.bytes)));
-  return kExitOk;
+  const RecoveryReport report = AtomicFile::recover(arguments.file, arguments.options);
+  const Json json = report_json(arguments.file, report);
+  if (report.damage.empty() || !context.json) {
+    context.report(json, report_text(arguments.file, report));
+  } else {
+    context.begin_object(json);
+  }
+  if (report.damage.empty()) return kExitOk;
+  // Scripts see that something is gone, whatever else was saved.
+  throw Error(Errc::damaged, report.damage);
 }
 
 }  // namespace
@@ -36,8 +49,11 @@ void add_recover(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "recover", "Make a plain file what its last atomic msync left, after a crash");
   command->add_option("FILE", arguments->file, "The file, beside its journal")->required();
-  command->add_flag("--copied", arguments->copied,
+  command->add_flag("--copied", arguments->options.copied,
                     "File and journal were copied together: take a journal made for another file");
+  command->add_flag("--damaged", arguments->options.damaged,
+                    "Bring what precedes the damage of a journal, and keep the journal as "
+                    "FILE.vellum-journal.damaged");
   command->callback([&context, arguments] {
     context.action = [&context, arguments] { return run_recover(context, *arguments); };
   });

@@ -15,6 +15,7 @@ struct RepairArguments {
   std::string store;
   std::string destination;
   bool dry_run = false;
+  bool removed = false;
 };
 
 const char* kind_of(const store::SavedVersion& saved) {
@@ -77,18 +78,15 @@ int run_repair(Context& context, const RepairArguments& arguments) {
   const auto tell = meter.callback();
   store::ProgressFn progress;
   if (tell) progress = [&](const store::Progress& p) { tell({p.done, p.total, p.unit}); };
-  const auto report =
-      store::salvage_store(base::posix_fs(), arguments.store, destination, progress);
+  const auto report = store::salvage_store(
+      base::posix_fs(), arguments.store, destination, progress,
+      arguments.removed ? store::Removed::saved_too : store::Removed::left_out);
   if (!context.json) {
     print_text(context, report);
   } else if (report.lost.empty()) {
     context.out.print_json(report_json(arguments.store, report));
   } else {
-    // The object ends with the member "error", which the failure below adds.
-    std::string text = json_text(report_json(arguments.store, report));
-    text.pop_back();
-    context.out.write(text);
-    context.json_prefix = ",";
+    context.begin_object(report_json(arguments.store, report));
   }
   // Scripts see that something is gone, whatever else was saved.
   if (!report.lost.empty()) {
@@ -108,6 +106,8 @@ void add_repair(CLI::App& app, Context& context) {
       [&context, arguments] { return run_repair(context, *arguments); });
   command->add_option("--to", arguments->destination,
                       "The new store, which must not exist; STORE.repaired by default");
+  command->add_flag("--removed", arguments->removed,
+                    "Also what was removed, as far as gc has not taken it yet");
   command->add_flag("--dry-run", arguments->dry_run, "Say what can be saved, and write nothing");
 }
 

@@ -1,17 +1,16 @@
 // cli/cmd_restore.cpp: vellum restore: a file becomes what a version holds, at once.
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "base/file.hpp"
+#include "base/new_file.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/file_in_use.hpp"
-#include "cli/private_directory.hpp"
 #include "cli/progress.hpp"
 #include "cli/take_file.hpp"
 
@@ -75,49 +74,18 @@ class Held {
 };
 
 // A directory beside a file, which others cannot look into: what is made there has the access of
-// the file only in the end. Those of killed commands are removed; who is at work holds a lock.
+// the file only in the end.
 class DirectoryBeside {
  public:
-  explicit DirectoryBeside(const std::string& path) {
-    const fs::path file(path);
-    const std::string begin = fmt::format(".{}.restore-", file.filename().string());
-    sweep(file.parent_path(), begin);
-    directory_.emplace(file.parent_path() / begin);
-    lock_ = lock_of(directory_->path().string());
+  explicit DirectoryBeside(const std::string& path) : directory_(base::posix_fs(), path) {
+    const std::string& made = directory_.unfinished_path();
+    if (::mkdir(made.c_str(), 0700) != 0)
+      throw Error(Errc::io, fmt::format("{}: {}", made, std::strerror(errno)));
   }
-  ~DirectoryBeside() {
-    directory_.reset();
-    if (lock_ >= 0) ::close(lock_);
-  }
-  DirectoryBeside(const DirectoryBeside&) = delete;
-  DirectoryBeside& operator=(const DirectoryBeside&) = delete;
-  std::string file() const { return (directory_->path() / "file").string(); }
+  std::string file() const { return directory_.unfinished_path() + "/file"; }
 
  private:
-  // -1: somebody else has it, or it is another user's.
-  static int lock_of(const std::string& directory) {
-    const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct stat status{};
-    if (fd < 0) return -1;
-    if (::fstat(fd, &status) == 0 && status.st_uid == ::geteuid() &&
-        ::flock(fd, LOCK_EX | LOCK_NB) == 0)
-      return fd;
-    ::close(fd);
-    return -1;
-  }
-  static void sweep(const fs::path& parent, const std::string& begin) {
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(parent, ignored)) {
-      if (!entry.path().filename().string().starts_with(begin)) continue;
-      const int lock = lock_of(entry.path().string());
-      if (lock < 0) continue;
-      fs::remove_all(entry.path(), ignored);
-      ::close(lock);
-    }
-  }
-
-  std::optional<PrivateDirectory> directory_;
-  int lock_ = -1;
+  base::NewDirectory directory_;
 };
 
 void replace(const Store& store, const RestoreArguments& arguments, const std::string& path,
@@ -137,17 +105,18 @@ void replace(const Store& store, const RestoreArguments& arguments, const std::s
 void keep_what_is_there(Store& store, const std::string& path) {
   for (const std::string& branch : branches_with_image(store, path)) {
     try {
-      commit_as_found(store, branch, path);
+      commit_as_found(store, branch, image_at(path));
     } catch (const Error& error) {
       if (error.code() != Errc::already_exists) throw;
       // Both have changed: the branch takes the file's content, and knows it for its image then.
       store.import_file(branch, path, "as the file was found");
-      commit_as_found(store, branch, path);
+      commit_as_found(store, branch, image_at(path));
     }
   }
 }
 
-int run_restore(Context& context, const RestoreArguments& arguments) {
+int run_restore(Context& context, RestoreArguments arguments) {
+  store_first(arguments.store, arguments.file);
   Store store = Store::open(arguments.store);
   const std::uint64_t bytes = store.version(arguments.version).file_bytes;
   const std::string path = whole_path(data_file(arguments.file));

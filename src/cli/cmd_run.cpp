@@ -6,13 +6,18 @@
 #include <memory>
 #include <optional>
 
+#include "base/real_path.hpp"
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/private_directory.hpp"
 #include "cli/progress.hpp"
+#include "cli/run_files.hpp"
 #include "cli/run_program.hpp"
-#include "cli/take_file.hpp"
+#include "cli/run_reports.hpp"
+#include "cli/run_summary.hpp"
+#include "cli/run_targets.hpp"
+#include "cli/sanitized_program.hpp"
 #include "shim/config.hpp"
 
 namespace vellum::cli {
@@ -27,91 +32,10 @@ struct RunArguments {
   std::optional<std::string> version;
   std::uint64_t every_commits = 0;
   double every_seconds = 0;
+  bool strict = false;
+  bool no_gc = false;
   std::vector<std::string> command;
 };
-
-// One file is branch main's unless another is named; several are of branches with their names.
-std::vector<shim::Target> targets_of(const RunArguments& arguments) {
-  std::vector<shim::Target> out;
-  for (const std::string& file : arguments.files) {
-    if (shim::is_pattern(file)) {
-      out.push_back({file, {}, {}});
-      continue;
-    }
-    const std::string path = whole_path(file);
-    const bool one = arguments.files.size() == 1;
-    out.push_back(
-        {path, one ? arguments.branch.value_or("main") : fs::path(path).filename().string(), {}});
-    require_good_name(out.back().branch);
-    for (std::size_t i = 0; i + 1 < out.size(); ++i)
-      if (out[i].branch == out.back().branch)
-        throw Error(Errc::invalid_argument, fmt::format("{} and {} would be one branch: '{}'",
-                                                        out[i].path, path, out.back().branch));
-  }
-  if (arguments.branch && (out.size() != 1 || out[0].branch.empty()))
-    throw Error(Errc::invalid_argument, "--branch is for one --file, and no pattern");
-  return out;
-}
-
-bool has_content(const std::string& path) {
-  std::error_code problem;
-  const auto bytes = fs::file_size(path, problem);
-  return !problem && bytes != 0;
-}
-
-// What the file holds now is the branch's, so that the program need not wait for that; and what a
-// crash has left in it is mended. A file that is not there yet is made by the program.
-void bring_up_to_date(Context& context, Store& store, const shim::Target& target) {
-  const bool known = store.contains(target.branch);
-  if (!known && !has_content(target.path)) return;
-  if (!known) {
-    ProgressMeter meter("import", context.progress_wanted());
-    store.import_file(target.branch, target.path, "as it was before the first run",
-                      meter.callback());
-  }
-  commit_as_found(store, target.branch, target.path);
-}
-
-// A program that was killed may have left the file behind its last commit.
-bool mend(Store& store, const std::string& branch, const RegionOptions& options) {
-  try {
-    if (store.contains(branch)) store.open_region(branch, options).close();
-    return true;
-  } catch (const Error& error) {
-    fmt::print(stderr, "vellum: branch '{}': {}\n", branch, error.what());
-    return error.code() == Errc::busy;  // of another process that the program has started
-  }
-}
-
-// The branches of files that were found by a pattern. Where they are, they know.
-std::vector<std::string> branches_of_patterns(const Store& store) {
-  std::vector<std::string> out;
-  for (const VersionInfo& version : store.versions())
-    if (version.is_branch && version.name.front() == '+') out.push_back(version.name);
-  return out;
-}
-
-// A file that the program has removed stays so.
-bool was_removed(const std::string& path) {
-  std::error_code problem;
-  return !path.empty() && fs::status(path, problem).type() == fs::file_type::not_found;
-}
-
-bool mend_all(Store& store, const std::vector<shim::Target>& targets) {
-  bool mended = true, patterns = false;
-  for (const shim::Target& target : targets) {
-    patterns = patterns || target.branch.empty();
-    if (target.branch.empty() || was_removed(target.path)) continue;
-    mended = mend(store, target.branch, image_at(target.path)) && mended;
-  }
-  if (!patterns) return mended;
-  RegionOptions where_it_was;
-  where_it_was.engine = Engine::mapped;
-  for (const std::string& branch : branches_of_patterns(store))
-    if (!was_removed(shim::path_of_branch(branch)))
-      mended = mend(store, branch, where_it_was) && mended;
-  return mended;
-}
 
 // Keeps what the last commit of each branch was, under the name that the library gives, too. A
 // version that has a name already needs no other.
@@ -122,15 +46,9 @@ void keep_head(Store& store, const std::string& branch) {
   if (head.sequence != 0 && !store.contains(name)) store.create_snapshot(name, branch);
 }
 
-void keep_heads(Store& store, const std::vector<shim::Target>& targets) noexcept {
+void keep_heads(Store& store, const RunFiles& files) noexcept {
   try {
-    for (const shim::Target& target : targets) {
-      if (!target.branch.empty()) {
-        keep_head(store, target.branch);
-        continue;
-      }
-      for (const std::string& branch : branches_of_patterns(store)) keep_head(store, branch);
-    }
+    for (const std::string& branch : files.branches()) keep_head(store, branch);
   } catch (const std::exception& error) {
     fmt::print(stderr, "vellum: no snapshot: {}\n", error.what());
   }
@@ -144,19 +62,35 @@ std::string lines(const std::vector<shim::Target>& targets, std::string shim::Ta
 
 std::map<std::string, std::string> environment_for(const RunArguments& arguments,
                                                    const std::string& store,
-                                                   const std::vector<shim::Target>& targets) {
+                                                   const std::vector<shim::Target>& targets,
+                                                   const RunReports& reports) {
   const char* before = std::getenv("LD_PRELOAD");
-  const std::string library = shim_library();
+  std::string library = shim_library();
   if (library.find_first_of(": ") != std::string::npos)
     throw Error(
         Errc::unsupported,
         fmt::format("{}: the dynamic linker takes no path with a space or a colon", library));
+  const std::string first = library_to_come_first(preloadable_program(arguments.command[0]));
+  if (!first.empty()) library = first + ":" + library;
+  const char* asan = std::getenv("ASAN_OPTIONS");
   return {{"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
-          {shim::kStoreVariable, store},
+          // Of programs that this one starts: their library comes behind ours, which works as well.
+          {"ASAN_OPTIONS", fmt::format("{}{}verify_asan_link_order=0", asan != nullptr ? asan : "",
+                                       asan != nullptr && *asan != '\0' ? ":" : "")},
+          {shim::kStoreVariable, base::real_path(store)},  // the program may go elsewhere
           {shim::kFilesVariable, lines(targets, &shim::Target::path)},
           {shim::kBranchesVariable, lines(targets, &shim::Target::branch)},
           {shim::kCopiesVariable, arguments.version ? lines(targets, &shim::Target::copy) : ""},
-          {shim::kEveryVariable, fmt::format("{}", arguments.every_commits)}};
+          {shim::kEveryVariable, fmt::format("{}", arguments.every_commits)},
+          {shim::kNoGcVariable, arguments.no_gc ? "1" : ""},
+          {shim::kRecordVariable, reports.variable()}};
+}
+
+// The program's own status counts before what has become of its files.
+int status_of(const RunArguments& arguments, int program_status, const RunOutcome& outcome) {
+  if (program_status != 0) return program_status;
+  if (!outcome.mended) return kExitOther;
+  return arguments.strict && !outcome.problems.empty() ? kExitAround : kExitOk;
 }
 
 int run_old_version(Context& context, const RunArguments& arguments,
@@ -170,34 +104,41 @@ int run_old_version(Context& context, const RunArguments& arguments,
     ProgressMeter meter("export", context.progress_wanted());
     store.export_file(*arguments.version, targets[0].copy, meter.callback());
   }
+  const RunReports reports;
   RunningProgram program;
   program.command = arguments.command;
-  program.environment = environment_for(arguments, store.path(), targets);
+  program.environment = environment_for(arguments, store.path(), targets, reports);
   program.on_tick = [] {};
-  return run_program(program);
+  const int status = run_program(program);
+  RunOutcome outcome;
+  if (reports.complete() && !reports.was_opened(0))
+    outcome.problems.emplace_back(targets[0].path, RunProblem::never_opened);
+  say_what_became(context, store.path(), status, outcome, reports);
+  return status_of(arguments, status, outcome);
 }
 
 int run_live(Context& context, const RunArguments& arguments,
              const std::vector<shim::Target>& targets) {
   Store store = Store::open_or_create(arguments.store);
-  for (const shim::Target& target : targets)
-    if (!target.branch.empty()) bring_up_to_date(context, store, target);
+  RunFiles files(context, store, targets);
+  const RunReports reports;
   RunningProgram program;
   program.command = arguments.command;
-  program.environment = environment_for(arguments, store.path(), targets);
+  program.environment = environment_for(arguments, store.path(), targets, reports);
   program.period = std::chrono::milliseconds(
       static_cast<std::chrono::milliseconds::rep>(arguments.every_seconds * 1000));
-  program.on_tick = [&] { keep_heads(store, targets); };
+  program.on_tick = [&] { keep_heads(store, files); };
   const int status = run_program(program);
-  const bool mended = mend_all(store, targets);
-  return status == 0 && !mended ? kExitOther : status;
+  const RunOutcome outcome = files.finish(reports);
+  say_what_became(context, store.path(), status, outcome, reports);
+  return status_of(arguments, status, outcome);
 }
 
 int run(Context& context, const RunArguments& arguments) {
   if (arguments.command.empty())
     throw Error(Errc::invalid_argument,
                 "run needs a program: vellum run --store STORE --file FILE -- PROGRAM ARGUMENTS");
-  const auto targets = targets_of(arguments);
+  const auto targets = targets_of(arguments.files, arguments.branch);
   preloadable_program(arguments.command[0]);
   return arguments.version ? run_old_version(context, arguments, targets)
                            : run_live(context, arguments, targets);
@@ -227,10 +168,14 @@ void add_run(CLI::App& app, Context& context) {
       ->add_option("--snapshot-every-seconds", arguments->every_seconds,
                    "Keep what is new about as often; SIGUSR1 to this process does it once")
       ->check(CLI::NonNegativeNumber);
+  command->add_flag("--no-gc", arguments->no_gc,
+                    "What nothing needs any more stays, until `vellum gc`");
   command
       ->add_option("--version", arguments->version,
                    "The program reads this version of its file, and writes nothing")
       ->type_name("VERSION");
+  command->add_flag("--strict", arguments->strict,
+                    "Exit with 13 when a file changed around vellum, or was never opened");
   command->footer("-- PROGRAM [ARGUMENTS]\n  The program to run. The exit status is its own.");
   command->callback([&context, arguments] {
     arguments->command = context.program;

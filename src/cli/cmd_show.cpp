@@ -25,7 +25,12 @@ void print_version(Output& out, const VersionInfo& v) {
   out.print("kind     {}\n", kind_name(v));
   out.print("branch   {}\n", printable(v.branch));
   out.print("commit   {}\n", v.sequence);
-  out.print("time     {}\n", utc_time_full(v.time_ns));
+  if (v.is_branch) {
+    out.print("time     {}\n", utc_time_full(v.time_ns));
+  } else {
+    out.print("made     {}, as number {}\n", utc_time_full(v.created_ns), v.order);
+    out.print("time     {} of the commit\n", utc_time_full(v.time_ns));
+  }
   out.print("parent   {}\n", v.parent.empty() ? "none" : printable(v.parent));
   out.print("region   {} ({} bytes)\n", human_bytes(v.region_bytes), v.region_bytes);
   if (v.file_bytes != v.region_bytes) {

@@ -1,6 +1,8 @@
 // cli/cmd_stat.cpp: vellum stat: what a store takes, and what full copies of its versions would
 // take.
+#include <algorithm>
 #include <memory>
+#include <tuple>
 
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
@@ -23,12 +25,13 @@ double ratio(const StoreStat& stat) {
 
 // Of a version that was made while we looked: nothing known.
 VersionSpace space_of(const StoreStat& stat, const VersionInfo& version) {
-  for (const VersionSpace& space : stat.versions) {
-    if (space.name == version.name && space.is_branch == version.is_branch) {
-      return space;
-    }
-  }
-  return {};
+  const auto wanted = std::tie(version.is_branch, version.name);
+  const auto at = std::lower_bound(stat.versions.begin(), stat.versions.end(), wanted,
+                                   [](const VersionSpace& space, const auto& w) {
+                                     return std::tie(space.is_branch, space.name) < w;
+                                   });
+  const bool known = at != stat.versions.end() && std::tie(at->is_branch, at->name) == wanted;
+  return known ? *at : VersionSpace{};
 }
 
 Json stat_json(const Store& store, const StoreStat& stat,
@@ -114,7 +117,7 @@ void print_space(Output& out, const StoreStat& stat, const std::vector<VersionIn
                {"shared", Align::right}});
   for (const VersionInfo& v : versions) {
     const VersionSpace space = space_of(stat, v);
-    table.add({printable(v.name), kind_name(v), utc_time(v.time_ns),
+    table.add({printable(v.name), kind_name(v), utc_time(shown_time_ns(v)),
                human_bytes(space.unique_bytes), human_bytes(space.shared_bytes)});
   }
   table.print(out);

@@ -68,11 +68,7 @@ int run_verify(Context& context, const VerifyArguments& arguments) {
   } else if (report.damages.empty()) {
     context.out.print_json(report_json(store, report, arguments.read_data));
   } else {
-    // The object ends with the member "error", which the failure below adds.
-    std::string text = json_text(report_json(store, report, arguments.read_data));
-    text.pop_back();
-    context.out.write(text);
-    context.json_prefix = ",";
+    context.begin_object(report_json(store, report, arguments.read_data));
   }
   if (!report.damages.empty()) {
     throw Error(Errc::damaged, fmt::format("{}: {}, {} hurt", store.path(),

@@ -1,6 +1,8 @@
 // cli/command.cpp: what the commands share.
 #include "cli/command.hpp"
 
+#include <unistd.h>
+
 #include <utility>
 
 namespace vellum::cli {
@@ -13,12 +15,28 @@ void Context::report(const Json& object, const std::string& sentence) {
   }
 }
 
+void Context::begin_object(const Json& object) {
+  std::string text = json_text(object);
+  text.pop_back();
+  out.write(text);
+  json_prefix = ",";
+}
+
+void Context::explain(const std::string& sentence) const {
+  if (json || quiet) return;
+  const std::string line = printable(sentence) + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
 CLI::App* add_command(CLI::App& app, Context& context, const std::string& name,
                       const std::string& description, std::string& store,
                       std::function<int()> run) {
   CLI::App* command = app.add_subcommand(name, description);
   command->add_option("STORE", store, "The store's directory")->required();
-  command->callback([&context, run = std::move(run)] { context.action = run; });
+  command->callback([&context, &store, run = std::move(run)] {
+    context.store = &store;
+    context.action = run;
+  });
   return command;
 }
 

@@ -20,6 +20,8 @@ struct Context {
   // What comes before the member "error" when a failure ends an object that a command has begun;
   // empty: none begun.
   std::string json_prefix;
+  // The STORE that the command was given; for suggestions.
+  const std::string* store = nullptr;
   // Behind --, of `vellum run`.
   std::vector<std::string> program;
   Output out;
@@ -30,12 +32,21 @@ struct Context {
   bool progress_wanted() const { return !quiet && !no_progress; }
   // Reports what a command has done: the object with --json, else the sentence unless --quiet.
   void report(const Json& object, const std::string& sentence);
+  // The object of a command that is about to fail: the failure adds the member "error".
+  void begin_object(const Json& object);
+  // A line on standard error, for people: why there is nothing to see. Not with --json or --quiet.
+  void explain(const std::string& sentence) const;
 };
+
+// Of the program, or of a command that has commands of its own; null: there is none of that name.
+const CLI::App* find_command(const CLI::App& app, const std::string& word);
+std::vector<std::string> command_names(const CLI::App& app);
 
 // Adds the command `name`, whose STORE argument goes to `store`, and runs `run` for it.
 CLI::App* add_command(CLI::App& app, Context& context, const std::string& name,
                       const std::string& description, std::string& store, std::function<int()> run);
 
+void add_help(CLI::App& app, Context& context);
 void add_init(CLI::App& app, Context& context);
 void add_log(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);

@@ -19,7 +19,7 @@ void print_table(Output& out, const std::vector<VersionInfo>& versions) {
   Table table(columns);
   for (const VersionInfo& v : versions) {
     std::vector<std::string> row{printable(v.name),           kind_name(v),
-                                 utc_time(v.time_ns),         fmt::format("{}", v.sequence),
+                                 utc_time(shown_time_ns(v)),  fmt::format("{}", v.sequence),
                                  human_bytes(v.region_bytes), fmt::format("{}", v.pages_changed),
                                  human_bytes(v.bytes_added)};
     if (encodings) row.push_back(v.encoding ? encoding_text(*v.encoding) : "");
@@ -32,11 +32,13 @@ void print_table(Output& out, const std::vector<VersionInfo>& versions) {
 }  // namespace
 
 void sort_newest_first(std::vector<VersionInfo>& versions) {
-  const auto key = [](const VersionInfo& v) {
-    return std::tie(v.time_ns, v.is_branch, v.sequence, v.name);
-  };
-  std::sort(versions.begin(), versions.end(),
-            [&](const VersionInfo& a, const VersionInfo& b) { return key(a) > key(b); });
+  std::sort(versions.begin(), versions.end(), [](const VersionInfo& a, const VersionInfo& b) {
+    return std::tie(b.is_branch, b.order, a.name) < std::tie(a.is_branch, a.order, b.name);
+  });
+}
+
+std::int64_t shown_time_ns(const VersionInfo& version) {
+  return version.is_branch ? version.time_ns : version.created_ns;
 }
 
 void print_versions(Context& context, const Store& store, const std::vector<VersionInfo>& versions,

@@ -8,8 +8,12 @@
 
 namespace vellum::cli {
 
-// Newest first; of two with one time, a branch's head first, then the one with more commits.
+// The branches' heads by name, then the snapshots, the one made last first: in no case by the
+// clock.
 void sort_newest_first(std::vector<VersionInfo>& versions);
+
+// What a list shows as the time: when a snapshot was made; of a branch, that of its last commit.
+std::int64_t shown_time_ns(const VersionInfo& version);
 
 // A table; with `names_only` just the names; with --json an object with "store" and "versions".
 void print_versions(Context& context, const Store& store, const std::vector<VersionInfo>& versions,

@@ -14,6 +14,7 @@
 
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
+#include "cli/suggest.hpp"
 #include "cli/version.hpp"
 
 namespace vellum::cli {
@@ -57,13 +58,14 @@ int fail(Context& context, const Error& error) {
 }
 
 void add_global_options(CLI::App& app, Context& context) {
-  app.set_version_flag("--version", "vellum " VELLUM_VERSION);
+  app.set_version_flag("-V,--version", "vellum " VELLUM_VERSION);
   app.add_flag("--json", context.json, "Print one JSON object instead of text");
   app.add_flag("-q,--quiet", context.quiet, "Print nothing but what was asked for, and errors");
   app.add_flag("--no-progress", context.no_progress, "Show no progress line on a terminal");
 }
 
 void add_commands(CLI::App& app, Context& context) {
+  add_help(app, context);
   add_init(app, context);
   add_log(app, context);
   add_show(app, context);
@@ -87,6 +89,8 @@ void add_commands(CLI::App& app, Context& context) {
   add_run(app, context);
 }
 
+std::string or_help(const std::string& hint) { return hint.empty() ? "; see vellum --help" : hint; }
+
 // The parser's own complaint about an unknown command would be that one is missing.
 void require_known_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   const auto command = std::find_if(arguments.begin(), arguments.end(),
@@ -94,14 +98,48 @@ void require_known_command(const CLI::App& app, const std::vector<std::string>& 
   if (command == arguments.end()) {
     return;
   }
-  const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  const bool known = std::any_of(commands.begin(), commands.end(), [&](const CLI::App* candidate) {
-    return candidate->check_name(*command);
-  });
-  if (!known) {
+  if (find_command(app, *command) == nullptr) {
     throw Error(Errc::invalid_argument,
-                fmt::format("there is no command '{}'; see vellum --help", *command));
+                fmt::format("there is no command '{}'{}", *command,
+                            or_help(did_you_mean(*command, command_names(app)))));
   }
+}
+
+void add_long_options(const CLI::App& app, std::vector<std::string>& names) {
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+}
+
+// An option that neither the program nor the command has, as the nearest of those that they have.
+std::string option_hint(const CLI::App& app, const std::vector<std::string>& arguments) {
+  std::vector<std::string> known;
+  const CLI::App* command = &app;
+  add_long_options(app, known);
+  for (const std::string& argument : arguments) {
+    const CLI::App* const inner = find_command(*command, argument);
+    if (inner == nullptr) continue;
+    command = inner;
+    add_long_options(*command, known);
+  }
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end())
+      continue;
+    return did_you_mean(name, known);
+  }
+  return "";
+}
+
+// An empty string is what a variable leaves that was never set: it names nothing.
+void require_no_empty_value(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->check_name("--message") || option->check_name("--prefix")) continue;
+    const auto& values = option->results();
+    if (std::find(values.begin(), values.end(), "") == values.end()) continue;
+    throw Error(Errc::invalid_argument,
+                fmt::format("{} is empty: it needs a name, a path or a value", option->get_name()));
+  }
+  for (const CLI::App* command : app.get_subcommands()) require_no_empty_value(*command);
 }
 
 // What `vellum run` starts is none of the parser's.
@@ -121,7 +159,8 @@ bool asks_for_json(const std::vector<std::string>& arguments) {
 }
 
 // Help and version come out of the parser as exceptions too.
-int parser_said(Context& context, const CLI::App& app, const CLI::ParseError& said) {
+int parser_said(Context& context, const CLI::App& app, const CLI::ParseError& said,
+                const std::vector<std::string>& arguments) {
   if (said.get_exit_code() == 0) {
     std::ostringstream out;
     app.exit(said, out, out);
@@ -129,7 +168,17 @@ int parser_said(Context& context, const CLI::App& app, const CLI::ParseError& sa
     return kExitOk;
   }
   return fail(context, errc_name(Errc::invalid_argument), exit_status(Errc::invalid_argument),
-              std::string(said.what()) + "; see vellum --help");
+              said.what() + or_help(option_hint(app, arguments)));
+}
+
+int run_action(Context& context, const std::vector<std::string>& arguments) {
+  try {
+    return context.action();
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+    const std::string store = context.store == nullptr ? "" : *context.store;
+    throw Error(error.code(), error.what() + hint_for_missing(error, arguments, store));
+  }
 }
 
 int parse_and_run(Context& context, std::vector<std::string> arguments) {
@@ -151,14 +200,15 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
   context.json = json_wanted;
   require_known_command(app, arguments);
   context.json = false;
-  std::reverse(arguments.begin(), arguments.end());  // as the parser wants them
   try {
-    app.parse(std::move(arguments));
+    // The parser wants the last one first.
+    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& said) {
     context.json = json_wanted;
-    return parser_said(context, app, said);
+    return parser_said(context, app, said, arguments);
   }
-  return context.action();
+  require_no_empty_value(app);
+  return run_action(context, arguments);
 }
 
 int run(Context& context, std::vector<std::string> arguments) {

@@ -1,25 +1,24 @@
 #include "cli/run_program.hpp"
 
-#include <elf.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include <vellum/error.hpp>
+
+#include "shim/program_kind.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -41,49 +40,15 @@ std::string find_program(const std::string& name) {
   throw Error(Errc::not_found, fmt::format("{}: no such program", name));
 }
 
-// "#!interpreter argument": the interpreter.
-std::optional<std::string> interpreter_of(const std::string& program) {
-  std::ifstream in(program, std::ios::binary);
-  std::string line;
-  if (in.get() != '#' || in.get() != '!' || !std::getline(in, line)) return std::nullopt;
-  const std::size_t begin = line.find_first_not_of(" \t");
-  if (begin == std::string::npos) return std::nullopt;
-  return line.substr(begin, line.find_first_of(" \t\r", begin) - begin);
-}
-
-// Whether the kernel would start the dynamic linker first (elf(5)). What is no ELF file is left to
-// execve(2) to refuse.
-bool is_static(const std::string& program) {
-  std::ifstream in(program, std::ios::binary);
-  Elf64_Ehdr header{};
-  in.read(reinterpret_cast<char*>(&header), sizeof header);
-  if (!in || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
-    throw Error(Errc::unsupported, fmt::format("{}: not a program of this machine", program));
-  for (unsigned i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr part{};
-    in.seekg(static_cast<std::streamoff>(header.e_phoff + i * sizeof part));
-    in.read(reinterpret_cast<char*>(&part), sizeof part);
-    if (in && part.p_type == PT_INTERP) return false;
-  }
-  return true;
-}
-
-void require_dynamic(const std::string& program, int depth) {
-  struct stat status{};
-  if (stat(program.c_str(), &status) != 0)
-    throw Error(Errc::not_found, fmt::format("{}: {}", program, std::strerror(errno)));
-  if ((status.st_mode & (S_ISUID | S_ISGID)) != 0 && geteuid() != 0)
-    throw Error(Errc::unsupported,
-                fmt::format("{}: runs as another user, and the dynamic linker takes nothing from "
-                            "this one",
-                            program));
-  if (is_static(program))
-    throw Error(Errc::unsupported,
-                fmt::format("{}: statically linked: nothing can be put in front of its C library",
-                            program));
-  const auto interpreter = interpreter_of(program);
-  if (interpreter && depth < 4) require_dynamic(*interpreter, depth + 1);
+void require_preloadable(const std::string& program) {
+  char path[PATH_MAX] = {};
+  program.copy(path, sizeof path - 1);
+  const shim::ProgramKind kind = shim::kind_of_program(path);
+  const std::string problem = fmt::format("{}: {}", path, shim::what_it_means(kind));
+  if (kind == shim::ProgramKind::go)
+    fmt::print(stderr, "vellum: {}; what it writes is recorded when the run has ended\n", problem);
+  else if (kind != shim::ProgramKind::preloadable && kind != shim::ProgramKind::unknown)
+    throw Error(Errc::unsupported, problem);
 }
 
 const std::array kSignals = {SIGCHLD, SIGUSR1, SIGTERM, SIGHUP};
@@ -113,7 +78,7 @@ std::optional<int> ended(pid_t child) {
 
 std::string preloadable_program(const std::string& name) {
   const std::string program = find_program(name);
-  require_dynamic(program, 0);
+  require_preloadable(program);
   return program;
 }
 

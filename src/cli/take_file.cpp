@@ -13,7 +13,10 @@ CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::stri
                                 std::function<int(const TakeFileArguments&)> run) {
   auto arguments = std::make_shared<TakeFileArguments>();
   CLI::App* command = add_command(app, context, name, description, arguments->store,
-                                  [arguments, run = std::move(run)] { return run(*arguments); });
+                                  [arguments, run = std::move(run)] {
+                                    store_first(arguments->store, arguments->file);
+                                    return run(*arguments);
+                                  });
   command->add_option("BRANCH", arguments->branch, "The branch; made when it does not exist")
       ->required();
   command->add_option("FILE", arguments->file, of_file)->required();
@@ -29,10 +32,25 @@ void require_takable(const Store& store, const TakeFileArguments& arguments) {
   if (!arguments.snapshot) return;
   const std::string& name = *arguments.snapshot;
   require_good_name(name);
-  if (name == arguments.branch || store.contains(name)) {
+  require_two_names(name, arguments.branch);
+  if (store.contains(name)) {
     throw Error(Errc::already_exists,
                 fmt::format("the name '{}' is taken in {}; nothing was done", name, store.path()));
   }
+}
+
+void require_two_names(const std::string& snapshot, const std::string& branch) {
+  if (snapshot != branch) return;
+  throw Error(Errc::invalid_argument,
+              fmt::format("snapshot and branch are both called '{}': give them two names", branch));
+}
+
+void store_first(std::string& store, std::string& file) {
+  const auto is_store = [](const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::is_regular_file(std::filesystem::path(path) / "vellum.store", ignored);
+  };
+  if (!file.empty() && !is_store(store) && is_store(file)) store.swap(file);
 }
 
 std::string regular_file(const std::string& file) {
@@ -71,8 +89,14 @@ RegionOptions image_at(const std::string& path) {
   return options;
 }
 
-void commit_as_found(Store& store, const std::string& branch, const std::string& path) {
-  Region region = store.open_region(branch, image_at(path));
+RegionOptions image_as_it_is(const std::string& path) {
+  RegionOptions options = image_at(path);
+  options.image_is_content = true;
+  return options;
+}
+
+void commit_as_found(Store& store, const std::string& branch, const RegionOptions& image) {
+  Region region = store.open_region(branch, image);
   region.commit("as the file was found");
   region.close();
 }

@@ -26,6 +26,13 @@ CLI::App* add_take_file_command(CLI::App& app, Context& context, const std::stri
 // not leave the commit behind.
 void require_takable(const Store& store, const TakeFileArguments& arguments);
 
+// Snapshots and branches share one name space.
+void require_two_names(const std::string& snapshot, const std::string& branch);
+
+// The order is STORE ... FILE. The other way round is taken where it is clear: only FILE is a
+// store.
+void store_first(std::string& store, std::string& file);
+
 // The file itself behind links: the library follows none. Throws when it is no regular file.
 std::string regular_file(const std::string& file);
 // The same, of one that need not be there yet.
@@ -34,9 +41,11 @@ std::string whole_path(const std::string& file);
 std::string data_file(const std::string& file);
 
 RegionOptions image_at(const std::string& path);
+// The same of one that a program may have made anew, also where no library sees it.
+RegionOptions image_as_it_is(const std::string& path);
 // Opens the branch with its image: what a crash has left in the file is mended, and what another
 // program has written there is committed.
-void commit_as_found(Store& store, const std::string& branch, const std::string& path);
+void commit_as_found(Store& store, const std::string& branch, const RegionOptions& image);
 // The branches of which the file is the image, or was the last time.
 std::vector<std::string> branches_with_image(const Store& store, const std::string& path);
 

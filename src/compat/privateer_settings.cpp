@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/round_up.hpp"
 #include "format/types.hpp"
 
 namespace vellum::compat {
@@ -77,7 +78,7 @@ std::uint64_t whole_blocks(std::uint64_t bytes, std::uint64_t block_bytes) {
                                             " bytes: from 1 to " + std::to_string(kMaxRegionBytes) +
                                             " (64 TiB) can be");
   }
-  const std::uint64_t rounded = (bytes + block_bytes - 1) / block_bytes * block_bytes;
+  const std::uint64_t rounded = base::round_up(bytes, block_bytes);
   if (rounded > kMaxRegionBytes) {
     throw Error(Errc::invalid_argument, std::to_string(bytes) + " bytes in whole blocks of " +
                                             std::to_string(block_bytes) + " are more than 64 TiB");

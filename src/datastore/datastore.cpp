@@ -9,6 +9,7 @@
 #include <utility>
 #include <vellum/datastore.hpp>
 
+#include "base/round_up.hpp"
 #include "datastore/address_range.hpp"
 #include "datastore/files.hpp"
 #include "datastore/place.hpp"
@@ -21,6 +22,7 @@ namespace vellum {
 namespace {
 
 namespace fs = std::filesystem;
+using base::round_up;
 using datastore::AddressRange;
 using datastore::FileIndex;
 using datastore::kAreaBytes;
@@ -28,10 +30,6 @@ using datastore::Place;
 using format::kPageBytes;
 
 constexpr std::uint64_t kLeastStepBytes = 64u << 20;
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 RegionOptions placed(const RegionOptions& options, const AddressRange& range,
                      std::uint64_t capacity_bytes) {
@@ -53,6 +51,17 @@ Place existing(const std::string& path) {
     store::fail(Errc::not_found, "{}: no datastore", path);
   }
   return place;
+}
+
+// What a killed create() or copy() has left, a branch without a commit, is nothing.
+void require_nothing_at(const Place& place) {
+  if (!place.linked && !datastore::is_there(place)) return;
+  if (!place.linked && fs::exists(place.store)) {
+    Store store = Store::open(place.store);
+    const VersionInfo version = store.version(place.version);
+    if (version.is_branch && version.sequence == 0) return store.remove_branch(place.version);
+  }
+  store::fail(Errc::already_exists, "{}: a datastore is there", place.directory);
 }
 
 // The standard library's errors of files are Vellum's here, too.
@@ -127,9 +136,7 @@ Datastore Datastore::create(const std::string& path, std::uint64_t capacity_byte
     auto impl = std::make_unique<Impl>();
     impl->options = options;
     impl->place = datastore::place_of(path);
-    if (impl->place.linked || datastore::is_there(impl->place)) {
-      store::fail(Errc::already_exists, "{}: a datastore is there", path);
-    }
+    require_nothing_at(impl->place);
     datastore::make_directory(impl->place);
     impl->store = Store::open_or_create(impl->place.store, options.store);
     impl->reserve(capacity_bytes);
@@ -314,11 +321,9 @@ void Datastore::copy(const std::string& from, const std::string& to,
                      const DatastoreOptions& options) {
   return reporting([&] {
     const Place source = existing(from), target = datastore::place_of(to);
-    if (target.linked || datastore::is_there(target)) {
-      store::fail(Errc::already_exists, "{}: a datastore is there", to);
-    }
     Store store = Store::open(source.store);
     datastore::settle_files(store, source, options);
+    require_nothing_at(target);
     datastore::make_directory(target);
     Store::open_or_create(target.store, options.store)
         .import_version(target.version, store, source.version, "copy of " + source.directory);

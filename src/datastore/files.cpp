@@ -1,14 +1,11 @@
 // datastore/files.cpp: see files.hpp. The index's bytes are in docs/format.md, "Datastores".
 #include "datastore/files.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <cstring>
 #include <filesystem>
 
-#include "base/file.hpp"
+#include "base/new_file.hpp"
 #include "base/zeros.hpp"
 #include "store/util.hpp"
 
@@ -99,24 +96,16 @@ void make_parents(const std::string& directory, const std::string& name) {
 
 void write_file(const std::string& directory, const std::string& name, std::uint64_t length_bytes,
                 std::uint64_t offset_bytes, const ReadArea& read) {
-  static std::atomic<unsigned> counter{0};
-  auto& files = base::posix_fs();
   make_parents(directory, name);
-  // Beside the directory: what someone leaves who is killed is none of its files.
-  const std::string fresh = fmt::format("{}.{}.{}", directory, ::getpid(), counter.fetch_add(1));
-  std::error_code ignored;
-  fs::remove(fresh, ignored);
-  {
-    const auto out = files.open(fresh, base::OpenMode::create_new);
-    std::vector<std::byte> buffer(std::min<std::uint64_t>(length_bytes, kCopyBytes));
-    for (std::uint64_t at = 0; at < length_bytes; at += buffer.size()) {
-      const std::span part(buffer.data(),
-                           std::min<std::uint64_t>(buffer.size(), length_bytes - at));
-      read(offset_bytes + at, part);
-      out->pwrite(part, at);
-    }
+  // Beside the directory: what a killed process leaves is none of its files.
+  base::NewFile made(base::posix_fs(), directory);
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(length_bytes, kCopyBytes));
+  for (std::uint64_t at = 0; at < length_bytes; at += buffer.size()) {
+    const std::span part(buffer.data(), std::min<std::uint64_t>(buffer.size(), length_bytes - at));
+    read(offset_bytes + at, part);
+    made.file().pwrite(part, at);
   }
-  files.rename(fresh, directory + "/" + name);
+  made.replace_unsynced(directory + "/" + name);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vellum/store.hpp>
 
-#include "base/file.hpp"
+#include "base/new_file.hpp"
 #include "store/util.hpp"
 
 namespace vellum::datastore {
@@ -82,7 +82,12 @@ Place place_of(const std::string& path) {
 
 bool is_there(const Place& place) {
   if (!fs::exists(place.store)) return fs::exists(place.link());
-  return Store::open(place.store).contains(place.version);
+  try {
+    return Store::open(place.store).contains(place.version);
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_a_store) throw;
+    return false;  // a store in the making, of a process that was killed; or something else
+  }
 }
 
 void make_directory(const Place& place) {
@@ -118,8 +123,9 @@ void write_link(const Place& place, const std::string& store_path, const std::st
   if (error) store::fail(Errc::io, "{}: cannot be made: {}", place.directory, error.message());
   const std::string from = fs::relative(store_path, place.directory).string();
   const std::string text = fmt::format("{}\n{}\n{}\n", kLinkTitle, from, version);
-  base::publish_file(base::posix_fs(), place.directory, place.directory, "link",
-                     std::as_bytes(std::span(text)), true);
+  base::NewFile made(base::posix_fs(), place.link());
+  made.file().pwrite(std::as_bytes(std::span(text)), 0);
+  made.replace();
 }
 
 }  // namespace vellum::datastore

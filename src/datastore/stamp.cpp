@@ -2,15 +2,13 @@
 #include "datastore/stamp.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
 
-#include "base/file.hpp"
+#include "base/new_file.hpp"
 
 namespace vellum::datastore {
 namespace {
@@ -47,14 +45,11 @@ void flush_files(const std::string& directory) {
   files.sync_directory(directory);
 }
 
-// Beside it first: who is killed while writing leaves no half of a stamp.
+// A process that is killed while it writes leaves no half of a stamp.
 void write_unflushed(const Place& place, std::span<const std::byte> bytes) {
-  static std::atomic<unsigned> counter{0};
-  auto& files = base::posix_fs();
-  const std::string fresh =
-      fmt::format("{}.{}.{}", stamp_file(place), ::getpid(), counter.fetch_add(1));
-  files.open(fresh, base::OpenMode::create_new)->pwrite(bytes, 0);
-  files.rename(fresh, stamp_file(place));
+  base::NewFile made(base::posix_fs(), stamp_file(place));
+  made.file().pwrite(bytes, 0);
+  made.replace_unsynced(stamp_file(place));
 }
 
 }  // namespace
@@ -77,7 +72,9 @@ void stamp(const Place& place, const VersionInfo& version, Lasting lasting) noex
       return;
     }
     flush_files(place.files());
-    base::publish_file(base::posix_fs(), place.directory, place.directory, "closed", bytes, true);
+    base::NewFile made(base::posix_fs(), stamp_file(place));
+    made.file().pwrite(bytes, 0);
+    made.replace();
   } catch (const std::exception&) {  // a read-only medium, a full disk: the files are put back then
   }
 }

@@ -19,8 +19,9 @@ std::uint64_t sector_seed(const Uuid& store_id, std::uint64_t branch_id, std::ui
   return base::checksum64(std::as_bytes(std::span(place)));
 }
 
-constexpr WholeFileKind kKind{kImageStateMagic, kMaxImageStateBytes, "not the state of an image",
-                              "larger than any state of an image"};
+constexpr WholeFileKind kImageStateFile{kImageStateMagic, kMaxImageStateBytes,
+                                        "not the state of an image",
+                                        "larger than any state of an image"};
 
 }  // namespace
 
@@ -40,13 +41,13 @@ std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& s
   b.u64(static_cast<std::uint64_t>(state.changed_ns));
   b.u64(static_cast<std::uint64_t>(state.born_ns));
   b.string(state.path);
-  return encode_whole_file(kKind, body, store_id);
+  return encode_whole_file(kImageStateFile, body, store_id);
 }
 
 const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& store_id,
                                ImageState& out) {
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kKind, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kImageStateFile, bytes, store_id, body)) return problem;
   ByteReader in(body);
   ImageState state;
   state.branch_id = in.u64();

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/checksum.hpp"
+#include "base/round_up.hpp"
 #include "format/checks.hpp"
 #include "format/layout.hpp"
 #include "format/wire.hpp"
@@ -89,7 +90,7 @@ const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& 
 
 std::uint64_t frame_extent_bytes(const FrameHeader& h) noexcept {
   const std::uint64_t bytes = kFrameHeaderBytes + std::uint64_t{h.payload_bytes};
-  return (bytes + kFrameAlignBytes - 1) / kFrameAlignBytes * kFrameAlignBytes;
+  return base::round_up(bytes, kFrameAlignBytes);
 }
 
 std::vector<std::byte> encode_frame(const FrameHeader& h, std::span<const std::byte> payload,

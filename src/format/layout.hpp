@@ -13,6 +13,7 @@
 #include "format/page_map.hpp"
 #include "format/record.hpp"
 #include "format/saved_census.hpp"
+#include "format/space_note.hpp"
 #include "format/superblock.hpp"
 #include "format/tiers.hpp"
 #include "format/translation.hpp"
@@ -28,7 +29,9 @@ inline constexpr char kPackMagic[] = "VLMPACK\n";
 inline constexpr char kPackTrailerMagic[] = "VLMPEND\n";
 inline constexpr char kJournalMagic[] = "VLMJRNL\n";
 inline constexpr char kSnapshotMagic[] = "VLMSNAP\n";
+inline constexpr char kSnapshotOrderMagic[] = "VLMORDR\n";
 inline constexpr char kCensusMagic[] = "VLMCENS\n";
+inline constexpr char kSpaceNoteMagic[] = "VLMSPCE\n";
 inline constexpr char kWorkingSetMagic[] = "VLMWSET\n";
 inline constexpr char kTiersMagic[] = "VLMTIER\n";
 inline constexpr char kTierMarkMagic[] = "VLMTDIR\n";
@@ -87,7 +90,8 @@ inline constexpr Field kFrameHeaderFields[] = {
     {"magic", 0, 4},     {"type", 4, 1},           {"reserved", 5, 3},  {"epoch", 8, 8},
     {"sequence", 16, 8}, {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
 };
-// Of snapshot refs, the census, working sets, tiers and states of images: whole_file.hpp.
+// Of snapshot refs, their order's file, the census, working sets, tiers and states of images:
+// whole_file.hpp.
 inline constexpr Field kWholeFileHeaderFields[] = {
     {"magic", 0, 8},
     {"format_version", 8, 4},
@@ -95,8 +99,8 @@ inline constexpr Field kWholeFileHeaderFields[] = {
     {"store_id", 16, 16},
 };
 inline constexpr Field kTierMarkFields[] = {
-    {"magic", 0, 8},     {"format_version", 8, 4}, {"kind", 12, 1},
-    {"reserved", 13, 3}, {"store_id", 16, 16},     {"id", 32, 16},
+    {"magic", 0, 8},      {"format_version", 8, 4}, {"kind", 12, 1},  {"reserved", 13, 3},
+    {"store_id", 16, 16}, {"id", 32, 16},           {"inode", 48, 8}, {"born_ns", 56, 8},
 };
 
 struct Number {
@@ -172,6 +176,7 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMaxMessageBytes", kMaxMessageBytes},
     {"kMaxSnapshotRefBytes", kMaxSnapshotRefBytes},
     {"kMaxSavedCensusBytes", kMaxSavedCensusBytes},
+    {"kMaxSpaceNoteBytes", kMaxSpaceNoteBytes},
     {"kMaxWorkingSetBytes", kMaxWorkingSetBytes},
     {"kMaxWorkingSetRanges", kMaxWorkingSetRanges},
     {"kMinBlockBytes", kMinBlockBytes},

@@ -27,10 +27,6 @@ std::vector<Group> groups_of(std::span<const PageHash> hashes) {
   return out;
 }
 
-std::int64_t distance(std::uint64_t to, std::uint64_t from) noexcept {
-  return static_cast<std::int64_t>(to - from);
-}
-
 bool read_groups(ByteReader& in, std::vector<Group>& groups) noexcept {
   std::uint64_t pack = 0, line = 0;
   for (auto& g : groups) g.record.pack = pack += static_cast<std::uint64_t>(in.zigzag());

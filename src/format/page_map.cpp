@@ -19,10 +19,6 @@ struct RecordRefHash {
 };
 
 // Signed distance without signed overflow: both sides wrap.
-std::int64_t distance(std::uint64_t to, std::uint64_t from) noexcept {
-  return static_cast<std::int64_t>(to - from);
-}
-
 // The distinct records of a block in the order in which entries first use them. A reader can then
 // keep the table in its output and spread it backwards (see spread_records).
 struct RecordTable {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/checksum.hpp"
+#include "base/round_up.hpp"
 #include "format/checks.hpp"
 #include "format/layout.hpp"
 #include "format/page_hashes.hpp"
@@ -13,7 +14,6 @@
 namespace vellum::format {
 namespace {
 
-constexpr std::size_t kHashBytes = 32;
 constexpr std::size_t kChecksumOffset = 48;
 constexpr std::size_t kMinIndexLineBytes = 9;
 
@@ -115,7 +115,7 @@ bool decode_pack_header(std::span<const std::byte> bytes, PackHeader& out) noexc
 }
 
 std::uint64_t record_extent_bytes(const RecordHeader& h) noexcept {
-  return (body_bytes(h) + kRecordAlignBytes - 1) / kRecordAlignBytes * kRecordAlignBytes;
+  return base::round_up(body_bytes(h), kRecordAlignBytes);
 }
 
 void append_record(std::vector<std::byte>& out, RecordHeader& h, std::span<const std::byte> hash,

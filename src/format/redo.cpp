@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/checksum.hpp"
+#include "base/round_up.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {
@@ -15,18 +16,14 @@ constexpr std::uint64_t kHeaderSeed = 0x5245444f48454144;
 
 // The fields of a record's first line; the rest of it is zero. Then 8 bytes a run: the first line
 // and, lowest, its count less one; then, at the next multiple of 64, the lines of all runs.
-struct RecordHeader {
+struct FirstLine {
   std::uint64_t checksum = 0;  // of all after it
   std::uint64_t bytes = 0;     // the whole record
   std::uint64_t sequence = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t runs = 0;
 };
-static_assert(sizeof(RecordHeader) <= kRedoRecordHeaderBytes);
-
-constexpr std::uint64_t round_up_to_line(std::uint64_t n) {
-  return (n + kLineBytes - 1) / kLineBytes * kLineBytes;
-}
+static_assert(sizeof(FirstLine) <= kRedoRecordHeaderBytes);
 
 std::uint64_t record_seed(const RedoHeader& header) {
   return header.nonce ^ (header.epoch * 0x9e3779b97f4a7c15);
@@ -46,7 +43,8 @@ RedoRun decode_run(std::uint64_t word) {
 bool read_runs(std::span<const std::byte> record, std::uint64_t runs, std::uint64_t file_bytes,
                std::vector<RedoRun>& out) {
   const std::byte* table = record.data() + kRedoRecordHeaderBytes;
-  std::uint64_t at = round_up_to_line(kRedoRecordHeaderBytes + runs * sizeof(std::uint64_t));
+  std::uint64_t at =
+      base::round_up(kRedoRecordHeaderBytes + runs * sizeof(std::uint64_t), kLineBytes);
   out.clear();
   out.reserve(runs);
   for (std::uint64_t i = 0; i < runs; ++i) {
@@ -75,7 +73,7 @@ std::vector<std::byte> encode_redo_header(const RedoHeader& header) {
   write.u64(header.nonce);
   write.u64(header.inode);
   write.u64(static_cast<std::uint64_t>(header.born_ns));
-  write.u64(0);
+  write.u64(header.least_bytes);
   write.u64(base::checksum64(out, kHeaderSeed));
   assert(out.size() == kRedoHeaderBytes);
   return out;
@@ -92,7 +90,7 @@ const char* decode_redo_header(std::span<const std::byte> bytes, RedoHeader& out
   out.nonce = read.u64();
   out.inode = read.u64();
   out.born_ns = static_cast<std::int64_t>(read.u64());
-  read.u64();
+  out.least_bytes = read.u64();
   if (read.u64() != base::checksum64(bytes.first(kRedoHeaderBytes - 8), kHeaderSeed))
     return "its header's checksum is wrong";
   if (version != kVersion) return "a newer Vellum has written it";
@@ -104,11 +102,11 @@ void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::u
   std::uint64_t lines = 0;
   for (const RedoRun& run : runs) lines += run.count;
   const std::uint64_t table_end = kRedoRecordHeaderBytes + runs.size() * sizeof(std::uint64_t);
-  const std::uint64_t data = round_up_to_line(table_end);
+  const std::uint64_t data = base::round_up(table_end, kLineBytes);
   out.resize(data + lines * kLineBytes);
   std::memset(out.data(), 0, kRedoRecordHeaderBytes);
   std::memset(out.data() + table_end, 0, data - table_end);
-  RecordHeader fields{0, out.size(), sequence, file_bytes, runs.size()};
+  FirstLine fields{0, out.size(), sequence, file_bytes, runs.size()};
   std::byte* table = out.data() + kRedoRecordHeaderBytes;
   std::byte* at = out.data() + data;
   for (const RedoRun& run : runs) {
@@ -124,12 +122,17 @@ void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::u
   std::memcpy(out.data(), &fields.checksum, sizeof fields.checksum);
 }
 
+std::uint64_t redo_sequence(std::span<const std::byte> log) noexcept {
+  return log.size() < kRedoRecordHeaderBytes ? 0
+                                             : read_u64(log.data() + offsetof(FirstLine, sequence));
+}
+
 std::uint64_t redo_checksum(const RedoHeader& header, std::span<const std::byte> record) noexcept {
   return base::checksum64(record.subspan(sizeof(std::uint64_t)), record_seed(header));
 }
 
 void runs_in_record(std::span<const std::byte> record, std::vector<RedoRun>& out) {
-  RecordHeader fields;
+  FirstLine fields;
   std::memcpy(&fields, record.data(), sizeof fields);
   [[maybe_unused]] const bool fits = read_runs(record, fields.runs, fields.file_bytes, out);
   assert(fits);
@@ -138,7 +141,7 @@ void runs_in_record(std::span<const std::byte> record, std::vector<RedoRun>& out
 std::size_t decode_redo_record(const RedoHeader& header, std::uint64_t sequence,
                                std::span<const std::byte> log, RedoRecord& out) {
   if (log.size() < kRedoRecordHeaderBytes) return 0;
-  RecordHeader fields;
+  FirstLine fields;
   std::memcpy(&fields, log.data(), sizeof fields);
   if (fields.bytes < kRedoRecordHeaderBytes || fields.bytes > log.size() ||
       fields.bytes % kLineBytes != 0 || fields.sequence != sequence ||

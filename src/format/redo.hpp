@@ -31,6 +31,8 @@ struct RedoHeader {
   // Of the file that the journal belongs to: a journal beside another file is refused.
   std::uint64_t inode = 0;
   std::int64_t born_ns = 0;  // 0: the file system does not say
+  // The journal has been this long, durably: a shorter one was cut.
+  std::uint64_t least_bytes = 0;
   bool operator==(const RedoHeader&) const = default;
 };
 
@@ -55,6 +57,9 @@ struct RedoRecord {
 // and the checksum is of the copy: they may change meanwhile.
 void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::uint64_t file_bytes,
                         std::span<const RedoRun> runs, std::vector<std::byte>& out);
+
+// Of a record at the start of `log`, if there is one.
+std::uint64_t redo_sequence(std::span<const std::byte> log) noexcept;
 
 // What the first 8 bytes of a record have to be.
 std::uint64_t redo_checksum(const RedoHeader& header, std::span<const std::byte> record) noexcept;

@@ -13,11 +13,11 @@ namespace {
 using Part = SavedCensus::Part;
 using Range = SavedCensus::Range;
 
-constexpr WholeFileKind kKind{kCensusMagic, kMaxSavedCensusBytes, "no census",
-                              "larger than any census"};
-constexpr std::size_t kMinRecordBytes = 7;  // distances of pack and offset, tag, lines
+constexpr WholeFileKind kCensusFile{kCensusMagic, kMaxSavedCensusBytes, "no census",
+                                    "larger than any census"};
+constexpr std::size_t kMinSavedRecordBytes = 7;  // distances of pack and offset, tag, lines
 constexpr std::uint64_t kMaxLines = UINT32_MAX / kRecordAlignBytes;
-constexpr std::size_t kMinPartBytes = 7;  // three counts, a root, a range, a pack
+constexpr std::size_t kMinSavedPartBytes = 7;  // three counts, a root, a range, a pack
 
 void write_records(ByteWriter& w, const SavedCensus& census) {
   const auto& records = census.records;
@@ -58,7 +58,7 @@ void write_part(ByteWriter& w, const Part& part) {
 
 bool read_records(ByteReader& in, std::vector<RecordRef>& out, std::vector<std::uint32_t>& lines) {
   const std::uint64_t n = in.varint();
-  if (!in.ok() || n > in.left() / kMinRecordBytes) return false;
+  if (!in.ok() || n > in.left() / kMinSavedRecordBytes) return false;
   out.resize(static_cast<std::size_t>(n));
   std::uint64_t pack = 0;
   for (auto& r : out) {
@@ -113,7 +113,7 @@ bool read_ranges(ByteReader& in, std::uint64_t records, std::vector<Range>& out)
   return true;
 }
 
-bool read_packs(ByteReader& in, std::vector<std::uint64_t>& out) {
+bool read_part_packs(ByteReader& in, std::vector<std::uint64_t>& out) {
   const std::uint64_t n = in.varint();
   if (!in.ok() || n == 0 || n > in.left()) return false;
   out.resize(static_cast<std::size_t>(n));
@@ -138,22 +138,22 @@ std::vector<std::byte> encode_saved_census(const SavedCensus& census, const Uuid
     if (body.size() > kMaxSavedCensusBytes) return {};
   }
   if (kWholeFileHeaderBytes + body.size() + 8 > kMaxSavedCensusBytes) return {};
-  return encode_whole_file(kKind, body, store_id);
+  return encode_whole_file(kCensusFile, body, store_id);
 }
 
 const char* decode_saved_census(std::span<const std::byte> bytes, const Uuid& store_id,
                                 SavedCensus& out) {
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kKind, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kCensusFile, bytes, store_id, body)) return problem;
   ByteReader in(body);
   SavedCensus census;
   if (!read_records(in, census.records, census.lines)) return "malformed records";
   const std::uint64_t n = in.varint();
-  if (!in.ok() || n > in.left() / kMinPartBytes) return "malformed";
+  if (!in.ok() || n > in.left() / kMinSavedPartBytes) return "malformed";
   census.parts.resize(static_cast<std::size_t>(n));
   for (Part& part : census.parts) {
     if (!read_roots(in, census.records.size(), part.roots) ||
-        !read_ranges(in, census.records.size(), part.records) || !read_packs(in, part.packs)) {
+        !read_ranges(in, census.records.size(), part.records) || !read_part_packs(in, part.packs)) {
       return "malformed part";
     }
   }

@@ -95,7 +95,9 @@ std::vector<std::byte> encode_tier_mark(const TierMark& mark, const Uuid& store_
   for (int i = 0; i < 3; ++i) w.u8(0);
   w.bytes(store_id);
   w.bytes(mark.id);
-  w.string(mark.home);
+  w.u64(mark.owner.inode);
+  w.u64(static_cast<std::uint64_t>(mark.owner.born_ns));
+  w.string(mark.owner.home);
   append_checksum(out, checksum_seed(store_id));
   return out;
 }
@@ -114,7 +116,9 @@ const char* decode_tier_mark(std::span<const std::byte> bytes, const Uuid& store
   read_uuid(in, id);
   TierMark mark;
   read_uuid(in, mark.id);
-  mark.home = in.string(kMaxTierPathBytes);
+  mark.owner.inode = in.u64();
+  mark.owner.born_ns = static_cast<std::int64_t>(in.u64());
+  mark.owner.home = in.string(kMaxTierPathBytes);
   mark.kind = static_cast<TierKind>(kind);
   if (!in.done() || version != kFormatVersion || !good || !kind_ok(kind)) {
     return "malformed or truncated";

@@ -15,7 +15,7 @@ namespace vellum::format {
 inline constexpr std::uint32_t kMaxTierDirectories = 16;
 inline constexpr std::uint32_t kMaxTierPathBytes = 4096;
 inline constexpr std::size_t kMaxTiersBytes = 128u << 10;
-inline constexpr std::size_t kTierMarkHeaderBytes = 48;
+inline constexpr std::size_t kTierMarkHeaderBytes = 64;
 inline constexpr std::size_t kMaxTierMarkBytes = 8u << 10;
 
 enum class TierKind : std::uint8_t {
@@ -37,13 +37,25 @@ struct Tiers {
   bool operator==(const Tiers&) const = default;
 };
 
+// Which store may change what is in a directory. A copy of it, with the same id, may read what is
+// there, but has to leave it alone, also where it lies under the same path as the other: in another
+// container, or on another machine.
+struct TierOwner {
+  std::string home;          // real path of the store
+  std::uint64_t inode = 0;   // of its `vellum.store`: no copy has both of these
+  std::int64_t born_ns = 0;  // its time of birth; 0: the file system does not tell
+  bool operator==(const TierOwner&) const = default;
+  bool is(const TierOwner& other) const noexcept {
+    const bool same_birth = born_ns == other.born_ns || born_ns == 0 || other.born_ns == 0;
+    return home == other.home && inode == other.inode && same_birth;
+  }
+};
+
 // What the file `vellum.tier` in a directory says.
 struct TierMark {
   TierKind kind = TierKind::archive;
   Uuid id{};
-  // Where the store was when the directory was added: a copy of the store elsewhere may read what
-  // is there, but has to leave it alone.
-  std::string home;
+  TierOwner owner;  // the store, when the directory was added
   bool operator==(const TierMark&) const = default;
 };
 

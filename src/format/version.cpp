@@ -12,6 +12,9 @@ namespace {
 
 constexpr WholeFileKind kRefKind{kSnapshotMagic, kMaxSnapshotRefBytes, "not a snapshot ref",
                                  "larger than any snapshot ref"};
+constexpr WholeFileKind kOrderKind{kSnapshotOrderMagic, kSnapshotOrderBytes,
+                                   "not the order of snapshots", "larger than it can be"};
+static_assert(kSnapshotOrderBytes == kWholeFileHeaderBytes + 8 + 8 && kSnapshotOrderBytes <= 512);
 constexpr std::size_t kMinRunBytes = 7;  // pack, offset, entries: a byte each, and the tag
 constexpr std::size_t kMaxRunBytes = 34;
 static_assert(150 + kMaxMessageBytes + kMaxNameBytes + kMaxRunsPerVersion * kMaxRunBytes <=
@@ -118,6 +121,7 @@ std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& s
   b.string(ref.name);
   b.string(ref.branch);
   b.u64(static_cast<std::uint64_t>(ref.created_ns));
+  b.varint(ref.order);
   b.bytes(encode_version(ref.version));
   assert(kWholeFileHeaderBytes + body.size() + 8 <= kMaxSnapshotRefBytes);
   return encode_whole_file(kRefKind, body, store_id);
@@ -132,12 +136,28 @@ const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& st
   ref.name = in.string(kMaxNameBytes);
   ref.branch = in.string(kMaxNameBytes);
   ref.created_ns = static_cast<std::int64_t>(in.u64());
-  if (!in.ok()) return "malformed";
+  ref.order = in.varint();
+  if (!in.ok() || ref.order == 0 || ref.order > kMaxSnapshotOrder) return "malformed";
   if (name_problem(ref.name) != nullptr) return "malformed snapshot name";
   if (name_problem(ref.branch) != nullptr) return "malformed branch name";
   if (!decode_version(in.bytes(in.left()), ref.version)) return "malformed version";
   out = std::move(ref);
   return nullptr;
+}
+
+std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const Uuid& store_id) {
+  std::vector<std::byte> body;
+  ByteWriter(body).u64(order);
+  return encode_whole_file(kOrderKind, body, store_id);
+}
+
+const char* decode_snapshot_order(std::span<const std::byte> bytes, const Uuid& store_id,
+                                  std::uint64_t& order) {
+  std::span<const std::byte> body;
+  if (const char* problem = open_whole_file(kOrderKind, bytes, store_id, body)) return problem;
+  ByteReader in(body);
+  order = in.u64();
+  return in.ok() && in.left() == 0 && order <= kMaxSnapshotOrder ? nullptr : "malformed";
 }
 
 }  // namespace vellum::format

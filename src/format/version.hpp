@@ -19,14 +19,26 @@ struct SnapshotRef {
   std::string name;    // must equal the file's name: a copied or renamed ref is refused
   std::string branch;  // name of the branch it was taken on, at that time
   std::int64_t created_ns = 0;
+  // Larger than that of every snapshot of the store that was made before, whatever the clock said;
+  // 1 or more.
+  std::uint64_t order = 1;
   Version version;
   bool operator==(const SnapshotRef&) const = default;
 };
 inline constexpr std::size_t kMaxSnapshotRefBytes = 64u << 10;
+inline constexpr std::uint64_t kMaxSnapshotOrder = INT64_MAX;
 
 std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& store_id);
 // nullptr, or what is wrong.
 const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& store_id,
                                 SnapshotRef& out);
+
+// snapshots.order: the largest order that a snapshot has, or was to have. Overwritten in place: it
+// fits into a sector, which the medium writes as a whole.
+inline constexpr std::size_t kSnapshotOrderBytes = 48;
+std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const Uuid& store_id);
+// nullptr, or what is wrong. `order` may be 0: no snapshot has been made.
+const char* decode_snapshot_order(std::span<const std::byte> bytes, const Uuid& store_id,
+                                  std::uint64_t& order);
 
 }  // namespace vellum::format

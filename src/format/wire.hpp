@@ -112,4 +112,9 @@ class ByteReader {
   bool ok_ = true;
 };
 
+// What zigzag() stores between two numbers that may be any 64 bits.
+inline std::int64_t distance(std::uint64_t to, std::uint64_t from) noexcept {
+  return static_cast<std::int64_t>(to - from);
+}
+
 }  // namespace vellum::format

@@ -10,8 +10,8 @@
 namespace vellum::format {
 namespace {
 
-constexpr WholeFileKind kKind{kWorkingSetMagic, kMaxWorkingSetBytes, "no working set",
-                              "larger than any working set"};
+constexpr WholeFileKind kWorkingSetFile{kWorkingSetMagic, kMaxWorkingSetBytes, "no working set",
+                                        "larger than any working set"};
 constexpr std::size_t kMinRangeBytes = 2;
 // A page number of 34 bits, and a distance of 35, take 5 bytes each.
 static_assert(kMaxWorkingSetBytes >= 64 + 10ULL * kMaxWorkingSetRanges);
@@ -48,13 +48,13 @@ std::vector<std::byte> encode_working_set(const WorkingSet& set, const Uuid& sto
     b.varint(r.count - 1);
     end = r.first + r.count;
   }
-  return encode_whole_file(kKind, body, store_id);
+  return encode_whole_file(kWorkingSetFile, body, store_id);
 }
 
 const char* decode_working_set(std::span<const std::byte> bytes, const Uuid& store_id,
                                WorkingSet& out) {
   std::span<const std::byte> body;
-  if (const char* problem = open_whole_file(kKind, bytes, store_id, body)) return problem;
+  if (const char* problem = open_whole_file(kWorkingSetFile, bytes, store_id, body)) return problem;
   ByteReader in(body);
   WorkingSet set;
   set.owner.branch_id = in.u64();

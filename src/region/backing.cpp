@@ -29,17 +29,17 @@ Backing::Backing(std::size_t capacity_bytes, Pager& pager, int image)
       over_image_(image >= 0),
       capacity_(capacity_bytes),
       present_(capacity_bytes / kPageBytes / 8 + sizeof(std::uint64_t)) {
-  memfd_ = over_image_ ? fcntl(image, F_DUPFD_CLOEXEC, 0) : memfd_create("vellum", MFD_CLOEXEC);
-  if (memfd_ < 0) refuse(over_image_ ? "dup" : "memfd_create", capacity_bytes);
+  memfd_ = over_image_ ? image : memfd_create("vellum", MFD_CLOEXEC);
+  if (memfd_ < 0) refuse("memfd_create", capacity_bytes);
   if (!over_image_ && ftruncate(memfd_, static_cast<off_t>(capacity_bytes)) != 0) {
-    close(memfd_);
+    close_memfd();
     refuse("ftruncate", capacity_bytes);
   }
   const int sharing = over_image_ ? MAP_PRIVATE : MAP_SHARED;
   void* map =
       mmap(nullptr, capacity_bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, memfd_, 0);
   if (map == MAP_FAILED) {
-    close(memfd_);
+    close_memfd();
     refuse("mmap", capacity_bytes);
   }
   alias_ = static_cast<std::byte*>(map);
@@ -50,7 +50,13 @@ Backing::Backing(std::size_t capacity_bytes, Pager& pager, int image)
 Backing::~Backing() {
   pager_.add_pages(-twin_pages_.load());
   munmap(alias_, capacity_);
-  close(memfd_);
+  close_memfd();
+}
+
+void Backing::close_memfd() noexcept {
+  const int error = errno;
+  if (!over_image_) close(memfd_);
+  errno = error;
 }
 
 void Backing::mark_twins(format::PageNumber first, std::size_t count_pages) noexcept {

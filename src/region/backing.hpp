@@ -24,7 +24,7 @@
 
 namespace vellum::region {
 
-inline constexpr std::size_t kPageBytes = format::kPageBytes;
+using format::kPageBytes;
 
 // What is known of a few pages is a word of a bit a page. The lowest n bits of one.
 constexpr std::uint64_t bits_below(std::size_t n) noexcept {
@@ -33,8 +33,8 @@ constexpr std::uint64_t bits_below(std::size_t n) noexcept {
 
 class Backing {
  public:
-  // `image`: the file of engine mapped, or -1. Tells `pager` of every page, but of an image's.
-  // Throws Errc::out_of_memory, io.
+  // `image`: the file of engine mapped, which is the caller's to close, after this; or -1. Tells
+  // `pager` of every page, but of an image's. Throws Errc::out_of_memory, io.
   Backing(std::size_t capacity_bytes, Pager& pager, int image = -1);
   ~Backing();
   Backing(const Backing&) = delete;
@@ -83,6 +83,7 @@ class Backing {
     twin_pages_.fetch_add(pages, std::memory_order_relaxed);
     pager_.add_pages(pages);
   }
+  void close_memfd() noexcept;
   int write_over_image(format::PageNumber first, std::span<const std::byte> bytes) noexcept;
 
   Pager& pager_;

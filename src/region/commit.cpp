@@ -5,6 +5,7 @@
 #include <future>
 #include <vellum/region.hpp>
 
+#include "region/fault_router.hpp"
 #include "region/region_impl.hpp"
 #include "store/util.hpp"
 
@@ -32,7 +33,7 @@ std::int64_t now_ns() {
 // A commit from finding what was written to its end.
 struct Region::Impl::CommitInProgress {
   std::string message;
-  std::string snapshot;                            // its name, if it is to be one
+  std::optional<store::NameLock> snapshot;         // its name, if it is to be one
   const std::vector<PageNumber>* known = nullptr;  // stored to; null: to be found
   std::vector<PageNumber> dirty;
   CommitReport report;
@@ -43,8 +44,9 @@ struct Region::Impl::CommitInProgress {
   bool anything = false;
   // Encoded in the call; null: captured, or nothing to do.
   std::unique_ptr<store::BranchWriter::Commit> writes;
+  std::optional<region::Turns::Commit> turn;  // while it writes: the collector waits
 
-  bool is_snapshot() const noexcept { return !snapshot.empty(); }
+  bool is_snapshot() const noexcept { return snapshot.has_value(); }
 };
 
 std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* known) {
@@ -79,18 +81,9 @@ void Region::Impl::require_twins() const {
                   "undo it: close the region and open it again");
 }
 
-// The last commit, as the store has it. To be read at once: nothing keeps gc from it for long.
-std::shared_ptr<store::PageSource> Region::Impl::open_head() const {
-  auto kept = store::resolve_kept(*core, name);
-  auto source = store::PageSource::open(*core, kept.version.version,
-                                        std::move(kept.version.commits), kept.version.label);
-  source->keep(std::move(kept.lease));
-  return source;
-}
-
 // A failed commit had overwritten these twins: the last commit's content comes back from the store.
 void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
-  const auto last = open_head();
+  const auto last = writer->open_head();
   std::vector<std::byte> content(kPageBytes);
   for (const PageNumber page : pages) {
     last->read(page, 1, content.data());
@@ -119,7 +112,7 @@ void Region::Impl::accept_commit() noexcept {
     const auto now_taken = encoder->accept();
     taken.insert(taken.end(), now_taken.begin(), now_taken.end());
     if (taken.empty() && !memory->wants_source()) return;
-    auto head = open_head();
+    auto head = writer->open_head();
     std::sort(taken.begin(), taken.end());
     taken.erase(std::unique(taken.begin(), taken.end()), taken.end());
     memory->replace_source(std::move(head), taken);
@@ -144,7 +137,10 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
 // from here on changes nothing any more. What lies in the stash is encoded in any case: it would
 // come into memory otherwise.
 void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
+  if (memory->engine() != Engine::mapped)
+    region::look_at_handlers();  // that has the kernel's pages
   require_twins();
+  writer->require_in_place();
   c.report.sequence = sequence;
   c.dirty = take_dirty(c.known);
   try {
@@ -222,35 +218,81 @@ void Region::Impl::end_commit(CommitInProgress& c) {
   } else if (commit_failed) {
     writer->begin();  // throws when a flush failed: what the medium holds is not known then
   }
-  if (c.is_snapshot()) writer->publish_snapshot(c.snapshot, c.message);
+  if (c.is_snapshot()) publish_snapshot(c);
   report.total_ns = ns_between(c.start, Clock::now()) - c.waiting_ns;
   // What is left: twins have followed while the pages were encoded.
   const std::uint64_t stages =
       report.scan_ns + report.encode_ns + report.write_ns + report.flush_ns;
   report.publish_ns = report.total_ns - std::min(stages, report.total_ns);
+  c.turn.reset();
+  if (space != nullptr && report.bytes_written != 0) space->note_written(report.bytes_written);
 }
 
-CommitReport Region::Impl::commit(const std::string& snapshot, const std::string& message,
+void Region::Impl::take_turn(CommitInProgress& c) {
+  if (space != nullptr) c.turn.emplace(space->turns());
+}
+
+bool Region::Impl::makes_room_after(const Error& error) {
+  return error.code() == Errc::no_space && space != nullptr && space->make_room();
+}
+
+void Region::Impl::publish_snapshot(CommitInProgress& c) {
+  try {
+    return writer->publish_snapshot(*c.snapshot, c.message);
+  } catch (const Error& e) {
+    c.turn.reset();
+    if (!makes_room_after(e)) throw;
+  }
+  writer->publish_snapshot(*c.snapshot, c.message);
+}
+
+// A failed commit leaves everything as it was, so it can be made again where gc finds room. One
+// that has happened, and whose name could not be written, is not.
+CommitReport Region::Impl::commit(std::optional<store::NameLock> snapshot,
+                                  const std::string& message,
                                   const std::vector<PageNumber>* known) {
+  const std::uint64_t before = sequence;
+  try {
+    return commit_once(snapshot, message, known);
+  } catch (const Error& e) {
+    if (sequence != before || !makes_room_after(e)) throw;
+  }
+  return commit_once(snapshot, message, known);
+}
+
+CommitReport Region::Impl::commit_once(const std::optional<store::NameLock>& snapshot,
+                                       const std::string& message,
+                                       const std::vector<PageNumber>* known) {
   CommitInProgress c;
   c.known = known;
   c.snapshot = snapshot;
   c.message = message;
+  take_turn(c);
   begin_commit(c, false);
   end_commit(c);
   return c.report;
 }
 
 // Everything that may fail for want of memory is made before anything has begun.
-std::future<CommitReport> Region::Impl::commit_async(const std::string& snapshot,
+std::future<CommitReport> Region::Impl::commit_async(std::optional<store::NameLock> snapshot,
                                                      const std::string& message) {
   const auto c = std::make_shared<CommitInProgress>();
-  c->snapshot = snapshot;
+  c->snapshot = std::move(snapshot);
   c->message = message;
   const auto end = std::make_shared<std::packaged_task<CommitReport()>>([this, c] {
     c->waiting_ns = ns_between(c->start, Clock::now()) - c->report.pause_ns;
-    end_commit(*c);
-    return c->report;
+    // The caller's future keeps `c` for as long as it likes: the name is let go here.
+    CommitInProgress ending = std::move(*c);
+    try {
+      take_turn(ending);
+      end_commit(ending);
+    } catch (const Error& e) {
+      ending.turn.reset();
+      // For the next one: this one's content is not what memory holds any more.
+      makes_room_after(e);
+      throw;
+    }
+    return ending.report;
   });
   auto future = end->get_future();
   begin_commit(*c, true);

@@ -136,10 +136,18 @@ Encoder::Encoder(RegionMemory& memory, const format::Encoding& encoding, std::si
       max_delta_cost_bytes_(encoding.deltas ? store::kMaxDeltaCostBytes : 0),
       max_fresh_delta_cost_bytes_(encoding.deltas ? kMaxFreshDeltaCostBytes : 0),
       pool_(threads) {
-  for (std::size_t i = 0; i <= threads; ++i) workers_.push_back(std::make_unique<Worker>(encoding));
+  workers_.resize(threads + 1);
 }
 
 Encoder::~Encoder() = default;
+
+// Made when it is first needed: a region whose commits are small needs one. REQUIRES: as of the
+// pool, nobody else works under this number.
+Encoder::Worker& Encoder::worker(std::size_t number) {
+  auto& own = workers_[number];
+  if (own == nullptr) own = std::make_unique<Worker>(encoding_);
+  return *own;
+}
 
 // Calls body(part of the pages, slice, worker) for all slices. Returns how many pages had
 // changed.
@@ -160,7 +168,7 @@ std::uint64_t Encoder::for_slices(std::span<const PageNumber> dirty, const Body&
   const auto run = [&](std::size_t index, std::size_t worker) {
     const std::size_t first = index * step;
     body(dirty.subspan(first, std::min(step, dirty.size() - first)), *slices_[index],
-         *workers_[worker]);
+         this->worker(worker));
   };
   if (count == 1) {
     run(0, 0);
@@ -186,9 +194,9 @@ std::uint64_t Encoder::capture(std::span<const PageNumber> dirty) {
 }
 
 void Encoder::pack(store::BranchWriter::Commit& commit) {
-  if (slices_.size() == 1) return pack_slice(*slices_[0], *workers_[0], commit);
-  pool_.parallel_for(slices_.size(), [&](std::size_t index, std::size_t worker) {
-    pack_slice(*slices_[index], *workers_[worker], commit);
+  if (slices_.size() == 1) return pack_slice(*slices_[0], worker(0), commit);
+  pool_.parallel_for(slices_.size(), [&](std::size_t index, std::size_t number) {
+    pack_slice(*slices_[index], worker(number), commit);
   });
 }
 
@@ -386,7 +394,7 @@ void Encoder::pack_blocks(Captured& captured, Worker& worker, bool note) {
     const std::size_t first = blocks.size();
     blocks.resize(first + parts.size());
     pool_.parallel_for(parts.size(), [&](std::size_t i, std::size_t number) {
-      blocks[first + i] = compress(parts[i], captured, *workers_[number], note);
+      blocks[first + i] = compress(parts[i], captured, this->worker(number), note);
     });
   }
 }

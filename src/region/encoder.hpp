@@ -55,6 +55,7 @@ class Encoder {
   struct Slice;
   struct Captured;
   struct Worker;
+  Worker& worker(std::size_t number);
   template <typename Body>
   std::uint64_t for_slices(std::span<const format::PageNumber> dirty, const Body& body);
   void capture_slice(std::span<const format::PageNumber> dirty, Worker& worker, Slice& slice);

@@ -1,16 +1,23 @@
 #include "region/fault_router.hpp"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <cstdio>
 #include <mutex>
 #include <vellum/error.hpp>
 
+#include "base/keep_loaded.hpp"
 #include "base/reserve.hpp"
+#include "region/guarded_copy.hpp"
+#include "region/handler_stack.hpp"
 
 namespace vellum::region {
 namespace {
@@ -22,11 +29,12 @@ struct Route {
       0};  // threads between looking the route up and leaving on_fault
 };
 
-constexpr std::size_t kMaxRoutes = 1024;
+constexpr std::size_t kMaxRoutes = 16384;
 std::atomic<Route*> g_routes{nullptr};      // kMaxRoutes of them; all zero bytes is a free one
 std::atomic<std::size_t> g_routes_used{0};  // high-water mark
 std::mutex g_mutex;                         // add and remove only
 struct sigaction g_old_bus, g_old_segv;
+bool g_segv_on_alternate = false;
 
 #if defined(__x86_64__)
 bool fault_is_write(const ucontext_t* context) noexcept {
@@ -114,14 +122,34 @@ void deliver_sigbus(const siginfo_t& fault, void* context) noexcept {
   raise(SIGBUS);  // blocked while a handler for SIGBUS runs: it comes when that returns
 }
 
-void on_signal(int signal_number, siginfo_t* info, void* context) {
+struct Routed {
+  Fault fault;
+  FaultResult result = FaultResult::not_ours;
+};
+
+FaultResult route_with_room(const Fault& fault) noexcept {
+  if (!g_segv_on_alternate || fault.signal_number != SIGSEGV || !on_alternate_stack())
+    return route_fault(fault);
+  Routed routed{fault};
+  call_on_handler_stack(
+      [](void* given) {
+        auto& all = *static_cast<Routed*>(given);
+        all.result = route_fault(all.fault);
+      },
+      &routed);
+  return routed.result;
+}
+
+void handle(int signal_number, siginfo_t* info, void* context) noexcept {
   const int saved_errno = errno;
   auto result = FaultResult::not_ours;
   if (may_be_routed(*info)) {
-    result = route_fault({static_cast<std::byte*>(info->si_addr),
-                          fault_is_write(static_cast<const ucontext_t*>(context)), signal_number});
+    result =
+        route_with_room({static_cast<std::byte*>(info->si_addr),
+                         fault_is_write(static_cast<const ucontext_t*>(context)), signal_number});
   }
   if (result == FaultResult::not_ours) {
+    if (may_be_routed(*info) && leave_guarded_copy(context)) return void(errno = saved_errno);
     chain(signal_number == SIGBUS ? g_old_bus : g_old_segv, signal_number, info, context);
   } else if (result == FaultResult::lost) {
     deliver_sigbus(*info, context);
@@ -129,17 +157,65 @@ void on_signal(int signal_number, siginfo_t* info, void* context) {
   errno = saved_errno;
 }
 
+}  // namespace
+
+// What is installed has a number in front of it, by which another copy of this code in the process
+// knows that it passes on what is not its own.
+constexpr std::uint64_t kHandlerMark = 0x726c646e684c4c56;
+
+#if defined(__x86_64__)
+extern "C" {
+[[gnu::visibility("hidden")]] void vellum_handle_signal(int number, siginfo_t* info,
+                                                        void* context) noexcept {
+  handle(number, info, context);
+}
+[[gnu::visibility("hidden")]] void vellum_on_signal(int number, siginfo_t* info, void* context);
+}
+__asm__(
+    ".pushsection .text\n"
+    ".balign 16\n"
+    ".quad 0x726c646e684c4c56\n"
+    ".hidden vellum_on_signal\n"
+    ".globl vellum_on_signal\n"
+    ".type vellum_on_signal, @function\n"
+    "vellum_on_signal:\n"
+    "  jmp vellum_handle_signal\n"
+    ".size vellum_on_signal, .-vellum_on_signal\n"
+    ".popsection\n");
+
+namespace {
+
+const auto on_signal = vellum_on_signal;
+
+#else
+
+namespace {
+
+const auto on_signal = handle;
+
+#endif
+
+// By the kernel, as it may be a page's first function.
+bool is_a_copys(void (*handler)(int, siginfo_t*, void*)) noexcept {
+  if (handler == on_signal) return true;
+  std::uint64_t mark = 0;
+  const iovec to{&mark, sizeof mark};
+  const iovec before{reinterpret_cast<std::byte*>(handler) - sizeof mark, sizeof mark};
+  return process_vm_readv(getpid(), &to, 1, &before, 1, 0) == sizeof mark && mark == kHandlerMark;
+}
+
 void install_handlers() {
   struct sigaction action{};
   action.sa_sigaction = on_signal;
   sigemptyset(&action.sa_mask);
-  // On the thread's own stack: page-in needs more than a small alternate stack has. SIGSEGV keeps
-  // SA_ONSTACK where the handler before us had it: that one may be there to report stack overflows.
+  // On the thread's own stack, but that SIGSEGV keeps SA_ONSTACK where the handler before us had
+  // it: that one may be there to report stack overflows. Page-in has a stack of its own then.
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigaction(SIGBUS, &action, &g_old_bus);
   struct sigaction before{};
   sigaction(SIGSEGV, nullptr, &before);
   action.sa_flags |= before.sa_flags & SA_ONSTACK;
+  g_segv_on_alternate = (before.sa_flags & SA_ONSTACK) != 0;
   sigaction(SIGSEGV, &action, &g_old_segv);
 }
 
@@ -150,6 +226,8 @@ void add_route(std::byte* begin, std::byte* end, FaultTarget* target) {
   Route* routes = g_routes.load();
   if (routes == nullptr) {
     routes = make_routes();
+    make_handler_stacks();
+    base::keep_loaded();
     g_routes.store(routes, std::memory_order_release);
     install_handlers();
   }
@@ -163,7 +241,27 @@ void add_route(std::byte* begin, std::byte* end, FaultTarget* target) {
     if (i >= g_routes_used.load()) g_routes_used.store(i + 1, std::memory_order_release);
     return;
   }
-  throw Error(Errc::unsupported, "1024 regions are open in this process: close some first");
+  throw Error(Errc::unsupported, "16,384 regions are open in this process: close some first");
+}
+
+// Whether that one passes on what is not its own cannot be known, hence a warning and no error.
+void look_at_handlers() noexcept {
+  static std::atomic<const void*> told_of{nullptr};
+  for (const int number : {SIGBUS, SIGSEGV}) {
+    struct sigaction now{};
+    if (sigaction(number, nullptr, &now) != 0 || is_a_copys(now.sa_sigaction)) continue;
+    const auto* const handler = reinterpret_cast<const void*>(now.sa_sigaction);
+    if (told_of.exchange(handler) == handler) continue;
+    Dl_info where{};
+    dladdr(handler, &where);
+    std::fprintf(stderr,
+                 "vellum: a handler for %s was installed behind the region's (%s, at %p of %s): "
+                 "unless it calls the one that was there before for what is not its own, pages do "
+                 "not come in, and the program may crash\n",
+                 number == SIGBUS ? "SIGBUS" : "SIGSEGV",
+                 where.dli_sname != nullptr ? where.dli_sname : "a function without a name",
+                 handler, where.dli_fname != nullptr ? where.dli_fname : "this program");
+  }
 }
 
 void remove_route(FaultTarget* target) noexcept {

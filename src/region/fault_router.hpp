@@ -32,10 +32,14 @@ class FaultTarget {
   virtual FaultResult on_fault(const Fault& fault) noexcept = 0;
 };
 
-// Routes faults in [begin, end) to `target` until remove_route. Throws Errc::unsupported when 1,024
-// regions are open.
+// Routes faults in [begin, end) to `target` until remove_route. Throws Errc::unsupported when
+// 16,384 regions are open.
 void add_route(std::byte* begin, std::byte* end, FaultTarget* target);
 // Returns when no thread is inside the target's on_fault any more.
 void remove_route(FaultTarget* target) noexcept;
+
+// Whether the handlers are still the ones that were installed: one line on standard error for each
+// other that is there instead.
+void look_at_handlers() noexcept;
 
 }  // namespace vellum::region

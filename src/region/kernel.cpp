@@ -168,6 +168,13 @@ int register_writes(int uffd, void* address, std::size_t bytes) noexcept {
   return register_mode(uffd, address, bytes, UFFDIO_REGISTER_MODE_WP);
 }
 
+int unregister_range(int uffd, void* address, std::size_t bytes) noexcept {
+  uffdio_range range{};
+  range.start = reinterpret_cast<std::uintptr_t>(address);
+  range.len = bytes;
+  return ioctl(uffd, UFFDIO_UNREGISTER, &range) == 0 ? 0 : errno;
+}
+
 int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
   const auto issue = [uffd](std::byte* at, std::size_t n) {
     uffdio_zeropage zero{};

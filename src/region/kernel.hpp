@@ -76,6 +76,8 @@ long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<Sc
 // protection alone. A descriptor, or -1 with errno; 0 or errno.
 int open_write_tracker() noexcept;
 int register_writes(int uffd, void* address, std::size_t bytes) noexcept;
+// Takes either back. 0 or errno.
+int unregister_range(int uffd, void* address, std::size_t bytes) noexcept;
 
 // Finds the pages of a private file mapping that are its own, not the file's. With `arm`, only
 // those written since they were last armed, which it arms again in the same pass without losing a

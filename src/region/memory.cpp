@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/round_up.hpp"
 #include "base/thread_sanitizer.hpp"
 #include "cards/table.hpp"
 #include "region/memory_scratch.hpp"
@@ -72,7 +73,7 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
 
 RegionMemory::~RegionMemory() {
   pager_->add_pages(-private_pages_.load());
-  if (base_ == nullptr) return;
+  if (base_ == nullptr || left_mapped_) return;
   if (options_.over_reservation) {
     // Never a hole that another thread's mapping could take: the caller is going to unmap it.
     mmap(base_, options_.capacity_bytes, PROT_NONE,
@@ -112,7 +113,7 @@ void RegionMemory::map_range() {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room != MAP_FAILED) {
       const auto start = reinterpret_cast<std::uintptr_t>(room);
-      const auto aligned = (start + kSlotBytes - 1) / kSlotBytes * kSlotBytes;
+      const auto aligned = base::round_up(start, kSlotBytes);
       if (aligned > start) munmap(room, aligned - start);
       auto* const at = static_cast<std::byte*>(room) + (aligned - start);
       const std::size_t tail = start + kSlotBytes - aligned;

@@ -143,6 +143,8 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   virtual void drop_file_growth(std::uint64_t) {}
   // How much of the region lies in it now; the rest must not be touched.
   virtual std::uint64_t backed_bytes() const noexcept { return size_bytes(); }
+  // The mapping outlives this object: it is the caller's to unmap.
+  void leave_mapped() noexcept { left_mapped_ = true; }
   // Nothing will be committed any more after this version.
   virtual void note_closed(const format::Version&) noexcept {}
 
@@ -178,6 +180,8 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   // To be called where pages were added on the way: makes room if there are too many.
   void stay_within_limit() noexcept;
 
+  // How many pages from `first` on, `limit` at most, are zero where nothing has ever come in.
+  std::size_t untouched_zeros(PageNumber first, std::size_t limit) const noexcept;
   // Whether the page's chunk is not in memory, and all of it would come in as zeros.
   bool holds_nothing(PageNumber page) const noexcept;
 
@@ -311,6 +315,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   std::atomic<std::uint64_t> size_bytes_;
   Backing backing_;
   std::byte* base_ = nullptr;
+  bool left_mapped_ = false;
   // The kernel pages in and out, so there are no chunks here, no stash, and no limit: engine
   // mapped.
   const bool kernel_pages_;

@@ -99,6 +99,20 @@ bool RegionMemory::holds_nothing(PageNumber page) const noexcept {
   return zeros_from(first, pages) == pages;
 }
 
+std::size_t RegionMemory::untouched_zeros(PageNumber first, std::size_t limit) const noexcept {
+  if (kernel_pages_ || limit == 0) return 0;
+  std::size_t slot = first / kSlotPages;
+  const std::size_t end = (first + limit - 1) / kSlotPages + 1;
+  while (slot < end) {
+    const std::uint64_t word = touched_word(slot).load(std::memory_order_acquire) >> (slot % 64);
+    if ((word & 1) != 0) break;
+    const auto free = word == 0 ? 64 : static_cast<std::size_t>(__builtin_ctzll(word));
+    slot += std::min<std::size_t>(free, 64 - slot % 64);
+  }
+  const PageNumber touched = std::min<PageNumber>(std::min(slot, end) * kSlotPages, first + limit);
+  return touched > first ? zeros_from(first, static_cast<std::size_t>(touched - first)) : 0;
+}
+
 // Zeros come in by 2 MiB anyway, and count as memory.
 bool RegionMemory::worth_reading_ahead(std::size_t index) const noexcept {
   if (index >= chunks_of(size_bytes()) || !chunk_missing(index)) return false;

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/zeros.hpp"
 #include "region/memory.hpp"
 #include "region/memory_scratch.hpp"
 
@@ -28,6 +29,18 @@ int for_each_bit_run(std::uint64_t bits, Run run) noexcept {
   }
   return 0;
 }
+
+// Which of the pages hold anything: a bit a page.
+std::uint64_t filled_pages(const std::byte* content, std::size_t pages) noexcept {
+  std::uint64_t filled = 0;
+  for (std::size_t i = 0; i < pages; ++i) {
+    if (!base::is_zero({content + i * kPageBytes, kPageBytes})) filled |= 1ULL << i;
+  }
+  return filled;
+}
+
+// Memory is four times what a chunk holds at most, as far as that is known from its pages.
+constexpr std::size_t kMostTimesFilled = 4;
 
 }  // namespace
 
@@ -115,19 +128,28 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
     const LiveSource::Use source(source_);
     ok = source->try_read(first, pages, scratch.old, failure);
   }
-  if (ok) {
-    const bool map = mapping == Mapping::now;
-    int error = map ? 0 : prepare_unmapped(first, pages);
+  // Pages of zeros take no memory; but each run of others costs calls of its own.
+  const bool may_leave_out =
+      mapping == Mapping::now && !options_.huge_pages && !zeros_take_memory();
+  const std::uint64_t filled =
+      ok && may_leave_out ? filled_pages(scratch.old, pages) : bits_below(pages);
+  const auto count = static_cast<std::size_t>(__builtin_popcountll(filled));
+  int error = 0;
+  if (ok && count * kMostTimesFilled <= pages) {
+    error = show(first, pages, scratch.old, filled, nullptr, 0);
+    if (options_.writable) add_private(static_cast<std::int64_t>(pages - count));
+  } else if (ok) {
+    if (mapping == Mapping::by_touch) error = prepare_unmapped(first, pages);
     if (error == 0) error = backing_.write(first, {scratch.old, pages * kPageBytes});
     if (error == 0) {
       backing_.mark_twins(first, pages);
       if (options_.writable) backing_.map_around(first, pages);
-      if (map) error = map_present(first, pages);
+      if (mapping == Mapping::now) error = map_present(first, pages);
     }
-    ok = error == 0;
-    if (ok) note_arrival(index, mapping);
-    if (!ok) failure = {"no memory for the page", {}, first, error};
   }
+  if (error != 0) failure = {"no memory for the page", {}, first, error};
+  ok = ok && error == 0;
+  if (ok) note_arrival(index, mapping);
   scratch.lock.unlock();
   settle(index, 1, ok ? kPresent : kMissing);
   return ok;

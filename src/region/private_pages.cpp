@@ -1,6 +1,5 @@
 #include "region/private_pages.hpp"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,40 +22,25 @@ namespace {
 
 }  // namespace
 
-PrivatePages::PrivatePages(std::byte* base, std::size_t bytes, Way best) : base_(base) {
-  pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
-  if (pagemap_ < 0) refuse("/proc/self/pagemap");
+PrivatePages::PrivatePages(std::byte* base, std::size_t bytes, Way best)
+    : tracker_(WriteTracker::of_process()), base_(base), bytes_(bytes) {
   for (const Way way : {Way::written, Way::scan}) {
-    if (way < best || !try_way(way, bytes)) continue;
+    if (way < best || !try_way(way)) continue;
     way_ = way;
     return;
   }
 }
 
-PrivatePages::~PrivatePages() { close_descriptors(); }
-
-void PrivatePages::close_descriptors() noexcept {
-  if (uffd_ >= 0) close(uffd_);
-  if (pagemap_ >= 0) close(pagemap_);
-  uffd_ = pagemap_ = -1;
+PrivatePages::~PrivatePages() {
+  if (way_ == Way::written) tracker_->remove(base_, bytes_);
 }
 
-bool PrivatePages::try_way(Way way, std::size_t bytes) noexcept {
-  try {
-    ranges_.resize(kRanges);
-  } catch (const std::bad_alloc&) {
-    return false;
-  }
-  if (way == Way::written) {
-    uffd_ = open_write_tracker();
-    if (uffd_ < 0) return false;
-    if (register_writes(uffd_, base_, bytes) == 0) return true;
-    close(uffd_);
-    uffd_ = -1;
-    return false;
-  }
+bool PrivatePages::try_way(Way way) noexcept {
+  if (way == Way::written) return tracker_->add(base_, bytes_);
   std::byte* resume = nullptr;
-  return scan_private(pagemap_, base_, base_ + kPageBytes, false, ranges_, resume) >= 0;
+  ScanRange first;
+  return scan_private(tracker_->pagemap(), base_, base_ + kPageBytes, false, {&first, 1}, resume) >=
+         0;
 }
 
 void PrivatePages::collect(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
@@ -69,9 +53,13 @@ void PrivatePages::collect(PageNumber first, PageNumber end, std::vector<PageNum
 
 void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
   std::byte* const stop = base_ + end * kPageBytes;
+  // As many as there can be at most: of thousands of small files each has few.
+  const std::size_t wanted = std::min<std::size_t>(kMostRanges, end - first);
+  if (ranges_.size() < wanted) ranges_.resize(wanted);
   for (std::byte* at = base_ + first * kPageBytes; at < stop;) {
     std::byte* resume = stop;
-    const long found = scan_private(pagemap_, at, stop, way_ == Way::written, ranges_, resume);
+    const long found =
+        scan_private(tracker_->pagemap(), at, stop, way_ == Way::written, ranges_, resume);
     if (found < 0) refuse("PAGEMAP_SCAN");
     const auto base = reinterpret_cast<std::uintptr_t>(base_);
     for (long i = 0; i < found; ++i) {
@@ -90,7 +78,7 @@ void PrivatePages::collect_by_pagemap(PageNumber first, PageNumber end,
   const auto base = reinterpret_cast<std::uintptr_t>(base_) / kPageBytes;
   for (PageNumber page = first; page < end;) {
     const std::size_t wanted = std::min<std::size_t>(kLines, end - page) * sizeof(std::uint64_t);
-    const ssize_t got = pread(pagemap_, lines_.data(), wanted,
+    const ssize_t got = pread(tracker_->pagemap(), lines_.data(), wanted,
                               static_cast<off_t>((base + page) * sizeof(std::uint64_t)));
     if (got < 0 && errno == EINTR) continue;
     if (got < static_cast<ssize_t>(sizeof(std::uint64_t))) refuse("/proc/self/pagemap");

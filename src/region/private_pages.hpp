@@ -15,10 +15,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "format/types.hpp"
 #include "region/kernel.hpp"
+#include "region/write_tracker.hpp"
 
 namespace vellum::region {
 
@@ -39,18 +41,17 @@ class PrivatePages {
                std::vector<format::PageNumber>& out);
 
  private:
-  void close_descriptors() noexcept;
-  bool try_way(Way way, std::size_t bytes) noexcept;
+  bool try_way(Way way) noexcept;
   void collect_by_scan(format::PageNumber first, format::PageNumber end,
                        std::vector<format::PageNumber>& out);
   void collect_by_pagemap(format::PageNumber first, format::PageNumber end,
                           std::vector<format::PageNumber>& out);
 
-  static constexpr std::size_t kRanges = 8192;
-  std::byte* base_;
+  static constexpr std::size_t kMostRanges = 8192;
+  const std::shared_ptr<WriteTracker> tracker_;
+  std::byte* const base_;
+  const std::size_t bytes_;
   Way way_ = Way::pagemap;
-  int uffd_ = -1;
-  int pagemap_ = -1;
   std::vector<ScanRange> ranges_;
   std::vector<std::uint64_t> lines_;
 };

@@ -2,24 +2,35 @@
 
 #include <algorithm>
 
+#include "format/types.hpp"
+
 namespace vellum::region {
 
-// 32 bits of `last`, 16 of `window`, 8 of `faults`, 4 each of `announced` and `downwards`. A region
-// has at most 2^30 chunks.
+// A region has at most 2^34 chunks, of a page each.
+namespace {
+constexpr unsigned kLastBits = 40, kWindowBits = 12, kFaultsBits = 6;
+constexpr unsigned kFaultsAt = kLastBits + kWindowBits, kAnnouncedAt = kFaultsAt + kFaultsBits,
+                   kDownwardsAt = kAnnouncedAt + 1;
+constexpr std::uint64_t low_bits(unsigned n) { return (1ULL << n) - 1; }
+static_assert(format::kMaxRegionBytes / format::kPageBytes <= low_bits(kLastBits) &&
+              kDownwardsAt < 64);
+}  // namespace
+
 ReadStreams::State ReadStreams::unpack(std::uint64_t word) noexcept {
   State state;
-  state.last = word & 0xffffffff;
-  state.window = word >> 32 & 0xffff;
-  state.faults = static_cast<unsigned>(word >> 48 & 0xff);
-  state.announced = (word >> 56 & 1) != 0;
-  state.downwards = word >> 60 != 0;
+  state.last = word & low_bits(kLastBits);
+  state.window = word >> kLastBits & low_bits(kWindowBits);
+  state.faults = static_cast<unsigned>(word >> kFaultsAt & low_bits(kFaultsBits));
+  state.announced = (word >> kAnnouncedAt & 1) != 0;
+  state.downwards = (word >> kDownwardsAt & 1) != 0;
   return state;
 }
 
 std::uint64_t ReadStreams::pack(const State& state) noexcept {
-  return std::uint64_t{state.last} | std::uint64_t{state.window} << 32 |
-         std::uint64_t{state.faults} << 48 | std::uint64_t{state.announced} << 56 |
-         std::uint64_t{state.downwards} << 60;
+  static_assert(kMostFaults <= low_bits(kFaultsBits));
+  return std::uint64_t{state.last} | std::uint64_t{state.window} << kLastBits |
+         std::uint64_t{state.faults} << kFaultsAt | std::uint64_t{state.announced} << kAnnouncedAt |
+         std::uint64_t{state.downwards} << kDownwardsAt;
 }
 
 ReadStreams::Run ReadStreams::State::run() const noexcept {
@@ -34,7 +45,7 @@ void ReadStreams::widen(State& state, bool used_up, std::size_t most) noexcept {
   } else if (used_up) {
     state.window *= 2;
   }
-  state.window = std::min(state.window, most);
+  state.window = std::min<std::size_t>({state.window, most, low_bits(kWindowBits)});
 }
 
 ReadStreams::Run ReadStreams::note_fault(std::size_t index, bool announced,
@@ -72,7 +83,7 @@ ReadStreams::Run ReadStreams::begin(std::size_t index, bool announced, std::size
     }
     state = {index, 0, 1, announced, false};
     widen(state, false, most);
-    stream.behind.store(static_cast<std::uint32_t>(index), std::memory_order_relaxed);
+    stream.behind.store(index, std::memory_order_relaxed);
     stream.word.store(pack(state), std::memory_order_release);
     return state.run();
   }
@@ -101,7 +112,7 @@ bool ReadStreams::take_behind(std::size_t& index) noexcept {
   for (Stream& stream : streams_) {
     const State state = unpack(stream.word.load(std::memory_order_acquire));
     if (state.faults == 0 || !state.announced) continue;
-    std::uint32_t at = stream.behind.load(std::memory_order_relaxed);
+    std::uint64_t at = stream.behind.load(std::memory_order_relaxed);
     // The one before the last may still be looked at.
     while (at + 1 < state.last) {
       if (!stream.behind.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) continue;

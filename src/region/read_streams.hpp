@@ -58,7 +58,7 @@ class ReadStreams {
   };
   struct Stream {
     std::atomic<std::uint64_t> word{0};
-    std::atomic<std::uint32_t> behind{0};  // first chunk that take_behind() has not given
+    std::atomic<std::uint64_t> behind{0};  // first chunk that take_behind() has not given
     std::size_t cursor = SIZE_MAX / 2;     // next()'s own: the last one it has given; none
   };
   static State unpack(std::uint64_t word) noexcept;

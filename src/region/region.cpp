@@ -1,10 +1,12 @@
-#include <unistd.h>
-
 #include <algorithm>
 #include <bit>
+#include <mutex>
+#include <shared_mutex>
 #include <thread>
 #include <vellum/region.hpp>
 
+#include "base/fork_count.hpp"
+#include "base/round_up.hpp"
 #include "region/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "store/lease.hpp"
@@ -14,13 +16,10 @@
 namespace vellum {
 namespace {
 
+using base::round_up;
 using format::PageNumber;
 using region::kPageBytes;
 using region::kSlotBytes;
-
-std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
 
 std::size_t encode_threads(const RegionOptions& options) {
   if (options.encode_threads >= 0) return static_cast<std::size_t>(options.encode_threads);
@@ -75,16 +74,16 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
 }
 
 void require_valid(const std::shared_ptr<Region::Impl>& impl) {
-  if (impl == nullptr)
+  if (impl == nullptr || impl->closed)
     throw Error(Errc::invalid_argument, "this Region is closed, or was never opened");
-  if (impl->owner != getpid()) {
+  if (impl->owner != base::fork_count()) {
     throw Error(Errc::invalid_argument,
                 "region '" + impl->name + "' belongs to the process that opened it, not to a fork");
   }
 }
 
 void require_writable(const Region::Impl& impl) {
-  if (impl.writer == nullptr)
+  if (!impl.shape.writable)
     throw Error(Errc::read_only, "version '" + impl.name + "' is open read-only");
 }
 
@@ -95,11 +94,25 @@ class Turn {
     require_valid(impl);
     require_writable(*impl);
     lock_ = std::unique_lock(impl->mutex);
+    require_valid(impl);  // another thread may have closed it until it is this one's turn
     impl->background->wait_idle();
   }
 
  private:
   std::unique_lock<std::mutex> lock_;
+};
+
+// For what takes no turn: the memory stays until this one is done.
+class Inside {
+ public:
+  explicit Inside(const std::shared_ptr<Region::Impl>& impl) {
+    require_valid(impl);
+    lock_ = std::shared_lock(impl->inside);
+    require_valid(impl);
+  }
+
+ private:
+  std::shared_lock<std::shared_mutex> lock_;
 };
 
 // Engine mapped: the file behind the region. The others: nothing, and an image that the branch has
@@ -113,7 +126,7 @@ std::unique_ptr<store::ImageFile> open_image(const Region::Impl& impl,
   const format::Version& head = impl.writer->head();
   if (engine == Engine::mapped) {
     return store::ImageFile::open(*impl.core, impl.name, head, *impl.writer->source_at_open(),
-                                  options.image_path);
+                                  options.image_path, options.image_is_content);
   }
   if (wanted) {
     throw Error(Errc::invalid_argument,
@@ -152,7 +165,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   memory.image = std::move(image);
   if (!memory.image)
     impl->remember(options, store::working_set_owner_of_branch(head.branch_id), memory);
-  memory.open_committed = [impl = impl.get()] { return impl->open_head(); };
+  memory.open_committed = [impl = impl.get()] { return impl->writer->open_head(); };
   impl->cards = region::CardTracker::make(options, memory, head.branch_id);
   impl->memory = store::with_context(source->label(), [&] {
     return region::RegionMemory::create(memory.image ? Engine::mapped : options.engine, memory,
@@ -169,6 +182,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   impl->encoder = std::make_unique<region::Encoder>(*impl->memory, impl->writer->encoding(),
                                                     encode_threads(options));
   impl->background = std::make_unique<region::Background>();
+  impl->note_shape();
+  if (options.background_gc) impl->space = std::make_unique<region::SpaceKeeper>(impl->core, head);
   return impl;
 }
 
@@ -196,10 +211,11 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
     return region::RegionMemory::create(options.engine, memory, impl->source);
   });
   impl->set_file_bytes(impl->source->file_bytes());
+  impl->note_shape();
   return impl;
 }
 
-Region::Impl::Impl() : owner(getpid()) {}
+Region::Impl::Impl() : owner(base::fork_count()) {}
 
 void Region::Impl::remember(const RegionOptions& options, const format::WorkingSetOwner& of,
                             region::MemoryOptions& memory_options) {
@@ -218,16 +234,44 @@ void Region::Impl::write_working_set() noexcept {
   }
 }
 
-Region::Impl::~Impl() {
-  if (owner == getpid()) {
-    background.reset();  // ends what it has begun
+void Region::Impl::note_shape() noexcept {
+  shape = {memory->data(), memory->capacity_bytes(), memory->engine(), writer != nullptr};
+}
+
+// A store that has been moved away: what would go to its path might meet another one there.
+void Region::Impl::finish() noexcept {
+  background.reset();  // ends what it has begun
+  const bool in_place = writer == nullptr || writer->in_place();
+  if (space != nullptr && in_place) space->finish();
+  space.reset();
+  if (in_place) {
     write_working_set();
     if (memory != nullptr && writer != nullptr) memory->note_closed(writer->head());
+  }
+  encoder.reset();
+  memory.reset();
+  cards.reset();
+  source.reset();
+  writer.reset();
+  core.reset();
+}
+
+void Region::Impl::close() {
+  const std::lock_guard alone(inside);
+  closed = true;
+  finish();
+}
+
+Region::Impl::~Impl() {
+  if (closed) return;
+  if (owner == base::fork_count()) {
+    finish();
     return;
   }
   // In a fork: the branch's files and the mapped memory are the parent's. Leave them alone.
   // NOLINTBEGIN(bugprone-unused-return-value): leaked on purpose.
   static_cast<void>(background.release());
+  static_cast<void>(space.release());
   static_cast<void>(encoder.release());
   static_cast<void>(memory.release());
   static_cast<void>(writer.release());
@@ -258,7 +302,9 @@ void Region::Impl::grow(std::uint64_t size_bytes) {
   }
   const bool larger = size > memory->size_bytes();
   memory->resize(size);
-  if (larger && file_bytes().has_value()) set_file_bytes(size);
+  if (!larger || !file_bytes().has_value()) return;
+  memory->extend_file(size);
+  set_file_bytes(size);
 }
 
 void Region::Impl::find_pages(std::uint64_t offset_bytes, std::size_t length_bytes,
@@ -307,18 +353,18 @@ Region::~Region() = default;
 Region::Region(Region&&) noexcept = default;
 Region& Region::operator=(Region&&) noexcept = default;
 
-bool Region::valid() const noexcept { return impl_ != nullptr; }
-void* Region::data() const noexcept { return impl_ != nullptr ? impl_->memory->data() : nullptr; }
+bool Region::valid() const noexcept { return impl_ != nullptr && !impl_->closed; }
+void* Region::data() const noexcept { return valid() ? impl_->shape.data : nullptr; }
 std::uint64_t Region::size_bytes() const noexcept {
-  return impl_ != nullptr ? impl_->memory->size_bytes() : 0;
+  if (!valid()) return 0;
+  const std::shared_lock inside(impl_->inside);
+  return impl_->closed ? 0 : impl_->memory->size_bytes();
 }
 std::uint64_t Region::capacity_bytes() const noexcept {
-  return impl_ != nullptr ? impl_->memory->capacity_bytes() : 0;
+  return valid() ? impl_->shape.capacity_bytes : 0;
 }
-bool Region::writable() const noexcept { return impl_ != nullptr && impl_->writer != nullptr; }
-Engine Region::engine() const noexcept {
-  return impl_ != nullptr ? impl_->memory->engine() : Engine::automatic;
-}
+bool Region::writable() const noexcept { return valid() && impl_->shape.writable; }
+Engine Region::engine() const noexcept { return valid() ? impl_->shape.engine : Engine::automatic; }
 
 std::string Region::name() const {
   require_valid(impl_);
@@ -349,8 +395,7 @@ void Region::drop_copies(const std::vector<ByteRange>& ranges) {
 
 CommitReport Region::snapshot(const std::string& name, const std::string& message) {
   const Turn turn(impl_);
-  impl_->core->require_free_name(name);
-  return impl_->commit(name, message);
+  return impl_->commit(store::claim_name(*impl_->core, name), message);
 }
 
 std::future<CommitReport> Region::commit_async(const std::string& message) {
@@ -361,8 +406,7 @@ std::future<CommitReport> Region::commit_async(const std::string& message) {
 std::future<CommitReport> Region::snapshot_async(const std::string& name,
                                                  const std::string& message) {
   const Turn turn(impl_);
-  impl_->core->require_free_name(name);
-  return impl_->commit_async(name, message);
+  return impl_->commit_async(store::claim_name(*impl_->core, name), message);
 }
 
 void Region::rollback() {
@@ -376,7 +420,8 @@ void Region::grow(std::uint64_t size_bytes) {
 }
 
 std::uint64_t Region::file_bytes() const noexcept {
-  return impl_ != nullptr ? impl_->file_bytes().value_or(impl_->memory->size_bytes()) : 0;
+  if (!valid()) return 0;
+  return impl_->file_bytes().value_or(size_bytes());
 }
 
 void Region::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
@@ -396,8 +441,11 @@ struct Pin::Impl {
     region->memory->hold(first, count);
   }
   ~Impl() {
+    if (count == 0) return;
+    const std::shared_lock inside(region->inside);
+    if (region->closed) return;
     if (pinned) region->memory->unpin(first, count);
-    if (count != 0) region->memory->release(first, count);
+    region->memory->release(first, count);
   }
 };
 
@@ -409,7 +457,7 @@ Pin& Pin::operator=(Pin&&) noexcept = default;
 void Pin::release() noexcept { impl_.reset(); }
 
 Pin Region::pin(const void* address, std::size_t length_bytes) const {
-  require_valid(impl_);
+  const Inside inside(impl_);
   auto pin = std::make_shared<Pin::Impl>();
   PageNumber first = 0;
   std::size_t count = 0;
@@ -424,7 +472,7 @@ Pin Region::pin(const void* address, std::size_t length_bytes) const {
 }
 
 void Region::prefetch(const void* address, std::size_t length_bytes) const {
-  require_valid(impl_);
+  const Inside inside(impl_);
   PageNumber first = 0;
   std::size_t count = 0;
   impl_->find_pages(address, length_bytes, first, count);
@@ -435,7 +483,7 @@ void Region::prefetch(const void* address, std::size_t length_bytes) const {
 }
 
 void Region::clear(void* address, std::size_t length_bytes) {
-  require_valid(impl_);
+  const Inside inside(impl_);
   require_writable(*impl_);
   PageNumber first = 0;
   std::size_t count = 0;
@@ -446,7 +494,7 @@ void Region::clear(void* address, std::size_t length_bytes) {
 }
 
 void Region::advise(const void* address, std::size_t length_bytes, Advice advice) const {
-  require_valid(impl_);
+  const Inside inside(impl_);
   PageNumber first = 0;
   std::size_t count = 0;
   impl_->find_pages(address, length_bytes, first, count);
@@ -454,14 +502,26 @@ void Region::advise(const void* address, std::size_t length_bytes, Advice advice
 }
 
 MemoryUse Region::memory_use() const {
-  require_valid(impl_);
+  const Inside inside(impl_);
   return impl_->memory->use();
 }
 
 void Region::close() {
   require_valid(impl_);
+  const std::lock_guard turn(impl_->mutex);
+  require_valid(impl_);
   if (impl_->background) impl_->background->wait_idle();
-  impl_.reset();
+  impl_->close();
+}
+
+void Region::close_and_leave_memory() {
+  require_valid(impl_);
+  if (engine() != Engine::mapped) {
+    throw Error(Errc::unsupported, "region '" + impl_->name + "': pages of engine " +
+                                       engine_name(engine()) + " go with the region");
+  }
+  impl_->memory->leave_mapped();
+  close();
 }
 
 }  // namespace vellum

@@ -21,8 +21,12 @@ void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
                     std::to_string(memory->capacity_bytes()) + " (RegionOptions::capacity_bytes)");
   }
   const std::uint64_t was = file_bytes().value_or(memory->size_bytes());
-  if (bytes > memory->size_bytes())
-    grow(bytes + std::min(room_bytes, memory->capacity_bytes() - bytes));
+  // From here on the file's size is its own, and what the region grows by does not show in it.
+  memory->extend_file(std::min(bytes, memory->backed_bytes()));
+  if (bytes > memory->size_bytes()) {
+    const std::uint64_t room = std::min(room_bytes, memory->capacity_bytes() - bytes);
+    memory->resize(store::pages_in(bytes + room) * kPageBytes);
+  }
   if (bytes < was) clear(memory->data() + bytes, memory->data() + memory->backed_bytes());
   memory->extend_file(bytes);
   set_file_bytes(bytes);
@@ -50,6 +54,11 @@ void Region::Impl::clear(std::byte* from, const std::byte* end) {
   const std::size_t chunk_bytes = memory->chunk_pages() * kPageBytes;
   for (std::byte* at = from; at < end;) {
     const auto offset = static_cast<std::size_t>(at - memory->data());
+    const auto left = static_cast<std::size_t>(end - at) / kPageBytes;
+    if (const std::size_t zeros = memory->untouched_zeros(offset / kPageBytes, left); zeros > 1) {
+      at += zeros * kPageBytes - offset % kPageBytes;
+      continue;
+    }
     const std::size_t to_next = chunk_bytes - offset % chunk_bytes;
     const auto n = std::min(to_next, static_cast<std::size_t>(end - at));
     if (!memory->holds_nothing(offset / kPageBytes)) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <vector>
 #include <vellum/region.hpp>
@@ -17,6 +18,7 @@
 #include "region/card_tracker.hpp"
 #include "region/encoder.hpp"
 #include "region/memory.hpp"
+#include "region/space_keeper.hpp"
 #include "store/branch_writer.hpp"
 #include "store/store_core.hpp"
 
@@ -37,12 +39,13 @@ struct Region::Impl {
   static std::shared_ptr<Impl> open_version(std::shared_ptr<store::StoreCore> core,
                                             const std::string& name, const RegionOptions& options);
 
-  // commit(), or with a name snapshot(). REQUIRES of these and the next two: `mutex` is held, and
-  // nothing goes on in the background.
-  // `known`: the pages, ascending, that have been stored to; null: to be found.
-  CommitReport commit(const std::string& snapshot, const std::string& message,
+  // commit(), or with a claimed name snapshot(). REQUIRES of these and the next two: `mutex` is
+  // held, and nothing goes on in the background. `known`: the pages, ascending, that have been
+  // stored to; null: to be found.
+  CommitReport commit(std::optional<store::NameLock> snapshot, const std::string& message,
                       const std::vector<PageNumber>* known = nullptr);
-  std::future<CommitReport> commit_async(const std::string& snapshot, const std::string& message);
+  std::future<CommitReport> commit_async(std::optional<store::NameLock> snapshot,
+                                         const std::string& message);
   void rollback();
   void grow(std::uint64_t size_bytes);
   void resize_file(std::uint64_t bytes, std::uint64_t room_bytes);
@@ -61,8 +64,22 @@ struct Region::Impl {
   void set_file_bytes(std::optional<std::uint64_t> bytes) noexcept;
   // Pages from here on must not be touched: with engine mapped they lie behind the file.
   PageNumber end_page() const noexcept;
+  // Gives back all that is below. REQUIRES: `mutex` is held, and nothing goes on in the background.
+  void close();
+  // For who is about to publish the region: what does not change any more.
+  void note_shape() noexcept;
 
-  const pid_t owner;  // the process; a fork has no part in the region
+  const std::uint32_t owner;  // the process (base::fork_count()); a fork has no part in the region
+  std::atomic<bool> closed{false};
+  // Held shared by calls that take no turn, as far as they need the memory; alone by close().
+  mutable std::shared_mutex inside;
+  // Of the memory, also while another thread closes it.
+  struct Shape {
+    void* data = nullptr;
+    std::uint64_t capacity_bytes = 0;
+    Engine engine = Engine::automatic;
+    bool writable = false;
+  } shape;
   std::shared_ptr<store::StoreCore> core;
   std::string name;
   std::mutex mutex;                             // commits, rollback, grow take turns
@@ -86,20 +103,26 @@ struct Region::Impl {
   // Commits that were begun asynchronously: while it is busy, all of the above is its own. Made
   // with the region; null when read-only.
   std::unique_ptr<region::Background> background;
+  std::unique_ptr<region::SpaceKeeper> space;  // null: read-only, or not wanted
 
  private:
+  struct CommitInProgress;
+  void take_turn(CommitInProgress& c);
+  bool makes_room_after(const Error& error);
+  CommitReport commit_once(const std::optional<store::NameLock>& snapshot,
+                           const std::string& message, const std::vector<PageNumber>* known);
+  void publish_snapshot(CommitInProgress& c);
   void remember(const RegionOptions& options, const format::WorkingSetOwner& of,
                 region::MemoryOptions& memory_options);
   void write_working_set() noexcept;
+  void finish() noexcept;
   std::vector<PageNumber> take_dirty(const std::vector<PageNumber>* known = nullptr);
   void follow_stores_behind_the_file(std::span<const PageNumber> dirty);
   void require_twins() const;
   void reload_twins(std::span<const PageNumber> pages);
   void accept_commit() noexcept;
   bool committed_copy(PageNumber page, std::byte* out);
-  std::shared_ptr<store::PageSource> open_head() const;
   void undo_commit(std::vector<PageNumber> dirty);
-  struct CommitInProgress;
   void begin_commit(CommitInProgress& c, bool capture);
   store::CommitCost write_commit(CommitInProgress& c);
   void end_commit(CommitInProgress& c);

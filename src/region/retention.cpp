@@ -1,6 +1,7 @@
 // Retention by age (vellum/retention.hpp).
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <tuple>
 #include <vellum/retention.hpp>
 
@@ -36,17 +37,15 @@ struct Rule {
   std::int64_t (*period)(std::int64_t time_ns);  // null: every snapshot is its own
 };
 
-// One branch's snapshots, newest first.
+// One branch's snapshots, newest first. A clock that was set back makes days come again: the newest
+// snapshot of such a day counts.
 void apply(const Rule& rule, std::vector<RetentionDecision>::iterator first,
            std::vector<RetentionDecision>::iterator last) {
   std::uint32_t left = rule.count;
-  std::int64_t period = 0;
-  bool any = false;
+  std::set<std::int64_t> seen;
   for (auto at = first; at != last && left > 0; ++at) {
-    const std::int64_t now = rule.period == nullptr ? 0 : rule.period(at->version.time_ns);
-    if (any && rule.period != nullptr && now == period) continue;
-    any = true;
-    period = now;
+    if (rule.period != nullptr && !seen.insert(rule.period(at->version.created_ns)).second)
+      continue;
     at->kept_by.emplace_back(rule.name);
     --left;
   }
@@ -70,8 +69,7 @@ std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& 
   }
   std::sort(out.begin(), out.end(), [](const RetentionDecision& a, const RetentionDecision& b) {
     const VersionInfo &x = a.version, &y = b.version;
-    return std::tie(x.branch, y.time_ns, y.sequence, x.name) <
-           std::tie(y.branch, x.time_ns, x.sequence, y.name);
+    return std::tie(x.branch, y.order, x.name) < std::tie(y.branch, x.order, y.name);
   });
   for (auto first = out.begin(); first != out.end();) {
     const auto last = std::find_if(first, out.end(), [&](const RetentionDecision& d) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/checksum.hpp"
+#include "base/round_up.hpp"
 #include "region/racing_page.hpp"
 
 namespace vellum::region {
@@ -18,21 +19,24 @@ using format::PageNumber;
 namespace {
 
 struct Header {
-  std::uint64_t checksum;  // of all that follows
-  std::uint32_t page;
-  std::uint16_t runs;  // kWhole: the page itself follows
-  std::uint16_t bytes;
+  std::uint64_t checksum;  // of all that follows; the seed is the page's number
+  std::uint32_t runs;      // kWhole: the page itself follows
+  std::uint32_t bytes;
 };
 static_assert(sizeof(Header) == 16);
-constexpr std::uint16_t kWhole = UINT16_MAX;
-constexpr std::size_t kCovered = offsetof(Header, page);
+constexpr std::uint32_t kWhole = UINT32_MAX;
+constexpr std::size_t kCovered = offsetof(Header, runs);
+
+// A page's word: where its record is and how long, in units, and two flags (stash.hpp).
+constexpr std::uint64_t kUnitBytes = 16;
+constexpr unsigned kPlaceBits = 50;
+constexpr std::uint64_t kPlaceMask = (1ULL << kPlaceBits) - 1;
+// The file of the largest region: live records, as many dead ones, and then some.
+static_assert(4 * format::kMaxRegionBytes / kUnitBytes < kPlaceMask);
+static_assert(Stash::Batch::kRecordBytes / kUnitBytes <= 0x3ff);
 
 // A difference that takes more is not worth having two forms for.
 constexpr std::size_t kMaxDifferenceBytes = kPageBytes * 3 / 4;
-
-constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
 
 }  // namespace
 
@@ -45,11 +49,11 @@ void Stash::Batch::add(PageNumber page, const PageDiff& diff, const std::byte* n
                          ++runs;
                          bytes += length;
                        });
-  Header header{0, static_cast<std::uint32_t>(page), kWhole, kPageBytes};
+  Header header{0, kWhole, kPageBytes};
   std::size_t length = sizeof header + kPageBytes;
   if (runs * sizeof(DeltaRun) + bytes <= kMaxDifferenceBytes) {
-    header.runs = static_cast<std::uint16_t>(runs);
-    header.bytes = static_cast<std::uint16_t>(bytes);
+    header.runs = static_cast<std::uint32_t>(runs);
+    header.bytes = static_cast<std::uint32_t>(bytes);
     std::byte* run_at = at + sizeof header;
     std::byte* byte_at = run_at + runs * sizeof(DeltaRun);
     format::for_each_run(
@@ -65,9 +69,9 @@ void Stash::Batch::add(PageNumber page, const PageDiff& diff, const std::byte* n
     copy_racing_page(at + sizeof header, now);
   }
   std::memcpy(at, &header, sizeof header);
-  header.checksum = base::checksum64({at + kCovered, length - kCovered});
+  header.checksum = base::checksum64({at + kCovered, length - kCovered}, page);
   std::memcpy(at, &header, sizeof header);
-  const std::size_t padded = round_up(length, kUnitBytes);
+  const std::size_t padded = base::round_up(length, kUnitBytes);
   std::memset(at + length, 0, padded - length);
   records_[count_++] = {page, static_cast<std::uint32_t>(used_bytes_),
                         static_cast<std::uint32_t>(padded)};
@@ -123,7 +127,7 @@ int Stash::put(const Batch& batch) noexcept {
   for (std::size_t i = 0; i < batch.count_; ++i) {
     const Batch::Record& r = batch.records_[i];
     assert(!holds(r.page));
-    word(r.page).store(kPresent | std::uint64_t{r.length_bytes} / kUnitBytes << 40 |
+    word(r.page).store(kPresent | std::uint64_t{r.length_bytes} / kUnitBytes << kPlaceBits |
                        (at + r.at_bytes) / kUnitBytes);
     count_of(r.page).fetch_add(1);
   }
@@ -133,8 +137,10 @@ int Stash::put(const Batch& batch) noexcept {
 }
 
 namespace {
-constexpr std::uint64_t at_of(std::uint64_t word) { return (word & ((1ULL << 40) - 1)) * 16; }
-constexpr std::uint64_t length_of(std::uint64_t word) { return (word >> 40 & 0x3ff) * 16; }
+constexpr std::uint64_t at_of(std::uint64_t word) { return (word & kPlaceMask) * kUnitBytes; }
+constexpr std::uint64_t length_of(std::uint64_t word) {
+  return (word >> kPlaceBits & 0x3ff) * kUnitBytes;
+}
 }  // namespace
 
 std::uint64_t Stash::held_in(PageNumber first, std::size_t count) const noexcept {
@@ -182,8 +188,8 @@ int Stash::read(const Loaded& loaded, PageNumber page, std::byte* buffer,
   const bool whole = header.runs == kWhole;
   const std::size_t runs_bytes = whole ? 0 : header.runs * sizeof(DeltaRun);
   const std::size_t used = sizeof header + runs_bytes + header.bytes;
-  if (header.page != page || used > length || (whole && header.bytes != kPageBytes) ||
-      header.checksum != base::checksum64({buffer + kCovered, used - kCovered})) {
+  if (used > length || (whole && header.bytes != kPageBytes) ||
+      header.checksum != base::checksum64({buffer + kCovered, used - kCovered}, page)) {
     return EBADMSG;
   }
   const auto* runs = reinterpret_cast<const DeltaRun*>(buffer + sizeof header);
@@ -209,7 +215,7 @@ void Stash::move(PageNumber page, std::byte* buffer) noexcept {
   if (!reserve(length, at)) return;
   std::uint64_t segment = at / kSegmentBytes;
   if (file_.write({buffer, length}, at) == 0) {
-    word(page).store((entry & ~((1ULL << 40) - 1)) | at / kUnitBytes);
+    word(page).store((entry & ~kPlaceMask) | at / kUnitBytes);
     segment = at_of(entry) / kSegmentBytes;
   }
   live(segment).fetch_sub(static_cast<std::uint32_t>(length));

@@ -113,7 +113,6 @@ class Stash {
 
  private:
   static constexpr std::uint64_t kSegmentBytes = 4u << 20;
-  static constexpr std::uint64_t kUnitBytes = 16;
   static constexpr std::uint64_t kPresent = 1ULL << 63, kTaken = 1ULL << 62;
   static constexpr std::size_t kPagesPerCount = 512;
 

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <vellum/store.hpp>
 
+#include "base/new_file.hpp"
+#include "base/round_up.hpp"
 #include "base/zeros.hpp"
 #include "region/encoding.hpp"
 #include "region/region_impl.hpp"
@@ -45,6 +47,8 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   info.branch = resolved.branch;
   info.sequence = resolved.version.sequence + resolved.commits.size();
   info.time_ns = resolved.version.time_ns;
+  info.created_ns = resolved.created_ns;
+  info.order = resolved.order;
   info.message = resolved.version.message;
   info.parent = resolved.version.parent;
   info.region_bytes = resolved.version.region_bytes;
@@ -68,7 +72,7 @@ std::uint64_t checked_size(std::uint64_t size_bytes) {
                                             std::to_string(format::kMaxRegionBytes) + " (64 TiB)");
   }
   if (size_bytes == 0) throw Error(Errc::invalid_argument, "a region needs at least one byte");
-  return (size_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  return base::round_up(size_bytes, kPageBytes);
 }
 
 std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std::string& name) {
@@ -83,10 +87,65 @@ std::uint64_t file_size_of(const store::PageSource& source) {
   return source.file_bytes().value_or(source.region_bytes());
 }
 
-std::string parent_directory(const std::string& file) {
-  const auto slash = file.find_last_of('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : file.substr(0, slash);
+// Pages that a version shows from `page` on, at most as many as are copied at once. Where it ends
+// is known to a few pages: what is behind is zero, and costs what looking for it would.
+std::size_t data_run(const store::PageSource& source, std::uint64_t page, std::uint64_t limit) {
+  constexpr std::size_t kStepPages = 16;
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(kCopyPages, limit));
+  std::size_t n = std::min(kStepPages, most);
+  while (n < most && source.zero_run(page + n, kStepPages) < kStepPages) n += kStepPages;
+  return std::min(n, most);
+}
+
+// A file without the zero pages.
+void write_content(const store::PageSource& source, base::File& out, const ProgressFn& progress) {
+  const std::uint64_t size = file_size_of(source);
+  const std::uint64_t pages = store::pages_in(size);
+  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
+  for (std::uint64_t page = 0; page < pages;) {
+    page += source.zero_run(page, pages - page);
+    const std::size_t n = data_run(source, page, pages - page);
+    if (n > 0) source.read(page, n, buffer.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::span<const std::byte> content(buffer.data() + i * kPageBytes, kPageBytes);
+      if (!base::is_zero(content)) out.pwrite(content, (page + i) * kPageBytes);
+    }
+    page += n;
+    if (progress) progress({std::min(page * kPageBytes, size), size, "bytes"});
+  }
+  out.truncate(size);
+}
+
+std::byte* memory_at(Region& region, std::uint64_t offset_bytes) {
+  return static_cast<std::byte*>(region.data()) + offset_bytes;
+}
+
+void copy_into(Region& region, std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  region.prefetch(memory_at(region, offset_bytes), bytes.size());
+  base::make_equal(memory_at(region, offset_bytes), bytes);
+}
+
+// Holes are neither read nor looked at one page after the other: the region becomes zero there.
+CommitReport fill_from_file(Region& region, const base::File& file, std::uint64_t size,
+                            const std::string& message, const ProgressFn& progress) {
+  region.resize_file(size);  // past the file's end all is zero from here on
+  const bool was_empty = region.sequence() == 0;
+  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
+  for (std::uint64_t at = 0; at < size;) {
+    const std::uint64_t found = std::min(file.next_data(at), size);
+    const std::uint64_t data = found / kPageBytes * kPageBytes;
+    if (data > at && !was_empty) region.clear(memory_at(region, at), data - at);
+    at = std::max(at, data);
+    const std::uint64_t hole = found < size ? std::min(file.next_hole(found), size) : size;
+    const std::uint64_t end = std::min(store::pages_in(hole) * kPageBytes, size);
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), end - at));
+    file.pread(std::span(buffer).first(n), at);
+    copy_into(region, at, std::span(buffer).first(n));
+    at += n;
+    if (progress) progress({at, size, "bytes"});
+  }
+  return region.commit(message);
 }
 
 CommitReport fill_region(Region& region, const ReadFn& read, std::uint64_t expected_bytes,
@@ -96,9 +155,7 @@ CommitReport fill_region(Region& region, const ReadFn& read, std::uint64_t expec
   std::uint64_t at = 0;
   while (const std::size_t n = read(buffer.data(), buffer.size())) {
     if (at + n > region.file_bytes()) region.resize_file(at + n);
-    auto* const memory = static_cast<std::byte*>(region.data()) + at;
-    region.prefetch(memory, n);
-    base::make_equal(memory, std::span(buffer).first(n));
+    copy_into(region, at, std::span(buffer).first(n));
     at += n;
     if (progress) progress({at, std::max(at, expected_bytes), "bytes"});
   }
@@ -129,7 +186,12 @@ Store Store::open_or_create(const std::string& path, const StoreOptions& options
     if (e.code() != Errc::not_found && e.code() != Errc::not_a_store) throw;
   }
   // An empty directory is taken; anything else that is no store is refused by create().
-  return create(path, options);
+  try {
+    return create(path, options);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists || !base::posix_fs().exists(path + "/vellum.store")) throw;
+  }
+  return open(path);  // somebody else has made it meanwhile
 }
 
 const std::string& Store::path() const noexcept { return impl_->core->path(); }
@@ -156,14 +218,14 @@ StoreOptions Store::options() const {
 Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
                             const RegionOptions& options) {
   const std::uint64_t remembered = options.over_reservation ? 0 : options.base_address;
-  impl_->core->create_branch(branch, checked_size(size_bytes), remembered,
-                             region::to_format(options.encoding));
+  const std::uint64_t id = impl_->core->create_branch(branch, checked_size(size_bytes), remembered,
+                                                      region::to_format(options.encoding));
   try {
     return open_region(branch, options);
   } catch (...) {
-    // The name must not stay with a region that nobody has had.
+    // The name must not stay with a region that nobody has had; somebody else may have it by now.
     try {
-      impl_->core->remove_branch(branch);
+      impl_->core->remove_new_branch(branch, id);
     } catch (const Error&) {
     }
     throw;
@@ -177,7 +239,12 @@ Region Store::open_region(const std::string& branch, const RegionOptions& option
 Region Store::open_or_create_region(const std::string& branch, std::uint64_t size_bytes,
                                     const RegionOptions& options) {
   const std::uint64_t size = checked_size(size_bytes);
-  if (!impl_->core->has_branch(branch)) return create_region(branch, size, options);
+  try {
+    if (!impl_->core->has_branch(branch)) return create_region(branch, size, options);
+  } catch (const Error& e) {
+    // Somebody else may have made it meanwhile.
+    if (e.code() != Errc::already_exists || !impl_->core->has_branch(branch)) throw;
+  }
   RegionOptions roomy = options;
   if (roomy.capacity_bytes != 0) roomy.capacity_bytes = std::max(roomy.capacity_bytes, size);
   if (roomy.capacity_bytes == 0 && size > (std::uint64_t{64} << 30)) roomy.capacity_bytes = size;
@@ -192,18 +259,21 @@ Region Store::open_version(const std::string& name, const RegionOptions& options
 
 std::vector<VersionInfo> Store::versions() const {
   std::vector<VersionInfo> snapshots, branches;
-  // One that somebody removes meanwhile is left out.
-  const auto add = [this](const std::string& name, std::vector<VersionInfo>& to) {
+  // One that somebody removes meanwhile is left out. One that is made a branch of is found as that.
+  const auto add = [this](const auto& resolve, const std::string& name,
+                          std::vector<VersionInfo>& to) {
     try {
-      to.push_back(version(name));
+      to.push_back(info_of(resolve(*impl_->core, name), name));
     } catch (const Error& error) {
-      if (error.code() != Errc::not_found || contains(name)) throw;
+      if (error.code() != Errc::not_found) throw;
     }
   };
-  for (const auto& name : impl_->core->snapshot_names()) add(name, snapshots);
-  for (const auto& name : impl_->core->branch_names()) add(name, branches);
+  for (const auto& name : impl_->core->snapshot_names()) {
+    add(store::resolve_snapshot, name, snapshots);
+  }
+  for (const auto& name : impl_->core->branch_names()) add(store::resolve_version, name, branches);
   std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
-    return std::tie(a.time_ns, a.name) < std::tie(b.time_ns, b.name);
+    return std::tie(a.order, a.name) < std::tie(b.order, b.name);
   });
   snapshots.insert(snapshots.end(), branches.begin(), branches.end());
   return snapshots;
@@ -220,7 +290,7 @@ bool Store::contains(const std::string& name) const {
 void Store::create_branch(const std::string& name, const std::string& from_version,
                           const std::optional<Encoding>& encoding) {
   const auto own = region::to_format(encoding);
-  impl_->core->require_free_name(name);
+  const auto claim = store::claim_name(*impl_->core, name);
   const auto names = store::hold_names(*impl_->core);
   const auto from = store::resolve_version(*impl_->core, from_version);
   if (!from.commits.empty()) {
@@ -229,14 +299,14 @@ void Store::create_branch(const std::string& name, const std::string& from_versi
         from.label + " of " + path() +
             " has commits that are in its journal only: snapshot it first, and branch from that");
   }
-  impl_->core->create_branch_at(name, from.version,
+  impl_->core->create_branch_at(claim, from.version,
                                 from.is_branch ? from.version.parent : from_version,
                                 own.has_value() ? own : from.encoding);
 }
 
 void Store::create_snapshot(const std::string& name, const std::string& from_version,
                             const std::string& message) {
-  impl_->core->require_free_name(name);
+  const auto claim = store::claim_name(*impl_->core, name);
   auto names = store::hold_names(*impl_->core);
   auto from = store::resolve_version(*impl_->core, from_version);
   if (!from.commits.empty()) {
@@ -248,7 +318,7 @@ void Store::create_snapshot(const std::string& name, const std::string& from_ver
       writer = store::BranchWriter::open(*impl_->core, from_version);
     } catch (const Error& error) {
       if (error.code() != Errc::busy) throw;
-      return store::snapshot_of_live(*impl_->core, from_version, name, message);
+      return store::snapshot_of_live(*impl_->core, from_version, claim, message);
     }
     writer->begin()->finish({from.commits.back().time_ns, from.commits.back().region_bytes,
                              from.commits.back().base_address, from.commits.back().message,
@@ -258,13 +328,10 @@ void Store::create_snapshot(const std::string& name, const std::string& from_ver
     names = store::hold_names(*impl_->core);
     from = store::resolve_version(*impl_->core, from_version);
   }
-  impl_->core->create_snapshot(name, from.branch, from.version, message);
+  impl_->core->create_snapshot(claim, from.branch, from.version, message);
 }
 
-void Store::make_writable(const std::string& name) {
-  const auto names = store::hold_names(*impl_->core);
-  impl_->core->make_writable(name);
-}
+void Store::make_writable(const std::string& name) { impl_->core->make_writable(name); }
 
 void Store::remove_snapshot(const std::string& name) { impl_->core->remove_snapshot(name); }
 void Store::remove_branch(const std::string& name) { impl_->core->remove_branch(name); }
@@ -274,7 +341,8 @@ std::optional<BranchImage> Store::branch_image(const std::string& branch) const 
   if (!resolved.is_branch) return std::nullopt;
   auto state = store::ImageFile::last_state(*impl_->core, branch, resolved.version.branch_id);
   if (!state || state->path.empty()) return std::nullopt;
-  return BranchImage{std::move(state->path), state->in_use};
+  const bool changed = !state->in_use && store::ImageFile::changed_since(*impl_->core, *state);
+  return BranchImage{std::move(state->path), state->in_use, changed};
 }
 
 DiffTotals Store::diff(const std::string& a, const std::string& b,
@@ -318,63 +386,52 @@ void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
 
 void Store::export_file(const std::string& name, const std::string& file,
                         const ProgressFn& progress) const {
+  base::require_free(impl_->core->fs(), file);
   const auto source = open_source(*impl_->core, name);
-  auto& fs = impl_->core->fs();
-  const auto out = fs.open(file, base::OpenMode::create_new);
+  base::NewFile out(impl_->core->fs(), file);
+  write_content(*source, out.file(), progress);
+  out.publish();
+}
+
+namespace {
+
+// `fill` makes the branch's region what it is to be, and commits; a branch that was made for it
+// goes again if that fails.
+CommitReport import_into(Store& store, store::StoreCore& core, const std::string& branch,
+                         std::uint64_t bytes, const std::function<CommitReport(Region&)>& fill) {
+  const bool is_new = !core.has_branch(branch);
+  std::uint64_t id = 0;
   try {
-    const std::uint64_t size = file_size_of(*source);
-    const std::uint64_t pages = store::pages_in(size);
-    std::vector<std::byte> buffer(kCopyPages * kPageBytes);
-    for (std::uint64_t page = 0; page < pages;) {
-      page += source->zero_run(page, pages - page);
-      const std::size_t n = std::min<std::uint64_t>(kCopyPages, pages - page);
-      if (n > 0) source->read(page, n, buffer.data());
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::span<const std::byte> content(buffer.data() + i * kPageBytes, kPageBytes);
-        if (!base::is_zero(content)) out->pwrite(content, (page + i) * kPageBytes);
-      }
-      page += n;
-      if (progress) progress({std::min(page * kPageBytes, size), size, "bytes"});
-    }
-    out->truncate(size);
-    out->sync_data();
-    fs.sync_directory(parent_directory(file));
+    Region region = store.open_or_create_region(branch, std::max<std::uint64_t>(bytes, 1));
+    id = core.read_branch(branch).journal.header.branch_id;
+    return fill(region);
   } catch (...) {
-    fs.unlink(file);
+    // The name must not stay with a branch that nobody has filled.
+    try {
+      if (is_new && id != 0) core.remove_new_branch(branch, id);
+    } catch (const Error&) {
+    }
     throw;
   }
 }
+
+}  // namespace
 
 CommitReport Store::import_file(const std::string& branch, const std::string& file,
                                 const std::string& message, const ProgressFn& progress) {
   const auto in = impl_->core->fs().open(file, base::OpenMode::read_only);
   const std::uint64_t size = in->size_bytes();
-  std::uint64_t at = 0;
-  const auto read = [&](void* to, std::size_t capacity_bytes) {
-    const std::size_t n = std::min<std::uint64_t>(capacity_bytes, size - at);
-    in->pread({static_cast<std::byte*>(to), n}, at);
-    at += n;
-    return n;
-  };
-  return import_stream(branch, read, size, message, progress);
+  return import_into(*this, *impl_->core, branch, size, [&](Region& region) {
+    return fill_from_file(region, *in, size, message, progress);
+  });
 }
 
 CommitReport Store::import_stream(const std::string& branch, const ReadFn& read,
                                   std::uint64_t expected_bytes, const std::string& message,
                                   const ProgressFn& progress) {
-  const bool is_new = !impl_->core->has_branch(branch);
-  try {
-    Region region = open_or_create_region(branch, std::max<std::uint64_t>(expected_bytes, 1));
+  return import_into(*this, *impl_->core, branch, expected_bytes, [&](Region& region) {
     return fill_region(region, read, expected_bytes, message, progress);
-  } catch (...) {
-    // The name must not stay with a branch that nobody has filled.
-    try {
-      if (is_new && impl_->core->has_branch(branch) && version(branch).sequence == 0)
-        impl_->core->remove_branch(branch);
-    } catch (const Error&) {
-    }
-    throw;
-  }
+  });
 }
 
 CommitReport Store::import_version(const std::string& branch, const Store& from,
@@ -388,21 +445,19 @@ CommitReport Store::import_version(const std::string& branch, const Store& from,
     region.resize_file(file_size_of(*source));
   }
   const std::uint64_t end_page = store::pages_in(region.file_bytes());  // all zero from there on
-  auto* const memory = static_cast<std::byte*>(region.data());
   std::vector<std::byte> buffer(kCopyPages * kPageBytes);
   // What the branch has and the version has not becomes zero; a new branch has nothing.
   const bool was_empty = region.sequence() == 0;
   for (std::uint64_t page = 0; page < end_page;) {
-    if (was_empty && page < pages) page += source->zero_run(page, pages - page);
-    const std::uint64_t end = was_empty ? std::min(pages, end_page) : end_page;
-    if (page >= end) break;
-    const std::size_t n = std::min<std::uint64_t>(kCopyPages, end - page);
-    const std::size_t there = page < pages ? std::min<std::uint64_t>(n, pages - page) : 0;
-    if (there > 0) source->read(page, there, buffer.data());
-    std::fill(buffer.begin() + static_cast<std::ptrdiff_t>(there * kPageBytes), buffer.end(),
-              std::byte{0});  // past the version's end
-    region.prefetch(memory + page * kPageBytes, n * kPageBytes);
-    base::make_equal(memory + page * kPageBytes, std::span(buffer).first(n * kPageBytes));
+    const std::uint64_t left = end_page - page;
+    const std::uint64_t zeros = page < pages ? source->zero_run(page, left) : left;
+    if (zeros > 0 && !was_empty)
+      region.clear(memory_at(region, page * kPageBytes), zeros * kPageBytes);
+    page += zeros;
+    const std::size_t n =
+        page < pages ? data_run(*source, page, std::min(end_page, pages) - page) : 0;
+    if (n > 0) source->read(page, n, buffer.data());
+    copy_into(region, page * kPageBytes, std::span(buffer).first(n * kPageBytes));
     page += n;
     if (progress) progress({page * kPageBytes, size, "bytes"});
   }

@@ -1,6 +1,7 @@
 // Copies that the kernel would make from file to file, past the memory of those that are live:
 // sendfile(2), copy_file_range(2), splice(2), and clones.
 #include <fcntl.h>
+#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/sendfile.h>
@@ -11,6 +12,7 @@
 #include <cstdarg>
 #include <vector>
 
+#include "region/guarded_copy.hpp"
 #include "shim/files.hpp"
 #include "shim/io.hpp"
 #include "shim/real.hpp"
@@ -66,16 +68,44 @@ VELLUM_SHIM ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_o
   return -1;
 }
 
-// Clones share what is on the disk.
+namespace vellum::shim {
+namespace {
+
+// FS_IOC_RESVSP and its like, which the kernel keeps for itself: linux/falloc.h.
+bool allocates(unsigned long request) {
+  const auto number = _IOC_NR(request);
+  return _IOC_TYPE(request) == 'X' && ((number >= 40 && number <= 43) || number == 57);
+}
+
+// Requests that go past the memory of a live file: clones share what is on the disk, old forms of
+// fallocate(2) change that, and maps of extents tell of it.
+bool goes_past(int fd, unsigned long request, void* argument) {
+  switch (request) {
+    case FICLONE:
+      return is_live(fd) || is_live(static_cast<int>(reinterpret_cast<long>(argument)));
+    case FICLONERANGE: {
+      file_clone_range range;
+      if (!Files::instance().any_live()) return false;
+      const bool there = region::copy_guarded(&range, argument, sizeof range) == sizeof range;
+      return is_live(fd) || (there && is_live(static_cast<int>(range.src_fd)));
+    }
+    case FIDEDUPERANGE:
+    case FS_IOC_FIEMAP:
+      return is_live(fd);
+    default:
+      return allocates(request) && is_live(fd);
+  }
+}
+
+}  // namespace
+}  // namespace vellum::shim
+
 VELLUM_SHIM int ioctl(int fd, unsigned long request, ...) noexcept {
   va_list arguments;
   va_start(arguments, request);
   void* const argument = va_arg(arguments, void*);
   va_end(arguments);
-  const bool from =
-      request == FICLONE && is_live(static_cast<int>(reinterpret_cast<long>(argument)));
-  const bool clones = request == FICLONE || request == FICLONERANGE || request == FIDEDUPERANGE;
-  if (from || (clones && is_live(fd))) {
+  if (vellum::shim::goes_past(fd, request, argument)) {
     errno = EOPNOTSUPP;
     return -1;
   }

@@ -46,12 +46,24 @@ int prepare_target(int from, int to) {
   return 0;
 }
 
+void set_flags(int fd, void* flags) {
+  if (Inside::is() || (reinterpret_cast<long>(flags) & O_APPEND) == 0) return;
+  Files::instance().note_append(fd);
+}
+
+// The file on the disk knows nothing of what is in memory, so all of it counts as data up to the
+// end, where the one hole is: as on a file system without holes (lseek(2)).
 off_t seek(int fd, off_t offset, int whence) {
+  const bool asks = whence == SEEK_END || whence == SEEK_DATA || whence == SEEK_HOLE;
+  const auto live = asks ? Files::instance().live(fd) : nullptr;
+  if (live == nullptr) return VELLUM_REAL(lseek)(fd, offset, whence);
+  const auto size = static_cast<off_t>(live->size_bytes());
   if (whence == SEEK_END) {
-    if (const auto live = Files::instance().live(fd))
-      return VELLUM_REAL(lseek)(fd, static_cast<off_t>(live->size_bytes()) + offset, SEEK_SET);
+    if (offset > 0 && size > INT64_MAX - offset) return errno = EOVERFLOW, -1;
+    return VELLUM_REAL(lseek)(fd, size + offset, SEEK_SET);
   }
-  return VELLUM_REAL(lseek)(fd, offset, whence);
+  if (offset < 0 || offset >= size) return errno = ENXIO, -1;
+  return VELLUM_REAL(lseek)(fd, whence == SEEK_DATA ? offset : size, SEEK_SET);
 }
 
 }  // namespace
@@ -95,6 +107,7 @@ VELLUM_SHIM int dup3(int fd, int to, int flags) noexcept {
     void* const argument = va_arg(arguments, void*);                      \
     va_end(arguments);                                                    \
     const int result = VELLUM_REAL(name)(fd, command, argument);          \
+    if (command == F_SETFL) vellum::shim::set_flags(fd, argument);        \
     const bool copies = command == F_DUPFD || command == F_DUPFD_CLOEXEC; \
     return copies ? vellum::shim::duplicated(fd, result) : result;        \
   }
@@ -107,6 +120,24 @@ VELLUM_SHIM off_t lseek(int fd, off_t offset, int whence) noexcept {
 VELLUM_SHIM off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
   return vellum::shim::seek(fd, offset, whence);
 }
+
+// The C library's other names of the same functions: NOLINTBEGIN(bugprone-reserved-identifier)
+VELLUM_SHIM int __close(int fd) { return close(fd); }
+VELLUM_SHIM int __dup2(int fd, int to) noexcept { return dup2(fd, to); }
+VELLUM_SHIM off_t __lseek(int fd, off_t offset, int whence) noexcept {
+  return lseek(fd, offset, whence);
+}
+VELLUM_SHIM off64_t llseek(int fd, off64_t offset, int whence) noexcept {
+  return lseek64(fd, offset, whence);
+}
+VELLUM_SHIM int __fcntl(int fd, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return fcntl(fd, command, argument);
+}
+// NOLINTEND(bugprone-reserved-identifier)
 
 // Vellum holds the file's lock while it is live, and so nobody else does.
 VELLUM_SHIM int flock(int fd, int operation) noexcept {

@@ -1,10 +1,15 @@
 // Which mappings are of live files.
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 
 #include "format/types.hpp"
 #include "shim/files.hpp"
+#include "shim/proc.hpp"
+#include "shim/read_views.hpp"
+#include "shim/real.hpp"
 
 namespace vellum::shim {
 
@@ -12,7 +17,7 @@ using format::kPageBytes;
 
 void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, off_t offset_bytes) {
   const std::lock_guard lock(mutex_);
-  const std::uint16_t mark = mark_of(fd);
+  const std::uint32_t mark = mark_of(fd);
   Open& open = *opens_[(mark & kTarget) - 1U];
   const int type = flags & MAP_TYPE;
   const bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
@@ -31,11 +36,32 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
     return fail(complain(path, ENOTSUP, "cannot be mapped at an address of the program's choice"));
   const auto offset = static_cast<std::uint64_t>(offset_bytes);
   if (offset > open.live->capacity_bytes() || length_bytes > open.live->capacity_bytes() - offset)
-    return fail(complain(path, ENOMEM, "a mapping past the first TiB"));
+    return fail(complain(
+        path, ENOMEM,
+        "a mapping past the address space that it has: fewer files open at once have more"));
+  if ((protection & PROT_WRITE) != 0 && read_views().any_of(open.live->data()))
+    return fail(complain(path, EBUSY,
+                         "cannot be mapped to write while this process has it mapped to read since "
+                         "before it opened it to write"));
   if ((protection & PROT_WRITE) != 0) open.live->note_mapped_writable();
   std::byte* const begin = open.live->data() + offset;
   open.mappings.add(begin, length_bytes);
   return begin;
+}
+
+// What is mapped to read since before shows what is written from now on (read_views.hpp).
+int Files::keep_views(const Open& open) const {
+  if (!used_.may_have(open.file.inode)) return 0;
+  const auto mappings = kernel_mappings(open.file.inode, open.target.path);
+  if (mappings.empty()) return 0;
+  const int fd = VELLUM_REAL(open)(open.target.path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  bool all = true;
+  for (const KernelMapping& mapping : mappings)
+    all = all && (!mapping.shared_to_read || read_views().add(open.live->data(), fd, mapping.begin,
+                                                              mapping.end, mapping.offset_bytes));
+  VELLUM_REAL(close)(fd);
+  return all ? 0 : complain(open.target.path, EBUSY, "is mapped to read at too many places");
 }
 
 std::size_t Files::find(const void* address) const {
@@ -46,7 +72,7 @@ std::size_t Files::find(const void* address) const {
 
 std::shared_ptr<LiveFile> Files::mapped_at(const void* address) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  if (at < lowest_ || at >= highest_) return nullptr;
+  if (at < lowest_ || at >= highest_ || !live_ranges().contains(address)) return nullptr;
   const std::lock_guard lock(mutex_);
   const std::size_t number = find(address);
   return number != kTarget ? opens_[number]->live : nullptr;

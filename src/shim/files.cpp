@@ -1,7 +1,6 @@
 #include "shim/files.hpp"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -9,14 +8,19 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <string_view>
 
 #include "base/error_number.hpp"
 #include "base/fork_count.hpp"
 #include "base/real_path.hpp"
+#include "shim/descriptor_limit.hpp"
 #include "shim/proc.hpp"
 #include "shim/real.hpp"
+#include "shim/run_record.hpp"
+#include "shim/watch.hpp"
 
 namespace vellum::shim {
 namespace {
@@ -25,13 +29,28 @@ using base::path_of;
 
 std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-std::uint64_t filter_bit(std::uint64_t inode) noexcept {
-  return 1ULL << (inode * 0x9e3779b97f4a7c15 >> 58);
+bool has_name(const struct stat& file, const std::string& path) {
+  struct stat named;
+  return VELLUM_REAL(lstat)(path.c_str(), &named) == 0 && named.st_ino == file.st_ino &&
+         named.st_dev == file.st_dev;
 }
 
 bool is_link(const char* path) {
   struct stat status;
   return VELLUM_REAL(lstat)(path, &status) == 0 && S_ISLNK(status.st_mode);
+}
+
+// Not of pipes and the like, whose paths in proc(5) a pattern may match.
+bool is_watched(int fd) noexcept {
+  struct stat status;
+  return VELLUM_REAL(fstat)(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+         Watch::instance().watches(fd);
+}
+
+// By the library that valgrind puts in front of every program itself.
+bool under_valgrind() noexcept {
+  const char* const preload = std::getenv("LD_PRELOAD");
+  return preload != nullptr && std::strstr(preload, "/vgpreload_") != nullptr;
 }
 
 // The kernel refuses to write by it, then.
@@ -48,64 +67,123 @@ void reopen_read_only(int fd) {
 
 }  // namespace
 
-std::array<std::atomic<std::uint16_t>, Files::kMaxDescriptors> Files::marks_;
+std::array<std::atomic<std::uint32_t>, Files::kMaxDescriptors> Files::marks_;
+std::atomic<unsigned> Files::marks_end_{0};
+CountedInodeSet Files::inodes_;
+InodeSet Files::used_;
 
 int complain(const std::string& path, int error, const char* what) {
   std::fprintf(stderr, "vellum run: %s: %s\n", path.c_str(), what);
   return error;
 }
 
+// Without an allocation: an allocator may be the first to come here.
 Files& Files::instance() {
+  alignas(Files) static std::byte room[sizeof(Files)];
   static Files* const files = [] {
-    const Inside inside;
-    static Files* made = new Files;
-    if (!made->active()) return made;
-    base::fork_count();
-    std::atexit([] { made->close_all(); });
-    pthread_atfork([] { made->before_fork(); }, [] { made->after_fork(false); },
-                   [] { made->after_fork(true); });
+    static Files* const made = new (room) Files;
+    if (made->active()) {
+      std::atexit([] { made->close_all(); });
+      pthread_atfork(nullptr, nullptr, [] { made->process_ = process_identity(); });
+    }
     return made;
   }();
   return *files;
 }
 
-Files::Files() : config_(Config::from_environment()), process_(getpid()) {}
+Files::Files() : active_(Watch::instance().active()), process_(process_identity()) {}
 
-std::size_t Files::find(const struct stat& status) const {
-  for (std::size_t i = 0; i < opens_.size(); ++i)
-    if (opens_[i] != nullptr && opens_[i]->inode == status.st_ino &&
-        opens_[i]->device == status.st_dev)
-      return i;
-  return kTarget;
+// REQUIRES: a watched file is about to be opened: from here on memory may be asked for. The
+// program's allocator has taken its part in fork(2) by then, so that its locks are behind these.
+void Files::load() {
+  static const bool loaded = [this] {
+    const Inside inside;
+    loaded_ = Config::from(Watch::instance());
+    note_used_before();
+    base::fork_count();
+    pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
+                   [] { instance().after_fork(true); });
+    return true;
+  }();
+  (void)loaded;
 }
 
+std::size_t Files::find(const struct stat& status) const {
+  const auto found = numbers_.find({status.st_dev, status.st_ino});
+  return found != numbers_.end() ? found->second : kTarget;
+}
+
+// What has lost its name, by whomever, is no target any more.
 std::size_t Files::target_of(int fd) {
   struct stat status;
   if (VELLUM_REAL(fstat)(fd, &status) != 0) return kTarget;
-  if (const std::size_t known = find(status); known != kTarget) return known;
+  const std::size_t known = find(status);
+  if (known != kTarget && (has_name(status, opens_[known]->target.path) || !let_go(known)))
+    return known;
   const std::string path = path_of(fd);
   const std::string branch = config_.branch_for(path);
-  return branch.empty() ? kTarget : add(status, path, branch);
+  return branch.empty() || !has_name(status, path) ? kTarget : add(status, path, branch);
 }
 
 std::size_t Files::add(const struct stat& status, std::string path, std::string branch) {
   auto open = std::make_unique<Open>();
+  note_opened(config_.target_for(path));
   open->target = {std::move(path), std::move(branch), {}};
-  open->device = status.st_dev;
-  open->inode = status.st_ino;
-  const auto free = std::find(opens_.begin(), opens_.end(), nullptr);
-  const auto number = static_cast<std::size_t>(free - opens_.begin());
-  if (number == kTarget) return kTarget;
-  if (free == opens_.end()) opens_.emplace_back();
+  open->file = {status.st_dev, status.st_ino};
+  if (free_.empty() && opens_.size() == kTarget) return kTarget;
+  if (free_.empty()) {
+    free_.push_back(opens_.size());
+    opens_.emplace_back();
+  }
+  const std::size_t number = free_.back();
+  numbers_.emplace(open->file, number);
+  free_.pop_back();
+  inodes_.add(status.st_ino);
   opens_[number] = std::move(open);
-  note_opens();
   return number;
+}
+
+// REQUIRES: mutex_, no descriptor has its number.
+void Files::forget(std::size_t number) {
+  const Inside inside;
+  Open& open = *opens_[number];
+  free_.push_back(number);
+  numbers_.erase(open.file);
+  inodes_.remove(open.file.inode);
+  if (open.live != nullptr) forget_live(open);
+  opens_[number].reset();
+}
+
+void Files::forget_live(Open& open) {
+  if (--live_ == 0) lowest_ = UINTPTR_MAX, highest_ = 0;
+  open.live.reset();
+}
+
+void Files::note_live(const LiveFile& live) {
+  const auto data = reinterpret_cast<std::uintptr_t>(live.data());
+  ++live_;
+  lowest_ = std::min<std::uintptr_t>(lowest_, data);
+  highest_ = std::max<std::uintptr_t>(highest_, data + live.capacity_bytes());
+}
+
+void Files::note_used(int fd) noexcept {
+  struct stat status;
+  if (active() && VELLUM_REAL(fstat)(fd, &status) == 0 && S_ISREG(status.st_mode))
+    used_.add(status.st_ino);
+}
+
+// What the program was started with, and what it had before anything was known.
+void Files::note_used_before() {
+  for (const int fd : descriptors_of_process()) note_used(fd);
+  for_mappings([](const KernelMapping& mapping) { used_.add(mapping.inode); });
 }
 
 // Readers of an old version: the file itself, and what lies beside it by databases' custom (LMDB's
 // lock.mdb, SQLite's -wal), is private.
 const char* Files::redirected(int directory, const char* path, std::string& storage) const {
-  if (config_.targets.empty() || config_.targets.front().copy.empty()) return path;
+  const Watch& watch = Watch::instance();
+  if (!watch.has_copies() || !watch.may_name_beside(path)) return path;
+  instance().load();
   const std::string name(last_part(path));
   for (const Target& target : config_.targets) {
     const std::string own(last_part(target.path));
@@ -118,6 +196,7 @@ const char* Files::redirected(int directory, const char* path, std::string& stor
     const bool there = path_of(at) + "/" + own == target.path;
     VELLUM_REAL(close)(at);
     if (!there) continue;
+    if (name == own) note_opened(static_cast<std::size_t>(&target - config_.targets.data()));
     storage = name == own ? target.copy : target.copy.substr(0, target.copy.rfind('/') + 1) + name;
     return storage.c_str();
   }
@@ -125,6 +204,7 @@ const char* Files::redirected(int directory, const char* path, std::string& stor
 }
 
 bool Files::is_copy(const std::string& path) const {
+  if (!Watch::instance().has_copies()) return false;
   return std::any_of(config_.targets.begin(), config_.targets.end(),
                      [&](const Target& target) { return target.copy == path; });
 }
@@ -132,35 +212,32 @@ bool Files::is_copy(const std::string& path) const {
 bool Files::names_target(int directory, const char* path) const {
   const int fd = VELLUM_REAL(openat)(directory, path, O_PATH | O_CLOEXEC);
   if (fd < 0) return false;
-  const bool ours = !config_.branch_for(path_of(fd)).empty();
+  const bool ours = Watch::instance().watches(fd);
   VELLUM_REAL(close)(fd);
   return ours;
 }
 
 // By its last part: one of a link to a file counts when that is open already.
-bool Files::may_name_target(const char* path) const {
-  const std::string name(last_part(path));
-  return std::any_of(config_.targets.begin(), config_.targets.end(), [&](const Target& target) {
-    const std::string pattern(last_part(target.path));
-    return fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
-  });
-}
+bool Files::may_name_target(const char* path) const { return Watch::instance().may_name(path); }
 
 // Without the lock: most files are none of ours, and Vellum's own threads open some while others of
 // them are waited for with it. What has another name, by a link, is asked for its own.
 bool Files::may_be_target(int fd, const char* path) const {
   struct stat status;
   if (VELLUM_REAL(fstat)(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
-  if ((inodes_ & filter_bit(status.st_ino)) != 0 || may_name_target(path)) return true;
-  if (status.st_nlink <= 1 && !is_link(path)) return false;
-  return !config_.branch_for(path_of(fd)).empty();
+  if (inodes_.may_have(status.st_ino)) return true;
+  const bool may_be = may_name_target(path) || status.st_nlink > 1 || is_link(path);
+  if (may_be && Watch::instance().watches(fd)) return true;
+  used_.add(status.st_ino);
+  return false;
 }
 
 int Files::opened(int fd, const char* path, int flags, bool truncate) {
   if (!may_be_target(fd, path)) return fd;
+  load();
   const std::lock_guard lock(mutex_);
   const std::size_t number = target_of(fd);
-  if (number == kTarget) return fd;
+  if (number == kTarget) return note_used(fd), fd;
   Open& open = *opens_[number];
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
   int error = fd < kMaxDescriptors ? 0 : EMFILE;
@@ -180,23 +257,28 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
 void Files::note_descriptor(int fd, std::size_t number, int flags) {
   const bool writes = (flags & O_ACCMODE) != O_RDONLY, reads = (flags & O_ACCMODE) != O_WRONLY;
   const bool synchronous = (flags & (O_SYNC | O_DSYNC)) != 0;
-  mark_at(fd) = static_cast<std::uint16_t>((number + 1) | (synchronous ? kSynchronous : 0U) |
-                                           (writes ? kWrites : 0U) | (reads ? kReads : 0U));
+  set_mark(fd, static_cast<std::uint32_t>(number + 1) | (synchronous ? kSynchronous : 0U) |
+                   (writes ? kWrites : 0U) | (reads ? kReads : 0U) |
+                   ((flags & O_APPEND) != 0 ? kMayAppend : 0U));
   ++opens_[number]->descriptors;
 }
 
 // What it was opened and mapped by without this library would go past the live file's memory: a
-// mapping from before, a descriptor that comes from another program or had another file's name.
-int Files::refuse_unseen(const Open& open, int fd, const std::vector<int>& programs) const {
-  if (kernel_maps(open.inode, open.target.path))
+// mapping that can be stored to, a descriptor that comes from another program or had another file's
+// name.
+int Files::refuse_unseen(const Open& open, int fd) const {
+  if (!used_.may_have(open.file.inode)) return 0;
+  const auto mappings = kernel_mappings(open.file.inode, open.target.path);
+  if (!std::all_of(mappings.begin(), mappings.end(),
+                   [](const KernelMapping& mapping) { return mapping.shared_to_read; }))
     return complain(open.target.path, EBUSY,
-                    "this process has mapped it to read, and cannot open it to write before it has "
-                    "unmapped that");
-  for (const int other : programs) {
+                    "this process has mapped it, and not only to read what others write: it cannot "
+                    "open it to write before it has unmapped that");
+  for (const int other : descriptors_of_process()) {
     struct stat status;
     if (other == fd || mark_of(other) != 0 || !writes_a_file(other)) continue;
-    if (VELLUM_REAL(fstat)(other, &status) == 0 && status.st_ino == open.inode &&
-        status.st_dev == open.device)
+    if (VELLUM_REAL(fstat)(other, &status) == 0 && status.st_ino == open.file.inode &&
+        status.st_dev == open.file.device)
       return complain(open.target.path, EBUSY,
                       "this process has it open to write already, since before it had this name");
   }
@@ -204,16 +286,24 @@ int Files::refuse_unseen(const Open& open, int fd, const std::vector<int>& progr
 }
 
 int Files::make_live(Open& open, int fd, bool quiet) {
-  const std::vector<int> programs = descriptors_of_process();
-  if (const int error = refuse_unseen(open, fd, programs)) return error;
+  if (under_valgrind())
+    return complain(open.target.path, ENOTSUP,
+                    "cannot be written under valgrind, which lacks system calls that the library "
+                    "needs: run valgrind without vellum run");
+  if (const int error = refuse_unseen(open, fd)) return error;
   const auto body = [&] {
     open.live = std::make_shared<LiveFile>(config_, open.target);
-    note_opens();
-    mark_librarys(programs);
+    note_live(*open.live);
   };
-  if (!quiet) return reported(open.target.path, body);
   const Inside inside;
-  return base::error_of(body, [](const char*) {});
+  int error =
+      quiet ? base::error_of(body, [](const char*) {}) : cause_of(reported(open.target.path, body));
+  if (error == 0) error = keep_views(open);
+  if (error == 0) return 0;
+  if (open.live != nullptr) forget_live(open);
+  if (const std::string limit = limit_behind(error); !quiet && !limit.empty())
+    complain(open.target.path, error, limit.c_str());
+  return error;
 }
 
 // When it cannot be committed, it stays live, and the end of the process tries again.
@@ -221,25 +311,8 @@ void Files::close_unused(std::size_t number) {
   Open& open = *opens_[number];
   if (open.descriptors != 0 || !open.mappings.empty()) return;
   if (open.live != nullptr && !open.live->inherited() && open.live->commit() != 0) return;
-  const Inside inside;
-  opens_[number].reset();
-  note_opens();
-}
-
-void Files::note_opens() {
-  std::uintptr_t lowest = UINTPTR_MAX, highest = 0;
-  std::uint64_t inodes = 0;
-  for (const auto& open : opens_) {
-    if (open == nullptr) continue;
-    inodes |= filter_bit(open->inode);
-    if (open->live == nullptr) continue;
-    const auto data = reinterpret_cast<std::uintptr_t>(open->live->data());
-    lowest = std::min(lowest, data);
-    highest = std::max(highest, data + open->live->capacity_bytes());
-  }
-  inodes_ = inodes;
-  lowest_ = lowest;
-  highest_ = highest;
+  if (open.live == nullptr && open.to_be_found) commit_as_found(open);
+  forget(number);
 }
 
 std::shared_ptr<LiveFile> Files::live(int fd) {
@@ -250,31 +323,48 @@ std::shared_ptr<LiveFile> Files::live(int fd) {
 }
 
 std::shared_ptr<LiveFile> Files::live(const struct stat& status) {
-  if ((inodes_ & filter_bit(status.st_ino)) == 0) return nullptr;
+  if (!inodes_.may_have(status.st_ino)) return nullptr;
   const std::lock_guard lock(mutex_);
   const std::size_t number = find(status);
   return number != kTarget ? opens_[number]->live : nullptr;
 }
 
-bool Files::shares_memory() const noexcept { return getpid() != process_; }
+bool Files::shares_memory() const noexcept { return process_identity() != process_; }
+
+void Files::set_mark(int fd, std::uint32_t mark) noexcept {
+  mark_at(fd) = mark;
+  const auto end = static_cast<unsigned>(fd) + 1;
+  for (unsigned known = marks_end_; known < end && !marks_end_.compare_exchange_weak(known, end);) {
+  }
+}
 
 unsigned Files::next_marked(unsigned fd) const noexcept {
-  for (; fd < kMaxDescriptors; ++fd)
+  for (const unsigned end = marks_end_; fd < end; ++fd)
     if (mark_of(static_cast<int>(fd)) != 0) return fd;
   return UINT_MAX;
 }
 
 void Files::duplicated(int from, int to) {
-  const std::uint16_t mark = mark_of(from);
+  const std::uint32_t mark = mark_of(from);
   if ((mark & kTarget) == 0 || to < 0 || to >= kMaxDescriptors || shares_memory()) return;
   const std::lock_guard lock(mutex_);
-  mark_at(to) = mark;
+  set_mark(to, mark);
   ++opens_[(mark & kTarget) - 1U]->descriptors;
   shield_standard(to);
 }
 
+// A descriptor shares the flag with those that it was duplicated from: all of the file's may have
+// it.
+void Files::note_append(int fd) noexcept {
+  const std::uint32_t number = mark_of(fd) & kTarget;
+  if (number == 0) return;
+  for (unsigned other = next_marked(0); other != UINT_MAX; other = next_marked(other + 1))
+    if ((mark_of(static_cast<int>(other)) & kTarget) == number)
+      mark_at(static_cast<int>(other)) |= kMayAppend;
+}
+
 void Files::closed(int fd) {
-  const std::uint16_t mark = mark_of(fd);
+  const std::uint32_t mark = mark_of(fd);
   if ((mark & kTarget) == 0 || shares_memory()) return;
   const std::lock_guard lock(mutex_);
   mark_at(fd) = 0;
@@ -283,32 +373,47 @@ void Files::closed(int fd) {
   close_unused(number);
 }
 
+bool Files::note_if_target(int fd) {
+  const int flags = VELLUM_REAL(fcntl)(fd, F_GETFL);
+  struct stat status;
+  if (fd >= kMaxDescriptors || mark_of(fd) != 0 || flags < 0 || (flags & O_PATH) != 0 ||
+      VELLUM_REAL(fstat)(fd, &status) != 0 || !S_ISREG(status.st_mode))
+    return false;
+  const std::size_t number = target_of(fd);
+  if (number == kTarget) return false;
+  note_descriptor(fd, number, flags);
+  return true;
+}
+
+void Files::make_live_or_read_only(int fd) {
+  Open& open = *opens_[(mark_of(fd) & kTarget) - 1U];
+  if (!writes(fd) || (open.live != nullptr && fd > STDERR_FILENO)) return;
+  if (fd <= STDERR_FILENO || make_live(open, fd, true) != 0) let_read_only(fd);
+}
+
 // All are known before the first becomes live, which looks for some that are not.
 void Files::adopt_descriptors() {
-  if (!config_.targets.front().copy.empty()) return;
+  if (Watch::instance().has_copies() || !any_descriptor(is_watched)) return;
+  load();
   const std::lock_guard lock(mutex_);
   std::vector<int> ours;
-  for (const int fd : descriptors_of_process()) {
-    const int flags = VELLUM_REAL(fcntl)(fd, F_GETFL);
-    struct stat status;
-    if (fd >= kMaxDescriptors || mark_of(fd) != 0 || flags < 0 || (flags & O_PATH) != 0 ||
-        VELLUM_REAL(fstat)(fd, &status) != 0 || !S_ISREG(status.st_mode))
-      continue;
-    const std::size_t number = target_of(fd);
-    if (number == kTarget) continue;
-    note_descriptor(fd, number, flags);
-    ours.push_back(fd);
-  }
-  for (const int fd : ours) {
-    Open& open = *opens_[(mark_of(fd) & kTarget) - 1U];
-    if (!writes(fd) || (open.live != nullptr && fd > STDERR_FILENO)) continue;
-    if (fd <= STDERR_FILENO || make_live(open, fd, true) != 0) let_read_only(fd);
-  }
+  for (const int fd : descriptors_of_process())
+    if (note_if_target(fd)) ours.push_back(fd);
+  for (const int fd : ours) make_live_or_read_only(fd);
+}
+
+void Files::adopt_descriptor(int fd) {
+  if (Watch::instance().has_copies()) return;
+  if (!is_watched(fd)) return note_used(fd);
+  load();
+  const std::lock_guard lock(mutex_);
+  if (note_if_target(fd)) return make_live_or_read_only(fd);
+  note_used(fd);
 }
 
 void Files::let_read_only(int fd) {
   reopen_read_only(fd);
-  mark_at(fd) = static_cast<std::uint16_t>((mark_of(fd) & kTarget) | kReads);
+  mark_at(fd) = (mark_of(fd) & kTarget) | kReads;
 }
 
 // The C library writes its standard streams without the write(2) that this library stands in front

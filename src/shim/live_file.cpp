@@ -4,52 +4,96 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <new>
+#include <vellum/error.hpp>
 
 #include "base/error_number.hpp"
 #include "base/fork_count.hpp"
+#include "base/round_up.hpp"
 #include "format/types.hpp"
+#include "region/guarded_copy.hpp"
+#include "shim/one_store.hpp"
+#include "shim/read_views.hpp"
 #include "shim/real.hpp"
+#include "shim/run_record.hpp"
 
 namespace vellum::shim {
 namespace {
 
 using format::kPageBytes;
 
-// Address space, which costs nothing: a program may map far more than the file has, and the file
-// grows into it.
-constexpr std::uint64_t kLeastCapacityBytes = 1ULL << 40;
-// A file that a program appends to grows by so much at once, until a commit says where it ends.
+// Address space, which costs nothing, but of which there is an end: 128 TiB, and a region takes its
+// capacity twice. A program may map far more than the file has, and the file grows into it; so the
+// first files get much, and each further one a sixteenth of what is left, down to the least. 10,000
+// files take 68 TiB, as long as they are not large.
+constexpr std::uint64_t kMostCapacityBytes = 1ULL << 40, kLeastCapacityBytes = 1ULL << 30;
+constexpr std::uint64_t kSharedBytes = 24ULL << 40;
+std::atomic<std::uint64_t> reserved_bytes{0};  // by all live files
+
+std::uint64_t capacity_for(std::uint64_t file_bytes) noexcept {
+  const std::uint64_t reserved = reserved_bytes;
+  const std::uint64_t left = reserved < kSharedBytes ? kSharedBytes - reserved : 0;
+  const std::uint64_t share = std::clamp(left / 16, kLeastCapacityBytes, kMostCapacityBytes);
+  return std::max(std::bit_ceil(share / 2 + 1),
+                  std::min(4 * file_bytes, file_bytes + kMostCapacityBytes));
+}
+
+bool is_free(std::uint64_t bytes) noexcept {
+  void* const at = VELLUM_REAL(mmap)(nullptr, bytes, PROT_NONE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return at != MAP_FAILED && VELLUM_REAL(munmap)(at, bytes) == 0;
+}
+
+// Where address space is limited (ulimit -v, valgrind), a file has less, and leaves the program at
+// least as much as it takes.
+std::uint64_t free_capacity_for(std::uint64_t file_bytes) noexcept {
+  constexpr std::uint64_t kLeastBytes = 64u << 20;
+  std::uint64_t capacity = capacity_for(file_bytes);
+  while (capacity / 4 >= std::max(kLeastBytes, 2 * file_bytes) && !is_free(4 * capacity))
+    capacity /= 4;
+  return base::round_up(capacity, kPageBytes);
+}
+
+std::uint64_t bytes_of_file(const std::string& path) {
+  struct stat status;
+  if (VELLUM_REAL(stat)(path.c_str(), &status) != 0 || status.st_size < 0) return 0;
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+// Memory for a file that a program appends to grows by so much at once. The file has its own size.
 constexpr std::uint64_t kLeastRoomBytes = 1u << 20, kMostRoomBytes = 16u << 20;
 
-Region open(const Config& config, const Target& target) {
+Region open(Store& store, const Config& config, const Target& target) {
   RegionOptions options;
   options.image_path = target.path;
-  options.capacity_bytes = kLeastCapacityBytes;
-  Store store = Store::open(config.store);
+  options.capacity_bytes = free_capacity_for(bytes_of_file(target.path));
+  // A name that was made anew is an empty file, and not what the branch had.
+  options.image_is_content = true;
+  options.background_gc = config.background_gc;
   if (store.contains(target.branch)) {
     Region region = store.open_region(target.branch, options);
+    region.resize_file(region.file_bytes());  // each version knows its size from here on
     region.commit("as the file was found");
     return region;
   }
   struct stat status;
-  const bool empty = VELLUM_REAL(stat)(target.path.c_str(), &status) != 0 || status.st_size == 0;
+  const bool there = VELLUM_REAL(stat)(target.path.c_str(), &status) == 0;
   Region region = store.create_region(target.branch, 1, options);
   // Of a new file it is the emptiness that a kill before the first commit is to leave.
-  if (empty) region.resize_file(0);
+  region.resize_file(there ? static_cast<std::uint64_t>(status.st_size) : 0);
   region.commit("as it was before the first run");
   return region;
 }
 
-// 0: not known.
-std::int64_t modified_ns(const std::string& path) {
-  struct stat status;
-  if (VELLUM_REAL(stat)(path.c_str(), &status) != 0) return 0;
-  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
+std::string inherited_message(const std::string& path) {
+  return "vellum run: " + path +
+         ": was open before fork(), and is the parent's to write: one process at a time\n";
 }
 
 }  // namespace
@@ -63,23 +107,43 @@ int reported(const std::string& path, const std::function<void()>& body) noexcep
   });
 }
 
+LiveRanges& live_ranges() noexcept {
+  static constinit LiveRanges ranges;
+  return ranges;
+}
+
 LiveFile::LiveFile(const Config& config, const Target& target)
     : path_(target.path),
       branch_(target.branch),
+      inherited_message_(inherited_message(path_)),
       snapshot_every_(config.snapshot_every),
+      target_(config.target_for(target.path)),
       born_(base::fork_count()),
-      region_(open(config, target)),
+      store_(store_of_process(config.store)),
+      region_(open(*store_, config, target)),
       data_(static_cast<std::byte*>(region_.data())),
       capacity_bytes_(region_.capacity_bytes()),
       last_kept_(region_.sequence()),
       committed_meta_(data_, region_.file_bytes()) {
   // A child of fork() may read what it has mapped: its copy of it.
   madvise(data_, capacity_bytes_, MADV_DOFORK);
+  struct stat status{};
+  VELLUM_REAL(stat)(path_.c_str(), &status);
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  if (!live_ranges().add(data_, capacity_bytes_))
+    throw Error(Errc::unsupported, "too many files are open to write");
+  reserved_bytes += capacity_bytes_;
   note_own_change();
 }
 
 LiveFile::~LiveFile() {
-  if (!inherited()) return;
+  release_views();
+  live_ranges().remove(data_);
+  reserved_bytes -= capacity_bytes_;
+  if (left_ >= 0) VELLUM_REAL(close)(left_);
+  if (left_ >= 0 || !inherited()) return;
+  region::remove_route(this);
   [[maybe_unused]] auto* left = new (std::nothrow) Region(std::move(region_));
   VELLUM_REAL(munmap)(data_, capacity_bytes_);
 }
@@ -88,10 +152,7 @@ bool LiveFile::inherited() const noexcept { return base::fork_count() != born_; 
 
 int LiveFile::refuse_inherited() const {
   if (!inherited()) return 0;
-  std::fprintf(stderr,
-               "vellum run: %s: was open before fork(), and is the parent's to write: one process "
-               "at a time\n",
-               path_.c_str());
+  std::fputs(inherited_message_.c_str(), stderr);
   return ENOTSUP;
 }
 
@@ -99,10 +160,11 @@ int LiveFile::refuse_inherited() const {
 // REQUIRES: commit_mutex_.
 void LiveFile::tell_of_other_writers() {
   const std::lock_guard lock(modified_mutex_);
-  const std::int64_t now_ns = modified_ns(path_);
+  const std::int64_t now_ns = modified_ns();
   const bool known = modified_ns_ != 0 && now_ns != 0;
   if (told_of_other_writers_ || !known || now_ns == modified_ns_) return;
   told_of_other_writers_ = true;
+  note_changed(target_);
   std::fprintf(stderr,
                "vellum run: %s: somebody outside of this program has changed it meanwhile: their "
                "changes may be lost, or mixed with this program's\n",
@@ -111,40 +173,62 @@ void LiveFile::tell_of_other_writers() {
 
 void LiveFile::note_own_change() {
   const std::lock_guard lock(modified_mutex_);
-  modified_ns_ = modified_ns(path_);
+  modified_ns_ = modified_ns();
+}
+
+// 0: not known. Another file may have the name by now.
+std::int64_t LiveFile::modified_ns() const {
+  struct stat status;
+  if (VELLUM_REAL(stat)(path_.c_str(), &status) != 0 || status.st_ino != inode_ ||
+      status.st_dev != device_)
+    return 0;
+  return status.st_mtim.tv_sec * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
 std::uint64_t LiveFile::size_bytes() const {
   const std::shared_lock lock(size_mutex_);
-  return region_.file_bytes();
+  if (left_ < 0) return region_.file_bytes();
+  struct stat status{};
+  VELLUM_REAL(fstat)(left_, &status);
+  return static_cast<std::uint64_t>(status.st_size);
 }
 
 ssize_t LiveFile::read_at(void* to, std::size_t length_bytes, std::uint64_t offset_bytes) const {
   const std::shared_lock lock(size_mutex_);
+  if (left_ >= 0)
+    return VELLUM_REAL(pread)(left_, to, length_bytes, static_cast<off_t>(offset_bytes));
   const std::uint64_t size = region_.file_bytes();
   if (offset_bytes >= size) return 0;
   const std::size_t count = std::min<std::uint64_t>(length_bytes, size - offset_bytes);
-  std::memcpy(to, data_ + offset_bytes, count);
-  return static_cast<ssize_t>(count);
+  const std::size_t copied = region::copy_guarded(to, data_ + offset_bytes, count);
+  return copied == 0 && count != 0 ? (errno = EFAULT, -1) : static_cast<ssize_t>(copied);
 }
 
-ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint64_t offset_bytes,
+ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint64_t& offset_bytes,
                            bool append) {
   if (const int error = refuse_inherited()) return errno = error, -1;
   if (length_bytes == 0) return 0;
+  if (!append && offset_bytes > capacity_bytes_) return errno = refuse_size(), -1;
   std::shared_lock shared(size_mutex_);
+  if (left_ >= 0) return write_left(from, length_bytes, offset_bytes, append);
   std::unique_lock<std::shared_mutex> alone;
+  std::uint64_t size_before = 0;
   if (append || offset_bytes + length_bytes > region_.file_bytes()) {
     shared.unlock();
     alone = std::unique_lock(size_mutex_);
-    if (append) offset_bytes = region_.file_bytes();
+    if (left_ >= 0) return write_left(from, length_bytes, offset_bytes, append);
+    size_before = region_.file_bytes();
+    if (append) offset_bytes = size_before;
     // Another writer may have been here in between.
-    const std::uint64_t end = std::max(offset_bytes + length_bytes, region_.file_bytes());
+    const std::uint64_t end = std::max(offset_bytes + length_bytes, size_before);
     if (const int error = set_size(end)) return errno = error, -1;
   }
-  std::memcpy(data_ + offset_bytes, from, length_bytes);
-  note_written(offset_bytes, length_bytes);
-  return static_cast<ssize_t>(length_bytes);
+  const std::size_t copied = region::copy_guarded(data_ + offset_bytes, from, length_bytes);
+  if (copied != 0) note_written(offset_bytes, copied);
+  if (copied != 0) read_views().show(data_, offset_bytes, copied);
+  if (copied < length_bytes && alone.owns_lock())
+    set_size(std::max(size_before, copied == 0 ? 0 : offset_bytes + copied));
+  return copied == 0 ? (errno = EFAULT, -1) : static_cast<ssize_t>(copied);
 }
 
 // After it has been: a commit in between must not take the note alone.
@@ -195,10 +279,19 @@ CommitReport LiveFile::commit_written() {
   }
 }
 
+int LiveFile::refuse_size() {
+  if (!told_of_size_.exchange(true))
+    std::fprintf(stderr,
+                 "vellum run: %s: cannot become longer than %llu MiB before it is closed: there is "
+                 "no more address space for it beside the other files that are open\n",
+                 path_.c_str(), static_cast<unsigned long long>(capacity_bytes_ >> 20));
+  return EFBIG;
+}
+
 // REQUIRES: size_mutex_. What a shorter file loses becomes zero, wherever it was.
 int LiveFile::set_size(std::uint64_t size_bytes) {
   if (size_bytes == region_.file_bytes()) return 0;
-  if (size_bytes > capacity_bytes_) return EFBIG;
+  if (size_bytes > capacity_bytes_) return refuse_size();
   if (size_bytes < region_.file_bytes()) {
     const std::lock_guard lock(written_mutex_);
     anywhere_ = true;
@@ -206,20 +299,44 @@ int LiveFile::set_size(std::uint64_t size_bytes) {
   const std::uint64_t room =
       std::clamp<std::uint64_t>(size_bytes / 8, kLeastRoomBytes, kMostRoomBytes);
   const std::lock_guard lock(modified_mutex_);
+  const std::uint64_t before = region_.file_bytes();
   const int error = reported(path_, [&] { region_.resize_file(size_bytes, room); });
-  if (modified_ns_ != 0) modified_ns_ = modified_ns(path_);
+  if (size_bytes < before) read_views().show(data_, size_bytes, before - size_bytes);
+  if (modified_ns_ != 0) modified_ns_ = modified_ns();
   return error;
 }
 
 int LiveFile::resize(std::uint64_t size_bytes) {
   if (const int error = refuse_inherited()) return error;
   const std::unique_lock lock(size_mutex_);
+  if (left_ >= 0)
+    return VELLUM_REAL(ftruncate)(left_, static_cast<off_t>(size_bytes)) == 0 ? 0 : errno;
   return set_size(size_bytes);
+}
+
+int LiveFile::clear(std::uint64_t offset_bytes, std::uint64_t length_bytes) {
+  if (const int error = refuse_inherited()) return error;
+  const std::unique_lock lock(size_mutex_);
+  if (left_ >= 0) return EOPNOTSUPP;  // just now: as file systems say that cannot do it
+  const std::uint64_t size = region_.file_bytes();
+  if (offset_bytes >= size) return 0;
+  const std::uint64_t count = std::min(length_bytes, size - offset_bytes);
+  const int error = reported(path_, [&] { region_.clear(data_ + offset_bytes, count); });
+  read_views().show(data_, offset_bytes, count);
+  constexpr std::uint64_t kFewBytes = 16u << 20;  // whose pages are named one by one
+  if (count <= kFewBytes) {
+    note_written(offset_bytes, count);
+  } else {
+    const std::lock_guard written(written_mutex_);
+    anywhere_ = true;
+  }
+  return error;
 }
 
 int LiveFile::commit() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
+  if (left_ >= 0) return VELLUM_REAL(fsync)(left_) == 0 ? 0 : errno;
   return commit_with(LmdbMeta(data_, size_bytes()));
 }
 
@@ -237,17 +354,21 @@ int LiveFile::commit_with(const LmdbMeta& meta) {
 }
 
 // LMDB flushes a transaction's pages and then the meta page that makes it count, which is one
-// commit here (lmdb.h; mdb_env_sync(), mdb_env_write_meta()).
+// commit here (lmdb.h; mdb_env_sync(), mdb_env_write_meta()). Only LMDB itself is known to do so:
+// what else has written such a file is committed.
 int LiveFile::flush() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
+  if (left_ >= 0) return VELLUM_REAL(fsync)(left_) == 0 ? 0 : errno;
   const LmdbMeta meta(data_, size_bytes());
-  return meta.is_lmdb() && meta == committed_meta_ ? 0 : commit_with(meta);
+  const bool waits = meta.is_lmdb() && meta == committed_meta_ && lmdb_lock_.is_open(path_);
+  return waits ? 0 : commit_with(meta);
 }
 
 int LiveFile::commit_soon() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
+  if (left_ >= 0) return 0;
   tell_of_other_writers();
   {
     const std::lock_guard known(modified_mutex_);

@@ -13,22 +13,27 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "atomic/mappings.hpp"
+#include "region/fault_router.hpp"
 #include "shim/config.hpp"
+#include "shim/live_ranges.hpp"
+#include "shim/lmdb_lock.hpp"
 #include "shim/lmdb_meta.hpp"
 
 namespace vellum::shim {
 
-class LiveFile {
+class LiveFile : private region::FaultTarget {
  public:
   // Throws vellum::Error.
   LiveFile(const Config& config, const Target& target);
   // In a child of fork() the region stays as it is: the parent's.
-  ~LiveFile();
+  ~LiveFile() override;
   LiveFile(const LiveFile&) = delete;
   LiveFile& operator=(const LiveFile&) = delete;
 
@@ -37,13 +42,15 @@ class LiveFile {
   std::uint64_t size_bytes() const;
   bool inherited() const noexcept;  // by a child of fork()
 
-  // Counts of bytes, or -1 and errno.
+  // Counts of bytes, fewer where the program's memory ends before; or -1 and errno.
   ssize_t read_at(void* to, std::size_t length_bytes, std::uint64_t offset_bytes) const;
-  // `append`: at the end, wherever that is.
-  ssize_t write_at(const void* from, std::size_t length_bytes, std::uint64_t offset_bytes,
+  // `append`: at the end, wherever that is, which `offset_bytes` is then set to.
+  ssize_t write_at(const void* from, std::size_t length_bytes, std::uint64_t& offset_bytes,
                    bool append);
   // 0 or errno.
   int resize(std::uint64_t size_bytes);
+  // Zeros, as far as the file goes.
+  int clear(std::uint64_t offset_bytes, std::uint64_t length_bytes);
   int commit();
   // What fsync(2) is to do: commit(), or nothing where a transaction of LMDB's is not complete.
   int flush();
@@ -51,11 +58,28 @@ class LiveFile {
   int commit_soon();
   // Before the program gets memory of the file that it may store to.
   void note_mapped_writable();
+  // The program itself has changed the file's times.
+  void note_own_change();
+
+  // The file has lost its name: commits, gives the branch back, and leaves the file to the kernel.
+  // `mappings` show the file itself then, at the same addresses. What other threads read and write
+  // by this object from here on, they do by `fd`, which is this object's to close. 0 or errno: then
+  // all is as before. Stores to mappings meanwhile may be lost, as beside msync(2) they are not.
+  int leave(int fd, const atomic::Mappings& mappings);
+  // In a child of fork(2): who stores to what was mapped is told, and killed by SIGSEGV.
+  void protect_inherited() noexcept;
 
  private:
   int refuse_inherited() const;
+  int refuse_size();
   void tell_of_other_writers();
-  void note_own_change();
+  std::int64_t modified_ns() const;
+  int commit_rest();
+  void release_views() const;
+  void show_file(const atomic::Mappings& mappings) const;
+  ssize_t write_left(const void* from, std::size_t length_bytes, std::uint64_t& offset_bytes,
+                     bool append) const;
+  region::FaultResult on_fault(const region::Fault& fault) noexcept override;
   int set_size(std::uint64_t size_bytes);
   void drop_tail();
   int commit_with(const LmdbMeta& meta);
@@ -65,19 +89,26 @@ class LiveFile {
   void drop_copies(const std::vector<ByteRange>& committed);
 
   const std::string path_, branch_;
+  const std::string inherited_message_;  // ready, as a fault handler has no memory
   const std::uint64_t snapshot_every_;
+  const std::size_t target_;  // its number in Config::targets
   const std::uint32_t born_;
   // Held to change the size; shared by who relies on it, and by who writes. After commit_mutex_.
   mutable std::shared_mutex size_mutex_;
   std::mutex commit_mutex_;
+  const std::shared_ptr<Store> store_;
   Region region_;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_bytes_ = 0;
+  std::uint64_t device_ = 0, inode_ = 0;
+  std::atomic<int> left_{-1};     // a descriptor; set under size_mutex_, once
+  LmdbLock lmdb_lock_;            // under commit_mutex_
   std::uint64_t last_kept_ = 0;   // sequence of the last snapshot by snapshot_every_
   LmdbMeta committed_meta_;       // under commit_mutex_
   std::mutex modified_mutex_;     // held to change the file's size until that is noted
   std::int64_t modified_ns_ = 0;  // when the library changed the file last; 0: may be at it
   bool told_of_other_writers_ = false;
+  std::atomic<bool> told_of_size_{false};
   // Where the file was written since the last commit. As long as the program has never had memory
   // of it to store to, that is all of it, unless `anywhere_`.
   std::atomic<bool> mapped_writable_{false};
@@ -85,6 +116,9 @@ class LiveFile {
   std::vector<ByteRange> written_;
   bool anywhere_ = false;
 };
+
+// Of all live files.
+LiveRanges& live_ranges() noexcept;
 
 // Runs it, and tells of an exception in one line: 0 or errno.
 int reported(const std::string& path, const std::function<void()>& body) noexcept;

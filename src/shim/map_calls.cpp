@@ -6,6 +6,7 @@
 
 #include "base/error_number.hpp"
 #include "shim/files.hpp"
+#include "shim/read_views.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {
@@ -32,11 +33,19 @@ bool drops_memory(int advice) {
 using vellum::base::as_result;
 using vellum::shim::Files;
 using vellum::shim::mapped_at;
+using vellum::shim::read_views;
 
 VELLUM_SHIM void* mmap(void* at, size_t bytes, int protection, int flags, int fd,
                        off_t offset) noexcept {
   void* const mapped = vellum::shim::map(fd, bytes, protection, flags, offset);
-  return mapped != nullptr ? mapped : VELLUM_REAL(mmap)(at, bytes, protection, flags, fd, offset);
+  // What is mapped over a live file's memory would take the only copy.
+  if (mapped == nullptr && (flags & MAP_FIXED) != 0 && mapped_at(at) != nullptr)
+    return errno = ENOTSUP, MAP_FAILED;
+  if (mapped != nullptr) return mapped;
+  if ((flags & MAP_FIXED) != 0) read_views().forget(at, bytes);
+  if (fd >= 0 && (flags & MAP_ANONYMOUS) == 0 && !vellum::shim::Inside::is())
+    Files::instance().note_used(fd);
+  return VELLUM_REAL(mmap)(at, bytes, protection, flags, fd, offset);
 }
 VELLUM_SHIM void* mmap64(void* at, size_t bytes, int protection, int flags, int fd,
                          off64_t offset) noexcept {
@@ -44,7 +53,10 @@ VELLUM_SHIM void* mmap64(void* at, size_t bytes, int protection, int flags, int 
 }
 
 VELLUM_SHIM int munmap(void* at, size_t bytes) noexcept {
-  if (mapped_at(at) == nullptr) return VELLUM_REAL(munmap)(at, bytes);
+  if (mapped_at(at) == nullptr) {
+    read_views().forget(at, bytes);
+    return VELLUM_REAL(munmap)(at, bytes);
+  }
   return as_result(Files::instance().unmap(at, bytes));
 }
 
@@ -53,7 +65,11 @@ VELLUM_SHIM void* mremap(void* at, size_t bytes, size_t new_bytes, int flags, ..
   va_start(arguments, flags);
   void* const wanted = (flags & MREMAP_FIXED) != 0 ? va_arg(arguments, void*) : nullptr;
   va_end(arguments);
-  if (mapped_at(at) == nullptr) return VELLUM_REAL(mremap)(at, bytes, new_bytes, flags, wanted);
+  if (read_views().contains(at)) return as_result(ENOTSUP), MAP_FAILED;
+  if (mapped_at(at) == nullptr) {
+    if ((flags & MREMAP_FIXED) != 0) read_views().forget(wanted, new_bytes);
+    return VELLUM_REAL(mremap)(at, bytes, new_bytes, flags, wanted);
+  }
   const int error =
       (flags & MREMAP_FIXED) != 0 ? ENOTSUP : Files::instance().remap(at, bytes, new_bytes);
   return as_result(error) == 0 ? at : MAP_FAILED;
@@ -63,9 +79,25 @@ VELLUM_SHIM void* mremap(void* at, size_t bytes, size_t new_bytes, int flags, ..
 // as they are.
 VELLUM_SHIM int mprotect(void* at, size_t bytes, int protection) noexcept {
   const auto live = mapped_at(at);
+  // Of a view (read_views.hpp), it would change a private copy.
+  if (live == nullptr && (protection & PROT_WRITE) != 0 && read_views().contains(at))
+    return as_result(EACCES);
   if (live == nullptr) return VELLUM_REAL(mprotect)(at, bytes, protection);
+  if ((protection & PROT_WRITE) != 0 && read_views().any_of(live->data())) return as_result(EBUSY);
   if ((protection & PROT_WRITE) != 0) live->note_mapped_writable();
   return (protection & PROT_EXEC) != 0 ? as_result(EACCES) : 0;
+}
+
+VELLUM_SHIM int pkey_mprotect(void* at, size_t bytes, int protection, int key) noexcept {
+  return mapped_at(at) == nullptr && !read_views().contains(at)
+             ? VELLUM_REAL(pkey_mprotect)(at, bytes, protection, key)
+             : mprotect(at, bytes, protection);
+}
+VELLUM_SHIM int remap_file_pages(void* at, size_t bytes, int protection, size_t page,
+                                 int flags) noexcept {
+  return mapped_at(at) == nullptr
+             ? VELLUM_REAL(remap_file_pages)(at, bytes, protection, page, flags)
+             : as_result(ENOTSUP);
 }
 
 VELLUM_SHIM int msync(void* at, size_t bytes, int flags) {
@@ -75,6 +107,7 @@ VELLUM_SHIM int msync(void* at, size_t bytes, int flags) {
 }
 
 VELLUM_SHIM int madvise(void* at, size_t bytes, int advice) noexcept {
+  if ((advice == MADV_DONTNEED || advice == MADV_FREE) && read_views().contains(at)) return 0;
   if (!vellum::shim::drops_memory(advice) || mapped_at(at) == nullptr)
     return VELLUM_REAL(madvise)(at, bytes, advice);
   return advice == MADV_REMOVE ? as_result(EOPNOTSUPP) : 0;

@@ -2,15 +2,22 @@
 // a third that programs compiled with _FORTIFY_SOURCE call.
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
+#include "shim/descriptor_limit.hpp"
 #include "shim/files.hpp"
 #include "shim/real.hpp"
+
+extern "C" int pidfd_getfd(int process, int fd, unsigned flags) noexcept;  // <sys/pidfd.h> is C's
 
 namespace vellum::shim {
 namespace {
@@ -27,7 +34,7 @@ int open_copy(int directory, const char* copy, int flags, mode_t mode, bool is_t
 // A truncation would take the last commit away at once: it waits for the next.
 int open_file(int directory, const char* path, int flags, mode_t mode) {
   if (Inside::is()) {
-    const int fd = VELLUM_REAL(openat)(directory, path, flags, mode);
+    const int fd = moved_away(VELLUM_REAL(openat)(directory, path, flags, mode));
     if (fd >= 0) Files::instance().note_librarys(fd, true);
     return fd;
   }
@@ -42,10 +49,43 @@ int open_file(int directory, const char* path, int flags, mode_t mode) {
   return fd < 0 ? fd : files.opened(fd, path, flags, cut);
 }
 
+// Descriptors that come without a path: by a handle, from another process.
+int come(int fd) {
+  Files& files = Files::instance();
+  if (fd < 0 || Inside::is() || !files.active() || files.shares_memory()) return fd;
+  files.adopt_descriptor(fd);
+  return fd;
+}
+
+// What recvmsg(2) has brought along: unix(7), SCM_RIGHTS.
+void come_with(msghdr* message) {
+  for (cmsghdr* part = CMSG_FIRSTHDR(message); part != nullptr; part = CMSG_NXTHDR(message, part)) {
+    if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
+    const std::size_t count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < count; ++i) {
+      int fd;
+      std::memcpy(&fd, CMSG_DATA(part) + i * sizeof fd, sizeof fd);
+      come(fd);
+    }
+  }
+}
+
+// Where shm_open(3) looks for a name. False: for a name that is none, or where nothing is watched.
+bool path_of_shared(const char* name, char (&path)[PATH_MAX]) {
+  if (Inside::is() || !Files::instance().active() || name == nullptr) return false;
+  while (*name == '/') ++name;
+  if (*name == 0 || std::strchr(name, '/') != nullptr || std::strlen(name) > NAME_MAX) return false;
+  std::snprintf(path, sizeof path, "/dev/shm/%s", name);
+  return true;
+}
+
 // mkstemp(3) and its like: the name is known afterwards only.
 int made(int fd, const char* path) {
   Files& files = Files::instance();
-  return fd < 0 || Inside::is() || !files.active() ? fd : files.opened(fd, path, O_RDWR, false);
+  if (fd < 0 || !files.active()) return fd;
+  if (!Inside::is()) return files.opened(fd, path, O_RDWR, false);
+  files.note_librarys(fd, true);
+  return fd;
 }
 
 mode_t mode_of(int flags, va_list arguments) {
@@ -94,6 +134,11 @@ VELLUM_SHIM int __openat64_2(int directory, const char* path, int flags) {
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
+// The C library's other names of the same functions: NOLINTBEGIN(bugprone-reserved-identifier)
+VELLUM_OPEN(__open)
+VELLUM_OPEN(__open64)
+// NOLINTEND(bugprone-reserved-identifier)
+
 VELLUM_SHIM int creat(const char* path, mode_t mode) {
   return open_file(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
@@ -116,3 +161,44 @@ VELLUM_SHIM int creat64(const char* path, mode_t mode) {
   }
 VELLUM_MAKE()
 VELLUM_MAKE(64)
+
+// Whether the file is watched is known afterwards only: it is cut then.
+VELLUM_SHIM int open_by_handle_at(int mount, file_handle* handle, int flags) {
+  using vellum::shim::Files;
+  const bool cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY &&
+                   !vellum::shim::Inside::is() && Files::instance().active();
+  const int wanted = cut ? flags & ~O_TRUNC : flags;
+  const int fd = vellum::shim::come(VELLUM_REAL(open_by_handle_at)(mount, handle, wanted));
+  if (fd < 0 || !cut || ftruncate(fd, 0) == 0) return fd;
+  const int error = errno;
+  close(fd);
+  return errno = error, -1;
+}
+VELLUM_SHIM int pidfd_getfd(int process, int fd, unsigned flags) noexcept {
+  return vellum::shim::come(VELLUM_REAL(pidfd_getfd)(process, fd, flags));
+}
+VELLUM_SHIM ssize_t recvmsg(int socket, msghdr* message, int flags) {
+  const ssize_t got = VELLUM_REAL(recvmsg)(socket, message, flags);
+  if (got >= 0 && message->msg_controllen != 0) vellum::shim::come_with(message);
+  return got;
+}
+VELLUM_SHIM int recvmmsg(int socket, mmsghdr* messages, unsigned count, int flags,
+                         timespec* timeout) {
+  const int got = VELLUM_REAL(recvmmsg)(socket, messages, count, flags, timeout);
+  for (int i = 0; i < got; ++i)
+    if (messages[i].msg_hdr.msg_controllen != 0) vellum::shim::come_with(&messages[i].msg_hdr);
+  return got;
+}
+
+VELLUM_SHIM int shm_open(const char* name, int flags, mode_t mode) {
+  char path[PATH_MAX];
+  if (!vellum::shim::path_of_shared(name, path)) return VELLUM_REAL(shm_open)(name, flags, mode);
+  return open_file(AT_FDCWD, path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, mode);
+}
+VELLUM_SHIM int shm_unlink(const char* name) {
+  char path[PATH_MAX];
+  if (!vellum::shim::path_of_shared(name, path)) return VELLUM_REAL(shm_unlink)(name);
+  const int result = unlink(path);
+  if (result != 0 && errno == EPERM) errno = EACCES;
+  return result;
+}

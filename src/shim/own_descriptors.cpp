@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 
 #include "base/real_path.hpp"
 #include "shim/files.hpp"
 #include "shim/proc.hpp"
+#include "shim/read_views.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {
@@ -18,7 +20,7 @@ using base::path_of;
 namespace {
 
 // Device and inode; of what is not open, none.
-std::pair<std::uint64_t, std::uint64_t> identity_of(int fd) {
+FileIdentity identity_of(int fd) {
   struct stat status{};
   VELLUM_REAL(fstat)(fd, &status);
   return {status.st_dev, status.st_ino};
@@ -26,18 +28,24 @@ std::pair<std::uint64_t, std::uint64_t> identity_of(int fd) {
 
 }  // namespace
 
+std::array<FileIdentity, Files::kMaxDescriptors> Files::librarys_;
+
 void Files::before_fork() {
   mutex_.lock();
   librarys_mutex_.lock();
-  if (librarys_.empty() || pipe2(forking_, O_CLOEXEC) != 0) forking_[0] = forking_[1] = -1;
+  live_ranges().lock();
+  read_views().lock();
+  if (!any_librarys_ || pipe2(forking_, O_CLOEXEC) != 0) forking_[0] = forking_[1] = -1;
 }
 
 // A child would hold the parent's locks by what is the library's: it closes that, and the parent
 // goes on when it has. Else the parent could close a file, and not open it again.
 void Files::after_fork(bool child) {
   if (child) {
-    process_ = getpid();
+    process_ = process_identity();
     close_librarys();
+    for (const auto& open : opens_)
+      if (open != nullptr && open->live != nullptr) open->live->protect_inherited();
   }
   if (forking_[1] >= 0) {
     char none = 0;
@@ -47,38 +55,32 @@ void Files::after_fork(bool child) {
       }
     VELLUM_REAL(close)(forking_[0]);
   }
+  read_views().unlock();
+  live_ranges().unlock();
   librarys_mutex_.unlock();
   mutex_.unlock();
 }
 
-// Those that have not come from open(2): by what they are. `programs` were there before.
-void Files::mark_librarys(const std::vector<int>& programs) {
-  for (const int fd : descriptors_of_process()) {
-    if (mark_of(fd) != 0 || std::binary_search(programs.begin(), programs.end(), fd)) continue;
-    const std::string path = path_of(fd);
-    if (path == "anon_inode:[userfaultfd]" || path.rfind("/memfd:vellum", 0) == 0 ||
-        path.rfind(config_.store + "/", 0) == 0 ||
-        std::any_of(opens_.begin(), opens_.end(),
-                    [&](const auto& open) { return open != nullptr && open->target.path == path; }))
-      note_librarys(fd, true);
-  }
-}
-
 void Files::note_librarys(int fd, bool is) {
   if (fd < 0 || fd >= kMaxDescriptors) return;
-  mark_at(fd) = is ? kLibrarys : 0;
-  if (!is) return;
+  if (!is) {
+    mark_at(fd) = 0;
+    return;
+  }
+  set_mark(fd, kLibrarys);  // without allocating, as it may be an allocator that opens something
   const auto identity = identity_of(fd);
   const std::lock_guard lock(librarys_mutex_);
-  librarys_[fd] = identity;
+  librarys_[static_cast<std::size_t>(fd)] = identity;
+  any_librarys_ = true;
 }
 
 // REQUIRES: librarys_mutex_. In a child of fork(2), which would hold the parent's locks by them.
 void Files::close_librarys() {
-  for (const auto& [fd, file] : librarys_) {
+  for (unsigned at = next_marked(0); at != UINT_MAX; at = next_marked(at + 1)) {
+    const int fd = static_cast<int>(at);
     if (mark_of(fd) != kLibrarys) continue;
     mark_at(fd) = 0;
-    if (identity_of(fd) == file) VELLUM_REAL(close)(fd);
+    if (identity_of(fd) == librarys_[at]) VELLUM_REAL(close)(fd);
   }
 }
 
@@ -87,8 +89,7 @@ bool Files::librarys(int fd) {
   const auto identity = identity_of(fd);
   {
     const std::lock_guard lock(librarys_mutex_);
-    const auto found = librarys_.find(fd);
-    if (found != librarys_.end() && found->second == identity) return true;
+    if (librarys_[static_cast<std::size_t>(fd)] == identity) return true;
   }
   mark_at(fd) = 0;
   return false;

@@ -8,6 +8,8 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 
@@ -23,12 +25,22 @@ Function* next_of(const char* name) noexcept {
   return reinterpret_cast<Function*>(found);
 }
 
+template <std::size_t length>
+struct Name {
+  char text[length];
+  // NOLINTNEXTLINE(google-explicit-constructor): "open" is a name
+  constexpr Name(const char (&from)[length]) noexcept { std::copy_n(from, length, text); }
+};
+
+// One for each function, wherever it is asked for: begin() can ask first.
+template <typename Function, Name name>
+Function* real() noexcept {
+  static Function* const found = next_of<Function>(name.text);
+  return found;
+}
+
 // The function behind this library's one of that name.
-#define VELLUM_REAL(name)                                                        \
-  ([]() noexcept {                                                               \
-    static auto* const found = ::vellum::shim::next_of<decltype(::name)>(#name); \
-    return found;                                                                \
-  }())
+#define VELLUM_REAL(name) (::vellum::shim::real<decltype(::name), #name>())
 
 // How a function of the C library's is taken over.
 #define VELLUM_SHIM extern "C" __attribute__((visibility("default")))

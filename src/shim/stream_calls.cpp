@@ -1,6 +1,7 @@
 // fopen(3), fdopen(3), dprintf(3): the C library's streams call the kernel behind this library's
 // back, so one of a known file gets functions of its own (fopencookie(3)).
 #include <fcntl.h>
+#include <mntent.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -57,7 +58,7 @@ int flags_of(const char* mode) {
 FILE* open_stream(const char* path, const char* mode, FILE* (*real)(const char*, const char*)) {
   Files& files = Files::instance();
   if (Inside::is() || !files.active() || path == nullptr || mode == nullptr ||
-      std::strchr("rwa", *mode) == nullptr || !files.may_name_target(path))
+      std::strchr("rwa", *mode) == nullptr)
     return real(path, mode);
   const int fd = open(path, flags_of(mode), 0666);
   if (fd < 0) return nullptr;
@@ -66,13 +67,22 @@ FILE* open_stream(const char* path, const char* mode, FILE* (*real)(const char*,
   return stream;
 }
 
+// getmntent(3): any file that has the form of a table of mounts.
+FILE* open_mount_table(const char* path, const char* mode) {
+  const Files& files = Files::instance();
+  return !Inside::is() && files.active() && path != nullptr && mode != nullptr &&
+                 files.may_name_target(path)
+             ? fopen(path, mode)
+             : VELLUM_REAL(setmntent)(path, mode);
+}
+
 // The stream stays the C library's, as one of its own may be.
 FILE* reopen_stream(const char* path, const char* mode, FILE* stream,
                     FILE* (*real)(const char*, const char*, FILE*)) {
   Files& files = Files::instance();
   const bool reads_only = mode != nullptr && *mode == 'r' && std::strchr(mode, '+') == nullptr;
   if (Inside::is() || !files.active() || path == nullptr || reads_only ||
-      !files.may_name_target(path))
+      !(files.may_name_target(path) || files.names_target(AT_FDCWD, path)))
     return real(path, mode, stream);
   std::fprintf(stderr, "vellum run: %s: cannot be written by freopen()\n", path);
   fclose(stream);
@@ -104,6 +114,19 @@ VELLUM_SHIM FILE* fdopen(int fd, const char* mode) noexcept {
   return !vellum::shim::Inside::is() && Files::instance().known(fd)
              ? vellum::shim::stream_of(fd, mode)
              : VELLUM_REAL(fdopen)(fd, mode);
+}
+
+// The C library's other names of the same functions: NOLINTBEGIN(bugprone-reserved-identifier)
+VELLUM_SHIM FILE* _IO_fopen(const char* path, const char* mode) { return fopen(path, mode); }
+VELLUM_SHIM FILE* _IO_fdopen(int fd, const char* mode) noexcept { return fdopen(fd, mode); }
+// NOLINTEND(bugprone-reserved-identifier)
+
+VELLUM_SHIM FILE* setmntent(const char* path, const char* mode) noexcept {
+  return vellum::shim::open_mount_table(path, mode);
+}
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the C library's name.
+VELLUM_SHIM FILE* __setmntent(const char* path, const char* mode) noexcept {
+  return vellum::shim::open_mount_table(path, mode);
 }
 
 VELLUM_SHIM FILE* freopen(const char* path, const char* mode, FILE* stream) {

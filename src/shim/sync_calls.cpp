@@ -22,16 +22,50 @@ std::shared_ptr<LiveFile> live(const char* path) {
   return Files::instance().live(status);
 }
 
+void commit_live() {
+  Files& files = Files::instance();
+  if (!Inside::is() && files.active() && !files.shares_memory()) files.commit_all();
+}
+
 int truncate_live(LiveFile& file, off_t bytes) {
   return bytes < 0 ? EINVAL : file.resize(static_cast<std::uint64_t>(bytes));
 }
 
-int allocate(LiveFile& file, int mode, off_t offset, off_t bytes) {
+// A watched file that this process has not open to write: it becomes live for the call, as it would
+// by open(2), ftruncate(2) and close(2).
+bool is_watched(const char* path) {
+  struct stat status;
+  const Files& files = Files::instance();
+  return !Inside::is() && files.active() && path != nullptr &&
+         VELLUM_REAL(stat)(path, &status) == 0 && S_ISREG(status.st_mode) &&
+         files.names_target(AT_FDCWD, path);
+}
+
+int truncate_watched(const char* path, off_t bytes) {
+  if (bytes < 0) return EINVAL;
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno;
+  const int error = ftruncate(fd, bytes) == 0 ? 0 : errno;
+  close(fd);
+  return error;
+}
+
+// Space is taken when something is written, so only what shows is done: sizes and zeros. Ranges
+// that are put in or taken out (FALLOC_FL_INSERT_RANGE, FALLOC_FL_COLLAPSE_RANGE) are not to be
+// had, as on many file systems.
+int allocate(LiveFile& file, int fd, int mode, off_t offset, off_t bytes) {
   if (offset < 0 || bytes <= 0) return EINVAL;
-  if (mode == FALLOC_FL_KEEP_SIZE) return 0;
-  if (mode != 0) return EOPNOTSUPP;
-  const auto end = static_cast<std::uint64_t>(offset) + static_cast<std::uint64_t>(bytes);
-  return end <= file.size_bytes() ? 0 : file.resize(end);
+  if (!Files::instance().writes(fd)) return EBADF;
+  const bool keeps = (mode & FALLOC_FL_KEEP_SIZE) != 0;
+  const int what = mode & ~FALLOC_FL_KEEP_SIZE;
+  const bool punches = what == FALLOC_FL_PUNCH_HOLE && keeps;
+  const bool zeroes = what == FALLOC_FL_ZERO_RANGE;
+  if (what != 0 && what != FALLOC_FL_UNSHARE_RANGE && !punches && !zeroes) return EOPNOTSUPP;
+  if (offset > INT64_MAX - bytes) return EFBIG;
+  const auto from = static_cast<std::uint64_t>(offset), count = static_cast<std::uint64_t>(bytes);
+  if (!keeps && from + count > file.size_bytes())
+    if (const int error = file.resize(from + count)) return error;
+  return punches || zeroes ? file.clear(from, count) : 0;
 }
 
 // A file that has become shorter is so on the disk with the next commit only.
@@ -68,10 +102,14 @@ VELLUM_SHIM int fdatasync(int fd) {
   const auto file = live(fd);
   return file != nullptr ? as_result(file->flush()) : VELLUM_REAL(fdatasync)(fd);
 }
+// Of all live files, as one that this descriptor's file system does not hold loses nothing by it.
 VELLUM_SHIM int syncfs(int fd) noexcept {
-  const auto file = live(fd);
-  if (file != nullptr && file->flush() != 0) return -1;
+  vellum::shim::commit_live();
   return VELLUM_REAL(syncfs)(fd);
+}
+VELLUM_SHIM void sync() noexcept {
+  vellum::shim::commit_live();
+  VELLUM_REAL(sync)();
 }
 // It promises nothing by itself, unless it waits: sync_file_range(2).
 VELLUM_SHIM int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
@@ -80,47 +118,48 @@ VELLUM_SHIM int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned 
   return as_result((flags & SYNC_FILE_RANGE_WAIT_AFTER) != 0 ? file->flush() : 0);
 }
 
-#define VELLUM_SIZES(suffix)                                                                    \
-  VELLUM_SHIM int ftruncate##suffix(int fd, off_t bytes) noexcept {                             \
-    const auto file = live(fd);                                                                 \
-    if (file == nullptr) return VELLUM_REAL(ftruncate##suffix)(fd, bytes);                      \
-    return as_result(vellum::shim::Files::instance().writes(fd)                                 \
-                         ? vellum::shim::truncate_live(*file, bytes)                            \
-                         : EINVAL);                                                             \
-  }                                                                                             \
-  VELLUM_SHIM int truncate##suffix(const char* path, off_t bytes) noexcept {                    \
-    const auto file = live(path);                                                               \
-    if (file == nullptr) return VELLUM_REAL(truncate##suffix)(path, bytes);                     \
-    return as_result(vellum::shim::truncate_live(*file, bytes));                                \
-  }                                                                                             \
-  VELLUM_SHIM int fallocate##suffix(int fd, int mode, off_t offset, off_t bytes) {              \
-    const auto file = live(fd);                                                                 \
-    if (file == nullptr) return VELLUM_REAL(fallocate##suffix)(fd, mode, offset, bytes);        \
-    return as_result(vellum::shim::allocate(*file, mode, offset, bytes));                       \
-  }                                                                                             \
-  VELLUM_SHIM int posix_fallocate##suffix(int fd, off_t offset, off_t bytes) {                  \
-    const auto file = live(fd);                                                                 \
-    return file == nullptr ? VELLUM_REAL(posix_fallocate##suffix)(fd, offset, bytes)            \
-                           : vellum::shim::allocate(*file, 0, offset, bytes);                   \
-  }                                                                                             \
-  VELLUM_SHIM int fstat##suffix(int fd, struct stat##suffix* status) noexcept {                 \
-    return with_size(VELLUM_REAL(fstat##suffix)(fd, status), status);                           \
-  }                                                                                             \
-  VELLUM_SHIM int stat##suffix(const char* path, struct stat##suffix* status) noexcept {        \
-    std::string storage;                                                                        \
-    const char* const at = path_for(AT_FDCWD, path, storage);                                   \
-    return with_size(VELLUM_REAL(stat##suffix)(at, status), status);                            \
-  }                                                                                             \
-  VELLUM_SHIM int lstat##suffix(const char* path, struct stat##suffix* status) noexcept {       \
-    std::string storage;                                                                        \
-    const char* const at = path_for(AT_FDCWD, path, storage);                                   \
-    return with_size(VELLUM_REAL(lstat##suffix)(at, status), status);                           \
-  }                                                                                             \
-  VELLUM_SHIM int fstatat##suffix(int directory, const char* path, struct stat##suffix* status, \
-                                  int flags) noexcept {                                         \
-    std::string storage;                                                                        \
-    const char* const at = path_for(directory, path, storage);                                  \
-    return with_size(VELLUM_REAL(fstatat##suffix)(directory, at, status, flags), status);       \
+#define VELLUM_SIZES(suffix)                                                                       \
+  VELLUM_SHIM int ftruncate##suffix(int fd, off_t bytes) noexcept {                                \
+    const auto file = live(fd);                                                                    \
+    if (file == nullptr) return VELLUM_REAL(ftruncate##suffix)(fd, bytes);                         \
+    return as_result(vellum::shim::Files::instance().writes(fd)                                    \
+                         ? vellum::shim::truncate_live(*file, bytes)                               \
+                         : EINVAL);                                                                \
+  }                                                                                                \
+  VELLUM_SHIM int truncate##suffix(const char* path, off_t bytes) noexcept {                       \
+    const auto file = live(path);                                                                  \
+    if (file != nullptr) return as_result(vellum::shim::truncate_live(*file, bytes));              \
+    return vellum::shim::is_watched(path) ? as_result(vellum::shim::truncate_watched(path, bytes)) \
+                                          : VELLUM_REAL(truncate##suffix)(path, bytes);            \
+  }                                                                                                \
+  VELLUM_SHIM int fallocate##suffix(int fd, int mode, off_t offset, off_t bytes) {                 \
+    const auto file = live(fd);                                                                    \
+    if (file == nullptr) return VELLUM_REAL(fallocate##suffix)(fd, mode, offset, bytes);           \
+    return as_result(vellum::shim::allocate(*file, fd, mode, offset, bytes));                      \
+  }                                                                                                \
+  VELLUM_SHIM int posix_fallocate##suffix(int fd, off_t offset, off_t bytes) {                     \
+    const auto file = live(fd);                                                                    \
+    return file == nullptr ? VELLUM_REAL(posix_fallocate##suffix)(fd, offset, bytes)               \
+                           : vellum::shim::allocate(*file, fd, 0, offset, bytes);                  \
+  }                                                                                                \
+  VELLUM_SHIM int fstat##suffix(int fd, struct stat##suffix* status) noexcept {                    \
+    return with_size(VELLUM_REAL(fstat##suffix)(fd, status), status);                              \
+  }                                                                                                \
+  VELLUM_SHIM int stat##suffix(const char* path, struct stat##suffix* status) noexcept {           \
+    std::string storage;                                                                           \
+    const char* const at = path_for(AT_FDCWD, path, storage);                                      \
+    return with_size(VELLUM_REAL(stat##suffix)(at, status), status);                               \
+  }                                                                                                \
+  VELLUM_SHIM int lstat##suffix(const char* path, struct stat##suffix* status) noexcept {          \
+    std::string storage;                                                                           \
+    const char* const at = path_for(AT_FDCWD, path, storage);                                      \
+    return with_size(VELLUM_REAL(lstat##suffix)(at, status), status);                              \
+  }                                                                                                \
+  VELLUM_SHIM int fstatat##suffix(int directory, const char* path, struct stat##suffix* status,    \
+                                  int flags) noexcept {                                            \
+    std::string storage;                                                                           \
+    const char* const at = path_for(directory, path, storage);                                     \
+    return with_size(VELLUM_REAL(fstatat##suffix)(directory, at, status, flags), status);          \
   }
 VELLUM_SIZES()
 VELLUM_SIZES(64)

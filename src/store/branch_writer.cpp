@@ -2,6 +2,7 @@
 
 #include "store/branch_writer_impl.hpp"
 #include "store/fold.hpp"
+#include "store/lease.hpp"
 #include "store/run_builder.hpp"
 
 namespace vellum::store {
@@ -18,6 +19,15 @@ const PageSource& BranchWriter::Impl::last_folded() {
 void BranchWriter::Impl::check_not_poisoned() const {
   if (poison.empty()) return;
   fail(Errc::poisoned, "{}: an earlier flush failed, reopen to recover: {}", label, poison);
+}
+
+// Packs and names are found by the store's path: what is there must be this store.
+void BranchWriter::Impl::check_in_place() const {
+  if (!journal->file().replaced()) return;
+  fail(Errc::io,
+       "{}: {} is not the file that was opened: the store has been moved, or another one is in its "
+       "place. Close the region, and open it where the store is now",
+       label, journal->file().path());
 }
 
 IoCost BranchWriter::Impl::io() const noexcept {
@@ -147,11 +157,20 @@ BranchWriter::BranchWriter() = default;
 std::shared_ptr<PageSource> BranchWriter::source_at_open() const { return impl_->source_at_open; }
 const Version& BranchWriter::head() const noexcept { return impl_->head; }
 const format::Encoding& BranchWriter::encoding() const noexcept { return impl_->encoding; }
+void BranchWriter::require_in_place() const { impl_->check_in_place(); }
+bool BranchWriter::in_place() const noexcept {
+  try {
+    return !impl_->journal->file().replaced();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
 
 BranchWriter::~BranchWriter() {
   Impl& w = *impl_;
   if (w.journal == nullptr || !w.poison.empty()) return;
   try {
+    w.check_in_place();
     if (!w.epoch.empty() || w.unsaved_parent) w.fold(w.head, {}, {});
     w.journal->release_space();
   } catch (...) {
@@ -159,9 +178,23 @@ BranchWriter::~BranchWriter() {
   }
 }
 
+std::shared_ptr<PageSource> BranchWriter::open_head() const {
+  const Impl& w = *impl_;
+  Lease names = hold_names(w.store);
+  JournalState now = read_journal(w.journal->file(), w.store.superblock().store_id);
+  auto source = PageSource::open(w.store, now.base, std::move(now.commits), w.label);
+  source->keep(keep_version(w.store, std::move(names), now.base));
+  return source;
+}
+
 void BranchWriter::publish_snapshot(const std::string& name, const std::string& message) {
+  publish_snapshot(claim_name(impl_->store, name), message);
+}
+
+void BranchWriter::publish_snapshot(const NameLock& claim, const std::string& message) {
   Impl& w = *impl_;
   w.check_not_poisoned();
+  w.check_in_place();
   if (!w.epoch.empty()) {
     fail(Errc::invalid_argument, "{}: a snapshot needs a folded commit", w.label);
   }
@@ -173,8 +206,8 @@ void BranchWriter::publish_snapshot(const std::string& name, const std::string& 
   ref.created_ns = wall_clock_ns();
   ref.version = w.head;
   ref.version.message = message;
-  w.store.create_snapshot(name, ref);
-  w.head.parent = name;
+  w.store.create_snapshot(claim, ref);
+  w.head.parent = claim.name();
   w.head.pages_changed = 0;
   w.head.bytes_added = 0;
   w.unsaved_parent = true;

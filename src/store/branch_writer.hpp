@@ -26,6 +26,7 @@
 #include "format/superblock.hpp"
 #include "format/types.hpp"
 #include "store/dedup.hpp"
+#include "store/name_lock.hpp"
 #include "store/page_source.hpp"
 
 namespace vellum::store {
@@ -115,9 +116,19 @@ class BranchWriter {
   // so.
   std::unique_ptr<Commit> begin(std::size_t pages = 0);
 
+  // Whether the branch is still the one that was opened, at its place. If not, the store was moved,
+  // and another may be there: commits throw Errc::io then, and change nothing in either.
+  bool in_place() const noexcept;
+  void require_in_place() const;
+
   // Publishes the head as a snapshot. REQUIRES: the last finish() had fold = true.
-  // Errc::already_exists.
+  // Errc::already_exists; not with a claim_name().
   void publish_snapshot(const std::string& name, const std::string& message);
+  void publish_snapshot(const NameLock& claim, const std::string& message);
+
+  // The head as the journal has it now. To be read at once: nothing else keeps gc from it for long.
+  // Found by the open journal and not by the branch's name, which may mean something else by now.
+  std::shared_ptr<PageSource> open_head() const;
 
  private:
   BranchWriter();

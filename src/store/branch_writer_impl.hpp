@@ -37,6 +37,7 @@ struct BranchWriter::Impl {
 
   const PageSource& last_folded();
   void check_not_poisoned() const;
+  void check_in_place() const;
   void fold(const format::Version& next, std::span<const PageWrites> commit,
             std::vector<format::MapEntry> written, const CommittedFn& committed = nullptr);
   void write_fold(format::Version& next, std::span<const PageWrites> commit,

@@ -75,7 +75,8 @@ const Census::Run& Census::load(const format::RunRef& ref) {
           last = e.record;
           last_id = id_of(last);
         }
-        run.entries.push_back({e.page, e.count, e.slot, last_id, e.kind});
+        const RecordId id = e.kind == PageKind::zero ? kNoRecord : last_id;
+        run.entries.push_back({e.page, e.count, e.slot, id, e.kind});
       }
     }
   } catch (...) {
@@ -85,7 +86,7 @@ const Census::Run& Census::load(const format::RunRef& ref) {
   return run;
 }
 
-std::uint64_t Census::visit(const Version& version, const std::function<void(RecordId)>& need) {
+void Census::visit(const Version& version, const std::function<void(RecordId)>& need) {
   ShownPages shown;
   for (const auto& ref : version.runs) {
     const Run& run = load(ref);
@@ -94,7 +95,6 @@ std::uint64_t Census::visit(const Version& version, const std::function<void(Rec
       if (shown.take(e.page, e.count, e.kind) && e.kind != PageKind::zero) need(e.record);
     }
   }
-  return shown.nonzero_pages();
 }
 
 void Census::begin_stale() {

@@ -41,9 +41,25 @@ class Census {
   bool has_believed() const noexcept { return believed_ != 0; }
   bool has_news() const noexcept { return has_news_ || believed_ != earlier_.size(); }
 
-  // Calls `need` for everything that the version needs, perhaps more than once; returns how many
-  // of its pages are not zero. Throws Errc::damaged.
-  std::uint64_t visit(const format::Version& version, const std::function<void(RecordId)>& need);
+  struct Entry {
+    format::PageNumber page;
+    std::uint32_t count;
+    std::uint32_t slot;
+    RecordId record;  // of kind zero: none
+    format::PageKind kind;
+  };
+  struct Run {
+    std::vector<RecordId> own;  // its root and its blocks
+    std::vector<Entry> entries;
+    std::vector<std::uint64_t> packs;  // that it names, its own among them
+  };
+  static constexpr RecordId kNoRecord = UINT32_MAX;
+  // What a run of the page map says; read once. Throws Errc::damaged.
+  const Run& load(const format::RunRef& ref);
+
+  // Calls `need` for everything that the version needs, perhaps more than once, at the cost of all
+  // its entries. Throws Errc::damaged.
+  void visit(const format::Version& version, const std::function<void(RecordId)>& need);
 
   // Notes as needed what the version needs. Cheap where the older part of the version has been
   // marked as a whole before: mark the oldest first.
@@ -64,25 +80,12 @@ class Census {
   const std::set<std::uint64_t>& named_packs() const noexcept { return named_packs_; }
 
  private:
-  struct Entry {
-    format::PageNumber page;
-    std::uint32_t count;
-    std::uint32_t slot;
-    RecordId record;
-    format::PageKind kind;
-  };
-  struct Run {
-    std::vector<RecordId> own;  // its root and its blocks
-    std::vector<Entry> entries;
-    std::vector<std::uint64_t> packs;  // that it names, its own among them
-  };
   // What the runs with these roots show that nothing newer hides.
   using Roots = std::vector<RecordId>;
   struct Part {
     std::vector<format::SavedCensus::Range> records;
     std::vector<std::uint64_t> packs;
   };
-  const Run& load(const format::RunRef& ref);
   void read(std::span<const format::RunRef> runs, Part& part);
   void take(const Part& part);
   const Part& part_of(const Roots& roots, const format::Version& version);

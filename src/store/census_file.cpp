@@ -5,10 +5,10 @@
 namespace vellum::store {
 
 namespace {
-constexpr const char* kName = "gc.census";
+constexpr const char* kCensusName = "gc.census";
 }
 
-std::string census_path(const StoreCore& store) { return store.path() + "/" + kName; }
+std::string census_path(const StoreCore& store) { return store.path() + "/" + kCensusName; }
 
 format::SavedCensus read_census_file(StoreCore& store) {
   format::SavedCensus out;
@@ -35,21 +35,19 @@ bool is_there(StoreCore& store, const std::vector<std::byte>& bytes) {
 
 }  // namespace
 
-void write_census_file(StoreCore& store, const format::SavedCensus& census) {
+void write_census_file(StoreCore& store, const format::SavedCensus& census, bool flush) {
   try {
     const auto bytes = format::encode_saved_census(census, store.superblock().store_id);
     if (bytes.empty()) {
       store.fs().unlink(census_path(store));
+    } else if (!flush) {
+      base::replace_hint_file(store.fs(), store.tmp_directory(), store.path(), kCensusName, bytes);
     } else if (!is_there(store, bytes)) {
-      base::publish_file(store.fs(), store.tmp_directory(), store.path(), kName, bytes, true);
+      base::publish_file(store.fs(), store.tmp_directory(), store.path(), kCensusName, bytes, true);
     }
   } catch (const Error&) {
     // The next gc reads the maps instead.
   }
-}
-
-bool is_census_leftover(const std::string& name) {
-  return name.starts_with(std::string(kName) + ".");
 }
 
 }  // namespace vellum::store

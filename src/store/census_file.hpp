@@ -27,10 +27,8 @@ namespace vellum::store {
 // What an earlier gc has left there; nothing where it cannot be read. Throws no Error.
 format::SavedCensus read_census_file(StoreCore& store);
 // Replaces the file, unless it says that already; where that fails the old one stays, or none.
-// Throws no Error. REQUIRES: gc.lock is held, exclusive.
-void write_census_file(StoreCore& store, const format::SavedCensus& census);
-// Whether a file in tmp is what a gc that was cut off has left of it.
-bool is_census_leftover(const std::string& name);
+// `flush`: it is to outlast a power cut. Throws no Error. REQUIRES: gc.lock is held, exclusive.
+void write_census_file(StoreCore& store, const format::SavedCensus& census, bool flush);
 
 std::string census_path(const StoreCore& store);
 

@@ -66,6 +66,7 @@ BranchWriter::Commit::~Commit() {
 
 std::unique_ptr<BranchWriter::Commit> BranchWriter::begin(std::size_t pages) {
   impl_->check_not_poisoned();
+  impl_->check_in_place();
   if (impl_->encoding.dedup && pages >= kLargeCommitPages) impl_->dedup.enter(impl_->head);
   return std::unique_ptr<Commit>(new Commit(*this));
 }
@@ -216,6 +217,7 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold,
   const std::lock_guard guard(c.mutex);
   BranchWriter::Impl& w = c.writer;
   w.check_not_poisoned();
+  w.check_in_place();
   if (!c.failure.empty()) fail(c.failure_code, "{}", c.failure);
   if (c.finished) fail(Errc::invalid_argument, "{}: the commit is finished already", w.label);
   c.check(meta);

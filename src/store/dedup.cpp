@@ -120,8 +120,12 @@ bool Dedup::is_own(std::uint64_t pack) const noexcept { return pack >> 32 == hea
 
 // Of the writer's own packs: all of those that it has sealed, which have a successor (the number
 // after one that a fold left unfinished is left out); its active one as far as its head goes; and
-// what it has appended since. Behind that may be the tail of a commit that failed, which the next
-// append overwrites.
+// what it has appended since, the last record included. Behind that may be the tail of a commit
+// that failed, which the next append overwrites.
+//
+// A record that begins at a published end belongs to such a tail. Nothing asks for one: a record
+// comes from a hash record behind it, or follows a record of pages in the same fold; and what a
+// fold publishes ends with a copy of its version.
 bool Dedup::is_reached(const RecordRef& record) const {
   if (!is_own(record.pack)) {
     const auto at = reached_bytes_.find(record.pack);

@@ -1,11 +1,15 @@
 #include "store/gc.hpp"
 
+#include <algorithm>
 #include <set>
 
+#include "base/new_file.hpp"
 #include "store/census_file.hpp"
 #include "store/lease.hpp"
+#include "store/leftovers.hpp"
 #include "store/pack_mover.hpp"
 #include "store/pack_use.hpp"
+#include "store/space_note.hpp"
 #include "store/util.hpp"
 #include "store/working_set_file.hpp"
 
@@ -13,21 +17,24 @@ namespace vellum::store {
 
 namespace {
 
-std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+constexpr std::uint64_t kPunchStepBytes = 1u << 20;
+constexpr std::uint64_t kPunchStepHoles = 64;
 
 class Collector {
  public:
-  Collector(StoreCore& store, bool look_only, const ProgressFn& progress, int level)
-      : store_(store), look_only_(look_only), progress_(progress), level_(level) {}
+  Collector(StoreCore& store, bool look_only, const ProgressFn& progress, int level,
+            const GcPace& pace)
+      : store_(store), look_only_(look_only), progress_(progress), level_(level), pace_(pace) {}
 
   GcReport run() {
-    const Lease lock = look_only_ ? nullptr : keep_gc_for_us(store_);
+    const Lease lock = look_only_ ? nullptr : keep_gc_for_us(store_, pace_.patience);
     if (!look_only_) {
       store_.packs().places().require_owned();
       remove_leftovers(store_);
+      remove_what_kills_left(store_);
     }
     // Whoever only looks has to keep a gc from freeing what it looks at.
-    Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_);
+    Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_, pace_.patience);
     const Roots roots = read_roots(store_);
     if (!look_only_) {
       names.reset();
@@ -42,13 +49,18 @@ class Collector {
     free(found.packs);
     // Now that there is space. With slots nothing was believed: all is news.
     if (!look_only_ && (level_ != 0 || found.census->has_news())) {
-      write_census_file(store_, found.census->save());
+      write_census_file(store_, found.census->save(), pace_.flush_census);
     }
     if (level_ != 0) {
       report_.recompressed = recompress_packs(store_, roots, *found.census, found.needs, level_,
                                               look_only_, progress_);
     }
-    if (!look_only_) report_.copies_removed = remove_stale_copies(store_);
+    if (!look_only_) {
+      // Packs that were written again have next to nothing that is not needed.
+      if (level_ != 0) at_home_.left_bytes = at_home_.needed_bytes = home_pack_bytes(store_);
+      write_space_note(store_, at_home_);
+      report_.copies_removed = remove_stale_copies(store_);
+    }
     return report_;
   }
 
@@ -76,22 +88,30 @@ class Collector {
     Findings found;
     found.census = std::make_unique<Census>(store_, level_ != 0);
     found.census->believe(std::move(earlier), roots.packs);
-    mark_roots(store_, roots, *found.census);
+    mark_roots(store_, roots, *found.census, pace_.between_steps);
     if (believed != nullptr) *believed = found.census->has_believed();
     found.needs = needs_of_packs(store_, roots, *found.census);
-    found.packs = use_of_packs(store_, roots, *found.census, found.needs);
+    found.packs = use_of_packs(store_, roots, *found.census, found.needs, pace_.between_steps);
     return found;
   }
 
+  // What is unlinked first: punching may itself take a block, which a full disk does not have.
   void free(const std::vector<PackUse>& packs) {
     report_.packs = packs.size();
-    std::uint64_t done = 0;
     for (const PackUse& use : packs) {
       report_.allocated_bytes += use.allocated_bytes;
       report_.needed_bytes += use.needed_bytes;
       report_.freeable_bytes += use.freeable_bytes;
-      if (!look_only_) free(use);
-      tell(++done, packs.size());
+      if (use.at_home) at_home_.left_bytes += use.allocated_bytes;
+      if (use.at_home) at_home_.needed_bytes += use.needed_bytes;
+    }
+    std::uint64_t done = 0;
+    for (const bool removable : {true, false}) {
+      for (const PackUse& use : packs) {
+        if (use.removable != removable) continue;
+        if (!look_only_) free(use);
+        tell(++done, packs.size());
+      }
     }
     for (const std::string& directory : unlinked_in_) store_.fs().sync_directory(directory);
   }
@@ -102,6 +122,7 @@ class Collector {
 
   // A name that is gone must not come back after a power cut, without its data.
   void settle_removals() {
+    before_change();
     store_.fs().sync_directory(store_.snapshots_directory());
     for (const auto& entry : store_.fs().list(store_.branches_directory())) {
       if (!entry.is_directory || store_.fs().exists(store_.journal_path(entry.name))) continue;
@@ -116,11 +137,14 @@ class Collector {
 
   void free(const PackUse& use) {
     try {
+      const std::uint64_t before = report_.freed_bytes;
       if (use.removable) {
         remove(use);
       } else if (use.freeable_bytes != 0) {
         punch(use);
       }
+      const std::uint64_t freed = report_.freed_bytes - before;
+      if (use.at_home) at_home_.left_bytes -= std::min(freed, at_home_.left_bytes);
     } catch (const Error& e) {
       if (e.code() != Errc::not_found) throw;
     }
@@ -130,8 +154,9 @@ class Collector {
   void remove(const PackUse& use) {
     const std::string path = store_.packs().path_of(use.pack);
     const auto file = store_.fs().open(path, base::OpenMode::read_write);
+    before_change();
     store_.fs().unlink(path);
-    unlinked_in_.insert(directory_of(path));
+    unlinked_in_.insert(base::parent_of(path));
     ++report_.packs_removed;
     report_.freed_bytes += use.allocated_bytes;
     file->truncate(0);
@@ -139,26 +164,50 @@ class Collector {
 
   void punch(const PackUse& use) {
     const std::string path = store_.packs().path_of(use.pack);
-    if (without_holes_.contains(directory_of(path))) return;
+    if (without_holes_.contains(base::parent_of(path))) return;
     const auto file = store_.fs().open(path, base::OpenMode::read_write);
-    const std::uint64_t before = file->allocated_bytes();
     try {
-      for (const Extent& hole : use.holes) file->punch(hole.from, hole.to - hole.from);
+      step_bytes_ = kPunchStepBytes;  // the first hole begins a step
+      for (const Extent& hole : use.holes) punch(*file, hole);
     } catch (const Error& e) {
       if (e.code() != Errc::unsupported) throw;
       report_.holes_supported = false;
-      without_holes_.insert(directory_of(path));  // another tier may be another file system
+      without_holes_.insert(base::parent_of(path));  // another tier may be another file system
       return;
     }
-    const std::uint64_t after = file->allocated_bytes();
-    if (after < before) report_.freed_bytes += before - after;
     ++report_.packs_punched;
+  }
+
+  // In steps: whoever appends to the file waits while the kernel takes bytes out of it.
+  void punch(base::File& file, const Extent& hole) {
+    for (std::uint64_t at = hole.from;;) {
+      at = std::max(at, file.next_data(at) / kHoleBytes * kHoleBytes);
+      if (at >= hole.to) return;
+      if (step_bytes_ >= kPunchStepBytes || step_holes_ >= kPunchStepHoles) before_change();
+      const std::uint64_t end = std::min(hole.to, at + kPunchStepBytes - step_bytes_);
+      // Around each hole: what a writer appends meanwhile must not hide what was freed.
+      const std::uint64_t before = file.allocated_bytes();
+      file.punch(at, end - at);
+      const std::uint64_t after = file.allocated_bytes();
+      if (after < before) report_.freed_bytes += before - after;
+      step_bytes_ += end - at;
+      ++step_holes_;
+      at = end;
+    }
+  }
+
+  void before_change() {
+    if (pace_.before_change) pace_.before_change(report_.freed_bytes);
+    step_bytes_ = step_holes_ = 0;
   }
 
   StoreCore& store_;
   bool look_only_;
   const ProgressFn& progress_;
   int level_;
+  const GcPace& pace_;
+  format::SpaceNote at_home_;
+  std::uint64_t step_bytes_ = 0, step_holes_ = 0;      // of the step that has begun
   std::set<std::string> unlinked_in_, without_holes_;  // directories
   GcReport report_;
 };
@@ -166,12 +215,12 @@ class Collector {
 }  // namespace
 
 GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress,
-                         int recompress_level) {
+                         int recompress_level, const GcPace& pace) {
   if (recompress_level < 0 || recompress_level > kMaxRecompressLevel) {
     fail(Errc::invalid_argument, "recompression at level {}: 1 to {}", recompress_level,
          kMaxRecompressLevel);
   }
-  return Collector(store, look_only, progress, recompress_level).run();
+  return Collector(store, look_only, progress, recompress_level, pace).run();
 }
 
 }  // namespace vellum::store

@@ -40,10 +40,11 @@ class ImageFile {
   // (someone else has it), damaged (no regular file), already_exists (it is not known as the
   // branch's, and differs from it, or both have changed), invalid_argument (another program has
   // made it shorter, and the branch's versions do not know the file's size), and what the file
-  // system says.
+  // system says. With `is_content` a file that is there is adopted instead, unless both have
+  // changed (RegionOptions::image_is_content).
   static std::unique_ptr<ImageFile> open(StoreCore& store, const std::string& branch,
                                          const format::Version& head, const PageSource& pages,
-                                         const std::string& path);
+                                         const std::string& path, bool is_content = false);
   // For whoever writes the branch without its image: the next open() must not trust what was
   // noted. REQUIRES: the branch's lock.
   static void note_other_writer(StoreCore& store, const std::string& branch,
@@ -51,6 +52,9 @@ class ImageFile {
   // What was noted of the image; nothing: there was none, or nobody can tell.
   static std::optional<format::ImageState> last_state(StoreCore& store, const std::string& branch,
                                                       std::uint64_t branch_id);
+  // Whether the file that was noted, and is not in use, has been written or replaced since. False
+  // when there is none.
+  static bool changed_since(StoreCore& store, const format::ImageState& state);
   // Removes all of it from a branch's directory. An image elsewhere stays.
   static void remove(StoreCore& store, const std::string& branch);
 
@@ -69,7 +73,8 @@ class ImageFile {
   // Another program's content is still to be committed.
   bool adopting() const noexcept { return state_.adopting; }
 
-  // A region that grows, or takes that back.
+  // A region that grows, or takes that back. A file whose size is its own stays as it is, or goes
+  // with the region when that ends before it.
   void resize(std::uint64_t region_bytes);
   // Makes the file at least this long at once. (It becomes shorter with note_commit().)
   void extend(std::uint64_t file_bytes);
@@ -114,7 +119,6 @@ class ImageFile {
   std::optional<std::uint64_t> adopted_file_bytes_;
   bool sync_failed_ = false;  // what the medium holds is not known: the marks stay
   std::vector<format::PageNumber> adopted_;
-  std::vector<std::byte> buffer_;
 };
 
 }  // namespace vellum::store

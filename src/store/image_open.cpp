@@ -15,7 +15,7 @@ using format::PageNumber;
 
 namespace {
 
-constexpr std::size_t kPagesAtOnce = 256;
+constexpr std::size_t kPagesCompared = 256;
 
 std::string directory_of(const StoreCore& store, const std::string& branch) {
   return store.branches_directory() + "/" + branch;
@@ -37,6 +37,17 @@ std::optional<ImageState> read_state(StoreCore& store, const std::string& branch
   }
   if (state.branch_id != branch_id) return std::nullopt;  // of one that had the name before
   return state;
+}
+
+// Not by the device's number, which may be another after a reboot, when the name is the same.
+bool is_same_file(const ImageState& known, const base::FileIdentity& found, bool same_path) {
+  return known.inode == found.inode && known.born_ns == found.born_ns &&
+         (known.device == found.device || same_path);
+}
+
+bool is_unwritten(const ImageState& known, const base::FileIdentity& found) {
+  return known.size_bytes == found.size_bytes && known.modified_ns == found.modified_ns &&
+         known.changed_ns == found.changed_ns;
 }
 
 std::string absolute_path(const std::string& path) {
@@ -85,11 +96,12 @@ bool open_locked(base::Fs& fs, const std::string& path, std::unique_ptr<base::Fi
 class ImageFile::Opening {
  public:
   Opening(StoreCore& store, const std::string& branch, const format::Version& head,
-          const PageSource& pages)
+          const PageSource& pages, bool is_content)
       : store_(store),
         branch_(branch),
         head_(head),
         pages_(pages),
+        is_content_(is_content),
         known_(read_state(store, branch, head.branch_id)) {}
 
   std::unique_ptr<ImageFile> run(const std::string& given) {
@@ -102,7 +114,7 @@ class ImageFile::Opening {
     identity_ = opened->identity();
     image_.reset(new ImageFile(store_, branch_, std::move(opened), open_touched()));
     // A file without a byte may be what the branch has, or what another program has left of it.
-    const bool may_be_empty = head_.file_bytes.has_value() && is_known_file();
+    const bool may_be_empty = is_content_ || (head_.file_bytes.has_value() && is_known_file());
     fresh_ = made || (identity_.size_bytes == 0 && !may_be_empty);
     carry_out(decide());
     return std::move(image_);
@@ -126,16 +138,10 @@ class ImageFile::Opening {
   bool head_is_known() const {
     return known_->sequence == head_.sequence && known_->time_ns == head_.time_ns;
   }
-  // Not by the device's number, which may be another after a reboot, when the name is the same.
   bool is_known_file() const {
-    return known_ && known_->inode == identity_.inode && known_->born_ns == identity_.born_ns &&
-           (known_->device == identity_.device || known_->path == path_);
+    return known_ && is_same_file(*known_, identity_, known_->path == path_);
   }
-  bool is_unchanged() const {
-    return is_known_file() && known_->size_bytes == identity_.size_bytes &&
-           known_->modified_ns == identity_.modified_ns &&
-           known_->changed_ns == identity_.changed_ns;
-  }
+  bool is_unchanged() const { return is_known_file() && is_unwritten(*known_, identity_); }
 
   bool has_size_of_head() const {
     return !head_.file_bytes.has_value() || *head_.file_bytes == identity_.size_bytes;
@@ -154,6 +160,7 @@ class ImageFile::Opening {
 
   Plan after_a_crash() const {
     if (fresh_) return Plan::make;
+    if (!is_known_file() && is_content_) return Plan::adopt;
     if (!is_known_file() && !path_.empty()) {
       fail(
           Errc::already_exists,
@@ -188,7 +195,7 @@ class ImageFile::Opening {
     if (plan == Plan::adopt || plan == Plan::only_if_the_head) take_content(plan);
     if (all) publish(true, false);
     if (all || plan == Plan::repair) rewrite(all);
-    if (head_.file_bytes.has_value()) {
+    if (head_.file_bytes.has_value() || image.adopted_file_bytes_.has_value()) {
       image.exact_ = true;
       image.region_bytes_ = std::max(image.region_bytes_, head_.region_bytes);
     } else if (image.region_bytes() < head_.region_bytes) {
@@ -207,7 +214,8 @@ class ImageFile::Opening {
   // What a shorter file has lost is zero in the region, and is committed so: until then its pages
   // are there. What was published before says how long the file was.
   void make_room_for_the_head() {
-    const std::uint64_t pages = head_.file_bytes.has_value() ? pages_in(*head_.file_bytes) : 0;
+    const bool exact = head_.file_bytes.has_value() || image_->adopted_file_bytes_.has_value();
+    const std::uint64_t pages = exact ? pages_in(head_.file_bytes.value_or(head_.region_bytes)) : 0;
     if (pages > pages_in(image_->file_bytes_)) image_->extend(pages * kPageBytes);
   }
 
@@ -231,7 +239,7 @@ class ImageFile::Opening {
     }
     if (plan == Plan::adopt) take_size();
     const bool both_changed = plan == Plan::only_if_the_head && is_known_image();
-    const bool exact = head_.file_bytes.has_value();
+    const bool exact = head_.file_bytes.has_value() || image.adopted_file_bytes_.has_value();
     if (image.region_bytes() < head_.region_bytes && head_.sequence > 0 && !exact) {
       if (both_changed) refuse_both_changed();
       fail(
@@ -241,8 +249,12 @@ class ImageFile::Opening {
           image.path(), image.file_bytes_, label(), head_.region_bytes);
     }
     const auto note = [&](PageNumber page, const std::byte*) { image.adopted_.push_back(page); };
+    if (plan == Plan::adopt) {
+      compare(image.region_bytes(), nullptr, note);
+      adopt_zeros(pages_in(image.region_bytes()), pages_of_head());
+      return;
+    }
     compare(std::max(image.region_bytes(), head_.region_bytes), nullptr, note);
-    if (plan == Plan::adopt) return;
     const bool longer = image.region_bytes() > head_.region_bytes;
     if (image.adopted_.empty() && !longer && has_size_of_head()) return;
     if (both_changed) refuse_both_changed();
@@ -252,12 +264,25 @@ class ImageFile::Opening {
          image.path(), label());
   }
 
+  // Behind the head's own end nothing counts, whatever its pages were before.
+  PageNumber pages_of_head() const {
+    return pages_in(head_.file_bytes.value_or(head_.region_bytes));
+  }
+
+  // What lies behind the file's end is zero, and need not be read to differ.
+  void adopt_zeros(PageNumber first, PageNumber end) {
+    while (first < end) {
+      first += pages_.zero_run(first, end - first);
+      if (first < end) image_->adopted_.push_back(first++);
+    }
+  }
+
   // The file's size becomes the region's, where versions know it, or whole pages do not say it.
   void take_size() {
     ImageFile& image = *image_;
     const auto counts = [&](std::uint64_t bytes) {
       const bool within_a_page = bytes % kPageBytes != 0 && bytes + kPageBytes > head_.region_bytes;
-      return head_.file_bytes.has_value() || within_a_page;
+      return is_content_ || head_.file_bytes.has_value() || within_a_page;
     };
     // An adoption that a crash has ended may have left the file longer than it found it.
     if (known_ && known_->in_use && known_->adopting && counts(known_->size_bytes) &&
@@ -273,14 +298,14 @@ class ImageFile::Opening {
   }
 
   bool zero_from(std::uint64_t bytes) const {
-    std::vector<std::byte> some(kPagesAtOnce * kPageBytes);
+    std::vector<std::byte> some(kPagesCompared * kPageBytes);
     PageNumber page = bytes / kPageBytes;
     std::size_t skip = bytes % kPageBytes;
     while (page * kPageBytes < image_->file_bytes_) {
       image_->read(page, some);
       if (!base::is_zero(std::span(some).subspan(skip))) return false;
       skip = 0;
-      const std::uint64_t next = (page + kPagesAtOnce) * kPageBytes;
+      const std::uint64_t next = (page + kPagesCompared) * kPageBytes;
       page =
           std::min(image_->file_->next_data(next), image_->file_bytes_ + kPageBytes) / kPageBytes;
     }
@@ -327,12 +352,13 @@ class ImageFile::Opening {
   void compare(std::uint64_t bytes, const std::function<bool(PageNumber)>& only,
                const std::function<void(PageNumber, const std::byte*)>& visit) {
     const PageNumber pages = pages_in(bytes);
-    std::vector<std::byte> ours(kPagesAtOnce * kPageBytes), theirs(ours.size());
+    const std::uint64_t most = std::min<std::uint64_t>(kPagesCompared, pages);
+    std::vector<std::byte> ours(most * kPageBytes), theirs(ours.size());
     for (PageNumber page = 0; page < pages;) {
       page += empty_run(page, pages - page);
       // Not across a slot's end: the next one may not be marked.
       const std::size_t n =
-          std::min<std::uint64_t>(kPagesAtOnce - page % kPagesAtOnce, pages - page);
+          std::min<std::uint64_t>(kPagesCompared - page % kPagesCompared, pages - page);
       if (n == 0) break;
       if (!only || only(page)) compare_pages(page, n, ours, theirs, visit);
       page += n;
@@ -369,6 +395,7 @@ class ImageFile::Opening {
   const std::string& branch_;
   const format::Version& head_;
   const PageSource& pages_;
+  const bool is_content_;
   std::optional<ImageState> known_;
   std::string path_;  // as in ImageState
   base::FileIdentity identity_;
@@ -378,8 +405,8 @@ class ImageFile::Opening {
 
 std::unique_ptr<ImageFile> ImageFile::open(StoreCore& store, const std::string& branch,
                                            const format::Version& head, const PageSource& pages,
-                                           const std::string& path) {
-  return Opening(store, branch, head, pages).run(path);
+                                           const std::string& path, bool is_content) {
+  return Opening(store, branch, head, pages, is_content).run(path);
 }
 
 void ImageFile::note_other_writer(StoreCore& store, const std::string& branch,
@@ -395,6 +422,15 @@ void ImageFile::note_other_writer(StoreCore& store, const std::string& branch,
 std::optional<ImageState> ImageFile::last_state(StoreCore& store, const std::string& branch,
                                                 std::uint64_t branch_id) {
   return read_state(store, branch, branch_id);
+}
+
+bool ImageFile::changed_since(StoreCore& store, const ImageState& state) {
+  try {
+    const auto found = store.fs().open(state.path, base::OpenMode::read_only)->identity();
+    return !is_same_file(state, found, true) || !is_unwritten(state, found);
+  } catch (const Error& error) {
+    return error.code() != Errc::not_found;
+  }
 }
 
 void ImageFile::remove(StoreCore& store, const std::string& branch) {

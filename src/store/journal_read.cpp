@@ -44,16 +44,33 @@ JournalHeader read_header(const base::File& file, const format::Uuid& store_id) 
   return header;
 }
 
-// At most `limit_bytes` of half 0 or 1; less where the file ends (truncated, or hostile).
+// A journal has its whole length before it gets its name: one that is shorter was cut, and nothing
+// in it says how many commits went with what is missing.
+void require_whole(const base::File& file, const JournalHeader& header) {
+  const std::uint64_t size = file.size_bytes(), whole = journal_bytes(header.half_bytes);
+  if (size >= whole) return;
+  fail(Errc::damaged, "branch '{}': {}: the file ends at byte {} of {} (truncated)", header.branch,
+       file.path(), size, whole);
+}
+
+// At most `limit_bytes` of half 0 or 1; less where the file ends, for salvage().
 Half read_half(const base::File& file, unsigned index, std::uint32_t half_bytes,
                std::uint64_t limit_bytes) {
   Half half;
   half.start = format::kJournalHeaderBytes + std::uint64_t{index} * half_bytes;
   const std::uint64_t size = file.size_bytes();
   if (size <= half.start) return half;
-  half.bytes.resize(static_cast<std::size_t>(
-      std::min({std::uint64_t{half_bytes}, limit_bytes, size - half.start})));
-  file.pread(half.bytes, half.start);
+  const std::uint64_t end =
+      half.start + std::min({std::uint64_t{half_bytes}, limit_bytes, size - half.start});
+  // What is left of an idle branch's is nearly all holes; behind the last piece of data all is.
+  constexpr std::uint64_t kPieceBytes = 64u << 10;
+  for (std::uint64_t at = file.next_data(half.start); at < end; at = file.next_data(at)) {
+    const auto n = static_cast<std::size_t>(std::min(kPieceBytes, end - at));
+    const auto within = static_cast<std::size_t>(at - half.start);
+    half.bytes.resize(within + n);
+    file.pread(std::span(half.bytes).subspan(within, n), at);
+    at += n;
+  }
   return half;
 }
 
@@ -98,11 +115,13 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
   state.tail_bytes = half.start + at;
 }
 
-// A frame at or behind `from` that is newer than the head. Each frame was synced before the next
-// was written, so one between the head and it was whole once. 0: there is none.
-bool has_newer_frame(const Half& half, std::uint64_t from, std::uint64_t seed,
-                     const JournalState& state) noexcept {
+// The largest number of a frame or mark at or behind `from` that is newer than the head; 0: there
+// is none. Each frame was synced before the next was written, and before any mark with its number.
+// So what is between the head and such a frame, or has the number of such a mark, was whole once.
+std::uint64_t newest_behind(const Half& half, std::uint64_t from, std::uint64_t seed,
+                            const JournalState& state) noexcept {
   static constexpr std::byte kZeros[4096] = {};
+  std::uint64_t newest = 0;
   Frame frame;
   for (std::uint64_t at = from; at + format::kFrameHeaderBytes <= half.bytes.size();) {
     if (at % sizeof kZeros == 0 && at + sizeof kZeros <= half.bytes.size() &&
@@ -113,18 +132,49 @@ bool has_newer_frame(const Half& half, std::uint64_t from, std::uint64_t seed,
     if (half.frame_at(at, seed, frame) &&
         (frame.header.epoch > state.epoch ||
          (frame.header.epoch == state.epoch && frame.header.sequence > state.head_sequence()))) {
-      return true;
+      newest = std::max(newest, frame.header.sequence);
     }
     at += format::kFrameAlignBytes;
   }
-  return false;
+  return newest;
+}
+
+// What one look at the file finds. False: neither half starts with a whole base frame.
+struct Look {
+  JournalState state;
+  std::uint64_t newest = 0;  // newest_behind(), of the whole file
+};
+
+bool look_at(const base::File& file, const JournalHeader& header, std::uint64_t seed, Look& out) {
+  out = {};
+  out.state.header = header;
+  const Half halves[2] = {read_half(file, 0, header.half_bytes, header.half_bytes),
+                          read_half(file, 1, header.half_bytes, header.half_bytes)};
+  const std::uint64_t epochs[2] = {epoch_of(halves[0], 0, seed), epoch_of(halves[1], 1, seed)};
+  out.state.epoch = std::max(epochs[0], epochs[1]);
+  if (out.state.epoch == 0) return false;
+  const unsigned current = epochs[0] > epochs[1] ? 0 : 1;
+  read_frames(file.path(), halves[current], seed, out.state);
+  const std::uint64_t tail = out.state.tail_bytes - halves[current].start;
+  out.newest = std::max(newest_behind(halves[current], tail, seed, out.state),
+                        newest_behind(halves[1 - current], 0, seed, out.state));
+  return true;
+}
+
+[[noreturn]] void fail_without_base(const base::File& file) {
+  fail(Errc::damaged, "{}: neither half holds a whole base frame", file.path());
 }
 
 }  // namespace
 
+std::uint64_t journal_bytes(std::uint32_t half_bytes) noexcept {
+  return format::kJournalHeaderBytes + 2 * std::uint64_t{half_bytes};
+}
+
 std::vector<format::Version> read_base_versions(const base::File& file,
                                                 const format::Uuid& store_id) {
   const JournalHeader header = read_header(file, store_id);
+  require_whole(file, header);
   const std::uint64_t seed = format::checksum_seed(store_id) ^ header.branch_id;
   for (int tries = 0; tries < kMaxTries; ++tries) {
     std::vector<std::pair<std::uint64_t, format::Version>> found;
@@ -149,46 +199,51 @@ std::vector<format::Version> read_base_versions(const base::File& file,
     for (auto& [epoch, version] : found) out.push_back(std::move(version));
     return out;
   }
-  fail(Errc::damaged, "{}: neither half holds a whole base frame", file.path());
+  fail_without_base(file);
 }
 
 JournalState read_journal(const base::File& file, const format::Uuid& store_id) {
   const JournalHeader header = read_header(file, store_id);
+  require_whole(file, header);
   const std::uint64_t seed = format::checksum_seed(store_id) ^ header.branch_id;
   std::uint64_t suspect = 0;  // 1 + the head behind which newer frames were seen
   for (int tries = 0; tries < kMaxTries; ++tries) {
-    JournalState state;
-    state.header = header;
-    const Half halves[2] = {read_half(file, 0, header.half_bytes, header.half_bytes),
-                            read_half(file, 1, header.half_bytes, header.half_bytes)};
-    const std::uint64_t epochs[2] = {epoch_of(halves[0], 0, seed), epoch_of(halves[1], 1, seed)};
-    state.epoch = std::max(epochs[0], epochs[1]);
-    if (state.epoch == 0) {
+    Look look;
+    if (!look_at(file, header, seed, look)) {
       // A writer that starts an epoch leaves the other half whole; but it may have changed places
       // twice while we read.
       if (newest_epoch(file, header.half_bytes, seed) != 0) continue;
-      fail(Errc::damaged, "{}: neither half holds a whole base frame", file.path());
+      fail_without_base(file);
     }
-    const unsigned current = epochs[0] > epochs[1] ? 0 : 1;
-    read_frames(file.path(), halves[current], seed, state);
-
     // What was read was the head at that moment only if no newer epoch has started since.
-    if (newest_epoch(file, header.half_bytes, seed) != state.epoch) continue;
+    if (newest_epoch(file, header.half_bytes, seed) != look.state.epoch) continue;
+    if (look.newest == 0) return std::move(look.state);
 
-    const std::uint64_t tail = state.tail_bytes - halves[current].start;
-    if (!has_newer_frame(halves[current], tail, seed, state) &&
-        !has_newer_frame(halves[1 - current], 0, seed, state)) {
-      return state;
-    }
     // Either the writer went on after we met the tail, and the next look sees more; or the frame at
     // the tail is damaged.
-    if (suspect == state.head_sequence() + 1) {
-      fail(Errc::damaged, "{} at byte {}: the frame after version {} is damaged, newer ones follow",
-           file.path(), state.tail_bytes, state.head_sequence());
+    const std::uint64_t head = look.state.head_sequence();
+    if (suspect == head + 1) {
+      fail(Errc::damaged,
+           "branch '{}': {} at byte {}: the frame after version {} is damaged, newer ones follow, "
+           "up to version {}",
+           header.branch, file.path(), look.state.tail_bytes, head, look.newest);
     }
-    suspect = state.head_sequence() + 1;
+    suspect = head + 1;
   }
   fail(Errc::busy, "{}: changes too fast to be read", file.path());
+}
+
+JournalRemains read_damaged_journal(const base::File& file, const format::Uuid& store_id) {
+  const JournalHeader header = read_header(file, store_id);
+  Look look;
+  if (!look_at(file, header, format::checksum_seed(store_id) ^ header.branch_id, look)) {
+    fail_without_base(file);
+  }
+  JournalRemains out{std::move(look.state), std::nullopt};
+  if (file.size_bytes() >= journal_bytes(header.half_bytes)) {
+    out.lost_commits = std::max(look.newest, out.state.head_sequence()) - out.state.head_sequence();
+  }
+  return out;
 }
 
 }  // namespace vellum::store

@@ -1,8 +1,7 @@
 #include "store/lease.hpp"
 
-#include <algorithm>
-#include <thread>
-
+#include "store/lock_bytes.hpp"
+#include "store/patience.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -10,22 +9,14 @@ namespace vellum::store {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kPatience = 30s;   // a gc looks for milliseconds
-constexpr auto kGcPatience = 5s;  // those who hold names for long do so for minutes
+constexpr auto kGcLockPatience = 30s;  // a gc looks for milliseconds
 
-template <typename TryLock>
-bool lock_with_patience(std::chrono::seconds patience, const TryLock& try_lock) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
-  for (auto pause = 50us; !try_lock();
-       pause = std::min<std::chrono::microseconds>(pause * 2, 5ms)) {
-    if (std::chrono::steady_clock::now() > deadline) return false;
-    std::this_thread::sleep_for(pause);
-  }
-  return true;
-}
+constexpr const char* kGcLockName = "gc.lock";
 
-std::shared_ptr<base::File> open_gc_lock(StoreCore& store) {
-  const std::string path = store.path() + "/gc.lock";
+}  // namespace
+
+std::shared_ptr<base::File> open_lock_file(StoreCore& store, const std::string& name) {
+  const std::string path = store.path() + "/" + name;
   try {
     store.fs().open(path, base::OpenMode::create_new);
   } catch (const Error& e) {
@@ -34,11 +25,10 @@ std::shared_ptr<base::File> open_gc_lock(StoreCore& store) {
   return store.fs().open(path, base::OpenMode::read_write);
 }
 
-}  // namespace
-
 Lease keep_gc_out(StoreCore& store) {
+  if (store.gcs_waiting() != 0) return nullptr;
   try {
-    auto file = open_gc_lock(store);
+    auto file = open_lock_file(store, kGcLockName);
     return file->try_lock_shared() ? file : nullptr;
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
@@ -46,22 +36,34 @@ Lease keep_gc_out(StoreCore& store) {
   }
 }
 
-Lease keep_gc_for_us(StoreCore& store) {
-  auto file = open_gc_lock(store);
-  if (!lock_with_patience(kGcPatience, [&] { return file->try_lock_exclusive(); })) {
+Lease keep_gc_for_us(StoreCore& store, std::chrono::milliseconds patience) {
+  auto file = open_lock_file(store, kGcLockName);
+  // A writer whose large commits follow each other closely would leave no gap.
+  struct Waiting {
+    std::atomic<int>& count;
+    explicit Waiting(std::atomic<int>& c) : count(c) { ++count; }
+    ~Waiting() { --count; }
+  } const waiting(store.gcs_waiting());
+  if (!lock_with_patience(patience, [&] { return file->try_lock_exclusive(); })) {
     fail(Errc::busy, "{}: another gc is at work, or a large commit is being written", store.path());
   }
   return file;
 }
 
+// Whoever waits to be alone goes first: readers that never end would keep it waiting for ever.
 Lease hold_names(StoreCore& store) {
-  std::shared_ptr<base::File> file =
-      store.fs().open(store.superblock_path(), base::OpenMode::read_only);
+  const std::shared_ptr<base::File> file = store.open_superblock(base::OpenMode::read_only);
   bool held = false;
   try {
-    held = lock_with_patience(kPatience, [&] { return file->try_lock_shared(); });
+    held = lock_with_patience(kGcLockPatience, [&] {
+      return !file->byte_locked(kTurnByte) && file->mark_byte(kNamesByte);
+    });
   } catch (const Error&) {
-    return file;  // a file system without locks; gc cannot run there either
+    try {
+      held = lock_with_patience(kGcLockPatience, [&] { return file->try_lock_shared(); });
+    } catch (const Error&) {
+      return file;  // a file system without locks; gc cannot run there either
+    }
   }
   if (!held) fail(Errc::busy, "{}: a gc is looking at the names, and does not end", store.path());
   return file;
@@ -84,15 +86,25 @@ KeptVersion resolve_kept(StoreCore& store, const std::string& name) {
   return kept;
 }
 
-Lease hold_names_alone(StoreCore& store) {
-  std::shared_ptr<base::File> file =
-      store.fs().open(store.superblock_path(), base::OpenMode::read_only);
-  if (!lock_with_patience(kGcPatience, [&] { return file->try_lock_exclusive(); })) {
+// Both kinds of locks: who cannot lock a byte holds the whole file.
+Lease hold_names_alone(StoreCore& store, std::chrono::milliseconds patience) {
+  const std::shared_ptr<base::File> file = store.open_superblock(base::OpenMode::read_write);
+  const auto lock = [&](const auto& try_lock) {
+    if (lock_with_patience(patience, try_lock)) return;
     fail(Errc::busy,
          "{}: someone reads the whole store (verify, repair), or has a version open and could not "
          "mark it",
          store.path());
+  };
+  try {
+    file->byte_locked(kTurnByte);
+  } catch (const Error&) {  // a file system without locks of bytes
+    lock([&] { return file->try_lock_exclusive(); });
+    return file;
   }
+  lock([&] { return file->try_lock_byte(kTurnByte); });
+  lock([&] { return file->try_lock_byte(kNamesByte); });
+  lock([&] { return file->try_lock_exclusive(); });
   return file;
 }
 

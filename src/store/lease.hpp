@@ -6,11 +6,14 @@
 // gone. The fold that wrote the root left a copy of the version right behind it, which tells gc the
 // other runs: what lies beneath a run never changes.
 //
-// Between reading a name and having marked what it leads to, gc must not look: the flock on
-// `vellum.store`, shared, keeps it away. It stands in for the mark, too, where none can be set: gc
-// then waits and gives up with Errc::busy.
+// Between reading a name and having marked what it leads to, gc must not look: a shared lock on a
+// byte of `vellum.store` (store/lock_bytes.hpp) keeps it away. It stands in for the mark, too,
+// where none can be set: gc then waits and gives up with Errc::busy. To lock the byte alone, as gc
+// does, takes the right to write the file; so whoever may only read a store keeps nobody else from
+// reading it.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "store/store_core.hpp"
@@ -35,13 +38,20 @@ struct KeptVersion {
 };
 KeptVersion resolve_kept(StoreCore& store, const std::string& name);
 
-// While it lives, no gc is at work. nullptr: one is, or here nobody can be kept out. Does not wait.
+// A file of the store that is there to be locked; made when it is not there.
+std::shared_ptr<base::File> open_lock_file(StoreCore& store, const std::string& name);
+
+inline constexpr std::chrono::milliseconds kGcPatience{5000};  // who holds names for long does so
+                                                               // for minutes
+
+// While it lives, no gc is at work. nullptr: one is, one of this handle's waits for its turn, or
+// here nobody can be kept out. Does not wait.
 Lease keep_gc_out(StoreCore& store);
 // For gc: keeps other ones out. Errc::busy when one is at work, or a large commit goes on for long.
-Lease keep_gc_for_us(StoreCore& store);
+Lease keep_gc_for_us(StoreCore& store, std::chrono::milliseconds patience = kGcPatience);
 
 // For gc: keeps everybody else from holding names. Errc::busy when someone goes on holding them.
-Lease hold_names_alone(StoreCore& store);
+Lease hold_names_alone(StoreCore& store, std::chrono::milliseconds patience = kGcPatience);
 // Newest run roots of the versions that are open, in this process or another: pack and offset, in
 // order. One may be of a version that has names, too.
 struct RootPlace {

@@ -2,7 +2,9 @@
 
 #include <optional>
 #include <random>
+#include <string_view>
 
+#include "store/branch_lock.hpp"
 #include "store/branch_writer.hpp"
 #include "store/diff.hpp"
 #include "store/lease.hpp"
@@ -13,52 +15,66 @@
 namespace vellum::store {
 namespace {
 
-// The branch aside, for as long as this lives.
+constexpr std::string_view kAsidePrefix = "vellum-snapshot-";
+constexpr std::size_t kAsideDigits = 16;
+
+// The branch aside, for as long as this lives, and its lock: without that, gc takes the branch for
+// what a crash has left.
 class Aside {
  public:
   Aside(StoreCore& store, const ResolvedVersion& from) : store_(store) {
-    std::random_device random;
-    name_ = fmt::format("vellum-snapshot-{:08x}{:08x}", random(), random());
-    // One commit, and that goes to packs: nothing is to be journaled.
-    store.create_branch_at(name_, from.version, from.version.parent, from.encoding,
-                           format::kMinJournalHalfBytes);
+    while (writer_ == nullptr) make(from);
   }
   ~Aside() {
+    writer_.reset();
     try {
-      store_.remove_branch(name_);
-    } catch (const std::exception&) {  // as after a crash: a branch too many
+      if (const auto journal = try_lock_branch(store_, name_)) store_.drop_branch(name_, *journal);
+    } catch (const std::exception&) {  // as after a crash: gc removes it
     }
   }
   Aside(const Aside&) = delete;
   Aside& operator=(const Aside&) = delete;
 
-  const std::string& name() const noexcept { return name_; }
+  BranchWriter& writer() noexcept { return *writer_; }
 
  private:
+  // A gc may find it before it is locked: then it is gone, or going.
+  void make(const ResolvedVersion& from) {
+    std::random_device random;
+    name_ = fmt::format("{}{:08x}{:08x}", kAsidePrefix, random(), random());
+    try {
+      store_.create_branch_aside(name_, from.version, from.version.parent, from.encoding);
+      writer_ = BranchWriter::open(store_, name_);
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found && e.code() != Errc::busy) throw;
+    }
+  }
+
   StoreCore& store_;
   std::string name_;
+  std::unique_ptr<BranchWriter> writer_;
 };
 
 // What the journal has, as one commit that goes to packs.
-format::Version fold_aside(StoreCore& store, const Aside& aside, const ResolvedVersion& from) {
+format::Version fold_aside(StoreCore& store, Aside& aside, const ResolvedVersion& from) {
   const auto now = PageSource::open(store, from.version, from.commits, from.label);
   ResolvedVersion folded = from;
   folded.commits.clear();
   const auto before = PageSource::open(store, folded.version, {}, from.label);
   const auto pages = pages_that_may_differ(*before, folded, *now, from);
-  const auto writer = BranchWriter::open(store, aside.name());
-  auto commit = writer->begin();
-  add_pages(*commit, writer->encoding(), *now, before.get(), pages);
+  BranchWriter& writer = aside.writer();
+  auto commit = writer.begin();
+  add_pages(*commit, writer.encoding(), *now, before.get(), pages);
   const format::CommitBody& last = from.commits.back();
   commit->finish(
       {last.time_ns, now->region_bytes(), last.base_address, last.message, now->file_bytes()},
       true);
-  return writer->head();
+  return writer.head();
 }
 
 }  // namespace
 
-void snapshot_of_live(StoreCore& store, const std::string& branch, const std::string& name,
+void snapshot_of_live(StoreCore& store, const std::string& branch, const NameLock& claim,
                       const std::string& message) {
   const KeptVersion kept = resolve_kept(store, branch);
   const ResolvedVersion& from = kept.version;
@@ -69,7 +85,12 @@ void snapshot_of_live(StoreCore& store, const std::string& branch, const std::st
     version = fold_aside(store, *aside, from);
     version.sequence = from.version.sequence + from.commits.size();
   }
-  store.create_snapshot(name, branch, version, message);
+  store.create_snapshot(claim, branch, version, message);
+}
+
+bool is_aside_name(const std::string& name) noexcept {
+  return name.size() == kAsidePrefix.size() + kAsideDigits && name.starts_with(kAsidePrefix) &&
+         name.find_first_not_of("0123456789abcdef", kAsidePrefix.size()) == std::string::npos;
 }
 
 }  // namespace vellum::store

@@ -7,11 +7,15 @@
 
 namespace vellum::store {
 
-// Keeps what the branch's last commit is under `name`, from any process. The writer's journal is
-// the writer's alone, so what only that holds is written once more: into packs of a branch that is
-// there for so long (named vellum-snapshot-*; a crash may leave it, and nothing else). Errors:
-// already_exists, what reading and writing throws.
-void snapshot_of_live(StoreCore& store, const std::string& branch, const std::string& name,
+// Keeps what the branch's last commit is under the name that is claimed, from any process. The
+// writer's journal is the writer's alone, so what only that holds is written once more: into packs
+// of a branch aside that is there for so long. What a crash leaves of it is gc's to remove. Errors:
+// what reading and writing throws.
+void snapshot_of_live(StoreCore& store, const std::string& branch, const NameLock& claim,
                       const std::string& message);
+
+// Whether the name is that of a branch aside: "vellum-snapshot-", and 16 hex digits. Nobody else
+// can make such a branch or snapshot.
+bool is_aside_name(const std::string& name) noexcept;
 
 }  // namespace vellum::store

@@ -13,7 +13,7 @@ namespace vellum::store {
 
 namespace {
 
-constexpr std::string_view kSuffix = ".copy";
+constexpr std::string_view kCopySuffix = ".copy";
 constexpr std::size_t kAtOnce = 1u << 20;
 constexpr std::size_t kHole = 4096;
 
@@ -48,21 +48,13 @@ void write_stretches(base::File& to, std::span<const std::byte> piece, std::uint
 }  // namespace
 
 std::string copy_file_name(std::uint64_t pack) {
-  return pack_file_name(pack) + std::string(kSuffix);
+  return pack_file_name(pack) + std::string(kCopySuffix);
 }
 
 bool is_copy_file_name(const std::string& name) {
   std::uint64_t pack = 0;
-  return name.ends_with(kSuffix) &&
-         parse_pack_file_name(name.substr(0, name.size() - kSuffix.size()), pack);
-}
-
-void unlink_quietly(base::Fs& fs, const std::string& path) noexcept {
-  try {
-    fs.unlink(path);
-  } catch (const std::exception&) {
-    // Whoever holds the lock of gc next takes it away.
-  }
+  return name.ends_with(kCopySuffix) &&
+         parse_pack_file_name(name.substr(0, name.size() - kCopySuffix.size()), pack);
 }
 
 void copy_pack_file(base::Fs& fs, const base::File& from, const std::string& to,
@@ -80,7 +72,7 @@ void copy_pack_file(base::Fs& fs, const base::File& from, const std::string& to,
       fail(Errc::io, "{}: the copy of {} does not read back", to, from.path());
     }
   } catch (...) {
-    unlink_quietly(fs, to);
+    base::unlink_quietly(fs, to);
     throw;
   }
 }

@@ -21,7 +21,4 @@ using CopyProgress = std::function<void(std::uint64_t bytes)>;
 void copy_pack_file(base::Fs& fs, const base::File& from, const std::string& to,
                     const CopyProgress& progress);
 
-// As well as it goes.
-void unlink_quietly(base::Fs& fs, const std::string& path) noexcept;
-
 }  // namespace vellum::store

@@ -14,8 +14,6 @@ using format::RecordType;
 
 namespace {
 
-constexpr std::uint64_t kHashBytes = 32;
-
 const base::File& open_pack(StoreCore& store, std::uint64_t pack) {
   store.packs().open(pack);
   return *store.packs().find(pack);
@@ -101,7 +99,7 @@ std::vector<Extent> record_extents(StoreCore& store, std::uint64_t pack,
     }
     if (!known.empty()) known[i] = 0;
     // The index does not say whether there is a hash.
-    out.push_back({at, std::min(extent_of(*line).to + kHashBytes, next)});
+    out.push_back({at, std::min(extent_of(*line).to + format::kHashBytes, next)});
   }
   return out;
 }

@@ -32,8 +32,7 @@ class Thermometer {
       }
     }
     std::sort(snapshots.begin(), snapshots.end(), [](const Root* a, const Root* b) {
-      return std::tie(a->version.time_ns, a->version.sequence, a->name) >
-             std::tie(b->version.time_ns, b->version.sequence, b->name);
+      return std::tie(a->order, a->name) > std::tie(b->order, b->name);
     });
     std::uint32_t rank = 0;
     for (const Root* root : snapshots) note(*root, ++rank);

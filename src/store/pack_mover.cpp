@@ -4,8 +4,9 @@
 #include <array>
 #include <set>
 
-#include "store/census_file.hpp"
+#include "base/new_file.hpp"
 #include "store/lease.hpp"
+#include "store/leftovers.hpp"
 #include "store/pack_rewriter.hpp"
 #include "store/util.hpp"
 
@@ -14,8 +15,6 @@ namespace vellum::store {
 using format::TierKind;
 
 namespace {
-
-std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 // The store's own object may have the pack open.
 void refresh_if_open(StoreCore& store, std::uint64_t pack) {
@@ -38,7 +37,7 @@ bool move_to_archive(StoreCore& store, std::uint64_t pack, const std::string& ar
   {
     const Lease names = hold_names_alone(store);
     if (!from->marked_bytes().empty()) {
-      unlink_quietly(fs, target);
+      base::unlink_quietly(fs, target);
       return false;
     }
     fs.unlink(home);
@@ -59,7 +58,7 @@ bool move_home(StoreCore& store, std::uint64_t pack, const CopyProgress& progres
   {
     const Lease names = hold_names_alone(store);
     if (!from->marked_bytes().empty()) {
-      unlink_quietly(fs, copy);
+      base::unlink_quietly(fs, copy);
       return false;
     }
     fs.rename(copy, home);
@@ -67,7 +66,7 @@ bool move_home(StoreCore& store, std::uint64_t pack, const CopyProgress& progres
   refresh_if_open(store, pack);
   fs.sync_directory(store.packs_directory());
   fs.unlink(old);
-  fs.sync_directory(directory_of(old));
+  fs.sync_directory(base::parent_of(old));
   return true;
 }
 
@@ -116,12 +115,11 @@ void remove_leftovers(StoreCore& store) {
   const auto tiers = places.reload();
   const auto sweep = [&](const std::string& directory) {
     for (const auto& entry : fs.list(directory)) {
-      const bool ours = is_copy_file_name(entry.name) || is_rewritten_file_name(entry.name) ||
-                        is_census_leftover(entry.name);
+      const bool ours = is_copy_file_name(entry.name) || is_rewritten_file_name(entry.name);
       if (entry.is_regular_file && ours) fs.unlink(directory + "/" + entry.name);
     }
   };
-  sweep(store.tmp_directory());
+  remove_unfinished(store);
   for (const std::string& cache : places.owned_caches()) {
     try {
       sweep(cache);

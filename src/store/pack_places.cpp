@@ -11,7 +11,7 @@ using format::TierKind;
 
 namespace {
 
-constexpr std::string_view kSuffix = ".pack";
+constexpr std::string_view kPackSuffix = ".pack";
 constexpr std::size_t kHexDigits = 16;
 // A pack may go from one directory to another while it is looked for; not thrice.
 constexpr int kLooks = 3;
@@ -30,10 +30,12 @@ std::string joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
-std::string pack_file_name(std::uint64_t pack) { return fmt::format("{:016x}{}", pack, kSuffix); }
+std::string pack_file_name(std::uint64_t pack) {
+  return fmt::format("{:016x}{}", pack, kPackSuffix);
+}
 
 bool parse_pack_file_name(const std::string& name, std::uint64_t& pack) {
-  if (name.size() != kHexDigits + kSuffix.size() || !name.ends_with(kSuffix)) return false;
+  if (name.size() != kHexDigits + kPackSuffix.size() || !name.ends_with(kPackSuffix)) return false;
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < kHexDigits; ++i) {
     const int digit = hex_value(name[i]);
@@ -52,10 +54,11 @@ std::vector<std::string> TierState::present_paths(TierKind kind) const {
   return out;
 }
 
-std::vector<std::string> TierState::owned_paths(TierKind kind, const std::string& home) const {
+std::vector<std::string> TierState::owned_paths(TierKind kind,
+                                                const format::TierOwner& store) const {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < present.size(); ++i) {
-    const bool ours = present[i] && homes[i] == home;
+    const bool ours = present[i] && owners[i].is(store);
     if (ours && tiers.directories[i].kind == kind) out.push_back(tiers.directories[i].path);
   }
   return out;
@@ -76,16 +79,17 @@ PackPlaces::PackPlaces(base::Fs& fs, std::string store_path, const format::Uuid&
       home_(store_path_ + "/packs"),
       store_id_(store_id) {}
 
-bool PackPlaces::is_present(const format::TierDirectory& tier, std::string& home) const {
+bool PackPlaces::is_present(const format::TierDirectory& tier, format::TierOwner& owner) const {
   if (base::real_path(tier.path) == real_home() + "/packs") return false;  // forged
   try {
     const auto bytes =
         base::read_whole(fs_, tier.path + "/" + kTierMarkName, format::kMaxTierMarkBytes);
     format::TierMark mark;
     if (format::decode_tier_mark(bytes, store_id_, mark) != nullptr) return false;
-    home = mark.home;
+    owner = mark.owner;
     return mark.kind == tier.kind && mark.id == tier.id;
-  } catch (const Error&) {
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
     return false;
   }
 }
@@ -101,13 +105,14 @@ std::shared_ptr<const TierState> PackPlaces::read() const {
           fmt::format("{}: {}; packs may lie in archives that it would name", file, problem);
     }
   } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
     if (e.code() != Errc::not_found) {
       out->code = e.code();
       out->problem = e.what();
     }
   }
   for (const auto& tier : out->tiers.directories) {
-    out->present.push_back(is_present(tier, out->homes.emplace_back()));
+    out->present.push_back(is_present(tier, out->owners.emplace_back()));
   }
   return out;
 }
@@ -132,6 +137,13 @@ std::string PackPlaces::home_path(std::uint64_t pack) const {
 }
 
 std::string PackPlaces::real_home() const { return base::real_path(store_path_); }
+
+// Of the file that is written once: no command of ours replaces it, and a copy has another.
+format::TierOwner PackPlaces::owner() const {
+  const auto file = fs_.open(store_path_ + "/vellum.store", base::OpenMode::read_only);
+  const base::FileIdentity identity = file->identity();
+  return {real_home(), identity.inode, identity.born_ns};
+}
 
 bool PackPlaces::is_home(const base::File& file) const {
   return file.path().starts_with(home_ + "/");
@@ -200,18 +212,26 @@ void PackPlaces::require_all() const {
 void PackPlaces::require_owned() const {
   require_all();
   const auto tiers = state();
-  for (std::size_t i = 0; i < tiers->homes.size(); ++i) {
+  if (tiers->owners.empty()) return;
+  const format::TierOwner us = owner();
+  for (std::size_t i = 0; i < tiers->owners.size(); ++i) {
     const auto& tier = tiers->tiers.directories[i];
-    if (tier.kind != TierKind::archive || tiers->homes[i] == real_home()) continue;
+    const format::TierOwner& theirs = tiers->owners[i];
+    if (tier.kind != TierKind::archive || theirs.is(us)) continue;
+    const bool moved = theirs.home != us.home;
     fail(Errc::read_only,
-         "{}: the archive is that of the store at {}. If that is now {}, add the archive again; if "
-         "this is a copy, give it a copy of the archive",
-         tier.path, tiers->homes[i], real_home());
+         "{}: the archive is that of {}. If that one is gone, or is now {}, take the archive over: "
+         "add it again; if this is a copy of it, give it a copy of the archive",
+         tier.path,
+         moved ? "the store at " + theirs.home : "another store that was made at " + theirs.home,
+         us.home);
   }
 }
 
 std::vector<std::string> PackPlaces::owned_caches() const {
-  return state()->owned_paths(TierKind::cache, real_home());
+  const auto tiers = state();
+  if (tiers->owners.empty()) return {};
+  return tiers->owned_paths(TierKind::cache, owner());
 }
 
 std::vector<std::uint64_t> PackPlaces::list_in(const std::string& directory) const {

@@ -1,8 +1,8 @@
 // store/pack_places.hpp: in which directory a pack lies.
 //
 // Packs are written to `packs` in the store, their home; some may have been moved to an archive
-// directory, and caches may hold copies of some (docs/design.md, tiers). A pack that is at home and
-// in an archive, too, is the one at home: the other is what a move that was cut off has left.
+// directory, and caches may hold copies of some (docs/decisions/tiers.md). A pack that is at home
+// and in an archive, too, is the one at home: the other is what a move that was cut off has left.
 //
 // A tier's directory is there when it has the store's mark; an empty mount point has not. Who opens
 // a store need not know that its tiers change: what is not found is looked for again with the list
@@ -31,14 +31,14 @@ inline constexpr const char* kTierMarkName = "vellum.tier";
 // As of one moment.
 struct TierState {
   format::Tiers tiers;
-  std::vector<bool> present;       // by directory: it has the store's mark
-  std::vector<std::string> homes;  // of a present one: the store's path that its mark names
-  std::string problem;             // why the list of tiers cannot be read; empty: it can
-  Errc code = Errc::ok;            // of that
+  std::vector<bool> present;              // by directory: it has the store's mark
+  std::vector<format::TierOwner> owners;  // of a present one: whom its mark names
+  std::string problem;                    // why the list of tiers cannot be read; empty: it can
+  Errc code = Errc::ok;                   // of that
 
   std::vector<std::string> present_paths(format::TierKind kind) const;
-  // Of these, the ones that the store at `home` may write to.
-  std::vector<std::string> owned_paths(format::TierKind kind, const std::string& home) const;
+  // Of these, the ones that this store may write to.
+  std::vector<std::string> owned_paths(format::TierKind kind, const format::TierOwner& store) const;
   // The archive directories that are not there.
   std::vector<std::string> missing_archives() const;
 };
@@ -74,10 +74,12 @@ class PackPlaces {
   std::vector<std::string> owned_caches() const;
   // The store's path in one spelling.
   std::string real_home() const;
+  // As marks of tiers name this store.
+  format::TierOwner owner() const;
 
  private:
   std::shared_ptr<const TierState> read() const;
-  bool is_present(const format::TierDirectory& tier, std::string& home) const;
+  bool is_present(const format::TierDirectory& tier, format::TierOwner& owner) const;
   [[noreturn]] void fail_missing(std::uint64_t pack) const;
 
   base::Fs& fs_;

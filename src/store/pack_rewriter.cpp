@@ -3,6 +3,7 @@
 #include <array>
 #include <optional>
 
+#include "base/new_file.hpp"
 #include "store/lease.hpp"
 #include "store/record_encoder.hpp"
 #include "store/util.hpp"
@@ -15,29 +16,27 @@ using format::RecordType;
 
 namespace {
 
-constexpr std::string_view kSuffix = ".rewrite";
-constexpr std::size_t kBufferBytes = 1u << 20;
+constexpr std::string_view kRewriteSuffix = ".rewrite";
+constexpr std::size_t kRewriteBufferBytes = 1u << 20;
 // What is encoded at once: enough for all workers, little enough to tell progress often and to fit
 // into memory.
 constexpr std::uint64_t kBatchBytes = 4u << 20, kMostBatchBytes = 512u << 20;
 
-std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
 std::string working_directory(const StoreCore& store, const std::string& target) {
-  const std::string directory = directory_of(target);
+  const std::string directory = base::parent_of(target);
   return directory == store.packs_directory() ? store.tmp_directory() : directory;
 }
 
 }  // namespace
 
 std::string rewritten_file_name(std::uint64_t pack) {
-  return pack_file_name(pack) + std::string(kSuffix);
+  return pack_file_name(pack) + std::string(kRewriteSuffix);
 }
 
 bool is_rewritten_file_name(const std::string& name) {
   std::uint64_t pack = 0;
-  return name.ends_with(kSuffix) &&
-         parse_pack_file_name(name.substr(0, name.size() - kSuffix.size()), pack);
+  return name.ends_with(kRewriteSuffix) &&
+         parse_pack_file_name(name.substr(0, name.size() - kRewriteSuffix.size()), pack);
 }
 
 struct PackRewriter::Impl {
@@ -111,7 +110,7 @@ format::RecordRef PackRewriter::Impl::append(RecordHeader& h, std::span<const st
   const std::size_t before = buffer.size();
   format::append_record(buffer, h, hash, stored, store.checksum_seed());
   end += buffer.size() - before;
-  if (buffer.size() >= kBufferBytes) write_out();
+  if (buffer.size() >= kRewriteBufferBytes) write_out();
   return {h.pack, h.offset_bytes, h.tag()};
 }
 
@@ -252,7 +251,7 @@ bool PackRewriter::write(const std::function<void(std::uint64_t)>& progress) {
   Impl& w = *impl_;
   w.file = w.store.fs().open(w.path, base::OpenMode::create_new);
   w.translation.level = static_cast<std::uint8_t>(w.plan.level);
-  w.buffer.reserve(kBufferBytes + (kBufferBytes >> 1));
+  w.buffer.reserve(kRewriteBufferBytes + (kRewriteBufferBytes >> 1));
   w.buffer.resize(format::kPackHeaderBytes);
   w.end = w.buffer.size();
   w.write_records(progress);
@@ -275,7 +274,7 @@ bool PackRewriter::publish() {
     w.file.reset();
   }
   w.store.packs().refresh();
-  w.store.fs().sync_directory(directory_of(w.target));
+  w.store.fs().sync_directory(base::parent_of(w.target));
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <exception>
 #include <map>
 
+#include "base/mapped_file.hpp"
 #include "format/superblock.hpp"
 #include "store/record_io.hpp"
 #include "store/util.hpp"
@@ -79,8 +80,12 @@ struct PackSet::Table {
   }
 };
 
-PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Uuid& store_id)
-    : fs_(fs), places_(fs, std::move(store_path), store_id), store_id_(store_id) {
+PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock)
+    : fs_(fs),
+      places_(fs, std::move(store_path), superblock.store_id),
+      store_id_(superblock.store_id),
+      pack_bytes_(superblock.pack_bytes),
+      most_descriptors_(base::descriptor_share()) {
   tables_.push_back(std::make_unique<Table>(64));
   table_.store(tables_.back().get(), std::memory_order_release);
 }
@@ -143,7 +148,23 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
   }
   entry->translation = read_translation(*entry->file, header);
   open_copy(*entry, bytes);
+  entry->file = hold(std::move(entry->file));
+  if (entry->copy != nullptr) entry->copy = hold(std::move(entry->copy));
   return entry;
+}
+
+// By its descriptor, or, when there are many, by a mapping: a page-in can open nothing, so what a
+// version refers to is held as long as the set lives. A pack that is not sealed yet becomes longer
+// by a record and an index at most, once it has passed pack_bytes.
+std::unique_ptr<base::File> PackSet::hold(std::unique_ptr<base::File> file) const {
+  // Asked again: a program may lower its limit while the store is open.
+  if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {
+    ++descriptors_;
+    return file;
+  }
+  constexpr std::uint64_t kMore = 3 * std::uint64_t{format::kMaxRecordRawBytes};
+  const std::uint64_t room = std::max(file->size_bytes(), pack_bytes_) + kMore;
+  return base::hold_by_mapping(fs_, std::move(file), room);
 }
 
 // The header of a translated pack names its translation by tag, and so all of its records. Other

@@ -8,6 +8,10 @@
 // what is read from it counts only when it is the record that a reference into the pack means, by
 // tag and checksum, and whoever makes durable references or frees anything does not look at it.
 //
+// The first packs are held open by their descriptors, the others by a mapping each
+// (base/mapped_file.hpp): a store may have more packs than a process may have descriptors. A mark
+// needs a descriptor while it stands.
+//
 // Threads: all calls from any thread. find() and locate() allocate nothing and take no lock: the
 // fault handler uses them.
 #pragma once
@@ -22,6 +26,7 @@
 
 #include "base/file.hpp"
 #include "format/record.hpp"
+#include "format/superblock.hpp"
 #include "format/translation.hpp"
 #include "format/types.hpp"
 #include "store/pack_places.hpp"
@@ -44,7 +49,7 @@ struct RecordPlace {
 
 class PackSet {
  public:
-  PackSet(base::Fs& fs, std::string store_path, const format::Uuid& store_id);
+  PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock);
   ~PackSet();
 
   // Opens a pack unless it is open already and checks its header. Throws Errc::damaged when it is
@@ -79,6 +84,7 @@ class PackSet {
   struct OpenPack;
   std::shared_ptr<OpenPack> open_file(std::uint64_t pack) const;
   void open_copy(OpenPack& entry, std::span<const std::byte> header) const;
+  std::unique_ptr<base::File> hold(std::unique_ptr<base::File> file) const;
   bool is_current(const OpenPack& entry) const;
   void add(std::shared_ptr<OpenPack> entry);
   void replace(std::shared_ptr<OpenPack>& entry);
@@ -86,8 +92,11 @@ class PackSet {
 
   base::Fs& fs_;
   PackPlaces places_;
-  format::Uuid store_id_;
-  std::mutex mutex_;
+  const format::Uuid store_id_;
+  const std::uint64_t pack_bytes_;      // a pack is sealed when it has passed this
+  const std::size_t most_descriptors_;  // that packs and their copies hold
+  mutable std::size_t descriptors_ = 0;
+  std::mutex mutex_;                                // of all but the atomic below
   std::vector<std::shared_ptr<OpenPack>> packs_;    // one for each pack
   std::vector<std::shared_ptr<OpenPack>> retired_;  // whose names other files have now
   std::vector<std::unique_ptr<Table>> tables_;

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "base/round_up.hpp"
 #include "store/record_io.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
 
-void mark_roots(StoreCore& store, const Roots& roots, Census& census) {
+void mark_roots(StoreCore& store, const Roots& roots, Census& census, const BetweenSteps& between) {
   const auto mark = [&](const Root& root) {
+    if (between) between();
     with_context(root.name.empty() ? store.path() : "'" + root.name + "' of " + store.path(),
                  [&] { census.mark(root.version); });
   };
@@ -71,9 +73,7 @@ std::vector<Extent> extents_of(StoreCore& store, std::uint64_t pack,
   return extents;
 }
 
-constexpr std::uint64_t up(std::uint64_t at) {
-  return (at + kHoleBytes - 1) / kHoleBytes * kHoleBytes;
-}
+constexpr std::uint64_t up(std::uint64_t at) { return base::round_up(at, kHoleBytes); }
 constexpr std::uint64_t down(std::uint64_t at) { return at / kHoleBytes * kHoleBytes; }
 
 // Whole blocks of [0, end) outside of `needed`, which is sorted.
@@ -159,9 +159,10 @@ std::vector<std::uint64_t> record_bytes(StoreCore& store, Census& census) {
 }
 
 std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, Census& census,
-                                  const Needs& needs) {
+                                  const Needs& needs, const BetweenSteps& between) {
   std::vector<PackUse> out;
   for (const std::uint64_t pack : roots.packs) {
+    if (between) between();
     std::vector<Extent> needed;
     const auto at = needs.find(pack);
     if (at != needs.end()) {

@@ -1,6 +1,7 @@
 // store/pack_use.hpp: what of each pack is needed, and what could be given back. For gc and stat.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -37,10 +38,13 @@ Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census)
 
 // What each record takes that is marked in the census; 0 for the others.
 std::vector<std::uint64_t> record_bytes(StoreCore& store, Census& census);
+// Called between two versions or packs, where it may throw to end the work.
+using BetweenSteps = std::function<void()>;
 // Marks what the versions need.
-void mark_roots(StoreCore& store, const Roots& roots, Census& census);
+void mark_roots(StoreCore& store, const Roots& roots, Census& census,
+                const BetweenSteps& between = nullptr);
 // Of every pack in `roots`, by pack. The census learns what records take.
 std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, Census& census,
-                                  const Needs& needs);
+                                  const Needs& needs, const BetweenSteps& between = nullptr);
 
 }  // namespace vellum::store

@@ -63,7 +63,6 @@ struct PackWriter::Impl {
 
 PackWriter::Impl::Impl(StoreCore& s, std::uint64_t id, const format::Version& version)
     : store(s), branch_id(id), next_number(version.next_pack_number) {
-  buffer.reserve(kBufferBytes + (kBufferBytes >> 1));
   if (version.active_pack != 0) open_active(version);
   committed = active;
 }
@@ -180,7 +179,6 @@ void PackWriter::Impl::roll() {
   fresh.push_back(next.pack);
   name_unsynced = true;
   buffer = format::encode_pack_header({store.superblock().store_id, next.pack, branch_id});
-  buffer.reserve(kBufferBytes + (kBufferBytes >> 1));
   next.end = buffer.size();
   appended += buffer.size();
   if (active.pack == committed.pack) committed.lines = std::move(active.lines);
@@ -235,8 +233,10 @@ RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t r
   return ref;
 }
 
+// A commit's buffer goes with it: thousands of branches may be open, and most of them idle.
 void PackWriter::sync() {
   impl_->write_out();
+  impl_->buffer = {};
   impl_->sync_file();
 }
 

@@ -13,11 +13,11 @@ using format::PageNumber;
 
 namespace {
 
-constexpr std::size_t kPagesAtOnce = 512;
+constexpr std::size_t kPagesOfACopy = 512;
 
-class Copier {
+class PageCopier {
  public:
-  Copier(const format::Encoding& encoding, const PageSource& source, const PageSource* before)
+  PageCopier(const format::Encoding& encoding, const PageSource& source, const PageSource* before)
       : encoding_(encoding), source_(source), before_(before) {}
 
   std::uint64_t pages_written() const { return pages_written_; }
@@ -72,9 +72,9 @@ class Copier {
 std::uint64_t add_pages(BranchWriter::Commit& commit, const format::Encoding& encoding,
                         const PageSource& source, const PageSource* before,
                         std::span<const PageNumber> pages) {
-  Copier copier(encoding, source, before);
-  for (std::size_t at = 0; at < pages.size(); at += kPagesAtOnce)
-    commit.add(copier.piece(pages.subspan(at, std::min(kPagesAtOnce, pages.size() - at))));
+  PageCopier copier(encoding, source, before);
+  for (std::size_t at = 0; at < pages.size(); at += kPagesOfACopy)
+    commit.add(copier.piece(pages.subspan(at, std::min(kPagesOfACopy, pages.size() - at))));
   return copier.pages_written();
 }
 

@@ -79,7 +79,8 @@ void PageSource::raise(const ReadFailure& failure) const {
   std::vector<char> text(impl_->label.size() + path + 512);
   describe(failure, text);
   const bool os = failure.os_errno != 0 && failure.os_errno != ENODATA;
-  throw Error(os ? Errc::io : Errc::damaged, text.data());
+  const Errc of_system = failure.os_errno == ENOMEM ? Errc::out_of_memory : Errc::io;
+  throw Error(os ? of_system : Errc::damaged, text.data());
 }
 
 void PageSource::read(format::PageNumber first, std::size_t count, std::byte* out) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "base/round_up.hpp"
 #include "store/pack_rewriter.hpp"
 #include "store/record_encoder.hpp"
 #include "store/util.hpp"
@@ -18,9 +19,7 @@ constexpr std::size_t kSamples = 24;  // records of a pack, to tell whether it i
 // the work once, not in every run.
 constexpr std::uint64_t kShareToBegin = 20, kShareToPublish = 40;
 
-constexpr std::uint64_t in_blocks(std::uint64_t bytes) {
-  return (bytes + kHoleBytes - 1) / kHoleBytes * kHoleBytes;
-}
+constexpr std::uint64_t in_blocks(std::uint64_t bytes) { return base::round_up(bytes, kHoleBytes); }
 
 bool worth(std::uint64_t before, std::uint64_t after, std::uint64_t share) {
   const std::uint64_t least = std::max(before / share, kHoleBytes);

@@ -21,7 +21,6 @@ using format::RecordType;
 
 namespace {
 
-constexpr std::size_t kHashBytes = 32;
 constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
 // Of a slot for pages: even where blocks are small, some that have grown a little fit.
 constexpr std::size_t kLeastPagesRawBytes = 128u << 10;
@@ -93,7 +92,7 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& enc
   large_capacity = max_data_raw_bytes(encoding, RecordType::pages);
   const std::size_t raw_limit = std::max(large_capacity, kMapRawBytes);
   stored_capacity =
-      whole_pages(format::kRecordHeaderBytes + kHashBytes +
+      whole_pages(format::kRecordHeaderBytes + format::kHashBytes +
                   std::max({base::compress_bound(base::Codec::zstd, raw_limit),
                             base::compress_bound(base::Codec::lz4, raw_limit), raw_limit}));
   lay_out(budget_bytes);
@@ -172,7 +171,7 @@ const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file
                                            std::span<const std::byte> front,
                                            int& os_errno) const noexcept {
   const std::size_t total =
-      format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0) + h.stored_bytes;
+      format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0) + h.stored_bytes;
   const std::span<std::byte> bytes(at, total);
   const std::size_t here = std::min(total, front.size());
   std::memcpy(at, front.data(), here);
@@ -185,7 +184,7 @@ const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file
 const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, const RecordRef& ref,
                                          std::span<const std::byte> front, int& os_errno) noexcept {
   const RecordHeader& h = slot.header;
-  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0);
+  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
   const std::size_t capacity =
       h.type == RecordType::pages ? large_capacity : format::kMaxDeltaBatchRawBytes;
   if (h.raw_bytes > capacity) return "the record is larger than the store's blocks";
@@ -223,7 +222,7 @@ const char* RecordCache::Impl::load_data(Slot& slot, const base::File& file, con
 const char* RecordCache::Impl::load_map(Slot& slot, const base::File& file, const RecordRef& ref,
                                         std::span<const std::byte> front, int& os_errno) noexcept {
   const RecordHeader& h = slot.header;
-  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? kHashBytes : 0);
+  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
   if (h.raw_bytes > kMapRawBytes) return "the map block is too large";
   if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
   Decoder& d = lock_decoder();
@@ -318,7 +317,7 @@ const char* RecordCache::Impl::load_into_slot(const Front& front, const base::Fi
   if (const char* problem = format::decode_record_header(header, h)) return problem;
   if (h.type != type) return "the record is of another type";
   if (type == RecordType::pages) {
-    pages_front.note(format::kRecordHeaderBytes + kHashBytes + h.stored_bytes);
+    pages_front.note(format::kRecordHeaderBytes + format::kHashBytes + h.stored_bytes);
   }
 
   SlotClass& slots = class_for(h);

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/handler_lock.hpp"
+#include "base/round_up.hpp"
 #include "format/record.hpp"
 #include "format/translation.hpp"
 #include "format/types.hpp"
@@ -23,7 +24,7 @@ inline constexpr std::size_t kHeadroomBytes = 4096;
 inline constexpr std::size_t kWays = 16;
 
 constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
-  return (bytes + format::kPageBytes - 1) / format::kPageBytes * format::kPageBytes;
+  return base::round_up(bytes, format::kPageBytes);
 }
 
 // Control words of a slot; the bytes are in the Reservation. All but `print` and `used` belong to

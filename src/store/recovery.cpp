@@ -1,38 +1,12 @@
 // Opening a branch for writing: take the lock, read what the last writer left, go on from there.
 #include <algorithm>
 
+#include "store/branch_lock.hpp"
 #include "store/branch_writer_impl.hpp"
 #include "store/lease.hpp"
 #include "store/overlay.hpp"
 
 namespace vellum::store {
-
-namespace {
-
-// The journal, locked. Between opening and locking it the branch may have been removed, and even
-// made anew: the file has no name then.
-std::unique_ptr<base::File> lock_journal(StoreCore& store, const std::string& branch,
-                                         const std::string& label) {
-  for (;;) {
-    if (!store.has_branch(branch)) {
-      fail(Errc::not_found, "no branch '{}' in {}", branch, store.path());
-    }
-    const std::string path = store.journal_path(branch);
-    auto file = store.fs().open(path, base::OpenMode::read_write);
-    if (!file->try_lock_exclusive()) fail(Errc::busy, "{} has a writer already", label);
-    std::vector<std::byte> ours(format::kJournalHeaderBytes), named(ours.size());
-    try {
-      file->pread(ours, 0);
-      store.fs().open(path, base::OpenMode::read_only)->pread(named, 0);
-    } catch (const Error& e) {
-      if (e.code() == Errc::not_found) continue;
-      throw;
-    }
-    if (ours == named) return file;  // a header names its branch's random id
-  }
-}
-
-}  // namespace
 
 std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::string& branch,
                                                  const std::optional<format::Encoding>& encoding) {
@@ -40,7 +14,9 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::st
   if (encoding.has_value()) store.check_encoding(*encoding);
   writer->impl_ = std::make_unique<Impl>(store, branch);
   Impl& w = *writer->impl_;
-  auto file = lock_journal(store, branch, w.label);
+  store.settle_name(branch);
+  auto file = try_lock_branch(store, branch);
+  if (file == nullptr) fail(Errc::busy, "{} has a writer already", w.label);
   Lease names = hold_names(store);  // pages may be read from this head long after it is history
   JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);

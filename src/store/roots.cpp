@@ -90,7 +90,8 @@ Roots read_roots(StoreCore& store) {
   }
   for (const auto& name : store.snapshot_names()) {
     try {
-      out.versions.push_back({name, false, false, store.read_snapshot(name).version});
+      auto ref = store.read_snapshot(name);
+      out.versions.push_back({name, false, false, std::move(ref.version), ref.order});
     } catch (const Error& e) {
       if (e.code() == Errc::not_found) continue;  // removed just now
       throw;

@@ -18,6 +18,7 @@ struct Root {
   // cut may take the last one away. What of it cannot be read has ceased to count before.
   bool may_be_stale = false;
   format::Version version;
+  std::uint64_t order = 0;  // of a snapshot: format::SnapshotRef
 };
 
 struct Roots {

@@ -6,11 +6,13 @@
 #include <set>
 #include <tuple>
 
+#include "base/new_file.hpp"
 #include "store/branch_writer.hpp"
 #include "store/diff.hpp"
 #include "store/lease.hpp"
 #include "store/page_copy.hpp"
 #include "store/salvage_find.hpp"
+#include "store/snapshot_order.hpp"
 #include "store/util.hpp"
 
 namespace vellum::store {
@@ -95,6 +97,7 @@ class Copier {
     writer.publish_snapshot(v.name, v.message);
     auto ref = to_.read_snapshot(v.name);
     ref.created_ns = v.resolved.created_ns;
+    if (v.resolved.order != 0) ref.order = v.resolved.order;
     if (!v.resolved.branch.empty()) ref.branch = v.resolved.branch;
     base::publish_file(to_.fs(), to_.tmp_directory(), to_.snapshots_directory(), v.name + ".ref",
                        format::encode_snapshot_ref(ref, to_.superblock().store_id), true);
@@ -148,27 +151,38 @@ void copy_all(const std::vector<Whole>& whole, Copier& copier) {
   }
 }
 
+// Returns the pages written. The destination is there when all of it is.
+std::uint64_t copy_into_new_store(base::Fs& fs, StoreCore& from, const std::string& destination,
+                                  const std::vector<Whole>& whole, const ProgressFn& progress) {
+  base::NewDirectory directory(fs, destination);
+  std::uint64_t pages_written = 0;
+  {
+    const auto to = StoreCore::create(fs, directory.unfinished_path(), from.superblock());
+    Copier copier(from, *to, whole, progress);
+    copy_all(whole, copier);
+    forget_snapshot_order(*to);
+    pages_written = copier.pages_written();
+  }
+  directory.publish();
+  return pages_written;
+}
+
 }  // namespace
 
 SalvageReport salvage_store(base::Fs& fs, const std::string& path,
                             const std::optional<std::string>& destination,
-                            const ProgressFn& progress) {
+                            const ProgressFn& progress, Removed removed) {
   const auto store = StoreCore::open(fs, path);
   const Lease names = hold_names(*store);
   if (destination && (*destination + "/").starts_with(store->path() + "/")) {
     fail(Errc::invalid_argument, "{}: lies inside the damaged store", *destination);
   }
-  if (destination && fs.exists(*destination)) {
-    fail(Errc::already_exists, "{}: exists", *destination);
-  }
-  Findings found = find_whole_versions(*store, progress);
+  if (destination) base::require_free(fs, *destination);
+  Findings found = find_whole_versions(*store, removed, progress);
   SalvageReport report;
   report.lost = std::move(found.lost);
   if (destination) {
-    const auto fresh = StoreCore::create(fs, *destination, store->superblock());
-    Copier copier(*store, *fresh, found.whole, progress);
-    copy_all(found.whole, copier);
-    report.pages_written = copier.pages_written();
+    report.pages_written = copy_into_new_store(fs, *store, *destination, found.whole, progress);
     report.destination = *destination;
   }
   for (const Whole& w : found.whole) {

@@ -4,7 +4,8 @@
 // The damaged store is only read. A version is saved when all of it reads and checks out; nothing
 // is guessed and nothing is patched. What a damaged or missing name would have led to is looked for
 // in the copies of versions that every fold leaves in the packs, and offered under the branch's own
-// name, or as `recovered-<branch id>-<sequence>`.
+// name, or as `recovered-<branch id>-<sequence>`. What has no name any more was removed, as far as
+// anyone can tell: it is offered on request, and where a name is damaged that may have been its.
 #pragma once
 
 #include <optional>
@@ -38,10 +39,12 @@ struct SalvageReport {
   std::uint64_t pages_written = 0;
 };
 
+enum class Removed { left_out, saved_too };
+
 // Without `destination` a dry run: reads everything, writes nothing. Throws what stops all of it:
 // the superblock is damaged, the destination exists or lies inside the store, the disk is full.
 SalvageReport salvage_store(base::Fs& fs, const std::string& path,
                             const std::optional<std::string>& destination,
-                            const ProgressFn& progress);
+                            const ProgressFn& progress, Removed removed = Removed::left_out);
 
 }  // namespace vellum::store

@@ -27,6 +27,6 @@ struct Findings {
   std::vector<LostVersion> lost;
 };
 
-Findings find_whole_versions(StoreCore& store, const ProgressFn& progress);
+Findings find_whole_versions(StoreCore& store, Removed removed, const ProgressFn& progress);
 
 }  // namespace vellum::store

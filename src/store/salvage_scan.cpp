@@ -28,7 +28,8 @@ std::vector<Version> scan_version_records(StoreCore& store) {
         Version v;
         if (format::decode_version(record.raw, v)) found[{v.branch_id, v.sequence}] = std::move(v);
       }
-    } catch (const Error&) {
+    } catch (const Error& e) {
+      if (e.code() == Errc::out_of_memory) throw;
       continue;  // a link, a directory, or an unreadable file; or the pack cannot serve anyone
     }
   }

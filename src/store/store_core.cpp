@@ -6,10 +6,15 @@
 #include <random>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 
+#include "base/new_file.hpp"
 #include "base/process_memory.hpp"
+#include "store/branch_ids.hpp"
+#include "store/branch_lock.hpp"
 #include "store/image_file.hpp"
+#include "store/lease.hpp"
+#include "store/snapshot_order.hpp"
+#include "store/space_note.hpp"
 #include "store/util.hpp"
 #include "store/working_set_file.hpp"
 
@@ -34,12 +39,6 @@ constexpr const char* kDirectories[] = {"branches", "snapshots", "packs", "tmp"}
 std::string without_end_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
-}
-
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 std::uint32_t random_u32() {
@@ -89,21 +88,26 @@ struct RefHash {
 struct StoreCore::Impl {
   base::Fs& fs;
   std::string path;
+  const std::unique_ptr<base::File> superblock_file;  // stays open: its inode is not used again
   format::Superblock superblock;
   std::uint64_t seed;
   PackSet packs;
   RecordCache records;
+  BranchIds branch_ids;
+  std::atomic<int> gcs_waiting{0};
   std::once_flag pool_once;
   std::unique_ptr<base::ThreadPool> pool;
   std::mutex runs_mutex;
   std::unordered_map<format::RecordRef, std::weak_ptr<const LoadedRun>, RefHash> runs;
 
-  Impl(base::Fs& f, const std::string& p, const format::Superblock& sb)
+  Impl(base::Fs& f, const std::string& p, std::unique_ptr<base::File> file,
+       const format::Superblock& sb)
       : fs(f),
         path(p),
+        superblock_file(std::move(file)),
         superblock(sb),
         seed(format::checksum_seed(sb.store_id)),
-        packs(f, p, sb.store_id),
+        packs(f, p, sb),
         records(packs, seed, sb, record_cache_bytes()) {}
 };
 
@@ -125,7 +129,7 @@ std::shared_ptr<StoreCore> StoreCore::create(base::Fs& fs, const std::string& gi
   }
   for (const char* name : kDirectories) ensure_directory(fs, path + "/" + name);
   fs.sync_directory(path);
-  fs.sync_directory(parent_of(path));
+  fs.sync_directory(base::parent_of(path));
   // Last: before this the directory is no store.
   base::publish_file(fs, path + "/tmp", path, kSuperblockName, bytes, false);
   return open(fs, path);
@@ -136,7 +140,9 @@ std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& give
   if (!fs.exists(path)) fail(Errc::not_found, "{}: no such directory", path);
   const std::string file = path + "/" + kSuperblockName;
   if (!fs.exists(file)) fail(Errc::not_a_store, "{}: not a Vellum store", path);
-  const auto bytes = base::read_whole(fs, file, kMaxSuperblockBytes);
+  auto opened = fs.open(file, base::OpenMode::read_only);
+  std::vector<std::byte> bytes(std::min(opened->size_bytes(), kMaxSuperblockBytes));
+  opened->pread(bytes, 0);
   format::Superblock superblock;
   switch (format::decode_superblock(bytes, superblock)) {
     case format::SuperblockStatus::ok:
@@ -157,7 +163,7 @@ std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& give
     if (!at->is_directory) fail(Errc::damaged, "{}/{}: not a directory", path, name);
   }
   std::shared_ptr<StoreCore> store(new StoreCore());
-  store->impl_ = std::make_unique<Impl>(fs, path, superblock);
+  store->impl_ = std::make_unique<Impl>(fs, path, std::move(opened), superblock);
   return store;
 }
 
@@ -173,8 +179,18 @@ std::string StoreCore::journal_path(const std::string& branch) const {
   return branches_directory() + "/" + branch + "/" + kJournalName;
 }
 std::string StoreCore::superblock_path() const { return impl_->path + "/" + kSuperblockName; }
+std::shared_ptr<base::File> StoreCore::open_superblock(base::OpenMode mode) const {
+  if (impl_->superblock_file->replaced()) {
+    fail(Errc::io,
+         "{}: the store that was opened there has been moved, or another one is in its place: open "
+         "it again",
+         impl_->path);
+  }
+  return impl_->fs.open(superblock_path(), mode);
+}
 PackSet& StoreCore::packs() noexcept { return impl_->packs; }
 RecordCache& StoreCore::records() noexcept { return impl_->records; }
+std::atomic<int>& StoreCore::gcs_waiting() noexcept { return impl_->gcs_waiting; }
 
 base::ThreadPool& StoreCore::pool() noexcept {
   std::call_once(impl_->pool_once, [this] {
@@ -226,11 +242,9 @@ std::vector<std::string> StoreCore::snapshot_names() const {
 
 bool StoreCore::has_branch(const std::string& name) const {
   if (format::name_problem(name) != nullptr) return false;
-  if (!impl_->fs.exists(journal_path(name))) return false;
   // Not through a link: the directory could be anywhere then.
-  const auto entries = impl_->fs.list(branches_directory());
-  return std::any_of(entries.begin(), entries.end(),
-                     [&](const base::DirEntry& e) { return e.name == name && e.is_directory; });
+  return impl_->fs.exists(journal_path(name)) &&
+         impl_->fs.is_directory(branches_directory() + "/" + name);
 }
 
 bool StoreCore::has_snapshot(const std::string& name) const {
@@ -247,9 +261,18 @@ BranchHead StoreCore::read_branch(const std::string& name) const {
 }
 
 SnapshotRef StoreCore::read_snapshot(const std::string& name) const {
-  if (!has_snapshot(name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, impl_->path);
   const std::string file = snapshots_directory() + "/" + name + std::string(kRefSuffix);
-  const auto bytes = base::read_whole(impl_->fs, file, format::kMaxSnapshotRefBytes);
+  std::vector<std::byte> bytes;
+  try {
+    if (format::name_problem(name) == nullptr) {
+      bytes = base::read_whole(impl_->fs, file, format::kMaxSnapshotRefBytes);
+    }
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+  }
+  if (bytes.empty() && !has_snapshot(name)) {
+    fail(Errc::not_found, "no snapshot '{}' in {}", name, impl_->path);
+  }
   SnapshotRef ref;
   if (const char* problem = format::decode_snapshot_ref(bytes, impl_->superblock.store_id, ref)) {
     fail(Errc::damaged, "{}: {}", file, problem);
@@ -270,32 +293,6 @@ void StoreCore::require_free_name(const std::string& name) const {
   }
 }
 
-namespace {
-
-// An id that no branch has, and none had whose packs are still there.
-std::uint64_t new_branch_id(const StoreCore& store, const std::vector<std::uint64_t>& packs) {
-  std::unordered_set<std::uint64_t> taken{0};
-  for (const std::uint64_t pack : packs) taken.insert(pack >> 32);
-  for (const auto& name : store.branch_names()) {
-    std::vector<std::byte> bytes(format::kJournalHeaderBytes);
-    format::JournalHeader header;
-    try {
-      store.fs().open(store.journal_path(name), base::OpenMode::read_only)->pread(bytes, 0);
-    } catch (const Error&) {
-      continue;  // a damaged branch must not keep new ones from being made
-    }
-    if (format::decode_journal_header(bytes, store.superblock().store_id, header) == nullptr) {
-      taken.insert(header.branch_id);
-    }
-  }
-  for (;;) {
-    const std::uint64_t id = random_u32();
-    if (!taken.contains(id)) return id;
-  }
-}
-
-}  // namespace
-
 void StoreCore::check_encoding(const format::Encoding& encoding) const {
   const std::uint32_t most = format::max_block_bytes(superblock());
   if (encoding.block_bytes <= most) return;
@@ -314,9 +311,9 @@ void StoreCore::check_journal(const std::string& file, const std::string& branch
   }
 }
 
-void StoreCore::create_branch(const std::string& name, std::uint64_t region_bytes,
-                              std::uint64_t base_address,
-                              const std::optional<format::Encoding>& encoding) {
+std::uint64_t StoreCore::create_branch(const std::string& name, std::uint64_t region_bytes,
+                                       std::uint64_t base_address,
+                                       const std::optional<format::Encoding>& encoding) {
   if (region_bytes % format::kPageBytes != 0 || region_bytes > format::kMaxRegionBytes) {
     fail(Errc::invalid_argument, "branch '{}': a region of {} bytes", name, region_bytes);
   }
@@ -324,24 +321,41 @@ void StoreCore::create_branch(const std::string& name, std::uint64_t region_byte
   version.time_ns = wall_clock_ns();
   version.region_bytes = region_bytes;
   version.base_address = base_address;
-  create_branch_at(name, version, "", encoding);
+  const NameLock claim = claim_name(*this, name);
+  return publish_branch(name, version, "", encoding);
 }
 
 void StoreCore::create_branch_at(const std::string& name, const format::Version& version,
                                  const std::string& parent_snapshot,
                                  const std::optional<format::Encoding>& encoding,
                                  std::uint32_t journal_half_bytes) {
-  require_free_name(name);
+  const NameLock claim = claim_name(*this, name);
   publish_branch(name, version, parent_snapshot, encoding, journal_half_bytes);
 }
 
-void StoreCore::publish_branch(const std::string& name, const format::Version& version,
-                               const std::string& parent_snapshot,
-                               const std::optional<format::Encoding>& encoding,
-                               std::uint32_t journal_half_bytes) {
+void StoreCore::create_branch_at(const NameLock& claim, const format::Version& version,
+                                 const std::string& parent_snapshot,
+                                 const std::optional<format::Encoding>& encoding) {
+  publish_branch(claim.name(), version, parent_snapshot, encoding);
+}
+
+// One commit, and that goes to packs: nothing is to be journaled.
+void StoreCore::create_branch_aside(const std::string& name, const format::Version& version,
+                                    const std::string& parent_snapshot,
+                                    const std::optional<format::Encoding>& encoding) {
+  publish_branch(name, version, parent_snapshot, encoding, format::kMinJournalHalfBytes);
+}
+
+std::uint64_t StoreCore::publish_branch(const std::string& name, const format::Version& version,
+                                        const std::string& parent_snapshot,
+                                        const std::optional<format::Encoding>& encoding,
+                                        std::uint32_t journal_half_bytes) {
   if (encoding.has_value()) check_encoding(*encoding);
   format::Version base = version;
-  base.branch_id = new_branch_id(*this, packs().list());
+  const auto taken = impl_->branch_ids.taken(*this, packs().list());
+  do {
+    base.branch_id = random_u32();
+  } while (taken.contains(base.branch_id));
   base.parent = parent_snapshot;
   base.pages_changed = 0;
   base.bytes_added = 0;
@@ -368,12 +382,18 @@ void StoreCore::publish_branch(const std::string& name, const format::Version& v
     if (e.code() != Errc::already_exists) throw;
     fail(Errc::already_exists, "a branch '{}' exists in {}", name, impl_->path);
   }
+  return base.branch_id;
 }
 
 void StoreCore::create_snapshot(const std::string& name, const SnapshotRef& like) {
-  require_free_name(name);
+  create_snapshot(claim_name(*this, name), like);
+}
+
+void StoreCore::create_snapshot(const NameLock& claim, const SnapshotRef& like) {
+  const std::string& name = claim.name();
   SnapshotRef ref = like;
   ref.name = name;
+  ref.order = claim_snapshot_order(*this);
   const auto bytes = format::encode_snapshot_ref(ref, superblock().store_id);
   try {
     base::publish_file(fs(), tmp_directory(), snapshots_directory(), name + std::string(kRefSuffix),
@@ -386,64 +406,121 @@ void StoreCore::create_snapshot(const std::string& name, const SnapshotRef& like
 
 void StoreCore::create_snapshot(const std::string& name, const std::string& branch,
                                 const format::Version& version, const std::string& message) {
+  create_snapshot(claim_name(*this, name), branch, version, message);
+}
+
+void StoreCore::create_snapshot(const NameLock& claim, const std::string& branch,
+                                const format::Version& version, const std::string& message) {
   SnapshotRef ref;
   ref.branch = branch;
   ref.created_ns = wall_clock_ns();
   ref.version = version;
   if (!message.empty()) ref.version.message = message;
-  create_snapshot(name, ref);
+  create_snapshot(claim, ref);
 }
 
+namespace {
+
+// As make_writable() leaves it between its two steps.
+bool is_untouched(const BranchHead& branch, const SnapshotRef& ref) {
+  const format::Version& base = branch.journal.base;
+  return branch.journal.commits.empty() && base.sequence == ref.version.sequence &&
+         base.region_bytes == ref.version.region_bytes &&
+         base.file_bytes == ref.version.file_bytes && base.runs == ref.version.runs;
+}
+
+}  // namespace
+
+// Names are held, since gc must not see a moment at which neither is there.
 void StoreCore::make_writable(const std::string& name) {
-  if (!has_snapshot(name)) {
-    if (!has_branch(name)) {
-      fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, impl_->path);
-    }
-    return;
+  if (!has_snapshot(name) && !has_branch(name)) {
+    fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, impl_->path);
   }
+  const NameLock lock = lock_name(*this, name);
+  const Lease names = hold_names(*this);
+  if (!has_snapshot(name)) return;
   const SnapshotRef ref = read_snapshot(name);
-  // Both are there when this was cut off before. The snapshot is what the name means until it goes.
+  // Both are there when this was cut off before.
   if (!has_branch(name)) publish_branch(name, ref.version, ref.version.parent, std::nullopt);
-  remove_snapshot(name);
+  remove_ref(name);
+}
+
+void StoreCore::settle_name(const std::string& name) {
+  if (!has_snapshot(name)) return;
+  const NameLock lock = lock_name(*this, name);
+  if (!has_snapshot(name) || !has_branch(name)) return;
+  if (!is_untouched(read_branch(name), read_snapshot(name))) {
+    fail(Errc::damaged,
+         "{}: a branch and a snapshot are both named '{}', and differ: remove one of them",
+         impl_->path, name);
+  }
+  remove_ref(name);
 }
 
 void StoreCore::remove_snapshot(const std::string& name) {
   if (!has_snapshot(name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, impl_->path);
+  const NameLock lock = lock_name(*this, name);
+  if (!has_snapshot(name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, impl_->path);
+  remove_ref(name);
+}
+
+void StoreCore::remove_ref(const std::string& name) {
   fs().unlink(snapshots_directory() + "/" + name + std::string(kRefSuffix));
   fs().sync_directory(snapshots_directory());
   remove_working_set(*this, name);
+  remove_space_note(*this);
 }
 
 void StoreCore::remove_branch(const std::string& name) {
   if (!has_branch(name)) fail(Errc::not_found, "no branch '{}' in {}", name, impl_->path);
-  const auto file = fs().open(journal_path(name), base::OpenMode::read_write);
-  if (!file->try_lock_exclusive()) {
-    fail(Errc::busy, "branch '{}' of {} has a writer", name, impl_->path);
+  const NameLock lock = lock_name(*this, name);
+  const auto journal = try_lock_branch(*this, name);
+  if (journal == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", name, impl_->path);
+  drop_branch(name, *journal);
+}
+
+void StoreCore::remove_new_branch(const std::string& name, std::uint64_t branch_id) {
+  if (!has_branch(name)) return;
+  const NameLock lock = lock_name(*this, name);
+  const auto journal = try_lock_branch(*this, name);
+  if (journal == nullptr) return;
+  const JournalState state = read_journal(*journal, superblock().store_id);
+  if (state.header.branch_id == branch_id && state.head_sequence() == 0) {
+    drop_branch(name, *journal);
   }
-  // Without its journal the branch is gone; the empty directory is only tidied up.
+}
+
+// Without its journal the branch is gone; the empty directory is only tidied up.
+void StoreCore::drop_branch(const std::string& name, const base::File& journal) {
   const std::string directory = branches_directory() + "/" + name;
-  fs().unlink(journal_path(name));
+  fs().unlink(journal.path());
   fs().sync_directory(directory);
+  impl_->branch_ids.forget(name);
   remove_working_set(*this, name);
   ImageFile::remove(*this, name);
   fs().remove_directory(directory);
   fs().sync_directory(branches_directory());
+  remove_space_note(*this);
+}
+
+ResolvedVersion resolve_snapshot(const StoreCore& store, const std::string& name) {
+  SnapshotRef ref = store.read_snapshot(name);
+  ResolvedVersion out;
+  out.label = "snapshot '" + name + "'";
+  out.version = std::move(ref.version);
+  out.created_ns = ref.created_ns;
+  out.order = ref.order;
+  out.branch = std::move(ref.branch);
+  return out;
 }
 
 ResolvedVersion resolve_version(const StoreCore& store, const std::string& name) {
-  ResolvedVersion out;
-  if (store.has_snapshot(name)) {
-    const SnapshotRef ref = store.read_snapshot(name);
-    out.label = "snapshot '" + name + "'";
-    out.version = ref.version;
-    out.created_ns = ref.created_ns;
-    out.branch = ref.branch;
-    return out;
-  }
+  if (store.has_snapshot(name)) return resolve_snapshot(store, name);
   if (!store.has_branch(name)) {
     fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, store.path());
   }
   BranchHead head = store.read_branch(name);
+  ResolvedVersion out;
   out.label = "branch '" + name + "'";
   out.is_branch = true;
   out.version = std::move(head.journal.base);

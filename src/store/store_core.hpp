@@ -1,10 +1,11 @@
 // store/store_core.hpp: a store directory: create, open, list, name, remove. The C++ face
 // (vellum/store.hpp) stands on it.
 //
-// Threads: all calls from any thread. Processes: creating and removing names is atomic through
-// rename and O_EXCL; readers take no lock.
+// Threads: all calls from any thread. Processes: whoever makes or removes a name has it locked
+// (store/name_lock.hpp), and one rename or unlink makes the change count; readers take no lock.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "format/superblock.hpp"
 #include "format/version.hpp"
 #include "store/journal.hpp"
+#include "store/name_lock.hpp"
 #include "store/pack_set.hpp"
 #include "store/record_cache.hpp"
 #include "store/run_reader.hpp"
@@ -46,10 +48,15 @@ class StoreCore {
   std::string branches_directory() const;
   std::string tmp_directory() const;
   std::string superblock_path() const;
+  // For its locks. Errc::io when the store that was opened is not at its path any more: it was
+  // moved, and perhaps another one is there.
+  std::shared_ptr<base::File> open_superblock(base::OpenMode mode) const;
   std::string journal_path(const std::string& branch) const;
   PackSet& packs() noexcept;
   RecordCache& records() noexcept;
   base::ThreadPool& pool() noexcept;  // for encoding; made at first use
+  // How many gcs of this handle wait for their turn (store/lease.hpp).
+  std::atomic<int>& gcs_waiting() noexcept;
   // A run's root; versions that are open at once share it. Throws Errc::damaged.
   std::shared_ptr<const LoadedRun> load_run(const format::RunRef& ref);
 
@@ -62,43 +69,64 @@ class StoreCore {
   BranchHead read_branch(const std::string& name) const;
   format::SnapshotRef read_snapshot(const std::string& name) const;
 
-  // Makes an empty branch (region_bytes as given), or one that starts at a version.
+  // Makes an empty branch (region_bytes as given), or one that starts at a version; returns its id.
   // Errc::already_exists when a branch or a snapshot has the name, invalid_argument when the name
   // is malformed.
   // With an encoding of its own, or stored as the store says; see check_encoding().
-  void create_branch(const std::string& name, std::uint64_t region_bytes,
-                     std::uint64_t base_address,
-                     const std::optional<format::Encoding>& encoding = std::nullopt);
+  std::uint64_t create_branch(const std::string& name, std::uint64_t region_bytes,
+                              std::uint64_t base_address,
+                              const std::optional<format::Encoding>& encoding = std::nullopt);
   void create_branch_at(const std::string& name, const format::Version& version,
                         const std::string& parent_snapshot,
                         const std::optional<format::Encoding>& encoding = std::nullopt,
                         std::uint32_t journal_half_bytes = 0);  // 0: as the store says
+  // REQUIRES: claim_name().
+  void create_branch_at(const NameLock& claim, const format::Version& version,
+                        const std::string& parent_snapshot,
+                        const std::optional<format::Encoding>& encoding = std::nullopt);
+  // A branch for a live snapshot (store/live_snapshot.hpp). REQUIRES: is_aside_name(), a new one;
+  // the name is not locked.
+  void create_branch_aside(const std::string& name, const format::Version& version,
+                           const std::string& parent_snapshot,
+                           const std::optional<format::Encoding>& encoding);
   // Errc::invalid_argument: its blocks would be larger than the store's readers take.
   void check_encoding(const format::Encoding& encoding) const;
   // Throws Errc::damaged unless the header, out of `file`, can be that of the branch.
   void check_journal(const std::string& file, const std::string& branch,
                      const format::JournalHeader& header) const;
-  // Names a version. The same errors.
+  // Names a version, as the last of the store's snapshots (format::SnapshotRef::order). The same
+  // errors; with a claim_name() none of them.
   void create_snapshot(const std::string& name, const format::SnapshotRef& like);
+  void create_snapshot(const NameLock& claim, const format::SnapshotRef& like);
   // The same, made now. `message` empty: the version keeps its own.
+  void create_snapshot(const NameLock& claim, const std::string& branch,
+                       const format::Version& version, const std::string& message);
   void create_snapshot(const std::string& name, const std::string& branch,
                        const format::Version& version, const std::string& message);
   // A snapshot becomes a branch of the same name. Of a branch: nothing to do. Errc::not_found.
-  // REQUIRES: hold_names(), since gc must not see a moment at which neither is there.
   void make_writable(const std::string& name);
+  // Ends a make_writable() that was cut off between its two steps: the ref goes. For who is about
+  // to write the branch; from then on the two would differ. Errc::damaged: they do.
+  void settle_name(const std::string& name);
   void remove_snapshot(const std::string& name);
   // Errc::busy when it has a writer.
   void remove_branch(const std::string& name);
+  // The same, if it is this one and has no commits: what its maker takes back.
+  void remove_new_branch(const std::string& name, std::uint64_t branch_id);
+  // The same, with the branch's journal locked (store/branch_lock.hpp). REQUIRES: the name is
+  // locked, or is_aside_name().
+  void drop_branch(const std::string& name, const base::File& journal);
 
   // Throws unless `name` is well-formed and neither a branch nor a snapshot.
   void require_free_name(const std::string& name) const;
 
  private:
   StoreCore();
-  void publish_branch(const std::string& name, const format::Version& version,
-                      const std::string& parent_snapshot,
-                      const std::optional<format::Encoding>& encoding,
-                      std::uint32_t journal_half_bytes = 0);
+  std::uint64_t publish_branch(const std::string& name, const format::Version& version,
+                               const std::string& parent_snapshot,
+                               const std::optional<format::Encoding>& encoding,
+                               std::uint32_t journal_half_bytes = 0);
+  void remove_ref(const std::string& name);
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
@@ -112,8 +140,10 @@ struct ResolvedVersion {
   std::int64_t created_ns = 0;
   std::string branch;
   std::optional<format::Encoding> encoding = std::nullopt;  // of a branch: its own
+  std::uint64_t order = 0;                                  // of a snapshot: format::SnapshotRef
 };
 // Errc::not_found names `name` and the store.
+ResolvedVersion resolve_snapshot(const StoreCore& store, const std::string& name);
 ResolvedVersion resolve_version(const StoreCore& store, const std::string& name);
 
 }  // namespace vellum::store

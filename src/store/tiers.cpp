@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <random>
 
+#include "base/new_file.hpp"
 #include "base/real_path.hpp"
 #include "store/lease.hpp"
 #include "store/pack_mover.hpp"
@@ -39,11 +40,6 @@ void publish(StoreCore& store, const Tiers& tiers) {
   store.packs().places().reload();
 }
 
-std::string parent_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // Nothing is there but what a crash has left of a mark in the making.
 bool is_free(base::Fs& fs, const std::string& path) {
   const auto entries = fs.list(path);
@@ -59,14 +55,14 @@ TierMark mark_directory(StoreCore& store, TierKind kind, const std::string& path
                         const TierDirectory* before) {
   base::Fs& fs = store.fs();
   const auto& id = store.superblock().store_id;
-  const std::string home = store.packs().places().real_home();
+  const format::TierOwner owner = store.packs().places().owner();
   const std::string file = path + "/" + kTierMarkName;
   if (kind == TierKind::archive && before != nullptr && !fs.exists(file)) {
     fail(Errc::io, "{}: is not the archive that it was, whose packs are missed", path);
   }
   if (!fs.exists(path)) {
     fs.make_directory(path);
-    fs.sync_directory(parent_of(path));
+    fs.sync_directory(base::parent_of(path));
   }
   TierMark mark;
   if (fs.exists(file)) {
@@ -77,13 +73,13 @@ TierMark mark_directory(StoreCore& store, TierKind kind, const std::string& path
     if (mark.kind != kind) {
       fail(Errc::already_exists, "{}: the directory is a tier of another kind", path);
     }
-    if (mark.home == home) return mark;
+    if (mark.owner == owner) return mark;
   } else if (is_free(fs, path)) {
     mark = {kind, before != nullptr ? before->id : random_id(), {}};
   } else {
     fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
   }
-  mark.home = home;
+  mark.owner = owner;
   base::publish_file(fs, path, path, kTierMarkName, format::encode_tier_mark(mark, id), true);
   return mark;
 }
@@ -133,7 +129,7 @@ TierList list_tiers(StoreCore& store) {
     TierList::Directory d;
     d.tier = state->tiers.directories[i];
     d.present = state->present[i];
-    d.writable = d.present && state->homes[i] == store.packs().places().real_home();
+    d.writable = d.present && state->owners[i].is(store.packs().places().owner());
     if (d.present) d.use = use_of_directory(store, d.tier.path);
     out.directories.push_back(std::move(d));
   }
@@ -185,7 +181,7 @@ void remove_tier(StoreCore& store, const std::string& path) {
   };
   const PackPlaces& places = store.packs().places();
   const bool there = contains(places.state()->present_paths(kind));
-  const bool ours = contains(places.state()->owned_paths(kind, places.real_home()));
+  const bool ours = contains(places.state()->owned_paths(kind, places.owner()));
   if (kind == TierKind::archive) {
     if (!there) {
       fail(Errc::io, "{}: the archive is not there, or is not this store's; it may hold packs",
@@ -204,7 +200,7 @@ void remove_tier(StoreCore& store, const std::string& path) {
     std::uint64_t pack = 0;
     const bool known = parse_pack_file_name(entry.name, pack) || is_copy_file_name(entry.name) ||
                        entry.name == kTierMarkName;
-    if (known) unlink_quietly(store.fs(), path + "/" + entry.name);
+    if (known) base::unlink_quietly(store.fs(), path + "/" + entry.name);
   }
 }
 

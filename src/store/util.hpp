@@ -31,6 +31,13 @@ auto with_context(const std::string& where, Body&& body) {
   }
 }
 
+// What a report of damage says of an error. Memory and descriptors that have run out are no damage:
+// such an error is thrown on. REQUIRES: `e` is being handled.
+inline std::string damage_reason(const Error& e) {
+  if (e.code() == Errc::out_of_memory) throw;
+  return e.what();
+}
+
 inline std::uint64_t elapsed_ns(std::chrono::steady_clock::time_point since) {
   const auto d = std::chrono::steady_clock::now() - since;
   return static_cast<std::uint64_t>(

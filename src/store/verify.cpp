@@ -10,10 +10,9 @@
 #include "store/lease.hpp"
 #include "store/overlay.hpp"
 #include "store/record_io.hpp"
-#include "store/run_builder.hpp"
-#include "store/shown_pages.hpp"
 #include "store/util.hpp"
 #include "store/verify_pack.hpp"
+#include "store/verify_shown.hpp"
 
 namespace vellum::store {
 
@@ -31,16 +30,6 @@ struct CheckedVersion {
   std::string label;
   std::string file;  // the ref or journal
   format::Version version;
-};
-
-// What a run of the page map leads to. Checked once, however many versions share it.
-struct CheckedRun {
-  std::vector<MapEntry> entries;
-  std::vector<bool> shown;     // of the entries: some version shows something of it
-  std::vector<RecordRef> own;  // root and blocks
-  std::vector<std::uint64_t> packs;
-  std::set<std::string> damaged;  // objects
-  PageNumber end = 0;
 };
 
 // Damage by object, in the order of its discovery.
@@ -101,14 +90,15 @@ class Verifier {
   void find_versions();
   void check_packs();
   void check_maps();
+  std::vector<const format::Version*> listed_versions() const;
   void check_run(const format::RunRef& ref, CheckedRun& run);
   void check_block(const format::RunRef& ref, const format::MapBlockRef& block, CheckedRun& run);
-  void find_shown(const CheckedVersion& v);
   void collect_uses();
   void check_records();
   void check_versions();
   void check_version(const CheckedVersion& v);
-  void check_merged(const CheckedVersion& v);
+  ShownProblem check_part(const ShownPart& part) const;
+  void report_shown(const CheckedVersion& v, const std::vector<ShownProblem>& problems);
   void check_sealed_packs();
   std::optional<std::string> check_record(std::span<const Use> uses);
   void tell(std::uint64_t done, std::uint64_t total, const char* unit) {
@@ -125,7 +115,8 @@ class Verifier {
     if (pack_bytes_.contains(ref.pack)) {
       try {
         store_.packs().open(ref.pack);
-      } catch (const Error&) {
+      } catch (const Error& e) {
+        if (e.code() == Errc::out_of_memory) throw;
         // Whoever reads the record says so.
       }
     }
@@ -146,7 +137,7 @@ class Verifier {
   std::string absent_archives_;
   std::map<std::uint64_t, std::uint64_t> pack_bytes_;  // sizes of good packs
   std::map<std::uint64_t, std::string> bad_packs_;     // and what is wrong with the others
-  std::map<RecordRef, CheckedRun> runs_;
+  CheckedRuns runs_;
   std::vector<Use> uses_;                                // sorted by record
   std::map<RecordRef, std::string> bad_records_;         // and the objects they are reported as
   std::map<std::uint64_t, std::uint64_t> active_packs_;  // of branches: id, pack
@@ -162,7 +153,7 @@ void Verifier::check_superblock() {
       damages_.add(file, "the superblock is damaged");
     }
   } catch (const Error& e) {
-    damages_.add(file, e.what());
+    damages_.add(file, damage_reason(e));
   }
 }
 
@@ -182,7 +173,8 @@ void Verifier::find_versions() {
     try {
       versions_.push_back({label, file, store_.read_snapshot(name).version});
     } catch (const Error& e) {
-      damages_.add(file, e.what());
+      if (e.code() == Errc::not_found && !store_.has_snapshot(name)) continue;  // removed just now
+      damages_.add(file, damage_reason(e));
       damages_.hurts(file, label);
       ++unreadable_versions_;
     }
@@ -197,7 +189,8 @@ void Verifier::find_versions() {
       check_raw_bytes(head.journal.commits, store_.superblock().journal_half_bytes);
       Overlay(std::move(head.journal.commits));  // parses every part
     } catch (const Error& e) {
-      damages_.add(file, e.what());
+      if (e.code() == Errc::not_found && !store_.has_branch(name)) continue;  // removed just now
+      damages_.add(file, damage_reason(e));
       damages_.hurts(file, label);
       if (versions_.empty() || versions_.back().label != label) ++unreadable_versions_;
     }
@@ -227,22 +220,16 @@ void Verifier::check_maps() {
       const auto [at, fresh] = runs_.try_emplace(ref.root);
       if (fresh) check_run(ref, at->second);
     }
-    find_shown(v);
     tell(++done, versions_.size(), "versions");
   }
+  find_shown(listed_versions(), runs_);
 }
 
-// What only hidden entries name, gc may have given back.
-void Verifier::find_shown(const CheckedVersion& v) {
-  ShownPages pages;
-  for (const auto& ref : v.version.runs) {
-    CheckedRun& run = runs_.at(ref.root);
-    run.shown.resize(run.entries.size());
-    for (std::size_t i = 0; i < run.entries.size(); ++i) {
-      const MapEntry& e = run.entries[i];
-      if (pages.take(e.page, e.count, e.kind)) run.shown[i] = true;
-    }
-  }
+std::vector<const format::Version*> Verifier::listed_versions() const {
+  std::vector<const format::Version*> out;
+  out.reserve(versions_.size());
+  for (const CheckedVersion& v : versions_) out.push_back(&v.version);
+  return out;
 }
 
 void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
@@ -266,7 +253,7 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
     for (const auto& block : root.blocks) entries += block.entries;
     if (!good || entries != ref.entries) return damaged(place, "the root of a run does not parse");
   } catch (const Error& e) {
-    return damaged(place, e.what());
+    return damaged(place, damage_reason(e));
   }
   run.packs.insert(run.packs.end(), root.packs.begin(), root.packs.end());
   for (const std::uint64_t pack : root.packs) {
@@ -277,7 +264,7 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
     try {
       store_.packs().open(pack);
     } catch (const Error& e) {
-      damaged(store_.packs().path_of(pack), e.what());
+      damaged(store_.packs().path_of(pack), damage_reason(e));
     }
   }
   for (const auto& block : root.blocks) {
@@ -305,12 +292,13 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
     }
     for (const MapEntry& e : entries) {
       if (e.kind == PageKind::zero) continue;
-      if (std::find(run.packs.begin(), run.packs.end(), e.record.pack) == run.packs.end()) {
+      if (e.record.pack != run.packs[0] &&
+          !std::binary_search(run.packs.begin() + 1, run.packs.end(), e.record.pack)) {
         reason = "the map block names a pack that its root does not";
       }
     }
   } catch (const Error& e) {
-    reason = e.what();
+    reason = damage_reason(e);
   }
   if (!reason.empty()) {
     damages_.add(place, reason);
@@ -361,7 +349,7 @@ std::optional<std::string> Verifier::check_record(std::span<const Use> uses) {
   try {
     record = load_record(store_, uses[0].record, pages ? RecordType::pages : RecordType::deltas);
   } catch (const Error& e) {
-    return e.what();
+    return damage_reason(e);
   }
   {
     static std::mutex mutex;  // of the counters
@@ -419,9 +407,14 @@ void Verifier::check_records() {
 }
 
 void Verifier::check_versions() {
-  for (const CheckedVersion& v : versions_) {
-    check_version(v);
-    if (read_data_ || !bad_records_.empty()) check_merged(v);
+  std::vector<std::vector<ShownProblem>> problems(versions_.size());
+  if (read_data_ || !bad_records_.empty()) {
+    problems = find_shown_problems(listed_versions(), runs_,
+                                   [this](const ShownPart& part) { return check_part(part); });
+  }
+  for (std::size_t i = 0; i < versions_.size(); ++i) {
+    check_version(versions_[i]);
+    report_shown(versions_[i], problems[i]);
   }
 }
 
@@ -454,36 +447,42 @@ void Verifier::check_version(const CheckedVersion& v) {
   }
 }
 
-// What of the version shows: its chains, and the damaged records among them.
-void Verifier::check_merged(const CheckedVersion& v) {
-  std::vector<std::vector<MapEntry>> runs;
+ShownProblem Verifier::check_part(const ShownPart& part) const {
+  const MapEntry& e = part.entry;
+  if (e.kind == PageKind::zero) return {};
+  using Kind = ShownProblem::Kind;
+  if (bad_records_.contains(e.record)) return {Kind::record, part.count, part.first, "", nullptr};
+  const auto slot = e.slot + static_cast<std::uint32_t>(part.first - e.page);
+  const auto dropped = store_.packs().locate(e.record).dropped;
+  std::uint64_t pages = 0, page = 0;
+  for (std::uint32_t i = 0; !dropped.empty() && i < part.count; ++i) {
+    if (!format::any_dropped(dropped, slot + i, 1)) continue;
+    if (pages++ == 0) page = part.first + i;
+  }
+  if (pages != 0) return {Kind::given_back, pages, page, "", nullptr};
+  if (e.kind != PageKind::delta) return {};
+  // Below a delta comes the rest of its chain, or nothing, which is zero.
+  const int below = part.below != nullptr ? part.below->depth : 0;
+  if (e.depth != below + 1) return {Kind::chain, 1, e.page, "broken", nullptr};
+  if (e.depth > kMaxChainDeltas) return {Kind::chain, 1, e.page, "too long", nullptr};
+  return {};
+}
+
+void Verifier::report_shown(const CheckedVersion& v, const std::vector<ShownProblem>& problems) {
   for (const auto& ref : v.version.runs) {
     if (!runs_.at(ref.root).damaged.empty()) return;  // reported already, and the rest is a guess
-    runs.push_back(runs_.at(ref.root).entries);
   }
-  const auto merged = merge_runs(runs, false);
-  for (std::size_t i = 0; i < merged.size(); ++i) {
-    const MapEntry& e = merged[i];
-    const auto bad = bad_records_.find(e.record);
-    if (e.kind != PageKind::zero && bad != bad_records_.end()) {
-      damages_.hurts(bad->second, v.label);
+  for (const ShownProblem& p : problems) {
+    std::string object = v.file;
+    if (p.kind == ShownProblem::Kind::record) {
+      object = bad_records_.at(p.entry->record);
+    } else if (p.kind == ShownProblem::Kind::given_back) {
+      object = place_of(p.entry->record);
+      damages_.add(object, fmt::format("page {} was given back", p.page));
+    } else {
+      damages_.add(object, fmt::format("page {}: the delta chain is {}", p.page, p.reason));
     }
-    if (e.kind != PageKind::zero &&
-        format::any_dropped(store_.packs().locate(e.record).dropped, e.slot, e.count)) {
-      const std::string place = place_of(e.record);
-      damages_.add(place, fmt::format("page {} was given back", e.page));
-      damages_.hurts(place, v.label);
-    }
-    if (e.kind != PageKind::delta) continue;
-    // Below a delta comes the rest of its chain, or nothing, which is zero.
-    const bool more = i + 1 < merged.size() && merged[i + 1].page == e.page;
-    const int below = more ? merged[i + 1].depth : 0;
-    const char* problem = e.depth != below + 1        ? "broken"
-                          : e.depth > kMaxChainDeltas ? "too long"
-                                                      : nullptr;
-    if (problem == nullptr) continue;
-    damages_.add(v.file, fmt::format("page {}: the delta chain is {}", e.page, problem));
-    damages_.hurts(v.file, v.label);
+    damages_.hurts(object, v.label);
   }
 }
 
@@ -520,7 +519,8 @@ VerifyReport verify_store(StoreCore& store, bool read_data, const ProgressFn& pr
   const Lease names = hold_names(store);  // what a gc freed meanwhile would look like damage
   try {
     store.packs().refresh();
-  } catch (const Error&) {
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
     // check_packs() looks at every pack's header and translation afresh, and says so.
   }
   return Verifier(store, read_data, progress).run();

@@ -27,7 +27,7 @@ std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t p
       return file->size_bytes();
     }
   } catch (const Error& e) {
-    reason = e.what();
+    reason = damage_reason(e);
   }
   return std::nullopt;
 }
@@ -81,7 +81,7 @@ std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, 
     }
     return problems;
   } catch (const Error& e) {
-    return {{path, e.what()}};
+    return {{path, damage_reason(e)}};
   }
 }
 

@@ -11,7 +11,7 @@ namespace vellum::store {
 namespace {
 
 constexpr const char* kDirectory = "hints";
-constexpr std::string_view kSuffix = ".set";
+constexpr std::string_view kSetSuffix = ".set";
 
 std::string directory_of_hints(const StoreCore& store) { return store.path() + "/" + kDirectory; }
 
@@ -64,7 +64,7 @@ format::WorkingSetOwner working_set_owner_of_branch(std::uint64_t branch_id) {
 }
 
 std::string working_set_path(const StoreCore& store, const std::string& name) {
-  return directory_of_hints(store) + "/" + name + std::string(kSuffix);
+  return directory_of_hints(store) + "/" + name + std::string(kSetSuffix);
 }
 
 std::vector<format::PageRange> read_working_set(StoreCore& store, const std::string& name,
@@ -102,8 +102,9 @@ void sweep_working_sets(StoreCore& store) {
     for (const auto& entry : store.fs().list(directory)) {
       if (entry.is_directory) continue;
       const std::string_view file = entry.name;
-      const std::string name(file.substr(0, file.size() - std::min(file.size(), kSuffix.size())));
-      const bool kept = file.ends_with(kSuffix) && format::name_problem(name) == nullptr &&
+      const std::string name(
+          file.substr(0, file.size() - std::min(file.size(), kSetSuffix.size())));
+      const bool kept = file.ends_with(kSetSuffix) && format::name_problem(name) == nullptr &&
                         (store.has_snapshot(name) || store.has_branch(name));
       if (!kept) store.fs().unlink(directory + "/" + entry.name);
     }

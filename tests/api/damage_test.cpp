@@ -12,7 +12,7 @@
 namespace vellum::test {
 namespace {
 
-constexpr std::uint64_t kPages = 256;
+constexpr std::uint64_t kDamagePages = 256;
 
 class Damaged : public StoreTest {
  protected:
@@ -20,11 +20,12 @@ class Damaged : public StoreTest {
   void SetUp() override {
     StoreTest::SetUp();
     Store store = create();
-    Region region = store.create_region("main", kPages * kPage, options());
+    Region region = store.create_region("main", kDamagePages * kPage, options());
     std::mt19937_64 random(1);
-    for (std::uint64_t i = 0; i < kPages * kPage / 2; i += 8) word_at(region, i) = random();
+    for (std::uint64_t i = 0; i < kDamagePages * kPage / 2; i += 8) word_at(region, i) = random();
     region.snapshot("old");
-    for (std::uint64_t page = 0; page < kPages; page += 3) word_at(region, page * kPage) = page;
+    for (std::uint64_t page = 0; page < kDamagePages; page += 3)
+      word_at(region, page * kPage) = page;
     region.snapshot("new");
     content_ = content_of(region);
     region.close();
@@ -87,9 +88,9 @@ TEST_P(Damaged, PrefetchAndPinSayWhatIsDamaged) {
                [&] { store.export_file("old", directory_ / "out"); });
   EXPECT_FALSE(std::filesystem::exists(directory_ / "out"));
   // What is whole stays readable.
-  version.prefetch(bytes_of(version) + kPages * kPage / 2, kPages * kPage / 2);
-  EXPECT_TRUE(std::equal(content_.begin() + kPages * kPage / 2, content_.end(),
-                         bytes_of(version) + kPages * kPage / 2));
+  version.prefetch(bytes_of(version) + kDamagePages * kPage / 2, kDamagePages * kPage / 2);
+  EXPECT_TRUE(std::equal(content_.begin() + kDamagePages * kPage / 2, content_.end(),
+                         bytes_of(version) + kDamagePages * kPage / 2));
   const auto report = store.verify(true);
   ASSERT_EQ(report.damages.size(), 1u);
   EXPECT_NE(report.damages[0].object.find(file), std::string::npos) << report.damages[0].object;
@@ -139,7 +140,7 @@ TEST_P(Damaged, NoByteOfAPackCanGiveWrongData) {
     try {
       Store store = Store::open(copy);
       Region version = store.open_version("new", options());
-      for (std::uint64_t page = 0; page < kPages; page += 8) {
+      for (std::uint64_t page = 0; page < kDamagePages; page += 8) {
         try {
           version.prefetch(bytes_of(version) + page * kPage, 8 * kPage);
           ASSERT_EQ(std::memcmp(bytes_of(version) + page * kPage, content_.data() + page * kPage,
@@ -193,7 +194,7 @@ const ChildProgram kSurvivor("survives damage", [](const auto& arguments) {
   Store store = Store::open(arguments.at(0));
   Region version = store.open_version("new", options);
   volatile std::uint64_t lost = 0, read = 0;
-  while (read + lost < kPages) {
+  while (read + lost < kDamagePages) {
     volatile std::byte* const at = bytes_of(version) + (read + lost) * kPage + 9;
     if (sigsetjmp(g_jump, 1) == 0) {
       [[maybe_unused]] const std::byte seen = *at;

@@ -185,6 +185,55 @@ TEST_P(ExportImport, SparseStaysSparse) {
   EXPECT_LE(occupied_bytes(directory_ / "huge.img"), 64 * 1024u);
 }
 
+// A look at each MiB, as of a file that is full, would be a progress of 16,384 steps. Only one of
+// the files has the first page: what it was becomes zero.
+TEST_P(ExportImport, HolesOfAFileAreNotRead) {
+  Store store = create();
+  constexpr std::uint64_t kSize = 16ULL << 30;
+  const auto make = [&](const std::string& name, const std::vector<std::uint64_t>& pages) {
+    std::ofstream out(directory_ / name, std::ios::binary);
+    for (const std::uint64_t page : pages) {
+      out.seekp(static_cast<std::streamoff>(page * kPage));
+      out << name;
+    }
+    out.close();
+    std::filesystem::resize_file(directory_ / name, kSize + 7);
+  };
+  const auto import = [&](const std::string& name) {
+    std::uint64_t steps = 0, last = 0;
+    const auto report =
+        store.import_file("main", directory_ / name, "", [&](const Progress& progress) {
+          ++steps;
+          EXPECT_GT(progress.done, last);
+          last = progress.done;
+        });
+    EXPECT_LE(steps, 10u) << name;
+    EXPECT_EQ(last, kSize + 7) << name;
+    return report.pages_changed;
+  };
+  const auto word = [&](std::uint64_t page) {
+    std::string text(5, ' ');
+    store.read("main", page * kPage, text.data(), text.size());
+    return text;
+  };
+  make("first", {0, 1'000'000, 4'000'000});
+  make("other", {1'000'000, 3'000'000});
+  EXPECT_EQ(import("first"), 3u);
+  EXPECT_EQ(import("first"), 0u);
+  EXPECT_EQ(import("other"), 4u);
+  EXPECT_EQ(word(0), std::string(5, '\0'));
+  EXPECT_EQ(word(1'000'000), "other");
+  EXPECT_EQ(word(3'000'000), "other");
+  EXPECT_EQ(word(4'000'000), std::string(5, '\0'));
+
+  std::uint64_t steps = 0;
+  store.export_file("main", directory_ / "out", [&](const Progress&) { ++steps; });
+  EXPECT_LE(steps, 10u);
+  EXPECT_EQ(std::filesystem::file_size(directory_ / "out"), kSize + 7);
+  EXPECT_LE(occupied_bytes(directory_ / "out"), 64 * 1024u);
+  EXPECT_EQ(import("out"), 0u);
+}
+
 TEST_P(ExportImport, Errors) {
   Store store = create();
   store.create_region("main", kMiB, options()).commit();

@@ -9,7 +9,7 @@
 namespace vellum::test {
 namespace {
 
-using Call = store::test::Call;
+using FailedCommitCall = store::test::Call;
 
 class FailedCommit : public StoreTest {
  protected:
@@ -54,7 +54,7 @@ TEST_P(FailedCommit, WritesThatFail) {
 
     change(region, nth + 100);
     const auto wanted = content_of(region);
-    fs_.fail_nth(Call::write, nth, nth % 2 == 0 ? Errc::io : Errc::no_space, true);
+    fs_.fail_nth(FailedCommitCall::write, nth, nth % 2 == 0 ? Errc::io : Errc::no_space, true);
     bool committed = true;
     try {
       region.commit();
@@ -63,7 +63,7 @@ TEST_P(FailedCommit, WritesThatFail) {
       committed = false;
     }
     // (Not every write matters: what is only there for salvage may be missing.)
-    EXPECT_TRUE(committed || fs_.seen(Call::write) >= nth);
+    EXPECT_TRUE(committed || fs_.seen(FailedCommitCall::write) >= nth);
     fs_.heal();
     EXPECT_TRUE(content_of(region) == wanted) << "memory is as it was";
     if (!committed) {
@@ -93,7 +93,7 @@ TEST_P(FailedCommit, AFlushThatFailsPoisonsTheBranch) {
     word_at(region, 0) += 1;
     if (large) change(region, 2);
     const auto wanted = content_of(region);
-    fs_.fail_nth(Call::sync, 1, Errc::io);
+    fs_.fail_nth(FailedCommitCall::sync, 1, Errc::io);
     EXPECT_THROW(region.commit(), Error);
     fs_.heal();
     EXPECT_TRUE(content_of(region) == wanted);
@@ -116,6 +116,26 @@ TEST_P(FailedCommit, AFlushThatFailsPoisonsTheBranch) {
   }
 }
 
+// It fails before it has looked at all that it had found to be written.
+TEST_P(FailedCommit, WhatItHadNotComeToIsInTheNext) {
+  constexpr std::uint64_t kLargeBytes = 16 * kMiB;
+  create().create_region("main", kLargeBytes, options()).close();
+  Region region = open();
+  const auto fill = [&](std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    for (std::uint64_t at = 0; at < kLargeBytes; at += 8) word_at(region, at) = random();
+  };
+  fill(1);
+  region.commit();
+  fill(2);
+  const auto wanted = content_of(region);
+  fs_.fail_nth(FailedCommitCall::write, 1, Errc::io, true);
+  EXPECT_THROW(region.commit(), Error);
+  fs_.heal();
+  region.commit();
+  EXPECT_TRUE(content_of(Store::open(path()), "main") == wanted);
+}
+
 TEST_P(FailedCommit, ManyInARow) {
   make_store();
   Region region = open();
@@ -126,7 +146,8 @@ TEST_P(FailedCommit, ManyInARow) {
     SCOPED_TRACE(round);
     for (std::uint64_t i = random() % 3; i > 0; --i) change(region, random());
     word_at(region, random() % 100 * 8) += 1;
-    if (random() % 3 != 0) fs_.fail_nth(Call::write, 1 + random() % 5, Errc::no_space, true);
+    if (random() % 3 != 0)
+      fs_.fail_nth(FailedCommitCall::write, 1 + random() % 5, Errc::no_space, true);
     try {
       region.commit();
       committed = content_of(region);

@@ -178,6 +178,76 @@ TEST_P(FullDisk, EveryAmountOfSpaceLeft) {
   EXPECT_TRUE(store.verify(true).damages.empty());
 }
 
+// What nothing needs goes before a commit fails: a region that is rewritten goes on for ever where
+// there is room for it twice.
+TEST_P(FullDisk, CollectsBeforeItFails) {
+  const SmallDisk disk(24 * kMiB);
+  VELLUM_NEEDS(disk);
+  auto [store, region] = begin(disk, plain(), 8 * kMiB, 8 * kMiB);
+  region.snapshot("first");
+  const auto first = content_of(region);
+  for (std::uint64_t n = 0; n < 40; ++n) {
+    const std::uint64_t from = n % 4 * kMiB;
+    randomise(region, from, from + kMiB, n);
+    if (n % 3 == 0) {
+      region.snapshot("s");
+      store.remove_snapshot("s");
+    } else {
+      region.commit();
+    }
+  }
+  EXPECT_TRUE(content_of(store, "main") == content_of(region));
+  EXPECT_TRUE(content_of(store, "first") == first);
+  EXPECT_TRUE(store.verify(true).damages.empty());
+  // More than there is room for, whatever goes.
+  disk.fill(0);
+  randomise(region, 0, 8 * kMiB, 99);
+  const auto wanted = content_of(region);
+  expect_error(Errc::no_space, {disk / "store"}, [&] { region.commit(); });
+  EXPECT_TRUE(content_of(region) == wanted);
+  disk.make_room();
+}
+
+// An asynchronous commit collects for the next one.
+TEST_P(FullDisk, AnAsynchronousCommitThatFailsMakesRoom) {
+  const SmallDisk disk(24 * kMiB);
+  VELLUM_NEEDS(disk);
+  auto [store, region] = begin(disk, plain(), 8 * kMiB, 8 * kMiB);
+  region.commit();
+  int failures = 0;
+  for (std::uint64_t n = 0; n < 40; ++n) {
+    randomise(region, n % 8 * kMiB, (n % 8 + 1) * kMiB, n);
+    try {
+      region.commit_async().get();
+    } catch (const Error& e) {
+      ASSERT_EQ(e.code(), Errc::no_space) << e.what();
+      ++failures;
+      region.commit_async().get();
+    }
+  }
+  EXPECT_GT(failures, 0);
+  EXPECT_TRUE(content_of(store, "main") == content_of(region));
+}
+
+TEST_P(FullDisk, FailsAtOnceWhereNothingIsToBeGivenBack) {
+  const SmallDisk disk(24 * kMiB);
+  VELLUM_NEEDS(disk);
+  std::filesystem::remove(directory_ / "image");
+  Store store = Store::create(disk / "store", plain());
+  RegionOptions with = options();
+  with.background_gc = false;
+  Region region = store.create_region("main", 8 * kMiB, with);
+  const auto rewrite_all = [&] {
+    for (std::uint64_t n = 0; n < 40; ++n) {
+      randomise(region, n % 8 * kMiB, (n % 8 + 1) * kMiB, n);
+      region.commit();
+    }
+  };
+  EXPECT_ERRC(rewrite_all(), Errc::no_space);
+  region.rollback();
+  EXPECT_TRUE(content_of(store, "main") == content_of(region));
+}
+
 TEST_P(FullDisk, AReadOnlyMediumIsReadable) {
   const SmallDisk disk(16 * kMiB);
   VELLUM_NEEDS(disk);

@@ -13,8 +13,8 @@ namespace vellum::test {
 namespace {
 
 constexpr std::uint64_t kHuge = 2 * kMiB;
-constexpr std::uint64_t kSize = 8 * kMiB;
-constexpr std::uint64_t kChunk = 64u << 10;
+constexpr std::uint64_t kHugePagesSize = 8 * kMiB;
+constexpr std::uint64_t kHugePagesChunk = 64u << 10;
 #ifndef MADV_COLLAPSE
 constexpr int MADV_COLLAPSE = 25;
 #endif
@@ -61,11 +61,12 @@ class HugePages : public StoreTest {
     if (IsSkipped()) return;
     if (!kernel_can()) GTEST_SKIP() << "this kernel makes no huge pages of a memfd's";
     store_.emplace(create());
-    Region region = store_->create_region("main", kSize, options());
+    Region region = store_->create_region("main", kHugePagesSize, options());
     std::mt19937_64 random(1);
     // The third slot has a chunk of zeros.
-    for (std::uint64_t at = 0; at < kSize; at += 8) {
-      if (at / kChunk != 2 * kHuge / kChunk + 5) word_at(region, at) = random() % 1000 + 1;
+    for (std::uint64_t at = 0; at < kHugePagesSize; at += 8) {
+      if (at / kHugePagesChunk != 2 * kHuge / kHugePagesChunk + 5)
+        word_at(region, at) = random() % 1000 + 1;
     }
     region.snapshot("s");
     expected_ = content_of(region);
@@ -83,25 +84,25 @@ class HugePages : public StoreTest {
 
 TEST_P(HugePages, SlotsWithoutZerosBecomeHuge) {
   const Region version = open();
-  version.prefetch(version.data(), kSize);
+  version.prefetch(version.data(), kHugePagesSize);
   EXPECT_EQ(content_of(version), expected_);
-  EXPECT_EQ(huge_bytes(version), kSize - kHuge);
-  version.prefetch(version.data(), kSize);
-  version.advise(version.data(), kSize, Advice::dont_need);
+  EXPECT_EQ(huge_bytes(version), kHugePagesSize - kHuge);
+  version.prefetch(version.data(), kHugePagesSize);
+  version.advise(version.data(), kHugePagesSize, Advice::dont_need);
   EXPECT_EQ(content_of(version), expected_);
-  EXPECT_EQ(huge_bytes(version), kSize - kHuge) << "they stay";
+  EXPECT_EQ(huge_bytes(version), kHugePagesSize - kHuge) << "they stay";
 }
 
 TEST_P(HugePages, WhatTheRangeCutsStaysAsItIs) {
   const Region version = open();
-  version.prefetch(bytes_of(version) + kPage, kSize / 2);
+  version.prefetch(bytes_of(version) + kPage, kHugePagesSize / 2);
   EXPECT_EQ(content_of(version), expected_);
   EXPECT_EQ(huge_bytes(version), kHuge) << "the second slot only";
 }
 
 TEST_P(HugePages, HalfOfTheLimitAtMost) {
   const Region version = open(4 * kMiB);
-  version.prefetch(version.data(), kSize);
+  version.prefetch(version.data(), kHugePagesSize);
   EXPECT_EQ(content_of(version), expected_);
   EXPECT_EQ(huge_bytes(version), kHuge);
   EXPECT_LE(version.memory_use().resident_bytes, 4 * kMiB + 256 * 1024);
@@ -111,7 +112,7 @@ TEST_P(HugePages, ABranchStaysInSmallPages) {
   RegionOptions o = options();
   o.huge_pages = true;
   const Region branch = store_->open_region("main", o);
-  branch.prefetch(branch.data(), kSize);
+  branch.prefetch(branch.data(), kHugePagesSize);
   EXPECT_EQ(huge_bytes(branch), 0U);
   word_at(branch, 0) = 1;
 }

@@ -16,13 +16,13 @@
 namespace vellum::test {
 namespace {
 
-constexpr std::uint64_t kPages = 320, kArrays = 5, kWordsPerPage = kPage / 8;
+constexpr std::uint64_t kKillBesideGcPages = 320, kArrays = 5, kWordsPerPage = kPage / 8;
 constexpr std::uint64_t kLittleBytes = 160;  // half of what a page takes when compressed
 constexpr std::uint64_t kNamedEvery = 3, kNamesKept = 3;
 constexpr std::array<const char*, 2> kBranches{"left", "right"};
 
 // Generation g is a commit on branch g % 2. What the writer of each branch has got to.
-struct Board {
+struct KillBesideGcBoard {
   struct Line {
     std::atomic<std::uint64_t> started{0}, committed{0};
   };
@@ -38,24 +38,24 @@ class Content {
   explicit Content(std::uint64_t generation) : generation_(generation) {
     std::mt19937_64 random(generation);
     for (auto& part : parts_) part = {random() % kArrays, random() % 8};
-    border_ = random() % kPages;
+    border_ = random() % kKillBesideGcPages;
   }
 
   void write(void* data) const {
     auto* const words = static_cast<std::uint64_t*>(data);
-    for (std::uint64_t p = 0; p < kPages; ++p) fill(p, words + p * kWordsPerPage);
+    for (std::uint64_t p = 0; p < kKillBesideGcPages; ++p) fill(p, words + p * kWordsPerPage);
   }
   bool is_in(const void* data) const {
     const auto* const words = static_cast<const std::uint64_t*>(data);
     std::array<std::uint64_t, kWordsPerPage> wanted;
-    for (std::uint64_t p = 0; p < kPages; ++p) {
+    for (std::uint64_t p = 0; p < kKillBesideGcPages; ++p) {
       fill(p, wanted.data());
       if (std::memcmp(wanted.data(), words + p * kWordsPerPage, kPage) != 0) return false;
     }
     return true;
   }
   static std::uint64_t generation_in(const void* data) {
-    return static_cast<const std::uint64_t*>(data)[(kPages - 1) * kWordsPerPage];
+    return static_cast<const std::uint64_t*>(data)[(kKillBesideGcPages - 1) * kWordsPerPage];
   }
 
  private:
@@ -68,7 +68,7 @@ class Content {
     std::mt19937_64 random(part.array * 10'000 + page + part.shift);
     std::generate(words, words + 40, std::ref(random));
     std::fill(words + 40, words + kWordsPerPage, random());
-    if (page == kPages - 1) words[0] = generation_;
+    if (page == kKillBesideGcPages - 1) words[0] = generation_;
   }
 
   std::uint64_t generation_, border_ = 0;
@@ -79,12 +79,12 @@ class KilledBesideGc : public GenerationsTest {
  protected:
   RegionOptions large() const {
     RegionOptions options = small();
-    options.capacity_bytes = kPages * kPage;
+    options.capacity_bytes = kKillBesideGcPages * kPage;
     return options;
   }
 
   // In a child, until it is killed.
-  void write_generations(Board& board) const {
+  void write_generations(KillBesideGcBoard& board) const {
     std::array<Region, 2> regions;
     Store store = Store::open(path());
     std::uint64_t g = 0;
@@ -113,7 +113,7 @@ class KilledBesideGc : public GenerationsTest {
     }
   }
 
-  void collect(Board& board, std::uint64_t seed) const {
+  void collect(KillBesideGcBoard& board, std::uint64_t seed) const {
     std::mt19937_64 random(seed);
     for (;;) {
       GcOptions options;
@@ -128,7 +128,7 @@ class KilledBesideGc : public GenerationsTest {
     }
   }
 
-  void check_after(const Board& board) {
+  void check_after(const KillBesideGcBoard& board) {
     Store store = Store::open(path());
     for (const auto& info : store.versions()) {
       SCOPED_TRACE(info.name);
@@ -152,8 +152,9 @@ class KilledBesideGc : public GenerationsTest {
 
 TEST_P(KilledBesideGc, LargeCommitsThatRepeatOthers) {
   Store store = create(tiny());
-  for (const char* name : kBranches) store.create_region(name, kPages * kPage, large()).close();
-  const Shared<Board> board;
+  for (const char* name : kBranches)
+    store.create_region(name, kKillBesideGcPages * kPage, large()).close();
+  const Shared<KillBesideGcBoard> board;
   const std::uint64_t kills = kills_wanted(16, 6);
   for (std::uint64_t i = 0; i < kills && !HasFailure(); ++i) {
     SCOPED_TRACE("kill " + std::to_string(i));

@@ -38,14 +38,14 @@ std::vector<Setting> settings() {
           {"large_blocks", store_options(C::lz4, 1u << 20, 2u << 20, 256u << 10), 256u << 10}};
 }
 
-using Parameter = std::tuple<Engine, std::size_t, std::uint64_t>;  // setting, seed
+using ModelParameter = std::tuple<Engine, std::size_t, std::uint64_t>;  // setting, seed
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* value = std::getenv(name);
   return value != nullptr ? std::strtoull(value, nullptr, 10) : otherwise;
 }
 
-class Model : public EngineTestWith<Parameter> {
+class Model : public EngineTestWith<ModelParameter> {
  protected:
   void SetUp() override {
     if (!engine_available(std::get<0>(GetParam()))) GTEST_SKIP() << kNoUffd;
@@ -337,7 +337,7 @@ TEST_P(Model, AndStoreAgree) {
   compare_everything();
 }
 
-std::string model_name(const testing::TestParamInfo<Parameter>& info) {
+std::string model_name(const testing::TestParamInfo<ModelParameter>& info) {
   const auto& [engine, setting, seed] = info.param;
   return std::string(engine_name(engine)) + "_" + settings()[setting].name + "_" +
          std::to_string(seed);

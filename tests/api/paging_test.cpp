@@ -15,9 +15,9 @@
 namespace vellum::test {
 namespace {
 
-constexpr std::uint64_t kSize = 24 * kMiB;
-constexpr std::uint64_t kLimit = 4 * kMiB;
-constexpr std::uint64_t kWords = kSize / 8;
+constexpr std::uint64_t kPagingSize = 24 * kMiB;
+constexpr std::uint64_t kPagingLimit = 4 * kMiB;
+constexpr std::uint64_t kPagingWords = kPagingSize / 8;
 
 using Parameter = std::tuple<Engine, std::uint32_t>;  // fault_bytes
 
@@ -37,10 +37,10 @@ class Paging : public EngineTestWith<Parameter> {
     return bytes == 0 ? 64u << 10 : bytes;
   }
   std::string path() const { return directory_ / "store"; }
-  Region open(Store& store, const std::string& name = "main", std::uint64_t limit = kLimit) {
+  Region open(Store& store, const std::string& name = "main", std::uint64_t limit = kPagingLimit) {
     RegionOptions o = options();
     o.memory_limit_bytes = limit;
-    return store.open_or_create_region(name, kSize, o);
+    return store.open_or_create_region(name, kPagingSize, o);
   }
   Store make() { return Store::create(path()); }
   static std::uint64_t* words(const Region& region) {
@@ -52,33 +52,33 @@ class Paging : public EngineTestWith<Parameter> {
 TEST_P(Paging, WhatIsWrittenInATouchedRegionStays) {
   Store store = make();
   Region region = open(store);
-  for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i);
-  for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i)) << i;
+  for (std::uint64_t i = 0; i < kPagingWords; ++i) words(region)[i] = mix(i);
+  for (std::uint64_t i = 0; i < kPagingWords; ++i) ASSERT_EQ(words(region)[i], mix(i)) << i;
   const auto use = region.memory_use();
-  EXPECT_GT(use.evicted_bytes, 2 * kSize - 2 * kLimit);
-  EXPECT_GT(use.stash_written_bytes, kSize - kLimit);
-  EXPECT_LE(use.resident_bytes, kLimit + kLimit / 4);  // it is looked at every 2 ms
+  EXPECT_GT(use.evicted_bytes, 2 * kPagingSize - 2 * kPagingLimit);
+  EXPECT_GT(use.stash_written_bytes, kPagingSize - kPagingLimit);
+  EXPECT_LE(use.resident_bytes, kPagingLimit + kPagingLimit / 4);  // it is looked at every 2 ms
 }
 
 TEST_P(Paging, ACommitTakesWhatIsInTheStash) {
   Store store = make();
   {
     Region region = open(store);
-    for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i);
-    EXPECT_GT(region.memory_use().stashed_pages, (kSize - kLimit) / kPage / 2);
+    for (std::uint64_t i = 0; i < kPagingWords; ++i) words(region)[i] = mix(i);
+    EXPECT_GT(region.memory_use().stashed_pages, (kPagingSize - kPagingLimit) / kPage / 2);
     region.snapshot("all");
     EXPECT_EQ(region.memory_use().stashed_pages, 0U);
     // Small changes, everywhere.
-    for (std::uint64_t i = 0; i < kWords; i += 512) words(region)[i] = i;
+    for (std::uint64_t i = 0; i < kPagingWords; i += 512) words(region)[i] = i;
     region.snapshot("some");
-    for (std::uint64_t i = 0; i < kWords; ++i) {
+    for (std::uint64_t i = 0; i < kPagingWords; ++i) {
       ASSERT_EQ(words(region)[i], i % 512 == 0 ? i : mix(i)) << i;
     }
   }
   for (const char* name : {"all", "some"}) {
     const auto content = content_of(store, name);
     const auto* w = reinterpret_cast<const std::uint64_t*>(content.data());
-    for (std::uint64_t i = 0; i < kWords; ++i) {
+    for (std::uint64_t i = 0; i < kPagingWords; ++i) {
       ASSERT_EQ(w[i], name[0] == 's' && i % 512 == 0 ? i : mix(i)) << name << " " << i;
     }
   }
@@ -87,26 +87,26 @@ TEST_P(Paging, ACommitTakesWhatIsInTheStash) {
 TEST_P(Paging, AChangedWordCostsLittleInTheStash) {
   Store store = make();
   Region region = open(store);
-  for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i);
+  for (std::uint64_t i = 0; i < kPagingWords; ++i) words(region)[i] = mix(i);
   region.commit();
   const auto before = region.memory_use().stash_written_bytes;
-  for (std::uint64_t i = 0; i < kWords; i += 512) ++words(region)[i];
-  for (std::uint64_t i = 0; i < kWords; i += 512) ASSERT_EQ(words(region)[i], mix(i) + 1);
+  for (std::uint64_t i = 0; i < kPagingWords; i += 512) ++words(region)[i];
+  for (std::uint64_t i = 0; i < kPagingWords; i += 512) ASSERT_EQ(words(region)[i], mix(i) + 1);
   const auto written = region.memory_use().stash_written_bytes - before;
-  EXPECT_LT(written, kSize / 64);
+  EXPECT_LT(written, kPagingSize / 64);
 }
 
 TEST_P(Paging, RollbackForgetsTheStash) {
   Store store = make();
   Region region = open(store);
-  for (std::uint64_t i = 0; i < kWords; i += 64) words(region)[i] = mix(i);
+  for (std::uint64_t i = 0; i < kPagingWords; i += 64) words(region)[i] = mix(i);
   region.commit();
-  for (std::uint64_t i = 0; i < kWords; i += 64) words(region)[i] = 5;
-  for (std::uint64_t i = 1; i < kWords; i += 640) words(region)[i] = 6;
+  for (std::uint64_t i = 0; i < kPagingWords; i += 64) words(region)[i] = 5;
+  for (std::uint64_t i = 1; i < kPagingWords; i += 640) words(region)[i] = 6;
   EXPECT_GT(region.memory_use().stashed_pages, 0U);
   region.rollback();
   EXPECT_EQ(region.memory_use().stashed_pages, 0U);
-  for (std::uint64_t i = 0; i < kWords; ++i) {
+  for (std::uint64_t i = 0; i < kPagingWords; ++i) {
     ASSERT_EQ(words(region)[i], i % 64 == 0 ? mix(i) : 0) << i;
   }
 }
@@ -133,23 +133,23 @@ TEST_P(Paging, ASnapshotIsReadWithinTheLimit) {
   Store store = make();
   {
     Region region = open(store, "main", 0);
-    for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i);
+    for (std::uint64_t i = 0; i < kPagingWords; ++i) words(region)[i] = mix(i);
     region.snapshot("s");
   }
   RegionOptions o = options();
-  o.memory_limit_bytes = kLimit;
+  o.memory_limit_bytes = kPagingLimit;
   const Region old = store.open_version("s", o);
   std::mt19937_64 random(1);
   const int reads = static_cast<int>(std::min((1u << 30) / fault_bytes(), 20'000u));
   for (int i = 0; i < reads; ++i) {
-    const std::uint64_t at = random() % kWords;
+    const std::uint64_t at = random() % kPagingWords;
     ASSERT_EQ(words(old)[at], mix(at));
   }
-  for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(old)[i], mix(i));
+  for (std::uint64_t i = 0; i < kPagingWords; ++i) ASSERT_EQ(words(old)[i], mix(i));
   const auto use = old.memory_use();
-  EXPECT_LE(use.resident_bytes, kLimit + kLimit / 16);
+  EXPECT_LE(use.resident_bytes, kPagingLimit + kPagingLimit / 16);
   EXPECT_EQ(use.stash_written_bytes, 0U);
-  EXPECT_GT(use.evicted_bytes, kSize);
+  EXPECT_GT(use.evicted_bytes, kPagingSize);
 }
 
 TEST_P(Paging, PinnedPagesStay) {
@@ -157,7 +157,7 @@ TEST_P(Paging, PinnedPagesStay) {
   Region region = open(store);
   words(region)[0] = 1;
   const Pin pin = region.pin(region.data(), kMiB);
-  for (std::uint64_t i = 0; i < kWords; ++i) words(region)[i] = mix(i);
+  for (std::uint64_t i = 0; i < kPagingWords; ++i) words(region)[i] = mix(i);
   const int fd = ::open("/dev/zero", O_WRONLY);
   EXPECT_EQ(::write(fd, region.data(), kMiB), static_cast<ssize_t>(kMiB)) << strerror(errno);
   ::close(fd);
@@ -169,8 +169,8 @@ TEST_P(Paging, ThreadsWriteWhileCommitsAndEvictionsGoOn) {
   const int last = fault_bytes() == 64u << 10 ? rounds(20, 6) : rounds(6, 3);
   Store store = make();
   Region region = open(store);
-  std::vector<std::vector<std::uint64_t>> model(kThreads,
-                                                std::vector<std::uint64_t>(kWords / kThreads));
+  std::vector<std::vector<std::uint64_t>> model(
+      kThreads, std::vector<std::uint64_t>(kPagingWords / kThreads));
   for (int round = 0; round < last; ++round) {
     std::vector<std::thread> threads;
     std::atomic<int> wrong{0};
@@ -195,7 +195,7 @@ TEST_P(Paging, ThreadsWriteWhileCommitsAndEvictionsGoOn) {
   region = Region();
   const auto content = content_of(store, "main");
   const auto* w = reinterpret_cast<const std::uint64_t*>(content.data());
-  for (std::uint64_t i = 0; i < kWords; ++i) {
+  for (std::uint64_t i = 0; i < kPagingWords; ++i) {
     ASSERT_EQ(w[i], model[i % kThreads][i / kThreads]) << i;
   }
 }

@@ -10,7 +10,7 @@
 namespace vellum::test {
 namespace {
 
-struct Board : GenerationBoard {
+struct ReadersBoard : GenerationBoard {
   std::atomic<std::uint64_t> reads{0};
   std::atomic<bool> stop{false};
 };
@@ -18,7 +18,7 @@ struct Board : GenerationBoard {
 class Readers : public GenerationsTest {
  protected:
   // Commits until told to stop.
-  void write_generations(Board& board) const {
+  void write_generations(ReadersBoard& board) const {
     Region region = Store::open(path()).open_region("main", small());
     for (std::uint64_t g = 1; !board.stop; ++g) {
       board.started = g;
@@ -27,7 +27,7 @@ class Readers : public GenerationsTest {
     }
   }
 
-  void read_heads(Board& board, std::uint64_t seed) const {
+  void read_heads(ReadersBoard& board, std::uint64_t seed) const {
     std::mt19937_64 random(seed);
     std::optional<Store> store(Store::open(path()));
     std::vector<std::byte> copy(Generations::kBytes);
@@ -52,7 +52,7 @@ class Readers : public GenerationsTest {
     }
   }
 
-  void read_snapshots(Board& board, std::uint64_t seed) const {
+  void read_snapshots(ReadersBoard& board, std::uint64_t seed) const {
     std::mt19937_64 random(seed);
     const Store store = Store::open(path());
     while (!board.stop) {
@@ -68,7 +68,7 @@ class Readers : public GenerationsTest {
 
 TEST_P(Readers, SeeWholeCommitsInOrder) {
   create_empty(tiny());
-  Shared<Board> board;
+  Shared<ReadersBoard> board;
   std::vector<Child> children;
   children.push_back(start_child([&] { write_generations(*board); }));
   children.push_back(start_child([&] { read_heads(*board, 1); }));

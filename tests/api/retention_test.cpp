@@ -18,7 +18,8 @@ VersionInfo snapshot(const std::string& name, std::int64_t time_ns,
   VersionInfo v;
   v.name = name;
   v.branch = on;
-  v.time_ns = time_ns;
+  v.created_ns = v.time_ns = time_ns;
+  v.order = static_cast<std::uint64_t>(time_ns + 1000 * kDay);
   return v;
 }
 
@@ -100,11 +101,25 @@ TEST(Retention, BranchesCountForThemselvesAndStay) {
   EXPECT_EQ(decide(versions, policy(1)), (Lines{"b:last", "a:", "y:last", "x:"}));
 }
 
-TEST(Retention, OfOneTimeTheLaterCommitIsNewer) {
-  auto early = snapshot("z", 5), late = snapshot("a", 5);
-  early.sequence = 1;
-  late.sequence = 2;
-  EXPECT_EQ(decide({early, late}, policy(1)), (Lines{"a:last", "z:"}));
+TEST(Retention, TheOrderSaysWhatIsNewerAndNotTheClock) {
+  auto first = snapshot("a", k2024 + kDay), second = snapshot("z", k2024), third = second;
+  third.name = "b";
+  first.order = 1, second.order = 2, third.order = 3;
+  EXPECT_EQ(decide({first, second, third}, policy(1)), (Lines{"b:last", "z:", "a:"}));
+  EXPECT_EQ(decide({first, second, third}, policy(0, 1)), (Lines{"b:daily", "z:", "a:"}));
+}
+
+TEST(Retention, ASnapshotIsAsOldAsItselfNotAsItsCommit) {
+  auto old = snapshot("old", k2024 + 3 * kDay), young = snapshot("young", k2024 + 4 * kDay);
+  old.time_ns = young.time_ns = k2024;
+  EXPECT_EQ(decide({old, young}, policy(0, 9)), (Lines{"young:daily", "old:daily"}));
+}
+
+// A day that comes again, since the clock was set back, is one day.
+TEST(Retention, ADayCountsOnce) {
+  auto a = snapshot("a", k2024 + kDay), b = snapshot("b", k2024), c = snapshot("c", k2024 + kDay);
+  a.order = 1, b.order = 2, c.order = 3;
+  EXPECT_EQ(decide({a, b, c}, policy(0, 9)), (Lines{"c:daily", "b:daily", "a:"}));
 }
 
 }  // namespace

@@ -18,17 +18,17 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-constexpr std::uint64_t kChunk = 64u << 10;
-constexpr std::uint64_t kSize = 16 * kMiB;
-constexpr std::uint64_t kChunks = kSize / kChunk;
+constexpr std::uint64_t kWorkingSetChunk = 64u << 10;
+constexpr std::uint64_t kWorkingSetSize = 16 * kMiB;
+constexpr std::uint64_t kChunks = kWorkingSetSize / kWorkingSetChunk;
 
 class WorkingSets : public StoreTest {
  protected:
   // Snapshot "s", and branch "main" with the same content.
   Store filled() const {
     Store store = create();
-    Region region = store.create_region("main", kSize, options());
-    for (std::uint64_t at = 0; at < kSize; at += 8) word_at(region, at) = mix(at);
+    Region region = store.create_region("main", kWorkingSetSize, options());
+    for (std::uint64_t at = 0; at < kWorkingSetSize; at += 8) word_at(region, at) = mix(at);
     region.snapshot("s");
     return store;
   }
@@ -52,14 +52,16 @@ class WorkingSets : public StoreTest {
   // A word of each chunk. Not one after the other, so that nothing is read ahead.
   static void touch(const Region& region, const std::vector<std::uint64_t>& chunks) {
     for (const std::uint64_t chunk : chunks) {
-      ASSERT_EQ(word_at(region, chunk * kChunk + kPage), mix(chunk * kChunk + kPage)) << chunk;
+      ASSERT_EQ(word_at(region, chunk * kWorkingSetChunk + kPage),
+                mix(chunk * kWorkingSetChunk + kPage))
+          << chunk;
     }
   }
   static void expect_replayed(const Region& region, std::uint64_t chunks) {
-    EXPECT_TRUE(comes_true([&] { return resident(region) >= chunks * kChunk; }))
-        << resident(region) / kChunk << " of " << chunks;
+    EXPECT_TRUE(comes_true([&] { return resident(region) >= chunks * kWorkingSetChunk; }))
+        << resident(region) / kWorkingSetChunk << " of " << chunks;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_EQ(resident(region), chunks * kChunk);
+    EXPECT_EQ(resident(region), chunks * kWorkingSetChunk);
   }
   // Long enough for the thread to have begun.
   static void expect_nothing_replayed(const Region& region) {
@@ -67,7 +69,8 @@ class WorkingSets : public StoreTest {
     EXPECT_EQ(resident(region), 0U);
   }
   static void expect_content(const Region& region) {
-    for (std::uint64_t at = 0; at < kSize; at += 8) ASSERT_EQ(word_at(region, at), mix(at)) << at;
+    for (std::uint64_t at = 0; at < kWorkingSetSize; at += 8)
+      ASSERT_EQ(word_at(region, at), mix(at)) << at;
   }
 };
 
@@ -91,13 +94,14 @@ TEST_P(WorkingSets, ABranchToo) {
   {
     Region first = store.open_region("main", remembering());
     touch(first, kSome);
-    word_at(first, 40 * kChunk) = 1;
+    word_at(first, 40 * kWorkingSetChunk) = 1;
     first.commit();
   }
   Region second = store.open_region("main", remembering());
-  EXPECT_TRUE(comes_true([&] { return resident(second) >= (kSome.size() + 1) * kChunk; }));
-  EXPECT_EQ(word_at(second, 40 * kChunk), 1U);
-  word_at(second, 40 * kChunk) = mix(40 * kChunk);
+  EXPECT_TRUE(
+      comes_true([&] { return resident(second) >= (kSome.size() + 1) * kWorkingSetChunk; }));
+  EXPECT_EQ(word_at(second, 40 * kWorkingSetChunk), 1U);
+  word_at(second, 40 * kWorkingSetChunk) = mix(40 * kWorkingSetChunk);
   expect_content(second);
   EXPECT_EQ(second.commit().pages_changed, 1U);
   EXPECT_EQ(content_of(second), content_of(store, "s"));
@@ -114,14 +118,14 @@ TEST_P(WorkingSets, WhatIsReplayedIsNotDirty) {
   expect_replayed(second, kSome.size());
   touch(second, {7, 3});
   EXPECT_EQ(second.commit().pages_dirty, 0U);
-  word_at(second, 90 * kChunk + 5 * kPage) = 5;
-  word_at(second, 131 * kChunk) = 6;
+  word_at(second, 90 * kWorkingSetChunk + 5 * kPage) = 5;
+  word_at(second, 131 * kWorkingSetChunk) = 6;
   const CommitReport report = second.commit();
   EXPECT_EQ(report.pages_dirty, 2U);
   EXPECT_EQ(report.pages_changed, 2U);
-  word_at(second, 255 * kChunk) = 7;
+  word_at(second, 255 * kWorkingSetChunk) = 7;
   second.rollback();
-  EXPECT_EQ(word_at(second, 255 * kChunk), mix(255 * kChunk));
+  EXPECT_EQ(word_at(second, 255 * kWorkingSetChunk), mix(255 * kWorkingSetChunk));
   EXPECT_EQ(content_of(second), content_of(store, "main"));
 }
 
@@ -133,8 +137,8 @@ TEST_P(WorkingSets, WhatIsNotTouchedIsForgotten) {
     TempDirectory place;
     Store store = Store::create(place / "store");
     {
-      Region region = store.create_region("main", kSize, options());
-      for (std::uint64_t at = 0; at < kSize; at += 8) word_at(region, at) = mix(at);
+      Region region = store.create_region("main", kWorkingSetSize, options());
+      for (std::uint64_t at = 0; at < kWorkingSetSize; at += 8) word_at(region, at) = mix(at);
       region.snapshot("s");
     }
     const auto open = [&] {
@@ -150,15 +154,15 @@ TEST_P(WorkingSets, WhatIsNotTouchedIsForgotten) {
       expect_replayed(second, kSome.size());
       if (writable) second.commit();
       touch(second, {3, 131, 90, 20});
-      if (writable) word_at(second, 3 * kChunk) = mix(3 * kChunk);
+      if (writable) word_at(second, 3 * kWorkingSetChunk) = mix(3 * kWorkingSetChunk);
       if (writable) second.commit();
     }
     {
       Region third = open();
       expect_replayed(third, 4);
       // These need it mapped: they count as a use.
-      third.prefetch(bytes_of(third) + 90 * kChunk, 1);
-      const Pin pin = third.pin(bytes_of(third) + 20 * kChunk, kPage);
+      third.prefetch(bytes_of(third) + 90 * kWorkingSetChunk, 1);
+      const Pin pin = third.pin(bytes_of(third) + 20 * kWorkingSetChunk, kPage);
     }
     Region fourth = open();
     expect_replayed(fourth, 2);
@@ -174,12 +178,12 @@ TEST_P(WorkingSets, APinnedPageTakesSystemCalls) {
   }
   Region second = store.open_version("s", remembering());
   expect_replayed(second, kSome.size());
-  second.prefetch(bytes_of(second) + 60 * kChunk, kChunk);
-  const Pin pin = second.pin(bytes_of(second) + 7 * kChunk, kChunk);
+  second.prefetch(bytes_of(second) + 60 * kWorkingSetChunk, kWorkingSetChunk);
+  const Pin pin = second.pin(bytes_of(second) + 7 * kWorkingSetChunk, kWorkingSetChunk);
   for (const std::uint64_t chunk : {7U, 60U}) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
-    const std::byte* const at = bytes_of(second) + chunk * kChunk;
+    const std::byte* const at = bytes_of(second) + chunk * kWorkingSetChunk;
     EXPECT_EQ(write(ends[1], at, kPage), static_cast<ssize_t>(kPage)) << chunk;
     close(ends[0]);
     close(ends[1]);
@@ -196,7 +200,7 @@ TEST_P(WorkingSets, InTheOrderOfFirstUseAndHalfOfTheLimit) {
     touch(first, order);
   }
   Region second = store.open_version("s", remembering(4 * kMiB));
-  constexpr std::uint64_t kHalf = 2 * kMiB / kChunk;
+  constexpr std::uint64_t kHalf = 2 * kMiB / kWorkingSetChunk;
   expect_replayed(second, kHalf);
   EXPECT_EQ(second.memory_use().evicted_bytes, 0U);
   second.close();
@@ -208,7 +212,7 @@ TEST_P(WorkingSets, InTheOrderOfFirstUseAndHalfOfTheLimit) {
   second = store.open_version("s", remembering(4 * kMiB));
   expect_replayed(second, kHalf);
   touch(second, {order.begin(), order.begin() + kHalf});
-  EXPECT_EQ(resident(second), kHalf * kChunk) << "these and no others";
+  EXPECT_EQ(resident(second), kHalf * kWorkingSetChunk) << "these and no others";
 }
 
 TEST_P(WorkingSets, UnderALimitWhatHasLeftCounts) {
@@ -218,28 +222,30 @@ TEST_P(WorkingSets, UnderALimitWhatHasLeftCounts) {
   {
     Region first = store.open_region("main", remembering(2 * kMiB));
     touch(first, many);
-    for (const std::uint64_t chunk : many) word_at(first, chunk * kChunk + 8) = chunk;
+    for (const std::uint64_t chunk : many) word_at(first, chunk * kWorkingSetChunk + 8) = chunk;
     EXPECT_GT(first.memory_use().evicted_bytes, 0U);
     first.commit();
   }
   Region second = store.open_region("main", remembering());
   expect_replayed(second, many.size());
-  for (const std::uint64_t chunk : many) ASSERT_EQ(word_at(second, chunk * kChunk + 8), chunk);
+  for (const std::uint64_t chunk : many)
+    ASSERT_EQ(word_at(second, chunk * kWorkingSetChunk + 8), chunk);
   second.close();
   // Replayed chunks leave as others do, and those that were used are remembered.
   second = store.open_region("main", remembering(4 * kMiB));
   EXPECT_TRUE(comes_true([&] { return resident(second) >= 2 * kMiB; }));
-  for (std::uint64_t i = 0; i < kChunks; ++i) word_at(second, i * kChunk + 16) = i;
+  for (std::uint64_t i = 0; i < kChunks; ++i) word_at(second, i * kWorkingSetChunk + 16) = i;
   EXPECT_LE(resident(second), 4 * kMiB + kMiB);
   second.commit();
   EXPECT_EQ(content_of(second), content_of(store, "main"));
-  for (std::uint64_t i = 0; i < kChunks; ++i) ASSERT_EQ(word_at(second, i * kChunk + 16), i);
+  for (std::uint64_t i = 0; i < kChunks; ++i)
+    ASSERT_EQ(word_at(second, i * kWorkingSetChunk + 16), i);
 }
 
 // Writers, and commits, while chunks are replayed under a limit.
 TEST_P(WorkingSets, ReplayingBesideWritersLosesNothing) {
   Store store = filled();
-  std::vector<std::uint64_t> model(kSize / 8);
+  std::vector<std::uint64_t> model(kWorkingSetSize / 8);
   for (std::uint64_t i = 0; i < model.size(); ++i) model[i] = mix(i * 8);
   std::mt19937_64 random(3);
   for (int round = 0; round < 12; ++round) {
@@ -267,7 +273,7 @@ TEST_P(WorkingSets, ReplayingBesideWritersLosesNothing) {
     }
     region.close();
     const auto content = content_of(store, "main");
-    ASSERT_EQ(std::memcmp(content.data(), model.data(), kSize), 0) << round;
+    ASSERT_EQ(std::memcmp(content.data(), model.data(), kWorkingSetSize), 0) << round;
   }
 }
 
@@ -276,24 +282,24 @@ TEST_P(WorkingSets, BesideGrowAndRollback) {
   {
     Region first = store.open_region("main", remembering());
     touch(first, kSome);
-    first.grow(kSize + 5 * kPage);
-    word_at(first, kSize + 4 * kPage) = 4;
+    first.grow(kWorkingSetSize + 5 * kPage);
+    word_at(first, kWorkingSetSize + 4 * kPage) = 4;
     first.commit();
   }
   for (int round = 0; round < 6; ++round) {
     Region region = store.open_region("main", remembering());
     touch(region, kSome);
-    EXPECT_EQ(word_at(region, kSize + 4 * kPage), 4U);
+    EXPECT_EQ(word_at(region, kWorkingSetSize + 4 * kPage), 4U);
     if (round % 2 == 0) {
       std::this_thread::sleep_for(std::chrono::milliseconds(round));
-      region.grow(kSize + 2 * kMiB);
-      EXPECT_TRUE(all_zero(bytes_of(region) + kSize + 5 * kPage, 2 * kMiB - 5 * kPage));
-      word_at(region, kSize + kMiB) = 9;
-      word_at(region, kSize + 4 * kPage) = 5;
+      region.grow(kWorkingSetSize + 2 * kMiB);
+      EXPECT_TRUE(all_zero(bytes_of(region) + kWorkingSetSize + 5 * kPage, 2 * kMiB - 5 * kPage));
+      word_at(region, kWorkingSetSize + kMiB) = 9;
+      word_at(region, kWorkingSetSize + 4 * kPage) = 5;
       region.rollback();
     }
-    EXPECT_EQ(region.size_bytes(), kSize + 5 * kPage);
-    EXPECT_EQ(word_at(region, kSize + 4 * kPage), 4U);
+    EXPECT_EQ(region.size_bytes(), kWorkingSetSize + 5 * kPage);
+    EXPECT_EQ(word_at(region, kWorkingSetSize + 4 * kPage), 4U);
   }
 }
 

@@ -1,6 +1,8 @@
 // Atomic files: each tracker, each medium: what is committed is in the plain file, after close()
 // and after a crash, and nothing else is.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vellum/cards.h>
@@ -77,12 +79,32 @@ class AtomicFileTest : public ::testing::TestWithParam<Mode> {
     const std::string copy = path("copy");
     for (const char* suffix : {"", ".vellum-journal"})
       fs::copy_file(path() + suffix, copy + suffix, fs::copy_options::overwrite_existing);
-    AtomicFile::recover(copy, true);
+    AtomicFile::recover(copy, {.copied = true});
     EXPECT_FALSE(fs::exists(copy + ".vellum-journal"));
     return content(copy);
   }
 
   fs::path directory_;
+};
+
+// As long as it is there, nobody in this process writes a file at or behind that byte.
+class NoBytesBehind {
+ public:
+  explicit NoBytesBehind(std::uint64_t byte) : signal_(::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit less{byte, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &less);
+  }
+  ~NoBytesBehind() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, signal_);
+  }
+  NoBytesBehind(const NoBytesBehind&) = delete;
+  NoBytesBehind& operator=(const NoBytesBehind&) = delete;
+
+ private:
+  sighandler_t signal_;
+  rlimit before_{};
 };
 
 std::vector<Mode> modes() {
@@ -226,7 +248,7 @@ TEST_P(AtomicFileTest, TheJournalSaysHowLongTheFileIs) {
   expected.replace(20000, 5, "in th").replace(55000, 5, "after");
   for (const char* name : {"uncut", "cut", "longer"}) {
     fs::copy_file(path() + ".vellum-journal", path(name) + ".vellum-journal");
-    AtomicFile::recover(path(name), true);
+    AtomicFile::recover(path(name), {.copied = true});
     EXPECT_TRUE(expected == content(path(name))) << name;
   }
   file.checkpoint();
@@ -269,6 +291,35 @@ TEST_P(AtomicFileTest, StoresPastTheEndOnTheLastPageAreNone) {
   const std::string now = content(path());
   ASSERT_EQ(4106U, now.size());
   EXPECT_EQ("over ", now.substr(4101));
+}
+
+// Only what the journal has can fail so: in persistent memory it is mapped.
+TEST_P(AtomicFileTest, WhatAFailedCommitWasToStoreIsInTheNext) {
+  if (GetParam().medium != Medium::disk) GTEST_SKIP() << "stores cannot fail";
+  AtomicFile file = AtomicFile::open_or_create(path(), 10000, options());
+  store(file, 5000, "stored");
+  {
+    const NoBytesBehind limit(4096);
+    EXPECT_NE(Errc::ok, code_of([&] { file.commit(); }));
+  }
+  EXPECT_EQ(std::string(10000, '\0'), after_crash());
+  file.commit();
+  EXPECT_EQ("stored", after_crash().substr(5000, 6));
+}
+
+// The journal says first that the file is to be cut.
+TEST_P(AtomicFileTest, AFileWhoseCutCannotBeRecordedIsNotCut) {
+  if (GetParam().medium != Medium::disk) GTEST_SKIP() << "stores cannot fail";
+  AtomicFile file = AtomicFile::open_or_create(path(), 10000, options());
+  store(file, 5000, "stored");
+  file.commit();
+  {
+    const NoBytesBehind limit(4096);
+    EXPECT_NE(Errc::ok, code_of([&] { file.resize(100); }));
+  }
+  EXPECT_EQ(10000U, file.size_bytes());
+  EXPECT_EQ(10000U, fs::file_size(path()));
+  EXPECT_EQ("stored", after_crash().substr(5000, 6));
 }
 
 TEST_P(AtomicFileTest, OneOpenerAtATime) {

@@ -15,7 +15,7 @@ namespace {
 using test::Bytes;
 using test::LineMedium;
 
-constexpr std::size_t kFileBytes = 3 * 4096 - 100;  // the last line is cut
+constexpr std::size_t kPowerCutFileBytes = 3 * 4096 - 100;  // the last line is cut
 constexpr std::size_t kMemoryBytes = 3 * 4096;
 
 class PowerCuts {
@@ -25,7 +25,7 @@ class PowerCuts {
     auto medium = std::make_unique<LineMedium>("journal", Bytes(), byte_addressable_,
                                                [this] { crash_here(); });
     journal_medium_ = medium.get();
-    image_.emplace("image", Bytes(kFileBytes), byte_addressable_, [this] { crash_here(); });
+    image_.emplace("image", Bytes(kPowerCutFileBytes), byte_addressable_, [this] { crash_here(); });
     // Its making is not watched: it has no name before it is whole.
     watching_ = false;
     journal_.emplace(RedoJournal::create(std::move(medium), {1, 0x1234567, 7, 8}, 4096));
@@ -36,7 +36,7 @@ class PowerCuts {
   void commit(std::size_t lines) {
     std::map<std::uint64_t, format::RedoRun> runs;
     for (std::size_t i = 0; i < lines; ++i) {
-      const std::uint64_t line = random_() % ((kFileBytes + 63) / 64);
+      const std::uint64_t line = random_() % ((kPowerCutFileBytes + 63) / 64);
       std::uint32_t word = static_cast<std::uint32_t>(random_());
       std::memcpy(memory_.data() + line * 64 + random_() % 15 * 4, &word, 4);
       runs[line] = {line, 1, memory_.data() + line * 64};
@@ -45,7 +45,8 @@ class PowerCuts {
     for (const auto& run : runs) list.push_back(run.second);
     std::vector<std::byte> record;
     const auto encode = [&] {
-      encode_redo_record(journal_->header(), journal_->next_sequence(), kFileBytes, list, record);
+      encode_redo_record(journal_->header(), journal_->next_sequence(), kPowerCutFileBytes, list,
+                         record);
     };
     encode();
     if (!journal_->fits(record.size(), format::kRedoLogBegin + 4096)) {
@@ -64,7 +65,7 @@ class PowerCuts {
 
  private:
   Bytes committed_content() const {
-    return {memory_.begin(), memory_.begin() + static_cast<std::ptrdiff_t>(kFileBytes)};
+    return {memory_.begin(), memory_.begin() + static_cast<std::ptrdiff_t>(kPowerCutFileBytes)};
   }
 
   void crash_here() {

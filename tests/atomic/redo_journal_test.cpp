@@ -14,7 +14,7 @@ namespace {
 using test::Bytes;
 using test::LineMedium;
 
-constexpr std::uint64_t kFileBytes = 4096;
+constexpr std::uint64_t kRedoJournalFileBytes = 4096;
 const format::RedoHeader kHeader{1, 0x1234567, 7, 8};
 
 class RedoJournalTest : public ::testing::Test {
@@ -33,17 +33,18 @@ class RedoJournalTest : public ::testing::Test {
     const Bytes line(64, static_cast<std::byte>(what));
     const std::vector<format::RedoRun> runs = {{3, 1, line.data()}};
     std::vector<std::byte> record;
-    encode_redo_record(journal.header(), journal.next_sequence(), kFileBytes, runs, record);
+    encode_redo_record(journal.header(), journal.next_sequence(), kRedoJournalFileBytes, runs,
+                       record);
     journal.append(record);
   }
   char recovered(const Bytes& content) {
-    LineMedium image("image", Bytes(kFileBytes), false, nullptr);
+    LineMedium image("image", Bytes(kRedoJournalFileBytes), false, nullptr);
     RedoJournal::open(std::make_unique<LineMedium>("journal", content, false, nullptr))
         .checkpoint(image);
     return static_cast<char>(image.now()[3 * 64]);
   }
 
-  LineMedium image_{"image", Bytes(kFileBytes), false, nullptr};
+  LineMedium image_{"image", Bytes(kRedoJournalFileBytes), false, nullptr};
   LineMedium* medium_ = nullptr;
   int calls_before_failure_ = -1, calls_ = 0;
 };

@@ -201,6 +201,73 @@ bool in_child(Body body) {
   return ::waitpid(child, &status, 0) == child && status == 0;
 }
 
+using Lock = bool (*)(File&);
+constexpr Lock kLocks[] = {
+    [](File& file) { return file.try_lock_exclusive(); },
+    [](File& file) { return file.try_lock_byte(1ULL << 40); },
+    [](File& file) { return file.mark_byte(1ULL << 40); },
+};
+
+// The locks belong to the open file, which a child of fork() has, too.
+TEST_F(FileTest, AChildHoldsNoLockOfItsKilledParent) {
+  const std::string path = directory / "f";
+  create("f");
+  for (const Lock lock : kLocks) {
+    int ready[2], end[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    ASSERT_EQ(::pipe(end), 0);
+    const pid_t holder = ::fork();
+    if (holder == 0) {
+      const auto file = fs.open(path, OpenMode::read_write);
+      bool ok = lock(*file);
+      if (::fork() == 0) {
+        // It reads what it has open, and writes nothing.
+        std::vector<std::byte> bytes(1);
+        ok = ok && file->try_pread(bytes, 0) != EBADF && file->size_bytes() == 0;
+        const char c = ok ? 1 : 0;
+        if (::write(ready[1], &c, 1) != 1) ::_exit(1);
+        ::close(end[1]);
+        char none = 0;
+        [[maybe_unused]] const auto n = ::read(end[0], &none, 1);
+        ::_exit(0);
+      }
+      ::pause();
+      ::_exit(1);
+    }
+    char ok = 0;
+    ASSERT_EQ(::read(ready[0], &ok, 1), 1);
+    EXPECT_EQ(ok, 1);
+    const auto file = fs.open(path, OpenMode::read_write);
+    EXPECT_FALSE(file->try_lock_exclusive() && file->try_lock_byte(1ULL << 40));
+    ::kill(holder, SIGKILL);
+    int status = 0;
+    ::waitpid(holder, &status, 0);
+    EXPECT_TRUE(file->try_lock_exclusive());
+    EXPECT_TRUE(file->try_lock_byte(1ULL << 40));
+    for (const int fd : {ready[0], ready[1], end[0], end[1]}) ::close(fd);
+  }
+}
+
+TEST_F(FileTest, ALockOfAByteExcludesOthersOfIt) {
+  const auto first = create("f");
+  const auto second = fs.open(directory / "f", OpenMode::read_write);
+  EXPECT_FALSE(second->byte_locked(7));
+  EXPECT_TRUE(first->try_lock_byte(7));
+  EXPECT_TRUE(first->try_lock_byte(7));  // it has it already
+  EXPECT_FALSE(first->byte_locked(7)) << "by another";
+  EXPECT_TRUE(second->byte_locked(7));
+  EXPECT_FALSE(second->try_lock_byte(7));
+  EXPECT_FALSE(second->mark_byte(7));
+  EXPECT_TRUE(second->try_lock_byte(8));
+  first->unmark_byte(7);
+  EXPECT_TRUE(second->mark_byte(7));
+  EXPECT_FALSE(first->byte_locked(7)) << "it is marked, not locked";
+  EXPECT_FALSE(first->try_lock_byte(7));
+  const auto reader = fs.open(directory / "f", OpenMode::read_only);
+  EXPECT_ERRC(reader->try_lock_byte(9), Errc::io);
+  EXPECT_TRUE(reader->mark_byte(9));
+}
+
 TEST_F(FileTest, LockHoldsBetweenProcessesAndDiesWithItsHolder) {
   const std::string path = directory / "f";
   create("f");

@@ -66,7 +66,7 @@ class BackupLmdbNoSanitizer : public CliTest {
   }
   nlohmann::json backup(const std::string& name) const { return backup_of(path("db"), name); }
   nlohmann::json backup_of(const std::string& environment, const std::string& name) const {
-    return must({"backup", environment, store(), "--name", name, "--json"}).json();
+    return must({"backup", store(), environment, "--name", name, "--json"}).json();
   }
   // That all it holds is of one transaction: which.
   static std::uint64_t number_in(const std::string& directory) {
@@ -158,7 +158,7 @@ TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsSaidAndTakenWhenStopped) {
   std::string bytes = read_file(file());
   for (const std::size_t meta : {std::size_t{0}, std::size_t{4096}}) bytes[meta + 20] = 99;
   write_file(file(), bytes);
-  const Arguments command = {"backup", file(), store(), "--name", "a"};
+  const Arguments command = {"backup", store(), file(), "--name", "a"};
   expect_failure(command, 12, "unsupported", file());
   expect_failure(command, 12, "unsupported", "--stopped");
   Arguments stopped = command;
@@ -171,9 +171,9 @@ TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsSaidAndTakenWhenStopped) {
 TEST_F(BackupLmdbNoSanitizer, UnderVellumRunItIsRefusedUntilTheEnd) {
   {
     const Writer running(under_run(writer("write")));
-    expect_failure({"backup", file(), store(), "--name", "a"}, 7, "busy",
+    expect_failure({"backup", store(), file(), "--name", "a"}, 7, "busy",
                    "vellum snapshot " + store() + " a main");
-    expect_failure({"backup", file(), path("other"), "--name", "a"}, 7, "busy", file());
+    expect_failure({"backup", path("other"), file(), "--name", "a"}, 7, "busy", file());
     must({"snapshot", store(), "a"});
     expect_failure({"restore", store(), "a", file()}, 7, "busy", file());
     expect_failure({"restore", store(), "a", file(), "--force"}, 7, "busy", file());

@@ -24,7 +24,7 @@ class Backup : public CliTest {
   std::string store() const { return path("store"); }
   std::string data() const { return path("data"); }
   Arguments backup(const std::string& name, const Arguments& options = {}) const {
-    Arguments out = {"backup", data(), store(), "--name", name};
+    Arguments out = {"backup", store(), data(), "--name", name};
     out.insert(out.end(), options.begin(), options.end());
     return out;
   }
@@ -191,19 +191,19 @@ TEST_F(Backup, AChangeMeanwhileIsFound) {
 }
 
 TEST_F(Backup, BadInputIsNamedAndNothingIsLost) {
-  expect_failure({"backup", path("gone"), store(), "--name", "one"}, 3, "not_found", path("gone"));
-  expect_failure({"backup", path(""), store(), "--name", "one"}, 2, "invalid_argument",
+  expect_failure({"backup", store(), path("gone"), "--name", "one"}, 3, "not_found", path("gone"));
+  expect_failure({"backup", store(), path(""), "--name", "one"}, 2, "invalid_argument",
                  "not a regular file");
   EXPECT_FALSE(fs::exists(store())) << "made for nothing";
   write_file(data(), "first");
   must(backup("one"));
   write_file(data(), "second");
   expect_failure(backup("one"), 4, "already_exists", "one");
-  expect_failure(backup("main"), 4, "already_exists", "main");
+  expect_failure(backup("main"), 2, "invalid_argument", "both called 'main'");
   expect_failure(backup("one/two"), 2, "invalid_argument", "one/two");
   expect_failure(backup("two", {"--branch", "one"}), 4, "already_exists", "one");
   expect_failure({"backup", data(), data(), "--name", "one"}, 10, "io", data());
-  EXPECT_EQ(2, run({"backup", data(), store()}).status);
+  EXPECT_EQ(2, run({"backup", store(), data()}).status);
   EXPECT_EQ("one\n", snapshots());
   EXPECT_EQ("first", content_of("main"));
 

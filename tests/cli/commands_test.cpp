@@ -10,22 +10,7 @@ namespace {
 
 using testing::Test;
 
-constexpr std::size_t kPage = 4096;
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    lines.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return lines;
-}
+constexpr std::size_t kPageOfFiles = 4096;
 
 std::vector<std::string> names_in(const nlohmann::json& object) {
   std::vector<std::string> names;
@@ -122,9 +107,9 @@ TEST_F(Commands, AFileOfAnySizeComesBackAsLong) {
     return std::pair(object.at("region_bytes").get<std::uint64_t>(),
                      object.at("file_bytes").get<std::uint64_t>());
   };
-  EXPECT_EQ(sizes("v1"), std::pair(4 * kPage, 3 * kPage + 3));
-  EXPECT_EQ(sizes("v2"), std::pair(4 * kPage, std::uint64_t{1001}));
-  EXPECT_EQ(sizes("main"), std::pair(4 * kPage, std::uint64_t{0}));
+  EXPECT_EQ(sizes("v1"), std::pair(4 * kPageOfFiles, 3 * kPageOfFiles + 3));
+  EXPECT_EQ(sizes("v2"), std::pair(4 * kPageOfFiles, std::uint64_t{1001}));
+  EXPECT_EQ(sizes("main"), std::pair(4 * kPageOfFiles, std::uint64_t{0}));
   EXPECT_EQ(must({"log", store, "--json"}).json().at("versions")[2].at("file_bytes"), 1001);
   EXPECT_EQ(must({"cat", store, "v1"}).out, longer);
   EXPECT_EQ(must({"cat", store, "v2"}).out, shorter);
@@ -133,7 +118,8 @@ TEST_F(Commands, AFileOfAnySizeComesBackAsLong) {
   must({"export", store, "v2", path("out")});
   EXPECT_EQ(read_file(path("out")), shorter);
   EXPECT_TRUE(contains(must({"show", store, "v2"}).out, "file     1001 B (1001 bytes)"));
-  EXPECT_EQ(must({"diff", store, "v1", "v2", "--json"}).json().at("b_region_bytes"), 4 * kPage);
+  EXPECT_EQ(must({"diff", store, "v1", "v2", "--json"}).json().at("b_region_bytes"),
+            4 * kPageOfFiles);
 }
 
 TEST_F(Commands, ImportReportsWhatChanged) {
@@ -145,7 +131,7 @@ TEST_F(Commands, ImportReportsWhatChanged) {
   EXPECT_EQ(first.at("pages_changed"), 10);
   EXPECT_GT(first.at("bytes_written"), 0);
   EXPECT_TRUE(first.at("snapshot").is_null());
-  content[5 * kPage] ^= 1;
+  content[5 * kPageOfFiles] ^= 1;
   const auto second = must({"--json", "import", store, "main", file("a", content)}).json();
   EXPECT_EQ(second.at("pages_changed"), 1);
   EXPECT_GT(second.at("sequence"), first.at("sequence"));
@@ -166,7 +152,7 @@ TEST_F(Commands, ImportOfASmallerFileLeavesNothingBehindIt) {
   const std::string store = make_store_with({noise(4, 1), noise(1, 2) + "tail"});
   EXPECT_EQ(must({"cat", store, "v2"}).out, noise(1, 2) + "tail");
   const auto totals = must({"diff", store, "v1", "v2", "--json"}).json();
-  EXPECT_EQ(totals.at("b_region_bytes"), 4 * kPage);
+  EXPECT_EQ(totals.at("b_region_bytes"), 4 * kPageOfFiles);
   EXPECT_EQ(totals.at("pages_different"), 4);
 }
 
@@ -186,11 +172,12 @@ TEST_F(Commands, ImportDoesNothingWhenTheSnapshotCannotBeMade) {
   const std::string store = make_store_with({noise(2, 1)});
   const std::string other = file("other", noise(2, 9));
   expect_failure({"import", store, "main", other, "--snapshot", "v1"}, 4, "already_exists", "v1");
-  expect_failure({"import", store, "main", other, "--snapshot", "main"}, 4, "already_exists",
-                 "main");
+  expect_failure({"import", store, "main", other, "--snapshot", "main"}, 2, "invalid_argument",
+                 "both called 'main'");
   expect_failure({"import", store, "main", other, "--snapshot", "a/b"}, 2, "invalid_argument",
                  "a/b");
-  expect_failure({"import", store, "new", other, "--snapshot", "new"}, 4, "already_exists", "new");
+  expect_failure({"import", store, "new", other, "--snapshot", "new"}, 2, "invalid_argument",
+                 "both called 'new'");
   EXPECT_EQ(must({"cat", store, "main"}).out, noise(2, 1));
   EXPECT_EQ(must({"branch", store, "--names"}).out, "main\n");
 }
@@ -205,7 +192,7 @@ TEST_F(Commands, AttachRecordsAPlainFileAgainAndAgain) {
   const auto second = must({"--json", "attach", store, "db", path("db")}).json();
   EXPECT_EQ(second.at("pages_changed"), 0);
   EXPECT_EQ(second.at("sequence"), first.at("sequence"));
-  content[5 * kPage] ^= 1;
+  content[5 * kPageOfFiles] ^= 1;
   content += noise(2, 3);
   file("db", content);  // another file of the same name, as many programs do it
   std::filesystem::create_symlink("db", path("link"));
@@ -255,9 +242,11 @@ TEST_F(Commands, LogListsNewestFirst) {
   EXPECT_EQ(v2.at("kind"), "snapshot");
   EXPECT_EQ(v2.at("branch"), "main");
   EXPECT_EQ(v2.at("message"), "message of v2");
-  EXPECT_EQ(v2.at("region_bytes"), 2 * kPage);
+  EXPECT_EQ(v2.at("region_bytes"), 2 * kPageOfFiles);
   EXPECT_GT(v2.at("time_ns"), 1'500'000'000'000'000'000);
-  const std::string time = v2.at("time");
+  EXPECT_EQ(v2.at("order"), 2);
+  EXPECT_TRUE(object.at("versions")[0].at("order").is_null());
+  const std::string time = v2.at("created");
   EXPECT_EQ(time.size(), std::strlen("2024-05-01T12:00:00.000000000Z")) << time;
   EXPECT_EQ(time.back(), 'Z');
   EXPECT_EQ(must({"log", store, "--names"}).out, "main\nv2\nv1\n");
@@ -273,6 +262,9 @@ TEST_F(Commands, LogListsNewestFirst) {
 TEST_F(Commands, LogOfAnEmptyStoreIsEmpty) {
   const std::string store = make_store();
   EXPECT_EQ(must({"log", store}).out, "");
+  EXPECT_TRUE(contains(must({"log", store}).err, "no version yet"));
+  EXPECT_EQ(must({"log", store, "--quiet"}).err, "");
+  EXPECT_EQ(must({"log", store, "--json"}).err, "");
   EXPECT_TRUE(must({"log", store, "--json"}).json().at("versions").empty());
 }
 
@@ -323,9 +315,9 @@ TEST_F(Commands, StatComparesWithFullCopies) {
   EXPECT_EQ(object.at("snapshots"), 2);
   EXPECT_EQ(object.at("branches"), 1);
   EXPECT_EQ(object.at("packs"), 1);
-  EXPECT_EQ(object.at("full_copy_bytes"), 300 * kPage);  // two snapshots and the head
-  EXPECT_GT(object.at("stored_bytes"), 100 * kPage);
-  EXPECT_GT(object.at("pack_bytes"), 100 * kPage);
+  EXPECT_EQ(object.at("full_copy_bytes"), 300 * kPageOfFiles);  // two snapshots and the head
+  EXPECT_GT(object.at("stored_bytes"), 100 * kPageOfFiles);
+  EXPECT_GT(object.at("pack_bytes"), 100 * kPageOfFiles);
   EXPECT_NEAR(object.at("ratio").get<double>(),
               object.at("full_copy_bytes").get<double>() / object.at("stored_bytes").get<double>(),
               1e-9);
@@ -349,8 +341,8 @@ class Diff : public CliTest {
     std::string b = a;
     b[10] ^= 1;
     b[11] ^= 1;
-    b[kPage + 1] ^= 1;
-    for (std::size_t i = 4 * kPage - 8; i < 4 * kPage + 8; ++i) {
+    b[kPageOfFiles + 1] ^= 1;
+    for (std::size_t i = 4 * kPageOfFiles - 8; i < 4 * kPageOfFiles + 8; ++i) {
       b[i] ^= 1;
     }
     store_ = make_store_with({a, b});
@@ -408,7 +400,8 @@ TEST_F(Diff, SameContentIsNoDifference) {
 }
 
 TEST_F(Diff, AnotherSizeIsADifference) {
-  must({"import", store_, "main", file("f", read_file(path("v2")) + std::string(kPage, '\0'))});
+  must({"import", store_, "main",
+        file("f", read_file(path("v2")) + std::string(kPageOfFiles, '\0'))});
   const Result text = run({"diff", store_, "v2", "main", "--exit-code"});
   EXPECT_EQ(text.status, 1);
   EXPECT_TRUE(contains(text.out, "24576 and 28672 bytes")) << text.out;
@@ -473,7 +466,7 @@ TEST_F(Commands, VerifyOfASoundStore) {
   EXPECT_EQ(object.at("ok"), true);
   EXPECT_EQ(object.at("read_data"), true);
   EXPECT_EQ(object.at("versions"), 3);
-  EXPECT_GT(object.at("bytes_read"), 40 * kPage);
+  EXPECT_GT(object.at("bytes_read"), 40 * kPageOfFiles);
   EXPECT_TRUE(object.at("damages").empty());
   EXPECT_FALSE(object.contains("error"));
   EXPECT_EQ(must({"verify", store, "-q"}).out, "");
@@ -501,20 +494,20 @@ TEST_F(Commands, ExportReports) {
             "exported 'v1' to " + path("a") + " (12.0 KiB)\n");
   const auto object = must({"export", store, "v1", path("b"), "--json"}).json();
   EXPECT_EQ(object.at("file"), path("b"));
-  EXPECT_EQ(object.at("size_bytes"), 3 * kPage);
+  EXPECT_EQ(object.at("size_bytes"), 3 * kPageOfFiles);
 }
 
 // A writer beside it must not mix two heads into what cat gives.
 TEST_F(Commands, CatOfAHeadReadsOneCommit) {
   const std::string store_path = make_store();
   Store store = Store::open(store_path);
-  Region region = store.open_or_create_region("main", 3000 * kPage);
+  Region region = store.open_or_create_region("main", 3000 * kPageOfFiles);
   std::memset(region.data(), 'a', region.size_bytes());
   region.commit();
   std::memset(region.data(), 'b', region.size_bytes());
-  EXPECT_EQ(must({"cat", store_path, "main"}).out, std::string(3000 * kPage, 'a'));
+  EXPECT_EQ(must({"cat", store_path, "main"}).out, std::string(3000 * kPageOfFiles, 'a'));
   region.commit();
-  EXPECT_EQ(must({"cat", store_path, "main"}).out, std::string(3000 * kPage, 'b'));
+  EXPECT_EQ(must({"cat", store_path, "main"}).out, std::string(3000 * kPageOfFiles, 'b'));
 }
 
 }  // namespace

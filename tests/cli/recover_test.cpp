@@ -19,15 +19,17 @@ class Recover : public CliTest {
  protected:
   std::string target() const { return path("file"); }
   // A program commits one text, stores another, and dies.
-  void leave_a_journal() const {
+  void leave_a_journal(int commits = 1) const {
     std::ofstream(target()) << std::string(10000, '.');
     const pid_t child = fork();
     if (child == 0) {
       const int fd = open(target().c_str(), O_RDWR);
       void* at = vellum_mmap(nullptr, 10000, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
       auto* text = static_cast<char*>(at);
-      std::memcpy(text + 5000, "committed", 9);
-      if (vellum_msync(at, 10000, MS_SYNC) != 0) _exit(1);
+      for (int i = 0; i < commits; ++i) {
+        std::memcpy(text + 5000 + i * 1000, "committed", 9);
+        if (vellum_msync(at, 10000, MS_SYNC) != 0) _exit(1);
+      }
       std::memcpy(text + 6000, "not", 3);
       _exit(0);
     }
@@ -59,6 +61,63 @@ TEST_F(Recover, RefusesAJournalOfAnotherFileUnlessItIsToldOfACopy) {
   EXPECT_EQ(std::string(10000, '.'), read_file(copy));
   must({"recover", copy, "--copied"});
   EXPECT_EQ("committed", read_file(copy).substr(5000, 9));
+}
+
+// Three commits, of which the second is damaged: the first is asked for, and nothing is lost.
+TEST_F(Recover, OfADamagedJournalWhatPrecedesTheDamageWhenThatIsAskedFor) {
+  leave_a_journal(3);
+  const std::string journal = target() + ".vellum-journal";
+  std::string bytes = read_file(journal);
+  const std::size_t second = bytes.find("committed", bytes.find("committed") + 1);
+  ASSERT_NE(second, std::string::npos);
+  bytes[second] = 'X';
+  write_file(journal, bytes);
+
+  const Result refused = run({"recover", target()});
+  EXPECT_EQ(11, refused.status);
+  EXPECT_NE(refused.err.find("commit 2 of the journal is damaged, 3 were durable"),
+            std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("vellum recover --damaged"), std::string::npos) << refused.err;
+  EXPECT_EQ(std::string(10000, '.'), read_file(target()));
+  EXPECT_EQ(bytes, read_file(journal));
+
+  write_file(journal + ".damaged", "an earlier one");
+  const Result asked = run({"recover", target(), "--damaged", "--json"});
+  EXPECT_EQ(11, asked.status);
+  const auto report = asked.json();
+  EXPECT_EQ(1, report.at("commits"));
+  EXPECT_EQ(2, report.at("commits_lost"));
+  EXPECT_EQ(journal + ".damaged.2", report.at("kept_as"));
+  EXPECT_EQ("damaged", report.at("error").at("code"));
+  EXPECT_EQ(std::string(5000, '.') + "committed" + std::string(4991, '.'), read_file(target()));
+  EXPECT_EQ(bytes, read_file(journal + ".damaged.2"));
+  EXPECT_EQ("an earlier one", read_file(journal + ".damaged"));
+  EXPECT_FALSE(std::filesystem::exists(journal));
+  EXPECT_NE(must({"recover", target()}).out.find("nothing to recover"), std::string::npos);
+}
+
+// What has no header says nothing: the file stays as it is, and the journal is put aside.
+TEST_F(Recover, AJournalWithoutAHeaderIsPutAside) {
+  leave_a_journal();
+  const std::string journal = target() + ".vellum-journal";
+  const std::string bytes = std::string(8192, 'x') + read_file(journal).substr(8192);
+  write_file(journal, bytes);
+  EXPECT_EQ(11, run({"recover", target()}).status);
+  const Result asked = run({"recover", target(), "--damaged"});
+  EXPECT_EQ(11, asked.status);
+  EXPECT_NE(asked.out.find("kept as " + journal + ".damaged"), std::string::npos) << asked.out;
+  EXPECT_NE(asked.err.find("is no journal of a file"), std::string::npos) << asked.err;
+  EXPECT_EQ(std::string(10000, '.'), read_file(target()));
+  EXPECT_EQ(bytes, read_file(journal + ".damaged"));
+}
+
+TEST_F(Recover, WithAWholeJournalTheOptionForDamagedOnesChangesNothing) {
+  leave_a_journal();
+  const auto report = must({"recover", target(), "--damaged", "--json"}).json();
+  EXPECT_EQ(1, report.at("commits"));
+  EXPECT_TRUE(report.at("kept_as").is_null());
+  EXPECT_FALSE(std::filesystem::exists(target() + ".vellum-journal.damaged"));
 }
 
 TEST_F(Recover, WhatIsNoFileIsRefusedByName) {

@@ -258,4 +258,19 @@ void expect_failure(const Arguments& arguments, int status, const std::string& c
   EXPECT_NE(error.at("message").get<std::string>().find(named), std::string::npos);
 }
 
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    lines.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
 }  // namespace vellum::cli_test

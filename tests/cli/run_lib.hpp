@@ -47,6 +47,9 @@ std::string read_file(const std::string& path);
 // `pages` pages that do not compress and differ from those of another seed.
 std::string noise(std::size_t pages, unsigned seed);
 
+bool contains(const std::string& text, const std::string& part);
+std::vector<std::string> lines_of(const std::string& text);
+
 // A test with a directory of its own.
 class CliTest : public testing::Test {
  protected:

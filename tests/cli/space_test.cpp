@@ -3,6 +3,7 @@
 #include <thread>
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <vellum/store.hpp>
 
@@ -13,11 +14,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
-Names names_in(const nlohmann::json& list) {
+Names names_of_list(const nlohmann::json& list) {
   Names names;
   for (const auto& line : list) {
     names.push_back(line.at("name"));
@@ -74,14 +71,14 @@ TEST_F(Space, StatSaysWhatEachVersionWouldFree) {
 TEST_F(Space, ForgetKeepsWhatTheRulesSay) {
   const std::string s = three();
   const auto look = must({"forget", s, "--keep-last", "2", "--dry-run", "--json"}).json();
-  EXPECT_EQ(names_in(look.at("kept")), (Names{"v3", "v2"}));
-  EXPECT_EQ(names_in(look.at("removed")), Names{"v1"});
+  EXPECT_EQ(names_of_list(look.at("kept")), (Names{"v3", "v2"}));
+  EXPECT_EQ(names_of_list(look.at("removed")), Names{"v1"});
   EXPECT_EQ(Store::open(s).versions().size(), 4u);
   // All of one day.
   const auto done = must({"forget", s, "--keep-daily", "7", "--keep-yearly", "1", "--json"}).json();
-  EXPECT_EQ(names_in(done.at("kept")), Names{"v3"});
+  EXPECT_EQ(names_of_list(done.at("kept")), Names{"v3"});
   EXPECT_EQ(done.at("kept")[0].at("kept_by"), (Names{"daily", "yearly"}));
-  EXPECT_EQ(names_in(done.at("removed")), (Names{"v2", "v1"}));
+  EXPECT_EQ(names_of_list(done.at("removed")), (Names{"v2", "v1"}));
   EXPECT_EQ(must({"snapshot", s, "--names"}).out, "v3\n");
   EXPECT_EQ(must({"branch", s, "--names"}).out, "main\n");
 }
@@ -185,6 +182,41 @@ TEST_F(Space, GcNamesTheDamageThatStopsIt) {
   const std::string ref = s + "/snapshots/v2.ref";
   write_file(ref, read_file(ref).substr(0, 60));
   expect_failure({"gc", s}, 11, "damaged", "v2.ref");
+}
+
+// A program that writes the same MiB again and again. What the packs take after it.
+class SpaceOfRunNoSanitizer : public Space {
+ protected:
+  std::uint64_t packs_after_rewrites(const std::string& name, const Arguments& options) const {
+    const std::string store = path(name), data = file(name + ".db", "");
+    Arguments arguments = {"run", "--store", store, "--file", data};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    for (const std::string& word : {std::string("--"), std::string("python3"), std::string("-c"),
+                                    std::string("import os, sys\n"
+                                                "f = os.open(sys.argv[1], os.O_RDWR)\n"
+                                                "for i in range(128):\n"
+                                                "    os.pwrite(f, os.urandom(1 << 20), 0)\n"
+                                                "    os.fsync(f)\n"),
+                                    data}) {
+      arguments.push_back(word);
+    }
+    must(arguments);
+    EXPECT_EQ(must({"cat", store, "main"}).out, read_file(data));
+    // On the medium: holes do not count.
+    std::uint64_t blocks = 0;
+    for (const auto& pack : std::filesystem::directory_iterator(store + "/packs")) {
+      struct stat status{};
+      EXPECT_EQ(::stat(pack.path().c_str(), &status), 0) << pack.path();
+      blocks += static_cast<std::uint64_t>(status.st_blocks);
+    }
+    return blocks * 512;
+  }
+};
+
+TEST_F(SpaceOfRunNoSanitizer, ComesBackUnlessItIsSwitchedOff) {
+  const std::uint64_t without = packs_after_rewrites("without", {"--no-gc"});
+  EXPECT_GE(without, 120u << 20);
+  EXPECT_LE(packs_after_rewrites("with", {}), 66u << 20);
 }
 
 }  // namespace

@@ -8,10 +8,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 class Tiers : public CliTest {
  protected:
   // Four versions of 1.2 MiB, in packs of 1 MiB.

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "corruption/sample_lib.hpp"
+#include "support/forwarding_fs.hpp"
 
 namespace vellum::corruption {
 namespace {
@@ -33,9 +34,9 @@ class Salvage : public ::testing::Test {
     return out;
   }
 
-  store::SalvageReport run() {
+  store::SalvageReport run(store::Removed removed = store::Removed::left_out) {
     const auto before = contents_of_store();
-    auto report = store::salvage_store(fs_, kStorePath, kNewPath, nullptr);
+    auto report = store::salvage_store(fs_, kStorePath, kNewPath, nullptr, removed);
     EXPECT_EQ(contents_of_store(), before) << "the damaged store was changed";
     fresh_ = store::StoreCore::open(fs_, kNewPath);
     const auto verified = store::verify_store(*fresh_, true, nullptr);
@@ -84,6 +85,7 @@ TEST_F(Salvage, AWholeStoreIsCopiedExactly) {
   for (const auto& name : old->snapshot_names()) {
     const auto a = old->read_snapshot(name), b = fresh_->read_snapshot(name);
     EXPECT_EQ(a.created_ns, b.created_ns);
+    EXPECT_EQ(a.order, b.order);
     EXPECT_EQ(a.branch, b.branch);
     EXPECT_EQ(a.version.message, b.version.message);
     EXPECT_EQ(a.version.time_ns, b.version.time_ns);
@@ -101,7 +103,8 @@ TEST_F(Salvage, AWholeStoreIsCopiedExactly) {
 TEST_F(Salvage, ADryRunWritesNothing) {
   fs_.erase(ref("snap-3"));
   const std::uint64_t changes = fs_.changes();
-  const auto report = store::salvage_store(fs_, kStorePath, std::nullopt, nullptr);
+  const auto report =
+      store::salvage_store(fs_, kStorePath, std::nullopt, nullptr, store::Removed::saved_too);
   EXPECT_EQ(fs_.changes(), changes);
   EXPECT_TRUE(report.destination.empty());
   EXPECT_EQ(report.saved.size(), sample_.contents.size());
@@ -161,6 +164,42 @@ TEST_F(Salvage, ADamagedJournalFallsBackToTheNewestCopyInThePacks) {
   for (const char* name : {"snap-1", "snap-5", "idle", "open"}) expect_saved(report, name);
 }
 
+// What stands before the damage is saved, and the report says what was dropped.
+TEST_F(Salvage, OfAJournalWhoseLastCommitIsDamagedTheOthersAreSaved) {
+  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto state = old->read_branch("open").journal;
+  ASSERT_GE(state.commits.size(), 2u);
+  ASSERT_TRUE(fs_.flip(journal("open"), state.tail_bytes - 16, std::byte{1}));
+  const auto report = run();
+  EXPECT_NE(reason(report, "branch 'open'").find("is damaged, newer ones follow"),
+            std::string::npos);
+  const auto* saved = find(report, "open");
+  ASSERT_NE(saved, nullptr);
+  EXPECT_TRUE(saved->is_branch);
+  EXPECT_FALSE(saved->exact);
+  EXPECT_EQ(saved->sequence, state.head_sequence() - 1);
+  EXPECT_NE(saved->origin.find("dropped commits: at least 1 behind it"), std::string::npos)
+      << saved->origin;
+}
+
+// Nothing tells how many commits went with what was cut off.
+TEST_F(Salvage, OfAJournalThatWasCutTheFirstCommitsAreSaved) {
+  const auto old = store::StoreCore::open(fs_, kStorePath);
+  const auto state = old->read_branch("open").journal;
+  const std::string path = journal("open");
+  auto bytes = fs_.read_file(path);
+  bytes.resize(static_cast<std::size_t>(state.tail_bytes) - 16);
+  fs_.erase(path);
+  fs_.write_file(path, bytes);
+  const auto report = run();
+  EXPECT_NE(reason(report, "branch 'open'").find("truncated"), std::string::npos);
+  const auto* saved = find(report, "open");
+  ASSERT_NE(saved, nullptr);
+  EXPECT_EQ(saved->sequence, state.head_sequence() - 1);
+  EXPECT_NE(saved->origin.find("how many behind it, nothing tells"), std::string::npos)
+      << saved->origin;
+}
+
 TEST_F(Salvage, AJournalThatIsNoneAtAllFallsBackByName) {
   fs_.erase(journal("main"));
   fs_.write_file(journal("main"), Bytes(10, std::byte{1}));
@@ -176,7 +215,7 @@ TEST_F(Salvage, LostRefsAreFoundInThePacks) {
   const auto lost = old->read_snapshot("snap-3").version;
   fs_.erase(ref("snap-3"));
   ASSERT_TRUE(fs_.flip(ref("snap-2"), 40, std::byte{1}));
-  const auto report = run();
+  const auto report = run(store::Removed::saved_too);
   const auto* saved = find(report, fmt::format("recovered-{:x}-{}", lost.branch_id, lost.sequence));
   ASSERT_NE(saved, nullptr);
   EXPECT_NE(saved->origin.find("'snap-3'"), std::string::npos) << saved->origin;
@@ -187,12 +226,58 @@ TEST_F(Salvage, LostRefsAreFoundInThePacks) {
   EXPECT_EQ(again, 2);
 }
 
+// What has no name was removed, as far as anyone can tell; a ref that does not read was not.
+TEST_F(Salvage, WhatWasRemovedStaysAwayUnlessItIsAskedFor) {
+  store::StoreCore::open(fs_, kStorePath)->remove_snapshot("snap-3");
+  auto report = run();
+  EXPECT_TRUE(report.lost.empty());
+  EXPECT_EQ(report.saved.size(), sample_.contents.size() - 1);
+  fs_.erase(kNewPath);
+  EXPECT_EQ(run(store::Removed::saved_too).saved.size(), sample_.contents.size());
+  fs_.erase(kNewPath);
+  ASSERT_TRUE(fs_.flip(ref("snap-2"), 40, std::byte{1}));
+  report = run();
+  EXPECT_EQ(report.lost.size(), 1u);
+  EXPECT_EQ(report.saved.size(), sample_.contents.size() - 1);
+}
+
+// Takes a name away between its listing and its reading.
+class Removing final : public test::ForwardingFs {
+ public:
+  Removing(test::MemoryFs& below, std::string listed, std::string removed)
+      : ForwardingFs(below),
+        below_(below),
+        listed_(std::move(listed)),
+        removed_(std::move(removed)) {}
+  std::vector<base::DirEntry> list(const std::string& path) const override {
+    auto entries = below_.list(path);
+    if (path == listed_) below_.erase(removed_);
+    return entries;
+  }
+
+ private:
+  test::MemoryFs& below_;
+  const std::string listed_, removed_;
+};
+
+TEST_F(Salvage, WhatIsRemovedMeanwhileIsNotLost) {
+  const std::string store = kStorePath;
+  for (const auto& [listed, removed] : {std::pair{store + "/snapshots", ref("snap-3")},
+                                        std::pair{store + "/branches", store + "/branches/idle"},
+                                        std::pair{store + "/branches", journal("open")}}) {
+    Removing fs(fs_, listed, removed);
+    const auto report = store::salvage_store(fs, kStorePath, std::nullopt, nullptr);
+    EXPECT_FALSE(fs_.exists(removed));
+    EXPECT_TRUE(report.lost.empty()) << removed << ": " << report.lost[0].reason;
+  }
+}
+
 TEST_F(Salvage, OfAStoreWithoutNamesTheLinesAreFound) {
   for (const char* name : {"/branches", "/snapshots"}) {
     fs_.erase(kStorePath + std::string(name));
     fs_.make_directory(kStorePath + std::string(name));
   }
-  const auto report = run();
+  const auto report = run(store::Removed::saved_too);
   EXPECT_GE(report.saved.size(), 2u);
   const auto newest =
       std::max_element(report.saved.begin(), report.saved.end(),

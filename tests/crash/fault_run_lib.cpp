@@ -85,7 +85,10 @@ class Aftermath {
  public:
   Aftermath(Session& session, const Error& error, Fault fault) : s_(session), error_(error) {
     const std::string call = FaultScope::hit_call();
-    sync_failed_ = call == "fdatasync" || call == "fsync";
+    // Of a fault that goes on, the first call may have been one that need not succeed: a mark's.
+    const std::string what = error_.what();
+    sync_failed_ =
+        call == "fdatasync" || call == "fsync" || what.find(": fdatasync: ") < what.size();
     // A directory that cannot be opened cannot be synced.
     may_be_poisoned_ = sync_failed_ || call == "open" || fault == Fault::short_write;
   }
@@ -104,7 +107,7 @@ class Aftermath {
   void check_head() {
     s_.accept_failure();
     if (!s_.failed_commit().empty() && !sync_failed_ && s_.state() != s_.before_failure()) {
-      complain("the commit failed, and is the head");
+      complain(fmt::format("the commit failed, and is the head: {}", error_.what()));
     }
     poisoned_ = sync_failed_ ? s_.failed_commit() : "";
   }

@@ -176,6 +176,7 @@ class KillAtCall : public test::EngineTest {
   std::uint64_t count_calls(const KillWorkload& workload) const {
     const Shared<KillBoard> board;
     EXPECT_CHILD_EXIT(run_until(workload, 0, KillMoment::before_call, *board), 0);
+    EXPECT_TRUE(std::filesystem::exists(path() + "/gc.census")) << "its commits have collected";
     return board->report.calls;
   }
 

@@ -6,6 +6,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "region/space_keeper.hpp"
+
 namespace vellum::crash {
 
 namespace {
@@ -306,6 +308,8 @@ KillWorkload make_kill_workload(std::uint64_t seed) {
 
 void run_kill_workload(const KillWorkload& workload, const std::string& path, Engine engine,
                        KillBoard& board) {
+  // Space comes back all the time, within commits: so that a call has the same number in each run.
+  region::SpaceKeeper::set_policy({64u << 10, 16u << 10, 16u << 10, true});
   Runner runner(path, engine, board);
   for (std::size_t i = 0; i < workload.steps.size(); ++i) {
     board.started = i + 1;

@@ -91,6 +91,11 @@ void Session::open_writer(const std::string& branch) {
   Writer w;
   w.writer = BranchWriter::open(*core_, branch);
   w.pages = Pages(read_pages(*w.writer->source_at_open()));
+  if (keeps_space_) {
+    region::SpaceKeeper::set_policy({4096, 4096, 4096, true});
+    w.space = std::make_unique<region::SpaceKeeper>(core_, w.writer->head());
+    region::SpaceKeeper::set_policy({});
+  }
   writers_.emplace(branch, std::move(w));
 }
 
@@ -119,7 +124,9 @@ void Session::finish_commit(const std::string& branch, bool fold) {
     auto writes = w.pages.take(options.block_bytes / kPageBytes, options.codec, commit->dedup());
     const std::size_t found = writes.found.size();
     commit->add(std::move(writes));
-    commit->finish({1, w.pages.bytes().size(), 0, ""}, fold);
+    const auto cost = commit->finish({1, w.pages.bytes().size(), 0, ""}, fold);
+    commit.reset();
+    if (w.space != nullptr) w.space->note_written(cost.bytes_written);
     pages_found_ += found;
   } catch (...) {
     w.pages.untake();

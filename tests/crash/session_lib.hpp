@@ -10,6 +10,7 @@
 #include "crash/pages_lib.hpp"
 #include "crash/sim_fs_lib.hpp"
 #include "crash/state_lib.hpp"
+#include "region/space_keeper.hpp"
 #include "store/branch_writer.hpp"
 
 namespace vellum::crash {
@@ -39,6 +40,8 @@ class Session {
   void snapshot(const std::string& branch, const std::string& name);
   // Changes no state. Done by this process, or as by one that has just opened the store.
   void collect_garbage(bool by_another, int recompress_level = 0);
+  // From here on writers give back space by themselves, in their commits, as often as they can.
+  void keep_space() { keeps_space_ = true; }
   // Neither do these. An archive and a cache beside the store; then all packs that may move go to
   // the archive or home, and the cache gets copies.
   void add_tiers();
@@ -63,6 +66,7 @@ class Session {
  private:
   struct Writer {
     std::unique_ptr<store::BranchWriter> writer;
+    std::unique_ptr<region::SpaceKeeper> space;  // may be null
     Pages pages;
   };
   void step(std::vector<StoreState> next, const std::function<void()>& body);
@@ -75,6 +79,7 @@ class Session {
   Note note_;
   std::vector<StoreState> states_;
   std::size_t low_ = 0;
+  bool keeps_space_ = false;
   std::string failed_commit_;
   std::uint64_t pages_found_ = 0;
   std::shared_ptr<store::StoreCore> core_;

@@ -61,9 +61,10 @@ class SimFile final : public File {
     edit().punch(at, length);
     record_range(Kind::punch, at, length);
   }
-  bool mark_byte(std::uint64_t at) override {
-    fs_.locks_[inode_].mark(this, at);
-    return true;
+  bool mark_byte(std::uint64_t at) override { return fs_.locks_[inode_].mark(this, at); }
+  bool try_lock_byte(std::uint64_t at) override { return fs_.locks_[inode_].lock_byte(this, at); }
+  bool byte_locked(std::uint64_t at) const override {
+    return fs_.locks_[inode_].locked_by_another(this, at);
   }
   void unmark_byte(std::uint64_t at) override { fs_.locks_[inode_].unmark(this, at); }
   std::vector<std::uint64_t> marked_bytes() const override {

@@ -309,6 +309,55 @@ TEST_P(Datastores, DoNotKeepFilesThatWereNotCommitted) {
   expect_holds(path(), 1);
 }
 
+// Neither are those of a commit that failed.
+TEST_P(Datastores, DoNotKeepFilesOfACommitThatFailed) {
+  {
+    Datastore datastore = create(path());
+    set(datastore, path(), 1);
+    datastore.commit();
+    set(datastore, path(), 2);
+    fs::rename(path() + "/store", path("away"));
+    EXPECT_ERRC(datastore.commit(), Errc::io);
+    fs::rename(path("away"), path() + "/store");
+  }
+  expect_holds(path(), 1);
+}
+
+TEST_P(Datastores, WriteNoFilesBesideAWriter) {
+  Datastore datastore = create(path());
+  set(datastore, path(), 1);
+  datastore.commit();
+  set(datastore, path(), 2);
+  EXPECT_ERRC(open(path()), Errc::busy);
+  EXPECT_ERRC(read(path()), Errc::busy);
+  EXPECT_EQ(book(path()), 2u);
+}
+
+TEST_P(Datastores, AreNotMadeOverOthers) {
+  set(create(path()), path(), 1);
+  create(path()).commit();  // over one without a commit
+  {
+    Datastore datastore = open(path());
+    set(datastore, path(), 2);
+    datastore.commit();
+  }
+  EXPECT_ERRC(Datastore::create(path(), kCapacity, options()), Errc::already_exists);
+  expect_holds(path(), 2);
+}
+
+TEST_P(Datastores, ClearTheirSegmentAndNoByteMore) {
+  Datastore datastore = create(path());
+  const std::uint64_t size = datastore.size_bytes();
+  auto* const last = static_cast<std::byte*>(datastore.segment()) + size - 1;
+  *last = std::byte{1};
+  datastore.commit();
+  EXPECT_ERRC(datastore.clear(size - 1, 2), Errc::invalid_argument);
+  EXPECT_ERRC(datastore.clear(size + 1, 0), Errc::invalid_argument);
+  EXPECT_EQ(*last, std::byte{1});
+  datastore.clear(size - 1, 1);
+  EXPECT_EQ(*last, std::byte{0});
+}
+
 // After a crash each of them finds files to put back, and none is refused.
 TEST_P(Datastores, OpenForManyReadersAtOnce) {
   {

@@ -212,14 +212,14 @@ TEST_F(MetallStorage, WhatFailsIsFalseAndSaysWhy) {
   Segment second;
   EXPECT_FALSE(second.open(path(), kCapacity, false));
   EXPECT_NE(Traits::errors().find("has a writer"), std::string::npos) << Traits::errors();
-  EXPECT_NE(detail::metall_last_error().find("has a writer"), std::string::npos);
+  EXPECT_NE(vellum::detail::metall_last_error().find("has a writer"), std::string::npos);
   EXPECT_FALSE(second.is_open());
   EXPECT_FALSE(second.sync(true));
   EXPECT_FALSE(second.extend(1));
   EXPECT_FALSE(second.release());
   EXPECT_FALSE(kernel.segment().create(path("other"), kCapacity));  // one at a time
   EXPECT_FALSE(kernel.segment().extend(kCapacity + 1));
-  EXPECT_NE(detail::metall_last_error().find("capacity"), std::string::npos);
+  EXPECT_NE(vellum::detail::metall_last_error().find("capacity"), std::string::npos);
   kernel.close();
   ASSERT_TRUE(kernel.open(path(), kCapacity, true));
   EXPECT_TRUE(kernel.segment().read_only());

@@ -127,6 +127,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
       {"frame_header", rows_of(kFrameHeaderFields)},
       {"snapshot_header", rows_of(kWholeFileHeaderFields)},
       {"census_header", rows_of(kWholeFileHeaderFields)},
+      {"space_note_header", rows_of(kWholeFileHeaderFields)},
       {"working_set_header", rows_of(kWholeFileHeaderFields)},
       {"tiers_header", rows_of(kWholeFileHeaderFields)},
       {"tier_mark", rows_of(kTierMarkFields)},
@@ -145,7 +146,9 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"pack trailer", escaped(kPackTrailerMagic)},
         {"journal header", escaped(kJournalMagic)},
         {"snapshot ref", escaped(kSnapshotMagic)},
+        {"snapshot order", escaped(kSnapshotOrderMagic)},
         {"census", escaped(kCensusMagic)},
+        {"space note", escaped(kSpaceNoteMagic)},
         {"working set", escaped(kWorkingSetMagic)},
         {"tiers", escaped(kTiersMagic)},
         {"tier's mark", escaped(kTierMarkMagic)},
@@ -201,7 +204,9 @@ std::map<std::string, Bytes> expected_examples() {
       {"run_root", encode_run_root(samples::run_root())},
       {"tiers", encode_tiers(samples::tiers(), samples::store_id())},
       {"commit", encode_commit(samples::commit_body())},
+      {"snapshot_order", encode_snapshot_order(300, samples::store_id())},
       {"census", encode_saved_census(samples::saved_census(), samples::store_id())},
+      {"space_note", encode_space_note(samples::space_note(), samples::store_id())},
       {"working_set", encode_working_set(samples::working_set(), samples::store_id())},
   };
 }

@@ -17,6 +17,7 @@
 #include "format/page_map.hpp"
 #include "format/record.hpp"
 #include "format/saved_census.hpp"
+#include "format/space_note.hpp"
 #include "format/superblock.hpp"
 #include "format/tiers.hpp"
 #include "format/translation.hpp"
@@ -77,6 +78,8 @@ inline WorkingSet working_set() {
   return set;
 }
 
+inline SpaceNote space_note() { return {80u << 20, 76'940'498}; }
+
 inline Tiers tiers() {
   Tiers out;
   out.home_limit_bytes = 1ULL << 30;
@@ -109,7 +112,9 @@ inline Version version() {
   return v;
 }
 
-inline SnapshotRef snapshot_ref() { return {"release-1", "main", 1700000001000000000, version()}; }
+inline SnapshotRef snapshot_ref() {
+  return {"release-1", "main", 1700000001000000000, 300, version()};
+}
 
 inline JournalHeader journal_header() {
   JournalHeader h;

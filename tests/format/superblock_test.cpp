@@ -17,7 +17,7 @@ void reseal(Bytes& bytes) {
   std::memcpy(bytes.data() + bytes.size() - 8, &sum, 8);
 }
 
-SuperblockStatus decode(const Bytes& bytes) {
+SuperblockStatus status_of(const Bytes& bytes) {
   Superblock out;
   return decode_superblock(bytes, out);
 }
@@ -30,42 +30,42 @@ TEST(Superblock, RoundTrip) {
 }
 
 TEST(Superblock, DefaultsAreValid) {
-  EXPECT_EQ(decode(encode_superblock({})), SuperblockStatus::ok);
+  EXPECT_EQ(status_of(encode_superblock({})), SuperblockStatus::ok);
 }
 
 TEST(Superblock, OtherFilesAreNotAStore) {
-  EXPECT_EQ(decode({}), SuperblockStatus::not_a_store);
-  EXPECT_EQ(decode(samples::text("VELLUM")), SuperblockStatus::not_a_store);
+  EXPECT_EQ(status_of({}), SuperblockStatus::not_a_store);
+  EXPECT_EQ(status_of(samples::text("VELLUM")), SuperblockStatus::not_a_store);
   // A transfer that rewrites line ends breaks the magic, which is why it has one.
   Bytes unix_lines = encode_superblock(samples::superblock());
   unix_lines.erase(unix_lines.begin() + 6);
-  EXPECT_EQ(decode(unix_lines), SuperblockStatus::not_a_store);
+  EXPECT_EQ(status_of(unix_lines), SuperblockStatus::not_a_store);
 }
 
 TEST(Superblock, NewerFormatIsToldApartFromDamage) {
   Bytes newer = encode_superblock(samples::superblock());
   newer[8] = std::byte{2};
-  EXPECT_EQ(decode(newer), SuperblockStatus::newer_format);
+  EXPECT_EQ(status_of(newer), SuperblockStatus::newer_format);
   newer.resize(12);
-  EXPECT_EQ(decode(newer), SuperblockStatus::newer_format);
+  EXPECT_EQ(status_of(newer), SuperblockStatus::newer_format);
 }
 
 TEST(Superblock, TruncatedExtendedOrFlippedIsDamaged) {
   const Bytes good = encode_superblock(samples::superblock());
   for (std::size_t n = 8; n < good.size(); ++n) {
-    EXPECT_EQ(decode(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n))),
+    EXPECT_EQ(status_of(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n))),
               SuperblockStatus::damaged);
   }
   Bytes longer = good;
   longer.push_back(std::byte{0});
-  EXPECT_EQ(decode(longer), SuperblockStatus::damaged);
+  EXPECT_EQ(status_of(longer), SuperblockStatus::damaged);
 }
 
 TEST(Superblock, EveryRangeIsChecked) {
   const auto refused = [](auto change) {
     Superblock sb = samples::superblock();
     change(sb);
-    return decode(encode_superblock(sb)) == SuperblockStatus::damaged;
+    return status_of(encode_superblock(sb)) == SuperblockStatus::damaged;
   };
   EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 2048; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 256u << 20; }));
@@ -108,7 +108,7 @@ TEST(Superblock, ReservedBytesAndUnknownFlagsMustBeZero) {
     Bytes bytes = encode_superblock(samples::superblock());
     bytes[at] = std::byte{32};
     reseal(bytes);
-    EXPECT_EQ(decode(bytes), SuperblockStatus::damaged) << at;
+    EXPECT_EQ(status_of(bytes), SuperblockStatus::damaged) << at;
   }
 }
 

@@ -17,7 +17,7 @@ const char* problem(const Bytes& bytes) {
   return text == nullptr ? "" : text;
 }
 
-Bytes sealed(Bytes body) {
+Bytes sealed_tiers(Bytes body) {
   append_checksum(body, samples::seed());
   return body;
 }
@@ -82,7 +82,7 @@ TEST(Tiers, Forged) {
       Bytes bad = body;
       bad[i] = value;
       Tiers out, again;
-      const Bytes bytes = sealed(bad);
+      const Bytes bytes = sealed_tiers(bad);
       if (decode_tiers(bytes, samples::store_id(), out) != nullptr) continue;
       ASSERT_EQ(decode_tiers(encode_tiers(out, samples::store_id()), samples::store_id(), again),
                 nullptr);
@@ -92,9 +92,10 @@ TEST(Tiers, Forged) {
 }
 
 TEST(TierMark, RoundTripAndDamage) {
-  const TierMark mark{TierKind::cache, samples::tiers().directories[1].id, "/data/s"};
+  const TierMark mark{
+      TierKind::cache, samples::tiers().directories[1].id, {"/data/s", 4711, -5'000'000'000}};
   const Bytes good = encode_tier_mark(mark, samples::store_id());
-  ASSERT_EQ(good.size(), kTierMarkHeaderBytes + 1 + mark.home.size() + 8);
+  ASSERT_EQ(good.size(), kTierMarkHeaderBytes + 1 + mark.owner.home.size() + 8);
   TierMark back;
   ASSERT_EQ(decode_tier_mark(good, samples::store_id(), back), nullptr);
   EXPECT_EQ(back, mark);
@@ -109,6 +110,16 @@ TEST(TierMark, RoundTripAndDamage) {
   Uuid other = samples::store_id();
   other[0] ^= std::byte{1};
   EXPECT_STREQ(decode_tier_mark(good, other, back), "belongs to another store");
+}
+
+TEST(TierMark, ItsOwnerIsTheStoreOfThatPathInodeAndBirth) {
+  const TierOwner owner{"/data/s", 4711, 99};
+  EXPECT_TRUE(owner.is(owner));
+  EXPECT_FALSE(owner.is({"/data/t", 4711, 99}));
+  EXPECT_FALSE(owner.is({"/data/s", 4712, 99}));
+  EXPECT_FALSE(owner.is({"/data/s", 4711, 100}));
+  EXPECT_TRUE(owner.is({"/data/s", 4711, 0}));  // a mount that does not tell
+  EXPECT_TRUE((TierOwner{"/data/s", 4711, 0}.is(owner)));
 }
 
 }  // namespace

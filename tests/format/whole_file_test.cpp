@@ -24,6 +24,12 @@ struct Kind<WorkingSet> {
   static constexpr auto decode = decode_working_set;
 };
 template <>
+struct Kind<SpaceNote> {
+  static SpaceNote sample() { return samples::space_note(); }
+  static constexpr auto encode = encode_space_note;
+  static constexpr auto decode = decode_space_note;
+};
+template <>
 struct Kind<SavedCensus> {
   static SavedCensus sample() { return samples::saved_census(); }
   static constexpr auto encode = encode_saved_census;
@@ -62,7 +68,7 @@ class WholeFile : public testing::Test {
   Content back_{};
 };
 
-using Contents = testing::Types<WorkingSet, SavedCensus, Tiers, ImageState>;
+using Contents = testing::Types<WorkingSet, SpaceNote, SavedCensus, Tiers, ImageState>;
 TYPED_TEST_SUITE(WholeFile, Contents);
 
 TYPED_TEST(WholeFile, ComesBack) {

@@ -17,19 +17,19 @@ const char* problem(const Bytes& bytes, WorkingSet& out) {
   return decode_working_set(bytes, samples::store_id(), out);
 }
 
-Bytes encoded(const WorkingSet& set = samples::working_set()) {
+Bytes encoded_set(const WorkingSet& set = samples::working_set()) {
   return encode_working_set(set, samples::store_id());
 }
 
 TEST(WorkingSet, ComesBack) {
   WorkingSet back;
-  ASSERT_EQ(problem(encoded(), back), nullptr);
+  ASSERT_EQ(problem(encoded_set(), back), nullptr);
   EXPECT_EQ(back, samples::working_set());
-  ASSERT_EQ(problem(encoded({}), back), nullptr);
+  ASSERT_EQ(problem(encoded_set({}), back), nullptr);
   EXPECT_EQ(back, WorkingSet{});
   WorkingSet whole;
   whole.ranges = {{0, kMaxPages}, {0, kMaxPages}};
-  ASSERT_EQ(problem(encoded(whole), back), nullptr);
+  ASSERT_EQ(problem(encoded_set(whole), back), nullptr);
   EXPECT_EQ(back, whole);
 }
 
@@ -39,7 +39,7 @@ TEST(WorkingSet, TheFirstRangesAreKept) {
   for (std::uint64_t i = 0; i < kMaxWorkingSetRanges + 10; ++i) {
     set.ranges.push_back({i % 2 == 0 ? 0 : kMaxPages / 2, kMaxPages / 2});
   }
-  const Bytes bytes = encoded(set);
+  const Bytes bytes = encoded_set(set);
   EXPECT_LE(bytes.size(), kMaxWorkingSetBytes);
   ASSERT_EQ(problem(bytes, back), nullptr);
   set.ranges.resize(kMaxWorkingSetRanges);
@@ -47,7 +47,7 @@ TEST(WorkingSet, TheFirstRangesAreKept) {
 }
 
 TEST(WorkingSet, SealedTruncationsAndATailAreRefused) {
-  Bytes bytes = encoded();
+  Bytes bytes = encoded_set();
   WorkingSet back;
   for (std::size_t n = 8 + kWholeFileHeaderBytes; n < bytes.size(); ++n) {
     const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n));
@@ -67,7 +67,7 @@ TEST(WorkingSet, RangesOutsideOfAnyRegionAreRefused) {
   const auto refused = [](PageRange range) {
     WorkingSet set = samples::working_set(), back;
     set.ranges[1] = range;
-    return problem(encoded(set), back) != nullptr;
+    return problem(encoded_set(set), back) != nullptr;
   };
   EXPECT_FALSE(refused({0, 1}));
   EXPECT_FALSE(refused({kMaxPages - 1, 1}));
@@ -79,7 +79,7 @@ TEST(WorkingSet, RangesOutsideOfAnyRegionAreRefused) {
 }
 
 TEST(WorkingSet, ChangedBytesUnderARightChecksumStayInside) {
-  const Bytes good = encoded();
+  const Bytes good = encoded_set();
   std::mt19937_64 random(5);
   int accepted = 0;
   for (int i = 0; i < 20000; ++i) {
@@ -94,7 +94,7 @@ TEST(WorkingSet, ChangedBytesUnderARightChecksumStayInside) {
       ASSERT_LT(r.first, kMaxPages);
       ASSERT_LE(r.count, kMaxPages - r.first);
     }
-    ASSERT_EQ(problem(encoded(back), again), nullptr);
+    ASSERT_EQ(problem(encoded_set(back), again), nullptr);
     ASSERT_EQ(back, again);
   }
   EXPECT_GT(accepted, 1000);

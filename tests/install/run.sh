@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the build tree given first and builds a small program against the result with the compiler
-# given second: through find_package, through pkg-config, and after the installed tree has moved.
+# given second: through find_package, through pkg-config, and after the installed tree has moved. The programs
+# of README.md and of the first guide are built and run as they stand there.
 set -euo pipefail
 
 build=$1
@@ -31,6 +32,28 @@ flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs vellum-privateer)
 # shellcheck disable=SC2086 # a list of flags
 "$compiler" -std=c++17 -o "$work/privateer-with-pkg-config" "$consumer/privateer.cpp" $flags
 LD_LIBRARY_PATH=$libdir "$work/privateer-with-pkg-config" "$work/base-2"
+
+echo "programs of the documents"
+root=$(cd "$(dirname "$0")/../.." && pwd)
+# Whole programs are the code blocks that begin with an #include: document-1.cpp, document-2.cpp, ...
+awk -v work="$work" '
+  /^```/ { inside = $0 == "```cpp" && !inside; begun = 0; next }
+  inside && !begun { begun = 1; to = /^#include/ ? work "/document-" ++programs ".cpp" : "/dev/null" }
+  inside { print >to }' "$root/README.md" "$root/docs/guides/first-program.md"
+flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs vellum)
+built=0
+for source in "$work"/document-*.cpp; do
+  program=${source%.cpp}
+  # shellcheck disable=SC2086 # a list of flags
+  "$compiler" -std=c++17 -o "$program" "$source" $flags
+  mkdir "$program-run"
+  for expected in "1 now, 1 .*then|1 now, 1 on monday" "2 now, 1 .*then|2 now, 1 on monday"; do
+    (cd "$program-run" && LD_LIBRARY_PATH=$libdir "$program") | tee "$program.out"
+    grep -qE "$expected" "$program.out"
+  done
+  built=$((built + 1))
+done
+((built == 3))
 
 if [[ -e $build/bin/vellum ]]; then
   echo "installed program"

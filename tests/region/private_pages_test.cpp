@@ -20,8 +20,8 @@ using format::PageNumber;
 using Pages = std::vector<PageNumber>;
 using Way = PrivatePages::Way;
 
-constexpr std::size_t kPages = 4096;
-constexpr std::size_t kBytes = kPages * format::kPageBytes;
+constexpr std::size_t kPrivatePagesPages = 4096;
+constexpr std::size_t kBytes = kPrivatePagesPages * format::kPageBytes;
 
 class FileMapping : public testing::TestWithParam<Way> {
  protected:
@@ -50,7 +50,7 @@ class FileMapping : public testing::TestWithParam<Way> {
   std::byte read(PageNumber page) const {
     return *static_cast<volatile std::byte*>(base_ + page * format::kPageBytes);
   }
-  Pages collect(PageNumber end = kPages, PageNumber first = 0) {
+  Pages collect(PageNumber end = kPrivatePagesPages, PageNumber first = 0) {
     Pages out;
     pages_->collect(first, end, out);
     return out;
@@ -65,7 +65,7 @@ class FileMapping : public testing::TestWithParam<Way> {
 
 TEST_P(FileMapping, ReadingIsNotWriting) {
   EXPECT_TRUE(collect().empty());
-  for (PageNumber page = 0; page < kPages; ++page) read(page);
+  for (PageNumber page = 0; page < kPrivatePagesPages; ++page) read(page);
   EXPECT_TRUE(collect().empty());
   madvise(base_, kBytes, MADV_DONTNEED);
   EXPECT_TRUE(collect().empty());
@@ -73,7 +73,7 @@ TEST_P(FileMapping, ReadingIsNotWriting) {
 
 TEST_P(FileMapping, WrittenPagesAreFound) {
   const Pages written = {0, 1, 511, 512, 2047, 2048, 4095};
-  for (PageNumber page = 0; page < kPages; page += 2) read(page);
+  for (PageNumber page = 0; page < kPrivatePagesPages; page += 2) read(page);
   for (const PageNumber page : written) write(page);
   EXPECT_EQ(collect(), written);
   EXPECT_EQ(collect(), forgets() ? Pages{} : written);
@@ -104,14 +104,14 @@ TEST_P(FileMapping, NoWriteBesideCollectingIsLost) {
   std::atomic<std::uint64_t> rounds{0};
   std::thread writer([&] {
     for (std::uint64_t round = 1; !stop; ++round) {
-      for (PageNumber page = 3; page < kPages; page += 61) {
+      for (PageNumber page = 3; page < kPrivatePagesPages; page += 61) {
         auto* const at = reinterpret_cast<std::uint64_t*>(base_ + page * format::kPageBytes);
         std::atomic_ref(*at).store(round, std::memory_order_relaxed);
       }
       rounds = round;
     }
   });
-  std::vector<std::uint64_t> seen(kPages);
+  std::vector<std::uint64_t> seen(kPrivatePagesPages);
   const auto look = [&] {
     for (const PageNumber page : collect()) {
       auto* const at = reinterpret_cast<std::uint64_t*>(base_ + page * format::kPageBytes);
@@ -122,7 +122,8 @@ TEST_P(FileMapping, NoWriteBesideCollectingIsLost) {
   stop = true;
   writer.join();
   look();
-  for (PageNumber page = 3; page < kPages; page += 61) EXPECT_EQ(seen[page], rounds) << page;
+  for (PageNumber page = 3; page < kPrivatePagesPages; page += 61)
+    EXPECT_EQ(seen[page], rounds) << page;
 }
 
 std::string way_name(const testing::TestParamInfo<Way>& info) {

@@ -33,6 +33,26 @@ TEST(ReadStreams, ThreeFaultsInOrderMakeAStream) {
   EXPECT_TRUE(all_next(streams).empty()) << "each once";
 }
 
+// Of a page each there are 2^34 in the largest region.
+TEST(ReadStreams, ChunksOfTheLargestRegion) {
+  for (const std::size_t first : {(1ULL << 32) - 2, 1ULL << 32, (1ULL << 34) - 8}) {
+    ReadStreams streams;
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_TRUE(streams.note_fault(first + i, false, kMost).empty());
+    const auto run = streams.note_fault(first + 2, false, kMost);
+    EXPECT_EQ(run.first, first + 3);
+    EXPECT_EQ(run.end, first + 7);
+    EXPECT_EQ(all_next(streams),
+              (std::vector<std::size_t>{first + 3, first + 4, first + 5, first + 6}));
+    ReadStreams announced;
+    announced.note_fault(first, true, kMost);
+    announced.note_fault(first + 4, true, kMost);
+    std::vector<std::size_t> behind;
+    for (std::size_t index = 0; announced.take_behind(index);) behind.push_back(index);
+    EXPECT_EQ(behind, (std::vector<std::size_t>{first, first + 1, first + 2}));
+  }
+}
+
 TEST(ReadStreams, DownwardsTheyMakeOneToo) {
   ReadStreams streams;
   EXPECT_TRUE(streams.note_fault(12, false, kMost).empty());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
 #include <random>
 
@@ -71,6 +72,27 @@ TEST_F(StashTest, WholePagesAndDifferencesComeBack) {
   stash.drop(5);
   EXPECT_FALSE(stash.holds(5));
   EXPECT_TRUE(stash.holds(4095));
+}
+
+// Numbers of 34 bits, each with another page that its low 32 bits are.
+TEST_F(StashTest, PagesOfTheLargestRegionAreToldApart) {
+  constexpr PageNumber kPages = format::kMaxRegionBytes / kPageBytes, k4Gi = 1ULL << 32;
+  Stash stash(directory_.path(), kPages);
+  const std::vector<PageNumber> numbers{0,        1,        k4Gi - 1,          k4Gi,      k4Gi + 1,
+                                        2 * k4Gi, 3 * k4Gi, kPages - k4Gi + 1, kPages - 1};
+  std::map<PageNumber, Page> put_there;
+  for (const PageNumber page : numbers) {
+    put_there[page] = random_page();
+    ASSERT_EQ(put(stash, page, put_there[page]), 0) << page;
+  }
+  for (const auto& [page, content] : put_there) EXPECT_EQ(back(stash, page), content) << page;
+  for (const PageNumber page : numbers) {
+    alignas(8) Stash::Buffer buffer;
+    stash.move(page, buffer);
+    EXPECT_EQ(back(stash, page), put_there[page]) << page;
+    stash.drop(page);
+    EXPECT_FALSE(stash.holds(page)) << page;
+  }
 }
 
 TEST_F(StashTest, PagesOfABatchAreReadAtOnce) {

@@ -13,7 +13,10 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-class ArchiveTest : public TiersTest {};
+class ArchiveTest : public TiersTest {
+ protected:
+  std::shared_ptr<StoreCore> fresh_at(const std::string& path) { return StoreCore::open(fs, path); }
+};
 
 TEST_F(ArchiveTest, EverythingWorksOverTwoDirectories) {
   make(8, 100);
@@ -255,6 +258,47 @@ TEST_F(ArchiveTest, ACopyOfTheStoreLeavesItAlone) {
   add_archive();
   gc();
   expect_all();
+}
+
+// As in another container, or on another machine: the copy lies where the other store does.
+TEST_F(ArchiveTest, ACopyUnderTheSamePathLeavesItAloneToo) {
+  make(5);
+  add_archive();
+  move(true);
+  const std::string here = store->path(), original = dir.path("original"), copy = dir.path("copy");
+  copy_directory(here, copy);
+  stdfs::rename(here, original);
+  stdfs::rename(copy, here);
+  const auto files = files_of(archive, archive);
+  store = fresh_at(here);
+  expect_all();
+  for (int i = 0; i < 5; ++i) store->remove_snapshot("s" + std::to_string(i));
+  for (const int level : {0, 9}) {
+    const auto text = error_text(Errc::read_only, [&] { gc(level); });
+    EXPECT_TRUE(contains(text, archive) && contains(text, "take the archive over")) << text;
+  }
+  error_text(Errc::read_only, [&] { move(false); });
+  EXPECT_FALSE(list_tiers(*fresh()).directories[0].writable);
+  EXPECT_EQ(files_of(archive, archive), files);
+  // The original is back, and whole.
+  stdfs::rename(here, copy);
+  stdfs::rename(original, here);
+  store = fresh_at(here);
+  expect_all();
+  gc();
+  expect_all();
+  // Or it is gone for good: the copy takes the archive over, and the original would only read.
+  stdfs::rename(here, original);
+  stdfs::rename(copy, here);
+  store = fresh_at(here);
+  add_archive();
+  EXPECT_TRUE(list_tiers(*fresh()).directories[0].writable);
+  gc();
+  expect_same(*open_version(*fresh(), "main"), contents.at("main"));
+  stdfs::rename(here, copy);
+  stdfs::rename(original, here);
+  store = fresh_at(here);
+  error_text(Errc::read_only, [&] { gc(); });
 }
 
 // What a move that was cut off leaves.

@@ -6,22 +6,22 @@
 namespace vellum::store::test {
 namespace {
 
-constexpr std::size_t kPages = 64;
+constexpr std::size_t kChainPages = 64;
 
 // As many deltas on each page as a fold allows, and then some: reading a few of them side by side
 // needs more room than the fault handler has, and goes on in smaller steps.
 TEST(Chains, TheLongestOnManyPagesAtOnce) {
   TempDirectory directory;
   const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
-  store->create_branch("main", kPages * kPageBytes, 0);
+  store->create_branch("main", kChainPages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
   std::mt19937_64 random(3);
-  Model model(kPages);
-  for (PageNumber p = 0; p < kPages; ++p) model.fill(p, random);
+  Model model(kChainPages);
+  for (PageNumber p = 0; p < kChainPages; ++p) model.fill(p, random);
   commit(*writer, model, true);
   std::size_t longest = 0;
   for (int fold = 0; fold < 2 * kMaxDeltaDepth; ++fold) {
-    for (PageNumber p = 0; p < kPages; ++p) {
+    for (PageNumber p = 0; p < kChainPages; ++p) {
       model.store64(p, 8 * static_cast<std::size_t>(fold), random());
     }
     commit(*writer, model, true);
@@ -29,7 +29,7 @@ TEST(Chains, TheLongestOnManyPagesAtOnce) {
     std::size_t deltas = 0;
     for (PageNumber p = 0; p < 16; ++p) deltas += source->chain(p).size() - 1;
     longest = std::max(longest, deltas);
-    for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{16}, kPages}) {
+    for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{16}, kChainPages}) {
       expect_same(*source, model.bytes, step);
     }
   }
@@ -41,12 +41,12 @@ TEST(Chains, TheLongestOnManyPagesAtOnce) {
 TEST(Chains, OnZeros) {
   TempDirectory directory;
   const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
-  store->create_branch("main", kPages * kPageBytes, 0);
+  store->create_branch("main", kChainPages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
   std::mt19937_64 random(4);
-  Model model(kPages);
+  Model model(kChainPages);
   for (int fold = 0; fold < 3 * kMaxDeltaDepth; ++fold) {
-    for (PageNumber p = 0; p < kPages; p += 3) {
+    for (PageNumber p = 0; p < kChainPages; p += 3) {
       model.store64(p, 8 * static_cast<std::size_t>(fold), random());
     }
     commit(*writer, model, true);

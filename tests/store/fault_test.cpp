@@ -2,6 +2,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "fault_fs.hpp"
 #include "format/record.hpp"
 #include "store/verify.hpp"
@@ -18,6 +20,15 @@ class Faults : public ::testing::Test {
     writer_ = BranchWriter::open(*store_, "main");
     for (PageNumber p = 0; p < 256; ++p) model_.fill(p, random_);
     commit(*writer_, model_, true);
+  }
+
+  // Another store, "t", in which each commit that folds fills packs.
+  void take_store_of_small_packs() {
+    format::Superblock tiny = small_options();
+    tiny.pack_bytes = 4096;
+    store_ = StoreCore::create(fs_, directory_.path("t"), tiny);
+    store_->create_branch("main", 256 * kPageBytes, 0);
+    writer_ = BranchWriter::open(*store_, "main");
   }
 
   // Changes `pages` pages of a copy, and tries to commit that.
@@ -114,11 +125,7 @@ TEST_F(Faults, EveryFailedSyncPoisons) {
 }
 
 TEST_F(Faults, AFailedPackCreationIsNoHarm) {
-  format::Superblock tiny = small_options();
-  tiny.pack_bytes = 4096;
-  store_ = StoreCore::create(fs_, directory_.path("t"), tiny);
-  store_->create_branch("main", 256 * kPageBytes, 0);
-  writer_ = BranchWriter::open(*store_, "main");
+  take_store_of_small_packs();
   Model model(256);
   for (int i = 0; i < 20; ++i) {
     for (PageNumber p = 0; p < 20; ++p) model.fill((random_() % 200) + p, random_);
@@ -144,6 +151,66 @@ TEST_F(Faults, AFailedPackCreationIsNoHarm) {
   EXPECT_GT(store_->packs().list().size(), 5u);
   const auto report = verify_store(*store_, true, {});
   for (const auto& d : report.damages) ADD_FAILURE() << d.object << ": " << d.reason;
+}
+
+// A pack that a failed fold made, and could not remove, is not followed by the next number: that
+// would say that it was flushed (Roots::reached_bytes).
+TEST_F(Faults, NothingFollowsDirectlyOnAPackThatWasGivenUp) {
+  take_store_of_small_packs();
+  Model model(256);
+  const auto packs = [&] {
+    return StoreCore::open(base::posix_fs(), directory_.path("t"))->packs().list();
+  };
+  int left = 0;
+  for (std::uint64_t nth = 1; nth <= 6; ++nth) {
+    for (PageNumber p = 0; p < 20; ++p) model.fill(p, random_);
+    commit(*writer_, model, true);
+    const std::uint64_t last = packs().back();
+    for (PageNumber p = 0; p < 20; ++p) model.fill(p, random_);
+    fs_.fail_nth(Call::write, nth, Errc::no_space, true);
+    fs_.fail_nth(Call::unlink, 1, Errc::io, true);
+    bool failed = false;
+    try {
+      Model attempt = model;
+      commit(*writer_, attempt, true);
+    } catch (const Error&) {
+      failed = true;
+    }
+    fs_.heal();
+    const std::uint64_t given_up = packs().back();
+    commit(*writer_, model, true);
+    if (!failed || given_up == last) continue;
+    ++left;
+    const auto now = packs();
+    EXPECT_FALSE(std::binary_search(now.begin(), now.end(), given_up + 1)) << nth;
+  }
+  EXPECT_GT(left, 0);
+  expect_same(*open_version(*store_, "main"), model.bytes);
+}
+
+// Another store comes to the place between opening its superblock and reading it.
+TEST_F(Faults, AStoreIsReadFromTheFileThatItKeeps) {
+  class Exchanging final : public vellum::test::ForwardingFs {
+   public:
+    using ForwardingFs::ForwardingFs;
+    std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override {
+      auto file = ForwardingFs::open(path, mode);
+      if (path.ends_with("/vellum.store") && !std::exchange(exchanged_, true)) {
+        ForwardingFs::rename(other, path);
+      }
+      return file;
+    }
+    std::string other;
+
+   private:
+    bool exchanged_ = false;
+  };
+  const auto other = StoreCore::create(base::posix_fs(), directory_.path("t"), small_options());
+  ASSERT_NE(other->superblock().store_id, store_->superblock().store_id);
+  Exchanging fs(base::posix_fs());
+  fs.other = other->superblock_path();
+  const auto opened = StoreCore::open(fs, directory_.path("s"));
+  EXPECT_EQ(opened->superblock().store_id, store_->superblock().store_id);
 }
 
 // And nothing is put right behind them (Roots::reached_bytes).

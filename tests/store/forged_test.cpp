@@ -23,7 +23,7 @@ using format::RecordRef;
 using format::RecordType;
 
 constexpr std::uint64_t kBranchId = 9;
-constexpr std::uint64_t kPages = 64;
+constexpr std::uint64_t kForgedPages = 64;
 using Bytes = std::vector<std::byte>;
 
 // A pack, record by record.
@@ -110,7 +110,7 @@ class Forged : public testing::Test {
     format::SnapshotRef ref;
     ref.branch = "main";
     ref.version.branch_id = kBranchId;
-    ref.version.region_bytes = kPages * kPageBytes;
+    ref.version.region_bytes = kForgedPages * kPageBytes;
     ref.version.next_pack_number = 2;
     ref.version.runs = std::move(runs);
     store_->create_snapshot("forged", ref);
@@ -123,8 +123,8 @@ class Forged : public testing::Test {
   std::shared_ptr<StoreCore> open() { return StoreCore::open(fs_, "/s"); }
   Bytes read() {
     const auto store = open();
-    Bytes out(kPages * kPageBytes);
-    open_version(*store, "forged")->read(0, kPages, out.data());
+    Bytes out(kForgedPages * kPageBytes);
+    open_version(*store, "forged")->read(0, kForgedPages, out.data());
     return out;
   }
   void expect_verify_complains() {
@@ -151,8 +151,8 @@ class Forged : public testing::Test {
       s.create_branch_at("trial", s.read_snapshot("forged").version, "forged");
       auto writer = BranchWriter::open(s, "trial");
       for (int i = 0; i < 2 * kMaxDeltasInARow; ++i) {
-        Model model(kPages);
-        for (PageNumber p = 0; p < kPages; ++p) {
+        Model model(kForgedPages);
+        for (PageNumber p = 0; p < kForgedPages; ++p) {
           model.store64(p, 64, static_cast<std::uint64_t>(i) + 1);
         }
         commit(*writer, model, true);
@@ -173,9 +173,9 @@ class Forged : public testing::Test {
     {
       const auto store = open();
       const auto source = open_version(*store, "forged");
-      Bytes out(kPages * kPageBytes);
+      Bytes out(kForgedPages * kPageBytes);
       ReadFailure failure;
-      EXPECT_FALSE(source->try_read(0, kPages, out.data(), failure));
+      EXPECT_FALSE(source->try_read(0, kForgedPages, out.data(), failure));
       char last_words[400];
       source->describe(failure, last_words);
       EXPECT_TRUE(contains(last_words, reason)) << last_words;
@@ -202,7 +202,7 @@ TEST_F(Forged, WhatIsWellFormedIsRead) {
   const RecordRef changes = add_deltas(2);
   publish({delta(0, changes, 1), base(0, record), base(1, record, 1, 3)});
   Bytes expected = pages_of(4, std::byte{1});
-  expected.resize(kPages * kPageBytes);
+  expected.resize(kForgedPages * kPageBytes);
   expected[0] = std::byte{0xd};
   EXPECT_EQ(read(), expected);
   EXPECT_TRUE(verify_store(*open(), true, nullptr).damages.empty());
@@ -230,7 +230,7 @@ TEST_F(Forged, RecordsWithAHashAreRead) {
   publish({add_root({{{0, 7, block.offset_bytes, block.tag, 2}}, {pack_->id()}})});
   Bytes expected = raw;
   expected.insert(expected.end(), raw.begin(), raw.end());
-  expected.resize(kPages * kPageBytes);
+  expected.resize(kForgedPages * kPageBytes);
   EXPECT_EQ(read(), expected);
   EXPECT_TRUE(verify_store(*open(), true, nullptr).damages.empty());
   use_otherwise();
@@ -388,8 +388,8 @@ TEST_F(Forged, AMapBlockThatItsRootDescribesWrongly) {
 }
 
 TEST_F(Forged, PagesOutsideOfTheRegion) {
-  publish({base(kPages, add_pages(1))});
-  EXPECT_EQ(read(), Bytes(kPages * kPageBytes));
+  publish({base(kForgedPages, add_pages(1))});
+  EXPECT_EQ(read(), Bytes(kForgedPages * kPageBytes));
   expect_verify_complains();
   use_otherwise();
 }
@@ -404,7 +404,7 @@ TEST_F(Forged, AnOpenVersionWithoutItsCopy) {
   const auto text = error_text(Errc::busy, [&] { collect_garbage(*open(), false, nullptr); });
   EXPECT_TRUE(contains(text, "its copy there is missing")) << text;
   Bytes out(before.size());
-  PageSource::open(*reader, kept.version.version, {}, "kept")->read(0, kPages, out.data());
+  PageSource::open(*reader, kept.version.version, {}, "kept")->read(0, kForgedPages, out.data());
   EXPECT_EQ(out, before);
 }
 
@@ -415,11 +415,11 @@ class ForgedCommit : public testing::Test {
 
   void make(const std::vector<format::CommitPart>& parts) {
     if (store_->has_branch("main")) store_->remove_branch("main");
-    store_->create_branch("main", kPages * kPageBytes, 0);
+    store_->create_branch("main", kForgedPages * kPageBytes, 0);
     const std::string path = store_->journal_path("main");
     const auto header = store_->read_branch("main").journal.header;
     format::CommitBody body;
-    body.region_bytes = kPages * kPageBytes;
+    body.region_bytes = kForgedPages * kPageBytes;
     body.parts = parts;
     const auto seed = store_->checksum_seed() ^ header.branch_id;
     const auto frame = format::encode_frame({format::FrameType::commit, 1, 1, 0},
@@ -468,10 +468,10 @@ class ForgedCommit : public testing::Test {
 // A journal may not lead its writer into another branch's pack, nor past the end of its own.
 TEST_F(ForgedCommit, AnActivePackThatIsNotTheBranchs) {
   for (const char* name : {"main", "other"}) {
-    store_->create_branch(name, kPages * kPageBytes, 0);
+    store_->create_branch(name, kForgedPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store_, name);
     std::mt19937_64 random(1);
-    Model model(kPages);
+    Model model(kForgedPages);
     model.fill(1, random);
     commit(*writer, model, true);
   }
@@ -499,7 +499,7 @@ TEST_F(ForgedCommit, AnActivePackThatIsNotTheBranchs) {
 TEST_F(ForgedCommit, CompressedPartsAreRead) {
   make({compressed(format::PartType::deltas, {}, deltas_of(3, std::byte{7})),
         compressed(format::PartType::pages, {5, 6}, pages_of(2, std::byte{1}))});
-  Bytes expected(kPages * kPageBytes);
+  Bytes expected(kForgedPages * kPageBytes);
   for (std::size_t p = 0; p < 3; ++p) expected[p * kPageBytes] = std::byte{7};
   const Bytes pages = pages_of(2, std::byte{1});
   std::copy(pages.begin(), pages.end(), expected.begin() + 5 * kPageBytes);
@@ -530,10 +530,10 @@ TEST_F(ForgedCommit, PartsThatClaimTooMuch) {
   std::vector<format::CommitPart> parts;
   std::uint64_t claimed = 0;
   while (claimed <= most) {
-    std::vector<PageNumber> pages(kPages);
+    std::vector<PageNumber> pages(kForgedPages);
     for (std::size_t i = 0; i < pages.size(); ++i) pages[i] = i;
-    parts.push_back(compressed(format::PartType::pages, pages, Bytes(kPages * kPageBytes)));
-    claimed += kPages * kPageBytes;
+    parts.push_back(compressed(format::PartType::pages, pages, Bytes(kForgedPages * kPageBytes)));
+    claimed += kForgedPages * kPageBytes;
   }
   make(parts);
   expect_refused("the journal's commits claim");
@@ -541,7 +541,7 @@ TEST_F(ForgedCommit, PartsThatClaimTooMuch) {
 
 // An encoding that a branch may have, but not in this store.
 TEST_F(ForgedCommit, ABranchWithBlocksThatReadersHaveNoRoomFor) {
-  store_->create_branch("main", kPages * kPageBytes, 0);
+  store_->create_branch("main", kForgedPages * kPageBytes, 0);
   const std::string path = store_->journal_path("main");
   auto journal = store_->read_branch("main").journal;
   for (const std::uint32_t block_bytes : {1u << 20, 2u << 20}) {

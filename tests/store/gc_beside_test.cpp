@@ -9,9 +9,11 @@
 
 #include "store/gc.hpp"
 #include "store/lease.hpp"
+#include "store/power_cut_fs.hpp"
 #include "store/support.hpp"
 #include "store/verify.hpp"
 #include "support/child.hpp"
+#include "support/forwarding_fs.hpp"
 #include "support/sanitizers.hpp"
 #include "support/shared.hpp"
 
@@ -25,7 +27,7 @@ using vellum::test::start_child;
 using Clock = std::chrono::steady_clock;
 // How long a test goes on at most until it has seen what it looks for.
 constexpr std::chrono::seconds kPatience{60};
-constexpr std::size_t kPages = 64;
+constexpr std::size_t kGcBesidePages = 64;
 constexpr std::uint64_t kStride = 4;  // commit n fills the pages p with p % 4 == n % 4
 constexpr std::uint64_t kNamedEvery = 3, kNamesKept = 4;
 
@@ -42,9 +44,9 @@ std::uint64_t filled_at(std::uint64_t n, PageNumber page) {
 
 PageWrites numbered(std::uint64_t n) {
   PageWrites out;
-  for (PageNumber page = n % kStride; page < kPages; page += 4 * kStride) {
+  for (PageNumber page = n % kStride; page < kGcBesidePages; page += 4 * kStride) {
     PageBlock block;
-    for (PageNumber p = page; p < page + 4 * kStride && p < kPages; p += kStride) {
+    for (PageNumber p = page; p < page + 4 * kStride && p < kGcBesidePages; p += kStride) {
       block.pages.push_back(p);
       for (std::size_t i = 0; i < kPageBytes / 8; ++i) {
         const std::uint64_t word = word_of(n, p, i);
@@ -60,13 +62,13 @@ PageWrites numbered(std::uint64_t n) {
 void commit_number(BranchWriter& writer, std::uint64_t n, bool fold) {
   auto commit = writer.begin();
   commit->add(numbered(n));
-  commit->finish({1, kPages * kPageBytes, 0, ""}, fold);
+  commit->finish({1, kGcBesidePages * kPageBytes, 0, ""}, fold);
 }
 
 // Throws when the version is not all of one commit.
 std::uint64_t number_of(const PageSource& source) {
-  std::vector<std::byte> bytes(kPages * kPageBytes);
-  source.read(0, kPages, bytes.data());
+  std::vector<std::byte> bytes(kGcBesidePages * kPageBytes);
+  source.read(0, kGcBesidePages, bytes.data());
   const auto word = [&](PageNumber p, std::size_t i) {
     std::uint64_t out = 0;
     std::memcpy(&out, bytes.data() + p * kPageBytes + 8 * i, 8);
@@ -74,7 +76,7 @@ std::uint64_t number_of(const PageSource& source) {
   };
   std::uint64_t n = 0;
   for (PageNumber p = 0; p < kStride; ++p) n = std::max(n, word(p, 0));
-  for (PageNumber p = 0; p < kPages; ++p) {
+  for (PageNumber p = 0; p < kGcBesidePages; ++p) {
     const std::uint64_t filled = filled_at(n, p);
     for (std::size_t i = 0; i < kPageBytes / 8; ++i) {
       if (word(p, i) != (filled == 0 ? 0 : word_of(filled, p, i))) {
@@ -150,7 +152,7 @@ class GcBeside : public testing::Test {
   GcBeside() {
     format::Superblock options = small_options();
     options.pack_bytes = 256u << 10;
-    StoreCore::create(fs, path, options)->create_branch("main", kPages * kPageBytes, 0);
+    StoreCore::create(fs, path, options)->create_branch("main", kGcBesidePages * kPageBytes, 0);
   }
   std::shared_ptr<StoreCore> open() { return StoreCore::open(fs, path); }
   void expect_sound() {
@@ -204,7 +206,7 @@ TEST_F(GcBeside, WritersAndReadersInOtherProcesses) {
   expect_sound();
   EXPECT_TRUE(enough()) << runs << " runs, " << freed << " bytes, " << recompressed << " packs";
   collect_garbage(*open(), false, nullptr);
-  EXPECT_LT(allocated(), (kNamesKept + 4) * kPages * kPageBytes);
+  EXPECT_LT(allocated(), (kNamesKept + 4) * kGcBesidePages * kPageBytes);
   expect_sound();
 }
 
@@ -258,12 +260,101 @@ TEST_F(GcBeside, ACommitInTheMaking) {
       collect_garbage(*open(), false, nullptr);
       commit_number(*writer, n, true);
     } else {
-      commit->finish({1, kPages * kPageBytes, 0, ""}, true);
+      commit->finish({1, kGcBesidePages * kPageBytes, 0, ""}, true);
     }
     EXPECT_EQ(number_of(*open_version(*open(), "main")), n);
   }
   writer.reset();
   expect_sound();
+}
+
+// Runs something once, before the nth call.
+class InterruptedFs final : public vellum::test::ForwardingFs {
+ public:
+  using ForwardingFs::ForwardingFs;
+  std::unique_ptr<base::File> open(const std::string& file, base::OpenMode mode) override {
+    step();
+    return std::make_unique<InterruptedFile>(ForwardingFs::open(file, mode), *this);
+  }
+  void rename(const std::string& from, const std::string& to) override {
+    step();
+    ForwardingFs::rename(from, to);
+  }
+  void unlink(const std::string& file) override {
+    step();
+    ForwardingFs::unlink(file);
+  }
+  void sync_directory(const std::string& directory) override {
+    step();
+    ForwardingFs::sync_directory(directory);
+  }
+  std::vector<base::DirEntry> list(const std::string& directory) const override {
+    step();
+    return ForwardingFs::list(directory);
+  }
+  void interrupt(std::uint64_t at, std::function<void()> body) {
+    calls_ = 0;
+    at_ = at;
+    body_ = std::move(body);
+  }
+  bool was_interrupted() const { return calls_ >= at_; }
+
+ private:
+  class InterruptedFile final : public vellum::test::ForwardingFile {
+   public:
+    InterruptedFile(std::unique_ptr<base::File> below, const InterruptedFs& fs)
+        : ForwardingFile(std::move(below)), fs_(fs) {}
+    void pread(std::span<std::byte> out, std::uint64_t at) const override {
+      fs_.step();
+      ForwardingFile::pread(out, at);
+    }
+    void punch(std::uint64_t at, std::uint64_t length) override {
+      fs_.step();
+      ForwardingFile::punch(at, length);
+    }
+    void truncate(std::uint64_t size) override {
+      fs_.step();
+      ForwardingFile::truncate(size);
+    }
+
+   private:
+    const InterruptedFs& fs_;
+  };
+  void step() const {
+    if (++calls_ == at_) body_();
+  }
+  mutable std::uint64_t calls_ = 0;
+  std::uint64_t at_ = 0;
+  std::function<void()> body_;
+};
+
+// Commits do not stop for a gc, wherever it is: at each of its first calls, then at some.
+TEST(GcBesideCommits, AtAnyCallOfTheGc) {
+  PowerCutFs memory;  // whose power stays
+  InterruptedFs interrupted(memory);
+  format::Superblock options = small_options();
+  options.pack_bytes = 256u << 10;
+  const auto store = StoreCore::create(memory, "/s", options);
+  store->create_branch("main", kGcBesidePages * kPageBytes, 0);
+  const auto collected = StoreCore::open(interrupted, "/s");
+  auto writer = BranchWriter::open(*store, "main");
+  std::uint64_t n = 0, freed = 0, calls = 0;
+  for (std::uint64_t call = 1;; call += 1 + call / 16) {
+    for (int i = 0; i < 3; ++i) commit_number(*writer, ++n, true);
+    interrupted.interrupt(call, [&] {
+      for (int i = 0; i < 2; ++i) commit_number(*writer, ++n, true);
+    });
+    freed += collect_garbage(*collected, false, nullptr).freed_bytes;
+    ASSERT_EQ(number_of(*open_version(*StoreCore::open(memory, "/s"), "main")), n)
+        << "call " << call;
+    if (!interrupted.was_interrupted() || call > 5000) break;
+    ++calls;
+  }
+  EXPECT_GT(calls, 20u);
+  EXPECT_GT(freed, n * 2 * kPageBytes);
+  for (const auto& damage : verify_store(*store, true, nullptr).damages) {
+    ADD_FAILURE() << damage.object << ": " << damage.reason;
+  }
 }
 
 TEST_F(GcBeside, KilledAtAnyMoment) {
@@ -283,7 +374,7 @@ TEST_F(GcBeside, KilledAtAnyMoment) {
   EXPECT_GT(killed, 0);
   collect_garbage(*open(), false, nullptr);
   expect_sound();
-  EXPECT_LT(allocated(), (kNamesKept + 4) * kPages * kPageBytes);
+  EXPECT_LT(allocated(), (kNamesKept + 4) * kGcBesidePages * kPageBytes);
 }
 
 // The mark of a reader goes with its process, however that ends.

@@ -12,7 +12,7 @@ namespace {
 
 using format::RecordType;
 
-constexpr std::size_t kPages = 64;
+constexpr std::size_t kHashPages = 64;
 
 class Hashes : public ::testing::Test {
  protected:
@@ -21,7 +21,7 @@ class Hashes : public ::testing::Test {
     options.sha256 = sha256;
     options.pack_bytes = 64u << 10;
     StoreCore::create(base::posix_fs(), path_, options)
-        ->create_branch("main", kPages * kPageBytes, 0);
+        ->create_branch("main", kHashPages * kPageBytes, 0);
   }
   std::shared_ptr<StoreCore> open() const { return StoreCore::open(base::posix_fs(), path_); }
 
@@ -30,10 +30,10 @@ class Hashes : public ::testing::Test {
   void write_all() {
     const auto store = open();
     auto writer = BranchWriter::open(*store, "main");
-    for (PageNumber p = 0; p < kPages; ++p) fill_text(model_, p, random_);
+    for (PageNumber p = 0; p < kHashPages; ++p) fill_text(model_, p, random_);
     commit(*writer, model_, true);
     for (int i = 0; i < 20; ++i) {
-      model_.store64(random_() % kPages, 8 * (random_() % 512), random_());
+      model_.store64(random_() % kHashPages, 8 * (random_() % 512), random_());
       commit(*writer, model_, i % 7 == 6);
     }
     fill_text(model_, 3, random_);
@@ -85,7 +85,7 @@ class Hashes : public ::testing::Test {
 
   TempDirectory directory_;
   std::string path_ = directory_.path("store");
-  Model model_{kPages};
+  Model model_{kHashPages};
   std::mt19937_64 random_{3};
 };
 
@@ -107,7 +107,7 @@ TEST_F(Hashes, StayWhenAPackIsWrittenAgain) {
   {
     const auto store = open();
     auto writer = BranchWriter::open(*store, "main");
-    for (PageNumber p = 0; p < kPages; p += 2) fill_text(model_, p, random_);
+    for (PageNumber p = 0; p < kHashPages; p += 2) fill_text(model_, p, random_);
     commit(*writer, model_, true);
     commit(*writer, model_, true);
   }
@@ -130,7 +130,7 @@ TEST_F(Hashes, AWrongOneIsDamage) {
     block.hash = {other.begin(), other.end()};
     writes.blocks.push_back(std::move(block));
     commit->add(std::move(writes));
-    commit->finish({1, kPages * kPageBytes, 0, ""}, true);
+    commit->finish({1, kHashPages * kPageBytes, 0, ""}, true);
   }
   std::fill_n(model_.page(4), 4 * kPageBytes, std::byte{1});
   expect_same(*open_version(*store, "main"), model_.bytes);

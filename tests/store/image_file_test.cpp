@@ -69,7 +69,7 @@ Model with_content(const Bytes& bytes) {
   return model;
 }
 
-constexpr std::size_t kPages = 1200;  // three slots
+constexpr std::size_t kImageFilePages = 1200;  // three slots
 
 class ImagePowerCuts {
  public:
@@ -78,7 +78,7 @@ class ImagePowerCuts {
     format::Superblock options = small_options();
     options.journal_half_bytes = 16u << 10;
     options.pack_bytes = 64u << 10;
-    StoreCore::create(*fs_, "/s", options)->create_branch("main", kPages * kPageBytes, 0);
+    StoreCore::create(*fs_, "/s", options)->create_branch("main", kImageFilePages * kPageBytes, 0);
   }
 
   void run(int cuts) {
@@ -122,7 +122,7 @@ class ImagePowerCuts {
 
   void change(Model& model) {
     for (std::size_t k = 1 + random_() % 6; k > 0; --k) {
-      const PageNumber p = random_() % 3 == 0 ? random_() % kPages : random_() % 40;
+      const PageNumber p = random_() % 3 == 0 ? random_() % kImageFilePages : random_() % 40;
       switch (random_() % 8) {
         case 0:
           model.fill(p, random_);
@@ -189,7 +189,7 @@ class ImageTest : public ::testing::Test {
  protected:
   ImageTest() {
     store_ = StoreCore::create(fs_, directory_.path("s"), small_options());
-    store_->create_branch("main", kPages * kPageBytes, 0);
+    store_->create_branch("main", kImageFilePages * kPageBytes, 0);
   }
 
   std::string in_store() const { return directory_.path("s/branches/main/image"); }
@@ -213,7 +213,7 @@ class ImageTest : public ::testing::Test {
   FaultFs fs_{base::posix_fs()};
   std::shared_ptr<StoreCore> store_;
   std::mt19937_64 random_{7};
-  Model model_{kPages};
+  Model model_{kImageFilePages};
 };
 
 TEST_F(ImageTest, FollowsCommits) {
@@ -392,7 +392,7 @@ TEST_F(ImageTest, AnotherFileAfterACrashIsRefused) {
     session.commit(model_);
     session.image->note_adoption_committed();
   }
-  write_file(Bytes(kPages * kPageBytes, std::byte{3}));
+  write_file(Bytes(kImageFilePages * kPageBytes, std::byte{3}));
   const auto text = error_text(Errc::already_exists, [&] { const Session session(*store_); });
   EXPECT_TRUE(contains(text, file())) << text;
 }
@@ -414,17 +414,17 @@ TEST_F(ImageTest, CommitsWithoutTheImageAreCaughtUpWith) {
 }
 
 TEST_F(ImageTest, AFileKeepsItsSize) {
-  const std::size_t bytes = kPages * kPageBytes - 1000;
+  const std::size_t bytes = kImageFilePages * kPageBytes - 1000;
   write_file(Bytes(bytes, std::byte{1}));
-  Model model(kPages);
+  Model model(kImageFilePages);
   std::fill_n(model.bytes.begin(), bytes, std::byte{1});
-  for (PageNumber page = 0; page < kPages; ++page) model.touched.insert(page);
+  for (PageNumber page = 0; page < kImageFilePages; ++page) model.touched.insert(page);
   {
     Session session(*store_, file());
-    EXPECT_EQ(session.image->region_bytes(), kPages * kPageBytes);
+    EXPECT_EQ(session.image->region_bytes(), kImageFilePages * kPageBytes);
     session.commit(model);
     session.image->note_adoption_committed();
-    model.store64(kPages - 1, 8, 5);
+    model.store64(kImageFilePages - 1, 8, 5);
     session.commit(model);
   }
   EXPECT_EQ(content_of(fs_, file()).size(), bytes);
@@ -433,7 +433,7 @@ TEST_F(ImageTest, AFileKeepsItsSize) {
     EXPECT_EQ(content_of(fs_, file()).size(), bytes);
     EXPECT_TRUE(std::equal(model.bytes.begin(), model.bytes.begin() + static_cast<long>(bytes),
                            content_of(fs_, file()).begin()));
-    model.store64(kPages - 1, 4088, 5);  // past the file's end
+    model.store64(kImageFilePages - 1, 4088, 5);  // past the file's end
     session.commit(model);
     session.close();
   }
@@ -441,10 +441,10 @@ TEST_F(ImageTest, AFileKeepsItsSize) {
 }
 
 TEST_F(ImageTest, AShorterFileIsRefusedAndALongerOneGrowsTheRegion) {
-  write_file(Bytes(kPages * kPageBytes, std::byte{1}));
-  Model model(kPages);
+  write_file(Bytes(kImageFilePages * kPageBytes, std::byte{1}));
+  Model model(kImageFilePages);
   std::fill(model.bytes.begin(), model.bytes.end(), std::byte{1});
-  for (PageNumber page = 0; page < kPages; ++page) model.touched.insert(page);
+  for (PageNumber page = 0; page < kImageFilePages; ++page) model.touched.insert(page);
   {
     Session session(*store_, file());
     session.commit(model);
@@ -455,10 +455,10 @@ TEST_F(ImageTest, AShorterFileIsRefusedAndALongerOneGrowsTheRegion) {
   const auto text = error_text(Errc::invalid_argument, [&] { const Session session(*store_); });
   EXPECT_TRUE(contains(text, file())) << text;
   EXPECT_EQ(std::filesystem::file_size(file()), 5000U);
-  write_file(Bytes(kPages * kPageBytes + 5, std::byte{1}));
+  write_file(Bytes(kImageFilePages * kPageBytes + 5, std::byte{1}));
   Session session(*store_);
-  EXPECT_EQ(session.image->region_bytes(), (kPages + 1) * kPageBytes);
-  EXPECT_EQ(session.image->take_adopted(), std::vector<PageNumber>{kPages});
+  EXPECT_EQ(session.image->region_bytes(), (kImageFilePages + 1) * kPageBytes);
+  EXPECT_EQ(session.image->take_adopted(), std::vector<PageNumber>{kImageFilePages});
 }
 
 TEST_F(ImageTest, WhatIsNoFileOrInUseIsRefused) {
@@ -495,6 +495,56 @@ TEST_F(ImageTest, EveryFailedCallLeavesAnImageThatTheNextOpeningMends) {
       model_ = with_content(head_of(*store_));
     }
   }
+}
+
+// The commit must not begin before it is durable which slots of the image it will tear.
+TEST_F(ImageTest, SlotsThatCannotBeMarkedAreAnError) {
+  Session session(*store_);
+  const std::vector<PageNumber> pages{700};
+  for (const Call call : {Call::write, Call::sync}) {
+    fs_.fail_nth(call, 1, Errc::io);
+    error_text(Errc::io, [&] { session.image->announce(pages); });
+    fs_.heal();
+  }
+  session.image->announce(pages);  // and not taken for marked
+  format::TouchedSector slots{};
+  const auto bytes = content_of(fs_, directory_.path("s/branches/main/image.touched"));
+  ASSERT_TRUE(format::decode_touched_sector(std::span(bytes).first(format::kTouchedSectorBytes),
+                                            store_->superblock().store_id,
+                                            session.writer->head().branch_id, 0, slots));
+  EXPECT_NE(slots[0] & 2, 0u);
+}
+
+// Only when the image is durable may it be forgotten which slots may be torn.
+// What is noted of it at its close is durable later than the image itself.
+TEST_F(ImageTest, IsFlushedBeforeItCountsAsWhole) {
+  {
+    Session session(*store_);
+    change(model_);
+    session.commit(model_);
+    fs_.fail_nth(Call::sync, 1, Errc::io);
+    const std::string text =
+        error_text(Errc::io, [&] { session.image->close(session.writer->head()); });
+    fs_.heal();
+    EXPECT_TRUE(text.starts_with(in_store() + ": ")) << text;
+  }
+  const auto state =
+      ImageFile::last_state(*store_, "main", store_->read_branch("main").journal.base.branch_id);
+  ASSERT_TRUE(state.has_value());
+  EXPECT_TRUE(state->in_use);
+}
+
+TEST_F(ImageTest, MarksStayWhenTheFlushOfTheImageFails) {
+  Session session(*store_);
+  const auto touched = directory_.path("s/branches/main/image.touched");
+  session.image->announce(std::vector<PageNumber>{700});
+  const auto marked = content_of(fs_, touched);
+  const Bytes content(std::size_t{256} * kPageBytes, std::byte{7});
+  for (int i = 0; i < 256; ++i) session.image->write(512, content);  // enough for a flush
+  fs_.fail_nth(Call::sync, 1, Errc::io);
+  error_text(Errc::io, [&] { session.image->note_commit(); });
+  fs_.heal();
+  EXPECT_TRUE(content_of(fs_, touched) == marked);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include "format/superblock.hpp"
 #include "format/version.hpp"
 #include "support.hpp"
+#include "support/forwarding_fs.hpp"
 #include "support/memory_fs.hpp"
 
 namespace vellum::store::test {
@@ -13,15 +14,15 @@ using format::FrameType;
 using vellum::test::MemoryFs;
 using Bytes = std::vector<std::byte>;
 
-constexpr std::uint32_t kHalfBytes = format::kMinJournalHalfBytes;
-constexpr std::uint64_t kBranchId = 77;
+constexpr std::uint32_t kJournalHalfBytes = format::kMinJournalHalfBytes;
+constexpr std::uint64_t kJournalBranchId = 77;
 
 class JournalTest : public ::testing::Test {
  protected:
   JournalTest() {
     header_.store_id[0] = std::byte{5};
-    header_.branch_id = kBranchId;
-    header_.half_bytes = kHalfBytes;
+    header_.branch_id = kJournalBranchId;
+    header_.half_bytes = kJournalHalfBytes;
     header_.branch = "main";
     start();
   }
@@ -29,11 +30,11 @@ class JournalTest : public ::testing::Test {
   // A journal without any frame.
   void start() {
     bytes_ = format::encode_journal_header(header_);
-    bytes_.resize(format::kJournalHeaderBytes + 2 * std::size_t{kHalfBytes});
+    bytes_.resize(format::kJournalHeaderBytes + 2 * std::size_t{kJournalHalfBytes});
   }
   static format::Version version(std::uint64_t sequence) {
     format::Version v;
-    v.branch_id = kBranchId;
+    v.branch_id = kJournalBranchId;
     v.sequence = sequence;
     v.next_pack_number = 1;
     return v;
@@ -41,11 +42,11 @@ class JournalTest : public ::testing::Test {
   // Puts a frame at `at` of half 0 or 1; returns where the next one goes.
   std::size_t put(unsigned half, std::size_t at, const format::FrameHeader& h,
                   const std::vector<std::byte>& payload) {
-    const auto frame =
-        format::encode_frame(h, payload, format::checksum_seed(header_.store_id) ^ kBranchId);
+    const auto frame = format::encode_frame(
+        h, payload, format::checksum_seed(header_.store_id) ^ kJournalBranchId);
     std::copy(frame.begin(), frame.end(),
               bytes_.begin() + static_cast<std::ptrdiff_t>(format::kJournalHeaderBytes +
-                                                           half * kHalfBytes + at));
+                                                           half * kJournalHalfBytes + at));
     return at + frame.size();
   }
   std::size_t put_base(unsigned half, std::uint64_t epoch, const format::Version& v) {
@@ -156,7 +157,8 @@ TEST_F(JournalTest, AWriterMarksWhatIsDurable) {
   state = read_journal(*file(), header_.store_id);
   write(state, [](JournalWriter& w) { w.start_epoch(version(12)); });
   EXPECT_EQ(head(), 12u);
-  expect_marked(format::kJournalHeaderBytes + kHalfBytes, "the frame after version 12 is damaged");
+  expect_marked(format::kJournalHeaderBytes + kJournalHalfBytes,
+                "the frame after version 12 is damaged");
 }
 
 TEST_F(JournalTest, TheLaterEpochCounts) {
@@ -191,7 +193,7 @@ TEST_F(JournalTest, ABaseFrameMustHoldAVersionOfThisBranchAndNumber) {
   expect_damaged("the base frame of epoch 3 does not parse");
   start();
   format::Version other = version(10);
-  other.branch_id = kBranchId + 1;
+  other.branch_id = kJournalBranchId + 1;
   put_base(0, 3, other);
   expect_no_base("the base frame is another branch's");
 }
@@ -202,17 +204,82 @@ TEST_F(JournalTest, ACommitMustParse) {
   expect_damaged("the commit of version 11 does not parse");
 }
 
-TEST_F(JournalTest, AFileThatEndsEarlyHasTheFramesThatItHolds) {
+// A file that was cut: nothing in it says which commits went. Repair takes what is left.
+TEST_F(JournalTest, AFileThatEndsEarlyIsDamaged) {
   const std::size_t at = put_base(0, 3, version(10));
   put_commit(0, at, 3, 11);
-  bytes_.resize(format::kJournalHeaderBytes + at);
-  EXPECT_EQ(head(), 10u);
+  for (const std::size_t length : {bytes_.size() - 1, format::kJournalHeaderBytes + at}) {
+    bytes_.resize(length);
+    expect_damaged("branch 'main'");
+    expect_damaged("truncated");
+    error_text(Errc::damaged, [&] { bases(); });
+  }
+  const auto remains = read_damaged_journal(*file(), header_.store_id);
+  EXPECT_EQ(remains.state.head_sequence(), 10u);
+  EXPECT_EQ(remains.lost_commits, std::nullopt);
   bytes_.resize(format::kJournalHeaderBytes + at - 1);
-  expect_no_base("neither half holds a whole base frame");
-  bytes_.resize(format::kJournalHeaderBytes);
-  expect_no_base("neither half holds a whole base frame");
+  error_text(Errc::damaged, [&] { read_damaged_journal(*file(), header_.store_id); });
   bytes_.resize(format::kJournalHeaderBytes - 1);
   expect_damaged("truncated");
+}
+
+// Once armed, a write says that it failed, and has written a part; no other is done.
+class StubbornFs final : public vellum::test::ForwardingFs {
+ public:
+  using ForwardingFs::ForwardingFs;
+  std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override {
+    return std::make_unique<StubbornFile>(*this, ForwardingFs::open(path, mode));
+  }
+  void arm(std::size_t keep_out_bytes) {
+    armed_ = true;
+    keep_out_bytes_ = keep_out_bytes;
+  }
+
+ private:
+  class StubbornFile final : public vellum::test::ForwardingFile {
+   public:
+    StubbornFile(StubbornFs& fs, std::unique_ptr<base::File> below)
+        : ForwardingFile(std::move(below)), fs_(fs) {}
+    void pwrite(std::span<const std::byte> bytes, std::uint64_t at) override {
+      if (!fs_.armed_) return ForwardingFile::pwrite(bytes, at);
+      if (!fs_.struck_) ForwardingFile::pwrite(bytes.first(bytes.size() - fs_.keep_out_bytes_), at);
+      fs_.struck_ = true;
+      throw Error(Errc::io, path() + ": planned failure");
+    }
+
+   private:
+    StubbornFs& fs_;
+  };
+  bool armed_ = false, struck_ = false;
+  std::size_t keep_out_bytes_ = 0;
+};
+
+// A frame whose write failed, that stands there whole, and that cannot be wiped: whoever opens the
+// branch sees a commit that was reported as failed, so nothing may be built on what was before it.
+TEST_F(JournalTest, AFailedFrameThatStandsAndCannotBeWipedEndsTheWriter) {
+  for (const std::size_t missing_bytes : {0u, 24u}) {
+    start();
+    put_base(0, 1, version(1));
+    const JournalState state = read_journal(*file(), header_.store_id);
+    StubbornFs fs(fs_);
+    JournalWriter writer(fs.open("/journal", base::OpenMode::read_write), state);
+    fs.arm(missing_bytes);
+    EXPECT_THROW(writer.append_commit(format::encode_commit({})), Error);
+    EXPECT_EQ(writer.sync_failed(), missing_bytes == 0);
+  }
+}
+
+TEST_F(JournalTest, WhatStandsBeforeTheDamageIsLeft) {
+  std::size_t at = put_base(0, 3, version(10));
+  at = put_commit(0, at, 3, 11);
+  const std::size_t bad = at;
+  for (std::uint64_t sequence = 12; sequence < 16; ++sequence) at = put_commit(0, at, 3, sequence);
+  EXPECT_EQ(read_damaged_journal(*file(), header_.store_id).lost_commits, 0u);
+  bytes_[format::kJournalHeaderBytes + bad + 8] ^= std::byte{1};
+  expect_damaged("the frame after version 11 is damaged, newer ones follow, up to version 15");
+  const auto remains = read_damaged_journal(*file(), header_.store_id);
+  EXPECT_EQ(remains.state.head_sequence(), 11u);
+  EXPECT_EQ(remains.lost_commits, 4u);
 }
 
 }  // namespace

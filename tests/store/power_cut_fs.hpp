@@ -242,8 +242,15 @@ class PowerCutFs final : public base::Fs {
     }
     bool mark_byte(std::uint64_t at) override {
       const std::lock_guard guard(fs_.mutex_);
-      inode_->lock.mark(this, at);
-      return true;
+      return inode_->lock.mark(this, at);
+    }
+    bool try_lock_byte(std::uint64_t at) override {
+      const std::lock_guard guard(fs_.mutex_);
+      return inode_->lock.lock_byte(this, at);
+    }
+    bool byte_locked(std::uint64_t at) const override {
+      const std::lock_guard guard(fs_.mutex_);
+      return inode_->lock.locked_by_another(this, at);
     }
     void unmark_byte(std::uint64_t at) override {
       const std::lock_guard guard(fs_.mutex_);

@@ -33,7 +33,7 @@ void commit_number(BranchWriter& writer, std::uint64_t number) {
   c->finish({1, 64 * kPageBytes, 0, ""}, number % 37 == 0);
 }
 
-std::uint64_t number_of(const PageSource& source) {
+std::uint64_t number_held_by(const PageSource& source) {
   std::vector<std::byte> bytes(64 * kPageBytes);
   source.read(0, 64, bytes.data());
   std::uint64_t first = 0;
@@ -64,7 +64,8 @@ TEST(Processes, AReaderSeesWholeVersionsWhileAWriterCommits) {
   while (last < 3000) {
     ResolvedVersion v = resolve_version(*store, "main");
     const std::uint64_t sequence = v.version.sequence + v.commits.size();
-    const std::uint64_t n = number_of(*PageSource::open(*store, v.version, v.commits, v.label));
+    const std::uint64_t n =
+        number_held_by(*PageSource::open(*store, v.version, v.commits, v.label));
     ASSERT_EQ(n, sequence);
     ASSERT_GE(n, last);
     last = n;
@@ -95,12 +96,12 @@ TEST(Processes, OneWriterABranchAndADeadOnesLockFreesItself) {
   const std::string text = error_text(Errc::busy, [&] { BranchWriter::open(*store, "main"); });
   EXPECT_EQ(text, "branch 'main' of " + path + " has a writer already");
   error_text(Errc::busy, [&] { store->remove_branch("main"); });
-  EXPECT_EQ(number_of(*open_version(*store, "main")), 5u);
+  EXPECT_EQ(number_held_by(*open_version(*store, "main")), 5u);
   child.kill(SIGKILL);
   EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
   auto writer = BranchWriter::open(*store, "main");
   EXPECT_EQ(writer->head().sequence, 5u);
-  EXPECT_EQ(number_of(*writer->source_at_open()), 5u);
+  EXPECT_EQ(number_held_by(*writer->source_at_open()), 5u);
   error_text(Errc::busy, [&] { BranchWriter::open(*store, "main"); });
   writer.reset();
   store->remove_branch("main");
@@ -137,7 +138,7 @@ TEST(Processes, KilledAtAnyMomentTheLastReturnedCommitIsThere) {
     while (::read(done[0], &i, sizeof i) == sizeof i) returned = i;
     ::close(done[0]);
     auto store = open_store(path);
-    const std::uint64_t n = number_of(*open_version(*store, "main"));
+    const std::uint64_t n = number_held_by(*open_version(*store, "main"));
     ASSERT_TRUE(n == returned || n == returned + 1) << n << " after " << returned;
     returned = n;
   }

@@ -16,7 +16,7 @@
 namespace vellum::store::test {
 namespace {
 
-constexpr std::size_t kPages = 512;
+constexpr std::size_t kRecompressPages = 512;
 constexpr int kLevel = 9;
 
 // A store of snapshots s0, s1, ...; each writes some pages anew, anywhere, and words in others.
@@ -26,13 +26,13 @@ class RecompressTest : public SnapshotsTest {
             const char* name = "s") {
     format::Superblock options = small_options();
     options.pack_bytes = pack_bytes;
-    const auto writer = create(options, kPages, name);
-    Model model(kPages);
-    for (PageNumber p = 0; p < kPages; ++p) fill_text(model, p, random);
+    const auto writer = create(options, kRecompressPages, name);
+    Model model(kRecompressPages);
+    for (PageNumber p = 0; p < kRecompressPages; ++p) fill_text(model, p, random);
     for (std::size_t i = 0; i < snapshots; ++i) {
       for (std::size_t n = 0; i != 0 && n < changed; ++n) {
-        fill_text(model, random() % kPages, random);
-        model.store64(random() % kPages, 8 * (random() % 512), random());
+        fill_text(model, random() % kRecompressPages, random);
+        model.store64(random() % kRecompressPages, 8 * (random() % 512), random());
       }
       commit(*writer, model, true);
       name_head(*writer, model, "s" + std::to_string(i));
@@ -92,12 +92,12 @@ TEST_F(RecompressTest, AgainAndAgainWhileWritersGoOn) {
     again += report.packs + translated.size() - translated_packs(*store);
     expect_all();
     auto writer = BranchWriter::open(*store, "main");
-    Model model(kPages);
+    Model model(kRecompressPages);
     model.bytes = contents.at("main");
     for (int i = 0; i < 4; ++i) {
-      Model now(kPages);
+      Model now(kRecompressPages);
       now.bytes = model.bytes;
-      for (int n = 0; n < 60; ++n) fill_text(now, random() % kPages, random);
+      for (int n = 0; n < 60; ++n) fill_text(now, random() % kRecompressPages, random);
       commit(*writer, now, true);
       model.bytes = now.bytes;
     }
@@ -175,8 +175,8 @@ TEST_F(RecompressTest, AReaderFromBefore) {
   const auto early = StoreCore::open(fs, store->path());
   auto kept = resolve_kept(*early, "s1");
   const auto source = PageSource::open(*early, kept.version.version, {}, kept.version.label);
-  std::vector<std::byte> half(kPages / 2 * kPageBytes);
-  source->read(0, kPages / 2, half.data());
+  std::vector<std::byte> half(kRecompressPages / 2 * kPageBytes);
+  source->read(0, kRecompressPages / 2, half.data());
   const auto bytes = contents.at("s1");
   remove("s1");
   remove("s2");
@@ -243,11 +243,11 @@ TEST_F(RecompressTest, TablesStayWhenHolesArePunched) {
   options.block_bytes = 4096;
   options.pack_bytes = 1536u << 10;
   store = StoreCore::create(fs, dir.path("s"), options);
-  store->create_branch("main", kPages * kPageBytes, 0);
+  store->create_branch("main", kRecompressPages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
-  Model model(kPages);
+  Model model(kRecompressPages);
   for (int i = 0; i < 8; ++i) {
-    for (PageNumber p = 0; p < kPages; ++p) fill_text(model, p, random);
+    for (PageNumber p = 0; p < kRecompressPages; ++p) fill_text(model, p, random);
     commit(*writer, model, true, 1);
     name_head(*writer, model, "s" + std::to_string(i));
   }
@@ -304,7 +304,8 @@ TEST_F(RecompressTest, NamesThatAreHeldStopIt) {
   expect_all();
 }
 
-TEST_F(RecompressTest, LeftoversGoAndOthersStay) {
+// What is in the making has a lock (leftovers_test.cpp); these have none.
+TEST_F(RecompressTest, LeftoversGo) {
   make(2, 10);
   const auto put = [&](const std::string& name) {
     fs.open(store->tmp_directory() + "/" + name, base::OpenMode::create_new);
@@ -316,7 +317,7 @@ TEST_F(RecompressTest, LeftoversGoAndOthersStay) {
   collect_garbage(*store, true, nullptr);
   EXPECT_EQ(in_tmp().size(), 4u);
   gc();
-  EXPECT_EQ(in_tmp(), (std::vector<std::string>{"7.rewrite", "journal.123.456.0"}));
+  EXPECT_TRUE(in_tmp().empty());
 }
 
 // Every call fails in turn: the store is whole, nothing is left lying about, and the next run ends
@@ -400,8 +401,8 @@ class TranslationOnDisk : public RecompressTest {
   void expect_refused(const std::string& what, bool parses = false) {
     const auto fresh = StoreCore::open(fs, store->path());
     const std::string text = error_text(Errc::damaged, [&] {
-      std::vector<std::byte> out(kPages * kPageBytes);
-      open_version(*fresh, "s0")->read(0, kPages, out.data());
+      std::vector<std::byte> out(kRecompressPages * kPageBytes);
+      open_version(*fresh, "s0")->read(0, kRecompressPages, out.data());
     });
     EXPECT_TRUE(contains(text, path)) << what << ": " << text;
     for (const bool read_data : {false, true}) {
@@ -484,8 +485,8 @@ TEST_F(TranslationOnDisk, SlotsThatWereGivenBackAreNeverRead) {
   replace_translation(*store, pack, format::encode_translation(t), t.lines.size());
   const auto fresh = StoreCore::open(fs, store->path());
   const std::string text = error_text(Errc::damaged, [&] {
-    std::vector<std::byte> out(kPages * kPageBytes);
-    open_version(*fresh, "s0")->read(0, kPages, out.data());
+    std::vector<std::byte> out(kRecompressPages * kPageBytes);
+    open_version(*fresh, "s0")->read(0, kRecompressPages, out.data());
   });
   EXPECT_TRUE(contains(text, "was given back")) << text;
   const auto report = verify_store(*fresh, true, nullptr);
@@ -522,8 +523,8 @@ TEST_F(RecompressTest, SalvageSavesTranslatedPacks) {
   // What it found besides are whole states, too.
   for (const auto& name : saved->snapshot_names()) {
     if (contents.contains(name)) continue;
-    std::vector<std::byte> bytes(kPages * kPageBytes);
-    open_version(*saved, name)->read(0, kPages, bytes.data());
+    std::vector<std::byte> bytes(kRecompressPages * kPageBytes);
+    open_version(*saved, name)->read(0, kRecompressPages, bytes.data());
     EXPECT_TRUE(std::any_of(history.begin(), history.end(), [&](const auto& version) {
       return version.second == bytes;
     })) << name;
@@ -538,10 +539,10 @@ TEST_F(RecompressTest, SalvageOffersNoVersionWithPagesMissing) {
   remove("s0");
   std::vector<std::vector<std::byte>> history;
   auto writer = BranchWriter::open(*store, "main");
-  Model model(kPages);
+  Model model(kRecompressPages);
   model.bytes = contents.at("main");
   for (int i = 0; i < 2; ++i) {
-    Model now(kPages);
+    Model now(kRecompressPages);
     now.bytes = model.bytes;
     for (PageNumber n = 0; n < 60; ++n) fill_text(now, 8 * n + static_cast<PageNumber>(i), random);
     commit(*writer, now, true);
@@ -563,8 +564,8 @@ TEST_F(RecompressTest, SalvageOffersNoVersionWithPagesMissing) {
   const auto report = salvage_store(fs, store->path(), dir.path("saved"), nullptr);
   const auto saved = StoreCore::open(fs, dir.path("saved"));
   for (const auto& version : report.saved) {
-    std::vector<std::byte> bytes(kPages * kPageBytes);
-    open_version(*saved, version.name)->read(0, kPages, bytes.data());
+    std::vector<std::byte> bytes(kRecompressPages * kPageBytes);
+    open_version(*saved, version.name)->read(0, kRecompressPages, bytes.data());
     EXPECT_TRUE(std::find(history.begin(), history.end(), bytes) != history.end())
         << version.name << ", " << version.origin;
   }

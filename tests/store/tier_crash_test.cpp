@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 using Contents = std::map<std::string, std::vector<std::byte>>;
 
-constexpr std::size_t kPages = 48;
+constexpr std::size_t kTierCrashPages = 48;
 
 // A store of four snapshots in packs of 16 KiB.
 Contents make_store(base::Fs& fs, const std::string& path, std::mt19937_64& random) {
@@ -30,12 +30,12 @@ Contents make_store(base::Fs& fs, const std::string& path, std::mt19937_64& rand
   format::Superblock options = small_options();
   options.pack_bytes = 16u << 10;
   auto store = StoreCore::create(fs, path, options);
-  store->create_branch("main", kPages * kPageBytes, 0);
+  store->create_branch("main", kTierCrashPages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
-  Model model(kPages);
-  for (PageNumber p = 0; p < kPages; ++p) fill_text(model, p, random);
+  Model model(kTierCrashPages);
+  for (PageNumber p = 0; p < kTierCrashPages; ++p) fill_text(model, p, random);
   for (int i = 0; i < 4; ++i) {
-    for (int n = 0; n < 16; ++n) fill_text(model, random() % kPages, random);
+    for (int n = 0; n < 16; ++n) fill_text(model, random() % kTierCrashPages, random);
     commit(*writer, model, true);
     const std::string name = "s" + std::to_string(i);
     writer->publish_snapshot(name, "");
@@ -174,10 +174,10 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
     const auto store = open();
     std::mt19937_64 dice(1);
     auto writer = BranchWriter::open(*store, "main");
-    Model model(kPages);
+    Model model(kTierCrashPages);
     model.bytes = contents.at("main");
     while (Clock::now() < until) {
-      for (int n = 0; n < 16; ++n) fill_text(model, dice() % kPages, dice);
+      for (int n = 0; n < 16; ++n) fill_text(model, dice() % kTierCrashPages, dice);
       commit(*writer, model, true);
       ::usleep(2000);
     }
@@ -191,8 +191,8 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
         const auto kept = resolve_kept(seed == 1 ? *store : *open(), name);
         const auto again = seed == 1 ? store : open();
         const auto source = PageSource::open(*again, kept.version.version, {}, name);
-        std::vector<std::byte> bytes(kPages * kPageBytes);
-        source->read(0, kPages, bytes.data());
+        std::vector<std::byte> bytes(kTierCrashPages * kPageBytes);
+        source->read(0, kTierCrashPages, bytes.data());
         vellum::test::require(bytes == contents.at(name), name + " is as it was");
       }
     }));

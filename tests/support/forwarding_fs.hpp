@@ -30,10 +30,14 @@ class ForwardingFile : public base::File {
   bool try_lock_exclusive() override { return below_->try_lock_exclusive(); }
   bool try_lock_shared() override { return below_->try_lock_shared(); }
   bool mark_byte(std::uint64_t at) override { return below_->mark_byte(at); }
+  bool try_lock_byte(std::uint64_t at) override { return below_->try_lock_byte(at); }
+  bool byte_locked(std::uint64_t at) const override { return below_->byte_locked(at); }
   void unmark_byte(std::uint64_t at) override { below_->unmark_byte(at); }
   std::vector<std::uint64_t> marked_bytes() const override { return below_->marked_bytes(); }
   bool replaced() const override { return below_->replaced(); }
   std::uint64_t allocated_bytes() const override { return below_->allocated_bytes(); }
+  std::uint64_t next_data(std::uint64_t at) const override { return below_->next_data(at); }
+  std::uint64_t next_hole(std::uint64_t at) const override { return below_->next_hole(at); }
   base::FileIdentity identity() const override { return below_->identity(); }
   int descriptor() const noexcept override { return below_->descriptor(); }
 
@@ -60,6 +64,7 @@ class ForwardingFs : public base::Fs {
     return below_.list(path);
   }
   bool exists(const std::string& path) const override { return below_.exists(path); }
+  bool is_directory(const std::string& path) const override { return below_.is_directory(path); }
 
  private:
   base::Fs& below_;

@@ -230,8 +230,16 @@ class MemoryFs::OpenFile final : public base::File {
   }
   bool mark_byte(std::uint64_t at) override {
     const std::lock_guard guard(shared_->mutex);
-    node_->lock.mark(this, at);
-    return true;
+    return node_->lock.mark(this, at);
+  }
+  bool try_lock_byte(std::uint64_t at) override {
+    const std::lock_guard guard(shared_->mutex);
+    require_writable();
+    return node_->lock.lock_byte(this, at);
+  }
+  bool byte_locked(std::uint64_t at) const override {
+    const std::lock_guard guard(shared_->mutex);
+    return node_->lock.locked_by_another(this, at);
   }
   void unmark_byte(std::uint64_t at) override {
     const std::lock_guard guard(shared_->mutex);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,17 +15,14 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utime.h>
 
-#define REQUIRE(holds)                                                         \
-  do {                                                                         \
-    if (!(holds)) {                                                            \
-      fprintf(stderr, "line %d: %s: %s\n", __LINE__, #holds, strerror(errno)); \
-      exit(1);                                                                 \
-    }                                                                          \
-  } while (0)
+#include "require.h"
 
 enum { kPage = 4096 };
 static const char* path;
@@ -106,6 +104,25 @@ static void sizes(void) {
   REQUIRE(stat(path, &status) == 0 && status.st_size == 0);
 }
 
+/* syscall(2) is the same calls. */
+static void by_number(void) {
+  struct stat status;
+  const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+  REQUIRE(fd >= 0 && syscall(SYS_write, fd, "first", 5L) == 5);
+  REQUIRE(syscall(SYS_pwrite64, fd, "number", 6L, (long)kPage) == 6 && size_of(fd) == kPage + 6);
+  REQUIRE(syscall(SYS_fstat, fd, &status) == 0 && status.st_size == kPage + 6);
+  REQUIRE(syscall(SYS_fsync, fd) == 0 && has(fd, kPage, "number"));
+  char* at =
+      (char*)syscall(SYS_mmap, NULL, (long)kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
+  REQUIRE(at != MAP_FAILED && memcmp(at, "first", 5) == 0);
+  strcpy(at + 50, "stored");
+  REQUIRE(syscall(SYS_msync, at, (long)kPage, MS_SYNC) == 0 && has(fd, 50, "stored"));
+  REQUIRE(syscall(SYS_ftruncate, fd, 100L) == 0 && syscall(SYS_lseek, fd, 0L, SEEK_END) == 100);
+  REQUIRE(syscall(SYS_read, fd, at, 10L) == 0 && syscall(SYS_munmap, at, (long)kPage) == 0);
+  REQUIRE(syscall(SYS_pread64, -1, at, 1L, 0L) == -1 && errno == EBADF);
+  REQUIRE(syscall(SYS_close, fd) == 0 && syscall(SYS_getpid) == getpid());
+}
+
 static void copies(void) {
   const int fd = open_new(3 * kPage);
   REQUIRE(pwrite(fd, "copied", 6, 2 * kPage) == 6);
@@ -124,6 +141,191 @@ static void copies(void) {
   REQUIRE(stream != NULL && fseek(stream, kPage + 2, SEEK_SET) == 0 && fgetc(stream) == 'p');
   REQUIRE(fseek(stream, 50, SEEK_SET) == 0 && fputs("stream", stream) >= 0 && fclose(stream) == 0);
   REQUIRE(has(fd, 50, "stream") && unlink(name) == 0);
+}
+
+/* Descriptors and mappings are of a file, whatever becomes of its name. */
+static void names(void) {
+  char other[4096], third[4096];
+  snprintf(other, sizeof other, "%s.other", path);
+  snprintf(third, sizeof third, "%s.third", path);
+  const int fd = open_new(3 * kPage);
+  const int appender = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+  char* at = map(fd, 2 * kPage, PROT_READ | PROT_WRITE, kPage);
+  strcpy(at, "stored");
+  REQUIRE(pwrite(fd, "written", 7, 100) == 7 && unlink(path) == 0 && access(path, F_OK) == -1);
+  REQUIRE(has(fd, kPage, "stored") && has(fd, 100, "written") && strcmp(at, "stored") == 0);
+  const int anew = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  REQUIRE(anew >= 0 && size_of(anew) == 0 && size_of(fd) == 3 * kPage);
+  REQUIRE(pwrite(anew, "anew", 4, 0) == 4 && pwrite(fd, "old", 3, 0) == 3 && has(anew, 0, "anew"));
+  strcpy(at + kPage, "nameless");
+  REQUIRE(has(fd, 2 * kPage, "nameless") && size_of(anew) == 4);
+  REQUIRE(write(appender, "tail", 4) == 4 && has(fd, 3 * kPage, "tail") && fsync(fd) == 0);
+  REQUIRE(ftruncate(fd, 5) == 0 && size_of(fd) == 5 && size_of(anew) == 4);
+  REQUIRE(msync(at, kPage, MS_SYNC) == 0 && munmap(at, 2 * kPage) == 0);
+  REQUIRE(close(fd) == 0 && close(appender) == 0);
+
+  /* Away and back, to be read and written all the time. */
+  REQUIRE(rename(path, other) == 0 && pwrite(anew, "away", 4, 4) == 4 && has(anew, 0, "anewaway"));
+  REQUIRE(access(path, F_OK) == -1 && rename(other, path) == 0);
+  REQUIRE(pwrite(anew, "back", 4, 8) == 4 && fsync(anew) == 0);
+  const int reader = open(path, O_RDONLY | O_CLOEXEC);
+  REQUIRE(has(reader, 0, "anewawayback") && pwrite(anew, "A", 1, 0) == 1 && has(reader, 0, "Anew"));
+
+  /* Another file takes the name, open to write or not. */
+  const int next = open(other, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  REQUIRE(next >= 0 && write(next, "next", 4) == 4 && rename(other, path) == 0);
+  REQUIRE(has(anew, 0, "Anew") && has(reader, 0, "Anew") && write(next, "more", 4) == 4);
+  const int found = open(path, O_RDWR | O_CLOEXEC);
+  REQUIRE(found >= 0 && has(found, 0, "nextmore") && pwrite(found, "N", 1, 0) == 1);
+  REQUIRE(has(next, 0, "Nextmore"));
+
+  /* Two files exchange theirs, and what must not be replaced is not. */
+  const int last = open(third, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  REQUIRE(last >= 0 && write(last, "third", 5) == 5);
+  REQUIRE(renameat2(AT_FDCWD, third, AT_FDCWD, path, RENAME_NOREPLACE) == -1 && errno == EEXIST);
+  REQUIRE(pwrite(found, "n", 1, 0) == 1 && has(next, 0, "nextmore"));
+  REQUIRE(renameat2(AT_FDCWD, third, AT_FDCWD, path, RENAME_EXCHANGE) == 0);
+  REQUIRE(pwrite(last, "T", 1, 0) == 1 && pwrite(next, "N", 1, 0) == 1 && has(found, 0, "Next"));
+  const int second = open(path, O_RDONLY | O_CLOEXEC);
+  REQUIRE(has(second, 0, "Third") && size_of(second) == 5);
+  REQUIRE(unlink(third) == 0 && fsync(last) == 0);
+}
+
+/* Sparse-aware copies ask where there is something: what is in memory alone is something. */
+static void holes(void) {
+  const int fd = open_new(0);
+  REQUIRE(pwrite(fd, "data", 4, 100) == 4 && lseek(fd, 0, SEEK_HOLE) == 104);
+  REQUIRE(lseek(fd, 50, SEEK_DATA) <= 100 && lseek(fd, 100, SEEK_DATA) == 100);
+  REQUIRE(lseek(fd, 0, SEEK_CUR) == 100 && lseek(fd, 104, SEEK_HOLE) == -1 && errno == ENXIO);
+  REQUIRE(lseek(fd, 104, SEEK_DATA) == -1 && errno == ENXIO);
+  REQUIRE(lseek(fd, -1, SEEK_HOLE) == -1 && errno == ENXIO && lseek(fd, 0, SEEK_CUR) == 100);
+  REQUIRE(ftruncate(fd, 40 * kPage) == 0 && pwrite(fd, "far", 3, 30 * kPage) == 3);
+  char name[4096], piece[kPage];
+  snprintf(name, sizeof name, "%s.copy", path);
+  const int copy = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  REQUIRE(ftruncate(copy, size_of(fd)) == 0);
+  for (off_t at = 0, end; (at = lseek(fd, at, SEEK_DATA)) >= 0; at = end) {
+    end = lseek(fd, at, SEEK_HOLE);
+    for (off_t from = at; from < end; from += kPage) {
+      const ssize_t got = pread(fd, piece, kPage, from);
+      REQUIRE(got > 0 && pwrite(copy, piece, (size_t)got, from) == got);
+    }
+  }
+  REQUIRE(has(copy, 100, "data") && has(copy, 30 * kPage, "far") && unlink(name) == 0);
+  /* Ranges that are punched, or made zero. */
+  REQUIRE(ftruncate(fd, 3 * kPage) == 0 && pwrite(fd, "one two three", 13, kPage - 4) == 13);
+  REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kPage, 4) == 0);
+  REQUIRE(has(fd, kPage - 4, "one ") && pread(fd, piece, 9, kPage) == 9);
+  REQUIRE(memcmp(piece, "\0\0\0\0three", 9) == 0 && size_of(fd) == 3 * kPage);
+  REQUIRE(fallocate(fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, kPage - 4, 2 * kPage) == 0 ||
+          errno == EOPNOTSUPP);
+  REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kPage - 4, 9 * kPage) == 0);
+  REQUIRE(pread(fd, piece, 4, kPage - 4) == 4 && memcmp(piece, "\0\0\0", 4) == 0);
+  REQUIRE(size_of(fd) == 3 * kPage && fallocate(fd, FALLOC_FL_PUNCH_HOLE, 0, 5) == -1);
+  REQUIRE(errno == EOPNOTSUPP);
+  REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 0) == -1 && errno == EINVAL);
+  const int reader = open(path, O_RDONLY | O_CLOEXEC);
+  REQUIRE(fallocate(reader, 0, 0, 5) == -1 && errno == EBADF);
+  REQUIRE(pwrite(fd, "left", 4, 0) == 4 && fsync(fd) == 0);
+}
+
+/* No call of this program's C library: what the kernel itself says of the file. */
+static off_t kernels_size(void) {
+  struct statx status;
+#if defined(__x86_64__)
+  register long flags __asm__("rdx") = 0;
+  register long mask __asm__("r10") = STATX_SIZE;
+  register struct statx* to __asm__("r8") = &status;
+  long result = SYS_statx;
+  __asm__ volatile("syscall"
+                   : "+a"(result)
+                   : "D"((long)AT_FDCWD), "S"(path), "r"(flags), "r"(mask), "r"(to)
+                   : "rcx", "r11", "memory");
+  REQUIRE(result == 0);
+#else
+  REQUIRE(syscall(SYS_statx, AT_FDCWD, path, 0, STATX_SIZE, &status) == 0);
+#endif
+  return (off_t)status.stx_size;
+}
+static void exact_sizes(void) {
+  const int fd = open_new(0);
+  char piece[1000];
+  memset(piece, 'p', sizeof piece);
+  REQUIRE(fsync(fd) == 0); /* a commit makes it shorter */
+  for (int i = 1; i <= 3000; ++i) {
+    REQUIRE(write(fd, piece, sizeof piece) == sizeof piece);
+    REQUIRE(kernels_size() == i * 1000);
+    if (i % 1000 == 0) REQUIRE(fsync(fd) == 0 && kernels_size() == i * 1000);
+  }
+  REQUIRE(ftruncate(fd, 5000001) == 0 && kernels_size() == 5000001);
+  char* at = map(fd, 6000000, PROT_READ | PROT_WRITE, 0);
+  at[5000000] = 'm';
+  REQUIRE(pwrite(fd, piece, 10, 5000001) == 10 && kernels_size() == 5000011);
+  REQUIRE(msync(at, 6000000, MS_SYNC) == 0 && kernels_size() == 5000011);
+}
+
+/* What a shorter file has lost does not come back with its length, nor what a hole had; neither do
+ * they in a version. */
+static void cut_and_longer(void) {
+  const int fd = open_new(3 * kPage);
+  REQUIRE(pwrite(fd, "gone", 4, 2 * kPage + 7) == 4 && fsync(fd) == 0);
+  REQUIRE(ftruncate(fd, 10) == 0 && ftruncate(fd, 3 * kPage) == 0 && fsync(fd) == 0);
+  REQUIRE(!has(fd, 2 * kPage + 7, "gone"));
+  REQUIRE(pwrite(fd, "gone", 4, kPage + 7) == 4 && fsync(fd) == 0);
+  REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kPage, kPage) == 0);
+  REQUIRE(fsync(fd) == 0 && !has(fd, kPage + 7, "gone"));
+}
+
+/* The program sets its file's times itself, and nobody else has changed it. */
+static void times(void) {
+  const int fd = open_new(kPage);
+  struct stat status;
+  const struct timespec both[2] = {{1000000000, 5}, {1100000000, 7}};
+  for (int i = 0; i < 6; ++i) {
+    REQUIRE(pwrite(fd, &i, sizeof i, i * 8) == sizeof i);
+    const struct timeval old[2] = {{1000000000, 0}, {1200000000 + i, 0}};
+    if (i == 0) REQUIRE(utime(path, NULL) == 0);
+    if (i == 1) REQUIRE(utimes(path, old) == 0);
+    if (i == 2) REQUIRE(futimes(fd, old) == 0);
+    if (i == 3) REQUIRE(utimensat(AT_FDCWD, path, both, 0) == 0);
+    if (i == 4) REQUIRE(chmod(path, 0600) == 0 && fchmod(fd, 0644) == 0);
+    if (i == 5) REQUIRE(futimens(fd, both) == 0);
+    if (i % 2 == 0) REQUIRE(fsync(fd) == 0);
+  }
+  REQUIRE(stat(path, &status) == 0 && status.st_mtim.tv_sec == 1100000000);
+  REQUIRE(close(fd) == 0 && stat(path, &status) == 0 && status.st_mtim.tv_sec == 1100000000);
+  REQUIRE(status.st_mtim.tv_nsec == 7);
+}
+
+/* Of the beginning of an LMDB file, written by a program that is none of LMDB's. */
+static void like_lmdb(void) {
+  const int fd = open_new(4 * kPage);
+  const uint32_t meta[] = {0xbeefc0de, 1};
+  const uint32_t page = kPage;
+  for (off_t at = 0; at <= kPage; at += kPage)
+    REQUIRE(pwrite(fd, meta, 8, at + 16) == 8 && pwrite(fd, &page, 4, at + 40) == 4);
+  REQUIRE(fsync(fd) == 0 && pwrite(fd, "flushed", 7, 2 * kPage) == 7 && fsync(fd) == 0);
+  REQUIRE(pwrite(fd, "synchronous", 11, 3 * kPage) == 11 && fdatasync(fd) == 0);
+  kill(getpid(), SIGKILL);
+}
+
+/* A child's stores would be seen by nobody. */
+static void stores_of_a_child(void) {
+  const int fd = open_new(2 * kPage);
+  char* at = map(fd, 2 * kPage, PROT_READ | PROT_WRITE, 0);
+  strcpy(at, "parent");
+  for (int turn = 0; turn < 2; ++turn) {
+    const pid_t child = fork();
+    if (child == 0) {
+      REQUIRE(strcmp(at, "parent") == 0 && at[kPage] == 0);
+      at[turn * kPage] = 'c';
+      _exit(0);
+    }
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+    REQUIRE(WTERMSIG(status) == SIGSEGV);
+  }
+  REQUIRE(strcmp(at, "parent") == 0);
 }
 
 /* Three threads count in words of the same pages, one of them flushes: what a commit takes along,
@@ -154,14 +356,16 @@ static void threads(void) {
   for (int i = 0; i < 3 * kWords; ++i) REQUIRE(counted[i / 3 * kPage / 8 + i % 3] == kRounds);
 }
 
-/* A program outside writes the file, too. */
+/* A program outside writes the file, too: the static one, which lies beside this one. */
 static void outsider(void) {
-  char command[4096];
+  char command[16384], programs[2048];
+  const ssize_t length = readlink("/proc/self/exe", programs, sizeof programs - 1);
+  REQUIRE(length > 0);
+  programs[length] = '\0';
+  *strrchr(programs, '/') = '\0';
   const int fd = open_new(2 * kPage);
   REQUIRE(pwrite(fd, "first", 5, 0) == 5 && fsync(fd) == 0);
-  snprintf(command, sizeof command,
-           "printf outside | env -u LD_PRELOAD dd of='%s' seek=1 bs=%d conv=notrunc 2>&1", path,
-           kPage);
+  snprintf(command, sizeof command, "'%s/static_program' '%s' outside %d", programs, path, kPage);
   REQUIRE(system(command) == 0);
   for (int i = 0; i < 3; ++i) REQUIRE(pwrite(fd, "again", 5, i) == 5 && fsync(fd) == 0);
 }
@@ -238,6 +442,17 @@ static void forks(void) {
   REQUIRE(write(tell[1], "c", 1) == 1 && waitpid(longer, &status, 0) == longer && status == 0);
 }
 
+/* Process 1 of a namespace, and so is its child that has its memory for a while. */
+static void process_one(void) {
+  const int fd = open_new(kPage);
+  REQUIRE(getpid() == 1 && unshare(CLONE_NEWPID) == 0);
+  const pid_t child = vfork();
+  if (child == 0) _exit(getpid() == 1 ? close(fd) : 1);
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child && status == 0);
+  REQUIRE(pwrite(fd, "still", 5, 100) == 5 && fsync(fd) == 0 && has(fd, 100, "still"));
+}
+
 /* A number that the next program knows. */
 enum { kHanded = 100 };
 static void hands_down(void) {
@@ -266,7 +481,8 @@ static void streams(void) {
 static void unseen(void) {
   REQUIRE(close(open_new(kPage)) == 0);
   const int reader = open(path, O_RDONLY | O_CLOEXEC);
-  char* at = map(reader, kPage, PROT_READ, 0);
+  char* at = mmap(NULL, kPage, PROT_READ, MAP_PRIVATE, reader, 0);
+  REQUIRE(at != MAP_FAILED);
   REQUIRE(close(reader) == 0 && open(path, O_RDWR | O_CLOEXEC) == -1 && errno == EBUSY);
   REQUIRE(munmap(at, kPage) == 0);
 
@@ -274,8 +490,6 @@ static void unseen(void) {
   snprintf(name, sizeof name, "%s.other", path);
   const int other = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   REQUIRE(other >= 0 && write(other, "renamed", 7) == 7 && rename(name, path) == 0);
-  REQUIRE(open(path, O_RDWR | O_CLOEXEC) == -1 && errno == EBUSY && close(other) == 0);
-
   const int fd = open(path, O_RDWR | O_CLOEXEC), standard = dup(STDOUT_FILENO);
   REQUIRE(fd >= 0 && has(fd, 0, "renamed") && dup2(fd, STDOUT_FILENO) == STDOUT_FILENO);
   REQUIRE(write(STDOUT_FILENO, "written", 7) == 7);
@@ -292,14 +506,12 @@ static void refused(void) {
   const pid_t child = fork();
   if (child == 0) {
     REQUIRE(pwrite(fd, "no", 2, 0) == -1 && errno == ENOTSUP);
-    at[0] = 'c';
     REQUIRE(msync(at, kPage, MS_SYNC) == -1 && errno == ENOTSUP);
     execlp("/proc/self/exe", "file_calls", "second", path, NULL);
   }
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child && status == 0);
-  REQUIRE(at[0] == 0 && unlink(path) == -1 && errno == EBUSY);
-  REQUIRE(rename(path, "/tmp/elsewhere") == -1 && errno == EBUSY);
+  REQUIRE(at[0] == 0);
   REQUIRE(mmap(NULL, kPage, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED && errno == ENOTSUP);
   REQUIRE(mmap(at, kPage, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED);
   /* A daemon closes what it does not know. */
@@ -344,7 +556,15 @@ int main(int argc, char** argv) {
   } scenarios[] = {
       {"coherent", coherent},
       {"sizes", sizes},
+      {"by-number", by_number},
       {"copies", copies},
+      {"names", names},
+      {"holes", holes},
+      {"exact-sizes", exact_sizes},
+      {"cut-and-longer", cut_and_longer},
+      {"times", times},
+      {"like-lmdb", like_lmdb},
+      {"stores-of-a-child", stores_of_a_child},
       {"threads", threads},
       {"outsider", outsider},
       {"kept", kept},
@@ -354,6 +574,7 @@ int main(int argc, char** argv) {
       {"killed-before-a-commit", killed_before_a_commit},
       {"killed-behind-a-synchronous-write", killed_behind_a_synchronous_write},
       {"forks", forks},
+      {"process-one", process_one},
       {"hands-down", hands_down},
       {"handed-down", handed_down},
       {"streams", streams},

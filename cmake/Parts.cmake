@@ -1,0 +1,49 @@
+# The optional parts of a build. Each has an option of three values: AUTO, the default, builds the part where
+# what it needs is found; ON makes a missing need an error; OFF leaves the part out. A table at the end of
+# configuring says what is built, and what is missing for the rest.
+
+# vellum_part(<name> <text> <needs> [<variable>...]) defines the option VELLUM_<name> and sets
+# VELLUM_WITH_<name>. Every variable has to be true for the part to be built; `needs` is what the table names
+# where one is not.
+function(vellum_part name text needs)
+  set(option VELLUM_${name})
+  set(${option} AUTO CACHE STRING "${text}: AUTO, ON or OFF")
+  set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
+  set(is_possible TRUE)
+  foreach(variable IN LISTS ARGN)
+    if(NOT ${variable})
+      set(is_possible FALSE)
+    endif()
+  endforeach()
+
+  if(${option} STREQUAL AUTO)
+    set(with ${is_possible})
+  elseif(${option} AND NOT is_possible)
+    message(FATAL_ERROR "${option} is ON, but this is not found: ${needs}")
+  else()
+    set(with ${${option}})
+  endif()
+
+  if(with)
+    set(state yes)
+  elseif(is_possible)
+    set(state "no (${option}=${${option}})")
+  else()
+    set(state "no, not found: ${needs}")
+  endif()
+  vellum_summarise("${text}" "${state}")
+  set(VELLUM_WITH_${name} ${with} PARENT_SCOPE)
+endfunction()
+
+# Adds a line to the table.
+function(vellum_summarise text state)
+  string(LENGTH "${text}" length)
+  math(EXPR padding "40 - ${length}")
+  string(REPEAT " " ${padding} spaces)
+  set_property(GLOBAL APPEND_STRING PROPERTY VELLUM_SUMMARY "  ${text}${spaces}${state}\n")
+endfunction()
+
+function(vellum_print_summary)
+  get_property(lines GLOBAL PROPERTY VELLUM_SUMMARY)
+  message(STATUS "Vellum ${PROJECT_VERSION} builds:\n${lines}")
+endfunction()

@@ -1,0 +1,9 @@
+// Stands for pmem_file.cpp where libpmem is not found: no file lies in persistent memory then, and
+// one on a DAX file system is flushed like any other.
+#include "atomic/medium.hpp"
+
+namespace vellum::atomic {
+
+std::unique_ptr<MediumFile> pmem_file(base::File&, bool) { return nullptr; }
+
+}  // namespace vellum::atomic

@@ -1,0 +1,86 @@
+#include "base/forked_locks.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <new>
+#include <vellum/error.hpp>
+
+namespace vellum::base {
+
+struct ForkedLocks::Slot {
+  std::atomic<int> fd{-1};  // -1: free
+};
+
+namespace {
+
+// Only ever grows, and nobody locks it: another thread may be changing it at the moment of fork(2).
+// A slot that is taken names an open file, since it is taken before the lock and given back before
+// the file is closed.
+struct Block {
+  std::array<ForkedLocks::Slot, 64> slots;
+  std::atomic<Block*> next{nullptr};
+};
+
+Block first;
+
+// System calls of their own: `vellum run` takes over those of the C library, and allocates there.
+void open_anew(int fd) noexcept {
+  char path[32] = "/proc/self/fd/";
+  constexpr std::size_t kPrefix = 14;
+  *std::to_chars(path + kPrefix, path + sizeof path - 1, fd).ptr = '\0';
+  const long own = ::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+  if (own < 0) return;  // closed already, or no number left: the lock stays with this child
+  ::syscall(SYS_dup3, own, fd, O_CLOEXEC);
+  ::syscall(SYS_close, own);
+}
+
+void open_all_anew() noexcept {
+  const int saved_errno = errno;
+  for (Block* block = &first; block != nullptr; block = block->next.load()) {
+    for (ForkedLocks::Slot& slot : block->slots) {
+      const int fd = slot.fd.load();
+      if (fd >= 0) open_anew(fd);
+    }
+  }
+  errno = saved_errno;
+}
+
+ForkedLocks::Slot* take_slot(int fd) {
+  [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, open_all_anew);
+  for (Block* block = &first;;) {
+    for (ForkedLocks::Slot& slot : block->slots) {
+      int free = -1;
+      if (slot.fd.compare_exchange_strong(free, fd)) return &slot;
+    }
+    Block* next = block->next.load();
+    if (next == nullptr) {
+      auto* const fresh = new (std::nothrow) Block;
+      if (fresh == nullptr) throw Error(Errc::out_of_memory, "no memory for another lock");
+      if (block->next.compare_exchange_strong(next, fresh)) {
+        next = fresh;
+      } else {
+        delete fresh;
+      }
+    }
+    block = next;
+  }
+}
+
+}  // namespace
+
+void ForkedLocks::keep_from_children(int fd) {
+  if (slot_ == nullptr) slot_ = take_slot(fd);
+}
+
+void ForkedLocks::forget() noexcept {
+  if (slot_ != nullptr) slot_->fd.store(-1);
+  slot_ = nullptr;
+}
+
+}  // namespace vellum::base

@@ -1,0 +1,30 @@
+// base/forked_locks.hpp: locks that a child of fork(2) must not hold.
+//
+// A lock of flock(2), or of fcntl(2) with F_OFD_SETLK, belongs to the open file, which a child
+// shares: it would hold what its parent held, long after the parent has been killed. So the child
+// opens such files anew, to read only, under the same numbers, before fork(2) returns in it: what
+// it has then is open, and holds nothing. Not so in children of vfork(2), clone(2) and
+// posix_spawn(3): these soon call exec(3), which closes the files.
+#pragma once
+
+namespace vellum::base {
+
+// Of one open file, from before its first lock until after it is unlocked, and before it is closed.
+class ForkedLocks {
+ public:
+  ForkedLocks() noexcept = default;
+  ~ForkedLocks() { forget(); }
+  ForkedLocks(const ForkedLocks&) = delete;
+  ForkedLocks& operator=(const ForkedLocks&) = delete;
+
+  // Throws Errc::out_of_memory. Called again: nothing happens.
+  void keep_from_children(int fd);
+  void forget() noexcept;
+
+  struct Slot;
+
+ private:
+  Slot* slot_ = nullptr;
+};
+
+}  // namespace vellum::base

@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <vellum/error.hpp>
+
+#include "base/lmdb_format.hpp"
+#include "cli/lmdb_copy.hpp"
+
+namespace vellum::cli {
+namespace {
+
+using base::lmdb::kMagic;
+
+struct Meta {
+  std::uint32_t magic = 0, page_bytes = 0;
+};
+
+// Zero where the file ends.
+Meta read_meta(const base::File& file, std::uint64_t at) {
+  std::array<std::byte, base::lmdb::kPageBytesAt + sizeof(std::uint32_t)> bytes{};
+  Meta meta;
+  if (file.try_pread(bytes, at) != 0) return meta;
+  std::memcpy(&meta.magic, bytes.data() + base::lmdb::kMagicAt, sizeof meta.magic);
+  std::memcpy(&meta.page_bytes, bytes.data() + base::lmdb::kPageBytesAt, sizeof meta.page_bytes);
+  return meta;
+}
+
+}  // namespace
+
+// liblmdb divides by the page's size, and looks for the second meta behind it.
+bool is_lmdb(const base::File& file) {
+  const Meta first = read_meta(file, 0);
+  if (first.magic != kMagic) return false;
+  const bool sound =
+      std::has_single_bit(first.page_bytes) && first.page_bytes >= 256 && first.page_bytes <= 65536;
+  const Meta second = sound ? read_meta(file, first.page_bytes) : Meta{};
+  if (second.magic != kMagic || second.page_bytes != first.page_bytes) {
+    throw Error(Errc::damaged,
+                fmt::format("{}: begins as LMDB's data, and goes on otherwise", file.path()));
+  }
+  return true;
+}
+
+}  // namespace vellum::cli

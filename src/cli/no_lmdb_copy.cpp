@@ -1,0 +1,22 @@
+// Stands for lmdb_copy.cpp where LMDB's library is not found: its environments are told from other
+// files, and copied only with their writer stopped.
+#include <vellum/error.hpp>
+
+#include "cli/lmdb_copy.hpp"
+
+namespace vellum::cli {
+
+void LmdbCopy::CloseEnv::operator()(MDB_env*) const {}
+
+LmdbCopy::LmdbCopy(const std::string& path, const std::string&) : path_(path) {
+  throw Error(Errc::unsupported,
+              path_ +
+                  ": is LMDB's, and this vellum was built without LMDB's library; with the "
+                  "writer stopped, take the file as it is: --stopped");
+}
+
+LmdbCopy::~LmdbCopy() = default;
+
+std::size_t LmdbCopy::read(void*, std::size_t) { return 0; }  // no object is ever made
+
+}  // namespace vellum::cli

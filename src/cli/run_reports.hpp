@@ -1,0 +1,37 @@
+// cli/run_reports.hpp: the memory in which the processes of a run report (shim/run_record.hpp).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shim/program_kind.hpp"
+#include "shim/run_record.hpp"
+
+namespace vellum::cli {
+
+class RunReports {
+ public:
+  RunReports();
+  ~RunReports();
+  RunReports(const RunReports&) = delete;
+  RunReports& operator=(const RunReports&) = delete;
+
+  std::string variable() const;  // the value of shim::kRecordVariable
+  bool was_opened(std::size_t target) const { return record_->targets[target].opened != 0; }
+  bool was_changed(std::size_t target) const { return record_->targets[target].changed != 0; }
+  // A process was started that cannot report: what nobody has reported may have happened.
+  bool complete() const { return record_->unreachable == 0; }
+
+  struct Program {
+    std::string path;
+    shim::ProgramKind kind;
+  };
+  // What the library could not stand in front of.
+  std::vector<Program> programs() const;
+
+ private:
+  int fd_ = -1;
+  shim::RunRecord* record_ = nullptr;
+};
+
+}  // namespace vellum::cli

@@ -1,0 +1,43 @@
+// What stat(2) and its like were until glibc 2.33: functions with the structure's version in front,
+// which programs of that time still call (Node.js 20, JDK 25, Python wheels).
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/error_number.hpp"
+#include "shim/files.hpp"
+#include "shim/real.hpp"
+
+namespace {
+
+// glibc takes both for the one structure that this machine has.
+constexpr int kKernelVersion = 0, kLinuxVersion = 1;
+
+bool is_known(int version) { return version == kKernelVersion || version == kLinuxVersion; }
+
+}  // namespace
+
+using vellum::base::as_result;
+
+// NOLINTBEGIN(bugprone-reserved-identifier): the C library's names.
+#define VELLUM_OLD_STAT(suffix)                                                                 \
+  VELLUM_SHIM int __fxstat##suffix(int version, int fd, struct stat##suffix* status) noexcept { \
+    return is_known(version) ? fstat##suffix(fd, status) : as_result(EINVAL);                   \
+  }                                                                                             \
+  VELLUM_SHIM int __xstat##suffix(int version, const char* path,                                \
+                                  struct stat##suffix* status) noexcept {                       \
+    return is_known(version) ? stat##suffix(path, status) : as_result(EINVAL);                  \
+  }                                                                                             \
+  VELLUM_SHIM int __lxstat##suffix(int version, const char* path,                               \
+                                   struct stat##suffix* status) noexcept {                      \
+    return is_known(version) ? lstat##suffix(path, status) : as_result(EINVAL);                 \
+  }                                                                                             \
+  VELLUM_SHIM int __fxstatat##suffix(int version, int directory, const char* path,              \
+                                     struct stat##suffix* status, int flags) noexcept {         \
+    return is_known(version) ? fstatat##suffix(directory, path, status, flags)                  \
+                             : as_result(EINVAL);                                               \
+  }
+VELLUM_OLD_STAT()
+VELLUM_OLD_STAT(64)
+// NOLINTEND(bugprone-reserved-identifier)

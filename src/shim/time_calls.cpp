@@ -1,0 +1,73 @@
+// The times of files that the program sets itself: utime(2) and its like. They are nobody else's
+// change, and stay: what was written before is in the file by then, and no commit touches it later.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+#include <utime.h>
+
+#include "shim/files.hpp"
+#include "shim/real.hpp"
+
+namespace vellum::shim {
+namespace {
+
+std::shared_ptr<LiveFile> live_at(int directory, const char* path, int flags) {
+  struct stat status;
+  Files& files = Files::instance();
+  if (Inside::is() || !files.active()) return nullptr;
+  if (path == nullptr) return files.live(directory);
+  if (VELLUM_REAL(fstatat)(directory, path, &status, flags) != 0) return nullptr;
+  return files.live(status);
+}
+
+// `chosen`: a time of the program's own for the last change, and not the time that it is.
+template <typename Call>
+int with_times(const std::shared_ptr<LiveFile>& file, bool chosen, const Call& call) {
+  if (file == nullptr) return call();
+  if (chosen && !file->inherited()) file->commit();
+  const int result = call();
+  if (result == 0) file->note_own_change();
+  return result;
+}
+
+bool chosen(const timespec* times) {
+  return times != nullptr && times[1].tv_nsec != UTIME_NOW && times[1].tv_nsec != UTIME_OMIT;
+}
+
+}  // namespace
+}  // namespace vellum::shim
+
+using vellum::shim::chosen;
+using vellum::shim::live_at;
+using vellum::shim::with_times;
+
+VELLUM_SHIM int utime(const char* path, const utimbuf* times) noexcept {
+  return with_times(live_at(AT_FDCWD, path, 0), times != nullptr,
+                    [&] { return VELLUM_REAL(utime)(path, times); });
+}
+VELLUM_SHIM int utimes(const char* path, const timeval* times) noexcept {
+  return with_times(live_at(AT_FDCWD, path, 0), times != nullptr,
+                    [&] { return VELLUM_REAL(utimes)(path, times); });
+}
+VELLUM_SHIM int lutimes(const char* path, const timeval* times) noexcept {
+  return with_times(live_at(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW), times != nullptr,
+                    [&] { return VELLUM_REAL(lutimes)(path, times); });
+}
+VELLUM_SHIM int futimes(int fd, const timeval* times) noexcept {
+  return with_times(live_at(fd, nullptr, 0), times != nullptr,
+                    [&] { return VELLUM_REAL(futimes)(fd, times); });
+}
+VELLUM_SHIM int futimesat(int directory, const char* path, const timeval* times) noexcept {
+  return with_times(live_at(directory, path, 0), times != nullptr,
+                    [&] { return VELLUM_REAL(futimesat)(directory, path, times); });
+}
+VELLUM_SHIM int utimensat(int directory, const char* path, const timespec* times,
+                          int flags) noexcept {
+  return with_times(live_at(directory, path, flags), chosen(times),
+                    [&] { return VELLUM_REAL(utimensat)(directory, path, times, flags); });
+}
+VELLUM_SHIM int futimens(int fd, const timespec* times) noexcept {
+  return with_times(live_at(fd, nullptr, 0), chosen(times),
+                    [&] { return VELLUM_REAL(futimens)(fd, times); });
+}

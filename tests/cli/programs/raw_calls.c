@@ -1,0 +1,34 @@
+/* A program that makes its system calls itself, as Go's do, and says so by the note that Go's
+ * linker leaves: raw_calls FILE TEXT. With a third argument it opens the file, and flushes it, by
+ * the C library: what it writes goes past that, as io_uring's and Linux AIO's does. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const struct {
+  unsigned name_bytes, content_bytes, type;
+  char name[4], content[4];
+} go_note __attribute__((section(".note.go.buildid"), used)) = {4, 4, 4, "Go\0", "test"};
+
+static long call(long number, long a, long b, long c, long d) {
+  register long fourth __asm__("r10") = d;
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const int flags = O_RDWR | O_CREAT;
+  const long fd = argc > 3 ? open(argv[1], flags, 0644)
+                           : call(SYS_openat, AT_FDCWD, (long)argv[1], flags, 0644);
+  const long length = (long)strlen(argv[2]);
+  if (argc > 3 && (write((int)fd, "by the library", 14) != 14 || fsync((int)fd) != 0)) return 1;
+  if (call(SYS_pwrite64, fd, (long)argv[2], length, 20) != length) return 1;
+  return argc > 3 && fsync((int)fd) != 0;
+}

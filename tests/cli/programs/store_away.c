@@ -1,0 +1,47 @@
+/* A program whose store is away for a while, so that what it makes durable meanwhile cannot be:
+ * store_away SCENARIO FILE STORE. The first write is committed before. Exits with 1, and the line,
+ * where something is not as it has to be. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "require.h"
+
+static const char* store;
+static char away[4096];
+
+static void take_away(void) { REQUIRE(rename(store, away) == 0); }
+static void bring_back(void) { REQUIRE(rename(away, store) == 0); }
+
+/* What a failed fsync(2) was to commit, the next one commits. Nothing else does: it is killed. */
+static void flushes_again(int fd) {
+  take_away();
+  REQUIRE(fsync(fd) == -1);
+  bring_back();
+  REQUIRE(fsync(fd) == 0);
+  raise(SIGKILL);
+}
+
+/* A file that cannot be committed when it is closed is committed at the end. */
+static void closes(int fd) {
+  take_away();
+  close(fd);
+  bring_back();
+}
+
+int main(int argc, char** argv) {
+  REQUIRE(argc == 4);
+  store = argv[3];
+  snprintf(away, sizeof away, "%s.away", store);
+  const int fd = open(argv[2], O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  REQUIRE(fd >= 0 && ftruncate(fd, 8192) == 0 && pwrite(fd, "first", 5, 0) == 5 && fsync(fd) == 0);
+  REQUIRE(pwrite(fd, "second", 6, 5000) == 6);
+  if (strcmp(argv[1], "flushes-again") == 0) flushes_again(fd);
+  if (strcmp(argv[1], "closes") == 0) closes(fd);
+  return 0;
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# tools/install-deps.sh on a machine made of stubs: every thing of its table is there, or all but one. It must
+# ask for nothing where nothing is lacking, and otherwise for the one package that brings what is lacking, by
+# whatever packages the rest may have come. apt-get is a recorder.
+set -euo pipefail
+
+script=$(cd "$(dirname "$0")/../.." && pwd)/tools/install-deps.sh
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/bin"
+
+stub() { printf '#!/bin/bash\n%s\n' "$2" >"$work/bin/$1" && chmod +x "$work/bin/$1"; }
+
+for tool in bash env grep printf cat; do ln -s "$(command -v "$tool")" "$work/bin/$tool"; done
+stub apt-get "echo \"\$*\" >>'$work/asked'"
+stub sudo 'exec "$@"'
+stub dpkg-query 'exit 1' # no package of these names is installed
+stub pkg-config "grep -qxF \"module:\$2\" '$work/things'"
+stub c++ "read -r _ header; header=\${header#<}; grep -qxF \"header:\${header%>}\" '$work/things'"
+stub ldconfig "[[ \$* == -p ]] && grep ^library: '$work/things' | while IFS=: read -r _ file; do echo \"	\$file (libc6)\"; done"
+
+# Makes the machine have these things.
+make_machine() {
+  local thing name
+  printf '%s\n' "$@" >"$work/things"
+  rm -rf "$work"/bin/*-1[0-9] "$work/clang" "$work/llvm" "$work/asked"
+  for thing in "${programs[@]}"; do
+    case $thing in
+      program:c++ | program:pkg-config) ;; # the stubs above
+      *) rm -f "$work/bin/${thing#program:}" ;;
+    esac
+  done
+  for thing in "$@"; do
+    name=${thing#*:}
+    case $thing in
+      program:clang-[0-9]*) stub "$name" "echo '$work/clang/${name#clang-}'" ;;
+      program:*) [[ -e $work/bin/$name ]] || stub "$name" 'exit 0' ;;
+      llvm:*)
+        stub "llvm-config-$name" "echo '$work/llvm/$name'"
+        mkdir -p "$work/llvm/$name/llvm/Passes" && : >"$work/llvm/$name/llvm/Passes/PassPlugin.h"
+        ;;
+      sanitizers:*) mkdir -p "$work/clang/$name/lib/x" && : >"$work/clang/$name/lib/x/libclang_rt.asan.a" ;;
+    esac
+  done
+}
+
+run() { PATH=$work/bin "$work/bin/bash" "$script" "$@"; }
+fail() {
+  echo "deps: $*" >&2
+  exit 1
+}
+
+things=() programs=()
+declare -A package_of
+while read -r package list; do
+  for thing in $list; do
+    things+=("$thing")
+    package_of[$thing]=$package
+    [[ $thing == program:* ]] && programs+=("$thing")
+  done
+done < <("$script" --list)
+((${#things[@]} > 20)) || fail "the table has only ${#things[@]} things"
+
+make_machine "${things[@]}"
+run >/dev/null || fail "fails where nothing is lacking"
+[[ ! -e $work/asked ]] || fail "asks where nothing is lacking: $(cat "$work/asked")"
+
+for lacking in "${things[@]}"; do
+  # Without these nothing else can be looked for.
+  case $lacking in program:c++ | program:pkg-config | program:llvm-config-19) continue ;; esac
+  rest=()
+  for thing in "${things[@]}"; do [[ $thing == "$lacking" ]] || rest+=("$thing"); done
+  make_machine "${rest[@]}"
+  run >/dev/null || fail "fails where $lacking is lacking"
+  [[ -e $work/asked ]] || fail "does not miss $lacking"
+  wanted="install -y -q --no-install-recommends ${package_of[$lacking]}"
+  # A compiler that is not there has no sanitizers either.
+  [[ $lacking == program:clang-19 ]] && wanted+=" libclang-rt-19-dev"
+  [[ $(cat "$work/asked") == "$wanted" ]] || fail "for $lacking it asks: $(cat "$work/asked")"
+done
+
+make_machine "${things[@]}"
+run zstd >/dev/null
+[[ $(cat "$work/asked") == *" zstd" ]] || fail "a program that is an argument is not missed"
+
+# The documentation needs other things, and these only.
+stub mandoc 'exit 0'
+make_machine program:python3
+run --docs >/dev/null || fail "fails where nothing is lacking for the documentation"
+[[ ! -e $work/asked ]] || fail "asks for the documentation where nothing is lacking: $(cat "$work/asked")"
+rm "$work/bin/mandoc"
+run --docs >/dev/null
+[[ $(cat "$work/asked") == "install -y -q --no-install-recommends mandoc" ]] ||
+  fail "for the documentation it asks: $(cat "$work/asked")"
+echo "deps: ${#things[@]} things"

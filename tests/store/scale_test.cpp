@@ -1,0 +1,281 @@
+// What listing, counting and checking cost where there is much of something: calls at the file
+// seam, blocks of the disk. And that stat says what it said when it looked at each version alone.
+#include <atomic>
+#include <mutex>
+#include <set>
+
+#include "store/census.hpp"
+#include "store/pack_use.hpp"
+#include "store/roots.hpp"
+#include "store/snapshots_fixture.hpp"
+#include "store/stat.hpp"
+
+namespace vellum::store::test {
+namespace {
+
+// Counts calls and reads.
+class ScaleCountingFs final : public vellum::test::ForwardingFs {
+ public:
+  using ForwardingFs::ForwardingFs;
+  std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override {
+    ++calls;
+    return std::make_unique<CountedFile>(*this, ForwardingFs::open(path, mode));
+  }
+  std::vector<base::DirEntry> list(const std::string& path) const override {
+    ++lists;
+    return ForwardingFs::list(path);
+  }
+  bool exists(const std::string& path) const override {
+    ++calls;
+    return ForwardingFs::exists(path);
+  }
+  bool is_directory(const std::string& path) const override {
+    ++calls;
+    return ForwardingFs::is_directory(path);
+  }
+  mutable std::atomic<std::uint64_t> calls{0}, lists{0}, bytes_read{0};
+  mutable std::map<std::pair<std::string, std::uint64_t>, int> reads;  // by file and offset
+
+ private:
+  class CountedFile final : public vellum::test::ForwardingFile {
+   public:
+    CountedFile(ScaleCountingFs& fs, std::unique_ptr<base::File> below)
+        : ForwardingFile(std::move(below)), fs_(fs) {}
+    std::uint64_t size_bytes() const override {
+      ++fs_.calls;
+      return ForwardingFile::size_bytes();
+    }
+    void pread(std::span<std::byte> out, std::uint64_t at) const override {
+      ++fs_.calls;
+      fs_.bytes_read += out.size();
+      if (out.size() > format::kRecordHeaderBytes) {
+        const std::lock_guard lock(fs_.reads_mutex_);
+        ++fs_.reads[{path(), at}];
+      }
+      ForwardingFile::pread(out, at);
+    }
+
+   private:
+    ScaleCountingFs& fs_;
+  };
+  std::mutex reads_mutex_;  // verify reads by several threads
+};
+
+class ScaleTest : public SnapshotsTest {
+ protected:
+  // Snapshots of a line, of which one in three has a branch with commits of its own.
+  void make_store(std::size_t snapshots) {
+    format::Superblock options = small_options();
+    options.pack_bytes = 64u << 10;
+    const auto writer = create(options, 300, "s");
+    std::mt19937_64 random(17);
+    Model model(300);
+    for (PageNumber p = 0; p < model.pages(); ++p) model.fill(p, random);
+    for (std::size_t i = 0; i < snapshots; ++i) {
+      for (int n = 0; n < 5; ++n) {
+        const PageNumber p = random() % model.pages();
+        const auto what = random() % 8;
+        if (what == 0) model.zero(p);
+        if (what == 1) model.fill(p, random);
+        if (what > 1) model.store64(p, random() % 512 * 8, random());
+      }
+      commit(*writer, model, true);
+      const std::string name = fmt::format("s{:03}", i);
+      name_head(*writer, model, name);
+      if (i % 3 == 0) store->create_branch_at("b" + name, store->read_snapshot(name).version, name);
+    }
+  }
+};
+
+// By looking at each version alone.
+std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> shares_one_by_one(StoreCore& store) {
+  const Lease names = hold_names(store);
+  const Roots roots = read_roots(store);
+  Census census(store);
+  mark_roots(store, roots, census);
+  const auto bytes = record_bytes(store, census);
+  std::map<std::string, std::set<Census::RecordId>> needs;
+  std::map<Census::RecordId, int> needed_by;
+  for (const Root& root : roots.versions) {
+    if (root.name.empty()) continue;
+    auto& ids = needs[root.name];
+    census.visit(root.version, [&](Census::RecordId id) { ids.insert(id); });
+    for (const auto id : ids) ++needed_by[id];
+  }
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> out;
+  for (const auto& [name, ids] : needs) {
+    auto& [unique, shared] = out[name];
+    for (const auto id : ids) (needed_by[id] == 1 ? unique : shared) += bytes[id];
+  }
+  return out;
+}
+
+TEST_F(ScaleTest, StatSaysWhatEachVersionAloneSays) {
+  make_store(60);
+  for (int i = 0; i < 60; i += 7) remove(fmt::format("s{:03}", i));
+  const auto wanted = shares_one_by_one(*store);
+  const StoreStat stat = stat_store(*store);
+  ASSERT_EQ(stat.versions.size(), wanted.size());
+  std::uint64_t nonzero = 0;
+  for (const VersionStat& v : stat.versions) {
+    EXPECT_EQ(v.unique_bytes, wanted.at(v.name).first) << v.name;
+    EXPECT_EQ(v.shared_bytes, wanted.at(v.name).second) << v.name;
+    nonzero += v.nonzero_bytes;
+  }
+  EXPECT_EQ(stat.full_copy_bytes, nonzero);
+  for (const auto& [name, bytes] : contents) {
+    std::uint64_t filled = 0;
+    for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
+      filled += std::any_of(bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                            bytes.begin() + static_cast<std::ptrdiff_t>(at + kPageBytes),
+                            [](std::byte b) { return b != std::byte{}; });
+    }
+    const auto v = std::find_if(stat.versions.begin(), stat.versions.end(),
+                                [&](const VersionStat& s) { return s.name == name; });
+    ASSERT_NE(v, stat.versions.end());
+    EXPECT_EQ(v->nonzero_bytes, filled * kPageBytes) << name;
+  }
+}
+
+TEST_F(ScaleTest, VerifyReadsEachRecordOnce) {
+  make_store(60);
+  ScaleCountingFs counting(base::posix_fs());
+  const auto counted = StoreCore::open(counting, store->path());
+  EXPECT_TRUE(verify_store(*counted, true, nullptr).damages.empty());
+  for (const auto& [place, times] : counting.reads) {
+    if (!place.first.ends_with(".pack") || place.second == 0) continue;  // the header of a pack
+    EXPECT_LE(times, 1) << place.first << " at byte " << place.second;
+  }
+}
+
+TEST_F(ScaleTest, ASnapshotIsResolvedInThreeCalls) {
+  make_store(30);
+  ScaleCountingFs counting(base::posix_fs());
+  const auto counted = StoreCore::open(counting, store->path());
+  const auto names = counted->snapshot_names();
+  const std::uint64_t before = counting.calls, listed = counting.lists;
+  for (const auto& name : names) resolve_snapshot(*counted, name);
+  EXPECT_LE(counting.calls - before, 3 * names.size());
+  EXPECT_EQ(counting.lists, listed);
+}
+
+TEST_F(ScaleTest, BranchesAreResolvedWithoutListingAllOfThem) {
+  make_store(30);
+  ScaleCountingFs counting(base::posix_fs());
+  const auto counted = StoreCore::open(counting, store->path());
+  const auto names = counted->branch_names();
+  ASSERT_GE(names.size(), 10u);
+  const std::uint64_t listed = counting.lists, read = counting.bytes_read;
+  for (const auto& name : names) resolve_version(*counted, name);
+  EXPECT_EQ(counting.lists, listed);
+  EXPECT_LE(counting.bytes_read - read, names.size() * (96u << 10));  // of halves of 64 KiB
+}
+
+TEST_F(ScaleTest, AnIdleBranchTakesLittleOfTheDisk) {
+  store = StoreCore::create(fs, dir.path("idle"), format::Superblock{});
+  store->create_branch("main", 100 * kPageBytes, 0);
+  const auto journal =
+      base::posix_fs().open(store->journal_path("main"), base::OpenMode::read_only);
+  constexpr std::uint64_t kLittle = 64u << 10;
+  const std::uint64_t size = journal->size_bytes();
+  EXPECT_GT(size, 2u << 20);
+  EXPECT_LE(journal->allocated_bytes(), kLittle) << "new";
+  auto writer = BranchWriter::open(*store, "main");
+  EXPECT_LE(journal->allocated_bytes(), kLittle) << "open";
+  Model model(100);
+  model.store64(3, 8, 1);
+  commit(*writer, model, false);
+  EXPECT_LE(journal->allocated_bytes(), kLittle) << "a commit";
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 100; ++i) {
+    for (int n = 0; n < 10; ++n) model.store64(random() % 100, random() % 512 * 8, random());
+    commit(*writer, model, false);
+  }
+  EXPECT_EQ(journal->size_bytes(), size);
+  writer.reset();
+  EXPECT_LE(journal->allocated_bytes(), kLittle) << "closed";
+  expect_same(*open_version(*store, "main"), model.bytes);
+}
+
+// Blocks that are there already: the sync of a commit then writes no metadata of the file system.
+TEST_F(ScaleTest, MostCommitsOverwriteWhatIsThere) {
+  store = StoreCore::create(fs, dir.path("steps"), format::Superblock{});
+  store->create_branch("main", 100 * kPageBytes, 0);
+  const auto writer = BranchWriter::open(*store, "main");
+  const auto journal =
+      base::posix_fs().open(store->journal_path("main"), base::OpenMode::read_only);
+  Model model(100);
+  std::uint64_t there = journal->allocated_bytes();
+  int grown = 0;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    model.store64(i % 100, i % 512 * 8, i + 1);
+    commit(*writer, model, false);
+    grown += journal->allocated_bytes() != there;
+    there = journal->allocated_bytes();
+  }
+  EXPECT_LE(grown, 8);
+  EXPECT_GE(grown, 1);
+}
+
+// As of NFSv3: what it cannot make a hole of, a writer overwrites with zeros.
+TEST_F(ScaleTest, WhatACrashLeftIsClearedWithoutHolesToo) {
+  class NoHoles final : public vellum::test::ForwardingFs {
+   public:
+    using ForwardingFs::ForwardingFs;
+    std::unique_ptr<base::File> open(const std::string& path, base::OpenMode mode) override {
+      class File final : public vellum::test::ForwardingFile {
+        using ForwardingFile::ForwardingFile;
+        void punch(std::uint64_t, std::uint64_t) override {
+          throw Error(Errc::unsupported, path() + ": punch hole");
+        }
+      };
+      return std::make_unique<File>(ForwardingFs::open(path, mode));
+    }
+  };
+  for (const bool holes : {true, false}) {
+    NoHoles without(base::posix_fs());
+    base::Fs& below = holes ? base::posix_fs() : without;
+    const auto core = StoreCore::create(below, dir.path(holes ? "h" : "n"), small_options());
+    core->create_branch("main", 10 * kPageBytes, 0);
+    const std::vector<std::byte> rest(20'000, std::byte{7});
+    constexpr std::uint64_t kAt = 30'000, kOtherAt = format::kJournalHeaderBytes + (64u << 10);
+    {
+      const auto file = below.open(core->journal_path("main"), base::OpenMode::read_write);
+      file->pwrite(rest, kAt);
+      file->pwrite(rest, kOtherAt);
+    }
+    const auto writer = BranchWriter::open(*core, "main");
+    const auto file = below.open(core->journal_path("main"), base::OpenMode::read_only);
+    for (const std::uint64_t at : {kAt, kOtherAt}) {
+      std::vector<std::byte> found(rest.size());
+      file->pread(found, at);
+      EXPECT_EQ(found, std::vector<std::byte>(rest.size())) << "holes " << holes << " at " << at;
+    }
+  }
+}
+
+// A branch's id is looked for among those of all others; not in their files, each time.
+TEST(Scale, MakingABranchCostsTheSameBesideMany) {
+  TempDirectory dir;
+  ScaleCountingFs fs{base::posix_fs()};
+  const auto store = StoreCore::create(fs, dir.path("store"), small_options());
+  std::vector<std::uint64_t> calls;
+  std::set<std::uint64_t> ids;
+  for (int i = 0; i < 100; ++i) {
+    const std::uint64_t before = fs.calls;
+    ids.insert(store->create_branch("b" + std::to_string(i), kPageBytes, 0));
+    calls.push_back(fs.calls - before);
+  }
+  EXPECT_EQ(ids.size(), 100u);
+  EXPECT_EQ(calls[99], calls[9]);
+
+  // A branch that is gone, and another one of its name.
+  store->remove_branch("b5");
+  EXPECT_TRUE(ids.insert(store->create_branch("b5", kPageBytes, 0)).second);
+  // One that does not read keeps none from being made.
+  std::filesystem::resize_file(dir.path("store") + "/branches/b7/journal", 10);
+  StoreCore::open(fs, dir.path("store"))->create_branch("new", kPageBytes, 0);
+}
+
+}  // namespace
+}  // namespace vellum::store::test
