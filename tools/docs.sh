@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Makes the documents a site in build/docs/site. A broken link or anchor fails.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+tools/install-deps.sh --docs
+tools/check-links.py
+venv=build/docs/venv
+if ! cmp -s docs/requirements.txt "$venv/requirements.txt"; then
+  rm -rf "$venv"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet -r docs/requirements.txt
+  cp docs/requirements.txt "$venv/requirements.txt"
+fi
+NO_MKDOCS_2_WARNING=1 "$venv/bin/mkdocs" build --strict --quiet
+echo "docs: build/docs/site; to read it: python3 -m http.server --directory build/docs/site"
