@@ -7,7 +7,8 @@
 // was held at most. Nothing is in the page cache when a process starts.
 //
 // The limit is the cgroup's, --limit-mib: for all that a process has. The region takes a part of it
-// (region/pager.hpp), so it is more than four times its own limit; the plain mapping takes all.
+// (region/paging/pager.hpp), so it is more than four times its own limit; the plain mapping takes
+// all.
 //
 // How a plain mapping does depends on how much the kernel reads around a fault, which is a setting
 // of the disk's (printed): so there is a second one, with MADV_RANDOM, which reads a page a fault.
@@ -342,7 +343,7 @@ void add(bench::Table& table, bench::Report& report, const char* name, const Sid
 
 void run(const bench::Options& options) {
   const std::uint64_t limit = options.number("limit-mib", kLimitMib) << 20;
-  // What a region allows itself by default in such a group (region/pager.hpp).
+  // What a region allows itself by default in such a group (region/paging/pager.hpp).
   const double own =
       static_cast<double>(limit / 4 * 3 - std::min<std::uint64_t>(limit / 4, 64u << 20));
   fmt::print(

@@ -3,18 +3,18 @@
 // a reader, and changes outside the store are not.
 #include <vellum/error.hpp>
 
-#include "format/layout.hpp"
+#include "format/magic.hpp"
 #include "format/whole_file.hpp"
 #include "seal.hpp"
-#include "store/branch_writer.hpp"
-#include "store/census_file.hpp"
-#include "store/diff.hpp"
-#include "store/gc.hpp"
-#include "store/page_source.hpp"
-#include "store/stat.hpp"
-#include "store/store_core.hpp"
-#include "store/verify.hpp"
-#include "store/working_set_file.hpp"
+#include "store/branch/branch_writer.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/catalog/working_set_file.hpp"
+#include "store/check/stat.hpp"
+#include "store/check/verify.hpp"
+#include "store/gc/gc.hpp"
+#include "store/page_map/diff.hpp"
+#include "store/page_map/page_source.hpp"
+#include "store/reach/census_file.hpp"
 #include "store_script.hpp"
 
 namespace vellum::fuzz {
@@ -93,7 +93,7 @@ std::vector<std::string> version_names(const store::StoreCore& store) {
   std::vector<std::string> names;
   answers([&] { names = store.branch_names(); });
   answers([&] {
-    for (auto& n : store.snapshot_names()) names.push_back(std::move(n));
+    for (auto& n : snapshot_names(store)) names.push_back(std::move(n));
   });
   return names;
 }
@@ -149,7 +149,7 @@ void write_branch(store::StoreCore& store, const std::string& name) {
 void write_store(store::StoreCore& store) {
   for (const auto& name : version_names(store)) {
     store::write_working_set(store, name, {{1, 2, 3}, {{4, 5}}});
-    if (!store.has_branch(name)) {
+    if (!has_branch(store, name)) {
       answers([&] { store.remove_snapshot(name); });
       continue;
     }

@@ -46,62 +46,62 @@ mutation() {
   programs+=("$(printf '%s\n' "${@:3}")")
 }
 
-mutation 'no sync after a commit frame' src/store/journal.cpp \
+mutation 'no sync after a commit frame' src/store/catalog/journal.cpp \
   '/^void JournalWriter::append_commit/,/^}/s/  j\.sync();//'
-mutation 'no sync after a base frame' src/store/journal.cpp \
+mutation 'no sync after a base frame' src/store/catalog/journal.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/  j\.sync();//'
-mutation 'no sync of the pack before the base frame' src/store/pack_writer.cpp \
+mutation 'no sync of the pack before the base frame' src/store/pack/pack_writer.cpp \
   '/^void PackWriter::sync()/,/^}/s/  impl_->sync_file();//'
-mutation 'base frame before the sync of the pack' src/store/branch_writer.cpp \
+mutation 'base frame before the sync of the pack' src/store/branch/branch_writer.cpp \
   's/^    packs->sync();$//' \
   's/^    journal->start_epoch(next);$/    journal->start_epoch(next); if (packs->dirty()) packs->sync();/'
-mutation 'no sync of the directory of a new pack' src/store/pack_writer.cpp \
+mutation 'no sync of the directory of a new pack' src/store/pack/pack_writer.cpp \
   's/store\.fs()\.sync_directory(store\.packs_directory());//'
-mutation 'no sync of a sealed pack' src/store/pack_writer.cpp \
+mutation 'no sync of a sealed pack' src/store/pack/pack_writer.cpp \
   '/^void PackWriter::Impl::seal/,/^}/s/  sync_file();//'
 mutation 'no sync of a published file' src/base/publish_file.cpp \
   's/  file\.sync_data();//'
 mutation 'no sync of the directory of a published file' src/base/publish_file.cpp \
   's/  fs\.sync_directory(directory);//'
-mutation 'no sync of the directory of a new branch' src/store/store_core.cpp \
+mutation 'no sync of the directory of a new branch' src/store/catalog/store_core.cpp \
   '/::publish_branch/,/^}/s/  fs()\.sync_directory(branches_directory());//'
-mutation 'no sync after a removed snapshot' src/store/store_core.cpp \
+mutation 'no sync after a removed snapshot' src/store/catalog/store_core.cpp \
   '/::remove_ref/,/^}/s/  fs()\.sync_directory(snapshots_directory());//'
-mutation 'a name is not locked while it is made' src/store/name_lock.cpp \
+mutation 'a name is not locked while it is made' src/store/lock/name_lock.cpp \
   's/return whole ? file->try_lock_exclusive() : file->try_lock_byte(byte);/return true;/'
-mutation 'a name is looked for before it is locked only' src/store/name_lock.cpp \
+mutation 'a name is looked for before it is locked only' src/store/catalog/store_names.cpp \
   '/^  NameLock lock = lock_name/,/^}/s/  store\.require_free_name(name);//'
-mutation 'make_writable removes the ref first' src/store/store_core.cpp \
-  '/::make_writable/,/^}/{s/^  if (!has_branch(name)) publish_branch/  remove_ref(name);\n&/;s/^  remove_ref(name);$//}'
-mutation 'a half made branch is not mended at opening' src/store/recovery.cpp \
+mutation 'make_writable removes the ref first' src/store/catalog/store_names.cpp \
+  '/::make_writable/,/^}/{s/^  if (!has_branch(\*this, name)) publish_branch/  remove_ref(name);\n&/;s/^  remove_ref(name);$//}'
+mutation 'a half made branch is not mended at opening' src/store/branch/recovery.cpp \
   's/  store\.settle_name(branch);//'
-mutation 'the lock of a branch is not compared with its name' src/store/branch_lock.cpp \
+mutation 'the lock of a branch is not compared with its name' src/store/catalog/branch_lock.cpp \
   's/if (!file->replaced()) return/return/'
 mutation 'a child of fork() keeps the locks' src/base/forked_locks.cpp \
   's/::syscall(SYS_dup3, own, fd, O_CLOEXEC);//'
-mutation 'readers do not wait for the turn of gc' src/store/lease.cpp \
+mutation 'readers do not wait for the turn of gc' src/store/lock/lease.cpp \
   's/!file->byte_locked(kTurnByte) && //'
 mutation 'files in the making are not locked' src/base/publish_file.cpp \
   's/return file\.try_lock_byte(kMakingByte) && !file\.replaced();/return true;/'
-mutation 'the branch aside goes before the snapshot is named' src/store/live_snapshot.cpp \
+mutation 'the branch aside goes before the snapshot is named' src/store/branch/live_snapshot.cpp \
   's/^  store\.create_snapshot(claim, branch, version, message);/  aside.reset();\n&/'
-mutation 'the branch aside is not locked until then' src/store/live_snapshot.cpp \
+mutation 'the branch aside is not locked until then' src/store/branch/live_snapshot.cpp \
   's/^    while (writer_ == nullptr) make(from);/&\n    writer_.reset();/'
-mutation 'commits do not look where the store is' src/store/branch_writer.cpp \
+mutation 'commits do not look where the store is' src/store/branch/branch_writer.cpp \
   's/if (!journal->file()\.replaced()) return;/return;/'
-mutation 'names are looked for in whatever store is there' src/store/store_core.cpp \
+mutation 'names are looked for in whatever store is there' src/store/pack/pack_store.cpp \
   's/if (impl_->superblock_file->replaced()) {/if (false) {/'
 mutation 'an archive belongs to a path' src/format/tiers.hpp \
   's/return home == other\.home \&\& inode == other\.inode \&\& same_birth;/return home == other.home || same_birth;/'
-mutation 'ref published before its fold is durable' src/store/pack_writer.cpp \
+mutation 'ref published before its fold is durable' src/store/pack/pack_writer.cpp \
   's/^  bool sync_failed = false;$/  bool sync_failed = false; bool late = false;/' \
   '/^void PackWriter::sync()/,/^}/s/  impl_->sync_file();/  impl_->late = true;/' \
   's/^  const bool full = w\.active\.end/  if (w.late) { w.late = false; w.sync_file(); }\n&/'
-mutation 'overwrites the active half' src/store/journal.cpp \
+mutation 'overwrites the active half' src/store/catalog/journal.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/half_start(j\.epoch + 1, j\.half_bytes)/half_start(j.epoch, j.half_bytes)/'
-mutation 'dedup: packs of a branch that is gone count whole' src/store/roots.cpp \
+mutation 'dedup: packs of a branch that is gone count whole' src/store/reach/roots.cpp \
   's/^  if (at == reach_\.end() || pack > at->second\.active_pack) return 0;/  if (at == reach_.end()) return UINT64_MAX;\n  if (pack > at->second.active_pack) return 0;/'
-mutation 'dedup: no gap behind what a crash has left' src/store/pack_writer.cpp \
+mutation 'dedup: no gap behind what a crash has left' src/store/pack/pack_writer.cpp \
   's/leave_out = true;/leave_out = false;/'
 mutation 'frame checksum not verified' src/format/journal.cpp \
   's/if (in\.u64() != frame_checksum(bytes, h\.payload_bytes, seed)) return false;/static_cast<void>(in.u64()); static_cast<void>(seed); static_cast<void>(\&frame_checksum);/'
@@ -113,11 +113,11 @@ mutation 'a commit packs chunks that it does not hold' src/region/encoder.cpp \
   's/held(std::in_place, memory_, captured\.whole);/held;/'
 mutation 'record tag not compared' src/format/record.cpp \
   's/if (h\.tag() != ref\.tag) return "stale record";//'
-mutation 'epoch of a frame not checked' src/store/journal_read.cpp \
+mutation 'epoch of a frame not checked' src/store/catalog/journal_read.cpp \
   '/^void read_frames/,/^}/s/frame\.header\.epoch == state\.epoch \&\&/true \&\&/'
-mutation 'sequence of a frame not checked' src/store/journal_read.cpp \
+mutation 'sequence of a frame not checked' src/store/catalog/journal_read.cpp \
   '/^void read_frames/,/^}/s/frame\.header\.sequence == state\.head_sequence() + 1/true/'
-mutation 'older epoch wins' src/store/journal_read.cpp \
+mutation 'older epoch wins' src/store/catalog/journal_read.cpp \
   's/state\.epoch = std::max(epochs\[0\], epochs\[1\])/state.epoch = epochs[0] == 0 || epochs[1] == 0 ? std::max(epochs[0], epochs[1]) : std::min(epochs[0], epochs[1])/' \
   's/epochs\[0\] > epochs\[1\] ? 0 : 1/epochs[0] == state.epoch ? 0 : 1/' \
   's/newest_epoch(file, header\.half_bytes, seed) != look\.state\.epoch/false/'
@@ -125,35 +125,35 @@ mutation 'short write taken for whole' src/base/file.cpp \
   's/    bytes = bytes\.subspan(static_cast<std::size_t>(put));/    bytes = {};/'
 mutation 'interrupted call not made again' src/base/file.cpp \
   's/while (result < 0 \&\& errno == EINTR) result = call();//'
-mutation 'failed sync forgotten' src/store/journal.cpp \
+mutation 'failed sync forgotten' src/store/catalog/journal.cpp \
   's/      sync_failed = true;  \/\/ the kernel.*$//'
-mutation 'failed write of a frame not wiped' src/store/journal.cpp \
+mutation 'failed write of a frame not wiped' src/store/catalog/journal.cpp \
   's/^        wipe_remains();$/        remains_bytes = 0;/'
-mutation 'torn frames left in place at opening' src/store/journal.cpp \
+mutation 'torn frames left in place at opening' src/store/catalog/journal.cpp \
   's/^  j\.clear_free_space();$//'
-mutation 'torn frames left where there are no holes' src/store/journal.cpp \
+mutation 'torn frames left where there are no holes' src/store/catalog/journal.cpp \
   '/::clear(/,/^}/s/    fill_zeros(from, to);//'
-mutation 'no blocks ready for the next commits' src/store/journal.cpp \
+mutation 'no blocks ready for the next commits' src/store/catalog/journal.cpp \
   '/::append_commit/,/^}/s/  j\.make_ready(.*);//'
-mutation 'what a run hides still shows' src/store/shown_stack.cpp \
+mutation 'what a run hides still shows' src/store/page_map/shown_stack.cpp \
   's/      tell_chain(s, false);//'
-mutation 'what a run has hidden stays so without it' src/store/shown_stack.cpp \
+mutation 'what a run has hidden stays so without it' src/store/page_map/shown_stack.cpp \
   's/    if (!delta) tell_chain(s, true);//'
-mutation 'a run beneath is put on for each version' src/store/version_walk.cpp \
+mutation 'a run beneath is put on for each version' src/store/reach/version_walk.cpp \
   's/stack.size() > common; stack.pop_back()/!stack.empty(); stack.pop_back()/'
-mutation 'current epoch not renewed at opening' src/store/journal.cpp \
+mutation 'current epoch not renewed at opening' src/store/catalog/journal.cpp \
   's/^  j\.renew_current_epoch();//'
-mutation 'renewed epoch not synced before the other half goes' src/store/journal.cpp \
+mutation 'renewed epoch not synced before the other half goes' src/store/catalog/journal.cpp \
   '/::renew_current_epoch/,/^}/s/  sync();//'
-mutation 'no mark behind a commit' src/store/journal.cpp \
+mutation 'no mark behind a commit' src/store/catalog/journal.cpp \
   '/^void JournalWriter::append_commit/,/^}/s/^  ++j\.sequence;/  ++j.sequence; if (0)/'
-mutation 'no mark of the commit before' src/store/journal.cpp \
+mutation 'no mark of the commit before' src/store/catalog/journal.cpp \
   '/^void JournalWriter::append_commit/,/^}/s/^  j\.write_frame(frame, j\.tail_bytes);/&  if (0)/'
-mutation 'no mark written at opening' src/store/journal.cpp \
+mutation 'no mark written at opening' src/store/catalog/journal.cpp \
   '/^void JournalWriter::Impl::clear_free_space/,/^}/s/  write_mark(tail_bytes);//'
-mutation 'a mark right behind its frame' src/store/journal.cpp \
+mutation 'a mark right behind its frame' src/store/catalog/journal.cpp \
   's/return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);/return end;/'
-mutation 'a journal that was cut is taken' src/store/journal_read.cpp \
+mutation 'a journal that was cut is taken' src/store/catalog/journal_read.cpp \
   's/  if (size >= whole) return;/  return;/'
 mutation 'atomic: later records do not show damage' src/atomic/redo_journal.cpp \
   's/  if (recovering_) look_for_later(log, replay);//'
@@ -161,32 +161,32 @@ mutation 'atomic: no mark of the record before' src/atomic/redo_journal.cpp \
   's/  write_mark(tail_ + record\.size());//'
 mutation 'atomic: a damaged header leads to an older epoch' src/atomic/redo_journal.cpp \
   's/  journal\.take_header_of_records();//'
-mutation 'stash: page numbers of 32 bits' src/region/stash.cpp \
+mutation 'stash: page numbers of 32 bits' src/region/paging/stash.cpp \
   's/length - kCovered}, page)/length - kCovered}, static_cast<std::uint32_t>(page))/'
-mutation 'packs: descriptors without a bound' src/store/pack_set.cpp \
+mutation 'packs: descriptors without a bound' src/store/pack/pack_set.cpp \
   's/  if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {/  if (true) {/'
-mutation 'verify: want of descriptors is damage' src/store/util.hpp \
+mutation 'verify: want of descriptors is damage' src/base/fail.hpp \
   's/  if (e\.code() == Errc::out_of_memory) throw;//'
-mutation 'tail of a crashed fold left in the pack' src/store/pack_writer.cpp \
+mutation 'tail of a crashed fold left in the pack' src/store/pack/pack_writer.cpp \
   's/^  if (size > version\.active_pack_end_bytes) active\.file->truncate.*$//'
-mutation 'a failed flush of a fold does not poison' src/store/branch_writer.cpp \
+mutation 'a failed flush of a fold does not poison' src/store/branch/branch_writer.cpp \
   's/^    if (poison\.empty()) poison = reason;$//'
 # Two that would show nothing. Packs listed after the branches: while gc reads the names nobody opens a branch for
 # writing, so no pack appears. Of two base frames the later ends: what lies between the two belongs to the later frame,
 # which is a version itself; the earlier end matters only when a writer takes that frame back after gc has marked.
-mutation 'gc: marks of open versions ignored' src/store/roots.cpp \
+mutation 'gc: marks of open versions ignored' src/store/reach/roots.cpp \
   's/: marked_roots(store, out\.packs))/: std::vector<RootPlace>())/'
-mutation 'gc: the base frame before the last is no version' src/store/roots.cpp \
+mutation 'gc: the base frame before the last is no version' src/store/reach/roots.cpp \
   's/^      out\.versions\.push_back({i == 0 ? name/      if (i == 0) &/'
-mutation 'gc: names not synced before anything is freed' src/store/gc.cpp \
+mutation 'gc: names not synced before anything is freed' src/store/gc/gc.cpp \
   's/^      settle_removals();$//'
-mutation 'gc: active pack punched past its settled end' src/store/pack_use.cpp \
+mutation 'gc: active pack punched past its settled end' src/store/reach/pack_use.cpp \
   's/std::min(roots\.settled_bytes(pack)\.value_or(use\.file_bytes), use\.file_bytes)/use.file_bytes/'
-mutation 'gc: a pack that no frame names yet counts as garbage' src/store/roots.cpp \
+mutation 'gc: a pack that no frame names yet counts as garbage' src/store/reach/roots.cpp \
   's/^  if (next != next_pack_\.end() \&\& pack >= next->second) return 0;$//'
-mutation 'gc: names read without holding them alone' src/store/gc.cpp \
+mutation 'gc: names read without holding them alone' src/store/gc/gc.cpp \
   's/hold_names_alone(store_, pace_\.patience)/hold_names(store_)/'
-mutation 'gc: a pack is emptied in large steps' src/store/gc.cpp \
+mutation 'gc: a pack is emptied in large steps' src/store/gc/gc.cpp \
   's/kPunchStepBytes = 1u << 20/kPunchStepBytes = 1u << 30/'
 mutation 'the collector works while a commit writes' src/region/turns.cpp \
   's/return turns_\.commits_ == 0;/return true;/'
@@ -196,13 +196,13 @@ mutation 'space does not come back without a command' src/region/space_keeper.cp
   's/^    if (outlook\.is_due()) collect(kShortPatience, at_steps);$//'
 mutation 'a full disk is an error before anything is collected' src/region/commit.cpp \
   's/ && space->make_room()/ \&\& false/'
-mutation 'gc: who cannot mark a version does not hold the names' src/store/lease.cpp \
+mutation 'gc: who cannot mark a version does not hold the names' src/store/lock/lease.cpp \
   's/^    return names;$/    return nullptr;/'
-mutation 'gc: the copy behind the root is freed' src/store/pack_use.cpp \
+mutation 'gc: the copy behind the root is freed' src/store/reach/pack_use.cpp \
   's/^    if (copy\.to != 0) out\[newest\.pack\]\.copies\.push_back(copy);$//'
-mutation 'gc: index of a sealed pack is freed' src/store/pack_use.cpp \
+mutation 'gc: index of a sealed pack is freed' src/store/reach/pack_use.cpp \
   's/^      needed\.push_back(index);$//'
-mutation 'gc: holes rounded outwards' src/store/pack_use.cpp \
+mutation 'gc: holes rounded outwards' src/store/reach/pack_use.cpp \
   's/if (up(at) < down(to)) holes\.push_back({up(at), down(to)});/if (down(at) < up(to)) holes.push_back({down(at), up(to)});/'
 mutation 'decompressed size not compared' src/base/codec.cpp \
   's/return got >= 0 \&\& static_cast<std::size_t>(got) == raw\.size();/return got >= 0;/'
@@ -234,17 +234,17 @@ mutation 'a call by its number goes past the library' src/shim/numbered_calls.cp
 mutation 'process 1 is known by its number alone' src/shim/proc.cpp \
   's/^  return process | space.st_ino << 32;$/  return process;/'
 
-mutation 'a frame that failed and cannot be wiped does not poison' src/store/journal.cpp \
+mutation 'a frame that failed and cannot be wiped does not poison' src/store/catalog/journal.cpp \
   's/if (!wipe_header(at) \&\& frame_may_stand(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_stand(frame.size(), at);/'
-mutation 'image: marks forgotten before the flush' src/store/image_file.cpp \
+mutation 'image: marks forgotten before the flush' src/store/image/image_file.cpp \
   '/::sync_now_and_then/,/^}/s/^  sync();$/  touched_.forget();\n  sync();/'
-mutation 'image: a failed mark ignored' src/store/image_file.cpp \
+mutation 'image: a failed mark ignored' src/store/image/image_file.cpp \
   's/with_context(path(), \[&\] { touched_\.mark(pages); });/try { touched_.mark(pages); } catch (const Error\&) {}/'
 mutation 'atomic: the size of a new journal not synced' src/atomic/file_journal.cpp \
   's/^    made->sync_data();.*$//'
-mutation 'the order of a snapshot not synced' src/store/snapshot_order.cpp \
+mutation 'the order of a snapshot not synced' src/store/catalog/snapshot_order.cpp \
   's/^  file->sync_data();$//'
-mutation 'the order of snapshots claimed without its lock' src/store/snapshot_order.cpp \
+mutation 'the order of snapshots claimed without its lock' src/store/catalog/snapshot_order.cpp \
   's/^  lock(\*file);$/  static_cast<void>(\&lock);/'
 mutation 'a new file named before it is durable' src/base/new_file.cpp \
   '/::name_it/,/^}/s/^  file_->sync_data();$//'
@@ -262,7 +262,7 @@ mutation 'what is renamed onto a name is not looked at' src/shim/files_names.cpp
   '/^int Files::rename/,/^}/s/    come_to(now);//'
 mutation 'mappings of a file without a name are of nothing' src/shim/left_file.cpp \
   's/  show_file(mappings);//'
-mutation 'room for growth shows in the file' src/store/image_file.cpp \
+mutation 'room for growth shows in the file' src/store/image/image_file.cpp \
   's/  if (file_bytes - file_bytes_ > kLittleBytes) return set_size(file_bytes);/  return set_size(std::max(file_bytes, region_bytes_));/'
 mutation 'a flush is no commit where a file looks like LMDB'"'"'s' src/shim/live_file.cpp \
   's/ && lmdb_lock_\.is_open(path_)//'
@@ -271,22 +271,22 @@ mutation 'a child of fork stores to its own copy' src/shim/own_descriptors.cpp \
 mutation 'a killed process leaves its unfinished journal' src/atomic/journal_file.cpp \
   's/^      remove_left(fs, path);$/      continue;/'
 
-mutation 'dedup: the record that was appended last is not found' src/store/dedup.cpp \
+mutation 'dedup: the record that was appended last is not found' src/store/branch/dedup.cpp \
   's/return record\.offset_bytes <= appended_\.offset_bytes;/return record.offset_bytes < appended_.offset_bytes;/'
 # The other two bounds of dedup, `<` before a published end, are the same with `<=`: Dedup::is_reached() says why.
-mutation 'a version that is open is not marked' src/store/lease.cpp \
+mutation 'a version that is open is not marked' src/store/lock/lease.cpp \
   's/^    return store\.packs()\.mark(root\.pack, root\.offset_bytes);$/    return nullptr;/'
-mutation 'gc does not wait for large commits' src/store/lease.cpp \
+mutation 'gc does not wait for large commits' src/store/lock/lease.cpp \
   's/return file->try_lock_exclusive(); })) {/return true; })) {/'
-mutation 'a pack leaves the archive before its name at home is durable' src/store/pack_mover.cpp \
+mutation 'a pack leaves the archive before its name at home is durable' src/store/gc/pack_mover.cpp \
   '/^bool move_home/,/^}/{s/^  fs\.sync_directory(store\.packs_directory());$//;s/^  fs\.sync_directory(base::parent_of(old));$/&\n  fs.sync_directory(store.packs_directory());/}'
-mutation 'a pack leaves home before its name in the archive is durable' src/store/pack_mover.cpp \
+mutation 'a pack leaves home before its name in the archive is durable' src/store/gc/pack_mover.cpp \
   '/^bool move_to_archive/,/^}/{s/^  fs\.sync_directory(archive);$//;s/^  return true;$/  fs.sync_directory(archive);\n&/}'
-mutation 'a pack follows directly on one that was given up and stayed' src/store/pack_writer.cpp \
+mutation 'a pack follows directly on one that was given up and stayed' src/store/pack/pack_writer.cpp \
   's/std::max(w\.next_number, (pack \& UINT32_MAX) + 2)/std::max(w.next_number, (pack \& UINT32_MAX) + 1)/'
-mutation 'image: closed without a flush' src/store/image_file.cpp \
+mutation 'image: closed without a flush' src/store/image/image_file.cpp \
   '/^void ImageFile::close/,/^}/s/^  sync();$//'
-mutation 'a branch that has a writer is removed' src/store/store_core.cpp \
+mutation 'a branch that has a writer is removed' src/store/catalog/store_names.cpp \
   '/^void StoreCore::remove_branch/,/^}/s/^  if (journal == nullptr) fail(.*$//'
 # Not here: a failed commit that forgets what was dirty. Undoing it makes the pages private again, which the trackers
 # see; only what fails before anything is encoded needs Region::Impl::pending.
@@ -435,11 +435,11 @@ order_of() {
   local api='test_api *NameRace*:*HalfState*:*CloseRace*:*SpaceBack*:*FullDisk.Collects*'
   case $1 in
     src/base/*) printf '%s\n' 'test_base *' "$crash" "$store" "$rest" "$generated" 'test_format *' ;;
-    src/store/pack_set.cpp) printf '%s\n' 'test_api *ManyPacks*' "$store" ;;
-    src/store/util.hpp) printf '%s\n' 'test_api NoDescriptors*' "$store" ;;
+    src/store/pack/pack_set.cpp) printf '%s\n' 'test_api *ManyPacks*' "$store" ;;
+    src/base/fail.hpp) printf '%s\n' 'test_api NoDescriptors*' "$store" ;;
     src/datastore/*) printf '%s\n' 'test_datastore *' ;;
     src/atomic/*) printf '%s\n' 'test_atomic *' ;;
-    src/region/*) printf '%s\n' "$api" 'test_region *' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
+    src/region/* | src/api/*) printf '%s\n' "$api" 'test_region *' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
     src/shim/* | src/cli/*) printf '%s\n' 'test_cli Run*-*Lmdb*' ;;
     src/format/*) printf '%s\n' 'test_format *' "$crash" "$store" "$rest" "$generated" 'test_base *' ;;
     *) printf '%s\n' "$crash" 'test_store Journal*:Gc*-*Process*' "$generated" "$store" "$rest" "$api" 'test_format *' 'test_base *' ;;
@@ -488,7 +488,7 @@ if ! configure; then
   tail -n 30 "$work/configure.log"
   exit 1
 fi
-if found=$(ask_tests src/store/gc.cpp); then
+if found=$(ask_tests src/store/gc/gc.cpp); then
   echo "the tests fail without any mutation: $found"
   exit 1
 elif [[ -n $found ]]; then

@@ -297,7 +297,7 @@ class Store {
   // version needs.
   VerifyReport verify(bool read_data, const ProgressFn& progress = nullptr) const;
 
-  struct Impl;  // src/region/store.cpp
+  struct Impl;  // src/api/store.cpp
   explicit Store(std::shared_ptr<Impl> impl) noexcept;
 
  private:

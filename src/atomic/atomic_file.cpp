@@ -16,7 +16,7 @@
 #include "base/real_path.hpp"
 #include "cards/marked_pages.hpp"
 #include "cards/missed_store.hpp"
-#include "region/card_tracker.hpp"
+#include "region/memory/card_tracker.hpp"
 
 namespace vellum {
 

@@ -14,7 +14,7 @@
 #include "base/reserve.hpp"
 #include "cards/tracked_range.hpp"
 #include "format/redo.hpp"
-#include "region/private_pages.hpp"
+#include "region/kernel/private_pages.hpp"
 
 namespace vellum::atomic {
 

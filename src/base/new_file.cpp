@@ -64,6 +64,16 @@ std::string without_end_slashes(std::string path) {
 
 }  // namespace
 
+bool ensure_directory(Fs& fs, const std::string& path) {
+  try {
+    fs.make_directory(path);
+    return true;
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+    return false;
+  }
+}
+
 std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";

@@ -16,6 +16,9 @@ namespace vellum::base {
 // Its directory; "." for a bare name.
 std::string parent_of(const std::string& path);
 
+// Makes a directory unless it is there. True: it was made.
+bool ensure_directory(Fs& fs, const std::string& path);
+
 // Removes what killed processes have left in a directory. Never fails: what cannot go stays.
 void sweep_unfinished(Fs& fs, const std::string& directory) noexcept;
 

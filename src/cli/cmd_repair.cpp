@@ -6,7 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/progress.hpp"
-#include "store/salvage.hpp"
+#include "store/check/salvage.hpp"
 
 namespace vellum::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vellum/datastore.hpp>
 
-#include "store/util.hpp"
+#include "base/fail.hpp"
 
 namespace vellum::datastore {
 
@@ -46,8 +46,8 @@ class AddressRange {
 
  private:
   [[noreturn]] void refuse() const {
-    store::fail(Errc::out_of_memory, "cannot reserve {} bytes of address space: {}", bytes_,
-                std::strerror(errno));
+    fail(Errc::out_of_memory, "cannot reserve {} bytes of address space: {}", bytes_,
+         std::strerror(errno));
   }
 
   static constexpr std::uint64_t kAlignment = 2u << 20;

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/fail.hpp"
 #include "base/new_file.hpp"
 #include "base/zeros.hpp"
-#include "store/util.hpp"
 
 namespace vellum::datastore {
 namespace {
@@ -48,7 +48,7 @@ FileEntry& slot_of(FileIndex& index, const std::string& name, const std::string&
                         [](const FileEntry& entry) { return entry.name.empty(); });
   }
   if (slot == index.end()) {
-    store::fail(Errc::invalid_argument, "{}: more than {} files", directory, kFiles);
+    fail(Errc::invalid_argument, "{}: more than {} files", directory, kFiles);
   }
   return *slot;
 }
@@ -56,8 +56,8 @@ FileEntry& slot_of(FileIndex& index, const std::string& name, const std::string&
 void pack_file(const base::File& file, std::byte* slot, FileEntry& entry) {
   const std::uint64_t size = file.size_bytes();
   if (size > kFileBytes) {
-    store::fail(Errc::invalid_argument, "{}: {} bytes, where a file of a datastore has {} at most",
-                file.path(), size, kFileBytes);
+    fail(Errc::invalid_argument, "{}: {} bytes, where a file of a datastore has {} at most",
+         file.path(), size, kFileBytes);
   }
   std::vector<std::byte> buffer(std::min<std::uint64_t>(size, kCopyBytes));
   for (std::uint64_t at = 0; at < size; at += buffer.size()) {
@@ -89,7 +89,7 @@ void make_parents(const std::string& directory, const std::string& name) {
   fs::path at = directory;
   for (const auto& part : fs::path(name).parent_path()) {
     at /= part;
-    if (fs::is_symlink(at)) store::fail(Errc::damaged, "{}: is a symbolic link", at.string());
+    if (fs::is_symlink(at)) fail(Errc::damaged, "{}: is a symbolic link", at.string());
     fs::create_directory(at);
   }
 }
@@ -156,8 +156,8 @@ void pack_files(const std::string& directory, std::byte* area, FileIndex& index)
   }
   for (const auto& name : names) {
     if (name.size() >= kNameBytes) {
-      store::fail(Errc::invalid_argument, "{}/{}: a file's name has {} bytes at most", directory,
-                  name, kNameBytes - 1);
+      fail(Errc::invalid_argument, "{}/{}: a file's name has {} bytes at most", directory, name,
+           kNameBytes - 1);
     }
     FileEntry& entry = slot_of(index, name, directory);
     entry.name = name;

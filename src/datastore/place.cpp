@@ -6,8 +6,9 @@
 #include <string_view>
 #include <vellum/store.hpp>
 
+#include "base/fail.hpp"
 #include "base/new_file.hpp"
-#include "store/util.hpp"
+#include "format/superblock.hpp"
 
 namespace vellum::datastore {
 namespace {
@@ -30,13 +31,13 @@ void read_link(Place& place) {
   for (auto& line : lines) {
     const auto end = rest.find('\n');
     if (end == std::string_view::npos || end == 0) {
-      store::fail(Errc::damaged, "{}: is no link to a version of a store", place.link());
+      fail(Errc::damaged, "{}: is no link to a version of a store", place.link());
     }
     line = rest.substr(0, end);
     rest.remove_prefix(end + 1);
   }
   if (lines[0] != kLinkTitle || format::name_problem(std::string(lines[2])) != nullptr) {
-    store::fail(Errc::damaged, "{}: is no link to a version of a store", place.link());
+    fail(Errc::damaged, "{}: is no link to a version of a store", place.link());
   }
   const fs::path store(lines[1]);
   place.store =
@@ -60,7 +61,7 @@ std::pair<std::string, std::string> split_version(const std::string& path) {
 Place place_of(const std::string& path) {
   Place place;
   place.directory = without_slashes(path);
-  if (place.directory.empty()) store::fail(Errc::invalid_argument, "a datastore needs a path");
+  if (place.directory.empty()) fail(Errc::invalid_argument, "a datastore needs a path");
   const auto [owner, name] = split_version(place.directory);
   if (!owner.empty() && !fs::exists(place.directory)) {
     place.directory = owner + "/versions/" + name;
@@ -93,15 +94,15 @@ bool is_there(const Place& place) {
 void make_directory(const Place& place) {
   std::error_code error;
   fs::create_directories(place.files(), error);
-  if (error) store::fail(Errc::io, "{}: cannot be made: {}", place.files(), error.message());
+  if (error) fail(Errc::io, "{}: cannot be made: {}", place.files(), error.message());
 }
 
 std::string snapshot_name(const Place& place, const std::string& store_path) {
   std::error_code error;
   if (place.linked && fs::equivalent(place.store, store_path, error)) return place.version;
   if (place.linked) {
-    store::fail(Errc::invalid_argument, "{} is a version of {}, not of {}", place.directory,
-                place.store, store_path);
+    fail(Errc::invalid_argument, "{} is a version of {}, not of {}", place.directory, place.store,
+         store_path);
   }
   std::string name = fs::path(place.directory).filename().string();
   for (char& c : name) {
@@ -120,7 +121,7 @@ std::string snapshot_name(const Place& place, const std::string& store_path) {
 void write_link(const Place& place, const std::string& store_path, const std::string& version) {
   std::error_code error;
   fs::create_directories(place.directory, error);
-  if (error) store::fail(Errc::io, "{}: cannot be made: {}", place.directory, error.message());
+  if (error) fail(Errc::io, "{}: cannot be made: {}", place.directory, error.message());
   const std::string from = fs::relative(store_path, place.directory).string();
   const std::string text = fmt::format("{}\n{}\n{}\n", kLinkTitle, from, version);
   base::NewFile made(base::posix_fs(), place.link());

@@ -4,10 +4,10 @@
 #include <chrono>
 #include <thread>
 
+#include "base/fail.hpp"
 #include "base/zeros.hpp"
 #include "datastore/files.hpp"
 #include "datastore/stamp.hpp"
-#include "store/util.hpp"
 
 namespace vellum::datastore {
 namespace {
@@ -26,7 +26,7 @@ bool read_index(const Store& store, const Place& place, FileIndex& index) {
   const char* const problem = decode_index(page, index);
   if (problem == nullptr) return true;
   if (base::is_zero(page)) return false;
-  store::fail(Errc::damaged, "{}: {}", label_of(place), problem);
+  fail(Errc::damaged, "{}: {}", label_of(place), problem);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::string label_of(const Place& place) {
 std::uint64_t segment_bytes_of(const Store& store, const Place& place) {
   const std::uint64_t region_bytes = store.version(place.version).region_bytes;
   if (region_bytes <= kAreaBytes) {
-    store::fail(Errc::not_found, "{} holds no datastore, but something else", label_of(place));
+    fail(Errc::not_found, "{} holds no datastore, but something else", label_of(place));
   }
   return region_bytes - kAreaBytes;
 }
@@ -61,7 +61,7 @@ Region keep_writers_out(Store& store, const Place& place) {
 void put_files_back(const Store& store, const Place& place, const DatastoreOptions& options) {
   FileIndex index;
   if (!read_index(store, place, index)) {
-    store::fail(Errc::not_found, "{} has no commit: its creation was cut off", label_of(place));
+    fail(Errc::not_found, "{} has no commit: its creation was cut off", label_of(place));
   }
   const VersionInfo version = store.version(place.version);
   if (is_stamped(place, version)) return;

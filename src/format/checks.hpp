@@ -9,8 +9,6 @@
 
 #include "base/checksum.hpp"
 #include "base/codec.hpp"
-#include "format/record.hpp"
-#include "format/superblock.hpp"
 #include "format/types.hpp"
 #include "format/wire.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "format/layout.hpp"
+#include "format/magic.hpp"
 
 namespace vellum::format {
 namespace {

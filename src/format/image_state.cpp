@@ -4,7 +4,8 @@
 
 #include "base/checksum.hpp"
 #include "format/checks.hpp"
-#include "format/layout.hpp"
+#include "format/magic.hpp"
+#include "format/superblock.hpp"
 #include "format/whole_file.hpp"
 #include "format/wire.hpp"
 

@@ -7,7 +7,9 @@
 #include "base/checksum.hpp"
 #include "base/round_up.hpp"
 #include "format/checks.hpp"
-#include "format/layout.hpp"
+#include "format/magic.hpp"
+#include "format/superblock.hpp"
+#include "format/version.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {

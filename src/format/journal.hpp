@@ -18,7 +18,6 @@
 namespace vellum::format {
 
 inline constexpr std::size_t kJournalHeaderBytes = 4096;
-inline constexpr std::size_t kFrameHeaderBytes = 40;
 inline constexpr std::size_t kFrameAlignBytes = 8;
 
 struct JournalHeader {

@@ -10,6 +10,8 @@
 #include "base/codec.hpp"
 #include "format/delta.hpp"
 #include "format/journal.hpp"
+#include "format/limits.hpp"
+#include "format/magic.hpp"
 #include "format/page_map.hpp"
 #include "format/record.hpp"
 #include "format/saved_census.hpp"
@@ -22,29 +24,6 @@
 #include "format/working_set.hpp"
 
 namespace vellum::format {
-
-// Magic numbers: the first bytes of each file or structure.
-inline constexpr char kSuperblockMagic[] = "VELLUM\r\n";
-inline constexpr char kPackMagic[] = "VLMPACK\n";
-inline constexpr char kPackTrailerMagic[] = "VLMPEND\n";
-inline constexpr char kJournalMagic[] = "VLMJRNL\n";
-inline constexpr char kSnapshotMagic[] = "VLMSNAP\n";
-inline constexpr char kSnapshotOrderMagic[] = "VLMORDR\n";
-inline constexpr char kCensusMagic[] = "VLMCENS\n";
-inline constexpr char kSpaceNoteMagic[] = "VLMSPCE\n";
-inline constexpr char kWorkingSetMagic[] = "VLMWSET\n";
-inline constexpr char kTiersMagic[] = "VLMTIER\n";
-inline constexpr char kTierMarkMagic[] = "VLMTDIR\n";
-inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
-inline constexpr std::uint32_t kFrameMagic = 0x4d524656;   // "VFRM"
-
-inline constexpr std::uint16_t kRecordFlagHash = 1;
-// A store without flags does as this Vellum would.
-inline constexpr std::uint16_t kSuperblockFlagFixedBlocks = 1;
-inline constexpr std::uint16_t kSuperblockFlagNoFilters = 2;
-inline constexpr std::uint16_t kSuperblockFlagNoDedup = 4;
-inline constexpr std::uint16_t kSuperblockFlagNoDeltas = 8;
-inline constexpr std::uint16_t kSuperblockFlagSha256 = 16;
 
 struct Field {
   const char* name;

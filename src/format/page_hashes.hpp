@@ -10,8 +10,6 @@
 
 namespace vellum::format {
 
-inline constexpr std::uint32_t kMaxPageHashes = 1u << 16;  // a record's
-
 struct PageHash {
   RecordRef record;  // of type pages
   std::uint32_t slot = 0;

@@ -6,9 +6,8 @@
 #include "base/checksum.hpp"
 #include "base/round_up.hpp"
 #include "format/checks.hpp"
-#include "format/layout.hpp"
-#include "format/page_hashes.hpp"
-#include "format/translation.hpp"
+#include "format/magic.hpp"
+#include "format/superblock.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {

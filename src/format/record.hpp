@@ -15,13 +15,6 @@
 
 namespace vellum::format {
 
-inline constexpr std::size_t kPackHeaderBytes = 64;
-inline constexpr std::size_t kHashBytes =
-    32;  // of the page that a record may carry behind its header
-inline constexpr std::size_t kRecordHeaderBytes = 56;
-inline constexpr std::size_t kRecordAlignBytes = 8;
-inline constexpr std::size_t kPackTrailerBytes = 32;
-
 struct PackHeader {
   Uuid store_id{};
   std::uint64_t pack = 0;

@@ -1,5 +1,5 @@
 // format/saved_census.hpp: the file gc.census: which records versions need, as one gc found it, for
-// the next. A hint and nothing else (store/census_file.hpp says why it can be believed).
+// the next. A hint and nothing else (store/reach/census_file.hpp says why it can be believed).
 #pragma once
 
 #include <compare>

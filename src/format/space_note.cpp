@@ -1,6 +1,6 @@
 #include "format/space_note.hpp"
 
-#include "format/layout.hpp"
+#include "format/magic.hpp"
 #include "format/whole_file.hpp"
 #include "format/wire.hpp"
 

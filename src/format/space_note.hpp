@@ -1,5 +1,6 @@
 // format/space_note.hpp: the file gc.space: what the last gc has left of the packs. A hint and
-// nothing else: a writer reads it to tell when the next gc is worth it (store/space_note.hpp).
+// nothing else: a writer reads it to tell when the next gc is worth it
+// (store/catalog/space_note.hpp).
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 
 #include "base/checksum.hpp"
 #include "format/checks.hpp"
-#include "format/layout.hpp"
+#include "format/magic.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {

@@ -13,10 +13,6 @@
 namespace vellum::format {
 
 inline constexpr std::size_t kSuperblockBytes = 72;
-inline constexpr std::uint64_t kMinPackBytes = 4u << 10;
-inline constexpr std::uint64_t kMaxPackBytes = 1ULL << 40;
-inline constexpr std::uint32_t kMinJournalHalfBytes = 16u << 10;  // any base frame fits
-inline constexpr std::uint32_t kMaxJournalHalfBytes = 1u << 30;
 
 struct Superblock : Encoding {
   Uuid store_id{};

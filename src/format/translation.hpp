@@ -12,11 +12,6 @@
 
 namespace vellum::format {
 
-inline constexpr std::uint32_t kMaxTranslatedRecords = 1u << 20;  // of one pack
-inline constexpr std::uint32_t kMaxTranslationRawBytes = 32u << 20;
-inline constexpr std::uint32_t kMinTranslationLineBytes = 11;
-inline constexpr std::uint8_t kMaxTranslationLevel = 22;
-
 // Slots [first, first + count) of a record.
 struct SlotRange {
   std::uint32_t first = 0, count = 0;

@@ -9,22 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace vellum::format {
+#include "format/limits.hpp"
 
-inline constexpr std::size_t kPageBytes = 4096;     // the unit of tracking
-inline constexpr std::uint32_t kFormatVersion = 1;  // one number for the whole store
-// 64 TiB: what x86-64 user space can hold.
-inline constexpr std::uint64_t kMaxRegionBytes = 1ULL << 46;
-inline constexpr std::uint32_t kMaxRecordRawBytes = 128u << 20;  // the largest block
-inline constexpr std::uint32_t kMaxDeltaBatchRawBytes = 64u << 10;
-inline constexpr std::uint32_t kMaxDeltasPerBatch = 4096;
-inline constexpr std::uint32_t kMaxEntriesPerMapBlock = 1024;
-inline constexpr std::uint32_t kMaxRunsPerVersion = 256;
-inline constexpr std::uint32_t kMaxMapBlockRawBytes = 64u << 10;
-inline constexpr std::uint32_t kMaxVersionBytes = 14u << 10;  // an encoded Version at its largest
-inline constexpr std::uint64_t kMaxPackOffsetBytes = 1ULL << 48;
-inline constexpr std::uint32_t kMaxNameBytes = 200;  // a branch or snapshot name
-inline constexpr std::uint32_t kMaxMessageBytes = 4096;
+namespace vellum::format {
 
 using Uuid = std::array<std::byte, 16>;
 using PageNumber = std::uint64_t;

@@ -3,7 +3,8 @@
 #include <cassert>
 
 #include "format/checks.hpp"
-#include "format/layout.hpp"
+#include "format/magic.hpp"
+#include "format/superblock.hpp"
 #include "format/whole_file.hpp"
 #include "format/wire.hpp"
 

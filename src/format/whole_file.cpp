@@ -3,7 +3,8 @@
 #include <cstring>
 
 #include "format/checks.hpp"
-#include "format/layout.hpp"
+#include "format/magic.hpp"
+#include "format/superblock.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "format/checks.hpp"
-#include "format/layout.hpp"
+#include "format/magic.hpp"
 #include "format/whole_file.hpp"
 #include "format/wire.hpp"
 

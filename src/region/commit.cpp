@@ -5,9 +5,8 @@
 #include <future>
 #include <vellum/region.hpp>
 
-#include "region/fault_router.hpp"
+#include "region/kernel/fault_router.hpp"
 #include "region/region_impl.hpp"
-#include "store/util.hpp"
 
 namespace vellum {
 

@@ -6,9 +6,8 @@
 #include <optional>
 #include <vellum/error.hpp>
 
-#include "region/racing_page.hpp"
-#include "store/block_encoder.hpp"
-#include "store/util.hpp"
+#include "region/kernel/racing_page.hpp"
+#include "store/encode/block_encoder.hpp"
 
 namespace vellum::region {
 namespace {

@@ -23,8 +23,8 @@
 #include "base/codec.hpp"
 #include "base/thread_pool.hpp"
 #include "format/delta.hpp"
-#include "region/memory.hpp"
-#include "store/branch_writer.hpp"
+#include "region/memory/memory.hpp"
+#include "store/branch/branch_writer.hpp"
 
 namespace vellum::region {
 

@@ -5,13 +5,15 @@
 #include <thread>
 #include <vellum/region.hpp>
 
+#include "base/fail.hpp"
 #include "base/fork_count.hpp"
 #include "base/round_up.hpp"
 #include "region/encoding.hpp"
 #include "region/region_impl.hpp"
-#include "store/lease.hpp"
-#include "store/util.hpp"
-#include "store/working_set_file.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/catalog/working_set_file.hpp"
+#include "store/lock/lease.hpp"
 
 namespace vellum {
 namespace {
@@ -167,7 +169,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
     impl->remember(options, store::working_set_owner_of_branch(head.branch_id), memory);
   memory.open_committed = [impl = impl.get()] { return impl->writer->open_head(); };
   impl->cards = region::CardTracker::make(options, memory, head.branch_id);
-  impl->memory = store::with_context(source->label(), [&] {
+  impl->memory = with_context(source->label(), [&] {
     return region::RegionMemory::create(memory.image ? Engine::mapped : options.engine, memory,
                                         source);
   });
@@ -207,7 +209,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   impl->remember(options, set_owner, memory);
   if (address == 0 && options.base_address == 0) memory.address_required = false;
   impl->committed_bytes = size;
-  impl->memory = store::with_context(impl->source->label(), [&] {
+  impl->memory = with_context(impl->source->label(), [&] {
     return region::RegionMemory::create(options.engine, memory, impl->source);
   });
   impl->set_file_bytes(impl->source->file_bytes());

@@ -5,8 +5,8 @@
 #include <vellum/region.hpp>
 
 #include "base/zeros.hpp"
+#include "format/types.hpp"
 #include "region/region_impl.hpp"
-#include "store/util.hpp"
 
 namespace vellum {
 
@@ -25,7 +25,7 @@ void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
   memory->extend_file(std::min(bytes, memory->backed_bytes()));
   if (bytes > memory->size_bytes()) {
     const std::uint64_t room = std::min(room_bytes, memory->capacity_bytes() - bytes);
-    memory->resize(store::pages_in(bytes + room) * kPageBytes);
+    memory->resize(format::pages_in(bytes + room) * kPageBytes);
   }
   if (bytes < was) clear(memory->data() + bytes, memory->data() + memory->backed_bytes());
   memory->extend_file(bytes);
@@ -46,7 +46,7 @@ PageNumber Region::Impl::end_page() const noexcept {
   const PageNumber pages = memory->size_bytes() / kPageBytes;
   const auto bytes = file_bytes();
   const bool file_ends = bytes.has_value() && memory->engine() == Engine::mapped;
-  return file_ends ? std::min(pages, store::pages_in(*bytes)) : pages;
+  return file_ends ? std::min(pages, format::pages_in(*bytes)) : pages;
 }
 
 // What holds nothing is not brought in. Nobody else would tell the cards of these stores.

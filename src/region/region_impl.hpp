@@ -15,12 +15,12 @@
 
 #include "format/working_set.hpp"
 #include "region/background.hpp"
-#include "region/card_tracker.hpp"
 #include "region/encoder.hpp"
-#include "region/memory.hpp"
+#include "region/memory/card_tracker.hpp"
+#include "region/memory/memory.hpp"
 #include "region/space_keeper.hpp"
-#include "store/branch_writer.hpp"
-#include "store/store_core.hpp"
+#include "store/branch/branch_writer.hpp"
+#include "store/catalog/store_core.hpp"
 
 namespace vellum {
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/mix64.hpp"
 #include "base/signals_blocked.hpp"
-#include "store/gc.hpp"
-#include "store/space_note.hpp"
-#include "store/util.hpp"
+#include "store/catalog/space_note.hpp"
+#include "store/gc/gc.hpp"
 
 namespace vellum::region {
 
@@ -55,7 +55,7 @@ SpaceKeeper::SpaceKeeper(std::shared_ptr<store::StoreCore> core, const format::V
       policy_(policy_now()),
       position_bytes_(head.next_pack_number * core_->superblock().pack_bytes +
                       head.active_pack_end_bytes +
-                      store::mix64(head.branch_id) % policy_.step_bytes),
+                      base::mix64(head.branch_id) % policy_.step_bytes),
       looked_at_bytes_(position_bytes_),
       step_bytes_(policy_.step_bytes),
       ahead_bytes_(policy_.ahead_bytes),

@@ -1,11 +1,11 @@
 // region/space_keeper.hpp: gives back what nothing needs any more, while a region writes.
 //
-// It is gc (store/gc.hpp), with its locks and its order of calls; the keeper only says when. Packs
-// grow by what commits write; now and then a thread compares their size with what the last gc has
-// left (store/space_note.hpp), and collects when enough may have become free. The thread ends with
-// that. It waits for no lock for long, works on files between commits (region/turns.hpp), and stops
-// between two steps when the region closes. A region that writes faster than its keeper collects
-// waits for it a little.
+// It is gc (store/gc/gc.hpp), with its locks and its order of calls; the keeper only says when.
+// Packs grow by what commits write; now and then a thread compares their size with what the last gc
+// has left (store/catalog/space_note.hpp), and collects when enough may have become free. The
+// thread ends with that. It waits for no lock for long, works on files between commits
+// (region/turns.hpp), and stops between two steps when the region closes. A region that writes
+// faster than its keeper collects waits for it a little.
 //
 // What goes wrong there is no error of a commit. A line on standard error says it, once; a gc that
 // finds another at work, or the names held, says nothing, and comes again later.
@@ -23,7 +23,7 @@
 #include <thread>
 
 #include "region/turns.hpp"
-#include "store/store_core.hpp"
+#include "store/catalog/store_core.hpp"
 
 namespace vellum::region {
 

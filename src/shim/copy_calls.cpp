@@ -12,7 +12,7 @@
 #include <cstdarg>
 #include <vector>
 
-#include "region/guarded_copy.hpp"
+#include "region/kernel/guarded_copy.hpp"
 #include "shim/files.hpp"
 #include "shim/io.hpp"
 #include "shim/real.hpp"

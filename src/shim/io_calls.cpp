@@ -8,7 +8,7 @@
 #include <climits>
 #include <mutex>
 
-#include "region/guarded_copy.hpp"
+#include "region/kernel/guarded_copy.hpp"
 #include "shim/files.hpp"
 #include "shim/io.hpp"
 #include "shim/real.hpp"

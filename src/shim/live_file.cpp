@@ -17,7 +17,7 @@
 #include "base/fork_count.hpp"
 #include "base/round_up.hpp"
 #include "format/types.hpp"
-#include "region/guarded_copy.hpp"
+#include "region/kernel/guarded_copy.hpp"
 #include "shim/one_store.hpp"
 #include "shim/read_views.hpp"
 #include "shim/real.hpp"

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "atomic/mappings.hpp"
-#include "region/fault_router.hpp"
+#include "region/kernel/fault_router.hpp"
 #include "shim/config.hpp"
 #include "shim/live_ranges.hpp"
 #include "shim/lmdb_lock.hpp"

@@ -7,7 +7,7 @@
 
 #include "base/round_up.hpp"
 #include "format/types.hpp"
-#include "region/guarded_copy.hpp"
+#include "region/kernel/guarded_copy.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "region/region_impl.hpp"
+#include "store/catalog/store_core.hpp"
 #include "store/fault_fs.hpp"
-#include "store/store_core.hpp"
 #include "support/child.hpp"
 #include "support/sanitizers.hpp"
 #include "support/store_fixture.hpp"

@@ -2,8 +2,8 @@
 #include <atomic>
 #include <thread>
 
-#include "store/store_core.hpp"
-#include "store/util.hpp"
+#include "base/clock.hpp"
+#include "store/catalog/store_core.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {
@@ -93,7 +93,7 @@ TEST_P(Branches, ASnapshotOfAHeadBesideItsWriter) {
 }
 
 TEST_P(Branches, ASnapshotOfAHeadFromOutside) {
-  const std::int64_t before_ns = store::wall_clock_ns();
+  const std::int64_t before_ns = base::wall_clock_ns();
   Store store = create();
   {
     Region region = store.create_region("main", kMiB, options());

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vellum/atomic_file.hpp>
 
-#include "region/store_impl.hpp"
-#include "store/store_core.hpp"
+#include "api/store_impl.hpp"
+#include "store/catalog/store_core.hpp"
 #include "support/gate.hpp"
 #include "support/hook_fs.hpp"
 #include "support/store_fixture.hpp"

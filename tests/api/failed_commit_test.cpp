@@ -2,8 +2,8 @@
 #include <random>
 
 #include "region/region_impl.hpp"
+#include "store/catalog/store_core.hpp"
 #include "store/fault_fs.hpp"
-#include "store/store_core.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {

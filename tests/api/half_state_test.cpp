@@ -4,8 +4,8 @@
 
 #include <filesystem>
 
-#include "region/store_impl.hpp"
-#include "store/store_core.hpp"
+#include "api/store_impl.hpp"
+#include "store/catalog/store_core.hpp"
 #include "support/child.hpp"
 #include "support/hook_fs.hpp"
 #include "support/store_fixture.hpp"

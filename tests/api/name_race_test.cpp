@@ -3,8 +3,8 @@
 #include <optional>
 #include <thread>
 
-#include "region/store_impl.hpp"
-#include "store/store_core.hpp"
+#include "api/store_impl.hpp"
+#include "store/catalog/store_core.hpp"
 #include "support/child.hpp"
 #include "support/gate.hpp"
 #include "support/hook_fs.hpp"
@@ -120,10 +120,10 @@ class NameRace : public testing::Test {
   void expect_one_name(const std::string& what, bool first, bool second) const {
     const auto core = store::StoreCore::open(base::posix_fs(), path());
     EXPECT_TRUE(first || second) << what;
-    EXPECT_NE(core->has_branch(kName), core->has_snapshot(kName)) << what;
+    EXPECT_NE(has_branch(*core, kName), has_snapshot(*core, kName)) << what;
     EXPECT_TRUE(Store::open(path()).verify(true).damages.empty()) << what;
-    core->has_branch(kName) ? core->remove_branch(kName) : core->remove_snapshot(kName);
-    EXPECT_FALSE(core->has_branch(kName) || core->has_snapshot(kName)) << what;
+    has_branch(*core, kName) ? core->remove_branch(kName) : core->remove_snapshot(kName);
+    EXPECT_FALSE(has_branch(*core, kName) || has_snapshot(*core, kName)) << what;
   }
 
   TempDirectory directory_;
@@ -173,7 +173,7 @@ TEST_F(NameRace, BesideMakeWritable) {
     EXPECT_FALSE(make_meanwhile(b, gate)) << what;
     thread.join();
     EXPECT_TRUE(first) << what;
-    EXPECT_TRUE(store::StoreCore::open(base::posix_fs(), path())->has_branch(kName)) << what;
+    EXPECT_TRUE(has_branch(*store::StoreCore::open(base::posix_fs(), path()), kName)) << what;
     expect_one_name(what, true, false);
   }
 }
@@ -195,7 +195,7 @@ TEST_F(NameRace, BesideARemoval) {
     const bool made = make_meanwhile(b, gate);
     thread.join();
     const auto core = store::StoreCore::open(base::posix_fs(), path());
-    EXPECT_EQ(made, core->has_branch(kName) || core->has_snapshot(kName)) << b.what;
+    EXPECT_EQ(made, has_branch(*core, kName) || has_snapshot(*core, kName)) << b.what;
     if (made) expect_one_name(b.what, made, false);
   }
 }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "store/page_source.hpp"
-#include "store/verify.hpp"
+#include "store/check/verify.hpp"
+#include "store/page_map/page_source.hpp"
 
 namespace vellum::corruption {
 
@@ -33,7 +33,7 @@ bool same(const store::ResolvedVersion& a, const store::ResolvedVersion& b) {
 std::set<std::string> all_names(const store::StoreCore& store) {
   std::set<std::string> out;
   for (const auto& n : store.branch_names()) out.insert(n);
-  for (const auto& n : store.snapshot_names()) out.insert(n);
+  for (const auto& n : snapshot_names(store)) out.insert(n);
   return out;
 }
 

@@ -14,10 +14,11 @@
 #include "format/page_map.hpp"
 #include "format/record.hpp"
 #include "format/version.hpp"
-#include "store/branch_writer.hpp"
-#include "store/gc.hpp"
-#include "store/verify.hpp"
-#include "store/working_set_file.hpp"
+#include "store/branch/branch_writer.hpp"
+#include "store/catalog/working_set_file.hpp"
+#include "store/check/verify.hpp"
+#include "store/gc/gc.hpp"
+#include "store/page_map/run_reader.hpp"
 
 namespace vellum::corruption {
 namespace {
@@ -73,7 +74,7 @@ class HostileFiles : public ::testing::Test {
     attempt([&] {
       const auto store = open();
       std::vector<std::string> names = store->branch_names();
-      for (auto& n : store->snapshot_names()) names.push_back(std::move(n));
+      for (auto& n : snapshot_names(*store)) names.push_back(std::move(n));
       for (const auto& name : names) {
         attempt([&] {
           const Bytes now = read_version(*store, name);
@@ -89,7 +90,7 @@ class HostileFiles : public ::testing::Test {
         }
       });
       for (const auto& name : names) {
-        if (!store->has_branch(name)) continue;
+        if (!has_branch(*store, name)) continue;
         attempt([&] {
           const auto writer = store::BranchWriter::open(*store, name);
           written_.insert(name);
@@ -141,7 +142,7 @@ TEST_F(HostileFiles, ALinkInPlaceOfABranchIsNoBranch) {
   stdfs::rename(store_ / "branches/main", outside_ / "moved");
   stdfs::create_directory_symlink(outside_ / "moved", store_ / "branches/main");
   const auto store = open();
-  EXPECT_FALSE(store->has_branch("main"));
+  EXPECT_FALSE(has_branch(*store, "main"));
   EXPECT_THROW(store->read_branch("main"), Error);
   EXPECT_THROW(store->remove_branch("main"), Error);
   EXPECT_THROW(store::BranchWriter::open(*store, "main"), Error);
@@ -261,14 +262,14 @@ TEST_F(HostileFiles, NamesThatLeadElsewhere) {
     EXPECT_THROW(store->create_branch(name, 4096, 0), Error) << name;
     EXPECT_THROW(store->remove_branch(name), Error) << name;
     EXPECT_THROW(store->remove_snapshot(name), Error) << name;
-    EXPECT_THROW(store->create_snapshot(name, store->read_snapshot("snap-1")), Error) << name;
+    EXPECT_THROW(store->create_snapshot(name, read_snapshot(*store, "snap-1")), Error) << name;
   }
   // Files with such names are not listed.
   write(store_ / "snapshots/a\nb.ref", read(store_ / "snapshots/snap-1.ref"));
   write(store_ / "snapshots/.ref", read(store_ / "snapshots/snap-1.ref"));
   write(store_ / "snapshots/...ref", read(store_ / "snapshots/snap-1.ref"));
   stdfs::create_directory(store_ / "branches/-rf");
-  EXPECT_EQ(store->snapshot_names().size(), 5u);
+  EXPECT_EQ(snapshot_names(*store).size(), 5u);
   EXPECT_EQ(store->branch_names().size(), 3u);
 }
 
@@ -277,7 +278,7 @@ TEST_F(HostileFiles, RefsOfOtherNamesStoresAndBranches) {
   expect_error("other.ref: the ref is snapshot 'snap-1''s");
   stdfs::remove(store_ / "snapshots/other.ref");
 
-  const auto good = open()->read_snapshot("snap-1");
+  const auto good = read_snapshot(*open(), "snap-1");
   format::Uuid id{};
   write(store_ / "snapshots/snap-1.ref", format::encode_snapshot_ref(good, id));
   expect_error("snap-1.ref: belongs to another store");
@@ -291,7 +292,7 @@ TEST_F(HostileFiles, RefsOfOtherNamesStoresAndBranches) {
 // bounds.
 TEST_F(HostileFiles, RefsForgedWithRightChecksums) {
   const auto store = open();
-  const auto good = store->read_snapshot("snap-5");
+  const auto good = read_snapshot(*store, "snap-5");
   const auto forge = [&](const auto& change) {
     auto ref = good;
     change(ref.version);
@@ -307,7 +308,7 @@ TEST_F(HostileFiles, RefsForgedWithRightChecksums) {
   forge([](auto& v) { v.runs.front().root.tag ^= 1; });
   expect_error("stale record");
   // A map block as the root of a run: the type of a record is part of it.
-  const auto run = store->load_run(good.version.runs.front());
+  const auto run = load_run(*store, good.version.runs.front());
   forge([&](auto& v) { v.runs.front().root = run->block_ref(0); });
   expect_error("the record is of another type");
   // The same run 256 times over is no cycle, only long.

@@ -1,6 +1,6 @@
 // store::salvage_store: what it saves is bit-exact, what it cannot save it names, and the damaged
 // store stays as it is.
-#include "store/salvage.hpp"
+#include "store/check/salvage.hpp"
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ class Salvage : public ::testing::Test {
     const auto verified = store::verify_store(*fresh_, true, nullptr);
     for (const auto& d : verified.damages) ADD_FAILURE() << d.object << ": " << d.reason;
     for (const auto& s : report.saved) EXPECT_NO_THROW(read_version(*fresh_, s.name)) << s.name;
-    EXPECT_EQ(fresh_->branch_names().size() + fresh_->snapshot_names().size(), report.saved.size());
+    EXPECT_EQ(fresh_->branch_names().size() + snapshot_names(*fresh_).size(), report.saved.size());
     return report;
   }
   std::vector<Bytes> contents_of_store() const {
@@ -82,8 +82,8 @@ TEST_F(Salvage, AWholeStoreIsCopiedExactly) {
   EXPECT_TRUE(report.lost.empty());
   EXPECT_EQ(report.saved.size(), sample_.contents.size());
   for (const auto& [name, bytes] : sample_.contents) expect_saved(report, name);
-  for (const auto& name : old->snapshot_names()) {
-    const auto a = old->read_snapshot(name), b = fresh_->read_snapshot(name);
+  for (const auto& name : snapshot_names(*old)) {
+    const auto a = read_snapshot(*old, name), b = read_snapshot(*fresh_, name);
     EXPECT_EQ(a.created_ns, b.created_ns);
     EXPECT_EQ(a.order, b.order);
     EXPECT_EQ(a.branch, b.branch);
@@ -113,7 +113,7 @@ TEST_F(Salvage, ADryRunWritesNothing) {
 TEST_F(Salvage, ADamagedRecordCostsOnlyWhatUsesIt) {
   // The root of the newest run: the first snapshot was there before it.
   const auto old = store::StoreCore::open(fs_, kStorePath);
-  const auto root = old->read_snapshot("snap-5").version.runs.front().root;
+  const auto root = read_snapshot(*old, "snap-5").version.runs.front().root;
   const auto pack = old->packs().path_of(root.pack);
   ASSERT_TRUE(fs_.flip(pack, root.offset_bytes + format::kRecordHeaderBytes, std::byte{4}));
   const auto report = run();
@@ -158,7 +158,7 @@ TEST_F(Salvage, ADamagedJournalFallsBackToTheNewestCopyInThePacks) {
   ASSERT_NE(saved, nullptr);
   EXPECT_TRUE(saved->is_branch);
   EXPECT_FALSE(saved->exact);
-  EXPECT_GE(saved->sequence, old->read_snapshot("snap-5").version.sequence);
+  EXPECT_GE(saved->sequence, read_snapshot(*old, "snap-5").version.sequence);
   EXPECT_LE(saved->sequence, head.head_sequence());
   EXPECT_NE(saved->origin.find("copy of version"), std::string::npos) << saved->origin;
   for (const char* name : {"snap-1", "snap-5", "idle", "open"}) expect_saved(report, name);
@@ -212,7 +212,7 @@ TEST_F(Salvage, AJournalThatIsNoneAtAllFallsBackByName) {
 
 TEST_F(Salvage, LostRefsAreFoundInThePacks) {
   const auto old = store::StoreCore::open(fs_, kStorePath);
-  const auto lost = old->read_snapshot("snap-3").version;
+  const auto lost = read_snapshot(*old, "snap-3").version;
   fs_.erase(ref("snap-3"));
   ASSERT_TRUE(fs_.flip(ref("snap-2"), 40, std::byte{1}));
   const auto report = run(store::Removed::saved_too);

@@ -1,6 +1,6 @@
 #include "corruption/sample_lib.hpp"
 
-#include "store/branch_writer.hpp"
+#include "store/branch/branch_writer.hpp"
 #include "store/support.hpp"
 
 namespace vellum::corruption {
@@ -49,7 +49,7 @@ void make_main(store::StoreCore& store, Sample& sample, std::size_t pages,
 // Its writer is never closed: the caller copies the files while it lives.
 std::unique_ptr<BranchWriter> make_open(store::StoreCore& store, Sample& sample,
                                         std::mt19937_64& random) {
-  store.create_branch_at("open", store.read_snapshot("snap-2").version, "snap-2");
+  store.create_branch_at("open", read_snapshot(store, "snap-2").version, "snap-2");
   auto writer = BranchWriter::open(store, "open");
   Model model(sample.contents["snap-2"].size() / kPageBytes);
   model.bytes = sample.contents["snap-2"];
@@ -76,7 +76,7 @@ Sample make_sample(std::size_t pages, std::uint64_t seed) {
   options.pack_bytes = std::max<std::uint64_t>(format::kMinPackBytes, pages * kPageBytes / 8);
   const auto store = store::StoreCore::create(fs, kStorePath, options);
   make_main(*store, sample, pages, random);
-  store->create_branch_at("idle", store->read_snapshot("snap-4").version, "snap-4");
+  store->create_branch_at("idle", read_snapshot(*store, "snap-4").version, "snap-4");
   sample.contents["idle"] = sample.contents["snap-4"];
   const auto open_writer = make_open(*store, sample, random);
   sample.fs = fs.clone();

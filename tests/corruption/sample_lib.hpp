@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "store/store_core.hpp"
+#include "store/catalog/store_core.hpp"
 #include "support/memory_fs.hpp"
 
 namespace vellum::corruption {

@@ -6,9 +6,9 @@
 #include "crash/repeats_lib.hpp"
 #include "crash/session_lib.hpp"
 #include "crash/sim_fs_lib.hpp"
-#include "store/branch_writer.hpp"
-#include "store/gc.hpp"
-#include "store/verify.hpp"
+#include "store/branch/branch_writer.hpp"
+#include "store/check/verify.hpp"
+#include "store/gc/gc.hpp"
 #include "vellum/error.hpp"
 
 namespace vellum::crash {

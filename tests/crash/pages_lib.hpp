@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/codec.hpp"
-#include "store/branch_writer.hpp"
+#include "store/branch/branch_writer.hpp"
 
 namespace vellum::crash {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "store/gc.hpp"
-#include "store/tier_policy.hpp"
+#include "store/gc/gc.hpp"
+#include "store/tier/tier_policy.hpp"
 
 namespace vellum::crash {
 
@@ -50,7 +50,7 @@ void Session::create_branch_at(const std::string& name, const std::string& versi
   StoreState next = state();
   next.branches[name] = state().snapshots.at(version);
   step({next},
-       [&] { core_->create_branch_at(name, core_->read_snapshot(version).version, version); });
+       [&] { core_->create_branch_at(name, read_snapshot(*core_, version).version, version); });
 }
 
 void Session::remove_branch(const std::string& name) {

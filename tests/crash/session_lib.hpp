@@ -11,7 +11,7 @@
 #include "crash/sim_fs_lib.hpp"
 #include "crash/state_lib.hpp"
 #include "region/space_keeper.hpp"
-#include "store/branch_writer.hpp"
+#include "store/branch/branch_writer.hpp"
 
 namespace vellum::crash {
 

@@ -46,7 +46,7 @@ StoreState read_state(store::StoreCore& store) {
     to[name] = state_of(sequence, read_pages(*source));
   };
   for (const auto& name : store.branch_names()) add(name, out.branches);
-  for (const auto& name : store.snapshot_names()) add(name, out.snapshots);
+  for (const auto& name : snapshot_names(store)) add(name, out.snapshots);
   return out;
 }
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "store/page_source.hpp"
-#include "store/store_core.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/page_map/page_source.hpp"
 
 namespace vellum::crash {
 

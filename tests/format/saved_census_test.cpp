@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "format/checks.hpp"
-#include "format/layout.hpp"
+#include "format/magic.hpp"
 #include "format/samples.hpp"
 
 namespace vellum::format {

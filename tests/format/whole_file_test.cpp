@@ -6,7 +6,7 @@
 
 #include "format/checks.hpp"
 #include "format/image_state.hpp"
-#include "format/layout.hpp"
+#include "format/magic.hpp"
 #include "format/samples.hpp"
 
 namespace vellum::format {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "format/checks.hpp"
-#include "format/layout.hpp"
+#include "format/magic.hpp"
 #include "format/samples.hpp"
 #include "format/whole_file.hpp"
 

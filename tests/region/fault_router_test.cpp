@@ -1,5 +1,5 @@
 // Faults that no region owns end as they would without a region.
-#include "region/fault_router.hpp"
+#include "region/kernel/fault_router.hpp"
 
 #include <setjmp.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // What the kernel says of pages, where it is easily misread.
-#include "region/kernel.hpp"
+#include "region/kernel/kernel.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

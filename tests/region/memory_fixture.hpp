@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/temp_directory.hpp"
-#include "region/memory.hpp"
+#include "region/memory/memory.hpp"
 #include "support/engines.hpp"
 
 namespace vellum::region::test {

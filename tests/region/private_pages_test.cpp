@@ -1,5 +1,5 @@
 // PrivatePages: which pages of a private mapping have been written, in every way to find them.
-#include "region/private_pages.hpp"
+#include "region/kernel/private_pages.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

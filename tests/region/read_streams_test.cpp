@@ -1,5 +1,5 @@
 // What a region learns from its faults, and what it lets go first.
-#include "region/read_streams.hpp"
+#include "region/paging/read_streams.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "region/leave_first.hpp"
-#include "region/read_ahead.hpp"
+#include "region/paging/leave_first.hpp"
+#include "region/paging/read_ahead.hpp"
 
 namespace vellum::region::test {
 namespace {

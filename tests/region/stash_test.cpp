@@ -1,5 +1,5 @@
 // What is put into the stash comes back as it was, and the file does not grow for ever.
-#include "region/stash.hpp"
+#include "region/paging/stash.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which chunks are in use, and which are to be brought in next.
-#include "region/working_set.hpp"
+#include "region/paging/working_set.hpp"
 
 #include <gtest/gtest.h>
 

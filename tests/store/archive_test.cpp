@@ -2,10 +2,11 @@
 // taken for gone.
 #include <gtest/gtest.h>
 
-#include "store/lease.hpp"
-#include "store/pack_mover.hpp"
-#include "store/salvage.hpp"
-#include "store/stat.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/check/salvage.hpp"
+#include "store/check/stat.hpp"
+#include "store/gc/pack_mover.hpp"
+#include "store/lock/lease.hpp"
 #include "store/tiers_fixture.hpp"
 
 namespace vellum::store::test {
@@ -45,7 +46,7 @@ TEST_F(ArchiveTest, EverythingWorksOverTwoDirectories) {
   expect_all();
   EXPECT_EQ(stat_store(*fresh()).packs, fresh()->packs().list().size());
   // A second branch, from what lies in the archive.
-  store->create_branch_at("other", store->read_snapshot("s5").version, "s5");
+  store->create_branch_at("other", read_snapshot(*store, "s5").version, "s5");
   contents["other"] = contents.at("s5");
   expect_all();
   // What the archive has and nobody needs goes from there.

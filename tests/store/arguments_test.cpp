@@ -1,5 +1,5 @@
 // What a reader would refuse is refused before it gets into the store, and changes nothing.
-#include "store/stat.hpp"
+#include "store/check/stat.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {
@@ -76,12 +76,12 @@ TEST_F(Arguments, BranchesSnapshotsAndOptions) {
   error_text(Errc::invalid_argument, [&] { store_->create_branch("b", 17, 0); });
   error_text(Errc::invalid_argument,
              [&] { store_->create_branch("b", format::kMaxRegionBytes + kPageBytes, 0); });
-  EXPECT_FALSE(store_->has_branch("b"));
+  EXPECT_FALSE(has_branch(*store_, "b"));
   error_text(Errc::invalid_argument, [&] {
     writer_->publish_snapshot("s", std::string(format::kMaxMessageBytes + 1, 'x'));
   });
-  EXPECT_FALSE(store_->has_snapshot("s"));
-  error_text(Errc::not_found, [&] { store_->read_snapshot("s"); });
+  EXPECT_FALSE(has_snapshot(*store_, "s"));
+  error_text(Errc::not_found, [&] { read_snapshot(*store_, "s"); });
   format::Superblock options = small_options();
   options.block_bytes = 5000;
   error_text(Errc::invalid_argument,

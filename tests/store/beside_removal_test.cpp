@@ -1,9 +1,9 @@
 // What goes while somebody looks: it is gone, and nothing is damaged.
 #include <filesystem>
 
-#include "store/salvage.hpp"
+#include "store/check/salvage.hpp"
+#include "store/check/stat.hpp"
 #include "store/snapshots_fixture.hpp"
-#include "store/stat.hpp"
 #include "support/hook_fs.hpp"
 
 namespace vellum::store::test {
@@ -23,7 +23,7 @@ class BesideRemoval : public SnapshotsTest {
       commit(*writer, model, true);
       name_head(*writer, model, snapshot);
     }
-    store->create_branch_at("other", store->read_snapshot("s1").version, "s1");
+    store->create_branch_at("other", read_snapshot(*store, "s1").version, "s1");
   }
   std::string path() const { return store->path(); }
   // As soon as the directory is listed, an entry of it goes: between the list and the look.

@@ -1,5 +1,5 @@
 // Blocks one after the other: what the last ones came to must not spoil the next.
-#include "store/block_encoder.hpp"
+#include "store/encode/block_encoder.hpp"
 
 #include "store/support.hpp"
 

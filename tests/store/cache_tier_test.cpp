@@ -4,9 +4,9 @@
 #include <atomic>
 #include <thread>
 
-#include "store/dedup.hpp"
-#include "store/lease.hpp"
-#include "store/pack_mover.hpp"
+#include "store/branch/dedup.hpp"
+#include "store/gc/pack_mover.hpp"
+#include "store/lock/lease.hpp"
 #include "store/tiers_fixture.hpp"
 
 namespace vellum::store::test {

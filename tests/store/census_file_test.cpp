@@ -1,16 +1,18 @@
 // The file gc.census: what a gc takes from it, that it frees the same as without, and what becomes
 // of a file that is damaged, foreign, old or forged.
-#include "store/census_file.hpp"
+#include "store/reach/census_file.hpp"
+#include "store/page_map/run_reader.hpp"
 
 #include <gtest/gtest.h>
 
 #include <mutex>
 #include <set>
 
-#include "store/pack_use.hpp"
-#include "store/roots.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/check/stat.hpp"
+#include "store/reach/pack_use.hpp"
+#include "store/reach/roots.hpp"
 #include "store/snapshots_fixture.hpp"
-#include "store/stat.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -178,7 +180,7 @@ class CensusFileTest : public SnapshotsTest {
     for (const Root& root : read_roots(*fresh).versions) {
       for (const auto& ref : root.version.runs) {
         if (!of.empty() && !wanted.contains(ref.root)) continue;
-        const auto run = fresh->load_run(ref);
+        const auto run = load_run(*fresh, ref);
         for (const auto& block : run->root.blocks) {
           out[fresh->packs().path_of(ref.root.pack)].insert(block.offset_bytes);
         }
@@ -308,16 +310,16 @@ TEST_F(CensusFileTest, RandomHistoriesAreCollectedAsWithoutIt) {
           break;
         }
         case 3: {
-          const auto names = store->snapshot_names();
+          const auto names = snapshot_names(*store);
           if (names.empty()) break;
           const std::string from = *pick(names), name = "b" + std::to_string(made++);
-          store->create_branch_at(name, store->read_snapshot(from).version, from);
+          store->create_branch_at(name, read_snapshot(*store, from).version, from);
           contents[name] = branches[name] = contents.at(from);
           break;
         }
         case 4:
         case 5: {
-          const auto names = store->snapshot_names();
+          const auto names = snapshot_names(*store);
           if (!names.empty()) remove(*pick(names));
           break;
         }
@@ -427,7 +429,7 @@ TEST_F(CensusFileTest, AFileFromAnotherFutureIsNotBelieved) {
       commit(*writer, model, true);
       name_head(*writer, model, "f" + std::to_string(roots.size()));
       roots.push_back(
-          store->read_snapshot("f" + std::to_string(roots.size())).version.runs[0].root);
+          read_snapshot(*store, "f" + std::to_string(roots.size())).version.runs[0].root);
     }
     // The base frame before the last counts, too: two more, or it would be that of f0.
     for (int i = 0; i < 2; ++i) {

@@ -1,6 +1,6 @@
 // Pages that stand on long chains of deltas.
-#include "store/fold.hpp"
-#include "store/verify.hpp"
+#include "store/branch/fold.hpp"
+#include "store/check/verify.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {

@@ -1,7 +1,7 @@
 // Power cuts at every kind of moment: the next boot finds the last commit that returned or the one
 // in progress, whole, and every snapshot that returned.
 #include "power_cut_fs.hpp"
-#include "store/verify.hpp"
+#include "store/check/verify.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {
@@ -93,12 +93,12 @@ class PowerCuts {
     const Bytes now = read_all(*store, "main");
     ASSERT_TRUE(now == model_.bytes || now == attempt_.bytes);
     if (now == attempt_.bytes) model_ = attempt_;
-    for (const auto& name : store->snapshot_names()) {
+    for (const auto& name : snapshot_names(*store)) {
       ASSERT_TRUE(maybe_snapshots_.contains(name));
       ASSERT_TRUE(read_all(*store, name) == maybe_snapshots_[name]) << name;
       snapshots_[name] = maybe_snapshots_[name];
     }
-    for (const auto& [name, bytes] : snapshots_) ASSERT_TRUE(store->has_snapshot(name)) << name;
+    for (const auto& [name, bytes] : snapshots_) ASSERT_TRUE(has_snapshot(*store, name)) << name;
     for (const Damage& d : verify_store(*store, true, {}).damages) {
       ADD_FAILURE() << d.object << ": " << d.reason;
     }

@@ -3,9 +3,9 @@
 
 #include <fstream>
 
-#include "store/diff.hpp"
-#include "store/stat.hpp"
-#include "store/verify.hpp"
+#include "store/check/stat.hpp"
+#include "store/check/verify.hpp"
+#include "store/page_map/diff.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {
@@ -179,7 +179,7 @@ TEST_F(DamageTest, FlippedBitsInRefsAndSuperblock) {
   // A ref under another name is not that snapshot.
   std::filesystem::copy_file(path() + "/snapshots/s2.ref", path() + "/snapshots/other.ref");
   auto store = StoreCore::open(base::posix_fs(), path());
-  const auto text = error_text(Errc::damaged, [&] { store->read_snapshot("other"); });
+  const auto text = error_text(Errc::damaged, [&] { read_snapshot(*store, "other"); });
   EXPECT_TRUE(contains(text, "other.ref")) << text;
 }
 
@@ -255,8 +255,8 @@ TEST_F(DamageTest, StrangeDirectoriesAreNoVersions) {
   error_text(Errc::not_found, [&] { resolve_version(*store, "link"); });
   error_text(Errc::not_found, [&] { resolve_version(*store, "empty"); });
   error_text(Errc::not_found, [&] { resolve_version(*store, "../s/branches/main"); });
-  error_text(Errc::damaged, [&] { store->read_snapshot("dir"); });
-  error_text(Errc::damaged, [&] { store->read_snapshot("pw"); });
+  error_text(Errc::damaged, [&] { read_snapshot(*store, "dir"); });
+  error_text(Errc::damaged, [&] { read_snapshot(*store, "pw"); });
   EXPECT_EQ(verify_store(*store, true, {}).damages.size(), 2u);
   store->create_branch("empty", 4096, 0);  // what a crash left is no obstacle
 

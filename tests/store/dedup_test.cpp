@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <numeric>
 
-#include "store/branch_writer.hpp"
-#include "store/lease.hpp"
+#include "store/branch/branch_writer.hpp"
+#include "store/lock/lease.hpp"
 #include "store/recompress_support.hpp"
 #include "store/snapshots_fixture.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "fault_fs.hpp"
 #include "format/record.hpp"
-#include "store/verify.hpp"
+#include "store/check/verify.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {
@@ -267,11 +267,11 @@ TEST_F(Faults, CreatingAStoreOrBranchThatFailsLeavesNone) {
     fs_.fail_nth(call, 1, Errc::io);
     error_text(Errc::io, [&] { store_->create_branch("new", 4096, 0); });
     fs_.heal();
-    EXPECT_FALSE(store_->has_branch("new"));
+    EXPECT_FALSE(has_branch(*store_, "new"));
     EXPECT_EQ(store_->branch_names().size(), 1u);
   }
   store_->create_branch("new", 4096, 0);
-  EXPECT_TRUE(store_->has_branch("new"));
+  EXPECT_TRUE(has_branch(*store_, "new"));
 }
 
 TEST_F(Faults, SnapshotsThatFailAreNotThere) {
@@ -279,7 +279,7 @@ TEST_F(Faults, SnapshotsThatFailAreNotThere) {
     fs_.fail_nth(call, 1, Errc::no_space);
     error_text(Errc::no_space, [&] { writer_->publish_snapshot("s", ""); });
     fs_.heal();
-    EXPECT_FALSE(store_->has_snapshot("s"));
+    EXPECT_FALSE(has_snapshot(*store_, "s"));
   }
   writer_->publish_snapshot("s", "");
   expect_same(*open_version(*store_, "s"), model_.bytes);

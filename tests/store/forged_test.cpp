@@ -6,10 +6,11 @@
 #include "format/page_map.hpp"
 #include "format/superblock.hpp"
 #include "format/version.hpp"
-#include "store/gc.hpp"
-#include "store/journal.hpp"
-#include "store/lease.hpp"
-#include "store/verify.hpp"
+#include "store/catalog/journal.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/check/verify.hpp"
+#include "store/gc/gc.hpp"
+#include "store/lock/lease.hpp"
 #include "support.hpp"
 #include "support/memory_fs.hpp"
 
@@ -148,7 +149,7 @@ class Forged : public testing::Test {
     };
     attempt([](StoreCore& s) { collect_garbage(s, false, nullptr); });
     attempt([](StoreCore& s) {
-      s.create_branch_at("trial", s.read_snapshot("forged").version, "forged");
+      s.create_branch_at("trial", read_snapshot(s, "forged").version, "forged");
       auto writer = BranchWriter::open(s, "trial");
       for (int i = 0; i < 2 * kMaxDeltasInARow; ++i) {
         Model model(kForgedPages);
@@ -414,7 +415,7 @@ class ForgedCommit : public testing::Test {
   ForgedCommit() { store_ = StoreCore::create(fs_, "/s", small_options()); }
 
   void make(const std::vector<format::CommitPart>& parts) {
-    if (store_->has_branch("main")) store_->remove_branch("main");
+    if (has_branch(*store_, "main")) store_->remove_branch("main");
     store_->create_branch("main", kForgedPages * kPageBytes, 0);
     const std::string path = store_->journal_path("main");
     const auto header = store_->read_branch("main").journal.header;

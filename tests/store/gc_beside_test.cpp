@@ -7,11 +7,12 @@
 #include <chrono>
 #include <thread>
 
-#include "store/gc.hpp"
-#include "store/lease.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/check/verify.hpp"
+#include "store/gc/gc.hpp"
+#include "store/lock/lease.hpp"
 #include "store/power_cut_fs.hpp"
 #include "store/support.hpp"
-#include "store/verify.hpp"
 #include "support/child.hpp"
 #include "support/forwarding_fs.hpp"
 #include "support/sanitizers.hpp"
@@ -108,7 +109,7 @@ void write(StoreCore& store, std::uint64_t commits) {
 
 // Opens a version, waits a while, and reads it. A name that is gone is no error.
 void read_some(StoreCore& store, std::mt19937_64& random) {
-  const auto names = store.snapshot_names();
+  const auto names = snapshot_names(store);
   const bool head = names.empty() || random() % 2 == 0;
   const std::string name = head ? "main" : names[random() % names.size()];
   try {
@@ -125,7 +126,7 @@ void read_some(StoreCore& store, std::mt19937_64& random) {
 
 // Makes a branch of a snapshot that may go any moment, as Store::create_branch does.
 void branch_off(StoreCore& store, std::mt19937_64& random) {
-  const auto names = store.snapshot_names();
+  const auto names = snapshot_names(store);
   if (names.empty()) return;
   const std::string name = names[random() % names.size()];
   try {
@@ -160,7 +161,7 @@ class GcBeside : public testing::Test {
     for (const auto& damage : verify_store(*store, true, nullptr).damages) {
       ADD_FAILURE() << damage.object << ": " << damage.reason;
     }
-    for (const auto& name : store->snapshot_names()) {
+    for (const auto& name : snapshot_names(*store)) {
       EXPECT_EQ(name_of(number_of(*open_version(*store, name))), name);
     }
     EXPECT_EQ(number_of(*open_version(*store, "main")),

@@ -4,11 +4,12 @@
 #include <array>
 #include <optional>
 
-#include "store/census.hpp"
-#include "store/lease.hpp"
-#include "store/record_io.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/catalog/space_note.hpp"
+#include "store/lock/lease.hpp"
+#include "store/pack/record_io.hpp"
+#include "store/reach/census.hpp"
 #include "store/snapshots_fixture.hpp"
-#include "store/space_note.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -198,8 +199,8 @@ TEST_F(GcTest, CopiesOfWhatIsKeptStay) {
   for (int i = 0; i < 120; i += 2) remove("s" + std::to_string(i));
   ASSERT_GT(gc().freed_bytes, 400u << 10);
   const auto fresh = StoreCore::open(fs, store->path());
-  for (const auto& name : fresh->snapshot_names()) {
-    const auto version = fresh->read_snapshot(name).version;
+  for (const auto& name : snapshot_names(*fresh)) {
+    const auto version = read_snapshot(*fresh, name).version;
     const format::RecordRef& root = version.runs.front().root;
     const Extent copy = version_copy_extent(*fresh, root.pack, root.offset_bytes);
     ASSERT_NE(copy.to, 0u) << name;

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "base/sha256.hpp"
-#include "store/gc.hpp"
-#include "store/pack_scanner.hpp"
+#include "store/check/verify.hpp"
+#include "store/gc/gc.hpp"
+#include "store/pack/pack_scanner.hpp"
 #include "store/recompress_support.hpp"
-#include "store/verify.hpp"
 
 namespace vellum::store::test {
 namespace {

@@ -1,9 +1,9 @@
 // A branch's image, without a region over it: what opening makes of it, whatever happened before.
-#include "store/image_file.hpp"
+#include "store/image/image_file.hpp"
 
 #include "fault_fs.hpp"
+#include "format/types.hpp"
 #include "power_cut_fs.hpp"
-#include "store/util.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {
@@ -38,7 +38,7 @@ struct Session {
     auto c = writer->begin();
     c->add(model.take(4, compressor));
     c->finish({1, model.bytes.size(), 0, "", file_bytes}, fold);
-    const auto end = std::lower_bound(pages.begin(), pages.end(), pages_in(file_bytes));
+    const auto end = std::lower_bound(pages.begin(), pages.end(), format::pages_in(file_bytes));
     image->write({pages.begin(), end}, [&](PageNumber page) { return model.page(page); });
     image->note_commit(file_bytes);
   }

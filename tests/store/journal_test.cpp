@@ -1,5 +1,5 @@
 // What counts in a journal, and what does not: files made frame by frame, as no writer leaves them.
-#include "store/journal.hpp"
+#include "store/catalog/journal.hpp"
 
 #include "format/superblock.hpp"
 #include "format/version.hpp"

@@ -1,8 +1,8 @@
 // The largest region: pages whose numbers have more than 32 bits go through journal, folds, merges,
 // diff, gc and verify, each told from the one that its low bits are.
-#include "store/diff.hpp"
-#include "store/gc.hpp"
-#include "store/verify.hpp"
+#include "store/check/verify.hpp"
+#include "store/gc/gc.hpp"
+#include "store/page_map/diff.hpp"
 #include "support.hpp"
 #include "support/memory_fs.hpp"
 

@@ -4,7 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "store/live_snapshot.hpp"
+#include "store/branch/live_snapshot.hpp"
+#include "store/catalog/store_core.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/child.hpp"
 #include "support/hook_fs.hpp"
@@ -66,11 +67,11 @@ struct Death {
 
 const std::vector<Death>& deaths() {
   const auto new_branch = [](StoreCore& s) { s.create_branch("b", 32 * kPageBytes, 0); };
-  const auto snapshot = [](StoreCore& s) { s.create_snapshot("t", s.read_snapshot("s1")); };
-  const auto branch_is_there = [](StoreCore& s) { EXPECT_TRUE(s.has_branch("b")); };
-  const auto ref_is_there = [](StoreCore& s) { EXPECT_TRUE(s.has_snapshot("t")); };
+  const auto snapshot = [](StoreCore& s) { s.create_snapshot("t", read_snapshot(s, "s1")); };
+  const auto branch_is_there = [](StoreCore& s) { EXPECT_TRUE(has_branch(s, "b")); };
+  const auto ref_is_there = [](StoreCore& s) { EXPECT_TRUE(has_snapshot(s, "t")); };
   const auto live_is_there = [](StoreCore& s) {
-    EXPECT_TRUE(s.has_snapshot("live"));
+    EXPECT_TRUE(has_snapshot(s, "live"));
     EXPECT_EQ(s.branch_names(), std::vector<std::string>{"main"});
   };
   static const std::vector<Death> all = {
@@ -137,7 +138,7 @@ TEST_F(Leftovers, WhatIsInTheMakingStays) {
     };
     EXPECT_NO_THROW(moment.work(*core));
     EXPECT_TRUE(ran);
-    for (const std::string& name : core->snapshot_names()) {
+    for (const std::string& name : snapshot_names(*core)) {
       if (name == "live") contents[name] = contents["main"];
       if (name == "t") contents[name] = contents["s1"];
     }

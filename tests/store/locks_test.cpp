@@ -8,7 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "store/lease.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/lock/lease.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/child.hpp"
 #include "support/gate.hpp"
@@ -199,7 +200,7 @@ TEST_P(Exchanged, AStoreIsNoticed) {
   model.bytes = contents.at("main");
   model.store64(1, 0, 7);
   commit(*writer, model, false);
-  const format::SnapshotRef ref = open->read_snapshot("s1");
+  const format::SnapshotRef ref = read_snapshot(*open, "s1");
   const std::string copy = dir.path("copy");
   copy_directory(here, copy);
   const auto exchange = [&] {
@@ -242,7 +243,7 @@ TEST_P(Exchanged, AStoreIsNoticed) {
     }
   }
   if (GetParam()) {
-    EXPECT_EQ(StoreCore::open(fs, here)->snapshot_names(), std::vector<std::string>{"s1"});
+    EXPECT_EQ(snapshot_names(*StoreCore::open(fs, here)), std::vector<std::string>{"s1"});
     EXPECT_EQ(StoreCore::open(fs, here)->branch_names(), std::vector<std::string>{"main"});
   }
   put_back();

@@ -1,9 +1,9 @@
 // Random histories against plain memory: whatever is done, every version reads back bit for bit.
-#include "store/diff.hpp"
-#include "store/fold.hpp"
-#include "store/run_builder.hpp"
-#include "store/stat.hpp"
-#include "store/verify.hpp"
+#include "store/branch/fold.hpp"
+#include "store/check/stat.hpp"
+#include "store/check/verify.hpp"
+#include "store/page_map/diff.hpp"
+#include "store/page_map/run_builder.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {
@@ -113,7 +113,7 @@ class History {
   void branch_off() {
     const std::string from = "s" + std::to_string(random_() % snapshots_.size());
     const std::string name = "b" + std::to_string(branches_.size());
-    store_->create_branch_at(name, store_->read_snapshot(from).version, from);
+    store_->create_branch_at(name, read_snapshot(*store_, from).version, from);
     Branch b;
     b.model = Model(snapshots_[from].size() / kPageBytes);
     b.model.bytes = snapshots_[from];

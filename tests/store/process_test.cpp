@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "store/verify.hpp"
+#include "store/check/verify.hpp"
 #include "support.hpp"
 #include "support/child.hpp"
 

@@ -2,11 +2,10 @@
 #pragma once
 
 #include "format/translation.hpp"
-#include "store/pack_rewriter.hpp"
-#include "store/pack_set.hpp"
-#include "store/record_io.hpp"
+#include "store/gc/pack_rewriter.hpp"
+#include "store/pack/pack_set.hpp"
+#include "store/pack/record_io.hpp"
 #include "store/support.hpp"
-#include "store/util.hpp"
 
 namespace vellum::store::test {
 

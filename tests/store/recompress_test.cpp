@@ -3,15 +3,16 @@
 
 #include <array>
 
-#include "store/lease.hpp"
-#include "store/pack_rewriter.hpp"
-#include "store/pack_writer.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/check/salvage.hpp"
+#include "store/check/stat.hpp"
+#include "store/gc/pack_rewriter.hpp"
+#include "store/lock/lease.hpp"
+#include "store/pack/pack_writer.hpp"
+#include "store/pack/record_io.hpp"
 #include "store/power_cut_fs.hpp"
 #include "store/recompress_support.hpp"
-#include "store/record_io.hpp"
-#include "store/salvage.hpp"
 #include "store/snapshots_fixture.hpp"
-#include "store/stat.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -521,7 +522,7 @@ TEST_F(RecompressTest, SalvageSavesTranslatedPacks) {
   const auto saved = StoreCore::open(fs, dir.path("saved"));
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*saved, name), bytes);
   // What it found besides are whole states, too.
-  for (const auto& name : saved->snapshot_names()) {
+  for (const auto& name : snapshot_names(*saved)) {
     if (contents.contains(name)) continue;
     std::vector<std::byte> bytes(kRecompressPages * kPageBytes);
     open_version(*saved, name)->read(0, kRecompressPages, bytes.data());

@@ -1,6 +1,6 @@
 // What the cache of decoded records is for: a record that is in use is read once, not again and
 // again.
-#include "store/record_cache.hpp"
+#include "store/pack/record_cache.hpp"
 
 #include "support.hpp"
 #include "support/forwarding_fs.hpp"

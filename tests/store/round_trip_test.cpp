@@ -1,5 +1,5 @@
 // The way of pages into a store and back, step by step.
-#include "store/salvage.hpp"
+#include "store/check/salvage.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {
@@ -103,7 +103,7 @@ TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
   EXPECT_EQ(size_of("empty"), 0U);
   EXPECT_EQ(size_of("full"), 64 * kPageBytes);
   EXPECT_EQ(size_of("main"), Size());
-  store_->create_branch_at("side", store_->read_snapshot("empty").version, "empty");
+  store_->create_branch_at("side", read_snapshot(*store_, "empty").version, "empty");
   EXPECT_EQ(size_of("side"), 0U);
   salvage_store(base::posix_fs(), directory_.path("s"), directory_.path("saved"), nullptr);
   store_ = StoreCore::open(base::posix_fs(), directory_.path("saved"));
@@ -131,7 +131,7 @@ TEST_F(RoundTrip, SnapshotsKeepTheirContent) {
   }
   for (const auto& [name, bytes] : expected) expect_same(*open_version(*store_, name), bytes);
   expect_same(*open_version(*store_, "main"), model.bytes);
-  const auto ref = store_->read_snapshot("s9");
+  const auto ref = read_snapshot(*store_, "s9");
   EXPECT_EQ(ref.version.parent, "s8");
   EXPECT_EQ(ref.version.message, "message s9");
   EXPECT_EQ(ref.branch, "main");
@@ -217,7 +217,7 @@ TEST_F(RoundTrip, ABranchStartsAtASnapshot) {
   for (PageNumber p = 0; p < 100; ++p) model.fill(p, random_);
   commit(*writer, model, true);
   writer->publish_snapshot("base", "");
-  store_->create_branch_at("side", store_->read_snapshot("base").version, "base");
+  store_->create_branch_at("side", read_snapshot(*store_, "base").version, "base");
   Model side = model;
   auto second = BranchWriter::open(*store_, "side");
   EXPECT_NE(second->head().branch_id, writer->head().branch_id);
@@ -232,7 +232,7 @@ TEST_F(RoundTrip, ABranchStartsAtASnapshot) {
   second.reset();
   writer.reset();
   store_->remove_branch("main");
-  EXPECT_FALSE(store_->has_branch("main"));
+  EXPECT_FALSE(has_branch(*store_, "main"));
   expect_same(*open_version(*store_, "side1"), side.bytes);
   store_->create_branch("main", 16 * kPageBytes, 0);
   expect_same(*open_version(*store_, "main"), std::vector<std::byte>(16 * kPageBytes));

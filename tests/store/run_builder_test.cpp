@@ -1,5 +1,6 @@
 // Merging runs, against a page-by-page model.
-#include "store/run_builder.hpp"
+#include "store/page_map/run_builder.hpp"
+#include "store/page_map/run_reader.hpp"
 
 #include "support.hpp"
 
@@ -155,7 +156,7 @@ TEST(WriteRun, LargeRunsAreCutIntoBlocksBetweenChains) {
   const auto run = write_run(packs, entries);
   EXPECT_EQ(run.entries, entries.size());
   packs.sync();
-  const auto loaded = store->load_run(run);
+  const auto loaded = load_run(*store, run);
   EXPECT_EQ(loaded->root.packs, std::vector<std::uint64_t>{ref.pack});
   EXPECT_GE(loaded->root.blocks.size(), 12u);
   EXPECT_EQ(read_entries(*store, *loaded), entries);

@@ -4,11 +4,11 @@
 #include <mutex>
 #include <set>
 
-#include "store/census.hpp"
-#include "store/pack_use.hpp"
-#include "store/roots.hpp"
+#include "store/check/stat.hpp"
+#include "store/reach/census.hpp"
+#include "store/reach/pack_use.hpp"
+#include "store/reach/roots.hpp"
 #include "store/snapshots_fixture.hpp"
-#include "store/stat.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -82,7 +82,8 @@ class ScaleTest : public SnapshotsTest {
       commit(*writer, model, true);
       const std::string name = fmt::format("s{:03}", i);
       name_head(*writer, model, name);
-      if (i % 3 == 0) store->create_branch_at("b" + name, store->read_snapshot(name).version, name);
+      if (i % 3 == 0)
+        store->create_branch_at("b" + name, read_snapshot(*store, name).version, name);
     }
   }
 };
@@ -152,7 +153,7 @@ TEST_F(ScaleTest, ASnapshotIsResolvedInThreeCalls) {
   make_store(30);
   ScaleCountingFs counting(base::posix_fs());
   const auto counted = StoreCore::open(counting, store->path());
-  const auto names = counted->snapshot_names();
+  const auto names = snapshot_names(*counted);
   const std::uint64_t before = counting.calls, listed = counting.lists;
   for (const auto& name : names) resolve_snapshot(*counted, name);
   EXPECT_LE(counting.calls - before, 3 * names.size());

@@ -1,5 +1,5 @@
 // Which entries show, against a plain set of pages: gc frees what this says does not.
-#include "store/shown_pages.hpp"
+#include "store/page_map/shown_pages.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,15 +1,15 @@
 // What shows of a stack of runs, against ShownPages of the same runs; and what going from version
 // to version costs.
-#include "store/shown_stack.hpp"
+#include "store/page_map/shown_stack.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 #include <random>
 
-#include "store/run_builder.hpp"
-#include "store/shown_pages.hpp"
-#include "store/version_walk.hpp"
+#include "store/page_map/run_builder.hpp"
+#include "store/page_map/shown_pages.hpp"
+#include "store/reach/version_walk.hpp"
 
 namespace vellum::store::test {
 namespace {

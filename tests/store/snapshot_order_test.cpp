@@ -1,5 +1,5 @@
 // The order of snapshots: given once, whoever asks, and whatever a power cut takes away.
-#include "store/snapshot_order.hpp"
+#include "store/catalog/snapshot_order.hpp"
 
 #include <algorithm>
 #include <set>

@@ -1,10 +1,10 @@
 // A store of snapshots to remove and to collect, with what each version must read as.
 #pragma once
 
+#include "store/check/verify.hpp"
 #include "store/fault_fs.hpp"
-#include "store/gc.hpp"
+#include "store/gc/gc.hpp"
 #include "store/support.hpp"
-#include "store/verify.hpp"
 
 namespace vellum::store::test {
 

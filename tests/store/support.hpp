@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "base/file.hpp"
-#include "store/branch_writer.hpp"
-#include "store/page_source.hpp"
-#include "store/store_core.hpp"
+#include "store/branch/branch_writer.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/page_map/page_source.hpp"
 #include "vellum/error.hpp"
 
 namespace vellum::store::test {

@@ -6,8 +6,9 @@
 
 #include <chrono>
 
-#include "store/lease.hpp"
-#include "store/pack_mover.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/gc/pack_mover.hpp"
+#include "store/lock/lease.hpp"
 #include "store/power_cut_fs.hpp"
 #include "store/tiers_fixture.hpp"
 #include "support/child.hpp"

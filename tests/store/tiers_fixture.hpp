@@ -6,7 +6,7 @@
 
 #include "store/recompress_support.hpp"
 #include "store/snapshots_fixture.hpp"
-#include "store/tier_policy.hpp"
+#include "store/tier/tier_policy.hpp"
 
 namespace vellum::store::test {
 

@@ -1,11 +1,11 @@
 // The files in hints/: written without a sync, renamed into place, removed with their owner, and
 // never an error.
-#include "store/working_set_file.hpp"
+#include "store/catalog/working_set_file.hpp"
 
 #include <gtest/gtest.h>
 
+#include "store/check/stat.hpp"
 #include "store/snapshots_fixture.hpp"
-#include "store/stat.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -129,11 +129,11 @@ TEST_F(WorkingSetFiles, ARemovalFailsOnlyByItsOwn) {
   write("first", 1);
   fs.fail_nth(Call::unlink, 1, Errc::io);
   EXPECT_THROW(store->remove_snapshot("first"), Error);
-  EXPECT_TRUE(store->has_snapshot("first"));
+  EXPECT_TRUE(has_snapshot(*store, "first"));
   EXPECT_TRUE(there("first"));
   fs.fail_nth(Call::unlink, 2, Errc::io);
   remove("first");
-  EXPECT_FALSE(store->has_snapshot("first"));
+  EXPECT_FALSE(has_snapshot(*store, "first"));
   EXPECT_TRUE(there("first"));
 }
 

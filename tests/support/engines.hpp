@@ -6,7 +6,7 @@
 #include <string>
 #include <vellum/region.hpp>
 
-#include "region/kernel.hpp"
+#include "region/kernel/kernel.hpp"
 
 namespace vellum::test {
 

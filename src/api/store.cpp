@@ -1,0 +1,524 @@
+// The C++ face of a store (vellum/store.hpp), over store/catalog/store_core.hpp.
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+#include <vellum/store.hpp>
+
+#include "api/store_impl.hpp"
+#include "base/new_file.hpp"
+#include "base/round_up.hpp"
+#include "base/zeros.hpp"
+#include "format/types.hpp"
+#include "region/encoding.hpp"
+#include "region/region_impl.hpp"
+#include "store/branch/live_snapshot.hpp"
+#include "store/catalog/kept_version.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/check/stat.hpp"
+#include "store/check/verify.hpp"
+#include "store/gc/gc.hpp"
+#include "store/image/image_file.hpp"
+#include "store/lock/lease.hpp"
+#include "store/page_map/diff.hpp"
+#include "store/page_map/page_source.hpp"
+
+namespace vellum {
+namespace {
+
+using format::kPageBytes;
+constexpr std::size_t kCopyPages = 256;  // import and export move 1 MiB at a time
+
+format::Superblock superblock_of(const StoreOptions& options) {
+  format::Superblock sb;
+  static_cast<format::Encoding&>(sb) = region::to_format(static_cast<const Encoding&>(options));
+  region::require_range("pack_bytes", options.pack_bytes, 1ULL << 20, 1ULL << 40);
+  region::require_range("journal_half_bytes", options.journal_half_bytes, 64u << 10, 64u << 20);
+  if (options.journal_half_bytes % kPageBytes != 0) {
+    throw Error(Errc::invalid_argument, "journal_half_bytes must be a multiple of 4096");
+  }
+  sb.pack_bytes = options.pack_bytes;
+  sb.journal_half_bytes = options.journal_half_bytes;
+  return sb;
+}
+
+VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& name) {
+  VersionInfo info;
+  info.name = name;
+  info.is_branch = resolved.is_branch;
+  info.branch = resolved.branch;
+  info.sequence = resolved.version.sequence + resolved.commits.size();
+  info.time_ns = resolved.version.time_ns;
+  info.created_ns = resolved.created_ns;
+  info.order = resolved.order;
+  info.message = resolved.version.message;
+  info.parent = resolved.version.parent;
+  info.region_bytes = resolved.version.region_bytes;
+  info.pages_changed = resolved.version.pages_changed;
+  info.file_bytes = resolved.version.file_bytes.value_or(info.region_bytes);
+  info.bytes_added = resolved.version.bytes_added;
+  if (resolved.encoding.has_value()) info.encoding = region::from_format(*resolved.encoding);
+  if (resolved.commits.empty()) return info;
+  const auto& last = resolved.commits.back();
+  info.time_ns = last.time_ns;
+  info.message = last.message;
+  info.region_bytes = last.region_bytes;
+  info.file_bytes = last.file_bytes.value_or(last.region_bytes);
+  return info;
+}
+
+std::uint64_t checked_size(std::uint64_t size_bytes) {
+  if (size_bytes > format::kMaxRegionBytes) {
+    throw Error(Errc::invalid_argument, "a region of " + std::to_string(size_bytes) +
+                                            " bytes is too large: at most " +
+                                            std::to_string(format::kMaxRegionBytes) + " (64 TiB)");
+  }
+  if (size_bytes == 0) throw Error(Errc::invalid_argument, "a region needs at least one byte");
+  return base::round_up(size_bytes, kPageBytes);
+}
+
+std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std::string& name) {
+  auto kept = store::resolve_kept(core, name);
+  auto source = store::PageSource::open(core, kept.version.version, std::move(kept.version.commits),
+                                        kept.version.label);
+  source->keep(std::move(kept.lease));
+  return source;
+}
+
+std::uint64_t file_size_of(const store::PageSource& source) {
+  return source.file_bytes().value_or(source.region_bytes());
+}
+
+// Pages that a version shows from `page` on, at most as many as are copied at once. Where it ends
+// is known to a few pages: what is behind is zero, and costs what looking for it would.
+std::size_t data_run(const store::PageSource& source, std::uint64_t page, std::uint64_t limit) {
+  constexpr std::size_t kStepPages = 16;
+  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(kCopyPages, limit));
+  std::size_t n = std::min(kStepPages, most);
+  while (n < most && source.zero_run(page + n, kStepPages) < kStepPages) n += kStepPages;
+  return std::min(n, most);
+}
+
+// A file without the zero pages.
+void write_content(const store::PageSource& source, base::File& out, const ProgressFn& progress) {
+  const std::uint64_t size = file_size_of(source);
+  const std::uint64_t pages = format::pages_in(size);
+  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
+  for (std::uint64_t page = 0; page < pages;) {
+    page += source.zero_run(page, pages - page);
+    const std::size_t n = data_run(source, page, pages - page);
+    if (n > 0) source.read(page, n, buffer.data());
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::span<const std::byte> content(buffer.data() + i * kPageBytes, kPageBytes);
+      if (!base::is_zero(content)) out.pwrite(content, (page + i) * kPageBytes);
+    }
+    page += n;
+    if (progress) progress({std::min(page * kPageBytes, size), size, "bytes"});
+  }
+  out.truncate(size);
+}
+
+std::byte* memory_at(Region& region, std::uint64_t offset_bytes) {
+  return static_cast<std::byte*>(region.data()) + offset_bytes;
+}
+
+void copy_into(Region& region, std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
+  if (bytes.empty()) return;
+  region.prefetch(memory_at(region, offset_bytes), bytes.size());
+  base::make_equal(memory_at(region, offset_bytes), bytes);
+}
+
+// Holes are neither read nor looked at one page after the other: the region becomes zero there.
+CommitReport fill_from_file(Region& region, const base::File& file, std::uint64_t size,
+                            const std::string& message, const ProgressFn& progress) {
+  region.resize_file(size);  // past the file's end all is zero from here on
+  const bool was_empty = region.sequence() == 0;
+  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
+  for (std::uint64_t at = 0; at < size;) {
+    const std::uint64_t found = std::min(file.next_data(at), size);
+    const std::uint64_t data = found / kPageBytes * kPageBytes;
+    if (data > at && !was_empty) region.clear(memory_at(region, at), data - at);
+    at = std::max(at, data);
+    const std::uint64_t hole = found < size ? std::min(file.next_hole(found), size) : size;
+    const std::uint64_t end = std::min(format::pages_in(hole) * kPageBytes, size);
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), end - at));
+    file.pread(std::span(buffer).first(n), at);
+    copy_into(region, at, std::span(buffer).first(n));
+    at += n;
+    if (progress) progress({at, size, "bytes"});
+  }
+  return region.commit(message);
+}
+
+CommitReport fill_region(Region& region, const ReadFn& read, std::uint64_t expected_bytes,
+                         const std::string& message, const ProgressFn& progress) {
+  region.resize_file(expected_bytes);  // past the file's end all is zero from here on
+  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
+  std::uint64_t at = 0;
+  while (const std::size_t n = read(buffer.data(), buffer.size())) {
+    if (at + n > region.file_bytes()) region.resize_file(at + n);
+    copy_into(region, at, std::span(buffer).first(n));
+    at += n;
+    if (progress) progress({at, std::max(at, expected_bytes), "bytes"});
+  }
+  if (at != region.file_bytes()) region.resize_file(at);
+  return region.commit(message);
+}
+
+}  // namespace
+
+Store::Store(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+
+Store Store::create(const std::string& path, const StoreOptions& options) {
+  auto impl = std::make_shared<Impl>();
+  impl->core = store::StoreCore::create(base::posix_fs(), path, superblock_of(options));
+  return Store(std::move(impl));
+}
+
+Store Store::open(const std::string& path) {
+  auto impl = std::make_shared<Impl>();
+  impl->core = store::StoreCore::open(base::posix_fs(), path);
+  return Store(std::move(impl));
+}
+
+Store Store::open_or_create(const std::string& path, const StoreOptions& options) {
+  try {
+    return open(path);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found && e.code() != Errc::not_a_store) throw;
+  }
+  // An empty directory is taken; anything else that is no store is refused by create().
+  try {
+    return create(path, options);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists || !base::posix_fs().exists(path + "/vellum.store")) throw;
+  }
+  return open(path);  // somebody else has made it meanwhile
+}
+
+const std::string& Store::path() const noexcept { return impl_->core->path(); }
+
+std::string Store::id() const {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const std::byte b : impl_->core->superblock().store_id) {
+    text += kDigits[static_cast<unsigned>(b) >> 4];
+    text += kDigits[static_cast<unsigned>(b) & 15];
+  }
+  return text;
+}
+
+StoreOptions Store::options() const {
+  const auto& sb = impl_->core->superblock();
+  StoreOptions options;
+  static_cast<Encoding&>(options) = region::from_format(sb);
+  options.pack_bytes = sb.pack_bytes;
+  options.journal_half_bytes = sb.journal_half_bytes;
+  return options;
+}
+
+Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
+                            const RegionOptions& options) {
+  const std::uint64_t remembered = options.over_reservation ? 0 : options.base_address;
+  const std::uint64_t id = impl_->core->create_branch(branch, checked_size(size_bytes), remembered,
+                                                      region::to_format(options.encoding));
+  try {
+    return open_region(branch, options);
+  } catch (...) {
+    // The name must not stay with a region that nobody has had; somebody else may have it by now.
+    try {
+      impl_->core->remove_new_branch(branch, id);
+    } catch (const Error&) {
+    }
+    throw;
+  }
+}
+
+Region Store::open_region(const std::string& branch, const RegionOptions& options) {
+  return Region(Region::Impl::open_branch(impl_->core, branch, options));
+}
+
+Region Store::open_or_create_region(const std::string& branch, std::uint64_t size_bytes,
+                                    const RegionOptions& options) {
+  const std::uint64_t size = checked_size(size_bytes);
+  try {
+    if (!has_branch(*impl_->core, branch)) return create_region(branch, size, options);
+  } catch (const Error& e) {
+    // Somebody else may have made it meanwhile.
+    if (e.code() != Errc::already_exists || !has_branch(*impl_->core, branch)) throw;
+  }
+  RegionOptions roomy = options;
+  if (roomy.capacity_bytes != 0) roomy.capacity_bytes = std::max(roomy.capacity_bytes, size);
+  if (roomy.capacity_bytes == 0 && size > (std::uint64_t{64} << 30)) roomy.capacity_bytes = size;
+  Region region = open_region(branch, roomy);
+  if (region.size_bytes() < size) region.grow(size);
+  return region;
+}
+
+Region Store::open_version(const std::string& name, const RegionOptions& options) {
+  return Region(Region::Impl::open_version(impl_->core, name, options));
+}
+
+std::vector<VersionInfo> Store::versions() const {
+  std::vector<VersionInfo> snapshots, branches;
+  // One that somebody removes meanwhile is left out. One that is made a branch of is found as that.
+  const auto add = [this](const auto& resolve, const std::string& name,
+                          std::vector<VersionInfo>& to) {
+    try {
+      to.push_back(info_of(resolve(*impl_->core, name), name));
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_found) throw;
+    }
+  };
+  for (const auto& name : snapshot_names(*impl_->core)) {
+    add(store::resolve_snapshot, name, snapshots);
+  }
+  for (const auto& name : impl_->core->branch_names()) add(store::resolve_version, name, branches);
+  std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
+    return std::tie(a.order, a.name) < std::tie(b.order, b.name);
+  });
+  snapshots.insert(snapshots.end(), branches.begin(), branches.end());
+  return snapshots;
+}
+
+VersionInfo Store::version(const std::string& name) const {
+  return info_of(store::resolve_version(*impl_->core, name), name);
+}
+
+bool Store::contains(const std::string& name) const {
+  return has_snapshot(*impl_->core, name) || has_branch(*impl_->core, name);
+}
+
+void Store::create_branch(const std::string& name, const std::string& from_version,
+                          const std::optional<Encoding>& encoding) {
+  const auto own = region::to_format(encoding);
+  const auto claim = store::claim_name(*impl_->core, name);
+  const auto names = store::hold_names(*impl_->core);
+  const auto from = store::resolve_version(*impl_->core, from_version);
+  if (!from.commits.empty()) {
+    throw Error(
+        Errc::busy,
+        from.label + " of " + path() +
+            " has commits that are in its journal only: snapshot it first, and branch from that");
+  }
+  impl_->core->create_branch_at(claim, from.version,
+                                from.is_branch ? from.version.parent : from_version,
+                                own.has_value() ? own : from.encoding);
+}
+
+void Store::create_snapshot(const std::string& name, const std::string& from_version,
+                            const std::string& message) {
+  const auto claim = store::claim_name(*impl_->core, name);
+  auto names = store::hold_names(*impl_->core);
+  auto from = store::resolve_version(*impl_->core, from_version);
+  if (!from.commits.empty()) {
+    // The journal's commits have to go into packs first: the branch's writer does that. What it
+    // leaves is the head, so nothing has to be held meanwhile.
+    names.reset();
+    std::unique_ptr<store::BranchWriter> writer;
+    try {
+      writer = store::BranchWriter::open(*impl_->core, from_version);
+    } catch (const Error& error) {
+      if (error.code() != Errc::busy) throw;
+      return store::snapshot_of_live(*impl_->core, from_version, claim, message);
+    }
+    writer->begin()->finish({from.commits.back().time_ns, from.commits.back().region_bytes,
+                             from.commits.back().base_address, from.commits.back().message,
+                             from.commits.back().file_bytes},
+                            true);
+    writer.reset();
+    names = store::hold_names(*impl_->core);
+    from = store::resolve_version(*impl_->core, from_version);
+  }
+  impl_->core->create_snapshot(claim, from.branch, from.version, message);
+}
+
+void Store::make_writable(const std::string& name) { impl_->core->make_writable(name); }
+
+void Store::remove_snapshot(const std::string& name) { impl_->core->remove_snapshot(name); }
+void Store::remove_branch(const std::string& name) { impl_->core->remove_branch(name); }
+
+std::optional<BranchImage> Store::branch_image(const std::string& branch) const {
+  const auto resolved = store::resolve_version(*impl_->core, branch);
+  if (!resolved.is_branch) return std::nullopt;
+  auto state = store::ImageFile::last_state(*impl_->core, branch, resolved.version.branch_id);
+  if (!state || state->path.empty()) return std::nullopt;
+  const bool changed = !state->in_use && store::ImageFile::changed_since(*impl_->core, *state);
+  return BranchImage{std::move(state->path), state->in_use, changed};
+}
+
+DiffTotals Store::diff(const std::string& a, const std::string& b,
+                       const std::function<void(const ByteRange&)>& visit) const {
+  const auto va = store::resolve_kept(*impl_->core, a);
+  const auto vb = store::resolve_kept(*impl_->core, b);
+  const auto totals = store::diff_versions(*impl_->core, va.version, vb.version,
+                                           [&](const store::ByteRange& range) {
+                                             if (visit)
+                                               visit({range.offset_bytes, range.length_bytes});
+                                           });
+  return {totals.pages_different, totals.bytes_different, totals.ranges};
+}
+
+void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
+                 std::size_t length_bytes) const {
+  const auto names = store::hold_names(*impl_->core);  // shorter than a mark of its own
+  auto resolved = store::resolve_version(*impl_->core, name);
+  const auto source = store::PageSource::open(*impl_->core, resolved.version,
+                                              std::move(resolved.commits), resolved.label);
+  if (offset_bytes > source->region_bytes() ||
+      length_bytes > source->region_bytes() - offset_bytes) {
+    throw Error(Errc::invalid_argument, source->label() + " has " +
+                                            std::to_string(source->region_bytes()) +
+                                            " bytes: cannot read " + std::to_string(length_bytes) +
+                                            " at " + std::to_string(offset_bytes));
+  }
+  std::vector<std::byte> pages(kCopyPages * kPageBytes);
+  auto* to = static_cast<std::byte*>(out);
+  while (length_bytes > 0) {
+    const std::uint64_t first = offset_bytes / kPageBytes;
+    const std::size_t skip = offset_bytes % kPageBytes;
+    const std::size_t n = std::min(length_bytes, pages.size() - skip);
+    source->read(first, (skip + n + kPageBytes - 1) / kPageBytes, pages.data());
+    std::memcpy(to, pages.data() + skip, n);
+    to += n;
+    offset_bytes += n;
+    length_bytes -= n;
+  }
+}
+
+void Store::export_file(const std::string& name, const std::string& file,
+                        const ProgressFn& progress) const {
+  base::require_free(impl_->core->fs(), file);
+  const auto source = open_source(*impl_->core, name);
+  base::NewFile out(impl_->core->fs(), file);
+  write_content(*source, out.file(), progress);
+  out.publish();
+}
+
+namespace {
+
+// `fill` makes the branch's region what it is to be, and commits; a branch that was made for it
+// goes again if that fails.
+CommitReport import_into(Store& store, store::StoreCore& core, const std::string& branch,
+                         std::uint64_t bytes, const std::function<CommitReport(Region&)>& fill) {
+  const bool is_new = !has_branch(core, branch);
+  std::uint64_t id = 0;
+  try {
+    Region region = store.open_or_create_region(branch, std::max<std::uint64_t>(bytes, 1));
+    id = core.read_branch(branch).journal.header.branch_id;
+    return fill(region);
+  } catch (...) {
+    // The name must not stay with a branch that nobody has filled.
+    try {
+      if (is_new && id != 0) core.remove_new_branch(branch, id);
+    } catch (const Error&) {
+    }
+    throw;
+  }
+}
+
+}  // namespace
+
+CommitReport Store::import_file(const std::string& branch, const std::string& file,
+                                const std::string& message, const ProgressFn& progress) {
+  const auto in = impl_->core->fs().open(file, base::OpenMode::read_only);
+  const std::uint64_t size = in->size_bytes();
+  return import_into(*this, *impl_->core, branch, size, [&](Region& region) {
+    return fill_from_file(region, *in, size, message, progress);
+  });
+}
+
+CommitReport Store::import_stream(const std::string& branch, const ReadFn& read,
+                                  std::uint64_t expected_bytes, const std::string& message,
+                                  const ProgressFn& progress) {
+  return import_into(*this, *impl_->core, branch, expected_bytes, [&](Region& region) {
+    return fill_region(region, read, expected_bytes, message, progress);
+  });
+}
+
+CommitReport Store::import_version(const std::string& branch, const Store& from,
+                                   const std::string& name, const std::string& message,
+                                   const ProgressFn& progress) {
+  const auto source = open_source(*from.impl_->core, name);
+  const std::uint64_t size = source->region_bytes(), pages = size / kPageBytes;
+  Region region = open_or_create_region(branch, size);
+  // A version that is all of its region leaves a branch that is the same alone.
+  if (source->file_bytes().has_value() || region.file_bytes() != region.size_bytes()) {
+    region.resize_file(file_size_of(*source));
+  }
+  const std::uint64_t end_page = format::pages_in(region.file_bytes());  // all zero from there on
+  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
+  // What the branch has and the version has not becomes zero; a new branch has nothing.
+  const bool was_empty = region.sequence() == 0;
+  for (std::uint64_t page = 0; page < end_page;) {
+    const std::uint64_t left = end_page - page;
+    const std::uint64_t zeros = page < pages ? source->zero_run(page, left) : left;
+    if (zeros > 0 && !was_empty)
+      region.clear(memory_at(region, page * kPageBytes), zeros * kPageBytes);
+    page += zeros;
+    const std::size_t n =
+        page < pages ? data_run(*source, page, std::min(end_page, pages) - page) : 0;
+    if (n > 0) source->read(page, n, buffer.data());
+    copy_into(region, page * kPageBytes, std::span(buffer).first(n * kPageBytes));
+    page += n;
+    if (progress) progress({page * kPageBytes, size, "bytes"});
+  }
+  return region.commit(message);
+}
+
+GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& progress) {
+  const auto r = store::collect_garbage(*impl_->core, options.dry_run, forward(progress),
+                                        options.recompress_level);
+  GcReport out;
+  out.snapshots = r.snapshots;
+  out.branches = r.branches;
+  out.open_versions = r.kept_open;
+  out.packs = r.packs;
+  out.packs_removed = r.packs_removed;
+  out.packs_punched = r.packs_punched;
+  out.copies_removed = r.copies_removed;
+  out.pack_bytes = r.allocated_bytes;
+  out.freeable_bytes = r.freeable_bytes;
+  out.freed_bytes = r.freed_bytes;
+  out.holes_supported = r.holes_supported;
+  out.packs_recompressed = r.recompressed.packs;
+  out.recompressed_from_bytes = r.recompressed.bytes_before;
+  out.recompressed_to_bytes = r.recompressed.bytes_after;
+  out.packs_in_use = r.recompressed.packs_in_use;
+  return out;
+}
+
+StoreStat Store::stat() const {
+  const auto s = store::stat_store(*impl_->core);
+  StoreStat out;
+  out.stored_bytes = s.allocated_bytes;
+  out.pack_bytes = s.pack_bytes;
+  out.journal_bytes = s.journal_bytes;
+  out.ref_bytes = s.ref_bytes;
+  out.packs = s.packs;
+  for (const auto& v : s.versions) (v.is_branch ? out.branches : out.snapshots) += 1;
+  out.full_copy_bytes = s.full_copy_bytes;
+  out.archive_packs = s.archive_packs;
+  out.archive_bytes = s.archive_bytes;
+  out.cache_copies = s.cache_copies;
+  out.cache_bytes = s.cache_bytes;
+  out.pack_needed_bytes = s.pack_needed_bytes;
+  out.pack_freeable_bytes = s.pack_freeable_bytes;
+  for (const auto& v : s.versions) {
+    out.versions.push_back({v.name, v.is_branch, v.unique_bytes, v.shared_bytes});
+  }
+  return out;
+}
+
+VerifyReport Store::verify(bool read_data, const ProgressFn& progress) const {
+  auto r = store::verify_store(*impl_->core, read_data, forward(progress));
+  VerifyReport out;
+  out.versions = r.versions;
+  out.packs = r.packs;
+  out.records = r.records;
+  out.bytes_read = r.bytes_read;
+  for (auto& d : r.damages)
+    out.damages.push_back({std::move(d.object), std::move(d.reason), std::move(d.versions)});
+  return out;
+}
+
+}  // namespace vellum

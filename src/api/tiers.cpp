@@ -1,0 +1,71 @@
+// Tiers in the C++ face of a store (vellum/store.hpp), over store/tier/tiers.hpp and
+// tier_policy.hpp.
+#include <filesystem>
+#include <vellum/store.hpp>
+
+#include "api/store_impl.hpp"
+#include "store/tier/tier_policy.hpp"
+
+namespace vellum {
+namespace {
+
+// Absolute, so that it means the same whatever the caller's working directory will be.
+std::string full_path(const std::string& directory) {
+  if (directory.empty()) throw Error(Errc::invalid_argument, "a tier's directory needs a name");
+  std::string path = std::filesystem::absolute(directory).lexically_normal().string();
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+TierReport to_public(const store::TierReport& r) {
+  return {r.packs_moved,  r.moved_bytes,    r.packs_in_use, r.copies_made,
+          r.copied_bytes, r.copies_removed, r.home_bytes};
+}
+
+}  // namespace
+
+std::vector<Tier> Store::tiers() const {
+  const auto list = store::list_tiers(*impl_->core);
+  std::vector<Tier> out;
+  out.push_back({Tier::Kind::home, impl_->core->packs_directory(), true, true, list.home.packs,
+                 list.home.bytes, list.home_limit_bytes});
+  for (const auto& d : list.directories) {
+    const auto kind =
+        d.tier.kind == format::TierKind::archive ? Tier::Kind::archive : Tier::Kind::cache;
+    out.push_back(
+        {kind, d.tier.path, d.present, d.writable, d.use.packs, d.use.bytes, d.tier.limit_bytes});
+  }
+  return out;
+}
+
+void Store::add_archive(const std::string& directory) {
+  store::add_tier(*impl_->core, format::TierKind::archive, full_path(directory), 0);
+}
+
+void Store::add_cache(const std::string& directory, std::uint64_t limit_bytes) {
+  store::add_tier(*impl_->core, format::TierKind::cache, full_path(directory), limit_bytes);
+}
+
+void Store::remove_tier(const std::string& directory) {
+  store::remove_tier(*impl_->core, full_path(directory));
+}
+
+void Store::limit_tier(const std::string& directory, std::uint64_t limit_bytes) {
+  if (directory.empty()) {
+    store::limit_home(*impl_->core, limit_bytes);
+  } else {
+    store::limit_cache(*impl_->core, full_path(directory), limit_bytes);
+  }
+}
+
+TierReport Store::move_packs(const TierMove& move, const ProgressFn& progress) {
+  return to_public(store::move_packs(*impl_->core,
+                                     {move.to_archive, move.home_bytes, move.keep_last},
+                                     move.dry_run, forward(progress)));
+}
+
+TierReport Store::apply_tiers(bool dry_run, const ProgressFn& progress) {
+  return to_public(store::apply_tiers(*impl_->core, dry_run, forward(progress)));
+}
+
+}  // namespace vellum

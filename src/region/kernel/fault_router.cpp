@@ -1,0 +1,281 @@
+#include "region/kernel/fault_router.hpp"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <mutex>
+#include <vellum/error.hpp>
+
+#include "base/keep_loaded.hpp"
+#include "base/reserve.hpp"
+#include "region/kernel/guarded_copy.hpp"
+#include "region/kernel/handler_stack.hpp"
+
+namespace vellum::region {
+namespace {
+
+struct Route {
+  std::atomic<FaultTarget*> target{nullptr};
+  std::atomic<std::uintptr_t> begin{0}, end{0};
+  std::atomic<std::uint32_t> inside{
+      0};  // threads between looking the route up and leaving on_fault
+};
+
+constexpr std::size_t kMaxRoutes = 16384;
+std::atomic<Route*> g_routes{nullptr};      // kMaxRoutes of them; all zero bytes is a free one
+std::atomic<std::size_t> g_routes_used{0};  // high-water mark
+std::mutex g_mutex;                         // add and remove only
+struct sigaction g_old_bus, g_old_segv;
+bool g_segv_on_alternate = false;
+
+#if defined(__x86_64__)
+bool fault_is_write(const ucontext_t* context) noexcept {
+  return (context->uc_mcontext.gregs[REG_ERR] & 2) != 0;  // page fault error code, bit 1
+}
+#else
+// Other machines: the first fault on a page reads it in, a second one must be a write.
+bool fault_is_write(const ucontext_t*) noexcept { return false; }
+#endif
+
+// A table that fork() wipes: a child's fault must not reach its copy of an engine, whose
+// descriptors lead into the parent's memory.
+Route* make_routes() {
+  static base::Reservation& table = *new base::Reservation(kMaxRoutes * sizeof(Route));
+  if (madvise(table.data(), table.size(), MADV_WIPEONFORK) != 0) {
+    throw Error(Errc::unsupported, "this kernel cannot wipe memory on fork (MADV_WIPEONFORK)");
+  }
+  return reinterpret_cast<Route*>(table.data());
+}
+
+FaultResult route_fault(const Fault& fault) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(fault.address);
+  Route* const routes = g_routes.load(std::memory_order_acquire);
+  const std::size_t used = g_routes_used.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < used; ++i) {
+    Route& route = routes[i];
+    if (at < route.begin.load(std::memory_order_acquire) ||
+        at >= route.end.load(std::memory_order_acquire))
+      continue;
+    // Counting in before looking at the target pairs with remove_route, which clears it before it
+    // looks at the count.
+    route.inside.fetch_add(1);
+    FaultTarget* target = route.target.load();
+    const auto result = target != nullptr ? target->on_fault(fault) : FaultResult::not_ours;
+    route.inside.fetch_sub(1);
+    if (result != FaultResult::not_ours) return result;
+  }
+  return FaultResult::not_ours;
+}
+
+// Whether the kernel raised the signal for an access that a region may have to serve: not sent by
+// kill(2), no memory failure, no address that is none.
+bool may_be_routed(const siginfo_t& info) noexcept {
+  if (info.si_signo == SIGBUS) return info.si_code == BUS_ADRERR;
+  return info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
+}
+
+// False: there is no handler.
+bool call_handler(const struct sigaction& old, int signal_number, siginfo_t* info,
+                  void* context) noexcept {
+  if ((old.sa_flags & SA_SIGINFO) != 0) {
+    old.sa_sigaction(signal_number, info, context);
+    return true;
+  }
+  if (old.sa_handler == SIG_DFL || old.sa_handler == SIG_IGN) return false;
+  old.sa_handler(signal_number);
+  return true;
+}
+
+void set_default_action(int signal_number) noexcept {
+  struct sigaction action{};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal_number, &action, nullptr);
+}
+
+void chain(const struct sigaction& old, int signal_number, siginfo_t* info,
+           void* context) noexcept {
+  if (call_handler(old, signal_number, info, context)) return;
+  const bool was_sent = info->si_code <= 0;  // by kill(2): nothing will fault again
+  if (was_sent && old.sa_handler == SIG_IGN) return;
+  // Ignoring a synchronous fault would repeat it for ever, so SIG_IGN counts as default, as in the
+  // kernel. The access faults again at the same instruction and kills with its own address.
+  set_default_action(signal_number);
+  if (was_sent) raise(signal_number);
+}
+
+// A page that cannot be read back must not reach the program as data.
+void deliver_sigbus(const siginfo_t& fault, void* context) noexcept {
+  siginfo_t bus{};
+  bus.si_signo = SIGBUS;
+  bus.si_code = BUS_OBJERR;
+  bus.si_addr = fault.si_addr;
+  if (call_handler(g_old_bus, SIGBUS, &bus, context)) return;
+  set_default_action(SIGBUS);
+  raise(SIGBUS);  // blocked while a handler for SIGBUS runs: it comes when that returns
+}
+
+struct Routed {
+  Fault fault;
+  FaultResult result = FaultResult::not_ours;
+};
+
+FaultResult route_with_room(const Fault& fault) noexcept {
+  if (!g_segv_on_alternate || fault.signal_number != SIGSEGV || !on_alternate_stack())
+    return route_fault(fault);
+  Routed routed{fault};
+  call_on_handler_stack(
+      [](void* given) {
+        auto& all = *static_cast<Routed*>(given);
+        all.result = route_fault(all.fault);
+      },
+      &routed);
+  return routed.result;
+}
+
+void handle(int signal_number, siginfo_t* info, void* context) noexcept {
+  const int saved_errno = errno;
+  auto result = FaultResult::not_ours;
+  if (may_be_routed(*info)) {
+    result =
+        route_with_room({static_cast<std::byte*>(info->si_addr),
+                         fault_is_write(static_cast<const ucontext_t*>(context)), signal_number});
+  }
+  if (result == FaultResult::not_ours) {
+    if (may_be_routed(*info) && leave_guarded_copy(context)) return void(errno = saved_errno);
+    chain(signal_number == SIGBUS ? g_old_bus : g_old_segv, signal_number, info, context);
+  } else if (result == FaultResult::lost) {
+    deliver_sigbus(*info, context);
+  }
+  errno = saved_errno;
+}
+
+}  // namespace
+
+// What is installed has a number in front of it, by which another copy of this code in the process
+// knows that it passes on what is not its own.
+constexpr std::uint64_t kHandlerMark = 0x726c646e684c4c56;
+
+#if defined(__x86_64__)
+extern "C" {
+[[gnu::visibility("hidden")]] void vellum_handle_signal(int number, siginfo_t* info,
+                                                        void* context) noexcept {
+  handle(number, info, context);
+}
+[[gnu::visibility("hidden")]] void vellum_on_signal(int number, siginfo_t* info, void* context);
+}
+__asm__(
+    ".pushsection .text\n"
+    ".balign 16\n"
+    ".quad 0x726c646e684c4c56\n"
+    ".hidden vellum_on_signal\n"
+    ".globl vellum_on_signal\n"
+    ".type vellum_on_signal, @function\n"
+    "vellum_on_signal:\n"
+    "  jmp vellum_handle_signal\n"
+    ".size vellum_on_signal, .-vellum_on_signal\n"
+    ".popsection\n");
+
+namespace {
+
+const auto on_signal = vellum_on_signal;
+
+#else
+
+namespace {
+
+const auto on_signal = handle;
+
+#endif
+
+// By the kernel, as it may be a page's first function.
+bool is_a_copys(void (*handler)(int, siginfo_t*, void*)) noexcept {
+  if (handler == on_signal) return true;
+  std::uint64_t mark = 0;
+  const iovec to{&mark, sizeof mark};
+  const iovec before{reinterpret_cast<std::byte*>(handler) - sizeof mark, sizeof mark};
+  return process_vm_readv(getpid(), &to, 1, &before, 1, 0) == sizeof mark && mark == kHandlerMark;
+}
+
+void install_handlers() {
+  struct sigaction action{};
+  action.sa_sigaction = on_signal;
+  sigemptyset(&action.sa_mask);
+  // On the thread's own stack, but that SIGSEGV keeps SA_ONSTACK where the handler before us had
+  // it: that one may be there to report stack overflows. Page-in has a stack of its own then.
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigaction(SIGBUS, &action, &g_old_bus);
+  struct sigaction before{};
+  sigaction(SIGSEGV, nullptr, &before);
+  action.sa_flags |= before.sa_flags & SA_ONSTACK;
+  g_segv_on_alternate = (before.sa_flags & SA_ONSTACK) != 0;
+  sigaction(SIGSEGV, &action, &g_old_segv);
+}
+
+}  // namespace
+
+void add_route(std::byte* begin, std::byte* end, FaultTarget* target) {
+  const std::lock_guard lock(g_mutex);
+  Route* routes = g_routes.load();
+  if (routes == nullptr) {
+    routes = make_routes();
+    make_handler_stacks();
+    base::keep_loaded();
+    g_routes.store(routes, std::memory_order_release);
+    install_handlers();
+  }
+  for (std::size_t i = 0; i < kMaxRoutes; ++i) {
+    Route& route = routes[i];
+    if (route.target.load() != nullptr) continue;
+    route.target.store(target);
+    // `end` last: until then the range is empty.
+    route.begin.store(reinterpret_cast<std::uintptr_t>(begin), std::memory_order_release);
+    route.end.store(reinterpret_cast<std::uintptr_t>(end), std::memory_order_release);
+    if (i >= g_routes_used.load()) g_routes_used.store(i + 1, std::memory_order_release);
+    return;
+  }
+  throw Error(Errc::unsupported, "16,384 regions are open in this process: close some first");
+}
+
+// Whether that one passes on what is not its own cannot be known, hence a warning and no error.
+void look_at_handlers() noexcept {
+  static std::atomic<const void*> told_of{nullptr};
+  for (const int number : {SIGBUS, SIGSEGV}) {
+    struct sigaction now{};
+    if (sigaction(number, nullptr, &now) != 0 || is_a_copys(now.sa_sigaction)) continue;
+    const auto* const handler = reinterpret_cast<const void*>(now.sa_sigaction);
+    if (told_of.exchange(handler) == handler) continue;
+    Dl_info where{};
+    dladdr(handler, &where);
+    std::fprintf(stderr,
+                 "vellum: a handler for %s was installed behind the region's (%s, at %p of %s): "
+                 "unless it calls the one that was there before for what is not its own, pages do "
+                 "not come in, and the program may crash\n",
+                 number == SIGBUS ? "SIGBUS" : "SIGSEGV",
+                 where.dli_sname != nullptr ? where.dli_sname : "a function without a name",
+                 handler, where.dli_fname != nullptr ? where.dli_fname : "this program");
+  }
+}
+
+void remove_route(FaultTarget* target) noexcept {
+  const std::lock_guard lock(g_mutex);
+  Route* const routes = g_routes.load();
+  for (std::size_t i = 0; routes != nullptr && i < kMaxRoutes; ++i) {
+    Route& route = routes[i];
+    if (route.target.load() != target) continue;
+    route.end.store(0);
+    route.begin.store(0);
+    route.target.store(nullptr);
+    while (route.inside.load() != 0) sched_yield();
+    return;
+  }
+}
+
+}  // namespace vellum::region

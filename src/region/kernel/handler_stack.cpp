@@ -1,0 +1,93 @@
+#include "region/kernel/handler_stack.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vellum/error.hpp>
+
+#include "base/reserve.hpp"
+
+namespace vellum::region {
+namespace {
+
+constexpr std::size_t kStackBytes = 64 << 10;
+constexpr std::size_t kStacks = 64;
+constexpr std::size_t kGuardBytes = 4096;
+
+std::byte* g_stacks = nullptr;  // kStacks of them, behind a page with the next
+std::atomic<std::uint64_t>* g_taken_stacks =
+    nullptr;  // a bit each; a child of fork() finds it clear
+
+std::size_t take_stack() noexcept {
+  for (;;) {
+    std::uint64_t taken = g_taken_stacks->load();
+    while (taken != UINT64_MAX) {
+      const auto free = static_cast<std::size_t>(std::countr_one(taken));
+      if (g_taken_stacks->compare_exchange_weak(taken, taken | 1ULL << free)) return free;
+    }
+    sched_yield();
+  }
+}
+
+}  // namespace
+
+#if defined(__x86_64__)
+
+extern "C" void vellum_call_on_stack(void* top, void (*body)(void*), void* argument) noexcept;
+
+__asm__(
+    ".pushsection .text\n"
+    ".hidden vellum_call_on_stack\n"
+    ".globl vellum_call_on_stack\n"
+    ".type vellum_call_on_stack, @function\n"
+    "vellum_call_on_stack:\n"
+    ".cfi_startproc\n"
+    "  pushq %rbp\n"
+    ".cfi_def_cfa_offset 16\n"
+    ".cfi_offset %rbp, -16\n"
+    "  movq %rsp, %rbp\n"
+    ".cfi_def_cfa_register %rbp\n"
+    "  movq %rdi, %rsp\n"
+    "  movq %rdx, %rdi\n"
+    "  callq *%rsi\n"
+    "  movq %rbp, %rsp\n"
+    "  popq %rbp\n"
+    ".cfi_def_cfa %rsp, 8\n"
+    "  ret\n"
+    ".cfi_endproc\n"
+    ".size vellum_call_on_stack, .-vellum_call_on_stack\n"
+    ".popsection\n");
+
+#else
+
+static void vellum_call_on_stack(void*, void (*body)(void*), void* argument) noexcept {
+  body(argument);
+}
+
+#endif
+
+void make_handler_stacks() {
+  static base::Reservation& room = *new base::Reservation(kGuardBytes + kStacks * kStackBytes);
+  if (madvise(room.data(), room.size(), MADV_WIPEONFORK) != 0)
+    throw Error(Errc::unsupported, "this kernel cannot wipe memory on fork (MADV_WIPEONFORK)");
+  g_taken_stacks = reinterpret_cast<std::atomic<std::uint64_t>*>(room.data());
+  g_stacks = room.data() + kGuardBytes;
+}
+
+bool on_alternate_stack() noexcept {
+  stack_t now{};
+  return sigaltstack(nullptr, &now) == 0 && (now.ss_flags & SS_ONSTACK) != 0;
+}
+
+void call_on_handler_stack(void (*body)(void*), void* argument) noexcept {
+  const std::size_t number = take_stack();
+  vellum_call_on_stack(g_stacks + (number + 1) * kStackBytes, body, argument);
+  g_taken_stacks->fetch_and(~(1ULL << number));
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,33 @@
+// region/kernel/racing_page.hpp: looking at a page of a region while the program writes it. In
+// assembler: a sanitizer would report the races that are allowed here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "format/types.hpp"
+
+namespace vellum::region {
+
+// Copies a page that other threads may be writing.
+inline void copy_racing_page(std::byte* to, const std::byte* from) noexcept {
+#if defined(__x86_64__)
+  std::size_t n = format::kPageBytes;
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(n) : : "memory");
+#else
+  const volatile auto* in = reinterpret_cast<const volatile std::uint64_t*>(from);
+  auto* out = reinterpret_cast<std::uint64_t*>(to);
+  for (std::size_t i = 0; i < format::kPageBytes / 8; ++i) out[i] = in[i];
+#endif
+}
+
+// Writes to a page what it holds. Takes no other thread's store back.
+inline void rewrite_racing_page(std::byte* page) noexcept {
+#if defined(__x86_64__)
+  asm volatile("lock orq $0, (%0)" : : "r"(page) : "memory", "cc");
+#else
+  __atomic_fetch_or(reinterpret_cast<std::uint64_t*>(page), 0, __ATOMIC_RELAXED);
+#endif
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,293 @@
+#include "region/memory/mapped_memory.hpp"
+
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vellum/error.hpp>
+
+#include "base/zeros.hpp"
+
+#include "format/types.hpp"
+
+namespace vellum::region {
+namespace {
+
+constexpr int kPopulateRead = 22;  // MADV_POPULATE_READ, Linux 5.14
+constexpr std::size_t kStagePages = 256;
+constexpr std::byte kZeroPage[kPageBytes] = {};
+
+bool is_zero(const std::byte* page) noexcept { return base::is_zero({page, kPageBytes}); }
+
+// Calls `visit` with each run of neighbours, at most `limit` long.
+template <typename Visit>
+void for_runs(std::span<const PageNumber> pages, std::size_t limit, const Visit& visit) {
+  for (std::size_t i = 0; i < pages.size();) {
+    std::size_t n = 1;
+    while (n < limit && i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
+    visit(pages[i], n);
+    i += n;
+  }
+}
+
+// The same with a few other pages between them: a call of the kernel's less. Those that are
+// forgotten along are mapped again when they are needed.
+template <typename Visit>
+void for_neighbourhoods(std::span<const PageNumber> pages, const Visit& visit) {
+  constexpr PageNumber kGap = 8;
+  for (std::size_t i = 0; i < pages.size();) {
+    const PageNumber first = pages[i];
+    PageNumber last = first;
+    for (++i; i < pages.size() && pages[i] - last <= kGap; ++i) last = pages[i];
+    visit(first, static_cast<std::size_t>(last - first + 1));
+  }
+}
+
+std::vector<PageNumber> merge(const std::vector<PageNumber>& a, std::span<const PageNumber> b) {
+  std::vector<PageNumber> out;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(out));
+  return out;
+}
+
+}  // namespace
+
+MappedMemory::MappedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+                           PrivatePages::Way best)
+    : RegionMemory(options, std::move(source)),
+      written_(base_, options.capacity_bytes, best),
+      patched_(backing_.twin(0), options.capacity_bytes, std::max(best, PrivatePages::Way::scan)),
+      foreign_(options_.image->take_adopted()) {}
+
+void MappedMemory::start() {
+  add_route(base_, base_ + options_.capacity_bytes, this);
+  const int error = protect_beyond(0, size_bytes());
+  if (error != 0)
+    throw Error(Errc::out_of_memory, std::string("cannot map the region: ") + std::strerror(error));
+}
+
+int MappedMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept {
+  const auto [from, to] = std::minmax(old_size, new_size);
+  if (from == to) return 0;
+  const int access = new_size > old_size ? PROT_READ | PROT_WRITE : PROT_NONE;
+  return mprotect(base_ + from, to - from, access) == 0 ? 0 : errno;
+}
+
+// Not of pages that wait to come in.
+int MappedMemory::fault_signal() const noexcept { return SIGBUS; }
+
+FaultResult MappedMemory::on_fault(const Fault& fault) noexcept {
+  const bool inside = fault.address >= base_ && fault.address < base_ + size_bytes();
+  if (!inside || fault.signal_number != SIGBUS) return FaultResult::not_ours;
+  report({"the image file does not give the page",
+          {},
+          static_cast<PageNumber>(fault.address - base_) / kPageBytes,
+          EIO});
+  return FaultResult::lost;
+}
+
+bool MappedMemory::make_present(PageNumber first, std::size_t count,
+                                store::ReadFailure& failure) noexcept {
+  if (count == 0) return true;
+  int result = 0;
+  do {
+    result = madvise(base_ + first * kPageBytes, count * kPageBytes, kPopulateRead);
+  } while (result != 0 && (errno == EAGAIN || errno == EINTR));
+  if (result == 0 || errno == EINVAL) return true;  // EINVAL: an older kernel, which pages in alone
+  failure = {"the image file does not give the page", {}, first, errno};
+  return false;
+}
+
+// Not MADV_DONTNEED: it drops what was stored. MADV_COLD only says which pages to take first. What
+// the kernel does not know or like changes nothing.
+void MappedMemory::advise(PageNumber first, std::size_t count, Advice advice) {
+  constexpr int kCold = 20;  // MADV_COLD, Linux 5.4
+  const int kernels = advice == Advice::sequential  ? MADV_SEQUENTIAL
+                      : advice == Advice::random    ? MADV_RANDOM
+                      : advice == Advice::will_need ? MADV_WILLNEED
+                      : advice == Advice::dont_need ? kCold
+                                                    : MADV_NORMAL;
+  madvise(base_ + first * kPageBytes, count * kPageBytes, kernels);
+}
+
+// A page that lies behind the end of the file cannot be touched, and is zero.
+std::uint64_t MappedMemory::backed_bytes() const noexcept {
+  return std::min(size_bytes(), format::pages_in(options_.image->file_bytes()) * kPageBytes);
+}
+
+bool MappedMemory::is_foreign(PageNumber page) const noexcept {
+  return std::binary_search(foreign_.begin(), foreign_.end(), page);
+}
+
+void MappedMemory::find_dirty(std::vector<PageNumber>& out) {
+  std::vector<PageNumber> written;
+  const PageNumber end = backed_bytes() / kPageBytes;
+  written_.collect(0, end, written);
+  find_unfinished(out);
+  out = merge(out, written);
+}
+
+void MappedMemory::find_unfinished(std::vector<PageNumber>& out) {
+  // Cut off by a rollback of grow(): they are foreign no more.
+  const PageNumber end = backed_bytes() / kPageBytes;
+  foreign_.erase(std::lower_bound(foreign_.begin(), foreign_.end(), end), foreign_.end());
+  out = merge(out, foreign_);
+}
+
+// A foreign page has no other copy.
+void MappedMemory::drop_copies(const std::vector<PageNumber>& pages) {
+  std::vector<PageNumber> own;
+  std::set_difference(pages.begin(), pages.end(), foreign_.begin(), foreign_.end(),
+                      std::back_inserter(own));
+  for_runs(own, SIZE_MAX, [&](PageNumber first, std::size_t count) {
+    madvise(base_ + first * kPageBytes, count * kPageBytes, MADV_DONTNEED);
+  });
+}
+
+void MappedMemory::put_back(const std::vector<PageNumber>& pages) {
+  drop_copies(pages);
+  std::vector<PageNumber> foreign;
+  std::copy_if(pages.begin(), pages.end(), std::back_inserter(foreign),
+               [&](PageNumber page) { return is_foreign(page); });
+  if (foreign.empty()) return;
+  // The image has something else: it follows with the next commit.
+  const auto committed = options_.open_committed();
+  for_runs(foreign, kStagePages, [&](PageNumber first, std::size_t count) {
+    committed->read(first, count, base_ + first * kPageBytes);
+  });
+}
+
+// The image holds something else than the last commit there, so the store says.
+void MappedMemory::stage_foreign(std::span<const PageNumber> pages) {
+  if (pages.empty()) return;
+  const auto committed = options_.open_committed();
+  std::vector<std::byte> content(kStagePages * kPageBytes);
+  for_runs(pages, kStagePages, [&](PageNumber first, std::size_t count) {
+    if (committed->zero_run(first, count) >= count) return;
+    committed->read(first, count, content.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::byte* const page = content.data() + i * kPageBytes;
+      if (is_zero(page)) continue;
+      std::memcpy(backing_.twin(first + i), page, kPageBytes);
+      backing_.mark_twins(first + i, 1);
+    }
+  });
+}
+
+void MappedMemory::prepare_commit(std::span<const PageNumber> dirty) {
+  staged_.clear();
+  std::set_intersection(dirty.begin(), dirty.end(), foreign_.begin(), foreign_.end(),
+                        std::back_inserter(staged_));
+  std::size_t next = 0;
+  for (const PageNumber page : dirty) {
+    if (next < staged_.size() && staged_[next] == page) {
+      ++next;
+    } else if (!is_zero(backing_.twin(page))) {
+      backing_.mark_twins(page, 1);
+    }
+  }
+  stage_foreign(staged_);
+  options_.image->announce(dirty);
+}
+
+const std::byte* MappedMemory::twin_of(PageNumber page) const noexcept {
+  if (page >= backed_bytes() / kPageBytes) return nullptr;
+  if (backing_.has_twin(page)) return backing_.twin(page);
+  // A foreign page that is not part of the commit, or is and has become zero.
+  return is_foreign(page) ? nullptr : backing_.twin(page);
+}
+
+// The file's first pages last, one by one: who reads it meanwhile finds there what says where all
+// else is (LMDB's meta pages, SQLite's header), and that is to be there by then.
+void MappedMemory::write_backwards(std::span<const PageNumber> pages) {
+  constexpr PageNumber kHeaderPages = 2;
+  const auto write = [&](PageNumber first, std::size_t count) {
+    options_.image->write(first, {backing_.twin(first), count * kPageBytes});
+  };
+  std::size_t headers = 0;
+  while (headers < pages.size() && pages[headers] < kHeaderPages) ++headers;
+  std::vector<std::pair<PageNumber, std::size_t>> runs;
+  for_runs(pages.subspan(headers), SIZE_MAX,
+           [&](PageNumber first, std::size_t count) { runs.emplace_back(first, count); });
+  for (std::size_t i = runs.size(); i-- > 0;) write(runs[i].first, runs[i].second);
+  while (headers-- > 0) write(pages[headers], 1);
+}
+
+void MappedMemory::write_image(std::span<const PageNumber> pages) {
+  options_.image->write(staged_, [&](PageNumber page) {
+    return backing_.has_twin(page) ? backing_.twin(page) : kZeroPage;
+  });
+  std::vector<PageNumber> patched, changed;
+  // What the file is about to lose need not be written.
+  const PageNumber kept = file_bytes_ ? format::pages_in(*file_bytes_) : UINT64_MAX;
+  const PageNumber end = std::min(backed_bytes() / kPageBytes, kept);
+  for_neighbourhoods(pages, [&](PageNumber first, std::size_t count) {
+    if (first < end) patched_.collect(first, std::min<PageNumber>(first + count, end), patched);
+  });
+  std::set_difference(patched.begin(), patched.end(), staged_.begin(), staged_.end(),
+                      std::back_inserter(changed));
+  write_backwards(changed);
+  options_.image->note_commit(file_bytes_);
+  if (foreign_.empty()) return;
+  std::vector<PageNumber> left;
+  std::set_difference(foreign_.begin(), foreign_.end(), pages.begin(), pages.end(),
+                      std::back_inserter(left));
+  foreign_ = std::move(left);
+}
+
+// The commit has happened, whatever becomes of the image: what it does not take is tried again with
+// the next commit, and a crash before that is mended from the store.
+void MappedMemory::finish_commit(std::span<const PageNumber> dirty) noexcept {
+  try {
+    write_image(dirty);
+    if (foreign_.empty() && options_.image->adopting()) options_.image->note_adoption_committed();
+    complained_ = false;
+  } catch (const std::exception& e) {
+    foreign_ = merge(foreign_, dirty);
+    if (!complained_) {
+      std::fprintf(stderr, "vellum: committed, but not in the image yet: %s\n", e.what());
+    }
+    complained_ = true;
+  }
+  forget_twins(dirty);
+}
+
+void MappedMemory::abandon_commit(std::span<const PageNumber> dirty) noexcept {
+  forget_twins(dirty);
+}
+
+void MappedMemory::forget_twins(std::span<const PageNumber> pages) noexcept {
+  for_neighbourhoods(pages,
+                     [&](PageNumber first, std::size_t count) { backing_.forget(first, count); });
+}
+
+void MappedMemory::note_closed(const format::Version& head) noexcept {
+  // It counts as in use where this does not come to its end, and the next opening compares it with
+  // the head.
+  try {
+    options_.image->drop_growth();
+    if (foreign_.empty() && !options_.image->adopting()) options_.image->close(head);
+  } catch (const std::exception&) {
+  }
+}
+
+void MappedMemory::resize(std::uint64_t size_bytes) {
+  const std::uint64_t old = this->size_bytes();
+  if (size_bytes < old) {
+    RegionMemory::resize(size_bytes);
+    options_.image->resize(size_bytes);
+    return;
+  }
+  options_.image->resize(size_bytes);
+  try {
+    RegionMemory::resize(size_bytes);
+  } catch (...) {
+    options_.image->resize(old);
+    throw;
+  }
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,83 @@
+// region/memory/mapped_memory.hpp: engine mapped: the region is a private mapping of a plain file,
+// the branch's image, as in Privateer 1.0 (Youssef et al., CLUSTER 2021).
+//
+// The kernel brings pages in, from its page cache; processes that map the same file share them. A
+// page that is written becomes this region's own, and is never dropped but by rollback(): dropping
+// it beside a thread that writes would lose stores. The image follows a commit when that is
+// durable.
+//
+// Twins: the image's pages, by a second private mapping. The encoder patches them there, out of the
+// file's sight; when the commit is durable they are written to the file, and forgotten. A *foreign*
+// page is one whose image is not the last commit: what another program wrote, or what a failing
+// disk did not take. It counts as written until a commit has brought it to the image, and its twin
+// comes from the store.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "region/kernel/private_pages.hpp"
+#include "region/memory/memory.hpp"
+
+namespace vellum::region {
+
+class MappedMemory final : public RegionMemory {
+ public:
+  MappedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+               PrivatePages::Way best = PrivatePages::Way::written);
+  ~MappedMemory() override { stop_service(); }
+
+  Engine engine() const noexcept override { return Engine::mapped; }
+  bool make_present(PageNumber first, std::size_t count,
+                    store::ReadFailure& failure) noexcept override;
+  void advise(PageNumber first, std::size_t count, Advice advice) override;
+  // The kernel pages in for system calls, too.
+  void pin(PageNumber, std::size_t) override {}
+  void unpin(PageNumber, std::size_t) noexcept override {}
+
+  void drop_copies(const std::vector<PageNumber>& pages) override;
+
+  void prepare_commit(std::span<const PageNumber> dirty) override;
+  void finish_commit(std::span<const PageNumber> dirty) noexcept override;
+  void abandon_commit(std::span<const PageNumber> dirty) noexcept override;
+  const std::byte* twin_of(PageNumber page) const noexcept override;
+  void set_file_bytes(std::optional<std::uint64_t> bytes) noexcept override { file_bytes_ = bytes; }
+  void extend_file(std::uint64_t bytes) override { options_.image->extend(bytes); }
+  void drop_file_growth(std::uint64_t keep_bytes) override {
+    options_.image->drop_growth(keep_bytes);
+  }
+  std::uint64_t backed_bytes() const noexcept override;
+  void note_closed(const format::Version& head) noexcept override;
+  void resize(std::uint64_t size_bytes) override;
+  void start() override;
+
+  // Only for what the file cannot give: an I/O error, or another program has cut it.
+  FaultResult on_fault(const Fault& fault) noexcept override;
+
+ protected:
+  // Pages never come in by a fault of ours.
+  int fault_signal() const noexcept override;
+  int map_zero(PageNumber, std::size_t) noexcept override { return 0; }
+  int map_present(PageNumber, std::size_t) noexcept override { return 0; }
+  int resolve_present(PageNumber, bool) noexcept override { return 0; }
+  void find_dirty(std::vector<PageNumber>& out) override;
+  void find_unfinished(std::vector<PageNumber>& out) override;
+  void put_back(const std::vector<PageNumber>& pages) override;
+  int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
+
+ private:
+  void stage_foreign(std::span<const PageNumber> pages);
+  void forget_twins(std::span<const PageNumber> pages) noexcept;
+  void write_image(std::span<const PageNumber> pages);
+  void write_backwards(std::span<const PageNumber> pages);
+  bool is_foreign(PageNumber page) const noexcept;
+
+  PrivatePages written_;
+  PrivatePages patched_;                     // of the alias: the twins that the encoder has changed
+  std::vector<PageNumber> foreign_;          // ascending
+  std::vector<PageNumber> staged_;           // of the commit at hand: foreign ones
+  std::optional<std::uint64_t> file_bytes_;  // that the image is to have after the commit at hand
+  bool complained_ = false;
+};
+
+}  // namespace vellum::region

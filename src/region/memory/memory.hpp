@@ -1,0 +1,407 @@
+// region/memory/memory.hpp: the mapped range of a region: reserving it, paging it in, noticing
+// writes.
+//
+// What the engines share is here; what differs (how a fault arrives, how writes are noticed) is in
+// uffd_memory.cpp and sigsegv_memory.cpp. Pages come in by chunks, of 64 KiB by default. A chunk is
+// missing, claimed by one thread while others wait, or present. Claimed: it is being filled, or
+// evicted, or what was put away of it is looked at; whoever has claimed a chunk touches no region
+// memory.
+//
+// Eviction (memory_evict.cpp): when the pager says that there are too many pages, present chunks
+// go: clean pages are forgotten, since the source has them; dirty ones go to the stash. A chunk
+// stays while it is held, and while its committed copies are newer than the source.
+//
+// Reading ahead (memory_advice.cpp): a thread of the process's brings chunks in that are likely to
+// be touched soon, as any other thread may. It stands still while pages are put back, and while the
+// region gets smaller: NoReadAhead.
+//
+// Signal context: on_fault() and all it calls. It allocates nothing and takes HandlerLocks only,
+// none of which is ever held while region memory is touched.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+#include <vellum/region.hpp>
+
+#include "base/handler_lock.hpp"
+#include "base/reserve.hpp"
+#include "region/kernel/fault_router.hpp"
+#include "region/paging/backing.hpp"
+#include "region/paging/leave_first.hpp"
+#include "region/paging/live_source.hpp"
+#include "region/paging/pager.hpp"
+#include "region/paging/read_ahead.hpp"
+#include "region/paging/read_streams.hpp"
+#include "region/paging/stash.hpp"
+#include "region/paging/working_set.hpp"
+#include "store/image/image_file.hpp"
+#include "store/page_map/page_source.hpp"
+
+namespace vellum::region {
+
+using format::PageNumber;
+
+// Chunks have as many pages as a word has bits at most: what is known of each page is a bit.
+inline constexpr std::size_t kDefaultChunkBytes = 64u << 10;
+inline constexpr std::size_t kMostChunkPages = 64;
+inline constexpr std::size_t kSlotBytes =
+    2u << 20;  // what one page table maps: the unit of looking for writes
+inline constexpr std::size_t kSlotPages = kSlotBytes / kPageBytes;
+
+struct MemoryOptions {
+  std::uint64_t capacity_bytes = 0;  // multiple of kPageBytes
+  std::uint64_t size_bytes = 0;      // multiple of kPageBytes
+  bool writable = false;
+  std::uint64_t wanted_address = 0;  // 0: anywhere
+  bool address_required = false;     // otherwise only preferred
+  bool over_reservation = false;  // mapped over what is there, which is the caller's, and left so
+  std::uint64_t memory_limit_bytes = 0;  // 0: shares the limit of the process
+  std::string stash_directory;           // empty: dirty pages stay in memory, whatever the limit
+  std::size_t chunk_bytes =
+      kDefaultChunkBytes;  // a power of two, kPageBytes..kMostChunkPages pages
+  bool huge_pages = false;
+  // Not for engine mapped: to remember which pages are used, and to bring those in that were.
+  bool keeps_working_set = false;
+  std::vector<format::PageRange> last_working_set;
+  // Engine mapped: what is mapped, and the last commit as the store has it.
+  std::shared_ptr<store::ImageFile> image;
+  std::function<std::shared_ptr<store::PageSource>()> open_committed;
+};
+
+class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget {
+ public:
+  // `source` gives the committed content; null: all zero. Throws Errc::busy (address taken),
+  // out_of_memory.
+  static std::unique_ptr<RegionMemory> create(Engine engine, const MemoryOptions& options,
+                                              std::shared_ptr<store::PageSource> source);
+  ~RegionMemory() override;
+
+  std::byte* data() const noexcept { return base_; }
+  std::uint64_t size_bytes() const noexcept { return size_bytes_.load(std::memory_order_acquire); }
+  std::uint64_t capacity_bytes() const noexcept { return options_.capacity_bytes; }
+  bool writable() const noexcept { return options_.writable; }
+  virtual Engine engine() const noexcept = 0;
+  Backing& backing() noexcept { return backing_; }
+  std::size_t chunk_of(PageNumber page) const noexcept { return page >> chunk_shift_; }
+  std::size_t chunk_pages() const noexcept { return std::size_t{1} << chunk_shift_; }
+
+  // Brings pages in. False: `failure` says why.
+  virtual bool make_present(PageNumber first, std::size_t count,
+                            store::ReadFailure& failure) noexcept;
+
+  // What was made present of a version goes into huge pages, slots that lie whole in the range, as
+  // far as MemoryOptions::huge_pages says so and half of the limit goes. Any thread.
+  void make_huge(PageNumber first, std::size_t count);
+
+  // See Region::advise(). Any thread.
+  virtual void advise(PageNumber first, std::size_t count, Advice advice);
+
+  // The chunks that were used since the opening, in the order in which they came in; also those
+  // that have left. Empty unless MemoryOptions say so. REQUIRES: nobody uses the region any more.
+  std::vector<format::PageRange> working_set();
+
+  // Appends the pages that may have been written since the last call, and those in the stash,
+  // ascending, and arms them again. No write is lost: one that runs meanwhile is reported now or
+  // next time. A page may be reported that was not written. Throws Errc::poisoned when pages were
+  // lost (see lose()).
+  // With `known`, another tracker has found what was written: ascending pages, and nothing is
+  // armed.
+  void collect_dirty(std::vector<PageNumber>& out, const std::vector<PageNumber>* known = nullptr);
+  // Pages that are as they were committed need no copies of their own. REQUIRES: nobody stores to
+  // them meanwhile.
+  virtual void drop_copies(const std::vector<PageNumber>&) {}
+  // Puts pages back to their twins, or to what the source says. REQUIRES: nobody else uses them
+  // meanwhile.
+  void discard(const std::vector<PageNumber>& pages);
+
+  // What a commit of pages that collect_dirty() gave asks of the engine, in this order. The engines
+  // over a memfd have their twins at hand, and need nothing.
+  // Before they are encoded: makes their twins right. Throws: the commit has failed.
+  virtual void prepare_commit(std::span<const PageNumber>) {}
+  // The commit is durable, or no page had changed.
+  virtual void finish_commit(std::span<const PageNumber>) noexcept {}
+  // It has failed, and the encoder has undone its work.
+  virtual void abandon_commit(std::span<const PageNumber>) noexcept {}
+  // A page as of the commit at hand, or nullptr when it is not in memory. REQUIRES: held, present.
+  virtual const std::byte* twin_of(PageNumber page) const noexcept {
+    return backing_.has_twin(page) ? backing_.twin(page) : nullptr;
+  }
+  // What becomes of the plain file that the region is; only engine mapped has one. The next
+  // finish_commit() makes it so long; none: as long as the region.
+  virtual void set_file_bytes(std::optional<std::uint64_t>) noexcept {}
+  // Before anything is touched up to there: it becomes longer at once, if it is shorter.
+  virtual void extend_file(std::uint64_t) {}
+  // Takes back what was not committed of that, but for the first `keep_bytes`.
+  virtual void drop_file_growth(std::uint64_t) {}
+  // How much of the region lies in it now; the rest must not be touched.
+  virtual std::uint64_t backed_bytes() const noexcept { return size_bytes(); }
+  // The mapping outlives this object: it is the caller's to unmap.
+  void leave_mapped() noexcept { left_mapped_ = true; }
+  // Nothing will be committed any more after this version.
+  virtual void note_closed(const format::Version&) noexcept {}
+
+  // While a chunk is held it is not evicted, and its twins stay where they are: hold it to look at
+  // twins. Waits for an eviction that goes on. Any context.
+  void hold(PageNumber first, std::size_t count) noexcept;
+  void release(PageNumber first, std::size_t count) noexcept;
+  // Whether its chunk is present; until release(), if so. REQUIRES: held.
+  bool is_present(PageNumber page) const noexcept {
+    return kernel_pages_ || chunk(chunk_of(page)).state.load(std::memory_order_acquire) == kPresent;
+  }
+
+  // A commit looks at a page that is not present: reads its entry of the stash, and notes it as
+  // taken. False: it has none, so it is as committed; or it has come in meanwhile (is_present says
+  // so). Throws Errc::io, damaged. REQUIRES: held; `buffer` aligned to 8.
+  bool take_stashed(PageNumber page, std::byte* buffer, Stash::Entry& out);
+  // The twin of the page is becoming newer than the source. REQUIRES: held.
+  void note_newer(PageNumber page) noexcept;
+  // What the source says of a page. Throws Errc::damaged, io. REQUIRES: as of replace_source().
+  void read_committed(PageNumber page, std::byte* out) const;
+  // The page keeps its content whatever happens to its twin. REQUIRES: held and present; writable.
+  void make_private(PageNumber page) noexcept;
+  // The commit is durable, and `source` reads it: what was taken is as committed. REQUIRES: all
+  // twins are as of that commit; nobody takes or notes meanwhile.
+  void replace_source(std::shared_ptr<store::PageSource> source,
+                      const std::vector<PageNumber>& taken);
+  // The commit failed: what was taken is as it was before. Pages that have come in since are left
+  // in `present`: their twins hold what the commit had recorded, and need to be put back.
+  void give_back(const std::vector<PageNumber>& taken, std::vector<PageNumber>& present);
+  // Whether so much cannot be evicted that replace_source() is due.
+  bool wants_source() const noexcept;
+  const std::shared_ptr<store::PageSource>& source() const noexcept { return source_.shared(); }
+  // To be called where pages were added on the way: makes room if there are too many.
+  void stay_within_limit() noexcept;
+
+  // How many pages from `first` on, `limit` at most, are zero where nothing has ever come in.
+  std::size_t untouched_zeros(PageNumber first, std::size_t limit) const noexcept;
+  // Whether the page's chunk is not in memory, and all of it would come in as zeros.
+  bool holds_nothing(PageNumber page) const noexcept;
+
+  MemoryUse use() noexcept;  // counts
+  bool has_stashed() const noexcept { return stash_ && stash_->pages() != 0; }
+
+  // Pageable.
+  std::size_t make_room(std::size_t pages) noexcept override;
+  void measure() noexcept override;
+  void tidy() noexcept override;
+  bool read_ahead_step() noexcept override;
+
+  // While pinned, system calls may read and write the pages. REQUIRES: present.
+  virtual void pin(PageNumber first, std::size_t count) = 0;
+  virtual void unpin(PageNumber first, std::size_t count) noexcept = 0;
+
+  // REQUIRES: within capacity. Larger: the new pages are zero. Smaller: pages past the end are
+  // forgotten (after discard); REQUIRES: nobody else uses them.
+  virtual void resize(std::uint64_t size_bytes);
+
+  FaultResult on_fault(const Fault& fault) noexcept override;
+
+ protected:
+  RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
+
+  // Engine hooks; all run in signal context, too. 0 or errno.
+  // The signal by which a page asks to come in, or to be opened for writing.
+  virtual int fault_signal() const noexcept = 0;
+  // Pages without a twin. REQUIRES: none of them is in use: their chunks are being filled, or
+  // discard() runs.
+  virtual int map_zero(PageNumber first, std::size_t count) noexcept = 0;
+  virtual int map_present(PageNumber first,
+                          std::size_t count) noexcept = 0;  // pages whose twins were just written
+  // Twins are going to be written that nobody maps before they are touched: what is read of them
+  // must not count as written. REQUIRES: nothing is mapped there.
+  virtual int prepare_unmapped(PageNumber first, std::size_t count) noexcept;
+  // Whether a page is mapped that no fault has told us of. (One that the kernel has swapped out
+  // may not count.)
+  virtual bool kernel_has_mapped(PageNumber first, std::size_t count) noexcept;
+  // A page that is not accessible although its chunk was present. It may be claimed by now: then
+  // nothing is done, and the access faults again.
+  virtual int resolve_present(PageNumber page, bool is_write) noexcept = 0;
+  virtual void find_dirty(std::vector<PageNumber>& out) = 0;
+  // Of these, what find_dirty() finds although nobody has written it. `out` is ascending, and
+  // stays.
+  virtual void find_unfinished(std::vector<PageNumber>&) {}
+  virtual void put_back(const std::vector<PageNumber>& pages) = 0;
+
+  // For paging; engine mapped has no use for these.
+  // A private copy of a page. REQUIRES: its chunk is claimed.
+  virtual int place_private(PageNumber page, const std::byte* content) noexcept;
+  // Private copies have been placed, and all else is mapped: they count as written from now on.
+  virtual void note_placed(PageNumber first, std::uint64_t pages) noexcept;
+  // Whether reading pages that are zero takes memory.
+  virtual bool zeros_take_memory() const noexcept { return false; }
+  // Which pages of a range are private: a bit a page. 0 or errno.
+  virtual int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept;
+  // What an eviction works on. From freeze() on nobody changes or sees the pages.
+  struct Frozen {
+    PageNumber first = 0;
+    std::size_t count = 0;
+    std::uint64_t own = 0;    // private pages that may differ from their twins: a bit a page
+    std::uint64_t twins = 0;  // pages that have twins
+    const std::byte* pages = nullptr;  // where the private ones can be read
+    std::byte* old = nullptr;          // copies of the twins, chunk-sized
+    std::byte* place = nullptr;        // address space for engines that move pages away
+  };
+  // 0 or errno; then nothing has happened. REQUIRES: the chunk is claimed.
+  virtual int freeze(Frozen& frozen) noexcept;
+  // Puts private pages back where `keep` says so; the others show their twins.
+  virtual int thaw(const Frozen& frozen, std::uint64_t keep) noexcept;
+  // All of it goes. 0, or errno: then nothing has happened.
+  virtual int forget(const Frozen& frozen) noexcept;
+  // Private pages in [first, first + count), by looking. -1: not known.
+  virtual std::int64_t count_own(PageNumber first, std::size_t count) noexcept;
+  // Pages in memory: own content where `own` says so, twins where `twins` says so (they are
+  // written, and noted), zero elsewhere. 0 or errno. REQUIRES: claimed, nothing is mapped there.
+  int show(PageNumber first, std::size_t count, const std::byte* twin_content, std::uint64_t twins,
+           const std::byte* own_content, std::uint64_t own) noexcept;
+  virtual int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept = 0;
+  // First protection of the range, once mapped.
+  virtual void start() = 0;
+  // First thing of an engine's destructor: afterwards neither faults nor the pager come.
+  void stop_service() noexcept;
+
+  enum : std::uint32_t { kMissing = 0, kClaimed = 1, kPresent = 2 };
+  struct Chunk {
+    std::atomic<std::uint32_t> state;
+    std::atomic<std::uint32_t> evicted_at;  // of the count of evictions; 0: never
+    std::atomic<std::uint16_t> holds;
+    std::atomic<std::uint8_t> heat;      // how many more times eviction passes it by
+    std::atomic<std::uint8_t> newer;     // its twins are newer than the source
+    std::atomic<Advice> advice;          // normal, sequential or random
+    std::atomic<std::uint8_t> replayed;  // nobody is known to have touched it since
+  };
+  Chunk& chunk(std::size_t index) const noexcept {
+    return reinterpret_cast<Chunk*>(chunks_.data())[index];
+  }
+  std::size_t chunk_bytes() const noexcept { return chunk_pages() * kPageBytes; }
+  std::size_t chunks_of(std::uint64_t size_bytes) const noexcept {
+    return (size_bytes + chunk_bytes() - 1) / chunk_bytes();
+  }
+  bool chunk_missing(std::size_t index) const noexcept {
+    return chunk(index).state.load(std::memory_order_acquire) == kMissing;
+  }
+  void wait_while_claimed(std::size_t index) const noexcept {
+    chunk(index).state.wait(kClaimed, std::memory_order_acquire);
+  }
+  // From `from` to claimed. False: it is something else.
+  bool claim(std::size_t index, std::uint32_t from) noexcept {
+    return chunk(index).state.compare_exchange_strong(from, kClaimed);
+  }
+  void settle(std::size_t index, std::size_t count, std::uint32_t state) noexcept;
+  bool fill(std::size_t index, store::ReadFailure& failure) noexcept;
+  void add_private(std::int64_t pages) noexcept {
+    private_pages_.fetch_add(pages, std::memory_order_relaxed);
+    pager_->add_pages(pages);
+  }
+  // The committed content; REQUIRES: the chunk is claimed.
+  bool read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
+                   store::ReadFailure& failure) noexcept;
+  void lose(const char* why) noexcept;
+  void report(const store::ReadFailure& failure) const noexcept;
+  std::atomic<std::uint64_t>& touched_word(std::size_t slot) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(touched_.data())[slot / 64];
+  }
+
+  const MemoryOptions options_;
+  const unsigned chunk_shift_;  // log2 of the pages of a chunk
+  const std::shared_ptr<Pager> pager_;
+  std::atomic<std::uint64_t> size_bytes_;
+  Backing backing_;
+  std::byte* base_ = nullptr;
+  bool left_mapped_ = false;
+  // The kernel pages in and out, so there are no chunks here, no stash, and no limit: engine
+  // mapped.
+  const bool kernel_pages_;
+
+ private:
+  struct Scratch;
+  bool fill_zero(std::size_t index, std::size_t pages, store::ReadFailure& failure) noexcept;
+  enum class Mapping { now, by_touch };  // by_touch: see memory_replay.cpp
+  bool fill_from_source(std::size_t index, std::size_t pages, store::ReadFailure& failure,
+                        Mapping mapping = Mapping::now) noexcept;
+  bool fill_with_stash(std::size_t index, std::size_t pages, std::uint64_t stashed,
+                       store::ReadFailure& failure) noexcept;
+  int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
+  void touch(PageNumber first, std::size_t count) noexcept;
+  void note_arrival(std::size_t index, Mapping mapping = Mapping::now) noexcept;
+  void map_range();
+  void start_paging();
+
+  // What becomes of pages that differ from what is committed: they go to the stash, with all
+  // others; the chunk stays; the chunk stays also when there is none.
+  enum class Changed { stashed, stay, all_stay };
+  std::size_t evict(std::size_t index, Changed changed = Changed::stashed) noexcept;
+  std::size_t evict_claimed(std::size_t index, Changed changed) noexcept;
+  bool stash_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
+                     Changed what) noexcept;
+  std::size_t evict_first(std::size_t pages) noexcept;
+
+  int make_slot_huge(std::size_t slot) noexcept;
+  void join_read_ahead() noexcept;
+  void drop_chunks(PageNumber first, std::size_t count);
+  void want_chunks(PageNumber first, std::size_t count);
+  bool next_wanted(std::size_t& index) noexcept;
+  bool worth_reading_ahead(std::size_t index) const noexcept;
+  std::size_t most_ahead() const noexcept;
+  void read_ahead_of(std::size_t index) noexcept;
+  bool make_room_ahead() noexcept;
+  void make_working_set();
+  bool replay_step() noexcept;
+  void replay_beside(std::size_t index) noexcept;
+  bool replay(std::size_t index) noexcept;
+  std::size_t zeros_from(PageNumber first, std::size_t pages) const noexcept;
+  bool is_unused(std::size_t index) noexcept;
+  bool show_replayed(std::size_t index, store::ReadFailure& failure) noexcept;
+  class NoReadAhead;  // while it lives
+  void move_stashed(PageNumber page) noexcept;
+  void settle_taken(const std::vector<PageNumber>& taken, bool durable,
+                    std::vector<PageNumber>& present);
+  class NoEvictions;  // while it lives
+
+  static constexpr std::size_t kScratches = 8;
+  Scratch& lock_scratch(std::size_t start) noexcept;
+  LiveSource source_;
+  base::Reservation chunks_;              // a Chunk each
+  base::Reservation touched_;             // a bit a slot: some chunk of it has been present
+  std::unique_ptr<Scratch[]> scratches_;  // null: kernel_pages_
+
+  std::atomic<ReadAhead*> read_ahead_{nullptr};  // null: this region has not joined it
+  std::atomic<std::uint32_t> reading_ahead_{0}, read_ahead_stopped_{0};
+  ReadStreams streams_;
+  LeaveFirst leave_first_;
+  std::mutex wanted_mutex_;  // of what follows; and joining
+  std::deque<ReadStreams::Run> wanted_;
+  std::unique_ptr<WorkingSet> working_set_;  // null: nobody wants it
+
+  std::mutex huge_mutex_;       // of what follows
+  std::set<std::size_t> huge_;  // slots, held
+
+  bool joined_ = false;           // the pager knows this region
+  std::unique_ptr<Stash> stash_;  // null: read-only, or there is no place for it
+  std::atomic<std::int64_t> private_pages_{0};
+  std::atomic<std::size_t> hand_{0};  // the chunk to look at next
+  std::atomic<std::uint32_t> evictions_{0}, present_chunks_{0}, newer_chunks_{0};
+  std::atomic<std::uint32_t> evicting_{0}, evictions_stopped_{0};
+  std::atomic<std::int64_t> stash_retry_ns_{0};  // it was full: not before this time again
+  std::int64_t tidied_ns_ = 0;                   // the pager's thread only
+  std::mutex measuring_;
+  std::atomic<const char*> lost_{nullptr};
+};
+
+// Where a branch's region goes at its first opening: far from where the loader and malloc put
+// things, so that the address is likely to be free the next time, too.
+std::uint64_t far_address(std::uint64_t branch_id) noexcept;
+
+// What `engine` comes to on this machine, for a region that is writable or not (mapped: automatic,
+// then). Prints the one-line notice when automatic falls back.
+Engine choose_engine(Engine wanted, bool writable);
+
+}  // namespace vellum::region

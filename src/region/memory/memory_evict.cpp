@@ -1,0 +1,381 @@
+// How memory is given back: chunks leave, clean pages forgotten, dirty ones put into the stash.
+//
+// An eviction claims a chunk, so that whoever touches a page that is not there waits; freezes it,
+// so that nobody can change what is there; compares private pages with their twins; and then lets
+// all go, or puts everything back as it was. The region's threads go on meanwhile, but for those
+// that touch this chunk.
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vellum/error.hpp>
+
+#include "format/page_diff.hpp"
+#include "region/kernel/racing_page.hpp"
+#include "region/memory/memory.hpp"
+#include "region/memory/memory_no_read_ahead.hpp"
+#include "region/memory/memory_scratch.hpp"
+
+namespace vellum::region {
+namespace {
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+std::int64_t now_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec * kNsPerSecond + now.tv_nsec;
+}
+
+std::size_t count_bits(std::uint64_t bits) noexcept {
+  return static_cast<std::size_t>(__builtin_popcountll(bits));
+}
+
+}  // namespace
+
+int RegionMemory::place_private(PageNumber, const std::byte*) noexcept { return EOPNOTSUPP; }
+void RegionMemory::note_placed(PageNumber, std::uint64_t) noexcept {}
+int RegionMemory::find_own(PageNumber, std::size_t, std::uint64_t&) noexcept { return EOPNOTSUPP; }
+int RegionMemory::freeze(Frozen&) noexcept { return EOPNOTSUPP; }
+int RegionMemory::thaw(const Frozen&, std::uint64_t) noexcept { return EOPNOTSUPP; }
+int RegionMemory::forget(const Frozen&) noexcept { return EOPNOTSUPP; }
+std::int64_t RegionMemory::count_own(PageNumber, std::size_t) noexcept { return -1; }
+
+// The dirty set is taken: a page must not leave behind the scan's back.
+class RegionMemory::NoEvictions {
+ public:
+  explicit NoEvictions(RegionMemory& memory) noexcept : memory_(memory) {
+    memory_.evictions_stopped_.fetch_add(1);
+    while (memory_.evicting_.load() != 0) sched_yield();
+  }
+  ~NoEvictions() { memory_.evictions_stopped_.fetch_sub(1); }
+  NoEvictions(const NoEvictions&) = delete;
+  NoEvictions& operator=(const NoEvictions&) = delete;
+
+ private:
+  RegionMemory& memory_;
+};
+
+// What comes in from the stash while the scan runs was in the first list; nothing goes there.
+void RegionMemory::collect_dirty(std::vector<PageNumber>& out,
+                                 const std::vector<PageNumber>* known) {
+  if (const char* why = lost_.load(); why != nullptr) {
+    throw Error(Errc::poisoned,
+                std::string("pages were lost: ") + why + "; close the region and open it again");
+  }
+  const NoEvictions guard(*this);
+  std::vector<PageNumber> stashed, found;
+  if (stash_) stash_->append_pages(stashed);
+  if (known == nullptr) {
+    find_dirty(found);
+  } else {
+    found = *known;
+    find_unfinished(found);
+  }
+  std::set_union(stashed.begin(), stashed.end(), found.begin(), found.end(),
+                 std::back_inserter(out));
+}
+
+void RegionMemory::discard(const std::vector<PageNumber>& pages) {
+  const NoReadAhead still(*this);
+  const NoEvictions guard(*this);
+  std::vector<PageNumber> present;
+  present.reserve(pages.size());
+  for (const PageNumber page : pages) {
+    if (is_present(page)) {
+      present.push_back(page);
+    } else if (stash_) {
+      stash_->drop(page);
+    }
+  }
+  put_back(present);
+}
+
+std::size_t RegionMemory::make_room(std::size_t pages) noexcept {
+  const std::size_t chunks = chunks_of(size_bytes());
+  const std::size_t word_chunks = 64 * kSlotPages / chunk_pages();  // of touched_word()
+  std::size_t freed = evict_first(pages);
+  for (std::size_t visited = 0; visited < 4 * chunks && freed < pages;) {
+    const std::size_t index = hand_.fetch_add(1, std::memory_order_relaxed) % chunks;
+    if (index % word_chunks == 0 && touched_word(index * chunk_bytes() / kSlotBytes).load() == 0) {
+      const std::size_t skip = std::min(word_chunks, chunks - index) - 1;
+      hand_.fetch_add(skip, std::memory_order_relaxed);
+      visited += skip + 1;
+      continue;
+    }
+    ++visited;
+    Chunk& c = chunk(index);
+    if (c.state.load(std::memory_order_relaxed) != kPresent) continue;
+    const std::uint8_t heat = c.heat.load(std::memory_order_relaxed);
+    if (heat != 0) {
+      c.heat.store(heat - 1, std::memory_order_relaxed);
+      continue;
+    }
+    freed += evict(index);
+  }
+  if (freed < pages) pager_->doubt();
+  return freed;
+}
+
+std::size_t RegionMemory::evict(std::size_t index, Changed what) noexcept {
+  if (chunk(index).holds.load() != 0) return 0;
+  std::size_t freed = 0;
+  evicting_.fetch_add(1);  // pairs with NoEvictions
+  if (evictions_stopped_.load() == 0 && claim(index, kPresent)) {
+    if (chunk(index).holds.load() == 0) {  // pairs with hold()
+      freed = evict_claimed(index, what);
+    } else {
+      settle(index, 1, kPresent);
+    }
+  }
+  evicting_.fetch_sub(1);
+  return freed;
+}
+
+std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcept {
+  const PageNumber first = index * chunk_pages(), end = size_bytes() / kPageBytes;
+  const std::size_t count = first < end ? std::min<std::size_t>(chunk_pages(), end - first) : 0;
+  // Newer than the source: the twins must stay, private copies that equal them need not.
+  const bool newer = chunk(index).newer.load() != 0;
+  if (newer) what = Changed::all_stay;
+  const std::uint64_t twins = backing_.twins_in(first, count);
+  std::uint64_t own = 0;
+  bool worth = count != 0 && find_own(first, count, own) == 0 &&
+               (own != 0 || (!newer && (twins != 0 || zeros_take_memory())));
+  const bool stash = what == Changed::stashed;
+  if (own != 0 && stash && now_ns() < stash_retry_ns_.load()) worth = false;
+  if (!worth) {
+    settle(index, 1, kPresent);
+    return 0;
+  }
+  const bool unused = working_set_ && is_unused(index);
+  Scratch& scratch = lock_scratch(index);
+  Frozen frozen;
+  frozen.first = first;
+  frozen.count = count;
+  frozen.twins = twins;
+  frozen.old = scratch.old;
+  frozen.place = scratch.place;
+  std::size_t freed = 0;
+  bool gone = false;
+  if (freeze(frozen) == 0) {
+    std::uint64_t changed = 0;
+    gone = stash_changed(frozen, scratch.batch, changed, what) && forget(frozen) == 0;
+    const std::uint64_t dropped = gone ? frozen.own : frozen.own & ~changed;
+    const std::size_t zeros = gone && zeros_take_memory() ? count - count_bits(twins) : 0;
+    freed = count_bits(dropped) + (gone ? count_bits(twins) : 0) + zeros;
+    add_private(-static_cast<std::int64_t>(count_bits(dropped) + zeros));
+    if (!gone) {
+      if (thaw(frozen, changed) != 0) lose("no memory to put pages back");
+      for (std::uint64_t rest = stash ? changed : 0; rest != 0; rest &= rest - 1) {
+        if (stash_) stash_->drop(first + static_cast<std::size_t>(__builtin_ctzll(rest)));
+      }
+    }
+  }
+  scratch.lock.unlock();
+  if (gone) {
+    if (unused) working_set_->forget(index);
+    const std::uint32_t number = evictions_.fetch_add(1) + 1;
+    chunk(index).evicted_at.store(number == 0 ? 1 : number);
+    present_chunks_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  settle(index, 1, gone ? kMissing : kPresent);
+  return freed;
+}
+
+// Finds the private pages that differ from what is committed, and does with them `what` says.
+// False: the chunk has to stay.
+bool RegionMemory::stash_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
+                                 Changed what) noexcept {
+  Stash::Batch batch(room);
+  for (std::uint64_t rest = frozen.own; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
+    const bool twin = (frozen.twins >> i & 1) != 0;
+    const std::byte* const now = frozen.pages + i * kPageBytes;
+    format::PageDiff diff;
+    format::diff_page(twin ? frozen.old + i * kPageBytes : nullptr, now, diff);
+    if (diff.lines == 0) continue;
+    changed |= 1ULL << i;
+    if (what == Changed::stashed && stash_) batch.add(frozen.first + i, diff, now);
+  }
+  if (what == Changed::all_stay) return false;
+  if (changed == 0) return true;
+  if (what == Changed::stay) return false;
+  const int error = stash_ ? stash_->put(batch) : ENOSPC;
+  if (error == 0) return true;
+  // Asking at each eviction would cost more than it gives.
+  if (stash_retry_ns_.exchange(now_ns() + kNsPerSecond) == 0 && stash_) {
+    char text[512];
+    const int n = std::snprintf(text, sizeof text,
+                                "vellum: the stash in %s cannot take pages (%s): they stay in "
+                                "memory, whatever the limit\n",
+                                options_.stash_directory.c_str(), strerrordesc_np(error));
+    [[maybe_unused]] const ssize_t written =
+        write(STDERR_FILENO, text, std::min(static_cast<std::size_t>(n), sizeof text - 1));
+  }
+  return false;
+}
+
+void RegionMemory::lose(const char* why) noexcept {
+  const char* none = nullptr;
+  lost_.compare_exchange_strong(none, why);
+}
+
+bool RegionMemory::take_stashed(PageNumber page, std::byte* buffer, Stash::Entry& out) {
+  const std::size_t index = chunk_of(page);
+  if (!stash_) return false;
+  while (!claim(index, kMissing)) {
+    if (is_present(page)) return false;
+    wait_while_claimed(index);
+  }
+  const bool there = stash_->holds(page);
+  int error = 0;
+  if (there) error = stash_->read(page, buffer, out);
+  if (there && error == 0) stash_->set_taken(page, true);
+  settle(index, 1, kMissing);
+  if (error != 0) {
+    throw Error(error == EBADMSG ? Errc::damaged : Errc::io,
+                "page " + std::to_string(page) + " cannot be read back from the stash in " +
+                    options_.stash_directory + ": " + std::strerror(error));
+  }
+  return there;
+}
+
+void RegionMemory::note_newer(PageNumber page) noexcept {
+  if (kernel_pages_) return;
+  Chunk& c = chunk(chunk_of(page));
+  if (c.newer.load(std::memory_order_relaxed) == 0 && c.newer.exchange(1) == 0) {
+    newer_chunks_.fetch_add(1);
+  }
+}
+
+void RegionMemory::read_committed(PageNumber page, std::byte* out) const {
+  if (const auto& source = source_.shared(); source != nullptr) {
+    source->read(page, 1, out);
+  } else {
+    std::memset(out, 0, kPageBytes);
+  }
+}
+
+void RegionMemory::make_private(PageNumber page) noexcept {
+  rewrite_racing_page(base_ + page * kPageBytes);
+}
+
+bool RegionMemory::wants_source() const noexcept {
+  constexpr std::uint64_t kShare = 8;
+  return newer_chunks_.load() * chunk_bytes() > pager_->limit_bytes() / kShare;
+}
+
+// Entries go after the source has changed: a page-in between finds both, and what an entry does to
+// a page that has it already is nothing. Only then may chunks be evicted that have come in since.
+void RegionMemory::replace_source(std::shared_ptr<store::PageSource> source,
+                                  const std::vector<PageNumber>& taken) {
+  source_.replace(std::move(source));
+  std::vector<PageNumber> present;
+  settle_taken(taken, true, present);
+  if (newer_chunks_.exchange(0) != 0) {
+    const std::size_t slots = (size_bytes() + kSlotBytes - 1) / kSlotBytes;
+    for (std::size_t slot = 0; slot < slots; ++slot) {
+      if ((touched_word(slot).load() >> (slot % 64) & 1) == 0) continue;
+      const std::size_t slot_chunks = kSlotPages / chunk_pages();
+      for (std::size_t i = 0; i < slot_chunks; ++i) chunk(slot * slot_chunks + i).newer.store(0);
+    }
+  }
+  if (most_ahead() == 0 || read_ahead_.load() != nullptr) return;
+  const std::lock_guard lock(wanted_mutex_);
+  join_read_ahead();  // now there is something to read
+}
+
+void RegionMemory::give_back(const std::vector<PageNumber>& taken,
+                             std::vector<PageNumber>& present) {
+  settle_taken(taken, false, present);
+}
+
+void RegionMemory::settle_taken(const std::vector<PageNumber>& taken, bool durable,
+                                std::vector<PageNumber>& present) {
+  for (const PageNumber page : taken) {
+    const std::size_t index = chunk_of(page);
+    std::uint32_t was = kMissing;
+    while (!claim(index, was)) {
+      wait_while_claimed(index);
+      was = chunk(index).state.load() == kPresent ? kPresent : kMissing;
+    }
+    if (was == kPresent) present.push_back(page);
+    if (durable || was == kPresent) {
+      stash_->drop(page);
+    } else {
+      stash_->set_taken(page, false);
+    }
+    settle(index, 1, was);
+  }
+}
+
+void RegionMemory::stay_within_limit() noexcept {
+  if (kernel_pages_) return;
+  if (const std::size_t lacking = pager_->lacking(0); lacking != 0) make_room(lacking);
+}
+
+MemoryUse RegionMemory::use() noexcept {
+  measure();
+  MemoryUse use;
+  use.limit_bytes = pager_->limit_bytes();
+  const std::int64_t pages = backing_.twin_pages() + private_pages_.load();
+  use.resident_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(pages, 0)) * kPageBytes;
+  use.evicted_bytes = std::uint64_t{evictions_.load()} * chunk_bytes();
+  if (stash_) {
+    use.stashed_pages = stash_->pages();
+    use.stash_file_bytes = stash_->file_bytes();
+    use.stash_written_bytes = stash_->put_bytes();
+  }
+  return use;
+}
+
+void RegionMemory::measure() noexcept {
+  if (kernel_pages_) return;
+  const std::lock_guard lock(measuring_);
+  // Asked once: rollback() may cut the region shorter meanwhile.
+  const PageNumber end = size_bytes() / kPageBytes;
+  const std::size_t slots = (end + kSlotPages - 1) / kSlotPages;
+  std::int64_t pages = backing_.file_pages() - backing_.twin_pages();
+  for (std::size_t slot = 0; slot < slots;) {
+    if ((touched_word(slot).load() >> (slot % 64) & 1) == 0) {
+      ++slot;
+      continue;
+    }
+    std::size_t stop = slot + 1;
+    while (stop < slots && (touched_word(stop).load() >> (stop % 64) & 1) != 0) ++stop;
+    const PageNumber first = slot * kSlotPages;
+    const PageNumber last = std::min<PageNumber>(stop * kSlotPages, end);
+    const std::int64_t own = options_.writable ? count_own(first, last - first) : 0;
+    if (own < 0) return;
+    pages += own;
+    slot = stop;
+  }
+  add_private(pages - private_pages_.load());
+}
+
+void RegionMemory::tidy() noexcept {
+  if (!stash_ || now_ns() < tidied_ns_ + kNsPerSecond / 2) return;
+  tidied_ns_ = now_ns();
+  try {
+    for (const PageNumber page : stash_->pages_to_move()) move_stashed(page);
+  } catch (const std::exception&) {  // no memory for a list of pages: another time
+    return;
+  }
+  stash_->tidy();
+}
+
+void RegionMemory::move_stashed(PageNumber page) noexcept {
+  const std::size_t index = chunk_of(page);
+  if (!claim(index, kMissing)) return;
+  Scratch& scratch = lock_scratch(index);
+  if (stash_->holds(page)) stash_->move(page, scratch.record);
+  scratch.lock.unlock();
+  settle(index, 1, kMissing);
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,252 @@
+// How the pages of a chunk come in: from the version's source, from the stash, or as zeros. Runs in
+// the fault handler.
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/zeros.hpp"
+#include "region/memory/memory.hpp"
+#include "region/memory/memory_scratch.hpp"
+
+namespace vellum::region {
+
+namespace {
+
+// What one fault makes room for at most: a thread that waits for memory gets it soon.
+constexpr std::size_t kRoomChunks = 4;
+
+// Calls run(first, count) for each run of set bits; stops when it returns anything but 0.
+template <typename Run>
+int for_each_bit_run(std::uint64_t bits, Run run) noexcept {
+  while (bits != 0) {
+    const auto first = static_cast<std::size_t>(__builtin_ctzll(bits));
+    const std::uint64_t rest = ~(bits >> first);
+    const auto count = rest == 0 ? 64 - first : static_cast<std::size_t>(__builtin_ctzll(rest));
+    if (const int error = run(first, count); error != 0) return error;
+    bits &= ~(bits_below(count) << first);
+  }
+  return 0;
+}
+
+// Which of the pages hold anything: a bit a page.
+std::uint64_t filled_pages(const std::byte* content, std::size_t pages) noexcept {
+  std::uint64_t filled = 0;
+  for (std::size_t i = 0; i < pages; ++i) {
+    if (!base::is_zero({content + i * kPageBytes, kPageBytes})) filled |= 1ULL << i;
+  }
+  return filled;
+}
+
+// Memory is four times what a chunk holds at most, as far as that is known from its pages.
+constexpr std::size_t kMostTimesFilled = 4;
+
+}  // namespace
+
+RegionMemory::Scratch& RegionMemory::lock_scratch(std::size_t start) noexcept {
+  for (std::size_t i = 0; i < kScratches; ++i) {
+    Scratch& s = scratches_[(start + i) % kScratches];
+    if (s.lock.try_lock()) return s;
+  }
+  Scratch& s = scratches_[start % kScratches];
+  s.lock.lock();
+  return s;
+}
+
+bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept {
+  if (chunk_missing(index)) {
+    // What comes back from the stash is there twice: as written, and as committed.
+    const bool twice = stash_ && stash_->pages() != 0 && stash_->holds(index * chunk_pages());
+    const std::size_t lacking = pager_->lacking(twice ? 2 * chunk_pages() : chunk_pages());
+    if (lacking != 0) make_room(std::min(lacking, kRoomChunks * chunk_pages()));
+  }
+  while (!claim(index, kMissing)) {
+    if (chunk(index).state.load() == kPresent) return true;
+    wait_while_claimed(index);
+  }
+  // Not beyond the size: there the mapping is another one, and belongs to grow().
+  const PageNumber first = index * chunk_pages();
+  const auto room =
+      std::min<std::size_t>(size_bytes() / kPageBytes - first, kSlotPages - first % kSlotPages);
+  const std::size_t pages = std::min(chunk_pages(), room);
+  // Marked before a page is mapped, so that no write to it can be overlooked.
+  touch(first, room);
+  const std::uint64_t stashed = stash_ ? stash_->held_in(first, pages) : 0;
+  if (stashed != 0) return fill_with_stash(index, pages, stashed, failure);
+  const std::size_t zero_pages = zeros_from(first, room);
+  if (zero_pages == room) return fill_zero(index, room, failure);
+  if (zero_pages >= chunk_pages()) {
+    return fill_zero(index, zero_pages / chunk_pages() * chunk_pages(), failure);
+  }
+  return fill_from_source(index, pages, failure);
+}
+
+void RegionMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
+  Chunk& c = chunk(index);
+  c.replayed.store(mapping == Mapping::by_touch, std::memory_order_relaxed);
+  if (working_set_) working_set_->note(index);
+  const std::uint32_t present = present_chunks_.fetch_add(1, std::memory_order_relaxed);
+  const std::uint32_t left = c.evicted_at.load(std::memory_order_relaxed);
+  // Back soon after it went: worth more than what has been used once (a ghost list, as in 2Q,
+  // Johnson and Shasha, VLDB 1994; nobody tells us of uses that do not fault).
+  const bool soon = left != 0 && evictions_.load(std::memory_order_relaxed) - left < present;
+  c.heat.store(soon ? 2 : 0, std::memory_order_relaxed);
+}
+
+// Fills the chunk and, as far as they are missing, those after it.
+bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
+                             store::ReadFailure& failure) noexcept {
+  const bool near_limit = options_.writable && pager_->lacking(kSlotPages) != 0;
+  std::size_t count = 1;
+  while (!near_limit && count * chunk_pages() < pages && claim(index + count, kMissing)) {
+    // One that was here before may have become something else than what the source said above.
+    if (chunk(index + count).evicted_at.load() != 0) {
+      settle(index + count, 1, kMissing);
+      break;
+    }
+    ++count;
+  }
+  const int error = map_zero(index * chunk_pages(), std::min(count * chunk_pages(), pages));
+  for (std::size_t i = 0; i < count && error == 0; ++i) note_arrival(index + i);
+  // They take memory when they are written, which nobody tells: so they count from now on, until
+  // the pager counts what is there.
+  const auto taken = static_cast<std::int64_t>(count * chunk_pages());
+  if (error == 0 && options_.writable) add_private(zeros_take_memory() ? 2 * taken : taken);
+  settle(index, count, error == 0 ? kPresent : kMissing);
+  if (error == 0) return true;
+  failure = {"cannot map memory", {}, index * chunk_pages(), error};
+  return false;
+}
+
+bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
+                                    store::ReadFailure& failure, Mapping mapping) noexcept {
+  const PageNumber first = index * chunk_pages();
+  Scratch& scratch = lock_scratch(index);
+  bool ok = false;
+  {
+    const LiveSource::Use source(source_);
+    ok = source->try_read(first, pages, scratch.old, failure);
+  }
+  // Pages of zeros take no memory; but each run of others costs calls of its own.
+  const bool may_leave_out =
+      mapping == Mapping::now && !options_.huge_pages && !zeros_take_memory();
+  const std::uint64_t filled =
+      ok && may_leave_out ? filled_pages(scratch.old, pages) : bits_below(pages);
+  const auto count = static_cast<std::size_t>(__builtin_popcountll(filled));
+  int error = 0;
+  if (ok && count * kMostTimesFilled <= pages) {
+    error = show(first, pages, scratch.old, filled, nullptr, 0);
+    if (options_.writable) add_private(static_cast<std::int64_t>(pages - count));
+  } else if (ok) {
+    if (mapping == Mapping::by_touch) error = prepare_unmapped(first, pages);
+    if (error == 0) error = backing_.write(first, {scratch.old, pages * kPageBytes});
+    if (error == 0) {
+      backing_.mark_twins(first, pages);
+      if (options_.writable) backing_.map_around(first, pages);
+      if (mapping == Mapping::now) error = map_present(first, pages);
+    }
+  }
+  if (error != 0) failure = {"no memory for the page", {}, first, error};
+  ok = ok && error == 0;
+  if (ok) note_arrival(index, mapping);
+  scratch.lock.unlock();
+  settle(index, 1, ok ? kPresent : kMissing);
+  return ok;
+}
+
+std::size_t RegionMemory::zeros_from(PageNumber first, std::size_t pages) const noexcept {
+  const LiveSource::Use source(source_);
+  return source.get() != nullptr ? source->zero_run(first, pages) : pages;
+}
+
+bool RegionMemory::read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
+                               store::ReadFailure& failure) noexcept {
+  const LiveSource::Use source(source_);
+  zero = source.get() == nullptr || source->zero_run(first, pages) == pages;
+  if (!zero) return source->try_read(first, pages, out, failure);
+  std::memset(out, 0, pages * kPageBytes);
+  return true;
+}
+
+// Everything is read and checked before a page is shown: only memory can lack after that.
+bool RegionMemory::fill_with_stash(std::size_t index, std::size_t pages, std::uint64_t stashed,
+                                   store::ReadFailure& failure) noexcept {
+  const PageNumber first = index * chunk_pages();
+  Scratch& scratch = lock_scratch(index);
+  bool zero = false;
+  bool ok = read_source(first, pages, scratch.old, zero, failure);
+  std::uint64_t twins = zero ? 0 : bits_below(pages), own = 0;
+  const Stash::Loaded loaded = stash_->load(first, stashed, scratch.batch);
+  for (std::uint64_t rest = stashed; ok && rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
+    Stash::Entry entry;
+    const int error = stash_->read(loaded, first + i, scratch.record, entry);
+    if (error != 0) {
+      failure = {"cannot be read back from the stash", {}, first + i, error};
+      ok = false;
+    } else if (stash_->is_taken(first + i)) {
+      // The commit at hand has it: the twin is what that recorded, as of all other pages.
+      entry.apply_to(scratch.old + i * kPageBytes);
+      twins |= 1ULL << i;
+      note_newer(first + i);
+    } else {
+      std::memcpy(scratch.own + i * kPageBytes, scratch.old + i * kPageBytes, kPageBytes);
+      entry.apply_to(scratch.own + i * kPageBytes);
+      own |= 1ULL << i;
+    }
+  }
+  if (ok) {
+    const int error = show(first, pages, scratch.old, twins, scratch.own, own);
+    if (error != 0) {
+      lose("no memory to bring pages back from the stash");
+      failure = {"no memory for the page", {}, first, error};
+      ok = false;
+    }
+  }
+  scratch.lock.unlock();
+  if (ok) {
+    for_each_bit_run(own, [&](std::size_t at, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) stash_->drop(first + at + i);
+      return 0;
+    });
+    const std::uint64_t bare = zeros_take_memory() ? own & ~twins : 0;
+    add_private(__builtin_popcountll(own) + __builtin_popcountll(bare));
+    note_arrival(index);
+  }
+  settle(index, 1, ok ? kPresent : kMissing);
+  return ok;
+}
+
+// Private pages first: once its twin is in the memfd, another thread may map that by itself.
+int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* twin_content,
+                       std::uint64_t twins, const std::byte* own_content,
+                       std::uint64_t own) noexcept {
+  constexpr int kPatience = 1000;
+  for (std::uint64_t rest = own; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
+    int error = place_private(first + i, own_content + i * kPageBytes);
+    for (int tries = 0; error != 0 && tries < kPatience; ++tries) {
+      sched_yield();
+      error = place_private(first + i, own_content + i * kPageBytes);
+    }
+    if (error != 0) return error;
+  }
+  const int error = for_each_bit_run(twins, [&](std::size_t at, std::size_t n) {
+    const int e = backing_.write(first + at, {twin_content + at * kPageBytes, n * kPageBytes});
+    if (e == 0) backing_.mark_twins(first + at, n);
+    return e;
+  });
+  if (error != 0) return error;
+  const std::uint64_t all = bits_below(count);
+  const int mapped = for_each_bit_run(twins & ~own & all, [&](std::size_t at, std::size_t n) {
+    return map_present(first + at, n);
+  });
+  if (mapped != 0) return mapped;
+  const int zeroed = for_each_bit_run(
+      ~twins & ~own & all, [&](std::size_t at, std::size_t n) { return map_zero(first + at, n); });
+  if (zeroed == 0) note_placed(first, own);
+  return zeroed;
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,137 @@
+// The working set: a region opens with the pages that its last use touched, and remembers which
+// pages this use touches.
+//
+// A chunk that is replayed is in the memfd, and nothing maps it; it is as present as any other. Who
+// touches it has it mapped: under engine uffd by the kernel, which tells nobody but its page
+// tables; under engine sigsegv by a fault. So a replayed chunk without a mapped page is one that
+// nobody has used, and leaves the set. One that comes in by a fault, or by an advice, counts as
+// used. So do its neighbours where the kernel maps more around a fault (64 KiB) than a chunk has:
+// versions with smaller ones, engine uffd.
+#include <algorithm>
+
+#include "region/memory/memory.hpp"
+#include "region/memory/memory_no_read_ahead.hpp"
+
+namespace vellum::region {
+namespace {
+
+using NumberedChunk = std::pair<std::uint32_t, std::size_t>;
+
+// By their numbers; neighbours that follow one another as one. The region's end may cut the last
+// chunk.
+std::vector<format::PageRange> ranges_of(std::vector<NumberedChunk>& chunks,
+                                         std::size_t chunk_pages, std::uint64_t pages) {
+  std::sort(chunks.begin(), chunks.end());
+  std::vector<format::PageRange> out;
+  for (const auto& [number, index] : chunks) {
+    const PageNumber first = index * chunk_pages;
+    const std::uint64_t count = std::min<std::uint64_t>(chunk_pages, pages - first);
+    if (!out.empty() && out.back().first + out.back().count == first) {
+      out.back().count += count;
+    } else {
+      out.push_back({first, count});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+bool RegionMemory::kernel_has_mapped(PageNumber, std::size_t) noexcept { return false; }
+int RegionMemory::prepare_unmapped(PageNumber, std::size_t) noexcept { return 0; }
+
+// REQUIRES: before anything comes in.
+void RegionMemory::make_working_set() {
+  const std::size_t half = pager_->limit_bytes() / 2 / chunk_bytes();
+  working_set_ = std::make_unique<WorkingSet>(options_.capacity_bytes / chunk_bytes() + 1,
+                                              options_.last_working_set, chunk_pages(), half);
+}
+
+bool RegionMemory::is_unused(std::size_t index) noexcept {
+  return chunk(index).replayed.load(std::memory_order_relaxed) != 0 &&
+         !kernel_has_mapped(index * chunk_pages(), chunk_pages());
+}
+
+// For who needs a chunk mapped, not only present. Counts as its use.
+bool RegionMemory::show_replayed(std::size_t index, store::ReadFailure& failure) noexcept {
+  if (chunk(index).replayed.load() == 0) return true;
+  while (!claim(index, kPresent)) {
+    if (chunk_missing(index)) return fill(index, failure);  // it has left meanwhile
+    wait_while_claimed(index);
+  }
+  const PageNumber first = index * chunk_pages();
+  int error = 0;
+  if (chunk(index).replayed.exchange(0) != 0) error = map_present(first, chunk_pages());
+  settle(index, 1, kPresent);
+  if (error != 0) failure = {"cannot map memory", {}, first, error};
+  return error == 0;
+}
+
+// One chunk, or a stretch that needs none. What cannot be read is left for the fault that needs it.
+// Nothing leaves memory for it, of this region or another.
+bool RegionMemory::replay_step() noexcept {
+  if (working_set_ == nullptr) return false;
+  // Of those that were there at the opening: a chunk that the end cuts is filled again by grow().
+  const std::size_t chunks = std::min(size_bytes(), options_.size_bytes) / chunk_bytes();
+  WorkingSet::Wanted next;
+  if (!working_set_->next(chunks, next)) return false;
+  if (pager_->is_doubtful() || pager_->lacking(chunk_pages()) != 0) {
+    working_set_->end();
+    return false;
+  }
+  const std::size_t zero_pages =
+      zeros_from(next.index * chunk_pages(), (chunks - next.index) * chunk_pages());
+  // Zeros come in by 2 MiB anyway, and count as memory.
+  if (zero_pages >= chunk_pages()) {
+    working_set_->leave_out(next, next.index + zero_pages / chunk_pages());
+  } else if (!claim(next.index, kMissing) || !replay(next.index)) {
+    working_set_->leave_out(next);
+  }
+  return true;
+}
+
+// In the fault handler: who runs into a chunk that is being brought in takes the next ones
+// meanwhile. Otherwise a program that does what it did the last time would wait for each.
+void RegionMemory::replay_beside(std::size_t index) noexcept {
+  while (chunk(index).state.load() == kClaimed && replay_step()) {
+  }
+}
+
+// REQUIRES: claimed.
+bool RegionMemory::replay(std::size_t index) noexcept {
+  const PageNumber first = index * chunk_pages();
+  // It has been here meanwhile, and has been written.
+  if (stash_ && stash_->held_in(first, chunk_pages()) != 0) {
+    settle(index, 1, kMissing);
+    return false;
+  }
+  // Marked before a page is mapped, so that no write to it can be overlooked.
+  touch(first, chunk_pages());
+  store::ReadFailure ignored;
+  return fill_from_source(index, chunk_pages(), ignored, Mapping::by_touch);
+}
+
+std::vector<format::PageRange> RegionMemory::working_set() {
+  if (working_set_ == nullptr) return {};
+  const NoReadAhead still(*this);
+  std::vector<NumberedChunk> chunks;
+  const std::size_t slot_chunks = kSlotPages / chunk_pages();
+  const std::size_t end = chunks_of(size_bytes());
+  for (std::size_t slot = 0; slot * slot_chunks < end;) {
+    const std::uint64_t word = touched_word(slot).load(std::memory_order_acquire) >> (slot % 64);
+    if (word == 0) {
+      slot = (slot / 64 + 1) * 64;
+      continue;
+    }
+    slot += static_cast<std::size_t>(__builtin_ctzll(word));
+    const std::size_t slot_end = std::min((slot + 1) * slot_chunks, end);
+    for (std::size_t index = slot * slot_chunks; index < slot_end; ++index) {
+      const std::uint32_t number = working_set_->number_of(index);
+      if (number != 0 && !is_unused(index)) chunks.emplace_back(number, index);
+    }
+    ++slot;
+  }
+  return ranges_of(chunks, chunk_pages(), size_bytes() / kPageBytes);
+}
+
+}  // namespace vellum::region

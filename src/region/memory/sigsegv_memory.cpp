@@ -1,0 +1,293 @@
+#include "region/memory/sigsegv_memory.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <vellum/error.hpp>
+
+#include "region/kernel/kernel.hpp"
+
+namespace vellum::region {
+
+SigsegvMemory::SigsegvMemory(const MemoryOptions& options,
+                             std::shared_ptr<store::PageSource> source)
+    : RegionMemory(options, std::move(source)),
+      dirty_((options.capacity_bytes / kPageBytes / kGroupPages + 1) * sizeof(std::uint64_t)),
+      summary_((options.capacity_bytes / kPageBytes / kGroupPages / 64 + 1) *
+               sizeof(std::uint64_t)),
+      pins_((options.capacity_bytes / options.chunk_bytes + 1) * sizeof(std::uint16_t)) {}
+
+SigsegvMemory::~SigsegvMemory() {
+  stop_service();
+  if (pagemap_ >= 0) close(pagemap_);
+  if (mem_ >= 0) close(mem_);
+}
+
+void SigsegvMemory::start() {
+  pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  mem_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+  if (options_.writable) join_islands();
+  add_route(base_, base_ + options_.capacity_bytes, this);
+}
+
+// The kernel joins neighbouring mappings only when the private pages of both hang on one list
+// (anon_vma). A page that was written on its own island starts a list of its own, and the mappings
+// stay apart for ever; unless the one mapping from which all are split had a list to begin with,
+// which one private page, dropped again, brings about.
+void SigsegvMemory::join_islands() {
+  if (mprotect(base_, options_.capacity_bytes, PROT_READ | PROT_WRITE) != 0) return;
+  *static_cast<volatile std::byte*>(base_) = std::byte{0};
+  madvise(base_, kPageBytes, MADV_DONTNEED);
+  backing_.drop_twins(0, 1);  // the hole's page, which that write brought in
+  // Left open, the range would show holes as zeros instead of faulting.
+  if (mprotect(base_, options_.capacity_bytes, PROT_NONE) != 0) {
+    throw Error(Errc::out_of_memory,
+                std::string("cannot protect the region: ") + std::strerror(errno));
+  }
+}
+
+int SigsegvMemory::fault_signal() const noexcept { return SIGSEGV; }
+
+int SigsegvMemory::protect(PageNumber first, std::size_t count, int access) noexcept {
+  const PageNumber limit = size_bytes() / kPageBytes;  // beyond it, nothing is ever accessible
+  if (first >= limit) return 0;
+  count = std::min<std::size_t>(count, limit - first);
+  return mprotect(base_ + first * kPageBytes, count * kPageBytes, access) == 0 ? 0 : errno;
+}
+
+int SigsegvMemory::map_zero(PageNumber first, std::size_t count) noexcept {
+  return map_present(first, count);
+}
+
+int SigsegvMemory::map_present(PageNumber first, std::size_t count) noexcept {
+  const int error = protect(first, count, PROT_READ);
+  // Out of mappings: the chunk stays closed; its next fault comes to resolve_present, which opens
+  // more at once.
+  return error == ENOMEM ? 0 : error;
+}
+
+int SigsegvMemory::resolve_present(PageNumber page, bool is_write) noexcept {
+  const std::size_t group = page / kGroupPages;
+  const PageNumber chunk_first = chunk_of(page) * chunk_pages();
+  int error = 0;
+  {
+    const std::lock_guard lock(lock_of(group));
+    if (!is_present(page)) return 0;  // pairs with freeze()
+    const std::uint64_t chunk_bits = chunk_mask() << (chunk_first % kGroupPages);
+    const std::uint64_t dirty = dirty_word(group).load(std::memory_order_relaxed);
+    if (is_write) {
+      const bool whole_chunk = (dirty & chunk_bits) != 0;
+      error =
+          whole_chunk ? open_for_writing(chunk_first, chunk_pages()) : open_for_writing(page, 1);
+    } else if ((dirty & chunk_bits) == 0) {
+      error = protect(chunk_first, chunk_pages(), PROT_READ);
+    } else if ((dirty >> (page % kGroupPages) & 1) == 0) {
+      // Only this page: others of the chunk are open for writing.
+      error = protect(page, 1, PROT_READ);
+    } else {
+      error = protect(page, 1, PROT_READ | PROT_WRITE);
+    }
+  }
+  return error == ENOMEM ? open_wider(page) : error;
+}
+
+void SigsegvMemory::note_dirty(PageNumber first, std::size_t count) noexcept {
+  for (PageNumber page = first; page < first + count;) {
+    const std::size_t group = page / kGroupPages;
+    const std::size_t bit = page % kGroupPages;
+    const auto n = std::min<std::size_t>(kGroupPages - bit, first + count - page);
+    const std::uint64_t mask = bits_below(n) << bit;
+    dirty_word(group).fetch_or(mask, std::memory_order_relaxed);
+    summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
+    page += n;
+  }
+}
+
+// REQUIRES: the group's lock is held, and the pages lie in one group.
+int SigsegvMemory::open_for_writing(PageNumber first, std::size_t count) noexcept {
+  const PageNumber limit = size_bytes() / kPageBytes;  // it may cut the chunk
+  count = std::min<std::size_t>(count, limit - first);
+  note_dirty(first, count);
+  return protect(first, count, PROT_READ | PROT_WRITE);
+}
+
+// The process is out of mappings: joins ever larger ranges around `page` into one, open for all.
+int SigsegvMemory::open_wider(PageNumber page) noexcept {
+  const PageNumber pages = (size_bytes() + kPageBytes - 1) / kPageBytes;
+  store::ReadFailure failure;
+  for (std::size_t span = 2 * kGroupPages;; span *= 2) {
+    const PageNumber first = page / span * span;
+    const std::size_t count = std::min<std::size_t>(span, pages - first);
+    hold(first, count);
+    if (!make_present(first, count, failure)) {
+      release(first, count);
+      return EIO;
+    }
+    // All locks, in order: take_group() of any group in the range must not come between.
+    for (auto& lock : locks_) lock.lock();
+    if (options_.writable) note_dirty(first, count);
+    const int error = protect(first, count, options_.writable ? PROT_READ | PROT_WRITE : PROT_READ);
+    for (auto& lock : locks_) lock.unlock();
+    release(first, count);
+    if (error != ENOMEM || count == pages) return error;
+  }
+}
+
+void SigsegvMemory::find_dirty(std::vector<PageNumber>& out) {
+  const std::size_t groups = (size_bytes() / kPageBytes + kGroupPages - 1) / kGroupPages;
+  for (std::size_t base = 0; base < groups; base += 64) {
+    std::uint64_t summary = summary_word(base).exchange(0, std::memory_order_acq_rel);
+    for (; summary != 0; summary &= summary - 1) {
+      const std::size_t group = base + static_cast<std::size_t>(__builtin_ctzll(summary));
+      for (std::uint64_t bits = take_group(group); bits != 0; bits &= bits - 1) {
+        out.push_back(group * kGroupPages + static_cast<std::size_t>(__builtin_ctzll(bits)));
+      }
+    }
+  }
+}
+
+// Reads a group's dirty bits and closes its pages for writing again, except pinned chunks, which
+// stay open and dirty.
+std::uint64_t SigsegvMemory::take_group(std::size_t group) {
+  const std::lock_guard lock(lock_of(group));
+  std::uint64_t bits = dirty_word(group).load(std::memory_order_relaxed);
+  // A pinned chunk stays dirty, also where the region has become shorter.
+  const PageNumber limit = size_bytes() / kPageBytes, first_page = group * kGroupPages;
+  const std::size_t inside = limit > first_page ? limit - first_page : 0;
+  bits &= bits_below(inside);
+  std::uint64_t keep = 0;
+  int error = 0;
+  for (std::size_t i = 0; i < kGroupPages / chunk_pages(); ++i) {
+    const std::uint64_t chunk_bits = chunk_mask() << (i * chunk_pages());
+    if ((bits & chunk_bits) == 0) continue;
+    const PageNumber first = group * kGroupPages + i * chunk_pages();
+    if (pins(chunk_of(first)).load() != 0) {
+      keep |= bits & chunk_bits;
+      continue;
+    }
+    error = protect(first, chunk_pages(), PROT_READ);
+    if (error != 0) keep |= bits & chunk_bits;  // still open, so still dirty: nothing is lost
+  }
+  dirty_word(group).store(keep, std::memory_order_relaxed);
+  if (keep != 0) summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
+  return bits;
+}
+
+void SigsegvMemory::put_back(const std::vector<PageNumber>& pages) {
+  for (std::size_t i = 0; i < pages.size();) {
+    std::size_t n = 1;
+    while (i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
+    madvise(base_ + pages[i] * kPageBytes, n * kPageBytes, MADV_DONTNEED);
+    i += n;
+  }
+}
+
+void SigsegvMemory::pin(PageNumber first, std::size_t count) {
+  for (std::size_t chunk = chunk_of(first); chunk <= chunk_of(first + count - 1); ++chunk) {
+    const PageNumber page = chunk * chunk_pages();
+    pins(chunk).fetch_add(1);
+    int error = 0;
+    if (options_.writable) {
+      const std::lock_guard lock(lock_of(page / kGroupPages));
+      error = open_for_writing(page, chunk_pages());
+    } else {
+      error = protect(page, chunk_pages(), PROT_READ);
+    }
+    if (error == ENOMEM) error = open_wider(page);
+    if (error != 0)
+      throw Error(Errc::out_of_memory, std::string("cannot pin memory: ") + std::strerror(error));
+  }
+}
+
+void SigsegvMemory::unpin(PageNumber first, std::size_t count) noexcept {
+  for (std::size_t chunk = chunk_of(first); chunk <= chunk_of(first + count - 1); ++chunk) {
+    pins(chunk).fetch_sub(1);
+  }
+}
+
+int SigsegvMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept {
+  if (new_size >= old_size) {
+    // A chunk that was cut by the old end is present: its new pages must be opened by a fault of
+    // their own, which resolve_present does.
+    return 0;
+  }
+  return mprotect(base_ + new_size, old_size - new_size, PROT_NONE) == 0 ? 0 : errno;
+}
+
+// By the kernel's hand: the page is not accessible yet, and must not be before all of its chunk is
+// right (proc(5), /proc/pid/mem; a private mapping's page is copied).
+int SigsegvMemory::place_private(PageNumber page, const std::byte* content) noexcept {
+  const auto at = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(base_ + page * kPageBytes));
+  ssize_t n;
+  do {
+    n = pwrite(mem_, content, kPageBytes, at);
+  } while (n < 0 && errno == EINTR);
+  if (n == static_cast<ssize_t>(kPageBytes)) return 0;
+  return n < 0 ? errno : EIO;
+}
+
+// Not before: collecting opens what it finds noted for reading.
+void SigsegvMemory::note_placed(PageNumber first, std::uint64_t pages) noexcept {
+  const std::lock_guard lock(lock_of(first / kGroupPages));
+  for (; pages != 0; pages &= pages - 1) {
+    note_dirty(first + static_cast<std::size_t>(__builtin_ctzll(pages)), 1);
+  }
+}
+
+int SigsegvMemory::find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept {
+  mask = 0;
+  if (!options_.writable) return 0;
+  return find_private_slowly(pagemap_, base_ + first * kPageBytes, count, mask);
+}
+
+std::int64_t SigsegvMemory::count_own(PageNumber first, std::size_t count) noexcept {
+  std::int64_t pages = 0;
+  for (std::size_t i = 0; i < count; i += kGroupPages) {
+    std::uint64_t mask = 0;
+    if (find_own(first + i, std::min(kGroupPages, count - i), mask) != 0) return -1;
+    pages += __builtin_popcountll(mask);
+  }
+  return pages;
+}
+
+// Pages that can only be read stay as they are; they are compared in place.
+int SigsegvMemory::freeze(Frozen& f) noexcept {
+  if (!options_.writable) return 0;
+  {
+    const std::lock_guard lock(lock_of(f.first / kGroupPages));
+    const int error = protect(f.first, f.count, PROT_READ);
+    if (error != 0) return error;
+  }
+  int error = find_own(f.first, f.count, f.own);
+  if (error == 0 && f.own != 0) error = backing_.read(f.first, {f.old, f.count * kPageBytes});
+  f.pages = base_ + f.first * kPageBytes;
+  return error;
+}
+
+// A page that is noted as written is opened for writing again when it is written.
+int SigsegvMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
+  for (std::size_t i = 0; i < f.count; ++i) {
+    if ((f.own >> i & 1) == 0 || (keep >> i & 1) != 0) continue;
+    madvise(base_ + (f.first + i) * kPageBytes, kPageBytes, MADV_DONTNEED);
+  }
+  return 0;
+}
+
+int SigsegvMemory::forget(const Frozen& f) noexcept {
+  const std::lock_guard lock(lock_of(f.first / kGroupPages));
+  const int error = protect(f.first, f.count, PROT_NONE);
+  if (error != 0) return error;
+  madvise(base_ + f.first * kPageBytes, f.count * kPageBytes, MADV_DONTNEED);
+  backing_.drop_twins(f.first, f.count);
+  const std::uint64_t bits = bits_below(f.count) << (f.first % kGroupPages);
+  dirty_word(f.first / kGroupPages).fetch_and(~bits, std::memory_order_relaxed);
+  return 0;
+}
+
+}  // namespace vellum::region

@@ -1,0 +1,80 @@
+// region/memory/sigsegv_memory.hpp: engine sigsegv (mprotect), for where userfaultfd is not offered
+// or not permitted.
+//
+// As in Privateer 2.0 (Youssef et al., HPEC 2022): the range starts without access; a first touch
+// brings a chunk in and opens it for reading, a first write opens the page for writing and notes
+// it. A page whose chunk has been written before opens the whole chunk: sequential writers fault
+// once in 64 KiB.
+//
+// The kernel allows 65,530 mappings a process, and every island of other protection costs two.
+// Where mprotect is refused for that reason, ever larger ranges are opened as one, and count as
+// written: commit() compares, and drops what has not changed.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "region/memory/memory.hpp"
+
+namespace vellum::region {
+
+class SigsegvMemory final : public RegionMemory {
+ public:
+  SigsegvMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
+  ~SigsegvMemory() override;
+
+  Engine engine() const noexcept override { return Engine::sigsegv; }
+  void pin(PageNumber first, std::size_t count) override;
+  void unpin(PageNumber first, std::size_t count) noexcept override;
+  void start() override;
+
+ protected:
+  int fault_signal() const noexcept override;
+  int map_zero(PageNumber first, std::size_t count) noexcept override;
+  int map_present(PageNumber first, std::size_t count) noexcept override;
+  int resolve_present(PageNumber page, bool is_write) noexcept override;
+  int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
+  void find_dirty(std::vector<PageNumber>& out) override;
+  void put_back(const std::vector<PageNumber>& pages) override;
+  int place_private(PageNumber page, const std::byte* content) noexcept override;
+  void note_placed(PageNumber first, std::uint64_t pages) noexcept override;
+  bool zeros_take_memory() const noexcept override { return true; }
+  int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
+  int freeze(Frozen& frozen) noexcept override;
+  int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
+  int forget(const Frozen& frozen) noexcept override;
+  std::int64_t count_own(PageNumber first, std::size_t count) noexcept override;
+
+ private:
+  static constexpr std::size_t kGroupPages =
+      64;  // one word of the dirty bitmap, one lock: a chunk or more
+  static constexpr std::size_t kLocks = 64;
+  std::atomic<std::uint64_t>& dirty_word(std::size_t group) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(dirty_.data())[group];
+  }
+  std::atomic<std::uint64_t>& summary_word(std::size_t group) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(summary_.data())[group / 64];
+  }
+  std::atomic<std::uint16_t>& pins(std::size_t chunk) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint16_t>*>(pins_.data())[chunk];
+  }
+  std::uint64_t chunk_mask() const noexcept { return bits_below(chunk_pages()); }
+  base::HandlerLock& lock_of(std::size_t group) noexcept { return locks_[group % kLocks]; }
+  void join_islands();
+  int protect(PageNumber first, std::size_t count, int access) noexcept;
+  int open_for_writing(PageNumber first, std::size_t count) noexcept;
+  int open_wider(PageNumber page) noexcept;
+  void note_dirty(PageNumber first, std::size_t count) noexcept;
+  std::uint64_t take_group(std::size_t group);
+
+  int pagemap_ = -1;           // /proc/self/pagemap
+  int mem_ = -1;               // /proc/self/mem: writes pages that nobody may see yet
+  base::Reservation dirty_;    // a bit a page: open for writing, maybe written
+  base::Reservation summary_;  // a bit a group: some page of it is dirty
+  base::Reservation pins_;     // a 16-bit count a chunk
+  // Held over "note dirty, open" and over "take, protect": otherwise a page could end open and not
+  // noted.
+  base::HandlerLock locks_[kLocks];
+};
+
+}  // namespace vellum::region

@@ -1,0 +1,54 @@
+// region/memory/uffd_memory.hpp: engine uffd (userfaultfd).
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "region/kernel/kernel.hpp"
+#include "region/memory/memory.hpp"
+
+namespace vellum::region {
+
+class UffdMemory final : public RegionMemory {
+ public:
+  UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
+  ~UffdMemory() override;
+
+  Engine engine() const noexcept override { return Engine::uffd; }
+  // A present page needs nothing more: the kernel resolves write protection in a system call by
+  // itself.
+  void pin(PageNumber, std::size_t) override {}
+  void unpin(PageNumber, std::size_t) noexcept override {}
+  void start() override;
+
+ protected:
+  int fault_signal() const noexcept override;
+  int map_zero(PageNumber first, std::size_t count) noexcept override;
+  int map_present(PageNumber first, std::size_t count) noexcept override;
+  int prepare_unmapped(PageNumber first, std::size_t count) noexcept override;
+  bool kernel_has_mapped(PageNumber first, std::size_t count) noexcept override;
+  int resolve_present(PageNumber page, bool is_write) noexcept override;
+  int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
+  void find_dirty(std::vector<PageNumber>& out) override;
+  void put_back(const std::vector<PageNumber>& pages) override;
+  int place_private(PageNumber page, const std::byte* content) noexcept override;
+  void note_placed(PageNumber, std::uint64_t) noexcept override {}
+  bool zeros_take_memory() const noexcept override { return false; }
+  int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
+  int freeze(Frozen& frozen) noexcept override;
+  int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
+  int forget(const Frozen& frozen) noexcept override;
+  std::int64_t count_own(PageNumber first, std::size_t count) noexcept override;
+
+ private:
+  static constexpr std::size_t kScanRanges = 8192;
+  void close_descriptors() noexcept;
+  void scan_slots(std::size_t first_slot, std::size_t end_slot, std::vector<PageNumber>& out);
+  void append_written(PageNumber first, PageNumber end, std::vector<PageNumber>& out) const;
+
+  int uffd_ = -1;
+  int pagemap_ = -1;
+  std::vector<ScanRange> ranges_;
+};
+
+}  // namespace vellum::region

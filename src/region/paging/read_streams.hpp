@@ -1,0 +1,74 @@
+// region/paging/read_streams.hpp: who reads a region in order, as the faults tell.
+//
+// A fault brings in one chunk. Faults in three chunks that follow one another, upwards or
+// downwards, make a stream; from then on the chunks after its last fault are worth reading ahead:
+// its window. A reader that has used its window up without a fault faults right behind it, and gets
+// twice as much; one that catches up with whoever reads ahead keeps what it has. A few streams a
+// region: so many threads can each read a part.
+//
+// A few atomic words. All but next() may run in the fault handler, in any number of threads; an
+// update that another thread's takes back costs a fault more.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace vellum::region {
+
+class ReadStreams {
+ public:
+  struct Run {  // of chunks
+    std::size_t first = 0, end = 0;
+    bool downwards = false;
+    bool empty() const noexcept { return first >= end; }
+    // The one that the reader comes to next. REQUIRES: not empty.
+    std::size_t take() noexcept { return downwards ? --end : first++; }
+  };
+
+  // A fault in chunk `index`; what is worth reading ahead of it. `announced`: the program has said
+  // that it reads this part in order, so one fault is enough, and what lies behind may go first.
+  // `most`: chunks that a window may have; 0: nothing is read ahead.
+  Run note_fault(std::size_t index, bool announced, std::size_t most) noexcept;
+
+  // The next chunk of a window, each once. False: none. One caller at a time.
+  bool next(std::size_t& index) noexcept;
+
+  // A chunk that a stream in an announced part has left behind, each once. False: none.
+  bool take_behind(std::size_t& index) noexcept;
+
+ private:
+  static constexpr std::size_t kStreams = 4;
+  static constexpr std::size_t kFirstWindow = 4;
+  static constexpr unsigned kEstablished = 3, kMostFaults = 16;
+  // One word, so that it changes as a whole.
+  struct State {
+    std::size_t last = 0;    // chunk of the last fault
+    std::size_t window = 0;  // chunks after it
+    unsigned faults = 0;     // in order; 0: no stream
+    bool announced = false;
+    bool downwards = false;
+
+    // How far ahead of the last fault a chunk lies; negative: behind it.
+    std::int64_t ahead(std::size_t index) const noexcept {
+      const auto up = static_cast<std::int64_t>(index) - static_cast<std::int64_t>(last);
+      return downwards ? -up : up;
+    }
+    Run run() const noexcept;  // the window
+  };
+  struct Stream {
+    std::atomic<std::uint64_t> word{0};
+    std::atomic<std::uint64_t> behind{0};  // first chunk that take_behind() has not given
+    std::size_t cursor = SIZE_MAX / 2;     // next()'s own: the last one it has given; none
+  };
+  static State unpack(std::uint64_t word) noexcept;
+  static std::uint64_t pack(const State& state) noexcept;
+  static void widen(State& state, bool used_up, std::size_t most) noexcept;
+  Run begin(std::size_t index, bool announced, std::size_t most) noexcept;
+
+  Stream streams_[kStreams];
+  std::atomic<unsigned> hand_{0};  // the stream to replace next
+  std::size_t turn_ = 0;           // next()'s own
+};
+
+}  // namespace vellum::region

@@ -1,0 +1,222 @@
+#include "store/branch/branch_writer.hpp"
+
+#include "base/clock.hpp"
+#include "base/fail.hpp"
+#include "store/branch/branch_writer_impl.hpp"
+#include "store/branch/fold.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/encode/payload.hpp"
+#include "store/lock/lease.hpp"
+#include "store/pack/io_cost.hpp"
+#include "store/page_map/run_builder.hpp"
+#include "store/page_map/run_reader.hpp"
+
+namespace vellum::store {
+
+using format::MapEntry;
+using format::PageNumber;
+using format::Version;
+
+const PageSource& BranchWriter::Impl::last_folded() {
+  if (folded == nullptr) folded = PageSource::open(store, head, {}, label);
+  return *folded;
+}
+
+void BranchWriter::Impl::check_not_poisoned() const {
+  if (poison.empty()) return;
+  fail(Errc::poisoned, "{}: an earlier flush failed, reopen to recover: {}", label, poison);
+}
+
+// Packs and names are found by the store's path: what is there must be this store.
+void BranchWriter::Impl::check_in_place() const {
+  if (!journal->file().replaced()) return;
+  fail(Errc::io,
+       "{}: {} is not the file that was opened: the store has been moved, or another one is in its "
+       "place. Close the region, and open it where the store is now",
+       label, journal->file().path());
+}
+
+IoCost BranchWriter::Impl::io() const noexcept {
+  IoCost sum = journal->io();
+  const IoCost& p = packs->io();
+  sum.bytes_written += p.bytes_written;
+  sum.flushes += p.flushes;
+  sum.write_ns += p.write_ns;
+  sum.flush_ns += p.flush_ns;
+  return sum;
+}
+
+// After a failed sync nothing is known about the files, so nothing is touched any more; otherwise
+// what was appended is forgotten, and nothing has happened.
+void BranchWriter::Impl::give_up_fold(const char* reason) noexcept {
+  if (packs->sync_failed() || journal->sync_failed()) {
+    if (poison.empty()) poison = reason;
+    return;
+  }
+  depths.clear();
+  packs->abandon();
+  counted_bytes = packs->bytes_appended();
+}
+
+namespace {
+
+std::uint64_t pages_of(std::span<const MapEntry> entries) {
+  std::uint64_t pages = 0;
+  PageNumber end = 0;
+  for (const MapEntry& e : entries) {
+    if (e.page + e.count > end) pages += e.count;  // the rest of a chain is the same page again
+    end = e.page + e.count;
+  }
+  return pages;
+}
+
+}  // namespace
+
+// Writes the new entries as a run, merged with old ones where that is due: then they are written
+// only once.
+void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries) {
+  std::vector<format::RunRef> runs = head.runs;
+  runs.insert(runs.begin(), format::RunRef{{}, entries.size()});
+  std::size_t merge = 1;
+  std::vector<std::vector<MapEntry>> merged;
+  if (!entries.empty()) merge = std::max<std::size_t>(runs_to_merge(runs), 1);
+  merged.push_back(std::move(entries));
+  for (std::size_t i = 1; i < merge; ++i) {
+    merged.push_back(
+        with_context(label, [&] { return read_entries(store, *load_run(store, runs[i])); }));
+  }
+  const auto result = merge_runs(merged, merge == runs.size());
+  next.runs.clear();
+  if (!result.empty()) next.runs.push_back(write_run(*packs, result));
+  next.runs.insert(next.runs.end(), runs.begin() + static_cast<std::ptrdiff_t>(merge), runs.end());
+}
+
+// Before the run: the copy of the version has to follow the run's root.
+void BranchWriter::Impl::write_hashes() {
+  const auto noted = dedup.noted();
+  for (std::size_t first = 0; first < noted.size(); first += format::kMaxPageHashes) {
+    const std::size_t count = std::min<std::size_t>(noted.size() - first, format::kMaxPageHashes);
+    const auto payload =
+        encode_payload(packs->compressor(), base::Codec::zstd, kMetadataZstdLevel,
+                       format::encode_page_hashes(std::span(noted).subspan(first, count)));
+    packs->append(format::RecordType::hashes, payload.codec, payload.raw_bytes, payload.stored,
+                  static_cast<std::uint32_t>(count));
+  }
+}
+
+void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> commit,
+                                    std::vector<MapEntry> written, const CommittedFn& committed) {
+  std::vector<const PageWrites*> pieces;
+  pieces.reserve(epoch.size() + commit.size());
+  for (const PageWrites& p : epoch) pieces.push_back(&p);
+  for (const PageWrites& p : commit) pieces.push_back(&p);
+  auto entries = fold_pieces(
+      store, *packs, encoding, dedup, pieces, std::move(written),
+      [this]() -> const PageSource& { return last_folded(); }, committed, depths);
+  depths.update(entries);
+  next.pages_changed += pages_of(entries);
+  next.runs = head.runs;
+  write_hashes();
+  if (!entries.empty()) add_run(next, std::move(entries));
+
+  // A copy for salvage. What it says about the pack ends before itself.
+  const auto set_position = [&] {
+    next.bytes_added = head.bytes_added + (packs->bytes_appended() - counted_bytes);
+    next.active_pack = packs->active_pack();
+    next.active_pack_end_bytes = packs->end_bytes();
+    next.next_pack_number = packs->next_pack_number();
+  };
+  if (packs->dirty()) {
+    set_position();
+    const auto payload = encode_payload(packs->compressor(), base::Codec::zstd, kMetadataZstdLevel,
+                                        format::encode_version(next));
+    packs->append(format::RecordType::version, payload.codec, payload.raw_bytes, payload.stored, 1,
+                  {}, false);
+    packs->sync();
+  }
+  set_position();
+}
+
+// Makes `next` the head: with the journal's commits, the pieces of one more, and entries that it
+// wrote.
+void BranchWriter::Impl::fold(const Version& target, std::span<const PageWrites> commit,
+                              std::vector<MapEntry> written, const CommittedFn& committed) {
+  Version next = target;
+  try {
+    write_fold(next, commit, std::move(written), committed);
+    journal->start_epoch(next);
+  } catch (const std::exception& e) {
+    give_up_fold(e.what());
+    throw;
+  }
+  packs->mark_committed();
+  counted_bytes = packs->bytes_appended();
+  if (next.runs != head.runs) folded.reset();
+  head = std::move(next);
+  epoch.clear();
+  epoch_raw_bytes = 0;
+  unsaved_parent = false;
+}
+
+BranchWriter::BranchWriter() = default;
+
+std::shared_ptr<PageSource> BranchWriter::source_at_open() const { return impl_->source_at_open; }
+const Version& BranchWriter::head() const noexcept { return impl_->head; }
+const format::Encoding& BranchWriter::encoding() const noexcept { return impl_->encoding; }
+void BranchWriter::require_in_place() const { impl_->check_in_place(); }
+bool BranchWriter::in_place() const noexcept {
+  try {
+    return !impl_->journal->file().replaced();
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+BranchWriter::~BranchWriter() {
+  Impl& w = *impl_;
+  if (w.journal == nullptr || !w.poison.empty()) return;
+  try {
+    w.check_in_place();
+    if (!w.epoch.empty() || w.unsaved_parent) w.fold(w.head, {}, {});
+    w.journal->release_space();
+  } catch (...) {
+    // The journal has everything; the next writer folds it.
+  }
+}
+
+std::shared_ptr<PageSource> BranchWriter::open_head() const {
+  const Impl& w = *impl_;
+  Lease names = hold_names(w.store);
+  JournalState now = read_journal(w.journal->file(), w.store.superblock().store_id);
+  auto source = PageSource::open(w.store, now.base, std::move(now.commits), w.label);
+  source->keep(keep_version(w.store, std::move(names), now.base));
+  return source;
+}
+
+void BranchWriter::publish_snapshot(const std::string& name, const std::string& message) {
+  publish_snapshot(claim_name(impl_->store, name), message);
+}
+
+void BranchWriter::publish_snapshot(const NameLock& claim, const std::string& message) {
+  Impl& w = *impl_;
+  w.check_not_poisoned();
+  w.check_in_place();
+  if (!w.epoch.empty()) {
+    fail(Errc::invalid_argument, "{}: a snapshot needs a folded commit", w.label);
+  }
+  if (message.size() > format::kMaxMessageBytes) {
+    fail(Errc::invalid_argument, "{}: a message of {} bytes", w.label, message.size());
+  }
+  format::SnapshotRef ref;
+  ref.branch = w.name;
+  ref.created_ns = base::wall_clock_ns();
+  ref.version = w.head;
+  ref.version.message = message;
+  w.store.create_snapshot(claim, ref);
+  w.head.parent = claim.name();
+  w.head.pages_changed = 0;
+  w.head.bytes_added = 0;
+  w.unsaved_parent = true;
+}
+
+}  // namespace vellum::store

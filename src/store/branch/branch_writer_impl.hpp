@@ -1,0 +1,51 @@
+// store/branch/branch_writer_impl.hpp: what the parts of BranchWriter share. Internal to them.
+#pragma once
+
+#include "store/branch/branch_writer.hpp"
+#include "store/catalog/journal.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/pack/io_cost.hpp"
+#include "store/pack/pack_writer.hpp"
+#include "store/page_map/depth_table.hpp"
+
+namespace vellum::store {
+
+struct BranchWriter::Impl {
+  StoreCore& store;
+  std::string name;
+  std::string label;          // "branch 'x' of /path"
+  format::Encoding encoding;  // set when the journal has been read
+  std::shared_ptr<PageSource> source_at_open;
+  std::unique_ptr<PackWriter> packs;
+  std::unique_ptr<JournalWriter> journal;
+
+  format::Version head;               // its runs are those of the last fold
+  std::vector<PageWrites> epoch;      // what the journal's commits wrote since, oldest first
+  std::uint64_t epoch_raw_bytes = 0;  // see max_epoch_raw_bytes()
+  bool unsaved_parent = false;        // the journal does not know yet that a snapshot was published
+  std::shared_ptr<PageSource> folded;  // the last fold's version; opened when needed
+  DepthTable depths;                   // of `folded`
+  Dedup dedup;                         // active during a large commit
+  std::uint64_t counted_bytes = 0;     // of packs->bytes_appended(), up to the last fold
+  std::string poison;                  // why no commit is taken any more
+
+  Impl(StoreCore& s, std::string n)
+      : store(s),
+        name(std::move(n)),
+        label(fmt::format("branch '{}' of {}", name, s.path())),
+        dedup(s) {}
+
+  const PageSource& last_folded();
+  void check_not_poisoned() const;
+  void check_in_place() const;
+  void fold(const format::Version& next, std::span<const PageWrites> commit,
+            std::vector<format::MapEntry> written, const CommittedFn& committed = nullptr);
+  void write_fold(format::Version& next, std::span<const PageWrites> commit,
+                  std::vector<format::MapEntry> written, const CommittedFn& committed);
+  void write_hashes();
+  void add_run(format::Version& next, std::vector<format::MapEntry> entries);
+  void give_up_fold(const char* reason) noexcept;
+  IoCost io() const noexcept;
+};
+
+}  // namespace vellum::store

@@ -1,0 +1,255 @@
+// A commit: pieces come in, then go to the journal, or through a fold into packs.
+#include <mutex>
+
+#include "base/fail.hpp"
+#include "store/branch/branch_writer_impl.hpp"
+#include "store/branch/fold.hpp"
+#include "store/pack/io_cost.hpp"
+#include "store/page_map/overlay.hpp"
+
+namespace vellum::store {
+
+using format::CommitBody;
+using format::kPageBytes;
+using format::MapEntry;
+using format::PageNumber;
+using format::PartType;
+using format::Version;
+
+struct BranchWriter::Commit::Impl {
+  BranchWriter::Impl& writer;
+  std::mutex mutex;
+  std::vector<PageWrites> pieces;
+  std::size_t bytes = 0;          // about what the pieces take
+  std::vector<MapEntry> written;  // blocks that have gone to the pack already
+  bool finished = false;
+  std::string failure;  // an earlier add() or finish() failed
+  Errc failure_code = Errc::io;
+  const IoCost before;  // add() writes, too
+
+  explicit Impl(BranchWriter::Impl& w) : writer(w), before(w.io()) {}
+  std::size_t journal_limit() const { return writer.store.superblock().journal_half_bytes / 4; }
+  void note_failure(const std::exception& e);
+  void check(const PageWrites& piece) const;
+  void check(const CommitMeta& meta) const;
+  void write_blocks();
+  std::vector<std::byte> encode(const CommitMeta& meta, std::uint64_t& raw_bytes);
+  bool append_to_journal(const Version& next, const CommitMeta& meta);
+};
+
+namespace {
+
+// A commit of this many pages is looked over for pages that the store has already: a page that is
+// found makes it a fold, which a small commit had better not be.
+constexpr std::size_t kLargeCommitPages = 256;
+
+std::size_t size_of(const PageWrites& piece) {
+  std::size_t bytes = piece.deltas.encoded_bound_bytes() + piece.zeros.size() * 2;
+  for (const PageBlock& b : piece.blocks) bytes += b.stored.size() + b.pages.size() * 2;
+  return bytes;
+}
+
+PageNumber end_of(const PageWrites& piece) {
+  PageNumber end = piece.zeros.empty() ? 0 : piece.zeros.back() + 1;
+  if (!piece.deltas.empty()) end = std::max(end, piece.deltas.pages().back().page + 1);
+  for (const PageBlock& b : piece.blocks) end = std::max(end, b.pages.back() + 1);
+  return end;
+}
+
+}  // namespace
+
+BranchWriter::Commit::Commit(BranchWriter& writer) : impl_(std::make_unique<Impl>(*writer.impl_)) {}
+
+BranchWriter::Commit::~Commit() {
+  impl_->writer.dedup.leave(impl_->finished);
+  if (impl_->finished || impl_->writer.packs == nullptr) return;
+  impl_->writer.give_up_fold("a commit was given up");
+}
+
+std::unique_ptr<BranchWriter::Commit> BranchWriter::begin(std::size_t pages) {
+  impl_->check_not_poisoned();
+  impl_->check_in_place();
+  if (impl_->encoding.dedup && pages >= kLargeCommitPages) impl_->dedup.enter(impl_->head);
+  return std::unique_ptr<Commit>(new Commit(*this));
+}
+
+const Dedup* BranchWriter::Commit::dedup() const noexcept {
+  return impl_->writer.dedup.active() ? &impl_->writer.dedup : nullptr;
+}
+
+void BranchWriter::Commit::Impl::note_failure(const std::exception& e) {
+  failure = e.what();
+  const auto* error = dynamic_cast<const Error*>(&e);
+  failure_code = error != nullptr ? error->code() : Errc::io;
+}
+
+// What a reader would refuse must not get into the store.
+void BranchWriter::Commit::Impl::check(const PageWrites& piece) const {
+  const std::size_t most = format::max_block_bytes(writer.store.superblock()) / kPageBytes;
+  for (const PageBlock& b : piece.blocks) {
+    const bool whole =
+        b.codec != base::Codec::none || b.stored.size() == b.pages.size() * kPageBytes;
+    if (b.pages.empty() || b.pages.size() > most || b.stored.empty() || !whole) {
+      fail(Errc::invalid_argument, "{}: a block of {} pages in {} bytes", writer.label,
+           b.pages.size(), b.stored.size());
+    }
+  }
+}
+
+void BranchWriter::Commit::Impl::check(const CommitMeta& meta) const {
+  if (meta.region_bytes % kPageBytes != 0 || meta.region_bytes > format::kMaxRegionBytes ||
+      meta.region_bytes < writer.head.region_bytes) {
+    fail(Errc::invalid_argument, "{}: a region of {} bytes after one of {}", writer.label,
+         meta.region_bytes, writer.head.region_bytes);
+  }
+  if (meta.file_bytes.value_or(0) > meta.region_bytes) {
+    fail(Errc::invalid_argument, "{}: a file of {} bytes in a region of {}", writer.label,
+         *meta.file_bytes, meta.region_bytes);
+  }
+  if (meta.base_address % kPageBytes != 0 || meta.base_address > UINT64_MAX - meta.region_bytes) {
+    fail(Errc::invalid_argument, "{}: base address {:#x}", writer.label, meta.base_address);
+  }
+  if (meta.message.size() > format::kMaxMessageBytes) {
+    fail(Errc::invalid_argument, "{}: a message of {} bytes", writer.label, meta.message.size());
+  }
+  const PageNumber pages = meta.region_bytes / kPageBytes;
+  PageNumber end = 0;
+  for (const PageWrites& p : pieces) end = std::max(end, end_of(p));
+  for (const MapEntry& e : written) end = std::max(end, e.page + e.count);
+  if (end > pages) {
+    fail(Errc::invalid_argument, "{}: page {} lies outside the region", writer.label, end - 1);
+  }
+}
+
+void BranchWriter::Commit::Impl::write_blocks() {
+  for (PageWrites& piece : pieces) {
+    for (const PageBlock& b : piece.blocks) {
+      append_block(b, *writer.packs, writer.encoding, writer.dedup, written);
+    }
+    piece.blocks.clear();
+  }
+}
+
+void BranchWriter::Commit::add(PageWrites&& piece) {
+  Impl& c = *impl_;
+  const std::lock_guard guard(c.mutex);
+  if (!c.failure.empty()) fail(c.failure_code, "{}", c.failure);
+  c.check(piece);
+  append_found_entries(piece.found, c.written);
+  piece.found.clear();
+  c.bytes += size_of(piece);
+  c.pieces.push_back(std::move(piece));
+  // Too large for the journal: blocks go where a fold would put them.
+  if (c.bytes <= c.journal_limit()) return;
+  try {
+    c.write_blocks();
+  } catch (const std::exception& e) {
+    c.note_failure(e);
+    c.writer.give_up_fold(e.what());
+    throw;
+  }
+}
+
+// Payload of a commit frame. Deltas go as they are: compressing them would cost more time than it
+// saves.
+std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta,
+                                                          std::uint64_t& raw_bytes_of_all) {
+  CommitBody body{meta.time_ns, meta.region_bytes, meta.base_address, meta.message,
+                  {},           meta.file_bytes};
+  std::size_t blocks = 0;
+  for (PageWrites& piece : pieces) {
+    for (std::size_t first = 0; first < piece.deltas.pages().size();) {
+      const std::size_t count = deltas_that_fit(piece.deltas, first);
+      auto raw = format::encode_delta_batch(piece.deltas, first, count);
+      const auto raw_bytes = static_cast<std::uint32_t>(raw.size());
+      body.parts.push_back({PartType::deltas, base::Codec::none, raw_bytes, {}, std::move(raw)});
+      first += count;
+    }
+    if (!piece.zeros.empty()) {
+      body.parts.push_back({PartType::zeros, base::Codec::none, 0, piece.zeros, {}});
+    }
+    blocks += piece.blocks.size();
+  }
+  // Blocks are lent to the body, and come back.
+  const std::size_t first_block = body.parts.size();
+  body.parts.reserve(first_block + blocks);
+  for (PageWrites& piece : pieces) {
+    for (PageBlock& b : piece.blocks) {
+      const auto raw_bytes = static_cast<std::uint32_t>(b.pages.size() * kPageBytes);
+      body.parts.push_back(
+          {PartType::pages, b.codec, raw_bytes, std::move(b.pages), std::move(b.stored)});
+    }
+  }
+  auto payload = format::encode_commit(body);
+  raw_bytes_of_all = raw_bytes_of(body);
+  std::size_t part = first_block;
+  for (PageWrites& piece : pieces) {
+    for (PageBlock& b : piece.blocks) {
+      b.pages = std::move(body.parts[part].pages);
+      b.stored = std::move(body.parts[part++].stored);
+    }
+  }
+  return payload;
+}
+
+// False: the commit is too large for the journal or for what is left of it.
+bool BranchWriter::Commit::Impl::append_to_journal(const Version& next, const CommitMeta& meta) {
+  std::uint64_t raw_bytes = 0;
+  const auto payload = encode(meta, raw_bytes);
+  if (payload.size() > journal_limit() || !writer.journal->fits(payload.size())) return false;
+  const std::uint32_t half = writer.store.superblock().journal_half_bytes;
+  if (writer.epoch_raw_bytes + raw_bytes > max_epoch_raw_bytes(half)) return false;
+  writer.epoch.reserve(writer.epoch.size() +
+                       pieces.size());  // nothing may fail after the commit point
+  try {
+    writer.journal->append_commit(payload);
+  } catch (const std::exception& e) {
+    if (writer.journal->sync_failed()) writer.poison = e.what();
+    throw;
+  }
+  for (PageWrites& piece : pieces) writer.epoch.push_back(std::move(piece));
+  writer.epoch_raw_bytes += raw_bytes;
+  writer.head = next;
+  return true;
+}
+
+CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold,
+                                        const CommittedFn& committed) {
+  Impl& c = *impl_;
+  const std::lock_guard guard(c.mutex);
+  BranchWriter::Impl& w = c.writer;
+  w.check_not_poisoned();
+  w.check_in_place();
+  if (!c.failure.empty()) fail(c.failure_code, "{}", c.failure);
+  if (c.finished) fail(Errc::invalid_argument, "{}: the commit is finished already", w.label);
+  c.check(meta);
+
+  Version next = w.head;
+  ++next.sequence;
+  next.time_ns = meta.time_ns;
+  next.region_bytes = meta.region_bytes;
+  next.base_address = meta.base_address;
+  next.message = meta.message;
+  next.file_bytes = meta.file_bytes;
+
+  CommitCost cost;
+  try {
+    cost.folded = fold || !c.written.empty() || !c.append_to_journal(next, meta);
+    if (cost.folded) w.fold(next, c.pieces, std::move(c.written), committed);
+  } catch (const std::exception& e) {
+    c.note_failure(e);  // what had gone to packs is forgotten: a second try would lack it
+    throw;
+  }
+  c.finished = true;
+  w.dedup.leave(true);
+
+  const IoCost after = w.io();
+  cost.sequence = next.sequence;
+  cost.bytes_written = after.bytes_written - c.before.bytes_written;
+  cost.flushes = after.flushes - c.before.flushes;
+  cost.write_ns = after.write_ns - c.before.write_ns;
+  cost.flush_ns = after.flush_ns - c.before.flush_ns;
+  return cost;
+}
+
+}  // namespace vellum::store

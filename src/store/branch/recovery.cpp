@@ -1,0 +1,51 @@
+// Opening a branch for writing: take the lock, read what the last writer left, go on from there.
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "store/branch/branch_writer_impl.hpp"
+#include "store/catalog/branch_lock.hpp"
+#include "store/lock/lease.hpp"
+#include "store/page_map/overlay.hpp"
+
+namespace vellum::store {
+
+std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::string& branch,
+                                                 const std::optional<format::Encoding>& encoding) {
+  std::unique_ptr<BranchWriter> writer(new BranchWriter());
+  if (encoding.has_value()) store.check_encoding(*encoding);
+  writer->impl_ = std::make_unique<Impl>(store, branch);
+  Impl& w = *writer->impl_;
+  store.settle_name(branch);
+  auto file = try_lock_branch(store, branch);
+  if (file == nullptr) fail(Errc::busy, "{} has a writer already", w.label);
+  Lease names = hold_names(store);  // pages may be read from this head long after it is history
+  JournalState state = read_journal(*file, store.superblock().store_id);
+  store.check_journal(file->path(), branch, state.header);
+  w.encoding = encoding.value_or(state.header.encoding.value_or(store.superblock()));
+  w.head = state.base;
+  with_context(w.label, [&] {
+    check_raw_bytes(state.commits, store.superblock().journal_half_bytes);
+    for (const auto& commit : state.commits) {
+      w.epoch_raw_bytes += raw_bytes_of(commit);
+      auto pieces = parse_commit(format::CommitBody(commit));
+      std::move(pieces.begin(), pieces.end(), std::back_inserter(w.epoch));
+    }
+  });
+  if (!state.commits.empty()) {
+    const format::CommitBody& last = state.commits.back();
+    w.head.sequence = state.head_sequence();
+    w.head.time_ns = last.time_ns;
+    w.head.region_bytes = last.region_bytes;
+    w.head.base_address = last.base_address;
+    w.head.message = last.message;
+    w.head.file_bytes = last.file_bytes;
+  }
+  w.source_at_open = PageSource::open(store, state.base, state.commits, w.label);
+  w.source_at_open->keep(keep_version(store, std::move(names), state.base));
+  // Everything has been read and looks right: only now is anything written.
+  w.packs = std::make_unique<PackWriter>(store, state.header.branch_id, state.base);
+  w.journal = std::make_unique<JournalWriter>(std::move(file), state);
+  return writer;
+}
+
+}  // namespace vellum::store

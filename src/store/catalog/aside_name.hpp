@@ -1,0 +1,13 @@
+// store/catalog/aside_name.hpp: the names of branches aside, "vellum-snapshot-" and 16 hex digits.
+// Such a branch is there while a snapshot is made beside its branch's writer
+// (store/branch/live_snapshot.hpp). Nobody else can make a branch or snapshot of such a name.
+#pragma once
+
+#include <string>
+
+namespace vellum::store {
+
+std::string random_aside_name();
+bool is_aside_name(const std::string& name) noexcept;
+
+}  // namespace vellum::store

@@ -1,0 +1,55 @@
+#include "store/catalog/branch_ids.hpp"
+
+#include <optional>
+#include "store/catalog/names.hpp"
+
+#include "format/journal.hpp"
+#include "store/pack/pack_store.hpp"
+
+namespace vellum::store {
+
+namespace {
+
+// Nothing where there is no journal, or none that reads: a damaged branch must not keep new ones
+// from being made.
+std::optional<std::uint64_t> id_of(const PackStore& store, const std::string& name) {
+  std::vector<std::byte> bytes(format::kJournalHeaderBytes);
+  format::JournalHeader header;
+  try {
+    store.fs().open(store.journal_path(name), base::OpenMode::read_only)->pread(bytes, 0);
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+    return std::nullopt;
+  }
+  if (format::decode_journal_header(bytes, store.superblock().store_id, header) != nullptr) {
+    return std::nullopt;
+  }
+  return header.branch_id;
+}
+
+}  // namespace
+
+std::unordered_set<std::uint64_t> BranchIds::taken(const PackStore& store,
+                                                   const std::vector<std::uint64_t>& packs) {
+  const std::lock_guard lock(mutex_);
+  std::unordered_set<std::uint64_t> taken{0};
+  for (const std::uint64_t pack : packs) taken.insert(pack >> 32);
+  std::unordered_map<std::string, std::uint64_t> there;
+  for (const auto& entry : store.fs().list(store.branches_directory())) {
+    if (!entry.is_directory || format::name_problem(entry.name) != nullptr) continue;
+    const auto at = known_.find(entry.name);
+    const auto id = at != known_.end() ? std::optional(at->second) : id_of(store, entry.name);
+    if (!id) continue;
+    taken.insert(*id);
+    there.emplace(entry.name, *id);
+  }
+  known_ = std::move(there);
+  return taken;
+}
+
+void BranchIds::forget(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  known_.erase(name);
+}
+
+}  // namespace vellum::store

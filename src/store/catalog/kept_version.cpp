@@ -1,0 +1,12 @@
+#include "store/catalog/kept_version.hpp"
+
+namespace vellum::store {
+
+KeptVersion resolve_kept(StoreCore& store, const std::string& name) {
+  Lease names = hold_names(store);
+  KeptVersion kept{resolve_version(store, name), nullptr};
+  kept.lease = keep_version(store, std::move(names), kept.version.version);
+  return kept;
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,74 @@
+#include "store/catalog/names.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "format/superblock.hpp"
+
+namespace vellum::store {
+
+namespace {
+constexpr std::size_t kRefSuffixLength = std::string_view(kRefSuffix).size();
+}
+
+bool has_branch(const PackStore& store, const std::string& name) {
+  if (format::name_problem(name) != nullptr) return false;
+  // Not through a link: the directory could be anywhere then.
+  return store.fs().exists(store.journal_path(name)) &&
+         store.fs().is_directory(branch_directory(store, name));
+}
+
+bool has_snapshot(const PackStore& store, const std::string& name) {
+  return format::name_problem(name) == nullptr && store.fs().exists(ref_path(store, name));
+}
+
+std::vector<std::string> snapshot_names(const PackStore& store) {
+  std::vector<std::string> names;
+  for (const auto& entry : store.fs().list(store.snapshots_directory())) {
+    if (!entry.name.ends_with(kRefSuffix)) continue;
+    std::string name = entry.name.substr(0, entry.name.size() - kRefSuffixLength);
+    if (format::name_problem(name) == nullptr) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());  // the suffix may have ordered them otherwise
+  return names;
+}
+
+format::SnapshotRef read_snapshot(const PackStore& store, const std::string& name) {
+  const std::string file = ref_path(store, name);
+  std::vector<std::byte> bytes;
+  try {
+    if (format::name_problem(name) == nullptr) {
+      bytes = base::read_whole(store.fs(), file, format::kMaxSnapshotRefBytes);
+    }
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+  }
+  if (bytes.empty() && !has_snapshot(store, name)) {
+    fail(Errc::not_found, "no snapshot '{}' in {}", name, store.path());
+  }
+  format::SnapshotRef ref;
+  if (const char* problem = format::decode_snapshot_ref(bytes, store.superblock().store_id, ref)) {
+    fail(Errc::damaged, "{}: {}", file, problem);
+  }
+  if (ref.name != name) fail(Errc::damaged, "{}: the ref is snapshot '{}''s", file, ref.name);
+  return ref;
+}
+
+std::string branch_directory(const PackStore& store, const std::string& branch) {
+  return store.branches_directory() + "/" + branch;
+}
+
+std::string ref_path(const PackStore& store, const std::string& snapshot) {
+  return store.snapshots_directory() + "/" + snapshot + kRefSuffix;
+}
+
+void remove_image_files(const PackStore& store, const std::string& branch) {
+  for (const char* name : {kImageStateName, kTouchedName, kImageName}) {
+    const std::string file = branch_directory(store, branch) + "/" + name;
+    if (store.fs().exists(file)) store.fs().unlink(file);
+  }
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,29 @@
+// store/catalog/names.hpp: the files that a name stands for. A branch is a directory with a
+// journal, a snapshot a ref; both may have files beside them that nobody needs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "format/version.hpp"
+#include "store/pack/pack_store.hpp"
+
+namespace vellum::store {
+
+bool has_branch(const PackStore& store, const std::string& name);
+bool has_snapshot(const PackStore& store, const std::string& name);
+std::vector<std::string> snapshot_names(const PackStore& store);  // sorted
+// Errc::not_found names the snapshot, damaged the file.
+format::SnapshotRef read_snapshot(const PackStore& store, const std::string& name);
+
+std::string branch_directory(const PackStore& store, const std::string& branch);
+std::string ref_path(const PackStore& store, const std::string& snapshot);
+inline constexpr const char* kRefSuffix = ".ref";
+
+// Files of a branch's image (store/image/image_file.hpp), in the branch's directory.
+inline constexpr const char* kImageName = "image";
+inline constexpr const char* kImageStateName = "image.state";
+inline constexpr const char* kTouchedName = "image.touched";
+void remove_image_files(const PackStore& store, const std::string& branch);
+
+}  // namespace vellum::store

@@ -1,0 +1,89 @@
+// The last number stands in a file that is overwritten in place, under a lock of its own: a claim
+// costs one flush, however many snapshots there are.
+#include "store/catalog/snapshot_order.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/fail.hpp"
+#include "store/catalog/names.hpp"
+#include "store/lock/patience.hpp"
+
+namespace vellum::store {
+namespace {
+
+constexpr const char* kFileName = "snapshots.order";
+constexpr std::chrono::seconds kPatience{30};  // a claim takes a flush; the first looks at all refs
+
+std::string path_of(const PackStore& store) { return store.path() + "/" + kFileName; }
+
+std::uint64_t largest_of_refs(const PackStore& store) {
+  std::uint64_t largest = 0;
+  for (const auto& name : snapshot_names(store)) {
+    try {
+      largest = std::max(largest, read_snapshot(store, name).order);
+    } catch (const Error& error) {
+      // Removed meanwhile; or damaged: that must not keep new ones from being made.
+      if (error.code() != Errc::not_found && error.code() != Errc::damaged) throw;
+    }
+  }
+  return largest;
+}
+
+void make_file(PackStore& store) {
+  const auto bytes =
+      format::encode_snapshot_order(largest_of_refs(store), store.superblock().store_id);
+  try {
+    base::publish_file(store.fs(), store.tmp_directory(), store.path(), kFileName, bytes, false);
+  } catch (const Error& error) {
+    if (error.code() != Errc::already_exists) throw;
+  }
+}
+
+std::unique_ptr<base::File> open_file(PackStore& store) {
+  if (!store.fs().exists(path_of(store))) make_file(store);
+  return store.fs().open(path_of(store), base::OpenMode::read_write);
+}
+
+void lock(base::File& file) {
+  bool held = false;
+  try {
+    held = lock_with_patience(kPatience, [&] { return file.try_lock_exclusive(); });
+  } catch (const Error&) {
+    return;  // a file system without locks: one process at a time is the user's business there
+  }
+  if (!held) fail(Errc::busy, "{}: somebody holds its lock, and does not end", file.path());
+}
+
+// What the file says; when it is damaged, what the refs say.
+std::uint64_t last_order(const PackStore& store, const base::File& file) {
+  std::array<std::byte, format::kSnapshotOrderBytes> bytes;
+  std::uint64_t order = 0;
+  if (file.size_bytes() == bytes.size() && file.try_pread(bytes, 0) == 0 &&
+      format::decode_snapshot_order(bytes, store.superblock().store_id, order) == nullptr) {
+    return order;
+  }
+  return largest_of_refs(store);
+}
+
+}  // namespace
+
+std::uint64_t claim_snapshot_order(PackStore& store) {
+  const auto file = open_file(store);
+  lock(*file);
+  const std::uint64_t order = last_order(store, *file) + 1;
+  if (order > format::kMaxSnapshotOrder) {
+    fail(Errc::damaged, "{}: no number is left for another snapshot", file->path());
+  }
+  file->pwrite(format::encode_snapshot_order(order, store.superblock().store_id), 0);
+  file->sync_data();
+  return order;
+}
+
+void forget_snapshot_order(PackStore& store) {
+  if (!store.fs().exists(path_of(store))) return;
+  store.fs().unlink(path_of(store));
+  store.fs().sync_directory(store.path());
+}
+
+}  // namespace vellum::store

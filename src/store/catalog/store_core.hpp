@@ -1,0 +1,116 @@
+// store/catalog/store_core.hpp: a store directory: create, open, list, name, remove. The C++ face
+// (vellum/store.hpp) stands on it.
+//
+// Threads: all calls from any thread. Processes: whoever makes or removes a name has it locked
+// (store/lock/name_lock.hpp), and one rename or unlink makes the change count; readers take no
+// lock.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+#include "format/superblock.hpp"
+#include "format/version.hpp"
+#include "store/catalog/branch_ids.hpp"
+#include "store/catalog/journal.hpp"
+#include "store/catalog/names.hpp"
+#include "store/lock/name_lock.hpp"
+#include "store/pack/pack_store.hpp"
+#include "store/page_map/resolved_version.hpp"
+
+namespace vellum::store {
+
+struct BranchHead {
+  std::string name;
+  JournalState journal;  // base version and the commits after it
+};
+
+class StoreCore : public PackStore {
+ public:
+  // `path` must not exist or be an empty directory; parents must exist. The superblock's id and
+  // time are filled in.
+  static std::shared_ptr<StoreCore> create(base::Fs& fs, const std::string& path,
+                                           format::Superblock options);
+  // Errc::not_found, not_a_store, newer_format, damaged; each names the path. Works on a read-only
+  // medium.
+  static std::shared_ptr<StoreCore> open(base::Fs& fs, const std::string& path);
+
+  std::vector<std::string> branch_names() const;  // sorted
+
+  // Errc::not_found names the branch, damaged the file.
+  BranchHead read_branch(const std::string& name) const;
+
+  // Makes an empty branch (region_bytes as given), or one that starts at a version; returns its id.
+  // Errc::already_exists when a branch or a snapshot has the name, invalid_argument when the name
+  // is malformed.
+  // With an encoding of its own, or stored as the store says; see check_encoding().
+  std::uint64_t create_branch(const std::string& name, std::uint64_t region_bytes,
+                              std::uint64_t base_address,
+                              const std::optional<format::Encoding>& encoding = std::nullopt);
+  void create_branch_at(const std::string& name, const format::Version& version,
+                        const std::string& parent_snapshot,
+                        const std::optional<format::Encoding>& encoding = std::nullopt,
+                        std::uint32_t journal_half_bytes = 0);  // 0: as the store says
+  // REQUIRES: claim_name().
+  void create_branch_at(const NameLock& claim, const format::Version& version,
+                        const std::string& parent_snapshot,
+                        const std::optional<format::Encoding>& encoding = std::nullopt);
+  // A branch for a live snapshot (store/branch/live_snapshot.hpp). REQUIRES: is_aside_name(), a new
+  // one; the name is not locked.
+  void create_branch_aside(const std::string& name, const format::Version& version,
+                           const std::string& parent_snapshot,
+                           const std::optional<format::Encoding>& encoding);
+  // Errc::invalid_argument: its blocks would be larger than the store's readers take.
+  void check_encoding(const format::Encoding& encoding) const;
+  // Throws Errc::damaged unless the header, out of `file`, can be that of the branch.
+  void check_journal(const std::string& file, const std::string& branch,
+                     const format::JournalHeader& header) const;
+  // Names a version, as the last of the store's snapshots (format::SnapshotRef::order). The same
+  // errors; with a claim_name() none of them.
+  void create_snapshot(const std::string& name, const format::SnapshotRef& like);
+  void create_snapshot(const NameLock& claim, const format::SnapshotRef& like);
+  // The same, made now. `message` empty: the version keeps its own.
+  void create_snapshot(const NameLock& claim, const std::string& branch,
+                       const format::Version& version, const std::string& message);
+  void create_snapshot(const std::string& name, const std::string& branch,
+                       const format::Version& version, const std::string& message);
+  // A snapshot becomes a branch of the same name. Of a branch: nothing to do. Errc::not_found.
+  void make_writable(const std::string& name);
+  // Ends a make_writable() that was cut off between its two steps: the ref goes. For who is about
+  // to write the branch; from then on the two would differ. Errc::damaged: they do.
+  void settle_name(const std::string& name);
+  void remove_snapshot(const std::string& name);
+  // Errc::busy when it has a writer.
+  void remove_branch(const std::string& name);
+  // The same, if it is this one and has no commits: what its maker takes back.
+  void remove_new_branch(const std::string& name, std::uint64_t branch_id);
+  // The same, with the branch's journal locked (store/catalog/branch_lock.hpp). REQUIRES: the name
+  // is locked, or is_aside_name().
+  void drop_branch(const std::string& name, const base::File& journal);
+
+  // Throws unless `name` is well-formed and neither a branch nor a snapshot
+  // (store/catalog/names.hpp).
+  void require_free_name(const std::string& name) const;
+
+ private:
+  using PackStore::PackStore;
+  std::uint64_t publish_branch(const std::string& name, const format::Version& version,
+                               const std::string& parent_snapshot,
+                               const std::optional<format::Encoding>& encoding,
+                               std::uint32_t journal_half_bytes = 0);
+  void remove_ref(const std::string& name);
+  BranchIds branch_ids_;
+};
+
+// Errc::not_found names `name` and the store.
+ResolvedVersion resolve_snapshot(const StoreCore& store, const std::string& name);
+ResolvedVersion resolve_version(const StoreCore& store, const std::string& name);
+
+// For making it: locked, and free. Errc::invalid_argument when it is malformed or not for callers
+// to choose, already_exists when a branch or snapshot has it.
+NameLock claim_name(StoreCore& store, const std::string& name);
+
+}  // namespace vellum::store

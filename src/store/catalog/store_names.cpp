@@ -1,0 +1,307 @@
+// The names of a store: branches and snapshots, made, read and removed.
+#include <algorithm>
+#include <random>
+
+#include "base/clock.hpp"
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "store/catalog/aside_name.hpp"
+#include "store/catalog/branch_lock.hpp"
+#include "store/catalog/snapshot_order.hpp"
+#include "store/catalog/space_note.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/catalog/working_set_file.hpp"
+#include "store/lock/lease.hpp"
+
+namespace vellum::store {
+
+using format::SnapshotRef;
+
+namespace {
+
+std::uint32_t random_u32() {
+  std::random_device device;
+  return device();
+}
+
+}  // namespace
+
+std::vector<std::string> StoreCore::branch_names() const {
+  std::vector<std::string> names;
+  for (const auto& entry : fs().list(branches_directory())) {
+    if (!entry.is_directory || format::name_problem(entry.name) != nullptr) continue;
+    // A crash while making a branch leaves its directory empty.
+    if (fs().exists(journal_path(entry.name))) names.push_back(entry.name);
+  }
+  return names;
+}
+
+BranchHead StoreCore::read_branch(const std::string& name) const {
+  if (!has_branch(*this, name)) fail(Errc::not_found, "no branch '{}' in {}", name, path());
+  const auto file = fs().open(journal_path(name), base::OpenMode::read_only);
+  BranchHead head{name, read_journal(*file, superblock().store_id)};
+  check_journal(file->path(), name, head.journal.header);
+  return head;
+}
+
+void StoreCore::require_free_name(const std::string& name) const {
+  if (const char* problem = format::name_problem(name)) {
+    fail(Errc::invalid_argument, "'{}': {}", name, problem);
+  }
+  if (has_branch(*this, name)) {
+    fail(Errc::already_exists, "a branch '{}' exists in {}", name, path());
+  }
+  if (has_snapshot(*this, name)) {
+    fail(Errc::already_exists, "a snapshot '{}' exists in {}", name, path());
+  }
+}
+
+void StoreCore::check_encoding(const format::Encoding& encoding) const {
+  const std::uint32_t most = format::max_block_bytes(superblock());
+  if (encoding.block_bytes <= most) return;
+  fail(Errc::invalid_argument, "{}: blocks of {} bytes, where the store takes {} at most", path(),
+       encoding.block_bytes, most);
+}
+
+void StoreCore::check_journal(const std::string& file, const std::string& branch,
+                              const format::JournalHeader& header) const {
+  if (header.branch != branch) {
+    fail(Errc::damaged, "{}: the journal is branch '{}''s", file, header.branch);
+  }
+  if (header.encoding.has_value() &&
+      header.encoding->block_bytes > format::max_block_bytes(superblock())) {
+    fail(Errc::damaged, "{}: the branch's blocks would be larger than the store's", file);
+  }
+}
+
+std::uint64_t StoreCore::create_branch(const std::string& name, std::uint64_t region_bytes,
+                                       std::uint64_t base_address,
+                                       const std::optional<format::Encoding>& encoding) {
+  if (region_bytes % format::kPageBytes != 0 || region_bytes > format::kMaxRegionBytes) {
+    fail(Errc::invalid_argument, "branch '{}': a region of {} bytes", name, region_bytes);
+  }
+  format::Version version;
+  version.time_ns = base::wall_clock_ns();
+  version.region_bytes = region_bytes;
+  version.base_address = base_address;
+  const NameLock claim = claim_name(*this, name);
+  return publish_branch(name, version, "", encoding);
+}
+
+void StoreCore::create_branch_at(const std::string& name, const format::Version& version,
+                                 const std::string& parent_snapshot,
+                                 const std::optional<format::Encoding>& encoding,
+                                 std::uint32_t journal_half_bytes) {
+  const NameLock claim = claim_name(*this, name);
+  publish_branch(name, version, parent_snapshot, encoding, journal_half_bytes);
+}
+
+void StoreCore::create_branch_at(const NameLock& claim, const format::Version& version,
+                                 const std::string& parent_snapshot,
+                                 const std::optional<format::Encoding>& encoding) {
+  publish_branch(claim.name(), version, parent_snapshot, encoding);
+}
+
+// One commit, and that goes to packs: nothing is to be journaled.
+void StoreCore::create_branch_aside(const std::string& name, const format::Version& version,
+                                    const std::string& parent_snapshot,
+                                    const std::optional<format::Encoding>& encoding) {
+  publish_branch(name, version, parent_snapshot, encoding, format::kMinJournalHalfBytes);
+}
+
+std::uint64_t StoreCore::publish_branch(const std::string& name, const format::Version& version,
+                                        const std::string& parent_snapshot,
+                                        const std::optional<format::Encoding>& encoding,
+                                        std::uint32_t journal_half_bytes) {
+  if (encoding.has_value()) check_encoding(*encoding);
+  format::Version base = version;
+  const auto taken = branch_ids_.taken(*this, packs().list());
+  do {
+    base.branch_id = random_u32();
+  } while (taken.contains(base.branch_id));
+  base.parent = parent_snapshot;
+  base.pages_changed = 0;
+  base.bytes_added = 0;
+  base.active_pack = 0;
+  base.active_pack_end_bytes = 0;
+  base.next_pack_number = 1;
+
+  format::JournalHeader header;
+  header.store_id = superblock().store_id;
+  header.branch_id = base.branch_id;
+  header.created_ns = base::wall_clock_ns();
+  header.half_bytes =
+      journal_half_bytes != 0 ? journal_half_bytes : superblock().journal_half_bytes;
+  header.branch = name;
+  header.encoding = encoding;
+  // The directory first, then all of the journal in one step: that one makes the branch.
+  const std::string directory = branch_directory(*this, name);
+  base::ensure_directory(fs(), directory);
+  fs().sync_directory(branches_directory());
+  try {
+    base::publish_file(fs(), tmp_directory(), directory, kJournalName,
+                       new_journal_bytes(header, base), false);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+    fail(Errc::already_exists, "a branch '{}' exists in {}", name, path());
+  }
+  return base.branch_id;
+}
+
+void StoreCore::create_snapshot(const std::string& name, const SnapshotRef& like) {
+  create_snapshot(claim_name(*this, name), like);
+}
+
+void StoreCore::create_snapshot(const NameLock& claim, const SnapshotRef& like) {
+  const std::string& name = claim.name();
+  SnapshotRef ref = like;
+  ref.name = name;
+  ref.order = claim_snapshot_order(*this);
+  const auto bytes = format::encode_snapshot_ref(ref, superblock().store_id);
+  try {
+    base::publish_file(fs(), tmp_directory(), snapshots_directory(), name + kRefSuffix, bytes,
+                       false);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+    fail(Errc::already_exists, "a snapshot '{}' exists in {}", name, path());
+  }
+}
+
+void StoreCore::create_snapshot(const std::string& name, const std::string& branch,
+                                const format::Version& version, const std::string& message) {
+  create_snapshot(claim_name(*this, name), branch, version, message);
+}
+
+void StoreCore::create_snapshot(const NameLock& claim, const std::string& branch,
+                                const format::Version& version, const std::string& message) {
+  SnapshotRef ref;
+  ref.branch = branch;
+  ref.created_ns = base::wall_clock_ns();
+  ref.version = version;
+  if (!message.empty()) ref.version.message = message;
+  create_snapshot(claim, ref);
+}
+
+namespace {
+
+// As make_writable() leaves it between its two steps.
+bool is_untouched(const BranchHead& branch, const SnapshotRef& ref) {
+  const format::Version& base = branch.journal.base;
+  return branch.journal.commits.empty() && base.sequence == ref.version.sequence &&
+         base.region_bytes == ref.version.region_bytes &&
+         base.file_bytes == ref.version.file_bytes && base.runs == ref.version.runs;
+}
+
+}  // namespace
+
+// Names are held, since gc must not see a moment at which neither is there.
+void StoreCore::make_writable(const std::string& name) {
+  if (!has_snapshot(*this, name) && !has_branch(*this, name)) {
+    fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, path());
+  }
+  const NameLock lock = lock_name(*this, name);
+  const Lease names = hold_names(*this);
+  if (!has_snapshot(*this, name)) return;
+  const SnapshotRef ref = read_snapshot(*this, name);
+  // Both are there when this was cut off before.
+  if (!has_branch(*this, name)) publish_branch(name, ref.version, ref.version.parent, std::nullopt);
+  remove_ref(name);
+}
+
+void StoreCore::settle_name(const std::string& name) {
+  if (!has_snapshot(*this, name)) return;
+  const NameLock lock = lock_name(*this, name);
+  if (!has_snapshot(*this, name) || !has_branch(*this, name)) return;
+  if (!is_untouched(read_branch(name), read_snapshot(*this, name))) {
+    fail(Errc::damaged,
+         "{}: a branch and a snapshot are both named '{}', and differ: remove one of them", path(),
+         name);
+  }
+  remove_ref(name);
+}
+
+void StoreCore::remove_snapshot(const std::string& name) {
+  if (!has_snapshot(*this, name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, path());
+  const NameLock lock = lock_name(*this, name);
+  if (!has_snapshot(*this, name)) fail(Errc::not_found, "no snapshot '{}' in {}", name, path());
+  remove_ref(name);
+}
+
+void StoreCore::remove_ref(const std::string& name) {
+  fs().unlink(ref_path(*this, name));
+  fs().sync_directory(snapshots_directory());
+  remove_working_set(*this, name);
+  remove_space_note(*this);
+}
+
+void StoreCore::remove_branch(const std::string& name) {
+  if (!has_branch(*this, name)) fail(Errc::not_found, "no branch '{}' in {}", name, path());
+  const NameLock lock = lock_name(*this, name);
+  const auto journal = try_lock_branch(*this, name);
+  if (journal == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", name, path());
+  drop_branch(name, *journal);
+}
+
+void StoreCore::remove_new_branch(const std::string& name, std::uint64_t branch_id) {
+  if (!has_branch(*this, name)) return;
+  const NameLock lock = lock_name(*this, name);
+  const auto journal = try_lock_branch(*this, name);
+  if (journal == nullptr) return;
+  const JournalState state = read_journal(*journal, superblock().store_id);
+  if (state.header.branch_id == branch_id && state.head_sequence() == 0) {
+    drop_branch(name, *journal);
+  }
+}
+
+// Without its journal the branch is gone; the empty directory is only tidied up.
+void StoreCore::drop_branch(const std::string& name, const base::File& journal) {
+  const std::string directory = branch_directory(*this, name);
+  fs().unlink(journal.path());
+  fs().sync_directory(directory);
+  branch_ids_.forget(name);
+  remove_working_set(*this, name);
+  remove_image_files(*this, name);
+  fs().remove_directory(directory);
+  fs().sync_directory(branches_directory());
+  remove_space_note(*this);
+}
+
+ResolvedVersion resolve_snapshot(const StoreCore& store, const std::string& name) {
+  SnapshotRef ref = read_snapshot(store, name);
+  ResolvedVersion out;
+  out.label = "snapshot '" + name + "'";
+  out.version = std::move(ref.version);
+  out.created_ns = ref.created_ns;
+  out.order = ref.order;
+  out.branch = std::move(ref.branch);
+  return out;
+}
+
+ResolvedVersion resolve_version(const StoreCore& store, const std::string& name) {
+  if (has_snapshot(store, name)) return resolve_snapshot(store, name);
+  if (!has_branch(store, name)) {
+    fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, store.path());
+  }
+  BranchHead head = store.read_branch(name);
+  ResolvedVersion out;
+  out.label = "branch '" + name + "'";
+  out.is_branch = true;
+  out.version = std::move(head.journal.base);
+  out.commits = std::move(head.journal.commits);
+  out.created_ns = head.journal.header.created_ns;
+  out.encoding = head.journal.header.encoding;
+  out.branch = name;
+  return out;
+}
+
+NameLock claim_name(StoreCore& store, const std::string& name) {
+  if (is_aside_name(name)) {
+    fail(Errc::invalid_argument, "'{}': the name is for snapshots in the making", name);
+  }
+  store.require_free_name(name);  // also where nothing can be locked, a read-only medium
+  NameLock lock = lock_name(store, name);
+  store.require_free_name(name);
+  return lock;
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,250 @@
+#include "store/check/stat.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+
+#include "base/fail.hpp"
+#include "store/catalog/names.hpp"
+#include "store/catalog/working_set_file.hpp"
+#include "store/image/image_file.hpp"
+#include "store/lock/lease.hpp"
+#include "store/page_map/overlay.hpp"
+#include "store/page_map/page_source.hpp"
+#include "store/page_map/shown_stack.hpp"
+#include "store/reach/census_file.hpp"
+#include "store/reach/pack_use.hpp"
+#include "store/reach/version_walk.hpp"
+#include "store/tier/tiers.hpp"
+
+namespace vellum::store {
+
+using format::kPageBytes;
+using format::PageKind;
+
+namespace {
+
+// What each version needs, and needs alone. Between the versions at which a record begins and
+// ceases to show all need it; so nothing is counted a record and version.
+class Shares {
+ public:
+  Shares(Census& census, std::span<const std::uint64_t> record_bytes)
+      : census_(census),
+        bytes_(record_bytes),
+        stack_([this](const ShownStack::Change& c) { count(c.id, c.count, c.shows); }) {}
+
+  struct Share {
+    std::uint64_t needed_bytes = 0, unique_bytes = 0, nonzero_pages = 0;
+  };
+  // By version, in their order. `where`: of which version an error is.
+  std::vector<Share> of(std::span<const format::Version* const> versions,
+                        const std::function<std::string(std::size_t)>& where) {
+    out_.resize(versions.size());
+    walk_versions(versions, {[&](const format::RunRef& run, std::size_t version) {
+                               with_context(where(version), [&] { push(run); });
+                             },
+                             [this] { pop(); }, [this](std::size_t version) { visit(version); }});
+    return std::move(out_);
+  }
+
+ private:
+  struct Use {
+    std::uint64_t shown = 0;  // pages, and once where a run is made of it
+    std::uint32_t since = 0;  // versions visited before it began to
+    std::uint32_t versions = 0;
+    std::size_t one_of_them = 0;
+  };
+
+  void push(const format::RunRef& ref) {
+    const Census::Run& run = census_.load(ref);
+    if (uses_.size() < census_.size()) uses_.resize(census_.size());
+    runs_.push_back(&run);
+    for (const Census::RecordId id : run.own) count(id, 1, true);
+    items_.clear();
+    for (const auto& e : run.entries) items_.push_back({e.page, e.count, e.record, e.kind});
+    stack_.push(items_);
+  }
+  void pop() {
+    stack_.pop();
+    for (const Census::RecordId id : runs_.back()->own) count(id, 1, false);
+    runs_.pop_back();
+  }
+  void visit(std::size_t version) {
+    visited_.push_back(version);
+    out_[version].needed_bytes = needed_bytes_;
+    out_[version].nonzero_pages = stack_.nonzero_pages();
+  }
+  void count(Census::RecordId id, std::uint64_t pages, bool shows) {
+    if (id == ShownStack::kNothing) return;
+    Use& use = uses_[id];
+    const std::uint64_t bytes = id < bytes_.size() ? bytes_[id] : 0;
+    if (shows && use.shown == 0) {
+      use.since = static_cast<std::uint32_t>(visited_.size());
+      needed_bytes_ += bytes;
+    }
+    use.shown += shows ? pages : -pages;
+    if (use.shown != 0) return;
+    needed_bytes_ -= bytes;
+    const auto more = static_cast<std::uint32_t>(visited_.size()) - use.since;
+    if (more == 0) return;
+    if (use.versions != 0) out_[use.one_of_them].unique_bytes -= use.versions == 1 ? bytes : 0;
+    use.one_of_them = visited_[use.since];
+    if (use.versions == 0 && more == 1) out_[use.one_of_them].unique_bytes += bytes;
+    use.versions += more;
+  }
+
+  Census& census_;
+  std::span<const std::uint64_t> bytes_;
+  ShownStack stack_;
+  std::vector<Use> uses_;  // by record
+  std::vector<const Census::Run*> runs_;
+  std::vector<ShownStack::Item> items_;
+  std::vector<std::size_t> visited_;
+  std::uint64_t needed_bytes_ = 0;
+  std::vector<Share> out_;
+};
+
+class Stat {
+ public:
+  explicit Stat(StoreCore& store) : store_(store), census_(store) {}
+
+  StoreStat run() {
+    const Lease names = hold_names(store_);
+    const Roots roots = read_roots(store_);
+    add_file(store_.superblock_path());
+    add_file_if_there(census_path(store_));
+    out_.allocated_bytes += allocated_bytes_of_working_sets(store_);
+    add_snapshots(roots);
+    for (const auto& name : store_.branch_names()) add_branch(name);
+    mark_roots(store_, roots, census_);
+    add_packs(roots);
+    add_caches();
+    share_out();
+    return std::move(out_);
+  }
+
+ private:
+  std::uint64_t add_file(const std::string& path) {
+    const auto file = store_.fs().open(path, base::OpenMode::read_only);
+    out_.allocated_bytes += file->allocated_bytes();
+    return file->size_bytes();
+  }
+
+  // There or not, and whatever it is.
+  std::uint64_t add_file_if_there(const std::string& path) {
+    try {
+      return add_file(path);
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
+      return 0;
+    }
+  }
+
+  // What lies in the store of it.
+  void add_image(const std::string& branch) {
+    for (const char* file : {kImageName, kImageStateName, kTouchedName}) {
+      add_file_if_there(store_.branches_directory() + "/" + branch + "/" + file);
+    }
+  }
+
+  void add_snapshots(const Roots& roots) {
+    std::vector<const Root*> snapshots;
+    for (const Root& root : roots.versions) {
+      if (!root.is_branch && !root.name.empty()) snapshots.push_back(&root);
+    }
+    std::sort(snapshots.begin(), snapshots.end(),
+              [](const Root* a, const Root* b) { return a->name < b->name; });
+    for (const Root* root : snapshots) {
+      out_.ref_bytes += add_file_if_there(store_.snapshots_directory() + "/" + root->name + ".ref");
+      add_version(root->name, root->version);
+    }
+  }
+
+  VersionStat& add_version(const std::string& name, const format::Version& version) {
+    VersionStat& stat = out_.versions.emplace_back();
+    stat.name = name;
+    stat.added_bytes = version.bytes_added;
+    stat.logical_bytes = version.region_bytes;
+    versions_.push_back(&version);
+    return stat;
+  }
+
+  void add_branch(const std::string& name) {
+    ResolvedVersion v;
+    try {
+      v = resolve_version(store_, name);
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;
+      return;  // removed just now
+    }
+    out_.journal_bytes += add_file_if_there(store_.journal_path(name));
+    add_image(name);
+    VersionStat& stat = add_version(name, heads_.emplace_back(std::move(v.version)));
+    stat.is_branch = true;
+    if (v.commits.empty()) return;
+    const auto source = PageSource::open(store_, heads_.back(), v.commits, v.label);
+    stat.logical_bytes = source->region_bytes();
+    for (const auto& p : source->overlaid_pages()) {
+      const auto chain = source->chain(p.page);
+      if (!chain.empty() && chain.front().kind != PageKind::zero) stat.nonzero_bytes -= kPageBytes;
+      if (!p.zero) stat.nonzero_bytes += kPageBytes;
+    }
+  }
+
+  void add_packs(const Roots& roots) {
+    const Needs needs = needs_of_packs(store_, roots, census_);
+    for (const PackUse& use : use_of_packs(store_, roots, census_, needs)) {
+      ++out_.packs;
+      out_.pack_bytes += use.file_bytes;
+      out_.allocated_bytes += use.allocated_bytes;
+      out_.pack_needed_bytes += use.needed_bytes;
+      out_.pack_freeable_bytes += use.freeable_bytes;
+      if (use.at_home) continue;
+      ++out_.archive_packs;
+      out_.archive_bytes += use.file_bytes;
+    }
+  }
+
+  void add_caches() {
+    const auto tiers = store_.packs().places().state();
+    for (const auto& cache : tiers->present_paths(format::TierKind::cache)) {
+      try {
+        const TierUse use = use_of_directory(store_, cache);
+        out_.cache_copies += use.packs;
+        out_.cache_bytes += use.bytes;
+      } catch (const Error& e) {
+        if (e.code() == Errc::out_of_memory) throw;  // else: the cache has gone
+      }
+    }
+  }
+
+  void share_out() {
+    const std::vector<std::uint64_t> bytes = record_bytes(store_, census_);
+    const auto label = [this](std::size_t i) {
+      const VersionStat& v = out_.versions[i];
+      return (v.is_branch ? "branch '" : "snapshot '") + v.name + "'";
+    };
+    const auto shares = Shares(census_, bytes).of(versions_, label);
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      VersionStat& v = out_.versions[i];
+      v.unique_bytes = shares[i].unique_bytes;
+      v.shared_bytes = shares[i].needed_bytes - shares[i].unique_bytes;
+      v.nonzero_bytes += shares[i].nonzero_pages * kPageBytes;
+      out_.full_copy_bytes += v.nonzero_bytes;
+    }
+  }
+
+  StoreCore& store_;
+  Census census_;
+  StoreStat out_;
+  std::vector<const format::Version*> versions_;  // of out_.versions
+  std::deque<format::Version> heads_;
+};
+
+}  // namespace
+
+StoreStat stat_store(StoreCore& store) {
+  return with_context(store.path(), [&] { return Stat(store).run(); });
+}
+
+}  // namespace vellum::store

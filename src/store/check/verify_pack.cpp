@@ -1,0 +1,88 @@
+#include "store/check/verify_pack.hpp"
+
+#include <array>
+
+#include "base/fail.hpp"
+#include "store/pack/record_io.hpp"
+
+namespace vellum::store {
+
+using format::RecordHeader;
+
+std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t pack,
+                                               std::string& reason) {
+  try {
+    const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
+    std::array<std::byte, format::kPackHeaderBytes> bytes;
+    file->pread(bytes, 0);
+    format::PackHeader header;
+    if (!format::decode_pack_header(bytes, header)) {
+      reason = "the pack's header is damaged";
+    } else if (header.store_id != store.superblock().store_id) {
+      reason = "the pack belongs to another store";
+    } else if (header.pack != pack) {
+      reason = fmt::format("this is pack {:016x} under another name", header.pack);
+    } else {
+      read_translation(*file, header);  // for its checks
+      return file->size_bytes();
+    }
+  } catch (const Error& e) {
+    reason = damage_reason(e);
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+const char* check_line(const base::File& file, std::uint64_t pack, const format::IndexLine& line) {
+  std::array<std::byte, format::kRecordHeaderBytes> bytes;
+  if (file.try_pread(bytes, line.offset_bytes) != 0) return "the record cannot be read";
+  RecordHeader h;
+  if (const char* problem = format::decode_record_header(bytes, h)) return problem;
+  const bool same = h.type == line.type && h.pack == pack && h.offset_bytes == line.offset_bytes &&
+                    h.stored_bytes == line.stored_bytes && h.raw_bytes == line.raw_bytes &&
+                    h.items == line.items && h.tag() == line.tag;
+  return same ? nullptr : "the record is not the one that the pack's index names";
+}
+
+}  // namespace
+
+std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
+                                          const std::set<std::uint64_t>& needed) {
+  const std::string path = store.packs().path_of(pack);
+  try {
+    const auto file = store.fs().open(path, base::OpenMode::read_only);
+    std::array<std::byte, format::kPackTrailerBytes> trailer;
+    std::uint64_t offset = 0;
+    bool sealed = bytes >= format::kPackHeaderBytes + trailer.size();
+    if (sealed) {
+      file->pread(trailer, bytes - trailer.size());
+      sealed = format::decode_pack_trailer(trailer, pack, store.checksum_seed(), offset);
+    }
+    if (!sealed) return {{path, "the pack's trailer is missing or damaged"}};
+    // The trailer gives no tag: the one in the record's own header has to do.
+    std::array<std::byte, format::kRecordHeaderBytes> head;
+    file->pread(head, offset);
+    RecordHeader h;
+    if (const char* problem = format::decode_record_header(head, h)) {
+      return {{record_place(store, pack, offset), problem}};
+    }
+    const auto record = load_record_at(store, {pack, offset, h.tag()}, format::RecordType::index);
+    std::vector<format::IndexLine> lines;
+    if (!format::decode_index(record.raw, lines)) {
+      return {{record_place(store, pack, offset), "the pack's index does not parse"}};
+    }
+    std::vector<PackProblem> problems;
+    for (const auto& line : lines) {
+      if (!needed.contains(line.offset_bytes)) continue;
+      if (const char* problem = check_line(*file, pack, line)) {
+        problems.push_back({record_place(store, pack, line.offset_bytes), problem});
+      }
+    }
+    return problems;
+  } catch (const Error& e) {
+    return {{path, damage_reason(e)}};
+  }
+}
+
+}  // namespace vellum::store

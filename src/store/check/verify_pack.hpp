@@ -1,0 +1,29 @@
+// store/check/verify_pack.hpp: what can be said about a pack on its own. Internal to verify.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "store/catalog/store_core.hpp"
+
+namespace vellum::store {
+
+struct PackProblem {
+  std::string object;
+  std::string reason;
+};
+
+// Header and translation: looks at the file afresh, whatever is open. The pack's size, or nullopt
+// and a reason.
+std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t pack,
+                                               std::string& reason);
+
+// Trailer, index, and the headers of the records that the index names and somebody needs (by
+// place): gc may have given the others back. REQUIRES: the pack is sealed.
+std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
+                                          const std::set<std::uint64_t>& needed);
+
+}  // namespace vellum::store

@@ -1,0 +1,42 @@
+#include "store/encode/payload.hpp"
+
+#include "base/sha256.hpp"
+
+namespace vellum::store {
+
+bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_words, int level,
+            std::span<const std::byte> raw, EncodedPayload& out) {
+  out.raw_bytes = static_cast<std::uint32_t>(raw.size());
+  if (codec == base::Codec::none || raw.size() <= 64) return false;
+  // No room for anything that would not be smaller: the codec then gives up early.
+  out.stored.resize(raw.size() - raw.size() / 16);
+  const std::size_t size = compressor.compress(codec, level, raw, out.stored, stride_words);
+  out.stored.resize(size);
+  out.stored.shrink_to_fit();
+  if (size != 0) out.codec = codec;
+  return size != 0;
+}
+
+std::vector<std::byte> payload_hash(const format::Encoding& encoding,
+                                    std::span<const std::byte> raw) {
+  if (!encoding.sha256) return {};
+  const base::Sha256 hash = base::sha256(raw);
+  return {hash.begin(), hash.end()};
+}
+
+EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
+                              std::vector<std::byte> raw) {
+  EncodedPayload out;
+  if (!shrink(compressor, codec, 0, level, raw, out)) out.stored = std::move(raw);
+  return out;
+}
+
+EncodedPayload encode_deltas(base::Compressor& compressor, const format::Encoding& encoding,
+                             std::vector<std::byte> raw) {
+  auto hash = payload_hash(encoding, raw);
+  auto out = encode_payload(compressor, encoding.codec, encoding.codec_level, std::move(raw));
+  out.hash = std::move(hash);
+  return out;
+}
+
+}  // namespace vellum::store

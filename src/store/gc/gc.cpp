@@ -1,0 +1,226 @@
+#include "store/gc/gc.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "store/catalog/space_note.hpp"
+#include "store/catalog/working_set_file.hpp"
+#include "store/gc/leftovers.hpp"
+#include "store/gc/pack_mover.hpp"
+#include "store/lock/lease.hpp"
+#include "store/reach/census_file.hpp"
+#include "store/reach/pack_use.hpp"
+
+namespace vellum::store {
+
+namespace {
+
+constexpr std::uint64_t kPunchStepBytes = 1u << 20;
+constexpr std::uint64_t kPunchStepHoles = 64;
+
+class Collector {
+ public:
+  Collector(StoreCore& store, bool look_only, const ProgressFn& progress, int level,
+            const GcPace& pace)
+      : store_(store), look_only_(look_only), progress_(progress), level_(level), pace_(pace) {}
+
+  GcReport run() {
+    const Lease lock = look_only_ ? nullptr : keep_gc_for_us(store_, pace_.patience);
+    if (!look_only_) {
+      store_.packs().places().require_owned();
+      remove_leftovers(store_);
+      remove_what_kills_left(store_);
+    }
+    // Whoever only looks has to keep a gc from freeing what it looks at.
+    Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_, pace_.patience);
+    const Roots roots = read_roots(store_);
+    if (!look_only_) {
+      names.reset();
+      settle_removals();
+      sweep_working_sets(store_);
+    }
+    report_.snapshots = roots.snapshots;
+    report_.branches = roots.branches;
+    report_.kept_open = roots.kept_open;
+    tell(0, roots.packs.size());
+    Findings found = look(roots);
+    free(found.packs);
+    // Now that there is space. With slots nothing was believed: all is news.
+    if (!look_only_ && (level_ != 0 || found.census->has_news())) {
+      write_census_file(store_, found.census->save(), pace_.flush_census);
+    }
+    if (level_ != 0) {
+      report_.recompressed = recompress_packs(store_, roots, *found.census, found.needs, level_,
+                                              look_only_, progress_);
+    }
+    if (!look_only_) {
+      // Packs that were written again have next to nothing that is not needed.
+      if (level_ != 0) at_home_.left_bytes = at_home_.needed_bytes = home_pack_bytes(store_);
+      write_space_note(store_, at_home_);
+      report_.copies_removed = remove_stale_copies(store_);
+    }
+    return report_;
+  }
+
+ private:
+  struct Findings {
+    std::unique_ptr<Census> census;
+    Needs needs;
+    std::vector<PackUse> packs;
+  };
+
+  // Slots are not in the file.
+  Findings look(const Roots& roots) {
+    if (level_ != 0) return look(roots, {});
+    bool believed = false;
+    try {
+      return look(roots, read_census_file(store_), &believed);
+    } catch (const Error& e) {
+      if (e.code() != Errc::damaged || !believed) throw;
+    }
+    // It was the file, or what the maps say better.
+    return look(roots, {});
+  }
+
+  Findings look(const Roots& roots, format::SavedCensus earlier, bool* believed = nullptr) {
+    Findings found;
+    found.census = std::make_unique<Census>(store_, level_ != 0);
+    found.census->believe(std::move(earlier), roots.packs);
+    mark_roots(store_, roots, *found.census, pace_.between_steps);
+    if (believed != nullptr) *believed = found.census->has_believed();
+    found.needs = needs_of_packs(store_, roots, *found.census);
+    found.packs = use_of_packs(store_, roots, *found.census, found.needs, pace_.between_steps);
+    return found;
+  }
+
+  // What is unlinked first: punching may itself take a block, which a full disk does not have.
+  void free(const std::vector<PackUse>& packs) {
+    report_.packs = packs.size();
+    for (const PackUse& use : packs) {
+      report_.allocated_bytes += use.allocated_bytes;
+      report_.needed_bytes += use.needed_bytes;
+      report_.freeable_bytes += use.freeable_bytes;
+      if (use.at_home) at_home_.left_bytes += use.allocated_bytes;
+      if (use.at_home) at_home_.needed_bytes += use.needed_bytes;
+    }
+    std::uint64_t done = 0;
+    for (const bool removable : {true, false}) {
+      for (const PackUse& use : packs) {
+        if (use.removable != removable) continue;
+        if (!look_only_) free(use);
+        tell(++done, packs.size());
+      }
+    }
+    for (const std::string& directory : unlinked_in_) store_.fs().sync_directory(directory);
+  }
+
+  void tell(std::uint64_t done, std::uint64_t total) const {
+    if (progress_) progress_({done, total, "packs"});
+  }
+
+  // A name that is gone must not come back after a power cut, without its data.
+  void settle_removals() {
+    before_change();
+    store_.fs().sync_directory(store_.snapshots_directory());
+    for (const auto& entry : store_.fs().list(store_.branches_directory())) {
+      if (!entry.is_directory || store_.fs().exists(store_.journal_path(entry.name))) continue;
+      try {
+        store_.fs().sync_directory(store_.branches_directory() + "/" + entry.name);
+      } catch (const Error& e) {
+        if (e.code() != Errc::not_found) throw;
+      }
+    }
+    store_.fs().sync_directory(store_.branches_directory());
+  }
+
+  void free(const PackUse& use) {
+    try {
+      const std::uint64_t before = report_.freed_bytes;
+      if (use.removable) {
+        remove(use);
+      } else if (use.freeable_bytes != 0) {
+        punch(use);
+      }
+      const std::uint64_t freed = report_.freed_bytes - before;
+      if (use.at_home) at_home_.left_bytes -= std::min(freed, at_home_.left_bytes);
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;
+    }
+  }
+
+  // A process may still have the pack open: its bytes go, not only its name.
+  void remove(const PackUse& use) {
+    const std::string path = store_.packs().path_of(use.pack);
+    const auto file = store_.fs().open(path, base::OpenMode::read_write);
+    before_change();
+    store_.fs().unlink(path);
+    unlinked_in_.insert(base::parent_of(path));
+    ++report_.packs_removed;
+    report_.freed_bytes += use.allocated_bytes;
+    file->truncate(0);
+  }
+
+  void punch(const PackUse& use) {
+    const std::string path = store_.packs().path_of(use.pack);
+    if (without_holes_.contains(base::parent_of(path))) return;
+    const auto file = store_.fs().open(path, base::OpenMode::read_write);
+    try {
+      step_bytes_ = kPunchStepBytes;  // the first hole begins a step
+      for (const Extent& hole : use.holes) punch(*file, hole);
+    } catch (const Error& e) {
+      if (e.code() != Errc::unsupported) throw;
+      report_.holes_supported = false;
+      without_holes_.insert(base::parent_of(path));  // another tier may be another file system
+      return;
+    }
+    ++report_.packs_punched;
+  }
+
+  // In steps: whoever appends to the file waits while the kernel takes bytes out of it.
+  void punch(base::File& file, const Extent& hole) {
+    for (std::uint64_t at = hole.from;;) {
+      at = std::max(at, file.next_data(at) / kHoleBytes * kHoleBytes);
+      if (at >= hole.to) return;
+      if (step_bytes_ >= kPunchStepBytes || step_holes_ >= kPunchStepHoles) before_change();
+      const std::uint64_t end = std::min(hole.to, at + kPunchStepBytes - step_bytes_);
+      // Around each hole: what a writer appends meanwhile must not hide what was freed.
+      const std::uint64_t before = file.allocated_bytes();
+      file.punch(at, end - at);
+      const std::uint64_t after = file.allocated_bytes();
+      if (after < before) report_.freed_bytes += before - after;
+      step_bytes_ += end - at;
+      ++step_holes_;
+      at = end;
+    }
+  }
+
+  void before_change() {
+    if (pace_.before_change) pace_.before_change(report_.freed_bytes);
+    step_bytes_ = step_holes_ = 0;
+  }
+
+  StoreCore& store_;
+  bool look_only_;
+  const ProgressFn& progress_;
+  int level_;
+  const GcPace& pace_;
+  format::SpaceNote at_home_;
+  std::uint64_t step_bytes_ = 0, step_holes_ = 0;      // of the step that has begun
+  std::set<std::string> unlinked_in_, without_holes_;  // directories
+  GcReport report_;
+};
+
+}  // namespace
+
+GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress,
+                         int recompress_level, const GcPace& pace) {
+  if (recompress_level < 0 || recompress_level > kMaxRecompressLevel) {
+    fail(Errc::invalid_argument, "recompression at level {}: 1 to {}", recompress_level,
+         kMaxRecompressLevel);
+  }
+  return Collector(store, look_only, progress, recompress_level, pace).run();
+}
+
+}  // namespace vellum::store

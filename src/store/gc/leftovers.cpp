@@ -1,0 +1,85 @@
+#include "store/gc/leftovers.hpp"
+
+#include "store/catalog/aside_name.hpp"
+#include "store/catalog/branch_lock.hpp"
+
+namespace vellum::store {
+
+namespace {
+
+// Of a scratch file on a file system that makes none without a name (base/scratch_file.cpp): its
+// maker takes the name away at once.
+constexpr std::string_view kStashPrefix = "vellum-stash-";
+
+// What goes meanwhile need not be removed.
+template <typename Body>
+void unless_gone(const Body& body) {
+  try {
+    body();
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+  }
+}
+
+void remove_unpublished_in(StoreCore& store, const std::string& directory,
+                           const std::string& prefix) {
+  for (const auto& entry : store.fs().list(directory)) {
+    if (!entry.is_regular_file || !entry.name.starts_with(prefix)) continue;
+    base::remove_unpublished(store.fs(), directory + "/" + entry.name);
+  }
+}
+
+void remove_branches_aside(StoreCore& store) {
+  for (const std::string& name : store.branch_names()) {
+    if (!is_aside_name(name)) continue;
+    unless_gone([&] {
+      if (const auto journal = try_lock_branch(store, name)) store.drop_branch(name, *journal);
+    });
+  }
+}
+
+// Whoever makes or removes the branch has its name locked, but for one aside: its maker begins
+// again.
+void remove_directory_without_journal(StoreCore& store, const std::string& name) {
+  const std::string directory = store.branches_directory() + "/" + name;
+  const auto lock = try_lock_name(store, name);
+  if (!lock || store.fs().exists(store.journal_path(name))) return;
+  unless_gone([&] {
+    remove_image_files(store, name);
+    store.fs().remove_directory(directory);
+  });
+}
+
+void remove_directories_without_journal(StoreCore& store) {
+  for (const auto& entry : store.fs().list(store.branches_directory())) {
+    if (!entry.is_directory || format::name_problem(entry.name) != nullptr) continue;
+    if (store.fs().exists(store.journal_path(entry.name))) continue;
+    remove_directory_without_journal(store, entry.name);
+  }
+}
+
+void remove_named_stashes(StoreCore& store) {
+  for (const auto& entry : store.fs().list(store.path())) {
+    if (!entry.is_regular_file || !entry.name.starts_with(kStashPrefix)) continue;
+    unless_gone([&] { store.fs().unlink(store.path() + "/" + entry.name); });
+  }
+}
+
+}  // namespace
+
+void remove_unfinished(StoreCore& store) {
+  remove_unpublished_in(store, store.tmp_directory(), "");
+}
+
+void remove_what_kills_left(StoreCore& store) {
+  remove_branches_aside(store);
+  remove_directories_without_journal(store);
+  remove_named_stashes(store);
+  const std::string mark = std::string(kTierMarkName) + ".";
+  for (const std::string& archive :
+       store.packs().places().state()->present_paths(format::TierKind::archive)) {
+    remove_unpublished_in(store, archive, mark);
+  }
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,151 @@
+#include "store/gc/pack_plan.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "store/pack/record_io.hpp"
+
+namespace vellum::store {
+
+using format::RecordRef;
+using format::SlotRange;
+using format::Translation;
+
+namespace {
+
+// Per record, about: of the translation, tags and offsets; of the index, too.
+constexpr std::uint64_t kTranslationLineBytes = 12, kIndexLineBytes = 9, kSlotRangeBytes = 2;
+
+class Planner {
+ public:
+  Planner(StoreCore& store, std::uint64_t pack, const PackNeeds& needs, Census& census)
+      : store_(store), needs_(needs), census_(census) {
+    plan_.pack = pack;
+  }
+
+  std::optional<PackPlan> run(int level) {
+    const std::size_t count = needs_.records.size() + needs_.copies.size();
+    if (count == 0 || count > format::kMaxTranslatedRecords) return std::nullopt;
+    store_.packs().open(plan_.pack);
+    translation_ = store_.packs().translation(plan_.pack);
+    plan_.allocated_bytes = store_.packs().places().open(plan_.pack)->allocated_bytes();
+    const int before = translation_ == nullptr ? 0 : translation_->level;
+    plan_.level = plan_.encode_level = std::max(level, before);
+    plan_.recompress = level > before;
+    place_records();
+    describe_records();
+    if (!plan_.recompress && !drops_) return std::nullopt;
+    return std::move(plan_);
+  }
+
+ private:
+  void place_records() {
+    for (const auto& r : needs_.records) {
+      const RecordRef& ref = census_.record(r.id);
+      const RecordPlace place = store_.packs().locate(ref);
+      if (place.problem != nullptr) {
+        fail(Errc::damaged, "{}: {}", record_place(store_, ref), place.problem);
+      }
+      add(ref, place.record, r.id);
+    }
+    for (const Extent& copy : needs_.copies) {
+      const RecordRef place = {plan_.pack, copy.from,
+                               read_record_header(store_, plan_.pack, copy.from).tag()};
+      add(reference_to(place), place, kNoId);
+    }
+    std::sort(order_.begin(), order_.end(), [](const auto& a, const auto& b) {
+      return a.record.place.offset_bytes < b.record.place.offset_bytes;
+    });
+    for (std::size_t i = 1; i < order_.size(); ++i) {
+      const RecordRef& place = order_[i].record.place;
+      if (order_[i - 1].record.place.offset_bytes != place.offset_bytes) continue;
+      fail(Errc::damaged, "{}: two different records are said to be there",
+           record_place(store_, plan_.pack, place.offset_bytes));
+    }
+  }
+
+  // Nothing refers to the copy of a version, but it has a line like any other record.
+  RecordRef reference_to(const RecordRef& place) const {
+    if (translation_ == nullptr) return place;
+    const format::TranslationLine* line = translation_->find_new(place.offset_bytes);
+    if (line == nullptr) {
+      fail(Errc::damaged, "{}: the pack's translation lacks the record",
+           record_place(store_, plan_.pack, place.offset_bytes));
+    }
+    return {plan_.pack, line->old_offset_bytes, line->old_tag};
+  }
+
+  void add(const RecordRef& ref, const RecordRef& place, Census::RecordId id) {
+    order_.push_back({{}, id});
+    order_.back().record.ref = ref;
+    order_.back().record.place = place;
+    order_.back().record.firm = id != kNoId && census_.is_firm(id);
+  }
+
+  void describe_records() {
+    std::vector<std::uint64_t> places;
+    places.reserve(order_.size());
+    for (const auto& o : order_) places.push_back(o.record.place.offset_bytes);
+    const auto lines = record_lines(store_, plan_.pack, places);
+    plan_.records.reserve(order_.size());
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      PlannedRecord& r = order_[i].record;
+      r.type = lines[i].type;
+      r.raw_bytes = lines[i].raw_bytes;
+      r.stored_bytes = lines[i].stored_bytes;
+      r.items = lines[i].items;
+      r.held = r.items;
+      if (r.has_slots() && order_[i].id != kNoId) choose_slots(r, order_[i].id);
+      plan_.records.push_back(std::move(r));
+    }
+    if (translation_ != nullptr && translation_->lines.size() > plan_.records.size()) drops_ = true;
+  }
+
+  void choose_slots(PlannedRecord& r, Census::RecordId id) {
+    const auto gone = store_.packs().locate(r.ref).dropped;
+    for (const SlotRange& n : census_.firm_slots(id)) {
+      if (!format::any_dropped(gone, n.first, n.count)) continue;
+      fail(Errc::damaged, "{}: a version needs what was given back",
+           record_place(store_, plan_.pack, r.place.offset_bytes));
+    }
+    r.dropped = slots_in_either(slots_outside(census_.needed_slots(id), r.items), gone);
+    r.held = r.items - std::min<std::uint64_t>(r.items, slots_in(gone));
+    if (r.needed() < r.held) drops_ = true;
+  }
+
+  static constexpr Census::RecordId kNoId = UINT32_MAX;
+  struct Ordered {
+    PlannedRecord record;
+    Census::RecordId id;
+  };
+  StoreCore& store_;
+  const PackNeeds& needs_;
+  Census& census_;
+  const Translation* translation_ = nullptr;
+  std::vector<Ordered> order_;
+  bool drops_ = false;  // something that the file holds goes
+  PackPlan plan_;
+};
+
+}  // namespace
+
+std::uint64_t PackPlan::estimated_bytes(double ratio) const {
+  std::uint64_t sum = format::kPackHeaderBytes + format::kPackTrailerBytes;
+  for (const PlannedRecord& r : records) {
+    double stored = r.stored_bytes;
+    if (r.has_slots() && r.held != 0) {
+      stored *= static_cast<double>(r.needed()) / static_cast<double>(r.held) * ratio;
+    }
+    sum += format::kRecordHeaderBytes + static_cast<std::uint64_t>(stored) +
+           format::kRecordAlignBytes / 2 + kTranslationLineBytes + kIndexLineBytes +
+           r.dropped.size() * kSlotRangeBytes;
+  }
+  return sum;
+}
+
+std::optional<PackPlan> plan_pack(StoreCore& store, std::uint64_t pack, const PackNeeds& needs,
+                                  Census& census, int level) {
+  return Planner(store, pack, needs, census).run(level);
+}
+
+}  // namespace vellum::store

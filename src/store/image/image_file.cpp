@@ -1,0 +1,227 @@
+// An image in use. Opening one is in image_open.cpp.
+#include "store/image/image_file.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <ctime>
+#include <thread>
+
+#include "base/fail.hpp"
+#include "format/types.hpp"
+#include "store/catalog/names.hpp"
+
+namespace vellum::store {
+
+using format::kPageBytes;
+using format::PageNumber;
+
+namespace {
+
+constexpr std::size_t kPagesWritten = 256;
+// What a crash makes recovery compare stays bounded: the image is synced, and the marks go, when so
+// much has been written.
+constexpr std::uint64_t kSyncEveryBytes = 256ULL << 20;
+
+std::uint64_t round_up(std::uint64_t bytes) noexcept {
+  return format::pages_in(bytes) * kPageBytes;
+}
+
+// A change of the file must show in its times: waits until the clock that the kernel takes them
+// from has moved past `time_ns` (4 ms at most; longer only where the file's times are not ours).
+void wait_until_past(std::int64_t time_ns) {
+  using namespace std::chrono_literals;
+  for (int tries = 0; tries < 50; ++tries) {
+    timespec now{};
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec > time_ns) return;
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+}  // namespace
+
+ImageFile::ImageFile(PackStore& store, std::string branch, std::unique_ptr<base::File> file,
+                     TouchedSlots touched)
+    : store_(store),
+      branch_(std::move(branch)),
+      file_(std::move(file)),
+      touched_(std::move(touched)),
+      file_bytes_(file_->size_bytes()) {
+  region_bytes_ = round_up(file_bytes_);
+  committed_bytes_ = file_bytes_;
+}
+
+int ImageFile::descriptor() const {
+  const int fd = file_->descriptor();
+  if (fd < 0) fail(Errc::unsupported, "{}: this file cannot be mapped", path());
+  return fd;
+}
+
+void ImageFile::publish(format::ImageState state) {
+  const auto identity = file_->identity();
+  state.device = identity.device;
+  state.inode = identity.inode;
+  state.size_bytes = identity.size_bytes;
+  state.modified_ns = identity.modified_ns;
+  state.changed_ns = identity.changed_ns;
+  state.born_ns = identity.born_ns;
+  const std::string directory = store_.branches_directory() + "/" + branch_;
+  base::publish_file(store_.fs(), store_.tmp_directory(), directory, kImageStateName,
+                     format::encode_image_state(state, store_.superblock().store_id), true);
+  state_ = std::move(state);
+}
+
+void ImageFile::read(PageNumber first, std::span<std::byte> out) const {
+  const std::uint64_t at = first * kPageBytes;
+  const std::size_t n =
+      at < file_bytes_ ? std::min<std::uint64_t>(out.size(), file_bytes_ - at) : 0;
+  if (n > 0) file_->pread(out.first(n), at);
+  std::fill(out.begin() + static_cast<std::ptrdiff_t>(n), out.end(), std::byte{0});
+}
+
+void ImageFile::set_size(std::uint64_t bytes) {
+  if (bytes == file_bytes_) return;
+  file_->truncate(bytes);
+  file_bytes_ = bytes;
+}
+
+void ImageFile::resize(std::uint64_t region_bytes) {
+  if (region_bytes == region_bytes_) return;
+  if (exact_) {
+    set_size(std::min(file_bytes_, region_bytes));
+    region_bytes_ = region_bytes;
+    return;
+  }
+  // A file that ends within its last page gets that end back with it.
+  const bool back = region_bytes < region_bytes_ && round_up(committed_bytes_) == region_bytes;
+  const std::uint64_t bytes = back ? committed_bytes_ : region_bytes;
+  file_->truncate(bytes);
+  file_bytes_ = bytes;
+  region_bytes_ = region_bytes;
+}
+
+// To the byte: who looks at the file, from whatever process, sees the size that it has. Room for
+// more is the region's alone. A little more is written, which takes the kernel 6 us where cutting
+// or lengthening a mapped file takes it 35: it looks for what is mapped behind the end.
+void ImageFile::extend(std::uint64_t file_bytes) {
+  exact_ = true;
+  if (file_bytes <= file_bytes_) return;
+  constexpr std::uint64_t kLittleBytes = 64u << 10;
+  if (file_bytes - file_bytes_ > kLittleBytes) return set_size(file_bytes);
+  const std::byte zero{0};
+  file_->pwrite({&zero, 1}, file_bytes - 1);
+  file_bytes_ = file_bytes;
+}
+
+void ImageFile::drop_growth(std::uint64_t keep_bytes) {
+  if (exact_) {
+    set_size(std::min(file_bytes_, std::max(committed_bytes_, keep_bytes)));
+  } else if (keep_bytes == 0) {
+    resize(round_up(committed_bytes_));
+  }
+}
+
+void ImageFile::announce(std::span<const PageNumber> pages) {
+  with_context(path(), [&] { touched_.mark(pages); });
+}
+
+// Past the file's end the last page goes only when there is something in it: a file of another
+// program keeps its size.
+void ImageFile::write_run(PageNumber first, std::span<const std::byte> content) {
+  const std::uint64_t at = first * kPageBytes;
+  if (at + content.size() > file_bytes_) {
+    const std::size_t inside = file_bytes_ > at ? file_bytes_ - at : 0;
+    const auto tail = content.subspan(inside);
+    const bool zero =
+        std::all_of(tail.begin(), tail.end(), [](std::byte b) { return b == std::byte{0}; });
+    if (zero && round_up(file_bytes_) >= at + content.size()) content = content.first(inside);
+  }
+  if (content.empty()) return;
+  file_->pwrite(content, at);
+  file_bytes_ = std::max(file_bytes_, at + content.size());
+  unsynced_bytes_ += content.size();
+}
+
+// `content`: whole pages, of which those that the file has already are left out.
+void ImageFile::write_changed(PageNumber first, std::span<const std::byte> content) {
+  std::vector<std::byte> held(content.size());
+  read(first, held);
+  const std::size_t pages = content.size() / kPageBytes;
+  const auto same = [&](std::size_t i) {
+    return std::memcmp(content.data() + i * kPageBytes, held.data() + i * kPageBytes, kPageBytes) ==
+           0;
+  };
+  for (std::size_t i = 0; i < pages;) {
+    std::size_t n = 0;
+    while (i + n < pages && !same(i + n)) ++n;
+    if (n > 0) write_run(first + i, content.subspan(i * kPageBytes, n * kPageBytes));
+    i += n + 1;
+  }
+}
+
+void ImageFile::write(PageNumber first, std::span<const std::byte> content) {
+  write_run(first, content);
+}
+
+void ImageFile::write(std::span<const PageNumber> pages,
+                      const std::function<const std::byte*(PageNumber)>& content) {
+  std::vector<std::byte> run;
+  for (std::size_t i = 0; i < pages.size();) {
+    std::size_t n = 1;
+    while (n < kPagesWritten && i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
+    run.resize(n * kPageBytes);
+    for (std::size_t k = 0; k < n; ++k) {
+      std::memcpy(run.data() + k * kPageBytes, content(pages[i + k]), kPageBytes);
+    }
+    write_changed(pages[i], run);
+    i += n;
+  }
+}
+
+// Cutting it takes from mappings what lies in the pages behind: nothing, as the commit says.
+void ImageFile::note_commit(const std::optional<std::uint64_t>& file_bytes) {
+  if (file_bytes.has_value()) {
+    exact_ = true;
+    set_size(*file_bytes);
+  }
+  committed_bytes_ = file_bytes_;
+  sync_now_and_then();
+}
+
+// A flush that failed is not tried again: the kernel may have dropped what it could not write, and
+// a second one would succeed.
+void ImageFile::sync() {
+  if (sync_failed_) fail(Errc::io, "{}: an earlier flush failed", path());
+  sync_failed_ = true;
+  file_->sync_data();
+  sync_failed_ = false;
+}
+
+void ImageFile::sync_now_and_then() {
+  if (unsynced_bytes_ < kSyncEveryBytes || state_.adopting || sync_failed_) return;
+  sync();
+  unsynced_bytes_ = 0;
+  touched_.forget();
+}
+
+void ImageFile::note_adoption_committed() {
+  if (!state_.adopting) return;
+  auto state = state_;
+  state.adopting = false;
+  publish(std::move(state));
+}
+
+void ImageFile::close(const format::Version& head) {
+  if (head.file_bytes.has_value())
+    set_size(*head.file_bytes);  // a commit's attempt may have failed
+  sync();
+  wait_until_past(file_->identity().changed_ns);
+  auto state = state_;
+  state.in_use = state.all_touched = state.adopting = false;
+  state.sequence = head.sequence;
+  state.time_ns = head.time_ns;
+  publish(std::move(state));
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,49 @@
+// store/image/touched_slots.hpp: which slots of an image may differ from the head after a crash
+// (branches/<name>/image.touched, docs/format.md).
+//
+// A write-intent map: a slot is marked, durably, before a page of it is written to the image, and
+// unmarked some time after the image was synced. Marks that are left over cost a comparison when a
+// crash is recovered from, nothing else.
+//
+// Threads: one call at a time.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/file.hpp"
+#include "format/image_state.hpp"
+#include "format/types.hpp"
+
+namespace vellum::store {
+
+inline constexpr std::uint64_t kTouchedSlotPages = format::kTouchedSlotBytes / format::kPageBytes;
+
+class TouchedSlots {
+ public:
+  // Reads what the file says. What it does not say, or not credibly, counts as marked.
+  TouchedSlots(std::unique_ptr<base::File> file, const format::Uuid& store_id,
+               std::uint64_t branch_id);
+
+  bool touched(format::PageNumber page) const noexcept;
+  // No slot is marked; a region of `pages` is covered. Durable on return.
+  void reset(format::PageNumber pages);
+  // The same without a sync: where it gets lost, slots stay marked. REQUIRES: the image is synced.
+  void forget();
+  // Marks the slots of these pages, ascending. Durable on return; cheap when they are marked.
+  void mark(std::span<const format::PageNumber> pages);
+
+ private:
+  void mark_in_memory(format::PageNumber page);
+  void write(std::size_t sector);
+  void write_changed();
+
+  std::unique_ptr<base::File> file_;
+  format::Uuid store_id_;
+  std::uint64_t branch_id_;
+  std::vector<format::TouchedSector> sectors_;
+  std::vector<bool> credible_, changed_;  // by sector; changed: the file does not have it yet
+};
+
+}  // namespace vellum::store

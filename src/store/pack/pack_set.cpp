@@ -1,0 +1,253 @@
+#include "store/pack/pack_set.hpp"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <map>
+
+#include "base/fail.hpp"
+#include "base/mapped_file.hpp"
+#include "base/mix64.hpp"
+#include "format/superblock.hpp"
+#include "store/pack/record_file.hpp"
+
+namespace vellum::store {
+
+std::unique_ptr<const format::Translation> read_translation(const base::File& file,
+                                                            const format::PackHeader& header) {
+  const std::uint64_t at = header.translation_offset_bytes;
+  if (at == 0) return nullptr;
+  const auto record =
+      read_record_at(file, {header.pack, at, header.translation_tag},
+                     format::RecordType::translation, format::checksum_seed(header.store_id));
+  auto out = std::make_unique<format::Translation>();
+  if (!format::decode_translation(record.raw, at, *out) ||
+      out->lines.size() != record.header.items) {
+    fail(Errc::damaged, "{} at byte {}: the pack's translation does not parse", file.path(), at);
+  }
+  return out;
+}
+
+// Everything but the marks is as it was when it was opened.
+struct PackSet::OpenPack {
+  std::uint64_t pack;
+  std::unique_ptr<base::File> file;
+  std::unique_ptr<base::File> copy;  // in a cache; null: none
+  std::unique_ptr<const format::Translation> translation;
+  std::mutex mutex;
+  std::map<std::uint64_t, int> marks;  // the file counts a byte once, however often it is marked
+
+  void mark(std::uint64_t offset) {
+    const std::lock_guard guard(mutex);
+    int& count = marks[offset];
+    if (count == 0 && !file->mark_byte(offset)) {
+      marks.erase(offset);
+      fail(Errc::busy, "{} at byte {}: locked by someone else", file->path(), offset);
+    }
+    ++count;
+  }
+  void unmark(std::uint64_t offset) noexcept {
+    const std::lock_guard guard(mutex);
+    if (--marks[offset] != 0) return;
+    marks.erase(offset);
+    try {
+      file->unmark_byte(offset);
+    } catch (...) {
+      // It goes with the file.
+    }
+  }
+};
+
+struct PackSet::Table {
+  explicit Table(std::size_t capacity) : slots(capacity) {}
+  std::vector<std::atomic<const OpenPack*>> slots;  // a power of two, at most half full
+
+  const OpenPack* find(std::uint64_t pack) const noexcept {
+    const std::size_t mask = slots.size() - 1;
+    for (std::size_t i = base::mix64(pack) & mask;; i = (i + 1) & mask) {
+      const OpenPack* p = slots[i].load(std::memory_order_acquire);
+      if (p == nullptr || p->pack == pack) return p;
+    }
+  }
+  // In place of an entry of the same pack, if there is one.
+  void insert(const OpenPack* entry) noexcept {
+    const std::size_t mask = slots.size() - 1;
+    std::size_t i = base::mix64(entry->pack) & mask;
+    for (;; i = (i + 1) & mask) {
+      const OpenPack* p = slots[i].load(std::memory_order_relaxed);
+      if (p == nullptr || p->pack == entry->pack) break;
+    }
+    slots[i].store(entry, std::memory_order_release);
+  }
+};
+
+PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock)
+    : fs_(fs),
+      places_(fs, std::move(store_path), superblock.store_id),
+      store_id_(superblock.store_id),
+      pack_bytes_(superblock.pack_bytes),
+      most_descriptors_(base::descriptor_share()) {
+  tables_.push_back(std::make_unique<Table>(64));
+  table_.store(tables_.back().get(), std::memory_order_release);
+}
+
+PackSet::~PackSet() = default;
+
+const base::File* PackSet::find(std::uint64_t pack) const noexcept {
+  const OpenPack* p = table_.load(std::memory_order_acquire)->find(pack);
+  return p == nullptr ? nullptr : p->file.get();
+}
+
+const format::Translation* PackSet::translation(std::uint64_t pack) const noexcept {
+  const OpenPack* p = table_.load(std::memory_order_acquire)->find(pack);
+  return p == nullptr ? nullptr : p->translation.get();
+}
+
+RecordPlace PackSet::locate(const format::RecordRef& ref) const noexcept {
+  const OpenPack* p = table_.load(std::memory_order_acquire)->find(ref.pack);
+  const auto nowhere = [&](const char* problem) {
+    return RecordPlace{problem, p == nullptr ? nullptr : p->file.get(), ref, {}, nullptr};
+  };
+  if (p == nullptr) return nowhere("the pack is not one that this version names");
+  if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}, p->copy.get()};
+  const format::TranslationLine* line = p->translation->find(ref.offset_bytes);
+  if (line == nullptr) return nowhere("the record was given back");
+  if (line->old_tag != ref.tag) return nowhere("stale record");
+  return {nullptr,
+          p->file.get(),
+          {ref.pack, line->new_offset_bytes, line->new_tag},
+          p->translation->dropped_of(*line),
+          p->copy.get()};
+}
+
+std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offset_bytes) {
+  std::shared_ptr<OpenPack> entry;
+  {
+    const std::lock_guard guard(mutex_);
+    entry = current(pack);  // on an old file nobody would see it
+  }
+  entry->mark(offset_bytes);
+  return {entry.get(), [entry, offset_bytes](const void*) { entry->unmark(offset_bytes); }};
+}
+
+std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const {
+  auto entry = std::make_shared<OpenPack>();
+  entry->pack = pack;
+  entry->file = places_.open(pack);
+  const std::string& path = entry->file->path();
+  std::array<std::byte, format::kPackHeaderBytes> bytes;
+  entry->file->pread(bytes, 0);
+  format::PackHeader header;
+  if (!format::decode_pack_header(bytes, header)) {
+    fail(Errc::damaged, "{}: the pack's header is damaged", path);
+  }
+  if (header.store_id != store_id_) {
+    fail(Errc::damaged, "{}: the pack belongs to another store", path);
+  }
+  if (header.pack != pack) {
+    fail(Errc::damaged, "{}: this is pack {:016x} under another name", path, header.pack);
+  }
+  entry->translation = read_translation(*entry->file, header);
+  open_copy(*entry, bytes);
+  entry->file = hold(std::move(entry->file));
+  if (entry->copy != nullptr) entry->copy = hold(std::move(entry->copy));
+  return entry;
+}
+
+// By its descriptor, or, when there are many, by a mapping: a page-in can open nothing, so what a
+// version refers to is held as long as the set lives. A pack that is not sealed yet becomes longer
+// by a record and an index at most, once it has passed pack_bytes.
+std::unique_ptr<base::File> PackSet::hold(std::unique_ptr<base::File> file) const {
+  // Asked again: a program may lower its limit while the store is open.
+  if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {
+    ++descriptors_;
+    return file;
+  }
+  constexpr std::uint64_t kMore = 3 * std::uint64_t{format::kMaxRecordRawBytes};
+  const std::uint64_t room = std::max(file->size_bytes(), pack_bytes_) + kMore;
+  return base::hold_by_mapping(fs_, std::move(file), room);
+}
+
+// The header of a translated pack names its translation by tag, and so all of its records. Other
+// packs only ever lose bytes that nobody reads. So size and header tell an old copy from one that
+// is of use; whether what it holds is right, each record tells.
+void PackSet::open_copy(OpenPack& entry, std::span<const std::byte> header) const {
+  for (const auto& directory : places_.state()->present_paths(format::TierKind::cache)) {
+    try {
+      auto file = fs_.open(directory + "/" + pack_file_name(entry.pack), base::OpenMode::read_only);
+      std::array<std::byte, format::kPackHeaderBytes> found;
+      file->pread(found, 0);
+      if (!std::ranges::equal(found, header)) continue;
+      if (file->size_bytes() != entry.file->size_bytes()) continue;
+      entry.copy = std::move(file);
+      return;
+    } catch (const Error& e) {
+      if (e.code() == Errc::out_of_memory) throw;  // else: none, or none that can be read
+    }
+  }
+}
+
+// A pack that is at home and in an archive is the one at home.
+bool PackSet::is_current(const OpenPack& entry) const {
+  if (entry.file->replaced()) return false;
+  return places_.is_home(*entry.file) || !fs_.exists(places_.home_path(entry.pack));
+}
+
+// REQUIRES: mutex_ is held, as for the two that follow.
+void PackSet::add(std::shared_ptr<OpenPack> entry) {
+  packs_.push_back(std::move(entry));
+  if (packs_.size() * 2 > tables_.back()->slots.size()) {
+    auto bigger = std::make_unique<Table>(tables_.back()->slots.size() * 2);
+    for (const auto& p : packs_) bigger->insert(p.get());
+    tables_.push_back(std::move(bigger));
+    table_.store(tables_.back().get(), std::memory_order_release);
+  } else {
+    tables_.back()->insert(packs_.back().get());
+  }
+}
+
+std::shared_ptr<PackSet::OpenPack> PackSet::current(std::uint64_t pack) {
+  const auto at =
+      std::find_if(packs_.begin(), packs_.end(), [&](const auto& p) { return p->pack == pack; });
+  if (at == packs_.end()) {
+    add(open_file(pack));
+    return packs_.back();
+  }
+  if (!is_current(**at)) replace(*at);
+  return *at;
+}
+
+void PackSet::replace(std::shared_ptr<OpenPack>& entry) {
+  auto fresh = open_file(entry->pack);
+  retired_.push_back(entry);
+  entry = std::move(fresh);
+  tables_.back()->insert(entry.get());
+}
+
+void PackSet::open(std::uint64_t pack) {
+  if (find(pack) != nullptr) return;
+  const std::lock_guard guard(mutex_);
+  if (find(pack) == nullptr) add(open_file(pack));
+}
+
+void PackSet::refresh(std::uint64_t pack) {
+  const std::lock_guard guard(mutex_);
+  current(pack);
+}
+
+void PackSet::refresh() {
+  places_.reload();
+  const std::lock_guard guard(mutex_);
+  std::exception_ptr failure;
+  for (auto& entry : packs_) {
+    try {
+      // A pack that is gone is one that nothing names any more.
+      if (!is_current(*entry) && fs_.exists(path_of(entry->pack))) replace(entry);
+    } catch (...) {
+      if (failure == nullptr) failure = std::current_exception();
+    }
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
+}
+
+}  // namespace vellum::store

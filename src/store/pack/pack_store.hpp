@@ -1,0 +1,55 @@
+// store/pack/pack_store.hpp: an open store without its names: its directory, packs and caches. What
+// reads and writes records works on this; names are StoreCore's (store/catalog/store_core.hpp).
+//
+// Threads: all calls from any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/file.hpp"
+#include "base/thread_pool.hpp"
+#include "format/superblock.hpp"
+#include "store/pack/pack_set.hpp"
+#include "store/pack/record_cache.hpp"
+#include "store/pack/run_cache.hpp"
+
+namespace vellum::store {
+
+inline constexpr const char* kSuperblockName = "vellum.store";
+inline constexpr const char* kJournalName = "journal";
+
+class PackStore {
+ public:
+  // REQUIRES: `path` is the directory of a store, `file` its superblock, which holds `superblock`.
+  PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
+            const format::Superblock& superblock);
+  ~PackStore();
+
+  base::Fs& fs() const noexcept;
+  const std::string& path() const noexcept;
+  const format::Superblock& superblock() const noexcept;
+  std::uint64_t checksum_seed() const noexcept;
+  std::string packs_directory() const;
+  std::string snapshots_directory() const;
+  std::string branches_directory() const;
+  std::string tmp_directory() const;
+  std::string journal_path(const std::string& branch) const;
+  std::string superblock_path() const;
+  // For its locks. Errc::io when the store that was opened is not at its path any more: it was
+  // moved, and perhaps another one is there.
+  std::shared_ptr<base::File> open_superblock(base::OpenMode mode) const;
+  PackSet& packs() noexcept;
+  RecordCache& records() noexcept;
+  RunCache& runs() noexcept;
+  base::ThreadPool& pool() noexcept;  // for encoding; made at first use
+  // How many gcs of this handle wait for their turn (store/lock/lease.hpp).
+  std::atomic<int>& gcs_waiting() noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vellum::store

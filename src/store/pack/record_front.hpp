@@ -1,0 +1,46 @@
+// store/pack/record_front.hpp: the first read of a record. Internal to RecordCache.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/handler_lock.hpp"
+#include "store/pack/record_slots.hpp"
+
+namespace vellum::store {
+
+inline constexpr std::size_t kFrontBytes = 64u << 10;
+
+// What is read of a record before it is known how long that is: of pages as much as the last ones
+// took. The header by itself, and then the rest, would be two waits for the disk, and look to
+// the kernel like reading in order, for which it reads several times as much as anyone wants.
+struct Front {
+  base::HandlerLock lock;
+  std::byte* bytes = nullptr;
+  std::size_t length = 0;
+  std::span<const std::byte> read() const noexcept { return {bytes, length}; }
+};
+
+// How much to read: not less than what came before took, but for a sixteenth a time.
+class FrontLength {
+ public:
+  std::size_t from(std::uint64_t offset_bytes) const noexcept {
+    const std::uint64_t length = length_.load(std::memory_order_relaxed);
+    return static_cast<std::size_t>(whole_pages(offset_bytes + length) - offset_bytes);
+  }
+  // Records that are longer are read straight to where they stay.
+  void note(std::size_t record_bytes) noexcept {
+    const std::size_t length = length_.load(std::memory_order_relaxed);
+    const std::size_t wanted = record_bytes > kFrontBytes ? 0 : record_bytes;
+    const std::size_t next = std::max(wanted, length - length / 16);
+    if (next != length) length_.store(next, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::size_t> length_{4096};
+};
+
+}  // namespace vellum::store

@@ -1,0 +1,102 @@
+// store/pack/record_slots.hpp: where decoded records lie. Internal to RecordCache.
+//
+// Nothing here allocates but make(): the fault handler uses it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "base/handler_lock.hpp"
+#include "base/round_up.hpp"
+#include "format/record.hpp"
+#include "format/translation.hpp"
+#include "format/types.hpp"
+
+namespace vellum::store {
+
+// Room in front of a slot's raw bytes, so that an uncompressed record is read straight to where it
+// stays.
+inline constexpr std::size_t kHeadroomBytes = 4096;
+inline constexpr std::size_t kWays = 16;
+
+constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
+  return base::round_up(bytes, format::kPageBytes);
+}
+
+// Control words of a slot; the bytes are in the Reservation. All but `print` and `used` belong to
+// who holds `lock`.
+struct Slot {
+  base::HandlerLock lock;
+  std::atomic<std::uint64_t> print{0};  // hash of what the slot holds; 0: nothing
+  std::atomic<std::uint64_t> used{0};
+  format::RecordRef ref;
+  format::RecordHeader header;
+  std::span<const format::SlotRange> dropped;  // of the record's slots: given back
+  std::byte* raw = nullptr;                    // of pages and deltas; kHeadroomBytes lie before it
+  std::byte* parsed = nullptr;
+  std::size_t parsed_count = 0;
+};
+
+// What a slot has room for.
+struct SlotShape {
+  std::size_t raw_bytes;  // 0: nothing, and no headroom
+  std::size_t items, item_bytes;
+  std::size_t items_at() const noexcept {
+    return raw_bytes == 0 ? 0 : kHeadroomBytes + whole_pages(raw_bytes);
+  }
+  std::size_t slot_bytes() const noexcept { return items_at() + whole_pages(items * item_bytes); }
+};
+
+// Slots of one kind: kWays places where a record may be, the least recently used one is the victim.
+// Chains of deltas keep some hundred records in use at once; with few places they would push each
+// other out.
+struct SlotClass {
+  SlotShape shape{};
+  std::unique_ptr<Slot[]> slots;
+  std::size_t count = 0;  // a multiple of `ways`
+  std::size_t ways = 0;
+  std::atomic<std::uint64_t> clock{0};
+
+  void make(const SlotShape& of_each, std::size_t at_most) {
+    shape = of_each;
+    ways = std::min(at_most, kWays);
+    count = ways == 0 ? 0 : at_most / ways * ways;
+    slots = std::make_unique<Slot[]>(count);
+  }
+  std::size_t bytes() const noexcept { return count * shape.slot_bytes(); }
+  // Gives each slot its bytes. Returns where they end.
+  std::byte* place(std::byte* at) noexcept {
+    for (std::size_t i = 0; i < count; ++i, at += shape.slot_bytes()) {
+      slots[i].raw = shape.raw_bytes == 0 ? nullptr : at + kHeadroomBytes;
+      slots[i].parsed = at + shape.items_at();
+    }
+    return at;
+  }
+  // REQUIRES: there are slots.
+  Slot& pick(std::uint64_t print) noexcept {
+    Slot* const set = &slots[static_cast<std::size_t>(print % (count / ways)) * ways];
+    Slot* oldest = set;
+    std::uint64_t oldest_use = UINT64_MAX;
+    for (Slot* slot = set; slot != set + ways; ++slot) {
+      if (slot->print.load(std::memory_order_relaxed) == print) return *slot;
+      const std::uint64_t use = slot->used.load(std::memory_order_relaxed);
+      if (use < oldest_use) {
+        oldest = slot;
+        oldest_use = use;
+      }
+    }
+    return *oldest;
+  }
+  void touch(Slot& slot) noexcept {
+    // Not exact under contention, and need not be.
+    const std::uint64_t now = clock.load(std::memory_order_relaxed) + 1;
+    clock.store(now, std::memory_order_relaxed);
+    slot.used.store(now, std::memory_order_relaxed);
+  }
+};
+
+}  // namespace vellum::store

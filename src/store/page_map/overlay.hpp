@@ -1,0 +1,60 @@
+// store/page_map/overlay.hpp: the journal's commits as pages on top of a version.
+//
+// Immutable after open; lookups allocate nothing and throw nothing (the fault handler does them).
+#pragma once
+
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "format/delta.hpp"
+#include "format/journal.hpp"
+#include "format/types.hpp"
+#include "store/page_map/page_writes.hpp"
+
+namespace vellum::store {
+
+// The parts of a commit, decompressed and parsed where they are deltas; blocks stay as they are.
+// Throws Errc::damaged.
+std::vector<PageWrites> parse_commit(format::CommitBody&& body);
+// All pages of a block. Throws Errc::damaged.
+std::vector<std::byte> unpack_block(const PageBlock& block);
+
+// What the commits of an epoch may come to, decompressed: readers hold all of it in memory, so a
+// writer folds before it gets there, and a journal that claims more is damaged.
+std::uint64_t max_epoch_raw_bytes(std::uint32_t journal_half_bytes) noexcept;
+std::uint64_t raw_bytes_of(const format::CommitBody& body) noexcept;
+// Throws Errc::damaged.
+void check_raw_bytes(std::span<const format::CommitBody> commits, std::uint32_t journal_half_bytes);
+
+class Overlay {
+ public:
+  struct Line {
+    format::PageNumber page = 0;
+    std::uint32_t order = 0;  // of the commit, growing
+    format::PartType type = format::PartType::zeros;
+    std::uint32_t index = 0;                    // in `batch`
+    const std::byte* content = nullptr;         // type pages
+    const format::DeltaBatch* batch = nullptr;  // type deltas
+
+    bool full() const noexcept { return type != format::PartType::deltas; }
+    void apply_to(std::byte* page_bytes) const noexcept;
+  };
+
+  Overlay() = default;
+  explicit Overlay(std::vector<format::CommitBody> commits);
+  bool empty() const noexcept { return lines_.empty(); }
+  // The lines of pages [first, first + count), by page; of one page newest first, and nothing below
+  // a full one.
+  std::span<const Line> find(format::PageNumber first, std::uint64_t count) const noexcept;
+  // The first line of the first page >= `page`, or nullptr.
+  const Line* next(format::PageNumber page) const noexcept;
+  std::span<const Line> lines() const noexcept { return lines_; }
+
+ private:
+  std::deque<PageWrites> pieces_;
+  std::deque<std::vector<std::byte>> contents_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace vellum::store

@@ -1,0 +1,75 @@
+// store/page_map/page_source.hpp: the content of one version, read page by page from packs (and,
+// for a branch's head, from the journal's commits on top).
+//
+// Immutable after open. try_read() and zero_run() allocate nothing and throw nothing: the fault
+// handler calls them, from any number of threads at once.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/journal.hpp"
+#include "format/types.hpp"
+#include "store/pack/record_cache.hpp"
+
+namespace vellum::store {
+
+class PackStore;
+
+// The longest chain of deltas through which a page is read; folds keep chains far below it.
+inline constexpr std::size_t kMaxChainDeltas = 64;
+
+class PageSource {
+ public:
+  // Reads the run roots (not the blocks) and opens the packs they name. `commits` are the journal's
+  // frames after `version`, oldest first. `label` names the version in error messages ("snapshot
+  // 'a' of /path").
+  static std::shared_ptr<PageSource> open(PackStore& store, const format::Version& version,
+                                          std::vector<format::CommitBody> commits,
+                                          std::string label);
+  ~PageSource();
+  // Lives as long as the source: what keeps gc from the version (store/lock/lease.hpp).
+  void keep(std::shared_ptr<const void> lease) noexcept;
+
+  const std::string& label() const noexcept;
+  std::uint64_t region_bytes() const noexcept;               // after the commits
+  std::optional<std::uint64_t> file_bytes() const noexcept;  // the same
+
+  // How many pages from `first` on, at most `limit`, are surely zero because nothing mentions them.
+  std::size_t zero_run(format::PageNumber first, std::size_t limit) const noexcept;
+  // Fills `out` (count * kPageBytes). Pages past region_bytes() read as zero.
+  bool try_read(format::PageNumber first, std::size_t count, std::byte* out,
+                ReadFailure& failure) const noexcept;
+
+  // The same with an exception that names version, page, file and offset (Errc::damaged or io).
+  void read(format::PageNumber first, std::size_t count, std::byte* out) const;
+  [[noreturn]] void raise(const ReadFailure& failure) const;
+  // The same text without allocation, NUL-terminated, for last words in the fault handler.
+  void describe(const ReadFailure& failure, std::span<char> out) const noexcept;
+
+  // The chain of one page, newest first, down to a base or zero; for diff, verify and folds. Throws
+  // Errc::damaged. The journal's part is not in it (a fold composes that itself). A page that
+  // nothing mentions gives an empty chain.
+  std::vector<format::MapEntry> chain(format::PageNumber page) const;
+  // The depth of each page from `first` on (0: it has a base, is zero, or nothing mentions it).
+  void depths(format::PageNumber first, std::span<std::uint8_t> out) const;
+  // The pages that the journal's commits write, ascending, and whether they are all zero after
+  // them.
+  struct OverlaidPage {
+    format::PageNumber page = 0;
+    bool zero = false;
+  };
+  std::vector<OverlaidPage> overlaid_pages() const;
+  // All entries of one run, 0 being the newest.
+  std::vector<format::MapEntry> run_entries(std::size_t run) const;
+
+ private:
+  PageSource();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace vellum::store

@@ -1,0 +1,274 @@
+// Reading pages: runs in the fault handler, so nothing here allocates, throws, or takes much stack.
+#include <algorithm>
+#include <cstring>
+
+#include "store/page_map/page_source_state.hpp"
+
+namespace vellum::store {
+
+using format::kPageBytes;
+using format::MapEntry;
+using format::PageKind;
+using format::PageNumber;
+using format::RecordRef;
+using format::RecordType;
+
+namespace {
+
+// What one step of a page-in handles: small enough for the stack of a thread in the fault handler.
+constexpr std::size_t kPagesPerStep = 16;
+constexpr std::size_t kMaxLinks = 128;
+static_assert(kMaxChainDeltas <= kMaxLinks);
+constexpr std::uint16_t kNone = UINT16_MAX;
+
+// A delta of some page's chain.
+struct Link {
+  RecordRef record;
+  std::uint32_t slot = 0;
+  std::uint16_t newer = kNone;  // the next link to apply
+};
+
+// Where one page comes from.
+struct Target {
+  enum State : std::uint8_t { open, zero, base, overlaid };
+  RecordRef record;
+  std::uint32_t slot = 0;
+  std::uint16_t oldest = kNone;  // link
+  State state = open;
+  std::uint8_t depth = 0;  // of the oldest delta met so far
+  std::uint8_t deltas = 0;
+};
+
+struct Plan {
+  Target pages[kPagesPerStep];
+  Link links[kMaxLinks];
+  std::size_t links_used = 0;
+};
+static_assert(sizeof(Plan) <= std::size_t{6} * 1024);
+
+enum class Collected { all, too_many, failed };
+
+bool fail_page(ReadFailure& failure, const char* reason, PageNumber page,
+               const RecordRef& record = {}) noexcept {
+  failure = {reason, record, page, 0};
+  return false;
+}
+
+// One step of try_read: finds where up to kPagesPerStep pages come from, then puts them together.
+class PageReader {
+ public:
+  explicit PageReader(const PageSourceState& source) : s(source) {}
+  Collected load(PageNumber first, std::size_t count, std::byte* out,
+                 ReadFailure& failure) const noexcept;
+
+ private:
+  bool fill(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
+            ReadFailure& failure) const noexcept;
+  bool fill_bases(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
+                  ReadFailure& failure) const noexcept;
+  bool fill_deltas(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
+                   ReadFailure& failure) const noexcept;
+  void fill_overlay(PageNumber first, std::size_t count, std::byte* out) const noexcept;
+  Collected collect(PageNumber first, std::size_t count, Plan& plan,
+                    ReadFailure& failure) const noexcept;
+  Collected collect_run(const LoadedRun& run, PageNumber first, std::size_t count, Plan& plan,
+                        std::size_t& open_pages, ReadFailure& failure) const noexcept;
+  Collected note(const MapEntry& e, PageNumber page, Target& target, Plan& plan,
+                 std::size_t& open_pages, ReadFailure& failure) const noexcept;
+  const PageSourceState& s;
+};
+
+// Adds what an entry says about a page that is still open.
+Collected PageReader::note(const MapEntry& e, PageNumber page, Target& target, Plan& plan,
+                           std::size_t& open_pages, ReadFailure& failure) const noexcept {
+  // Depths count down to the base: a version that lost a run in between shows here.
+  if (target.deltas != 0 && e.depth + 1 != target.depth) {
+    fail_page(failure, "the page's delta chain is broken", page, e.record);
+    return Collected::failed;
+  }
+  if (e.kind != PageKind::delta) {
+    target.state = e.kind == PageKind::zero ? Target::zero : Target::base;
+    target.record = e.record;
+    target.slot = e.slot + static_cast<std::uint32_t>(page - e.page);
+    --open_pages;
+    return Collected::all;
+  }
+  if (target.deltas == kMaxChainDeltas) {
+    fail_page(failure, "the page's delta chain is too long", page, e.record);
+    return Collected::failed;
+  }
+  if (plan.links_used == kMaxLinks) return Collected::too_many;
+  const auto link = static_cast<std::uint16_t>(plan.links_used++);
+  plan.links[link] = {e.record, e.slot, target.oldest};
+  target.oldest = link;
+  target.depth = e.depth;
+  ++target.deltas;
+  return Collected::all;
+}
+
+Collected PageReader::collect_run(const LoadedRun& run, PageNumber first, std::size_t count,
+                                  Plan& plan, std::size_t& open_pages,
+                                  ReadFailure& failure) const noexcept {
+  const PageNumber end = first + count;
+  const auto& blocks = run.root.blocks;
+  for (std::size_t b = run.block_from(first); b < blocks.size() && blocks[b].first_page < end;
+       ++b) {
+    RecordCache::View view;
+    if (!s.records->get(run.block_ref(b), RecordType::map_block, view, failure)) {
+      failure.page = first;
+      return Collected::failed;
+    }
+    const auto entries = view.entries();
+    const MapEntry* const stop = entries.data() + entries.size();
+    for (const MapEntry* e = first_reaching(entries, first); e != stop && e->page < end; ++e) {
+      const PageNumber to = std::min(end, e->page + e->count);
+      for (PageNumber page = std::max(first, e->page); page < to; ++page) {
+        Target& target = plan.pages[page - first];
+        if (target.state != Target::open) continue;
+        const Collected c = note(*e, page, target, plan, open_pages, failure);
+        if (c != Collected::all) return c;
+      }
+    }
+  }
+  return Collected::all;
+}
+
+Collected PageReader::collect(PageNumber first, std::size_t count, Plan& plan,
+                              ReadFailure& failure) const noexcept {
+  std::size_t open_pages = count;
+  if (!s.overlay.empty()) {
+    for (const auto& line : s.overlay.find(first, count)) {
+      Target& target = plan.pages[line.page - first];
+      if (line.full() && target.state == Target::open) {
+        target.state = Target::overlaid;
+        --open_pages;
+      }
+    }
+  }
+  for (const auto& run : s.runs) {
+    if (open_pages == 0) break;
+    const Collected c = collect_run(*run, first, count, plan, open_pages, failure);
+    if (c != Collected::all) return c;
+  }
+  for (std::size_t i = 0; open_pages != 0 && i < count; ++i) {
+    Target& target = plan.pages[i];
+    if (target.state != Target::open) continue;
+    if (target.deltas != 0 && target.depth != 1) {
+      fail_page(failure, "the page's delta chain has no end", first + i);
+      return Collected::failed;
+    }
+    target.state = Target::zero;
+  }
+  return Collected::all;
+}
+
+bool PageReader::fill_bases(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
+                            ReadFailure& failure) const noexcept {
+  for (std::size_t i = 0; i < count;) {
+    const Target& t = plan.pages[i];
+    std::size_t n = 1;
+    const auto same = [&](std::size_t k) {
+      const Target& u = plan.pages[k];
+      return u.state == t.state &&
+             (t.state != Target::base || (u.record == t.record && u.slot == t.slot + (k - i)));
+    };
+    while (i + n < count && same(i + n)) ++n;
+    if (t.state == Target::zero) {
+      std::memset(out + i * kPageBytes, 0, n * kPageBytes);
+    } else if (t.state == Target::base) {
+      RecordCache::View view;
+      if (!s.records->get(t.record, RecordType::pages, view, failure)) {
+        failure.page = first + i;
+        return false;
+      }
+      if (std::uint64_t{t.slot} + n > view.header().items) {
+        return fail_page(failure, "the record has no such page", first + i, t.record);
+      }
+      if (!view.holds(t.slot, n)) {
+        return fail_page(failure, "the page was given back", first + i, t.record);
+      }
+      std::memcpy(out + i * kPageBytes, view.raw().data() + t.slot * kPageBytes, n * kPageBytes);
+    }
+    i += n;
+  }
+  return true;
+}
+
+bool PageReader::fill_deltas(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
+                             ReadFailure& failure) const noexcept {
+  RecordCache::View view;
+  const RecordRef* held = nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::uint16_t l = plan.pages[i].oldest; l != kNone; l = plan.links[l].newer) {
+      const Link& link = plan.links[l];
+      if (held == nullptr || *held != link.record) {
+        if (!s.records->get(link.record, RecordType::deltas, view, failure)) {
+          failure.page = first + i;
+          return false;
+        }
+        held = &link.record;
+      }
+      const auto lines = view.deltas();
+      if (link.slot >= lines.size() || lines[link.slot].page != first + i) {
+        return fail_page(failure, "the record has no such delta", first + i, link.record);
+      }
+      if (!view.holds(link.slot)) {
+        return fail_page(failure, "the delta was given back", first + i, link.record);
+      }
+      format::apply_indexed_delta(view.raw(), lines[link.slot], out + i * kPageBytes);
+    }
+  }
+  return true;
+}
+
+void PageReader::fill_overlay(PageNumber first, std::size_t count, std::byte* out) const noexcept {
+  const auto lines = s.overlay.find(first, count);
+  // A page's lines stand newest first; pages do not care in which order they come.
+  for (std::size_t i = lines.size(); i-- > 0;) {
+    lines[i].apply_to(out + (lines[i].page - first) * kPageBytes);
+  }
+}
+
+bool PageReader::fill(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
+                      ReadFailure& failure) const noexcept {
+  if (!fill_bases(plan, first, count, out, failure)) return false;
+  if (plan.links_used != 0 && !fill_deltas(plan, first, count, out, failure)) return false;
+  if (!s.overlay.empty()) fill_overlay(first, count, out);
+  return true;
+}
+
+// REQUIRES: count <= kPagesPerStep.
+Collected PageReader::load(PageNumber first, std::size_t count, std::byte* out,
+                           ReadFailure& failure) const noexcept {
+  Plan plan;
+  const Collected c = collect(first, count, plan, failure);
+  if (c != Collected::all) return c;
+  return fill(plan, first, count, out, failure) ? Collected::all : Collected::failed;
+}
+
+}  // namespace
+
+bool PageSource::try_read(PageNumber first, std::size_t count, std::byte* out,
+                          ReadFailure& failure) const noexcept {
+  const std::uint64_t pages = impl_->region_bytes / kPageBytes;
+  const std::size_t inside =
+      first >= pages ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(count, pages - first));
+  std::size_t step = kPagesPerStep;
+  for (std::size_t done = 0; done < inside;) {
+    const std::size_t n = std::min(step, inside - done);
+    switch (PageReader(*impl_).load(first + done, n, out + done * kPageBytes, failure)) {
+      case Collected::all:
+        done += n;
+        break;
+      case Collected::too_many:
+        step = n / 2;  // long chains on many pages; those of one page always fit
+        break;
+      case Collected::failed:
+        return false;
+    }
+  }
+  if (inside < count) std::memset(out + inside * kPageBytes, 0, (count - inside) * kPageBytes);
+  return true;
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,33 @@
+// store/page_map/page_source_state.hpp: what the parts of PageSource share. Internal to them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/page_map/overlay.hpp"
+#include "store/page_map/page_source.hpp"
+#include "store/page_map/run_reader.hpp"
+
+namespace vellum::store {
+
+struct PageSourceState {
+  PackStore* store = nullptr;
+  RecordCache* records = nullptr;
+  std::string label;
+  std::string packs_directory;
+  std::uint64_t region_bytes = 0;
+  std::optional<std::uint64_t> file_bytes;
+  std::vector<std::shared_ptr<const LoadedRun>> runs;  // newest first
+  Overlay overlay;
+  std::shared_ptr<const void> lease;
+};
+
+struct PageSource::Impl : PageSourceState {};
+
+// The first entry that reaches `page` or lies behind it; the end when there is none.
+const format::MapEntry* first_reaching(std::span<const format::MapEntry> entries,
+                                       format::PageNumber page) noexcept;
+
+}  // namespace vellum::store

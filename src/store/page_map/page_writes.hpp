@@ -1,0 +1,53 @@
+// store/page_map/page_writes.hpp: what a commit changes, on its way into the journal or the packs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/codec.hpp"
+#include "format/delta.hpp"
+#include "format/types.hpp"
+
+namespace vellum::store {
+
+// A page whose content lies in a slot of a record.
+struct PageRef {
+  format::PageNumber page = 0;
+  format::RecordRef record;
+  std::uint32_t slot = 0;
+};
+
+// The hash of a page that is to be noted with the block that stores it.
+struct NotedPage {
+  std::uint32_t slot = 0;
+  std::uint32_t hash = 0;
+};
+
+// Pages compressed together; slot i is pages[i].
+struct PageBlock {
+  std::vector<format::PageNumber> pages;  // ascending
+  base::Codec codec = base::Codec::none;
+  std::vector<std::byte> stored;
+  std::vector<NotedPage> noted = {};  // for Dedup::note(), once the block has its place
+  std::vector<std::byte> hash = {};   // SHA-256 of the pages; empty: not computed yet
+};
+
+// A delta dearer than this (DeltaBatch::last_cost_bytes) had better be a page of a block: that
+// compresses to about as much, and ends the page's chain.
+inline constexpr std::size_t kMaxDeltaCostBytes = format::kPageBytes / 2;
+
+// A piece of what a commit changes. A page appears in one piece, in one place, only.
+struct PageWrites {
+  format::DeltaBatch deltas;
+  std::vector<PageBlock> blocks;
+  std::vector<format::PageNumber> zeros;  // ascending: pages that are now all zero
+  std::vector<PageRef> found;             // ascending: pages that the store holds already
+};
+
+// Copies the content of a page after the commit at hand to `out`, unless that is null. False: it is
+// not in memory, or not any more. Any number of threads call it.
+using CommittedFn = std::function<bool(format::PageNumber, std::byte* out)>;
+
+}  // namespace vellum::store

@@ -1,0 +1,27 @@
+// store/page_map/resolved_version.hpp: a version of a store, as its name led to it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/journal.hpp"
+#include "format/superblock.hpp"
+#include "format/version.hpp"
+
+namespace vellum::store {
+
+// A version by name: a snapshot, or a branch's head (then with the journal's commits).
+struct ResolvedVersion {
+  std::string label;  // "snapshot 'x'" or "branch 'main'"
+  bool is_branch = false;
+  format::Version version;  // without the commits
+  std::vector<format::CommitBody> commits;
+  std::int64_t created_ns = 0;
+  std::string branch;
+  std::optional<format::Encoding> encoding = std::nullopt;  // of a branch: its own
+  std::uint64_t order = 0;                                  // of a snapshot: format::SnapshotRef
+};
+
+}  // namespace vellum::store

@@ -1,0 +1,187 @@
+#include "store/page_map/run_builder.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "format/page_map.hpp"
+#include "store/encode/payload.hpp"
+
+namespace vellum::store {
+
+using format::MapEntry;
+using format::PageKind;
+using format::PageNumber;
+
+namespace {
+
+// Where the block that starts at `first` ends: full, but never inside a page's chain.
+std::size_t block_end(std::span<const MapEntry> entries, std::size_t first) {
+  std::size_t end = std::min(first + format::kMaxEntriesPerMapBlock, entries.size());
+  if (end == entries.size()) return end;
+  while (end > first && entries[end].page == entries[end - 1].page) --end;
+  return end;
+}
+
+std::vector<std::uint64_t> packs_of(std::span<const MapEntry> entries) {
+  std::vector<std::uint64_t> packs;
+  for (const MapEntry& e : entries) {
+    if (e.kind == PageKind::zero) continue;
+    if (packs.empty() || packs.back() != e.record.pack) packs.push_back(e.record.pack);
+  }
+  std::sort(packs.begin(), packs.end());
+  packs.erase(std::unique(packs.begin(), packs.end()), packs.end());
+  return packs;
+}
+
+}  // namespace
+
+format::RunRef write_run(PackWriter& packs, std::span<const MapEntry> entries) {
+  base::Compressor& compressor = packs.compressor();
+  format::RunRoot root;
+  root.packs = packs_of(entries);
+  for (std::size_t first = 0; first < entries.size();) {
+    const std::size_t end = block_end(entries, first);
+    if (end == first) fail(Errc::invalid_argument, "a page's chain is longer than a map block");
+    const auto part = entries.subspan(first, end - first);
+    const auto payload = encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel,
+                                        format::encode_map_block(part));
+    const auto items = static_cast<std::uint32_t>(part.size());
+    // All in one pack: only the first may start a new one.
+    const auto ref = packs.append(format::RecordType::map_block, payload.codec, payload.raw_bytes,
+                                  payload.stored, items, {}, first == 0);
+    root.blocks.push_back({part.front().page, part.back().page + part.back().count - 1,
+                           ref.offset_bytes, ref.tag, items});
+    first = end;
+  }
+  const auto payload = encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel,
+                                      format::encode_run_root(root));
+  const auto ref =
+      packs.append(format::RecordType::run_root, payload.codec, payload.raw_bytes, payload.stored,
+                   static_cast<std::uint32_t>(root.blocks.size()), {}, false);
+  return {ref, entries.size()};
+}
+
+std::size_t runs_to_merge(std::span<const format::RunRef> runs) noexcept {
+  if (runs.empty()) return 0;
+  std::size_t merged = 1;
+  std::uint64_t size = runs[0].entries;
+  // Runs of like size become one, and that one may in turn be of like size with the next.
+  for (;;) {
+    std::size_t like = merged;
+    std::uint64_t sum = size;
+    while (like < runs.size() && runs[like].entries <= size * kTierFactor) {
+      sum += runs[like].entries;
+      ++like;
+    }
+    const std::size_t group = like - merged + 1;
+    if (group < kRunsPerTier) break;
+    merged = like;
+    size = sum;
+  }
+  // More runs than a version may have: the newest, which are the small ones, go together.
+  const std::size_t left = runs.size() - merged + 1;
+  if (left > kMaxRuns) merged += left - kMaxRuns + kRunsPerTier;
+  return std::min(merged, runs.size());
+}
+
+namespace {
+
+// One run on its way through a merge.
+struct Cursor {
+  std::span<const MapEntry> entries;
+  std::size_t at = 0;
+  PageNumber from = 0;  // pages below are done with
+
+  bool done() const noexcept { return at == entries.size(); }
+  PageNumber page() const noexcept { return std::max(entries[at].page, from); }
+  PageNumber end() const noexcept { return entries[at].page + entries[at].count; }
+  void skip_to(PageNumber page) noexcept {
+    from = std::max(from, page);
+    while (!done() && end() <= from) ++at;
+  }
+};
+
+MapEntry cut(const MapEntry& e, PageNumber page, std::uint64_t count) {
+  MapEntry out = e;
+  if (e.kind == PageKind::base) out.slot += static_cast<std::uint32_t>(page - e.page);
+  out.page = page;
+  out.count = static_cast<std::uint32_t>(count);
+  return out;
+}
+
+class Output {
+ public:
+  explicit Output(bool drop_zeros) : drop_zeros_(drop_zeros) {}
+  void add(const MapEntry& e, bool in_chain) {
+    if (drop_zeros_ && e.kind == PageKind::zero) return;
+    if (!in_chain && !last_in_chain_ && !out_.empty() && extends(out_.back(), e)) {
+      out_.back().count += e.count;
+      return;
+    }
+    out_.push_back(e);
+    last_in_chain_ = in_chain;
+  }
+  std::vector<MapEntry> take() { return std::move(out_); }
+
+ private:
+  static bool extends(const MapEntry& last, const MapEntry& e) noexcept {
+    if (last.kind != e.kind || last.page + last.count != e.page) return false;
+    if (std::uint64_t{last.count} + e.count > UINT32_MAX) return false;
+    if (e.kind == PageKind::zero) return true;
+    return e.kind == PageKind::base && last.record == e.record && last.slot + last.count == e.slot;
+  }
+  bool drop_zeros_;
+  bool last_in_chain_ = false;
+  std::vector<MapEntry> out_;
+};
+
+// Emits what the runs say about `page`, and about as many pages after it as the same entry
+// describes. Returns that number.
+std::uint64_t merge_at(std::vector<Cursor>& cursors, PageNumber page, Output& out) {
+  std::uint64_t count = UINT32_MAX;
+  bool in_chain = false;
+  for (Cursor& c : cursors) {
+    if (c.done()) continue;
+    if (c.page() != page) {
+      count = std::min(count, c.page() - page);  // there this newer run has its say
+      continue;
+    }
+    // The run's own chain of this page; an extent is a chain of one.
+    for (std::size_t i = c.at; i < c.entries.size() && c.entries[i].page <= page; ++i) {
+      const MapEntry& e = c.entries[i];
+      if (e.kind == PageKind::delta) {
+        in_chain = true;
+        count = 1;
+        out.add(e, true);
+        continue;
+      }
+      count = in_chain ? 1 : std::min(count, e.page + e.count - page);
+      out.add(cut(e, page, count), in_chain);
+      return count;
+    }
+  }
+  return count;
+}
+
+}  // namespace
+
+std::vector<MapEntry> merge_runs(const std::vector<std::vector<MapEntry>>& runs_newest_first,
+                                 bool oldest) {
+  std::vector<Cursor> cursors;
+  cursors.reserve(runs_newest_first.size());
+  for (const auto& run : runs_newest_first) cursors.push_back({run, 0, 0});
+  // With nothing older beneath, a page that nothing mentions is zero anyway.
+  Output out(oldest);
+  for (;;) {
+    PageNumber page = UINT64_MAX;
+    for (const Cursor& c : cursors) {
+      if (!c.done()) page = std::min(page, c.page());
+    }
+    if (page == UINT64_MAX) break;
+    const std::uint64_t count = merge_at(cursors, page, out);
+    for (Cursor& c : cursors) c.skip_to(page + count);
+  }
+  return out.take();
+}
+
+}  // namespace vellum::store

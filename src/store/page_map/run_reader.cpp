@@ -1,0 +1,64 @@
+#include "store/page_map/run_reader.hpp"
+
+#include "base/fail.hpp"
+#include "store/pack/pack_store.hpp"
+#include "store/pack/record_io.hpp"
+
+namespace vellum::store {
+
+using format::MapEntry;
+
+namespace {
+
+// Opens the packs that the root names.
+LoadedRun read_run(PackStore& store, const format::RunRef& ref) {
+  LoadedRun run;
+  run.ref = ref;
+  const LoadedRecord record = load_cached_record(store, ref.root, format::RecordType::run_root);
+  std::uint64_t entries = 0;
+  bool good = format::decode_run_root(record.raw, run.root) &&
+              run.root.blocks.size() == record.header.items;
+  for (const auto& block : run.root.blocks) entries += block.entries;
+  if (!good || entries != ref.entries) {
+    fail(Errc::damaged, "{}: the root of a run does not parse", record_place(store, ref.root));
+  }
+  for (const std::uint64_t pack : run.root.packs) store.packs().open(pack);
+  return run;
+}
+
+}  // namespace
+
+std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef& ref) {
+  return store.runs().get(ref, [&] { return read_run(store, ref); });
+}
+
+std::vector<MapEntry> read_block(PackStore& store, const LoadedRun& run, std::size_t block) {
+  const format::MapBlockRef& claimed = run.root.blocks[block];
+  const format::RecordRef ref = run.block_ref(block);
+  const std::string place = record_place(store, ref);
+  RecordCache::View view;
+  ReadFailure failure;
+  if (!store.records().get(ref, format::RecordType::map_block, view, failure)) {
+    const bool os = failure.os_errno != 0 && failure.os_errno != ENODATA;
+    fail(os ? Errc::io : Errc::damaged, "{}: {}", place, failure.reason);
+  }
+  const auto found = view.entries();
+  std::vector<MapEntry> entries(found.begin(), found.end());
+  view.release();
+  if (entries.size() != claimed.entries || entries.front().page != claimed.first_page ||
+      entries.back().page + entries.back().count - 1 != claimed.last_page) {
+    fail(Errc::damaged, "{}: the map block is not the one that its root describes", place);
+  }
+  return entries;
+}
+
+std::vector<MapEntry> read_entries(PackStore& store, const LoadedRun& run) {
+  std::vector<MapEntry> out;
+  for (std::size_t b = 0; b < run.root.blocks.size(); ++b) {
+    const auto entries = read_block(store, run, b);
+    out.insert(out.end(), entries.begin(), entries.end());
+  }
+  return out;
+}
+
+}  // namespace vellum::store

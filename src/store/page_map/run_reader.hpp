@@ -1,0 +1,21 @@
+// store/page_map/run_reader.hpp: reads the sorted runs of the page map.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "store/pack/pack_store.hpp"
+
+namespace vellum::store {
+
+// A run's root, checked against `ref`, with the packs open that it names. Versions that are open at
+// once share it. Throws Errc::damaged.
+std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef& ref);
+
+// The entries of one block: at most 1024. Throws Errc::damaged, naming the place.
+std::vector<format::MapEntry> read_block(PackStore& store, const LoadedRun& run, std::size_t block);
+
+// All entries of a run, in order.
+std::vector<format::MapEntry> read_entries(PackStore& store, const LoadedRun& run);
+
+}  // namespace vellum::store

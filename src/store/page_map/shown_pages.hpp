@@ -1,0 +1,51 @@
+// store/page_map/shown_pages.hpp: which entries of a version's runs show, and are not hidden by
+// newer ones.
+//
+// Costs a step an entry and two bits a page, where a merge of the runs would copy and sort them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+
+#include "format/types.hpp"
+
+namespace vellum::store {
+
+// A set of page numbers: bits for each stretch of pages that has some.
+class PageSet {
+ public:
+  // How many of these pages were not in the set.
+  std::uint64_t add(format::PageNumber first, std::uint64_t count);
+  bool contains(format::PageNumber page) const;
+
+ private:
+  static constexpr std::uint64_t kStretchPages = 1u << 15;
+  struct Stretch {
+    std::unique_ptr<std::uint64_t[]> words;  // null: all or nothing
+    std::uint64_t pages = 0;                 // in the set
+  };
+  static std::uint64_t add(Stretch& stretch, std::uint64_t first, std::uint64_t count);
+
+  std::unordered_map<std::uint64_t, Stretch> stretches_;
+};
+
+class ShownPages {
+ public:
+  // Whether anything of the entry shows. REQUIRES: the newest run's entries first, each run's in
+  // its order.
+  bool take(format::PageNumber page, std::uint32_t count, format::PageKind kind);
+  // What of the entry shows, as pages from its first; then takes it.
+  void take_parts(format::PageNumber page, std::uint32_t count, format::PageKind kind,
+                  const std::function<void(std::uint32_t from, std::uint32_t count)>& visit);
+  // Pages whose newest entry is not zero.
+  std::uint64_t nonzero_pages() const noexcept { return nonzero_; }
+
+ private:
+  PageSet hidden_;     // by a base or zero: nothing older shows
+  PageSet mentioned_;  // by any entry
+  std::uint64_t nonzero_ = 0;
+};
+
+}  // namespace vellum::store

@@ -1,0 +1,93 @@
+// store/page_map/shown_stack.hpp: what shows of a stack of runs, while runs are put on top and
+// taken off.
+//
+// ShownPages says it of one version, at the cost of all of its entries. Versions of a line share
+// all but their newest runs: going from one to the next costs the entries of the runs that differ,
+// and a step for each piece of an older entry that is hidden by them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "format/types.hpp"
+
+namespace vellum::store {
+
+class ShownStack {
+ public:
+  static constexpr std::uint32_t kNothing = UINT32_MAX;
+
+  struct Item {
+    format::PageNumber page = 0;
+    std::uint32_t count = 0;
+    std::uint32_t id = 0;  // the caller's, of an entry or of what several entries have in common
+    format::PageKind kind = format::PageKind::zero;
+  };
+  // Pages of an item begin to show, or cease to.
+  struct Change {
+    std::uint32_t id;
+    std::uint32_t below;  // of a delta: the item that it stands on, or kNothing
+    format::PageNumber first;
+    std::uint64_t count;
+    bool shows;
+  };
+  using ChangeFn = std::function<void(const Change&)>;
+
+  explicit ShownStack(ChangeFn change) : change_(std::move(change)) {}
+
+  // REQUIRES: a run's entries in their order (format/page_map.hpp).
+  void push(std::span<const Item> run);
+  // Takes off what was pushed last.
+  void pop();
+  std::size_t depth() const noexcept { return layers_.size(); }
+  // Pages whose newest entry is not zero.
+  std::uint64_t nonzero_pages() const noexcept { return nonzero_pages_; }
+
+ private:
+  // An item as a page's chain has it. Lives as long as its layer.
+  struct Node {
+    std::uint32_t id;
+    format::PageKind kind;
+    const Node* below;  // null: nothing, or nothing that shows
+  };
+  // Pages with the same chain.
+  struct Segment {
+    format::PageNumber first;
+    std::uint64_t count;
+    const Node* top;
+  };
+  // Where an item went, and how many segments it took the place of.
+  struct Placed {
+    format::PageNumber first;
+    std::uint32_t count, segments;
+  };
+  struct Layer {
+    std::vector<Node> nodes;
+    std::vector<Placed> placed;
+    std::vector<Segment> hidden;  // the last ones are those of the last item placed
+  };
+  struct Pages {
+    std::uint64_t count;
+    const Node* top;
+  };
+  using Map = std::map<format::PageNumber, Pages>;  // by first page
+
+  void place(const Item& item, Layer& layer);
+  void take_off(const Placed& placed, Layer& layer);
+  // Takes what covers these pages, cut to them.
+  void cut_out(format::PageNumber first, std::uint64_t count, std::vector<Segment>& out);
+  // REQUIRES: the place is free. Neighbours that have the same chain become one.
+  void put(const Segment& segment);
+  void tell(const Segment& segment, const Node& node, bool shows);
+  void tell_chain(const Segment& segment, bool shows);
+
+  ChangeFn change_;
+  std::vector<Layer> layers_;
+  Map pages_;
+  std::uint64_t nonzero_pages_ = 0;
+};
+
+}  // namespace vellum::store

@@ -1,0 +1,38 @@
+// store/reach/slot_uses.hpp: which slots of records are needed, as sorted ranges.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "format/translation.hpp"
+
+namespace vellum::store {
+
+class SlotUses {
+ public:
+  // `record`: a number of the caller's.
+  void add(std::uint32_t record, std::uint32_t slot, std::uint32_t count);
+  // Ascending, and apart from each other.
+  std::vector<format::SlotRange> of(std::uint32_t record);
+
+ private:
+  struct Use {
+    std::uint32_t record;
+    format::SlotRange slots;
+  };
+  void settle();
+
+  std::vector<Use> uses_;  // the first `settled_` are sorted and apart
+  std::size_t settled_ = 0;
+};
+
+// Both together: ranges that ascend and are apart, like those given.
+std::vector<format::SlotRange> slots_in_either(std::span<const format::SlotRange> a,
+                                               std::span<const format::SlotRange> b);
+// What of [0, items) is not in `ranges`, which ascend and are apart.
+std::vector<format::SlotRange> slots_outside(const std::vector<format::SlotRange>& ranges,
+                                             std::uint32_t items);
+std::uint64_t slots_in(std::span<const format::SlotRange> ranges) noexcept;
+
+}  // namespace vellum::store

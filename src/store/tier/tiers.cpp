@@ -1,0 +1,225 @@
+#include "store/tier/tiers.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "base/real_path.hpp"
+#include "store/gc/pack_mover.hpp"
+#include "store/lock/lease.hpp"
+
+namespace vellum::store {
+
+using format::TierDirectory;
+using format::TierKind;
+using format::TierMark;
+using format::Tiers;
+
+namespace {
+
+format::Uuid random_id() {
+  std::random_device device;
+  format::Uuid id;
+  for (auto& b : id) b = static_cast<std::byte>(device());
+  return id;
+}
+
+// As the file says now. REQUIRES: the lock of gc, to change it.
+Tiers read_tiers(StoreCore& store) {
+  const auto state = store.packs().places().reload();
+  if (!state->problem.empty()) {
+    fail(state->code, "{}. Without the file, the directories can be added again", state->problem);
+  }
+  return state->tiers;
+}
+
+void publish(StoreCore& store, const Tiers& tiers) {
+  base::publish_file(store.fs(), store.tmp_directory(), store.path(), kTiersName,
+                     format::encode_tiers(tiers, store.superblock().store_id), true);
+  store.packs().places().reload();
+}
+
+// Nothing is there but what a crash has left of a mark in the making.
+bool is_free(base::Fs& fs, const std::string& path) {
+  const auto entries = fs.list(path);
+  return std::all_of(entries.begin(), entries.end(), [](const base::DirEntry& e) {
+    return e.is_regular_file && e.name.starts_with(kTierMarkName);
+  });
+}
+
+// The mark that the directory has, as this store's own; a new one unless it has one. Makes the
+// directory. `before`: what was a tier under this path until now, or null. A cache without a mark
+// gets the old id: machines that share the store may each have one under the same path.
+TierMark mark_directory(StoreCore& store, TierKind kind, const std::string& path,
+                        const TierDirectory* before) {
+  base::Fs& fs = store.fs();
+  const auto& id = store.superblock().store_id;
+  const format::TierOwner owner = store.packs().places().owner();
+  const std::string file = path + "/" + kTierMarkName;
+  if (kind == TierKind::archive && before != nullptr && !fs.exists(file)) {
+    fail(Errc::io, "{}: is not the archive that it was, whose packs are missed", path);
+  }
+  if (!fs.exists(path)) {
+    fs.make_directory(path);
+    fs.sync_directory(base::parent_of(path));
+  }
+  TierMark mark;
+  if (fs.exists(file)) {
+    const auto bytes = base::read_whole(fs, file, format::kMaxTierMarkBytes);
+    if (const char* problem = format::decode_tier_mark(bytes, id, mark)) {
+      fail(Errc::already_exists, "{}: {}", file, problem);
+    }
+    if (mark.kind != kind) {
+      fail(Errc::already_exists, "{}: the directory is a tier of another kind", path);
+    }
+    if (mark.owner == owner) return mark;
+  } else if (is_free(fs, path)) {
+    mark = {kind, before != nullptr ? before->id : random_id(), {}};
+  } else {
+    fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
+  }
+  mark.owner = owner;
+  base::publish_file(fs, path, path, kTierMarkName, format::encode_tier_mark(mark, id), true);
+  return mark;
+}
+
+TierDirectory& find_tier(StoreCore& store, Tiers& tiers, const std::string& path) {
+  const auto at = std::find_if(tiers.directories.begin(), tiers.directories.end(),
+                               [&](const TierDirectory& d) { return d.path == path; });
+  if (at != tiers.directories.end()) return *at;
+  fail(Errc::not_found, "{}: no tier of {}", path, store.path());
+}
+
+void require_path(StoreCore& store, const std::string& path) {
+  if (const char* problem = format::tier_path_problem(path)) {
+    fail(Errc::invalid_argument, "{}: {}", path, problem);
+  }
+  const std::string packs = store.packs().places().real_home() + "/packs/";
+  if ((base::real_path(path) + "/").starts_with(packs)) {
+    fail(Errc::invalid_argument, "{}: the store's own packs are there", path);
+  }
+}
+
+}  // namespace
+
+TierUse use_of_directory(StoreCore& store, const std::string& directory) {
+  TierUse use;
+  for (const std::uint64_t pack : store.packs().places().list_in(directory)) {
+    try {
+      const auto file =
+          store.fs().open(directory + "/" + pack_file_name(pack), base::OpenMode::read_only);
+      use.bytes += file->allocated_bytes();
+      ++use.packs;
+    } catch (const Error& e) {
+      // It has gone just now, or is no pack.
+      if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
+    }
+  }
+  return use;
+}
+
+TierList list_tiers(StoreCore& store) {
+  TierList out;
+  const Tiers tiers = read_tiers(store);
+  const auto state = store.packs().places().state();
+  out.home_limit_bytes = tiers.home_limit_bytes;
+  out.home = use_of_directory(store, store.packs_directory());
+  for (std::size_t i = 0; i < state->tiers.directories.size(); ++i) {
+    TierList::Directory d;
+    d.tier = state->tiers.directories[i];
+    d.present = state->present[i];
+    d.writable = d.present && state->owners[i].is(store.packs().places().owner());
+    if (d.present) d.use = use_of_directory(store, d.tier.path);
+    out.directories.push_back(std::move(d));
+  }
+  return out;
+}
+
+void add_tier(StoreCore& store, TierKind kind, const std::string& path, std::uint64_t limit_bytes) {
+  require_path(store, path);
+  const Lease lock = keep_gc_for_us(store);
+  Tiers tiers = read_tiers(store);
+  auto& list = tiers.directories;
+  const auto same_path = [&](const TierDirectory& d) { return d.path == path; };
+  const auto before = std::find_if(list.begin(), list.end(), same_path);
+  if (before != list.end() && before->kind != kind) {
+    fail(Errc::already_exists, "{}: the directory is a tier of another kind", path);
+  }
+  if (before == list.end() && list.size() >= format::kMaxTierDirectories) {
+    fail(Errc::invalid_argument, "{}: has {} tiers, as many as there may be", store.path(),
+         list.size());
+  }
+  const TierMark mark =
+      mark_directory(store, kind, path, before == list.end() ? nullptr : &*before);
+  // One that is known may have moved.
+  const auto same_id = std::find_if(list.begin(), list.end(),
+                                    [&](const TierDirectory& d) { return d.id == mark.id; });
+  const TierDirectory now{kind, mark.id, limit_bytes, path};
+  const bool same = before != list.end() && same_id == before;
+  if (before != list.end() && !same && kind == TierKind::archive) {
+    fail(Errc::io, "{}: is not the archive that it was, whose packs are missed", path);
+  }
+  if (same_id != list.end()) {
+    *same_id = now;
+    if (before != list.end() && !same) list.erase(before);
+  } else if (before != list.end()) {
+    *before = now;
+  } else {
+    list.push_back(now);
+  }
+  publish(store, tiers);
+}
+
+void remove_tier(StoreCore& store, const std::string& path) {
+  const Lease lock = keep_gc_for_us(store);
+  Tiers tiers = read_tiers(store);
+  TierDirectory& tier = find_tier(store, tiers, path);
+  const TierKind kind = tier.kind;
+  const auto contains = [&](const std::vector<std::string>& paths) {
+    return std::find(paths.begin(), paths.end(), path) != paths.end();
+  };
+  const PackPlaces& places = store.packs().places();
+  const bool there = contains(places.state()->present_paths(kind));
+  const bool ours = contains(places.state()->owned_paths(kind, places.owner()));
+  if (kind == TierKind::archive) {
+    if (!there) {
+      fail(Errc::io, "{}: the archive is not there, or is not this store's; it may hold packs",
+           path);
+    }
+    store.packs().places().require_owned();
+    remove_leftovers(store);
+    const TierUse use = use_of_directory(store, path);
+    if (use.packs != 0) fail(Errc::busy, "{}: the archive holds {} packs", path, use.packs);
+  }
+  const auto kept = [&](const TierDirectory& d) { return d.path == path; };
+  tiers.directories.erase(std::find_if(tiers.directories.begin(), tiers.directories.end(), kept));
+  publish(store, tiers);
+  if (!ours) return;
+  for (const auto& entry : store.fs().list(path)) {
+    std::uint64_t pack = 0;
+    const bool known = parse_pack_file_name(entry.name, pack) || is_copy_file_name(entry.name) ||
+                       entry.name == kTierMarkName;
+    if (known) base::unlink_quietly(store.fs(), path + "/" + entry.name);
+  }
+}
+
+void limit_home(StoreCore& store, std::uint64_t bytes) {
+  const Lease lock = keep_gc_for_us(store);
+  Tiers tiers = read_tiers(store);
+  tiers.home_limit_bytes = bytes;
+  publish(store, tiers);
+}
+
+void limit_cache(StoreCore& store, const std::string& path, std::uint64_t bytes) {
+  const Lease lock = keep_gc_for_us(store);
+  Tiers tiers = read_tiers(store);
+  TierDirectory& tier = find_tier(store, tiers, path);
+  if (tier.kind != TierKind::cache) {
+    fail(Errc::invalid_argument, "{}: an archive has no limit", path);
+  }
+  tier.limit_bytes = bytes;
+  publish(store, tiers);
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Holds the includes of src to src/layers.txt: no include goes up, and no modules form a cycle.
+
+A module is a header with its sources, and with the headers and sources whose names begin with its name and
+an underscore. docs/architecture.md shows the same file. Exit status: 0, or 1 with a line for each violation.
+"""
+import collections
+import os
+import re
+import sys
+
+ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+SOURCE = os.path.join(ROOT, "src")
+LAYERS = os.path.join(SOURCE, "layers.txt")
+
+
+def read_layers():
+    """The folders, highest first."""
+    with open(LAYERS, encoding="utf-8") as file:
+        return [line.split()[0] for line in file if line.strip() and not line.startswith("#")]
+
+
+def read_includes():
+    """{file: [(line, included file)]}, both relative to src, of files in src only."""
+    names = [
+        os.path.relpath(os.path.join(folder, name), SOURCE)
+        for folder, _, files in os.walk(SOURCE)
+        for name in files
+        if name.endswith((".c", ".cpp", ".h", ".hpp"))
+    ]
+    known = set(names)
+    includes = {}
+    for name in sorted(names):
+        with open(os.path.join(SOURCE, name), encoding="utf-8") as file:
+            found = ((i, re.match(r'#include "([^"]+)"', line)) for i, line in enumerate(file, 1))
+            includes[name] = [(i, m.group(1)) for i, m in found if m and m.group(1) in known]
+    return includes
+
+
+def upward_includes(layers, includes):
+    height = {folder: -i for i, folder in enumerate(layers)}
+    for name in includes:
+        folder = os.path.dirname(name)
+        if folder not in height:
+            yield f"src/{name}: src/layers.txt has no folder '{folder}'"
+            continue
+        for line, included in includes[name]:
+            other = os.path.dirname(included)
+            if height.get(other, height[folder]) > height[folder]:
+                yield f"src/{name}:{line}: includes {included}, which is in a higher folder"
+
+
+def modules_of(includes):
+    """{file: module}. The shortest stem of the folder that the file's own stem continues."""
+    stems = {os.path.splitext(name)[0] for name in includes}
+    headers = {os.path.splitext(name)[0] for name in includes if name.endswith((".h", ".hpp"))}
+    result = {}
+    for name in includes:
+        stem = os.path.splitext(name)[0]
+        parts = stem.split("_")
+        begins = ("_".join(parts[:i]) for i in range(1, len(parts)))
+        owner = next((b for b in begins if b in headers and b in stems), stem)
+        result[name] = owner
+    return result
+
+
+def cycles(includes):
+    """Strongly connected modules (Tarjan), as sorted lists."""
+    module = modules_of(includes)
+    edges = collections.defaultdict(set)
+    for name, lines in includes.items():
+        edges[module[name]] |= {module[i] for _, i in lines} - {module[name]}
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(edges[node]):
+            if other not in index:
+                visit(other)
+            if other in stack:
+                low[node] = min(low[node], low[other])
+        if low[node] == index[node]:
+            group = stack[stack.index(node):]
+            del stack[stack.index(node):]
+            if len(group) > 1:
+                found.append(sorted(group))
+
+    sys.setrecursionlimit(10_000)
+    for node in sorted(edges):
+        if node not in index:
+            visit(node)
+    return found
+
+
+def main():
+    layers, includes = read_layers(), read_includes()
+    problems = list(upward_includes(layers, includes))
+    problems += ["modules that include each other: " + ", ".join(group) for group in cycles(includes)]
+    with open(LAYERS, encoding="utf-8") as file:
+        lines = [line for line in file if not line.startswith("#")]
+    with open(os.path.join(ROOT, "docs", "architecture.md"), encoding="utf-8") as file:
+        if "".join(lines) not in file.read():
+            problems.append("docs/architecture.md: does not show src/layers.txt as it is")
+    folders = {os.path.dirname(name) for name in includes}
+    problems += [f"src/layers.txt: no folder src/{f}" for f in layers if f not in folders]
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
