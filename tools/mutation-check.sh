@@ -63,9 +63,9 @@ mutation 'no sync of a published file' src/base/publish_file.cpp \
   's/  file\.sync_data();//'
 mutation 'no sync of the directory of a published file' src/base/publish_file.cpp \
   's/  fs\.sync_directory(directory);//'
-mutation 'no sync of the directory of a new branch' src/store/catalog/store_core.cpp \
+mutation 'no sync of the directory of a new branch' src/store/catalog/store_names.cpp \
   '/::publish_branch/,/^}/s/  fs()\.sync_directory(branches_directory());//'
-mutation 'no sync after a removed snapshot' src/store/catalog/store_core.cpp \
+mutation 'no sync after a removed snapshot' src/store/catalog/store_names.cpp \
   '/::remove_ref/,/^}/s/  fs()\.sync_directory(snapshots_directory());//'
 mutation 'a name is not locked while it is made' src/store/lock/name_lock.cpp \
   's/return whole ? file->try_lock_exclusive() : file->try_lock_byte(byte);/return true;/'

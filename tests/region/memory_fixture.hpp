@@ -12,6 +12,7 @@
 
 #include "base/temp_directory.hpp"
 #include "region/memory/memory.hpp"
+#include "store/catalog/store_core.hpp"
 #include "support/engines.hpp"
 
 namespace vellum::region::test {

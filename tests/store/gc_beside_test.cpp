@@ -34,7 +34,7 @@ constexpr std::uint64_t kNamedEvery = 3, kNamesKept = 4;
 
 // It compresses, and is not: recompression finds something to do.
 std::uint64_t word_of(std::uint64_t filled, PageNumber page, std::size_t i) {
-  return i == 0 ? filled : (mix64(filled * 1000003 + page * 512 + i) & 0xffffff) | 1;
+  return i == 0 ? filled : (base::mix64(filled * 1000003 + page * 512 + i) & 0xffffff) | 1;
 }
 
 // The commit that filled this page, seen from commit n; 0: none.
