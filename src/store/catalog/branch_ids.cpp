@@ -1,9 +1,9 @@
 #include "store/catalog/branch_ids.hpp"
 
 #include <optional>
-#include "store/catalog/names.hpp"
 
 #include "format/journal.hpp"
+#include "store/catalog/names.hpp"
 #include "store/pack/pack_store.hpp"
 
 namespace vellum::store {

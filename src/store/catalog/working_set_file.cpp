@@ -1,12 +1,13 @@
 #include "store/catalog/working_set_file.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
-#include "store/catalog/names.hpp"
 
 #include <algorithm>
 #include <atomic>
 
 #include "base/clock.hpp"
+#include "store/catalog/names.hpp"
 
 namespace vellum::store {
 namespace {

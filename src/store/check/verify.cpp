@@ -14,6 +14,7 @@
 #include "store/lock/lease.hpp"
 #include "store/pack/record_io.hpp"
 #include "store/page_map/overlay.hpp"
+#include "store/page_map/page_source.hpp"
 
 namespace vellum::store {
 

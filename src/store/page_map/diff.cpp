@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "store/pack/pack_store.hpp"
 #include "store/page_map/run_builder.hpp"
 
 namespace vellum::store {
