@@ -306,10 +306,13 @@ void run_sparse(const bench::Options& options, bench::Report& report) {
 
 // A word in each of `count` pages of 1 TiB is there. MiB that reading them takes, or as many pages
 // beside that are zero.
-double memory_of_reads(const std::string& path, std::size_t count, bool zero) {
+double memory_of_reads(const std::string& path, std::size_t count, vellum::Engine engine,
+                       bool zero) {
   return bench::in_child([&] {
     auto store = vellum::Store::open(path);
-    const auto region = store.open_version("main");
+    vellum::RegionOptions region_options;
+    region_options.engine = engine;
+    const auto region = store.open_version("main", region_options);
     std::mt19937_64 random(7);
     const auto pages = bench::pick_pages(random, kTiB / bench::kPageBytes, count);
     const auto* const base = static_cast<const std::byte*>(region.data());
@@ -322,6 +325,11 @@ double memory_of_reads(const std::string& path, std::size_t count, bool zero) {
     return memory_mib("VmRSS") + memory_mib("VmPTE") - before;
   });
 }
+
+constexpr std::pair<vellum::Engine, bool> kReads[] = {{vellum::Engine::automatic, false},
+                                                      {vellum::Engine::automatic, true},
+                                                      {vellum::Engine::sigsegv, false},
+                                                      {vellum::Engine::sigsegv, true}};
 
 void run_scattered(const bench::Options& options, bench::Report& report) {
   const std::size_t count = options.number("scattered", 20000);
@@ -338,9 +346,11 @@ void run_scattered(const bench::Options& options, bench::Report& report) {
   });
   const double touched = static_cast<double>(count) * bench::kPageBytes / kBytesInMiB;
   bench::Table table({"scattered reads of 1 TiB", "pages", "MiB of pages", "MiB taken", "ratio"});
-  for (const bool zero : {false, true}) {
-    const double taken = memory_of_reads(path, count, zero);
-    const std::string name = zero ? "zeros" : "a word in each";
+  for (const auto& [engine, zero] : kReads) {
+    const double taken = memory_of_reads(path, count, engine, zero);
+    const std::string name =
+        fmt::format("{}, {}", zero ? "zeros" : "a word in each",
+                    engine == vellum::Engine::sigsegv ? "sigsegv" : "default engine");
     table.row({name, std::to_string(count), bench::fixed(touched, 1), bench::fixed(taken, 1),
                bench::fixed(taken / touched, 2)});
     report.target("scattered reads, " + name + ": memory / pages", taken / touched, 4);

@@ -34,6 +34,10 @@ constexpr std::size_t kBlocksPerThread = 4;
 // Old page contents kept for undo(), over all slices of a commit; beyond it a failed commit reads
 // them from the store.
 constexpr std::size_t kUndoBudgetBytes = 64u << 20;
+std::size_t& undo_budget_bytes() {
+  static std::size_t bytes = kUndoBudgetBytes;
+  return bytes;
+}
 constexpr std::size_t kPrefetchAhead = 4;
 
 // Brings in the page's address translation and first line; the hardware's own prefetch, which stops
@@ -302,8 +306,12 @@ void Encoder::capture_with_twin(PageNumber page, Worker& worker, Slice& slice) {
   }
 }
 
+void Encoder::set_undo_budget(std::optional<std::size_t> bytes) {
+  undo_budget_bytes() = bytes.value_or(kUndoBudgetBytes);
+}
+
 void Encoder::keep_old_page(PageNumber page, Slice& slice) {
-  if (kept_bytes_.fetch_add(kPageBytes, std::memory_order_relaxed) >= kUndoBudgetBytes) {
+  if (kept_bytes_.fetch_add(kPageBytes, std::memory_order_relaxed) >= undo_budget_bytes()) {
     slice.reload.push_back(page);
     return;
   }

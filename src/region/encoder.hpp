@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -47,6 +48,9 @@ class Encoder {
   // too much to keep are handed to `reload`, which must bring their twins back from the store; what
   // it throws comes out.
   void undo(const std::function<void(std::span<const format::PageNumber>)>& reload);
+  // For tests, while nothing is encoded: how many bytes of pages undo() has at hand; nullopt: as
+  // ever.
+  static void set_undo_budget(std::optional<std::size_t> bytes);
   // The commit is durable: forget what undo() would need. Returns the pages that were taken from
   // the stash, ascending.
   std::vector<format::PageNumber> accept();

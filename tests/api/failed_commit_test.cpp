@@ -1,6 +1,9 @@
 // A commit that fails at any of its file system calls, and what is left of it.
+#include <filesystem>
+#include <fstream>
 #include <random>
 
+#include "region/encoder.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/fault_fs.hpp"
@@ -134,6 +137,52 @@ TEST_P(FailedCommit, WhatItHadNotComeToIsInTheNext) {
   fs_.heal();
   region.commit();
   EXPECT_TRUE(content_of(Store::open(path()), "main") == wanted);
+}
+
+// As with more than the old content that it keeps. The packs cannot be read while the commit fails.
+TEST_P(FailedCommit, WhatCouldNotBeUndoneIsNotBuiltUpon) {
+  make_store();
+  Region region = open();
+  const auto fill = [&](std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    for (std::uint64_t at = 0; at < kBytes; at += 8) word_at(region, at) = random();
+  };
+  fill(1);
+  region.commit();
+  const auto good = content_of(region);
+  fill(2);
+  const auto wanted = content_of(region);
+  const std::string packs = path() + "/packs", away = path() + "/away";
+  std::filesystem::copy(packs, away);
+  for (const auto& pack : std::filesystem::directory_iterator(packs)) {
+    std::filesystem::resize_file(pack.path(), format::kPackHeaderBytes);
+  }
+  region::Encoder::set_undo_budget(0);
+  fs_.fail_nth(FailedCommitCall::write, 1, Errc::io, true);
+  expect_error(Errc::io, {}, [&] { region.commit(); });
+  fs_.heal();
+  region::Encoder::set_undo_budget({});
+  for (const auto& pack : std::filesystem::directory_iterator(away)) {
+    std::ifstream from(pack.path(), std::ios::binary);
+    std::fstream(std::filesystem::path(packs) / pack.path().filename(),
+                 std::ios::in | std::ios::out | std::ios::binary)
+        << from.rdbuf();
+  }
+  std::filesystem::remove_all(away);
+
+  EXPECT_TRUE(content_of(region) == wanted) << "memory is as it was";
+  word_at(region, 0) += 1;
+  expect_error(Errc::poisoned, {"main", "open it again"}, [&] { region.commit(); });
+  expect_error(Errc::poisoned, {"main", "open it again"}, [&] { region.snapshot("no"); });
+  expect_error(Errc::poisoned, {"main", "open it again"}, [&] { region.rollback(); });
+  region.close();
+  EXPECT_TRUE(content_of(Store::open(path()), "main") == good);
+  EXPECT_TRUE(Store::open(path()).verify(true).damages.empty());
+  Region again = open();
+  word_at(again, 8) = 77;
+  const auto last = content_of(again);
+  again.commit();
+  EXPECT_TRUE(content_of(Store::open(path()), "main") == last);
 }
 
 TEST_P(FailedCommit, ManyInARow) {

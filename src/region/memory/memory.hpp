@@ -192,6 +192,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   // Pageable.
   std::size_t make_room(std::size_t pages) noexcept override;
   void measure() noexcept override;
+  std::int64_t untold_pages() const noexcept override;
   void tidy() noexcept override;
   bool read_ahead_step() noexcept override;
 

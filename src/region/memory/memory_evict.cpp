@@ -166,7 +166,8 @@ std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcep
     std::uint64_t changed = 0;
     gone = stash_changed(frozen, scratch.batch, changed, what) && forget(frozen) == 0;
     const std::uint64_t dropped = gone ? frozen.own : frozen.own & ~changed;
-    const std::size_t zeros = gone && zeros_take_memory() ? count - count_bits(twins) : 0;
+    const bool told = options_.writable && zeros_take_memory();  // of zeros, when they came
+    const std::size_t zeros = gone && told ? count - count_bits(twins) : 0;
     freed = count_bits(dropped) + (gone ? count_bits(twins) : 0) + zeros;
     add_private(-static_cast<std::int64_t>(count_bits(dropped) + zeros));
     if (!gone) {
@@ -356,6 +357,10 @@ void RegionMemory::measure() noexcept {
     slot = stop;
   }
   add_private(pages - private_pages_.load());
+}
+
+std::int64_t RegionMemory::untold_pages() const noexcept {
+  return zeros_take_memory() ? backing_.file_pages() - backing_.twin_pages() : 0;
 }
 
 void RegionMemory::tidy() noexcept {

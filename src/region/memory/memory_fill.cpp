@@ -128,9 +128,9 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
     const LiveSource::Use source(source_);
     ok = source->try_read(first, pages, scratch.old, failure);
   }
-  // Pages of zeros take no memory; but each run of others costs calls of its own.
-  const bool may_leave_out =
-      mapping == Mapping::now && !options_.huge_pages && !zeros_take_memory();
+  // Pages of zeros take no memory before they are touched; but each run of others costs calls of
+  // its own.
+  const bool may_leave_out = mapping == Mapping::now && !options_.huge_pages;
   const std::uint64_t filled =
       ok && may_leave_out ? filled_pages(scratch.old, pages) : bits_below(pages);
   const auto count = static_cast<std::size_t>(__builtin_popcountll(filled));
@@ -238,13 +238,15 @@ int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* twi
     return e;
   });
   if (error != 0) return error;
-  const std::uint64_t all = bits_below(count);
-  const int mapped = for_each_bit_run(twins & ~own & all, [&](std::size_t at, std::size_t n) {
+  // Where zeros are mapped like twins, both at once: each call splits a mapping.
+  const std::uint64_t all = bits_below(count), present = zeros_take_memory() ? all : twins;
+  const int mapped = for_each_bit_run(present & ~own & all, [&](std::size_t at, std::size_t n) {
     return map_present(first + at, n);
   });
   if (mapped != 0) return mapped;
-  const int zeroed = for_each_bit_run(
-      ~twins & ~own & all, [&](std::size_t at, std::size_t n) { return map_zero(first + at, n); });
+  const int zeroed = for_each_bit_run(~present & ~own & all, [&](std::size_t at, std::size_t n) {
+    return map_zero(first + at, n);
+  });
   if (zeroed == 0) note_placed(first, own);
   return zeroed;
 }

@@ -5,9 +5,10 @@
 // Who brings pages in beyond the limit makes room first, in its own region; a thread of the pager's
 // begins earlier, so that this is rare, and evens out between regions.
 //
-// First writes to pages that are there already make private copies, and the kernel tells nobody. So
-// the thread looks every 2 ms how much private memory the process has, which is one read, and has
-// its regions count theirs when that has grown.
+// First writes to pages that are there already make private copies, and the kernel tells nobody;
+// nor of pages of zeros that are read, where these take memory. So the thread looks every 2 ms how
+// much private memory the process has, which is one read, and asks regions for the other, and has
+// them count when that has grown.
 #pragma once
 
 #include <atomic>
@@ -29,6 +30,9 @@ class Pageable {
   virtual std::size_t make_room(std::size_t pages) noexcept = 0;
   // Counts its pages and tells the pager (add_pages). Not from the fault handler.
   virtual void measure() noexcept = 0;
+  // Pages in files of its own that have come since without anybody's doing. Not from the fault
+  // handler.
+  virtual std::int64_t untold_pages() const noexcept = 0;
   // Puts things in order that take a while. Not from the fault handler.
   virtual void tidy() noexcept = 0;
 };

@@ -4,6 +4,7 @@
 #include <array>
 #include <exception>
 #include <map>
+#include <utility>
 
 #include "base/fail.hpp"
 #include "base/mapped_file.hpp"
@@ -31,8 +32,9 @@ std::unique_ptr<const format::Translation> read_translation(const base::File& fi
 // Everything but the marks is as it was when it was opened.
 struct PackSet::OpenPack {
   std::uint64_t pack;
-  std::unique_ptr<base::File> file;
-  std::unique_ptr<base::File> copy;  // in a cache; null: none
+  std::unique_ptr<PackFile> file;
+  std::unique_ptr<PackFile> copy;  // in a cache; null: none
+  std::size_t descriptors = 0;     // that they hold
   std::unique_ptr<const format::Translation> translation;
   std::mutex mutex;
   std::map<std::uint64_t, int> marks;  // the file counts a byte once, however often it is marked
@@ -55,6 +57,15 @@ struct PackSet::OpenPack {
     } catch (...) {
       // It goes with the file.
     }
+  }
+  bool is_marked() {
+    const std::lock_guard guard(mutex);
+    return !marks.empty();
+  }
+  // gc has taken its bytes, and not only its name: nothing of it will ever be read again.
+  bool is_empty() const noexcept {
+    std::array<std::byte, format::kPackHeaderBytes> header;
+    return file->try_pread(header, 0) != 0;
   }
 };
 
@@ -133,10 +144,10 @@ std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offs
 std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const {
   auto entry = std::make_shared<OpenPack>();
   entry->pack = pack;
-  entry->file = places_.open(pack);
-  const std::string& path = entry->file->path();
+  auto file = places_.open(pack);
+  const std::string& path = file->path();
   std::array<std::byte, format::kPackHeaderBytes> bytes;
-  entry->file->pread(bytes, 0);
+  file->pread(bytes, 0);
   format::PackHeader header;
   if (!format::decode_pack_header(bytes, header)) {
     fail(Errc::damaged, "{}: the pack's header is damaged", path);
@@ -147,44 +158,46 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
   if (header.pack != pack) {
     fail(Errc::damaged, "{}: this is pack {:016x} under another name", path, header.pack);
   }
-  entry->translation = read_translation(*entry->file, header);
-  open_copy(*entry, bytes);
-  entry->file = hold(std::move(entry->file));
-  if (entry->copy != nullptr) entry->copy = hold(std::move(entry->copy));
+  entry->translation = read_translation(*file, header);
+  auto copy = open_copy(pack, bytes, file->size_bytes());
+  entry->file = hold(std::move(file), *entry);
+  if (copy != nullptr) entry->copy = hold(std::move(copy), *entry);
   return entry;
 }
 
 // By its descriptor, or, when there are many, by a mapping: a page-in can open nothing, so what a
 // version refers to is held as long as the set lives. A pack that is not sealed yet becomes longer
 // by a record and an index at most, once it has passed pack_bytes.
-std::unique_ptr<base::File> PackSet::hold(std::unique_ptr<base::File> file) const {
+std::unique_ptr<PackFile> PackSet::hold(std::unique_ptr<base::File> file, OpenPack& entry) const {
   // Asked again: a program may lower its limit while the store is open.
   if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {
     ++descriptors_;
-    return file;
+    ++entry.descriptors;
+    return std::make_unique<PackFile>(std::move(file));
   }
   constexpr std::uint64_t kMore = 3 * std::uint64_t{format::kMaxRecordRawBytes};
   const std::uint64_t room = std::max(file->size_bytes(), pack_bytes_) + kMore;
-  return base::hold_by_mapping(fs_, std::move(file), room);
+  return std::make_unique<PackFile>(base::hold_by_mapping(fs_, std::move(file), room));
 }
 
 // The header of a translated pack names its translation by tag, and so all of its records. Other
 // packs only ever lose bytes that nobody reads. So size and header tell an old copy from one that
 // is of use; whether what it holds is right, each record tells.
-void PackSet::open_copy(OpenPack& entry, std::span<const std::byte> header) const {
+std::unique_ptr<base::File> PackSet::open_copy(std::uint64_t pack,
+                                               std::span<const std::byte> header,
+                                               std::uint64_t size_bytes) const {
   for (const auto& directory : places_.state()->present_paths(format::TierKind::cache)) {
     try {
-      auto file = fs_.open(directory + "/" + pack_file_name(entry.pack), base::OpenMode::read_only);
+      auto file = fs_.open(directory + "/" + pack_file_name(pack), base::OpenMode::read_only);
       std::array<std::byte, format::kPackHeaderBytes> found;
       file->pread(found, 0);
       if (!std::ranges::equal(found, header)) continue;
-      if (file->size_bytes() != entry.file->size_bytes()) continue;
-      entry.copy = std::move(file);
-      return;
+      if (file->size_bytes() == size_bytes) return file;
     } catch (const Error& e) {
       if (e.code() == Errc::out_of_memory) throw;  // else: none, or none that can be read
     }
   }
+  return nullptr;
 }
 
 // A pack that is at home and in an archive is the one at home.
@@ -224,6 +237,13 @@ void PackSet::replace(std::shared_ptr<OpenPack>& entry) {
   tables_.back()->insert(entry.get());
 }
 
+// What is being read just now is closed another time.
+void PackSet::let_go(OpenPack& entry) noexcept {
+  const bool copy_gone = entry.copy == nullptr || entry.copy->let_go();
+  if (!entry.file->let_go() || !copy_gone) return;
+  descriptors_ -= std::exchange(entry.descriptors, 0);
+}
+
 void PackSet::open(std::uint64_t pack) {
   if (find(pack) != nullptr) return;
   const std::lock_guard guard(mutex_);
@@ -241,8 +261,13 @@ void PackSet::refresh() {
   std::exception_ptr failure;
   for (auto& entry : packs_) {
     try {
+      if (is_current(*entry)) continue;
       // A pack that is gone is one that nothing names any more.
-      if (!is_current(*entry) && fs_.exists(path_of(entry->pack))) replace(entry);
+      if (fs_.exists(path_of(entry->pack))) {
+        replace(entry);
+      } else if (entry->is_empty() && !entry->is_marked()) {
+        let_go(*entry);
+      }
     } catch (...) {
       if (failure == nullptr) failure = std::current_exception();
     }

@@ -2,7 +2,8 @@
 //
 // A pack may be written again under its name (store/gc/pack_rewriter.hpp), or move to another
 // directory (store/gc/pack_mover.hpp), while it is open here. The old file stays open, and serves
-// whoever found it, for as long as the set lives.
+// whoever found it, for as long as the set lives. Of a pack that gc has removed only a few bytes of
+// memory stay: refresh() closes its file (store/pack/pack_file.hpp).
 //
 // A cache directory may hold a copy of a pack. It is opened beside the pack, never in its place:
 // what is read from it counts only when it is the record that a reference into the pack means, by
@@ -29,6 +30,7 @@
 #include "format/superblock.hpp"
 #include "format/translation.hpp"
 #include "format/types.hpp"
+#include "store/pack/pack_file.hpp"
 #include "store/pack/pack_places.hpp"
 
 namespace vellum::store {
@@ -41,7 +43,7 @@ std::unique_ptr<const format::Translation> read_translation(const base::File& fi
 // Where a record that is referred to lies.
 struct RecordPlace {
   const char* problem = nullptr;               // why it lies nowhere; static text
-  const base::File* file = nullptr;            // stays open while the set lives, like `dropped`
+  const base::File* file = nullptr;            // lives as long as the set, like `dropped`
   format::RecordRef record;                    // in that file: what its own header says
   std::span<const format::SlotRange> dropped;  // of its slots: given back
   const base::File* copy = nullptr;            // that may hold the record in the same place
@@ -69,7 +71,8 @@ class PackSet {
   // changes it, needs that. Throws what open() throws, also where no file has the name any more;
   // the old file stays then. REQUIRES: names are held, or the lock of gc.
   void refresh(std::uint64_t pack);
-  // The same for all open packs but those whose names are gone. Throws after all others.
+  // The same for all open packs but those whose names are gone, of which it closes the removed
+  // ones. Throws after all others.
   void refresh();
   const PackPlaces& places() const noexcept { return places_; }
   // Where the pack lies now; where it would be written when it lies nowhere.
@@ -83,8 +86,10 @@ class PackSet {
   struct Table;
   struct OpenPack;
   std::shared_ptr<OpenPack> open_file(std::uint64_t pack) const;
-  void open_copy(OpenPack& entry, std::span<const std::byte> header) const;
-  std::unique_ptr<base::File> hold(std::unique_ptr<base::File> file) const;
+  std::unique_ptr<base::File> open_copy(std::uint64_t pack, std::span<const std::byte> header,
+                                        std::uint64_t size_bytes) const;
+  std::unique_ptr<PackFile> hold(std::unique_ptr<base::File> file, OpenPack& entry) const;
+  void let_go(OpenPack& entry) noexcept;
   bool is_current(const OpenPack& entry) const;
   void add(std::shared_ptr<OpenPack> entry);
   void replace(std::shared_ptr<OpenPack>& entry);

@@ -1,0 +1,65 @@
+// store/pack/pack_file.hpp: a pack that is open for reading, and can be let go of beside its
+// readers.
+//
+// Who has found a pack in a PackSet reads it without a lock, the fault handler among them, and may
+// do so at any time. So a pack that gc has removed cannot just be closed: it is closed when nobody
+// is reading it, and whoever comes later is told that there is nothing any more, as the file itself
+// says once gc has taken its bytes.
+//
+// Threads: all calls from any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.hpp"
+
+namespace vellum::store {
+
+class PackFile final : public base::File {
+ public:
+  explicit PackFile(std::unique_ptr<base::File> file)
+      : path_(file->path()), file_(std::move(file)) {}
+
+  // Closes it, unless someone is reading it just now: false, then; but nobody else begins to.
+  bool let_go() noexcept;
+  bool is_gone() const noexcept { return gone_.load(); }
+
+  const std::string& path() const noexcept override { return path_; }
+  std::uint64_t size_bytes() const override;
+  void pread(std::span<std::byte> out, std::uint64_t offset_bytes) const override;
+  int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept override;
+  bool mark_byte(std::uint64_t offset_bytes) override;
+  bool byte_locked(std::uint64_t offset_bytes) const override;
+  void unmark_byte(std::uint64_t offset_bytes) override;
+  std::vector<std::uint64_t> marked_bytes() const override;
+  bool replaced() const override;  // one that is gone is
+  std::uint64_t allocated_bytes() const override;
+  std::uint64_t next_data(std::uint64_t offset_bytes) const override;
+  std::uint64_t next_hole(std::uint64_t offset_bytes) const override;
+  base::FileIdentity identity() const override;
+
+  void pwrite(std::span<const std::byte>, std::uint64_t) override { refuse(); }
+  void sync_data() override { refuse(); }
+  void truncate(std::uint64_t) override { refuse(); }
+  void allocate(std::uint64_t, std::uint64_t) override { refuse(); }
+  void punch(std::uint64_t, std::uint64_t) override { refuse(); }
+  bool try_lock_byte(std::uint64_t) override { refuse(); }
+  bool try_lock_exclusive() override { refuse(); }
+  bool try_lock_shared() override { refuse(); }
+
+ private:
+  // While it lives the file stays open.
+  class Use;
+  [[noreturn]] void refuse() const;
+
+  const std::string path_;
+  std::unique_ptr<base::File> file_;
+  mutable std::atomic<std::uint32_t> users_{0};
+  std::atomic<bool> gone_{false};
+};
+
+}  // namespace vellum::store
