@@ -39,7 +39,7 @@ JournalHeader read_header(const base::File& file, const format::Uuid& store_id) 
   file.pread(bytes, 0);
   JournalHeader header;
   if (const char* problem = format::decode_journal_header(bytes, store_id, header)) {
-    fail(Errc::damaged, "{}: {}", file.path(), problem);
+    fail_header(file.path(), bytes, format::checksum_seed(store_id), problem);
   }
   return header;
 }

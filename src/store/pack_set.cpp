@@ -138,7 +138,7 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
   entry->file->pread(bytes, 0);
   format::PackHeader header;
   if (!format::decode_pack_header(bytes, header)) {
-    fail(Errc::damaged, "{}: the pack's header is damaged", path);
+    fail_header(path, bytes, format::checksum_seed(store_id_), "the pack's header is damaged");
   }
   if (header.store_id != store_id_) {
     fail(Errc::damaged, "{}: the pack belongs to another store", path);

@@ -150,7 +150,7 @@ std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& give
     case format::SuperblockStatus::not_a_store:
       fail(Errc::not_a_store, "{}: not a Vellum store: {} is something else", path, file);
     case format::SuperblockStatus::newer_format:
-      fail(Errc::newer_format, "{}: written by a newer Vellum", path);
+      fail_newer(file, bytes);
     case format::SuperblockStatus::damaged:
       fail(Errc::damaged, "{}: the superblock is damaged", file);
   }
@@ -275,7 +275,7 @@ SnapshotRef StoreCore::read_snapshot(const std::string& name) const {
   }
   SnapshotRef ref;
   if (const char* problem = format::decode_snapshot_ref(bytes, impl_->superblock.store_id, ref)) {
-    fail(Errc::damaged, "{}: {}", file, problem);
+    fail_header(file, bytes, impl_->seed, problem);
   }
   if (ref.name != name) fail(Errc::damaged, "{}: the ref is snapshot '{}''s", file, ref.name);
   return ref;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/codec.hpp"
+#include "format/number.hpp"
 #include "format/superblock.hpp"
 #include "format/types.hpp"
 #include "vellum/error.hpp"
@@ -19,6 +20,21 @@ namespace vellum::store {
 template <typename... Args>
 [[noreturn]] void fail(Errc code, fmt::format_string<Args...> text, Args&&... args) {
   throw Error(code, fmt::format(text, std::forward<Args>(args)...));
+}
+
+// "<file>: format 1.3 ...".
+[[noreturn]] inline void fail_newer(const std::string& file, std::span<const std::byte> header) {
+  fail(Errc::newer_format, "{}: format {}, written by a newer Vellum; this one reads up to {}",
+       file, format::number_text(format::number_of(header)),
+       format::number_text(format::kFormatVersion));
+}
+
+// A file whose header, or all of it, does not decode: a newer Vellum's, or damaged as `problem`
+// says.
+[[noreturn]] inline void fail_header(const std::string& file, std::span<const std::byte> header,
+                                     std::uint64_t seed, const char* problem) {
+  if (format::is_newer(header, seed)) fail_newer(file, header);
+  fail(Errc::damaged, "{}: {}", file, problem);
 }
 
 // Runs `body`; an Error that comes out says first where: "<where>: <what>".
@@ -31,10 +47,11 @@ auto with_context(const std::string& where, Body&& body) {
   }
 }
 
-// What a report of damage says of an error. Memory and descriptors that have run out are no damage:
-// such an error is thrown on. REQUIRES: `e` is being handled.
+// What a report of damage says of an error. Memory and descriptors that have run out are no damage,
+// nor is what a newer Vellum has written: such an error is thrown on. REQUIRES: `e` is being
+// handled.
 inline std::string damage_reason(const Error& e) {
-  if (e.code() == Errc::out_of_memory) throw;
+  if (e.code() == Errc::out_of_memory || e.code() == Errc::newer_format) throw;
   return e.what();
 }
 
