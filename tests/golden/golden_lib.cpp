@@ -125,7 +125,7 @@ void touch(std::span<std::byte> out, std::mt19937_64& random) {
 
 std::span<const History> histories() { return kHistories; }
 
-void apply(const Step& step, std::span<std::byte> region) {
+void put(const Step& step, std::span<std::byte> region) {
   const auto out = region.subspan(step.page * kPageBytes, step.pages * kPageBytes);
   std::mt19937_64 random(step.seed);
   switch (step.fill) {
@@ -154,7 +154,7 @@ std::map<std::string, Bytes> contents(const History& history) {
       const Bytes start =
           branch.from != nullptr ? out.at(branch.from) : Bytes(branch.pages * kPageBytes);
       Bytes& now = out.try_emplace(branch.name, start).first->second;
-      apply(step, now);
+      put(step, now);
       if (step.snapshot != nullptr) out[step.snapshot] = now;
     }
   }

@@ -57,7 +57,7 @@ struct History {
 };
 std::span<const History> histories();
 
-void apply(const Step& step, std::span<std::byte> region);
+void put(const Step& step, std::span<std::byte> region);
 // Every snapshot and every branch, by name.
 std::map<std::string, Bytes> contents(const History& history);
 

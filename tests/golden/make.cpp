@@ -71,7 +71,7 @@ void play(const History& history, const std::string& path, const std::string& co
     Region& region = at != regions.end()
                          ? at->second
                          : regions.emplace(branch.name, open(store, branch)).first->second;
-    apply(step, {static_cast<std::byte*>(region.data()), region.size_bytes()});
+    put(step, {static_cast<std::byte*>(region.data()), region.size_bytes()});
     region.commit(std::string("step ") + std::to_string(step.seed));
     if (step.snapshot != nullptr) region.snapshot(step.snapshot, "golden");
   }
