@@ -47,19 +47,29 @@ const Step kCodecSteps[] = {
     {"sha256", Fill::touch, 0, 8, 13, "sha256-2"},
 };
 
-// Chains of deltas, sealed packs, pages that are zero again, two branches of a snapshot; and
-// commits behind the last snapshot, which only journals hold.
+// Chains of deltas, sealed packs, pages that are zero again, two branches of a snapshot, a commit
+// that is large enough for its pages to be found again; and commits behind the last snapshot, which
+// only journals hold.
 const Branch kHistoryBranches[] = {
     {"main", nullptr, 128, {}},
     {"side", "second", 0, {}},
+    {"many", nullptr, 640, {}},
 };
 const Step kHistorySteps[] = {
-    {"main", Fill::text, 0, 64, 20, "first"},   {"main", Fill::noise, 64, 12, 21, nullptr},
-    {"main", Fill::touch, 0, 40, 22, "second"}, {"main", Fill::touch, 8, 24, 23, "third"},
-    {"main", Fill::zeros, 4, 8, 0, nullptr},    {"main", Fill::touch, 12, 12, 24, "fourth"},
-    {"main", Fill::text, 100, 20, 20, "again"}, {"side", Fill::text, 30, 10, 25, nullptr},
-    {"side", Fill::touch, 0, 20, 26, "aside"},  {"main", Fill::text, 90, 6, 27, nullptr},
-    {"main", Fill::touch, 0, 6, 28, nullptr},   {"main", Fill::zeros, 70, 3, 0, nullptr},
+    {"main", Fill::text, 0, 64, 20, "first"},
+    {"main", Fill::noise, 64, 12, 21, nullptr},
+    {"main", Fill::touch, 0, 40, 22, "second"},
+    {"main", Fill::touch, 8, 24, 23, "third"},
+    {"main", Fill::zeros, 4, 8, 0, nullptr},
+    {"main", Fill::touch, 12, 12, 24, "fourth"},
+    {"main", Fill::text, 100, 20, 20, "again"},
+    {"side", Fill::text, 30, 10, 25, nullptr},
+    {"side", Fill::touch, 0, 20, 26, "aside"},
+    {"many", Fill::speckles, 0, 300, 40, "many-1"},
+    {"many", Fill::speckles, 320, 300, 40, "many-2"},
+    {"main", Fill::text, 90, 6, 27, nullptr},
+    {"main", Fill::touch, 0, 6, 28, nullptr},
+    {"main", Fill::zeros, 70, 3, 0, nullptr},
     {"side", Fill::touch, 40, 5, 29, nullptr},
 };
 
@@ -112,9 +122,9 @@ void put_fields(std::span<std::byte> out, std::mt19937_64& random) {
   });
 }
 
-void touch(std::span<std::byte> out, std::mt19937_64& random) {
+void touch(std::span<std::byte> out, std::mt19937_64& random, int words) {
   for (std::size_t page = 0; page * kPageBytes < out.size(); ++page) {
-    for (int k = 0; k < 6; ++k) {
+    for (int k = 0; k < words; ++k) {
       const std::uint64_t at = random() % (kPageBytes / 8), value = random();
       std::memcpy(out.data() + page * kPageBytes + at * 8, &value, sizeof value);
     }
@@ -142,7 +152,9 @@ void put(const Step& step, std::span<std::byte> region) {
     case Fill::fields:
       return put_fields(out, random);
     case Fill::touch:
-      return touch(out, random);
+      return touch(out, random, 6);
+    case Fill::speckles:
+      return touch(out, random, 36);
   }
 }
 

@@ -31,6 +31,7 @@ enum class Fill {
   nodes,    // what an allocator lays out: differences
   fields,   // structures with two links that are alike: fields
   touch,    // a few words of each page: deltas
+  speckles  // more of them
 };
 
 // One commit of a branch, and a snapshot of it if that has a name.
