@@ -9,7 +9,8 @@ if(TARGET vellum_shared)
 endif()
 install(TARGETS vellum EXPORT VellumStaticTargets ARCHIVE COMPONENT libvellum-dev)
 install(EXPORT VellumStaticTargets NAMESPACE Vellum:: DESTINATION ${config_dir} COMPONENT libvellum-dev)
-install(TARGETS vellum_privateer EXPORT VellumPrivateerTargets ARCHIVE COMPONENT libvellum-dev)
+install(TARGETS vellum_privateer EXPORT VellumPrivateerTargets
+        ARCHIVE COMPONENT libvellum-dev LIBRARY COMPONENT libvellum-dev)
 install(EXPORT VellumPrivateerTargets NAMESPACE Vellum:: DESTINATION ${config_dir} COMPONENT libvellum-dev)
 install(DIRECTORY include/vellum include/privateer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT libvellum-dev FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
