@@ -59,7 +59,8 @@ function(vellum_install_page page)
     set(package vellum-clang)
   endif()
   if(VELLUM_PACKAGES)
-    execute_process(COMMAND gzip -9nc ${page} OUTPUT_FILE ${PROJECT_BINARY_DIR}/man/${name}.gz
+    # Through its input: a page may be a link to another.
+    execute_process(COMMAND gzip -9n INPUT_FILE ${page} OUTPUT_FILE ${PROJECT_BINARY_DIR}/man/${name}.gz
                     COMMAND_ERROR_IS_FATAL ANY)
     set(page ${PROJECT_BINARY_DIR}/man/${name}.gz)
   endif()

@@ -16,7 +16,7 @@ foreach(log changelog.Debian=${debian}/changelog changelog=${PROJECT_SOURCE_DIR}
                   COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
 set(packages libvellum1 libvellum-dev vellum)
-if(TARGET vellum_cards_runtime AND VELLUM_WITH_CLANG)
+if(TARGET vellum_cards_runtime AND (TARGET vellum_pass_19 OR TARGET vellum_pass_16))
   list(APPEND packages vellum-clang)
 endif()
 foreach(package IN LISTS packages)
@@ -36,6 +36,11 @@ endforeach()
 # The list of exported names, each with the version that brought it, as dpkg-shlibdeps of other packages reads
 # it.
 configure_file(${debian}/libvellum1.symbols debian/symbols COPYONLY)
+file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libvellum ${VELLUM_ABI} libvellum1 (>= ${PROJECT_VERSION})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
+foreach(package VELLUM VELLUM-CLANG)
+  set(CPACK_DEBIAN_${package}_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)
+endforeach()
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME vellum)
@@ -62,9 +67,8 @@ endmacro()
 set(full_version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 vellum_describe(libvellum1 libs "" "versioned durable memory (library)"
   "Plain memory that is durable, failure-atomic and versioned; each version\ntakes the bytes that changed.")
-set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/symbols)
-set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
+set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/symbols
+    ${PROJECT_BINARY_DIR}/debian/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
 set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_MULTIARCH same)
 vellum_describe(libvellum-dev libdevel "libvellum1 (= ${full_version})" "versioned durable memory (development)"
   "Headers for C++17 and C11, the static library, pkg-config and CMake files.")
