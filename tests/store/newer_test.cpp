@@ -89,7 +89,7 @@ TEST_F(Newer, AFlippedNumberIsDamage) {
   flip(journal, 10);
   EXPECT_TRUE(contains(error_text(Errc::damaged, [&] { fresh()->read_branch("main"); }),
                        "checksum mismatch"));
-  EXPECT_EQ(salvage_store(fs, path(), dir.path("saved"), nullptr).lost.size(), 0u);
+  EXPECT_GE(salvage_store(fs, path(), dir.path("saved"), nullptr).saved.size(), 3u);
 }
 
 TEST_F(Newer, TheSuperblockSaysBothNumbers) {
