@@ -23,7 +23,8 @@ class Newer : public TiersTest {
     if (header_bytes == kWhole) header_bytes = bytes.size();
     const std::uint32_t number = format::format_number(1, 7);
     std::memcpy(bytes.data() + 8, &number, sizeof number);
-    const std::uint64_t sum = base::checksum64(std::span(bytes).first(header_bytes - 8), store->checksum_seed());
+    const std::uint64_t sum =
+        base::checksum64(std::span(bytes).first(header_bytes - 8), store->checksum_seed());
     std::memcpy(bytes.data() + header_bytes - 8, &sum, sizeof sum);
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()),
