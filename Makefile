@@ -1,12 +1,12 @@
 # Thin names for what the scripts in tools/ and the CMake presets do.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench plot docs lint format clean
+.PHONY: help build demo test check bench plot docs package lint format clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
 
 build: ## optimised build in build/release
-	tools/install-deps.sh
+	tools/install-deps.sh --for build
 	cmake --preset release
 	cmake --build --preset release
 
@@ -23,7 +23,7 @@ bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE fo
 	@test -n "$(NAME)" || { echo "make bench NAME=x; there are:"; \
 	  ls bench/*.cpp bench/*/table.py 2>/dev/null | grep -v _lib.cpp | \
 	  sed -E 's,bench/([^./]*).*,  \1,' | sort; exit 2; }
-	tools/install-deps.sh
+	tools/install-deps.sh --for build,bench
 	cmake --preset release
 	cmake --build --preset release --target bench_$(NAME)
 	@mkdir -p build/bench
@@ -38,6 +38,9 @@ plot: ## NAME=stl, graph, paging or metall draws what that benchmark has measure
 
 docs: ## the documents as a site in build/docs/site (MkDocs from PyPI, in an environment of its own)
 	tools/docs.sh
+
+package: ## Debian packages in build/package/packages
+	tools/packages.sh
 
 lint: ## format check, links and clang-tidy
 	tools/test.sh lint tidy

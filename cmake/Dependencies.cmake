@@ -1,11 +1,18 @@
 # What the library cannot be built without, and what the optional parts need (Parts.cmake).
 find_package(Threads REQUIRED)
-find_package(OpenSSL REQUIRED COMPONENTS Crypto)
-find_package(fmt REQUIRED)
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(VELLUM_ZSTD REQUIRED IMPORTED_TARGET libzstd>=1.5)
-pkg_check_modules(VELLUM_LZ4 REQUIRED IMPORTED_TARGET liblz4>=1.9)
-pkg_check_modules(VELLUM_XXHASH REQUIRED IMPORTED_TARGET libxxhash>=0.8)
+find_package(OpenSSL QUIET COMPONENTS Crypto)
+vellum_require("OpenSSL's libcrypto (libssl-dev)" OPENSSL_FOUND)
+find_package(fmt QUIET)
+vellum_require("fmt (libfmt-dev)" fmt_FOUND)
+foreach(module "ZSTD zstd 1.5" "LZ4 lz4 1.9" "XXHASH xxhash 0.8")
+  string(REPLACE " " ";" module ${module})
+  list(GET module 0 prefix)
+  list(GET module 1 name)
+  list(GET module 2 least)
+  pkg_check_modules(VELLUM_${prefix} QUIET IMPORTED_TARGET lib${name}>=${least})
+  vellum_require("${name} ${least} (lib${name}-dev)" VELLUM_${prefix}_FOUND)
+endforeach()
 set(VELLUM_EXTERNAL_LIBS PkgConfig::VELLUM_ZSTD PkgConfig::VELLUM_LZ4 PkgConfig::VELLUM_XXHASH
                          OpenSSL::Crypto fmt::fmt Threads::Threads)
 
@@ -40,3 +47,24 @@ vellum_part(TESTS "tests" "GoogleTest and Boost (libgtest-dev, libgmock-dev, lib
 vellum_part(EXAMPLES "examples" "Boost (libboost-dev)" is_top_level VELLUM_BOOST_INCLUDE_DIR)
 vellum_part(BENCH "benchmarks" "Boost and nlohmann-json (libboost-dev, nlohmann-json3-dev)" is_top_level
             VELLUM_BOOST_INCLUDE_DIR VELLUM_JSON_INCLUDE_DIR)
+
+# Not a part of this build: the presets `asan` and `tsan` are builds of their own.
+find_program(VELLUM_CLANG_19 clang-19)
+mark_as_advanced(VELLUM_CLANG_19)
+set(state "no, not found: clang 19 and its sanitizers (clang-19, libclang-rt-19-dev)")
+if(VELLUM_SANITIZE)
+  set(state "${VELLUM_SANITIZE}")
+elseif(VELLUM_CLANG_19)
+  execute_process(COMMAND ${VELLUM_CLANG_19} -print-resource-dir OUTPUT_VARIABLE resources
+                  OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  file(GLOB runtimes ${resources}/lib/*/libclang_rt.asan*)
+  if(runtimes)
+    set(state "possible (presets asan, tsan)")
+  endif()
+endif()
+vellum_summarise("sanitizers" "${state}")
+set(state yes)
+if(NOT VELLUM_SHARED OR VELLUM_SANITIZE)
+  set(state no)
+endif()
+vellum_summarise("libvellum.so" "${state}")

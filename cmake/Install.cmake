@@ -1,46 +1,86 @@
-# What `cmake --install` puts where.
+# What `cmake --install` puts where; the components are the Debian packages (cmake/Packages.cmake).
 include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Vellum)
-install(TARGETS vellum vellum_privateer EXPORT VellumTargets)
-install(EXPORT VellumTargets NAMESPACE Vellum:: DESTINATION ${config_dir})
+if(TARGET vellum_shared)
+  install(TARGETS vellum_shared EXPORT VellumSharedTargets
+          LIBRARY COMPONENT libvellum1 NAMELINK_COMPONENT libvellum-dev)
+  install(EXPORT VellumSharedTargets NAMESPACE Vellum:: DESTINATION ${config_dir} COMPONENT libvellum-dev)
+endif()
+install(TARGETS vellum EXPORT VellumStaticTargets ARCHIVE COMPONENT libvellum-dev)
+install(EXPORT VellumStaticTargets NAMESPACE Vellum:: DESTINATION ${config_dir} COMPONENT libvellum-dev)
+install(TARGETS vellum_privateer EXPORT VellumPrivateerTargets
+        ARCHIVE COMPONENT libvellum-dev LIBRARY COMPONENT libvellum-dev)
+install(EXPORT VellumPrivateerTargets NAMESPACE Vellum:: DESTINATION ${config_dir} COMPONENT libvellum-dev)
 install(DIRECTORY include/vellum include/privateer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+        COMPONENT libvellum-dev FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 if(TARGET vellum_cli)
-  install(TARGETS vellum_cli)
+  install(TARGETS vellum_cli RUNTIME COMPONENT vellum)
 endif()
 
 configure_package_config_file(cmake/VellumConfig.cmake.in VellumConfig.cmake
                               INSTALL_DESTINATION ${config_dir})
 write_basic_package_version_file(VellumConfigVersion.cmake COMPATIBILITY SameMajorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/VellumConfig.cmake ${PROJECT_BINARY_DIR}/VellumConfigVersion.cmake
-        DESTINATION ${config_dir})
+        DESTINATION ${config_dir} COMPONENT libvellum-dev)
 
 # A static library needs its own libraries on the consumer's link line (a C program the C++ runtime
-# too), a shared one brings them along.
+# too), a shared one brings them along. Where both are, the linker takes the shared one, and `pkg-config
+# --static` adds what the other needs; no Requires.private, as that asks for their headers in any case.
 set(VELLUM_PC_REQUIRES "Requires: libzstd liblz4 libxxhash libcrypto fmt")
+set(VELLUM_PC_MORE_LIBS " -lstdc++ -pthread")
 if(VELLUM_WITH_PMEM)
   string(APPEND VELLUM_PC_REQUIRES " libpmem")
 endif()
-set(VELLUM_PC_MORE_LIBS " -lstdc++ -pthread")
-if(BUILD_SHARED_LIBS)
-  set(VELLUM_PC_REQUIRES "")
+if(TARGET vellum_shared)
+  set(VELLUM_PC_REQUIRES "Libs.private: -lzstd -llz4 -lxxhash -lcrypto -lfmt -lstdc++ -pthread")
+  if(VELLUM_WITH_PMEM)
+    string(APPEND VELLUM_PC_REQUIRES " -lpmem")
+  endif()
   set(VELLUM_PC_MORE_LIBS "")
 endif()
 # Relative to the file itself, so that the installed tree can move.
 file(RELATIVE_PATH VELLUM_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 foreach(pc vellum.pc vellum-privateer.pc)
   configure_file(cmake/${pc}.in ${pc} @ONLY)
-  install(FILES ${PROJECT_BINARY_DIR}/${pc} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${PROJECT_BINARY_DIR}/${pc} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+          COMPONENT libvellum-dev)
 endforeach()
 
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
-foreach(section 1 3 5 7)
-  file(GLOB pages CONFIGURE_DEPENDS docs/man/*.${section})
-  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})
+# What section 3 describes are functions; vellum-clang has a package of its own.
+function(vellum_install_page page)
+  cmake_path(GET page EXTENSION LAST_ONLY extension)
+  cmake_path(GET page FILENAME name)
+  string(SUBSTRING ${extension} 1 1 section)
+  set(package vellum)
+  if(section EQUAL 3)
+    set(package libvellum-dev)
+  elseif(name MATCHES "^vellum-clang")
+    set(package vellum-clang)
+  endif()
+  if(VELLUM_PACKAGES)
+    # Through its input: a page may be a link to another.
+    execute_process(COMMAND gzip -9n INPUT_FILE ${page} OUTPUT_FILE ${PROJECT_BINARY_DIR}/man/${name}.gz
+                    COMMAND_ERROR_IS_FATAL ANY)
+    set(page ${PROJECT_BINARY_DIR}/man/${name}.gz)
+  endif()
+  install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section} COMPONENT ${package})
+endfunction()
+
+file(GLOB pages CONFIGURE_DEPENDS docs/man/*.[1357])
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/man)
+foreach(page IN LISTS pages)
+  vellum_install_page(${page})
 endforeach()
+if(NOT VELLUM_PACKAGES)
+  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT libvellum-dev)
+endif()
 
 # Each shell looks for completions under a name of its own.
 install(FILES completions/vellum.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
-        RENAME vellum)
-install(FILES completions/_vellum DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+        RENAME vellum COMPONENT vellum)
+set(zsh_completions ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+if(VELLUM_PACKAGES)
+  set(zsh_completions ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+endif()
+install(FILES completions/_vellum DESTINATION ${zsh_completions} COMPONENT vellum)

@@ -35,6 +35,17 @@ function(vellum_part name text needs)
   set(VELLUM_WITH_${name} ${with} PARENT_SCOPE)
 endfunction()
 
+# vellum_require(<what> <variable>): without it there is no library. All that is missing is named at once, by
+# vellum_print_summary().
+function(vellum_require what variable)
+  set(state yes)
+  if(NOT ${variable})
+    set(state "NOT FOUND, and nothing is built without it")
+    set_property(GLOBAL APPEND PROPERTY VELLUM_LACKING "${what}")
+  endif()
+  vellum_summarise("${what}" "${state}")
+endfunction()
+
 # Adds a line to the table.
 function(vellum_summarise text state)
   string(LENGTH "${text}" length)
@@ -46,4 +57,10 @@ endfunction()
 function(vellum_print_summary)
   get_property(lines GLOBAL PROPERTY VELLUM_SUMMARY)
   message(STATUS "Vellum ${PROJECT_VERSION} builds:\n${lines}")
+  get_property(lacking GLOBAL PROPERTY VELLUM_LACKING)
+  if(lacking)
+    list(JOIN lacking ", " lacking)
+    message(FATAL_ERROR "Vellum is not built without: ${lacking}. "
+                        "tools/install-deps.sh --for build installs them on Debian 12.")
+  endif()
 endfunction()

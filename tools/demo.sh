@@ -10,7 +10,7 @@ if [[ -n $edges && $edges != - ]]; then
 fi
 cd "$(dirname "$0")/.."
 
-tools/install-deps.sh zstd
+tools/install-deps.sh --for demo zstd
 mkdir -p build
 cmake --preset release >build/demo-configure.log || { cat build/demo-configure.log >&2; exit 1; }
 cmake --build --preset release --target example_temporal_graph

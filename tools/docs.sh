@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tools/install-deps.sh --docs
+tools/install-deps.sh --for docs
 tools/check-links.py
 venv=build/docs/venv
 if ! cmp -s docs/requirements.txt "$venv/requirements.txt"; then

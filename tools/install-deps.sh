@@ -3,60 +3,81 @@
 # Running it again changes nothing. It looks for things, never for packages: another package, or one's own
 # build, that brings the same will do, and where nothing is lacking neither a network nor Debian is needed.
 # Programs given as arguments are wanted too; each is the package of its name.
-# --docs, first, wants what making the documentation needs, and nothing else. --list prints the table.
+# --for GROUP[,GROUP...], first, wants what these purposes need and nothing else; --list prints the table.
 set -euo pipefail
 
-# PACKAGE THING..., where a thing is program:NAME, module:NAME (of pkg-config), header:NAME (which the
-# compiler finds), library:FILE (which ld.so finds), llvm:VERSION, sanitizers:VERSION (of clang), or
-# python:MODULE.
+# PACKAGE GROUP,... THING..., where a thing is program:NAME, module:NAME (of pkg-config), header:NAME (which
+# the compiler finds), library:FILE (which ld.so finds), llvm:VERSION, sanitizers:VERSION (of clang), or
+# python:MODULE. The groups: what `make build` and `make demo` build, tests, benchmarks, lint, the sanitizers,
+# vellum-clang, the documentation, packages. Without --for all but the last two are wanted.
 table='
-build-essential      program:c++ program:cc program:make header:stdio.h
-cmake                program:cmake program:ctest
-ninja-build          program:ninja
-pkgconf              program:pkg-config
-ccache               program:ccache
-mold                 program:mold
-git                  program:git
-python3              program:python3
-clang-19             program:clang-19 program:clang++-19
-clang-tidy-19        program:clang-tidy-19
-clang-format-19      program:clang-format-19
-clang-tools-19       program:clang-scan-deps-19
-libclang-rt-19-dev   sanitizers:19
-llvm-19              program:llvm-config-19 program:llvm-symbolizer-19 program:llvm-cov-19
-llvm-19-dev          llvm:19
-clang-16             program:clang-16
-llvm-16-dev          llvm:16
-libzstd-dev          module:libzstd
-liblz4-dev           module:liblz4
-libxxhash-dev        module:libxxhash
-libpmem-dev          module:libpmem
-libssl-dev           module:libcrypto
-libfmt-dev           module:fmt
-liblmdb-dev          module:lmdb
-libcli11-dev         header:CLI/CLI.hpp
-nlohmann-json3-dev   header:nlohmann/json.hpp
-libboost-dev         header:boost/version.hpp
-libgtest-dev         module:gtest
-libgmock-dev         module:gmock
-libbenchmark-dev     module:benchmark
-lmdb-utils           program:mdb_stat
-libjemalloc2         library:libjemalloc.so.2
-libtcmalloc-minimal4 library:libtcmalloc_minimal.so.4
-libgoogle-perftools4 library:libtcmalloc.so.4
-libmimalloc2.0       library:libmimalloc.so.2
+build-essential      build,demo,test       program:c++ program:cc program:make header:stdio.h
+cmake                build,demo,test       program:cmake program:ctest
+ninja-build          build,demo,test       program:ninja
+pkgconf              build,demo,test       program:pkg-config
+ccache               test                  program:ccache
+mold                 test                  program:mold
+git                  lint                  program:git
+python3              test,lint,docs        program:python3
+clang-19             sanitizers,clang      program:clang-19 program:clang++-19
+clang-tidy-19        lint                  program:clang-tidy-19
+clang-format-19      lint                  program:clang-format-19
+clang-tools-19       lint                  program:clang-scan-deps-19
+libclang-rt-19-dev   sanitizers            sanitizers:19
+llvm-19              sanitizers            program:llvm-config-19 program:llvm-symbolizer-19 program:llvm-cov-19
+llvm-19-dev          clang                 llvm:19
+clang-16             clang                 program:clang-16
+llvm-16-dev          clang                 llvm:16
+libzstd-dev          build,demo,test       module:libzstd
+liblz4-dev           build,demo,test       module:liblz4
+libxxhash-dev        build,demo,test       module:libxxhash
+libssl-dev           build,demo,test       module:libcrypto
+libfmt-dev           build,demo,test       module:fmt
+libpmem-dev          build,test            module:libpmem
+liblmdb-dev          build,test            module:lmdb
+libcli11-dev         build,test            header:CLI/CLI.hpp
+nlohmann-json3-dev   build,test,bench      header:nlohmann/json.hpp
+libboost-dev         demo,test,bench       header:boost/version.hpp
+libgtest-dev         test                  module:gtest
+libgmock-dev         test                  module:gmock
+libbenchmark-dev     bench                 module:benchmark
+lmdb-utils           test                  program:mdb_stat
+libjemalloc2         test                  library:libjemalloc.so.2
+libtcmalloc-minimal4 test                  library:libtcmalloc_minimal.so.4
+libgoogle-perftools4 test                  library:libtcmalloc.so.4
+libmimalloc2.0       test                  library:libmimalloc.so.2
+python3-venv         docs                  python:ensurepip
+mandoc               docs                  program:mandoc
+dpkg-dev             packages              program:dpkg-shlibdeps program:dpkg-gensymbols
+file                 packages              program:file
 '
-if [[ ${1-} == --docs ]]; then
-  shift
-  table='
-python3              program:python3
-python3-venv         python:ensurepip
-mandoc               program:mandoc
-'
+wanted=build,demo,test,bench,lint,sanitizers,clang
+if [[ ${1-} == --list ]]; then
+  printf '%s' "${table#?}"
+  exit 0
 fi
-for program in "$@"; do
-  [[ $program == --* ]] || table+="$program program:$program"$'\n'
+if [[ ${1-} == --for ]]; then
+  wanted=${2:?--for takes names of groups}
+  shift 2
+fi
+for group in ${wanted//,/ }; do
+  if [[ ! $table =~ [\ ,]"$group"[\ ,] ]]; then
+    echo "install-deps: no group '$group'" >&2
+    exit 2
+  fi
 done
+for program in "$@"; do
+  table+="$program ${wanted%%,*} program:$program"$'\n'
+done
+
+# is_wanted GROUP,...
+is_wanted() {
+  local group
+  for group in ${1//,/ }; do
+    [[ ,$wanted, == *",$group,"* ]] && return
+  done
+  return 1
+}
 
 has_header() { printf '#include <%s>\n' "$1" | c++ -x c++ -E - -o /dev/null 2>/dev/null; }
 
@@ -83,13 +104,9 @@ has() {
   esac
 }
 
-if [[ ${1-} == --list ]]; then
-  printf '%s' "$table"
-  exit 0
-fi
-
 missing=() lacking=()
-while read -r package things; do
+while read -r package groups things; do
+  is_wanted "${groups:-none}" || continue
   for thing in $things; do
     has "$thing" && continue
     [[ " ${missing[*]} " == *" $package "* ]] || missing+=("$package")
@@ -122,4 +139,7 @@ install_missing() {
 
 echo "install-deps: installing ${missing[*]}"
 # The package lists may be absent or too old to download from: one refresh cures both.
-install_missing || { "${as_root[@]}" apt-get update -q && install_missing; }
+install_missing || { "${as_root[@]}" apt-get update -q && install_missing; } || {
+  echo "install-deps: could not install ${missing[*]}; lacking: ${lacking[*]}" >&2
+  exit 1
+}

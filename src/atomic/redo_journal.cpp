@@ -8,6 +8,7 @@
 
 #include "atomic/apply_pieces.hpp"
 #include "base/round_up.hpp"
+#include "format/number.hpp"
 
 namespace vellum::atomic {
 
@@ -85,6 +86,13 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
     journal.medium_->read(bytes, at);
     RedoHeader header;
     const char* wrong = format::decode_redo_header(bytes, header);
+    // Not damage: what a newer Vellum's journal holds is not to be lost by mending it.
+    if (format::redo_header_is_newer(bytes)) {
+      throw Error(Errc::newer_format, journal.medium_->path() + ": format " +
+                                          format::number_text(format::number_of(bytes)) +
+                                          ", written by a newer Vellum; this one reads up to " +
+                                          format::number_text(format::kFormatVersion));
+    }
     if (wrong == nullptr && slot_of(header.epoch) != at) wrong = "a header is in the other's place";
     if (wrong != nullptr) {
       if (!found) why = wrong;

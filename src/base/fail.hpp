@@ -25,10 +25,11 @@ auto with_context(const std::string& where, Body&& body) {
   }
 }
 
-// What a report of damage says of an error. Memory and descriptors that have run out are no damage:
-// such an error is thrown on. REQUIRES: `e` is being handled.
+// What a report of damage says of an error. Memory and descriptors that have run out are no damage,
+// nor is what a newer Vellum has written: such an error is thrown on. REQUIRES: `e` is being
+// handled.
 inline std::string damage_reason(const Error& e) {
-  if (e.code() == Errc::out_of_memory) throw;
+  if (e.code() == Errc::out_of_memory || e.code() == Errc::newer_format) throw;
   return e.what();
 }
 

@@ -8,6 +8,7 @@
 #include "base/round_up.hpp"
 #include "format/checks.hpp"
 #include "format/magic.hpp"
+#include "format/number.hpp"
 #include "format/superblock.hpp"
 #include "format/version.hpp"
 #include "format/wire.hpp"
@@ -63,7 +64,6 @@ const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& 
   ByteReader in(bytes);
   if (std::memcmp(in.bytes(8).data(), kJournalMagic, 8) != 0) return "not a journal";
   const std::uint32_t version = in.u32();
-  if (version > kFormatVersion) return "written by a newer format";
   JournalHeader h;
   h.half_bytes = in.u32();
   read_uuid(in, h.store_id);
@@ -71,6 +71,7 @@ const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& 
   h.created_ns = static_cast<std::int64_t>(in.u64());
   const std::uint32_t name_bytes = in.u32();
   if (!ends_with_checksum(bytes, checksum_seed(h.store_id))) return "checksum mismatch";
+  if (number_is_newer(version)) return kNewerFormat;
   if (h.store_id != store_id) return "belongs to another store";
   if (version != kFormatVersion || in.u32() != 0 || name_bytes > kMaxNameBytes)
     return "malformed journal header";

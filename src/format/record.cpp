@@ -7,6 +7,7 @@
 #include "base/round_up.hpp"
 #include "format/checks.hpp"
 #include "format/magic.hpp"
+#include "format/number.hpp"
 #include "format/superblock.hpp"
 #include "format/wire.hpp"
 
@@ -70,6 +71,8 @@ bool same_header(const RecordHeader& a, const RecordHeader& b) noexcept {
          a.checksum == b.checksum;
 }
 
+// A pack says in its header what its readers have to know, so these are damage, or a forger's.
+static_assert(kFormatVersion == format_number(1, 0));  // which decode_record_header() names
 bool type_known(std::uint8_t type) noexcept {
   return type >= static_cast<std::uint8_t>(RecordType::pages) &&
          type <= static_cast<std::uint8_t>(RecordType::translation);
@@ -153,9 +156,10 @@ const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader&
   const std::uint8_t type = in.u8();
   const std::uint8_t codec = in.u8();
   const std::uint16_t flags = in.u16();
-  if (!type_known(type)) return "unknown record type";
-  if (!base::codec_known(codec)) return "unknown codec";
-  if ((flags & ~unsigned{kRecordFlagHash}) != 0) return "unknown record flags";
+  if (!type_known(type)) return "a record type that format 1.0 does not have";
+  if (!base::codec_known(codec)) return "a codec that format 1.0 does not have";
+  if ((flags & ~unsigned{kRecordFlagHash}) != 0)
+    return "a record flag that format 1.0 does not have";
   h.type = static_cast<RecordType>(type);
   h.codec = static_cast<base::Codec>(codec);
   h.has_hash = (flags & kRecordFlagHash) != 0;

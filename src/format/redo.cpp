@@ -1,10 +1,13 @@
 #include "format/redo.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cstring>
 
 #include "base/checksum.hpp"
 #include "base/round_up.hpp"
+#include "format/checks.hpp"
+#include "format/number.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {
@@ -95,6 +98,12 @@ const char* decode_redo_header(std::span<const std::byte> bytes, RedoHeader& out
     return "its header's checksum is wrong";
   if (version != kVersion) return "a newer Vellum has written it";
   return out.epoch == 0 ? "its epoch is 0" : nullptr;
+}
+
+bool redo_header_is_newer(std::span<const std::byte> bytes) noexcept {
+  bytes = bytes.first(std::min(bytes.size(), kRedoHeaderBytes));
+  return number_is_newer(number_of(bytes)) && ends_with_checksum(bytes, kHeaderSeed) &&
+         std::memcmp(bytes.data(), kMagic, 8) == 0;
 }
 
 void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::uint64_t file_bytes,

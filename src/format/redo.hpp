@@ -40,6 +40,9 @@ std::vector<std::byte> encode_redo_header(const RedoHeader& header);  // kRedoHe
 // nullptr, or what is wrong with it.
 const char* decode_redo_header(std::span<const std::byte> bytes, RedoHeader& out) noexcept;
 
+// A whole header of a newer Vellum's.
+bool redo_header_is_newer(std::span<const std::byte> bytes) noexcept;
+
 // Lines [first_line, first_line + count) of the file. A run does not cross a page.
 struct RedoRun {
   std::uint64_t first_line = 0;

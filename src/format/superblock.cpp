@@ -5,6 +5,7 @@
 #include "base/checksum.hpp"
 #include "format/checks.hpp"
 #include "format/magic.hpp"
+#include "format/number.hpp"
 #include "format/wire.hpp"
 
 namespace vellum::format {
@@ -81,7 +82,7 @@ SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock&
   }
   const std::uint32_t version = in.u32();
   // Before the checksum: only the magic and this number are promised to stay where they are.
-  if (in.ok() && version > kFormatVersion) return SuperblockStatus::newer_format;
+  if (in.ok() && number_is_newer(version)) return SuperblockStatus::newer_format;
   const std::uint32_t length = in.u32();
   if (!in.ok() || version != kFormatVersion || length != kSuperblockBytes ||
       bytes.size() != kSuperblockBytes || !ends_with_checksum(bytes, 0)) {

@@ -6,6 +6,7 @@
 
 #include "format/checks.hpp"
 #include "format/magic.hpp"
+#include "format/number.hpp"
 #include "format/superblock.hpp"
 #include "format/whole_file.hpp"
 #include "format/wire.hpp"
@@ -109,12 +110,12 @@ const char* decode_tier_mark(std::span<const std::byte> bytes, const Uuid& store
   ByteReader in(bytes.first(bytes.size() - std::min<std::size_t>(bytes.size(), 8)));
   if (!begins_with(in, kTierMarkMagic)) return "not a tier's mark";
   const std::uint32_t version = in.u32();
-  if (in.ok() && version > kFormatVersion) return "written by a newer format";
   const std::uint8_t kind = in.u8();
   bool good = true;
   for (int i = 0; i < 3; ++i) good = in.u8() == 0 && good;
   Uuid id{};
   read_uuid(in, id);
+  if (is_newer(bytes, checksum_seed(id))) return kNewerFormat;
   TierMark mark;
   read_uuid(in, mark.id);
   mark.owner.inode = in.u64();

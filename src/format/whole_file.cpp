@@ -4,6 +4,7 @@
 
 #include "format/checks.hpp"
 #include "format/magic.hpp"
+#include "format/number.hpp"
 #include "format/superblock.hpp"
 #include "format/wire.hpp"
 
@@ -31,15 +32,16 @@ const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte
   const auto magic = in.bytes(8);
   if (magic.size() != 8 || std::memcmp(magic.data(), kind.magic, 8) != 0) return kind.not_this;
   const std::uint32_t version = in.u32();
-  if (in.ok() && version > kFormatVersion) return "written by a newer format";
   const std::uint32_t length = in.u32();
   Uuid id{};
   read_uuid(in, id);
+  if (is_newer(bytes, checksum_seed(id))) return kNewerFormat;
   if (!in.ok() || length > bytes.size() || bytes.size() < kWholeFileHeaderBytes + 8) {
     return "truncated";
   }
-  if (version != kFormatVersion || length != bytes.size()) return "malformed";
+  if (length != bytes.size()) return "malformed";
   if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
+  if (version != kFormatVersion) return "malformed";
   if (id != store_id) return "belongs to another store";
   body = bytes.subspan(kWholeFileHeaderBytes, bytes.size() - kWholeFileHeaderBytes - 8);
   return nullptr;

@@ -157,10 +157,10 @@ TEST(Record, HeaderUnknowns) {
     return std::string(decode_record_header(b, back));
   };
   EXPECT_EQ(changed(0, 0), "not a record");
-  EXPECT_EQ(changed(4, 0), "unknown record type");
-  EXPECT_EQ(changed(4, 9), "unknown record type");
-  EXPECT_EQ(changed(5, 200), "unknown codec");
-  EXPECT_EQ(changed(6, 2), "unknown record flags");
+  EXPECT_EQ(changed(4, 0), "a record type that format 1.0 does not have");
+  EXPECT_EQ(changed(4, 9), "a record type that format 1.0 does not have");
+  EXPECT_EQ(changed(5, 200), "a codec that format 1.0 does not have");
+  EXPECT_EQ(changed(6, 2), "a record flag that format 1.0 does not have");
   EXPECT_EQ(changed(36, 1), "reserved bytes of a record are not zero");
   EXPECT_EQ(changed(47, 1), "reserved bytes of a record are not zero");
   EXPECT_EQ(changed(16, 1), "impossible record offset");

@@ -40,7 +40,7 @@ TEST(Tiers, SaysWhatIsWrong) {
   EXPECT_STREQ(problem(Bytes(kMaxTiersBytes + 1)), "larger than any list of tiers");
   Bytes bad = good;
   bad[8] = std::byte{9};
-  EXPECT_STREQ(problem(bad), "written by a newer format");
+  EXPECT_STREQ(problem(samples::sealed(bad)), "written by a newer format");
   bad = good;
   bad.back() ^= std::byte{1};
   EXPECT_STREQ(problem(bad), "checksum mismatch");

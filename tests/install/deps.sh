@@ -34,6 +34,7 @@ make_machine() {
     name=${thing#*:}
     case $thing in
       program:clang-[0-9]*) stub "$name" "echo '$work/clang/${name#clang-}'" ;;
+      program:python3) stub python3 "grep -qxF \"python:\${2#import }\" '$work/things'" ;;
       program:*) [[ -e $work/bin/$name ]] || stub "$name" 'exit 0' ;;
       llvm:*)
         stub "llvm-config-$name" "echo '$work/llvm/$name'"
@@ -51,11 +52,12 @@ fail() {
 }
 
 things=() programs=()
-declare -A package_of
-while read -r package list; do
+declare -A package_of groups_of
+while read -r package groups list; do
   for thing in $list; do
     things+=("$thing")
     package_of[$thing]=$package
+    groups_of[$thing]=$groups
     [[ $thing == program:* ]] && programs+=("$thing")
   done
 done < <("$script" --list)
@@ -65,17 +67,19 @@ make_machine "${things[@]}"
 run >/dev/null || fail "fails where nothing is lacking"
 [[ ! -e $work/asked ]] || fail "asks where nothing is lacking: $(cat "$work/asked")"
 
+all=build,demo,test,bench,lint,sanitizers,clang,docs,packages
 for lacking in "${things[@]}"; do
   # Without these nothing else can be looked for.
   case $lacking in program:c++ | program:pkg-config | program:llvm-config-19) continue ;; esac
   rest=()
   for thing in "${things[@]}"; do [[ $thing == "$lacking" ]] || rest+=("$thing"); done
   make_machine "${rest[@]}"
-  run >/dev/null || fail "fails where $lacking is lacking"
+  run --for "$all" >/dev/null || fail "fails where $lacking is lacking"
   [[ -e $work/asked ]] || fail "does not miss $lacking"
   wanted="install -y -q --no-install-recommends ${package_of[$lacking]}"
   # A compiler that is not there has no sanitizers either.
   [[ $lacking == program:clang-19 ]] && wanted+=" libclang-rt-19-dev"
+  [[ $lacking == program:python3 ]] && wanted+=" python3-venv" # nor has a Python its modules
   [[ $(cat "$work/asked") == "$wanted" ]] || fail "for $lacking it asks: $(cat "$work/asked")"
 done
 
@@ -83,13 +87,24 @@ make_machine "${things[@]}"
 run zstd >/dev/null
 [[ $(cat "$work/asked") == *" zstd" ]] || fail "a program that is an argument is not missed"
 
-# The documentation needs other things, and these only.
-stub mandoc 'exit 0'
-make_machine program:python3
-run --docs >/dev/null || fail "fails where nothing is lacking for the documentation"
-[[ ! -e $work/asked ]] || fail "asks for the documentation where nothing is lacking: $(cat "$work/asked")"
-rm "$work/bin/mandoc"
-run --docs >/dev/null
-[[ $(cat "$work/asked") == "install -y -q --no-install-recommends mandoc" ]] ||
-  fail "for the documentation it asks: $(cat "$work/asked")"
+# Each purpose wants what it needs, and nothing else.
+for group in ${all//,/ }; do
+  of_group=() others=()
+  for thing in "${things[@]}"; do
+    if [[ ,${groups_of[$thing]}, == *",$group,"* ]]; then of_group+=("$thing"); else others+=("$thing"); fi
+  done
+  ((${#of_group[@]} > 0)) || fail "nothing is of group $group"
+  make_machine "${of_group[@]}"
+  run --for "$group" >/dev/null || fail "fails where only the things of group $group are"
+  [[ ! -e $work/asked ]] || fail "for $group it asks for more: $(cat "$work/asked")"
+  last=${of_group[-1]}
+  make_machine "${of_group[@]:0:${#of_group[@]}-1}"
+  run --for "$group" >/dev/null || fail "fails where $last is lacking"
+  [[ $(cat "$work/asked") == *" ${package_of[$last]}"* ]] || fail "for $group it does not miss $last"
+done
+for package in clang llvm gtest benchmark mandoc; do
+  "$script" --list | awk '$2 ~ /demo/' | grep -q "$package" && fail "the demo wants $package"
+done
+if run --for nothing 2>"$work/refused"; then fail "takes a group that there is not"; fi
+grep -q "no group 'nothing'" "$work/refused" || fail "does not name the group that there is not"
 echo "deps: ${#things[@]} things"

@@ -20,6 +20,17 @@ cmake -S "$consumer" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$work/pre
 cmake --build "$work/consumer"
 "$work/consumer/consumer"
 "$work/consumer/privateer" "$work/base-1"
+shared=$(find "$work/prefix" -name libvellum.so.1)
+if [[ -n $shared ]]; then
+  ldd "$work/consumer/consumer" | grep -q libvellum.so.1
+  echo "the static library"
+  cmake -S "$consumer" -B "$work/static" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" \
+    -DCMAKE_CXX_COMPILER="$compiler" -DVellum_USE_STATIC_LIBS=ON >"$work/configure.log"
+  cmake --build "$work/static"
+  if ldd "$work/static/consumer" | grep libvellum; then exit 1; fi
+  "$work/static/consumer"
+  "$work/static/privateer" "$work/base-static"
+fi
 
 echo "pkg-config"
 pc=$(find "$work/prefix" -name vellum.pc -printf '%h\n')
@@ -28,6 +39,12 @@ libdir=$(PKG_CONFIG_PATH=$pc pkg-config --variable=libdir vellum)
 # shellcheck disable=SC2086 # a list of flags
 "$compiler" -std=c++17 -o "$work/with-pkg-config" "$consumer/main.cpp" $flags
 LD_LIBRARY_PATH=$libdir "$work/with-pkg-config"
+if [[ -n $shared ]]; then
+  flags=$(PKG_CONFIG_PATH=$pc pkg-config --static --cflags --libs vellum)
+  # shellcheck disable=SC2086 # a list of flags
+  "$compiler" -std=c++17 -o "$work/static-with-pkg-config" "$consumer/main.cpp" ${flags/-lvellum/-l:libvellum.a}
+  "$work/static-with-pkg-config"
+fi
 flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs vellum-privateer)
 # shellcheck disable=SC2086 # a list of flags
 "$compiler" -std=c++17 -o "$work/privateer-with-pkg-config" "$consumer/privateer.cpp" $flags

@@ -4,6 +4,7 @@
 
 #include "format/journal.hpp"
 #include "store/catalog/names.hpp"
+#include "store/pack/header_error.hpp"
 #include "store/pack/pack_store.hpp"
 
 namespace vellum::store {
@@ -22,6 +23,7 @@ std::optional<std::uint64_t> id_of(const PackStore& store, const std::string& na
     return std::nullopt;
   }
   if (format::decode_journal_header(bytes, store.superblock().store_id, header) != nullptr) {
+    if (format::is_newer(bytes, store.checksum_seed())) fail_newer(store.journal_path(name), bytes);
     return std::nullopt;
   }
   return header.branch_id;

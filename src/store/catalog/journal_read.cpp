@@ -6,6 +6,7 @@
 #include "format/superblock.hpp"
 #include "format/version.hpp"
 #include "store/catalog/journal.hpp"
+#include "store/pack/header_error.hpp"
 
 namespace vellum::store {
 
@@ -39,7 +40,7 @@ JournalHeader read_header(const base::File& file, const format::Uuid& store_id) 
   file.pread(bytes, 0);
   JournalHeader header;
   if (const char* problem = format::decode_journal_header(bytes, store_id, header)) {
-    fail(Errc::damaged, "{}: {}", file.path(), problem);
+    fail_header(file.path(), bytes, format::checksum_seed(store_id), problem);
   }
   return header;
 }

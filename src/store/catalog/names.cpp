@@ -6,6 +6,7 @@
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
 #include "format/superblock.hpp"
+#include "store/pack/header_error.hpp"
 
 namespace vellum::store {
 
@@ -50,7 +51,7 @@ format::SnapshotRef read_snapshot(const PackStore& store, const std::string& nam
   }
   format::SnapshotRef ref;
   if (const char* problem = format::decode_snapshot_ref(bytes, store.superblock().store_id, ref)) {
-    fail(Errc::damaged, "{}: {}", file, problem);
+    fail_header(file, bytes, store.checksum_seed(), problem);
   }
   if (ref.name != name) fail(Errc::damaged, "{}: the ref is snapshot '{}''s", file, ref.name);
   return ref;

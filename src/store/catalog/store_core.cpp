@@ -6,6 +6,7 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
+#include "store/pack/header_error.hpp"
 
 namespace vellum::store {
 
@@ -78,7 +79,7 @@ std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& give
     case format::SuperblockStatus::not_a_store:
       fail(Errc::not_a_store, "{}: not a Vellum store: {} is something else", path, file);
     case format::SuperblockStatus::newer_format:
-      fail(Errc::newer_format, "{}: written by a newer Vellum", path);
+      fail_newer(file, bytes);
     case format::SuperblockStatus::damaged:
       fail(Errc::damaged, "{}: the superblock is damaged", file);
   }

@@ -29,7 +29,7 @@ std::vector<Version> scan_version_records(StoreCore& store) {
         if (format::decode_version(record.raw, v)) found[{v.branch_id, v.sequence}] = std::move(v);
       }
     } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;
+      if (e.code() == Errc::out_of_memory || e.code() == Errc::newer_format) throw;
       continue;  // a link, a directory, or an unreadable file; or the pack cannot serve anyone
     }
   }

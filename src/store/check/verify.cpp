@@ -161,6 +161,7 @@ void Verifier::check_superblock() {
 
 void Verifier::check_tiers() {
   const auto tiers = store_.packs().places().reload();
+  if (tiers->code == Errc::newer_format) fail(tiers->code, "{}", tiers->problem);
   if (!tiers->problem.empty()) damages_.add(store_.path() + "/" + kTiersName, tiers->problem);
   for (const std::string& directory : tiers->missing_archives()) {
     damages_.add(directory, "the archive is not there, or is not this store's");

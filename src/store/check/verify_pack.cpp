@@ -3,6 +3,7 @@
 #include <array>
 
 #include "base/fail.hpp"
+#include "store/pack/header_error.hpp"
 #include "store/pack/record_io.hpp"
 
 namespace vellum::store {
@@ -17,8 +18,9 @@ std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t p
     file->pread(bytes, 0);
     format::PackHeader header;
     if (!format::decode_pack_header(bytes, header)) {
-      reason = "the pack's header is damaged";
-    } else if (header.store_id != store.superblock().store_id) {
+      fail_header(file->path(), bytes, store.checksum_seed(), "the pack's header is damaged");
+    }
+    if (header.store_id != store.superblock().store_id) {
       reason = "the pack belongs to another store";
     } else if (header.pack != pack) {
       reason = fmt::format("this is pack {:016x} under another name", header.pack);

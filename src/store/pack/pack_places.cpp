@@ -4,6 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/real_path.hpp"
+#include "store/pack/header_error.hpp"
 
 namespace vellum::store {
 
@@ -100,6 +101,7 @@ std::shared_ptr<const TierState> PackPlaces::read() const {
   try {
     const auto bytes = base::read_whole(fs_, file, format::kMaxTiersBytes);
     if (const char* problem = format::decode_tiers(bytes, store_id_, out->tiers)) {
+      if (format::is_newer(bytes, format::checksum_seed(store_id_))) fail_newer(file, bytes);
       out->code = Errc::damaged;
       out->problem =
           fmt::format("{}: {}; packs may lie in archives that it would name", file, problem);

@@ -10,6 +10,7 @@
 #include "base/mapped_file.hpp"
 #include "base/mix64.hpp"
 #include "format/superblock.hpp"
+#include "store/pack/header_error.hpp"
 #include "store/pack/record_file.hpp"
 
 namespace vellum::store {
@@ -150,7 +151,7 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
   file->pread(bytes, 0);
   format::PackHeader header;
   if (!format::decode_pack_header(bytes, header)) {
-    fail(Errc::damaged, "{}: the pack's header is damaged", path);
+    fail_header(path, bytes, format::checksum_seed(store_id_), "the pack's header is damaged");
   }
   if (header.store_id != store_id_) {
     fail(Errc::damaged, "{}: the pack belongs to another store", path);

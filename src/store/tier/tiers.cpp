@@ -8,6 +8,7 @@
 #include "base/real_path.hpp"
 #include "store/gc/pack_mover.hpp"
 #include "store/lock/lease.hpp"
+#include "store/pack/header_error.hpp"
 
 namespace vellum::store {
 
@@ -68,6 +69,7 @@ TierMark mark_directory(StoreCore& store, TierKind kind, const std::string& path
   if (fs.exists(file)) {
     const auto bytes = base::read_whole(fs, file, format::kMaxTierMarkBytes);
     if (const char* problem = format::decode_tier_mark(bytes, id, mark)) {
+      if (format::is_newer(bytes, format::checksum_seed(id))) fail_newer(file, bytes);
       fail(Errc::already_exists, "{}: {}", file, problem);
     }
     if (mark.kind != kind) {

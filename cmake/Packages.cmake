@@ -1,0 +1,81 @@
+# Debian packages, one for each component of cmake/Install.cmake: `make package` (tools/packages.sh).
+#   libvellum1     libvellum.so.1, for programs
+#   libvellum-dev  headers, libvellum.a, pkg-config, CMake, pages of section 3
+#   vellum         the command line, the run library, its pages and completions
+#   vellum-clang   the compiler's plugin and its runtime
+# The program is linked to the static library, so `vellum` does not need libvellum1.
+set(debian ${PROJECT_SOURCE_DIR}/packaging/debian)
+
+# Each package says who may copy it, and what has changed.
+file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/debian)
+foreach(log changelog.Debian=${debian}/changelog changelog=${PROJECT_SOURCE_DIR}/CHANGELOG.md)
+  string(REPLACE = ";" log ${log})
+  list(GET log 0 name)
+  list(GET log 1 file)
+  execute_process(COMMAND gzip -9nc ${file} OUTPUT_FILE ${PROJECT_BINARY_DIR}/debian/${name}.gz
+                  COMMAND_ERROR_IS_FATAL ANY)
+endforeach()
+set(packages libvellum1 libvellum-dev vellum)
+if(TARGET vellum_cards_runtime AND (TARGET vellum_pass_19 OR TARGET vellum_pass_16))
+  list(APPEND packages vellum-clang)
+endif()
+foreach(package IN LISTS packages)
+  install(FILES ${debian}/copyright ${PROJECT_BINARY_DIR}/debian/changelog.gz
+                ${PROJECT_BINARY_DIR}/debian/changelog.Debian.gz
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${package})
+endforeach()
+
+# What lintian is told, with the reason.
+foreach(package IN LISTS packages)
+  if(EXISTS ${debian}/${package}.lintian-overrides)
+    install(FILES ${debian}/${package}.lintian-overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides
+            RENAME ${package} COMPONENT ${package})
+  endif()
+endforeach()
+
+# The list of exported names, each with the version that brought it, as dpkg-shlibdeps of other packages reads
+# it.
+configure_file(${debian}/libvellum1.symbols debian/symbols COPYONLY)
+file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libvellum ${VELLUM_ABI} libvellum1 (>= ${PROJECT_VERSION})\n")
+file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
+foreach(package VELLUM VELLUM-CLANG)
+  set(CPACK_DEBIAN_${package}_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)
+endforeach()
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME vellum)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_COMPONENTS_ALL ${packages})
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The Vellum Authors <maintainers@users.noreply.a-seed-bf4623d2.example>")
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+
+# vellum_describe(<package> <section> <depends> <one line> <more lines>)
+macro(vellum_describe package section depends line more)
+  string(TOUPPER ${package} upper)
+  set(CPACK_DEBIAN_${upper}_PACKAGE_NAME ${package})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${section})
+  set(CPACK_DEBIAN_${upper}_PACKAGE_DEPENDS "${depends}")
+  set(CPACK_COMPONENT_${upper}_DESCRIPTION "${line}\n${more}")
+endmacro()
+set(full_version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
+vellum_describe(libvellum1 libs "" "versioned durable memory (library)"
+  "Plain memory that is durable, failure-atomic and versioned; each version\ntakes the bytes that changed.")
+set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/symbols
+    ${PROJECT_BINARY_DIR}/debian/shlibs ${PROJECT_BINARY_DIR}/debian/triggers)
+set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_MULTIARCH same)
+vellum_describe(libvellum-dev libdevel "libvellum1 (= ${full_version})" "versioned durable memory (development)"
+  "Headers for C++17 and C11, the static library, pkg-config and CMake files.")
+set(CPACK_DEBIAN_LIBVELLUM-DEV_PACKAGE_SUGGESTS
+    "libzstd-dev, liblz4-dev, libxxhash-dev, libssl-dev, libfmt-dev, libboost-dev")
+vellum_describe(vellum utils "" "versioned durable memory (command line)"
+  "Looks at stores and changes them, backs up LMDB, and runs unmodified programs\nwhose files get versions.")
+vellum_describe(vellum-clang devel "clang-19 | clang-16" "versioned durable memory (compiler)"
+  "clang with a pass that marks stores to tracked memory, and its runtime.")
+include(CPack)

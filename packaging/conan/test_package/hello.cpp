@@ -1,0 +1,19 @@
+// Commits, takes a snapshot, and reads it beside the live region.
+#include <cstdio>
+#include <filesystem>
+#include <vellum/store.hpp>
+
+int main() {
+  std::filesystem::remove_all("hello.store");
+  auto store = vellum::Store::create("hello.store");
+  auto region = store.create_region("main", 1 << 20);
+  auto* count = static_cast<long*>(region.data());
+  *count = 1;
+  region.snapshot("first");
+  *count = 2;
+  region.commit();
+  const auto first = store.open_version("first");
+  const long then = *static_cast<const long*>(first.data());
+  std::printf("%ld now, %ld then\n", *count, then);
+  return *count == 2 && then == 1 ? 0 : 1;
+}

@@ -1,0 +1,54 @@
+# A repository for Spack: `spack repo add packaging/spack`, then, as there is no release yet,
+# `spack dev-build vellum@main` in a checkout.
+from spack.package import *
+
+
+class Vellum(CMakePackage):
+    """Versioned durable memory: plain pointers, atomic commits, cheap snapshots."""
+
+    license("MIT")
+    version("main")
+
+    variant("shared", default=True, description="Build libvellum.so beside the static library")
+    variant("cli", default=True, description="Build the command line and the run library")
+    variant("lmdb", default=False, when="+cli", description="Backup of a live LMDB")
+    variant("pmem", default=False, description="Persistent memory through libpmem")
+    variant("clang", default=False, description="Build vellum-clang, for LLVM 19 or 16")
+    variant("metall", default=False, description="Bring Metall, whose stores vellum/metall.hpp keeps")
+
+    depends_on("c", type="build")
+    depends_on("cxx", type="build")
+    depends_on("cmake@3.25:", type="build")
+    depends_on("ninja", type="build")
+    depends_on("pkgconfig", type="build")
+    depends_on("zstd@1.5:")
+    depends_on("lz4@1.9:")
+    depends_on("xxhash@0.8:")
+    depends_on("openssl@3:")
+    depends_on("fmt@9:")
+    depends_on("cli11@2.2:", when="+cli", type="build")
+    depends_on("nlohmann-json@3.11:", when="+cli", type="build")
+    depends_on("lmdb@0.9.24:", when="+lmdb")
+    depends_on("pmdk@1.11:", when="+pmem")
+    depends_on("llvm@19", when="+clang")
+    depends_on("metall", when="+metall", type=("build", "link", "run"))
+    depends_on("boost@1.74:", when="+metall", type=("build", "link", "run"))
+
+    conflicts("platform=darwin", msg="Vellum runs on Linux")
+    conflicts("target=aarch64:", msg="Only x86-64 has been tried")
+    generator("ninja")
+
+    def cmake_args(self):
+        def part(name, variant):
+            return self.define("VELLUM_" + name, "ON" if self.spec.satisfies("+" + variant) else "OFF")
+
+        args = [
+            self.define_from_variant("VELLUM_SHARED", "shared"),
+            part("CLI", "cli"),
+            part("LMDB", "lmdb"),
+            part("PMEM", "pmem"),
+            part("CLANG", "clang"),
+        ]
+        for name in ("METALL", "TESTS", "EXAMPLES", "BENCH"):
+            args.append(self.define("VELLUM_" + name, "OFF"))
+        return args

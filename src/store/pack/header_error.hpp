@@ -1,0 +1,30 @@
+// store/pack/header_error.hpp: what is said of a file whose header does not decode.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/fail.hpp"
+#include "format/limits.hpp"
+#include "format/number.hpp"
+
+namespace vellum::store {
+
+// "<file>: format 1.3 ...".
+[[noreturn]] inline void fail_newer(const std::string& file, std::span<const std::byte> header) {
+  fail(Errc::newer_format, "{}: format {}, written by a newer Vellum; this one reads up to {}",
+       file, format::number_text(format::number_of(header)),
+       format::number_text(format::kFormatVersion));
+}
+
+// A file whose header, or all of it, does not decode: a newer Vellum's, or damaged as `problem`
+// says.
+[[noreturn]] inline void fail_header(const std::string& file, std::span<const std::byte> header,
+                                     std::uint64_t seed, const char* problem) {
+  if (format::is_newer(header, seed)) fail_newer(file, header);
+  fail(Errc::damaged, "{}: {}", file, problem);
+}
+
+}  // namespace vellum::store

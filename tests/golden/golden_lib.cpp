@@ -1,0 +1,195 @@
+#include "golden/golden_lib.hpp"
+
+#include <cstring>
+#include <random>
+
+namespace vellum::golden {
+namespace {
+
+Encoding encoded(Encoding::Compression compression, bool filters = true) {
+  Encoding out;
+  out.compression = compression;
+  out.filters = filters;
+  return out;
+}
+Encoding hashed() {
+  Encoding out;
+  out.hash = Encoding::Hash::sha256;
+  return out;
+}
+
+constexpr auto kNone = Encoding::Compression::none;
+constexpr auto kLz4 = Encoding::Compression::lz4;
+constexpr auto kZstd = Encoding::Compression::zstd;
+
+// A block in each of the forms, and records with a hash.
+const Branch kCodecBranches[] = {
+    {"none", nullptr, 16, encoded(kNone)},
+    {"lz4", nullptr, 64, encoded(kLz4)},
+    {"zstd", nullptr, 64, encoded(kZstd)},
+    {"plain-lz4", nullptr, 32, encoded(kLz4, false)},
+    {"plain-zstd", nullptr, 32, encoded(kZstd, false)},
+    {"sha256", nullptr, 32, hashed()},
+};
+const Step kCodecSteps[] = {
+    {"none", Fill::text, 0, 8, 1, "none-1"},
+    {"lz4", Fill::text, 0, 16, 2, "lz4-1"},
+    {"lz4", Fill::numbers, 16, 16, 3, "lz4-2"},
+    {"lz4", Fill::nodes, 32, 16, 4, "lz4-3"},
+    {"lz4", Fill::fields, 48, 16, 5, "lz4-4"},
+    {"zstd", Fill::text, 0, 16, 6, "zstd-1"},
+    {"zstd", Fill::numbers, 16, 16, 7, "zstd-2"},
+    {"zstd", Fill::nodes, 32, 16, 8, "zstd-3"},
+    {"zstd", Fill::fields, 48, 16, 9, "zstd-4"},
+    {"plain-lz4", Fill::numbers, 0, 16, 10, "plain-lz4-1"},
+    {"plain-zstd", Fill::numbers, 0, 16, 11, "plain-zstd-1"},
+    {"sha256", Fill::text, 0, 16, 12, "sha256-1"},
+    {"sha256", Fill::touch, 0, 8, 13, "sha256-2"},
+};
+
+// Chains of deltas, sealed packs, pages that are zero again, two branches of a snapshot, a commit
+// that is large enough for its pages to be found again; and commits behind the last snapshot, which
+// only journals hold.
+const Branch kHistoryBranches[] = {
+    {"main", nullptr, 128, {}},
+    {"side", "second", 0, {}},
+    {"many", nullptr, 640, {}},
+};
+const Step kHistorySteps[] = {
+    {"main", Fill::text, 0, 64, 20, "first"},
+    {"main", Fill::noise, 64, 12, 21, nullptr},
+    {"main", Fill::touch, 0, 40, 22, "second"},
+    {"main", Fill::touch, 8, 24, 23, "third"},
+    {"main", Fill::zeros, 4, 8, 0, nullptr},
+    {"main", Fill::touch, 12, 12, 24, "fourth"},
+    {"main", Fill::text, 100, 20, 20, "again"},
+    {"side", Fill::text, 30, 10, 25, nullptr},
+    {"side", Fill::touch, 0, 20, 26, "aside"},
+    {"many", Fill::speckles, 0, 300, 40, "many-1"},
+    {"many", Fill::speckles, 320, 300, 40, "many-2"},
+    {"main", Fill::text, 90, 6, 27, nullptr},
+    {"main", Fill::touch, 0, 6, 28, nullptr},
+    {"main", Fill::zeros, 70, 3, 0, nullptr},
+    {"side", Fill::touch, 40, 5, 29, nullptr},
+};
+
+// Packs that are written again, without what versions gave up.
+const Branch kSpaceBranches[] = {{"main", nullptr, 96, {}}};
+const Step kSpaceSteps[] = {
+    {"main", Fill::text, 0, 96, 30, "kept"},    {"main", Fill::text, 0, 40, 31, "removed"},
+    {"main", Fill::touch, 0, 50, 32, nullptr},  {"main", Fill::text, 0, 37, 33, "late"},
+    {"main", Fill::noise, 40, 10, 34, nullptr}, {"main", Fill::touch, 40, 30, 35, "later"},
+    {"main", Fill::numbers, 0, 8, 36, "last"},
+};
+
+const History kHistories[] = {
+    {"codecs", kCodecBranches, kCodecSteps},
+    {"history", kHistoryBranches, kHistorySteps},
+    {"packs", kSpaceBranches, kSpaceSteps},
+    {"tiers", kSpaceBranches, kSpaceSteps},
+};
+
+void put_text(std::span<std::byte> out, std::mt19937_64& random) {
+  static constexpr const char* kWords[] = {"page ",    "block ",  "delta ",
+                                           "journal ", "commit ", "of "};
+  for (std::size_t at = 0; at < out.size();) {
+    const char* word = kWords[random() % 6];
+    for (; *word != '\0' && at < out.size(); ++word, ++at) out[at] = static_cast<std::byte>(*word);
+  }
+}
+
+// `word` is asked for every word of 8 bytes, in order.
+template <typename Word>
+void put_words(std::span<std::byte> out, Word&& word) {
+  for (std::size_t i = 0; i * 8 + 8 <= out.size(); ++i) {
+    const std::uint64_t value = word(i);
+    std::memcpy(out.data() + i * 8, &value, sizeof value);
+  }
+}
+
+std::uint64_t node_word(std::uint64_t i) {
+  const std::uint64_t node = i / 6, field = i % 6;
+  return field == 5 ? 1 : field == 4 ? node * 7919 : (node * 3 + field) << 20;
+}
+
+void put_fields(std::span<std::byte> out, std::mt19937_64& random) {
+  std::uint64_t chance = 0;
+  put_words(out, [&](std::size_t i) {
+    if (i % 3 == 0) chance = random() % 256;
+    return i % 3 == 0   ? 0x1234567000 + chance * 8
+           : i % 3 == 1 ? 0xfedcba9000 - chance * chance
+                        : random();
+  });
+}
+
+void touch(std::span<std::byte> out, std::mt19937_64& random, int words) {
+  for (std::size_t page = 0; page * kPageBytes < out.size(); ++page) {
+    for (int k = 0; k < words; ++k) {
+      const std::uint64_t at = random() % (kPageBytes / 8), value = random();
+      std::memcpy(out.data() + page * kPageBytes + at * 8, &value, sizeof value);
+    }
+  }
+}
+
+}  // namespace
+
+std::span<const History> histories() { return kHistories; }
+
+void put(const Step& step, std::span<std::byte> region) {
+  const auto out = region.subspan(step.page * kPageBytes, step.pages * kPageBytes);
+  std::mt19937_64 random(step.seed);
+  switch (step.fill) {
+    case Fill::zeros:
+      return put_words(out, [](std::size_t) { return 0; });
+    case Fill::noise:
+      return put_words(out, [&](std::size_t) { return random(); });
+    case Fill::text:
+      return put_text(out, random);
+    case Fill::numbers:
+      return put_words(out, [&](std::size_t) { return random() % 1'000'000; });
+    case Fill::nodes:
+      return put_words(out, [](std::size_t i) { return node_word(i); });
+    case Fill::fields:
+      return put_fields(out, random);
+    case Fill::touch:
+      return touch(out, random, 6);
+    case Fill::speckles:
+      return touch(out, random, 36);
+  }
+}
+
+std::map<std::string, Bytes> contents(const History& history) {
+  std::map<std::string, Bytes> out;
+  for (const Step& step : history.steps) {
+    for (const Branch& branch : history.branches) {
+      if (branch.name != std::string(step.branch)) continue;
+      const Bytes start =
+          branch.from != nullptr ? out.at(branch.from) : Bytes(branch.pages * kPageBytes);
+      Bytes& now = out.try_emplace(branch.name, start).first->second;
+      put(step, now);
+      if (step.snapshot != nullptr) out[step.snapshot] = now;
+    }
+  }
+  return out;
+}
+
+Bytes segment(std::uint64_t seed) {
+  Bytes out(kSegmentBytes);
+  std::mt19937_64 random(seed);
+  put_text(out, random);
+  return out;
+}
+
+std::string books(std::uint64_t seed) { return "objects " + std::to_string(seed * 17) + "\n"; }
+
+Bytes atomic_content(std::uint64_t commits) {
+  Bytes out(kAtomicBytes);
+  for (std::uint64_t i = 1; i <= commits; ++i) {
+    std::mt19937_64 random(i);
+    const auto part = std::span(out).subspan(i * 4000, 6000);
+    put_text(part, random);
+  }
+  return out;
+}
+
+}  // namespace vellum::golden

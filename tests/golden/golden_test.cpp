@@ -1,0 +1,300 @@
+// The promise of docs/format.md: every golden store of every format that there is, opened, compared
+// with the content that the same steps give in memory, extended, collected and verified. And that
+// they still hold what they are to show: each type of record and frame, each codec, each kind of
+// file.
+#include "golden/golden_lib.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <vellum/atomic_file.hpp>
+#include <vellum/datastore.hpp>
+#include <vellum/store.hpp>
+
+#include "base/temp_directory.hpp"
+#include "format/layout.hpp"
+#include "format/number.hpp"
+#include "store/catalog/journal.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/pack/pack_scanner.hpp"
+
+namespace vellum::golden {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What is in a golden store, as the readers of the format tell.
+struct Census {
+  std::set<format::RecordType> records;
+  std::set<base::Codec> codecs;  // of records of pages
+  std::set<format::PartType> parts;
+  bool hash = false;            // a record with a SHA-256
+  bool trailer = false;         // a sealed pack
+  bool translation = false;     // a translated pack
+  bool own_encoding = false;    // a branch stored in its own way
+  bool file_bytes = false;      // a version that is a plain file
+  std::set<std::string> files;  // magic numbers at the front of files
+};
+
+bool is_pack(const fs::path& path) { return path.extension() == ".pack"; }
+
+std::string magic_of(const fs::path& path) {
+  char magic[8] = {};
+  std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+  return {magic, sizeof magic};
+}
+
+void count_pack(const fs::path& path, std::uint64_t seed, Census& census) {
+  const auto file = base::posix_fs().open(path, base::OpenMode::read_only);
+  format::PackHeader header;
+  std::array<std::byte, format::kPackHeaderBytes> bytes;
+  file->pread(bytes, 0);
+  ASSERT_TRUE(format::decode_pack_header(bytes, header)) << path;
+  std::array<std::byte, format::kPackTrailerBytes> end;
+  file->pread(end, file->size_bytes() - end.size());
+  std::uint64_t index = 0;
+  census.trailer |= format::decode_pack_trailer(end, header.pack, seed, index);
+  census.translation |= header.translation_offset_bytes != 0;
+
+  store::PackScanner scanner(*file, header.pack, seed, format::kPackHeaderBytes,
+                             file->size_bytes());
+  for (format::RecordHeader h; scanner.next(h);) {
+    census.records.insert(h.type);
+    if (h.type == format::RecordType::pages) census.codecs.insert(h.codec);
+    census.hash |= h.has_hash;
+  }
+}
+
+void count_store(const fs::path& path, Census& census) {
+  const auto core = store::StoreCore::open(base::posix_fs(), path);
+  for (const auto& name : core->branch_names()) {
+    const auto head = core->read_branch(name).journal;
+    census.own_encoding |= head.header.encoding.has_value();
+    for (const auto& commit : head.commits) {
+      for (const auto& part : commit.parts) census.parts.insert(part.type);
+    }
+  }
+  for (const auto& name : core->snapshot_names()) {
+    census.file_bytes |= core->read_snapshot(name).version.file_bytes.has_value();
+  }
+  for (const auto& entry : fs::recursive_directory_iterator(path.parent_path())) {
+    if (!entry.is_regular_file()) continue;
+    census.files.insert(magic_of(entry.path()));
+    if (is_pack(entry.path())) count_pack(entry.path(), core->checksum_seed(), census);
+  }
+}
+
+template <typename Kind, std::size_t n>
+std::vector<std::string> missing(const format::Number (&table)[n], const std::set<Kind>& found) {
+  std::vector<std::string> out;
+  for (const auto& number : table) {
+    if (!found.contains(static_cast<Kind>(number.value))) out.push_back(number.name);
+  }
+  return out;
+}
+
+Bytes read(const Store& store, const std::string& name) {
+  Bytes out(store.version(name).region_bytes);
+  store.read(name, 0, out.data(), out.size());
+  return out;
+}
+
+void expect_contents(const Store& store, const std::map<std::string, Bytes>& expected) {
+  for (const auto& [name, content] : expected) {
+    if (!store.contains(name)) continue;  // was removed; use() counts
+    EXPECT_TRUE(read(store, name) == content) << name;
+  }
+}
+
+RegionOptions options() {
+  RegionOptions out;
+  out.background_gc = false;
+  return out;
+}
+
+// Commits and snapshots of every branch.
+void extend(Store& store, std::map<std::string, Bytes>& expected) {
+  for (const auto& version : store.versions()) {
+    if (!version.is_branch) continue;
+    Region region = store.open_region(version.name, options());
+    const auto bytes = std::span(static_cast<std::byte*>(region.data()), region.size_bytes());
+    for (const Step& step :
+         {Step{"", Fill::text, 2, 3, 90, nullptr}, Step{"", Fill::touch, 0, 4, 91, nullptr}}) {
+      if (bytes.size() < 5 * kPageBytes) continue;
+      put(step, bytes);
+      region.commit("extended");
+    }
+    region.snapshot("new-" + version.name);
+    expected[version.name] = expected["new-" + version.name] = Bytes(bytes.begin(), bytes.end());
+  }
+}
+
+void expect_whole(const Store& store) {
+  for (const auto& damage : store.verify(true).damages) {
+    ADD_FAILURE() << damage.object << ": " << damage.reason;
+  }
+}
+
+class Golden : public testing::TestWithParam<std::string> {
+ protected:
+  // A copy of a golden store: the directory that the archive holds.
+  fs::path unpack(const std::string& name) const {
+    const fs::path archive =
+        fs::path(VELLUM_SOURCE_DIR) / "tests/golden" / GetParam() / (name + ".tar.gz");
+    const fs::path to = directory_ / name;
+    fs::create_directories(to);
+    const std::string command = "tar -C '" + to.string() + "' -xzf '" + archive.string() + "'";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    return to;
+  }
+  // Everything that a store is for.
+  void use(const fs::path& path, std::map<std::string, Bytes> expected,
+           std::size_t least_versions) {
+    {
+      Store store = Store::open(path);
+      expect_whole(store);
+      expect_contents(store, expected);
+      EXPECT_GE(store.versions().size(), least_versions);
+      extend(store, expected);
+      expect_contents(store, expected);
+      store.collect_garbage();
+      GcOptions recompress;
+      recompress.recompress_level = 3;
+      store.collect_garbage(recompress);
+      expect_contents(store, expected);
+    }
+    Store again = Store::open(path);
+    expect_contents(again, expected);
+    expect_whole(again);
+  }
+
+  vellum::test::TempDirectory directory_;
+};
+
+TEST_P(Golden, HoldEverythingThatTheFormatHas) {
+  Census census;
+  for (const char* name : {"codecs", "history", "packs", "tiers"})
+    count_store(unpack(name) / "store", census);
+  const auto none = testing::ElementsAre();
+  EXPECT_THAT(missing(format::kRecordTypeNumbers, census.records), none);
+  EXPECT_THAT(missing(format::kCodecNumbers, census.codecs), none);
+  EXPECT_THAT(missing(format::kPartTypeNumbers, census.parts), none);
+  EXPECT_TRUE(census.hash);
+  EXPECT_TRUE(census.trailer);
+  EXPECT_TRUE(census.translation);
+  EXPECT_TRUE(census.own_encoding);
+  EXPECT_TRUE(census.file_bytes);
+  for (const char* magic :
+       {format::kSuperblockMagic, format::kPackMagic, format::kJournalMagic, format::kSnapshotMagic,
+        format::kSnapshotOrderMagic, format::kCensusMagic, format::kSpaceNoteMagic,
+        format::kWorkingSetMagic, format::kTiersMagic, format::kTierMarkMagic}) {
+    EXPECT_TRUE(census.files.contains(magic)) << magic;
+  }
+}
+
+TEST_P(Golden, StoresAreReadExtendedCollectedAndVerified) {
+  for (const History& history : histories()) {
+    if (history.name == std::string("tiers")) continue;
+    SCOPED_TRACE(history.name);
+    auto expected = contents(history);
+    const std::size_t versions = history.name == std::string("packs") ? 5 : expected.size();
+    use(unpack(history.name) / "store", expected, versions);
+  }
+}
+
+TEST_P(Golden, ABranchThatIsAFileHasItsBytes) {
+  const fs::path path = unpack("history") / "store";
+  const Store store = Store::open(path);
+  EXPECT_EQ(store.version("file-1").file_bytes, 10'000u);
+  store.export_file("file-1", directory_ / "out");
+  std::ifstream in(directory_ / "out", std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  EXPECT_EQ(text, books(7) + std::string(10'000 - books(7).size(), 'f'));
+  const Bytes image = read(store, "image");
+  EXPECT_EQ(std::memcmp(image.data(), books(8).data(), books(8).size()), 0);
+}
+
+// The copy reads what its tiers hold where they are; to write, it takes them over.
+TEST_P(Golden, TiersAreTakenOver) {
+  const fs::path path = unpack("tiers");
+  {
+    Store store = Store::open(path / "store");
+    ASSERT_EQ(store.tiers().size(), 3u);
+    store.add_archive(path / "archive");
+    store.add_cache(path / "cache");
+    EXPECT_GT(store.stat().archive_packs, 0u);
+    EXPECT_GT(store.stat().cache_copies, 0u);
+  }
+  use(path / "store", contents(histories()[3]), 5);
+  Store store = Store::open(path / "store");
+  TierMove home;
+  home.to_archive = false;
+  EXPECT_GT(store.move_packs(home).packs_moved, 0u);
+  expect_whole(store);
+}
+
+TEST_P(Golden, ADatastoreOpensWithItsFiles) {
+  const std::string path = unpack("datastore") / "data";
+  const auto expect = [&](const std::string& at, std::uint64_t seed) {
+    const Datastore data = Datastore::open_read_only(at);
+    EXPECT_EQ(std::memcmp(data.segment(), segment(seed).data(), kSegmentBytes), 0) << at;
+    std::ifstream in(Datastore::files_directory(at) + "/" + kBooks);
+    EXPECT_EQ(std::string((std::istreambuf_iterator<char>(in)), {}), books(seed)) << at;
+  };
+  expect(path, 2);
+  expect(path + "@one", 1);
+  {
+    Datastore data = Datastore::open(path, 1 << 30);
+    std::memcpy(data.segment(), segment(3).data(), kSegmentBytes);
+    std::ofstream(Datastore::files_directory(path) + "/" + kBooks) << books(3);
+    data.snapshot(path + "@three");
+  }
+  expect(path, 3);
+  expect(path + "@one", 1);
+  Store::open(path + "/store").collect_garbage();
+  expect_whole(Store::open(path + "/store"));
+}
+
+TEST_P(Golden, AnAtomicFileGetsWhatItsJournalHolds) {
+  const std::string path = unpack("atomic") / "file";
+  Bytes before(kAtomicBytes);
+  std::ifstream(path, std::ios::binary)
+      .read(reinterpret_cast<char*>(before.data()), static_cast<std::streamsize>(before.size()));
+  EXPECT_NE(before, atomic_content(kAtomicCommits)) << "the journal has nothing to bring";
+  RecoveryOptions copied;
+  copied.copied = true;
+  EXPECT_EQ(AtomicFile::recover(path, copied).commits, kAtomicCommits);
+  AtomicFile file = AtomicFile::open(path);
+  const Bytes expected = atomic_content(kAtomicCommits);
+  EXPECT_EQ(std::memcmp(file.data(), expected.data(), expected.size()), 0);
+  static_cast<char*>(file.data())[7] = 'x';
+  file.commit();
+}
+
+// Each directory there is: the next minor adds its own.
+std::vector<std::string> formats() {
+  std::vector<std::string> out;
+  for (const auto& entry : fs::directory_iterator(fs::path(VELLUM_SOURCE_DIR) / "tests/golden")) {
+    if (entry.is_directory()) out.push_back(entry.path().filename());
+  }
+  return out;
+}
+
+TEST(GoldenFormats, ThisVellumsIsAmongThem) {
+  EXPECT_THAT(formats(), testing::Contains(format::number_text(format::kFormatVersion)));
+  EXPECT_EQ(format::number_text(format::kFormatVersion), kFormat);
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, Golden, testing::ValuesIn(formats()), [](const auto& info) {
+  std::string name = "format_" + info.param;
+  std::ranges::replace(name, '.', '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace vellum::golden

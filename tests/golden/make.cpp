@@ -1,0 +1,213 @@
+// golden_make DIR: makes the golden stores of this format, DIR/<name>.tar.gz (see golden_lib.hpp).
+// Run once for a format, before its release, from the top of the project:
+//   cmake --build --preset release --target golden_make && build/release/bin/golden_make
+//   tests/golden/1.0
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <vellum/atomic_file.hpp>
+#include <vellum/datastore.hpp>
+#include <vellum/store.hpp>
+
+#include "golden/golden_lib.hpp"
+#include "store/catalog/store_core.hpp"
+
+namespace vellum::golden {
+namespace {
+
+namespace fs = std::filesystem;
+
+void archive(const fs::path& directory, const fs::path& to) {
+  const std::string command =
+      "tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --format=gnu -S -C '" +
+      directory.string() + "' -c . | gzip -9n >'" + to.string() + "'";
+  if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
+}
+
+// Packs are sealed early, so that a small store has sealed ones; smaller than StoreOptions may ask
+// for.
+void make_store(const std::string& path) {
+  format::Superblock options;
+  options.pack_bytes = 32 << 10;
+  options.journal_half_bytes = 64 << 10;
+  store::StoreCore::create(base::posix_fs(), path, options);
+}
+
+RegionOptions region_options(const Encoding& encoding = {}) {
+  RegionOptions out;
+  out.background_gc = false;
+  out.working_set = true;
+  out.encoding = encoding;
+  return out;
+}
+
+const Branch& branch_of(const History& history, const Step& step) {
+  for (const Branch& branch : history.branches) {
+    if (branch.name == std::string(step.branch)) return branch;
+  }
+  throw std::logic_error(step.branch);
+}
+
+Region open(Store& store, const Branch& branch) {
+  if (store.contains(branch.name)) return store.open_region(branch.name, region_options());
+  if (branch.from == nullptr) {
+    return store.create_region(branch.name, branch.pages * kPageBytes,
+                               region_options(branch.encoding));
+  }
+  store.create_branch(branch.name, branch.from);
+  return store.open_region(branch.name, region_options());
+}
+
+// `copy`: is made while the last writers have the store open, as a crash would leave it.
+void play(const History& history, const std::string& path, const std::string& copy = "") {
+  Store store = Store::open(path);
+  std::map<std::string, Region> regions;
+  for (const Step& step : history.steps) {
+    const Branch& branch = branch_of(history, step);
+    const auto at = regions.find(branch.name);
+    Region& region = at != regions.end()
+                         ? at->second
+                         : regions.emplace(branch.name, open(store, branch)).first->second;
+    put(step, {static_cast<std::byte*>(region.data()), region.size_bytes()});
+    region.commit(std::string("step ") + std::to_string(step.seed));
+    if (step.snapshot != nullptr) region.snapshot(step.snapshot, "golden");
+  }
+  if (!copy.empty()) fs::copy(path, copy, fs::copy_options::recursive);
+}
+
+void make_codecs(const History& history, const fs::path& work) {
+  make_store(work / "store");
+  play(history, work / "store");
+}
+
+// Journals as a crash leaves them, a working set, an image, a version that is a plain file of
+// 10,000 bytes.
+void make_history(const History& history, const fs::path& work) {
+  const fs::path whole = work / "whole";
+  make_store(whole);
+  play(history, whole, work / "store");
+  fs::remove_all(whole);
+  Store store = Store::open(work / "store");
+  std::ofstream(work / "file") << books(7) << std::string(10'000 - books(7).size(), 'f');
+  store.import_file("file", work / "file", "a plain file");
+  store.create_snapshot("file-1", "file");
+  fs::remove(work / "file");
+  RegionOptions mapped = region_options();
+  mapped.engine = Engine::mapped;
+  Region region = store.create_region("image", 8 * kPageBytes, mapped);
+  std::memcpy(region.data(), books(8).c_str(), books(8).size());
+  region.commit("through an image");
+  region.close();
+  Region used = store.open_version("first", region_options());
+  volatile char sink = *static_cast<const char*>(used.data());
+  static_cast<void>(sink);
+  used.close();
+}
+
+void collect(Store& store, int level) {
+  GcOptions options;
+  options.recompress_level = level;
+  store.collect_garbage(options);
+}
+
+void make_packs(const History& history, const fs::path& work) {
+  make_store(work / "store");
+  play(history, work / "store");
+  Store store = Store::open(work / "store");
+  store.remove_snapshot("removed");
+  collect(store, 0);
+  collect(store, 19);
+  collect(store, 0);  // leaves a census
+}
+
+void make_tiers(const History& history, const fs::path& work) {
+  make_packs(history, work);
+  Store store = Store::open(work / "store");
+  store.add_archive(work / "archive");
+  store.add_cache(work / "cache");
+  TierMove move;
+  move.home_bytes = 64 << 10;
+  store.move_packs(move);
+  store.apply_tiers();
+}
+
+void make_datastore(const fs::path& work) {
+  const std::string path = work / "data";
+  DatastoreOptions options;
+  options.region = region_options();
+  options.store.pack_bytes = 1 << 20;
+  options.store.journal_half_bytes = 64 << 10;
+  Datastore data = Datastore::create(path, 1 << 30, options);
+  data.extend(kSegmentBytes);
+  for (const std::uint64_t seed : {1, 2}) {
+    const Bytes content = segment(seed);
+    std::memcpy(data.segment(), content.data(), content.size());
+    const fs::path file = Datastore::files_directory(path) + "/" + kBooks;
+    fs::create_directories(file.parent_path());
+    std::ofstream(file) << books(seed);
+    if (seed == 1) {
+      data.snapshot(path + "@one");
+    } else {
+      data.commit("two");
+    }
+  }
+  data.close();
+}
+
+// The file as it was, and a journal with what it has not got yet.
+void make_atomic(const fs::path& work) {
+  const std::string path = work / "whole";
+  AtomicFileOptions options;
+  options.medium = Medium::disk;
+  options.journal_bytes = 64 << 10;
+  AtomicFile file = AtomicFile::open_or_create(path, kAtomicBytes, options);
+  for (std::uint64_t i = 1; i <= kAtomicCommits; ++i) {
+    const Bytes content = atomic_content(i);
+    std::memcpy(file.data(), content.data(), content.size());
+    file.commit();
+  }
+  fs::copy(path, work / "file");
+  fs::copy(path + ".vellum-journal", work / "file.vellum-journal");
+  file.close();
+  fs::remove(path);
+}
+
+template <typename Make>
+void make(const std::string& name, const fs::path& to, Make&& fill) {
+  const fs::path work = fs::absolute(to) / ("work-" + name);
+  fs::remove_all(work);
+  fs::create_directories(work);
+  fill(work);
+  archive(work, fs::absolute(to) / (name + ".tar.gz"));
+  fs::remove_all(work);
+}
+
+void make_all(const fs::path& to) {
+  fs::create_directories(to);
+  const auto all = histories();
+  make("codecs", to, [&](const fs::path& work) { make_codecs(all[0], work); });
+  make("history", to, [&](const fs::path& work) { make_history(all[1], work); });
+  make("packs", to, [&](const fs::path& work) { make_packs(all[2], work); });
+  make("tiers", to, [&](const fs::path& work) { make_tiers(all[3], work); });
+  make("datastore", to, make_datastore);
+  make("atomic", to, make_atomic);
+}
+
+}  // namespace
+}  // namespace vellum::golden
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: golden_make DIR\n");
+    return 2;
+  }
+  try {
+    vellum::golden::make_all(argv[1]);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "golden_make: %s\n", e.what());
+    return 1;
+  }
+}
