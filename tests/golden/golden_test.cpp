@@ -79,8 +79,8 @@ void count_store(const fs::path& path, Census& census) {
       for (const auto& part : commit.parts) census.parts.insert(part.type);
     }
   }
-  for (const auto& name : core->snapshot_names()) {
-    census.file_bytes |= core->read_snapshot(name).version.file_bytes.has_value();
+  for (const auto& name : snapshot_names(*core)) {
+    census.file_bytes |= read_snapshot(*core, name).version.file_bytes.has_value();
   }
   for (const auto& entry : fs::recursive_directory_iterator(path.parent_path())) {
     if (!entry.is_regular_file()) continue;

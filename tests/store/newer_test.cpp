@@ -55,7 +55,7 @@ class Newer : public TiersTest {
 TEST_F(Newer, ASnapshotIsRefused) {
   const std::string file = path() + "/snapshots/s1.ref";
   make_newer(file, kWhole);
-  expect_refused(file, [&] { fresh()->read_snapshot("s1"); });
+  expect_refused(file, [&] { read_snapshot(*fresh(), "s1"); });
   expect_left_alone(file);
   expect_same(*open_version(*fresh(), "s2"), contents["s2"]);
 }
