@@ -109,6 +109,8 @@ int run_old_version(Context& context, const RunArguments& arguments,
   program.command = arguments.command;
   program.environment = environment_for(arguments, store.path(), targets, reports);
   program.on_tick = [] {};
+  program.held_below = directory.path().string();
+  program.quiet = context.quiet;
   const int status = run_program(program);
   RunOutcome outcome;
   if (reports.complete() && !reports.was_opened(0))
@@ -128,6 +130,8 @@ int run_live(Context& context, const RunArguments& arguments,
   program.period = std::chrono::milliseconds(
       static_cast<std::chrono::milliseconds::rep>(arguments.every_seconds * 1000));
   program.on_tick = [&] { keep_heads(store, files); };
+  program.held_below = base::real_path(store.path()) + "/branches/";
+  program.quiet = context.quiet;
   const int status = run_program(program);
   const RunOutcome outcome = files.finish(reports);
   say_what_became(context, store.path(), status, outcome, reports);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "cli/progress.hpp"
 #include "cli/run_targets.hpp"
@@ -123,6 +124,7 @@ RunFiles::Found RunFiles::matching(std::size_t target) const {
 
 RunOutcome RunFiles::finish(const RunReports& reports) {
   RunOutcome outcome;
+  wait_until_ = Clock::now() + std::chrono::seconds(2);
   for (std::size_t i = 0; i < config_.targets.size(); ++i) {
     const std::uint64_t files_before = outcome.files;
     std::vector<std::string> changed;
@@ -140,6 +142,20 @@ RunOutcome RunFiles::finish(const RunReports& reports) {
   return outcome;
 }
 
+// A process that was killed may take its time to end, and one that this run has not started has the
+// branch for a moment only, as a rule.
+template <typename Open>
+Region RunFiles::when_free(const Open& open) const {
+  for (;;) {
+    try {
+      return open();
+    } catch (const Error& error) {
+      if (error.code() != Errc::busy || Clock::now() >= wait_until_) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+}
+
 void RunFiles::finish_branch(const std::string& branch, const std::string& path,
                              RunOutcome& outcome, std::vector<std::string>& changed) {
   try {
@@ -148,7 +164,7 @@ void RunFiles::finish_branch(const std::string& branch, const std::string& path,
     outcome.files += commits != 0 ? 1 : 0;
     const auto image = store_.branch_image(branch);
     if (was_removed(path) || (image && !image->in_use && !image->changed)) return;
-    Region region = store_.open_region(branch, image_as_it_is(path));
+    Region region = when_free([&] { return store_.open_region(branch, image_as_it_is(path)); });
     const std::uint64_t sequence = region.sequence();
     if (region.commit("changed around vellum run").sequence != sequence) changed.push_back(path);
     region.close();
@@ -176,7 +192,7 @@ void RunFiles::take_unknown(std::size_t target, RunOutcome& outcome,
 
 bool RunFiles::make_branch(const std::string& branch, const std::string& path) {
   try {
-    Region region = store_.create_region(branch, 1, image_at(path));
+    Region region = when_free([&] { return store_.create_region(branch, 1, image_at(path)); });
     region.commit("changed around vellum run");
     region.close();
     return true;

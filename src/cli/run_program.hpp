@@ -22,10 +22,14 @@ struct RunningProgram {
   // Called about every `period`, when that is not 0, and for each SIGUSR1; may throw nothing.
   std::chrono::milliseconds period{0};
   std::function<void()> on_tick;
+  // Who has something open below this directory uses the run's files.
+  std::string held_below;
+  bool quiet = false;
 };
 
-// Runs it to its end; signals that would end this process go to it. The status as a shell gives it:
-// 128 and the signal's number for one that was killed.
+// Runs it to its end, and that of processes that it has left running with files of the run; signals
+// that would end this process go to them. The status as a shell gives it: 128 and the signal's
+// number for one that was killed.
 int run_program(const RunningProgram& program);
 
 }  // namespace vellum::cli
