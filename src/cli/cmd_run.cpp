@@ -70,7 +70,7 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
     throw Error(
         Errc::unsupported,
         fmt::format("{}: the dynamic linker takes no path with a space or a colon", library));
-  const std::string first = library_to_come_first(preloadable_program(arguments.command[0]));
+  const std::string first = library_to_come_first(find_program(arguments.command[0]));
   if (!first.empty()) library = first + ":" + library;
   const char* asan = std::getenv("ASAN_OPTIONS");
   return {{"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
@@ -143,7 +143,7 @@ int run(Context& context, const RunArguments& arguments) {
     throw Error(Errc::invalid_argument,
                 "run needs a program: vellum run --store STORE --file FILE -- PROGRAM ARGUMENTS");
   const auto targets = targets_of(arguments.files, arguments.branch);
-  preloadable_program(arguments.command[0]);
+  require_preloadable(find_program(arguments.command[0]), arguments.version.has_value());
   return arguments.version ? run_old_version(context, arguments, targets)
                            : run_live(context, arguments, targets);
 }

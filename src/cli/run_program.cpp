@@ -30,32 +30,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) {
-    if (access(name.c_str(), X_OK) == 0) return name;
-    throw Error(Errc::not_found, fmt::format("{}: {}", name, std::strerror(errno)));
-  }
-  const char* path = std::getenv("PATH");
-  for (std::string_view left(path != nullptr ? path : "/usr/bin:/bin"); !left.empty();) {
-    const std::size_t end = std::min(left.find(':'), left.size());
-    const std::string candidate = std::string(left.substr(0, end)) + "/" + name;
-    left.remove_prefix(std::min(end + 1, left.size()));
-    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate;
-  }
-  throw Error(Errc::not_found, fmt::format("{}: no such program", name));
-}
-
-void require_preloadable(const std::string& program) {
-  char path[PATH_MAX] = {};
-  program.copy(path, sizeof path - 1);
-  const shim::ProgramKind kind = shim::kind_of_program(path);
-  const std::string problem = fmt::format("{}: {}", path, shim::what_it_means(kind));
-  if (kind == shim::ProgramKind::go)
-    fmt::print(stderr, "vellum: {}; what it writes is recorded when the run has ended\n", problem);
-  else if (kind != shim::ProgramKind::preloadable && kind != shim::ProgramKind::unknown)
-    throw Error(Errc::unsupported, problem);
-}
-
 const std::array kSignals = {SIGCHLD, SIGUSR1, SIGTERM, SIGHUP, SIGINT};
 
 [[noreturn]] void become(const RunningProgram& program, const sigset_t& mask) {
@@ -181,10 +155,30 @@ class Run {
 
 }  // namespace
 
-std::string preloadable_program(const std::string& name) {
-  const std::string program = find_program(name);
-  require_preloadable(program);
-  return program;
+std::string find_program(const std::string& name) {
+  if (name.find('/') != std::string::npos) {
+    if (access(name.c_str(), X_OK) == 0) return name;
+    throw Error(Errc::not_found, fmt::format("{}: {}", name, std::strerror(errno)));
+  }
+  const char* path = std::getenv("PATH");
+  for (std::string_view left(path != nullptr ? path : "/usr/bin:/bin"); !left.empty();) {
+    const std::size_t end = std::min(left.find(':'), left.size());
+    const std::string candidate = std::string(left.substr(0, end)) + "/" + name;
+    left.remove_prefix(std::min(end + 1, left.size()));
+    if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate;
+  }
+  throw Error(Errc::not_found, fmt::format("{}: no such program", name));
+}
+
+void require_preloadable(const std::string& program, bool reads_version) {
+  char path[PATH_MAX] = {};
+  program.copy(path, sizeof path - 1);
+  const shim::ProgramKind kind = shim::kind_of_program(path);
+  const std::string problem = fmt::format("{}: {}", path, shim::what_it_means(kind));
+  if (kind == shim::ProgramKind::go && !reads_version)
+    fmt::print(stderr, "vellum: {}; what it writes is recorded when the run has ended\n", problem);
+  else if (kind != shim::ProgramKind::preloadable && kind != shim::ProgramKind::unknown)
+    throw Error(Errc::unsupported, problem);
 }
 
 std::string shim_library() {

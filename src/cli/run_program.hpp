@@ -9,9 +9,13 @@
 
 namespace vellum::cli {
 
-// The program as execvp(3) would find it. Throws for one that the dynamic linker does not start
-// (statically linked, or set-user-ID), as nothing can be put in front of its C library.
-std::string preloadable_program(const std::string& name);
+// As execvp(3) would find it.
+std::string find_program(const std::string& name);
+
+// Throws for one that the dynamic linker does not start (statically linked, or set-user-ID), as
+// nothing can be put in front of its C library; and for one that goes around that (Go) when it is
+// to read an old version, which it would not find.
+void require_preloadable(const std::string& program, bool reads_version);
 
 // libvellum-run.so, beside this program: built or installed.
 std::string shim_library();
