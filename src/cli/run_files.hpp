@@ -53,14 +53,15 @@ class RunFiles {
                      std::vector<std::string>& changed);
   void take_unknown(std::size_t target, RunOutcome& outcome, std::vector<std::string>& changed);
   template <typename Open>
-  Region when_free(const Open& open) const;
+  auto when_free(const Open& open) const;
+  void adopt_unfinished(const std::string& branch, const std::string& path, RunOutcome& outcome);
   bool make_branch(const std::string& branch, const std::string& path);
 
   Store& store_;
   const shim::Config config_;
   std::map<std::string, std::uint64_t> sequences_;  // of branches, before
   std::map<std::size_t, Found> before_;             // files that match patterns
-  Clock::time_point wait_until_;                    // for branches that somebody else has
+  Clock::time_point wait_until_;                    // then a busy branch is an error
 };
 
 }  // namespace vellum::cli

@@ -77,6 +77,16 @@ TEST_F(RunLeftNoSanitizer, OneThatIsKilledLeavesItsLastCommit) {
   expect_committed("early late");
 }
 
+// As one is started anew that was killed, before all of it has ended.
+TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForOneThatIsAtItsEnd) {
+  start("is-killed");
+  for (int i = 0; i < 3000 && !fs::exists(data()); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  must({"run", "--store", path("store"), "--file", data(), "--", "true"});
+  expect_committed("early late");
+  EXPECT_EQ(0, ended());
+}
+
 TEST_F(RunLeftNoSanitizer, OneThatStaysIsWaitedForAndGetsTheSignal) {
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
     start("stays");
