@@ -70,7 +70,7 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
     throw Error(
         Errc::unsupported,
         fmt::format("{}: the dynamic linker takes no path with a space or a colon", library));
-  const std::string first = library_to_come_first(preloadable_program(arguments.command[0]));
+  const std::string first = library_to_come_first(find_program(arguments.command[0]));
   if (!first.empty()) library = first + ":" + library;
   const char* asan = std::getenv("ASAN_OPTIONS");
   return {{"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
@@ -109,6 +109,8 @@ int run_old_version(Context& context, const RunArguments& arguments,
   program.command = arguments.command;
   program.environment = environment_for(arguments, store.path(), targets, reports);
   program.on_tick = [] {};
+  program.held_below = directory.path().string();
+  program.quiet = context.quiet;
   const int status = run_program(program);
   RunOutcome outcome;
   if (reports.complete() && !reports.was_opened(0))
@@ -128,6 +130,8 @@ int run_live(Context& context, const RunArguments& arguments,
   program.period = std::chrono::milliseconds(
       static_cast<std::chrono::milliseconds::rep>(arguments.every_seconds * 1000));
   program.on_tick = [&] { keep_heads(store, files); };
+  program.held_below = base::real_path(store.path()) + "/branches/";
+  program.quiet = context.quiet;
   const int status = run_program(program);
   const RunOutcome outcome = files.finish(reports);
   say_what_became(context, store.path(), status, outcome, reports);
@@ -139,7 +143,7 @@ int run(Context& context, const RunArguments& arguments) {
     throw Error(Errc::invalid_argument,
                 "run needs a program: vellum run --store STORE --file FILE -- PROGRAM ARGUMENTS");
   const auto targets = targets_of(arguments.files, arguments.branch);
-  preloadable_program(arguments.command[0]);
+  require_preloadable(find_program(arguments.command[0]), arguments.version.has_value());
   return arguments.version ? run_old_version(context, arguments, targets)
                            : run_live(context, arguments, targets);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "cli/progress.hpp"
 #include "cli/run_targets.hpp"
@@ -14,6 +15,8 @@ namespace vellum::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kMostWaiting(2);  // for branches that somebody else has
 
 bool has_content(const std::string& path) {
   std::error_code problem;
@@ -52,8 +55,24 @@ void have_compared(const std::string& path) {
 
 }  // namespace
 
+// A process that was killed may take its time to end, and one that this run has not started has the
+// branch for a moment only, as a rule.
+template <typename Open>
+auto RunFiles::when_free(const Open& open) const {
+  for (;;) {
+    try {
+      return open();
+    } catch (const Error& error) {
+      if (error.code() != Errc::busy || Clock::now() >= wait_until_) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+}
+
 RunFiles::RunFiles(Context& context, Store& store, std::vector<shim::Target> targets)
-    : store_(store), config_{store.path(), std::move(targets), 0} {
+    : store_(store),
+      config_{store.path(), std::move(targets), 0},
+      wait_until_(Clock::now() + kMostWaiting) {
   for (std::size_t i = 0; i < config_.targets.size(); ++i) {
     if (config_.targets[i].branch.empty())
       before_[i] = matching(i);
@@ -73,7 +92,7 @@ void RunFiles::bring_up_to_date(Context& context, const shim::Target& target) {
     store_.import_file(target.branch, target.path, "as it was before the first run",
                        meter.callback());
   }
-  commit_as_found(store_, target.branch, image_as_it_is(target.path));
+  when_free([&] { commit_as_found(store_, target.branch, image_as_it_is(target.path)); });
 }
 
 // With the paths of their files. Where files that were found by a pattern are, their branches know.
@@ -123,6 +142,7 @@ RunFiles::Found RunFiles::matching(std::size_t target) const {
 
 RunOutcome RunFiles::finish(const RunReports& reports) {
   RunOutcome outcome;
+  wait_until_ = Clock::now() + kMostWaiting;
   for (std::size_t i = 0; i < config_.targets.size(); ++i) {
     const std::uint64_t files_before = outcome.files;
     std::vector<std::string> changed;
@@ -148,7 +168,7 @@ void RunFiles::finish_branch(const std::string& branch, const std::string& path,
     outcome.files += commits != 0 ? 1 : 0;
     const auto image = store_.branch_image(branch);
     if (was_removed(path) || (image && !image->in_use && !image->changed)) return;
-    Region region = store_.open_region(branch, image_as_it_is(path));
+    Region region = when_free([&] { return store_.open_region(branch, image_as_it_is(path)); });
     const std::uint64_t sequence = region.sequence();
     if (region.commit("changed around vellum run").sequence != sequence) changed.push_back(path);
     region.close();
@@ -169,14 +189,23 @@ void RunFiles::take_unknown(std::size_t target, RunOutcome& outcome,
   if (!of.branch.empty()) return take(of.branch, of.path);
   const Found& before = before_[target];
   for (const auto& [path, state] : matching(target)) {
+    adopt_unfinished(shim::branch_of_path(path), path, outcome);
     const auto was = before.find(path);
     if (was == before.end() || was->second != state) take(shim::branch_of_path(path), path);
   }
 }
 
+// A process that was killed has made the branch, and had not said yet of which file it is.
+void RunFiles::adopt_unfinished(const std::string& branch, const std::string& path,
+                                RunOutcome& outcome) {
+  if (!store_.contains(branch) || store_.branch_image(branch)) return;
+  std::vector<std::string> changed;  // by the library, as far as it came
+  finish_branch(branch, path, outcome, changed);
+}
+
 bool RunFiles::make_branch(const std::string& branch, const std::string& path) {
   try {
-    Region region = store_.create_region(branch, 1, image_at(path));
+    Region region = when_free([&] { return store_.create_region(branch, 1, image_at(path)); });
     region.commit("changed around vellum run");
     region.close();
     return true;

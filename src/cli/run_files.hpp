@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -43,6 +44,7 @@ class RunFiles {
  private:
   using State = std::array<std::int64_t, 4>;  // inode, size and times
   using Found = std::map<std::string, State>;
+  using Clock = std::chrono::steady_clock;
 
   std::map<std::string, std::string> branches_of(std::size_t target) const;
   Found matching(std::size_t target) const;
@@ -50,12 +52,16 @@ class RunFiles {
   void finish_branch(const std::string& branch, const std::string& path, RunOutcome& outcome,
                      std::vector<std::string>& changed);
   void take_unknown(std::size_t target, RunOutcome& outcome, std::vector<std::string>& changed);
+  template <typename Open>
+  auto when_free(const Open& open) const;
+  void adopt_unfinished(const std::string& branch, const std::string& path, RunOutcome& outcome);
   bool make_branch(const std::string& branch, const std::string& path);
 
   Store& store_;
   const shim::Config config_;
   std::map<std::string, std::uint64_t> sequences_;  // of branches, before
   std::map<std::size_t, Found> before_;             // files that match patterns
+  Clock::time_point wait_until_;                    // then a busy branch is an error
 };
 
 }  // namespace vellum::cli

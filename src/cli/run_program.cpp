@@ -1,10 +1,12 @@
 #include "cli/run_program.hpp"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -13,17 +15,145 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include <vellum/error.hpp>
 
+#include "cli/left_processes.hpp"
+#include "cli/output.hpp"
 #include "shim/program_kind.hpp"
 
 namespace vellum::cli {
 namespace {
 
 namespace fs = std::filesystem;
+
+const std::array kSignals = {SIGCHLD, SIGUSR1, SIGTERM, SIGHUP, SIGINT};
+
+[[noreturn]] void become(const RunningProgram& program, const sigset_t& mask) {
+  for (const auto& [name, value] : program.environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> arguments;
+  for (const std::string& argument : program.command)
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  signal(SIGINT, SIG_DFL);
+  signal(SIGQUIT, SIG_DFL);
+  execvp(arguments[0], arguments.data());
+  fmt::print(stderr, "vellum: {}: {}\n", arguments[0], std::strerror(errno));
+  _exit(errno == ENOENT ? 127 : 126);
+}
+
+using Clock = std::chrono::steady_clock;
+using Timeout = std::chrono::nanoseconds;
+
+// How long a process that the program has left may take to open a file, or to end.
+constexpr Timeout kGrace = std::chrono::seconds(2);
+
+int as_shell_status(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// From the program's start to its end, and to that of the processes that it has left with files of
+// the run. Those are children of this one, when their parents have ended.
+class Run {
+ public:
+  Run(const RunningProgram& program, pid_t child, const sigset_t& wanted)
+      : program_(program), child_(child), wanted_(wanted) {}
+
+  int to_end() {
+    while (!is_over()) {
+      const Timeout timeout = next_look();
+      const timespec wait{timeout.count() / 1'000'000'000, timeout.count() % 1'000'000'000};
+      on_signal(sigtimedwait(&wanted_, nullptr, &wait));
+      if (program_.period.count() != 0 && Clock::now() >= next_tick_) tick();
+    }
+    tell_of_left();
+    return *status_;
+  }
+
+ private:
+  void on_signal(int number) {
+    if (number == SIGCHLD) reap();
+    if (number == SIGUSR1) program_.on_tick();
+    if (number != SIGTERM && number != SIGHUP && number != SIGINT) return;
+    // The terminal's SIGINT goes to the program by itself, being of the same group. What a shell
+    // has started in the background does not look at it.
+    if (!status_ && number != SIGINT) kill(child_, number);
+    if (status_) end_left(number == SIGINT ? SIGTERM : number);
+  }
+
+  void reap() {
+    int status = 0;
+    for (pid_t id; (id = waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (id != child_) continue;
+      status_ = as_shell_status(status);
+      ended_at_ = Clock::now();
+    }
+  }
+
+  void tick() {
+    program_.on_tick();
+    next_tick_ = Clock::now() + program_.period;
+  }
+
+  // The second time, whoever asks is not to wait for what does not end.
+  void end_left(int number) {
+    gives_up_ = asked_;
+    asked_ = true;
+    for (const LeftProcess& process : left_) kill(process.id, number);
+  }
+
+  bool is_over() {
+    if (!status_ || gives_up_) return gives_up_;
+    left_ = descendants(program_.held_below);
+    if (left_.empty()) return true;
+    const bool any_holds = std::any_of(left_.begin(), left_.end(), holds);
+    const bool may_hold = Clock::now() < ended_at_ + kGrace;
+    if (any_holds && !may_hold) tell_of_waiting();
+    return !any_holds && !may_hold;
+  }
+
+  static bool holds(const LeftProcess& process) { return process.holds; }
+
+  // Nobody tells when a process opens or closes a file.
+  Timeout next_look() const {
+    Timeout out = status_ ? std::chrono::milliseconds(50) : std::chrono::hours(1);
+    if (program_.period.count() != 0)
+      out = std::clamp<Timeout>(next_tick_ - Clock::now(), Timeout(0), out);
+    return out;
+  }
+
+  void tell_of_waiting() {
+    if (told_) return;
+    const auto process = std::find_if(left_.begin(), left_.end(), holds);
+    fmt::print(
+        stderr,
+        "vellum: {} (process {}) goes on with files of the run, and is waited for: Ctrl-C or "
+        "SIGTERM ends it, a second one ends the wait\n",
+        printable(process->name), process->id);
+    told_ = true;
+  }
+
+  void tell_of_left() const {
+    for (const LeftProcess& process : left_)
+      if (process.holds || !program_.quiet)
+        fmt::print(stderr, "vellum: {} (process {}) goes on without vellum run\n",
+                   printable(process.name), process.id);
+  }
+
+  const RunningProgram& program_;
+  const pid_t child_;
+  const sigset_t& wanted_;
+  std::optional<int> status_;
+  Clock::time_point ended_at_, next_tick_ = Clock::now() + program_.period;
+  std::vector<LeftProcess> left_;
+  bool asked_ = false, gives_up_ = false, told_ = false;
+};
+
+}  // namespace
 
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
@@ -40,46 +170,15 @@ std::string find_program(const std::string& name) {
   throw Error(Errc::not_found, fmt::format("{}: no such program", name));
 }
 
-void require_preloadable(const std::string& program) {
+void require_preloadable(const std::string& program, bool reads_version) {
   char path[PATH_MAX] = {};
   program.copy(path, sizeof path - 1);
   const shim::ProgramKind kind = shim::kind_of_program(path);
   const std::string problem = fmt::format("{}: {}", path, shim::what_it_means(kind));
-  if (kind == shim::ProgramKind::go)
+  if (kind == shim::ProgramKind::go && !reads_version)
     fmt::print(stderr, "vellum: {}; what it writes is recorded when the run has ended\n", problem);
   else if (kind != shim::ProgramKind::preloadable && kind != shim::ProgramKind::unknown)
     throw Error(Errc::unsupported, problem);
-}
-
-const std::array kSignals = {SIGCHLD, SIGUSR1, SIGTERM, SIGHUP};
-
-[[noreturn]] void become(const RunningProgram& program, const sigset_t& mask) {
-  for (const auto& [name, value] : program.environment) setenv(name.c_str(), value.c_str(), 1);
-  std::vector<char*> arguments;
-  for (const std::string& argument : program.command)
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  arguments.push_back(nullptr);
-  sigprocmask(SIG_SETMASK, &mask, nullptr);
-  signal(SIGINT, SIG_DFL);
-  signal(SIGQUIT, SIG_DFL);
-  execvp(arguments[0], arguments.data());
-  fmt::print(stderr, "vellum: {}: {}\n", arguments[0], std::strerror(errno));
-  _exit(errno == ENOENT ? 127 : 126);
-}
-
-std::optional<int> ended(pid_t child) {
-  int status = 0;
-  if (waitpid(child, &status, WNOHANG) != child) return std::nullopt;
-  if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
-  return WEXITSTATUS(status);
-}
-
-}  // namespace
-
-std::string preloadable_program(const std::string& name) {
-  const std::string program = find_program(name);
-  require_preloadable(program);
-  return program;
 }
 
 std::string shim_library() {
@@ -93,7 +192,6 @@ std::string shim_library() {
                           (bin / "../" VELLUM_LIBDIR).lexically_normal().string()));
 }
 
-// The terminal's SIGINT and SIGQUIT go to the program by themselves, being of the same group.
 int run_program(const RunningProgram& program) {
   sigset_t wanted, before;
   sigemptyset(&wanted);
@@ -101,29 +199,11 @@ int run_program(const RunningProgram& program) {
   sigprocmask(SIG_BLOCK, &wanted, &before);
   signal(SIGINT, SIG_IGN);
   signal(SIGQUIT, SIG_IGN);
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t child = fork();
   if (child < 0) throw Error(Errc::io, fmt::format("fork: {}", std::strerror(errno)));
   if (child == 0) become(program, before);
-  using Clock = std::chrono::steady_clock;
-  auto next = Clock::now() + program.period;
-  for (;;) {
-    timespec timeout{3600, 0};
-    if (program.period.count() != 0) {
-      const auto left = std::max<std::chrono::nanoseconds>(next - Clock::now(), {});
-      timeout = {left.count() / 1'000'000'000, left.count() % 1'000'000'000};
-    }
-    const int number = sigtimedwait(&wanted, nullptr, &timeout);
-    if (number == SIGCHLD) {
-      if (const auto status = ended(child)) return *status;
-    } else if (number == SIGTERM || number == SIGHUP) {
-      kill(child, number);
-    } else if (number == SIGUSR1) {
-      program.on_tick();
-    } else if (program.period.count() != 0 && Clock::now() >= next) {
-      program.on_tick();
-      next = Clock::now() + program.period;
-    }
-  }
+  return Run(program, child, wanted).to_end();
 }
 
 }  // namespace vellum::cli

@@ -138,6 +138,16 @@ std::unique_ptr<store::ImageFile> open_image(const Region::Impl& impl,
   return nullptr;
 }
 
+// Of an image whose region could not be made: others see the file as it was. REQUIRES: the branch's
+// lock.
+void take_back_growth(const Region::Impl& impl, const std::string& path, std::uint64_t bytes) {
+  try {
+    const auto file = impl.core->fs().open(path, base::OpenMode::read_write);
+    if (file->size_bytes() > bytes) file->truncate(bytes);
+  } catch (const std::exception&) {  // the next opening does it
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::StoreCore> core,
@@ -164,15 +174,22 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
   memory.stash_directory =
       options.stash_directory.empty() ? impl->core->path() : options.stash_directory;
+  const std::string image_path = image ? image->path() : std::string();
+  const std::uint64_t found_bytes = image ? image->committed_bytes() : 0;
   memory.image = std::move(image);
   if (!memory.image)
     impl->remember(options, store::working_set_owner_of_branch(head.branch_id), memory);
   memory.open_committed = [impl = impl.get()] { return impl->writer->open_head(); };
   impl->cards = region::CardTracker::make(options, memory, head.branch_id);
-  impl->memory = with_context(source->label(), [&] {
-    return region::RegionMemory::create(memory.image ? Engine::mapped : options.engine, memory,
-                                        source);
-  });
+  try {
+    impl->memory = with_context(source->label(), [&] {
+      return region::RegionMemory::create(memory.image ? Engine::mapped : options.engine, memory,
+                                          source);
+    });
+  } catch (...) {
+    if (!image_path.empty()) take_back_growth(*impl, image_path, found_bytes);
+    throw;
+  }
   impl->sequence = head.sequence;
   impl->committed_bytes = head.region_bytes;
   impl->committed_file_bytes = head.file_bytes;

@@ -19,9 +19,11 @@
 
 #include "shim/exec_environment.hpp"
 #include "shim/files.hpp"
+#include "shim/old_version.hpp"
 #include "shim/program_kind.hpp"
 #include "shim/real.hpp"
 #include "shim/run_record.hpp"
+#include "shim/watch.hpp"
 
 namespace vellum::shim {
 namespace {
@@ -51,8 +53,10 @@ struct Words {
 void tell_of(const char* path, ProgramKind kind) noexcept {
   if (kind == ProgramKind::preloadable || kind == ProgramKind::unknown) return;
   if (!note_program(path, kind)) return;
-  std::fprintf(stderr, "vellum run: %s %s; what it writes is recorded when the run has ended\n",
-               path, what_it_means(kind));
+  std::fprintf(stderr, "vellum run: %s %s; %s\n", path, what_it_means(kind),
+               Watch::instance().has_copies()
+                   ? "it finds the file itself, and not the version"
+                   : "what it writes is recorded when the run has ended");
 }
 
 // The file as execvp(3) finds it in PATH. False: it is not found, or has a name that is too long.
@@ -179,6 +183,16 @@ VELLUM_SHIM int posix_spawnp(pid_t* process, const char* file,
   return start_with_ours(environment, [&](char* const* ours) noexcept {
     return VELLUM_REAL(posix_spawnp)(process, file, actions, attributes, words, ours);
   });
+}
+
+// What a child is to open, it opens behind this library's back.
+VELLUM_SHIM int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* actions, int fd,
+                                                 const char* path, int flags,
+                                                 mode_t mode) noexcept {
+  const vellum::shim::SeenPath seen(AT_FDCWD, path);
+  if (seen.is_version() && ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0))
+    return EROFS;
+  return VELLUM_REAL(posix_spawn_file_actions_addopen)(actions, fd, seen.c_str(), flags, mode);
 }
 
 // The C library starts a shell with the process's own environment.

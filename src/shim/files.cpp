@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <string_view>
 
 #include "base/error_number.hpp"
 #include "base/fork_count.hpp"
@@ -26,8 +25,6 @@ namespace vellum::shim {
 namespace {
 
 using base::path_of;
-
-std::string_view last_part(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool has_name(const struct stat& file, const std::string& path) {
   struct stat named;
@@ -176,37 +173,6 @@ void Files::note_used(int fd) noexcept {
 void Files::note_used_before() {
   for (const int fd : descriptors_of_process()) note_used(fd);
   for_mappings([](const KernelMapping& mapping) { used_.add(mapping.inode); });
-}
-
-// Readers of an old version: the file itself, and what lies beside it by databases' custom (LMDB's
-// lock.mdb, SQLite's -wal), is private.
-const char* Files::redirected(int directory, const char* path, std::string& storage) const {
-  const Watch& watch = Watch::instance();
-  if (!watch.has_copies() || !watch.may_name_beside(path)) return path;
-  instance().load();
-  const std::string name(last_part(path));
-  for (const Target& target : config_.targets) {
-    const std::string own(last_part(target.path));
-    const bool beside = name.starts_with(own + "-") || (own == "data.mdb" && name == "lock.mdb");
-    if (name != own && !beside) continue;
-    const std::string before(path, std::strlen(path) - name.size());
-    const std::string parent = before.empty() ? std::string(".") : before;
-    const int at = VELLUM_REAL(openat)(directory, parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (at < 0) continue;
-    const bool there = path_of(at) + "/" + own == target.path;
-    VELLUM_REAL(close)(at);
-    if (!there) continue;
-    if (name == own) note_opened(static_cast<std::size_t>(&target - config_.targets.data()));
-    storage = name == own ? target.copy : target.copy.substr(0, target.copy.rfind('/') + 1) + name;
-    return storage.c_str();
-  }
-  return path;
-}
-
-bool Files::is_copy(const std::string& path) const {
-  if (!Watch::instance().has_copies()) return false;
-  return std::any_of(config_.targets.begin(), config_.targets.end(),
-                     [&](const Target& target) { return target.copy == path; });
 }
 
 bool Files::names_target(int directory, const char* path) const {

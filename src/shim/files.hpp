@@ -54,10 +54,11 @@ class Files {
   // Whether there is anything to do at all.
   bool active() const noexcept { return active_; }
 
-  // Before a file is opened. The path to open instead, when the program is to read a copy; else
-  // what was given.
-  const char* redirected(int directory, const char* path, std::string& storage) const;
-  bool is_copy(const std::string& path) const;
+  // What `vellum run` was given; asks for memory.
+  const std::vector<Target>& targets() {
+    load();
+    return config_.targets;
+  }
   // Whether a path names one of the files, as it is now.
   bool names_target(int directory, const char* path) const;
   // Whether one may come to: by its last part, or as it is now.

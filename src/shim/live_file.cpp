@@ -1,6 +1,7 @@
 #include "shim/live_file.hpp"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -44,14 +45,17 @@ std::uint64_t capacity_for(std::uint64_t file_bytes) noexcept {
                   std::min(4 * file_bytes, file_bytes + kMostCapacityBytes));
 }
 
+// Memory that a program can write to, touched or not, has a limit of its own (RLIMIT_DATA).
 bool is_free(std::uint64_t bytes) noexcept {
-  void* const at = VELLUM_REAL(mmap)(nullptr, bytes, PROT_NONE,
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  void* const at = VELLUM_REAL(mmap)(nullptr, bytes, limited ? PROT_READ | PROT_WRITE : PROT_NONE,
                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return at != MAP_FAILED && VELLUM_REAL(munmap)(at, bytes) == 0;
 }
 
-// Where address space is limited (ulimit -v, valgrind), a file has less, and leaves the program at
-// least as much as it takes.
+// Where address space is limited (ulimit -v or -d, valgrind), a file has less, and leaves the
+// program at least as much as it takes.
 std::uint64_t free_capacity_for(std::uint64_t file_bytes) noexcept {
   constexpr std::uint64_t kLeastBytes = 64u << 20;
   std::uint64_t capacity = capacity_for(file_bytes);

@@ -1,47 +1,159 @@
-// Names that are taken away, given, and exchanged: files_names.cpp says what becomes of the files.
+// Names that are taken away, given, and exchanged: files_names.cpp says what becomes of the files,
+// old_version.hpp what of names that lead to a version.
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/error_number.hpp"
 #include "shim/files.hpp"
+#include "shim/old_version.hpp"
 #include "shim/real.hpp"
 
-using vellum::shim::Files;
+namespace vellum::shim {
+namespace {
+
+using base::as_result;
+using PathName = Files::Name;
+
+template <typename Call>
+int take_name(int directory, const char* path, const Call& call) {
+  return change_at(directory, path, false, [&](const char* at) {
+    return Files::instance().remove_name(directory, at, [&] { return call(at); });
+  });
+}
+
+// What is private lies in another directory, so that a name neither comes from there nor goes
+// there. 0 or errno.
+int refuse_pair(const SeenPath& from, const SeenPath& to, int from_directory) {
+  if (from.is_version() || to.is_version()) return EROFS;
+  if (from.is_beside() == to.is_beside()) return 0;
+  const int there = VELLUM_REAL(faccessat)(from_directory, from.c_str(), F_OK, AT_SYMLINK_NOFOLLOW);
+  return there == 0 ? EXDEV : errno;
+}
+
+template <typename Call>
+int move_name(const PathName& from, const PathName& to, bool exchange, const Call& call) {
+  const SeenPath source(from.directory, from.path, false), target(to.directory, to.path, false);
+  if (const int error = refuse_pair(source, target, from.directory)) return as_result(error);
+  if (version_lies_below(from.directory, from.path) ||
+      (exchange && version_lies_below(to.directory, to.path)))
+    return as_result(EBUSY);
+  return Files::instance().rename({from.directory, source.c_str()}, {to.directory, target.c_str()},
+                                  exchange, [&] { return call(source.c_str(), target.c_str()); });
+}
+
+template <typename Call>
+int add_name(const PathName& from, const PathName& to, bool follows, const Call& call) {
+  const SeenPath source(from.directory, from.path, follows), target(to.directory, to.path, false);
+  if (target.is_version()) return as_result(EEXIST);
+  if (const int error = refuse_pair(source, target, from.directory)) return as_result(error);
+  return Files::instance().link({to.directory, target.c_str()},
+                                [&] { return call(source.c_str(), target.c_str()); });
+}
+
+// Of what is no regular file. An old version is there, whether or not the file is.
+template <typename Call>
+int make_name(int directory, const char* path, const Call& call) {
+  const SeenPath seen(directory, path, false);
+  return seen.is_version() ? as_result(EEXIST) : call(seen.c_str());
+}
+
+}  // namespace
+}  // namespace vellum::shim
+
+using vellum::base::as_result;
+using vellum::shim::add_name;
+using vellum::shim::make_name;
+using vellum::shim::move_name;
+using vellum::shim::take_name;
 
 VELLUM_SHIM int unlink(const char* path) noexcept {
-  return Files::instance().remove_name(AT_FDCWD, path, [&] { return VELLUM_REAL(unlink)(path); });
+  return take_name(AT_FDCWD, path, [&](const char* at) { return VELLUM_REAL(unlink)(at); });
 }
 VELLUM_SHIM int unlinkat(int directory, const char* path, int flags) noexcept {
-  return Files::instance().remove_name(
-      directory, path, [&] { return VELLUM_REAL(unlinkat)(directory, path, flags); });
+  return take_name(directory, path,
+                   [&](const char* at) { return VELLUM_REAL(unlinkat)(directory, at, flags); });
 }
 VELLUM_SHIM int remove(const char* path) noexcept {
-  return Files::instance().remove_name(AT_FDCWD, path, [&] { return VELLUM_REAL(remove)(path); });
+  return take_name(AT_FDCWD, path, [&](const char* at) { return VELLUM_REAL(remove)(at); });
 }
 
 VELLUM_SHIM int rename(const char* from, const char* to) noexcept {
-  return Files::instance().rename({AT_FDCWD, from}, {AT_FDCWD, to}, false,
-                                  [&] { return VELLUM_REAL(rename)(from, to); });
+  return move_name(
+      {AT_FDCWD, from}, {AT_FDCWD, to}, false,
+      [&](const char* source, const char* target) { return VELLUM_REAL(rename)(source, target); });
 }
 VELLUM_SHIM int renameat(int from_directory, const char* from, int to_directory,
                          const char* to) noexcept {
-  return Files::instance().rename({from_directory, from}, {to_directory, to}, false, [&] {
-    return VELLUM_REAL(renameat)(from_directory, from, to_directory, to);
-  });
+  return move_name({from_directory, from}, {to_directory, to}, false,
+                   [&](const char* source, const char* target) {
+                     return VELLUM_REAL(renameat)(from_directory, source, to_directory, target);
+                   });
 }
 VELLUM_SHIM int renameat2(int from_directory, const char* from, int to_directory, const char* to,
                           unsigned flags) noexcept {
-  return Files::instance().rename(
-      {from_directory, from}, {to_directory, to}, (flags & RENAME_EXCHANGE) != 0,
-      [&] { return VELLUM_REAL(renameat2)(from_directory, from, to_directory, to, flags); });
+  return move_name({from_directory, from}, {to_directory, to}, (flags & RENAME_EXCHANGE) != 0,
+                   [&](const char* source, const char* target) {
+                     return VELLUM_REAL(renameat2)(from_directory, source, to_directory, target,
+                                                   flags);
+                   });
 }
 
 VELLUM_SHIM int link(const char* from, const char* to) noexcept {
-  return Files::instance().link({AT_FDCWD, to}, [&] { return VELLUM_REAL(link)(from, to); });
+  return add_name(
+      {AT_FDCWD, from}, {AT_FDCWD, to}, false,
+      [&](const char* source, const char* target) { return VELLUM_REAL(link)(source, target); });
 }
 VELLUM_SHIM int linkat(int from_directory, const char* from, int to_directory, const char* to,
                        int flags) noexcept {
-  return Files::instance().link({to_directory, to}, [&] {
-    return VELLUM_REAL(linkat)(from_directory, from, to_directory, to, flags);
+  return add_name({from_directory, from}, {to_directory, to}, (flags & AT_SYMLINK_FOLLOW) != 0,
+                  [&](const char* source, const char* target) {
+                    return VELLUM_REAL(linkat)(from_directory, source, to_directory, target, flags);
+                  });
+}
+
+VELLUM_SHIM int symlink(const char* to, const char* path) noexcept {
+  return make_name(AT_FDCWD, path, [&](const char* at) { return VELLUM_REAL(symlink)(to, at); });
+}
+VELLUM_SHIM int symlinkat(const char* to, int directory, const char* path) noexcept {
+  return make_name(directory, path,
+                   [&](const char* at) { return VELLUM_REAL(symlinkat)(to, directory, at); });
+}
+VELLUM_SHIM int mknod(const char* path, mode_t mode, dev_t device) noexcept {
+  return make_name(AT_FDCWD, path,
+                   [&](const char* at) { return VELLUM_REAL(mknod)(at, mode, device); });
+}
+VELLUM_SHIM int mknodat(int directory, const char* path, mode_t mode, dev_t device) noexcept {
+  return make_name(directory, path, [&](const char* at) {
+    return VELLUM_REAL(mknodat)(directory, at, mode, device);
   });
 }
+VELLUM_SHIM int mkfifo(const char* path, mode_t mode) noexcept {
+  return make_name(AT_FDCWD, path, [&](const char* at) { return VELLUM_REAL(mkfifo)(at, mode); });
+}
+VELLUM_SHIM int mkfifoat(int directory, const char* path, mode_t mode) noexcept {
+  return make_name(directory, path,
+                   [&](const char* at) { return VELLUM_REAL(mkfifoat)(directory, at, mode); });
+}
+// Directories of any name are where they are made.
+VELLUM_SHIM int mkdir(const char* path, mode_t mode) noexcept {
+  return make_name(AT_FDCWD, path, [&](const char*) { return VELLUM_REAL(mkdir)(path, mode); });
+}
+VELLUM_SHIM int mkdirat(int directory, const char* path, mode_t mode) noexcept {
+  return make_name(directory, path,
+                   [&](const char*) { return VELLUM_REAL(mkdirat)(directory, path, mode); });
+}
+
+// NOLINTBEGIN(bugprone-reserved-identifier): mknod(2) until glibc 2.33, with a version in front.
+extern "C" int __xmknod(int version, const char* path, mode_t mode, dev_t* device) noexcept;
+extern "C" int __xmknodat(int version, int directory, const char* path, mode_t mode,
+                          dev_t* device) noexcept;
+VELLUM_SHIM int __xmknod(int version, const char* path, mode_t mode, dev_t* device) noexcept {
+  return version == 0 ? mknod(path, mode, *device) : as_result(EINVAL);
+}
+VELLUM_SHIM int __xmknodat(int version, int directory, const char* path, mode_t mode,
+                           dev_t* device) noexcept {
+  return version == 0 ? mknodat(directory, path, mode, *device) : as_result(EINVAL);
+}
+// NOLINTEND(bugprone-reserved-identifier)

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 #include <utime.h>
 
@@ -26,6 +27,7 @@
 #include "shim/descriptor_limit.hpp"
 #include "shim/exec_environment.hpp"
 #include "shim/files.hpp"
+#include "shim/old_version.hpp"
 #include "shim/real.hpp"
 
 extern "C" int pidfd_getfd(int process, int fd, unsigned flags) noexcept;  // <sys/pidfd.h> is C's
@@ -73,7 +75,9 @@ long open_by_how(const Arguments& a) {
   if (given == nullptr || path == nullptr || at<std::size_t>(a, 3) != sizeof *given)
     return in_kernel(given);
   const int directory = at<int>(a, 0), flags = static_cast<int>(given->flags);
-  if (given->resolve == 0) return openat(directory, path, flags, static_cast<mode_t>(given->mode));
+  const bool of_version = SeenPath(directory, path, (flags & O_NOFOLLOW) == 0).is_version();
+  if (given->resolve == 0 || of_version)
+    return openat(directory, path, flags, static_cast<mode_t>(given->mode));
   if (!files.active() || (flags & O_PATH) != 0) return in_kernel(given);
   open_how how = *given;
   const bool cut = (flags & O_TRUNC) != 0 && files.names_target(directory, path);
@@ -256,6 +260,61 @@ std::optional<long> name_or_program(long number, const Arguments& a) {
   }
 }
 
+std::optional<long> inode(long number, const Arguments& a) {
+  switch (number) {
+    case SYS_access:
+      return call(access, a);
+    // Without flags, which are the second one's: the kernel ignores what stands there.
+    case SYS_faccessat:
+      return faccessat(at<int>(a, 0), at<const char*>(a, 1), at<int>(a, 2), 0);
+    case SYS_faccessat2:
+      return call(faccessat, a);
+    case SYS_chmod:
+      return call(chmod, a);
+    case SYS_fchmodat:
+      return fchmodat(at<int>(a, 0), at<const char*>(a, 1), at<mode_t>(a, 2), 0);
+#ifdef SYS_fchmodat2
+    case SYS_fchmodat2:
+      return call(fchmodat, a);
+#endif
+    case SYS_chown:
+      return call(chown, a);
+    case SYS_lchown:
+      return call(lchown, a);
+    case SYS_fchownat:
+      return call(fchownat, a);
+    case SYS_setxattr:
+      return call(setxattr, a);
+    case SYS_lsetxattr:
+      return call(lsetxattr, a);
+    case SYS_removexattr:
+      return call(removexattr, a);
+    case SYS_lremovexattr:
+      return call(lremovexattr, a);
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<long> other_name(long number, const Arguments& a) {
+  switch (number) {
+    case SYS_symlink:
+      return call(symlink, a);
+    case SYS_symlinkat:
+      return call(symlinkat, a);
+    case SYS_mknod:
+      return call(mknod, a);
+    case SYS_mknodat:
+      return call(mknodat, a);
+    case SYS_mkdir:
+      return call(mkdir, a);
+    case SYS_mkdirat:
+      return call(mkdirat, a);
+    default:
+      return std::nullopt;
+  }
+}
+
 // A library behind this one may make its mmap(2) by number, as tcmalloc does: what it does for a
 // call that was made by number goes to the kernel.
 thread_local bool converting = false;
@@ -267,7 +326,8 @@ std::optional<long> as_function(long number, const Arguments& a) {
     Converting() noexcept { converting = true; }
     ~Converting() { converting = false; }
   } const scope;
-  for (const auto family : {transfer, descriptor, size_or_flush, memory, times, name_or_program})
+  for (const auto family :
+       {transfer, descriptor, size_or_flush, memory, times, name_or_program, inode, other_name})
     if (const auto result = family(number, a)) return result;
   return std::nullopt;
 }

@@ -15,6 +15,7 @@
 
 #include "shim/descriptor_limit.hpp"
 #include "shim/files.hpp"
+#include "shim/old_version.hpp"
 #include "shim/real.hpp"
 
 extern "C" int pidfd_getfd(int process, int fd, unsigned flags) noexcept;  // <sys/pidfd.h> is C's
@@ -24,9 +25,13 @@ namespace {
 
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
-int open_copy(int directory, const char* copy, int flags, mode_t mode, bool is_target) {
-  if (!is_target || !writes(flags)) return VELLUM_REAL(openat)(directory, copy, flags, mode);
-  std::fprintf(stderr, "vellum run: %s: an old version is to be read only\n", copy);
+// Its name is taken, whatever else is asked for (O_EXCL).
+int open_version(int directory, const char* path, const SeenPath& seen, int flags, mode_t mode) {
+  const bool is_new = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
+  const bool changes = writes(flags) || (flags & O_TRUNC) != 0;
+  if (is_new || !changes || (flags & (O_PATH | O_DIRECTORY)) != 0)
+    return VELLUM_REAL(openat)(directory, seen.c_str(), flags, mode);
+  std::fprintf(stderr, "vellum run: %s: %s\n", path, kReadOnly);
   errno = EROFS;
   return -1;
 }
@@ -39,11 +44,10 @@ int open_file(int directory, const char* path, int flags, mode_t mode) {
     return fd;
   }
   Files& files = Files::instance();
-  if (!files.active() || path == nullptr || (flags & O_PATH) != 0)
-    return VELLUM_REAL(openat)(directory, path, flags, mode);
-  std::string storage;
-  const char* const instead = files.redirected(directory, path, storage);
-  if (instead != path) return open_copy(directory, instead, flags, mode, files.is_copy(instead));
+  const SeenPath seen(directory, path, (flags & O_NOFOLLOW) == 0);
+  if (seen.is_version()) return open_version(directory, path, seen, flags, mode);
+  if (!files.active() || seen.is_beside() || path == nullptr || (flags & O_PATH) != 0)
+    return VELLUM_REAL(openat)(directory, seen.c_str(), flags, mode);
   const bool cut = (flags & O_TRUNC) != 0 && files.names_target(directory, path);
   const int fd = VELLUM_REAL(openat)(directory, path, cut ? flags & ~O_TRUNC : flags, mode);
   return fd < 0 ? fd : files.opened(fd, path, flags, cut);
@@ -85,6 +89,18 @@ int made(int fd, const char* path) {
   if (fd < 0 || !files.active()) return fd;
   if (!Inside::is()) return files.opened(fd, path, O_RDWR, false);
   files.note_librarys(fd, true);
+  return fd;
+}
+
+// Beside an old version, the file is made where the program will find it.
+template <typename Call>
+int make_beside(char* pattern, const Call& call) {
+  const SeenPath seen(AT_FDCWD, pattern, false);
+  if (!seen.is_beside()) return made(call(pattern), pattern);
+  std::string own = seen.c_str();
+  const int fd = call(own.data());
+  const std::size_t begin = own.rfind('/') + 1, length = own.size() - begin;
+  own.copy(pattern + std::strlen(pattern) - length, length, begin);
   return fd;
 }
 
@@ -146,18 +162,22 @@ VELLUM_SHIM int creat64(const char* path, mode_t mode) {
   return open_file(AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
 }
 
-#define VELLUM_MAKE(suffix)                                                                     \
-  VELLUM_SHIM int mkstemp##suffix(char* pattern) {                                              \
-    return vellum::shim::made(VELLUM_REAL(mkstemp##suffix)(pattern), pattern);                  \
-  }                                                                                             \
-  VELLUM_SHIM int mkostemp##suffix(char* pattern, int flags) {                                  \
-    return vellum::shim::made(VELLUM_REAL(mkostemp##suffix)(pattern, flags), pattern);          \
-  }                                                                                             \
-  VELLUM_SHIM int mkstemps##suffix(char* pattern, int behind) {                                 \
-    return vellum::shim::made(VELLUM_REAL(mkstemps##suffix)(pattern, behind), pattern);         \
-  }                                                                                             \
-  VELLUM_SHIM int mkostemps##suffix(char* pattern, int behind, int flags) {                     \
-    return vellum::shim::made(VELLUM_REAL(mkostemps##suffix)(pattern, behind, flags), pattern); \
+#define VELLUM_MAKE(suffix)                                                                       \
+  VELLUM_SHIM int mkstemp##suffix(char* pattern) {                                                \
+    return vellum::shim::make_beside(pattern,                                                     \
+                                     [&](char* at) { return VELLUM_REAL(mkstemp##suffix)(at); }); \
+  }                                                                                               \
+  VELLUM_SHIM int mkostemp##suffix(char* pattern, int flags) {                                    \
+    return vellum::shim::make_beside(                                                             \
+        pattern, [&](char* at) { return VELLUM_REAL(mkostemp##suffix)(at, flags); });             \
+  }                                                                                               \
+  VELLUM_SHIM int mkstemps##suffix(char* pattern, int behind) {                                   \
+    return vellum::shim::make_beside(                                                             \
+        pattern, [&](char* at) { return VELLUM_REAL(mkstemps##suffix)(at, behind); });            \
+  }                                                                                               \
+  VELLUM_SHIM int mkostemps##suffix(char* pattern, int behind, int flags) {                       \
+    return vellum::shim::make_beside(                                                             \
+        pattern, [&](char* at) { return VELLUM_REAL(mkostemps##suffix)(at, behind, flags); });    \
   }
 VELLUM_MAKE()
 VELLUM_MAKE(64)

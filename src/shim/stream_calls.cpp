@@ -12,6 +12,7 @@
 #include <string>
 
 #include "shim/files.hpp"
+#include "shim/old_version.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {
@@ -81,12 +82,16 @@ FILE* reopen_stream(const char* path, const char* mode, FILE* stream,
                     FILE* (*real)(const char*, const char*, FILE*)) {
   Files& files = Files::instance();
   const bool reads_only = mode != nullptr && *mode == 'r' && std::strchr(mode, '+') == nullptr;
+  const SeenPath seen(AT_FDCWD, path);
+  if (seen.is_beside() || (seen.is_version() && reads_only))
+    return real(seen.c_str(), mode, stream);
   if (Inside::is() || !files.active() || path == nullptr || reads_only ||
-      !(files.may_name_target(path) || files.names_target(AT_FDCWD, path)))
+      !(seen.is_version() || files.may_name_target(path) || files.names_target(AT_FDCWD, path)))
     return real(path, mode, stream);
-  std::fprintf(stderr, "vellum run: %s: cannot be written by freopen()\n", path);
+  std::fprintf(stderr, "vellum run: %s: %s\n", path,
+               seen.is_version() ? kReadOnly : "cannot be written by freopen()");
   fclose(stream);
-  errno = ENOTSUP;
+  errno = seen.is_version() ? EROFS : ENOTSUP;
   return nullptr;
 }
 

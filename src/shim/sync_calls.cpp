@@ -8,6 +8,7 @@
 
 #include "base/error_number.hpp"
 #include "shim/files.hpp"
+#include "shim/old_version.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {
@@ -50,6 +51,12 @@ int truncate_watched(const char* path, off_t bytes) {
   return error;
 }
 
+int truncate_at(const char* path, off_t bytes, int (*in_kernel)(const char*, off_t) noexcept) {
+  const auto file = live(path);
+  if (file != nullptr) return base::as_result(truncate_live(*file, bytes));
+  return is_watched(path) ? base::as_result(truncate_watched(path, bytes)) : in_kernel(path, bytes);
+}
+
 // Space is taken when something is written, so only what shows is done: sizes and zeros. Ranges
 // that are put in or taken out (FALLOC_FL_INSERT_RANGE, FALLOC_FL_COLLAPSE_RANGE) are not to be
 // had, as on many file systems.
@@ -80,18 +87,12 @@ int with_size(int result, Status* status) {
   return result;
 }
 
-// Paths of files of which the program reads an old version lead to that.
-const char* path_for(int directory, const char* path, std::string& storage) {
-  if (Inside::is() || path == nullptr || *path == '\0') return path;
-  return Files::instance().redirected(directory, path, storage);
-}
-
 }  // namespace
 }  // namespace vellum::shim
 
 using vellum::base::as_result;
 using vellum::shim::live;
-using vellum::shim::path_for;
+using vellum::shim::SeenPath;
 using vellum::shim::with_size;
 
 VELLUM_SHIM int fsync(int fd) {
@@ -118,57 +119,53 @@ VELLUM_SHIM int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned 
   return as_result((flags & SYNC_FILE_RANGE_WAIT_AFTER) != 0 ? file->flush() : 0);
 }
 
-#define VELLUM_SIZES(suffix)                                                                       \
-  VELLUM_SHIM int ftruncate##suffix(int fd, off_t bytes) noexcept {                                \
-    const auto file = live(fd);                                                                    \
-    if (file == nullptr) return VELLUM_REAL(ftruncate##suffix)(fd, bytes);                         \
-    return as_result(vellum::shim::Files::instance().writes(fd)                                    \
-                         ? vellum::shim::truncate_live(*file, bytes)                               \
-                         : EINVAL);                                                                \
-  }                                                                                                \
-  VELLUM_SHIM int truncate##suffix(const char* path, off_t bytes) noexcept {                       \
-    const auto file = live(path);                                                                  \
-    if (file != nullptr) return as_result(vellum::shim::truncate_live(*file, bytes));              \
-    return vellum::shim::is_watched(path) ? as_result(vellum::shim::truncate_watched(path, bytes)) \
-                                          : VELLUM_REAL(truncate##suffix)(path, bytes);            \
-  }                                                                                                \
-  VELLUM_SHIM int fallocate##suffix(int fd, int mode, off_t offset, off_t bytes) {                 \
-    const auto file = live(fd);                                                                    \
-    if (file == nullptr) return VELLUM_REAL(fallocate##suffix)(fd, mode, offset, bytes);           \
-    return as_result(vellum::shim::allocate(*file, fd, mode, offset, bytes));                      \
-  }                                                                                                \
-  VELLUM_SHIM int posix_fallocate##suffix(int fd, off_t offset, off_t bytes) {                     \
-    const auto file = live(fd);                                                                    \
-    return file == nullptr ? VELLUM_REAL(posix_fallocate##suffix)(fd, offset, bytes)               \
-                           : vellum::shim::allocate(*file, fd, 0, offset, bytes);                  \
-  }                                                                                                \
-  VELLUM_SHIM int fstat##suffix(int fd, struct stat##suffix* status) noexcept {                    \
-    return with_size(VELLUM_REAL(fstat##suffix)(fd, status), status);                              \
-  }                                                                                                \
-  VELLUM_SHIM int stat##suffix(const char* path, struct stat##suffix* status) noexcept {           \
-    std::string storage;                                                                           \
-    const char* const at = path_for(AT_FDCWD, path, storage);                                      \
-    return with_size(VELLUM_REAL(stat##suffix)(at, status), status);                               \
-  }                                                                                                \
-  VELLUM_SHIM int lstat##suffix(const char* path, struct stat##suffix* status) noexcept {          \
-    std::string storage;                                                                           \
-    const char* const at = path_for(AT_FDCWD, path, storage);                                      \
-    return with_size(VELLUM_REAL(lstat##suffix)(at, status), status);                              \
-  }                                                                                                \
-  VELLUM_SHIM int fstatat##suffix(int directory, const char* path, struct stat##suffix* status,    \
-                                  int flags) noexcept {                                            \
-    std::string storage;                                                                           \
-    const char* const at = path_for(directory, path, storage);                                     \
-    return with_size(VELLUM_REAL(fstatat##suffix)(directory, at, status, flags), status);          \
+#define VELLUM_SIZES(suffix)                                                                    \
+  VELLUM_SHIM int ftruncate##suffix(int fd, off_t bytes) noexcept {                             \
+    const auto file = live(fd);                                                                 \
+    if (file == nullptr) return VELLUM_REAL(ftruncate##suffix)(fd, bytes);                      \
+    return as_result(vellum::shim::Files::instance().writes(fd)                                 \
+                         ? vellum::shim::truncate_live(*file, bytes)                            \
+                         : EINVAL);                                                             \
+  }                                                                                             \
+  VELLUM_SHIM int truncate##suffix(const char* path, off_t bytes) noexcept {                    \
+    return vellum::shim::change_at(AT_FDCWD, path, true, [&](const char* at) {                  \
+      return vellum::shim::truncate_at(at, bytes, VELLUM_REAL(truncate##suffix));               \
+    });                                                                                         \
+  }                                                                                             \
+  VELLUM_SHIM int fallocate##suffix(int fd, int mode, off_t offset, off_t bytes) {              \
+    const auto file = live(fd);                                                                 \
+    if (file == nullptr) return VELLUM_REAL(fallocate##suffix)(fd, mode, offset, bytes);        \
+    return as_result(vellum::shim::allocate(*file, fd, mode, offset, bytes));                   \
+  }                                                                                             \
+  VELLUM_SHIM int posix_fallocate##suffix(int fd, off_t offset, off_t bytes) {                  \
+    const auto file = live(fd);                                                                 \
+    return file == nullptr ? VELLUM_REAL(posix_fallocate##suffix)(fd, offset, bytes)            \
+                           : vellum::shim::allocate(*file, fd, 0, offset, bytes);               \
+  }                                                                                             \
+  VELLUM_SHIM int fstat##suffix(int fd, struct stat##suffix* status) noexcept {                 \
+    return with_size(VELLUM_REAL(fstat##suffix)(fd, status), status);                           \
+  }                                                                                             \
+  VELLUM_SHIM int stat##suffix(const char* path, struct stat##suffix* status) noexcept {        \
+    const SeenPath seen(AT_FDCWD, path);                                                        \
+    return with_size(VELLUM_REAL(stat##suffix)(seen.c_str(), status), status);                  \
+  }                                                                                             \
+  VELLUM_SHIM int lstat##suffix(const char* path, struct stat##suffix* status) noexcept {       \
+    const SeenPath seen(AT_FDCWD, path, false);                                                 \
+    return with_size(VELLUM_REAL(lstat##suffix)(seen.c_str(), status), status);                 \
+  }                                                                                             \
+  VELLUM_SHIM int fstatat##suffix(int directory, const char* path, struct stat##suffix* status, \
+                                  int flags) noexcept {                                         \
+    const SeenPath seen(directory, path, (flags & AT_SYMLINK_NOFOLLOW) == 0);                   \
+    return with_size(VELLUM_REAL(fstatat##suffix)(directory, seen.c_str(), status, flags),      \
+                     status);                                                                   \
   }
 VELLUM_SIZES()
 VELLUM_SIZES(64)
 
 VELLUM_SHIM int statx(int directory, const char* path, int flags, unsigned mask,
                       struct statx* status) noexcept {
-  std::string storage;
-  const char* const at = path_for(directory, path, storage);
-  const int result = VELLUM_REAL(statx)(directory, at, flags, mask, status);
+  const SeenPath seen(directory, path, (flags & AT_SYMLINK_NOFOLLOW) == 0);
+  const int result = VELLUM_REAL(statx)(directory, seen.c_str(), flags, mask, status);
   if (result != 0 || vellum::shim::Inside::is()) return result;
   struct stat key{};
   key.st_dev = makedev(status->stx_dev_major, status->stx_dev_minor);

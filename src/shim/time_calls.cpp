@@ -7,6 +7,7 @@
 #include <utime.h>
 
 #include "shim/files.hpp"
+#include "shim/old_version.hpp"
 #include "shim/real.hpp"
 
 namespace vellum::shim {
@@ -38,34 +39,45 @@ bool chosen(const timespec* times) {
 }  // namespace
 }  // namespace vellum::shim
 
+using vellum::shim::change_at;
 using vellum::shim::chosen;
 using vellum::shim::live_at;
 using vellum::shim::with_times;
 
 VELLUM_SHIM int utime(const char* path, const utimbuf* times) noexcept {
-  return with_times(live_at(AT_FDCWD, path, 0), times != nullptr,
-                    [&] { return VELLUM_REAL(utime)(path, times); });
+  return change_at(AT_FDCWD, path, true, [&](const char* at) {
+    return with_times(live_at(AT_FDCWD, at, 0), times != nullptr,
+                      [&] { return VELLUM_REAL(utime)(at, times); });
+  });
 }
 VELLUM_SHIM int utimes(const char* path, const timeval* times) noexcept {
-  return with_times(live_at(AT_FDCWD, path, 0), times != nullptr,
-                    [&] { return VELLUM_REAL(utimes)(path, times); });
+  return change_at(AT_FDCWD, path, true, [&](const char* at) {
+    return with_times(live_at(AT_FDCWD, at, 0), times != nullptr,
+                      [&] { return VELLUM_REAL(utimes)(at, times); });
+  });
 }
 VELLUM_SHIM int lutimes(const char* path, const timeval* times) noexcept {
-  return with_times(live_at(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW), times != nullptr,
-                    [&] { return VELLUM_REAL(lutimes)(path, times); });
+  return change_at(AT_FDCWD, path, false, [&](const char* at) {
+    return with_times(live_at(AT_FDCWD, at, AT_SYMLINK_NOFOLLOW), times != nullptr,
+                      [&] { return VELLUM_REAL(lutimes)(at, times); });
+  });
 }
 VELLUM_SHIM int futimes(int fd, const timeval* times) noexcept {
   return with_times(live_at(fd, nullptr, 0), times != nullptr,
                     [&] { return VELLUM_REAL(futimes)(fd, times); });
 }
 VELLUM_SHIM int futimesat(int directory, const char* path, const timeval* times) noexcept {
-  return with_times(live_at(directory, path, 0), times != nullptr,
-                    [&] { return VELLUM_REAL(futimesat)(directory, path, times); });
+  return change_at(directory, path, true, [&](const char* at) {
+    return with_times(live_at(directory, at, 0), times != nullptr,
+                      [&] { return VELLUM_REAL(futimesat)(directory, at, times); });
+  });
 }
 VELLUM_SHIM int utimensat(int directory, const char* path, const timespec* times,
                           int flags) noexcept {
-  return with_times(live_at(directory, path, flags), chosen(times),
-                    [&] { return VELLUM_REAL(utimensat)(directory, path, times, flags); });
+  return change_at(directory, path, (flags & AT_SYMLINK_NOFOLLOW) == 0, [&](const char* at) {
+    return with_times(live_at(directory, at, flags), chosen(times),
+                      [&] { return VELLUM_REAL(utimensat)(directory, at, times, flags); });
+  });
 }
 VELLUM_SHIM int futimens(int fd, const timespec* times) noexcept {
   return with_times(live_at(fd, nullptr, 0), chosen(times),

@@ -74,5 +74,25 @@ TEST_F(RunCheckedNoSanitizer, LittleAddressSpaceIsEnough) {
       {"sh", "-c", "ulimit -v 4000000; exec " VELLUM_FILE_CALLS " kept " + path("data")}));
 }
 
+// Fossil limits what it may write to in its own memory.
+TEST_F(RunCheckedNoSanitizer, LittleWritableMemoryIsEnough) {
+  expect_kept(under_vellum(
+      {"sh", "-c", "ulimit -d 4000000; exec " VELLUM_FILE_CALLS " kept " + path("data")}));
+}
+
+TEST_F(RunCheckedNoSanitizer, AFileThatCannotBeOpenedStaysAsItIs) {
+  for (const std::string content : {"", "some"}) {
+    write_file(path("data"), content);
+    write_file(path("after"), "");
+    const std::string tries = "ulimit -d 200000; true >> " + path("data") + "; ";
+    const Result result =
+        run({"run", "--store", path("store" + content), "--file", path("data"), "--", "sh", "-c",
+             tries + "cp " + path("data") + " " + path("after") + "; true"});
+    EXPECT_TRUE(contains(result.err, "cannot reserve")) << result.err;
+    EXPECT_EQ(content, read_file(path("after"))) << result.err;
+    EXPECT_EQ(content, read_file(path("data"))) << result.err;
+  }
+}
+
 }  // namespace
 }  // namespace vellum::cli_test

@@ -4,9 +4,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
+
+#include <vellum/region.hpp>
+#include <vellum/store.hpp>
 
 #include "cli/run_lib.hpp"
 
@@ -202,6 +206,30 @@ TEST_F(RunNoSanitizer, AFileThatIsThereIsNoPattern) {
   must({"run", "--store", store(), "--file", name, "--", "sh", "-c", "echo -n one > " + name});
   must({"export", store(), "main", path("exported")});
   EXPECT_EQ("one", read_file(path("exported")));
+}
+
+// Killed while it opened a new file: the branch was there, and knew no file.
+TEST_F(RunNoSanitizer, ABranchOfAFileThatWasBeingMadeGetsWhatTheFileHolds) {
+  Store made = Store::create(store());
+  for (const char* name : {"a.db", "b.db"}) {
+    std::string branch = file(name, name[0] == 'a' ? "" : "content");
+    std::replace(branch.begin(), branch.end(), '/', '+');
+    const pid_t killed = fork();
+    if (killed == 0) {
+      const Region region = made.create_region(branch, 1);
+      raise(SIGKILL);
+    }
+    waitpid(killed, nullptr, 0);
+  }
+  const Result result = run(
+      {"run", "--store", store(), "--strict", "--file", path("*.db"), "--", "cat", path("a.db")});
+  EXPECT_EQ(0, result.status) << result.err;
+  for (const char* name : {"a.db", "b.db"}) {
+    std::string branch = path(name);
+    std::replace(branch.begin(), branch.end(), '/', '+');
+    must({"export", store(), branch, path(std::string("exported-") + name)});
+    EXPECT_EQ(read_file(path(name)), read_file(path(std::string("exported-") + name)));
+  }
 }
 
 // Files that are found by a pattern are branches with their paths.

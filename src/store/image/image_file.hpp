@@ -62,6 +62,8 @@ class ImageFile {
   std::uint64_t region_bytes() const noexcept { return region_bytes_; }
   // What the file has now.
   std::uint64_t file_bytes() const noexcept { return file_bytes_; }
+  // What it had when it was opened, or at the last commit since.
+  std::uint64_t committed_bytes() const noexcept { return committed_bytes_; }
   // The size that another program gave the file, where that is to be committed.
   std::optional<std::uint64_t> adopted_file_bytes() const noexcept { return adopted_file_bytes_; }
   // The pages that open() found to differ from the head, ascending.

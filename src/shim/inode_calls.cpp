@@ -1,0 +1,91 @@
+// What belongs to a file beside its bytes and its size: access(2), chmod(2), chown(2), setxattr(2).
+// Of a live file that is the kernel's; of an old version it cannot be changed.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "shim/old_version.hpp"
+#include "shim/real.hpp"
+
+namespace vellum::shim {
+namespace {
+
+bool follows(int flags) { return (flags & AT_SYMLINK_NOFOLLOW) == 0; }
+
+template <typename Call>
+int ask_access(int directory, const char* path, int mode, bool follows, const Call& call) {
+  if ((mode & W_OK) != 0) return change_at(directory, path, follows, call);
+  return call(SeenPath(directory, path, follows).c_str());
+}
+
+}  // namespace
+}  // namespace vellum::shim
+
+using vellum::shim::ask_access;
+using vellum::shim::change_at;
+using vellum::shim::follows;
+
+#define VELLUM_ACCESS(name)                                                         \
+  VELLUM_SHIM int name(const char* path, int mode) noexcept {                       \
+    return ask_access(AT_FDCWD, path, mode, true,                                   \
+                      [&](const char* at) { return VELLUM_REAL(name)(at, mode); }); \
+  }
+VELLUM_ACCESS(access)
+VELLUM_ACCESS(eaccess)
+VELLUM_ACCESS(euidaccess)
+VELLUM_SHIM int faccessat(int directory, const char* path, int mode, int flags) noexcept {
+  return ask_access(directory, path, mode, follows(flags), [&](const char* at) {
+    return VELLUM_REAL(faccessat)(directory, at, mode, flags);
+  });
+}
+
+VELLUM_SHIM int chmod(const char* path, mode_t mode) noexcept {
+  return change_at(AT_FDCWD, path, true,
+                   [&](const char* at) { return VELLUM_REAL(chmod)(at, mode); });
+}
+VELLUM_SHIM int lchmod(const char* path, mode_t mode) noexcept {
+  return change_at(AT_FDCWD, path, false,
+                   [&](const char* at) { return VELLUM_REAL(lchmod)(at, mode); });
+}
+VELLUM_SHIM int fchmodat(int directory, const char* path, mode_t mode, int flags) noexcept {
+  return change_at(directory, path, follows(flags), [&](const char* at) {
+    return VELLUM_REAL(fchmodat)(directory, at, mode, flags);
+  });
+}
+
+VELLUM_SHIM int chown(const char* path, uid_t user, gid_t group) noexcept {
+  return change_at(AT_FDCWD, path, true,
+                   [&](const char* at) { return VELLUM_REAL(chown)(at, user, group); });
+}
+VELLUM_SHIM int lchown(const char* path, uid_t user, gid_t group) noexcept {
+  return change_at(AT_FDCWD, path, false,
+                   [&](const char* at) { return VELLUM_REAL(lchown)(at, user, group); });
+}
+VELLUM_SHIM int fchownat(int directory, const char* path, uid_t user, gid_t group,
+                         int flags) noexcept {
+  return change_at(directory, path, follows(flags), [&](const char* at) {
+    return VELLUM_REAL(fchownat)(directory, at, user, group, flags);
+  });
+}
+
+VELLUM_SHIM int setxattr(const char* path, const char* name, const void* value, size_t bytes,
+                         int flags) noexcept {
+  return change_at(AT_FDCWD, path, true, [&](const char* at) {
+    return VELLUM_REAL(setxattr)(at, name, value, bytes, flags);
+  });
+}
+VELLUM_SHIM int lsetxattr(const char* path, const char* name, const void* value, size_t bytes,
+                          int flags) noexcept {
+  return change_at(AT_FDCWD, path, false, [&](const char* at) {
+    return VELLUM_REAL(lsetxattr)(at, name, value, bytes, flags);
+  });
+}
+VELLUM_SHIM int removexattr(const char* path, const char* name) noexcept {
+  return change_at(AT_FDCWD, path, true,
+                   [&](const char* at) { return VELLUM_REAL(removexattr)(at, name); });
+}
+VELLUM_SHIM int lremovexattr(const char* path, const char* name) noexcept {
+  return change_at(AT_FDCWD, path, false,
+                   [&](const char* at) { return VELLUM_REAL(lremovexattr)(at, name); });
+}
