@@ -29,14 +29,14 @@ install(FILES ${PROJECT_BINARY_DIR}/VellumConfig.cmake ${PROJECT_BINARY_DIR}/Vel
 # --static` adds what the other needs; no Requires.private, as that asks for their headers in any case.
 set(VELLUM_PC_REQUIRES "Requires: libzstd liblz4 libxxhash libcrypto fmt")
 set(VELLUM_PC_MORE_LIBS " -lstdc++ -pthread")
+set(VELLUM_PC_STATIC_LIBS " -lzstd -llz4 -lxxhash -lcrypto -lfmt")
 if(VELLUM_WITH_PMEM)
   string(APPEND VELLUM_PC_REQUIRES " libpmem")
+  string(APPEND VELLUM_PC_STATIC_LIBS " -lpmem")
 endif()
+string(APPEND VELLUM_PC_STATIC_LIBS " -lstdc++ -pthread")
 if(TARGET vellum_shared)
-  set(VELLUM_PC_REQUIRES "Libs.private: -lzstd -llz4 -lxxhash -lcrypto -lfmt -lstdc++ -pthread")
-  if(VELLUM_WITH_PMEM)
-    string(APPEND VELLUM_PC_REQUIRES " -lpmem")
-  endif()
+  set(VELLUM_PC_REQUIRES "Libs.private:${VELLUM_PC_STATIC_LIBS}")
   set(VELLUM_PC_MORE_LIBS "")
 endif()
 # Relative to the file itself, so that the installed tree can move.
