@@ -77,7 +77,8 @@ class VellumConan(ConanFile):
         rmdir(self, os.path.join(self.package_folder, "lib", "cmake"))
         rmdir(self, os.path.join(self.package_folder, "lib", "pkgconfig"))
         if self.options.shared:
-            rm(self, "libvellum.a", os.path.join(self.package_folder, "lib"))
+            # Privateer's interface uses more of Vellum than the shared library exports.
+            rm(self, "libvellum*.a", os.path.join(self.package_folder, "lib"))
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "Vellum")
@@ -89,7 +90,8 @@ class VellumConan(ConanFile):
         if self.options.with_cli:
             self.cpp_info.components["vellum"].requires += ["cli11::cli11", "nlohmann_json::nlohmann_json"]
         self.cpp_info.components["vellum"].system_libs = ["pthread"]
-        self.cpp_info.components["privateer"].libs = ["vellum_privateer"]
-        self.cpp_info.components["privateer"].requires = ["vellum"]
-        self.cpp_info.components["privateer"].set_property("cmake_target_name", "Vellum::privateer")
-        self.cpp_info.components["privateer"].set_property("pkg_config_name", "vellum-privateer")
+        if not self.options.shared:
+            self.cpp_info.components["privateer"].libs = ["vellum_privateer"]
+            self.cpp_info.components["privateer"].requires = ["vellum"]
+            self.cpp_info.components["privateer"].set_property("cmake_target_name", "Vellum::privateer")
+            self.cpp_info.components["privateer"].set_property("pkg_config_name", "vellum-privateer")
