@@ -192,6 +192,28 @@ mutation 'the collector works while a commit writes' src/region/turns.cpp \
   's/return turns_\.commits_ == 0;/return true;/'
 mutation 'a commit does not wait for a collector that is behind' src/region/turns.cpp \
   's/lag_bytes() <= kFreeLagBytes;/true;/'
+mutation 'a step does not say how much was freed' src/region/turns.cpp \
+  's/^  turns_\.freed_bytes_ = freed_bytes;$/  (void)freed_bytes;/'
+mutation 'a commit is told for ever that the collector is behind' src/region/turns.cpp \
+  's/^  written_bytes_ = freed_bytes_;$//'
+mutation 'a collector that has ended is waited for' src/region/turns.cpp \
+  '/::~Collection()/,/^}/s/turns_\.collecting_ = turns_\.stepping_ = false;/turns_.stepping_ = false;/'
+mutation 'a collection begins with what the last one lacked' src/region/turns.cpp \
+  's/^  turns_\.written_bytes_ = turns_\.freed_bytes_ = 0;$//'
+mutation 'a commit is built upon one that could not be undone' src/region/commit.cpp \
+  's/^  if (!twins_lost) return;$/  if (!twins_lost || true) return;/'
+mutation 'a failed undo is forgotten' src/region/commit.cpp \
+  's/^    twins_lost = true;$//'
+mutation 'zeros that are read do not count' src/region/memory/memory_evict.cpp \
+  's/return zeros_take_memory() ? backing_\.file_pages() - backing_\.twin_pages() : 0;/return 0;/'
+mutation 'a removed pack stays open' src/store/pack/pack_set.cpp \
+  's/^        let_go(\*entry);$//'
+mutation 'a pack is closed while it is read' src/store/pack/pack_file.cpp \
+  's/^  if (users_\.load() != 0) return false;$//'
+mutation 'heat: the last version that needs a record counts' src/store/reach/pack_heat.cpp \
+  's/use\.rank = std::min(use\.rank, ranks_\.since(use\.since));/use.rank = ranks_.since(use.since);/'
+mutation 'heat: versions before a record shows count' src/store/reach/pack_heat.cpp \
+  's/if (shows \&\& use\.shown == 0) use\.since = ranks_\.visited();//'
 mutation 'space does not come back without a command' src/region/space_keeper.cpp \
   's/^    if (outlook\.is_due()) collect(kShortPatience, at_steps);$//'
 mutation 'a full disk is an error before anything is collected' src/region/commit.cpp \
@@ -435,7 +457,8 @@ order_of() {
   local api='test_api *NameRace*:*HalfState*:*CloseRace*:*SpaceBack*:*FullDisk.Collects*'
   case $1 in
     src/base/*) printf '%s\n' 'test_base *' "$crash" "$store" "$rest" "$generated" 'test_format *' ;;
-    src/store/pack/pack_set.cpp) printf '%s\n' 'test_api *ManyPacks*' "$store" ;;
+    src/store/pack/pack_set.cpp) printf '%s\n' 'test_store Pack*' 'test_api *ManyPacks*' "$store" ;;
+    src/store/pack/pack_file.cpp | src/store/reach/pack_heat.cpp) printf '%s\n' 'test_store Pack*:Scale*' "$store" ;;
     src/base/fail.hpp) printf '%s\n' 'test_api NoDescriptors*' "$store" ;;
     src/datastore/*) printf '%s\n' 'test_datastore *' ;;
     src/atomic/*) printf '%s\n' 'test_atomic *' ;;

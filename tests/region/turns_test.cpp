@@ -60,6 +60,7 @@ TEST(Turns, WhatIsWrittenCountsWhileTheCollectorIsAtWork) {
     EXPECT_TRUE(turns.keep_in_step(1, kMostLagBytes));
     EXPECT_FALSE(turns.keep_in_step(1, kMostLagBytes)) << "it is told once";
     EXPECT_TRUE(turns.keep_in_step(kMostLagBytes - 1, kMostLagBytes)) << "and again";
+    EXPECT_FALSE(turns.keep_in_step(1, kMostLagBytes));
   }
   const Turns::Collection again(turns);
   EXPECT_FALSE(turns.keep_in_step(kMostLagBytes - 1, kMostLagBytes)) << "each begins at nothing";
@@ -73,9 +74,9 @@ TEST(Turns, WhatHasBeenFreedMakesUpForIt) {
   EXPECT_FALSE(turns.keep_in_step(8 * kMiB, kMostLagBytes));
 }
 
-// It waits for the step, an hour if need be.
+// It waits for the step, a minute if need be.
 TEST(Turns, ACommitWaitsForACollectorThatIsBehind) {
-  Turns turns(1h, 1h);
+  Turns turns(1min, 1min);
   Turns::Collection collection(turns);
   collection.next_step(0);
   std::thread collector([&] { collection.next_step(kMostLagBytes); });
@@ -84,7 +85,7 @@ TEST(Turns, ACommitWaitsForACollectorThatIsBehind) {
 }
 
 TEST(Turns, ACommitWaitsForNoCollectorThatHasEnded) {
-  Turns turns(1h, 1h);
+  Turns turns(1min, 1min);
   {
     Turns::Collection collection(turns);
     collection.next_step(0);

@@ -5,7 +5,10 @@
 #include <set>
 
 #include "store/check/stat.hpp"
+#include "store/lock/lease.hpp"
+#include "store/page_map/shown_pages.hpp"
 #include "store/reach/census.hpp"
+#include "store/reach/pack_heat.hpp"
 #include "store/reach/pack_use.hpp"
 #include "store/reach/roots.hpp"
 #include "store/snapshots_fixture.hpp"
@@ -64,12 +67,13 @@ class ScaleCountingFs final : public vellum::test::ForwardingFs {
 class ScaleTest : public SnapshotsTest {
  protected:
   // Snapshots of a line, of which one in three has a branch with commits of its own.
-  void make_store(std::size_t snapshots) {
+  void make_store(std::size_t snapshots, std::size_t pages = 300,
+                  std::uint64_t pack_bytes = 64u << 10) {
     format::Superblock options = small_options();
-    options.pack_bytes = 64u << 10;
-    const auto writer = create(options, 300, "s");
+    options.pack_bytes = pack_bytes;
+    const auto writer = create(options, pages, "s");
     std::mt19937_64 random(17);
-    Model model(300);
+    Model model(pages);
     for (PageNumber p = 0; p < model.pages(); ++p) model.fill(p, random);
     for (std::size_t i = 0; i < snapshots; ++i) {
       for (int n = 0; n < 5; ++n) {
@@ -88,6 +92,20 @@ class ScaleTest : public SnapshotsTest {
   }
 };
 
+// Calls `need` for everything that the version needs, perhaps more than once, at the cost of all
+// its entries.
+template <typename Need>
+void visit_needs(Census& census, const format::Version& version, const Need& need) {
+  ShownPages shown;
+  for (const auto& ref : version.runs) {
+    const Census::Run& run = census.load(ref);
+    for (const auto id : run.own) need(id);
+    for (const Census::Entry& e : run.entries) {
+      if (shown.take(e.page, e.count, e.kind) && e.kind != format::PageKind::zero) need(e.record);
+    }
+  }
+}
+
 // By looking at each version alone.
 std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> shares_one_by_one(StoreCore& store) {
   const Lease names = hold_names(store);
@@ -100,7 +118,7 @@ std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> shares_one_by_one
   for (const Root& root : roots.versions) {
     if (root.name.empty()) continue;
     auto& ids = needs[root.name];
-    census.visit(root.version, [&](Census::RecordId id) { ids.insert(id); });
+    visit_needs(census, root.version, [&](Census::RecordId id) { ids.insert(id); });
     for (const auto id : ids) ++needed_by[id];
   }
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> out;
@@ -135,6 +153,77 @@ TEST_F(ScaleTest, StatSaysWhatEachVersionAloneSays) {
                                 [&](const VersionStat& s) { return s.name == name; });
     ASSERT_NE(v, stat.versions.end());
     EXPECT_EQ(v->nonzero_bytes, filled * kPageBytes) << name;
+  }
+}
+
+// By looking at each version alone: pack, rank, records, rank of versions that name it.
+using Heat = std::tuple<std::uint64_t, std::uint32_t, std::uint64_t, std::uint32_t>;
+std::set<Heat> heats_one_by_one(StoreCore& store, const Roots& roots) {
+  std::vector<const Root*> order;
+  for (const Root& root : roots.versions) {
+    if (!root.may_be_stale && !root.name.empty()) order.push_back(&root);
+  }
+  std::sort(order.begin(), order.end(), [](const Root* a, const Root* b) {
+    return std::tuple(!a->is_branch, b->order, b->name) <
+           std::tuple(!b->is_branch, a->order, a->name);
+  });
+  Census census(store);
+  std::map<std::uint64_t, PackHeat> heats;
+  for (const std::uint64_t pack : roots.packs) heats[pack] = {};
+  std::set<Census::RecordId> seen;
+  std::uint32_t rank = 0;
+  for (const Root* root : order) {
+    if (!root->is_branch) ++rank;
+    visit_needs(census, root->version, [&](Census::RecordId id) {
+      if (!seen.insert(id).second) return;
+      PackHeat& heat = heats.at(census.record(id).pack);
+      heat.rank = std::min(heat.rank, rank);
+      heat.records += heat.rank == rank;
+    });
+    for (const auto& ref : root->version.runs) {
+      for (const std::uint64_t pack : census.load(ref).packs) {
+        heats.at(pack).named_rank = std::min(heats.at(pack).named_rank, rank);
+      }
+    }
+  }
+  std::set<Heat> out;
+  for (const auto& [pack, heat] : heats) {
+    out.insert({pack, heat.rank, heat.records, heat.named_rank});
+  }
+  return out;
+}
+
+TEST_F(ScaleTest, HeatIsWhatEachVersionAloneSays) {
+  make_store(60, 6, format::kMinPackBytes);
+  for (int i = 0; i < 60; i += 7) remove(fmt::format("s{:03}", i));
+  for (int i = 6; i < 60; i += 3) store->remove_branch(fmt::format("bs{:03}", i));
+  store->remove_branch("main");
+  const auto fresh = StoreCore::open(fs, store->path());
+  const Lease names = hold_names(*fresh);
+  const Roots roots = read_roots(*fresh);
+  std::set<Heat> found;
+  std::set<std::uint32_t> ranks;
+  for (const PackHeat& heat : heat_of_packs(*fresh, roots)) {
+    found.insert({heat.pack, heat.rank, heat.records, heat.named_rank});
+    ranks.insert(heat.rank);
+  }
+  EXPECT_EQ(found, heats_one_by_one(*fresh, roots));
+  EXPECT_GT(ranks.size(), 2u);
+}
+
+// Not a step an entry and version, nor a read of each run for each of them.
+TEST_F(ScaleTest, HeatCostsWhatDiffersBetweenVersions) {
+  make_store(90);
+  ScaleCountingFs counting(base::posix_fs());
+  const auto counted = StoreCore::open(counting, store->path());
+  const Lease names = hold_names(*counted);
+  const Roots roots = read_roots(*counted);
+  std::uint64_t steps = 0;
+  heat_of_packs(*counted, roots, &steps);
+  EXPECT_LT(steps, roots.versions.size() * 300 / 4);
+  for (const auto& [place, times] : counting.reads) {
+    if (!place.first.ends_with(".pack") || place.second == 0) continue;  // the header of a pack
+    EXPECT_LE(times, 1) << place.first << " at byte " << place.second;
   }
 }
 

@@ -88,17 +88,6 @@ const Census::Run& Census::load(const format::RunRef& ref) {
   return run;
 }
 
-void Census::visit(const Version& version, const std::function<void(RecordId)>& need) {
-  ShownPages shown;
-  for (const auto& ref : version.runs) {
-    const Run& run = load(ref);
-    for (const RecordId id : run.own) need(id);
-    for (const Entry& e : run.entries) {
-      if (shown.take(e.page, e.count, e.kind) && e.kind != PageKind::zero) need(e.record);
-    }
-  }
-}
-
 void Census::begin_stale() {
   stale_ = true;
   firm_ = marked_;

@@ -30,7 +30,7 @@ class Census {
   explicit Census(StoreCore& store, bool slots = false) : store_(store), note_slots_(slots) {}
 
   // Lets mark() take from an earlier census what it says, but for slots. `packs`: those that are
-  // there, ascending; what names another is not taken. REQUIRES: nothing was marked or visited.
+  // there, ascending; what names another is not taken. REQUIRES: nothing was marked or loaded.
   void believe(format::SavedCensus earlier, std::span<const std::uint64_t> packs);
   // What a record takes in its pack, if that is known; see record_extents().
   std::uint32_t lines(RecordId id) const { return id < lines_.size() ? lines_[id] : 0; }
@@ -56,10 +56,6 @@ class Census {
   static constexpr RecordId kNoRecord = UINT32_MAX;
   // What a run of the page map says; read once. Throws Errc::damaged.
   const Run& load(const format::RunRef& ref);
-
-  // Calls `need` for everything that the version needs, perhaps more than once, at the cost of all
-  // its entries. Throws Errc::damaged.
-  void visit(const format::Version& version, const std::function<void(RecordId)>& need);
 
   // Notes as needed what the version needs. Cheap where the older part of the version has been
   // marked as a whole before: mark the oldest first.

@@ -5,16 +5,48 @@
 #include <unordered_map>
 
 #include "base/fail.hpp"
-#include "store/page_map/run_reader.hpp"
+#include "store/page_map/shown_stack.hpp"
 #include "store/reach/census.hpp"
+#include "store/reach/version_walk.hpp"
 
 namespace vellum::store {
 
 namespace {
 
+// The least rank of the versions that were visited from some moment on.
+class RanksSince {
+ public:
+  std::size_t visited() const noexcept { return visited_; }
+  void visit(std::uint32_t rank) {
+    while (!least_.empty() && least_.back().rank >= rank) least_.pop_back();
+    least_.push_back({visited_++, rank});
+  }
+  // kCold: none was.
+  std::uint32_t since(std::size_t visited) const {
+    const auto at =
+        std::lower_bound(least_.begin(), least_.end(), visited,
+                         [](const Visit& visit, std::size_t from) { return visit.index < from; });
+    return at == least_.end() ? PackHeat::kCold : at->rank;
+  }
+
+ private:
+  struct Visit {
+    std::size_t index;
+    std::uint32_t rank;
+  };
+  std::vector<Visit> least_;  // each of a smaller rank than all after it
+  std::size_t visited_ = 0;
+};
+
+// Between the versions at which a record begins and ceases to show all need it; so nothing is
+// looked at a record and version.
 class Thermometer {
  public:
-  Thermometer(StoreCore& store, const Roots& roots) : store_(store), roots_(roots), census_(store) {
+  Thermometer(StoreCore& store, const Roots& roots)
+      : store_(store),
+        roots_(roots),
+        census_(store),
+        stack_([this](const ShownStack::Change& c) { count(c.id, c.count, c.shows); }) {
     for (const std::uint64_t pack : roots.packs) {
       PackHeat& heat = heats_[pack];
       heat.pack = pack;
@@ -23,42 +55,84 @@ class Thermometer {
   }
 
   std::vector<PackHeat> run() {
-    std::vector<const Root*> snapshots;
-    for (const Root& root : roots_.versions) {
-      if (root.may_be_stale || root.name.empty()) continue;
-      if (root.is_branch) {
-        note(root, 0);
-      } else {
-        snapshots.push_back(&root);
-      }
-    }
-    std::sort(snapshots.begin(), snapshots.end(), [](const Root* a, const Root* b) {
-      return std::tie(a->order, a->name) > std::tie(b->order, b->name);
-    });
-    std::uint32_t rank = 0;
-    for (const Root* root : snapshots) note(*root, ++rank);
+    rank_versions();
+    std::vector<const format::Version*> versions;
+    for (const Root* root : ranked_) versions.push_back(&root->version);
+    walk_versions(
+        versions,
+        {[this](const format::RunRef& run, std::size_t version) {
+           with_context("'" + ranked_[version]->name + "' of " + store_.path(), [&] { push(run); });
+         },
+         [this] { pop(); }, [this](std::size_t version) { ranks_.visit(ranks_of_[version]); }});
+    for (Census::RecordId id = 0; id < uses_.size(); ++id) warm(id);
     return sorted();
   }
+  std::uint64_t steps() const noexcept { return steps_; }
 
  private:
-  void note(const Root& root, std::uint32_t rank) {
-    with_context("'" + root.name + "' of " + store_.path(), [&] {
-      census_.visit(root.version, [&](Census::RecordId id) {
-        if (id >= seen_.size()) seen_.resize(census_.size());
-        if (seen_[id]) return;  // a newer version needs it
-        seen_[id] = true;
-        const auto at = heats_.find(census_.record(id).pack);
-        if (at == heats_.end()) return;
-        PackHeat& heat = at->second;
-        heat.rank = std::min(heat.rank, rank);
-        if (heat.rank == rank) ++heat.records;
-      });
-      for (const auto& run : root.version.runs) {
-        note_name(run.root.pack, rank);
-        const auto loaded = load_run(store_, run);
-        for (const std::uint64_t pack : loaded->root.packs) note_name(pack, rank);
-      }
+  struct Use {
+    std::uint64_t shown = 0;  // pages, and once where a run is made of it
+    std::size_t since = 0;    // versions visited before it began to
+    std::uint32_t rank = PackHeat::kCold;
+  };
+  struct Pushed {
+    const Census::Run* run;
+    std::size_t since;
+  };
+
+  // Branches' heads, then snapshots, the newest first.
+  void rank_versions() {
+    for (const Root& root : roots_.versions) {
+      if (!root.may_be_stale && !root.name.empty()) ranked_.push_back(&root);
+    }
+    const auto snapshots = std::stable_partition(ranked_.begin(), ranked_.end(),
+                                                 [](const Root* r) { return r->is_branch; });
+    std::sort(snapshots, ranked_.end(), [](const Root* a, const Root* b) {
+      return std::tie(a->order, a->name) > std::tie(b->order, b->name);
     });
+    const auto heads = static_cast<std::size_t>(snapshots - ranked_.begin());
+    for (std::size_t i = 0; i < ranked_.size(); ++i) {
+      ranks_of_.push_back(i < heads ? 0 : static_cast<std::uint32_t>(i - heads + 1));
+    }
+  }
+
+  void push(const format::RunRef& ref) {
+    const Census::Run& run = census_.load(ref);
+    if (uses_.size() < census_.size()) uses_.resize(census_.size());
+    runs_.push_back({&run, ranks_.visited()});
+    for (const Census::RecordId id : run.own) count(id, 1, true);
+    items_.clear();
+    for (const auto& e : run.entries) items_.push_back({e.page, e.count, e.record, e.kind});
+    steps_ += items_.size();
+    stack_.push(items_);
+  }
+
+  void pop() {
+    stack_.pop();
+    const auto [run, since] = runs_.back();
+    for (const Census::RecordId id : run->own) count(id, 1, false);
+    for (const std::uint64_t pack : run->packs) note_name(pack, ranks_.since(since));
+    runs_.pop_back();
+  }
+
+  void count(Census::RecordId id, std::uint64_t pages, bool shows) {
+    ++steps_;
+    if (id == ShownStack::kNothing) return;
+    Use& use = uses_[id];
+    if (shows && use.shown == 0) use.since = ranks_.visited();
+    use.shown += shows ? pages : -pages;
+    if (use.shown == 0) use.rank = std::min(use.rank, ranks_.since(use.since));
+  }
+
+  // Its pack is as hot as the hottest of its records.
+  void warm(Census::RecordId id) {
+    const std::uint32_t rank = uses_[id].rank;
+    const auto at = heats_.find(census_.record(id).pack);
+    if (rank == PackHeat::kCold || at == heats_.end()) return;
+    PackHeat& heat = at->second;
+    if (rank < heat.rank) heat.records = 0;
+    heat.rank = std::min(heat.rank, rank);
+    if (rank == heat.rank) ++heat.records;
   }
 
   void note_name(std::uint64_t pack, std::uint32_t rank) {
@@ -85,14 +159,24 @@ class Thermometer {
   StoreCore& store_;
   const Roots& roots_;
   Census census_;
-  std::vector<bool> seen_;  // by record
+  ShownStack stack_;
+  RanksSince ranks_;
+  std::vector<const Root*> ranked_;
+  std::vector<std::uint32_t> ranks_of_;  // the same ones
+  std::vector<Use> uses_;                // by record
+  std::vector<Pushed> runs_;
+  std::vector<ShownStack::Item> items_;
+  std::uint64_t steps_ = 0;
   std::unordered_map<std::uint64_t, PackHeat> heats_;
 };
 
 }  // namespace
 
-std::vector<PackHeat> heat_of_packs(StoreCore& store, const Roots& roots) {
-  return Thermometer(store, roots).run();
+std::vector<PackHeat> heat_of_packs(StoreCore& store, const Roots& roots, std::uint64_t* steps) {
+  Thermometer thermometer(store, roots);
+  auto heats = thermometer.run();
+  if (steps != nullptr) *steps = thermometer.steps();
+  return heats;
 }
 
 }  // namespace vellum::store

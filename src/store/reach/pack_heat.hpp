@@ -20,7 +20,10 @@ struct PackHeat {
   std::uint32_t named_rank = kCold;
 };
 
-// Of every pack in `roots`, the hottest first. REQUIRES: names are held, or the lock of gc.
-std::vector<PackHeat> heat_of_packs(StoreCore& store, const Roots& roots);
+// Of every pack in `roots`, the hottest first. Costs what differs from version to version
+// (store/page_map/shown_stack.hpp); `steps`: how much of that there was. REQUIRES: names are held, or the
+// lock of gc.
+std::vector<PackHeat> heat_of_packs(StoreCore& store, const Roots& roots,
+                                    std::uint64_t* steps = nullptr);
 
 }  // namespace vellum::store
