@@ -1,5 +1,5 @@
-// privateer/privateer.hpp: the interface of LLNL's Privateer over a Vellum store, so that programs
-// that were written for it build and run as they are. docs/privateer.md says what differs.
+// privateer/privateer.hpp: the interface of LLNL's Privateer over a Vellum store.
+// Programs written for it build and run unchanged. docs/guides/privateer.md lists the differences.
 //
 //   Privateer privateer(Privateer::CREATE, "/data/base");
 //   auto* words = static_cast<std::uint64_t*>(privateer.create(nullptr, "v0", 1 << 30, false));
@@ -12,13 +12,13 @@
 // directory removes the version.
 //
 // Errors are exceptions (vellum::Error, a std::runtime_error) that name the version and the path;
-// nothing ends the process. One object is one mapping, for one thread at a time but for loads and
-// stores; any number of objects may use one base, and one of them at a time may write a version.
+// none ends the process. One object is one mapping, for one thread at a time, except for loads and
+// stores. Any number of objects may use one base; only one of them at a time may write a version.
 #ifndef PRIVATEER_PRIVATEER_HPP
 #define PRIVATEER_PRIVATEER_HPP
 
-// Nothing here needs these. Programs may rely on having them from this header, and on the short
-// name below: with the original they do.
+// This header does not need these. Programs may rely on getting them, and the short name below,
+// from it, as from the original.
 #if __has_include(<bits/stdc++.h>)
 #include <bits/stdc++.h>
 #endif
@@ -41,12 +41,12 @@ class Privateer {
   static constexpr int CREATE = 0;  // makes the base directory when it is missing
   static constexpr int OPEN = 1;    // the base directory must be there
 
-  // `base_path` may be "STASH<stash>BASE". The stash directory is for pages that were written, are
-  // not synchronised, and have no room in memory; it is made when it is missing.
+  // `base_path` may be "STASH<stash>BASE". The stash directory is for written pages that are not
+  // synchronised and have no room in memory; it is made when it is missing.
   Privateer(int action, const char* base_path);
   Privateer(int action, const char* base_path, const char* stash_base_path);
 
-  // The first interface, with a store and a version's directory anywhere. `capacity` creates.
+  // The first interface: a store, and a version's directory anywhere. `capacity` creates.
   Privateer(const char* blocks_path, const char* version_path, std::size_t capacity);
   Privateer(void* addr, const char* blocks_path, const char* version_path, std::size_t capacity);
   Privateer(const char* blocks_path, const char* version_path, std::size_t size,
@@ -56,42 +56,42 @@ class Privateer {
   Privateer(const char* version_path, bool read_only);
   Privateer(void* addr, const char* version_path, bool read_only);
   Privateer(const char* version_path, const char* new_version_path);  // as open_immutable()
-  // The same; or opens, when the first path is that of a store.
+  // The same; or opens `version_path`, when the first path is that of a store.
   Privateer(void* addr, const char* version_or_blocks_path, const char* version_path);
 
-  // As msync(), then unmaps. What cannot be written then is lost, and a line on standard error.
+  // As msync(), then unmaps. Stores that cannot be written are lost, with a line on standard error.
   ~Privateer();
   Privateer(const Privateer&) = delete;
   Privateer& operator=(const Privateer&) = delete;
 
-  // The four below return where the region is: at `addr`, a multiple of 4096, over whatever is
-  // mapped there (reserve region_size() bytes first, and unmap them afterwards), or anywhere when
-  // it is null. What this object had open before is synchronised and closed; versions that it had
+  // The four functions below return the region's address: `addr`, a multiple of 4096, over any
+  // mapping there (reserve region_size() bytes first, and unmap them afterwards), or any address
+  // when it is null. This object's earlier version is synchronised and closed; versions that it had
   // open to read stay mapped, as long as nothing is mapped over them.
 
-  // A version of zeros. The size is rounded up to whole blocks. One that exists is an error, or
-  // replaced with `allow_overwrite`.
+  // Makes a version of zeros. The size is rounded up to whole blocks. An existing version is an
+  // error, or is replaced with `allow_overwrite`.
   void* create(void* addr, const char* version, std::size_t region_size,
                bool allow_overwrite = false);
-  // To write. Also a snapshot: it is no longer kept as it was, then.
+  // Opens a version to write. A snapshot is then no longer kept as it was.
   void* open(void* addr, const char* version);
   void* open_read_only(void* addr, const char* version);
   // Opens a new version that starts as `version`, which stays as it is.
   void* open_immutable(void* addr, const char* version, const char* new_version);
 
-  // Makes everything stored so far durable, as one step. Of a version open to read, and of
-  // none: nothing to do.
+  // Makes everything stored so far durable, in one step. With a version open to read, or none, it
+  // does nothing.
   void msync();
-  // msync(), and keeps that state under a name of its own. False: that version exists.
+  // msync(), then keeps that state under a name of its own. False: that version exists.
   bool snapshot(const char* version);
-  // Grows the region in place, with zeros; durable with the next msync(). True, or throws: also
-  // when it would get smaller, or does not fit (at an address of the caller's it never does).
+  // Grows the region in place, with zeros; durable with the next msync(). Returns true, or throws,
+  // also for a smaller size or one that does not fit (at an address of the caller's none fits).
   bool resize(std::size_t region_size);
 
   void* data();                // null when nothing is open
   std::size_t region_size();   // 0 when nothing is open
   std::size_t current_size();  // the same
-  // Of what is open; before that, what create() will take. See docs/privateer.md.
+  // The open version's; before that, the next create()'s. See docs/guides/privateer.md.
   std::size_t get_block_size();
   bool version_exists(const char* version);
 

@@ -1,20 +1,20 @@
-/* vellum/cards.h: how stores become known that a compiler, or a caller, reports.
+/* vellum/cards.h: reports of stores, by a compiler or a caller.
  *
- * A card is 64 bytes of a tracked range, one cache line. Who has stored to memory marks the cards
- * he has stored to; the next commit takes the marked cards, and nothing else. vellum-clang and
- * vellum-clang++ mark behind every store by themselves (docs/cards.md); code that they have not
- * compiled calls vellum_mark(), or leaves its stores to the page tracker
- * (Tracker::cards_and_pages). Card marking is older than databases: Wilson and Moher used it for
- * generational garbage collection (OOPSLA 1989); tracking stores by the compiler for durable memory
- * is Snapshot's idea (Mahar et al., ICCD 2023).
+ * A card is 64 bytes of a tracked range, one cache line. A program marks the cards that it has
+ * stored to; the next commit takes the marked cards, and nothing else. Code compiled by
+ * vellum-clang and vellum-clang++ marks after every store by itself (docs/cards.md); other code
+ * calls vellum_mark(), or leaves its stores to the page tracker (Tracker::cards_and_pages). Card
+ * marking is older than databases: Wilson and Moher used it for generational garbage collection
+ * (OOPSLA 1989); tracking stores by the compiler for durable memory is Snapshot's idea (Mahar et
+ * al., ICCD 2023).
  *
- * Tracked ranges lie in one window of the address space, and their cards at a fixed distance, so
- * that "is it tracked" is one compare and "which card" one shift and one addition: nothing is
- * loaded. The numbers below are what vellum-clang compiles into programs: changing one needs all of
- * them compiled again.
+ * Tracked ranges lie in one window of the address space, and their cards at a fixed distance. "Is
+ * it tracked" is thus one compare, and "which card" one shift and one addition: nothing is loaded.
+ * vellum-clang compiles the numbers below into programs: after a change of any of them, all
+ * programs must be compiled again.
  *
  * Order: the store first, its mark afterwards. A commit clears marks first and copies afterwards,
- * so a store beside it is in this commit or in the next, never lost.
+ * so a concurrent store is in this commit or in the next, never lost.
  *
  * Everything here may be called from any thread, and from a signal handler. Commits may not be
  * called from a signal handler: they wait until marks that have begun are complete, and the handler
@@ -35,11 +35,11 @@
 extern "C" {
 #endif
 
-/* Says that [address, address + length_bytes) has been stored to. Outside of the window, and for no
- * bytes, it does nothing. REQUIRES: inside the window, the range is tracked. */
+/* Reports that [address, address + length_bytes) has been stored to. Outside of the window, and for
+ * no bytes, it does nothing. REQUIRES: inside the window, the range is tracked. */
 void vellum_mark(const void* address, size_t length_bytes);
 
-/* What vellum-clang calls when the card of `address` is clear: sets it. REQUIRES: `address` is in
+/* vellum-clang calls this when the card of `address` is clear: sets it. REQUIRES: `address` is in
  * the window, and tracked. It keeps every register, so that its callers need not save any (in LLVM:
  * calling convention preserve_all). */
 __attribute__((no_caller_saved_registers)) void vellum_mark_card(const void* address);

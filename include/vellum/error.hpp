@@ -1,9 +1,9 @@
-// vellum/error.hpp: the one exception type of the C++ face.
+// vellum/error.hpp: the one exception type of the C++ interface.
 //
 // Every failure that Vellum reports is a vellum::Error. code() is for programs, what() for people:
 // it names the store, branch, version, file or page at fault, and the operating system's reason
-// where there is one. The C face (vellum.h) uses the same numbers; the command line maps them to
-// exit codes (vellum(1), EXIT STATUS).
+// where there is one. The C interface (vellum.h) uses the same numbers; the command line maps them
+// to exit codes (vellum(1), EXIT STATUS).
 #ifndef VELLUM_ERROR_HPP
 #define VELLUM_ERROR_HPP
 

@@ -1,5 +1,5 @@
-// vellum/heap.hpp: standard-style containers in a region, over Boost.Interprocess (1.74 or later,
-// headers only).
+// vellum/heap.hpp: standard-style containers in a region.
+// They need Boost.Interprocess (1.74 or later, headers only).
 //
 //   auto region = store.open_or_create_region("main", 1 << 30);
 //   vellum::Heap heap(region);
@@ -12,8 +12,8 @@
 //   const auto* old_ages = then.find<vellum::map<vellum::string, int>>("ages");
 //
 // Root objects have names; everything else hangs off them. Containers hand their allocator down, so
-// map<string, vector<string>> needs no allocator in user code after the root. A root may be a
-// struct of one's own, which names the allocator and takes it as the constructor's last argument:
+// map<string, vector<string>> needs no allocator in user code below the root. A root may be a user
+// type, which names the allocator and takes it as the constructor's last argument:
 //
 //   struct Library {
 //     using allocator_type = vellum::Allocator;
@@ -22,23 +22,23 @@
 //     vellum::unordered_map<std::uint64_t, vellum::string> readers;
 //   };
 //
-// What may lie in a heap: containers of this header, and types without pointers, references or
-// virtual functions. A pointer between objects of the heap is a vellum::offset_ptr<T>. Such data
-// works at any address, and so in versions opened beside the live one. libstdc++'s containers do
-// not: they hold plain pointers or reject offset pointers. What is stored must keep its layout for
-// as long as it is to be read: add a new root rather than a member.
+// Heap contents: containers of this header, and types without pointers, references or virtual
+// functions. A pointer between objects of the heap is a vellum::offset_ptr<T>. Such data works at
+// any address, and so in versions opened beside the live one. libstdc++'s containers do not work:
+// they hold plain pointers or reject offset pointers. Stored types must keep their layout for as
+// long as they are to be read: add a new root rather than a member.
 //
-// The heap's own book-keeping lies in the region too: a commit takes it along, and rollback() takes
-// it back. Pointers and iterators to what was made since the last commit are then dead, and so is a
-// Heap that was made since.
+// The heap's own bookkeeping lies in the region too: a commit includes it, and rollback() undoes
+// it. After a rollback, pointers and iterators to objects made since the last commit are dead, and
+// so is a Heap made since.
 //
-// Room: a full heap grows its region by itself, up to Region::capacity_bytes(). Beyond that, or
-// with Growth::manual at once, an allocation throws boost::interprocess::bad_alloc. The container
-// at hand may have lost elements then (Boost's vector moves them first): Region::rollback().
+// Room: a full heap grows its region by itself, up to Region::capacity_bytes(). Beyond that, or at
+// once with Growth::manual, an allocation throws boost::interprocess::bad_alloc. The container in
+// use may then have lost elements (Boost's vector moves them first): call Region::rollback().
 //
-// Threads: allocation, find and destroy take a lock of the process, of which nothing lies in the
+// Threads: allocation, find and destroy take a process-wide lock, no part of which lies in the
 // region. Containers are not guarded (as with std). A commit() beside a thread that is changing a
-// container keeps it half changed: commit while writers rest.
+// container stores it half changed: commit while no thread writes.
 #ifndef VELLUM_HEAP_HPP
 #define VELLUM_HEAP_HPP
 
@@ -75,8 +75,8 @@ namespace vellum {
 
 namespace detail {
 
-// Boost puts an object of this type into the region and locks it. It has no state, so nothing can
-// lie locked in a region that a crash left behind, and read-only memory can be "locked".
+// Boost puts an object of this type into the region and locks it. It has no state, so a crash
+// cannot leave it locked in a region, and read-only memory can be "locked".
 class HeapMutex {
  public:
   void lock() { of_process().lock(); }
@@ -95,12 +95,12 @@ struct HeapMutexFamily {
   using recursive_mutex_type = HeapMutex;
 };
 
-// Makes the heap at `segment` larger by at least `least_bytes`, if it can by twice its size; false:
-// it stays as it is.
+// Makes the heap at `segment` larger by at least `least_bytes`: doubles its region, or adds
+// `wanted_bytes` if that is more, as far as there is room. False: the heap stays as it is.
 inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
                          std::uint64_t wanted_bytes);
 
-// Boost's best-fit allocator, which asks for a larger region before it gives up.
+// Boost's best-fit allocator, extended to ask for a larger region before it gives up.
 class HeapAlgorithm
     : public boost::interprocess::rbtree_best_fit<HeapMutexFamily,
                                                   boost::interprocess::offset_ptr<void>> {
@@ -122,7 +122,7 @@ class HeapAlgorithm
 
   HeapAlgorithm(size_type size, size_type reserved_bytes) : base(size, reserved_bytes) {}
 
-  // Containers ask for no more than this at once. Not the size of now: the heap grows.
+  // An upper bound for one request of a container. Not the present size: the heap grows.
   size_type get_size() const { return size_type{1} << 46; }
 
   void* allocate(size_type bytes) {
@@ -162,13 +162,13 @@ class HeapAlgorithm
     const size_type wanted = wanted_then_received;
     T* const block = reuse;
     const auto attempt = [&] {
-      // The base refuses out of hand what is larger than the segment of now.
+      // The base refuses outright any request larger than the present segment.
       wanted_then_received = std::max(least, std::min(wanted, base::get_size() / sizeof(T)));
       reuse = block;
       return base::allocation_command(command, least, wanted_then_received, reuse);
     };
     if ((command & boost::interprocess::allocate_new) == 0) {
-      // Expanding a block in place may fail: the container asks for a new one next.
+      // Expanding a block in place may fail: the container then asks for a new one.
       const HeapGuard guard(HeapMutex::of_process());
       return attempt();
     }
@@ -176,7 +176,7 @@ class HeapAlgorithm
   }
 
  private:
-  static constexpr size_type kBlockBytes = 32;  // what a block needs beside its payload, at most
+  static constexpr size_type kBlockBytes = 32;  // a block's overhead beside its payload, at most
 };
 
 using HeapSegment =
@@ -189,7 +189,7 @@ using SegmentManager = HeapSegment::segment_manager;
 template <class T>
 using offset_ptr = boost::interprocess::offset_ptr<T>;
 
-// What a type of the user's names as its allocator_type. Converts to allocator<T> for every T.
+// The type that a user's type names as its allocator_type. Converts to allocator<T> for every T.
 using Allocator = boost::interprocess::allocator<void, detail::SegmentManager>;
 
 template <class T>
@@ -205,8 +205,8 @@ using vector = boost::container::vector<T, allocator<T>>;
 
 namespace detail {
 
-// What containers look a key up by: any text where the key is a string (a vellum::string would have
-// to be allocated in the region), otherwise the key.
+// The argument type of a container's lookups: any text where the key is a string (a vellum::string
+// would have to be allocated in the region), otherwise the key.
 template <class Key>
 using Lookup = std::conditional_t<std::is_same_v<Key, string>, std::string_view, const Key&>;
 
@@ -244,9 +244,9 @@ auto constructor_arguments(const Allocator& allocator, Args&&... args) {
 
 }  // namespace detail
 
-// The hash of unordered_map's keys: the same in every process, whichever compiler built it, because
-// it lies in the region. Keys of other types bring their own, with that property (std::hash does
-// not promise it).
+// The hash of unordered_map's keys: the same in every process and for every compiler, because it
+// lies in the region. Keys of other types bring their own hash, with the same property (std::hash
+// does not promise it).
 template <class Key>
 struct hash {
   static_assert(std::is_integral_v<Key> || std::is_enum_v<Key>,
@@ -338,7 +338,7 @@ class map : public boost::container::map<Key, T, Compare, allocator<std::pair<co
   }
 };
 
-// A hash table of linked nodes with the part of std::unordered_map that programs use; string keys
+// A hash table of linked nodes, with the part of std::unordered_map that programs use. String keys
 // are looked up by any text. References stay valid until their element is erased, iterators until
 // an element is added. Growing doubles the table and writes to every node once.
 template <class Key, class T, class Hash = vellum::hash<Key>, class KeyEqual = detail::Equal<Key>>
@@ -439,7 +439,7 @@ class unordered_map {
     return result;
   }
 
-  // Returns how many there were: 0 or 1.
+  // Returns the number of elements erased: 0 or 1.
   size_type erase(lookup key) {
     Link* const link = find_link(table_, key);
     if (link == nullptr) {
@@ -614,8 +614,8 @@ static_assert(sizeof(HeapHeader) == 64 && sizeof(std::size_t) == 8,
 constexpr char kHeapMagic[8] = {'V', 'L', 'M', 'H', 'E', 'A', 'P', '\n'};
 constexpr std::uint32_t kHeapVersion = 1;
 
-// Tells heaps apart whose containers lie differently in memory: made by another release of Boost,
-// for instance.
+// Distinguishes heaps whose containers are laid out differently in memory, for instance because
+// another release of Boost made them.
 constexpr std::uint32_t heap_layout() {
   std::uint32_t sum = 17;
   for (const std::size_t size :
@@ -733,12 +733,12 @@ inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
 
 }  // namespace detail
 
-// What can be done to a heap without writing: for versions, and for reading in general.
+// The operations on a heap that do not write: for versions, and for reading in general.
 // REQUIRES: the region outlives it, and is neither moved nor closed meanwhile.
 class ConstHeap {
  public:
-  // not_found: the region is empty. invalid_argument: it holds something else. newer_format,
-  // unsupported: it holds a heap of another Vellum or Boost. damaged.
+  // Errors: not_found: the region is empty. invalid_argument: it holds something else.
+  // newer_format, unsupported: it holds a heap of another Vellum or Boost. damaged.
   explicit ConstHeap(const Region& region) : region_(&region) { detail::check_heap(region); }
 
   // nullptr: there is no such root. REQUIRES: T is the type it was made with.
@@ -760,7 +760,7 @@ class ConstHeap {
     return size_bytes() - free_bytes();
   }
 
-  // Walks the allocator's free blocks: false means that something has overwritten them.
+  // Walks the allocator's free blocks. False: something has overwritten them.
   bool check_sanity() const { return segment()->check_sanity(); }
 
  protected:
@@ -780,9 +780,8 @@ class Heap : public ConstHeap {
     manual,     // the program calls grow()
   };
 
-  // Makes a heap in a region that is empty (its first page is all zero), or opens the one that is
-  // there. A new heap is durable with the next commit, like everything in it. Errors as
-  // ConstHeap's; read_only.
+  // Makes a heap in an empty region (its first page is all zero), or opens the existing one. A new
+  // heap is durable with the next commit, like everything in it. Errors as ConstHeap's; read_only.
   explicit Heap(Region& region, Growth growth = Growth::automatic)
       : ConstHeap(region, Unchecked()), owner_(&region) {
     if (!region.writable()) {
@@ -817,7 +816,7 @@ class Heap : public ConstHeap {
     return *this;
   }
 
-  // The heap of a version, or of any region, for reading: it never writes.
+  // The heap of a version, or of any region, for reading only: it never writes.
   static ConstHeap open_read_only(const Region& region) { return ConstHeap(region); }
 
   template <class T>
@@ -829,7 +828,7 @@ class Heap : public ConstHeap {
     return ConstHeap::find<T>(name);
   }
 
-  // The root of that name; if there is none, a new T(args..., allocator), or T(args...) where T
+  // The root of that name. If there is none, makes T(args..., allocator), or T(args...) where T
   // takes no allocator.
   template <class T, class... Args>
   T* find_or_construct(const std::string& name, Args&&... args) {
@@ -845,7 +844,7 @@ class Heap : public ConstHeap {
         detail::constructor_arguments<T>(allocator(), std::forward<Args>(args)...));
   }
 
-  // False: there was none.
+  // False: there was no such root.
   template <class T>
   bool destroy(const std::string& name) {
     return segment()->template destroy<T>(name.c_str());
@@ -857,9 +856,9 @@ class Heap : public ConstHeap {
     return vellum::allocator<T>(segment());
   }
 
-  // Takes in what Region::grow() has added. Opening a heap does it too.
+  // Adds the space that Region::grow() has gained. Opening a heap does this too.
   void grow() { detail::take_in_growth(*owner_); }
-  // Region::grow() and grow().
+  // Calls Region::grow(), then grow().
   void grow(std::uint64_t region_bytes) {
     owner_->grow(region_bytes);
     grow();

@@ -1,12 +1,12 @@
-// vellum/metall_storage.hpp: the two classes that Metall's manager asks for, over Datastore.
+// vellum/metall_storage.hpp: the two storage classes of Metall's manager, over Datastore.
 //
-// Programs include vellum/metall.hpp. This part knows nothing of Metall's headers: what it needs of
-// them (the type of the segment's header, where messages go) is given by `Traits`, so that it is
-// compiled and tested where Metall is not installed. What each member must do is Metall's contract
-// (metall/kernel/storage.hpp and segment_storage.hpp, Metall 0.30).
+// Programs include vellum/metall.hpp. This header does not depend on Metall's: `Traits` supplies
+// the parts it needs (the type of the segment's header, the place for messages), so that it is
+// compiled and tested where Metall is not installed. The duties of each member are Metall's
+// contract (metall/kernel/storage.hpp and segment_storage.hpp, Metall 0.30).
 //
-// Metall knows bool, not exceptions: a call that fails gives false, and says why through
-// Traits::error(). last_error() keeps the last message of the thread.
+// Metall knows bool, not exceptions: a failed call returns false, and gives the reason to
+// Traits::error(). metall_last_error() keeps the last message of the thread.
 #ifndef VELLUM_METALL_STORAGE_HPP
 #define VELLUM_METALL_STORAGE_HPP
 
@@ -21,11 +21,11 @@
 
 namespace vellum {
 
-// How datastores are made and opened from here on, by all threads: set it before the first.
+// The options for all datastores made and opened from here on, by all threads: set them first.
 inline DatastoreOptions& metall_options() {
   static DatastoreOptions options = [] {
     DatastoreOptions result;
-    // What a snapshot has of its own: its uuid, and what somebody said of it.
+    // A snapshot's own files: its uuid, and its description.
     result.own_files = {"management/manager_metadata", "management/description"};
     return result;
   }();
@@ -39,7 +39,7 @@ inline std::string& metall_last_error() {
   return text;
 }
 
-// Runs what may throw for who knows only bool.
+// Runs a body that may throw, for callers that know only bool.
 template <typename Traits, typename Body>
 bool metall_attempt(const Body& body) noexcept {
   try {
@@ -57,7 +57,7 @@ bool metall_attempt(const Body& body) noexcept {
 
 }  // namespace detail
 
-// Where the books of a datastore are.
+// The place of a datastore's books.
 template <typename Traits>
 class basic_metall_storage {
  public:
@@ -76,7 +76,7 @@ class basic_metall_storage {
     return path;
   }
 
-  // Room for a new datastore: one that is there goes.
+  // Makes room for a new datastore: an existing one is removed.
   static bool create(const path_type& base_path) {
     return detail::metall_attempt<Traits>([&] { Datastore::prepare(base_path.string()); });
   }
@@ -98,7 +98,7 @@ class basic_metall_storage {
 };
 
 // The segment. Movable. Its header, which Metall's allocators point to from inside the segment,
-// lies one page in front of it, as in Metall's own storage: a datastore that was imported keeps its
+// lies one page in front of it, as in Metall's own storage: an imported datastore keeps its
 // meaning.
 template <typename Traits>
 class basic_metall_segment_storage {
@@ -108,7 +108,7 @@ class basic_metall_segment_storage {
   static_assert(sizeof(segment_header_type) <= Datastore::kHeadBytes, "a page has room for it");
 
   basic_metall_segment_storage() = default;
-  // Like Metall's own: what is open is synchronised first.
+  // Like Metall's own: an open segment is synchronised first.
   ~basic_metall_segment_storage() {
     if (is_open()) {
       sync(true);
@@ -140,16 +140,15 @@ class basic_metall_segment_storage {
     return writes([&] { datastore_.extend(request_size); });
   }
 
-  // The address space is given back; what was not synchronised is lost.
+  // Gives the address space back; data that was not synchronised is lost.
   bool release() {
     if (!is_open()) return false;
     header().~segment_header_type();
     datastore_.close();
     return true;
   }
-  // A commit, of the segment and the books as they lie in their files. Without `wait` it is encoded
-  // and written by a thread of the library's; the next call that changes the datastore waits for
-  // it.
+  // Commits the segment, and the books as they lie in their files. Without `wait` a library thread
+  // encodes and writes; the next call that changes the datastore waits for it.
   bool sync(bool wait) {
     if (read_only_) return is_open();
     return writes([&] {
@@ -160,11 +159,11 @@ class basic_metall_segment_storage {
       }
     });
   }
-  // O(what was written), whatever the segment's size.
+  // O(written pages), whatever the segment's size.
   bool snapshot(const path_type& snapshot_path, bool /*clone*/, int /*max_num_threads*/) {
     return writes([&] { datastore_.snapshot(snapshot_path.string()); });
   }
-  // Pages that nobody needs any more are made zero, so that no version stores them.
+  // Makes unneeded pages zero, so that no version stores them.
   bool free_region(std::ptrdiff_t offset, std::size_t nbytes) {
     if (offset < 0) return false;
     return writes([&] { datastore_.clear(static_cast<std::uint64_t>(offset), nbytes); });

@@ -2,41 +2,44 @@
  *
  *   void* p = vellum_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
  *   strcpy(p, "both or none"); ...
- *   vellum_msync(p, bytes, MS_SYNC);        // all that was stored since the last one, or nothing
+ *   vellum_msync(p, bytes, MS_SYNC);        // all stores since the last one, or nothing
  *   vellum_munmap(p, bytes);
  *
- * A program compiled with vellum-clang or vellum-clang++ need not call these: its mmap(), msync(),
- * munmap(), mremap(), ftruncate(), fsync() and fdatasync() do, for the files that the environment
- * names:
+ * A program compiled with vellum-clang or vellum-clang++ need not call these functions: its mmap(),
+ * msync(), munmap(), mremap(), ftruncate(), fsync() and fdatasync() do the same, for the files that
+ * the environment names:
  *
- *   VELLUM_ATOMIC_FILES=PATTERN[:PATTERN...]  fnmatch(3) patterns; one with a slash is compared
- * with the file's whole path, one without with its name VELLUM_ATOMIC_TRACKER=cards_and_pages how
- * stores become known (vellum/atomic_file.hpp): pages, cards, or both, which is the default: code
- * that was not compiled with vellum-clang loses nothing. cards is the fast one: first run the
- * program's tests with VELLUM_VERIFY_CARDS=1                     which fails a msync() that would
- * miss a store, and says on standard error where
+ *   VELLUM_ATOMIC_FILES=PATTERN[:PATTERN...]
+ *       fnmatch(3) patterns. One with a slash is compared with the file's whole path, one without
+ *       with its name.
+ *   VELLUM_ATOMIC_TRACKER=cards_and_pages
+ *       How stores become known (vellum/atomic_file.hpp): pages, cards or cards_and_pages. The
+ *       default is cards_and_pages: code that was not compiled with vellum-clang loses nothing.
+ *       cards is the fast one; run the program's tests first, with VELLUM_VERIFY_CARDS=1.
+ *   VELLUM_VERIFY_CARDS=1
+ *       Fails an msync() that would miss a store, and says on standard error where.
  *
- * What differs from the kernel's:
- *  - The file is only written at msync() and the like, munmap() of its last mapping, and exit(3).
- * Other processes that read it see no store before that, and what a process stored since the last
- *    msync() is gone when it is killed: that is the point.
- *  - msync() of any range of a file is a commit of all of it. MS_ASYNC is MS_SYNC.
- *  - All mappings of one file in a process lie in one: two of them share addresses, all can be
+ * Differences from the kernel's functions:
+ *  - The file is written only at msync() and the like, at munmap() of its last mapping, and at
+ *    exit(3). Other processes that read it see no store before that, and a killed process loses its
+ *    stores since the last msync(): that is the point.
+ *  - msync() of any range of a file commits all of the file. MS_ASYNC is MS_SYNC.
+ *  - All mappings of one file in a process lie in one: two mappings share addresses, all can be
  *    written, and mprotect(2) of one is that of another. MAP_FIXED is refused (ENOTSUP), an address
  *    hint is ignored.
  *  - The file is opened once more, and closed with its last mapping, which ends the process's
  *    fcntl(2) record locks on it, as every close does. A file that is renamed while it is mapped
- * keeps its journal under the old name.
- *  - None of it may be called from a signal handler for such a file; for others all is as ever.
- *  - One process at a time may have a file mapped so (EBUSY). A child of fork() has a copy of its
- * own, and its msync() is refused (ENOTSUP).
+ *    keeps its journal under the old name.
+ *  - No call for such a file may be made from a signal handler; for other files nothing changes.
+ *  - One process at a time may have a file mapped in this way (EBUSY). A child of fork() has a copy
+ *    of its own, and its msync() is refused (ENOTSUP).
  *  - fsync(2) and fdatasync(2) of the file are msync(), too. madvise(2) drops nothing.
- *  - read(2) and write(2) by descriptor, and their like, go through memory in programs compiled by
- *    vellum-clang, and so are as coherent as the kernel's; elsewhere, and through stdio, they go to
- *    the file, past the mapping.
+ *  - In programs compiled by vellum-clang, read(2) and write(2) by descriptor, and their like, go
+ *    through memory, and so are as coherent as the kernel's. In other programs, and through stdio,
+ *    they go to the file, past the mapping.
  *
- * After a crash the next vellum_mmap() of the file recovers it, or `vellum recover FILE` does, for
- * programs that know nothing of Vellum.
+ * After a crash the next vellum_mmap() of the file recovers it; for programs that know nothing of
+ * Vellum, `vellum recover FILE` does.
  *
  * Threads: as their namesakes. Errors: -1 (MAP_FAILED) and errno; a line on standard error says
  * more.
@@ -51,16 +54,19 @@
 extern "C" {
 #endif
 
-/* MAP_SHARED of a regular file that is open for reading and writing; anything else is EINVAL.
- * Stores become known by pages, unless VELLUM_ATOMIC_TRACKER says otherwise. */
+/* Maps a regular file that is open for reading and writing, with MAP_SHARED. EINVAL: another type
+ * of mapping, no length, or an offset that is not a multiple of 4096. ENODEV: not a regular file.
+ * EACCES: not open for reading and writing; a file that is mapped already may be mapped again by a
+ * descriptor that only reads. Stores become known by pages, unless VELLUM_ATOMIC_TRACKER says
+ * otherwise. */
 void* vellum_mmap(void* address, size_t length_bytes, int protection, int flags, int fd,
                   off_t offset_bytes);
-/* EINVAL: the range is not of vellum_mmap(). */
+/* EINVAL: the range does not come from vellum_mmap(). */
 int vellum_msync(void* address, size_t length_bytes, int flags);
 int vellum_munmap(void* address, size_t length_bytes);
-/* Makes the mapping longer or shorter where it is. */
+/* Makes the mapping longer or shorter in place. */
 void* vellum_mremap(void* address, size_t old_bytes, size_t new_bytes, int flags);
-/* Of a file that is mapped so, or any other. */
+/* For a file mapped in this way, or any other. */
 int vellum_ftruncate(int fd, off_t size_bytes);
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 // vellum/retention.hpp: which snapshots to keep, by their age.
 //
-// A plain function over a list of versions: it looks at no store and removes nothing. `vellum
-// forget` removes what it does not keep.
+// A plain function over a list of versions: it reads no store and removes nothing. `vellum forget`
+// removes the snapshots that it does not keep.
 #ifndef VELLUM_RETENTION_HPP
 #define VELLUM_RETENTION_HPP
 
@@ -13,10 +13,10 @@
 
 namespace vellum {
 
-// How many snapshots each rule keeps: the newest ones, and of each of the newest days, weeks (from
-// Monday, as in ISO 8601), months and years that have any the newest. A snapshot that one rule
-// keeps stays. 0: the rule keeps none. Which of two is newer, VersionInfo::order says, and never
-// the clock; the day of a snapshot is that of VersionInfo::created_ns, in UTC.
+// The number of snapshots that each rule keeps; 0: none. keep_last keeps the newest ones. The other
+// rules keep the newest snapshot of each of the newest days, weeks (from Monday, as in ISO 8601),
+// months or years that have any. A snapshot stays if any rule keeps it. VersionInfo::order decides
+// which of two is newer, never the clock; a snapshot's day is that of VersionInfo::created_ns, UTC.
 struct RetentionPolicy {
   std::uint32_t keep_last = 0;
   std::uint32_t keep_daily = 0, keep_weekly = 0, keep_monthly = 0, keep_yearly = 0;
@@ -27,7 +27,7 @@ struct RetentionDecision {
   std::vector<std::string> kept_by;  // "last", "daily", ...; empty: nothing keeps it
 };
 
-// Branches in the list are left out. Each branch that snapshots were made on counts for itself. The
+// Branches in the list are left out. Each branch on which snapshots were made counts by itself. The
 // result is sorted by branch, then newest first. A policy without any rule throws
 // Errc::invalid_argument: it would keep nothing.
 std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& versions,

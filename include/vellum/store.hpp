@@ -1,10 +1,10 @@
-// vellum/store.hpp: a store: a directory that holds every version of its regions.
+// vellum/store.hpp: a directory that holds every version of its regions.
 //
 // A store has branches and snapshots, in one name space. A branch is a mutable line of versions
-// with one writer at a time and any number of readers, in any processes; a snapshot is one version,
-// kept for ever until it is removed. Names are 1..200 bytes of letters, digits and . _ + - (or
-// UTF-8), and do not start with '.' or '-'; "vellum-snapshot-" and 16 hex digits is for snapshots
-// in the making. Of several that want one name at once, in any threads and processes, one gets it.
+// with one writer at a time and any number of readers, in any processes. A snapshot is one version,
+// kept permanently until it is removed. Names are 1..200 bytes of letters, digits and . _ + - (or
+// UTF-8), and do not start with '.' or '-'; "vellum-snapshot-" with 16 hex digits is reserved for
+// snapshots in the making. If several threads or processes want one name at once, one gets it.
 //
 // Threads: every call from any thread. A Store is a handle; copies share it. Regions keep their
 // store open.
@@ -25,8 +25,8 @@
 
 namespace vellum {
 
-// Fixed when a store is made. The defaults suit; nobody has to tune. How its regions are stored,
-// unless a branch was made, or is opened, with another Encoding; and its files' sizes.
+// Fixed when a store is made: how its regions are stored, unless a branch was made, or is opened,
+// with another Encoding; and the sizes of its files. The defaults need no tuning.
 struct StoreOptions : Encoding {
   std::uint64_t pack_bytes = 256ULL << 20;      // size at which a pack file is sealed: 1 MiB..1 TiB
   std::uint32_t journal_half_bytes = 1u << 20;  // 64 KiB..64 MiB
@@ -38,10 +38,10 @@ struct VersionInfo {
   std::string branch;          // the branch it was made on
   std::uint64_t sequence = 0;  // commits on its line
   std::int64_t time_ns = 0;    // of the commit, since 1970-01-01 UTC
-  // When the snapshot was made, or the branch: a snapshot of an old commit is younger than that.
+  // When the snapshot or branch was made: a snapshot of an old commit is younger than that commit.
   std::int64_t created_ns = 0;
-  // Of a snapshot: larger than that of all made before it in this store, whatever the clock said.
-  // 0: a branch.
+  // For a snapshot: larger than the order of every earlier snapshot in this store, whatever the
+  // clock said. 0: a branch.
   std::uint64_t order = 0;
   std::string message;
   std::string parent;  // the snapshot before it on its line; empty: none
@@ -49,7 +49,7 @@ struct VersionInfo {
   std::uint64_t file_bytes = 0;     // of these, the plain file's: see Region::file_bytes()
   std::uint64_t pages_changed = 0;  // since the parent
   std::uint64_t bytes_added = 0;    // to packs, since the parent
-  // Of a branch: how its commits are stored. Without a value: as the store says (StoreOptions).
+  // For a branch: how its commits are stored. Without a value: as the store says (StoreOptions).
   std::optional<Encoding> encoding;
 };
 
@@ -59,68 +59,66 @@ struct DiffTotals {
   std::uint64_t ranges = 0;
 };
 
-// Where a version's bytes in the packs are: its pages and deltas, and its page map.
+// A version's bytes in the packs: its pages and deltas, and its page map.
 struct VersionSpace {
   std::string name;
   bool is_branch = false;
-  std::uint64_t unique_bytes =
-      0;  // no other version needs them: freed if this one is removed alone
+  std::uint64_t unique_bytes = 0;  // needed by no other version: freed if this one alone is removed
   std::uint64_t shared_bytes = 0;  // others need them, too
 };
 
 struct StoreStat {
-  std::uint64_t stored_bytes = 0;  // what the medium holds: st_blocks of every file
+  std::uint64_t stored_bytes = 0;  // on the medium: st_blocks of every file
   std::uint64_t pack_bytes = 0, journal_bytes = 0, ref_bytes = 0;  // by file size
-  std::uint64_t pack_needed_bytes = 0;    // of packs: what a version needs, or has open
-  std::uint64_t pack_freeable_bytes = 0;  // of packs: what collect_garbage() would free
+  std::uint64_t pack_needed_bytes = 0;    // of packs: bytes that a version needs, or has open
+  std::uint64_t pack_freeable_bytes = 0;  // of packs: bytes that collect_garbage() would free
   std::uint64_t packs = 0, snapshots = 0, branches = 0;
   std::uint64_t archive_packs = 0, archive_bytes = 0;  // of packs and pack_bytes: in archives
   std::uint64_t cache_copies = 0, cache_bytes = 0;     // of packs, in caches; counted nowhere else
-  std::uint64_t full_copy_bytes =
-      0;  // what a sparse full copy of every snapshot and head would take
+  std::uint64_t full_copy_bytes = 0;   // size of sparse full copies of every snapshot and head
   std::vector<VersionSpace> versions;  // snapshots, then branches, by name
 };
 
 struct GcOptions {
-  bool dry_run = false;  // only say what would be freed; works on a read-only medium
-  // 1 to 19: packs that nobody writes any more are then written again, compressed at this level of
-  // zstd, and without what no version needs inside of blocks. Slow: megabytes a second, not
-  // gigabytes. 0: not.
+  bool dry_run = false;  // only report the space to be freed; works on a read-only medium
+  // 1 to 19: also rewrite the packs that have no writer any more, compressed at this level of zstd,
+  // and without the unneeded parts of blocks. Slow: megabytes a second, not gigabytes. 0: do not
+  // rewrite.
   int recompress_level = 0;
 };
 
 struct GcReport {
   std::uint64_t snapshots = 0, branches = 0;  // whose data stays
-  std::uint64_t open_versions = 0;  // that someone has open now: their data stays, named or not
+  std::uint64_t open_versions = 0;            // open anywhere now: their data stays, named or not
   std::uint64_t packs = 0, packs_removed = 0, packs_punched = 0;
   std::uint64_t copies_removed = 0;  // from caches, of packs that have gone or changed
   std::uint64_t pack_bytes = 0;      // that packs took on the medium before
   std::uint64_t freeable_bytes = 0;  // of them, in whole blocks that nothing needs
   std::uint64_t freed_bytes = 0;     // 0 in a dry run
   bool holes_supported = true;  // false: this file system has no holes, only whole packs could go
-  // Written again; in a dry run: that would be, and about how small they would get, from samples.
+  // Packs rewritten; in a dry run, packs to be rewritten, with sizes estimated from samples.
   std::uint64_t packs_recompressed = 0;
   std::uint64_t recompressed_from_bytes = 0, recompressed_to_bytes = 0;
-  std::uint64_t packs_in_use = 0;  // left as they are, since someone has a version open
+  std::uint64_t packs_in_use = 0;  // left as they are: a process has a version open
 };
 
 // A directory that holds packs of a store.
 //
-// Packs are written to the store itself, their home. An archive is for the cold ones: large,
-// durable like the store, perhaps slow; a pack lies at home or there. A cache is fast, holds
-// copies, and may vanish at any moment, with all it has: nothing is lost, and nothing need be done.
-// One that is not there, as on another machine, is not used.
+// Packs are written to the store itself, their home. An archive is for cold packs: large, durable
+// like the store, perhaps slow; a pack lies either at home or there. A cache is fast and holds
+// copies. It may vanish at any moment with all its content: nothing is lost, and nothing need be
+// done. A missing cache, as on another machine, is not used.
 struct Tier {
   enum class Kind { home, archive, cache };
   Kind kind = Kind::home;
   std::string directory;
-  // Whether the directory is there and has this store's mark. An archive that is not: versions
+  // Whether the directory is there and has this store's mark. If an archive is absent, versions
   // whose packs lie there do not open (Errc::io, which names it), and nothing is collected.
   bool present = true;
   // Whether its mark names this store: its path, and the inode and time of birth of its
-  // `vellum.store`. Not so in a copy of a store, also where it lies under the same path in another
-  // container or on another machine: it may read what the tiers of the other hold; nothing is
-  // collected or moved there (Errc::read_only). Adding the directory again takes it over.
+  // `vellum.store`. False in a copy of a store, also under the same path in another container or on
+  // another machine. A copy may read the original's tiers, but nothing is collected or moved there
+  // (Errc::read_only). Adding the directory again takes it over.
   bool writable = true;
   std::uint64_t packs = 0, bytes = 0;  // on the medium; known when it is present
   std::uint64_t limit_bytes = 0;       // for Store::apply_tiers(); 0: none
@@ -128,16 +126,17 @@ struct Tier {
 
 struct TierMove {
   bool to_archive = true;  // else home
-  // To the archive: only until packs at home take no more than this. Home: as long as they do not.
+  // A size of home. To the archive: only until packs at home take no more than this. To home: only
+  // as long as they take no more.
   std::optional<std::uint64_t> home_bytes;
-  // To the archive: nothing that opening a branch's head needs, or one of the newest N snapshots.
+  // To the archive: not packs that a branch's head or one of the newest N snapshots needs to open.
   std::uint64_t keep_last = 0;
   bool dry_run = false;
 };
 
-struct TierReport {  // in a dry run: what would be done
+struct TierReport {  // in a dry run: the planned work
   std::uint64_t packs_moved = 0, moved_bytes = 0;
-  std::uint64_t packs_in_use = 0;  // left where they are, since someone has a version open
+  std::uint64_t packs_in_use = 0;  // left in place: a process has a version open
   std::uint64_t copies_made = 0, copied_bytes = 0, copies_removed = 0;  // in caches
   std::uint64_t home_bytes = 0;  // that packs take at home afterwards
 };
@@ -153,12 +152,12 @@ struct VerifyReport {
   std::vector<Damage> damages;  // empty: all is well
 };
 
-// The plain file that was a branch's image the last time (RegionOptions::image_path).
+// The plain file that was last a branch's image (RegionOptions::image_path).
 struct BranchImage {
   std::string path;
   bool in_use = false;  // now, or until a crash: the next opening of the branch with it mends it
-  // When it is not in use: it is another file since, or has been written, as inode, size and times
-  // tell. The next opening of the branch with it finds the content that is there.
+  // When not in use: the file has been replaced or written since, judging by inode, size and times.
+  // The next opening of the branch with it takes its present content.
   bool changed = false;
 };
 
@@ -168,7 +167,7 @@ struct Progress {
 };
 using ProgressFn = std::function<void(const Progress&)>;
 
-// Puts the next bytes of something at `to`, and says how many; 0: that was all.
+// Writes the next bytes to `to` and returns their number; 0: no more bytes.
 using ReadFn = std::function<std::size_t(void* to, std::size_t capacity_bytes)>;
 
 class Store {
@@ -184,8 +183,8 @@ class Store {
   StoreOptions options() const;
 
   // Regions. A branch's region is writable and takes the branch's lock: Errc::busy when another
-  // writer has it. RegionOptions::encoding is kept with the branch that create_region() makes, for
-  // all later openings; one that only opens it goes by it for that time.
+  // writer has it. create_region() keeps RegionOptions::encoding with the branch, for all later
+  // openings; a call that only opens a branch uses it for that opening.
   Region create_region(const std::string& branch, std::uint64_t size_bytes,
                        const RegionOptions& options = RegionOptions());
   Region open_region(const std::string& branch, const RegionOptions& options = RegionOptions());
@@ -197,103 +196,102 @@ class Store {
   Region open_version(const std::string& name, const RegionOptions& options = RegionOptions());
 
   // Versions.
-  std::vector<VersionInfo> versions() const;           // snapshots by time, then branches by name
+  std::vector<VersionInfo> versions() const;           // snapshots by order, then branches by name
   VersionInfo version(const std::string& name) const;  // Errc::not_found
   bool contains(const std::string& name) const;
-  // How its commits are stored: as `encoding` says; or else, from a branch, as that one's; or else
-  // as the store says.
+  // The new branch's commits are stored as `encoding` says; or else, from a branch, as that
+  // branch's; or else as the store says.
   void create_branch(const std::string& name, const std::string& from_version,
                      const std::optional<Encoding>& encoding = std::nullopt);
-  // Of a branch: what its last commit is now, also while its writer is at work, in any process.
-  // What only the writer's journal holds is written once more then; the next snapshot of the branch
-  // does not count from this one as its parent, nor this one from one that the writer has made
-  // since its last fold.
+  // From a branch: a snapshot of its last commit now, even while a writer is at work in any
+  // process. Data that only the writer's journal holds is then written once more. The branch's next
+  // snapshot does not take this one as its parent, and this one takes no snapshot as its parent
+  // that the writer has made since its last fold.
   void create_snapshot(const std::string& name, const std::string& from_version,
                        const std::string& message = std::string());
   // Makes a branch of a snapshot, under the same name: it can be opened to write, and is no longer
-  // kept as it was. A crash leaves the one or the other, or both, which are the same version: then
-  // whoever opens the branch to write, or calls this again, removes the snapshot. Of a branch:
-  // nothing to do.
+  // kept as it was. After a crash there is the snapshot, the branch, or both, which are the same
+  // version; then the next opening of the branch to write, or the next call of this, removes the
+  // snapshot. For a branch it does nothing.
   void make_writable(const std::string& name);
   void remove_snapshot(const std::string& name);  // its space comes back with the next collection
   void remove_branch(const std::string& name);    // Errc::busy while it has a writer
-  // Nothing: it never had one, or one in the store only.
+  // Nothing: the branch never had an image, or only one in the store.
   std::optional<BranchImage> branch_image(const std::string& branch) const;
 
-  // Gives back the space of what no version needs any more: snapshots and branches that were
-  // removed, pages and page maps that later commits have superseded. Costs reading every version's
-  // page map, and then what is freed. Nothing that is needed moves or is written again, unless
-  // recompression is asked for. Regions that are open to write do the same by themselves now and
-  // then (RegionOptions::background_gc); this does it at once, and for who has switched that off.
+  // Gives back the space of data that no version needs any more: removed snapshots and branches,
+  // pages and page maps that later commits have superseded. It costs reading every version's page
+  // map, plus the work on the freed data. Needed data is neither moved nor rewritten, unless
+  // recompression is asked for. Regions that are open to write collect by themselves now and then
+  // (RegionOptions::background_gc); this call collects at once, also where that is switched off.
   //
-  // Runs beside writers and readers, in any processes. A version that someone has open, by
-  // open_version(), open_region(), export_file() or diff(), keeps its data until it is closed, also
-  // when its snapshot is removed meanwhile; opening it again is Errc::not_found then. (Each
+  // Runs beside writers and readers, in any processes. A version that is open, by open_version(),
+  // open_region(), export_file() or diff(), keeps its data until it is closed, even when its
+  // snapshot is removed meanwhile; opening it again is then Errc::not_found. (Each open version
   // holds a lock on a byte of a pack, which dies with its process. On a file system without such
   // locks gc is Errc::busy as long as the version is open.)
   //
-  // It also removes what killed processes have left: files and branches in the making.
+  // It also removes leftovers of killed processes: files and branches in the making.
   //
-  // One at a time, and not beside verify() or a repair: Errc::busy. Errc::damaged when a
-  // version's name or page map cannot be read, Errc::io when an archive is not there: nothing is
-  // freed then. It may be killed at any
-  // moment, and `progress` may throw to end it: the store is whole, and the next call goes on.
-  // A process that has a pack open while that is written again keeps the old file, and its space on
-  // the medium, until it closes the store.
+  // One collection at a time, and not beside verify() or a repair: Errc::busy. Errc::damaged when a
+  // version's name or page map cannot be read, Errc::io when an archive is absent: nothing is freed
+  // then. The call may be killed at any moment, and `progress` may throw to end it: the store stays
+  // whole, and the next call continues. A process that has a pack open while it is rewritten keeps
+  // the old file, and its space on the medium, until it closes the store.
   GcReport collect_garbage(const GcOptions& options = GcOptions(),
                            const ProgressFn& progress = nullptr);
 
-  // Tiers: home first, then the others as they were added.
+  // Tiers: home first, then the others in the order in which they were added.
   std::vector<Tier> tiers() const;
-  // The directory is made, or is empty, or was this tier before, perhaps under another path; after
-  // a store has moved, or was restored from a copy, its tiers are added again: that takes them
-  // over, and the store that had them before only reads them from then on. Adding a cache makes one
-  // that was lost anew, and changes its limit.
+  // The directory is made, or is empty, or was this tier before, perhaps under another path. After
+  // a store has moved, or was restored from a copy, add its tiers again: this takes them over, and
+  // their former store only reads them from then on. Adding a cache recreates a lost one, and
+  // changes its limit.
   void add_archive(const std::string& directory);
   void add_cache(const std::string& directory, std::uint64_t limit_bytes = 0);
-  // Errc::busy when it is an archive that holds packs: move them home before.
+  // Errc::busy when it is an archive that holds packs: move them home first.
   void remove_tier(const std::string& directory);
-  // Of home ("") or a cache.
+  // Sets the limit of home ("") or of a cache.
   void limit_tier(const std::string& directory, std::uint64_t limit_bytes);
-  // Moves packs that no branch will write any more. To the (first) archive go those first that new
-  // versions need the least; home come those first that they need the most. Runs beside readers and
-  // writers; a process that has such a pack open keeps the old file, and its space, until it closes
-  // the store. One at a time, like collect_garbage(), and may be killed like it.
-  // Errc::not_found: there is no archive.
+  // Moves packs that no branch will write any more. The packs that new versions need the least go
+  // to the (first) archive first; the packs that they need the most come home first. Runs beside
+  // readers and writers; a process that has such a pack open keeps the old file, and its space,
+  // until it closes the store. One call at a time, like collect_garbage(), and it may be killed in
+  // the same way. Errc::not_found: there is no archive.
   TierReport move_packs(const TierMove& move, const ProgressFn& progress = nullptr);
-  // Does what the limits say: moves packs to the archive until home keeps its limit, and gives each
-  // cache copies of the packs that new versions need the most. To be run now and then.
+  // Applies the limits: moves packs to the archive until home keeps its limit, and gives each cache
+  // copies of the packs that new versions need the most. Run it now and then.
   TierReport apply_tiers(bool dry_run = false, const ProgressFn& progress = nullptr);
 
-  // Calls `visit` for every maximal run of bytes that differ, ascending. The cost is that of what
-  // differs.
+  // Calls `visit` for every maximal run of differing bytes, ascending. The cost follows the size of
+  // the difference.
   DiffTotals diff(const std::string& a, const std::string& b,
                   const std::function<void(const ByteRange&)>& visit) const;
   // Reads bytes of a version without mapping it. Past the region's end: Errc::invalid_argument.
   void read(const std::string& name, std::uint64_t offset_bytes, void* out,
             std::size_t length_bytes) const;
-  // Writes a version as a plain sparse file of VersionInfo::file_bytes (which must not exist),
-  // durable on return. It gets its name when it is whole: a call that is cut off leaves nothing
-  // under that name, and a file `.vellum-new.*` beside it, which the next export there removes.
+  // Writes a version as a plain sparse file of VersionInfo::file_bytes, durable on return. `file`
+  // must not exist; it gets its name when it is whole. An interrupted call leaves nothing under
+  // that name, and a file `.vellum-new.*` beside it, which the next export there removes.
   void export_file(const std::string& name, const std::string& file,
                    const ProgressFn& progress = nullptr) const;
-  // Makes a branch's content that of a plain file, as one commit: only pages that differ are
-  // stored, and the file's exact size (Region::resize_file()); it may be empty. The branch is made
+  // Makes a plain file the content of a branch, in one commit. Only pages that differ are stored,
+  // and the file's exact size (Region::resize_file()); the file may be empty. The branch is made
   // when it does not exist.
   CommitReport import_file(const std::string& branch, const std::string& file,
                            const std::string& message, const ProgressFn& progress = nullptr);
-  // The same, of what `read` gives, which may be more or less than `expected_bytes`. What `read`
-  // throws ends it, and leaves the branch as it was.
+  // The same, from the bytes that `read` gives, which may be more or fewer than `expected_bytes`.
+  // An exception from `read` ends the import and leaves the branch as it was.
   CommitReport import_stream(const std::string& branch, const ReadFn& read,
                              std::uint64_t expected_bytes, const std::string& message,
                              const ProgressFn& progress = nullptr);
 
-  // The same, of a version of another store: what it holds becomes the branch's content.
+  // The same, from a version of another store: its content becomes the branch's.
   CommitReport import_version(const std::string& branch, const Store& from, const std::string& name,
                               const std::string& message, const ProgressFn& progress = nullptr);
 
   StoreStat stat() const;
-  // Without `read_data`: refs, journals, page maps, packs' presence. With it: every byte that a
+  // Without `read_data`: refs, journals, page maps, presence of packs. With it: every byte that a
   // version needs.
   VerifyReport verify(bool read_data, const ProgressFn& progress = nullptr) const;
 

@@ -1,11 +1,11 @@
-// vellum/tracker.hpp: how stores to memory become known to a commit.
+// vellum/tracker.hpp: how a commit finds stores to memory.
 #ifndef VELLUM_TRACKER_HPP
 #define VELLUM_TRACKER_HPP
 
 namespace vellum {
 
 enum class Tracker {
-  pages,  // by the kernel, whole pages, which commit() compares with what they were: any program
+  pages,  // by the kernel, whole pages, which commit() compares with their old content: any program
   cards,  // by marks behind stores (vellum/cards.h): a program compiled with vellum-clang, or one
           // that calls vellum_mark(). A store that is not marked is lost.
   cards_and_pages,  // both: marks, and pages with stores that were not marked. Nothing is lost.

@@ -10,11 +10,11 @@
  *   uint64_t *count = vellum_region_data(region);
  *   ++*count;
  *   vellum_commit(region, NULL, NULL);              // durable, all or nothing
- *   vellum_snapshot(region, "first", NULL, NULL);   // kept for ever, at the cost of what changed
+ *   vellum_snapshot(region, "first", NULL, NULL);   // kept permanently, at the cost of the changes
  *   vellum_region_close(region);
  *   vellum_store_close(store);
  *
- * The words are those of the C++ headers, which say more: a store is a directory; a region is a
+ * The terms are those of the C++ headers, which say more: a store is a directory; a region is a
  * range of plain memory; a branch is a mutable line of versions with one writer; a commit is the
  * durable step; a snapshot is a version with a name.
  *
@@ -32,19 +32,19 @@
  * in are copied. Where the manual says "may be NULL", NULL means the default or "not wanted";
  * nowhere else is NULL allowed: it gives VELLUM_ERR_INVALID_ARGUMENT.
  *
- * THREADS. Loads and stores need no care beyond what plain memory needs. Functions may be called
- * from any thread; commits, snapshots, rollbacks and grows of one region take turns. A handle must
- * not be used during or after its own close.
+ * THREADS. Loads and stores need no more care than in plain memory. Functions may be called from
+ * any thread; commits, snapshots, rollbacks and grows of one region take turns. A handle must not
+ * be used during or after its own close.
  *
  * STRUCTS that start with struct_size grow at their end in later releases. The caller sets
  * struct_size to sizeof the struct before the call (VELLUM_..._INIT does); fields that one side
  * does not know are left alone, or taken as 0.
  *
- * SYSTEM CALLS, SIGNALS, FORK. A pointer into a region may go to read(2), write(2) and the like
- * only for pages that are present: vellum_pin_range() first. The first region installs handlers for
- * SIGBUS and SIGSEGV, which pass on what is not theirs. A page that cannot be read back gives
- * SIGBUS, never wrong data; vellum_prefetch() gives an error instead. A forked child does not have
- * the region.
+ * SYSTEM CALLS, SIGNALS, FORK. A pointer into a region may be passed to read(2), write(2) and the
+ * like only for pages that are present: call vellum_pin_range() first. The first region installs
+ * handlers for SIGBUS and SIGSEGV, which pass on faults elsewhere. A page that cannot be read back
+ * gives SIGBUS, never wrong data; vellum_prefetch() gives an error instead. A forked child does not
+ * have the region.
  */
 #ifndef VELLUM_VELLUM_H
 #define VELLUM_VELLUM_H
@@ -78,7 +78,7 @@ typedef enum vellum_errc {
 /* A short, stable name ("not_found") for logs. Never NULL; "unknown" for a number that is none. */
 const char* vellum_errc_name(int code);
 
-/* What the last failing call of this thread had to say. Never NULL; "" before the first failure. */
+/* The message of this thread's last failing call. Never NULL; "" before the first failure. */
 const char* vellum_error_message(void);
 
 /* ---- Stores ---- */
@@ -94,7 +94,7 @@ enum {
 
 enum { VELLUM_HASH_NONE = 0, VELLUM_HASH_SHA256 = 1 };
 
-/* Fixed when a store is made. A field of 0 means the default, which suits. */
+/* Fixed when a store is made. A field of 0 means the default, which needs no tuning. */
 typedef struct vellum_store_options {
   size_t struct_size;
   int compression;             /* VELLUM_COMPRESSION_... */
@@ -102,9 +102,9 @@ typedef struct vellum_store_options {
   uint32_t block_bytes;        /* pages compressed together: 4 KiB..128 MiB, a power of two */
   uint32_t journal_half_bytes; /* 64 KiB..64 MiB */
   uint64_t pack_bytes;         /* size at which a pack file is sealed: 1 MiB..1 TiB */
-  int fixed_blocks;            /* 1: blocks never grow where their pages compress to little */
+  int fixed_blocks;            /* 1: blocks never grow where their pages compress little */
   int no_filters;              /* 1: no byte planes or differences of words before compression */
-  int no_dedup;                /* 1: a page that the store holds already is stored again */
+  int no_dedup;                /* 1: a page that the store already holds is stored again */
   int no_deltas;               /* 1: a changed page is stored whole */
   int hash;                    /* VELLUM_HASH_...: kept with every block, beside its checksum */
 } vellum_store_options;
@@ -130,10 +130,10 @@ enum {
   VELLUM_ENGINE_MAPPED = 3
 };
 
-/* How a commit finds what was stored (vellum/tracker.hpp, vellum/cards.h). */
+/* How a commit finds the stores (vellum/tracker.hpp, vellum/cards.h). */
 enum {
   VELLUM_TRACKER_PAGES = 0,          /* the kernel says which pages */
-  VELLUM_TRACKER_CARDS = 1,          /* marks behind stores; one that is not marked is lost */
+  VELLUM_TRACKER_CARDS = 1,          /* marks behind stores; an unmarked store is lost */
   VELLUM_TRACKER_CARDS_AND_PAGES = 2 /* both; nothing is lost */
 };
 
@@ -141,35 +141,35 @@ enum {
 typedef struct vellum_region_options {
   size_t struct_size;
   int engine;              /* VELLUM_ENGINE_... */
-  int fixed_address;       /* 1: map where the first opening was, or VELLUM_ERR_BUSY */
+  int fixed_address;       /* 1: map at the first opening's address, or VELLUM_ERR_BUSY */
   uint64_t capacity_bytes; /* address space to reserve for vellum_grow(): by default the larger of
                               4 times the region and 64 GiB */
-  uint64_t base_address;   /* with fixed_address: where; a multiple of 2 MiB */
+  uint64_t base_address;   /* with fixed_address: the address, a multiple of 2 MiB */
   int encode_threads;      /* that help to commit: by default one less than the processors, at most
                               7; -1: none */
-  const vellum_store_options* encoding; /* how what this region commits is stored (sizes of packs
+  const vellum_store_options* encoding; /* how this region's commits are stored (sizes of packs
                                            and journals do not count); NULL: as the branch was
                                            made. Kept when the branch is made with it, else for
                                            this opening only */
   const char* image_path; /* the plain file that VELLUM_ENGINE_MAPPED maps; naming one chooses that
-                             engine. NULL: where it was the last time, or a file in the store */
-  uint64_t memory_limit_bytes; /* what the region may have in memory; 0: it shares three quarters of
+                             engine. NULL: the file of the last time, or one in the store */
+  uint64_t memory_limit_bytes; /* limit of the region's memory; 0: it shares three quarters of
                                   the machine's or cgroup's with the others of the process */
   const char* stash_directory; /* for written pages that memory has no room for; NULL: the store */
   uint32_t fault_bytes;        /* how much one fault brings in: a power of two from 4096 to 262144;
                                   0: 65536 */
-  int huge_pages;  /* 1: what vellum_prefetch() brings in of a version goes into pages of 2 MiB,
-                      and stays */
+  int huge_pages;  /* 1: vellum_prefetch() puts pages of a version into pages of 2 MiB, which
+                      stay */
   int working_set; /* 1: remember which pages were touched, in the store, and bring them in at the
                       next opening, which does not wait; VELLUM_ENGINE_MAPPED ignores it */
   int over_reservation; /* 1: base_address and capacity_bytes, multiples of 4096, are a range that
                            the caller has reserved: the region is mapped over it, and leaves it
                            reserved when it is closed */
-  int tracker;          /* VELLUM_TRACKER_...: how a branch's commits find what was stored */
-  int verify_cards;     /* 1: a commit that finds a store that nobody marked is
-                           VELLUM_ERR_DAMAGED, and names its page. For tests: it is slow */
-  int no_background_gc; /* 1: what nothing needs any more stays until `vellum gc`, also on a full
-                           disk; by default it is given back while the region writes */
+  int tracker;          /* VELLUM_TRACKER_...: how a branch's commits find the stores */
+  int verify_cards;     /* 1: a commit that finds an unmarked store is VELLUM_ERR_DAMAGED, and
+                           names its page. For tests: it is slow */
+  int no_background_gc; /* 1: unneeded space stays until `vellum gc`, also on a full disk; by
+                           default it is given back while the region writes */
 } vellum_region_options;
 #define VELLUM_REGION_OPTIONS_INIT \
   {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -185,10 +185,10 @@ int vellum_region_open(vellum_store* store, const char* branch,
 int vellum_region_open_or_create(vellum_store* store, const char* branch, uint64_t size_bytes,
                                  const vellum_region_options* options, vellum_region** out);
 /* Opens a snapshot, or a branch's head as it is now, to read: a store there is a SIGSEGV. Takes no
- * lock; any number may be open, beside the writer too. */
+ * lock; any number may be open, also beside the writer. */
 int vellum_region_open_version(vellum_store* store, const char* name,
                                const vellum_region_options* options, vellum_region** out);
-/* Unmaps. What was not committed is lost. */
+/* Unmaps. Uncommitted stores are lost. */
 void vellum_region_close(vellum_region* region);
 
 /* These cannot fail: NULL or 0 for a NULL region. */
@@ -209,13 +209,13 @@ typedef struct vellum_commit_report {
   uint64_t scan_ns, encode_ns, write_ns, flush_ns, publish_ns; /* the stages in order */
   uint64_t total_ns;                                           /* their sum */
   int folded;        /* 1: went to packs, with the journal's earlier commits */
-  uint64_t pause_ns; /* of an asynchronous commit: how long the call took */
+  uint64_t pause_ns; /* for an asynchronous commit: the duration of the call */
 } vellum_commit_report;
 #define VELLUM_COMMIT_REPORT_INIT {sizeof(vellum_commit_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-/* Makes everything stored since the last commit durable, as one step. `message` and `report` may be
+/* Makes everything stored since the last commit durable, in one step. `message` and `report` may be
  * NULL. VELLUM_ERR_NO_SPACE, VELLUM_ERR_IO: the commit has not happened, the last one stays, memory
- * is as it was, a later commit takes everything along. VELLUM_ERR_POISONED: a flush failed now or
+ * is unchanged, and a later commit includes everything. VELLUM_ERR_POISONED: a flush failed now or
  * earlier; open the branch again. */
 int vellum_commit(vellum_region* region, const char* message, vellum_commit_report* report);
 
@@ -224,17 +224,17 @@ int vellum_commit(vellum_region* region, const char* message, vellum_commit_repo
 int vellum_snapshot(vellum_region* region, const char* name, const char* message,
                     vellum_commit_report* report);
 
-/* The same, but only what was written is found and copied in the call: what is stored after it is
- * not in. The rest goes on in a thread of the region's own. The next call that changes the region,
- * and vellum_region_close(), wait for its end. `out` may be NULL, if nobody will ask how it ended;
- * what failed is in the next commit as ever. */
+/* Like vellum_commit() and vellum_snapshot(), but the call only finds and copies the written pages;
+ * stores after the call are not included. The rest runs in a thread of the region's own. The next
+ * call that changes the region, and vellum_region_close(), wait for its end. `out` may be NULL, if
+ * its outcome is not wanted; after an error the next commit includes everything, as usual. */
 typedef struct vellum_pending vellum_pending;
 int vellum_commit_async(vellum_region* region, const char* message, vellum_pending** out);
 int vellum_snapshot_async(vellum_region* region, const char* name, const char* message,
                           vellum_pending** out);
-/* 1: has ended, well or not. */
+/* 1: it has ended, with or without an error. */
 int vellum_pending_ended(const vellum_pending* pending);
-/* Waits for the end, and returns what vellum_commit() or vellum_snapshot() would have. Frees
+/* Waits for the end, and returns the result of vellum_commit() or vellum_snapshot(). Frees
  * `pending`, which may outlive the region. `report` may be NULL. */
 int vellum_wait(vellum_pending* pending, vellum_commit_report* report);
 
@@ -245,12 +245,12 @@ int vellum_rollback(vellum_region* region);
  * VELLUM_ERR_INVALID_ARGUMENT beyond the capacity or below the size. */
 int vellum_grow(vellum_region* region, uint64_t size_bytes);
 
-/* The size of the plain file that the region stands for, as vellum_export() writes it: that of the
- * region, unless vellum_resize_file() or vellum_import() has said otherwise. 0 for NULL. */
+/* The size of the plain file that the region stands for, as vellum_export() writes it: the region's
+ * size, unless vellum_resize_file() or vellum_import() has set another. 0 for NULL. */
 uint64_t vellum_region_file_size(const vellum_region* region);
-/* Says so; durable with the next commit. Beyond the region's size the region grows; what lies
- * behind becomes zero, and the region keeps its size. VELLUM_ERR_INVALID_ARGUMENT beyond the
- * capacity. */
+/* Sets that size; durable with the next commit. A file larger than the region grows the region. In
+ * a shorter file the bytes past its end become zero, and the region keeps its size.
+ * VELLUM_ERR_INVALID_ARGUMENT beyond the capacity. */
 int vellum_resize_file(vellum_region* region, uint64_t file_bytes);
 
 /* ---- Bringing memory in ---- */
@@ -263,23 +263,23 @@ int vellum_pin_range(const vellum_region* region, const void* address, size_t le
                      vellum_pin** out);
 void vellum_unpin(vellum_pin* pin);
 
-/* Makes a range zero; what is zero already is not written, nor brought in. For memory that is free
- * again: zeros take no space in a version. VELLUM_ERR_READ_ONLY. */
+/* Makes a range zero. Zero bytes are not written again, nor brought in. For freed memory: zeros
+ * take no space in a version. VELLUM_ERR_READ_ONLY. */
 int vellum_clear(vellum_region* region, void* address, size_t length_bytes);
 
 /* Brings a range in, without keeping it. */
 int vellum_prefetch(const vellum_region* region, const void* address, size_t length_bytes);
 
 enum {
-  VELLUM_ADVICE_NORMAL = 0,     /* reading in order is noticed, and read ahead of */
+  VELLUM_ADVICE_NORMAL = 0,     /* reading in order is noticed, and read ahead */
   VELLUM_ADVICE_SEQUENTIAL = 1, /* it will be read in order */
   VELLUM_ADVICE_RANDOM = 2,     /* it will not */
-  VELLUM_ADVICE_WILL_NEED = 3,  /* begin to bring it in; the call does not wait */
+  VELLUM_ADVICE_WILL_NEED = 3,  /* start to bring it in; the call does not wait */
   VELLUM_ADVICE_DONT_NEED = 4   /* it may leave memory. Nothing is lost, unlike with madvise(2) */
 };
 
-/* What the program will do with a range. It changes what comes in and goes out when, and never what
- * is there. `advice`: VELLUM_ADVICE_..., or VELLUM_ERR_INVALID_ARGUMENT. More is in region.hpp. */
+/* Advises how the program will use a range. Advice changes when pages come in and go out, never
+ * their content. `advice`: VELLUM_ADVICE_..., or VELLUM_ERR_INVALID_ARGUMENT. See region.hpp. */
 int vellum_advise(const vellum_region* region, const void* address, size_t length_bytes,
                   int advice);
 
@@ -302,24 +302,24 @@ typedef struct vellum_version_info {
                                            and journals are 0); NULL: as the store says */
   uint64_t file_bytes; /* of region_bytes, the plain file's: see vellum_region_file_size() */
   int64_t created_ns;  /* when the snapshot was made, or the branch */
-  uint64_t order;      /* of a snapshot: larger than that of all made before it; 0: a branch */
+  uint64_t order;      /* for a snapshot: larger than all earlier snapshots' order; 0: a branch */
 } vellum_version_info;
 
-/* Return 0 to go on, anything else to stop. May call Vellum; must not throw or longjmp. */
+/* 0 continues, any other value stops. It may call Vellum; it must not throw or longjmp. */
 typedef int (*vellum_version_fn)(const vellum_version_info* version, void* context);
 
-/* Calls `visit` for each version: snapshots as they were made, then branches by name. Stopping
- * early is no error. */
+/* Calls `visit` for each version: snapshots in order of creation, then branches by name.
+ * Stopping early is no error. */
 int vellum_versions(const vellum_store* store, vellum_version_fn visit, void* context);
 
-/* How its commits are stored: as those of the branch `from_version`, or as the store says. */
+/* Its commits are stored as those of the branch `from_version`, or as the store says. */
 int vellum_create_branch(vellum_store* store, const char* name, const char* from_version);
-/* As `encoding` says, for all openings (sizes of packs and journals do not count). */
+/* Stored as `encoding` says, for all openings (sizes of packs and journals do not count). */
 int vellum_create_branch_with(vellum_store* store, const char* name, const char* from_version,
                               const vellum_store_options* encoding);
 int vellum_create_snapshot(vellum_store* store, const char* name, const char* from_version,
                            const char* message /* may be NULL */);
-/* Makes a branch of a snapshot, under the same name; of a branch, nothing. */
+/* Makes a branch of a snapshot, under the same name; for a branch it does nothing. */
 int vellum_make_writable(vellum_store* store, const char* name);
 /* Removes a snapshot, or a branch (VELLUM_ERR_BUSY while it has a writer). Other versions stay
  * whole. The space comes back while regions are written, or by `vellum gc`. */
@@ -331,7 +331,7 @@ int vellum_read(const vellum_store* store, const char* name, uint64_t offset_byt
 
 /* Writes a version as a plain sparse file (which must not exist), durable on return. */
 int vellum_export(const vellum_store* store, const char* name, const char* file);
-/* Makes a branch's content that of a plain file, as one commit; the branch is made when it does not
+/* Makes a plain file the content of a branch, in one commit; the branch is made when it does not
  * exist. `message` and `report` may be NULL. */
 int vellum_import(vellum_store* store, const char* branch, const char* file, const char* message,
                   vellum_commit_report* report);
@@ -340,10 +340,10 @@ int vellum_import(vellum_store* store, const char* branch, const char* file, con
 
 typedef struct vellum_store_stat {
   size_t struct_size;
-  uint64_t stored_bytes; /* what the medium holds: st_blocks of every file */
+  uint64_t stored_bytes;                         /* on the medium: st_blocks of every file */
   uint64_t pack_bytes, journal_bytes, ref_bytes; /* by file size */
   uint64_t packs, snapshots, branches;
-  uint64_t full_copy_bytes; /* what a sparse full copy of every snapshot and head would take */
+  uint64_t full_copy_bytes; /* size of sparse full copies of every snapshot and head */
 } vellum_store_stat;
 #define VELLUM_STORE_STAT_INIT {sizeof(vellum_store_stat), 0, 0, 0, 0, 0, 0, 0, 0}
 
@@ -356,10 +356,10 @@ typedef struct vellum_verify_summary {
 } vellum_verify_summary;
 #define VELLUM_VERIFY_SUMMARY_INIT {sizeof(vellum_verify_summary), 0, 0, 0, 0, 0}
 
-/* Checks the store: refs, journals, page maps and packs' presence; with `read_data` every byte that
- * a version needs. VELLUM_OK when it found nothing. VELLUM_ERR_DAMAGED when it found damage:
- * `summary`, which may be NULL, is filled in all the same, and vellum_error_message() names the
- * first damage. Another error: it could not look. */
+/* Checks the store: refs, journals, page maps and presence of packs; with `read_data` every byte
+ * that a version needs. VELLUM_OK: no damage found. VELLUM_ERR_DAMAGED: damage found; `summary`,
+ * which may be NULL, is filled in all the same, and vellum_error_message() names the first damage.
+ * Another error: the check could not be made. */
 int vellum_verify(const vellum_store* store, int read_data, vellum_verify_summary* summary);
 
 #ifdef __cplusplus

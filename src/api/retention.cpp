@@ -34,11 +34,11 @@ std::int64_t monthly(std::int64_t time_ns) {
 struct Rule {
   const char* name;
   std::uint32_t count;
-  std::int64_t (*period)(std::int64_t time_ns);  // null: every snapshot is its own
+  std::int64_t (*period)(std::int64_t time_ns);  // null: each snapshot is its own
 };
 
-// One branch's snapshots, newest first. A clock that was set back makes days come again: the newest
-// snapshot of such a day counts.
+// The range is one branch's snapshots, newest first. A clock that was set back makes days come
+// again: the newest snapshot of such a day counts.
 void apply(const Rule& rule, std::vector<RetentionDecision>::iterator first,
            std::vector<RetentionDecision>::iterator last) {
   std::uint32_t left = rule.count;

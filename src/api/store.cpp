@@ -1,4 +1,4 @@
-// The C++ face of a store (vellum/store.hpp), over store/catalog/store_core.hpp.
+// The C++ interface of a store (vellum/store.hpp), over store/catalog/store_core.hpp.
 #include <algorithm>
 #include <cstring>
 #include <tuple>
@@ -88,8 +88,8 @@ std::uint64_t file_size_of(const store::PageSource& source) {
   return source.file_bytes().value_or(source.region_bytes());
 }
 
-// Pages that a version shows from `page` on, at most as many as are copied at once. Where it ends
-// is known to a few pages: what is behind is zero, and costs what looking for it would.
+// How many pages a version shows from `page` on, at most as many as are copied at once. The end is
+// known to a few pages: the rest is zero and costs as much as a search for it.
 std::size_t data_run(const store::PageSource& source, std::uint64_t page, std::uint64_t limit) {
   constexpr std::size_t kStepPages = 16;
   const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(kCopyPages, limit));
@@ -98,7 +98,7 @@ std::size_t data_run(const store::PageSource& source, std::uint64_t page, std::u
   return std::min(n, most);
 }
 
-// A file without the zero pages.
+// Writes the content to a file, without the zero pages.
 void write_content(const store::PageSource& source, base::File& out, const ProgressFn& progress) {
   const std::uint64_t size = file_size_of(source);
   const std::uint64_t pages = format::pages_in(size);
@@ -127,7 +127,7 @@ void copy_into(Region& region, std::uint64_t offset_bytes, std::span<const std::
   base::make_equal(memory_at(region, offset_bytes), bytes);
 }
 
-// Holes are neither read nor looked at one page after the other: the region becomes zero there.
+// Holes are neither read nor examined page by page: the region becomes zero there.
 CommitReport fill_from_file(Region& region, const base::File& file, std::uint64_t size,
                             const std::string& message, const ProgressFn& progress) {
   region.resize_file(size);  // past the file's end all is zero from here on
@@ -186,7 +186,7 @@ Store Store::open_or_create(const std::string& path, const StoreOptions& options
   } catch (const Error& e) {
     if (e.code() != Errc::not_found && e.code() != Errc::not_a_store) throw;
   }
-  // An empty directory is taken; anything else that is no store is refused by create().
+  // create() takes an empty directory and refuses anything else that is no store.
   try {
     return create(path, options);
   } catch (const Error& e) {
@@ -224,7 +224,7 @@ Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
   try {
     return open_region(branch, options);
   } catch (...) {
-    // The name must not stay with a region that nobody has had; somebody else may have it by now.
+    // The name must not stay with a region that nobody received; it may be somebody else's by now.
     try {
       impl_->core->remove_new_branch(branch, id);
     } catch (const Error&) {
@@ -260,7 +260,7 @@ Region Store::open_version(const std::string& name, const RegionOptions& options
 
 std::vector<VersionInfo> Store::versions() const {
   std::vector<VersionInfo> snapshots, branches;
-  // One that somebody removes meanwhile is left out. One that is made a branch of is found as that.
+  // A version removed meanwhile is left out. A snapshot made a branch meanwhile is found as one.
   const auto add = [this](const auto& resolve, const std::string& name,
                           std::vector<VersionInfo>& to) {
     try {
@@ -311,8 +311,8 @@ void Store::create_snapshot(const std::string& name, const std::string& from_ver
   auto names = store::hold_names(*impl_->core);
   auto from = store::resolve_version(*impl_->core, from_version);
   if (!from.commits.empty()) {
-    // The journal's commits have to go into packs first: the branch's writer does that. What it
-    // leaves is the head, so nothing has to be held meanwhile.
+    // The journal's commits have to go into packs first, which the branch's writer does. Its result
+    // is the head, so nothing has to be held meanwhile.
     names.reset();
     std::unique_ptr<store::BranchWriter> writer;
     try {
@@ -396,8 +396,8 @@ void Store::export_file(const std::string& name, const std::string& file,
 
 namespace {
 
-// `fill` makes the branch's region what it is to be, and commits; a branch that was made for it
-// goes again if that fails.
+// `fill` gives the branch's region its content and commits. A branch that was made for it is
+// removed if that fails.
 CommitReport import_into(Store& store, store::StoreCore& core, const std::string& branch,
                          std::uint64_t bytes, const std::function<CommitReport(Region&)>& fill) {
   const bool is_new = !has_branch(core, branch);
@@ -441,13 +441,13 @@ CommitReport Store::import_version(const std::string& branch, const Store& from,
   const auto source = open_source(*from.impl_->core, name);
   const std::uint64_t size = source->region_bytes(), pages = size / kPageBytes;
   Region region = open_or_create_region(branch, size);
-  // A version that is all of its region leaves a branch that is the same alone.
+  // If version and branch both use all of their region, the branch stays as it is.
   if (source->file_bytes().has_value() || region.file_bytes() != region.size_bytes()) {
     region.resize_file(file_size_of(*source));
   }
   const std::uint64_t end_page = format::pages_in(region.file_bytes());  // all zero from there on
   std::vector<std::byte> buffer(kCopyPages * kPageBytes);
-  // What the branch has and the version has not becomes zero; a new branch has nothing.
+  // Content that the version lacks becomes zero in the branch; a new branch has none.
   const bool was_empty = region.sequence() == 0;
   for (std::uint64_t page = 0; page < end_page;) {
     const std::uint64_t left = end_page - page;

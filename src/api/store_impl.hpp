@@ -1,4 +1,4 @@
-// api/store_impl.hpp: what a Store handle shares. Internal to the C++ face of a store.
+// api/store_impl.hpp: the object behind a Store handle. Internal to the C++ interface of a store.
 #pragma once
 
 #include <memory>

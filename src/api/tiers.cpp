@@ -1,4 +1,4 @@
-// Tiers in the C++ face of a store (vellum/store.hpp), over store/tier/tiers.hpp and
+// The tiers in the C++ interface of a store (vellum/store.hpp), over store/tier/tiers.hpp and
 // tier_policy.hpp.
 #include <filesystem>
 #include <vellum/store.hpp>
@@ -9,7 +9,7 @@
 namespace vellum {
 namespace {
 
-// Absolute, so that it means the same whatever the caller's working directory will be.
+// Makes the path absolute, so that the caller's later working directory does not matter.
 std::string full_path(const std::string& directory) {
   if (directory.empty()) throw Error(Errc::invalid_argument, "a tier's directory needs a name");
   std::string path = std::filesystem::absolute(directory).lexically_normal().string();

@@ -14,7 +14,7 @@ constexpr std::uint64_t kSpanPages = 64;
 
 std::uint64_t page_of(const Piece& piece) { return piece.offset_bytes / kPageBytes; }
 
-// Neighbouring pages together: read, patched in the order of the commits, written.
+// Handles neighbouring pages together: read, patch in the order of the commits, write.
 void apply_span(std::span<const Piece> pieces, MediumFile& image, std::vector<std::byte>& buffer) {
   const std::uint64_t begin = page_of(pieces.front()) * kPageBytes;
   const std::uint64_t end = std::min(image.size_bytes(), (page_of(pieces.back()) + 1) * kPageBytes);

@@ -1,4 +1,4 @@
-// atomic/apply_pieces.hpp: writes what commits have stored into the file.
+// atomic/apply_pieces.hpp: writes the stores of commits into the file.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ struct Piece {
   std::span<const std::byte> bytes;
 };
 
-// Writes the pieces, later ones over earlier ones: REQUIRES: their bytes lie in one log, in the
-// order of the commits; they lie in the file. No barrier. Sorts `pieces`.
+// Writes the pieces, later ones over earlier ones, without a barrier. Sorts `pieces`. REQUIRES:
+// their bytes lie in one log, in the order of the commits, and within the file.
 void apply_pieces(std::vector<Piece>& pieces, MediumFile& image);
 
 }  // namespace vellum::atomic

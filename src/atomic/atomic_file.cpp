@@ -65,7 +65,7 @@ struct AtomicFile::Impl {
   MarkedPage missed_store(const std::vector<MarkedPage>& changed) const;
   void check_marks(const std::vector<MarkedPage>& changed);
   void clip_to_file();
-  // The process is another one than that which opened the file: a child of fork().
+  // Whether this process is not the one that opened the file: a child of fork().
   bool inherited() const noexcept { return base::fork_count() != born; }
   void require_own() const;
   bool append_record(std::uint64_t file_bytes);
@@ -76,7 +76,7 @@ struct AtomicFile::Impl {
   void finish() noexcept;
 
   const std::uint32_t born = base::fork_count();
-  std::atomic<bool> closed{false};  // set with `mutex` held; nothing of what follows is there then
+  std::atomic<bool> closed{false};  // set with `mutex` held; then the members below are gone
   base::Fs& fs = base::posix_fs();
   std::string path;
   AtomicFileOptions options;
@@ -86,13 +86,13 @@ struct AtomicFile::Impl {
   std::optional<atomic::FileJournal> journal;
   std::optional<atomic::Window> window;
   std::optional<atomic::PageWatch> watch;
-  void* data = nullptr;  // of the window, and the medium's kind: also while another thread closes
+  void* data = nullptr;  // of the window; valid, like `medium`, while another thread closes
   Medium medium = Medium::disk;
   std::uint64_t commits = 0;
-  std::uint64_t recorded_bytes = 0;  // size of the file, as the last record or the file itself says
-  // Of the commit at hand; kept for their memory.
+  std::uint64_t recorded_bytes = 0;  // size of the file by the last record or the file itself
+  // Buffers of the present commit; kept for their memory.
   std::vector<MarkedPage> marked;  // taken from the cards
-  std::vector<MarkedPage> stored;  // all there is to commit
+  std::vector<MarkedPage> stored;  // everything to commit
   std::vector<RedoRun> runs;
   std::vector<std::byte> record;
 };
@@ -123,7 +123,7 @@ void AtomicFile::Impl::require_own() const {
                 path + ": was opened before fork(), and is the parent's to write");
 }
 
-// The first line that has changed and is not marked; none: 0 cards.
+// The first changed line that is not marked; none: 0 cards.
 MarkedPage AtomicFile::Impl::missed_store(const std::vector<MarkedPage>& changed) const {
   for (const MarkedPage& page : changed) {
     const std::uint64_t missed = page.cards & ~cards_of(marked, page.page);
@@ -132,8 +132,8 @@ MarkedPage AtomicFile::Impl::missed_store(const std::vector<MarkedPage>& changed
   return {};
 }
 
-// Threads that go on storing may have marked since the marks were taken: only what is not marked
-// even now was missed.
+// Threads that go on storing may have marked since the marks were taken: only lines that are still
+// unmarked now were missed.
 void AtomicFile::Impl::check_marks(const std::vector<MarkedPage>& changed) {
   if (missed_store(changed).cards == 0) return;
   std::vector<MarkedPage> later;
@@ -144,7 +144,7 @@ void AtomicFile::Impl::check_marks(const std::vector<MarkedPage>& changed) {
   if (missed.cards != 0) cards::throw_missed_store(path, window->data(), missed);
 }
 
-// Leaves what is to be committed in `stored`.
+// Puts the lines to commit into `stored`.
 void AtomicFile::Impl::find_stores() {
   marked.clear();
   if (window->tracked() != nullptr) window->tracked()->take(marked);
@@ -163,7 +163,7 @@ void AtomicFile::Impl::put_back() noexcept {
   if (window->tracked() != nullptr) window->tracked()->put_back(marked);
 }
 
-// A record of `runs`, durable. Returns whether the journal was full, and went to the file before.
+// Appends a durable record of `runs`. Returns whether the full journal went to the file first.
 bool AtomicFile::Impl::append_record(std::uint64_t file_bytes) {
   atomic::RedoJournal& log = journal->log();
   const auto encode = [&] {
@@ -174,7 +174,7 @@ bool AtomicFile::Impl::append_record(std::uint64_t file_bytes) {
       !log.empty() && !log.fits(record.size(), format::kRedoLogBegin + options.journal_bytes);
   if (full) {
     log.checkpoint(*image);
-    encode();  // of another epoch
+    encode();  // now of another epoch
   }
   log.append(record);
   recorded_bytes = file_bytes;
@@ -207,8 +207,8 @@ AtomicCommitReport AtomicFile::Impl::commit() {
   return report;
 }
 
-// Stores past the end of the file, on its last page, are none, as with mmap(2); and marks further
-// behind are of before it was cut.
+// Stores past the end of the file on its last page do not count, as with mmap(2). Marks further
+// behind date from before the file was cut.
 void AtomicFile::Impl::clip_to_file() {
   const std::uint64_t lines = (image->size_bytes() + format::kLineBytes - 1) / format::kLineBytes;
   const std::uint64_t last_lines = (1ULL << lines % 64) - 1;
@@ -217,7 +217,7 @@ void AtomicFile::Impl::clip_to_file() {
   std::erase_if(stored, [](const MarkedPage& page) { return page.cards == 0; });
 }
 
-// Cutting is durable before the file is cut: behind a crash in between, the journal cuts it.
+// The cut is durable in the journal first: after a crash in between, the journal cuts the file.
 void AtomicFile::Impl::resize(std::uint64_t size_bytes) {
   if (size_bytes > window->capacity_bytes())
     throw Error(Errc::invalid_argument, path + ": cannot be made " + std::to_string(size_bytes) +
@@ -237,7 +237,7 @@ void AtomicFile::Impl::resize(std::uint64_t size_bytes) {
     window->forget(size_bytes, before);
     if (watch) watch->forget(size_bytes, before);
   } catch (const Error& error) {
-    journal->log().poison(error.what());  // it is cut in the journal, and not in memory
+    journal->log().poison(error.what());  // cut in the journal, but not in memory
     throw;
   }
 }
@@ -247,14 +247,14 @@ void AtomicFile::Impl::close() {
   try {
     journal->log().checkpoint(*image);
     journal->remove(fs, path);
-  } catch (...) {  // the journal stays, and with it all that was committed
+  } catch (...) {  // the journal stays, and with it every commit
     finish();
     throw;
   }
   finish();
 }
 
-// The order: who watches the mapping goes before it.
+// Order: the watch goes before the mapping that it watches.
 void AtomicFile::Impl::finish() noexcept {
   closed = true;
   watch.reset();
@@ -266,11 +266,11 @@ void AtomicFile::Impl::finish() noexcept {
 
 namespace {
 
-// Under another name first: nobody finds it shorter than it is to be.
+// Uses another name first: nobody finds it shorter than its final size.
 void make_file(const std::string& path, std::uint64_t size_bytes) {
   base::Fs& fs = base::posix_fs();
   if (fs.exists(path)) return;
-  const auto file = atomic::start_journal(fs, path);  // of that, only how it is claimed
+  const auto file = atomic::start_journal(fs, path);  // only for the way it claims a name
   try {
     file->truncate(size_bytes);
     file->sync_data();
@@ -298,7 +298,7 @@ AtomicFile::~AtomicFile() {
   try {
     close();
   } catch (const std::exception&) {
-    // The journal stays, and with it all that was committed.
+    // The journal stays, and with it every commit.
   }
 }
 
@@ -323,7 +323,7 @@ Impl& checked(const std::shared_ptr<Impl>& impl) {
   return *impl;
 }
 
-// One call at a time. Another thread may have closed the file until it is this one's turn.
+// One call at a time. Another thread may have closed the file before this one's turn.
 template <typename Impl>
 std::unique_lock<std::mutex> take_turn(const std::shared_ptr<Impl>& impl) {
   checked(impl).require_own();
@@ -337,7 +337,7 @@ std::unique_lock<std::mutex> take_turn(const std::shared_ptr<Impl>& impl) {
 const std::string& AtomicFile::path() const { return checked(impl_).path; }
 void* AtomicFile::data() const { return checked(impl_).data; }
 std::uint64_t AtomicFile::size_bytes() const {
-  if (checked(impl_).inherited()) return impl_->image->size_bytes();  // as it was, for ever
+  if (checked(impl_).inherited()) return impl_->image->size_bytes();  // fixed since fork()
   const auto turn = take_turn(impl_);
   return impl_->image->size_bytes();
 }
@@ -362,8 +362,8 @@ void AtomicFile::checkpoint() {
 
 namespace {
 
-// In a child of fork() all of it stays, unused: the journal, its lock and the mapping are the
-// parent's.
+// In a child of fork() everything stays, unused: the journal, its lock and the mapping belong to
+// the parent.
 void keep_for_ever(std::shared_ptr<AtomicFile::Impl> impl) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::shared_ptr<AtomicFile::Impl>>;

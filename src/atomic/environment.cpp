@@ -1,4 +1,4 @@
-// What the environment says about the files of a program that knows nothing of Vellum.
+// Environment settings for the files of a program that knows nothing of Vellum.
 #include <fnmatch.h>
 
 #include <algorithm>

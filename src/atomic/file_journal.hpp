@@ -1,4 +1,4 @@
-// atomic/file_journal.hpp: the journal that belongs to a file: found after a crash, or made.
+// atomic/file_journal.hpp: the journal of a file: found after a crash, or created.
 #pragma once
 
 #include <vellum/atomic_file.hpp>
@@ -13,23 +13,23 @@
 
 namespace vellum::atomic {
 
-// The file on the medium that is asked for; automatic: in persistent memory when it is there.
+// The file on the requested medium. automatic: persistent memory when the file lies there.
 // Errc::unsupported.
 std::unique_ptr<MediumFile> image_of(base::File& file, Medium medium);
 
 class FileJournal {
  public:
-  // Takes the journal that a crash left, brings it to the file, and goes on with it; or makes one.
-  // It is on the medium of the file, and `journal_bytes` long at once in persistent memory. `image`
-  // becomes the file on its medium. Errors: AtomicFile::open().
+  // Takes the journal that a crash left, applies it to the file and goes on with it, or creates
+  // one. It is on the file's medium, and in persistent memory it has `journal_bytes` at once.
+  // `image` becomes the file on its medium. Errors: AtomicFile::open().
   static FileJournal open(base::Fs& fs, const std::string& path, base::File& file, Medium medium,
                           std::uint64_t journal_bytes, std::unique_ptr<MediumFile>& image);
-  // Only the first half, and it is removed then, or kept when it is damaged.
+  // Only applies a crash's journal, then removes it, or keeps it when it is damaged.
   static RecoveryReport recover(base::Fs& fs, const std::string& path, base::File& file,
                                 const RecoveryOptions& options);
 
   RedoJournal& log() noexcept { return log_; }
-  // REQUIRES: it is empty. Durable when it returns.
+  // REQUIRES: it is empty. Durable on return.
   void remove(base::Fs& fs, const std::string& path);
 
  private:

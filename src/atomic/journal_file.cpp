@@ -11,14 +11,14 @@
 namespace vellum::atomic {
 namespace {
 
-// Where a journal has its headers.
+// The offsets of a journal's headers.
 constexpr std::array<std::uint64_t, 2> kSlots = {0, format::kRedoSlotBytes};
 
 }  // namespace
 
 std::string journal_path(const std::string& file_path) { return file_path + ".vellum-journal"; }
 
-// Who holds it may be about to remove it: a lock on a file without the name is worth nothing.
+// A holder may be about to remove it: a lock on a file without the name is worth nothing.
 std::unique_ptr<base::File> open_journal(base::Fs& fs, const std::string& file_path) {
   const std::string path = journal_path(file_path);
   while (fs.exists(path)) {
@@ -49,7 +49,7 @@ bool take_name(base::Fs& fs, const std::string& from, const std::string& to) {
   return true;
 }
 
-// Null: there is one already.
+// Null: it exists already.
 std::unique_ptr<base::File> make_new(base::Fs& fs, const std::string& path) {
   try {
     return fs.open(path, base::OpenMode::create_new);
@@ -59,7 +59,7 @@ std::unique_ptr<base::File> make_new(base::Fs& fs, const std::string& path) {
   }
 }
 
-// What a killed process has left, which nobody holds. False: it stays, held or somebody else's.
+// Removes a killed process's file that nobody holds. False: it stays, held or somebody else's.
 bool remove_left(base::Fs& fs, const std::string& path) {
   try {
     const auto left = fs.open(path, base::OpenMode::read_write);
@@ -79,7 +79,7 @@ bool begins_as_journal(const base::File& file) {
   });
 }
 
-// FILE.vellum-journal.XXXXXXXXXXXXXXXX.new, with hexadecimal digits: as earlier builds named it.
+// FILE.vellum-journal.XXXXXXXXXXXXXXXX.new, with hexadecimal digits: the naming of earlier builds.
 bool is_random_name(std::string_view name, std::string_view journal_name) {
   constexpr std::string_view kEnd = ".new";
   constexpr std::size_t kDigits = 16;
@@ -99,7 +99,7 @@ void remove_if_left(base::Fs& fs, const std::string& path) noexcept {
   }
 }
 
-// What killed processes of earlier builds have left. Whatever does not begin as a journal stays.
+// Removes leftovers of killed earlier builds. Files that do not begin as a journal stay.
 void remove_random_names(base::Fs& fs, const std::string& file_path) noexcept {
   try {
     const std::string path = journal_path(file_path), directory = base::parent_of(path);
@@ -107,12 +107,12 @@ void remove_random_names(base::Fs& fs, const std::string& file_path) noexcept {
     for (const auto& entry : fs.list(directory))
       if (entry.is_regular_file && is_random_name(entry.name, name))
         remove_if_left(fs, directory + "/" + entry.name);
-  } catch (const std::exception&) {  // a directory that cannot be listed can be written to
+  } catch (const std::exception&) {  // an unlistable directory may be writable
   }
 }
 
-// Locked, new and empty; null: somebody is at it. A lock on a file without the name is worth
-// nothing.
+// Returns the file locked, new and empty; null: somebody is using it. A lock on a file without the
+// name is worth nothing.
 std::unique_ptr<base::File> claim(base::Fs& fs, const std::string& path) {
   do {
     auto file = make_new(fs, path);
@@ -123,7 +123,7 @@ std::unique_ptr<base::File> claim(base::Fs& fs, const std::string& path) {
 
 }  // namespace
 
-// The names are few, so that leftovers are, too: each who starts a journal clears those behind its
+// The few names keep leftovers few: each process that starts a journal clears the names after its
 // own.
 std::unique_ptr<base::File> start_journal(base::Fs& fs, const std::string& file_path) {
   constexpr int kNames = 4;
@@ -144,7 +144,7 @@ std::unique_ptr<base::File> start_journal(base::Fs& fs, const std::string& file_
 void discard_journal(base::Fs& fs, const base::File& journal) noexcept {
   try {
     fs.unlink(journal.path());
-  } catch (const std::exception&) {  // it has its name already, or is gone
+  } catch (const std::exception&) {  // it already has its name, or is gone
   }
 }
 

@@ -24,7 +24,7 @@ namespace {
 
 using format::kPageBytes;
 
-// Runs it, and tells of an exception in one line.
+// Runs `body` and reports an exception in one line.
 template <typename Body>
 int reported(const Body& body) noexcept {
   return base::error_of(body, [](const char* what) { std::fprintf(stderr, "vellum: %s\n", what); });
@@ -38,7 +38,7 @@ void require_room(const AtomicFile& file, std::uint64_t offset_bytes, std::size_
                                          " has no room in memory");
 }
 
-// 0, or why this cannot be mapped.
+// 0, or the errno value why this cannot be mapped.
 int check_request(std::size_t length_bytes, int flags, int fd, off_t offset_bytes, bool mapped) {
   if (length_bytes == 0 || offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 ||
       (flags & MAP_TYPE) == MAP_PRIVATE || (flags & MAP_ANONYMOUS) != 0)
@@ -59,7 +59,7 @@ MappedFiles& MappedFiles::instance() {
   static MappedFiles* const files = [] {
     static MappedFiles* made = new MappedFiles;
     std::atexit([] { made->close_all(); });
-    // A child gets the lock free, and the entries as they are; they are its parent's.
+    // A child gets the lock free and the entries unchanged; they are its parent's.
     pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
                    [] { made->mutex_.unlock(); });
     return made;
@@ -67,7 +67,7 @@ MappedFiles& MappedFiles::instance() {
   return *files;
 }
 
-// What the kernel would have written after exit(3), too.
+// The kernel, too, would have written these after exit(3).
 void MappedFiles::close_all() noexcept {
   const std::lock_guard guard(mutex_);
   for (auto& [inode, entry] : entries_) {
@@ -174,7 +174,7 @@ int MappedFiles::unmap(void* address, std::size_t length_bytes) {
   return close(entry);
 }
 
-// When it cannot be committed, it stays mapped: nothing that was stored is lost.
+// A file that cannot be committed stays mapped: no store is lost.
 int MappedFiles::close(Entries::iterator entry) {
   if (entry->second.owner == base::fork_count()) {
     if (const int error = commit(entry->second)) return error;

@@ -1,8 +1,8 @@
-// atomic/mapped_files.hpp: the atomic files of a process that are mapped as mmap(2) maps them: by
-// descriptor, several times, and found again by address.
+// atomic/mapped_files.hpp: the atomic files that a process maps as mmap(2) does: by descriptor,
+// several times, and found again by address.
 //
-// Errors are numbers of errno, with a line on standard error: the callers are programs that know
-// mmap(2) only.
+// Errors are errno values, with a line on standard error: the callers are programs that know only
+// mmap(2).
 #pragma once
 
 #include <sys/types.h>
@@ -23,16 +23,16 @@ namespace vellum::atomic {
 
 class MappedFiles {
  public:
-  // The process's own. At exit(3) what is mapped still is committed, and its journals go; the
-  // memory stays, as objects that are destroyed later may use it.
+  // The process's instance. exit(3) commits the files that are still mapped and removes their
+  // journals. The memory stays, since objects that are destroyed later may use it.
   static MappedFiles& instance();
 
-  // 0 and the address, or errno. A file that is mapped already may be mapped again by a descriptor
-  // that only reads.
+  // Returns 0 and the address, or an errno value. A read-only descriptor may map a file again that
+  // is already mapped.
   int map(std::size_t length_bytes, int flags, int fd, off_t offset_bytes, Tracker tracker,
           void*& address);
-  // Whether an address lies in one of the files: what the rest needs. Takes no lock where there is
-  // nothing of ours, like mapped(): every program's calls come here, from signal handlers, too.
+  // Whether an address lies in one of the files, as the calls below require. Like mapped(), takes
+  // no lock where no file can match: every program's calls come here, even from signal handlers.
   bool contains(const void* address);
   int sync(const void* address);
   int unmap(void* address, std::size_t length_bytes);
@@ -42,12 +42,12 @@ class MappedFiles {
   bool mapped(int fd);
   int sync_file(int fd);
   int truncate(int fd, off_t size_bytes);
-  // pread(2) and pwrite(2) of such a file go through its memory: they see what has been stored
-  // there, and what they write is in the next commit. The count, or -1 and errno. For write_at() -1
-  // as the offset is the end of the file.
+  // pread(2) and pwrite(2) of such a file go through its memory: they see the stores made there,
+  // and their writes are in the next commit. They return the count, or -1 and errno. In write_at()
+  // the offset -1 is the end of the file.
   ssize_t read_at(int fd, void* to, std::size_t length_bytes, off_t offset_bytes);
   ssize_t write_at(int fd, const void* from, std::size_t length_bytes, off_t offset_bytes);
-  // Brings to a file what a crash has left in its journal, if there is one that nobody holds.
+  // Applies the journal that a crash has left for a file, if there is one that nobody holds.
   static void recover(const std::string& path);
 
  private:
@@ -69,7 +69,7 @@ class MappedFiles {
 
   std::mutex mutex_;
   Entries entries_;
-  // What is looked at before the lock: a filter of the files, and where they lie.
+  // Read before the lock: a filter of the files, and the range they lie in.
   std::atomic<std::uint64_t> inode_filter_{0};
   std::atomic<std::uintptr_t> lowest_{UINTPTR_MAX}, highest_{0};
 };

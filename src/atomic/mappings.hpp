@@ -1,5 +1,5 @@
-// atomic/mappings.hpp: the mappings that a program has made of one file, all of which lie in one
-// range of memory and may overlap.
+// atomic/mappings.hpp: a program's mappings of one file, which all lie in one range of memory and
+// may overlap.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ class Mappings {
  public:
   bool empty() const noexcept { return all_.empty(); }
   bool contains(const void* address) const noexcept;
-  // [begin, end) of each, of whole pages, in no order.
+  // [begin, end) of each mapping, in whole pages, in no order.
   const std::vector<std::pair<std::byte*, std::byte*>>& all() const noexcept { return all_; }
   // Lengths are rounded up to pages.
   void add(std::byte* begin, std::size_t length_bytes);
-  // What munmap(2) takes, which may be a part. Of mappings of the same pages, only one goes: the
-  // one that is meant, rather than another of which it is a part.
+  // Removes what munmap(2) takes, perhaps a part. Of several mappings of the same pages only one
+  // goes: the exact match, rather than another that contains it.
   void remove(std::byte* begin, std::size_t length_bytes);
-  // False: there is none of this address and length.
+  // False: there is none with this address and length.
   bool resize(std::byte* begin, std::size_t old_bytes, std::size_t new_bytes) noexcept;
 
  private:

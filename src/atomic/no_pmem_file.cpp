@@ -1,5 +1,5 @@
-// Stands for pmem_file.cpp where libpmem is not found: no file lies in persistent memory then, and
-// one on a DAX file system is flushed like any other.
+// Replaces pmem_file.cpp where libpmem is missing: no file lies in persistent memory then, and one
+// on a DAX file system is flushed like any other.
 #include "atomic/medium.hpp"
 
 namespace vellum::atomic {

@@ -27,7 +27,7 @@ void PageWatch::make_twin(std::uint64_t page) {
 }
 
 void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) {
-  // The kernel tells of a page once: whatever throws, it stays in found_.
+  // The kernel reports a page once, so it stays in found_ whatever throws.
   written_.collect(0, (size_bytes + kPageBytes - 1) / kPageBytes, found_);
   std::sort(found_.begin(), found_.end());
   found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
@@ -39,8 +39,8 @@ void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) 
   }
 }
 
-// A line that changed again since it was copied has marked its page as written, so nothing of
-// found_ is needed any more.
+// A line that changed again since its copy has marked its page as written, so found_ is no longer
+// needed.
 void PageWatch::settle(std::span<const format::RedoRun> runs) noexcept {
   for (const format::RedoRun& run : runs) {
     const std::uint64_t page = run.first_line * kLineBytes / kPageBytes;

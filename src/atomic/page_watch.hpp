@@ -1,9 +1,9 @@
-// atomic/page_watch.hpp: the page tracker of an atomic file: the kernel says which pages were
-// written, and their lines are compared with what was committed.
+// atomic/page_watch.hpp: the page tracker of an atomic file. The kernel reports written pages, and
+// their lines are compared with the committed content.
 //
-// The committed content of a page that has been written is kept as its *twin*. Before its first
-// write a page is as in the file; and a checkpoint changes only pages that commits have stored to,
-// which have twins.
+// The committed content of a written page is kept as its *twin*. Before its first write a page
+// equals the file. A checkpoint changes only pages that commits have stored to, and these have
+// twins.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@ namespace vellum::atomic {
 
 class PageWatch {
  public:
-  // `data`: a private mapping of the file of `capacity_bytes`, which nobody has written to yet.
+  // `data`: a private mapping of the file of `capacity_bytes`, not yet written to.
   PageWatch(std::byte* data, std::uint64_t capacity_bytes, const MediumFile& image);
 
   // Appends the pages below `size_bytes` that differ from their committed content, ascending, with
-  // the lines that do. What was found is found again, until it is settled.
+  // their changed lines. Reports them again until they are settled.
   void collect(std::uint64_t size_bytes, std::vector<cards::MarkedPage>& out);
-  // These are committed now.
+  // Notes that these runs are committed.
   void settle(std::span<const format::RedoRun> runs) noexcept;
-  // The file has been cut to `begin_bytes`.
+  // Notes that the file has been cut to `begin_bytes`.
   void forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) noexcept;
 
  private:
@@ -41,8 +41,8 @@ class PageWatch {
   const MediumFile& image_;
   region::PrivatePages written_;
   base::Reservation twins_;
-  base::Reservation has_twin_;             // a byte a page
-  std::vector<format::PageNumber> found_;  // by the kernel, and not settled
+  base::Reservation has_twin_;             // one byte per page
+  std::vector<format::PageNumber> found_;  // by the kernel, not yet settled
 };
 
 }  // namespace vellum::atomic

@@ -1,5 +1,5 @@
 // A medium in persistent memory: non-temporal stores, and a fence as its barrier (libpmem's
-// pmem_memcpy() and pmem_drain(); Intel's SDM, volume 1, 10.4.6.2 for what they order).
+// pmem_memcpy() and pmem_drain(); Intel's SDM, volume 1, 10.4.6.2 for their order).
 #include <libpmem.h>
 #include <sys/mman.h>
 
@@ -66,7 +66,7 @@ class PmemFile final : public MediumFile {
   std::span<const std::byte> mapped() const noexcept override { return {data_, size_bytes_}; }
 
  private:
-  // Succeeds on DAX file systems alone: a fence is enough there, the file's metadata included.
+  // Succeeds only on DAX file systems: a fence is enough there, even for the file's metadata.
   void* map_synchronously(std::uint64_t size) noexcept {
     return mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED_VALIDATE | MAP_SYNC,
                 file_.descriptor(), 0);

@@ -22,7 +22,7 @@ namespace {
 // An extension flushes metadata, so it is worth many commits.
 constexpr std::uint64_t kExtendBytes = 1 << 20;
 
-// What of earlier commits still lies in a file that is cut to `file_bytes`.
+// Keeps the parts of earlier commits that still lie in a file cut to `file_bytes`.
 void cut(std::vector<Piece>& pieces, std::uint64_t file_bytes) {
   std::erase_if(pieces, [&](const Piece& piece) { return piece.offset_bytes >= file_bytes; });
   for (Piece& piece : pieces)
@@ -43,12 +43,12 @@ void append_pieces(const RedoRecord& record, std::vector<Piece>& pieces) {
 // File systems lose blocks.
 constexpr std::uint64_t kBlockBytes = 4096;
 
-// The largest number of a record of the epoch at or behind the start of `log`, before which there
-// are `commits`; 0: there is none.
+// The largest number of a record of the epoch at or after the start of `log`, with `commits` before
+// it; 0: there is none.
 std::uint64_t newest_in(const RedoHeader& header, std::span<const std::byte> log,
                         std::uint64_t commits) {
   std::uint64_t newest = 0;
-  const std::uint64_t most = log.size() / format::kLineBytes;  // a record has a line at least
+  const std::uint64_t most = log.size() / format::kLineBytes;  // a record has at least a line
   RedoRecord record;
   for (; log.size() >= format::kRedoRecordHeaderBytes; log = log.subspan(format::kLineBytes)) {
     const std::uint64_t sequence = format::redo_sequence(log);
@@ -86,7 +86,7 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
     journal.medium_->read(bytes, at);
     RedoHeader header;
     const char* wrong = format::decode_redo_header(bytes, header);
-    // Not damage: what a newer Vellum's journal holds is not to be lost by mending it.
+    // Not damage: mending must not lose the content of a newer Vellum's journal.
     if (format::redo_header_is_newer(bytes)) {
       throw Error(Errc::newer_format, journal.medium_->path() + ": format " +
                                           format::number_text(format::number_of(bytes)) +
@@ -125,14 +125,14 @@ void RedoJournal::note_damage(const std::string& what) {
 }
 
 // A header is durable before the first record of its epoch. So a record of the next epoch shows
-// that the header of that was damaged; all that it said follows from the one before.
+// that the next header was damaged; its content follows from the previous one.
 void RedoJournal::take_header_of_records() {
   RedoHeader next = header_;
   ++next.epoch;
   if (newest_in(next, read_log(), 0) != 0) header_ = next;
 }
 
-// REQUIRES: the log ends behind `replay`. After a crash only: then all of the medium is looked at.
+// REQUIRES: the log ends behind `replay`. For use after a crash only: it scans the whole medium.
 void RedoJournal::look_for_later(std::span<const std::byte> log, Replay& replay) {
   const std::uint64_t newest = newest_in(header_, log.subspan(replay.log_bytes), replay.commits);
   if (newest <= replay.commits) return;
@@ -142,7 +142,7 @@ void RedoJournal::look_for_later(std::span<const std::byte> log, Replay& replay)
               std::to_string(newest) + " were durable");
 }
 
-// A header that may have arrived or not decides whether records count: no more commits then.
+// A header of unknown arrival decides whether records count: no more commits then.
 void RedoJournal::write_header(const RedoHeader& header) {
   try {
     medium_->write(format::encode_redo_header(header), slot_of(header.epoch));
@@ -173,7 +173,7 @@ std::vector<std::byte> RedoJournal::read_log() const {
   return log;
 }
 
-// The records that follow one another from the start of `log` on.
+// The consecutive records from the start of `log` on.
 RedoJournal::Found RedoJournal::find_records(std::span<const std::byte> log) const {
   Found found;
   Replay& replay = found.replay;
@@ -192,8 +192,8 @@ RedoJournal::Found RedoJournal::find_records(std::span<const std::byte> log) con
   return found;
 }
 
-// After a crash the file may be longer than it was, or not have got as long. While it is mapped it
-// has been cut already, and must not be again: that would take the program's pages away.
+// After a crash the file may be too long or too short. While it is mapped it has been cut already
+// and must not be cut again: that would take the program's pages away.
 void RedoJournal::bring(Found& found, MediumFile& image, bool after_crash) {
   if (after_crash) {
     if (image.size_bytes() > found.smallest_bytes) image.resize(found.smallest_bytes);
@@ -216,7 +216,7 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
   }
   Found found = find_records(log);
   Replay& replay = found.replay;
-  // What append() made durable has to be there: anything else is damage, and no reason to go on.
+  // Records that append() made durable must be there: anything else is damage, and ends the work.
   if (replay.commits + 1 < next_sequence_)
     throw Error(Errc::damaged, medium_->path() + ": commit " + std::to_string(replay.commits + 1) +
                                    " of the journal, which was durable, cannot be read back");
@@ -225,8 +225,8 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
   if (replay.commits != 0) bring(found, image, after_crash);
   if (!damage_.empty()) return replay;
   if (replay.commits == 0) {
-    // The header that was read may be in the page cache alone, its writer having been killed or its
-    // barrier having failed; the next record would overwrite what the one before still needs.
+    // The header may be in the page cache alone, because its writer was killed or its barrier
+    // failed. The next record would then overwrite records that the previous header still needs.
     if (after_crash) write_header(header_);
     return replay;
   }
@@ -263,7 +263,7 @@ void RedoJournal::make_room(std::uint64_t end) {
   write_header(longer);
 }
 
-// Says that all before the next record were durable; behind a record that ends at `end`.
+// Marks all records before the next as durable, behind a record that ends at `end`.
 void RedoJournal::write_mark(std::uint64_t end) noexcept {
   const std::uint64_t at = base::round_up(end, kBlockBytes);
   assert(medium_->byte_addressable() || end_with_mark(end) <= medium_->size_bytes());

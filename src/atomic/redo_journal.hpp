@@ -1,24 +1,23 @@
-// atomic/redo_journal.hpp: the journal of an atomic file on its medium, and what it does to the
-// file (format/redo.hpp gives the bytes).
+// atomic/redo_journal.hpp: the journal of an atomic file on its medium, and its effect on the file
+// (format/redo.hpp gives the bytes).
 //
-// Protocol, and why one barrier a commit is enough:
-//  - append(): the record is written behind the last one, then a barrier. A crash before the
-//    barrier returned leaves a record whose checksum is right, which is then a commit in progress,
-//    whole; or wrong: the journal ends before it.
-//  - checkpoint(): what the records say is written to the file, barrier (of the file), then the
-//    header of the next epoch into the other slot, barrier (of the journal). A crash before that
-//    leaves the old header, all records, and a file that got some of them: they are written again.
-//    After it, old records are of another epoch, and count no more; so the next append() may
-//    overwrite them, and not before.
-//  - A file that is cut gets a record without lines first, so that no earlier one brings back what
-//    lay behind the cut: a record that says a smaller size than the one before cuts.
-//  - A record that was durable and is damaged later must be missed. A later record of the epoch
-//    shows it; for the last ones a mark does, in another block of the medium (not in persistent
-//    memory, where it would cost as much as a small commit): a record without lines that says the
-//    number of one before. The same barrier that makes a record durable does so for the mark of the
-//    one before it; a power cut can lose the mark of the last.
-//  - Nothing else writes the file, and the program's stores never reach it by themselves: its
-//    mapping is private.
+// Protocol, and why one barrier per commit is enough:
+// - append() writes the record behind the last one, then issues a barrier. A crash before the
+//   barrier returns leaves a record with a right checksum, which is then a complete commit in
+//   progress, or with a wrong one: the journal ends before it.
+// - checkpoint() writes the records to the file, barrier (of the file), then the header of the next
+//   epoch into the other slot, barrier (of the journal). A crash before that leaves the old header,
+//   all records, and a file with some of them: they are written again. After it, old records are of
+//   another epoch and no longer count. Only then may the next append() overwrite them.
+// - Cutting a file first appends a record without lines, so no earlier record brings back the
+//   content behind the cut: a record with a smaller size than the one before cuts.
+// - The loss of a durable record that is damaged later must be noticed. A later record of the epoch
+//   shows it. For the last records a mark does, in another block of the medium (not in persistent
+//   memory, where it would cost as much as a small commit): a record without lines that carries the
+//   number of the one before it. The barrier that makes a record durable also does so for the mark
+//   of the one before it; a power cut can lose the mark of the last.
+// - Nothing else writes the file, and the program's stores never reach it by themselves: its
+//   mapping is private.
 #pragma once
 
 #include <cstdint>
@@ -35,48 +34,48 @@ namespace vellum::atomic {
 
 struct Replay {
   std::uint64_t commits = 0;
-  std::uint64_t bytes = 0;  // that they stored
+  std::uint64_t bytes = 0;  // stored by them
   std::uint64_t log_bytes = 0;
-  // Of a damaged journal that was opened nevertheless: durable commits behind the damage, as far
-  // as the journal tells.
+  // Durable commits behind the damage of a journal that was opened nevertheless, as far as the
+  // journal tells.
   std::uint64_t commits_lost = 0;
 };
 
-// What to do about a journal that was cut, or that lacks a record or a header that was durable.
+// How to treat a journal that was cut, or that lacks a durable record or header.
 enum class Damage {
-  refuse,  // Errc::damaged, and nothing is done
-  keep,    // what precedes the damage counts, and the journal is never written
+  refuse,  // throw Errc::damaged, do nothing
+  keep,    // records before the damage count; the journal is never written
 };
 
 class RedoJournal {
  public:
-  // Makes a new one of an empty medium: durable when this returns.
+  // Makes a new journal of an empty medium. Durable on return.
   static RedoJournal create(std::unique_ptr<MediumFile> medium, const format::RedoHeader& header,
                             std::uint64_t log_bytes);
-  // Reads the header. Errc::damaged, with the medium's path: there is none, or the medium is
-  // shorter than it was.
+  // Reads the header. Errc::damaged, with the medium's path: there is none, or the medium has
+  // become shorter.
   static RedoJournal open(std::unique_ptr<MediumFile> medium, Damage damage = Damage::refuse);
 
   const format::RedoHeader& header() const noexcept { return header_; }
   bool has_header() const noexcept { return header_.epoch != 0; }
-  // With Damage::keep, after checkpoint(): what is wrong, and where; empty when nothing is.
-  // REQUIRES: only destruction is left then.
+  // With Damage::keep, after checkpoint(): the damage and its place; empty when there is none.
+  // REQUIRES: only destruction follows.
   const std::string& damage() const noexcept { return damage_; }
 
-  // Brings the records to the file, durably, and empties the journal. Nothing to bring is cheap.
-  // Errc::damaged, and nothing was done: a record that was durable is missing. With Damage::keep
-  // what precedes it is brought, and the journal stays as it is.
-  // The journal may hold records from before open(); append() must not be called before this then.
+  // Applies the records to the file, durably, and empties the journal. Cheap when there are none.
+  // Errc::damaged, with nothing done: a durable record is missing. With Damage::keep the records
+  // before it are applied, and the journal stays as it is. After open() the journal may hold
+  // records; append() must then not be called before this.
   Replay checkpoint(MediumFile& image);
 
-  // Whether a record of so many bytes has room, or would have in an empty journal that may become
-  // `limit_bytes` long.
+  // Whether a record of this size has room, or would have in an empty journal that may grow to
+  // `limit_bytes`.
   bool fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) const noexcept;
   // Makes a commit durable. REQUIRES: it fits, or the journal is empty, which then grows. Throws
-  // no_space, io: it is not there, another may be appended. Errc::poisoned: a barrier failed; only
-  // destruction is left.
+  // no_space or io: the record is not there, and another may be appended. Errc::poisoned: a barrier
+  // failed, and only destruction is left.
   void append(std::span<const std::byte> record);
-  // Nothing is appended any more: memory and journal do not agree.
+  // Forbids further appends: memory and journal do not agree.
   void poison(const std::string& why) { poison_ = why; }
   // Whether there is a record, after open().
   bool has_records() const;
@@ -86,7 +85,7 @@ class RedoJournal {
  private:
   explicit RedoJournal(std::unique_ptr<MediumFile> medium) : medium_(std::move(medium)) {}
   void make_room(std::uint64_t end);
-  // Where the medium ends at least, behind a record that ends at `end`: its mark has to have room.
+  // The least end of the medium for a record that ends at `end`: its mark needs room.
   std::uint64_t end_with_mark(std::uint64_t end) const noexcept;
   void write_mark(std::uint64_t end) noexcept;
   struct Found {
@@ -100,8 +99,8 @@ class RedoJournal {
   void look_for_later(std::span<const std::byte> log, Replay& replay);
   void take_header_of_records();
   void barrier(MediumFile& medium);
-  // What a failed append() may have left behind the tail is no commit; after a crash the end is not
-  // known.
+  // Bytes that a failed append() left behind the tail are no commit; after a crash the end is
+  // unknown.
   std::uint64_t log_end() const { return recovering_ ? medium_->size_bytes() : tail_; }
   std::vector<std::byte> read_log() const;
   void write_header(const format::RedoHeader& header);

@@ -31,7 +31,7 @@ std::byte* reserve(std::uint64_t address, std::uint64_t bytes) {
   return nullptr;
 }
 
-// Code that vellum-clang has compiled looks at the cards of whatever lies in the window.
+// Code that vellum-clang has compiled accesses the cards of everything in the window.
 bool window_available() {
   try {
     cards::reserve_table();
@@ -41,8 +41,8 @@ bool window_available() {
   }
 }
 
-// The same places as tracked ranges, so that an address does not depend on the tracker; where they
-// cannot be had (ThreadSanitizer), any.
+// Uses the same places as tracked ranges, so an address does not depend on the tracker; any place
+// where those are unavailable (ThreadSanitizer).
 std::byte* reserve_untracked(std::uint64_t bytes, std::uint64_t address) {
   const bool window = window_available();
   if (address != 0) {
@@ -91,8 +91,8 @@ void Window::open_up(std::uint64_t size_bytes) {
 
 void Window::forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) {
   const std::uint64_t begin = pages(begin_bytes), end = pages(end_bytes);
-  // Only where there is something: storing to a page that is the file's would make it one's own,
-  // and blind to what the file becomes.
+  // Only stores to pages that are not zero: a store to a page of the file would make it private,
+  // and blind to later changes of the file.
   base::make_zero(data_ + begin_bytes, begin - begin_bytes);
   if (begin == end) return;
   madvise(data_ + begin, end - begin, MADV_DONTNEED);

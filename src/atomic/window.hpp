@@ -1,4 +1,4 @@
-// atomic/window.hpp: where an atomic file lies in memory.
+// atomic/window.hpp: the place of an atomic file in memory.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace vellum::atomic {
 
-// Address space for a file: tracked by cards, or only reserved, at an address that `base_address`
-// or chance gives (AtomicFileOptions::base_address).
+// Address space for a file, tracked by cards or only reserved. `base_address` or chance determines
+// its address (AtomicFileOptions::base_address).
 class Window {
  public:
   Window(std::uint64_t capacity_bytes, std::uint64_t base_address, bool cards);
@@ -22,14 +22,14 @@ class Window {
   std::uint64_t capacity_bytes() const noexcept { return capacity_bytes_; }
   cards::TrackedRange* tracked() const noexcept { return tracked_.get(); }  // nullptr: no cards
 
-  // It is not unmapped with this object.
+  // Keeps the memory mapped after this object.
   void leave_mapped() noexcept { left_ = true; }
-  // Maps the file privately over all of it; what lies past `size_bytes` cannot be touched.
+  // Maps the file privately over the whole window; bytes past `size_bytes` are inaccessible.
   void map(int descriptor, std::uint64_t size_bytes);
-  // Lets what lies before `size_bytes` be touched.
+  // Makes the bytes before `size_bytes` accessible.
   void open_up(std::uint64_t size_bytes);
-  // What the program has stored to [begin_bytes, end_bytes) is gone: it is as in the file, or
-  // cannot be touched. Of a page that goes on before it, it is zero.
+  // Discards the program's stores to [begin_bytes, end_bytes): the range is as in the file, or
+  // inaccessible. In a page that begins before it, it is zero.
   void forget(std::uint64_t begin_bytes, std::uint64_t end_bytes);
 
  private:

@@ -1,4 +1,4 @@
-// base/checksum.cpp: XXH3, at the width of the CPU it runs on where the library can choose.
+// base/checksum.cpp: XXH3, at the width of the CPU where the library can choose.
 #include "base/checksum.hpp"
 
 #define XXH_STATIC_LINKING_ONLY  // for a state that lives on the stack
@@ -18,8 +18,8 @@ std::uint64_t checksum64(std::span<const std::byte> head, std::span<const std::b
                          std::uint64_t seed) noexcept {
   XXH3_state_t state;  // on the stack: checksums run where nothing may be allocated
   XXH3_INITSTATE(&state);
-  // Neither call can fail with a state and pointers that exist; an empty span has a null pointer,
-  // which XXH3 takes for an error.
+  // Neither call can fail with a state and valid pointers. An empty span has a null pointer, which
+  // XXH3 treats as an error.
   XXH3_64bits_reset_withSeed(&state, seed);
   if (!head.empty()) XXH3_64bits_update(&state, head.data(), head.size());
   if (!body.empty()) XXH3_64bits_update(&state, body.data(), body.size());

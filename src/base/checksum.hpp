@@ -10,7 +10,7 @@ namespace vellum::base {
 
 std::uint64_t checksum64(std::span<const std::byte> bytes, std::uint64_t seed = 0) noexcept;
 
-// Two pieces as one: checksum64 of head followed by body, without copying them together.
+// checksum64 of `head` followed by `body`, without joining them in memory.
 std::uint64_t checksum64(std::span<const std::byte> head, std::span<const std::byte> body,
                          std::uint64_t seed) noexcept;
 

@@ -12,7 +12,7 @@ inline std::uint64_t elapsed_ns(std::chrono::steady_clock::time_point since) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(d).count());
 }
 
-// Since 1970, UTC. It may jump: nothing is ordered by it.
+// Nanoseconds since 1970, UTC. The clock may jump, so it orders nothing.
 inline std::int64_t wall_clock_ns() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();

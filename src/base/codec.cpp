@@ -26,9 +26,9 @@ struct FreeDCtx {
 };
 
 constexpr int kMinLevel = 1;
-constexpr int kMaxLevel = 19;  // above it zstd wants hundreds of megabytes
-// Of differences: level 1 stumbles over the longest repetitions (262,144 bytes of one word: 10,325
-// bytes; at level 3 42), and is no faster on what is left.
+constexpr int kMaxLevel = 19;  // above it zstd needs hundreds of megabytes
+// For differences: level 1 handles the longest repetitions badly (262,144 bytes of one word: 10,325
+// bytes; at level 3 42) and is no faster on the rest.
 constexpr int kStridesLevel = 3;
 
 std::size_t copy_raw(std::span<const std::byte> raw, std::span<std::byte> out) noexcept {
@@ -62,8 +62,8 @@ bool decompress_lz4(std::span<const std::byte> stored, std::span<std::byte> raw)
   return got >= 0 && static_cast<std::size_t>(got) == raw.size();
 }
 
-// Exactly one current frame that declares exactly the size wanted. zstd itself would also take a
-// chain of frames, skippable ones, and the formats of its first versions, whose decoders allocate.
+// Exactly one current frame that declares exactly the wanted size. zstd itself would also take
+// frame chains, skippable frames, and the formats of its first versions, whose decoders allocate.
 bool is_single_frame_of(std::span<const std::byte> stored, std::size_t raw_size) noexcept {
   constexpr std::array magic{std::byte{0x28}, std::byte{0xB5}, std::byte{0x2F}, std::byte{0xFD}};
   return stored.size() > magic.size() && std::equal(magic.begin(), magic.end(), stored.begin()) &&
@@ -73,7 +73,7 @@ bool is_single_frame_of(std::span<const std::byte> stored, std::size_t raw_size)
 
 enum class Filter { none, words, strides, fields };
 
-// What each number stands for, in the order of the numbers.
+// The meaning of each number, in numerical order.
 struct Form {
   Codec codec;
   const char* name;
@@ -114,7 +114,7 @@ const Form& form_of(Codec plain, Filter filter) noexcept {
   });
 }
 
-// Of these forms the first stored byte is the stride.
+// In these forms the first stored byte is the stride.
 bool has_stride(Filter filter) noexcept {
   return filter == Filter::strides || filter == Filter::fields;
 }
@@ -122,8 +122,8 @@ bool has_stride(Filter filter) noexcept {
 constexpr std::size_t kPieceBytes = 2048, kPieces = 4;
 constexpr std::size_t kSampleBytes = kPieceBytes * kPieces;
 
-// Pieces from all over a block, to judge it by; each starts with a whole structure. REQUIRES of the
-// block: at least kSampleBytes.
+// Pieces from all over a block, to judge it by; each starts with a whole structure. REQUIRES: the
+// block has at least kSampleBytes.
 struct Sample {
   Sample(std::span<const std::byte> block, std::size_t stride_words) noexcept {
     const std::size_t structure = stride_words * kWordBytes;
@@ -236,8 +236,8 @@ std::size_t Compressor::Impl::compress_zstd(int level, std::span<const std::byte
   const std::size_t got = ZSTD_compressCCtx(zstd.get(), out.data(), out.size(), raw.data(),
                                             raw.size(), std::clamp(level, kMinLevel, kMaxLevel));
   if (!ZSTD_isError(got)) return got;
-  // zstd's stable interface has no error numbers, but an output of this size can fail for no other
-  // reason than memory.
+  // zstd's stable interface has no error numbers, but with an output of this size only memory can
+  // be the reason.
   if (out.size() >= ZSTD_compressBound(raw.size())) {
     throw Error(Errc::out_of_memory, std::string("zstd: ") + ZSTD_getErrorName(got));
   }
@@ -262,15 +262,15 @@ std::size_t Compressor::compress(Codec codec, int level, std::span<const std::by
   return impl_->compress(form, level, std::max<std::size_t>(stride_words, 1), raw, out);
 }
 
-// The codec itself is the judge, at its fastest level: lz4 finds splitting useful where zstd's own
-// entropy coding does the same and better (measured on heaps of graphs: 20 % more bytes).
+// The codec itself judges, at its fastest level: lz4 gains from splitting where zstd's own entropy
+// coding does the same and better (measured on heaps of graphs: 20 % more bytes).
 Compressor::Choice Compressor::choose(Codec plain, std::span<const std::byte> raw) {
   Choice best{plain, 1};
   if (plain == Codec::none || raw.size() < kSampleBytes || raw.size() > kMaxFilteredBytes) {
     return best;
   }
   const Sample sample(raw, 1);
-  // Sizes for a thousand bytes of the sample.
+  // Sizes per thousand bytes of the sample.
   std::array<std::byte, kSampleBytes + 256> out;  // above all bounds: always fits
   const auto trial = [&](const Form& form, std::size_t stride_words) {
     const Sample aligned(raw, stride_words);
@@ -309,7 +309,7 @@ struct Decompressor::Impl {
                raw.size();
   }
 
-  // Undoes `filter` in place of what decompress_plain() is to give.
+  // Decompresses to the filtered form, then undoes the filter.
   bool decompress_filtered(const Form& form, std::size_t stride_words,
                            std::span<const std::byte> stored, std::span<std::byte> raw) noexcept {
     if (form.filter == Filter::strides) {

@@ -13,9 +13,9 @@
 
 namespace vellum::base {
 
-// The numbers are stored on disk: never reuse one. Before they compress, the `words` forms split
-// 8-byte words into planes of bytes, the `fields` forms do that with the fields of structures
-// (word_planes.hpp), and the `strides` forms take differences of words at a distance
+// The numbers are stored on disk: never reuse one. Before compressing, the `words` forms split
+// 8-byte words into planes of bytes. The `fields` forms do that with the fields of structures
+// (word_planes.hpp). The `strides` forms take differences of words at a distance
 // (word_strides.hpp). The first stored byte of the latter two is the size of a structure in words.
 enum class Codec : std::uint8_t {
   none = 0,
@@ -29,16 +29,16 @@ enum class Codec : std::uint8_t {
   zstd_fields = 8,
 };
 
-// The filtered forms take this much raw at most.
+// The largest raw block that the filtered forms take.
 inline constexpr std::size_t kMaxFilteredBytes = 128u << 20;
 
 bool codec_known(std::uint8_t value) noexcept;
-// The forms that a user can ask for: none, lz4, zstd. Between them and their filtered forms, each
-// block has its own choice.
+// The forms that a user can ask for: none, lz4, zstd. Each block chooses between one of these and
+// its filtered forms.
 bool codec_plain(Codec codec) noexcept;
 const char* codec_name(Codec codec) noexcept;
 
-// The most bytes that compressing `raw_bytes` can give, for sizing the output.
+// The largest output of compressing `raw_bytes`, for sizing the buffer.
 std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept;
 
 class Compressor {
@@ -49,12 +49,12 @@ class Compressor {
   Compressor& operator=(Compressor&&) noexcept;
 
   // Returns the compressed size, or 0 when the result would not fit `out` (the caller then stores
-  // Codec::none). `level` is zstd's (1..19); lz4 ignores it. `stride_words`: for the forms that
-  // have one, as choose() has found it; 0: it is looked for.
+  // Codec::none). `level` is zstd's (1..19); lz4 ignores it. `stride_words` is for the forms that
+  // have a stride: choose() returns it, and 0 means search for it.
   std::size_t compress(Codec codec, int level, std::span<const std::byte> raw,
                        std::span<std::byte> out, std::size_t stride_words = 0);
 
-  // `plain`, or that of its filtered forms with which a sample of the block gets clearly smaller.
+  // `plain`, or the filtered form of it that makes a sample of the block clearly smaller.
   struct Choice {
     Codec codec;
     std::size_t stride_words;
@@ -76,8 +76,8 @@ class Decompressor {
   Decompressor(Decompressor&&) noexcept;
   Decompressor& operator=(Decompressor&&) noexcept;
 
-  // Fills exactly raw.size() bytes from `stored`. False: the bytes are not a valid stream of
-  // exactly that size.
+  // Fills exactly raw.size() bytes from `stored`. Returns false when the bytes are not a valid
+  // stream of exactly that size.
   bool decompress(Codec codec, std::span<const std::byte> stored,
                   std::span<std::byte> raw) noexcept;
 

@@ -1,4 +1,4 @@
-// base/error_number.hpp: failures as callers know them who know errno(3) only.
+// base/error_number.hpp: errno values for errors.
 #pragma once
 
 #include <cerrno>
@@ -7,7 +7,7 @@
 
 namespace vellum::base {
 
-// The number that says it best; EIO where none does.
+// The closest errno value; EIO where there is none.
 int error_number(Errc code) noexcept;
 
 // 0, or -1 and errno.
@@ -17,7 +17,7 @@ inline int as_result(int error) noexcept {
   return -1;
 }
 
-// Runs it: 0, or the number of the exception, of whose message complain(const char*) has told.
+// Runs `body`. Returns 0, or its exception's errno value, with the message passed to `complain`.
 template <typename Body, typename Complain>
 int error_of(const Body& body, const Complain& complain) noexcept {
   try {

@@ -1,4 +1,4 @@
-// base/fail.hpp: throwing an Error, and saying where it happened.
+// base/fail.hpp: helpers to throw an Error and to add where it happened.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ template <typename... Args>
   throw Error(code, fmt::format(text, std::forward<Args>(args)...));
 }
 
-// Runs `body`. An Error that it throws is thrown on as "<where>: <what>".
+// Runs `body`. Rethrows its Error as "<where>: <what>".
 template <typename Body>
 auto with_context(const std::string& where, Body&& body) {
   try {
@@ -25,9 +25,8 @@ auto with_context(const std::string& where, Body&& body) {
   }
 }
 
-// What a report of damage says of an error. Memory and descriptors that have run out are no damage,
-// nor is what a newer Vellum has written: such an error is thrown on. REQUIRES: `e` is being
-// handled.
+// The text of an error for a report of damage. Exhausted memory or descriptors and data of a newer
+// Vellum are not damage: such an error is rethrown. REQUIRES: `e` is being handled.
 inline std::string damage_reason(const Error& e) {
   if (e.code() == Errc::out_of_memory || e.code() == Errc::newer_format) throw;
   return e.what();

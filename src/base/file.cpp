@@ -20,7 +20,7 @@
 namespace vellum::base {
 namespace {
 
-constexpr mode_t kFileMode = 0666;  // less what the umask takes
+constexpr mode_t kFileMode = 0666;  // less the umask's bits
 constexpr mode_t kDirectoryMode = 0777;
 
 Errc errc_of(int error) noexcept {
@@ -70,7 +70,7 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   Descriptor& operator=(Descriptor&&) = delete;
-  // Data that must last was synced before; Linux closes even when close(2) reports an error.
+  // Data that must last was synced before. Linux closes even when close(2) reports an error.
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -84,7 +84,7 @@ class Descriptor {
 class PosixFile final : public File {
  public:
   PosixFile(std::string path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
-  // Closing alone leaves the lock to whoever has the file mapped: a child of fork(2), say.
+  // Closing alone leaves the lock to any process that has the file mapped: a child of fork(2), say.
   ~PosixFile() override {
     if (locked_ && locked_in_ == fork_count()) ::flock(fd_.get(), LOCK_UN);
     locks_.forget();
@@ -119,7 +119,7 @@ class PosixFile final : public File {
   void take_access_of(const File& other) override {
     struct stat wanted{};
     check(::fstat(other.descriptor(), &wanted), other.path(), "stat");
-    // Only root may give a file away. Before the mode, which it would take bits from.
+    // Only root may give a file away. fchown(2) comes first, since it clears bits of the mode.
     if (::fchown(fd_.get(), wanted.st_uid, wanted.st_gid) != 0 && errno != EPERM)
       fail(path_, "change the owner of");
     check(::fchmod(fd_.get(), wanted.st_mode & 0777), path_, "change the permissions of");
@@ -146,7 +146,7 @@ class PosixFile final : public File {
   }
   std::vector<std::uint64_t> marked_bytes() const override;
   bool replaced() const override;
-  // The descriptor's own offset, which this moves, is used by nobody.
+  // Moves the descriptor's own offset, which nobody uses.
   std::uint64_t next_data(std::uint64_t offset_bytes) const override {
     const off_t found = ::lseek(fd_.get(), static_cast<off_t>(offset_bytes), SEEK_DATA);
     if (found >= 0) return static_cast<std::uint64_t>(found);
@@ -208,12 +208,12 @@ class PosixFile final : public File {
 
   std::string path_;
   Descriptor fd_;
-  ForkedLocks locks_;  // gives up its slot before `fd_` is closed
+  ForkedLocks locks_;  // releases its slot before `fd_` is closed
   bool locked_ = false;
   std::uint32_t locked_in_ = 0;
 };
 
-// In the fault handler errno belongs to the interrupted program.
+// In the fault handler, errno belongs to the interrupted program.
 int PosixFile::try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept {
   const int saved_errno = errno;
   int result = 0;
@@ -254,7 +254,7 @@ void PosixFile::pwrite(std::span<const std::byte> bytes, std::uint64_t offset_by
   }
 }
 
-// The kernel tells one lock of a range, any: what lies before and behind it is asked for next.
+// The kernel reports any one lock of a range; the ranges before and behind it are asked for next.
 std::vector<std::uint64_t> PosixFile::marked_bytes() const {
   constexpr std::uint64_t kEnd = INT64_MAX;
   std::vector<std::uint64_t> found;
@@ -267,7 +267,7 @@ std::vector<std::uint64_t> PosixFile::marked_bytes() const {
     check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "ask for locks");
     if (lock.l_type == F_UNLCK) continue;
     const auto start = static_cast<std::uint64_t>(lock.l_start);
-    // Marks of neighbours come as one lock; a lock of much more is not ours.
+    // Adjacent marks come as one lock; a much longer lock is not ours.
     if (lock.l_len <= 0 || lock.l_len > 64) fail(path_, "ask for locks", EBUSY);
     const std::uint64_t end = start + static_cast<std::uint64_t>(lock.l_len);
     for (std::uint64_t at = std::max(from, start); at < std::min(end, to); ++at)
@@ -319,7 +319,7 @@ int open_flags(OpenMode mode) noexcept {
   return always | O_RDONLY;
 }
 
-// What open(2) says of a symbolic link, of a socket or device without a driver, and of a directory.
+// Errors of open(2) for a symbolic link, a socket or device without a driver, and a directory.
 bool means_not_a_regular_file(int error) noexcept {
   return error == ELOOP || error == ENXIO || error == ENODEV || error == EISDIR;
 }
@@ -334,7 +334,7 @@ void check_regular(int fd, const std::string& path) {
   if (!S_ISREG(status.st_mode)) fail_not_regular(path);
 }
 
-// RENAME_NOREPLACE where the file system lacks it (NFS): a hard link never replaces either, nor
+// RENAME_NOREPLACE where the file system lacks it (NFS). A hard link never replaces either, nor
 // does mkdir(2), and a directory may then be renamed over the empty one.
 void rename_new_in_two_steps(const std::string& from, const std::string& to) {
   struct stat status{};
@@ -368,7 +368,7 @@ DirectoryStream open_directory_stream(const std::string& path) {
   return stream;
 }
 
-// The kind of an entry, never of what a symbolic link points to.
+// The kind of an entry, never of a symbolic link's target.
 mode_t kind_of(DIR* stream, const dirent& entry) noexcept {
   if (entry.d_type != DT_UNKNOWN) return static_cast<mode_t>(DTTOIF(entry.d_type));
   struct stat status{};

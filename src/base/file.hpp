@@ -1,17 +1,21 @@
-// base/file.hpp: the one seam between Vellum and the file system.
+// base/file.hpp: the only seam between Vellum and the file system.
 //
-// Every file operation of every layer goes through a Fs, so that a test can count, delay, tear,
-// drop, reorder or fail any call (idea: leveldb's Env, db/fault_injection_test.cc). The real one is
+// Every file operation of every layer goes through an Fs, so a test can count, delay, tear, drop,
+// reorder or fail any call (idea: leveldb's Env, db/fault_injection_test.cc). The real one is
 // posix_fs().
 //
-// Errors: every call throws vellum::Error with the path and the operating system's reason;
-// Errc::no_space for ENOSPC/EDQUOT, read_only for EROFS, not_found for ENOENT, already_exists for
-// EEXIST, unsupported for EOPNOTSUPP (a file system without fallocate or holes), out_of_memory for
-// EMFILE, ENFILE and ENOMEM, io for the rest; a held lock is no error. EINTR and short transfers
-// are retried inside; a read that meets the end of the file early throws Errc::damaged
-// ("truncated").
+// Errors: every call throws vellum::Error with the path and the operating system's reason:
+//   no_space        ENOSPC, EDQUOT
+//   read_only       EROFS
+//   not_found       ENOENT
+//   already_exists  EEXIST
+//   unsupported     EOPNOTSUPP (a file system without fallocate or holes)
+//   out_of_memory   EMFILE, ENFILE, ENOMEM
+//   io              the rest
+// A held lock is not an error. EINTR and short transfers are retried inside. A read that meets the
+// end of the file early throws Errc::damaged ("truncated").
 //
-// Threads: a File may be used by many threads at once (positioned I/O only, no shared offset).
+// Threads: any number may use a File at once (positioned I/O only, no shared offset).
 #pragma once
 
 #include <cstddef>
@@ -29,11 +33,11 @@ enum class OpenMode {
   create_new,  // must not exist (O_EXCL), read-write
 };
 
-// What tells a file that someone has changed, or put in the place of another, from the one before.
+// Tells a file from an earlier state or file of that name, which someone has changed or replaced.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0, size_bytes = 0;
   std::int64_t modified_ns = 0, changed_ns = 0;  // mtime, ctime, since 1970-01-01 UTC
-  std::int64_t born_ns = 0;  // 0: not known. Inode numbers are used again, also at once
+  std::int64_t born_ns = 0;  // 0: unknown. Inode numbers are reused, even at once
   bool operator==(const FileIdentity&) const = default;
 };
 
@@ -48,8 +52,8 @@ class File {
   virtual std::uint64_t size_bytes() const = 0;
   // Reads exactly out.size() bytes.
   virtual void pread(std::span<std::byte> out, std::uint64_t offset_bytes) const = 0;
-  // The same without exceptions or allocation, for the fault handler: 0, or an errno (ENODATA when
-  // the file ends early).
+  // Like pread(), without exceptions or allocation, for the fault handler. Returns 0 or an errno
+  // (ENODATA when the file ends early).
   virtual int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept = 0;
   // Writes all bytes; extends the file where needed. Not durable before sync_data().
   virtual void pwrite(std::span<const std::byte> bytes, std::uint64_t offset_bytes) = 0;
@@ -59,42 +63,42 @@ class File {
                         std::uint64_t length_bytes) = 0;  // fallocate(2), extends
   virtual void punch(std::uint64_t offset_bytes,
                      std::uint64_t length_bytes) = 0;  // FALLOC_FL_PUNCH_HOLE
-  // Exclusive advisory lock (flock(2)) that dies with its holder. False: someone else holds it.
-  // This one, like all that follow, is not shared with a child of fork(2) (base/forked_locks.hpp).
+  // Takes an exclusive advisory lock (flock(2)) that dies with its holder. False: someone else
+  // holds it. A child of fork(2) shares neither this lock nor any below (base/forked_locks.hpp).
   virtual bool try_lock_exclusive() = 0;
-  // The same, shared: any number may hold it at once, none beside an exclusive one.
+  // The same, shared: any number of holders at once, but none beside an exclusive one.
   virtual bool try_lock_shared() = 0;
-  // Marks the byte at an offset, which need not be there, by a shared lock that dies with this File
-  // (fcntl(2), F_OFD_SETLK); a file opened read_only will do. False: it is locked otherwise.
+  // Marks the byte at an offset, which need not exist, by a shared lock that dies with this File
+  // (fcntl(2), F_OFD_SETLK). A file opened read_only suffices. False: it is locked otherwise.
   virtual bool mark_byte(std::uint64_t offset_bytes) = 0;
-  // The same, alone: nobody else marks or locks the byte meanwhile. REQUIRES: open to write, so who
-  // may only read a file keeps nobody from marking it.
+  // The same, exclusively: nobody else marks or locks the byte meanwhile. REQUIRES: opened for
+  // writing, so a process that may only read a file cannot keep others from marking it.
   virtual bool try_lock_byte(std::uint64_t offset_bytes) = 0;
-  // Whether another File has locked the byte so.
+  // Whether another File holds the byte by try_lock_byte().
   virtual bool byte_locked(std::uint64_t offset_bytes) const = 0;
-  // Ends a mark, or a lock of the byte.
+  // Releases a mark or a lock of the byte.
   virtual void unmark_byte(std::uint64_t offset_bytes) = 0;
-  // The bytes that others have marked, ascending: other Files, in this process or any.
+  // The bytes that other Files have marked, in this process or any other, ascending.
   virtual std::vector<std::uint64_t> marked_bytes() const = 0;
-  // It has this name now: for messages, and for replaced().
+  // Tells the File its new name, for messages and for replaced().
   virtual void renamed(const std::string&) {}
-  // Whether another file, or none, has this one's name now.
+  // Whether this file's name now belongs to another file or to none.
   virtual bool replaced() const = 0;
   // Bytes that the file occupies on the medium (st_blocks * 512).
   virtual std::uint64_t allocated_bytes() const = 0;
-  // Where there may be something but a hole at or after the offset (lseek(2), SEEK_DATA). Where the
-  // file system does not say: the offset itself. UINT64_MAX: nothing but a hole, or the end.
+  // The first offset at or after this one that may hold data (lseek(2), SEEK_DATA). The offset
+  // itself where the file system does not say. UINT64_MAX: only a hole follows, or the end.
   virtual std::uint64_t next_data(std::uint64_t offset_bytes) const { return offset_bytes; }
-  // Where the next hole begins at or after the offset, of which the end of the file is one
-  // (lseek(2), SEEK_HOLE). Where the file system does not say: UINT64_MAX.
+  // Where the next hole begins at or after the offset (lseek(2), SEEK_HOLE); the end of the file
+  // counts as one. UINT64_MAX where the file system does not say.
   virtual std::uint64_t next_hole(std::uint64_t) const { return UINT64_MAX; }
-  // Gives this file the owner, as far as permitted, and the permissions of another: before anything
-  // of that is copied here.
+  // Gives this file the permissions and, as far as permitted, the owner of another. Comes before
+  // anything of the other is copied here.
   virtual void take_access_of(const File&) {}
-  // Whether it belongs to who owns the other, or to root.
+  // Whether it belongs to the owner of the other file, or to root.
   virtual bool trusted_beside(const File&) const { return true; }
   virtual FileIdentity identity() const { return {.size_bytes = size_bytes()}; }
-  // For mmap(2) alone: whoever maps the file goes past this seam. Stays the File's. -1: this file
+  // For mmap(2) only: a mapping bypasses this seam. The File keeps the descriptor. -1: this file
   // cannot be mapped.
   virtual int descriptor() const noexcept { return -1; }
 };
@@ -118,7 +122,7 @@ class Fs {
   virtual void rename(const std::string& from, const std::string& to) = 0;      // replaces `to`
   virtual void rename_new(const std::string& from, const std::string& to) = 0;  // RENAME_NOREPLACE
   virtual void unlink(const std::string& path) = 0;
-  virtual void make_directory(const std::string& path) = 0;    // already_exists when it is there
+  virtual void make_directory(const std::string& path) = 0;    // already_exists when it exists
   virtual void remove_directory(const std::string& path) = 0;  // must be empty
   virtual void sync_directory(const std::string& path) = 0;
   virtual std::vector<DirEntry> list(
@@ -130,24 +134,27 @@ class Fs {
 
 Fs& posix_fs();
 
-// The whole of a small file. Throws Errc::damaged when it is larger than `limit_bytes`.
+// Reads a whole small file. Throws Errc::damaged when it is larger than `limit_bytes`.
 std::vector<std::byte> read_whole(Fs& fs, const std::string& path, std::uint64_t limit_bytes);
 
-// Publishes `bytes` as the file `directory/name`: write directory_tmp/<unique>, fdatasync, rename,
-// fsync the directory. With `replace` false the name must be free (Errc::already_exists). Readers
-// see all of it or nothing. A kill leaves `<name>.<unique>` in tmp_directory. Zeros at the end
-// become a hole, as far as the file system has holes.
+// Publishes `bytes` as the file `directory/name`:
+// 1. write tmp_directory/<name>.<unique>, fdatasync
+// 2. rename
+// 3. fsync the directory
+// With `replace` false the name must be free (Errc::already_exists). Readers see all of it or
+// nothing. A kill leaves the file in tmp_directory. Zeros at the end become a hole, as far as the
+// file system has holes.
 void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                   const std::string& name, std::span<const std::byte> bytes, bool replace);
-// Removes such a file, unless somebody is still at work on it: it is locked as long.
+// Removes a leftover of publish_file(), unless its writer is at work and holds its lock.
 bool remove_unpublished(Fs& fs, const std::string& path);
 
-// The same, replacing, without a flush: after a power cut the file may be the one before, a torn
-// one, or none.
+// Like publish_file() with `replace`, without a flush: after a power cut the file may be the
+// previous one, a torn one, or missing.
 void replace_hint_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                        const std::string& name, std::span<const std::byte> bytes);
 
-// Unlinks what an error has left unfinished. An error of its own is dropped: the first one says
+// Unlinks a file that an error has left unfinished. Drops its own errors: the first error says
 // more, and a sweep takes the file later.
 void unlink_quietly(Fs& fs, const std::string& path) noexcept;
 

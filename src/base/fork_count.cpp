@@ -12,10 +12,10 @@ namespace {
 
 using Mark = std::atomic<std::uint32_t>;
 
-constexpr std::size_t kMarkBytes = 4096;  // a page: of less there is no advice to the kernel
+constexpr std::size_t kMarkBytes = 4096;  // a page: the unit of advice to the kernel
 
-// 0 in a process that has not asked yet: the kernel gives a child the page empty. Where it does not
-// know how (before Linux 4.14), the C library's fork(2) empties it.
+// 0 in a process that has not asked yet: the kernel gives a child an empty page. Where it cannot
+// (before Linux 4.14), the C library's fork(2) empties it.
 Mark* make_mark() noexcept {
   void* const page =
       mmap(nullptr, kMarkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -26,7 +26,7 @@ Mark* make_mark() noexcept {
   return &instead;
 }
 
-Mark processes{0};  // what a child has of it counts on from its parent's
+Mark processes{0};  // a child's copy goes on from its parent's
 
 }  // namespace
 

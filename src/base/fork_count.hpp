@@ -5,10 +5,10 @@
 
 namespace vellum::base {
 
-// A number that is another in a child of fork(2), and of clone(2) without its parent's memory, than
-// in each process before it. Unlike getpid(2) it is no system call, and does not come again: in a
-// PID namespace of its own a child may have its parent's number. REQUIRES, for who compares: called
-// once before the fork.
+// A number that differs in a child of fork(2), and of clone(2) without its parent's memory, from
+// that of every process before it. Unlike getpid(2) it makes no system call and never repeats: in
+// its own PID namespace a child may have its parent's number. REQUIRES, to compare: called once
+// before the fork.
 std::uint32_t fork_count() noexcept;
 
 }  // namespace vellum::base

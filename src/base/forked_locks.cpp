@@ -19,9 +19,9 @@ struct ForkedLocks::Slot {
 
 namespace {
 
-// Only ever grows, and nobody locks it: another thread may be changing it at the moment of fork(2).
-// A slot that is taken names an open file, since it is taken before the lock and given back before
-// the file is closed.
+// The list only grows and has no lock: another thread may be changing it at the moment of fork(2).
+// A taken slot names an open file: it is taken before the lock, and released before the file is
+// closed.
 struct Block {
   std::array<ForkedLocks::Slot, 64> slots;
   std::atomic<Block*> next{nullptr};
@@ -29,13 +29,13 @@ struct Block {
 
 Block first;
 
-// System calls of their own: `vellum run` takes over those of the C library, and allocates there.
+// Uses direct system calls: `vellum run` replaces those of the C library, and allocates there.
 void open_anew(int fd) noexcept {
   char path[32] = "/proc/self/fd/";
   constexpr std::size_t kPrefix = 14;
   *std::to_chars(path + kPrefix, path + sizeof path - 1, fd).ptr = '\0';
   const long own = ::syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-  if (own < 0) return;  // closed already, or no number left: the lock stays with this child
+  if (own < 0) return;  // already closed, or no number left: this child keeps the lock
   ::syscall(SYS_dup3, own, fd, O_CLOEXEC);
   ::syscall(SYS_close, own);
 }

@@ -1,15 +1,15 @@
 // base/forked_locks.hpp: locks that a child of fork(2) must not hold.
 //
 // A lock of flock(2), or of fcntl(2) with F_OFD_SETLK, belongs to the open file, which a child
-// shares: it would hold what its parent held, long after the parent has been killed. So the child
-// opens such files anew, to read only, under the same numbers, before fork(2) returns in it: what
-// it has then is open, and holds nothing. Not so in children of vfork(2), clone(2) and
-// posix_spawn(3): these soon call exec(3), which closes the files.
+// shares. The child would hold its parent's locks long after the parent has been killed. Before
+// fork(2) returns in it, the child therefore reopens such files read-only under the same numbers:
+// they are open there and hold nothing. Children of vfork(2), clone(2) and posix_spawn(3) do not:
+// they soon call exec(3), which closes the files.
 #pragma once
 
 namespace vellum::base {
 
-// Of one open file, from before its first lock until after it is unlocked, and before it is closed.
+// One open file, from before its first lock until after it is unlocked, and before it is closed.
 class ForkedLocks {
  public:
   ForkedLocks() noexcept = default;
@@ -17,7 +17,7 @@ class ForkedLocks {
   ForkedLocks(const ForkedLocks&) = delete;
   ForkedLocks& operator=(const ForkedLocks&) = delete;
 
-  // Throws Errc::out_of_memory. Called again: nothing happens.
+  // Throws Errc::out_of_memory. Further calls do nothing.
   void keep_from_children(int fd);
   void forget() noexcept;
 

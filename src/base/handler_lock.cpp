@@ -14,7 +14,7 @@ constexpr std::uint32_t kFree = 0;
 constexpr std::uint32_t kHeld = 1;
 constexpr std::uint32_t kHeldWithWaiters = 2;
 
-// The result does not matter: a waiter looks at the word again however it woke up.
+// The result does not matter: a waiter reads the word again however it woke up.
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) noexcept {
   static_assert(sizeof(word) == sizeof(std::uint32_t), "the kernel reads the word itself");
   const int saved_errno = errno;
@@ -27,7 +27,7 @@ void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
 void HandlerLock::lock() noexcept {
   std::uint32_t seen = kFree;
   if (state_.compare_exchange_strong(seen, kHeld, std::memory_order_acquire)) return;
-  // Who had to wait takes the lock as "with waiters": it cannot know whether it was the last one.
+  // A waiter takes the lock as "with waiters": it cannot know whether it was the last one.
   while (state_.exchange(kHeldWithWaiters, std::memory_order_acquire) != kFree) {
     futex(state_, FUTEX_WAIT, kHeldWithWaiters);
   }

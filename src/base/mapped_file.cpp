@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 
-// From memory of this process that may not be there: bytes read, or -1 and errno (EFAULT).
+// Reads own memory that may not be there. Returns the bytes read, or -1 and errno (EFAULT).
 ssize_t read_own_memory(void* to, const std::byte* from, std::size_t bytes) noexcept {
   const iovec here{to, bytes};
   const iovec there{const_cast<std::byte*>(from), bytes};
@@ -56,7 +56,7 @@ class MappedFile final : public File {
 
   const std::string& path() const noexcept override { return path_; }
   void renamed(const std::string& path) override { path_ = path; }
-  // What has no name any more is not written, either.
+  // A file that has lost its name is not written, either.
   std::uint64_t size_bytes() const override {
     const auto now = named();
     return now ? static_cast<std::uint64_t>(now->st_size) : last_bytes_;
@@ -98,12 +98,12 @@ class MappedFile final : public File {
   std::byte* const at_;
   const std::uint64_t room_bytes_, last_bytes_, last_allocated_bytes_;
   const FileIdentity identity_;
-  std::mutex mutex_;             // of what follows
+  std::mutex mutex_;             // guards the members below
   std::unique_ptr<File> marks_;  // while a byte is marked: its locks
   std::uint64_t marked_ = 0;
 };
 
-// What has the name now, if that is still this file.
+// The status of the file with this name, if it is still this file.
 std::optional<struct stat> MappedFile::named() const {
   struct stat now{};
   if (::lstat(path_.c_str(), &now) != 0) {
@@ -121,8 +121,8 @@ std::unique_ptr<File> MappedFile::reopen() const {
   throw Error(Errc::not_found, path_ + ": another file has the name");
 }
 
-// The mapping's pages come back by a fault, which fails where the file ends and where the medium
-// does: both are EFAULT. REQUIRES: nothing but what a fault handler may call.
+// The mapping's pages come back by a fault, which fails past the end of the file and when the
+// medium fails: both give EFAULT. REQUIRES: only calls that a fault handler may make.
 int MappedFile::why_missing(std::uint64_t end_bytes) const noexcept {
   struct stat now{};
   const bool same = ::lstat(path_.c_str(), &now) == 0 && now.st_dev == identity_.device &&
@@ -131,7 +131,7 @@ int MappedFile::why_missing(std::uint64_t end_bytes) const noexcept {
   return end_bytes > size ? ENODATA : EIO;
 }
 
-// The kernel reads a page for each fault here (MADV_RANDOM): it is told of all of them before.
+// The kernel reads one page per fault here (MADV_RANDOM), so it is told of all pages beforehand.
 int MappedFile::try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept {
   if (out.size() > room_bytes_ || offset_bytes > room_bytes_ - out.size()) return ENODATA;
   const std::uint64_t end = offset_bytes + out.size();

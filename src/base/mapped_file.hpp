@@ -1,9 +1,9 @@
-// base/mapped_file.hpp: a file that is held open to be read without a descriptor.
+// base/mapped_file.hpp: a file held open for reading without a descriptor.
 //
-// A process has few descriptors (often 1,024) and many mappings (65,530). A mapping holds a file
-// like a descriptor does, also when its name goes or becomes another file's. It is read by
-// process_vm_readv(2), never by a load: what the medium does not give, or what is not there any
-// more, is an error number then, as from pread(2), and not a SIGBUS.
+// A process has few descriptors (often 1,024) and many mappings (65,530). A mapping holds a file as
+// a descriptor does, even when its name goes away or becomes another file's. It is read by
+// process_vm_readv(2), never by a load: an unreadable or vanished byte then gives an error number,
+// as from pread(2), and not a SIGBUS.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace vellum::base {
 
-// A file for reading that holds what `file` does, and no descriptor. It may become up to
-// `room_bytes` long; past that, reading is ENODATA. Where that cannot be had (no mapping left, a
-// file of a test's, a kernel that forbids process_vm_readv(2)): `file` itself. It is opened again
-// by its name for as long as bytes of it are marked. `fs` must outlive it.
+// Returns a read-only file that holds `file` without a descriptor. It may grow up to `room_bytes`;
+// reads past that give ENODATA. Returns `file` itself where this cannot be had (no mapping left, a
+// test's file, a kernel that forbids process_vm_readv(2)). The file is reopened by its name for as
+// long as bytes of it are marked. `fs` must outlive it.
 std::unique_ptr<File> hold_by_mapping(Fs& fs, std::unique_ptr<File> file, std::uint64_t room_bytes);
 
-// How many descriptors one part of the library may hold for long: a share of what the process may
-// have (RLIMIT_NOFILE).
+// How many descriptors one part of the library may hold for long: a share of the process's limit
+// (RLIMIT_NOFILE).
 std::size_t descriptor_share() noexcept;
 
 }  // namespace vellum::base

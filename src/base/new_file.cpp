@@ -11,7 +11,7 @@ namespace vellum::base {
 namespace {
 
 constexpr std::string_view kBegin = ".vellum-new.";
-constexpr std::string_view kDirectoryEnd = ".d";  // of a directory, behind the name of its lock
+constexpr std::string_view kDirectoryEnd = ".d";  // of a directory, after its lock's name
 constexpr std::size_t kMostOfName = 100;          // a file's name has 255 bytes at most
 
 void remove_tree(Fs& fs, const std::string& path) {
@@ -22,7 +22,7 @@ void remove_tree(Fs& fs, const std::string& path) {
   fs.remove_directory(path);
 }
 
-// The directory first: as long as it is there, its lock's file says whose it is.
+// Removes the directory first: as long as it exists, its lock's file names its owner.
 void sweep_one(Fs& fs, const std::string& path) {
   const auto file = fs.open(path, OpenMode::read_only);
   if (!file->try_lock_exclusive() || file->replaced()) return;
@@ -86,10 +86,10 @@ void sweep_unfinished(Fs& fs, const std::string& directory) noexcept {
       if (!entry.is_regular_file || !entry.name.starts_with(kBegin)) continue;
       try {
         sweep_one(fs, directory + "/" + entry.name);
-      } catch (const std::exception&) {  // gone meanwhile, or another user's
+      } catch (const std::exception&) {  // gone meanwhile, or another user's file
       }
     }
-  } catch (const std::exception&) {  // a directory that cannot be listed can be written to
+  } catch (const std::exception&) {  // an unlistable directory may be writable
   }
 }
 
@@ -101,7 +101,7 @@ void require_free(Fs& fs, const std::string& given_path) {
 
 NewFile::NewFile(Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {
   sweep_unfinished(fs_, parent_of(path_));
-  // Between its making and its lock a sweep may take it for garbage: then another is made.
+  // Between creation and lock a sweep may take the file for garbage: then another is made.
   do {
     unfinished_ = unfinished_name(path_);
     file_ = create(fs_, unfinished_, path_);
@@ -137,7 +137,7 @@ NewDirectory::NewDirectory(Fs& fs, std::string path)
 NewDirectory::~NewDirectory() {
   try {
     if (fs_.exists(unfinished_)) remove_tree(fs_, unfinished_);
-  } catch (const std::exception&) {  // the next one sweeps it
+  } catch (const std::exception&) {  // the next writer sweeps it
   }
 }
 

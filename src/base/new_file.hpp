@@ -1,9 +1,9 @@
 // base/new_file.hpp: files and directories that get their final name when they are complete.
 //
 // Until then they stand beside that name, as `.vellum-new.NAME.PID.TIME.N`, under a lock that dies
-// with its holder. Whoever makes the next one in the same directory removes what killed processes
-// have left there. So a final name never shows a part of anything, and a second try never meets
-// what the first one has left.
+// with its holder. The next writer in the same directory removes the leftovers of killed processes.
+// So a final name never shows a partial file, and a second try never meets the remains of the
+// first.
 #pragma once
 
 #include <memory>
@@ -13,35 +13,35 @@
 
 namespace vellum::base {
 
-// Its directory; "." for a bare name.
+// The directory of a path; "." for a bare name.
 std::string parent_of(const std::string& path);
 
-// Makes a directory unless it is there. True: it was made.
+// Makes a directory unless it exists. True: it was made.
 bool ensure_directory(Fs& fs, const std::string& path);
 
-// Removes what killed processes have left in a directory. Never fails: what cannot go stays.
+// Removes the leftovers of killed processes in a directory. Never fails: files that cannot go stay.
 void sweep_unfinished(Fs& fs, const std::string& directory) noexcept;
 
-// The same of the directory of a path, which must be free: Errc::already_exists. For who would
-// write long before a name that is taken is noticed.
+// Sweeps the directory of a path and throws Errc::already_exists unless the path is free. For
+// callers that would write much before noticing a taken name.
 void require_free(Fs& fs, const std::string& path);
 
 class NewFile {
  public:
   // Errc::not_found: there is no such directory.
   NewFile(Fs& fs, std::string path);
-  ~NewFile();  // gone, unless it has got its name
+  ~NewFile();  // removes the file unless it has its name
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
   File& file() noexcept { return *file_; }
   const std::string& unfinished_path() const noexcept { return unfinished_; }
-  // Durable on return, and unlocked. Errc::already_exists: something has the name.
+  // Durable on return, and unlocked. Errc::already_exists: the name is taken.
   void publish();
-  // The same, in place of what has the name.
+  // The same, replacing any file of that name.
   void replace();
-  // For what can be made again: it gets this name, in the same directory or below it, in place of
-  // what has it, and nothing is synced.
+  // For files that can be made again: moves the file to `path`, in the same directory or below it,
+  // replaces any file there and syncs nothing.
   void replace_unsynced(const std::string& path);
 
  private:
@@ -52,7 +52,7 @@ class NewFile {
   std::unique_ptr<File> file_;
 };
 
-// The same for a directory: its content is made durable by whoever writes it.
+// The same for a directory. The caller makes its content durable.
 class NewDirectory {
  public:
   NewDirectory(Fs& fs, std::string path);
@@ -60,9 +60,9 @@ class NewDirectory {
   NewDirectory(const NewDirectory&) = delete;
   NewDirectory& operator=(const NewDirectory&) = delete;
 
-  // Where it is made. It does not exist yet.
+  // Where the caller builds it. It does not exist yet.
   const std::string& unfinished_path() const noexcept { return unfinished_; }
-  // Errc::already_exists: something has the name.
+  // Errc::already_exists: the name is taken.
   void publish();
 
  private:

@@ -1,4 +1,4 @@
-// base/per_process.hpp: objects that each process has of its own, also after fork().
+// base/per_process.hpp: one object for each process, even after fork().
 #pragma once
 
 #include <atomic>
@@ -10,12 +10,12 @@
 
 namespace vellum::base {
 
-// A child of fork() has none of its parent's threads, and perhaps a lock that nobody will give
-// back: it gets another object. None is ever destroyed: its users may outlive static objects.
+// A child of fork() has none of its parent's threads, and perhaps a lock that is never released, so
+// it gets another object. None is ever destroyed: its users may outlive static objects.
 template <typename T>
 class PerProcess {
  public:
-  // What `make` (which gives a T) made at this process's first call.
+  // The object that `make` (which returns a T) made at this process's first call.
   template <typename Make>
   T& get(const Make& make) {
     Owned* owned = current_.load();
@@ -36,11 +36,11 @@ class PerProcess {
   std::atomic<Owned*> current_{nullptr};
 };
 
-// An object that all of a process's users share, and that is there as long as one of them has it.
+// An object that all users in a process share and that lives as long as one of them holds it.
 template <typename T>
 class SharedInProcess {
  public:
-  // What the others have, or what `make` (which gives a std::shared_ptr<T>) makes now.
+  // The object that the others hold, or a new one of `make` (which returns a std::shared_ptr<T>).
   template <typename Make>
   std::shared_ptr<T> get(const Make& make) {
     Last& last = *last_.get([] { return std::make_unique<Last>(); });

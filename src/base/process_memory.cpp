@@ -9,15 +9,15 @@
 namespace vellum::base {
 namespace {
 
-// The number that a file holds; `otherwise` where it does not ("max") or is not there.
+// The number in a file; `otherwise` where it has none ("max") or does not exist.
 std::uint64_t number_in(const std::string& path, std::uint64_t otherwise) {
   std::ifstream in(path);
   std::uint64_t value = 0;
   return in >> value ? value : otherwise;
 }
 
-// The least limit of a group and those above it. In a container the path may be one that is not
-// seen from inside; then the root of what is mounted is the container's own.
+// The least limit of a group and its ancestors. In a container the path may not be visible from
+// inside; then the root of the mount is the container's own.
 std::uint64_t least_limit(const std::string& mount, std::string group, const char* file) {
   std::uint64_t least = number_in(mount + "/" + file, UINT64_MAX);
   while (!group.empty() && group != "/") {

@@ -19,7 +19,7 @@ bool is_locked_by_us(File& file) {
   }
 }
 
-// Between its making and its lock a sweep may take the file for garbage: then another is made.
+// Between creation and lock a sweep may take the file for garbage: then another is made.
 std::unique_ptr<File> make_locked(Fs& fs, const std::string& tmp_directory,
                                   const std::string& name) {
   for (;;) {
@@ -92,7 +92,7 @@ bool remove_unpublished(Fs& fs, const std::string& path) {
     return true;
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
-    return false;  // it has its name just now, or cannot be locked here
+    return false;  // it has just got its name, or cannot be locked here
   }
 }
 

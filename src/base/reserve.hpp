@@ -1,7 +1,7 @@
 // base/reserve.hpp: address space that costs nothing until it is touched.
 //
-// Caches and tables that the fault handler uses are reserved here when a region opens, so that the
-// handler itself never allocates: the kernel hands out zeroed pages on first touch.
+// Caches and tables of the fault handler are reserved here when a region opens, so the handler
+// never allocates: the kernel hands out zeroed pages on first touch.
 #pragma once
 
 #include <cstddef>

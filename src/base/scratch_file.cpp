@@ -22,8 +22,8 @@ class KeepErrno {
   int saved_;
 };
 
-// NFS and some FUSE file systems have no O_TMPFILE: a file that loses its name at once is the same,
-// but for a crash just in between.
+// NFS and some FUSE file systems have no O_TMPFILE. A file that loses its name at once is
+// equivalent, except for a crash just in between.
 int open_with_a_name(const std::string& directory) noexcept {
   std::string path = directory + "/vellum-stash-XXXXXX";
   const int fd = ::mkostemp(path.data(), O_CLOEXEC);

@@ -1,8 +1,8 @@
-// base/scratch_file.hpp: a file without a name, for what memory has no room for.
+// base/scratch_file.hpp: a nameless file for data that memory has no room for.
 //
-// Nothing in it outlives the process, whatever kills that, so nothing is ever synced. All calls but
-// the constructor are for the fault handler, too: no exception, no allocation, errno preserved;
-// they return 0 or an errno.
+// Its content never outlives the process, however that ends, so nothing is ever synced. The fault
+// handler may use every call but the constructor: no exception, no allocation, errno preserved.
+// They return 0 or an errno.
 //
 // Threads: any number; positioned I/O only.
 #pragma once
@@ -16,7 +16,7 @@ namespace vellum::base {
 
 class ScratchFile {
  public:
-  // In a directory, which must exist. Throws as base/file.hpp says.
+  // In a directory, which must exist. Throws Errc::not_found, read_only, no_space or io.
   explicit ScratchFile(const std::string& directory);
   ~ScratchFile();
   ScratchFile(const ScratchFile&) = delete;
@@ -25,7 +25,7 @@ class ScratchFile {
   // ENODATA when the file ends early.
   int read(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept;
   int write(std::span<const std::byte> bytes, std::uint64_t offset_bytes) noexcept;
-  // Gives a range back to the file system. Where it cannot take it, the bytes stay: no harm.
+  // Gives a range back to the file system. Where that fails, the bytes stay, which does no harm.
   void punch(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept;
   std::uint64_t allocated_bytes() const noexcept;
 

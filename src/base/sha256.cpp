@@ -8,7 +8,7 @@
 namespace vellum::base {
 namespace {
 
-// Looking an algorithm up costs more than hashing a page, so it is done once and kept for ever.
+// Looking an algorithm up costs more than hashing a page, so it is done once and kept permanently.
 const EVP_MD* sha256_algorithm() {
   static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   if (algorithm == nullptr) throw Error(Errc::unsupported, "OpenSSL offers no SHA-256");

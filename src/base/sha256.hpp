@@ -1,4 +1,4 @@
-// base/sha256.hpp: SHA-256 over OpenSSL's EVP interface, the name of a content-addressed block.
+// base/sha256.hpp: SHA-256 (OpenSSL's EVP interface), the name of a content-addressed block.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// base/signals_blocked.hpp: for making threads that the application knows nothing of.
+// base/signals_blocked.hpp: signal masks for threads that the application does not know of.
 #pragma once
 
 #include <pthread.h>
@@ -7,8 +7,8 @@
 
 namespace vellum::base {
 
-// While it lives, threads that this one makes begin without the application's signals: those go to
-// its own threads. Signals that a fault raises must get through: blocked, they would kill the
+// While it lives, threads that this thread starts begin without the application's signals, which go
+// to its own threads. Signals that a fault raises must get through: blocked, they would kill the
 // process instead of running the handler.
 class SignalsBlocked {
  public:

@@ -4,7 +4,7 @@
 // caller waits only for those that joined: a worker that sleeps through a short job costs nothing.
 //
 // fork(2) copies the locks but not the workers, which may have held them. So a child never touches
-// them: it does its jobs alone and leaves the pool's state to the end of the process.
+// them: it does its jobs alone and abandons the pool's state until the process ends.
 #include "base/thread_pool.hpp"
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ class Job {
  public:
   Job(std::size_t count, const Body& body) : count_(count), body_(body) {}
 
-  // Takes indices until none is left or a body has thrown.
+  // Takes indices until none remains or a body has thrown.
   void work(std::size_t worker) noexcept {
     try {
       while (!failed_.load(std::memory_order_relaxed)) {
@@ -81,7 +81,7 @@ struct ThreadPool::Impl {
   std::condition_variable job_posted;
   std::condition_variable worker_left;
   Job* job = nullptr;            // open for joining
-  std::uint64_t job_number = 0;  // so that a worker joins each job once
+  std::uint64_t job_number = 0;  // lets a worker join each job only once
   bool stopping = false;
 
   std::vector<std::thread> threads;
@@ -97,7 +97,7 @@ void ThreadPool::Impl::start() {
       threads.emplace_back([this, worker] { run_worker(worker); });
     }
   } catch (const std::system_error&) {
-    // The system grants no more threads: those that run, or the caller alone, do the work.
+    // The system grants no more threads: the running ones, or the caller alone, do the work.
   }
 }
 
@@ -134,7 +134,7 @@ ThreadPool::ThreadPool(std::size_t threads) : impl_(std::make_unique<Impl>(threa
 
 ThreadPool::~ThreadPool() {
   if (impl_->in_forked_child()) {
-    // Nobody to join, and destroying the locks could wait for ever: the state is left behind.
+    // There is nobody to join, and destroying the locks could wait permanently: the state stays.
     [[maybe_unused]] const Impl* left_behind = impl_.release();
     return;
   }

@@ -5,11 +5,11 @@
 
 namespace vellum::base {
 
-// ThreadSanitizer ends a program that maps something where its own tables lie, and leaves mappings
-// the range from here on (compiler-rt, tsan_platform.h).
+// ThreadSanitizer ends a program that maps memory over its own tables, and leaves the range from
+// here on to mappings (compiler-rt, tsan_platform.h).
 inline constexpr std::uintptr_t kThreadSanitizerMappings = 0x7e8000000000;
 
-// Asked at run time: a program may use it without the library.
+// Determined at run time: a program may use ThreadSanitizer without an instrumented library.
 bool in_thread_sanitizer() noexcept;
 
 inline bool may_map_at(std::uint64_t address) noexcept {

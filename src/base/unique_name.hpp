@@ -1,11 +1,11 @@
-// base/unique_name.hpp: names for files in the making.
+// base/unique_name.hpp: names for unfinished files.
 #pragma once
 
 #include <string>
 
 namespace vellum::base {
 
-// "PID.TIME.N": unique among the processes that share a directory, also across machines and
+// "PID.TIME.N": unique among the processes that share a directory, even across machines and
 // process-id namespaces. O_EXCL turns the improbable clash into an error.
 std::string unique_suffix();
 

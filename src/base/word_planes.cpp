@@ -15,9 +15,9 @@ constexpr std::size_t kUnitWords = kWordPlanesUnitBytes / kWordBytes;
 
 #if defined(__SSE2__)
 
-// Interleaves the first 64 of 128 bytes with the last 64: what stood at index i goes to where i's
-// seven bits, rotated left by one, point. A byte's index is (word, byte in word) = 4 + 3 bits: four
-// rounds give (byte, word), three more bring it back.
+// Interleaves the first 64 of 128 bytes with the last 64: the byte at index i moves to i's seven
+// bits rotated left by one. A byte's index is (word, byte in word) = 4 + 3 bits: four rounds give
+// (byte, word), three more restore it.
 inline void rotate_indices(__m128i (&v)[8]) noexcept {
   __m128i out[8];
   for (std::size_t i = 0; i < 4; ++i) {
@@ -89,7 +89,7 @@ void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> wo
 namespace {
 
 // Calls move(place among the fields, place among the structures) for each word that is a field of a
-// whole structure, and returns where what is left over begins, in both.
+// whole structure. Returns where the remainder begins, in both.
 template <typename Move>
 std::size_t for_each_field(std::size_t bytes, std::size_t fields_per_structure,
                            Move move) noexcept {

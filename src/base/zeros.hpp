@@ -1,6 +1,5 @@
-// base/zeros.hpp: memory whose pages are stored to only where that changes them: each page that is
-// stored to is one more to commit, and a page of zeros that is only read takes no memory of its
-// own.
+// base/zeros.hpp: stores to memory that touch only the pages that change. Each page stored to is
+// one more to commit, and a page of zeros that is only read takes no memory of its own.
 #pragma once
 
 #include <algorithm>

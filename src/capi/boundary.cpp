@@ -9,7 +9,7 @@
 namespace vellum::capi {
 namespace {
 
-// The numbers are one set.
+// Both interfaces use the same numbers.
 static_assert(VELLUM_OK == static_cast<int>(Errc::ok));
 static_assert(VELLUM_ERR_INVALID_ARGUMENT == static_cast<int>(Errc::invalid_argument));
 static_assert(VELLUM_ERR_NOT_FOUND == static_cast<int>(Errc::not_found));
@@ -25,7 +25,7 @@ static_assert(VELLUM_ERR_POISONED == static_cast<int>(Errc::poisoned));
 static_assert(VELLUM_ERR_UNSUPPORTED == static_cast<int>(Errc::unsupported));
 static_assert(VELLUM_ERR_OUT_OF_MEMORY == static_cast<int>(Errc::out_of_memory));
 
-// A fixed size, so that noting an error needs no memory. Longer messages are cut.
+// The fixed size lets an error be noted without memory. Longer messages are cut.
 thread_local char last_message[2048] = "";
 
 int note(int code, const char* message) noexcept {

@@ -1,4 +1,4 @@
-// What every function of the C face shares: its handles, and the line that no exception crosses.
+// capi/boundary.hpp: handles of the C face, and the line that no exception crosses.
 #pragma once
 
 #include <vellum/vellum.h>
@@ -22,7 +22,7 @@ struct vellum_pin {
 
 namespace vellum::capi {
 
-// Call inside a catch block: keeps the exception's message for the thread and returns its number.
+// Call inside a catch block: keeps the exception's message for the thread, returns its number.
 int note_current_exception() noexcept;
 
 // Runs one function of the C face.
@@ -38,7 +38,7 @@ int guarded(const Body& body) noexcept {
 
 [[noreturn]] void refuse_null(const char* name);
 
-// invalid_argument, naming the argument, when it is NULL.
+// Throws invalid_argument, naming the argument, when it is NULL.
 template <class T>
 void require(T* argument, const char* name) {
   if (argument == nullptr) refuse_null(name);
@@ -46,7 +46,7 @@ void require(T* argument, const char* name) {
 
 inline std::string or_empty(const char* text) { return text == nullptr ? std::string() : text; }
 
-// Copies what caller and library both know of a struct that starts with struct_size.
+// Copies the part that caller and library both know of a struct that starts with struct_size.
 template <class Struct>
 void copy_known(Struct& to, const Struct& from, std::size_t known_bytes) {
   constexpr std::size_t start = sizeof to.struct_size;
@@ -56,7 +56,7 @@ void copy_known(Struct& to, const Struct& from, std::size_t known_bytes) {
 
 void require_struct_size(std::size_t struct_size);
 
-// The caller's options, zero where there are none.
+// The caller's options, or zeros where there are none.
 template <class Struct>
 Struct options_or_zero(const Struct* options) {
   Struct result = {};
@@ -70,7 +70,7 @@ Struct options_or_zero(const Struct* options) {
 // Errc::invalid_argument for an unknown compression.
 Encoding encoding_from(const vellum_store_options& options);
 
-// Call before the work, so that a bad struct is refused while nothing has happened.
+// Call before the work: a bad struct is then refused before anything happens.
 template <class Struct>
 void require_struct(const Struct* out) {
   if (out != nullptr) {

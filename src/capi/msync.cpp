@@ -1,4 +1,4 @@
-// vellum_mmap() and its like: see vellum/msync.h.
+// vellum_mmap() and related functions: see vellum/msync.h.
 #include <sys/mman.h>
 #include <unistd.h>
 #include <vellum/msync.h>

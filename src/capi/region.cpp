@@ -41,7 +41,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   if (options.encode_threads < -1) {
     throw Error(Errc::invalid_argument, "options: encode_threads is below -1");
   }
-  // C counts 0 as the default, C++ as none.
+  // In C, 0 means the default; in C++, none.
   if (options.encode_threads != 0) {
     result.encode_threads = options.encode_threads == -1 ? 0 : options.encode_threads;
   }
@@ -106,7 +106,7 @@ int begin_async(vellum_pending** out, const Begin& begin) {
   return guarded([&] {
     if (out != nullptr) *out = nullptr;
     auto pending =
-        std::make_unique<vellum_pending>();  // before it begins, so that nothing fails after
+        std::make_unique<vellum_pending>();  // before it begins, as nothing may fail after
     pending->future = begin();
     if (out != nullptr) *out = pending.release();
   });

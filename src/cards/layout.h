@@ -1,12 +1,12 @@
-/* cards/layout.h: what the card table looks like in memory, for mark.c and the rest of this layer.
+/* cards/layout.h: the memory layout of the card table, for mark.c and the rest of this layer.
  *
- * It lies at fixed addresses, which are reserved on first use and cost nothing until they are
- * touched. All copies of this code in a process (a static library and a shared one) share it:
- * whoever comes second finds it there.
+ * The table lies at fixed addresses, which are reserved on first use and cost nothing until they
+ * are touched. All copies of this code in a process (a static library and a shared one) share it:
+ * the second copy finds it there.
  *
- * Marking sets the card's byte, then the page's; who finds that clear puts the page into the queue
- * of its range. So a page is in its queue at most once between two takes, a queue with a slot for
- * each page never overflows, and taking costs as much as there are pages with marks. */
+ * A marker sets the card's byte, then the page's. If it finds the page's byte clear, it puts the
+ * page into the queue of its range. So a page is in its queue at most once between two takes, a
+ * queue with a slot for each page never overflows, and taking costs time per page with marks. */
 #ifndef VELLUM_CARDS_LAYOUT_H
 #define VELLUM_CARDS_LAYOUT_H
 
@@ -21,27 +21,27 @@
 #define VELLUM_GRANULE_SHIFT 32
 #define VELLUM_GRANULES (1 << (VELLUM_WINDOW_SHIFT - VELLUM_GRANULE_SHIFT))
 
-/* Of one range. All but the first three are accessed atomically. In a process with threads, markers
- * are counted from before they set the card to after their page is in the queue: see mark.c. */
+/* The queue of one range. All members but the first three are accessed atomically. In a process
+ * with threads, a marker counts from before it sets the card until its page is queued: mark.c. */
 struct vellum_card_queue {
   uint64_t begin_address;
-  uint32_t* slots; /* a page's number in the range, and 1; 0: free, or not yet written */
+  uint32_t* slots; /* a page's number in the range, plus 1; 0: free, or not yet written */
   uint64_t slot_mask;
   uint64_t head __attribute__((aligned(64)));  /* markers append here */
-  uint64_t tail __attribute__((aligned(64)));  /* only the taker is here */
+  uint64_t tail __attribute__((aligned(64)));  /* only the taker uses it */
   uint64_t phase __attribute__((aligned(64))); /* 0 or 1: where markers count; the taker flips it */
   uint64_t in_flight[2];
 };
 
-/* What lies at VELLUM_DIRECTORY. */
+/* The content at VELLUM_DIRECTORY. */
 struct vellum_card_directory {
-  uint64_t layout; /* VELLUM_CARD_LAYOUT, when it is ready */
+  uint64_t layout; /* VELLUM_CARD_LAYOUT, once it is ready */
   struct vellum_card_queue* granules[VELLUM_GRANULES];
 };
 #define VELLUM_CARD_LAYOUT (UINT64_C(0x56454c4c43310000) + sizeof(struct vellum_card_queue))
 
 static inline uint8_t* vellum_card_of(uint64_t address) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): that is the idea of it
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): this is intended
   return (uint8_t*)((address >> VELLUM_CARD_SHIFT) + VELLUM_CARD_BIAS);
 }
 static inline uint8_t* vellum_page_byte_of(uint64_t address) {

@@ -1,6 +1,6 @@
-/* Marking: what is called behind a store. Compiled with -mgeneral-regs-only, so that
- * vellum_mark_card() can keep every register: its callers have saved none. In C, because the C++
- * library's headers do not compile so. */
+/* Marking: the calls behind a store. This file is compiled with -mgeneral-regs-only, so
+ * vellum_mark_card() can keep every register: its callers have saved none. It is in C because the
+ * C++ library's headers do not compile with that option. */
 #include <sys/single_threaded.h>
 #include <vellum/cards.h>
 
@@ -8,8 +8,8 @@
 
 _Static_assert((VELLUM_WINDOW_BEGIN >> VELLUM_CARD_SHIFT) + VELLUM_CARD_BIAS == 0x340000000000, "");
 
-/* With one thread, an instruction needs no lock: a signal handler that marks comes between two of
- * them, never into one. A compiler makes of C's operators several, or locks. */
+/* With one thread, an instruction needs no lock: a signal handler that marks comes between two
+ * instructions, never into one. A compiler turns C's operators into several, or locked ones. */
 static inline uint8_t unlocked_set(uint8_t* byte) {
   uint8_t was = 0;
   const uint8_t set = 1;
@@ -22,16 +22,16 @@ static inline uint64_t unlocked_increment(uint64_t* count) {
   return was;
 }
 
-/* Whether the page's byte was clear. Ordering: an exchange, also where the byte is set already, as
- * it is a full barrier: who clears the byte afterwards, and then reads the cards, finds the card
- * that was set before. A single thread needs none of it. */
+/* Whether the page's byte was clear. Ordering: an exchange even where the byte is already set: it
+ * is a full barrier. A taker that later clears the byte and then reads the cards finds the card
+ * that was set before. A single thread needs none of this. */
 static inline int first_of_page(uint64_t address) {
   uint8_t* byte = vellum_page_byte_of(address);
   if (__libc_single_threaded != 0) return unlocked_set(byte) == 0;
   return __atomic_exchange_n(byte, 1, __ATOMIC_SEQ_CST) == 0;
 }
 
-/* A slot is taken before it is written: the taker waits for the one in between. */
+/* A slot is taken before it is written: the taker waits for the marker in between. */
 static inline void enqueue(struct vellum_card_queue* queue, uint64_t address) {
   /* A locked addition would wait for the non-temporal stores of the last commit. */
   const uint64_t at = __libc_single_threaded != 0
@@ -41,10 +41,10 @@ static inline void enqueue(struct vellum_card_queue* queue, uint64_t address) {
   __atomic_store_n(&queue->slots[at & queue->slot_mask], (uint32_t)(page + 1), __ATOMIC_RELEASE);
 }
 
-/* From when the card is set until the page is in the queue, another thread may store to the same
- * card, find it set, and commit. So a marker is counted before it sets anything, and take() waits
- * for all who are counted (TrackedRange::wait_for_markers() says why that is enough). Null: with
- * one thread nobody waits, and nobody is counted. */
+/* Between setting the card and queueing the page, another thread may store to the same card, find
+ * it set, and commit. So a marker is counted before it sets anything, and take() waits for all
+ * counted markers (TrackedRange::wait_for_markers() says why that is enough). Null: with one thread
+ * nobody waits, and nobody is counted. */
 static inline uint64_t* count_marker(struct vellum_card_queue* queue) {
   if (queue == 0 || __libc_single_threaded != 0) return 0;
   uint64_t* count = &queue->in_flight[__atomic_load_n(&queue->phase, __ATOMIC_RELAXED)];
@@ -52,7 +52,7 @@ static inline uint64_t* count_marker(struct vellum_card_queue* queue) {
   return count;
 }
 
-/* Where no range is (an untracked file in the window), nobody takes. */
+/* Outside any range (an untracked file in the window), nobody takes. */
 static inline void mark_within_page(uint64_t address, uint64_t last) {
   struct vellum_card_queue* queue = __atomic_load_n(vellum_granule_of(address), __ATOMIC_ACQUIRE);
   uint64_t* const counted = count_marker(queue);

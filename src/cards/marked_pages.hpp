@@ -1,4 +1,4 @@
-// cards/marked_pages.hpp: what was taken from cards, as sorted lists.
+// cards/marked_pages.hpp: sorted lists of marked pages taken from cards.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace vellum::cards {
 
 inline bool by_page(const MarkedPage& a, const MarkedPage& b) { return a.page < b.page; }
 
-// Both ascending, a page once in each; so is the result.
+// REQUIRES: both ascending, each page once. So is the result.
 inline std::vector<MarkedPage> united(const std::vector<MarkedPage>& a,
                                       const std::vector<MarkedPage>& b) {
   std::vector<MarkedPage> out;
@@ -30,7 +30,7 @@ inline std::vector<MarkedPage> united(const std::vector<MarkedPage>& a,
   return out;
 }
 
-// The cards of a page; none: 0. REQUIRES: ascending.
+// The cards of a page; 0 when it is not listed. REQUIRES: ascending.
 inline std::uint64_t cards_of(const std::vector<MarkedPage>& pages, std::uint32_t page) {
   const auto at = std::lower_bound(pages.begin(), pages.end(), MarkedPage{page, 0}, by_page);
   return at != pages.end() && at->page == page ? at->cards : 0;

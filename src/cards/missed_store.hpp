@@ -1,4 +1,4 @@
-// cards/missed_store.hpp: what to say of a store that nobody marked.
+// cards/missed_store.hpp: the error for a store that was not marked.
 #pragma once
 
 #include <cstddef>

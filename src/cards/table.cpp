@@ -16,8 +16,8 @@
 namespace vellum::cards {
 namespace {
 
-// What another copy of this code has mapped is as good. MAP_NORESERVE: the sizes are those of the
-// whole window, and only what is touched takes memory.
+// A mapping by another copy of this code is as good. MAP_NORESERVE: the sizes are those of the
+// whole window, and only touched pages take memory.
 bool map_there(std::uint64_t address, std::uint64_t bytes) {
   if (!base::may_map_at(address)) return false;
   void* at = reinterpret_cast<void*>(address);
@@ -35,7 +35,7 @@ bool map_there(std::uint64_t address, std::uint64_t bytes) {
                   std::strerror(error));
 }
 
-// One of the table's parts: unmapped again, unless all of them can be had.
+// One of the table's parts. It is unmapped again unless all parts are available.
 class Mapped {
  public:
   Mapped() = default;
@@ -63,14 +63,14 @@ class Mapped {
               "sanitizer's memory, or another version of Vellum");
 }
 
-// By the kernel: what lies there may be other code's, and without access. 0: nothing that is ours.
+// Reads by the kernel: other code's memory may lie there, and be inaccessible. 0: not ours.
 std::uint64_t layout_at(vellum_card_directory* directory) {
   std::uint64_t layout = 0;
   const iovec to{&layout, sizeof layout}, from{&directory->layout, sizeof directory->layout};
   return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == sizeof layout ? layout : 0;
 }
 
-// The directory comes last: whoever finds it finds all of it.
+// The directory comes last: code that finds it finds the whole table.
 void map_table() {
   constexpr std::uint64_t kWindowBytes = kWindowEnd - kWindowBegin;
   constexpr std::uint64_t kDirectoryBytes =

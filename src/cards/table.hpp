@@ -1,4 +1,4 @@
-// cards/table.hpp: the card table (cards/layout.h), reserved.
+// cards/table.hpp: the reservation of the card table (cards/layout.h).
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ inline bool in_window(std::uint64_t address) noexcept {
   return address >> VELLUM_WINDOW_SHIFT == VELLUM_WINDOW_INDEX;
 }
 
-// Reserves the table, once a process. Throws Errc::unsupported with the reason where it cannot lie
-// where it must: other code's memory is there (ThreadSanitizer's, for one), or address space is
-// limited.
+// Reserves the table once per process. Throws Errc::unsupported with the reason where its fixed
+// addresses are not available: other code's memory is there (ThreadSanitizer's, for example), or
+// address space is limited.
 void reserve_table();
 
 }  // namespace vellum::cards

@@ -23,9 +23,9 @@ std::uint64_t granules_of(std::uint64_t bytes) {
   return (bytes + (1ULL << kGranuleShift) - 1) >> kGranuleShift;
 }
 
-// Every running thread of the process passes a barrier before this returns. Without it a thread
-// whose store is still in its store buffer, and who found its card marked just before take()
-// cleared it, would have its store missed.
+// Makes every running thread of the process pass a barrier before this returns. Without it take()
+// would miss the store of a thread that found its card marked just before take() cleared it, and
+// whose store is still in its store buffer.
 void all_threads_pass_barrier() noexcept {
   if (__libc_single_threaded != 0) return;
   static const bool registered =
@@ -34,13 +34,13 @@ void all_threads_pass_barrier() noexcept {
   syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);  // slow, Linux 4.3
 }
 
-// With one thread: no lock, but one instruction, so that a signal handler's mark comes before it or
-// behind it.
+// With one thread: one instruction, without a lock, so a signal handler's mark comes before or
+// after it.
 void unlocked_clear(std::uint64_t* eight, std::uint64_t set) noexcept {
   __asm__ volatile("andq %1, %0" : "+m"(*eight) : "r"(~set) : "memory", "cc");
 }
 
-// The tables' pages go back to the kernel, and are clear.
+// Returns the tables' pages to the kernel, which clears them.
 void clear_tables(std::uint64_t begin, std::uint64_t capacity_bytes) noexcept {
   const std::uint64_t bytes = granules_of(capacity_bytes) << kGranuleShift;
   madvise(vellum_card_of(begin), bytes / kCardBytes, MADV_DONTNEED);
@@ -61,8 +61,8 @@ void set_granules(std::uint64_t address, std::uint64_t count, vellum_card_queue*
     __atomic_store_n(vellum_granule_of(address + (i << kGranuleShift)), queue, __ATOMIC_RELEASE);
 }
 
-// Claims the granules of a range for `queue`, all or none. Other copies of this code claim at the
-// same time, hence compare and swap.
+// Claims the granules of a range for `queue`, all or none. Other copies of this code may claim at
+// the same time, hence compare and swap.
 bool claim(std::uint64_t address, std::uint64_t bytes, vellum_card_queue* queue) {
   std::uint64_t claimed = 0;
   for (; claimed < granules_of(bytes); ++claimed) {
@@ -113,14 +113,14 @@ TrackedRange::TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address)
   queue_->slots = map_slots(slots);
   queue_->slot_mask = slots - 1;
   try {
-    // Nobody marks before the constructor has returned, so the queue may learn its address late.
+    // Nobody marks before the constructor returns, so the queue may learn its address late.
     queue_->begin_address = place(capacity_bytes, address, queue_.get());
   } catch (...) {
     munmap(queue_->slots, slots * 4);
     throw;
   }
-  // Something else may have been here that was marked, and not tracked: a file without cards, say.
-  // Its marks would keep this range's pages out of the queue.
+  // Something marked but not tracked may have been here before, such as a file without cards. Its
+  // marks would keep this range's pages out of the queue.
   clear_tables(queue_->begin_address, capacity_bytes);
   data_ = reinterpret_cast<std::byte*>(queue_->begin_address);
 }
@@ -133,9 +133,9 @@ TrackedRange::~TrackedRange() {
   munmap(queue_->slots, (queue_->slot_mask + 1) * sizeof(std::uint32_t));
 }
 
-// Ordering: the page's byte is cleared, with a full barrier, before its cards are read. A marker
-// that comes later finds it clear and queues the page again; one that came earlier has set its
-// card. Only cards that were seen set are cleared: others may be set meanwhile.
+// Ordering: the page's byte is cleared, with a full barrier, before its cards are read. A later
+// marker finds it clear and queues the page again; an earlier one has set its card. Only cards seen
+// set are cleared: others may be set meanwhile.
 std::uint64_t TrackedRange::take_page(std::uint64_t page_address) noexcept {
   const bool alone = __libc_single_threaded != 0;
   if (alone) {
@@ -160,9 +160,9 @@ std::uint64_t TrackedRange::take_page(std::uint64_t page_address) noexcept {
   return mask;
 }
 
-// Returns when every marker that was counted at the call has ended. New ones count where nobody
-// waits, so that they cannot prolong it. Both counts, not only the one of the phase that ends: a
-// marker may have been stopped between loading the phase and counting, and be in the older one.
+// Returns when every marker counted at the call has ended. New markers use the count that nobody
+// waits for, so they cannot prolong the wait. It waits for both counts, not only that of the ending
+// phase: a marker stopped between loading the phase and counting may be in the older one.
 void TrackedRange::wait_for_markers() noexcept {
   for (int i = 0; i < 2; ++i) {
     const std::uint64_t old = __atomic_load_n(&queue_->phase, __ATOMIC_RELAXED);
@@ -171,12 +171,11 @@ void TrackedRange::wait_for_markers() noexcept {
   }
 }
 
-// Why the stores that have to be here, those made before the call, are here. One whose card was
-// clear was marked by its own thread, before the call. One whose card was set has another thread to
-// thank, X, who had counted before setting it, so the first wait is for X. X has put the page into
-// the queue, or found the page's byte set by a third, W, who is about to: W had counted before
-// setting that, and so before X ended, which is before the second wait. The head is read after
-// both.
+// Why all stores made before the call are here. A store whose card was clear was marked by its own
+// thread, before the call. A store whose card was set relies on another thread X, which had counted
+// before setting it, so the first wait is for X. X has put the page into the queue, or has found
+// the page's byte set by a third thread W, which is about to queue it. W had counted before setting
+// that byte, and so before X ended, which is before the second wait. The head is read after both.
 void TrackedRange::take(std::vector<MarkedPage>& out) {
   if (__libc_single_threaded == 0) {
     wait_for_markers();

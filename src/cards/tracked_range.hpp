@@ -11,7 +11,7 @@
 
 namespace vellum::cards {
 
-// The marked cards of a page of a range: bit i stands for bytes [64 i, 64 i + 64) of it.
+// The marked cards of a page of a range: bit i stands for its bytes [64 i, 64 i + 64).
 struct MarkedPage {
   std::uint32_t page = 0;
   std::uint64_t cards = 0;
@@ -20,8 +20,8 @@ struct MarkedPage {
 class TrackedRange {
  public:
   // Reserves `capacity_bytes` of the window (a multiple of 4096, at most 4 TiB), mapped PROT_NONE,
-  // with all cards clear: at `address`, a multiple of 4 GiB, unless that is 0. Errc::busy when that
-  // is taken, out_of_memory, invalid_argument, and what reserve_table() throws.
+  // with all cards clear, at `address`, a multiple of 4 GiB, unless that is 0. Errors: Errc::busy
+  // when the address is taken, out_of_memory, invalid_argument, and those of reserve_table().
   explicit TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address = 0);
   ~TrackedRange();  // unmaps. REQUIRES: nobody marks in the range any more
   TrackedRange(const TrackedRange&) = delete;
@@ -30,13 +30,13 @@ class TrackedRange {
   std::byte* data() const noexcept { return data_; }
   std::uint64_t capacity_bytes() const noexcept { return capacity_bytes_; }
 
-  // Clears all marks, and appends them to `out`, in no order, a page once. A store whose mark was
-  // taken is in memory for who reads after this; a later one marks again, or was marked before and
-  // taken. One take() at a time; not in a signal handler: it waits for marks that have begun.
+  // Clears all marks and appends them to `out`, in no order, each page once. A store whose mark was
+  // taken is in memory for later reads. A later store marks again, or was marked before and taken.
+  // One take() at a time, not in a signal handler: it waits for marks that have begun.
   void take(std::vector<MarkedPage>& out);
-  // Marks again what was taken.
+  // Marks taken pages again.
   void put_back(std::span<const MarkedPage> pages) noexcept;
-  // Whether nothing is marked: what take() would find.
+  // Whether nothing is marked, so take() would find nothing.
   bool clean() const noexcept;
 
  private:

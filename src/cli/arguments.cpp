@@ -15,7 +15,7 @@
 namespace vellum::cli {
 namespace {
 
-// The power of two of a unit, or nothing. "KB" is refused: some read it as 1000, some as 1024.
+// The power of two for a unit, or nothing. "KB" is refused: it may mean 1000 or 1024.
 std::optional<unsigned> unit_shift(std::string unit) {
   std::transform(unit.begin(), unit.end(), unit.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

@@ -25,8 +25,8 @@ std::unique_ptr<base::File> open_shared(const std::string& path) {
   return file;
 }
 
-// Finds out whether somebody has written a file. A store through a mapping changes its times with
-// the first one only, so that a mapping which was there before has to be seen as such.
+// Detects whether a file has been written. Of the stores through a mapping only the first changes
+// the file's times, so an older mapping has to be detected as such.
 class Watch {
  public:
   Watch(const base::File& file, bool stopped) : file_(file), stopped_(stopped) {
@@ -59,7 +59,7 @@ class PlainSource final : public BackupSource {
   std::uint64_t expected_bytes() const override { return size_bytes_; }
   std::size_t read(void* to, std::size_t capacity_bytes) override {
     const std::size_t n = std::min<std::uint64_t>(capacity_bytes, size_bytes_ - at_);
-    if (file_->size_bytes() < at_ + n) watch_.require_unchanged();  // not what reading would say
+    if (file_->size_bytes() < at_ + n) watch_.require_unchanged();  // a better error than a read's
     file_->pread({static_cast<std::byte*>(to), n}, at_);
     at_ += n;
     if (n == 0) watch_.require_unchanged();
@@ -72,9 +72,9 @@ class PlainSource final : public BackupSource {
   std::uint64_t size_bytes_, at_ = 0;
 };
 
-// Nobody had the environment open, and LMDB knows nothing of this reader: a writer that has come
-// meanwhile may have used pages again that were still to be read. It has left a lock file, or has
-// been seen.
+// The environment was not open anywhere, and LMDB does not know of this reader: a writer that came
+// meanwhile may have reused pages that were still to be read. It has left a lock file, or its
+// writes are detected.
 class UnlockedLmdbSource final : public BackupSource {
  public:
   explicit UnlockedLmdbSource(std::unique_ptr<base::File> file)
@@ -112,7 +112,7 @@ class LmdbSource final : public BackupSource {
   }
 
  private:
-  std::unique_ptr<base::File> file_;  // locked, so that no program under vellum run comes to it
+  std::unique_ptr<base::File> file_;  // locked, so that no program under vellum run opens it
   LmdbCopy copy_;
 };
 

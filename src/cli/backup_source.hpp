@@ -1,4 +1,4 @@
-// cli/backup_source.hpp: what `vellum backup` reads: a file that others may have open.
+// cli/backup_source.hpp: the input of `vellum backup`: a file that others may have open.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ class BackupSource {
   BackupSource& operator=(const BackupSource&) = delete;
 
   virtual std::uint64_t expected_bytes() const = 0;
-  // As ReadFn. The end comes when all of it was of one moment; otherwise Errc::busy, which names
-  // the file.
+  // Like ReadFn. The end is reported only if all bytes are of one moment; otherwise throws
+  // Errc::busy, which names the file.
   virtual std::size_t read(void* to, std::size_t capacity_bytes) = 0;
 };
 
-// LMDB's file as of one transaction, beside its writers. `stopped`, and any other file: as it is,
-// if nobody writes it meanwhile.
+// Reads LMDB's file as of one transaction, beside its writers. With `stopped`, and for any other
+// file, reads it as it is, provided that nobody writes it meanwhile.
 std::unique_ptr<BackupSource> open_backup_source(const std::string& file, bool stopped);
 
 }  // namespace vellum::cli

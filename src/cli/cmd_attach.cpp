@@ -1,4 +1,4 @@
-// cli/cmd_attach.cpp: vellum attach: records what a plain file holds now, and whose image it is.
+// cli/cmd_attach.cpp: vellum attach: records a plain file's content, and the file as an image.
 #include <filesystem>
 #include <system_error>
 

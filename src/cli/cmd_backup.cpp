@@ -1,5 +1,5 @@
-// cli/cmd_backup.cpp: vellum backup: keeps what a file holds now, which other programs may have
-// open.
+// cli/cmd_backup.cpp: vellum backup: keeps a file's current content, while other programs may have
+// it open.
 #include <memory>
 
 #include "cli/arguments.hpp"
@@ -23,7 +23,7 @@ struct BackupArguments : TakeFileArguments {
                           arguments.file, branch, arguments.store, arguments.name, branch));
 }
 
-// After a crash of `vellum run` the file may be behind the branch, or a mix.
+// After a crash of `vellum run`, the file may be older than the branch, or a mix of states.
 void mend_image(const BackupArguments& arguments, Store& store) {
   const std::string path = regular_file(arguments.file);
   for (const std::string& branch : branches_with_image(store, path)) {

@@ -1,4 +1,4 @@
-// cli/cmd_branch.cpp: vellum branch: makes a branch, or lists those there are.
+// cli/cmd_branch.cpp: vellum branch: makes a branch, or lists branches.
 #include <memory>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// cli/cmd_cat.cpp: vellum cat: the bytes of a version on standard output.
+// cli/cmd_cat.cpp: vellum cat: writes the bytes of a version to standard output.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -19,7 +19,7 @@ struct CatArguments {
   std::optional<std::string> length;  // to the end unless given
 };
 
-// Checked here, so that a bad range is told before any byte goes out.
+// Checks the range first, so that a bad one is reported before any output.
 ByteRange wanted_range(const CatArguments& arguments, std::uint64_t file_bytes) {
   ByteRange range;
   range.offset_bytes = parse_size("--offset", arguments.offset);
@@ -51,14 +51,14 @@ void cat_snapshot(Context& context, const Store& store, const CatArguments& argu
   }
 }
 
-// A writer may move the head between two reads; an open version stays what it was.
+// A writer may move the head between two reads; an open version does not change.
 void cat_head(Context& context, Store& store, const CatArguments& arguments) {
   const Region region = store.open_version(arguments.version);
   ByteRange left = wanted_range(arguments, region.file_bytes());
   const char* at = static_cast<const char*>(region.data()) + left.offset_bytes;
   while (left.length_bytes > 0) {
     const auto take = static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes));
-    const Pin pin = region.pin(at, take);  // a damaged page is an exception, not a signal
+    const Pin pin = region.pin(at, take);  // makes a damaged page an exception, not a signal
     context.out.write(std::string_view(at, take));
     at += take;
     left.length_bytes -= take;

@@ -1,7 +1,7 @@
-// cli/cmd_diff.cpp: vellum diff: which bytes or pages of two versions differ.
+// cli/cmd_diff.cpp: vellum diff: bytes or pages that differ between two versions.
 //
 // There may be hundreds of millions of ranges, so nothing is collected: text and JSON go out as the
-// ranges come in.
+// ranges arrive.
 #include <memory>
 #include <optional>
 
@@ -35,7 +35,7 @@ std::string page_text(const PageRun& run) {
                                : fmt::format("{}-{}", run.first, run.last);
 }
 
-// Prints what differs, one line or one JSON value an item.
+// Prints the differences, one line or one JSON value for each.
 class DiffPrinter {
  public:
   DiffPrinter(Output& out, bool json, bool pages) : out_(out), json_(json), pages_(pages) {}
@@ -148,10 +148,10 @@ DiffResult diff_as_text(Context& context, const Store& store, const DiffArgument
   return result;
 }
 
-// The object is written piece by piece; when the library fails between, it is closed with the
-// member "error" by the caller's hand, so that it stays one valid object.
+// Writes the object piece by piece. If the library fails in between, the caller closes it with the
+// member "error", so that it stays one valid object.
 DiffResult diff_as_json(Context& context, const Store& store, const DiffArguments& arguments) {
-  // Before the first byte goes out, so that a wrong name gives a plain error object.
+  // Checks both names before any output, so that a wrong one gives a plain error object.
   region_bytes(store, arguments.a);
   region_bytes(store, arguments.b);
   Output& out = context.out;

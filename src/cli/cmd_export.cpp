@@ -1,4 +1,4 @@
-// cli/cmd_export.cpp: vellum export: a version as a plain file.
+// cli/cmd_export.cpp: vellum export: writes a version as a plain file.
 #include <filesystem>
 #include <memory>
 

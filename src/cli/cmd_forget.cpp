@@ -1,4 +1,4 @@
-// cli/cmd_forget.cpp: vellum forget: removes snapshots by age, as rules say.
+// cli/cmd_forget.cpp: vellum forget: removes snapshots by age, according to rules.
 #include <memory>
 
 #include <vellum/retention.hpp>

@@ -1,4 +1,4 @@
-// cli/cmd_gc.cpp: vellum gc: gives back the space of what no version needs.
+// cli/cmd_gc.cpp: vellum gc: frees the space that no version needs.
 #include <charconv>
 #include <memory>
 
@@ -11,7 +11,7 @@ namespace {
 
 struct GcArguments {
   std::string store;
-  std::string recompress;  // the level; empty: not
+  std::string recompress;  // the level; empty: no recompression
   GcOptions options;
 };
 
@@ -75,7 +75,7 @@ std::string sentence(const GcReport& report, bool dry_run) {
   return text;
 }
 
-// Why nothing is freed, of a store that has something.
+// Why nothing is freed, for a store that is not empty.
 std::string needed_by(const GcReport& report) {
   std::string text =
       fmt::format("all of it is needed by {} and {}", counted(report.snapshots, "snapshot"),
@@ -106,7 +106,7 @@ void add_gc(CLI::App& app, Context& context) {
       add_command(app, context, "gc", "Give back the space of what no version needs",
                   arguments->store, [&context, arguments] { return run_gc(context, *arguments); });
   command->add_flag("--dry-run", arguments->options.dry_run, "Only say what would be freed");
-  // A flag with a value, not an option: the store's path must not be taken for the level.
+  // A flag with a value instead of an option, so that the store's path is not taken for the level.
   command->add_flag("--recompress{15}", arguments->recompress,
                     "Write packs that are not in use again, smaller, at this level of zstd (15)");
 }

@@ -1,4 +1,4 @@
-// cli/cmd_help.cpp: vellum help: what --help prints.
+// cli/cmd_help.cpp: vellum help: prints the same as --help.
 #include <memory>
 
 #include "cli/command.hpp"
@@ -19,7 +19,7 @@ int run_help(Context& context, const CLI::App& app, const std::vector<std::strin
     of = inner;
     name += " " + inner->get_name();
   }
-  // Not help(): that is of the command that was given, which is this one.
+  // Avoids help(), which is for the command that was given: this one.
   context.out.write(of->get_formatter()->make_help(of, name, CLI::AppFormatMode::Normal));
   return kExitOk;
 }

@@ -1,5 +1,5 @@
-// cli/cmd_import.cpp: vellum import: makes a branch's content that of a plain file, or a datastore
-// of one of Metall's.
+// cli/cmd_import.cpp: vellum import: makes a branch's content from a plain file, or a datastore
+// from one of Metall's.
 #include "cli/arguments.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/import_metall.hpp"
@@ -72,7 +72,7 @@ void add_import(CLI::App& app, Context& context) {
               "Instead of BRANCH and FILE: make the datastore STORE, which must not exist, "
               "from this one of Metall's")
           ->type_name("DIR");
-  // Needed unless there is --metall, which excludes them.
+  // Required unless --metall is given, which excludes them.
   for (const char* name : {"BRANCH", "FILE"}) {
     command->get_option(name)->required(false);
     from->excludes(command->get_option(name));

@@ -27,8 +27,8 @@ StoreOptions options_from(const InitArguments& arguments) {
   return options;
 }
 
-// A file is in the way as much as a full directory is; the library would only say that it cannot
-// list it.
+// A file prevents this as much as a directory with content does; the library would only report that
+// it cannot list it.
 void require_no_file(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);

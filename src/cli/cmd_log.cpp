@@ -17,9 +17,9 @@ struct LogArguments {
   bool names_only = false;
 };
 
-// `name` and the snapshots before it on its line; for a branch also every snapshot made on it: a
-// removed snapshot cuts the chain of parents, and a snapshot of a head need not be anybody's
-// parent.
+// `name` and the earlier snapshots on its line; for a branch also every snapshot made on it. A
+// removed snapshot breaks the chain of parents, and a snapshot of a head need not be a parent of
+// any version.
 std::vector<VersionInfo> line_of(const Store& store, const std::string& name) {
   const VersionInfo last = store.version(name);
   std::unordered_map<std::string, VersionInfo> snapshots;
@@ -30,7 +30,7 @@ std::vector<VersionInfo> line_of(const Store& store, const std::string& name) {
   }
   std::set<std::string> before;
   std::string parent = last.parent;
-  // insert() fails on a circle, which only a damaged store has.
+  // insert() fails on a cycle, which only a damaged store has.
   while (snapshots.contains(parent) && before.insert(parent).second) {
     parent = snapshots.at(parent).parent;
   }

@@ -1,4 +1,4 @@
-// cli/cmd_recover.cpp: vellum recover: a plain file as its last atomic msync left it.
+// cli/cmd_recover.cpp: vellum recover: brings a plain file back to its last atomic msync.
 #include <vellum/atomic_file.hpp>
 
 #include <memory>
@@ -38,7 +38,7 @@ int run_recover(Context& context, const RecoverArguments& arguments) {
     context.begin_object(json);
   }
   if (report.damage.empty()) return kExitOk;
-  // Scripts see that something is gone, whatever else was saved.
+  // Scripts see the loss, whatever else was saved.
   throw Error(Errc::damaged, report.damage);
 }
 

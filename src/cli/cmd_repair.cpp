@@ -1,4 +1,4 @@
-// cli/cmd_repair.cpp: vellum repair: saves what is whole of a damaged store into a new one.
+// cli/cmd_repair.cpp: vellum repair: saves the intact parts of a damaged store into a new one.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -88,7 +88,7 @@ int run_repair(Context& context, const RepairArguments& arguments) {
   } else {
     context.begin_object(report_json(arguments.store, report));
   }
-  // Scripts see that something is gone, whatever else was saved.
+  // Scripts see the loss, whatever else was saved.
   if (!report.lost.empty()) {
     throw Error(Errc::damaged, fmt::format("{}: {} lost", arguments.store,
                                            counted(report.lost.size(), "version")));

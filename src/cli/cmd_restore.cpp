@@ -1,4 +1,4 @@
-// cli/cmd_restore.cpp: vellum restore: a file becomes what a version holds, at once.
+// cli/cmd_restore.cpp: vellum restore: replaces a file by a version, atomically.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -26,8 +26,8 @@ struct RestoreArguments {
   bool force = false;
 };
 
-// The file that is to be replaced, while nobody else has it open. Programs under vellum run are
-// kept from opening it, those that use LMDB wait.
+// The file to be replaced, while no other process has it open. Programs under vellum run cannot
+// open it meanwhile; those that use LMDB wait.
 class Held {
  public:
   Held(const std::string& path, bool force) {
@@ -37,7 +37,7 @@ class Held {
       lock_.emplace(lock);
       if (!lock_->held() && !force)
         refuse(path, "LMDB's lock file says that a program has it open");
-      // Who opens the new file must not share the lock with who has the old one.
+      // Processes that open the new file must not share the lock with those that have the old one.
       if (!lock_->held()) stale_lock_file_ = lock;
     }
     if (!files.exists(path)) return;
@@ -50,7 +50,7 @@ class Held {
   }
 
   const base::File* file() const noexcept { return file_.get(); }
-  // Replaces it, or makes it when there is none.
+  // Replaces the file, or makes it if there is none.
   void replace_by(const std::string& from, const std::string& path) const {
     auto& files = base::posix_fs();
     if (!stale_lock_file_.empty()) files.unlink(stale_lock_file_);
@@ -73,8 +73,8 @@ class Held {
   std::unique_ptr<base::File> file_;
 };
 
-// A directory beside a file, which others cannot look into: what is made there has the access of
-// the file only in the end.
+// A directory beside a file, closed to others: a file in it gets the access rights of the target
+// only at the end.
 class DirectoryBeside {
  public:
   explicit DirectoryBeside(const std::string& path) : directory_(base::posix_fs(), path) {
@@ -101,14 +101,14 @@ void replace(const Store& store, const RestoreArguments& arguments, const std::s
   held.replace_by(beside.file(), path);
 }
 
-// What the file holds stays in the history of a branch whose image it is.
+// Keeps the file's content in the history of each branch whose image it is.
 void keep_what_is_there(Store& store, const std::string& path) {
   for (const std::string& branch : branches_with_image(store, path)) {
     try {
       commit_as_found(store, branch, image_at(path));
     } catch (const Error& error) {
       if (error.code() != Errc::already_exists) throw;
-      // Both have changed: the branch takes the file's content, and knows it for its image then.
+      // Both have changed: the branch takes the file's content, which then matches its image.
       store.import_file(branch, path, "as the file was found");
       commit_as_found(store, branch, image_at(path));
     }

@@ -14,7 +14,7 @@ struct RmArguments {
   bool branch = false;
 };
 
-// All names are looked at before the first goes.
+// All names are checked before the first is removed.
 void require_removable(const Store& store, const std::string& name, bool branch) {
   const VersionInfo version = store.version(name);
   if (version.is_branch && !branch) {

@@ -1,4 +1,4 @@
-// cli/cmd_run.cpp: vellum run: an unmodified program whose file is a branch's image.
+// cli/cmd_run.cpp: vellum run: runs an unmodified program on files that are branches' images.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -37,8 +37,8 @@ struct RunArguments {
   std::vector<std::string> command;
 };
 
-// Keeps what the last commit of each branch was, under the name that the library gives, too. A
-// version that has a name already needs no other.
+// Keeps the last commit of each branch as a snapshot, under the name that the library also uses. A
+// version that has this name already needs no other.
 void keep_head(Store& store, const std::string& branch) {
   if (!store.contains(branch)) return;
   const VersionInfo head = store.version(branch);
@@ -74,7 +74,7 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
   if (!first.empty()) library = first + ":" + library;
   const char* asan = std::getenv("ASAN_OPTIONS");
   return {{"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
-          // Of programs that this one starts: their library comes behind ours, which works as well.
+          // For programs that this one starts: their library comes after ours, which works as well.
           {"ASAN_OPTIONS", fmt::format("{}{}verify_asan_link_order=0", asan != nullptr ? asan : "",
                                        asan != nullptr && *asan != '\0' ? ":" : "")},
           {shim::kStoreVariable, base::real_path(store)},  // the program may go elsewhere
@@ -86,7 +86,7 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
           {shim::kRecordVariable, reports.variable()}};
 }
 
-// The program's own status counts before what has become of its files.
+// The program's own status takes precedence over the state of its files.
 int status_of(const RunArguments& arguments, int program_status, const RunOutcome& outcome) {
   if (program_status != 0) return program_status;
   if (!outcome.mended) return kExitOther;

@@ -1,4 +1,4 @@
-// cli/cmd_show.cpp: vellum show: all that is known of one version.
+// cli/cmd_show.cpp: vellum show: prints all that is known of one version.
 #include <memory>
 #include <sstream>
 

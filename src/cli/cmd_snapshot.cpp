@@ -1,5 +1,4 @@
-// cli/cmd_snapshot.cpp: vellum snapshot (also: tag): keeps a version under a name, or lists the
-// names.
+// cli/cmd_snapshot.cpp: vellum snapshot (also: tag): keeps a version under a name, or lists names.
 #include <memory>
 #include <optional>
 

@@ -1,5 +1,4 @@
-// cli/cmd_stat.cpp: vellum stat: what a store takes, and what full copies of its versions would
-// take.
+// cli/cmd_stat.cpp: vellum stat: the space of a store, compared with full copies of its versions.
 #include <algorithm>
 #include <memory>
 #include <tuple>
@@ -15,7 +14,7 @@ struct StatArguments {
   std::string store;
 };
 
-// How many times smaller than full copies; 0 when there is nothing to compare.
+// How many times smaller the store is than full copies; 0 if there is nothing to compare.
 double ratio(const StoreStat& stat) {
   if (stat.stored_bytes == 0) {
     return 0;
@@ -23,7 +22,7 @@ double ratio(const StoreStat& stat) {
   return static_cast<double>(stat.full_copy_bytes) / static_cast<double>(stat.stored_bytes);
 }
 
-// Of a version that was made while we looked: nothing known.
+// Empty for a version that was made meanwhile.
 VersionSpace space_of(const StoreStat& stat, const VersionInfo& version) {
   const auto wanted = std::tie(version.is_branch, version.name);
   const auto at = std::lower_bound(stat.versions.begin(), stat.versions.end(), wanted,
@@ -68,7 +67,7 @@ Json stat_json(const Store& store, const StoreStat& stat,
   return object;
 }
 
-// Of branches that are not stored as the store says.
+// Prints the branches whose encoding is not the store's.
 void print_encodings(Output& out, const std::vector<VersionInfo>& versions) {
   for (const VersionInfo& v : versions) {
     if (!v.encoding) continue;
@@ -107,7 +106,7 @@ void print_totals(Output& out, const Store& store, const StoreStat& stat,
   out.write("\n");
 }
 
-// What removing one version alone would free, and what it has together with others.
+// Prints the space that removing one version would free, and the space that it shares with others.
 void print_space(Output& out, const StoreStat& stat, const std::vector<VersionInfo>& versions) {
   using Align = Table::Align;
   Table table({{"name", Align::left},

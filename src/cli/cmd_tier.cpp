@@ -1,5 +1,4 @@
-// cli/cmd_tier.cpp: vellum tier: directories that hold packs besides the store, and what lies
-// where.
+// cli/cmd_tier.cpp: vellum tier: directories that hold packs besides the store, and their contents.
 #include <memory>
 
 #include "cli/arguments.hpp"
@@ -12,7 +11,7 @@ namespace {
 
 struct TierArguments {
   std::string store;
-  std::string kind;  // archive or cache; where to: archive or home
+  std::string kind;  // archive or cache; of a move: archive or home
   std::string directory;
   std::string bytes, home_bytes;  // sizes; empty: not given
   bool bring_home = false;
@@ -164,7 +163,7 @@ int run_apply(Context& context, const TierArguments& arguments) {
   return kExitOk;
 }
 
-// One that says only what it would do.
+// Adds a command of `vellum tier`.
 CLI::App* add_work(CLI::App& app, Context& context, const char* name, const char* description,
                    const std::shared_ptr<TierArguments>& arguments,
                    int (*run)(Context&, const TierArguments&)) {

@@ -1,4 +1,4 @@
-// cli/cmd_verify.cpp: vellum verify: looks for damage, and names what it hurts.
+// cli/cmd_verify.cpp: vellum verify: looks for damage, and names what it affects.
 #include <memory>
 #include <set>
 

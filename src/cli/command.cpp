@@ -1,4 +1,4 @@
-// cli/command.cpp: what the commands share.
+// cli/command.cpp: shared parts of the commands.
 #include "cli/command.hpp"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// cli/command.hpp: what main and the commands share. Each cmd_*.cpp adds one command to the parser.
+// cli/command.hpp: shared by main and the commands. Each cmd_*.cpp adds one command to the parser.
 #pragma once
 
 #include <functional>
@@ -15,34 +15,33 @@ struct Context {
   bool json = false;
   bool quiet = false;
   bool no_progress = false;
-  // Standard output holds no JSON but the bytes that the command was asked for.
+  // Standard output holds not JSON, but the bytes that the command was asked for.
   bool raw_output = false;
-  // What comes before the member "error" when a failure ends an object that a command has begun;
-  // empty: none begun.
+  // The text before the member "error" when a failure ends an object that a command has begun;
+  // empty: no object has begun.
   std::string json_prefix;
-  // The STORE that the command was given; for suggestions.
+  // The command's STORE argument, for suggestions.
   const std::string* store = nullptr;
-  // Behind --, of `vellum run`.
+  // The arguments behind -- of `vellum run`.
   std::vector<std::string> program;
   Output out;
-  // Set by the parser for the command that was given; returns the exit status. Errors are
-  // vellum::Error.
+  // Set by the parser for the given command. Returns the exit status; errors are vellum::Error.
   std::function<int()> action;
 
   bool progress_wanted() const { return !quiet && !no_progress; }
-  // Reports what a command has done: the object with --json, else the sentence unless --quiet.
+  // Reports the result of a command: with --json the object, else the sentence unless --quiet.
   void report(const Json& object, const std::string& sentence);
-  // The object of a command that is about to fail: the failure adds the member "error".
+  // Begins the object of a command that is about to fail: the failure adds the member "error".
   void begin_object(const Json& object);
-  // A line on standard error, for people: why there is nothing to see. Not with --json or --quiet.
+  // Explains on standard error why there is no output. Silent with --json or --quiet.
   void explain(const std::string& sentence) const;
 };
 
-// Of the program, or of a command that has commands of its own; null: there is none of that name.
+// A command of the program, or of a command that has commands of its own; null: no such name.
 const CLI::App* find_command(const CLI::App& app, const std::string& word);
 std::vector<std::string> command_names(const CLI::App& app);
 
-// Adds the command `name`, whose STORE argument goes to `store`, and runs `run` for it.
+// Adds the command `name`, which stores its STORE argument in `store` and runs `run`.
 CLI::App* add_command(CLI::App& app, Context& context, const std::string& name,
                       const std::string& description, std::string& store, std::function<int()> run);
 

@@ -28,7 +28,7 @@ void set(bool& option, const std::optional<bool>& given) {
   if (given) option = *given;
 }
 
-// Of a pair of flags: the number of the one, or less than 0 for the other.
+// For a pair of flags: the count is positive for the one, and negative for the other.
 std::function<void(std::int64_t)> given(std::optional<bool>& option) {
   return [&option](std::int64_t count) { option = count > 0; };
 }

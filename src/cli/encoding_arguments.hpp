@@ -1,4 +1,4 @@
-// cli/encoding_arguments.hpp: the options that say how pages are stored, of init and branch.
+// cli/encoding_arguments.hpp: options of init and branch for how pages are stored.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@ struct EncodingArguments {
   std::optional<bool> grow_blocks, filters, dedup, deltas;
 
   bool any() const;
-  // `base`, changed by what was given. Throws Errc::invalid_argument, naming the option.
+  // `base` with the given options applied. Throws Errc::invalid_argument, naming the option.
   Encoding on(Encoding base) const;
 };
 

@@ -1,4 +1,4 @@
-// cli/exit_status.cpp: the one place where an error code becomes an exit status.
+// cli/exit_status.cpp: the exit status for each error code.
 #include "cli/exit_status.hpp"
 
 namespace vellum::cli {
@@ -24,7 +24,7 @@ int exit_status(Errc code) noexcept {
     case Errc::no_space:
       return 9;
     case Errc::io:
-    case Errc::poisoned:  // a flush failed: to the shell that is an I/O error
+    case Errc::poisoned:  // a flush failed: to the shell this is an I/O error
       return 10;
     case Errc::damaged:
       return 11;

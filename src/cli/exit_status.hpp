@@ -1,4 +1,4 @@
-// cli/exit_status.hpp: what the program tells the shell (vellum(1), EXIT STATUS).
+// cli/exit_status.hpp: the program's exit statuses (vellum(1), EXIT STATUS).
 #pragma once
 
 #include <vellum/error.hpp>

@@ -32,7 +32,7 @@ bool begins_as_lmdb_lock(const std::string& path) {
 }  // namespace
 
 bool is_open_elsewhere(const base::File& file, Use use) {
-  // Whoever opens the file while the lease is there waits, and this process gets a signal.
+  // A process that opens the file during the lease waits, and this process gets a signal.
   std::signal(SIGIO, SIG_IGN);
   const int lease = use == Use::writing ? F_RDLCK : F_WRLCK;
   if (::fcntl(file.descriptor(), F_SETLEASE, lease) != 0) return errno == EAGAIN;
@@ -55,7 +55,7 @@ std::string lmdb_lock_file(const std::string& path) {
   return begins_as_lmdb_lock(path + "-lock") ? path + "-lock" : "";
 }
 
-// Not an open file description's lock: LMDB's are a process's.
+// A lock of the process, not of the open file description: LMDB uses the former.
 LmdbLock::LmdbLock(const std::string& lock_file)
     : fd_(::open(lock_file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)) {
   if (fd_ < 0) throw Error(Errc::io, fmt::format("{}: {}", lock_file, std::strerror(errno)));

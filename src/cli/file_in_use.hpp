@@ -1,4 +1,4 @@
-// cli/file_in_use.hpp: who else has a file open, as far as the system tells.
+// cli/file_in_use.hpp: whether others have a file open, as far as the system tells.
 #pragma once
 
 #include <memory>
@@ -10,25 +10,25 @@ namespace vellum::cli {
 
 enum class Use { writing, any };
 
-// Whether another descriptor or mapping of the file is there, in any process. False, too, where the
-// system does not say (fcntl(2), F_SETLEASE): of another user's file, and on some file systems.
+// Whether any process has another descriptor or mapping of the file. False, too, where the system
+// does not tell (fcntl(2), F_SETLEASE): for another user's file, and on some file systems.
 bool is_open_elsewhere(const base::File& file, Use use);
 
-// Errc::busy when a journal of atomic msync lies beside the file: without it, this is not all.
+// Errc::busy if a journal of atomic msync lies beside the file: the file alone is incomplete.
 void require_no_journal(const std::string& path);
 
-// The lock file of the LMDB environment whose data is this file; empty: there is none. LMDB keeps
-// it where it was when nobody has the environment open any more.
+// The lock file of the LMDB environment whose data is this file; empty: there is none. LMDB leaves
+// it in place when the environment is closed everywhere.
 std::string lmdb_lock_file(const std::string& path);
 
-// Keeps others from opening the environment while it lives: they wait.
+// Keeps others from opening the environment while the object lives: they wait.
 class LmdbLock {
  public:
   explicit LmdbLock(const std::string& lock_file);
   ~LmdbLock();
   LmdbLock(const LmdbLock&) = delete;
   LmdbLock& operator=(const LmdbLock&) = delete;
-  // False: somebody has the environment open.
+  // False: another process has the environment open.
   bool held() const noexcept { return held_; }
 
  private:

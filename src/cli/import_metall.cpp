@@ -1,4 +1,4 @@
-// cli/import_metall.cpp: see import_metall.hpp.
+// cli/import_metall.cpp: turns a datastore of plain Metall into one of Vellum.
 #include "cli/import_metall.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ constexpr std::size_t kPageBytes = 4096, kCopyBytes = 1u << 20;
 constexpr std::uint64_t kLeastCapacityBytes = 1ULL
                                               << 40;  // address space; an opening may ask for more
 
-// The segment's files, in order; all of one size.
+// The segment's files, in order. All have the same size.
 std::vector<fs::path> blocks_of(const std::string& from, std::uint64_t& block_bytes) {
   const fs::path segment = fs::path(from) / "mds" / "segment";
   std::vector<fs::path> blocks;

@@ -1,4 +1,4 @@
-// cli/import_metall.hpp: a datastore of plain Metall becomes one of Vellum.
+// cli/import_metall.hpp: turns a datastore of plain Metall into one of Vellum.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 namespace vellum::cli {
 
 struct MetallImport {
-  std::uint64_t segment_bytes = 0;  // of the segment's files together
-  std::uint64_t data_bytes = 0;     // of them, what is no hole
-  std::uint64_t books = 0;          // files of Metall's own
+  std::uint64_t segment_bytes = 0;  // all files of the segment
+  std::uint64_t data_bytes = 0;     // of these, without holes
+  std::uint64_t books = 0;          // Metall's own files
   CommitReport commit;
 };
 
-// Reads `from` as Metall 0.30 leaves it (FROM/mds), and makes the datastore `to`, which must not be
-// there. All or nothing: what fails or is killed leaves a directory without a commit. Throws
-// Errc::not_found: there is no such datastore; damaged: it was not closed, or its files do not fit
-// together.
+// Reads `from` as Metall 0.30 leaves it (FROM/mds), and makes the datastore `to`, which must not
+// exist. All or nothing: a failure or a kill leaves a directory without a commit. Throws
+// Errc::not_found: there is no such datastore; damaged: it was not closed, or its files do not
+// match.
 MetallImport import_metall(const std::string& from, const std::string& to,
                            const std::string& message, const ProgressFn& progress);
 

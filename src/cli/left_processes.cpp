@@ -55,8 +55,7 @@ bool has_program(pid_t id) {
   return !fs::read_symlink(process_directory(id) / "exe", problem).empty();
 }
 
-// Of a process that was killed, the first thread may be at its end, and others still have the
-// files.
+// In a killed process, the first thread may have ended while others still have the files.
 std::optional<LeftProcess> left_process(pid_t id, const std::string& held_below) {
   if (has_program(id)) return LeftProcess{id, name_of_process(id), has_open_below(id, held_below)};
   if (threads_of(id).size() > 1) return LeftProcess{id, name_of_process(id), true};

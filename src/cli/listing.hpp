@@ -1,4 +1,4 @@
-// cli/listing.hpp: lists of versions, as log, branch and snapshot print them.
+// cli/listing.hpp: lists of versions for log, branch and snapshot.
 #pragma once
 
 #include <string>
@@ -8,18 +8,17 @@
 
 namespace vellum::cli {
 
-// The branches' heads by name, then the snapshots, the one made last first: in no case by the
-// clock.
+// Sorts branch heads by name, then snapshots from the newest to the oldest. The clock is not used.
 void sort_newest_first(std::vector<VersionInfo>& versions);
 
-// What a list shows as the time: when a snapshot was made; of a branch, that of its last commit.
+// The time in a list: a snapshot's creation, or a branch's last commit.
 std::int64_t shown_time_ns(const VersionInfo& version);
 
-// A table; with `names_only` just the names; with --json an object with "store" and "versions".
+// Prints a table; with `names_only`, names; with --json, an object with "store" and "versions".
 void print_versions(Context& context, const Store& store, const std::vector<VersionInfo>& versions,
                     bool names_only);
 
-// The listing that branch and snapshot give when they are not told a name.
+// Prints the list that branch and snapshot give when they get no name.
 void list_kind(Context& context, const std::string& store_path, bool branches, bool names_only);
 
 }  // namespace vellum::cli

@@ -96,14 +96,14 @@ void LmdbCopy::start() {
   copier_ = std::thread([this, to = ends[1]] { write_copy(to); });
 }
 
-// In a thread of its own, as LMDB writes to a descriptor and does not return in between.
+// Runs in its own thread, as LMDB writes to a descriptor and does not return in between.
 void LmdbCopy::write_copy(int fd) noexcept {
   sigset_t broken_pipe;
   sigemptyset(&broken_pipe);
   sigaddset(&broken_pipe, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &broken_pipe, nullptr);
   copied_ = mdb_env_copyfd(env_.get(), fd);
-  // A writer has made the environment larger since it was opened here; nothing has been copied.
+  // A writer has enlarged the environment since it was opened here; nothing has been copied yet.
   while (copied_ == MDB_MAP_RESIZED && mdb_env_set_mapsize(env_.get(), 0) == 0)
     copied_ = mdb_env_copyfd(env_.get(), fd);
   ::close(fd);

@@ -1,5 +1,4 @@
-// cli/lmdb_copy.hpp: the content of an LMDB environment as of one of its transactions, by LMDB's
-// own copy.
+// cli/lmdb_copy.hpp: the content of an LMDB environment as of one transaction, by LMDB's own copy.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +12,20 @@ struct MDB_env;
 
 namespace vellum::cli {
 
-// Whether it begins as LMDB's data does. Errc::damaged when it does, and goes on as none can.
+// Whether the file begins like LMDB's data. Errc::damaged if it does, but cannot be valid.
 bool is_lmdb(const base::File& file);
 
 class LmdbCopy {
  public:
-  // `lock_file`: lmdb_lock_file(path). Without one nobody is told of this reader: the caller has to
-  // find out whether somebody has written meanwhile.
+  // `lock_file`: lmdb_lock_file(path). Without one, writers do not see this reader: the caller has
+  // to detect writes during the copy.
   LmdbCopy(const std::string& path, const std::string& lock_file);
   ~LmdbCopy();
   LmdbCopy(const LmdbCopy&) = delete;
   LmdbCopy& operator=(const LmdbCopy&) = delete;
 
   std::uint64_t expected_bytes() const noexcept { return expected_bytes_; }
-  // The next bytes; 0: that was all. The transaction begins with the first call.
+  // Reads the next bytes; 0: the end. The transaction begins with the first call.
   std::size_t read(void* to, std::size_t capacity_bytes);
 
  private:
@@ -40,9 +39,9 @@ class LmdbCopy {
   const std::string path_;
   std::unique_ptr<MDB_env, CloseEnv> env_;
   std::uint64_t expected_bytes_ = 0;
-  int from_copy_ = -1;  // the pipe's end to read
+  int from_copy_ = -1;  // the pipe's read end
   std::thread copier_;
-  int copied_ = 0;  // what LMDB said; once the thread has ended
+  int copied_ = 0;  // LMDB's result; valid once the thread has ended
 };
 
 }  // namespace vellum::cli

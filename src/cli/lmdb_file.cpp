@@ -17,7 +17,7 @@ struct Meta {
   std::uint32_t magic = 0, page_bytes = 0;
 };
 
-// Zero where the file ends.
+// All zero if the file ends before it.
 Meta read_meta(const base::File& file, std::uint64_t at) {
   std::array<std::byte, base::lmdb::kPageBytesAt + sizeof(std::uint32_t)> bytes{};
   Meta meta;
@@ -29,7 +29,7 @@ Meta read_meta(const base::File& file, std::uint64_t at) {
 
 }  // namespace
 
-// liblmdb divides by the page's size, and looks for the second meta behind it.
+// liblmdb divides by the page size, and looks for the second meta page at that offset.
 bool is_lmdb(const base::File& file) {
   const Meta first = read_meta(file, 0);
   if (first.magic != kMagic) return false;

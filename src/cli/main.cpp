@@ -20,8 +20,8 @@
 namespace vellum::cli {
 namespace {
 
-// A program started with a standard descriptor closed would get a store's file under that number,
-// and print into it. The stand-in refuses what must not happen: writing (EBADF).
+// If a standard descriptor is closed at the start, a store's file would get its number, and the
+// program would print into that. The stand-in refuses writes (EBADF).
 void occupy_standard_descriptors() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
@@ -35,8 +35,8 @@ void print_error(const std::string& message) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 
-// Says it as text; with --json also as an object, or as the end of the one that the command has
-// begun.
+// Reports an error as text; with --json also as an object, or as the end of the object that the
+// command has begun.
 int fail(Context& context, const char* code, int status, const std::string& message) {
   try {
     if (context.json && !context.raw_output) {
@@ -47,7 +47,7 @@ int fail(Context& context, const char* code, int status, const std::string& mess
     }
     context.out.flush();
   } catch (const std::exception&) {
-    context.out.discard();  // the output itself has failed: the text says what counts
+    context.out.discard();  // the output itself has failed: the text matters more
   }
   print_error(message);
   return status;
@@ -91,7 +91,7 @@ void add_commands(CLI::App& app, Context& context) {
 
 std::string or_help(const std::string& hint) { return hint.empty() ? "; see vellum --help" : hint; }
 
-// The parser's own complaint about an unknown command would be that one is missing.
+// The parser's own message for an unknown command would be that a command is missing.
 void require_known_command(const CLI::App& app, const std::vector<std::string>& arguments) {
   const auto command = std::find_if(arguments.begin(), arguments.end(),
                                     [](const std::string& a) { return !a.starts_with('-'); });
@@ -110,7 +110,7 @@ void add_long_options(const CLI::App& app, std::vector<std::string>& names) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
 }
 
-// An option that neither the program nor the command has, as the nearest of those that they have.
+// Suggests the nearest known option for one that neither the program nor the command has.
 std::string option_hint(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::vector<std::string> known;
   const CLI::App* command = &app;
@@ -130,7 +130,7 @@ std::string option_hint(const CLI::App& app, const std::vector<std::string>& arg
   return "";
 }
 
-// An empty string is what a variable leaves that was never set: it names nothing.
+// An unset shell variable leaves an empty string, which names nothing.
 void require_no_empty_value(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->check_name("--message") || option->check_name("--prefix")) continue;
@@ -142,7 +142,7 @@ void require_no_empty_value(const CLI::App& app) {
   for (const CLI::App* command : app.get_subcommands()) require_no_empty_value(*command);
 }
 
-// What `vellum run` starts is none of the parser's.
+// The parser must not see the arguments of the program that `vellum run` starts.
 std::vector<std::string> take_program(std::vector<std::string>& arguments) {
   const auto command = std::find_if(arguments.begin(), arguments.end(),
                                     [](const std::string& a) { return !a.starts_with('-'); });
@@ -158,7 +158,7 @@ bool asks_for_json(const std::vector<std::string>& arguments) {
   return std::find(arguments.begin(), end, "--json") != end;
 }
 
-// Help and version come out of the parser as exceptions too.
+// Help and version leave the parser as exceptions, too.
 int parser_said(Context& context, const CLI::App& app, const CLI::ParseError& said,
                 const std::vector<std::string>& arguments) {
   if (said.get_exit_code() == 0) {
@@ -195,7 +195,7 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
   add_global_options(app, context);
   add_commands(app, context);
   context.program = take_program(arguments);
-  // For complaints about the arguments themselves; the parser decides for all others.
+  // For errors in the arguments themselves; the parser decides for all others.
   const bool json_wanted = asks_for_json(arguments);
   context.json = json_wanted;
   require_known_command(app, arguments);

@@ -1,5 +1,5 @@
-// Stands for lmdb_copy.cpp where LMDB's library is not found: its environments are told from other
-// files, and copied only with their writer stopped.
+// Replaces lmdb_copy.cpp where LMDB's library is not found: environments are still recognized, but
+// are copied only while their writer is stopped.
 #include <vellum/error.hpp>
 
 #include "cli/lmdb_copy.hpp"

@@ -45,11 +45,11 @@ bool is_control(std::string_view sequence) {
   if (sequence.size() == 1) {
     return first < 0x20 || first == 0x7f;
   }
-  // U+0080..U+009F: terminals obey them like escape sequences.
+  // Terminals obey U+0080..U+009F like escape sequences.
   return sequence.size() == 2 && first == 0xc2 && static_cast<unsigned char>(sequence[1]) < 0xa0;
 }
 
-// Characters on a terminal, near enough: one a code point.
+// Approximate width on a terminal: one column for each code point.
 std::size_t width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0u) != 0x80;
@@ -99,7 +99,7 @@ void Output::print_json(const Json& value) {
 
 void Output::flush() {
   std::string pending;
-  pending.swap(buffer_);  // a second flush after a failure has nothing to say
+  pending.swap(buffer_);  // nothing is left for a second flush after a failure
   write_out(pending);
 }
 

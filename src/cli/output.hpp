@@ -1,4 +1,4 @@
-// cli/output.hpp: everything that goes to standard output, and how values look in text and JSON.
+// cli/output.hpp: standard output, and the look of values in text and JSON.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace vellum::cli {
 
 using Json = nlohmann::ordered_json;
 
-// Standard output with its errors seen: a full disk behind `>` is an Error, not a shorter file.
+// Standard output with error checks: a full disk behind `>` is an Error, not a shorter file.
 class Output {
  public:
   void write(std::string_view bytes);
@@ -25,12 +25,12 @@ class Output {
   void print(fmt::format_string<Args...> format, Args&&... args) {
     write(fmt::format(format, std::forward<Args>(args)...));
   }
-  // One JSON object on one line. Text that is not UTF-8 gets U+FFFD.
+  // Prints one JSON object on one line. Bytes that are not UTF-8 become U+FFFD.
   void print_json(const Json& value);
   void flush();
-  // Flushes and closes: some file systems report a full disk only then.
+  // Flushes and closes: some file systems report a full disk only on close.
   void finish();
-  // Forgets what is not flushed, so that a failure cannot fail again.
+  // Drops unflushed output, so that a failure cannot fail again.
   void discard() noexcept { buffer_.clear(); }
 
  private:
@@ -41,7 +41,7 @@ class Output {
 // A JSON value as print_json() writes it, without the newline.
 std::string json_text(const Json& value);
 
-// Rows in columns: two spaces between, no trailing ones.
+// Rows in columns, two spaces apart, without trailing spaces.
 class Table {
  public:
   enum class Align { left, right };
@@ -54,7 +54,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// `text` fit for a terminal: control characters and bytes that are not UTF-8 become \xNN. Names and
+// `text` made safe for a terminal: control characters and invalid UTF-8 become \xNN. Names and
 // messages come from a store that someone else may have written.
 std::string printable(std::string_view text);
 std::string first_line(std::string_view text);
@@ -66,7 +66,7 @@ std::string utc_time_full(std::int64_t time_ns);                 // "2024-05-01T
 const char* compression_name(Encoding::Compression compression) noexcept;
 const char* hash_name(Encoding::Hash hash) noexcept;         // "none" or "sha256"
 std::string compression_text(const Encoding& encoding);      // "zstd level 1", "lz4, sha256"
-std::string encoding_text(const Encoding& encoding);         // all that is not as by default
+std::string encoding_text(const Encoding& encoding);         // deviations from the default
 const char* kind_name(const VersionInfo& version) noexcept;  // "branch" or "snapshot"
 
 // compression, compression_level, block_bytes, grow_blocks, filters, dedup, deltas, hash

@@ -1,5 +1,5 @@
-// cli/private_directory.hpp: a directory of this user's alone, and what is in it, for as long as an
-// object lives.
+// cli/private_directory.hpp: a directory for this user alone. It and its content exist as long as
+// the object.
 #pragma once
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace vellum::cli {
 
 class PrivateDirectory {
  public:
-  // What its path begins with; six characters make it new.
+  // `begin`: the beginning of its path; six characters make it unique.
   explicit PrivateDirectory(const std::filesystem::path& begin) {
     std::string pattern = begin.string() + "XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr)

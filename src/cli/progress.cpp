@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kInterval = std::chrono::milliseconds(100);
 constexpr double kMinSecondsForRate = 1.0;
 
-// A failed progress line is nobody's concern.
+// A failed write of the progress line does not matter.
 void to_stderr(std::string_view text) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }

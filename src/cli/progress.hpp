@@ -1,4 +1,4 @@
-// cli/progress.hpp: one line on a terminal that says how far a long command is.
+// cli/progress.hpp: a progress line on a terminal for long commands.
 #pragma once
 
 #include <chrono>
@@ -9,8 +9,8 @@
 
 namespace vellum::cli {
 
-// The line goes to standard error, only when that is a terminal, at most ten times a second, and is
-// wiped when the meter dies.
+// The line goes to standard error, if that is a terminal, at most ten times a second. The
+// destructor wipes it.
 class ProgressMeter {
  public:
   ProgressMeter(std::string what, bool wanted);
@@ -18,8 +18,7 @@ class ProgressMeter {
   ProgressMeter(const ProgressMeter&) = delete;
   ProgressMeter& operator=(const ProgressMeter&) = delete;
 
-  // For the library; empty when nothing is to be shown. Valid while the meter lives, from any
-  // thread.
+  // For the library; empty if nothing is to be shown. Valid while the meter lives. Threads: any.
   ProgressFn callback();
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::chrono::seconds kMostWaiting(2);  // for branches that somebody else has
+constexpr std::chrono::seconds kMostWaiting(2);  // for branches that another process has
 
 bool has_content(const std::string& path) {
   std::error_code problem;
@@ -24,7 +24,7 @@ bool has_content(const std::string& path) {
   return !problem && bytes != 0;
 }
 
-// A file that the program has removed stays so.
+// A file that the program has removed is not made again.
 bool was_removed(const std::string& path) {
   std::error_code problem;
   return !path.empty() && fs::status(path, problem).type() == fs::file_type::not_found;
@@ -43,9 +43,9 @@ std::int64_t ns(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
-// What was written around the library while the file was live shows in no time of the file's: its
-// closing took that for its own. One that is new, by setting the others as they are, has the file
-// compared with its branch.
+// Writes around the library while the file was live do not show in the file's times: closing the
+// file recorded those as its own. Setting the times to their present values gives a new change
+// time, and so has the file compared with its branch.
 void have_compared(const std::string& path) {
   struct stat status;
   if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
@@ -55,8 +55,8 @@ void have_compared(const std::string& path) {
 
 }  // namespace
 
-// A process that was killed may take its time to end, and one that this run has not started has the
-// branch for a moment only, as a rule.
+// A killed process may take time to end. A process that this run has not started usually has the
+// branch for a moment only.
 template <typename Open>
 auto RunFiles::when_free(const Open& open) const {
   for (;;) {
@@ -83,7 +83,7 @@ RunFiles::RunFiles(Context& context, Store& store, std::vector<shim::Target> tar
   }
 }
 
-// What a crash has left in the file is mended, too.
+// Also repairs what a crash has left in the file.
 void RunFiles::bring_up_to_date(Context& context, const shim::Target& target) {
   const bool known = store_.contains(target.branch);
   if (!known && !has_content(target.path)) return;
@@ -95,7 +95,7 @@ void RunFiles::bring_up_to_date(Context& context, const shim::Target& target) {
   when_free([&] { commit_as_found(store_, target.branch, image_as_it_is(target.path)); });
 }
 
-// With the paths of their files. Where files that were found by a pattern are, their branches know.
+// Returns each branch with its file's path. Branches record the paths of files found by a pattern.
 std::map<std::string, std::string> RunFiles::branches_of(std::size_t target) const {
   const shim::Target& of = config_.targets[target];
   if (!of.branch.empty()) {
@@ -118,7 +118,7 @@ std::vector<std::string> RunFiles::branches() const {
   return out;
 }
 
-// As far as they are found at little cost: below the directory that the pattern begins with.
+// Finds files at low cost only: below the directory that the pattern begins with.
 RunFiles::Found RunFiles::matching(std::size_t target) const {
   constexpr std::size_t kMostLookedAt = 100'000;
   Found out;
@@ -177,7 +177,7 @@ void RunFiles::finish_branch(const std::string& branch, const std::string& path,
   }
 }
 
-// Files that have no branch yet, as nobody has opened them through the library to write.
+// Takes files without a branch: no program has opened them through the library to write.
 void RunFiles::take_unknown(std::size_t target, RunOutcome& outcome,
                             std::vector<std::string>& changed) {
   const auto take = [&](const std::string& branch, const std::string& path) {
@@ -195,11 +195,11 @@ void RunFiles::take_unknown(std::size_t target, RunOutcome& outcome,
   }
 }
 
-// A process that was killed has made the branch, and had not said yet of which file it is.
+// A killed process has made the branch, but has not recorded yet which file it belongs to.
 void RunFiles::adopt_unfinished(const std::string& branch, const std::string& path,
                                 RunOutcome& outcome) {
   if (!store_.contains(branch) || store_.branch_image(branch)) return;
-  std::vector<std::string> changed;  // by the library, as far as it came
+  std::vector<std::string> changed;  // by the library, as far as it got
   finish_branch(branch, path, outcome, changed);
 }
 

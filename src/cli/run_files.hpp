@@ -1,5 +1,5 @@
-// cli/run_files.hpp: the files of a run, before it and behind it: what the program did to them
-// through the library, and what was done around it.
+// cli/run_files.hpp: the files of a run, before and after it: changes by the program through the
+// library, and changes around the library.
 #pragma once
 
 #include <array>
@@ -19,26 +19,26 @@
 namespace vellum::cli {
 
 enum class RunProblem {
-  changed_around,  // its content is not what a live file has left there
-  never_opened,    // or a pattern: nothing that matches
+  changed_around,  // its content is not what a live file has left
+  never_opened,    // for a pattern: no matching file was
 };
 
 struct RunOutcome {
-  std::uint64_t files = 0, commits = 0;  // that were committed while the program ran
+  std::uint64_t files = 0, commits = 0;  // committed while the program ran
   std::vector<std::pair<std::string, RunProblem>> problems;
   bool mended = true;  // each file holds the last commit
 };
 
 class RunFiles {
  public:
-  // What the files hold now becomes their branches'. A file that is not there yet is made by the
-  // program.
+  // Commits what the files hold now to their branches. The program makes files that do not exist
+  // yet.
   RunFiles(Context& context, Store& store, std::vector<shim::Target> targets);
 
-  // When the program has ended: brings each file to its branch's last commit, as a program that was
-  // killed may have left it behind that; and commits what was written around the library.
+  // Call when the program has ended. Brings each file to its branch's last commit, as a killed
+  // program may have left it behind that, and commits what was written around the library.
   RunOutcome finish(const RunReports& reports);
-  // The branches that the targets have by now.
+  // The branches that the targets have now.
   std::vector<std::string> branches() const;
 
  private:
@@ -59,9 +59,9 @@ class RunFiles {
 
   Store& store_;
   const shim::Config config_;
-  std::map<std::string, std::uint64_t> sequences_;  // of branches, before
+  std::map<std::string, std::uint64_t> sequences_;  // of the branches, before the run
   std::map<std::size_t, Found> before_;             // files that match patterns
-  Clock::time_point wait_until_;                    // then a busy branch is an error
+  Clock::time_point wait_until_;                    // from then on, a busy branch is an error
 };
 
 }  // namespace vellum::cli

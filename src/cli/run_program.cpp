@@ -49,15 +49,15 @@ const std::array kSignals = {SIGCHLD, SIGUSR1, SIGTERM, SIGHUP, SIGINT};
 using Clock = std::chrono::steady_clock;
 using Timeout = std::chrono::nanoseconds;
 
-// How long a process that the program has left may take to open a file, or to end.
+// The time that a process left by the program gets to open a file, or to end.
 constexpr Timeout kGrace = std::chrono::seconds(2);
 
 int as_shell_status(int status) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// From the program's start to its end, and to that of the processes that it has left with files of
-// the run. Those are children of this one, when their parents have ended.
+// A run lasts from the program's start until it and the processes that it has left with files of
+// the run have ended. Those become this process's children when their parents have ended.
 class Run {
  public:
   Run(const RunningProgram& program, pid_t child, const sigset_t& wanted)
@@ -79,8 +79,8 @@ class Run {
     if (number == SIGCHLD) reap();
     if (number == SIGUSR1) program_.on_tick();
     if (number != SIGTERM && number != SIGHUP && number != SIGINT) return;
-    // The terminal's SIGINT goes to the program by itself, being of the same group. What a shell
-    // has started in the background does not look at it.
+    // The terminal sends SIGINT to the program, too, as it is in the same group. Programs that a
+    // shell has started in the background ignore it.
     if (!status_ && number != SIGINT) kill(child_, number);
     if (status_) end_left(number == SIGINT ? SIGTERM : number);
   }
@@ -99,7 +99,7 @@ class Run {
     next_tick_ = Clock::now() + program_.period;
   }
 
-  // The second time, whoever asks is not to wait for what does not end.
+  // A second request ends the wait for processes that do not end.
   void end_left(int number) {
     gives_up_ = asked_;
     asked_ = true;
@@ -118,7 +118,7 @@ class Run {
 
   static bool holds(const LeftProcess& process) { return process.holds; }
 
-  // Nobody tells when a process opens or closes a file.
+  // Polls: no event tells that a process opens or closes a file.
   Timeout next_look() const {
     Timeout out = status_ ? std::chrono::milliseconds(50) : std::chrono::hours(1);
     if (program_.period.count() != 0)

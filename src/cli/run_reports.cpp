@@ -24,7 +24,7 @@ RunReports::RunReports() {
     if (fd_ >= 0) close(fd_);
     throw Error(Errc::io, fmt::format("memory for the run's reports: {}", std::strerror(error)));
   }
-  record_ = static_cast<shim::RunRecord*>(at);  // zero, as all of it begins
+  record_ = static_cast<shim::RunRecord*>(at);  // zero at first, throughout
   std::random_device random;
   record_->nonce = std::uint64_t{random()} << 32 | random();
 }
@@ -38,7 +38,7 @@ std::string RunReports::variable() const {
   return fmt::format("/proc/{}/fd/{} {:x}", getpid(), fd_, record_->nonce);
 }
 
-// A program that was being noted when its process was killed is left out.
+// Leaves out a program whose note was cut short by a kill.
 std::vector<RunReports::Program> RunReports::programs() const {
   std::vector<Program> out;
   for (const shim::RunRecord::Program& program : record_->programs) {

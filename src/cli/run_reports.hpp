@@ -1,4 +1,4 @@
-// cli/run_reports.hpp: the memory in which the processes of a run report (shim/run_record.hpp).
+// cli/run_reports.hpp: the memory to which the processes of a run report (shim/run_record.hpp).
 #pragma once
 
 #include <string>
@@ -19,14 +19,14 @@ class RunReports {
   std::string variable() const;  // the value of shim::kRecordVariable
   bool was_opened(std::size_t target) const { return record_->targets[target].opened != 0; }
   bool was_changed(std::size_t target) const { return record_->targets[target].changed != 0; }
-  // A process was started that cannot report: what nobody has reported may have happened.
+  // False if a process was started that cannot report: unreported events may have happened.
   bool complete() const { return record_->unreachable == 0; }
 
   struct Program {
     std::string path;
     shim::ProgramKind kind;
   };
-  // What the library could not stand in front of.
+  // The programs that the library could not stand in front of.
   std::vector<Program> programs() const;
 
  private:

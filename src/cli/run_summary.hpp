@@ -1,4 +1,4 @@
-// cli/run_summary.hpp: what `vellum run` says when its program has ended.
+// cli/run_summary.hpp: the messages of `vellum run` after its program has ended.
 #pragma once
 
 #include "cli/command.hpp"
@@ -6,7 +6,7 @@
 
 namespace vellum::cli {
 
-// As lines on standard error, as standard output is the program's; or as an object behind that.
+// Prints lines on standard error; with --json, an object on standard output, behind the program's.
 void say_what_became(Context& context, const std::string& store, int program_status,
                      const RunOutcome& outcome, const RunReports& reports);
 

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the first character stands that is not meant literally (fnmatch(3)).
+// The offset of the first character that is not literal (fnmatch(3)).
 std::size_t literal_bytes(const std::string& pattern) { return pattern.find_first_of("*?[\\"); }
 
 std::string escaped(const std::string& path) {
@@ -23,8 +23,8 @@ std::string escaped(const std::string& path) {
   return out;
 }
 
-// Patterns are compared with whole paths as the kernel has them. One that begins with a star may
-// match anywhere; of any other the directory is made such a path.
+// Patterns match whole paths, as the kernel resolves them. A pattern that begins with a star may
+// match anywhere; in others, the directory is resolved.
 std::string whole_pattern(const std::string& pattern) {
   if (pattern.front() == '*') return pattern;
   const std::size_t slash = pattern.substr(0, literal_bytes(pattern)).rfind('/');
@@ -35,10 +35,10 @@ std::string whole_pattern(const std::string& pattern) {
   return escaped(directory) + (directory.ends_with('/') ? "" : "/") + behind;
 }
 
-// A link to a file that is not there yet is that file: the program makes it so.
+// A link to a missing file stands for that file: the program will make it there.
 fs::path behind_links(const std::string& file) {
   fs::path path(file);
-  constexpr int kMostLinks = 40;  // as the kernel has it
+  constexpr int kMostLinks = 40;  // the kernel's limit
   for (int i = 0; i < kMostLinks; ++i) {
     std::error_code problem;
     if (!fs::is_symlink(fs::symlink_status(path, problem))) return path;
@@ -65,7 +65,7 @@ std::string whole_file(const std::string& file) {
   return whole_path(path.string());
 }
 
-// The library is told of several by lines.
+// The library gets several paths as lines.
 void require_sayable(const std::string& file) {
   if (file.find('\n') != std::string::npos)
     throw Error(Errc::invalid_argument,

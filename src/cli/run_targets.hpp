@@ -1,4 +1,4 @@
-// cli/run_targets.hpp: which files `vellum run --file` means.
+// cli/run_targets.hpp: the files that `vellum run --file` names.
 #pragma once
 
 #include <optional>
@@ -9,14 +9,14 @@
 
 namespace vellum::cli {
 
-// One file is branch main's unless another is named; several are of branches with their names.
-// Throws for what can be no target: a directory, a place that does not exist, two files of one
-// branch.
+// A single file belongs to branch main unless `branch` names another; several files belong to
+// branches with their names. Throws for paths that cannot be targets: a directory, a place that
+// does not exist, two files of one branch.
 std::vector<shim::Target> targets_of(const std::vector<std::string>& files,
                                      const std::optional<std::string>& branch);
 
-// The directory below which all files lie that a pattern may match; for one that begins with a
-// star, which may match anywhere, the current directory.
+// The directory that contains all possible matches of a pattern. A pattern that begins with a star
+// may match anywhere; for that the result is the current directory.
 std::string directory_of_pattern(const std::string& pattern);
 
 }  // namespace vellum::cli

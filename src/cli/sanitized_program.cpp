@@ -24,7 +24,7 @@ std::optional<T> read_at(std::ifstream& in, std::uint64_t offset) {
   return in ? std::optional(out) : std::nullopt;
 }
 
-// The section of dynamic symbols' names, in which those of the libraries that are needed are, too.
+// The names of dynamic symbols; the same section has the names of needed libraries.
 std::string dynamic_strings(const std::string& program) {
   constexpr std::uint64_t kMostBytes = 256u << 20;
   std::ifstream in(program, std::ios::binary);
@@ -46,7 +46,7 @@ std::string dynamic_strings(const std::string& program) {
   return {};
 }
 
-// The first name that begins so; empty: none.
+// The first name with this beginning; empty: none.
 std::string name_from(const std::string& names, std::string_view beginning) {
   for (std::size_t at = 0; at < names.size(); at += std::strlen(names.c_str() + at) + 1)
     if (std::string_view(names.c_str() + at).starts_with(beginning)) return names.c_str() + at;

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostBytes = 255;  // of a word that is looked for
+constexpr std::size_t kMostBytes = 255;  // of a misspelled word
 
 std::vector<std::string> names_of(const std::string& store) {
   std::vector<std::string> names;
@@ -20,7 +20,7 @@ std::vector<std::string> names_of(const std::string& store) {
   return names;
 }
 
-// Of the paths beside this one the one that is nearest, as it would be written.
+// The path in the same directory nearest to this one, in the form in which it was given.
 std::string nearest_path(const std::string& path) {
   const fs::path wanted(path);
   const fs::path directory = wanted.has_parent_path() ? wanted.parent_path() : fs::path(".");
@@ -33,7 +33,7 @@ std::string nearest_path(const std::string& path) {
 
 }  // namespace
 
-// Three rows of the table of Damerau and Levenshtein (optimal string alignment).
+// Keeps three rows of the table of Damerau and Levenshtein (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;

@@ -1,4 +1,4 @@
-// cli/suggest.hpp: what a misspelled word may have meant.
+// cli/suggest.hpp: suggestions for misspelled words.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace vellum::cli {
 
-// How many letters have to be put in, left out, exchanged or swapped with their neighbour.
+// The number of letters to insert, delete, replace, or swap with their neighbour.
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-// "; did you mean 'x'?" of the candidate that is nearest to the word; empty when none is near.
+// "; did you mean 'x'?" for the candidate nearest to the word; empty if none is near.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
-// The same of what an error says is not there: the argument that it names is looked for among the
-// names of the store, or among the files of its directory. Never fails.
+// The same for an error about something missing: looks for the argument that the error names among
+// the names of the store, or among the files of its directory. Never fails.
 std::string hint_for_missing(const Error& error, const std::vector<std::string>& arguments,
                              const std::string& store);
 

@@ -117,8 +117,8 @@ std::vector<std::string> branches_with_image(const Store& store, const std::stri
 
 void keep_taken(Store& store, const TakeFileArguments& arguments, CommitReport& report) {
   if (!arguments.snapshot) return;
-  // The writer's own snapshot, not Store::create_snapshot(): later versions then count from it as
-  // their parent.
+  // Uses the writer's snapshot, not Store::create_snapshot(): later versions then have it as their
+  // parent.
   const CommitReport kept =
       store.open_region(arguments.branch).snapshot(*arguments.snapshot, arguments.message);
   report.sequence = kept.sequence;

@@ -1,4 +1,4 @@
-// cli/version.hpp: what --version says.
+// cli/version.hpp: the version that --version prints.
 #pragma once
 
 #ifndef VELLUM_VERSION

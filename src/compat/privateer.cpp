@@ -107,7 +107,7 @@ void* Privateer::open_immutable(void* addr, const char* version, const char* new
 
 void Privateer::msync() {
   const std::lock_guard lock(impl_->mutex);
-  // With nothing open there is nothing to do: destructors of what could not open call this, too.
+  // Does nothing without an open version: destructors call this after a failed open, too.
   if (impl_->region.valid() && impl_->region.writable()) impl_->region.commit();
 }
 

@@ -11,10 +11,10 @@ namespace {
 
 constexpr std::uint64_t kNoSize = std::numeric_limits<std::uint64_t>::max();
 
-// A fixed size, so that noting an error needs no memory. Longer messages are cut.
+// Has a fixed size, so that recording an error needs no memory. Longer messages are truncated.
 thread_local char last_error[2048] = "";
 
-// What the body gives, or `otherwise` when it throws: no exception goes through C.
+// Returns the body's result, or `otherwise` if it throws: no exception may pass through C.
 template <class Value, class Body>
 Value guarded(Value otherwise, const Body& body) noexcept {
   last_error[0] = '\0';

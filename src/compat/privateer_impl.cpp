@@ -1,4 +1,4 @@
-// compat/privateer_impl.cpp: versions opened, made, kept, over Vellum's public interface.
+// compat/privateer_impl.cpp: opens, makes and keeps versions through Vellum's public interface.
 #include "compat/privateer_impl.hpp"
 
 #include <utility>
@@ -15,12 +15,12 @@ namespace compat = vellum::compat;
 
 namespace {
 
-// Above it, four times its size to grow into would leave little address space for others.
+// Above this, room for growth to four times the size would leave little address space for others.
 constexpr std::uint64_t kMostWithRoom = 1ULL << 40;
 
 std::string absolute(const std::string& path) { return std::filesystem::absolute(path); }
 
-// Where a region goes, and how much of memory it may have.
+// The address and the memory limit of a region.
 RegionOptions mapping(void* addr, std::uint64_t size_bytes, std::uint64_t block_bytes,
                       const std::string& stash) {
   RegionOptions options;
@@ -48,7 +48,7 @@ void Privateer::Impl::start(int action, const std::string& base_path,
   stash = stash_path.empty() ? split.stash : stash_path;
   if (!stash.empty()) stash = absolute(stash);
   if (action == CREATE) {
-    block_bytes = compat::block_bytes_at_start();  // a malformed variable is said at once
+    block_bytes = compat::block_bytes_at_start();  // reports a malformed variable at once
     compat::make_directory(base);
   } else if (!compat::is_directory(base)) {
     throw Error(Errc::not_found, base + ": there is no such directory to open versions in");
@@ -83,7 +83,7 @@ void Privateer::Impl::require_open(const char* call) const {
   }
 }
 
-// Before something else is opened. A version that is open to read stays, unless it is in the way.
+// Call before another version is opened. A version open to read stays, unless it is in the way.
 void Privateer::Impl::put_away(void* addr, std::uint64_t size_bytes) {
   if (region.valid() && region.writable()) {
     close();
@@ -140,7 +140,7 @@ void* Privateer::Impl::open(void* addr, const std::string& version) {
   auto at = place_of(version);
   auto found = compat::require_version(store_of(at), at);
   std::uint64_t size_bytes = store->version(found.name).region_bytes;
-  put_away(addr, size_bytes);  // may have been this very version, and grown
+  put_away(addr, size_bytes);  // this may have been the same version, and may have grown
   found = compat::require_version(*store, at);
   size_bytes = store->version(found.name).region_bytes;
   const auto options = mapping(addr, size_bytes, found.block_bytes, stash);
@@ -196,9 +196,9 @@ bool Privateer::Impl::snapshot(const std::string& version) {
   compat::NewVersion made(*store, at, block_bytes);
   if (region.writable()) {
     region.snapshot(at.name);
-    compat::mark_state(*store, place, block_bytes);  // for those who copy its files now
+    compat::mark_state(*store, place, block_bytes);  // for programs that copy its files now
   } else {
-    // Of what is open, not of what has become of it.
+    // Keeps the state that is open here, not a later one.
     const auto open_sequence = region.sequence();
     store->create_snapshot(at.name, region.name());
     if (store->version(at.name).sequence != open_sequence) {

@@ -1,4 +1,4 @@
-// compat/privateer_impl.hpp: what is behind a Privateer object (privateer/privateer.hpp).
+// compat/privateer_impl.hpp: the implementation of a Privateer object (privateer/privateer.hpp).
 #pragma once
 
 #include <privateer/privateer.hpp>
@@ -15,9 +15,9 @@
 struct Privateer::Impl {
   std::mutex mutex;
   std::string base;
-  std::string blocks;  // the first interface: a store anywhere. Empty: in the base
+  std::string blocks;  // the first interface: a store anywhere; empty: in the base
   std::string stash;
-  std::uint64_t block_bytes = 0;  // of what is open; or of what create() will make; 0: not known
+  std::uint64_t block_bytes = 0;  // of the open version, or of what create() will make; 0: unknown
 
   std::optional<vellum::Store> store;
   vellum::compat::Place place;
@@ -26,7 +26,7 @@ struct Privateer::Impl {
 
   void start(int action, const std::string& base_path, const std::string& stash_path);
   void start_beside(const std::string& blocks_path);    // for the first interface
-  void start_at_version(const std::string& directory);  // the same
+  void start_at_version(const std::string& directory);  // likewise
 
   vellum::compat::Place place_of(const std::string& version) const;
   vellum::Store& store_of(const vellum::compat::Place& at);

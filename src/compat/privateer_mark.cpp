@@ -1,4 +1,4 @@
-// compat/privateer_mark.cpp: lines of text, a word and a value each, published in one step.
+// compat/privateer_mark.cpp: lines of text, each a word and a value, published in one step.
 #include "compat/privateer_mark.hpp"
 
 #include <charconv>
@@ -21,7 +21,7 @@ bool parse(const std::string& text, Number& number) {
   return error == std::errc() && at == text.data() + text.size();
 }
 
-// False: a value that cannot be. Words of a later version are left alone.
+// False: the value is invalid. Words of later versions are ignored.
 bool take(Mark& mark, const std::string& word, const std::string& value) {
   if (word == "store") mark.store = value;
   if (word == "name") mark.name = value;
@@ -71,7 +71,7 @@ void remove_mark(const std::string& directory) noexcept {
     base::posix_fs().unlink(directory + "/" + kFileName);
     base::posix_fs().sync_directory(directory);
   } catch (const std::exception&) {
-    // What is left says a name that the store does not have: no version either.
+    // The mark that stays names a version that the store does not have: so there is no version.
   }
 }
 

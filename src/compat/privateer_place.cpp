@@ -1,4 +1,4 @@
-// compat/privateer_place.cpp: from paths to names in a store.
+// compat/privateer_place.cpp: names in a store, derived from paths.
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
@@ -23,7 +23,7 @@ bool is_plain(unsigned char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-// Bytes that a name in a store cannot have become "+" and two digits; so does "+" itself.
+// Replaces "+", and bytes that a name in a store cannot have, by "+" and two digits.
 std::string escaped(std::string_view text, bool keep_beyond_ascii) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
@@ -50,7 +50,7 @@ std::string store_name(const std::string& version) {
   return name;
 }
 
-// Without "." and "..", doubled slashes, and one at the end.
+// Removes ".", "..", double slashes, and a slash at the end.
 std::string tidy(const path& any) {
   const std::string text = any.lexically_normal().string();
   return text.size() > 1 && text.back() == '/' ? text.substr(0, text.size() - 1) : text;
@@ -75,7 +75,7 @@ Place place_in_base(const std::string& base, const std::string& version) {
 
 Place place_beside_blocks(const std::string& blocks, const std::string& directory) {
   const path store = tidy(blocks), at = tidy(directory);
-  // The usual layout, by whichever interface.
+  // The usual layout, through whichever interface.
   const path below = at.lexically_relative(store.parent_path());
   if (store.filename() == kBlocks && !below.empty() && *below.begin() != "..") {
     return place_in_base(store.parent_path(), below);
@@ -83,7 +83,7 @@ Place place_beside_blocks(const std::string& blocks, const std::string& director
   Place place;
   place.directory = at;
   place.store = store;
-  // Directories of one name may have one store; each has its path.
+  // Directories of one name may share a store; their paths tell them apart.
   const std::string real = base::real_path(at);
   char path_digits[20];
   std::snprintf(path_digits, sizeof path_digits, "+%016" PRIx64,
@@ -101,7 +101,7 @@ Place place_of_directory(const std::string& directory) {
   const auto mark = read_mark(tidied);
   if (!mark) return place_in_base(path(tidied).parent_path(), path(tidied).filename());
   if (path(mark->store).is_absolute()) return place_beside_blocks(mark->store, tidied);
-  // Through a link the directory may lie elsewhere: the path that was given counts.
+  // The directory may be elsewhere, behind a link: the given path counts.
   const std::string base = tidy((path(tidied) / mark->store).parent_path());
   return place_in_base(base, path(tidied).lexically_relative(base));
 }

@@ -1,4 +1,4 @@
-// compat/privateer_settings.cpp: environment variables of Privateer, read when they are needed.
+// compat/privateer_settings.cpp: Privateer's environment variables, read on use.
 #include "compat/privateer_settings.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr const char* kBlockSize = "PRIVATEER_BLOCK_SIZE";
 constexpr const char* kNumBlocks = "PRIVATEER_NUM_BLOCKS";
 constexpr const char* kMaxMemBlocks = "PRIVATEER_MAX_MEM_BLOCKS";
 constexpr const char* kStashMark = "<stash>";
-// Less leaves no room for the chunks of 64 KiB that come in together with what a commit holds.
+// With less, there is no room for the 64 KiB chunks that come in along with a commit's pages.
 constexpr std::uint64_t kLeastMemoryBytes = 16u << 20;
 
 [[noreturn]] void refuse(const char* variable, const std::string& why) {
@@ -28,7 +28,7 @@ constexpr std::uint64_t kLeastMemoryBytes = 16u << 20;
               std::string(variable) + "=" + std::getenv(variable) + ": " + why);
 }
 
-// 0: not set. The original takes 0 for that, too.
+// Returns 0 for an unset variable. The original treats 0 as unset, too.
 std::uint64_t number_in(const char* variable) {
   const char* const text = std::getenv(variable);
   if (text == nullptr || *text == '\0') return 0;

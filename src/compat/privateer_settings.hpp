@@ -1,4 +1,4 @@
-// compat/privateer_settings.hpp: what the Privateer door takes from paths and the environment.
+// compat/privateer_settings.hpp: Privateer's settings from paths and the environment.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,21 @@ namespace vellum::compat {
 
 inline constexpr std::uint64_t kDefaultBlockBytes = 2u << 20;
 
-// "STASH<stash>BASE", or just BASE.
+// Splits "STASH<stash>BASE", or just BASE.
 struct StashAndBase {
   std::string stash, base;
 };
 StashAndBase split_stash(const std::string& path);
 
-// Errc::invalid_argument names the variable.
+// Errors of the following are Errc::invalid_argument, and name the variable.
 
-// PRIVATEER_BLOCK_SIZE, or the default: what is known before a capacity is.
+// PRIVATEER_BLOCK_SIZE, or the default. For use before a capacity is known.
 std::uint64_t block_bytes_at_start();
-// The same; PRIVATEER_NUM_BLOCKS counts where PRIVATEER_BLOCK_SIZE is not set.
+// The same; without PRIVATEER_BLOCK_SIZE, PRIVATEER_NUM_BLOCKS applies.
 std::uint64_t block_bytes_for(std::uint64_t capacity_bytes);
-// Up to whole blocks. Errc::invalid_argument: no bytes, or more than a region can have.
+// Rounds up to whole blocks. Errc::invalid_argument: 0 bytes, or more than a region can have.
 std::uint64_t whole_blocks(std::uint64_t bytes, std::uint64_t block_bytes);
-// PRIVATEER_MAX_MEM_BLOCKS of them; 0: as Vellum has it.
+// The size of PRIVATEER_MAX_MEM_BLOCKS blocks; 0: Vellum's default.
 std::uint64_t memory_limit_bytes(std::uint64_t block_bytes);
 
 }  // namespace vellum::compat

@@ -1,5 +1,4 @@
-// compat/privateer_versions.cpp: what a directory beside a store stands for, and how it comes
-// about.
+// compat/privateer_versions.cpp: which version a directory holds, and how versions are made.
 #include "compat/privateer_versions.hpp"
 
 #include <chrono>
@@ -16,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr int kTries = 10;  // a fifth of a second: somebody else is at the same thing
+constexpr int kTries = 10;  // a fifth of a second: another process is doing the same
 constexpr auto kPause = 20ms;
 
 bool has_state(const Store& store, const std::string& name, const Mark& mark) {
@@ -34,7 +33,7 @@ void remove_from(Store& store, const std::string& name) {
   }
 }
 
-// Relative where the base may move with all that is in it.
+// Relative if the base may move together with its content.
 std::string store_as_seen_from(const Place& place) {
   const std::filesystem::path store(place.store);
   if (!place.in_base) return std::filesystem::absolute(store).lexically_normal();
@@ -95,7 +94,7 @@ std::optional<Found> find_version(const Store& store, const Place& place) {
   if (!is_directory(place.directory)) return std::nullopt;
   const auto mark = read_mark(place.directory);
   const std::uint64_t block_bytes = mark ? mark->block_bytes : kDefaultBlockBytes;
-  // Without a mark: a directory that was made for a name that the store has, by hand.
+  // Without a mark: a directory made by hand, for a name that the store has.
   if (!mark || mark->name == place.name) {
     if (!store.contains(place.name)) return std::nullopt;
     return Found{place.name, false, block_bytes};
@@ -126,7 +125,7 @@ bool is_taken(const Store& store, const Place& place) {
 
 NewVersion::NewVersion(Store& store, const Place& place, std::uint64_t block_bytes)
     : directory_(place.directory) {
-  // What is left goes before the mark comes, which would bring it back.
+  // Removes the rest first: the mark would revive it.
   keep_copies(store, place);
   remove_from(store, place.name);
   made_directory_ = make_directory(directory_);
@@ -154,7 +153,7 @@ void branch_from(Store& store, const std::string& name, const std::string& from)
     } catch (const Error& error) {
       if (error.code() != Errc::busy || tries == kTries) throw;
     }
-    // Commits in the journal only, as a crash leaves them, or a writer has them. A snapshot brings
+    // The commits are only in the journal, after a crash or because of a writer. A snapshot moves
     // them into packs.
     const std::string step = name.substr(0, 180) + "+branching";
     try {
@@ -177,11 +176,11 @@ void keep_copies(Store& store, const Place& place) {
     try {
       mark = read_mark(entry.path());
     } catch (const Error&) {
-      continue;  // not one of ours
+      continue;  // not a mark
     }
     if (!mark || mark->name != place.name || !has_state(store, place.name, *mark)) continue;
     const Place copy = place_in_base(base, entry.path().filename());
-    if (has_state(store, copy.name, *mark)) continue;  // it has been made one
+    if (has_state(store, copy.name, *mark)) continue;  // it is a version already
     remove_from(store, copy.name);
     store.create_snapshot(copy.name, place.name);
     mark_state(store, copy, mark->block_bytes);

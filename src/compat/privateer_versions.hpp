@@ -1,8 +1,8 @@
 // compat/privateer_versions.hpp: the versions of a Privateer base: directories beside a store.
 //
-// A version is a directory with its mark (privateer_mark.hpp), and a name in the store. What lacks
-// one of the two is no version; a name without the mark is what is left of one whose directory, or
-// files, somebody has removed, and makes way for a new version.
+// A version is a directory with its mark (privateer_mark.hpp), and a name in the store. Without one
+// of the two there is no version. A name without the mark is the rest of a version whose directory
+// or files were removed; a new version replaces it.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace vellum::compat {
 
-// Where a version is, or would be.
+// The location of an existing or a possible version.
 struct Place {
   std::string directory;
   std::string store;
@@ -24,35 +24,35 @@ struct Place {
 };
 
 Place place_in_base(const std::string& base, const std::string& version);
-// A directory anywhere: its name in the store comes from its whole path.
+// For a directory anywhere: the name in the store derives from its whole path.
 Place place_beside_blocks(const std::string& blocks, const std::string& directory);
-// By what its mark says; without one as if in BASE. Errc::not_found: there is no such directory.
+// Follows the directory's mark; without one, assumes BASE. Errc::not_found: no such directory.
 Place place_of_directory(const std::string& directory);
 
-// What a directory stands for.
+// The version that a directory holds.
 struct Found {
-  std::string name;      // in the store: its own; or, of a copy of files, the other version's
-  bool is_copy = false;  // of another version's files
+  std::string name;      // in the store: its own; for copied files, the other version's
+  bool is_copy = false;  // the files are another version's
   std::uint64_t block_bytes = 0;
 };
 
 bool is_directory(const std::string& path);
-// With those above it, when it is missing (true); in any case durable in the one above it: a
-// version whose directory a crash takes away would be one that somebody removed.
+// Makes a missing directory (true) and those above it. In any case makes it durable in its parent:
+// a version whose directory is lost in a crash would count as removed.
 bool make_directory(const std::string& directory);
 
-// Waits for another process that is making it.
+// Waits for another process that is making the store.
 Store open_or_create_blocks(const std::string& path);
 Store open_blocks(const Place& place);
 
-// Without a value: no version. Errc::not_found for a copy of what has gone since.
+// No value: there is no version. Errc::not_found: a copy of a version that no longer exists.
 std::optional<Found> find_version(const Store& store, const Place& place);
 Found require_version(const Store& store, const Place& place);
-// Whether a new version is kept from its place by one that has its mark.
+// Whether the place has a version with its mark, so that a new one must not be made there.
 bool is_taken(const Store& store, const Place& place);
 
-// Makes the directory, removes what is left of an earlier version of that name, writes the mark.
-// The name is free then. Takes back at its end what it has made, unless `keep()` has been called.
+// Makes the directory, removes the rest of an earlier version of that name, and writes the mark.
+// The name is free then. The destructor undoes this, unless `keep()` has been called.
 class NewVersion {
  public:
   NewVersion(Store& store, const Place& place, std::uint64_t block_bytes);
@@ -67,18 +67,18 @@ class NewVersion {
   bool kept_ = false;
 };
 
-// The mark says from now on that the version has the commit that it has.
+// Updates the mark to the version's present commit.
 void mark_state(const Store& store, const Place& place, std::uint64_t block_bytes);
 
-// A branch from a version that may be a branch itself. Errc::busy when that has commits in its
-// journal and somebody is writing it.
+// Makes a branch from a version, which may be a branch. Errc::busy: it has commits in its journal,
+// and a writer.
 void branch_from(Store& store, const std::string& name, const std::string& from);
 
-// Before a version of a base goes on, or away: directories in the base that have a copy of its
-// files as they are now become versions of their own. REQUIRES: nobody writes it.
+// Call before a version of a base changes or disappears: directories in the base with a copy of its
+// present files become versions of their own. REQUIRES: the version has no writer.
 void keep_copies(Store& store, const Place& place);
 
-// Makes the version one that can be written: a branch of its own name. Its mark says so.
+// Makes the version writable: a branch of its own name. Updates its mark.
 void make_writable(Store& store, const Place& place, const Found& found);
 
 }  // namespace vellum::compat

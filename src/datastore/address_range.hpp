@@ -1,4 +1,4 @@
-// datastore/address_range.hpp: address space for a head and a region behind it.
+// datastore/address_range.hpp: address space for a head and the region behind it.
 #pragma once
 
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 
 namespace vellum::datastore {
 
-// The head, one page, is memory; the region's part, from a multiple of 2 MiB, only reserved.
+// The head, one page, is memory. The region's part, from a multiple of 2 MiB, is only reserved.
 class AddressRange {
  public:
   AddressRange() = default;

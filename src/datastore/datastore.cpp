@@ -53,7 +53,7 @@ Place existing(const std::string& path) {
   return place;
 }
 
-// What a killed create() or copy() has left, a branch without a commit, is nothing.
+// A branch without a commit, left by a killed create() or copy(), does not count.
 void require_nothing_at(const Place& place) {
   if (!place.linked && !datastore::is_there(place)) return;
   if (!place.linked && fs::exists(place.store)) {
@@ -64,7 +64,7 @@ void require_nothing_at(const Place& place) {
   fail(Errc::already_exists, "{}: a datastore is there", place.directory);
 }
 
-// The standard library's errors of files are Vellum's here, too.
+// Turns the standard library's file errors into Vellum's.
 template <typename Body>
 auto reporting(const Body& body) {
   try {
@@ -80,10 +80,10 @@ struct Datastore::Impl {
   Place place;
   DatastoreOptions options;
   std::optional<Store> store;
-  AddressRange range;  // outlives the region, which lies in it
+  AddressRange range;  // outlives the region inside it
   Region region;
-  FileIndex index;         // of what the area in memory holds
-  bool committed = false;  // and the last commit, too
+  FileIndex index;         // describes the area in memory
+  bool committed = false;  // and describes the last commit, too
 
   std::byte* data() const { return static_cast<std::byte*>(region.data()); }
   std::uint64_t segment_bytes() const { return region.size_bytes() - kAreaBytes; }
@@ -105,7 +105,7 @@ struct Datastore::Impl {
     committed = false;
     reporting([&] { datastore::pack_files(place.files(), area(), index); });
   }
-  // The files are as of the last commit: whoever opens them next may leave them alone.
+  // Stamps the files as equal to the last commit: the next opening may leave them alone.
   void stamp_files() noexcept;
 };
 
@@ -116,7 +116,7 @@ void Datastore::Impl::stamp_files() noexcept {
     };
     if (!committed || !datastore::files_are(place.files(), index, read)) return;
     datastore::stamp(place, store->version(place.version), datastore::Lasting::for_ever);
-  } catch (const std::exception&) {  // then they are put back
+  } catch (const std::exception&) {  // then the files are put back
   }
 }
 
@@ -159,7 +159,7 @@ Datastore Datastore::open(const std::string& path, std::uint64_t capacity_bytes,
         std::max(capacity_bytes, datastore::segment_bytes_of(*impl->store, impl->place));
     impl->reserve(capacity);
     impl->region = impl->store->open_region(impl->place.version, impl->placed_at(capacity));
-    // After the lock is taken: the files are this opening's alone from here on.
+    // After taking the lock: from here on, the files are this opening's alone.
     datastore::put_files_back(*impl->store, impl->place, options);
     datastore::remove_stamp(impl->place);
     impl->read_index();
@@ -246,7 +246,7 @@ CommitReport Datastore::snapshot(const std::string& path) {
     impl.pack();
     const CommitReport report = impl.region.snapshot(name);
     impl.committed = true;
-    // Its files are put back when somebody asks for them: who makes the snapshot may write them.
+    // Its files are put back on demand: the maker of the snapshot may write them.
     if (!target.linked) datastore::write_link(target, impl.store->path(), name);
     return report;
   });
@@ -288,7 +288,7 @@ void Datastore::prepare(const std::string& path) {
   return reporting([&] {
     const Place place = datastore::place_of(path);
     if (fs::exists(place.store) && datastore::is_there(place)) remove(path);
-    // What is left when somebody else has removed the version, or the store.
+    // Leftovers of a version or store that somebody else has removed.
     datastore::remove_stamp(place);
     fs::remove_all(place.files());
     fs::remove(place.link());

@@ -20,7 +20,7 @@ constexpr std::size_t kEntriesAt = 64, kEntryBytes = 128, kNameBytes = 112;
 constexpr std::size_t kCopyBytes = 1u << 20;
 constexpr std::uint64_t kIndexAt = kFiles * kFileBytes;
 
-// A path that stays below the directory it is joined to.
+// Whether a path stays below the directory it is joined to.
 bool is_safe_name(std::string_view name) {
   if (name.empty() || name.front() == '/' || name.back() == '/') return false;
   const fs::path path(name);
@@ -84,7 +84,7 @@ bool holds(const std::string& file, std::uint64_t length_bytes, std::uint64_t of
   return true;
 }
 
-// A directory of a stranger's must not lead elsewhere by a link.
+// A stranger's directory must not lead elsewhere by a link.
 void make_parents(const std::string& directory, const std::string& name) {
   fs::path at = directory;
   for (const auto& part : fs::path(name).parent_path()) {
@@ -97,7 +97,7 @@ void make_parents(const std::string& directory, const std::string& name) {
 void write_file(const std::string& directory, const std::string& name, std::uint64_t length_bytes,
                 std::uint64_t offset_bytes, const ReadArea& read) {
   make_parents(directory, name);
-  // Beside the directory: what a killed process leaves is none of its files.
+  // Beside the directory: a killed process's leftover is none of its files.
   base::NewFile made(base::posix_fs(), directory);
   std::vector<std::byte> buffer(std::min<std::uint64_t>(length_bytes, kCopyBytes));
   for (std::uint64_t at = 0; at < length_bytes; at += buffer.size()) {

@@ -87,7 +87,7 @@ bool is_there(const Place& place) {
     return Store::open(place.store).contains(place.version);
   } catch (const Error& error) {
     if (error.code() != Errc::not_a_store) throw;
-    return false;  // a store in the making, of a process that was killed; or something else
+    return false;  // a killed process's unfinished store, or something else
   }
 }
 

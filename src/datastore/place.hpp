@@ -1,4 +1,4 @@
-// datastore/place.hpp: where the parts of a datastore are (vellum/datastore.hpp says which).
+// datastore/place.hpp: the places of a datastore's parts (vellum/datastore.hpp lists them).
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ inline constexpr char kMainBranch[] = "main";
 
 struct Place {
   std::string directory;        // of the datastore itself: files, and the store or a link
-  std::string store;            // the store's path, there or not
+  std::string store;            // the store's path, whether it exists or not
   std::string version;          // in the store
   std::string owner_directory;  // of the datastore that has the store
   bool linked = false;
@@ -18,18 +18,18 @@ struct Place {
   std::string link() const { return directory + "/link"; }
 };
 
-// Of a path as users write it: a directory, or DIR@NAME. Throws Errc::damaged for a link that says
-// nothing sensible.
+// The place for a path as users write it: a directory, or DIR@NAME. Throws Errc::damaged for an
+// invalid link.
 Place place_of(const std::string& path);
 
-// Whether anything of a datastore is there.
+// Whether any part of a datastore exists.
 bool is_there(const Place& place);
 
-// Makes the directory of a path, empty of a datastore.
+// Makes the directory of a path, with no datastore in it.
 void make_directory(const Place& place);
 
-// The name that a snapshot at `path` gets in `store_path`; for DIR@NAME, which must be of that
-// store (Errc::invalid_argument), NAME.
+// The name for a snapshot at `path` in `store_path`. For DIR@NAME, which must be of that store
+// (Errc::invalid_argument), NAME.
 std::string snapshot_name(const Place& place, const std::string& store_path);
 
 // Durable on return.

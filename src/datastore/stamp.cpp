@@ -19,7 +19,7 @@ constexpr std::uint64_t kMaxStampBytes = 512;
 
 std::string stamp_file(const Place& place) { return place.directory + "/closed"; }
 
-// Another after each start of the system: random(4). Empty where there is none.
+// Changes at each start of the system: random(4). Empty where there is none.
 const std::string& boot_id() {
   static const std::string id = [] {
     std::string text;
@@ -45,7 +45,7 @@ void flush_files(const std::string& directory) {
   files.sync_directory(directory);
 }
 
-// A process that is killed while it writes leaves no half of a stamp.
+// A process killed during this leaves no partial stamp.
 void write_unflushed(const Place& place, std::span<const std::byte> bytes) {
   base::NewFile made(base::posix_fs(), stamp_file(place));
   made.file().pwrite(bytes, 0);
@@ -75,7 +75,7 @@ void stamp(const Place& place, const VersionInfo& version, Lasting lasting) noex
     base::NewFile made(base::posix_fs(), stamp_file(place));
     made.file().pwrite(bytes, 0);
     made.replace();
-  } catch (const std::exception&) {  // a read-only medium, a full disk: the files are put back then
+  } catch (const std::exception&) {  // read-only medium, full disk: the files are then put back
   }
 }
 

@@ -14,11 +14,11 @@ namespace {
 
 using format::kPageBytes;
 
-// How long readers wait for one another, who all find files to put back after a crash.
+// How long readers wait for one another when all find files to put back after a crash.
 constexpr int kTries = 20;
 constexpr std::chrono::milliseconds kBetweenTries{10};
 
-// Read without mapping the version. False: no commit yet.
+// Reads without mapping the version. False: no commit yet.
 bool read_index(const Store& store, const Place& place, FileIndex& index) {
   const std::uint64_t at = segment_bytes_of(store, place) + kAreaBytes - kPageBytes;
   PageBytes page;
@@ -76,7 +76,7 @@ void put_files_back(const Store& store, const Place& place, const DatastoreOptio
 
 void settle_files(Store& store, const Place& place, const DatastoreOptions& options) {
   for (int tries = 1;; ++tries) {
-    // With a stamp there is no writer: the first that it does is to take the stamp away.
+    // With a stamp there is no writer: a writer first removes the stamp.
     if (is_stamped(place, store.version(place.version))) return;
     try {
       const Region alone = keep_writers_out(store, place);

@@ -17,7 +17,7 @@ namespace vellum::format {
 inline constexpr PageNumber kMaxPages = kMaxRegionBytes / kPageBytes;
 inline constexpr std::uint32_t kMaxSlotsPerPagesRecord = kMaxRecordRawBytes / kPageBytes;
 
-// Where a record may start: after the pack header, aligned, far from any overflow.
+// Whether a record may start here: after the pack header, aligned, far from any overflow.
 inline bool record_offset_ok(std::uint64_t offset_bytes) noexcept {
   return offset_bytes >= kPackHeaderBytes && offset_bytes < kMaxPackOffsetBytes &&
          offset_bytes % kRecordAlignBytes == 0;
@@ -33,12 +33,12 @@ inline bool region_size_ok(std::uint64_t region_bytes) noexcept {
   return region_bytes <= kMaxRegionBytes && region_bytes % kPageBytes == 0;
 }
 
-// The last field of a version and of a commit, of those that have it.
+// The last field of those versions and commits that have it.
 inline void write_file_size(ByteWriter& w, const std::optional<std::uint64_t>& file_bytes) {
   if (file_bytes.has_value()) w.varint(*file_bytes);
 }
 
-// Takes what is left. False: that is no size of a file in this region.
+// Reads all remaining bytes. False: they are not a file's size in this region.
 inline bool read_file_size(ByteReader& in, std::uint64_t region_bytes,
                            std::optional<std::uint64_t>& out) noexcept {
   if (in.done()) return true;
@@ -46,7 +46,7 @@ inline bool read_file_size(ByteReader& in, std::uint64_t region_bytes,
   return in.done() && *out <= region_bytes;
 }
 
-// The address a region once had: aligned, and the region does not wrap around.
+// A region's earlier address: aligned, and the region does not wrap around.
 inline bool base_address_ok(std::uint64_t address, std::uint64_t region_bytes) noexcept {
   return address % kPageBytes == 0 && address <= UINT64_MAX - region_bytes;
 }

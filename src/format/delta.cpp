@@ -11,8 +11,8 @@
 namespace vellum::format {
 namespace {
 
-// Run gaps and lengths are below 2^14, so their varints have one or two bytes: what
-// index_delta_batch checks once, take_short may then assume.
+// Run gaps and lengths are below 2^14, so their varints have one or two bytes. index_delta_batch
+// checks this once, and take_short may then assume it.
 constexpr std::size_t kMaxShort = 1u << 14;
 static_assert(kPageBytes < kMaxShort);
 static_assert(kPageBytes <= UINT16_MAX && kMaxDeltaBatchRawBytes <= UINT16_MAX + 1);
@@ -205,7 +205,7 @@ std::vector<std::byte> encode_delta_batch(const DeltaBatch& batch, std::size_t f
 
 namespace {
 
-// Page numbers and run counts. Returns all runs together, or 0 for damaged bytes.
+// Reads page numbers and run counts. Returns the total number of runs, or 0 for damaged bytes.
 std::size_t read_page_columns(ByteReader& in, std::span<DeltaIndexLine> lines) noexcept {
   PageNumber next = 0;
   for (auto& l : lines) {
@@ -224,8 +224,8 @@ std::size_t read_page_columns(ByteReader& in, std::span<DeltaIndexLine> lines) n
   return total;
 }
 
-// One page's runs: gap and length columns side by side. Returns the bytes they cover, or 0 for
-// damaged bytes.
+// Checks one page's runs: gap and length columns side by side. Returns the bytes they cover, or 0
+// for damaged bytes.
 std::size_t check_runs(std::uint32_t runs, const std::byte*& gaps, const std::byte*& lengths,
                        const std::byte* end) noexcept {
   std::size_t at = 0, covered = 0;
@@ -239,7 +239,7 @@ std::size_t check_runs(std::uint32_t runs, const std::byte*& gaps, const std::by
   return covered;
 }
 
-// Where the column of `count` shorts at `at` ends, or null.
+// The end of the column of `count` shorts at `at`, or null.
 const std::byte* skip_shorts(const std::byte* at, const std::byte* end,
                              std::size_t count) noexcept {
   for (std::size_t ignored = 0; count > 0; --count) {
@@ -259,7 +259,7 @@ bool index_runs(std::span<const std::byte> raw, std::size_t start, std::size_t r
   if (bytes == nullptr) return false;
   std::size_t byte_offset = static_cast<std::size_t>(bytes - begin);
   for (auto& l : lines) {
-    // Each is the offset of a byte that is there, or the check below fails: so 16 bits hold it.
+    // Each is the offset of an existing byte, or the check below fails: so 16 bits hold it.
     l.gap_offset = static_cast<std::uint16_t>(gaps - begin);
     l.length_offset = static_cast<std::uint16_t>(lengths - begin);
     l.byte_offset = static_cast<std::uint16_t>(byte_offset);

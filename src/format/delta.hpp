@@ -1,9 +1,9 @@
-// format/delta.hpp: what changed inside pages.
+// format/delta.hpp: changes inside pages.
 //
-// A page delta is a list of byte runs (offset, length, new bytes). The new bytes stand there, not
-// an XOR: applying a delta twice is harmless. A batch holds the deltas of many pages, sorted by
-// page, in columns (page gaps, run counts, gaps between runs, run lengths, bytes), because columns
-// compress better than rows.
+// A page delta is a list of byte runs (offset, length, new bytes). It holds the new bytes, not an
+// XOR, so applying a delta twice is harmless. A batch holds the deltas of many pages, sorted by
+// page, in columns (page gaps, run counts, gaps between runs, run lengths, bytes): columns compress
+// better than rows.
 #pragma once
 
 #include <cstdint>
@@ -35,22 +35,22 @@ class DeltaBatch {
     return std::span(bytes_).subspan(p.first_byte, p.bytes);
   }
   bool empty() const { return pages_.empty(); }
-  // What encode() will need at most.
+  // An upper bound of what encode_delta_batch() needs.
   std::size_t encoded_bound_bytes() const {
     return 32 + pages_.size() * 12 + runs_.size() * 6 + bytes_.size();
   }
 
   // Appends the difference between two contents of one page. REQUIRES: page is larger than the last
-  // one added. False and nothing added: they are equal. Reads `now` once for every changed byte, so
-  // a page that another thread is writing gives a delta that is consistent with itself: the batch's
-  // bytes are what is recorded. Runs closer than kMergeGapBytes are merged: a run costs about three
+  // one added. Returns false and adds nothing when they are equal. Reads `now` once for every
+  // changed byte, so a page that another thread is writing gives a consistent delta: the batch's
+  // bytes are what is recorded. Merges runs closer than kMergeGapBytes: a run costs about three
   // bytes.
   bool add_difference(PageNumber page, const std::byte* old_content, const std::byte* now);
-  // The same with all-zero old content.
+  // The same against all-zero old content.
   bool add_difference_from_zero(PageNumber page, const std::byte* now);
   // Appends a delta of another batch.
   void add(PageNumber page, std::span<const DeltaRun> runs, std::span<const std::byte> bytes);
-  // Takes the last page off again (the encoder chose a whole block instead).
+  // Removes the last page again (the encoder chose a whole block instead).
   void pop_back();
   // Size of the last page's delta: run bytes + 3 bytes a run.
   std::size_t last_cost_bytes() const;
@@ -79,7 +79,7 @@ class DeltaComposer {
 
  private:
   std::vector<std::byte> content_;
-  std::vector<std::uint64_t> mask_;  // a bit a byte: touched
+  std::vector<std::uint64_t> mask_;  // one bit per byte: touched
 };
 
 // Raw payload of a deltas record, or of a deltas part of a journal frame. REQUIRES: sorted by page,
@@ -95,8 +95,8 @@ struct DeltaIndexLine {
   std::uint16_t gap_offset, length_offset, byte_offset;  // into raw
 };
 static_assert(sizeof(DeltaIndexLine) == 16);
-// Fills `lines`, one a delta (-1 when there are more), and checks everything: all runs lie inside
-// a page, columns end exactly. Returns the number of deltas, or -1 for damaged bytes.
+// Fills `lines`, one per delta, and checks everything: all runs lie inside a page, columns end
+// exactly. Returns the number of deltas, or -1 for damaged bytes or more deltas than lines.
 int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> lines) noexcept;
 // REQUIRES: `line` comes from index_delta_batch over the same bytes.
 void apply_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,

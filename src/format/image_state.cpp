@@ -14,7 +14,7 @@ namespace {
 
 enum Flags : std::uint32_t { kInUse = 1, kAllTouched = 2, kAdopting = 4, kKnownFlags = 7 };
 
-// Of the sector's place, so that one that strays does not verify.
+// Depends on the sector's place: a stray sector does not verify.
 std::uint64_t sector_seed(const Uuid& store_id, std::uint64_t branch_id, std::uint64_t index) {
   const std::uint64_t place[] = {checksum_seed(store_id), branch_id, index};
   return base::checksum64(std::as_bytes(std::span(place)));

@@ -1,5 +1,5 @@
-// format/image_state.hpp: what a branch knows of its image, the plain file that engine `mapped`
-// maps: branches/<name>/image.state, replaced as a whole, and image.touched beside it.
+// format/image_state.hpp: the state of a branch's image, the plain file that engine `mapped` maps:
+// branches/<name>/image.state, replaced as a whole, and image.touched beside it.
 #pragma once
 
 #include <array>
@@ -18,18 +18,18 @@ inline constexpr std::size_t kMaxImagePathBytes = 4096;
 
 struct ImageState {
   std::uint64_t branch_id = 0;
-  // A region maps the image, or a crash has ended one: the image holds the head except, perhaps,
-  // in the slots that image.touched names.
+  // A region maps the image, or a crash has ended one that did. The image then holds the head
+  // except, perhaps, in the slots that image.touched names.
   bool in_use = false;
   // Any page may differ from the head.
   bool all_touched = false;
-  // Whatever differs from the head was written by another program, and is the region's content
-  // that is not committed yet; as long as the head is the one named here.
+  // Another program wrote every difference from the head. As long as the head is the one named
+  // here, these differences are the region's uncommitted content.
   bool adopting = false;
   // The head that the image held when this was written.
   std::uint64_t sequence = 0;
   std::int64_t time_ns = 0;
-  // The file, as it was when this was written.
+  // The file at the time of writing this.
   std::uint64_t device = 0, inode = 0, size_bytes = 0;
   std::int64_t modified_ns = 0, changed_ns = 0, born_ns = 0;
   std::string path;  // absolute; empty: the file `image` in the branch's own directory
@@ -37,12 +37,12 @@ struct ImageState {
 };
 
 std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& store_id);
-// nullptr, or what is wrong.
+// nullptr, or a description of the error.
 const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& store_id,
                                ImageState& out);
 
-// image.touched: a bit for each slot of the region, in sectors that carry a checksum each. A sector
-// is overwritten in place, so it is no larger than what the medium writes as a whole.
+// image.touched: one bit per slot of the region, in sectors with a checksum each. A sector is
+// overwritten in place, so it is no larger than the unit that the medium writes as a whole.
 inline constexpr std::size_t kTouchedSectorBytes = 512;
 inline constexpr std::size_t kTouchedWords = kTouchedSectorBytes / 8 - 1;
 inline constexpr std::size_t kTouchedSlotsPerSector = kTouchedWords * 64;

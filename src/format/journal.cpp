@@ -154,7 +154,7 @@ void write_page_list(ByteWriter& w, const std::vector<PageNumber>& pages) {
   }
 }
 
-// A page costs a byte at least, so the list is never larger than eight times its input.
+// A page costs at least a byte, so the list is never larger than eight times its input.
 bool read_page_list(ByteReader& in, PageNumber end, std::vector<PageNumber>& out) {
   const std::uint64_t n = in.varint();
   if (!in.ok() || n > in.left()) return false;
@@ -240,7 +240,7 @@ bool decode_commit(std::span<const std::byte> payload, CommitBody& out) {
     return false;
   }
   if (parts > in.left() / kMinPartBytes) return false;
-  // Grows part by part: a part in memory is much larger than the least it takes here.
+  // Grows part by part: a part in memory is much larger than its least encoding.
   for (std::uint64_t i = 0; i < parts; ++i) {
     if (!read_part(in, body.region_bytes / kPageBytes, body.parts.emplace_back())) return false;
   }

@@ -1,8 +1,8 @@
 // format/journal.hpp: a branch's journal: a header page and two halves, used in turn.
 //
-// An epoch fills one half: a base frame (the whole Version that the packs hold) and then commit
-// frames, sequence numbers without a gap. A fold writes the pages of the epoch to packs and starts
-// the next epoch in the other half, so a torn base frame leaves the half before it whole.
+// An epoch fills one half: a base frame (the whole Version that the packs hold), then commit frames
+// with sequence numbers without a gap. A fold writes the pages of the epoch to packs and starts the
+// next epoch in the other half, so a torn base frame leaves the previous half whole.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct JournalHeader {
   std::int64_t created_ns = 0;
   std::uint32_t half_bytes = 0;
   std::string branch;                // must equal the directory's name
-  std::optional<Encoding> encoding;  // how the branch's pages are stored; none: as the store says
+  std::optional<Encoding> encoding;  // how the branch's pages are stored; none: the store's
 };
 std::vector<std::byte> encode_journal_header(
     const JournalHeader& h);  // exactly kJournalHeaderBytes
@@ -34,7 +34,7 @@ const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& 
                                   JournalHeader& out);
 
 // The numbers are stored on disk: never reuse one. A mark says that the frame with its sequence was
-// synced; it stands behind that frame, empty and not synced itself, until the next one overwrites
+// synced. It stands behind that frame, empty and not synced itself, until the next frame overwrites
 // it.
 enum class FrameType : std::uint8_t { base = 1, commit = 2, mark = 3 };
 
@@ -47,8 +47,8 @@ struct FrameHeader {
 // Header + payload + padding to kFrameAlignBytes. `seed` is checksum_seed(store) ^ branch id.
 std::vector<std::byte> encode_frame(const FrameHeader& h, std::span<const std::byte> payload,
                                     std::uint64_t seed);
-// Looks at the start of `bytes` for a whole, valid frame; false when there is none (end of log,
-// torn or stale bytes).
+// Decodes a whole, valid frame at the start of `bytes`. False when there is none (end of log, torn
+// or stale bytes).
 bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHeader& out,
                   std::span<const std::byte>& payload) noexcept;
 std::uint64_t frame_extent_bytes(const FrameHeader& h) noexcept;

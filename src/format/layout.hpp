@@ -1,7 +1,7 @@
-// format/layout.hpp: the fixed structures, the numbers and the limits of the format as tables.
+// format/layout.hpp: the fixed structures, numbers and limits of the format as tables.
 //
-// docs/format.md prints these same tables; tests hold the document and the encoders against them,
-// so that none of the three can change alone. Nothing here has code behind it.
+// docs/format.md prints these same tables. Tests compare the document and the encoders with them,
+// so none of the three can change alone. Nothing here has code behind it.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +69,7 @@ inline constexpr Field kFrameHeaderFields[] = {
     {"magic", 0, 4},     {"type", 4, 1},           {"reserved", 5, 3},  {"epoch", 8, 8},
     {"sequence", 16, 8}, {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
 };
-// Of snapshot refs, their order's file, the census, working sets, tiers and states of images:
+// For snapshot refs, their order's file, the census, working sets, tiers and states of images:
 // whole_file.hpp.
 inline constexpr Field kWholeFileHeaderFields[] = {
     {"magic", 0, 8},

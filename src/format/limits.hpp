@@ -1,5 +1,5 @@
-// format/limits.hpp: the sizes and bounds of the format. Decoders refuse what is beyond them, so
-// that no number out of a file decides how much memory is taken.
+// format/limits.hpp: the sizes and bounds of the format. Decoders refuse anything beyond them, so
+// no number from a file decides how much memory is allocated.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ constexpr std::uint64_t pages_in(std::uint64_t region_bytes) noexcept {
   return (region_bytes + kPageBytes - 1) / kPageBytes;
 }
 inline constexpr std::uint32_t kFormatVersion = 1;  // one number for the whole store
-// 64 TiB: what x86-64 user space can hold.
+// 64 TiB, which x86-64 user space can hold.
 inline constexpr std::uint64_t kMaxRegionBytes = 1ULL << 46;
 inline constexpr std::uint32_t kMaxRecordRawBytes = 128u << 20;  // the largest block
 inline constexpr std::uint32_t kMaxDeltaBatchRawBytes = 64u << 10;
@@ -27,7 +27,7 @@ inline constexpr std::uint32_t kMaxMessageBytes = 4096;
 
 // Packs and records.
 inline constexpr std::size_t kPackHeaderBytes = 64;
-// Of the SHA-256 that a record may carry behind its header.
+// The SHA-256 that may follow a record's header.
 inline constexpr std::size_t kHashBytes = 32;
 inline constexpr std::size_t kRecordHeaderBytes = 56;
 inline constexpr std::size_t kRecordAlignBytes = 8;

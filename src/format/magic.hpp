@@ -1,4 +1,4 @@
-// format/magic.hpp: the first bytes of each file or structure, and the bits of flags.
+// format/magic.hpp: the first bytes of each file and structure, and the flag bits.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
 inline constexpr std::uint32_t kFrameMagic = 0x4d524656;   // "VFRM"
 
 inline constexpr std::uint16_t kRecordFlagHash = 1;
-// A store without flags does as this Vellum would.
+// A store without flags uses this Vellum's defaults.
 inline constexpr std::uint16_t kSuperblockFlagFixedBlocks = 1;
 inline constexpr std::uint16_t kSuperblockFlagNoFilters = 2;
 inline constexpr std::uint16_t kSuperblockFlagNoDedup = 4;

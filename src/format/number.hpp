@@ -1,9 +1,9 @@
-// format/number.hpp: format_version, the number that stands behind the magic of every file: the
-// major number in its low half, the minor in its high half.
+// format/number.hpp: format_version, the number behind the magic of every file: the major number in
+// its low half, the minor in its high half.
 //
-// A file says the smallest number that its reader has to know, so a reader that knows a minor knows
-// all before it. Within a major the headers keep their lengths and checksums: a number that this
-// Vellum does not know, in a header that is whole, is a newer Vellum's; in any other, damage.
+// A file names the smallest number that its reader has to know, and a reader that knows a minor
+// knows all earlier ones. Within a major the headers keep their lengths and checksums. An unknown
+// number in a whole header therefore means a newer Vellum; in any other header it means damage.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ inline std::uint32_t number_of(std::span<const std::byte> file) noexcept {
   return in.u32();  // 0 where the file is too short
 }
 
-// `whole`: a header, or a file, whose last 8 bytes are its checksum.
+// `whole`: a header or a file whose last 8 bytes are its checksum.
 inline bool is_newer(std::span<const std::byte> whole, std::uint64_t seed) noexcept {
   return number_is_newer(number_of(whole)) && ends_with_checksum(whole, seed);
 }

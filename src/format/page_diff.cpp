@@ -4,9 +4,9 @@
 #include <immintrin.h>
 #endif
 
-// The application may write the page while it is read here. That is intended: a byte is recorded as
-// it was at the one moment it was loaded. Each kernel loads a line into registers or a local copy
-// once and hides the value from the optimizer, which could otherwise load the same bytes again.
+// The application may write the page during this read. That is intended: a byte is recorded as it
+// was at the one moment it was loaded. Each kernel loads a line into registers or a local copy once
+// and hides the value from the optimizer, which could otherwise load the same bytes again.
 #define VELLUM_RACY_READ __attribute__((no_sanitize("thread")))
 
 namespace vellum::format {
@@ -16,7 +16,7 @@ using Word = std::uint64_t;
 using LooseWord __attribute__((may_alias, aligned(1))) = std::uint64_t;
 constexpr std::size_t kWordsPerLine = kLineBytes / sizeof(Word);
 
-// A bit for every byte of `x` that is not zero.
+// One bit for every byte of `x` that is not zero.
 std::uint64_t nonzero_bytes(Word x) noexcept {
   std::uint64_t bits = 0;
   for (unsigned i = 0; i < 8; ++i) bits |= std::uint64_t{((x >> (8 * i)) & 0xff) != 0} << i;
@@ -46,7 +46,7 @@ VELLUM_RACY_READ void diff_generic(const std::byte* old_content, const std::byte
 
 #if defined(__x86_64__)
 
-constexpr std::size_t kGroup = 4;  // lines a branch: most groups are unchanged
+constexpr std::size_t kGroup = 4;  // lines per branch: most groups are unchanged
 
 // NOLINTBEGIN(portability-simd-intrinsics)
 template <bool kFromZero>

@@ -1,4 +1,4 @@
-// format/page_diff.hpp: which bytes of a page changed.
+// format/page_diff.hpp: the changed bytes of a page.
 #pragma once
 
 #include <bit>
@@ -13,27 +13,26 @@ inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kLinesPerPage = kPageBytes / kLineBytes;
 static_assert(kLinesPerPage == 64, "a set of lines is one 64-bit word");
 
-// The difference of one page. `copy` holds what was read of the changed lines, at their place in
-// the page, and `mask` was computed from that copy: whatever another thread writes meanwhile, the
-// two agree.
+// The difference of one page. `copy` holds the changed lines as read, at their place in the page,
+// and `mask` was computed from that copy. The two agree even while another thread writes.
 struct PageDiff {
   static constexpr std::size_t kSlackBytes = 16;  // copiers may read past a run's end
   alignas(kLineBytes) std::byte copy[kPageBytes + kSlackBytes];  // valid in changed lines
-  std::uint64_t mask[kLinesPerPage];  // a bit a byte; valid for changed lines
-  std::uint64_t lines;                // a bit a changed line
+  std::uint64_t mask[kLinesPerPage];  // one bit per byte; valid for changed lines
+  std::uint64_t lines;                // one bit per changed line
 };
 
 enum class DiffKernel { generic, avx2, avx512 };
 bool diff_kernel_supported(DiffKernel kernel) noexcept;
 
-// Fills `out`. `old_content` may be null: all zero. Reads every line of `now` once.
+// Fills `out`. A null `old_content` means all zero. Reads every line of `now` once.
 void diff_page(const std::byte* old_content, const std::byte* now, PageDiff& out) noexcept;
 // REQUIRES: supported.
 void diff_page_with(DiffKernel kernel, const std::byte* old_content, const std::byte* now,
                     PageDiff& out) noexcept;
 
-// Calls emit(offset, length) for every run of set bits, in order; runs with at most
-// `merge_gap_bytes` clear bits between them become one.
+// Calls emit(offset, length) for every run of set bits, in order. Merges runs with at most
+// `merge_gap_bytes` clear bits between them.
 template <typename Emit>
 void for_each_run(std::uint64_t lines, const std::uint64_t* mask, std::size_t merge_gap_bytes,
                   Emit emit) {

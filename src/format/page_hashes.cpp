@@ -9,7 +9,7 @@
 namespace vellum::format {
 namespace {
 
-// A record's line: the distances to the one before, its tag, and how many hashes follow for it.
+// A record's line: the distances to the previous record, its tag, and the number of its hashes.
 constexpr std::size_t kMinRecordBytes = 7;
 constexpr std::size_t kMinHashBytes = 5;
 

@@ -18,7 +18,6 @@ struct RecordRefHash {
   }
 };
 
-// Signed distance without signed overflow: both sides wrap.
 // The distinct records of a block in the order in which entries first use them. A reader can then
 // keep the table in its output and spread it backwards (see spread_records).
 struct RecordTable {
@@ -142,15 +141,15 @@ bool read_kinds(ByteReader& in, std::span<MapEntry> out) noexcept {
     if (!kind_ok(e)) return false;
   }
   for (std::size_t i = 1; i < out.size(); ++i) {
-    // Pages only repeat when the gap was zero, which steps back into the last page of the entry
-    // before.
+    // Pages repeat only when the gap was zero, which steps back into the last page of the previous
+    // entry.
     const bool overlaps = out[i].page < out[i - 1].page + out[i - 1].count;
     if (overlaps && !chain_ok(out[i - 1], out[i])) return false;
   }
   return in.ok();
 }
 
-// First-use order is checked: a new index is always the next one, so index[i] <= i.
+// Checks first-use order: a new index is always the next one, so index[i] <= i.
 bool read_indices(ByteReader& in, std::span<const MapEntry> out, std::size_t records,
                   std::uint16_t* index) noexcept {
   std::uint64_t at = 0;
@@ -182,8 +181,8 @@ bool read_slots(ByteReader& in, std::span<MapEntry> out, const std::uint16_t* in
   return in.ok();
 }
 
-// From the last entry to the first: index[i] <= i, so a table line is overwritten only after its
-// last use.
+// Goes from the last entry to the first: index[i] <= i, so a table line is overwritten only after
+// its last use.
 void spread_records(std::span<MapEntry> out, const std::uint16_t* index) noexcept {
   for (std::size_t i = out.size(); i-- > 0;) {
     out[i].record = out[i].kind == PageKind::zero ? RecordRef{} : out[index[i]].record;
@@ -253,7 +252,7 @@ std::vector<std::byte> encode_run_root(const RunRoot& root) {
 
 namespace {
 
-// The gaps stand before the spans, so page numbers are known only after both columns.
+// The gaps precede the spans, so page numbers are known only after both columns.
 bool read_block_pages(ByteReader& in, std::vector<MapBlockRef>& blocks) noexcept {
   for (auto& b : blocks) b.first_page = in.varint();
   PageNumber next = 0;

@@ -1,8 +1,8 @@
-// format/page_map.hpp: the page map on disk: sorted runs of entries, cut into map blocks, listed by
-// a run root.
+// format/page_map.hpp: the page map on disk: sorted runs of entries, cut into map blocks that a run
+// root lists.
 //
 // Entries of a run are sorted by page. Two entries overlap only when both have count 1 and the same
-// page: then they are a chain, newest first, in which all but the last are deltas.
+// page. They then form a chain, newest first, in which all but the last are deltas.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace vellum::format {
 std::vector<std::byte> encode_map_block(std::span<const MapEntry> entries);
 
 // Decodes into `out` (REQUIRES: room for kMaxEntriesPerMapBlock). Checks order, overlap, kinds, and
-// that every page is below kMaxRegionBytes / kPageBytes. No allocation. Returns the number of
+// that every page is below kMaxRegionBytes / kPageBytes. Does not allocate. Returns the number of
 // entries, or -1 for damaged bytes.
 int decode_map_block(std::span<const std::byte> raw, std::span<MapEntry> out) noexcept;
 
@@ -30,8 +30,8 @@ struct MapBlockRef {
   std::uint32_t entries = 0;
   bool operator==(const MapBlockRef&) const = default;
 };
-// The root of a run: its blocks, and every pack that its entries point into (ascending, distinct):
-// opening a version opens these, and gc knows what a version needs without reading its blocks.
+// The root of a run: its blocks, and every pack that its entries point into (ascending, distinct).
+// Opening a version opens these packs, and gc sees a version's needs without reading its blocks.
 struct RunRoot {
   std::vector<MapBlockRef> blocks;
   std::vector<std::uint64_t> packs;

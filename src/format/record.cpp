@@ -35,7 +35,7 @@ std::uint64_t record_checksum(std::span<const std::byte> record, std::uint64_t s
   return base::checksum64(head, record.subspan(sizeof head), seed);
 }
 
-// What each type may hold: items against raw bytes, so that a reader can size its tables before
+// The limits of each type: items against raw bytes, so a reader can size its tables before
 // decompressing.
 bool items_ok(const RecordHeader& h) noexcept {
   const std::uint64_t items = h.items;
@@ -71,7 +71,7 @@ bool same_header(const RecordHeader& a, const RecordHeader& b) noexcept {
          a.checksum == b.checksum;
 }
 
-// A pack says in its header what its readers have to know, so these are damage, or a forger's.
+// A pack's header says all that its readers need, so an unknown type is damage or forgery.
 static_assert(kFormatVersion == format_number(1, 0));  // which decode_record_header() names
 bool type_known(std::uint8_t type) noexcept {
   return type >= static_cast<std::uint8_t>(RecordType::pages) &&
@@ -233,7 +233,7 @@ std::uint32_t read_u32_varint(ByteReader& in) noexcept {
   return static_cast<std::uint32_t>(v);
 }
 
-// Offsets grow by at least what the record before occupies.
+// Offsets grow by at least the size of the previous record.
 void read_offsets(ByteReader& in, std::vector<IndexLine>& lines) noexcept {
   std::uint64_t at = 0;
   for (auto& l : lines) {

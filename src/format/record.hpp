@@ -1,9 +1,9 @@
 // format/record.hpp: packs and the records in them.
 //
-// A pack is a header, then records back to back, each aligned to 8 bytes; a sealed pack ends with
-// an index record and a trailer. A record says what and where it is (type, pack, offset) under one
-// checksum with its payload, so damage, truncation, and a right record at a wrong place are all
-// found by reading it.
+// A pack is a header, then records back to back, each aligned to 8 bytes. A sealed pack ends with
+// an index record and a trailer. A record's header names its type, pack and offset under one
+// checksum with the payload. Reading it finds damage, truncation, and a valid record at a wrong
+// place.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace vellum::format {
 struct PackHeader {
   Uuid store_id{};
   std::uint64_t pack = 0;
-  std::uint64_t branch_id = 0;  // who wrote it
-  // Of a pack that was written again: its translation record (format/translation.hpp). 0: records
-  // are where references say.
+  std::uint64_t branch_id = 0;  // its writer
+  // The translation record of a rewritten pack (format/translation.hpp). 0: records are where
+  // references say.
   std::uint64_t translation_offset_bytes = 0;
   std::uint32_t translation_tag = 0;
 };
@@ -34,7 +34,7 @@ enum class RecordType : std::uint8_t {
   map_block = 3,    // items map entries (format/page_map.hpp)
   run_root = 4,     // items map blocks (format/page_map.hpp)
   version = 5,      // an encoded Version, kept for salvage
-  index = 6,        // items records: what a sealed pack holds
+  index = 6,        // items records: the content of a sealed pack
   hashes = 7,       // items hashes of pages (format/page_hashes.hpp)
   translation = 8,  // items lines: where records went (format/translation.hpp)
 };
@@ -52,7 +52,7 @@ struct RecordHeader {
   std::uint32_t tag() const noexcept { return static_cast<std::uint32_t>(checksum); }
 };
 
-// Bytes on disk of a record: header, hash, payload, padding.
+// The size of a record on disk: header, hash, payload, padding.
 std::uint64_t record_extent_bytes(const RecordHeader& h) noexcept;
 
 // Appends header (checksum computed with `seed` and set in `h`), optional hash (32 bytes or empty),
@@ -63,19 +63,19 @@ void append_record(std::vector<std::byte>& out, RecordHeader& h, std::span<const
 
 // Parses and range-checks a header (known type and codec, raw_bytes <= kMaxRecordRawBytes,
 // stored_bytes no larger than a codec could make it, items plausible for the type). Does not verify
-// the checksum. nullptr, or what is wrong. No allocation: used by the fault handler, like
-// verify_record.
+// the checksum. Returns nullptr, or a description of the error. Does not allocate: the fault
+// handler uses this and verify_record.
 const char* decode_record_header(std::span<const std::byte> bytes, RecordHeader& out) noexcept;
 
-// Checks the checksum over the whole record (`bytes` starts at the header, and holds at least hash
-// and payload) and that it is the one that `ref` names. nullptr, or what is wrong ("checksum
-// mismatch", "stale record", "misdirected record", ...).
+// Checks the checksum over the whole record (`bytes` starts at the header and holds at least hash
+// and payload) and that `ref` names this record. Returns nullptr, or a description of the error
+// ("checksum mismatch", "stale record", "misdirected record", ...).
 const char* verify_record(std::span<const std::byte> bytes, const RecordHeader& h,
                           const RecordRef& ref, std::uint64_t seed) noexcept;
-// The SHA-256 of the raw payload inside such bytes; empty when the record has none.
+// The SHA-256 of the raw payload inside these bytes; empty when the record has none.
 std::span<const std::byte> record_hash(std::span<const std::byte> bytes,
                                        const RecordHeader& h) noexcept;
-// The stored payload inside such bytes.
+// The stored payload inside these bytes.
 std::span<const std::byte> record_payload(std::span<const std::byte> bytes,
                                           const RecordHeader& h) noexcept;
 

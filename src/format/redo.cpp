@@ -17,8 +17,8 @@ constexpr char kMagic[9] = "VELLUMRJ";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kHeaderSeed = 0x5245444f48454144;
 
-// The fields of a record's first line; the rest of it is zero. Then 8 bytes a run: the first line
-// and, lowest, its count less one; then, at the next multiple of 64, the lines of all runs.
+// The fields of a record's first line; the rest is zero. Then 8 bytes per run: the first line and,
+// lowest, its count less one. Then, at the next multiple of 64, the lines of all runs.
 struct FirstLine {
   std::uint64_t checksum = 0;  // of all after it
   std::uint64_t bytes = 0;     // the whole record
@@ -42,7 +42,7 @@ RedoRun decode_run(std::uint64_t word) {
   return {word / kLinesPerPage, static_cast<std::uint32_t>(word % kLinesPerPage) + 1, nullptr};
 }
 
-// Fills `out` from the table of a record, and says whether the lines fit in it exactly.
+// Fills `out` from a record's table. Returns whether the lines fill the record exactly.
 bool read_runs(std::span<const std::byte> record, std::uint64_t runs, std::uint64_t file_bytes,
                std::vector<RedoRun>& out) {
   const std::byte* table = record.data() + kRedoRecordHeaderBytes;

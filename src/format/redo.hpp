@@ -1,10 +1,10 @@
 // format/redo.hpp: the journal of an atomic file (vellum/atomic_file.hpp, docs/format.md "Journal
 // of an atomic file"): two header slots, then redo records, each a commit.
 //
-// A record counts when its checksum, which depends on the journal's epoch, is right, and all before
-// it count. So one write and one barrier make a commit, in whatever order the medium takes the
-// lines: a record that is not whole is the end. Emptying the journal is a new epoch in the other
-// header slot.
+// A record counts when its checksum, which depends on the journal's epoch, is right and all records
+// before it count. So one write and one barrier make a commit, in whatever order the medium takes
+// the lines: an incomplete record is the end. A new epoch in the other header slot empties the
+// journal.
 #pragma once
 
 #include <cstddef>
@@ -20,27 +20,27 @@ namespace vellum::format {
 
 inline constexpr std::size_t kRedoSlotBytes = 4096;
 inline constexpr std::uint64_t kRedoLogBegin = 2 * kRedoSlotBytes;
-inline constexpr std::size_t kRedoHeaderBytes = 64;        // of a slot, that are used
+inline constexpr std::size_t kRedoHeaderBytes = 64;        // the used part of a slot
 inline constexpr std::size_t kRedoRecordHeaderBytes = 64;  // a line
 inline constexpr std::uint64_t kMaxRedoFileBytes = 4ULL << 40;
 
-// What a header slot says.
+// The content of a header slot.
 struct RedoHeader {
   std::uint64_t epoch = 0;  // grows by one each time the journal is emptied; never 0
   std::uint64_t nonce = 0;  // random, of this journal
-  // Of the file that the journal belongs to: a journal beside another file is refused.
+  // The file that the journal belongs to: a journal beside another file is refused.
   std::uint64_t inode = 0;
   std::int64_t born_ns = 0;  // 0: the file system does not say
-  // The journal has been this long, durably: a shorter one was cut.
+  // The journal once had this length durably: a shorter one was cut.
   std::uint64_t least_bytes = 0;
   bool operator==(const RedoHeader&) const = default;
 };
 
 std::vector<std::byte> encode_redo_header(const RedoHeader& header);  // kRedoHeaderBytes
-// nullptr, or what is wrong with it.
+// nullptr, or a description of the error.
 const char* decode_redo_header(std::span<const std::byte> bytes, RedoHeader& out) noexcept;
 
-// A whole header of a newer Vellum's.
+// Whether this is a whole header of a newer Vellum.
 bool redo_header_is_newer(std::span<const std::byte> bytes) noexcept;
 
 // Lines [first_line, first_line + count) of the file. A run does not cross a page.
@@ -56,22 +56,22 @@ struct RedoRecord {
   std::vector<RedoRun> runs;     // bytes: in the record
 };
 
-// Replaces `out` by the record, a multiple of kLineBytes long. The runs' bytes are copied first,
-// and the checksum is of the copy: they may change meanwhile.
+// Replaces `out` by the record, a multiple of kLineBytes long. The runs' bytes are copied first and
+// the checksum covers the copy, so they may change meanwhile.
 void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::uint64_t file_bytes,
                         std::span<const RedoRun> runs, std::vector<std::byte>& out);
 
-// Of a record at the start of `log`, if there is one.
+// The sequence of a record at the start of `log`, if there is one.
 std::uint64_t redo_sequence(std::span<const std::byte> log) noexcept;
 
-// What the first 8 bytes of a record have to be.
+// The value that the first 8 bytes of a record must have.
 std::uint64_t redo_checksum(const RedoHeader& header, std::span<const std::byte> record) noexcept;
 
-// Where the bytes of the runs are in an encoded record: as many as it has runs, in order.
+// Lists the runs of an encoded record in order, with their bytes in the record.
 void runs_in_record(std::span<const std::byte> record, std::vector<RedoRun>& out);
 
-// Reads the record at the start of `log`, when it is the one with `sequence`: its length in bytes,
-// or 0: the log ends here. `out.runs` points into `log`.
+// Reads the record at the start of `log` when its sequence is `sequence`. Returns its length in
+// bytes, or 0 where the log ends here. `out.runs` points into `log`.
 std::size_t decode_redo_record(const RedoHeader& header, std::uint64_t sequence,
                                std::span<const std::byte> log, RedoRecord& out);
 

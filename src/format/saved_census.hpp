@@ -1,5 +1,5 @@
-// format/saved_census.hpp: the file gc.census: which records versions need, as one gc found it, for
-// the next. A hint and nothing else (store/reach/census_file.hpp says why it can be believed).
+// format/saved_census.hpp: the file gc.census: the records that versions need, as one gc found
+// them. It is a hint for the next gc (store/reach/census_file.hpp says why it can be believed).
 #pragma once
 
 #include <compare>
@@ -18,24 +18,24 @@ struct SavedCensus {
     std::uint32_t first = 0, count = 1;
     bool operator==(const Range&) const = default;
   };
-  // What a stretch of consecutive runs shows that nothing newer hides.
+  // The entries that a stretch of consecutive runs shows and nothing newer hides.
   struct Part {
     std::vector<std::uint32_t> roots;  // of the runs, newest first; 1..kMaxRunsPerVersion
     std::vector<Range> records;        // ascending and apart; roots and map blocks among them
     std::vector<std::uint64_t> packs;  // that the runs name; ascending
     bool operator==(const Part&) const = default;
   };
-  std::vector<RecordRef> records;  // ascending; the numbers in parts count them
-  // What each takes where references put it, header and padding included, in units of
-  // kRecordAlignBytes; 0: not said.
+  std::vector<RecordRef> records;  // ascending; parts refer to them by index
+  // The size of each record where references put it, header and padding included, in units of
+  // kRecordAlignBytes; 0: unknown.
   std::vector<std::uint32_t> lines;
   std::vector<Part> parts;
   bool operator==(const SavedCensus&) const = default;
 };
 
-// Empty: it would pass the limit.
+// Returns an empty vector when the file would exceed the limit.
 std::vector<std::byte> encode_saved_census(const SavedCensus& census, const Uuid& store_id);
-// nullptr, or what is wrong with the file. What decodes keeps to all that is said above.
+// nullptr, or a description of the error. A decoded census keeps to all constraints above.
 const char* decode_saved_census(std::span<const std::byte> bytes, const Uuid& store_id,
                                 SavedCensus& out);
 

@@ -16,7 +16,7 @@ bool fields_ok(const Superblock& sb) noexcept {
   return pack && journal_half_ok(sb.journal_half_bytes);
 }
 
-// One code point of strict UTF-8 at the front of `s`, or -1: no overlong forms, no surrogates.
+// Takes one code point of strict UTF-8 off `s`, or gives -1: no overlong forms, no surrogates.
 long take_code_point(std::string_view& s) noexcept {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
   const unsigned first = at(0);
@@ -46,8 +46,8 @@ bool plain_ascii(long c) noexcept {
          c == '_' || c == '+' || c == '-';
 }
 
-// Controls, spaces, and characters that are invisible or turn the text around: two names must not
-// look alike because of them.
+// Controls, spaces, and characters that are invisible or reverse the text around them: two names
+// must not look alike because of them.
 bool invisible(long c) noexcept {
   return (c >= 0x80 && c <= 0xa0) || c == 0xad || c == 0x1680 || c == 0x180e ||
          (c >= 0x2000 && c <= 0x200f) || (c >= 0x2028 && c <= 0x202f) ||
@@ -81,7 +81,7 @@ SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock&
     return SuperblockStatus::not_a_store;
   }
   const std::uint32_t version = in.u32();
-  // Before the checksum: only the magic and this number are promised to stay where they are.
+  // Before the checksum: only the magic and this number keep their places.
   if (in.ok() && number_is_newer(version)) return SuperblockStatus::newer_format;
   const std::uint32_t length = in.u32();
   if (!in.ok() || version != kFormatVersion || length != kSuperblockBytes ||

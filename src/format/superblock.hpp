@@ -1,5 +1,5 @@
-// format/superblock.hpp: the file `vellum.store` that makes a directory a store. Written once,
-// never changed.
+// format/superblock.hpp: the file `vellum.store` that makes a directory a store. It is written once
+// and never changed.
 #pragma once
 
 #include <span>
@@ -28,13 +28,12 @@ enum class SuperblockStatus { ok, not_a_store, newer_format, damaged };
 // Every field of `out` is range-checked when the status is ok.
 SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock& out) noexcept;
 
-// The seed of every checksum in the store: a record that strays in from another store does not
-// verify.
+// The seed of every checksum in the store: a stray record from another store does not verify.
 std::uint64_t checksum_seed(const Uuid& store_id) noexcept;
 
 // A branch or snapshot name: 1..kMaxNameBytes bytes of [A-Za-z0-9._+-] or UTF-8 beyond ASCII, not
-// starting with '.' or '-', without '/', control characters or spaces. Returns nullptr when good,
-// otherwise what is wrong with it.
+// starting with '.' or '-', without '/', control characters or spaces. Returns nullptr for a good
+// name, otherwise a description of the error.
 const char* name_problem(std::string_view name) noexcept;
 
 }  // namespace vellum::format

@@ -1,7 +1,7 @@
-// format/tiers.hpp: which directories besides `packs` hold packs of a store, or copies of them.
+// format/tiers.hpp: the directories besides `packs` that hold a store's packs or copies of them.
 //
-// The file `vellum.tiers` in the store lists them; each of them has a file of its own,
-// `vellum.tier`, that says whose it is: the directory under an empty mount point has none.
+// The file `vellum.tiers` in the store lists them. Each has a file of its own, `vellum.tier`, that
+// names its owner: the directory under an empty mount point has none.
 #pragma once
 
 #include <span>
@@ -20,30 +20,30 @@ inline constexpr std::size_t kMaxTierMarkBytes = 8u << 10;
 
 enum class TierKind : std::uint8_t {
   archive = 1,  // packs lie there in place of the store
-  cache = 2,    // copies of packs, which may be gone any time
+  cache = 2,    // copies of packs, which may vanish at any time
 };
 
 struct TierDirectory {
   TierKind kind = TierKind::archive;
   Uuid id{};                      // random; also in the directory's own file
-  std::uint64_t limit_bytes = 0;  // of a cache, what its copies may take; 0: no limit
+  std::uint64_t limit_bytes = 0;  // of a cache's copies; 0: no limit
   std::string path;               // absolute
   bool operator==(const TierDirectory&) const = default;
 };
 
 struct Tiers {
-  std::uint64_t home_limit_bytes = 0;  // what packs in the store may take; 0: no limit
+  std::uint64_t home_limit_bytes = 0;  // of packs in the store; 0: no limit
   std::vector<TierDirectory> directories;
   bool operator==(const Tiers&) const = default;
 };
 
-// Which store may change what is in a directory. A copy of it, with the same id, may read what is
-// there, but has to leave it alone, also where it lies under the same path as the other: in another
-// container, or on another machine.
+// The store that may change a directory's content. A copy of the store, with the same id, may read
+// the content but must leave it alone, even where it lies under the same path as the original: in
+// another container, or on another machine.
 struct TierOwner {
   std::string home;          // real path of the store
   std::uint64_t inode = 0;   // of its `vellum.store`: no copy has both of these
-  std::int64_t born_ns = 0;  // its time of birth; 0: the file system does not tell
+  std::int64_t born_ns = 0;  // its time of birth; 0: the file system does not say
   bool operator==(const TierOwner&) const = default;
   bool is(const TierOwner& other) const noexcept {
     const bool same_birth = born_ns == other.born_ns || born_ns == 0 || other.born_ns == 0;
@@ -51,7 +51,7 @@ struct TierOwner {
   }
 };
 
-// What the file `vellum.tier` in a directory says.
+// The content of the file `vellum.tier` in a directory.
 struct TierMark {
   TierKind kind = TierKind::archive;
   Uuid id{};
@@ -59,11 +59,11 @@ struct TierMark {
   bool operator==(const TierMark&) const = default;
 };
 
-// nullptr when it may be a tier's path, otherwise what is wrong with it.
+// nullptr when a tier may have this path, otherwise a description of the error.
 const char* tier_path_problem(const std::string& path) noexcept;
 
 std::vector<std::byte> encode_tiers(const Tiers& tiers, const Uuid& store_id);
-// nullptr, or what is wrong; `out` is unchanged then.
+// nullptr, or a description of the error; then `out` is unchanged.
 const char* decode_tiers(std::span<const std::byte> bytes, const Uuid& store_id, Tiers& out);
 
 std::vector<std::byte> encode_tier_mark(const TierMark& mark, const Uuid& store_id);

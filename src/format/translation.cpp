@@ -66,7 +66,7 @@ std::vector<std::byte> encode_translation(const Translation& t) {
 
 namespace {
 
-// A record takes its header at least, so that is how far apart two must be.
+// A record takes at least its header, so two records are at least that far apart.
 void read_offsets(ByteReader& in, std::uint64_t TranslationLine::* offset, std::uint64_t end_bytes,
                   std::vector<TranslationLine>& lines) noexcept {
   std::uint64_t at = 0, least = kPackHeaderBytes;
@@ -104,13 +104,13 @@ void read_dropped(ByteReader& in, Translation& t) {
   }
 }
 
-// From gaps to slots.
+// Turns gaps into slots.
 bool place_dropped(Translation& t) noexcept {
   for (const auto& l : t.lines) {
     std::uint64_t end = 0;
     for (std::uint32_t i = 0; i < l.dropped_count; ++i) {
       SlotRange& r = t.dropped[l.first_dropped + i];
-      if (i != 0 && r.first == 0) return false;  // two that should have been one
+      if (i != 0 && r.first == 0) return false;  // two ranges that should have been one
       const std::uint64_t first = end + r.first;
       end = first + r.count;
       if (end > kMaxSlotsPerPagesRecord) return false;

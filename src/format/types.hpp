@@ -1,4 +1,4 @@
-// format/types.hpp: the words of the on-disk format (docs/format.md gives the bytes).
+// format/types.hpp: the vocabulary of the on-disk format (docs/format.md gives the bytes).
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@ namespace vellum::format {
 using Uuid = std::array<std::byte, 16>;
 using PageNumber = std::uint64_t;
 
-// Where a record starts, and the low half of its checksum: a reader that finds another tag there
-// looks at a stale, lost or misdirected write.
+// Where a record starts, and the low half of its checksum. A reader that finds another tag there
+// has met a stale, lost or misdirected write.
 struct RecordRef {
   std::uint64_t pack = 0;
   std::uint64_t offset_bytes = 0;
@@ -56,19 +56,19 @@ struct RunRef {
 struct Version {
   std::uint64_t branch_id = 0;
   std::uint64_t sequence =
-      0;  // commits on this line since the branch's origin; grows by one a commit
-  std::int64_t time_ns = 0;        // of the commit, since 1970-01-01 UTC
+      0;                     // commits on this line since the branch's origin; one more per commit
+  std::int64_t time_ns = 0;  // of the commit, since 1970-01-01 UTC
   std::uint64_t region_bytes = 0;  // multiple of kPageBytes
   std::uint64_t base_address = 0;  // 0: none remembered
   std::string message;
   std::string parent;  // the snapshot this line last passed through; empty at the origin
   std::uint64_t pages_changed = 0;  // since `parent` (a page counts each time a fold wrote it)
   std::uint64_t bytes_added = 0;    // pack bytes appended since `parent`
-  std::uint64_t active_pack = 0;    // where the branch's writer goes on appending; 0: none yet
+  std::uint64_t active_pack = 0;    // where the branch's writer appends next; 0: none yet
   std::uint64_t active_pack_end_bytes = 0;
   std::uint64_t next_pack_number = 1;  // low half of the next pack id of this branch
   std::vector<RunRef> runs;  // newest first; an older run counts where the newer ones have no base
-  // Of the region, the bytes of the plain file that it is; behind them all is zero. None: all.
+  // The bytes of the region's plain file; all behind them is zero. None: the whole region.
   std::optional<std::uint64_t> file_bytes = {};
   bool operator==(const Version&) const = default;
 };

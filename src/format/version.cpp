@@ -16,7 +16,7 @@ constexpr WholeFileKind kRefKind{kSnapshotMagic, kMaxSnapshotRefBytes, "not a sn
 constexpr WholeFileKind kOrderKind{kSnapshotOrderMagic, kSnapshotOrderBytes,
                                    "not the order of snapshots", "larger than it can be"};
 static_assert(kSnapshotOrderBytes == kWholeFileHeaderBytes + 8 + 8 && kSnapshotOrderBytes <= 512);
-constexpr std::size_t kMinRunBytes = 7;  // pack, offset, entries: a byte each, and the tag
+constexpr std::size_t kMinRunBytes = 7;  // pack, offset, entries: a byte each; and the tag
 constexpr std::size_t kMaxRunBytes = 34;
 static_assert(150 + kMaxMessageBytes + kMaxNameBytes + kMaxRunsPerVersion * kMaxRunBytes <=
               kMaxVersionBytes);
@@ -24,8 +24,8 @@ static_assert(kMaxVersionBytes + kFrameHeaderBytes <= kMinJournalHalfBytes,
               "a base frame always fits");
 static_assert(kMaxVersionBytes + 2 * kMaxNameBytes + 64 <= kMaxSnapshotRefBytes);
 
-// More map entries than a version can have pages times the longest chain: keeps sums far from
-// overflow.
+// Exceeds the map entries that a version can have, pages times the longest chain. It keeps sums far
+// from overflow.
 constexpr std::uint64_t kMaxRunEntries = kMaxPages * 256;
 
 bool active_pack_ok(const Version& v) noexcept {

@@ -1,4 +1,4 @@
-// format/version.hpp: an encoded Version, and the ref file that gives one a name.
+// format/version.hpp: an encoded Version, and the ref file that names one.
 #pragma once
 
 #include <span>
@@ -10,17 +10,17 @@
 namespace vellum::format {
 
 std::vector<std::byte> encode_version(const Version& v);
-// Checks every bound (region size, run count, name and message lengths, pack end). No checksum of
-// its own: the ref, frame or record around it has one.
+// Checks every bound (region size, run count, name and message lengths, pack end). It has no
+// checksum of its own: the ref, frame or record around it has one.
 bool decode_version(std::span<const std::byte> bytes, Version& out);
 
-// A snapshot: snapshots/<name>.ref, written once, never changed.
+// A snapshot: snapshots/<name>.ref, written once and never changed.
 struct SnapshotRef {
   std::string name;    // must equal the file's name: a copied or renamed ref is refused
   std::string branch;  // name of the branch it was taken on, at that time
   std::int64_t created_ns = 0;
-  // Larger than that of every snapshot of the store that was made before, whatever the clock said;
-  // 1 or more.
+  // Larger than the order of every earlier snapshot of the store, whatever the clock said; 1 or
+  // more.
   std::uint64_t order = 1;
   Version version;
   bool operator==(const SnapshotRef&) const = default;
@@ -29,15 +29,15 @@ inline constexpr std::size_t kMaxSnapshotRefBytes = 64u << 10;
 inline constexpr std::uint64_t kMaxSnapshotOrder = INT64_MAX;
 
 std::vector<std::byte> encode_snapshot_ref(const SnapshotRef& ref, const Uuid& store_id);
-// nullptr, or what is wrong.
+// nullptr, or a description of the error.
 const char* decode_snapshot_ref(std::span<const std::byte> bytes, const Uuid& store_id,
                                 SnapshotRef& out);
 
-// snapshots.order: the largest order that a snapshot has, or was to have. Overwritten in place: it
-// fits into a sector, which the medium writes as a whole.
+// snapshots.order: the largest order that a snapshot has or was to have. It is overwritten in place
+// and fits into a sector, which the medium writes as a whole.
 inline constexpr std::size_t kSnapshotOrderBytes = 48;
 std::vector<std::byte> encode_snapshot_order(std::uint64_t order, const Uuid& store_id);
-// nullptr, or what is wrong. `order` may be 0: no snapshot has been made.
+// nullptr, or a description of the error. `order` may be 0: no snapshot has been made.
 const char* decode_snapshot_order(std::span<const std::byte> bytes, const Uuid& store_id,
                                   std::uint64_t& order);
 

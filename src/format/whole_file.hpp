@@ -1,6 +1,6 @@
-// format/whole_file.hpp: what the files share that are written once and replaced as a whole
-// (snapshot refs, the census, working sets, tiers, the state of an image): a header, a body, a
-// checksum over both.
+// format/whole_file.hpp: the frame of files that are written once and replaced as a whole (snapshot
+// refs, the census, working sets, tiers, the state of an image): a header, a body, and a checksum
+// over both.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ inline constexpr std::size_t kWholeFileHeaderBytes = 32;
 struct WholeFileKind {
   const char* magic;  // 8 bytes
   std::uint32_t max_bytes;
-  const char* not_this;   // what is wrong with a file that begins otherwise
-  const char* too_large;  // and with one of more than max_bytes
+  const char* not_this;   // error text for a file that begins otherwise
+  const char* too_large;  // error text for one larger than max_bytes
 };
 
 std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<const std::byte> body,
                                          const Uuid& store_id);
-// nullptr, and the body; or what is wrong with the file.
+// nullptr, and the body; or a description of the error.
 const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
                             const Uuid& store_id, std::span<const std::byte>& body) noexcept;
 

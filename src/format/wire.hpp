@@ -1,8 +1,8 @@
 // format/wire.hpp: little-endian integers and LEB128 varints, written to a growing buffer and read
 // with bounds checks.
 //
-// A reader never throws and never allocates (it runs in the fault handler): after the first bad
-// read ok() is false, every further read gives 0, and the caller checks once at the end.
+// A reader never throws and never allocates (it runs in the fault handler). After the first bad
+// read ok() is false and every further read gives 0; the caller checks once at the end.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class ByteWriter {
   void fixed(T v) {
     append(&v, sizeof v);  // x86-64 and the other supported machines are little-endian
   }
-  // Not insert(): GCC 12 takes its growth path for an overflow and warns.
+  // Not insert(): GCC 12 mistakes its growth path for an overflow and warns.
   void append(const void* from, std::size_t n) {
     if (n == 0) return;
     const std::size_t at = out_.size();
@@ -112,7 +112,7 @@ class ByteReader {
   bool ok_ = true;
 };
 
-// What zigzag() stores between two numbers that may be any 64 bits.
+// The distance that zigzag() stores between two 64-bit numbers; both sides wrap.
 inline std::int64_t distance(std::uint64_t to, std::uint64_t from) noexcept {
   return static_cast<std::int64_t>(to - from);
 }

@@ -13,7 +13,7 @@ namespace {
 constexpr WholeFileKind kWorkingSetFile{kWorkingSetMagic, kMaxWorkingSetBytes, "no working set",
                                         "larger than any working set"};
 constexpr std::size_t kMinRangeBytes = 2;
-// A page number of 34 bits, and a distance of 35, take 5 bytes each.
+// A page number of 34 bits and a distance of 35 bits take 5 bytes each.
 static_assert(kMaxWorkingSetBytes >= 64 + 10ULL * kMaxWorkingSetRanges);
 
 bool read_ranges(ByteReader& in, std::vector<PageRange>& out) {
@@ -22,7 +22,7 @@ bool read_ranges(ByteReader& in, std::vector<PageRange>& out) {
   out.resize(static_cast<std::size_t>(n));
   std::uint64_t end = 0;
   for (PageRange& r : out) {
-    // Modulo 2^64: what leads out of a region is refused by its size.
+    // Modulo 2^64: a number outside the region is refused by its size.
     r.first = end + static_cast<std::uint64_t>(in.zigzag());
     const std::uint64_t more = in.varint();
     if (!in.ok() || r.first >= kMaxPages || more >= kMaxPages - r.first) return false;

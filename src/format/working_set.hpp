@@ -1,5 +1,5 @@
-// format/working_set.hpp: a file in hints/: which pages of a branch or a snapshot its last use
-// touched, for the next. A hint and nothing else.
+// format/working_set.hpp: a file in hints/: the pages of a branch or a snapshot that its last use
+// touched, for the next use. It is only a hint.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ struct PageRange {
   bool operator==(const PageRange&) const = default;
 };
 
-// Whose it is. Names are given again, these are not: a branch has its id, a snapshot also the
-// version that it is; these are 0 for a branch.
+// The owner. Names are reused, these numbers are not: a branch has its id, and a snapshot also has
+// the version that it is. The last two are 0 for a branch.
 struct WorkingSetOwner {
   std::uint64_t branch_id = 0;
   std::uint64_t sequence = 0;
@@ -31,14 +31,14 @@ struct WorkingSetOwner {
 struct WorkingSet {
   WorkingSetOwner owner;
   // In the order in which they came in; below kMaxRegionBytes, but perhaps past the region's end.
-  // Nothing keeps them apart.
+  // They may overlap.
   std::vector<PageRange> ranges;
   bool operator==(const WorkingSet&) const = default;
 };
 
-// What goes beyond kMaxWorkingSetRanges is left out.
+// Ranges beyond kMaxWorkingSetRanges are left out.
 std::vector<std::byte> encode_working_set(const WorkingSet& set, const Uuid& store_id);
-// nullptr, or what is wrong with the file.
+// nullptr, or a description of the error.
 const char* decode_working_set(std::span<const std::byte> bytes, const Uuid& store_id,
                                WorkingSet& out);
 

@@ -1,4 +1,4 @@
-// Functions that write text made from values, and values made from text.
+// Functions that convert values to text, and text to values.
 #include <cmath>
 #include <cstdarg>
 #include <cstdio>
@@ -22,8 +22,8 @@ void sincosl(long double, long double*, long double*);
 
 namespace {
 
-// `length` is that of the whole text, of which at most `room` bytes have been written, the 0 among
-// them. After an error it is negative, and some of the text may be there.
+// `length` is that of the whole text. At most `room` bytes of it have been written, the terminating
+// zero included. A negative one is an error, after which part of the text may have been written.
 int marked_text(char* at, size_t room, int length) {
   if (room == 0) return length;
   const size_t written = length < 0 ? strnlen(at, room) : static_cast<size_t>(length);
@@ -58,7 +58,7 @@ VELLUM_WRAP(int, vswprintf)(wchar_t* to, size_t room, const wchar_t* format, va_
   return wide_text(to, room, vswprintf(to, room, format, values));
 }
 
-// As above, with the values after the format.
+// The same with the values after the format.
 #define WITH_VALUES(call)    \
   va_list values;            \
   va_start(values, format);  \
@@ -83,7 +83,7 @@ VELLUM_WRAP(int, swprintf)(wchar_t* to, size_t room, const wchar_t* format, ...)
   WITH_VALUES(vellum_wrap_vswprintf(to, room, format, values));
 }
 
-// It returns 0 when there is no room, and then has written something.
+// strftime(3) returns 0 if there is no room, and has written something then.
 VELLUM_WRAP(size_t, strftime)(char* to, size_t room, const char* format, const struct tm* when) {
   const size_t length = strftime(to, room, format, when);
   marked(to, length == 0 ? room : length + 1);

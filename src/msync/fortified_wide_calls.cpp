@@ -1,5 +1,5 @@
-// What _FORTIFY_SOURCE makes of the functions of wide characters. The others' are beside the
-// functions themselves.
+// The names that _FORTIFY_SOURCE gives to functions of wide characters. Those of other functions
+// are beside the functions.
 #include <cstdarg>
 #include <cstdlib>
 #include <cwchar>
@@ -29,7 +29,7 @@ namespace {
 wchar_t* marked_characters(wchar_t* at, size_t count) {
   return marked(at, count * sizeof(wchar_t));
 }
-// From `begin` to the 0 that ends the string.
+// Marks from `begin` to the terminating zero.
 void mark_string(wchar_t* begin) { marked_characters(begin, wcslen(begin) + 1); }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Parts of std::map, std::set, std::list and the unordered containers that no header has: they lie
-// in libstdc++'s shared library, which nobody has instrumented. Their nodes are those of the
+// Parts of std::map, std::set, std::list and the unordered containers that are in no header. They
+// are in libstdc++'s shared library, which is not instrumented. Their nodes are those of the
 // headers.
 #include <array>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "msync/marked.hpp"
 
-// A wrapper's name is that of the function in object files.
+// A wrapper has the function's name in object files.
 #define VELLUM_WRAP_MANGLED(result, mangled, name, parameters)        \
   extern "C" result name parameters __asm__("vellum_wrap_" #mangled); \
   extern "C" result name parameters
@@ -21,9 +21,9 @@ using Node = std::_Rb_tree_node_base;
 using Link = std::__detail::_List_node_base;
 using Policy = std::__detail::_Prime_rehash_policy;
 
-// What balancing may change: nodes on the way from where the tree changes to its root, and those
-// near it on the other side. Kept as they were, then marked where they are not so any more: marking
-// all of them would be cheaper here, and dearer at each commit.
+// The nodes that balancing may change: those on the path from the change to the root, and those
+// near it on the other side. Copies are kept, and nodes that differ afterwards are marked. Marking
+// all of them would be cheaper here, but more expensive at each commit.
 class Balancing {
  public:
   explicit Balancing(Node* header) : header_(header) { keep(header); }
@@ -34,8 +34,8 @@ class Balancing {
   Balancing(const Balancing&) = delete;
   Balancing& operator=(const Balancing&) = delete;
 
-  // The nodes from `lowest` up to the root, what lies below the lowest one, and below each `depth`
-  // generations on the side that the way does not come from.
+  // Keeps the nodes from `lowest` up to the root, and `depth` generations below each, on the sides
+  // that the path does not come from.
   void keep_way_up(Node* lowest, unsigned depth) {
     Node* below = nullptr;
     for (Node* node = lowest; node != header_ && node != nullptr; node = node->_M_parent) {
@@ -66,8 +66,8 @@ class Balancing {
     keep_below(node->_M_right, depth - 1);
   }
 
-  // A tree of 2^32 nodes is at most 64 deep, with at most 8 of each generation here. Deeper ones
-  // are marked unseen.
+  // A tree of 2^32 nodes is at most 64 deep, with at most 8 nodes at each level here. Further nodes
+  // are marked without a comparison.
   std::array<Kept, 520> kept_;
   Node* header_;
   std::size_t count_ = 0;
@@ -92,8 +92,8 @@ VELLUM_WRAP_MANGLED(void, _ZSt29_Rb_tree_insert_and_rebalancebPSt18_Rb_tree_node
   mark_object(node);
 }
 
-// The node that takes the place of one with two children is the next in order, at the end of the
-// left edge of its right subtree.
+// The next node in order replaces a node with two children. It is at the end of the left edge of
+// the right subtree.
 VELLUM_WRAP_MANGLED(Node*, _ZSt28_Rb_tree_rebalance_for_erasePSt18_Rb_tree_node_baseRS_,
                     vellum_rebalance_for_erase, (Node * node, Node& header)) {
   Balancing balancing(&header);
@@ -134,7 +134,7 @@ VELLUM_WRAP_MANGLED(void, _ZNSt8__detail15_List_node_base4swapERS0_S1_, vellum_l
   mark_neighbours(&b);
 }
 
-// They keep, in an object that counts as constant, when to grow next.
+// These keep the next growth threshold in an object that counts as constant.
 VELLUM_WRAP_MANGLED(std::size_t, _ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm,
                     vellum_next_buckets, (const Policy* policy, std::size_t count)) {
   const std::size_t buckets = policy->_M_next_bkt(count);

@@ -14,8 +14,8 @@ namespace {
 
 using atomic::MappedFiles;
 
-// Runs transfer(piece, offset) for each piece, as far as they go, and moves the descriptor's offset
-// when that is the one.
+// Runs transfer(piece, offset) for each piece, until one falls short, and advances the descriptor's
+// offset if that is in use.
 template <typename Transfer>
 ssize_t for_pieces(int fd, const iovec* pieces, std::size_t count, off_t offset_bytes,
                    const Transfer& transfer) {

@@ -1,5 +1,5 @@
-// msync/mapped_io.hpp: read(2) and write(2) of files that are mapped atomically: through their
-// memory, as they would otherwise miss what is stored there and not yet in the file.
+// msync/mapped_io.hpp: read(2) and write(2) of atomically mapped files. They use the mapped memory:
+// otherwise they would miss stores that are not yet in the file.
 #pragma once
 
 #include <sys/types.h>
@@ -9,13 +9,13 @@
 
 namespace vellum::msync {
 
-// Whether VELLUM_ATOMIC_FILES names anything. Asked once: a program that has no atomic files should
-// not notice this library.
+// Whether VELLUM_ATOMIC_FILES names anything. Read once: a program without atomic files should not
+// notice this library.
 bool any_atomic_files();
-// Whether the file behind a descriptor is mapped so.
+// Whether the file behind a descriptor is mapped atomically.
 bool is_mapped(int fd);
 
-// REQUIRES: is_mapped(). Offset -1: the descriptor's own, which moves on.
+// REQUIRES: is_mapped(). Offset -1: the descriptor's own, which advances.
 ssize_t mapped_read(int fd, const iovec* pieces, std::size_t count, off_t offset_bytes);
 ssize_t mapped_write(int fd, const iovec* pieces, std::size_t count, off_t offset_bytes);
 

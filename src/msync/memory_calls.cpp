@@ -1,4 +1,4 @@
-// Functions that write as many bytes as they are told.
+// Functions that write a given number of bytes.
 #include <cstdlib>
 #include <cstring>
 #include <cwchar>
@@ -83,7 +83,7 @@ VELLUM_WRAP(void, __explicit_bzero_chk)(void* to, size_t bytes, size_t room) {
 
 namespace {
 
-// Marks when it ends, so also when a comparison throws.
+// Marks at the end, so also after a comparison has thrown.
 class Sorting {
  public:
   Sorting(void* at, size_t bytes) noexcept : at_(at), bytes_(bytes) {}

@@ -1,5 +1,5 @@
-// mmap(2) and its like, for the files that VELLUM_ATOMIC_FILES names: atomic (vellum/msync.h). All
-// other files are passed on.
+// mmap(2) and its like. Files that VELLUM_ATOMIC_FILES names are mapped atomically
+// (vellum/msync.h); all others are passed on.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ namespace {
 
 MappedFiles& files() { return MappedFiles::instance(); }
 
-// A file that is only read, and that nobody here writes, is mapped by the kernel.
+// The kernel maps a file that this descriptor only reads, unless the file is mapped atomically.
 bool to_be_mapped(int flags, int fd) {
   const int type = flags & MAP_TYPE;
   if (!any_atomic_files() || fd < 0 || (flags & MAP_ANONYMOUS) != 0) return false;
@@ -48,8 +48,8 @@ void* map_atomically(size_t bytes, int flags, int fd, off_t offset) {
   return address == nullptr ? MAP_FAILED : address;
 }
 
-// Before a program looks at a file, what a crash has left in the journal comes to it. A file that
-// somebody has open is his.
+// Before a program opens a file, recovers what a crash has left in the journal. A file that is in
+// use is left alone.
 void recover_before_open(int directory, const char* path) {
   if (!any_atomic_files() || path == nullptr) return;
   const int saved = errno;
@@ -90,7 +90,7 @@ VELLUM_WRAP(void*, mremap)(void* at, size_t bytes, size_t new_bytes, int flags, 
 }
 VELLUM_WRAP(int, ftruncate)(int fd, off_t bytes) { return vellum_ftruncate(fd, bytes); }
 VELLUM_WRAP(int, ftruncate64)(int fd, off64_t bytes) { return vellum_ftruncate(fd, bytes); }
-// And what has gone past the mapping: stdio's bytes, those of code that was not compiled so.
+// Also flushes what bypassed the mapping: bytes from stdio, or from uninstrumented code.
 VELLUM_WRAP(int, fsync)(int fd) {
   if (is_mapped(fd) && as_result(files().sync_file(fd)) != 0) return -1;
   return fsync(fd);
@@ -102,7 +102,7 @@ VELLUM_WRAP(int, fdatasync)(int fd) {
 
 namespace {
 
-// On a shared mapping these only say what may leave memory. Here the memory is the only copy.
+// On a shared mapping these only allow pages to leave memory. Here memory is the only copy.
 bool drops_memory(int advice) {
   return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
          advice == MADV_WIPEONFORK;

@@ -1,4 +1,4 @@
-// Functions that bring bytes in from files and sockets: as many as they say.
+// Functions that read bytes from files and sockets, and return their number.
 #include <algorithm>
 #include <cstdio>
 
@@ -45,13 +45,13 @@ void mark_sender(const sockaddr* from, const socklen_t* bytes, ssize_t got) {
   mark_object(bytes);
 }
 
-// Some of an item that is not counted may have come in.
+// Part of one more item than was counted may have been read.
 size_t marked_items(void* to, size_t bytes, size_t wanted, size_t got) {
   marked(to, bytes * std::min(wanted, got + 1));
   return got;
 }
 
-// A line may have zeros in it, so its length is not known.
+// A line may contain zeros, so its length is unknown.
 char* marked_line(char* to, int room, char* line) {
   if (room > 0) marked(to, static_cast<size_t>(room));
   return line;
@@ -90,7 +90,7 @@ VELLUM_WRAP(ssize_t, preadv64)(int fd, const iovec* pieces, int count, off64_t a
 
 VELLUM_WRAP(ssize_t, recv)(int fd, void* to, size_t bytes, int flags) {
   const ssize_t got = recv(fd, to, bytes, flags);
-  marked_count(to, std::min(got, static_cast<ssize_t>(bytes)));  // MSG_TRUNC says more
+  marked_count(to, std::min(got, static_cast<ssize_t>(bytes)));  // MSG_TRUNC may return more
   return got;
 }
 VELLUM_WRAP(ssize_t, recvfrom)

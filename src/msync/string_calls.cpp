@@ -1,4 +1,4 @@
-// Functions that write strings: to the 0 that ends them, and it.
+// Functions that write strings: marks include the terminating zero.
 #include <cstdlib>
 #include <cstring>
 #include <cwchar>
@@ -18,14 +18,14 @@ char* __strncat_chk(char*, const char*, size_t, size_t);
 
 namespace {
 
-// `end` is where the 0 is.
+// `end`: the position of the terminating zero.
 char* marked_to(char* begin, char* end) {
   return marked(begin, static_cast<size_t>(end - begin) + 1);
 }
 wchar_t* marked_to(wchar_t* begin, wchar_t* end) {
   return marked(begin, (static_cast<size_t>(end - begin) + 1) * sizeof(wchar_t));
 }
-// From where there was a 0, to where it is now.
+// Marks from the old terminating zero to the new one.
 char* marked_appended(char* to, size_t old_length) {
   marked_to(to + old_length, to + old_length + strlen(to + old_length));
   return to;
@@ -34,7 +34,7 @@ wchar_t* marked_appended(wchar_t* to, size_t old_length) {
   marked_to(to + old_length, to + old_length + wcslen(to + old_length));
   return to;
 }
-// A token ends in a 0 that has been written, unless it is the last one.
+// A token ends in a zero that has been written, unless it is the last one.
 char* marked_token(char* token) {
   if (token != nullptr) marked(token + strlen(token), 1);
   return token;
@@ -107,8 +107,8 @@ VELLUM_WRAP(wchar_t*, wcsncat)(wchar_t* to, const wchar_t* from, size_t count) {
   const size_t length = wcslen(to);
   return marked_appended(wcsncat(to, from, count), length);
 }
-// Counts leave the 0 out, which is written if there is room; of what cannot be converted, nobody
-// says how much was.
+// Counts exclude the zero, which is written if there is room. After a failed conversion the number
+// of written characters is unknown.
 VELLUM_WRAP(size_t, mbstowcs)(wchar_t* to, const char* from, size_t count) {
   const size_t got = mbstowcs(to, from, count);
   if (to != nullptr) marked(to, (got < count ? got + 1 : count) * sizeof(wchar_t));

@@ -1,4 +1,4 @@
-// Functions that tell about files, times and the machine.
+// Functions that return facts about files, times and the machine.
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -28,7 +28,7 @@ int __gethostname_chk(char*, size_t, size_t);
 
 namespace {
 
-// What fails may have written something, and does not say how much.
+// A failed call may have written something, of unknown length.
 char* marked_path(char* to, size_t room, char* path) {
   if (to != nullptr) marked(to, path == nullptr ? room : strlen(path) + 1);
   return path;

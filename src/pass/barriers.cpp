@@ -1,4 +1,4 @@
-// Past which instructions no mark may move.
+// The instructions past which no mark may move.
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicInst.h>
 
@@ -7,7 +7,7 @@
 namespace vellum_pass {
 namespace {
 
-// Intrinsics become instructions, or functions that know nothing of commits, but for these.
+// Intrinsics become instructions, or functions that never commit. These are the exceptions.
 bool runs_code(const llvm::IntrinsicInst& call) {
   const llvm::StringRef name = call.getCalledFunction()->getName();
   return name.starts_with("llvm.eh.sjlj.") || name.starts_with("llvm.experimental.deoptimize") ||
@@ -15,8 +15,8 @@ bool runs_code(const llvm::IntrinsicInst& call) {
          name.starts_with("llvm.experimental.patchpoint");
 }
 
-// A commit reads the tracked memory and writes memory of its own: what only reads, or only touches
-// what its arguments point to, has none.
+// A commit reads tracked memory and writes memory of its own. So a function that only reads, or
+// only accesses memory through its arguments, does not commit.
 bool call_may_commit(const llvm::CallBase& call) {
   if (call.isInlineAsm())
     return llvm::cast<llvm::InlineAsm>(call.getCalledOperand())->hasSideEffects();
@@ -29,7 +29,7 @@ bool call_may_commit(const llvm::CallBase& call) {
 
 }  // namespace
 
-// Older programs publish by a volatile store, so it counts as a release.
+// Older programs publish by a volatile store, so this counts as a release.
 bool is_barrier(const llvm::Instruction& instruction) {
   using llvm::isReleaseOrStronger;
   if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))

@@ -1,9 +1,8 @@
-// Marks that can wait for the end of a loop. In a loop that neither commits nor talks to another
-// thread, a store in every round, always to the same place or to places side by side, is marked
-// behind the loop: the one place, or all from the first round's to the last one's.
+// Marks that can wait for the end of a loop. Such a loop neither commits nor talks to another
+// thread, and stores in every iteration, to one place or to places side by side. Behind the loop,
+// the mark covers the one place, or the range from the first iteration's place to the last one's.
 //
-// "To the last one's" needs no count of rounds: the address of the last round is the value that its
-// instruction has when the loop is left.
+// The last place needs no count of iterations: it is the store's address when the loop is left.
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
@@ -20,7 +19,7 @@ using llvm::Loop;
 using llvm::SmallVector;
 using llvm::Value;
 
-constexpr unsigned kMaxExits = 6;  // each gets the code
+constexpr unsigned kMaxExits = 6;  // each gets a copy of the code
 
 class Sinker {
  public:
@@ -53,7 +52,7 @@ class Sinker {
   }
 
  private:
-  // Only then all that is marked behind the loop has been stored to.
+  // Only then has everything been stored to that is marked behind the loop.
   bool in_every_round(const CallInst& mark) {
     const BasicBlock* block = mark.getParent();
     if (exiting_.empty() || loops_.getLoopFor(block) != &loop_) return false;
@@ -62,7 +61,7 @@ class Sinker {
     return llvm::all_of(ends, [&](BasicBlock* end) { return dominators_.dominates(block, end); });
   }
 
-  // Blocks that are entered from the loop only.
+  // Gives the loop exit blocks that are entered from the loop only.
   bool prepare_exits() {
     llvm::formDedicatedExitBlocks(&loop_, &dominators_, &loops_, nullptr, false);
     loop_.getUniqueExitBlocks(exits_);
@@ -85,7 +84,7 @@ class Sinker {
     return true;
   }
 
-  // A card between two rounds' stores has to have one: they are less than a card apart.
+  // Each card in the range must have a store: two iterations' stores are less than a card apart.
   bool sink_side_by_side(const CallInst& mark) {
     const Extent extent = Mark::extent(mark);
     const auto* bytes = llvm::dyn_cast<llvm::ConstantInt>(extent.bytes);
@@ -143,7 +142,7 @@ class Sinker {
 
 void sink_marks(llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
                 llvm::ScalarEvolution& evolution, Statistics& statistics) {
-  // Inner loops first: what they leave behind may move on.
+  // Inner loops go first: the marks behind them may move further.
   SmallVector<Loop*, 8> outer_first(loops.getLoopsInPreorder());
   for (Loop* loop : llvm::reverse(outer_first))
     Sinker(*loop, loops, dominators, evolution, statistics).sink();

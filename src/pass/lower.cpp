@@ -1,16 +1,16 @@
-// What becomes of a mark:
+// The code of a mark:
 //
 //   if (address >> 44 == 2) {                        // in the window of tracked memory
 //     if (card of its first byte == 0 || ...) vellum_mark_card(...);
 //   }
 //
-// and where the number of bytes is not known, or large, in place of the inner line
+// and, if the number of bytes is unknown or large, in place of the inner line
 //   if (bytes <= 64) as above, for the first and the last byte; else vellum_mark(address, bytes);
 //
-// vellum_mark_card() keeps every register, so this needs two of them and saves none. It must not be
-// bound lazily: the dynamic linker's resolver keeps fewer.
+// vellum_mark_card() preserves every register, so this code needs two of them and saves none. It
+// must not be bound lazily: the dynamic linker's resolver preserves fewer.
 //
-// The card is loaded atomically behind a fence of this thread alone, which is no instruction: so
+// The card is loaded atomically behind a fence for this thread alone, which is no instruction: so
 // the compiler keeps store and load in this order.
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
@@ -29,8 +29,8 @@ using llvm::Instruction;
 using llvm::SmallVector;
 using llvm::Value;
 
-constexpr std::uint64_t kMaxChecks = 4;         // more than so many cards: vellum_mark()
-constexpr std::int64_t kMaxDistance = 1 << 16;  // two addresses so near lie both in the window
+constexpr std::uint64_t kMaxChecks = 4;         // for more cards than this: vellum_mark()
+constexpr std::int64_t kMaxDistance = 1 << 16;  // two addresses this near are both in the window
 
 class Lowering {
  public:
@@ -41,7 +41,7 @@ class Lowering {
         i64_(llvm::Type::getInt64Ty(context_)),
         pointer_(llvm::PointerType::get(context_, 0)) {}
 
-  // Marks side by side in a block whose addresses have one base share the first test.
+  // Adjacent marks of a block whose addresses have one base share the first test.
   void lower(const SmallVector<CallInst*, 8>& marks, const SmallVector<std::int64_t, 8>& offsets) {
     CallInst* before = marks.front();
     llvm::IRBuilder<> builder(before);
@@ -88,7 +88,7 @@ class Lowering {
     return builder.CreateAdd(at, builder.CreateSub(bytes, builder.getInt64(1)));
   }
 
-  // Every 64th byte, and the last one: every card has one of them.
+  // Every 64th byte, and the last one: each card contains one of them.
   static void add_addresses(llvm::IRBuilder<>& builder, const Extent& extent, Value* at,
                             SmallVector<Value*, 8>& out) {
     const std::uint64_t bytes = constant_bytes(extent);
@@ -109,7 +109,7 @@ class Lowering {
     return load;
   }
 
-  // A card is 0 or 1: one `and` finds whether any is clear.
+  // A card is 0 or 1: one `and` shows whether any is clear.
   void check(llvm::IRBuilder<>& builder, const SmallVector<Value*, 8>& addresses) {
     Value* all = card(builder, addresses.front());
     for (Value* address : llvm::drop_begin(addresses))
@@ -127,7 +127,7 @@ class Lowering {
     builder.SetInsertPoint(next);
   }
 
-  // Of two addresses most often both are in one card, so that after the first call it is set.
+  // Two addresses are mostly in one card, which is set after the first call.
   void test_again(llvm::IRBuilder<>& builder, Value* address, Instruction* before) {
     Value* clear = builder.CreateICmpEQ(card(builder, address), builder.getInt8(0));
     builder.SetInsertPoint(llvm::SplitBlockAndInsertIfThen(clear, before, false));
@@ -141,7 +141,7 @@ class Lowering {
         ->setDoesNotThrow();
   }
 
-  // vellum_mark() takes no bytes for nothing, so they may be 0 here; 0 - 1 is not below 64.
+  // vellum_mark() ignores 0 bytes, so `bytes` may be 0 here: 0 - 1 is not below 64.
   void mark_range(llvm::IRBuilder<>& builder, Value* address, Value* bytes) {
     Value* last = builder.CreateSub(bytes, builder.getInt64(1));
     Value* few = builder.CreateICmpULT(last, builder.getInt64(kCardBytes));
@@ -183,7 +183,7 @@ class Lowering {
 
 struct Group {
   Value* base;
-  bool open;  // for more: their numbers of bytes are constants
+  bool open;  // for further marks: numbers of bytes are constant
   SmallVector<CallInst*, 8> marks;
   SmallVector<std::int64_t, 8> offsets;  // of each, from the base
 };
@@ -192,7 +192,7 @@ class Grouping {
  public:
   explicit Grouping(const llvm::DataLayout& layout) : layout_(layout) {}
 
-  // Between the marks of a group is only code that computes addresses.
+  // Between the marks of a group there is only code that computes addresses.
   void add(llvm::BasicBlock& block) {
     bool adjacent = false;
     for (Instruction& instruction : block) {

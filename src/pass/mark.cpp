@@ -1,4 +1,4 @@
-// The placeholder of a mark: its four operands are those of an Extent.
+// The placeholder of a mark: its four operands are the members of an Extent.
 #include <llvm/IR/Module.h>
 
 #include "pass/marks.hpp"

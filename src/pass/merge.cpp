@@ -1,6 +1,5 @@
-// Joining the marks of a block. Marks wait for the next barrier, or the end of the block; those at
-// constant distances of one another become one where the memory between them has no card of its
-// own.
+// Joins the marks of a block. Marks wait for the next barrier, or the end of the block. Marks at
+// constant distances become one if the memory between them contains no whole card.
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
@@ -17,11 +16,11 @@ using llvm::Value;
 
 struct Piece {
   CallInst* placeholder;
-  std::int64_t begin, end;  // from the base
-  std::uint64_t align;      // of the base + begin
+  std::int64_t begin, end;  // offsets from the base
+  std::uint64_t align;      // of base + begin
 };
 
-// Pieces with one base, and a joint one that grows over them.
+// Joins pieces with one base into larger ones.
 class Joiner {
  public:
   Joiner(llvm::Instruction* before, Statistics& statistics)
@@ -41,13 +40,13 @@ class Joiner {
   }
 
  private:
-  // Side by side, or both within what two checks cover. A gap of less than a card has none of its
-  // own, so no card is marked that has no store.
+  // Joins pieces that are side by side, or that two checks cover together. A gap of less than a
+  // card contains no whole card, so every marked card has a store.
   static bool grow(Piece& whole, const Piece& piece) {
     const std::int64_t end = std::max(whole.end, piece.end);
     const bool close = end - whole.begin <= static_cast<std::int64_t>(kCardBytes);
     if (piece.begin > whole.end && !close) return false;
-    // The larger alignment tells where the cards begin, if it is that of the first byte as well.
+    // The larger alignment tells where cards begin, if it also holds for the first byte.
     const auto distance = static_cast<std::uint64_t>(piece.begin - whole.begin);
     if (piece.align > whole.align && distance % piece.align == 0) whole.align = piece.align;
     whole.end = end;
@@ -71,8 +70,8 @@ class Joiner {
   Statistics& statistics_;
 };
 
-// Pieces at constant distances of one another, by their addresses' common base, or, where the
-// addresses are computed apart (p + i + 1, p + i + 2), by what is known of their values.
+// Pieces at constant distances, found by the common base of their addresses. For addresses that are
+// computed separately (p + i + 1, p + i + 2), ScalarEvolution finds the distance.
 class Families {
  public:
   Families(const llvm::DataLayout& layout, llvm::ScalarEvolution* evolution)

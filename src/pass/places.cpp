@@ -1,5 +1,5 @@
-// What may lie at an address: the stack, the program's own variables, or anything, and so tracked
-// memory.
+// The kind of memory at an address: the stack, the program's own variables, or anything, which
+// includes tracked memory.
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <vellum/cards.h>
@@ -13,7 +13,7 @@ using llvm::Instruction;
 using llvm::SmallVector;
 using llvm::Value;
 
-// An address that is a number is tracked when it is one of the window.
+// A constant address is tracked if it lies in the window.
 bool number_outside_window(const Value* object) {
   const auto* expression = llvm::dyn_cast<llvm::ConstantExpr>(object);
   if (expression == nullptr || expression->getOpcode() != Instruction::IntToPtr) return false;
@@ -38,7 +38,7 @@ Place place_of_object(const Value* object) {
 
 }  // namespace
 
-// What is returned by value (sret) is not on the stack for sure: `new (p) T(f())` makes f write to
+// A result returned by value (sret) is not always on the stack: `new (p) T(f())` makes f write to
 // p.
 Place place_of(const Value* address) {
   if (address->getType()->getPointerAddressSpace() != 0) return Place::elsewhere;  // fs:, gs:

@@ -1,4 +1,4 @@
-// The plugin for clang: -fpass-plugin=VellumCards-<version>.so. It runs behind all optimisations of
+// The plugin for clang: -fpass-plugin=VellumCards-<version>.so. It runs after all optimisations of
 // a translation unit, so that it sees the stores that the program will execute.
 #include <llvm/IR/Module.h>
 #include <llvm/IR/PassManager.h>
@@ -13,21 +13,21 @@
 namespace vellum_pass {
 namespace {
 
-constexpr const char* kDone = "vellum-cards";  // a function's attribute: it has its marks
+constexpr const char* kDone = "vellum-cards";  // a function attribute: the marks are in place
 
 bool wanted(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != '\0' && llvm::StringRef(value) != "0";
 }
 
-// For measuring and testing: VELLUM_CARDS_OFF=merge,loops leaves steps out.
+// For measurements and tests: VELLUM_CARDS_OFF=merge,loops leaves these steps out.
 bool is_off(llvm::StringRef step) {
   const char* off = std::getenv("VELLUM_CARDS_OFF");
   return off != nullptr && llvm::StringRef(off).contains(step);
 }
 
-// After this nobody may rely on what a function was found to do to memory: it reads and writes
-// cards.
+// From here on, earlier findings about a function's memory accesses are invalid: it reads and
+// writes cards.
 void forget_memory_promises(llvm::Module& module) {
   const auto forget = [](auto& promises) {
     for (const auto promise : {llvm::Attribute::Memory, llvm::Attribute::NoSync,
@@ -60,7 +60,7 @@ class CardsPass : public llvm::PassInfoMixin<CardsPass> {
       llvm::report_fatal_error("vellum-cards: the module is broken");
     return llvm::PreservedAnalyses::none();
   }
-  static bool isRequired() { return true; }  // also of functions that are not to be optimised
+  static bool isRequired() { return true; }  // includes functions without optimisation
 
  private:
   static void instrument(llvm::Function& function, llvm::FunctionAnalysisManager& analyses,

@@ -1,5 +1,5 @@
 // Library functions that write memory, by name: each use of one becomes a use of the runtime's
-// vellum_wrap_<name>, which calls it and marks what it has written.
+// vellum_wrap_<name>, which calls the function and marks what it has written.
 #include <llvm/IR/Module.h>
 
 #include <vector>
@@ -21,7 +21,7 @@ bool is_redirected(llvm::StringRef name) {
   return false;
 }
 
-// What the function promises about memory does not hold for its wrapper, which writes cards.
+// The function's promises about memory do not hold for its wrapper, which writes cards.
 void replace(llvm::Function& function, llvm::StringRef name) {
   llvm::Module& module = *function.getParent();
   llvm::FunctionCallee wrapper =
@@ -41,7 +41,7 @@ void replace(llvm::Function& function, llvm::StringRef name) {
 
 }  // namespace
 
-// A function that the program defines itself is instrumented like any other, and stays.
+// Leaves functions that the program itself defines: these are instrumented like any other.
 unsigned redirect_library_calls(llvm::Module& module) {
   std::vector<llvm::Function*> found;
   for (llvm::Function& function : module)

@@ -1,4 +1,4 @@
-// Which instructions store, and where.
+// The instructions that store, and their addresses.
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/InlineAsm.h>
@@ -20,15 +20,15 @@ using llvm::SmallVector;
 using llvm::SmallVectorImpl;
 using llvm::Value;
 
-// x86 stores to addresses that the language does not allow, and programs rely on it (LMDB
-// does), but for vector instructions, which demand 16 bytes at least. So a store of 8
-// bytes has two cards, unless VELLUM_CARDS_ALIGNED=1 says that the program is strict.
+// x86 stores to addresses that the language forbids, and programs rely on that (LMDB does). Only
+// vector instructions require alignment, to 16 bytes at least. So a store of 8 bytes may touch two
+// cards, unless VELLUM_CARDS_ALIGNED=1 says that the program is strict.
 std::uint64_t trusted(std::uint64_t align) {
   static const char* const value = std::getenv("VELLUM_CARDS_ALIGNED");
   return value != nullptr && llvm::StringRef(value) == "1" ? align : 1;
 }
 
-// Collects what one instruction stores; the code that computes it goes behind the instruction.
+// Collects the stores of one instruction. The code to compute them goes behind the instruction.
 class Finder {
  public:
   Finder(Instruction& instruction, SmallVectorImpl<Extent>& out)
@@ -84,7 +84,7 @@ class Finder {
     return true;
   }
 
-  // One that fails has stored nothing.
+  // A failed exchange stores nothing.
   bool compare_exchange(llvm::AtomicCmpXchgInst& exchange) {
     Value* at = exchange.getPointerOperand();
     if (place_of(at) == Place::may_be_tracked) {
@@ -106,7 +106,7 @@ class Finder {
     return true;
   }
 
-  // Outputs in memory ("=m") are pointers whose type is said; what else a template stores is not.
+  // Outputs in memory ("=m") are pointers of known type; other stores of a template are unknown.
   bool inline_asm(CallBase& call) {
     const auto* code = llvm::cast<llvm::InlineAsm>(call.getCalledOperand());
     bool clobbers_memory = false;
@@ -135,7 +135,7 @@ class Finder {
     auto* branch = llvm::dyn_cast<CallBase>(&instruction_);
     if (branch == nullptr || !branch->isInlineAsm()) return false;
     if (!inline_asm(*branch)) return false;
-    out_.clear();  // a terminator: nothing is behind it
+    out_.clear();  // a terminator: no code can follow it
     return unknown();
   }
 
@@ -158,7 +158,7 @@ class Finder {
     return false;
   }
 
-  // Said to write memory so that nothing moves past them.
+  // These are declared to write memory only so that nothing moves past them.
   static bool harmless(const llvm::IntrinsicInst& call) {
     using namespace llvm;
     if (call.isAssumeLikeIntrinsic() || call.isLifetimeStartOrEnd()) return true;
@@ -180,9 +180,9 @@ class Finder {
     }
   }
 
-  // What the compiler leaves to libatomic: sized __atomic_store_16(at, ...), and the general
-  // __atomic_store(bytes, at, ...), where a compare and exchange and an exchange have a result at
-  // another address as well.
+  // Calls that the compiler leaves to libatomic: sized ones, __atomic_store_16(at, ...), and the
+  // general __atomic_store(bytes, at, ...). The general compare-exchange and exchange write a
+  // result to another address, too.
   bool atomic_library_call(CallInst& call) {
     const llvm::Function* callee = call.getCalledFunction();
     if (callee == nullptr || !callee->isDeclaration()) return false;
@@ -230,7 +230,7 @@ void say_marked(const Instruction& instruction, llvm::OptimizationRemarkEmitter&
   });
 }
 
-// Counts the instruction under the first of: not understood, marked, global, stack.
+// Counts the instruction as the first that applies: not understood, marked, global, stack.
 bool mark_behind(Instruction& instruction, Statistics& statistics,
                  llvm::OptimizationRemarkEmitter& remarks) {
   auto* call = llvm::dyn_cast<CallBase>(&instruction);
@@ -240,7 +240,7 @@ bool mark_behind(Instruction& instruction, Statistics& statistics,
     return true;
   }
   SmallVector<Extent, 8> extents;
-  Instruction* next = instruction.getNextNode();  // what the finder computes goes before it as well
+  Instruction* next = instruction.getNextNode();  // the finder's code goes before it, too
   Finder finder(instruction, extents);
   if (!finder.is_store()) return false;
   ++statistics.seen;

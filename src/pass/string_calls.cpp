@@ -1,7 +1,7 @@
-// std::string's members that are not compiled into the program but lie in libstdc++'s shared
-// library (up to C++17). What they change is the object, 32 bytes that begin with a pointer to the
-// characters and their number, and the characters. Without optimisation the program calls the small
-// parts, too, between which a string is not whole: then its size is not to be read.
+// Members of std::string that are not compiled into the program, but are in libstdc++'s shared
+// library (up to C++17). They change the characters and the object: 32 bytes that begin with a
+// pointer to the characters and their number. Without optimisation, the program also calls the
+// small parts, between which a string is inconsistent: its size must not be read then.
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include "pass/marks.hpp"
@@ -17,14 +17,14 @@ enum class Change { none, object, whole_string, characters };
 struct Member {
   Change change = Change::none;
   std::uint64_t character_bytes = 1;
-  bool second_too = false;  // swap(), and those that take over what another string has
+  bool second_too = false;  // swap(), and members that take over another string's content
 };
 
 bool starts_with_any(llvm::StringRef name, llvm::ArrayRef<const char*> starts) {
   return llvm::any_of(starts, [&](const char* start) { return name.starts_with(start); });
 }
 
-// By the mangled name; const members begin with _ZNK, destructors (D1, D2) leave nothing to read.
+// Judges by the mangled name: const members begin with _ZNK; destructors (D1, D2) leave no string.
 Member member_of(llvm::StringRef name) {
   Member member;
   if (name.consume_front("_ZNSt7__cxx1112basic_stringIwSt11char_traitsIwESaIwEE")) {
@@ -74,7 +74,7 @@ bool reads_into_second(llvm::StringRef name, std::uint64_t& character_bytes) {
   return true;
 }
 
-// The first place behind the call; an invoke's is on its way to the normal end.
+// The first place behind the call; for an invoke, on the edge to the normal destination.
 llvm::Instruction* place_behind(llvm::CallBase& call) {
   auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(&call);
   if (invoke == nullptr) return call.getNextNode();
@@ -96,7 +96,7 @@ void mark_string(llvm::IRBuilder<>& behind, llvm::Value* string, const Member& m
                {data, behind.CreateMul(count, behind.getInt64(member.character_bytes)), 1, 0});
 }
 
-// (to, from, count), (to, count, character) or (to, begin, end).
+// The arguments are (to, from, count), (to, count, character) or (to, begin, end).
 void mark_characters(llvm::IRBuilder<>& behind, const llvm::CallBase& call, const Member& member) {
   llvm::Type* i64 = behind.getInt64Ty();
   llvm::Value* last = call.getArgOperand(2);
@@ -121,7 +121,7 @@ bool mark_strings_behind(llvm::CallBase& call) {
     return false;
   Member member = member_of(callee->getName());
   llvm::SmallVector<unsigned, 2> strings;
-  const unsigned first = call.hasStructRetAttr() ? 1 : 0;  // what is returned by value comes before
+  const unsigned first = call.hasStructRetAttr() ? 1 : 0;  // a result by value comes first
   if (reads_into_second(callee->getName(), member.character_bytes)) {
     member.change = Change::whole_string;
     strings = {first + 1};

@@ -1,4 +1,4 @@
-// Stores of vectors some of whose lanes are left out, and of lanes that go to places of their own.
+// Vector stores that leave lanes out, or that store lanes to separate places.
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 
@@ -38,7 +38,7 @@ void scatter(llvm::IRBuilderBase& behind, const llvm::IntrinsicInst& call, Value
   }
 }
 
-// Lanes that the mask has are stored side by side.
+// The lanes of the mask are stored side by side.
 void compress(llvm::IRBuilderBase& behind, const llvm::IntrinsicInst& call,
               SmallVectorImpl<Extent>& out) {
   Value* mask = call.getArgOperand(2);

@@ -1,5 +1,5 @@
-// x86's own intrinsics that store. What has a general form in LLVM (masked stores, compressing
-// ones, most scatters' masks) has become that before it comes here.
+// x86's own intrinsics that store. Those with a general form in LLVM (masked stores, compressing
+// ones, most scatters' masks) have that form by now.
 #include <llvm/ADT/StringSwitch.h>
 
 #include "pass/marks.hpp"
@@ -12,12 +12,12 @@ using llvm::Value;
 
 Value* operand(const llvm::CallInst& call, unsigned index) { return call.getArgOperand(index); }
 
-// A mask whose lanes say yes by their highest bit.
+// A mask that selects lanes by their highest bit.
 Value* lanes_by_sign(llvm::IRBuilderBase& behind, Value* mask) {
   return behind.CreateICmpSLT(mask, llvm::Constant::getNullValue(mask->getType()));
 }
 
-// A mask of one bit a lane, in a number that may have more.
+// A mask with one bit for each lane, in a number that may have more bits.
 Value* lanes_by_bit(llvm::IRBuilderBase& behind, Value* mask, unsigned count) {
   if (mask->getType()->isVectorTy()) return mask;
   Value* bits = behind.CreateTrunc(mask, behind.getIntNTy(count));
@@ -32,8 +32,8 @@ std::uint64_t scalar_bytes(const Value* vector) {
   return vector->getType()->getScalarSizeInBits() / 8;
 }
 
-// avx512.mask.pmov: lanes made narrower and stored side by side. Their name ends in what they were
-// and what they become (q, d, w, b).
+// avx512.mask.pmov narrows lanes and stores them side by side. The name ends in the lanes' types
+// before and after (q, d, w, b).
 std::uint64_t narrowed_bytes(StringRef name) {
   const StringRef letters = name.split(".mem.").first;
   return llvm::StringSwitch<std::uint64_t>(letters.take_back(1))
@@ -43,7 +43,7 @@ std::uint64_t narrowed_bytes(StringRef name) {
       .Default(0);
 }
 
-// (base, mask, index, values, scale): a lane at base + index * scale each.
+// The arguments are (base, mask, index, values, scale); each lane goes to base + index * scale.
 void scatter(llvm::IRBuilderBase& behind, const llvm::CallInst& call,
              llvm::SmallVectorImpl<Extent>& out) {
   Value* index = operand(call, 2);
@@ -60,7 +60,7 @@ void scatter(llvm::IRBuilderBase& behind, const llvm::CallInst& call,
   }
 }
 
-// What stores a fixed number of bytes at its first operand.
+// Intrinsics that store a fixed number of bytes at their first operand.
 std::uint64_t fixed_bytes(StringRef name) {
   return llvm::StringSwitch<std::uint64_t>(name)
       .Cases("sse.stmxcsr", "directstore32", "cmpccxadd32", "aadd32", "aand32", 4)

@@ -8,8 +8,8 @@
 
 namespace vellum::region {
 
-// The thread begins with the first task and takes no signals of the application. Threads: any may
-// wait; one at a time starts tasks.
+// The thread begins with the first task and takes no signals of the application. Any thread may
+// wait; one thread at a time starts tasks.
 class Background {
  public:
   Background() = default;
@@ -17,8 +17,8 @@ class Background {
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
 
-  // REQUIRES: idle; `task` throws nothing. Throws std::system_error where there is no thread to be
-  // had; the task has not begun then.
+  // REQUIRES: idle; `task` throws nothing. Throws std::system_error when no thread can be created;
+  // the task has then not begun.
   void start(std::function<void()> task);
   void wait_idle();
 

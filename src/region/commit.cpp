@@ -1,4 +1,4 @@
-// Commits: what was written is found and encoded, written out, and then is what memory follows.
+// Commits: written pages are found, encoded and written out; then memory follows the commit.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -29,7 +29,7 @@ std::int64_t now_ns() {
 
 }  // namespace
 
-// A commit from finding what was written to its end.
+// One commit, from the search for written pages to its end.
 struct Region::Impl::CommitInProgress {
   std::string message;
   std::optional<store::NameLock> snapshot;         // its name, if it is to be one
@@ -38,7 +38,7 @@ struct Region::Impl::CommitInProgress {
   CommitReport report;
   Clock::time_point start = Clock::now();
   std::uint64_t waiting_ns = 0;  // between the call and the background's turn
-  // Has to be written although nothing has changed.
+  // The commit is written even if nothing has changed.
   bool even_if_unchanged = false;
   bool anything = false;
   // Encoded in the call; null: captured, or nothing to do.
@@ -63,7 +63,7 @@ std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* 
       memory->collect_dirty(dirty, known);
     }
   } catch (...) {
-    pending = merge_pending();  // what had been found is armed again, and must not be forgotten
+    pending = merge_pending();  // found pages are armed again, and must not be forgotten
     throw;
   }
   if (pending.empty()) return dirty;
@@ -93,8 +93,8 @@ void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
   }
 }
 
-// The encoder has brought the twins up to the commit at hand. Not a pointer: a twin may go at any
-// time.
+// The encoder has brought the twins up to the commit at hand. Copies instead of returning a
+// pointer: a twin may go at any time.
 bool Region::Impl::committed_copy(PageNumber page, std::byte* out) {
   memory->hold(page, 1);
   const std::byte* const twin = memory->is_present(page) ? memory->twin_of(page) : nullptr;
@@ -103,9 +103,9 @@ bool Region::Impl::committed_copy(PageNumber page, std::byte* out) {
   return twin != nullptr;
 }
 
-// The commit is durable. Where pages have left memory since, or have to, they come back from it
-// from now on; when it cannot be opened for that, from where they did, with what the stash adds.
-// Nothing that goes wrong here undoes it.
+// The commit is durable. From now on, pages that have left memory or have to leave come back from
+// this commit. If it cannot be opened for that, they come back from the old source and the stash.
+// No error here undoes the commit.
 void Region::Impl::accept_commit() noexcept {
   try {
     const auto now_taken = encoder->accept();
@@ -132,12 +132,12 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
   pending = std::move(dirty);
 }
 
-// Finds what was written, and encodes it; with `capture`, only as far as what the program stores
-// from here on changes nothing any more. What lies in the stash is encoded in any case: it would
-// come into memory otherwise.
+// Finds the written pages and encodes them; with `capture`, only so far that later stores of the
+// program change nothing in the commit. If pages lie in the stash, all is encoded: they would come
+// into memory otherwise.
 void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   if (memory->engine() != Engine::mapped)
-    region::look_at_handlers();  // that has the kernel's pages
+    region::look_at_handlers();  // mapped has the kernel's pages
   require_twins();
   writer->require_in_place();
   c.report.sequence = sequence;
@@ -215,11 +215,11 @@ void Region::Impl::end_commit(CommitInProgress& c) {
     report.write_ns = cost.write_ns;
     report.flush_ns = cost.flush_ns;
   } else if (commit_failed) {
-    writer->begin();  // throws when a flush failed: what the medium holds is not known then
+    writer->begin();  // throws when a flush failed: the medium's content is then unknown
   }
   if (c.is_snapshot()) publish_snapshot(c);
   report.total_ns = ns_between(c.start, Clock::now()) - c.waiting_ns;
-  // What is left: twins have followed while the pages were encoded.
+  // The rest: twins have followed while the pages were encoded.
   const std::uint64_t stages =
       report.scan_ns + report.encode_ns + report.write_ns + report.flush_ns;
   report.publish_ns = report.total_ns - std::min(stages, report.total_ns);
@@ -245,8 +245,8 @@ void Region::Impl::publish_snapshot(CommitInProgress& c) {
   writer->publish_snapshot(*c.snapshot, c.message);
 }
 
-// A failed commit leaves everything as it was, so it can be made again where gc finds room. One
-// that has happened, and whose name could not be written, is not.
+// A failed commit leaves everything as it was, so it is made again where gc finds room. A commit
+// that has happened, but whose name could not be written, is not.
 CommitReport Region::Impl::commit(std::optional<store::NameLock> snapshot,
                                   const std::string& message,
                                   const std::vector<PageNumber>* known) {
@@ -272,7 +272,7 @@ CommitReport Region::Impl::commit_once(const std::optional<store::NameLock>& sna
   return c.report;
 }
 
-// Everything that may fail for want of memory is made before anything has begun.
+// Makes everything that may fail for want of memory before anything begins.
 std::future<CommitReport> Region::Impl::commit_async(std::optional<store::NameLock> snapshot,
                                                      const std::string& message) {
   const auto c = std::make_shared<CommitInProgress>();
@@ -280,14 +280,14 @@ std::future<CommitReport> Region::Impl::commit_async(std::optional<store::NameLo
   c->message = message;
   const auto end = std::make_shared<std::packaged_task<CommitReport()>>([this, c] {
     c->waiting_ns = ns_between(c->start, Clock::now()) - c->report.pause_ns;
-    // The caller's future keeps `c` for as long as it likes: the name is let go here.
+    // The caller's future keeps `c` for as long as it likes, so the name is released here.
     CommitInProgress ending = std::move(*c);
     try {
       take_turn(ending);
       end_commit(ending);
     } catch (const Error& e) {
       ending.turn.reset();
-      // For the next one: this one's content is not what memory holds any more.
+      // Room for the next commit: memory no longer holds this one's content.
       makes_room_after(e);
       throw;
     }
@@ -299,7 +299,7 @@ std::future<CommitReport> Region::Impl::commit_async(std::optional<store::NameLo
   try {
     background->start([end] { (*end)(); });
   } catch (const std::exception&) {
-    (*end)();  // no thread to be had: now, then
+    (*end)();  // no thread available: runs it now
   }
   return future;
 }

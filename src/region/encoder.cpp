@@ -14,11 +14,11 @@ namespace {
 
 using format::PageNumber;
 
-// The same for a page that was all zero: it has nothing that a delta could leave out.
+// The delta limit of a page that was all zero: it has nothing that a delta could leave out.
 constexpr std::size_t kMaxFreshDeltaCostBytes = kPageBytes / 8;
-// Slices are for several threads; their blocks lie in the pack as they get done. Long ones keep
-// together what lies together, which is what Dedup finds again: a twentieth of a moved array is
-// not found in slices of 512 pages. Where memory is short they are short.
+// Slices are for several threads; their blocks lie in the pack in the order in which they get done.
+// Long slices keep neighbours together for Dedup to find again: a twentieth of a moved array is not
+// found in slices of 512 pages. Where memory is short, slices are short.
 constexpr std::size_t kSlicePages = 512;
 constexpr std::size_t kLongSlicePages = 4096;
 constexpr std::size_t kSlicesPerThread = 4;
@@ -62,8 +62,8 @@ __attribute__((no_sanitize("thread"))) bool mostly_used(const std::byte* page) n
 
 }  // namespace
 
-// What is to be recorded of one slice: as far as it is encoded, and the pages that are to be stored
-// whole, whose twins hold what is recorded.
+// The records of one slice: what is encoded so far, and the pages that are to be stored whole,
+// whose twins hold their recorded content.
 struct Encoder::Captured {
   store::PageWrites writes;
   std::vector<PageNumber> whole;           // ascending
@@ -78,7 +78,7 @@ struct Encoder::Captured {
   }
 };
 
-// The pages that one thread works on at once, with what undo() needs to know of them.
+// The pages that one thread works on at once, and the data that undo() needs for them.
 struct Encoder::Slice {
   Captured captured;               // between capture and pack
   format::DeltaBatch old_bytes;    // what the twins held where they were changed
@@ -103,7 +103,7 @@ struct Encoder::Worker {
 
 namespace {
 
-// Keeps the chunks of pages (ascending) where they are.
+// Holds the chunks of pages (ascending) in place.
 class Held {
  public:
   Held(RegionMemory& memory, std::span<const PageNumber> pages) : memory_(memory), pages_(pages) {
@@ -144,16 +144,15 @@ Encoder::Encoder(RegionMemory& memory, const format::Encoding& encoding, std::si
 
 Encoder::~Encoder() = default;
 
-// Made when it is first needed: a region whose commits are small needs one. REQUIRES: as of the
-// pool, nobody else works under this number.
+// Makes a worker when it is first needed: a region with small commits needs one. REQUIRES: as for
+// the pool, nobody else works under this number.
 Encoder::Worker& Encoder::worker(std::size_t number) {
   auto& own = workers_[number];
   if (own == nullptr) own = std::make_unique<Worker>(encoding_);
   return *own;
 }
 
-// Calls body(part of the pages, slice, worker) for all slices. Returns how many pages had
-// changed.
+// Calls body(part of the pages, slice, worker) for all slices. Returns how many pages had changed.
 template <typename Body>
 std::uint64_t Encoder::for_slices(std::span<const PageNumber> dirty, const Body& body) {
   const bool some_stashed = memory_.has_stashed();
@@ -225,14 +224,14 @@ void Encoder::capture_slice(std::span<const PageNumber> dirty, Worker& worker, S
   memory_.stay_within_limit();
 }
 
-// What has been captured stays in its twins: a chunk whose twins are newer than the source is not
-// evicted. But who would evict it takes them away for a moment, to look at its pages.
+// Captured content stays in its twins: a chunk whose twins are newer than the source is not
+// evicted. But an eviction takes the twins away for a moment to look at the pages, hence the hold.
 void Encoder::pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Commit& commit) {
   Captured& captured = slice.captured;
   std::optional<Held> held(std::in_place, memory_, captured.whole);
   const store::Dedup* const dedup = commit.dedup();
   if (dedup != nullptr) {
-    // What is compared is what gets recorded: the twins.
+    // The comparison is with what gets recorded: the twins.
     dedup->find(
         captured.whole,
         [&](std::size_t i) { return captured.content(captured.whole[i], backing_); },
@@ -252,7 +251,7 @@ void Encoder::capture_page(PageNumber page, Worker& worker, Slice& slice) {
   }
 }
 
-// The entry says what differs from the last commit: that is the delta. Nothing comes into memory.
+// The entry holds the difference from the last commit: the delta. Nothing comes into memory.
 void Encoder::capture_stashed(PageNumber page, Worker& worker, Slice& slice) {
   Captured& out = slice.captured;
   Stash::Entry entry;
@@ -341,7 +340,7 @@ void Encoder::capture_fresh(PageNumber page, Worker& worker, Slice& slice) {
   write_twins(page, worker.page, slice);
 }
 
-// Copies runs of neighbours at once; the copies in the backing are then what gets recorded.
+// Copies runs of neighbours at once; the copies in the backing then get recorded.
 void Encoder::write_fresh_twins(Worker& worker, Slice& slice) {
   const auto& fresh = worker.fresh_whole;
   for (std::size_t i = 0; i < fresh.size();) {
@@ -426,8 +425,8 @@ store::PageBlock Encoder::compress(std::span<const PageNumber> pages, const Capt
   return block;
 }
 
-// A page may be without a private copy by now, because it equalled its twin: what the program has
-// there must stay when the twin goes back.
+// A page may have lost its private copy because it equalled its twin. The program's content must
+// stay when the twin goes back.
 void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reload) {
   const auto slices = std::move(slices_);
   accept();

@@ -1,16 +1,15 @@
-// region/encoder.hpp: dirty pages in, what to write out.
+// region/encoder.hpp: the encoding of dirty pages for a commit.
 //
-// For each dirty page the cheapest of: unchanged (dropped), zero, delta against its twin, or whole,
-// in a compressed block with its neighbours. A page that lies in the stash is taken from there. The
-// twin follows at once, while the page is in the cache, and it follows what was recorded, not what
-// the page holds: another thread may be writing the page. When the commit fails, undo() puts twins
-// back.
+// The encoder records each dirty page in the cheapest form: unchanged (dropped), zero, a delta
+// against its twin, or whole, in a compressed block with its neighbours. A page in the stash is
+// taken from there. The twin follows at once, while the page is in the cache. It follows the
+// record, not the page, since another thread may be writing the page. When the commit fails, undo()
+// restores the twins.
 //
-// A commit that goes on in the background is encoded in two steps: capture() compares and copies,
-// and from then on the twins are what is recorded, whatever the program does to its pages; pack()
-// compresses them.
+// A commit in the background is encoded in two steps. capture() compares and copies; from then on
+// the twins hold what is recorded, whatever the program does to its pages. pack() compresses them.
 //
-// Threads: one caller at a time; the work is done on slices of the pages in parallel.
+// Threads: one caller at a time; slices of the pages are worked on in parallel.
 #pragma once
 
 #include <atomic>
@@ -39,19 +38,19 @@ class Encoder {
   // Errc::out_of_memory and what Commit::add throws; undo() is then due.
   std::uint64_t encode(std::span<const format::PageNumber> dirty,
                        store::BranchWriter::Commit& commit);
-  // The same in two steps. REQUIRES: nobody else changes twins in between. Better when much lies in
-  // the stash: encode(), since capture() takes it into memory.
+  // The same in two steps. REQUIRES: nobody else changes twins in between. encode() is better when
+  // much lies in the stash, since capture() takes that into memory.
   std::uint64_t capture(std::span<const format::PageNumber> dirty);
   void pack(store::BranchWriter::Commit& commit);
 
-  // The commit failed: twins go back to what they were before encode(). Pages whose old content was
-  // too much to keep are handed to `reload`, which must bring their twins back from the store; what
-  // it throws comes out.
+  // The commit failed: puts twins back as they were before encode(). Pages whose old content was
+  // too much to keep go to `reload`, which must bring their twins back from the store; its
+  // exceptions pass through.
   void undo(const std::function<void(std::span<const format::PageNumber>)>& reload);
-  // For tests, while nothing is encoded: how many bytes of pages undo() has at hand; nullopt: as
-  // ever.
+  // For tests, while nothing is encoded: how many bytes of old pages undo() has at hand; nullopt:
+  // the default.
   static void set_undo_budget(std::optional<std::size_t> bytes);
-  // The commit is durable: forget what undo() would need. Returns the pages that were taken from
+  // The commit is durable: forgets what undo() would need. Returns the pages that were taken from
   // the stash, ascending.
   std::vector<format::PageNumber> accept();
 

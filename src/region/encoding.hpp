@@ -1,4 +1,4 @@
-// region/encoding.hpp: between the public face's Encoding and the format's.
+// region/encoding.hpp: conversions between the public Encoding and the format's.
 #pragma once
 
 #include <optional>

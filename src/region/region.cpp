@@ -29,7 +29,7 @@ std::size_t encode_threads(const RegionOptions& options) {
   return std::min(processors - 1, 7U);
 }
 
-// The region must lie in what the caller says is reserved, and no byte beyond it.
+// The region must lie in the caller's reservation, with no byte beyond it.
 void require_reservation(const RegionOptions& options, std::uint64_t needed_bytes) {
   if (options.base_address == 0 || options.base_address % kPageBytes != 0 ||
       options.capacity_bytes % kPageBytes != 0 || options.fixed_address) {
@@ -89,14 +89,14 @@ void require_writable(const Region::Impl& impl) {
     throw Error(Errc::read_only, "version '" + impl.name + "' is open read-only");
 }
 
-// For what changes the region: after everything that was begun before.
+// The turn of a call that changes the region: it comes after everything that was begun before.
 class Turn {
  public:
   explicit Turn(const std::shared_ptr<Region::Impl>& impl) {
     require_valid(impl);
     require_writable(*impl);
     lock_ = std::unique_lock(impl->mutex);
-    require_valid(impl);  // another thread may have closed it until it is this one's turn
+    require_valid(impl);  // another thread may have closed it before this turn
     impl->background->wait_idle();
   }
 
@@ -104,7 +104,7 @@ class Turn {
   std::unique_lock<std::mutex> lock_;
 };
 
-// For what takes no turn: the memory stays until this one is done.
+// For calls that take no turn: the memory stays until the call is done.
 class Inside {
  public:
   explicit Inside(const std::shared_ptr<Region::Impl>& impl) {
@@ -117,8 +117,8 @@ class Inside {
   std::shared_lock<std::shared_mutex> lock_;
 };
 
-// Engine mapped: the file behind the region. The others: nothing, and an image that the branch has
-// falls behind.
+// Engine mapped: opens the file behind the region. Other engines: opens nothing, and an image that
+// the branch has falls behind.
 std::unique_ptr<store::ImageFile> open_image(const Region::Impl& impl,
                                              const RegionOptions& options) {
   const bool wanted = !options.image_path.empty();
@@ -138,8 +138,8 @@ std::unique_ptr<store::ImageFile> open_image(const Region::Impl& impl,
   return nullptr;
 }
 
-// Of an image whose region could not be made: others see the file as it was. REQUIRES: the branch's
-// lock.
+// For an image whose region could not be made: others see the file as it was. REQUIRES: the
+// branch's lock is held.
 void take_back_growth(const Region::Impl& impl, const std::string& path, std::uint64_t bytes) {
   try {
     const auto file = impl.core->fs().open(path, base::OpenMode::read_write);
@@ -244,7 +244,7 @@ void Region::Impl::remember(const RegionOptions& options, const format::WorkingS
   memory_options.last_working_set = store::read_working_set(*core, name, of);
 }
 
-// A hint: whatever keeps it from being written, closing goes on.
+// The working set is a hint: closing goes on even if it cannot be written.
 void Region::Impl::write_working_set() noexcept {
   if (!remembered_as || memory == nullptr) return;
   try {
@@ -257,7 +257,7 @@ void Region::Impl::note_shape() noexcept {
   shape = {memory->data(), memory->capacity_bytes(), memory->engine(), writer != nullptr};
 }
 
-// A store that has been moved away: what would go to its path might meet another one there.
+// If the store has been moved away, nothing is written: its path may hold another store.
 void Region::Impl::finish() noexcept {
   background.reset();  // ends what it has begun
   const bool in_place = writer == nullptr || writer->in_place();
@@ -336,7 +336,7 @@ void Region::Impl::find_pages(std::uint64_t offset_bytes, std::size_t length_byt
   count = length_bytes == 0 ? 0 : (offset_bytes + length_bytes - 1) / kPageBytes - first + 1;
 }
 
-// An address below the region is an offset beyond any.
+// An address below the region becomes an offset beyond any.
 void Region::Impl::find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
                               std::size_t& count) const {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
@@ -482,7 +482,7 @@ Pin Region::pin(const void* address, std::size_t length_bytes) const {
   std::size_t count = 0;
   impl_->find_pages(address, length_bytes, first, count);
   if (count != 0) {
-    pin->hold(impl_, first, count);  // first of all, so that nothing that comes in leaves
+    pin->hold(impl_, first, count);  // first, so that no page that comes in leaves
     impl_->make_present(first, count);
     impl_->memory->pin(first, count);
     pin->pinned = true;

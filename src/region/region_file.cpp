@@ -1,4 +1,4 @@
-// The plain file that a region stands for: how long it is, and what lies behind it.
+// The plain file behind a region: its length, and stores behind its end.
 #include <vellum/cards.h>
 #include <algorithm>
 #include <string>
@@ -21,7 +21,7 @@ void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
                     std::to_string(memory->capacity_bytes()) + " (RegionOptions::capacity_bytes)");
   }
   const std::uint64_t was = file_bytes().value_or(memory->size_bytes());
-  // From here on the file's size is its own, and what the region grows by does not show in it.
+  // From here on the file has a size of its own, which does not show the region's growth.
   memory->extend_file(std::min(bytes, memory->backed_bytes()));
   if (bytes > memory->size_bytes()) {
     const std::uint64_t room = std::min(room_bytes, memory->capacity_bytes() - bytes);
@@ -49,7 +49,7 @@ PageNumber Region::Impl::end_page() const noexcept {
   return file_ends ? std::min(pages, format::pages_in(*bytes)) : pages;
 }
 
-// What holds nothing is not brought in. Nobody else would tell the cards of these stores.
+// Chunks that hold nothing are not brought in. Only this code tells the cards of these stores.
 void Region::Impl::clear(std::byte* from, const std::byte* end) {
   const std::size_t chunk_bytes = memory->chunk_pages() * kPageBytes;
   for (std::byte* at = from; at < end;) {
@@ -69,8 +69,8 @@ void Region::Impl::clear(std::byte* from, const std::byte* end) {
   }
 }
 
-// A store behind the end of the plain file makes that longer: to the end of its page, since nobody
-// knows what belongs to it. What a file does not hold would be gone with the next export.
+// A store behind the end of the plain file lengthens the file to the end of the store's page, since
+// nobody knows how much belongs to it. Otherwise the next export would lose it.
 void Region::Impl::follow_stores_behind_the_file(std::span<const PageNumber> dirty) {
   const auto bytes = file_bytes();
   if (!bytes.has_value()) return;

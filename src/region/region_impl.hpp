@@ -1,4 +1,4 @@
-// region/region_impl.hpp: what a Region handle points to.
+// region/region_impl.hpp: the object behind a Region handle.
 #pragma once
 
 #include <sys/types.h>
@@ -39,9 +39,9 @@ struct Region::Impl {
   static std::shared_ptr<Impl> open_version(std::shared_ptr<store::StoreCore> core,
                                             const std::string& name, const RegionOptions& options);
 
-  // commit(), or with a claimed name snapshot(). REQUIRES of these and the next two: `mutex` is
-  // held, and nothing goes on in the background. `known`: the pages, ascending, that have been
-  // stored to; null: to be found.
+  // commit(), or with a claimed name snapshot(). REQUIRES for these and the next two: `mutex` is
+  // held and nothing runs in the background. `known`: the pages that have been stored to,
+  // ascending; null: they are to be found.
   CommitReport commit(std::optional<store::NameLock> snapshot, const std::string& message,
                       const std::vector<PageNumber>* known = nullptr);
   std::future<CommitReport> commit_async(std::optional<store::NameLock> snapshot,
@@ -51,7 +51,7 @@ struct Region::Impl {
   void resize_file(std::uint64_t bytes, std::uint64_t room_bytes);
   // Makes a range zero. REQUIRES: it lies in the region; with engine mapped, in the image.
   void clear(std::byte* from, const std::byte* end);
-  // invalid_argument when the range does not lie in the region.
+  // Throws Errc::invalid_argument when the range does not lie in the region.
   void find_pages(std::uint64_t offset_bytes, std::size_t length_bytes, PageNumber& first,
                   std::size_t& count) const;
   void find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
@@ -59,21 +59,21 @@ struct Region::Impl {
   // All pages of these ranges, ascending.
   std::vector<PageNumber> pages_of(const std::vector<ByteRange>& ranges) const;
   void make_present(PageNumber first, std::size_t count);
-  // Of the plain file that the region is; none: all of the region.
+  // The size of the plain file behind the region; none: all of the region.
   std::optional<std::uint64_t> file_bytes() const noexcept;
   void set_file_bytes(std::optional<std::uint64_t> bytes) noexcept;
   // Pages from here on must not be touched: with engine mapped they lie behind the file.
   PageNumber end_page() const noexcept;
-  // Gives back all that is below. REQUIRES: `mutex` is held, and nothing goes on in the background.
+  // Releases all members below. REQUIRES: `mutex` is held and nothing runs in the background.
   void close();
-  // For who is about to publish the region: what does not change any more.
+  // Notes what no longer changes, before the region is published.
   void note_shape() noexcept;
 
   const std::uint32_t owner;  // the process (base::fork_count()); a fork has no part in the region
   std::atomic<bool> closed{false};
-  // Held shared by calls that take no turn, as far as they need the memory; alone by close().
+  // Held shared by calls that take no turn, while they need the memory; held alone by close().
   mutable std::shared_mutex inside;
-  // Of the memory, also while another thread closes it.
+  // Facts about the memory, readable also while another thread closes it.
   struct Shape {
     void* data = nullptr;
     std::uint64_t capacity_bytes = 0;
@@ -84,14 +84,14 @@ struct Region::Impl {
   std::string name;
   std::mutex mutex;                             // commits, rollback, grow take turns
   std::unique_ptr<store::BranchWriter> writer;  // null when read-only
-  std::shared_ptr<store::PageSource> source;    // what a read-only region shows
+  std::shared_ptr<store::PageSource> source;    // content of a read-only region
   std::atomic<std::uint64_t> sequence{0};
   std::uint64_t committed_bytes = 0;  // region size of the last commit
   std::optional<std::uint64_t> committed_file_bytes;
   std::uint64_t remembered_address = 0;
   std::optional<format::WorkingSetOwner> remembered_as;  // of its working set; none: not wanted
   std::unique_ptr<region::CardTracker> cards;            // null: the page tracker alone
-  // Declared last: unmapped first, so that no fault needs what is above any more.
+  // Declared after everything that faults need, so it is unmapped first.
   std::unique_ptr<region::RegionMemory> memory;
   std::unique_ptr<region::Encoder> encoder;
   std::vector<format::PageNumber>
@@ -100,8 +100,8 @@ struct Region::Impl {
   bool committed_before = false;          // this branch has at least one commit
   bool commit_failed = false;             // and none has succeeded since
   bool twins_lost = false;                // a failed commit could not be undone in memory
-  // Commits that were begun asynchronously: while it is busy, all of the above is its own. Made
-  // with the region; null when read-only.
+  // Runs commits that were begun asynchronously; while it is busy, all of the above belongs to it.
+  // Made with the region; null when read-only.
   std::unique_ptr<region::Background> background;
   std::unique_ptr<region::SpaceKeeper> space;  // null: read-only, or not wanted
 

@@ -21,8 +21,8 @@ constexpr auto kShortPatience = 200ms;       // for locks, in the background
 constexpr auto kLongestWait = 1s;            // of a commit or of close() for the thread
 constexpr std::uint64_t kAfterAnError = 16;  // times as long until the next look
 
-// Of the calling thread alone, as Linux has it: real-time scheduling, which it has inherited, is
-// not for what a gc reads and counts.
+// Scheduling of the calling thread alone, as Linux has it. Inherited real-time scheduling is not
+// for the reading and counting of a gc.
 class Scheduling {
  public:
   Scheduling() : policy_(::sched_getscheduler(0)) {
@@ -91,7 +91,7 @@ void SpaceKeeper::start() noexcept {
       busy_ = false;
       idle_.notify_all();
     });
-  } catch (const std::exception&) {  // no thread to be had: the next step tries again
+  } catch (const std::exception&) {  // no thread available: the next step tries again
     const std::lock_guard lock(mutex_);
     busy_ = false;
   }
@@ -138,7 +138,7 @@ void SpaceKeeper::stop_if_asked() const {
   if (stop_ || Clock::now() > deadline_.load()) throw Stopped{};
 }
 
-// A gc that is on its way may have begun before the disk was full: another one follows.
+// A gc in progress may have begun before the disk was full: another one follows.
 bool SpaceKeeper::make_room() noexcept {
   try {
     const bool one_at_work = !wait_idle(0ms);

@@ -1,14 +1,14 @@
-// region/space_keeper.hpp: gives back what nothing needs any more, while a region writes.
+// region/space_keeper.hpp: garbage collection while a region writes.
 //
-// It is gc (store/gc/gc.hpp), with its locks and its order of calls; the keeper only says when.
-// Packs grow by what commits write; now and then a thread compares their size with what the last gc
-// has left (store/catalog/space_note.hpp), and collects when enough may have become free. The
-// thread ends with that. It waits for no lock for long, works on files between commits
-// (region/turns.hpp), and stops between two steps when the region closes. A region that writes
-// faster than its keeper collects waits for it a little.
+// The keeper runs gc (store/gc/gc.hpp), with its locks and its order of calls; it only decides
+// when. Commits make packs grow. Now and then a thread compares their size with the size that the
+// last gc left (store/catalog/space_note.hpp), collects when enough may have become free, and ends.
+// It waits for no lock for long, works on files between commits (region/turns.hpp), and stops
+// between two steps when the region closes. A region that writes faster than its keeper collects
+// waits for it a little.
 //
-// What goes wrong there is no error of a commit. A line on standard error says it, once; a gc that
-// finds another at work, or the names held, says nothing, and comes again later.
+// A failure there is no error of a commit. One line on standard error reports it, once. A gc that
+// finds another at work, or the names held, prints nothing and comes again later.
 //
 // Threads: one call at a time.
 #pragma once
@@ -30,14 +30,14 @@ namespace vellum::region {
 class SpaceKeeper {
  public:
   struct Policy {
-    std::uint64_t slack_bytes = 32u << 20;  // what may be free, at least, before a gc is worth it
-    std::uint64_t step_bytes = 4u << 20;    // written from one look to the next, at least
-    // Written during a gc, and not made up for by what it has freed, before a commit waits for its
-    // end, at least.
+    std::uint64_t slack_bytes = 32u << 20;  // least free space that makes a gc worth it
+    std::uint64_t step_bytes = 4u << 20;    // least written from one look to the next
+    // The least that is written during a gc, beyond what it has freed, before a commit waits for
+    // its end.
     std::uint64_t ahead_bytes = 16u << 20;
-    bool in_call = false;  // for tests: no thread, the commit itself does it, at the same places
+    bool in_call = false;  // for tests: no thread; the commit itself collects, at the same places
   };
-  // For tests, in a process that has no region open: of all keepers made from here on.
+  // For tests, in a process without open regions: the policy of all keepers made from here on.
   static void set_policy(const Policy& policy);
 
   // `head`: of the branch that the region writes.
@@ -48,12 +48,12 @@ class SpaceKeeper {
 
   // A commit that writes takes one of these turns.
   Turns& turns() noexcept { return turns_; }
-  // A commit that is over has written so much, to the journal or to packs.
+  // Notes what a finished commit has written, to the journal or to packs.
   void note_written(std::uint64_t bytes) noexcept;
-  // The disk is full: collects now. True: something was freed.
+  // The disk is full: collects now. True: something was freed, or a gc was already at work.
   bool make_room() noexcept;
-  // The region closes: ends what is going on, or looks once more, within a second. Of regions that
-  // write little and close it is one in so many that looks.
+  // The region closes: ends the collection in progress, or looks once more, within a second. Of the
+  // regions that write little and close, one in many looks.
   void finish() noexcept;
 
  private:
@@ -68,16 +68,16 @@ class SpaceKeeper {
 
   const std::shared_ptr<store::StoreCore> core_;
   const Policy policy_;
-  // How far the branch has come, in bytes that were ever written; branches begin at different
-  // places of a step, so that of many with a little each one looks now and then.
+  // How far the branch has come, in bytes ever written. Branches begin at different places of a
+  // step, so that among many that write little each, one looks now and then.
   std::uint64_t position_bytes_, looked_at_bytes_;
-  std::atomic<std::uint64_t> step_bytes_, ahead_bytes_;  // grow with what is needed
+  std::atomic<std::uint64_t> step_bytes_, ahead_bytes_;  // grow with the need
   std::atomic<bool> stop_{false};
   std::atomic<std::chrono::steady_clock::time_point> deadline_;
   bool told_ = false;
   Turns turns_;
   std::thread thread_;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards the members below
   std::condition_variable idle_;
   bool busy_ = false;
 };

@@ -1,10 +1,10 @@
-// region/turns.hpp: the commits of a region and the steps of its collector take turns.
+// region/turns.hpp: turns between a region's commits and its collector's steps.
 //
-// A step changes files that commits write, too. The kernel locks a file for each of them, and
-// gathers both in one transaction of the file system: a commit that meets a step waits for it, and
-// for the processor that the step's thread may lack. So steps begin between commits. A region that
-// commits without a pause leaves no gap for them: there a commit that has written waits until the
-// collector has given back about as much.
+// A step changes files that commits also write. The kernel locks a file for each of them and
+// gathers both in one transaction of the file system, so a commit that meets a step waits for it,
+// and for the processor that the step's thread may lack. Steps therefore begin between commits. A
+// region that commits without a pause leaves no gap for them. There, a commit that has written
+// waits until the collector has freed about as much.
 //
 // Threads: commits one at a time; steps one at a time, in another thread or the same.
 #pragma once
@@ -20,13 +20,13 @@ namespace vellum::region {
 
 class Turns {
  public:
-  // The longest that a step, and that a commit, waits for the other.
+  // The longest wait of a step, and of a commit, for the other.
   explicit Turns(
       std::chrono::milliseconds longest_of_step = std::chrono::milliseconds(50),
       std::chrono::milliseconds longest_of_commit = std::chrono::milliseconds(20)) noexcept
       : longest_of_step_(longest_of_step), longest_of_commit_(longest_of_commit) {}
 
-  // While it lives no step begins, unless one has waited for that long.
+  // While it lives, no step begins, except one that has waited for the longest time.
   class Commit {
    public:
     explicit Commit(Turns& turns) noexcept;
@@ -38,22 +38,22 @@ class Turns {
     Turns* turns_;
   };
 
-  // A collector is at work while it lives.
+  // While it lives, a collector is at work.
   class Collection {
    public:
     explicit Collection(Turns& turns) noexcept;
     ~Collection();
     Collection(const Collection&) = delete;
     Collection& operator=(const Collection&) = delete;
-    // Waits while a commit writes. `freed_bytes`: by all steps before this one.
+    // Waits while a commit writes. `freed_bytes` were freed by all steps before this one.
     void next_step(std::uint64_t freed_bytes) noexcept;
 
    private:
     Turns& turns_;
   };
 
-  // A commit is over that has written so much: waits, for a moment at most, until the collector has
-  // freed about as much. True: it is behind by `most_lag_bytes`, which is told once.
+  // After a commit that has written so much: waits, for a moment at most, until the collector has
+  // freed about as much. True: the collector is behind by `most_lag_bytes`, which is told once.
   bool keep_in_step(std::uint64_t written_bytes, std::uint64_t most_lag_bytes) noexcept;
 
  private:

@@ -1,6 +1,6 @@
-// aio_read(3) and its like: the C library's threads would read and write behind this library's
-// back. A job of a live file is done at once, and is at its end when the call returns, which
-// aio_error(3), aio_return(3) and aio_suspend(3) find in the job itself.
+// aio_read(3) and its like: the C library's threads would read and write past this library. A job
+// on a live file is done at once, and is complete when the call returns. aio_error(3),
+// aio_return(3) and aio_suspend(3) find that in the job itself.
 #include <aio.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -72,7 +72,7 @@ int sync_job(int how, aiocb* job) {
   return complete(job, fsync(job->aio_fildes));
 }
 
-// The kernel's files go on to the C library, which leaves out what is null in its list.
+// Jobs on the kernel's files go to the C library, which skips null entries of its list.
 int run_list(int mode, aiocb* const list[], int count, sigevent* event,
              int (*real)(int, aiocb* const[], int, sigevent*)) {
   Files& files = Files::instance();
@@ -110,7 +110,7 @@ VELLUM_SHIM int lio_listio(int mode, aiocb* const list[], int count, sigevent* e
   return vellum::shim::run_list(mode, list, count, event, VELLUM_REAL(lio_listio));
 }
 
-// The same structure by another name, where offsets have 64 bits anyway.
+// The same structure under another name: offsets have 64 bits anyway.
 VELLUM_SHIM int aio_read64(aiocb64* job) noexcept {
   return aio_read(reinterpret_cast<aiocb*>(job));
 }

@@ -1,5 +1,5 @@
-// Copies that the kernel would make from file to file, past the memory of those that are live:
-// sendfile(2), copy_file_range(2), splice(2), and clones.
+// Copies that the kernel would make from file to file, past the memory of live files: sendfile(2),
+// copy_file_range(2), splice(2), and clones.
 #include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
@@ -22,7 +22,7 @@ namespace {
 
 bool is_live(int fd) { return Files::instance().live(fd) != nullptr; }
 
-// One piece: callers go on until they have all.
+// Copies one piece: callers repeat until they have everything.
 ssize_t copy(int from, off_t* from_offset, int to, off_t* to_offset, std::size_t bytes) {
   std::vector<char> buffer(std::min<std::size_t>(bytes, 1u << 20));
   const off_t from_now = VELLUM_REAL(lseek)(from, 0, SEEK_CUR);
@@ -64,21 +64,21 @@ VELLUM_SHIM ssize_t splice(int from, off64_t* from_offset, int to, off64_t* to_o
                            unsigned flags) {
   if (!is_live(from) && !is_live(to))
     return VELLUM_REAL(splice)(from, from_offset, to, to_offset, bytes, flags);
-  errno = EINVAL;  // what the kernel says of files that cannot be spliced
+  errno = EINVAL;  // the kernel's error for files that cannot be spliced
   return -1;
 }
 
 namespace vellum::shim {
 namespace {
 
-// FS_IOC_RESVSP and its like, which the kernel keeps for itself: linux/falloc.h.
+// FS_IOC_RESVSP and its like, which the kernel does not export: linux/falloc.h.
 bool allocates(unsigned long request) {
   const auto number = _IOC_NR(request);
   return _IOC_TYPE(request) == 'X' && ((number >= 40 && number <= 43) || number == 57);
 }
 
-// Requests that go past the memory of a live file: clones share what is on the disk, old forms of
-// fallocate(2) change that, and maps of extents tell of it.
+// Requests that bypass a live file's memory: clones share the content on disk, old forms of
+// fallocate(2) change it, and extent maps report it.
 bool goes_past(int fd, unsigned long request, void* argument) {
   switch (request) {
     case FICLONE:

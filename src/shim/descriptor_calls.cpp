@@ -1,4 +1,4 @@
-// Descriptors that come, go and are asked: close(2), dup(2), fcntl(2), lseek(2), flock(2).
+// Calls that make, close and query descriptors: close(2), dup(2), fcntl(2), lseek(2), flock(2).
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace vellum::shim {
 namespace {
 
-// Also of what the program closes without knowing what it is: daemons close all they do not need.
+// Also serves programs that close descriptors unseen: daemons close all that they do not need.
 int close_file(int fd) {
   Files& files = Files::instance();
   if (!files.active() || (!Inside::is() && files.shares_memory())) return VELLUM_REAL(close)(fd);
@@ -34,7 +34,7 @@ int duplicated(int from, int to) {
   return to;
 }
 
-// What was open under the new number is closed by the kernel.
+// The kernel closes the file that was open under the new number.
 int prepare_target(int from, int to) {
   if (from == to || Inside::is()) return 0;
   Files& files = Files::instance();
@@ -51,8 +51,8 @@ void set_flags(int fd, void* flags) {
   Files::instance().note_append(fd);
 }
 
-// The file on the disk knows nothing of what is in memory, so all of it counts as data up to the
-// end, where the one hole is: as on a file system without holes (lseek(2)).
+// The file on disk does not show the content of memory. So all of it counts as data up to the end,
+// where the only hole is, as on a file system without holes (lseek(2)).
 off_t seek(int fd, off_t offset, int whence) {
   const bool asks = whence == SEEK_END || whence == SEEK_DATA || whence == SEEK_HOLE;
   const auto live = asks ? Files::instance().live(fd) : nullptr;
@@ -121,7 +121,7 @@ VELLUM_SHIM off64_t lseek64(int fd, off64_t offset, int whence) noexcept {
   return vellum::shim::seek(fd, offset, whence);
 }
 
-// The C library's other names of the same functions: NOLINTBEGIN(bugprone-reserved-identifier)
+// Other names of these functions in the C library: NOLINTBEGIN(bugprone-reserved-identifier)
 VELLUM_SHIM int __close(int fd) { return close(fd); }
 VELLUM_SHIM int __dup2(int fd, int to) noexcept { return dup2(fd, to); }
 VELLUM_SHIM off_t __lseek(int fd, off_t offset, int whence) noexcept {
@@ -139,7 +139,7 @@ VELLUM_SHIM int __fcntl(int fd, int command, ...) {
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
-// Vellum holds the file's lock while it is live, and so nobody else does.
+// Vellum holds the file's lock while the file is live, so nobody else does.
 VELLUM_SHIM int flock(int fd, int operation) noexcept {
   return !vellum::shim::Inside::is() && Files::instance().live(fd) != nullptr
              ? 0

@@ -14,11 +14,11 @@
 namespace vellum::shim {
 namespace {
 
-// The program's, the image, the journal, the image's marks, the pack that is written, and what is
-// open for a moment.
+// The descriptors of the program, the image, the journal, the image's marks and the pack being
+// written, and one for short use.
 constexpr std::size_t kMostOfAFile = 6;
 
-// As the program was started.
+// Based on the limit at the start of the program.
 int least_own() noexcept {
   static const int least = [] {
     rlimit limit;
@@ -52,7 +52,7 @@ int moved_away(int fd) noexcept {
   return own;
 }
 
-// Those that the file had by then have been closed again.
+// The descriptors that the file had taken have been closed again.
 int cause_of(int error) noexcept {
   if (error != ENOMEM) return error;
   const int some = VELLUM_REAL(open)("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -1,8 +1,8 @@
-// Other programs that this one starts: execve(2), posix_spawn(3), system(3) and their like. The
-// library goes along, whatever their environment (exec_environment.hpp), and a program that it
-// cannot stand in front of is told of before it runs (program_kind.hpp).
+// Programs that this one starts: execve(2), posix_spawn(3), system(3) and their like. The library
+// comes along, whatever their environment (exec_environment.hpp). A program that it cannot stand in
+// front of is reported before it runs (program_kind.hpp).
 //
-// A child of vfork(2) calls these: nothing here allocates but where the C library does, too.
+// A child of vfork(2) calls these: nothing here allocates, except where the C library does, too.
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -28,13 +28,13 @@
 namespace vellum::shim {
 namespace {
 
-// What this process keeps in memory, the next program does not have.
+// The next program does not have what this process keeps in memory.
 void commit_all() noexcept {
   if (Files::instance().active() && !Files::instance().shares_memory())
     Files::instance().commit_all();
 }
 
-// What execl(3) and its like are given.
+// The limit for the arguments of execl(3) and its like.
 constexpr std::size_t kMostWords = 8192;
 
 struct Words {
@@ -59,7 +59,7 @@ void tell_of(const char* path, ProgramKind kind) noexcept {
                    : "what it writes is recorded when the run has ended");
 }
 
-// The file as execvp(3) finds it in PATH. False: it is not found, or has a name that is too long.
+// Finds the file in PATH, as execvp(3) does. False: it is not found, or its path is too long.
 bool find_in_path(const char* file, char (&path)[PATH_MAX]) noexcept {
   const char* const directories = getenv("PATH");
   const std::string_view name(file);
@@ -75,7 +75,7 @@ bool find_in_path(const char* file, char (&path)[PATH_MAX]) noexcept {
   }
 }
 
-// Before a program is started by path, or by its name in PATH.
+// Call before a program is started by its path, or by its name in PATH.
 void look_at(int directory, const char* file, bool in_path) noexcept {
   if (file == nullptr || *file == '\0' || !Files::instance().active()) return;
   const int before = errno;
@@ -185,7 +185,7 @@ VELLUM_SHIM int posix_spawnp(pid_t* process, const char* file,
   });
 }
 
-// What a child is to open, it opens behind this library's back.
+// The child would open its files without this library.
 VELLUM_SHIM int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* actions, int fd,
                                                  const char* path, int flags,
                                                  mode_t mode) noexcept {
@@ -195,7 +195,7 @@ VELLUM_SHIM int posix_spawn_file_actions_addopen(posix_spawn_file_actions_t* act
   return VELLUM_REAL(posix_spawn_file_actions_addopen)(actions, fd, seen.c_str(), flags, mode);
 }
 
-// The C library starts a shell with the process's own environment.
+// The C library starts the shell with the process's own environment.
 VELLUM_SHIM int system(const char* command) {
   vellum::shim::restore_environment();
   return VELLUM_REAL(system)(command);

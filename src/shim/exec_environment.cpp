@@ -18,15 +18,15 @@ namespace {
 
 constexpr std::string_view kOurs = "VELLUM_RUN_", kPreload = "LD_PRELOAD=";
 constexpr std::size_t kMostKept = 16;
-// A kernel with the usual stack takes 2 MiB of arguments and environment; an array of this many
-// words is a quarter of a MiB of the caller's stack.
+// With the usual stack size, the kernel takes 2 MiB of arguments and environment. An array of this
+// many words takes a quarter of a MiB of the caller's stack.
 constexpr std::size_t kMostWords = 32768;
 
-// "NAME=value" each, in memory of the library's own: a program may write over the environment that
+// "NAME=value" lines in memory of the library's own: a program may overwrite the environment that
 // it was given.
 std::array<char*, kMostKept> kept;
 std::size_t kept_count = 0;
-char* own_preload = nullptr;  // "LD_PRELOAD=" and this library
+char* own_preload = nullptr;  // "LD_PRELOAD=" and this library's path
 
 std::string_view library_path() noexcept {
   Dl_info here;
@@ -60,7 +60,7 @@ char* put(char*& room, std::string_view first, std::string_view second = {}) noe
 
 bool is_ours(const char* line) noexcept { return std::string_view(line).starts_with(kOurs); }
 
-// Whether this library is one of those that "LD_PRELOAD=..." names.
+// Whether the line "LD_PRELOAD=..." names this library.
 bool names_library(const char* line) noexcept {
   return line != nullptr && std::strstr(line, own_preload + kPreload.size()) != nullptr;
 }
@@ -103,7 +103,7 @@ MissingVariables missing_from(char* const* environment) noexcept {
   return {};
 }
 
-// Ours come first: getenv(3) takes the first of two.
+// Our lines come first: getenv(3) takes the first of two.
 void add_missing(char* const* environment, char** words, char* preload) noexcept {
   for (std::size_t i = 0; i < kept_count; ++i)
     if (find(environment, name_of(kept[i])) == nullptr) *words++ = kept[i];
@@ -112,7 +112,7 @@ void add_missing(char* const* environment, char** words, char* preload) noexcept
     *words++ = own_preload;
     if (theirs != nullptr && theirs[kPreload.size()] != '\0') {
       words[-1] = put(preload, own_preload, ":");
-      --preload;  // of the line's end
+      --preload;  // over the line's terminating zero
       put(preload, theirs + kPreload.size());
     }
   }

@@ -1,8 +1,8 @@
-// shim/exec_environment.hpp: the library goes along when a program starts another one with an
-// environment of its own making (`env -i`, execve(2) with a new array, posix_spawn(3)).
+// shim/exec_environment.hpp: keeps the library loaded in the programs that a program starts.
 //
-// What `vellum run` has put into the environment is copied at the beginning. What is missing of it
-// later is added to what the next program is given. Nothing here allocates: a child of vfork(2)
+// A program may start another with an environment of its own (`env -i`, execve(2) with a new array,
+// posix_spawn(3)). The variables of `vellum run` are copied at the start. Those that are missing
+// later are added to the next program's environment. Nothing here allocates: a child of vfork(2)
 // calls it.
 #pragma once
 
@@ -12,24 +12,24 @@
 
 namespace vellum::shim {
 
-// REQUIRES: nobody has changed the environment yet.
+// REQUIRES: the environment is unchanged.
 void keep_environment() noexcept;
-// Whether it was there: this process is one of a run, and has begun.
+// Whether keep_environment() found the variables: this process belongs to a run, and has begun.
 bool environment_is_kept() noexcept;
 
 struct MissingVariables {
-  std::size_t words = 0;          // of the array that has them all; 0: nothing is missing
-  std::size_t preload_bytes = 0;  // of LD_PRELOAD's line, when that has to be another
+  std::size_t words = 0;          // of the complete array; 0: nothing is missing
+  std::size_t preload_bytes = 0;  // of LD_PRELOAD's line, if that has to change
 };
 MissingVariables missing_from(char* const* environment) noexcept;
-// `words` and `preload` have the room that missing_from() said.
+// `words` and `preload` have the sizes that missing_from() returned.
 void add_missing(char* const* environment, char** words, char* preload) noexcept;
 
-// For what the C library starts by itself with the process's environment, as system(3) does. Takes
+// For programs that the C library starts with the process's environment, as system(3) does. Takes
 // putenv(3)'s locks and memory.
 void restore_environment() noexcept;
 
-// Calls it with the environment that the next program gets.
+// Calls `start` with the environment for the next program.
 template <typename Start>
 int start_with_ours(char* const* environment, const Start& start) noexcept {
   const MissingVariables missing = missing_from(environment);

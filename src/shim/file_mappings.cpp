@@ -1,4 +1,4 @@
-// Which mappings are of live files.
+// Mappings of live files.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
   return begin;
 }
 
-// What is mapped to read since before shows what is written from now on (read_views.hpp).
+// Makes older mappings to read show what is written from now on (read_views.hpp).
 int Files::keep_views(const Open& open) const {
   if (!used_.may_have(open.file.inode)) return 0;
   const auto mappings = kernel_mappings(open.file.inode, open.target.path);

@@ -37,20 +37,20 @@ bool is_link(const char* path) {
   return VELLUM_REAL(lstat)(path, &status) == 0 && S_ISLNK(status.st_mode);
 }
 
-// Not of pipes and the like, whose paths in proc(5) a pattern may match.
+// Excludes pipes and the like, whose paths in proc(5) may match a pattern.
 bool is_watched(int fd) noexcept {
   struct stat status;
   return VELLUM_REAL(fstat)(fd, &status) == 0 && S_ISREG(status.st_mode) &&
          Watch::instance().watches(fd);
 }
 
-// By the library that valgrind puts in front of every program itself.
+// Detects the library that valgrind preloads into every program.
 bool under_valgrind() noexcept {
   const char* const preload = std::getenv("LD_PRELOAD");
   return preload != nullptr && std::strstr(preload, "/vgpreload_") != nullptr;
 }
 
-// The kernel refuses to write by it, then.
+// Makes the kernel refuse writes by it.
 void reopen_read_only(int fd) {
   const off_t at = VELLUM_REAL(lseek)(fd, 0, SEEK_CUR);
   const int append = VELLUM_REAL(fcntl)(fd, F_GETFL) & O_APPEND;
@@ -74,7 +74,7 @@ int complain(const std::string& path, int error, const char* what) {
   return error;
 }
 
-// Without an allocation: an allocator may be the first to come here.
+// Does not allocate: an allocator may be the first caller.
 Files& Files::instance() {
   alignas(Files) static std::byte room[sizeof(Files)];
   static Files* const files = [] {
@@ -90,8 +90,8 @@ Files& Files::instance() {
 
 Files::Files() : active_(Watch::instance().active()), process_(process_identity()) {}
 
-// REQUIRES: a watched file is about to be opened: from here on memory may be asked for. The
-// program's allocator has taken its part in fork(2) by then, so that its locks are behind these.
+// REQUIRES: a watched file is about to be opened: from here on allocation is allowed. By then the
+// program's allocator has registered for fork(2), so that its locks come after these.
 void Files::load() {
   static const bool loaded = [this] {
     const Inside inside;
@@ -110,7 +110,7 @@ std::size_t Files::find(const struct stat& status) const {
   return found != numbers_.end() ? found->second : kTarget;
 }
 
-// What has lost its name, by whomever, is no target any more.
+// A file that has lost its name, by whatever means, is no longer a target.
 std::size_t Files::target_of(int fd) {
   struct stat status;
   if (VELLUM_REAL(fstat)(fd, &status) != 0) return kTarget;
@@ -140,7 +140,7 @@ std::size_t Files::add(const struct stat& status, std::string path, std::string 
   return number;
 }
 
-// REQUIRES: mutex_, no descriptor has its number.
+// REQUIRES: mutex_, and no descriptor has its number.
 void Files::forget(std::size_t number) {
   const Inside inside;
   Open& open = *opens_[number];
@@ -169,7 +169,7 @@ void Files::note_used(int fd) noexcept {
     used_.add(status.st_ino);
 }
 
-// What the program was started with, and what it had before anything was known.
+// Notes what the program was started with, and what it had open or mapped before load().
 void Files::note_used_before() {
   for (const int fd : descriptors_of_process()) note_used(fd);
   for_mappings([](const KernelMapping& mapping) { used_.add(mapping.inode); });
@@ -183,11 +183,11 @@ bool Files::names_target(int directory, const char* path) const {
   return ours;
 }
 
-// By its last part: one of a link to a file counts when that is open already.
+// Tests the last part of the path alone. A link's other name counts only in may_be_target().
 bool Files::may_name_target(const char* path) const { return Watch::instance().may_name(path); }
 
-// Without the lock: most files are none of ours, and Vellum's own threads open some while others of
-// them are waited for with it. What has another name, by a link, is asked for its own.
+// Takes no lock: most files are not targets, and Vellum's threads open some while the lock's holder
+// waits for them. A file behind a link is looked up by its own name.
 bool Files::may_be_target(int fd, const char* path) const {
   struct stat status;
   if (VELLUM_REAL(fstat)(fd, &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -229,8 +229,8 @@ void Files::note_descriptor(int fd, std::size_t number, int flags) {
   ++opens_[number]->descriptors;
 }
 
-// What it was opened and mapped by without this library would go past the live file's memory: a
-// mapping that can be stored to, a descriptor that comes from another program or had another file's
+// Refuses a file that is in use without this library's knowledge, past the live file's memory: by a
+// writable mapping, or by a descriptor that comes from another program or was opened under another
 // name.
 int Files::refuse_unseen(const Open& open, int fd) const {
   if (!used_.may_have(open.file.inode)) return 0;
@@ -272,7 +272,7 @@ int Files::make_live(Open& open, int fd, bool quiet) {
   return error;
 }
 
-// When it cannot be committed, it stays live, and the end of the process tries again.
+// If the commit fails, the file stays live, and the end of the process tries again.
 void Files::close_unused(std::size_t number) {
   Open& open = *opens_[number];
   if (open.descriptors != 0 || !open.mappings.empty()) return;
@@ -319,8 +319,7 @@ void Files::duplicated(int from, int to) {
   shield_standard(to);
 }
 
-// A descriptor shares the flag with those that it was duplicated from: all of the file's may have
-// it.
+// Duplicates share the flag, so every descriptor of the file may have it.
 void Files::note_append(int fd) noexcept {
   const std::uint32_t number = mark_of(fd) & kTarget;
   if (number == 0) return;
@@ -357,7 +356,7 @@ void Files::make_live_or_read_only(int fd) {
   if (fd <= STDERR_FILENO || make_live(open, fd, true) != 0) let_read_only(fd);
 }
 
-// All are known before the first becomes live, which looks for some that are not.
+// All are noted before the first becomes live, as that looks for unknown ones.
 void Files::adopt_descriptors() {
   if (Watch::instance().has_copies() || !any_descriptor(is_watched)) return;
   load();
@@ -382,8 +381,8 @@ void Files::let_read_only(int fd) {
   mark_at(fd) = (mark_of(fd) & kTarget) | kReads;
 }
 
-// The C library writes its standard streams without the write(2) that this library stands in front
-// of: they get an error, and do not go past the live file's memory.
+// The C library writes its standard streams without the write(2) that this library replaces. They
+// get an error instead of bypassing the live file's memory.
 void Files::shield_standard(int fd) const {
   if (fd <= STDERR_FILENO && known(fd) && writes(fd)) reopen_read_only(fd);
 }
@@ -403,9 +402,8 @@ void Files::commit_all() noexcept {
     if (open != nullptr && open->live != nullptr && !open->live->inherited()) open->live->commit();
 }
 
-// What the program has written is in its files when it ends, as ever. What is mapped stays, as
-// other threads may still be at it: for the next who opens it, it counts as in use when a crash
-// came.
+// At its end, the program's files hold what it has written, as usual. Mapped files stay live, as
+// other threads may still use them: the next opening finds them in use, as after a crash.
 void Files::close_all() noexcept {
   const std::lock_guard lock(mutex_);
   for (const auto& open : opens_) {

@@ -1,8 +1,8 @@
-// Names of files that go, and come back as other files: unlink(2), rename(2), link(2).
+// File names that disappear, and return as other files: unlink(2), rename(2), link(2).
 //
-// A version is of a name, a descriptor is of a file. A file that has lost its name is committed
-// once more, and is the kernel's from then on, under the descriptors and mappings that the program
-// still has. What has a watched name now, however it came to it, is that branch's next commit.
+// Versions belong to names, descriptors to files. A file that has lost its name is committed once
+// more and is the kernel's from then on, under the program's existing descriptors and mappings. A
+// file that gets a watched name, in whatever way, is that branch's next commit.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -31,13 +31,13 @@ bool status_at(const std::string& path, struct stat& status) {
   return VELLUM_REAL(lstat)(path.c_str(), &status) == 0;
 }
 
-// What lies at `path`, or below it.
+// Whether `file` is `path`, or lies below it.
 bool lies_at(const std::string& file, const std::string& path) {
   return file.compare(0, path.size(), path) == 0 &&
          (file.size() == path.size() || file[path.size()] == '/');
 }
 
-// A descriptor of a standard stream was opened anew to read only: write(2) is the kernel's again.
+// A standard stream was reopened read-only; the kernel handles write(2) again.
 void reopen_writable(int fd, bool reads) {
   const off_t at = VELLUM_REAL(lseek)(fd, 0, SEEK_CUR);
   const int append = VELLUM_REAL(fcntl)(fd, F_GETFL) & O_APPEND;
@@ -66,9 +66,9 @@ std::string path_at(int directory, const char* path) {
   return out + given.substr(slash + 1);
 }
 
-// The library's own, which it opens to read and write.
+// A new descriptor of the file from the library's own, which is open to read and write; -1: none.
 int Files::reopened(const Open& open) {
-  const std::lock_guard lock(librarys_mutex_);  // under which nobody allocates
+  const std::lock_guard lock(librarys_mutex_);  // nothing allocates under it
   for (unsigned fd = next_marked(0); fd != UINT_MAX; fd = next_marked(fd + 1)) {
     if (librarys_[fd] != open.file || mark_of(static_cast<int>(fd)) != kLibrarys) continue;
     char link[32];
@@ -79,7 +79,7 @@ int Files::reopened(const Open& open) {
   return -1;
 }
 
-// REQUIRES: mutex_. False: it stays as it is.
+// REQUIRES: mutex_. False: nothing has changed.
 bool Files::let_go(std::size_t number) {
   Open& open = *opens_[number];
   if (open.live != nullptr && open.live->inherited()) return false;
@@ -96,7 +96,7 @@ bool Files::let_go(std::size_t number) {
   return true;
 }
 
-// REQUIRES: mutex_. The paths of those that were open, to be looked at again.
+// REQUIRES: mutex_. Returns the paths of those that it let go, for the caller to look at again.
 std::vector<std::string> Files::let_go_at(const std::string& path) {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < opens_.size(); ++i) {
@@ -107,7 +107,7 @@ std::vector<std::string> Files::let_go_at(const std::string& path) {
   return out;
 }
 
-// REQUIRES: mutex_. What the process has open of it is known from now on; true: to write, too.
+// REQUIRES: mutex_. Notes the process's descriptors of the file. True: one of them can write.
 bool Files::note_descriptors(const struct stat& status, std::size_t number) {
   bool any = false;
   if (!used_.may_have(status.st_ino)) return false;
@@ -123,8 +123,8 @@ bool Files::note_descriptors(const struct stat& status, std::size_t number) {
   return any;
 }
 
-// REQUIRES: mutex_. Errors have been told of: the name is changed, whatever becomes of the commit,
-// and the next who opens the file commits it.
+// REQUIRES: mutex_. Errors are printed only: the name has changed, whether or not the commit works,
+// and the next opening of the file commits it.
 void Files::come_to(const std::string& path) {
   struct stat status;
   const std::string branch = config_.branch_for(path);
@@ -180,7 +180,7 @@ int Files::remove_name(int directory, const char* path, const std::function<int(
   return result;
 }
 
-// Exchanged: both have been renamed.
+// `exchange`: both names have changed.
 int Files::rename(const Name& from, const Name& to, bool exchange,
                   const std::function<int()>& call) {
   struct stat source, target;
@@ -197,7 +197,7 @@ int Files::rename(const Name& from, const Name& to, bool exchange,
   const std::string target_path = path_at(to.directory, to.path);
   const std::lock_guard lock(mutex_);
   const int result = call();
-  // Of two names of one file, rename(2) leaves both.
+  // For two names of one file, rename(2) keeps both.
   if (result != 0 || (replaces && same_file(source, target))) return result;
   const int error = errno;
   const auto move = [&](const std::vector<std::string>& files, const std::string& before,

@@ -1,5 +1,5 @@
-// What belongs to a file beside its bytes and its size: access(2), chmod(2), chown(2), setxattr(2).
-// Of a live file that is the kernel's; of an old version it cannot be changed.
+// A file's attributes other than content and size: access(2), chmod(2), chown(2), setxattr(2).
+// Those of a live file are the kernel's; those of an old version cannot change.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>

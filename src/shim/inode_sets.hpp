@@ -1,5 +1,5 @@
-// shim/inode_sets.hpp: sets of files, by inode, that may say yes of one that they do not have. They
-// allocate nothing, and take no lock: an allocator may be the first to ask.
+// shim/inode_sets.hpp: sets of files by inode, with false positives. They allocate nothing and take
+// no lock: an allocator may be the first caller.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ std::size_t slot_of(std::uint64_t inode) noexcept {
 }
 }  // namespace inode_sets
 
-// To which files are added only.
+// A set that only grows.
 class InodeSet {
  public:
   void add(std::uint64_t inode) noexcept {
@@ -33,7 +33,7 @@ class InodeSet {
   std::array<std::atomic<std::uint64_t>, (std::size_t{1} << kBits) / 64> words_{};
 };
 
-// From which they are removed, too, as often as they were added.
+// A set with removal: each file is removed as often as it was added.
 class CountedInodeSet {
  public:
   void add(std::uint64_t inode) noexcept { ++counts_[inode_sets::slot_of<kBits>(inode)]; }

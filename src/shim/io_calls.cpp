@@ -1,4 +1,4 @@
-// read(2), write(2) and their like: through the memory of files that are live.
+// read(2), write(2) and their like, through the memory of live files.
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -16,12 +16,12 @@
 namespace vellum::shim {
 namespace {
 
-// The kernel takes a descriptor's offset, or the end of the file to append to, and moves it as one
-// step; so does who holds this.
+// The kernel takes and moves a descriptor's offset, or appends at the end of a file, in one step;
+// so does the holder of this lock.
 std::mutex offset_mutex;
 
 constexpr std::size_t kMostPieces = IOV_MAX;
-constexpr std::size_t kMostBytes = 0x7ffff000;  // of one call: read(2), NOTES
+constexpr std::size_t kMostBytes = 0x7ffff000;  // in one call: read(2), NOTES
 
 ssize_t bad(int error) {
   errno = error;
@@ -32,7 +32,7 @@ bool take_piece(const iovec* pieces, std::size_t i, iovec& out) {
   return region::copy_guarded(&out, &pieces[i], sizeof out) == sizeof out;
 }
 
-// 0 or errno: what is wrong with them before a byte goes anywhere.
+// Checks the arguments before any byte moves. Returns 0 or errno.
 int check(const iovec* pieces, std::size_t count) {
   if (count > kMostPieces) return EINVAL;
   std::size_t total = 0;
@@ -45,7 +45,7 @@ int check(const iovec* pieces, std::size_t count) {
   return 0;
 }
 
-// Runs transfer(base, length, offset) for each piece, as far as they go.
+// Runs transfer(base, length, offset) for each piece, until one falls short.
 template <typename Transfer>
 ssize_t for_pieces(const iovec* pieces, std::size_t count, off_t at, const Transfer& transfer) {
   std::size_t total = 0;
@@ -71,8 +71,8 @@ ssize_t at_own_offset(int fd, const AtOffset& body) {
   return done;
 }
 
-// Linux appends wherever the caller says, by a descriptor with O_APPEND (pwrite(2), BUGS). The
-// pieces of one call lie together.
+// With O_APPEND, Linux ignores the caller's offset and appends (pwrite(2), BUGS). The pieces of one
+// call stay together.
 ssize_t append(LiveFile& live, int fd, const iovec* pieces, std::size_t count, bool moves) {
   const std::lock_guard lock(offset_mutex);
   std::uint64_t end = 0;
@@ -144,7 +144,7 @@ using vellum::shim::write_live;
 
 namespace {
 
-// read(2) and write(2) cut off what is more than one call takes.
+// read(2) and write(2) truncate counts above the limit of one call.
 ssize_t read_one(vellum::shim::LiveFile& live, int fd, void* to, size_t bytes, off_t at) {
   const iovec piece{to, std::min<size_t>(bytes, SSIZE_MAX)};
   return read_live(live, fd, &piece, 1, at);
@@ -181,7 +181,7 @@ VELLUM_SHIM ssize_t writev(int fd, const iovec* pieces, int count) {
   return explained(fd, VELLUM_REAL(writev)(fd, pieces, count));
 }
 
-// Where -1 is no offset: any other that is not one either.
+// Maps -1, which would mean the descriptor's own offset here, to another invalid one.
 inline off_t checked(off_t at) { return at < 0 ? -2 : at; }
 
 #define VELLUM_AT_OFFSET(suffix)                                                          \
@@ -204,7 +204,7 @@ inline off_t checked(off_t at) { return at < 0 ? -2 : at; }
 VELLUM_AT_OFFSET()
 VELLUM_AT_OFFSET(64)
 
-// With flags: -1 is the descriptor's own offset.
+// The calls with flags: -1 is the descriptor's own offset.
 #define VELLUM_WITH_FLAGS(reads, writes)                                                    \
   VELLUM_SHIM ssize_t reads(int fd, const iovec* pieces, int count, off_t at, int flags) {  \
     VELLUM_LIVE(read_live, pieces, static_cast<size_t>(count), at, flags);                  \
@@ -217,7 +217,7 @@ VELLUM_AT_OFFSET(64)
 VELLUM_WITH_FLAGS(preadv2, pwritev2)
 VELLUM_WITH_FLAGS(preadv64v2, pwritev64v2)
 
-// NOLINTBEGIN(bugprone-reserved-identifier): what _FORTIFY_SOURCE makes of the calls.
+// NOLINTBEGIN(bugprone-reserved-identifier): the names that _FORTIFY_SOURCE calls.
 extern "C" void __chk_fail(void) __attribute__((noreturn));
 VELLUM_SHIM ssize_t __read_chk(int fd, void* to, size_t bytes, size_t room) {
   if (bytes > room) __chk_fail();
@@ -231,7 +231,7 @@ VELLUM_SHIM ssize_t __pread64_chk(int fd, void* to, size_t bytes, off_t at, size
   if (bytes > room) __chk_fail();
   return pread(fd, to, bytes, at);
 }
-// The C library's other names of the same functions.
+// Other names of these functions in the C library.
 VELLUM_SHIM ssize_t __read(int fd, void* to, size_t bytes) { return read(fd, to, bytes); }
 VELLUM_SHIM ssize_t __write(int fd, const void* from, size_t bytes) {
   return write(fd, from, bytes);

@@ -1,5 +1,5 @@
-// A live file that has lost its name, and one that a child of fork(2) has inherited: neither is
-// this process's to commit.
+// A live file that has lost its name, and one that a child of fork(2) has inherited: this process
+// commits neither.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -17,14 +17,14 @@
 
 namespace vellum::shim {
 
-// REQUIRES: size_mutex_, alone. What was written since the commit before.
+// REQUIRES: size_mutex_, exclusively. Commits the writes since the commit before.
 int LiveFile::commit_rest() {
   return reported(path_, [&] {
     if (mapped_writable_ || anywhere_ || !written_.empty()) region_.commit();
   });
 }
 
-// What the program has mapped to read since before is a mapping of the file again.
+// Mappings to read that are older than the live file become mappings of the file again.
 void LiveFile::release_views() const {
   if (!read_views().any_of(data_)) return;
   struct stat status;
@@ -41,7 +41,7 @@ void LiveFile::release_views() const {
 int LiveFile::leave(int fd, const atomic::Mappings& mappings) {
   if (fd < 0) return EBADF;
   const std::lock_guard commits(commit_mutex_);
-  int error = commit_with({});  // beside readers and writers: most of the work
+  int error = commit_with({});  // concurrent with readers and writers: most of the work
   const std::unique_lock alone(size_mutex_);
   if (error == 0) error = commit_rest();
   if (error == 0) error = reported(path_, [&] { region_.close_and_leave_memory(); });
@@ -55,7 +55,7 @@ int LiveFile::leave(int fd, const atomic::Mappings& mappings) {
   return 0;
 }
 
-// What the region has left is as the file is: the program sees the same before and after.
+// The region's memory equals the file: the program sees the same before and after.
 void LiveFile::show_file(const atomic::Mappings& mappings) const {
   auto ranges = mappings.all();
   std::sort(ranges.begin(), ranges.end());
@@ -79,17 +79,17 @@ ssize_t LiveFile::write_left(const void* from, std::size_t length_bytes,
   return VELLUM_REAL(pwrite)(left_, from, length_bytes, static_cast<off_t>(offset_bytes));
 }
 
-// The mapping is a copy of the child's own, which nobody would see.
+// The mapping is the child's own copy: stores to it would be lost.
 void LiveFile::protect_inherited() noexcept {
   if (left_ >= 0) return;
   try {
     region::add_route(data_, data_ + region_.size_bytes(), this);
-  } catch (const std::exception&) {  // no line, then
+  } catch (const std::exception&) {  // then no message is printed
   }
   VELLUM_REAL(mprotect)(data_, region_.size_bytes(), PROT_READ);
 }
 
-// In a child of fork(2) alone: the region's own faults go to the region.
+// Called in a child of fork(2) only: the region's own faults go to the region.
 region::FaultResult LiveFile::on_fault(const region::Fault& fault) noexcept {
   if (fault.is_write && fault.signal_number == SIGSEGV)
     syscall(SYS_write, STDERR_FILENO, inherited_message_.data(), inherited_message_.size());

@@ -29,10 +29,10 @@ namespace {
 
 using format::kPageBytes;
 
-// Address space, which costs nothing, but of which there is an end: 128 TiB, and a region takes its
-// capacity twice. A program may map far more than the file has, and the file grows into it; so the
-// first files get much, and each further one a sixteenth of what is left, down to the least. 10,000
-// files take 68 TiB, as long as they are not large.
+// Address space costs nothing, but is limited to 128 TiB, and a region takes its capacity twice. A
+// program may map far more than the file has, and the file grows into that. So the first files get
+// much, and each further one gets a sixteenth of the rest, down to the minimum. 10,000 files take
+// 68 TiB if they are small.
 constexpr std::uint64_t kMostCapacityBytes = 1ULL << 40, kLeastCapacityBytes = 1ULL << 30;
 constexpr std::uint64_t kSharedBytes = 24ULL << 40;
 std::atomic<std::uint64_t> reserved_bytes{0};  // by all live files
@@ -45,7 +45,7 @@ std::uint64_t capacity_for(std::uint64_t file_bytes) noexcept {
                   std::min(4 * file_bytes, file_bytes + kMostCapacityBytes));
 }
 
-// Memory that a program can write to, touched or not, has a limit of its own (RLIMIT_DATA).
+// RLIMIT_DATA limits writable memory, whether or not it is touched.
 bool is_free(std::uint64_t bytes) noexcept {
   rlimit limit{};
   const bool limited = getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
@@ -54,7 +54,7 @@ bool is_free(std::uint64_t bytes) noexcept {
   return at != MAP_FAILED && VELLUM_REAL(munmap)(at, bytes) == 0;
 }
 
-// Where address space is limited (ulimit -v or -d, valgrind), a file has less, and leaves the
+// Where address space is limited (ulimit -v or -d, valgrind), a file gets less, and leaves the
 // program at least as much as it takes.
 std::uint64_t free_capacity_for(std::uint64_t file_bytes) noexcept {
   constexpr std::uint64_t kLeastBytes = 64u << 20;
@@ -70,14 +70,14 @@ std::uint64_t bytes_of_file(const std::string& path) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-// Memory for a file that a program appends to grows by so much at once. The file has its own size.
+// Bounds of the growth step of memory for a file that is appended to. The file has its own size.
 constexpr std::uint64_t kLeastRoomBytes = 1u << 20, kMostRoomBytes = 16u << 20;
 
 Region open(Store& store, const Config& config, const Target& target) {
   RegionOptions options;
   options.image_path = target.path;
   options.capacity_bytes = free_capacity_for(bytes_of_file(target.path));
-  // A name that was made anew is an empty file, and not what the branch had.
+  // A file that was made anew under the name is an empty file, not the branch's content.
   options.image_is_content = true;
   options.background_gc = config.background_gc;
   if (store.contains(target.branch)) {
@@ -89,7 +89,7 @@ Region open(Store& store, const Config& config, const Target& target) {
   struct stat status;
   const bool there = VELLUM_REAL(stat)(target.path.c_str(), &status) == 0;
   Region region = store.create_region(target.branch, 1, options);
-  // Of a new file it is the emptiness that a kill before the first commit is to leave.
+  // For a new file this is the empty version that a kill before the first commit leaves.
   region.resize_file(there ? static_cast<std::uint64_t>(status.st_size) : 0);
   region.commit("as it was before the first run");
   return region;
@@ -129,7 +129,7 @@ LiveFile::LiveFile(const Config& config, const Target& target)
       capacity_bytes_(region_.capacity_bytes()),
       last_kept_(region_.sequence()),
       committed_meta_(data_, region_.file_bytes()) {
-  // A child of fork() may read what it has mapped: its copy of it.
+  // A child of fork() may read its own copy of the mappings.
   madvise(data_, capacity_bytes_, MADV_DOFORK);
   struct stat status{};
   VELLUM_REAL(stat)(path_.c_str(), &status);
@@ -160,8 +160,8 @@ int LiveFile::refuse_inherited() const {
   return ENOTSUP;
 }
 
-// A program outside has its own memory of the file. Nothing keeps it from writing, but it shows.
-// REQUIRES: commit_mutex_.
+// A program outside this process has its own memory of the file. Nothing prevents it from writing,
+// but its writes are detected. REQUIRES: commit_mutex_.
 void LiveFile::tell_of_other_writers() {
   const std::lock_guard lock(modified_mutex_);
   const std::int64_t now_ns = modified_ns();
@@ -180,7 +180,7 @@ void LiveFile::note_own_change() {
   modified_ns_ = modified_ns();
 }
 
-// 0: not known. Another file may have the name by now.
+// 0: unknown. Another file may have the name by now.
 std::int64_t LiveFile::modified_ns() const {
   struct stat status;
   if (VELLUM_REAL(stat)(path_.c_str(), &status) != 0 || status.st_ino != inode_ ||
@@ -223,7 +223,7 @@ ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint
     if (left_ >= 0) return write_left(from, length_bytes, offset_bytes, append);
     size_before = region_.file_bytes();
     if (append) offset_bytes = size_before;
-    // Another writer may have been here in between.
+    // Another writer may have come in between.
     const std::uint64_t end = std::max(offset_bytes + length_bytes, size_before);
     if (const int error = set_size(end)) return errno = error, -1;
   }
@@ -235,7 +235,7 @@ ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint
   return copied == 0 ? (errno = EFAULT, -1) : static_cast<ssize_t>(copied);
 }
 
-// After it has been: a commit in between must not take the note alone.
+// Call after the write: otherwise a commit in between could take the note without the bytes.
 void LiveFile::note_written(std::uint64_t offset_bytes, std::size_t length_bytes) {
   constexpr std::size_t kMostRanges = 64u << 10;
   if (mapped_writable_) return;
@@ -250,16 +250,16 @@ void LiveFile::note_written(std::uint64_t offset_bytes, std::size_t length_bytes
   }
 }
 
-// What has been committed is read from the kernel's cache again, as of any file: a copy less in
-// memory, and where the kernel has large folios, reads that are faster.
+// Committed content is read from the kernel's cache again, as for any file: that saves a copy in
+// memory, and is faster where the kernel has large folios.
 void LiveFile::drop_copies(const std::vector<ByteRange>& committed) {
-  const std::unique_lock alone(size_mutex_);  // nobody writes
+  const std::unique_lock alone(size_mutex_);  // no writers
   const std::lock_guard lock(written_mutex_);
   if (!mapped_writable_ && !anywhere_ && written_.empty()) region_.drop_copies(committed);
 }
 
 void LiveFile::note_mapped_writable() {
-  const std::unique_lock alone(size_mutex_);  // not beside drop_copies()
+  const std::unique_lock alone(size_mutex_);  // excludes drop_copies()
   mapped_writable_ = true;
 }
 
@@ -292,7 +292,7 @@ int LiveFile::refuse_size() {
   return EFBIG;
 }
 
-// REQUIRES: size_mutex_. What a shorter file loses becomes zero, wherever it was.
+// REQUIRES: size_mutex_. Zeroes what a shorter file loses, wherever that was.
 int LiveFile::set_size(std::uint64_t size_bytes) {
   if (size_bytes == region_.file_bytes()) return 0;
   if (size_bytes > capacity_bytes_) return refuse_size();
@@ -321,13 +321,13 @@ int LiveFile::resize(std::uint64_t size_bytes) {
 int LiveFile::clear(std::uint64_t offset_bytes, std::uint64_t length_bytes) {
   if (const int error = refuse_inherited()) return error;
   const std::unique_lock lock(size_mutex_);
-  if (left_ >= 0) return EOPNOTSUPP;  // just now: as file systems say that cannot do it
+  if (left_ >= 0) return EOPNOTSUPP;  // for this moment: the error of file systems without support
   const std::uint64_t size = region_.file_bytes();
   if (offset_bytes >= size) return 0;
   const std::uint64_t count = std::min(length_bytes, size - offset_bytes);
   const int error = reported(path_, [&] { region_.clear(data_ + offset_bytes, count); });
   read_views().show(data_, offset_bytes, count);
-  constexpr std::uint64_t kFewBytes = 16u << 20;  // whose pages are named one by one
+  constexpr std::uint64_t kFewBytes = 16u << 20;  // up to this, pages are named one by one
   if (count <= kFewBytes) {
     note_written(offset_bytes, count);
   } else {
@@ -344,7 +344,7 @@ int LiveFile::commit() {
   return commit_with(LmdbMeta(data_, size_bytes()));
 }
 
-// REQUIRES: commit_mutex_. `meta`: as it was before, so that a later one is not taken for
+// REQUIRES: commit_mutex_. `meta`: read before the commit, so that a later one does not count as
 // committed.
 int LiveFile::commit_with(const LmdbMeta& meta) {
   tell_of_other_writers();
@@ -357,9 +357,9 @@ int LiveFile::commit_with(const LmdbMeta& meta) {
   return error;
 }
 
-// LMDB flushes a transaction's pages and then the meta page that makes it count, which is one
-// commit here (lmdb.h; mdb_env_sync(), mdb_env_write_meta()). Only LMDB itself is known to do so:
-// what else has written such a file is committed.
+// LMDB flushes a transaction's pages, and then the meta page that makes it valid; here both are one
+// commit (lmdb.h; mdb_env_sync(), mdb_env_write_meta()). Only LMDB itself is known to do so: what
+// other programs write to such a file is committed at once.
 int LiveFile::flush() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
@@ -376,7 +376,7 @@ int LiveFile::commit_soon() {
   tell_of_other_writers();
   {
     const std::lock_guard known(modified_mutex_);
-    modified_ns_ = 0;  // the file follows later
+    modified_ns_ = 0;  // the file is updated later
   }
   return reported(path_, [&] {
     drop_tail();
@@ -384,7 +384,7 @@ int LiveFile::commit_soon() {
   });
 }
 
-// What is stored behind the end of a file, in its last page, is nobody's (mmap(2), NOTES).
+// Bytes behind the end of a file, in its last page, belong to nobody (mmap(2), NOTES).
 void LiveFile::drop_tail() {
   if (!mapped_writable_) return;
   const std::shared_lock lock(size_mutex_);
@@ -393,8 +393,8 @@ void LiveFile::drop_tail() {
   if (left != 0) region_.clear(data_ + size, left);
 }
 
-// REQUIRES: commit_mutex_. Every Nth commit is a snapshot. A name that is taken, by a run before
-// that was rolled back, is no reason not to commit.
+// REQUIRES: commit_mutex_. Every Nth commit is a snapshot. The name may exist already, from an
+// earlier run that was rolled back: then this is a plain commit.
 void LiveFile::commit_or_keep() {
   const std::uint64_t next = region_.sequence() + 1;
   if (snapshot_every_ == 0 || next - last_kept_ < snapshot_every_) {

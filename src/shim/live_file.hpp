@@ -1,11 +1,12 @@
-// shim/live_file.hpp: a file that the program has open to write: a region of the store, whose image
-// the file is. Reading, writing and mapping are of the region's memory; a commit makes the file
-// follow.
+// shim/live_file.hpp: a file that the program has open to write.
 //
-// Errors are numbers of errno, with a line on standard error: the callers know nothing else.
+// It is a region of the store whose image is the file. Reads, writes and mappings use the region's
+// memory; a commit updates the file.
 //
-// Threads: reads, writes and commits from any, beside each other, as of a file; the size changes
-// alone.
+// Errors are errno values, with a line on standard error: the callers have no other channel.
+//
+// Threads: any thread reads, writes and commits, concurrently, as with any file. A change of size
+// excludes the others.
 #pragma once
 
 #include <sys/types.h>
@@ -32,7 +33,7 @@ class LiveFile : private region::FaultTarget {
  public:
   // Throws vellum::Error.
   LiveFile(const Config& config, const Target& target);
-  // In a child of fork() the region stays as it is: the parent's.
+  // In a child of fork() the region is left as it is: it is the parent's.
   ~LiveFile() override;
   LiveFile(const LiveFile&) = delete;
   LiveFile& operator=(const LiveFile&) = delete;
@@ -40,33 +41,33 @@ class LiveFile : private region::FaultTarget {
   std::byte* data() const noexcept { return data_; }
   std::uint64_t capacity_bytes() const noexcept { return capacity_bytes_; }
   std::uint64_t size_bytes() const;
-  bool inherited() const noexcept;  // by a child of fork()
+  bool inherited() const noexcept;  // in a child of fork()
 
-  // Counts of bytes, fewer where the program's memory ends before; or -1 and errno.
+  // Return byte counts, which are short where the program's memory ends; or -1 and errno.
   ssize_t read_at(void* to, std::size_t length_bytes, std::uint64_t offset_bytes) const;
-  // `append`: at the end, wherever that is, which `offset_bytes` is then set to.
+  // `append`: writes at the current end, and sets `offset_bytes` to it.
   ssize_t write_at(const void* from, std::size_t length_bytes, std::uint64_t& offset_bytes,
                    bool append);
-  // 0 or errno.
+  // Return 0 or errno, here and below.
   int resize(std::uint64_t size_bytes);
-  // Zeros, as far as the file goes.
+  // Zeroes the range, up to the end of the file.
   int clear(std::uint64_t offset_bytes, std::uint64_t length_bytes);
   int commit();
-  // What fsync(2) is to do: commit(), or nothing where a transaction of LMDB's is not complete.
+  // Implements fsync(2): commit(), or nothing while a transaction of LMDB is incomplete.
   int flush();
-  // One that is on its way when this returns.
+  // Starts a commit and does not wait for it.
   int commit_soon();
-  // Before the program gets memory of the file that it may store to.
+  // Call before the program gets writable memory of the file.
   void note_mapped_writable();
-  // The program itself has changed the file's times.
+  // Call after the program itself has changed the file's times.
   void note_own_change();
 
-  // The file has lost its name: commits, gives the branch back, and leaves the file to the kernel.
-  // `mappings` show the file itself then, at the same addresses. What other threads read and write
-  // by this object from here on, they do by `fd`, which is this object's to close. 0 or errno: then
-  // all is as before. Stores to mappings meanwhile may be lost, as beside msync(2) they are not.
+  // The file has lost its name: commits, releases the branch, and leaves the file to the kernel.
+  // `mappings` then show the file itself, at the same addresses. Later reads and writes through
+  // this object use `fd`, which this object closes. On error returns errno, and nothing has
+  // changed. Stores to mappings during the call may be lost; stores during msync(2) are not.
   int leave(int fd, const atomic::Mappings& mappings);
-  // In a child of fork(2): who stores to what was mapped is told, and killed by SIGSEGV.
+  // In a child of fork(2): makes a store to inherited memory print a message and raise SIGSEGV.
   void protect_inherited() noexcept;
 
  private:
@@ -89,11 +90,11 @@ class LiveFile : private region::FaultTarget {
   void drop_copies(const std::vector<ByteRange>& committed);
 
   const std::string path_, branch_;
-  const std::string inherited_message_;  // ready, as a fault handler has no memory
+  const std::string inherited_message_;  // prepared, as a fault handler must not allocate
   const std::uint64_t snapshot_every_;
   const std::size_t target_;  // its number in Config::targets
   const std::uint32_t born_;
-  // Held to change the size; shared by who relies on it, and by who writes. After commit_mutex_.
+  // Held to change the size; shared by readers of the size and by writers. After commit_mutex_.
   mutable std::shared_mutex size_mutex_;
   std::mutex commit_mutex_;
   const std::shared_ptr<Store> store_;
@@ -101,26 +102,26 @@ class LiveFile : private region::FaultTarget {
   std::byte* data_ = nullptr;
   std::uint64_t capacity_bytes_ = 0;
   std::uint64_t device_ = 0, inode_ = 0;
-  std::atomic<int> left_{-1};     // a descriptor; set under size_mutex_, once
+  std::atomic<int> left_{-1};     // a descriptor; set once, under size_mutex_
   LmdbLock lmdb_lock_;            // under commit_mutex_
-  std::uint64_t last_kept_ = 0;   // sequence of the last snapshot by snapshot_every_
+  std::uint64_t last_kept_ = 0;   // sequence of the last automatic snapshot
   LmdbMeta committed_meta_;       // under commit_mutex_
-  std::mutex modified_mutex_;     // held to change the file's size until that is noted
-  std::int64_t modified_ns_ = 0;  // when the library changed the file last; 0: may be at it
+  std::mutex modified_mutex_;     // held from a change of the file's size until it is noted
+  std::int64_t modified_ns_ = 0;  // time of the library's last change; 0: one may be under way
   bool told_of_other_writers_ = false;
   std::atomic<bool> told_of_size_{false};
-  // Where the file was written since the last commit. As long as the program has never had memory
-  // of it to store to, that is all of it, unless `anywhere_`.
+  // The ranges written since the last commit. They are complete until the program first gets
+  // writable memory of the file, unless `anywhere_` is set.
   std::atomic<bool> mapped_writable_{false};
   std::mutex written_mutex_;
   std::vector<ByteRange> written_;
   bool anywhere_ = false;
 };
 
-// Of all live files.
+// The address ranges of all live files.
 LiveRanges& live_ranges() noexcept;
 
-// Runs it, and tells of an exception in one line: 0 or errno.
+// Runs `body` and reports an exception in one line. Returns 0 or errno.
 int reported(const std::string& path, const std::function<void()>& body) noexcept;
 
 }  // namespace vellum::shim

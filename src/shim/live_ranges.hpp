@@ -1,8 +1,8 @@
-// shim/live_ranges.hpp: where in memory live files lie.
+// shim/live_ranges.hpp: the address ranges of live files.
 //
-// An allocator unmaps and advises its own memory while it holds its locks. Whether that is a live
-// file's memory must not wait for somebody who holds Files' lock and allocates. So this has a lock
-// of its own, which nobody allocates under, and all of its memory.
+// An allocator unmaps and advises its own memory while it holds its locks. To ask whether that
+// memory is a live file's must not wait for a thread that holds Files' lock and allocates. So this
+// class has its own lock, under which nothing allocates, and memory of fixed size.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ class LiveRanges {
     const auto behind = std::upper_bound(ranges_.begin(), end(), at, before);
     return behind != ranges_.begin() && at < (behind - 1)->end;
   }
-  // False: there are too many. REQUIRES: it overlaps with none.
+  // False: there are too many. REQUIRES: the range overlaps no other.
   bool add(const void* begin, std::size_t length_bytes) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(begin);
     const std::lock_guard lock(lock_);
@@ -45,7 +45,7 @@ class LiveRanges {
     --count_;
   }
 
-  // For fork(2): a child must find it free.
+  // For fork(2): the lock must be free in the child.
   void lock() noexcept { lock_.lock(); }
   void unlock() noexcept { lock_.unlock(); }
 

@@ -1,5 +1,5 @@
-// shim/lmdb_lock.hpp: whether it is LMDB that writes a file, and not a program that only writes
-// such a file: LMDB has the table of readers beside it open.
+// shim/lmdb_lock.hpp: tells whether LMDB itself writes a file: LMDB has the reader table beside it
+// open; other programs that write such a file do not.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace vellum::shim {
 
 class LmdbLock {
  public:
-  // Of the environment whose file has this path. The search is made once, as long as it stays open.
+  // Whether the environment of this data file is open. Searches again only after it was closed.
   bool is_open(const std::string& path);
 
  private:

@@ -1,5 +1,4 @@
-// shim/lmdb_meta.hpp: what LMDB's two meta pages say: the transactions that count (mdb.c,
-// MDB_meta).
+// shim/lmdb_meta.hpp: LMDB's two meta pages, which name the valid transactions (mdb.c, MDB_meta).
 #pragma once
 
 #include <array>
@@ -12,7 +11,7 @@ namespace vellum::shim {
 
 class LmdbMeta {
  public:
-  LmdbMeta() = default;  // of no LMDB file
+  LmdbMeta() = default;  // not an LMDB file
   LmdbMeta(const std::byte* file, std::uint64_t file_bytes) noexcept;
   bool is_lmdb() const noexcept { return is_lmdb_; }
   friend bool operator==(const LmdbMeta&, const LmdbMeta&) = default;

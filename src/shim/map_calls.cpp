@@ -21,7 +21,7 @@ void* map(int fd, size_t bytes, int protection, int flags, off_t offset) {
   return Files::instance().map(fd, bytes, protection, flags, offset);
 }
 
-// On a shared mapping these only say what may leave memory. Here the memory is the only copy.
+// On a shared mapping these only allow pages to leave memory. Here memory is the only copy.
 bool drops_memory(int advice) {
   return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
          advice == MADV_WIPEONFORK || advice == MADV_DONTFORK;
@@ -38,7 +38,7 @@ using vellum::shim::read_views;
 VELLUM_SHIM void* mmap(void* at, size_t bytes, int protection, int flags, int fd,
                        off_t offset) noexcept {
   void* const mapped = vellum::shim::map(fd, bytes, protection, flags, offset);
-  // What is mapped over a live file's memory would take the only copy.
+  // A mapping over a live file's memory would destroy the only copy.
   if (mapped == nullptr && (flags & MAP_FIXED) != 0 && mapped_at(at) != nullptr)
     return errno = ENOTSUP, MAP_FAILED;
   if (mapped != nullptr) return mapped;
@@ -75,11 +75,11 @@ VELLUM_SHIM void* mremap(void* at, size_t bytes, size_t new_bytes, int flags, ..
   return as_result(error) == 0 ? at : MAP_FAILED;
 }
 
-// All mappings of a live file are of the same pages, which a write(2) goes through, too: they stay
-// as they are.
+// All mappings of a live file show the same pages, which write(2) uses, too: their protection stays
+// as it is.
 VELLUM_SHIM int mprotect(void* at, size_t bytes, int protection) noexcept {
   const auto live = mapped_at(at);
-  // Of a view (read_views.hpp), it would change a private copy.
+  // For a view (read_views.hpp), this would change a private copy.
   if (live == nullptr && (protection & PROT_WRITE) != 0 && read_views().contains(at))
     return as_result(EACCES);
   if (live == nullptr) return VELLUM_REAL(mprotect)(at, bytes, protection);

@@ -1,5 +1,5 @@
-// Names that are taken away, given, and exchanged: files_names.cpp says what becomes of the files,
-// old_version.hpp what of names that lead to a version.
+// Calls that remove, add and exchange names. files_names.cpp handles the files; old_version.hpp
+// handles names that lead to a version.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -23,8 +23,7 @@ int take_name(int directory, const char* path, const Call& call) {
   });
 }
 
-// What is private lies in another directory, so that a name neither comes from there nor goes
-// there. 0 or errno.
+// Private files lie in another directory, so that no name moves in or out. Returns 0 or errno.
 int refuse_pair(const SeenPath& from, const SeenPath& to, int from_directory) {
   if (from.is_version() || to.is_version()) return EROFS;
   if (from.is_beside() == to.is_beside()) return 0;
@@ -52,7 +51,7 @@ int add_name(const PathName& from, const PathName& to, bool follows, const Call&
                                 [&] { return call(source.c_str(), target.c_str()); });
 }
 
-// Of what is no regular file. An old version is there, whether or not the file is.
+// For anything but regular files. An old version exists, whether or not the file does.
 template <typename Call>
 int make_name(int directory, const char* path, const Call& call) {
   const SeenPath seen(directory, path, false);
@@ -136,7 +135,7 @@ VELLUM_SHIM int mkfifoat(int directory, const char* path, mode_t mode) noexcept 
   return make_name(directory, path,
                    [&](const char* at) { return VELLUM_REAL(mkfifoat)(directory, at, mode); });
 }
-// Directories of any name are where they are made.
+// Directories are created where they are asked for, whatever their name.
 VELLUM_SHIM int mkdir(const char* path, mode_t mode) noexcept {
   return make_name(AT_FDCWD, path, [&](const char*) { return VELLUM_REAL(mkdir)(path, mode); });
 }

@@ -1,5 +1,5 @@
-// syscall(2): a call by its number is the same call. What is not listed here has nothing to do with
-// files of a run. (A program that makes the call without the C library is not seen: see
+// syscall(2): a call by number does the same as the function. Calls that are not listed here do not
+// concern the files of a run. (System calls that bypass the C library are not seen: see
 // program_kind.hpp.)
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -45,7 +45,7 @@ T at(const Arguments& a, std::size_t i) noexcept {
     return static_cast<T>(a[i]);
 }
 
-// Calls a function with as many arguments as it has.
+// Calls a function with as many arguments as it takes.
 template <typename R, typename... A, std::size_t... I>
 long call(R (*function)(A...), const Arguments& a, std::index_sequence<I...>) {
   const R result = function(at<A>(a, I)...);
@@ -63,8 +63,8 @@ long call(R (*function)(A...) noexcept, const Arguments& a) {
   return call(static_cast<R (*)(A...)>(function), a, std::index_sequence_for<A...>{});
 }
 
-// Without `resolve`, openat2(2) is openat(2). With it, the kernel has to look at the way to the
-// file. It does not cut the file, as open_file() does not (open_calls.cpp).
+// Without `resolve`, openat2(2) is openat(2). With it, the kernel has to check the way to the file.
+// It does not truncate the file; neither does open_file() (open_calls.cpp).
 long open_by_how(const Arguments& a) {
   const auto* const given = at<const open_how*>(a, 2);
   const auto in_kernel = [&](const open_how* how) {
@@ -100,7 +100,7 @@ std::optional<long> transfer(long number, const Arguments& a) {
       return call(readv, a);
     case SYS_writev:
       return call(writev, a);
-    // The offset's upper half is in a register of its own, which is ignored with 64 bits.
+    // The offset's upper half has a register of its own, which is ignored with 64 bits.
     case SYS_preadv:
       return call(preadv64, a);
     case SYS_pwritev:
@@ -226,7 +226,7 @@ std::optional<long> times(long number, const Arguments& a) {
       return call(utimes, a);
     case SYS_futimesat:
       return call(futimesat, a);
-    case SYS_utimensat:  // without a path, it is of the descriptor
+    case SYS_utimensat:  // without a path, it is for the descriptor
       return a[1] != 0 ? call(utimensat, a) : call(futimens, {a[0], a[2]});
     default:
       return std::nullopt;
@@ -264,7 +264,7 @@ std::optional<long> inode(long number, const Arguments& a) {
   switch (number) {
     case SYS_access:
       return call(access, a);
-    // Without flags, which are the second one's: the kernel ignores what stands there.
+    // Has no flags, unlike SYS_faccessat2: the kernel ignores that argument.
     case SYS_faccessat:
       return faccessat(at<int>(a, 0), at<const char*>(a, 1), at<int>(a, 2), 0);
     case SYS_faccessat2:
@@ -315,12 +315,12 @@ std::optional<long> other_name(long number, const Arguments& a) {
   }
 }
 
-// A library behind this one may make its mmap(2) by number, as tcmalloc does: what it does for a
-// call that was made by number goes to the kernel.
+// A library behind this one may call mmap(2) by number, as tcmalloc does. Such a call, made on
+// behalf of a call by number, goes to the kernel.
 thread_local bool converting = false;
 
 std::optional<long> as_function(long number, const Arguments& a) {
-  // Allocators make their first calls by number, so that nobody stands in front of them.
+  // Allocators make their first calls by number, so that nothing intercepts them.
   if (converting || Inside::is() || !environment_is_kept()) return std::nullopt;
   struct Converting {
     Converting() noexcept { converting = true; }

@@ -1,5 +1,5 @@
-// What stat(2) and its like were until glibc 2.33: functions with the structure's version in front,
-// which programs of that time still call (Node.js 20, JDK 25, Python wheels).
+// stat(2) and its like as they were until glibc 2.33: functions that take the structure's version
+// first. Programs built for those versions still call them (Node.js 20, JDK 25, Python wheels).
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -11,7 +11,7 @@
 
 namespace {
 
-// glibc takes both for the one structure that this machine has.
+// glibc accepts both for the one structure of this machine.
 constexpr int kKernelVersion = 0, kLinuxVersion = 1;
 
 bool is_known(int version) { return version == kKernelVersion || version == kLinuxVersion; }

@@ -16,7 +16,7 @@
 namespace vellum::shim {
 namespace {
 
-constexpr int kMostLinks = 40;  // as the kernel has it
+constexpr int kMostLinks = 40;  // the kernel's limit
 
 std::string_view name_in(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 std::string_view directory_in(std::string_view path) {
@@ -34,7 +34,7 @@ bool has_kind(int directory, const char* path, mode_t kind) {
          (status.st_mode & S_IFMT) == kind;
 }
 
-// Where a path's last part lies, as the kernel has it; empty: there is no such directory.
+// The directory of a path's last part, as the kernel resolves it; empty if there is none.
 std::string directory_of(int directory, const char* path) {
   const std::string parent(directory_in(path));
   const int fd = VELLUM_REAL(openat)(directory, parent.empty() ? "." : parent.c_str(),
@@ -48,13 +48,13 @@ std::string directory_of(int directory, const char* path) {
 
 bool leads_to_watched(int directory, const char* path) {
   const int fd = VELLUM_REAL(openat)(directory, path, O_PATH | O_CLOEXEC);
-  if (fd < 0) return errno == ENOENT;  // the name at the link's end may be: without a file
+  if (fd < 0) return errno == ENOENT;  // a link may lead to the name of a missing file
   const bool watched = Watch::instance().watches(fd);
   VELLUM_REAL(close)(fd);
   return watched;
 }
 
-// What the link says, as a path of its own directory's; empty: it is no link.
+// The link's target, relative to the link's directory; empty if it is no link.
 std::string behind_link(const std::string& path) {
   char target[PATH_MAX];
   const ssize_t length = readlink(path.c_str(), target, sizeof target);
@@ -75,8 +75,8 @@ SeenPath::SeenPath(int directory, const char* path, bool follows) : given_(path)
   errno = before;
 }
 
-// By the last part, and the directory in which that lies. A directory with a name of the kind is
-// none of what databases keep.
+// Compares the last part and its directory. A directory with such a name is not one of the files
+// that databases keep.
 bool SeenPath::find(int directory, const char* path) {
   const std::string_view name = name_in(path);
   const auto& targets = Files::instance().targets();
@@ -93,7 +93,7 @@ bool SeenPath::find(int directory, const char* path) {
   return false;
 }
 
-// Without an allocation, but for links that lead there.
+// Allocates only for links that lead to a watched file.
 void SeenPath::find_behind_link(int directory, const char* path) {
   if (!has_kind(directory, path, S_IFLNK) || !leads_to_watched(directory, path)) return;
   std::string at = path_at(directory, path);

@@ -1,8 +1,8 @@
 // shim/old_version.hpp: paths in a run that reads an old version (`vellum run --version`).
 //
-// The program finds a copy of the version where it looks for the file, and what lies beside the
-// file by databases' custom (LMDB's lock.mdb, SQLite's -wal) is private, too. To change the file,
-// or to take its name, is what it would be on a file system that is mounted to read only.
+// The program finds a copy of the version at the file's path. Files that databases keep beside it
+// (LMDB's lock.mdb, SQLite's -wal) are private, too. Changing the file or taking its name fails as
+// on a read-only file system.
 #pragma once
 
 #include <fcntl.h>
@@ -16,13 +16,13 @@ inline constexpr const char* kReadOnly = "an old version is to be read only";
 
 class SeenPath {
  public:
-  // `follows`: the call goes on at what a link leads to.
+  // `follows`: the call follows symbolic links.
   SeenPath(int directory, const char* path, bool follows = true);
 
-  // The path to ask the kernel for.
+  // The path to pass to the kernel.
   const char* c_str() const noexcept { return instead_.empty() ? given_ : instead_.c_str(); }
   bool is_version() const noexcept { return is_version_; }
-  // It lies beside the copy.
+  // The path lies beside the copy.
   bool is_beside() const noexcept { return !instead_.empty() && !is_version_; }
 
  private:
@@ -34,10 +34,10 @@ class SeenPath {
   bool is_version_ = false;
 };
 
-// Whether the file lies below a directory, whose name would take it along.
+// Whether the file lies below this directory: renaming the directory would move it along.
 bool version_lies_below(int directory, const char* path);
 
-// What `call` gives, of the path to ask the kernel for; EROFS when that would change the version.
+// Calls `call` with the path to pass to the kernel; EROFS when that would change the version.
 template <typename Call>
 int change_at(int directory, const char* path, bool follows, const Call& call) {
   const SeenPath seen(directory, path, follows);

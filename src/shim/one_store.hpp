@@ -1,5 +1,5 @@
-// shim/one_store.hpp: the store of the run, which all of a process's live files share: a store of
-// its own for each would cost a megabyte of memory and a descriptor each.
+// shim/one_store.hpp: the run's store, which a process's live files share. A store for each would
+// cost a megabyte of memory and a descriptor each.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace vellum::shim {
 
-// Open as long as anyone has it. A child of fork(2) gets one of its own. Throws vellum::Error.
+// Stays open while a pointer to it exists. A child of fork(2) gets its own. Throws vellum::Error.
 std::shared_ptr<Store> store_of_process(const std::string& path);
 
 }  // namespace vellum::shim

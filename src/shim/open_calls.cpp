@@ -1,5 +1,5 @@
-// open(2) and its like. glibc has a second of each for 64-bit offsets, which are the same here, and
-// a third that programs compiled with _FORTIFY_SOURCE call.
+// open(2) and its like. glibc has a second name of each for 64-bit offsets, which does the same
+// here, and a third one that programs compiled with _FORTIFY_SOURCE call.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ namespace {
 
 bool writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY; }
 
-// Its name is taken, whatever else is asked for (O_EXCL).
+// The version's name exists, whatever else is asked for (O_EXCL).
 int open_version(int directory, const char* path, const SeenPath& seen, int flags, mode_t mode) {
   const bool is_new = (flags & O_CREAT) != 0 && (flags & O_EXCL) != 0;
   const bool changes = writes(flags) || (flags & O_TRUNC) != 0;
@@ -36,7 +36,7 @@ int open_version(int directory, const char* path, const SeenPath& seen, int flag
   return -1;
 }
 
-// A truncation would take the last commit away at once: it waits for the next.
+// A truncation at once would destroy the last commit: it waits for the next commit.
 int open_file(int directory, const char* path, int flags, mode_t mode) {
   if (Inside::is()) {
     const int fd = moved_away(VELLUM_REAL(openat)(directory, path, flags, mode));
@@ -53,7 +53,7 @@ int open_file(int directory, const char* path, int flags, mode_t mode) {
   return fd < 0 ? fd : files.opened(fd, path, flags, cut);
 }
 
-// Descriptors that come without a path: by a handle, from another process.
+// For descriptors that come without a path: by a handle, or from another process.
 int come(int fd) {
   Files& files = Files::instance();
   if (fd < 0 || Inside::is() || !files.active() || files.shares_memory()) return fd;
@@ -61,7 +61,7 @@ int come(int fd) {
   return fd;
 }
 
-// What recvmsg(2) has brought along: unix(7), SCM_RIGHTS.
+// Handles descriptors that recvmsg(2) has received: unix(7), SCM_RIGHTS.
 void come_with(msghdr* message) {
   for (cmsghdr* part = CMSG_FIRSTHDR(message); part != nullptr; part = CMSG_NXTHDR(message, part)) {
     if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
@@ -74,7 +74,7 @@ void come_with(msghdr* message) {
   }
 }
 
-// Where shm_open(3) looks for a name. False: for a name that is none, or where nothing is watched.
+// The path that shm_open(3) uses for a name. False: the name is invalid, or nothing is watched.
 bool path_of_shared(const char* name, char (&path)[PATH_MAX]) {
   if (Inside::is() || !Files::instance().active() || name == nullptr) return false;
   while (*name == '/') ++name;
@@ -83,7 +83,7 @@ bool path_of_shared(const char* name, char (&path)[PATH_MAX]) {
   return true;
 }
 
-// mkstemp(3) and its like: the name is known afterwards only.
+// For mkstemp(3) and its like: the name is known only afterwards.
 int made(int fd, const char* path) {
   Files& files = Files::instance();
   if (fd < 0 || !files.active()) return fd;
@@ -92,7 +92,7 @@ int made(int fd, const char* path) {
   return fd;
 }
 
-// Beside an old version, the file is made where the program will find it.
+// Beside an old version, makes the file where the program will look for it.
 template <typename Call>
 int make_beside(char* pattern, const Call& call) {
   const SeenPath seen(AT_FDCWD, pattern, false);
@@ -150,7 +150,7 @@ VELLUM_SHIM int __openat64_2(int directory, const char* path, int flags) {
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
-// The C library's other names of the same functions: NOLINTBEGIN(bugprone-reserved-identifier)
+// Other names of these functions in the C library: NOLINTBEGIN(bugprone-reserved-identifier)
 VELLUM_OPEN(__open)
 VELLUM_OPEN(__open64)
 // NOLINTEND(bugprone-reserved-identifier)
@@ -182,7 +182,7 @@ VELLUM_SHIM int creat64(const char* path, mode_t mode) {
 VELLUM_MAKE()
 VELLUM_MAKE(64)
 
-// Whether the file is watched is known afterwards only: it is cut then.
+// Whether the file is watched is known only after opening: then it is truncated.
 VELLUM_SHIM int open_by_handle_at(int mount, file_handle* handle, int flags) {
   using vellum::shim::Files;
   const bool cut = (flags & O_TRUNC) != 0 && (flags & O_ACCMODE) != O_RDONLY &&

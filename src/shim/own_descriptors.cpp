@@ -1,5 +1,5 @@
-// Descriptors that are Vellum's own: the program's close_range(3) leaves them, and a child of
-// fork(2) does not keep them.
+// Vellum's own descriptors: the program's close_range(3) skips them, and a child of fork(2) closes
+// them.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ using base::path_of;
 
 namespace {
 
-// Device and inode; of what is not open, none.
+// Device and inode; zeros if the descriptor is not open.
 FileIdentity identity_of(int fd) {
   struct stat status{};
   VELLUM_REAL(fstat)(fd, &status);
@@ -38,8 +38,8 @@ void Files::before_fork() {
   if (!any_librarys_ || pipe2(forking_, O_CLOEXEC) != 0) forking_[0] = forking_[1] = -1;
 }
 
-// A child would hold the parent's locks by what is the library's: it closes that, and the parent
-// goes on when it has. Else the parent could close a file, and not open it again.
+// Through the library's descriptors, a child would hold the parent's locks. It closes them, and the
+// parent waits for that: otherwise the parent could close a file and fail to open it again.
 void Files::after_fork(bool child) {
   if (child) {
     process_ = process_identity();
@@ -67,14 +67,14 @@ void Files::note_librarys(int fd, bool is) {
     mark_at(fd) = 0;
     return;
   }
-  set_mark(fd, kLibrarys);  // without allocating, as it may be an allocator that opens something
+  set_mark(fd, kLibrarys);  // does not allocate: an allocator may be opening a file
   const auto identity = identity_of(fd);
   const std::lock_guard lock(librarys_mutex_);
   librarys_[static_cast<std::size_t>(fd)] = identity;
   any_librarys_ = true;
 }
 
-// REQUIRES: librarys_mutex_. In a child of fork(2), which would hold the parent's locks by them.
+// REQUIRES: librarys_mutex_. A child of fork(2) would hold the parent's locks by these descriptors.
 void Files::close_librarys() {
   for (unsigned at = next_marked(0); at != UINT_MAX; at = next_marked(at + 1)) {
     const int fd = static_cast<int>(at);

@@ -1,6 +1,5 @@
-// shim/pattern.hpp: patterns as the shell knows them, in which * stands for slashes, too: what
-// fnmatch(3) does without flags, but byte by byte. In a locale of many bytes that one allocates,
-// and takes the locale's lock.
+// shim/pattern.hpp: shell patterns in which * also matches slashes, as in fnmatch(3) without flags,
+// but byte by byte. In a multibyte locale fnmatch(3) allocates and takes the locale's lock.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +7,7 @@
 
 namespace vellum::shim {
 
-// [[:alpha:]] and so on, of ASCII.
+// Character classes of ASCII: [[:alpha:]] and so on.
 constexpr bool is_of_class(std::string_view name, unsigned char c) noexcept {
   const bool digit = c >= '0' && c <= '9';
   const bool lower = c >= 'a' && c <= 'z', upper = c >= 'A' && c <= 'Z';
@@ -23,7 +22,7 @@ constexpr bool is_of_class(std::string_view name, unsigned char c) noexcept {
   return name == "punct" && c > ' ' && c < 0x7f && !digit && !lower && !upper;
 }
 
-// `at`: behind the [, and behind the ] afterwards; npos: there is none, and the [ is a plain one.
+// `at`: behind the [; afterwards behind the ]. npos: there is no ], and the [ is a plain character.
 constexpr bool is_in_brackets(std::string_view pattern, std::size_t& at, unsigned char c) noexcept {
   const bool negated = at < pattern.size() && (pattern[at] == '!' || pattern[at] == '^');
   bool found = false;
@@ -52,7 +51,7 @@ constexpr bool is_in_brackets(std::string_view pattern, std::size_t& at, unsigne
   return found != negated;
 }
 
-// Whether one element of the pattern, no *, takes this byte; `at` goes behind it then.
+// Whether one element of the pattern, other than *, matches this byte; if so, `at` moves behind it.
 constexpr bool takes(std::string_view pattern, std::size_t& at, unsigned char c) noexcept {
   std::size_t next = at + 1;
   bool takes_it = pattern[at] == '?';
@@ -67,7 +66,7 @@ constexpr bool takes(std::string_view pattern, std::size_t& at, unsigned char c)
   return takes_it;
 }
 
-// The last * takes one byte more whenever what is behind it does not fit.
+// The last * takes one more byte whenever the rest does not match.
 constexpr bool matches(std::string_view pattern, std::string_view text) noexcept {
   std::size_t p = 0, t = 0, star = std::string_view::npos, taken = 0;
   while (t < text.size()) {

@@ -22,7 +22,7 @@ std::uint64_t process_identity() noexcept {
   return process | space.st_ino << 32;
 }
 
-// opendir(3) allocates.
+// Does without opendir(3), which allocates.
 bool any_descriptor(bool (*is)(int fd) noexcept) noexcept {
   const int all = VELLUM_REAL(open)("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (all < 0) return false;

@@ -1,5 +1,5 @@
-// shim/proc.hpp: what the kernel knows of this process's descriptors and mappings (proc(5)): those
-// that this library has not seen made.
+// shim/proc.hpp: this process's descriptors and mappings as the kernel has them (proc(5)),
+// including those that this library did not see made.
 #pragma once
 
 #include <cstddef>
@@ -10,30 +10,30 @@
 
 namespace vellum::shim {
 
-// The process's number, and of the first in a PID namespace that namespace, too: its child may be
-// the first in another.
+// The process ID; for the first process of a PID namespace, the namespace, too: its child may be
+// the first of another namespace.
 std::uint64_t process_identity() noexcept;
 
-// Whether there is one among all that are open, without allocating.
+// Whether `is` holds for any open descriptor. Allocates nothing.
 bool any_descriptor(bool (*is)(int fd) noexcept) noexcept;
 
-// All that are open, ascending.
+// All open descriptors, ascending.
 std::vector<int> descriptors_of_process();
 
-// Regular, and open to write.
+// Whether it is a regular file, open to write.
 bool writes_a_file(int fd);
 
 struct KernelMapping {
   std::byte *begin, *end;
   std::uint64_t offset_bytes;
-  bool shared_to_read;  // and for nothing else
-  std::uint64_t inode;  // of no file: 0
+  bool shared_to_read;  // readable, and nothing else
+  std::uint64_t inode;  // 0: no file
   std::string path;
 };
 // Calls `visit` for each mapping of the process.
 void for_mappings(const std::function<void(const KernelMapping& mapping)>& visit);
-// What the kernel has mapped of the file: by number and path, as the device that /proc/self/maps
-// gives is not everywhere stat(2)'s.
+// The kernel's mappings of the file. They are matched by inode and path: the device in
+// /proc/self/maps is not stat(2)'s on every file system.
 std::vector<KernelMapping> kernel_mappings(std::uint64_t inode, const std::string& path);
 
 }  // namespace vellum::shim

@@ -1,4 +1,4 @@
-// The end of the process, and its beginning. What it starts: exec_calls.cpp.
+// The beginning and the end of the process. Programs that it starts: exec_calls.cpp.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ namespace {
 
 using vellum::shim::Files;
 
-// What an allocator calls is found now: looking for it takes the dynamic linker's lock, and who has
-// that may be waiting for the allocator's.
+// Looks up early the functions that allocators call: the lookup takes the dynamic linker's lock,
+// whose holder may be waiting for the allocator's.
 void find_early() noexcept {
   (void)VELLUM_REAL(mmap), (void)VELLUM_REAL(mmap64), (void)VELLUM_REAL(munmap);
   (void)VELLUM_REAL(mremap), (void)VELLUM_REAL(mprotect), (void)VELLUM_REAL(madvise);
@@ -29,7 +29,7 @@ void find_early() noexcept {
   (void)VELLUM_REAL(read), (void)VELLUM_REAL(write), (void)VELLUM_REAL(close);
 }
 
-// Before the program can change its environment, or use what another program has left open.
+// Runs before the program can change its environment, or use descriptors that it has inherited.
 [[gnu::constructor]] void begin() {
   vellum::shim::keep_environment();
   vellum::shim::attach_record();
@@ -42,7 +42,7 @@ void close_all() noexcept {
     Files::instance().close_all();
 }
 
-// Threads of Vellum's own make calls that are meant for the kernel from their beginning.
+// All calls that Vellum's own threads make are meant for the kernel.
 struct Thread {
   void* (*run)(void*);
   void* argument;
@@ -67,7 +67,7 @@ VELLUM_SHIM int pthread_create(pthread_t* id, const pthread_attr_t* attributes, 
   return error;
 }
 
-// What has been written is in the file, however a process ends by itself.
+// However a process ends by itself, its writes are in the file.
 VELLUM_SHIM void _exit(int status) {
   close_all();
   VELLUM_REAL(_exit)(status);

@@ -15,15 +15,15 @@
 namespace vellum::shim {
 namespace {
 
-constexpr int kMostInterpreters = 5;      // as the kernel has it
+constexpr int kMostInterpreters = 5;      // the kernel's limit
 constexpr unsigned kMostParts = 128;      // of a program's header; a real one has about ten
-constexpr std::size_t kNoteBytes = 4096;  // of which a build's identity is in the first
+constexpr std::size_t kNoteBytes = 4096;  // the build ID is in the first of these bytes
 
 bool read_at(int fd, void* to, std::size_t bytes, std::uint64_t at) noexcept {
   return VELLUM_REAL(pread)(fd, to, bytes, static_cast<off_t>(at)) == static_cast<ssize_t>(bytes);
 }
 
-// "Go", type 4: the build identity that Go's linker leaves (cmd/internal/buildid).
+// Finds the note "Go", type 4: the build ID that Go's linker writes (cmd/internal/buildid).
 bool has_go_note(int fd, const Elf64_Phdr& part) noexcept {
   alignas(Elf64_Nhdr) char notes[kNoteBytes];
   const std::size_t bytes = std::min<std::uint64_t>(part.p_filesz, sizeof notes);
@@ -42,7 +42,7 @@ bool has_go_note(int fd, const Elf64_Phdr& part) noexcept {
   return false;
 }
 
-// Whether the kernel would start the dynamic linker first (elf(5)).
+// Judges by whether the kernel would start the dynamic linker first (elf(5)).
 ProgramKind kind_of_elf(int fd, const Elf64_Ehdr& header) noexcept {
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_phentsize != sizeof(Elf64_Phdr))
     return ProgramKind::other_machine;
@@ -58,7 +58,7 @@ ProgramKind kind_of_elf(int fd, const Elf64_Ehdr& header) noexcept {
   return go ? ProgramKind::go : ProgramKind::preloadable;
 }
 
-// "#!interpreter argument". False: none.
+// Parses "#!interpreter argument". False: there is no interpreter.
 bool take_interpreter(char* line, char (&path)[PATH_MAX]) noexcept {
   char* const begin = line + std::strspn(line, " \t");
   const std::size_t length = std::strcspn(begin, " \t\r\n");
@@ -74,7 +74,7 @@ ProgramKind kind_of_elf_file(int fd, const struct stat& status, const Elf64_Ehdr
   return changes_user || changes_group ? ProgramKind::other_user : kind_of_elf(fd, header);
 }
 
-// Of this file alone. Nothing: it is a script, and `path` its interpreter.
+// Judges this file alone. No value: it is a script, and `path` is its interpreter.
 std::optional<ProgramKind> kind_of_file(int fd, char (&path)[PATH_MAX]) noexcept {
   char begin[512] = {};
   static_assert(sizeof(Elf64_Ehdr) < sizeof begin);

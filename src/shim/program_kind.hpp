@@ -1,7 +1,6 @@
-// shim/program_kind.hpp: whether the library can stand in front of a program's C library, by what
-// its file says.
+// shim/program_kind.hpp: whether a program's file lets the library stand in front of its C library.
 //
-// Nothing here allocates: a child of vfork(2) asks, too.
+// Nothing here allocates: a child of vfork(2) calls it, too.
 #pragma once
 
 #include <climits>
@@ -12,18 +11,18 @@ namespace vellum::shim {
 enum class ProgramKind : std::uint32_t {
   preloadable = 1,
   statically_linked,
-  other_machine,  // 32-bit, for one
-  other_user,     // set-user-ID: the dynamic linker takes nothing from this user
-  go,             // the dynamic linker takes the library, and Go's runtime goes around it
-  unknown,        // no such file, or none that may be read: execve(2) says more
+  other_machine,  // 32-bit, for example
+  other_user,     // set-user-ID: the dynamic linker ignores this user's libraries
+  go,             // the library is loaded, but Go's runtime bypasses it
+  unknown,        // the file is missing or cannot be read: execve(2) says more
 };
 
-// A script is what its interpreter is: `path` becomes the file that decides.
+// For a script its interpreter decides: `path` becomes the file that was judged.
 ProgramKind kind_of_program(char (&path)[PATH_MAX]) noexcept;
-// Of a program that is open; `path` becomes the interpreter of a script.
+// The same for an open program; `path` becomes the interpreter of a script.
 ProgramKind kind_of_program(int fd, char (&path)[PATH_MAX]) noexcept;
 
-// What follows the program's name in a message; of the kinds that are not preloadable, or unknown.
+// The text after the program's name in a message; empty for preloadable and unknown.
 const char* what_it_means(ProgramKind kind) noexcept;
 
 }  // namespace vellum::shim

@@ -24,7 +24,7 @@ bool map_again(std::byte* begin, std::byte* end, int type, int fd, std::uint64_t
                            static_cast<off_t>(offset_bytes)) != MAP_FAILED;
 }
 
-// The program may only read what is there; it has the same pages before and after.
+// The program may only read these pages; they are the same pages before and after.
 void copy_to_view(std::byte* to, const std::byte* from, std::size_t length_bytes) {
   const auto before = reinterpret_cast<std::uintptr_t>(to) % kPageBytes;
   const std::size_t pages_bytes = before + length_bytes;
@@ -77,7 +77,7 @@ void ReadViews::show(const std::byte* data, std::uint64_t offset_bytes,
   }
 }
 
-// What is taken from the middle leaves one at each end; where there is no room for the second, it
+// A hole in the middle leaves a view at each end. If there is no room for the second, that part
 // shows the last commit only.
 void ReadViews::forget(const void* address, std::size_t length_bytes) noexcept {
   if (!any()) return;

@@ -1,14 +1,13 @@
-// shim/read_views.hpp: what the program has mapped of a file, to read, before it opened that to
-// write.
+// shim/read_views.hpp: mappings for reading that are older than the live file.
 //
-// Such a mapping is the kernel's, and shows the last commit. So that it shows what has been written
-// since, too, it becomes a private mapping of the same pages, at the same address, and what is
-// written to the live file's memory is copied there. When the file is live no more, the file holds
-// all of it, and the mapping is a shared one again.
+// The program has mapped a file to read before it opens the file to write. That mapping is the
+// kernel's, and shows the last commit. To show later writes as well, it becomes a private mapping
+// of the same pages at the same address, and writes to the live file's memory are copied there.
+// When the file is no longer live, the file holds all of it, and the mapping is shared again.
 //
-// REQUIRES: the program stores to no mapping of the file, as nobody sees that here.
+// REQUIRES: the program stores to no mapping of the file, as such stores are not seen here.
 //
-// Threads: any. Nobody allocates with its lock held, as allocators unmap memory.
+// Threads: any. Nothing allocates with the lock held, as allocators unmap memory.
 #pragma once
 
 #include <array>
@@ -24,20 +23,20 @@ class ReadViews {
  public:
   static constexpr std::size_t kMost = 4096;
 
-  // `data`: the live file's memory. `fd`: of the file, to read. False: all is as before.
+  // `data`: the live file's memory. `fd`: the file, open to read. False: nothing has changed.
   bool add(const std::byte* data, int fd, std::byte* begin, std::byte* end,
            std::uint64_t offset_bytes) noexcept;
   bool any() const noexcept { return count_ != 0; }
   bool any_of(const std::byte* data) noexcept;
   bool contains(const void* address) noexcept;
-  // After the memory has been changed there.
+  // Call after the memory has changed there.
   void show(const std::byte* data, std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept;
-  // Before something else comes to these addresses.
+  // Call before something else is mapped at these addresses.
   void forget(const void* address, std::size_t length_bytes) noexcept;
-  // The file holds what the memory does. Without a descriptor they stay private mappings of it.
+  // REQUIRES: the file holds the same as the memory. Without a descriptor the views stay private.
   void release(const std::byte* data, int fd) noexcept;
 
-  // For fork(2): a child must find it free.
+  // For fork(2): the lock must be free in the child.
   void lock() noexcept { lock_.lock(); }
   void unlock() noexcept { lock_.unlock(); }
 
@@ -45,7 +44,7 @@ class ReadViews {
   struct View {
     const std::byte* data;
     std::byte *begin, *end;
-    std::uint64_t offset_bytes;  // of the file, at `begin`
+    std::uint64_t offset_bytes;  // in the file, of `begin`
   };
   void remove(std::size_t i) noexcept { views_[i] = views_[--count_]; }
 
@@ -54,7 +53,7 @@ class ReadViews {
   std::array<View, kMost> views_{};
 };
 
-// Of all live files.
+// The views of all live files.
 ReadViews& read_views() noexcept;
 
 }  // namespace vellum::shim

@@ -1,9 +1,8 @@
-// shim/real.hpp: the functions that this library stands in front of, and the mark of calls that are
-// its own.
+// shim/real.hpp: the functions behind this library's, and the mark of Vellum's own calls.
 //
 // The dynamic linker finds this library's open(2), write(2) and so on first, for the program and
-// for everything else in the process, Vellum included (ld.so(8), LD_PRELOAD). What Vellum does
-// inside a call is meant for the kernel: Inside says so.
+// for everything else in the process, Vellum included (ld.so(8), LD_PRELOAD). Calls that Vellum
+// itself makes are meant for the kernel: Inside marks them.
 #pragma once
 
 #include <dlfcn.h>
@@ -32,17 +31,17 @@ struct Name {
   constexpr Name(const char (&from)[length]) noexcept { std::copy_n(from, length, text); }
 };
 
-// One for each function, wherever it is asked for: begin() can ask first.
+// One instance for each function, wherever it is used: begin() can ask first.
 template <typename Function, Name name>
 Function* real() noexcept {
   static Function* const found = next_of<Function>(name.text);
   return found;
 }
 
-// The function behind this library's one of that name.
+// The function of that name behind this library's.
 #define VELLUM_REAL(name) (::vellum::shim::real<decltype(::name), #name>())
 
-// How a function of the C library's is taken over.
+// Declares a function that replaces one of the C library's.
 #define VELLUM_SHIM extern "C" __attribute__((visibility("default")))
 
 class Inside {
@@ -54,7 +53,7 @@ class Inside {
   static bool is() noexcept { return depth != 0; }
 
  private:
-  // A preloaded library is there from the start: no call to find it.
+  // A preloaded library is there from the start: access needs no call.
   static thread_local int depth __attribute__((tls_model("initial-exec")));
 };
 

@@ -18,10 +18,10 @@
 namespace vellum::shim {
 namespace {
 
-RunRecord* record = nullptr;  // set once, before the program's first line
+RunRecord* record = nullptr;  // set once, before the program's own code runs
 char record_path[64];         // "/proc/PID/fd/N"
 
-// The number of the process may be another's by now: nothing is written before the nonce fits.
+// The process ID may have been reused: nothing is written before the nonce matches.
 RunRecord* map(const char* path, std::uint64_t nonce) noexcept {
   const int fd = VELLUM_REAL(open)(path, O_RDWR | O_CLOEXEC);
   if (fd < 0) return nullptr;
@@ -55,7 +55,7 @@ void note_changed(std::size_t target) noexcept {
   if (record != nullptr && target < RunRecord::kMostTargets) ++record->targets[target].changed;
 }
 
-// A full table counts as if all had been told of.
+// A full table counts as if the program had been reported.
 bool note_program(const char* path, ProgramKind kind) noexcept {
   if (record == nullptr) return true;
   const std::size_t length = std::strlen(path);
@@ -75,7 +75,7 @@ bool note_program(const char* path, ProgramKind kind) noexcept {
 
 void note_whether_record_is_reachable() noexcept {
   if (record == nullptr) return;
-  // What counts is what an open(2) would say (the effective user), and access(2) is the real one's.
+  // The test is for open(2), by the effective user; access(2) tests for the real one.
   if (VELLUM_REAL(faccessat)(AT_FDCWD, record_path, R_OK | W_OK, AT_EACCESS) != 0)
     ++record->unreachable;
 }

@@ -1,5 +1,5 @@
-// fopen(3), fdopen(3), dprintf(3): the C library's streams call the kernel behind this library's
-// back, so one of a known file gets functions of its own (fopencookie(3)).
+// fopen(3), fdopen(3), dprintf(3): the C library's streams would call the kernel past this library,
+// so the stream of a known file gets functions of its own (fopencookie(3)).
 #include <fcntl.h>
 #include <mntent.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ ssize_t read_cookie(void* cookie, char* to, size_t bytes) {
 }
 ssize_t write_cookie(void* cookie, const char* from, size_t bytes) {
   const ssize_t done = write(descriptor_of(cookie), from, bytes);
-  return done < 0 ? 0 : done;  // what fopencookie(3) calls a failure
+  return done < 0 ? 0 : done;  // how a cookie's function reports failure
 }
 int seek_cookie(void* cookie, off64_t* offset, int whence) {
   const off64_t at = lseek(descriptor_of(cookie), *offset, whence);
@@ -36,11 +36,11 @@ int seek_cookie(void* cookie, off64_t* offset, int whence) {
 int close_cookie(void* cookie) { return close(descriptor_of(cookie)); }
 
 FILE* stream_of(int fd, const char* mode) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a cookie is nobody's address
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a cookie is no address
   auto* const cookie = reinterpret_cast<void*>(static_cast<long>(fd));
   FILE* const stream =
       fopencookie(cookie, mode, {read_cookie, write_cookie, seek_cookie, close_cookie});
-  // For fileno(3) alone, as in fsync(fileno(stream)): the functions do not look at it.
+  // For fileno(3) only, as in fsync(fileno(stream)): the functions ignore it.
   if (stream != nullptr) stream->_fileno = fd;
   return stream;
 }
@@ -68,7 +68,7 @@ FILE* open_stream(const char* path, const char* mode, FILE* (*real)(const char*,
   return stream;
 }
 
-// getmntent(3): any file that has the form of a table of mounts.
+// getmntent(3) reads any file in the format of a mount table.
 FILE* open_mount_table(const char* path, const char* mode) {
   const Files& files = Files::instance();
   return !Inside::is() && files.active() && path != nullptr && mode != nullptr &&
@@ -77,7 +77,7 @@ FILE* open_mount_table(const char* path, const char* mode) {
              : VELLUM_REAL(setmntent)(path, mode);
 }
 
-// The stream stays the C library's, as one of its own may be.
+// The stream stays the C library's own: it may be one of the standard streams.
 FILE* reopen_stream(const char* path, const char* mode, FILE* stream,
                     FILE* (*real)(const char*, const char*, FILE*)) {
   Files& files = Files::instance();
@@ -121,7 +121,7 @@ VELLUM_SHIM FILE* fdopen(int fd, const char* mode) noexcept {
              : VELLUM_REAL(fdopen)(fd, mode);
 }
 
-// The C library's other names of the same functions: NOLINTBEGIN(bugprone-reserved-identifier)
+// Other names of these functions in the C library: NOLINTBEGIN(bugprone-reserved-identifier)
 VELLUM_SHIM FILE* _IO_fopen(const char* path, const char* mode) { return fopen(path, mode); }
 VELLUM_SHIM FILE* _IO_fdopen(int fd, const char* mode) noexcept { return fdopen(fd, mode); }
 // NOLINTEND(bugprone-reserved-identifier)
@@ -153,7 +153,7 @@ VELLUM_SHIM int dprintf(int fd, const char* format, ...) {
   va_end(arguments);
   return done;
 }
-// NOLINTBEGIN(bugprone-reserved-identifier): what _FORTIFY_SOURCE makes of the calls.
+// NOLINTBEGIN(bugprone-reserved-identifier): the names that _FORTIFY_SOURCE calls.
 VELLUM_SHIM int __vdprintf_chk(int fd, int, const char* format, va_list arguments) {
   return vdprintf(fd, format, arguments);
 }

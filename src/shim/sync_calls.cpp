@@ -1,4 +1,4 @@
-// What makes a file durable, and its size: fsync(2), ftruncate(2), fallocate(2), stat(2).
+// A file's durability and size: fsync(2), ftruncate(2), fallocate(2), stat(2).
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -32,8 +32,8 @@ int truncate_live(LiveFile& file, off_t bytes) {
   return bytes < 0 ? EINVAL : file.resize(static_cast<std::uint64_t>(bytes));
 }
 
-// A watched file that this process has not open to write: it becomes live for the call, as it would
-// by open(2), ftruncate(2) and close(2).
+// Whether this is a watched file. One that this process does not have open to write becomes live
+// for the call, as by open(2), ftruncate(2) and close(2).
 bool is_watched(const char* path) {
   struct stat status;
   const Files& files = Files::instance();
@@ -57,9 +57,9 @@ int truncate_at(const char* path, off_t bytes, int (*in_kernel)(const char*, off
   return is_watched(path) ? base::as_result(truncate_watched(path, bytes)) : in_kernel(path, bytes);
 }
 
-// Space is taken when something is written, so only what shows is done: sizes and zeros. Ranges
-// that are put in or taken out (FALLOC_FL_INSERT_RANGE, FALLOC_FL_COLLAPSE_RANGE) are not to be
-// had, as on many file systems.
+// Space is allocated on write, so only visible effects take place: sizes and zeros. Inserting and
+// removing ranges (FALLOC_FL_INSERT_RANGE, FALLOC_FL_COLLAPSE_RANGE) is not supported, as on many
+// file systems.
 int allocate(LiveFile& file, int fd, int mode, off_t offset, off_t bytes) {
   if (offset < 0 || bytes <= 0) return EINVAL;
   if (!Files::instance().writes(fd)) return EBADF;
@@ -75,7 +75,7 @@ int allocate(LiveFile& file, int fd, int mode, off_t offset, off_t bytes) {
   return punches || zeroes ? file.clear(from, count) : 0;
 }
 
-// A file that has become shorter is so on the disk with the next commit only.
+// On disk, a file becomes shorter only with the next commit.
 template <typename Status>
 int with_size(int result, Status* status) {
   if (result != 0 || Inside::is() || !S_ISREG(status->st_mode)) return result;
@@ -103,7 +103,7 @@ VELLUM_SHIM int fdatasync(int fd) {
   const auto file = live(fd);
   return file != nullptr ? as_result(file->flush()) : VELLUM_REAL(fdatasync)(fd);
 }
-// Of all live files, as one that this descriptor's file system does not hold loses nothing by it.
+// Commits all live files: those on other file systems than this descriptor's lose nothing by it.
 VELLUM_SHIM int syncfs(int fd) noexcept {
   vellum::shim::commit_live();
   return VELLUM_REAL(syncfs)(fd);
@@ -112,7 +112,7 @@ VELLUM_SHIM void sync() noexcept {
   vellum::shim::commit_live();
   VELLUM_REAL(sync)();
 }
-// It promises nothing by itself, unless it waits: sync_file_range(2).
+// sync_file_range(2) by itself promises nothing, unless it waits.
 VELLUM_SHIM int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
   const auto file = live(fd);
   if (file == nullptr) return VELLUM_REAL(sync_file_range)(fd, offset, bytes, flags);

@@ -1,5 +1,5 @@
-// The times of files that the program sets itself: utime(2) and its like. They are nobody else's
-// change, and stay: what was written before is in the file by then, and no commit touches it later.
+// File times that the program sets itself: utime(2) and its like. They do not count as a change by
+// others, and they last: earlier writes are in the file by then, and no later commit touches it.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -22,7 +22,7 @@ std::shared_ptr<LiveFile> live_at(int directory, const char* path, int flags) {
   return files.live(status);
 }
 
-// `chosen`: a time of the program's own for the last change, and not the time that it is.
+// `chosen`: the program sets a modification time of its own, other than the current time.
 template <typename Call>
 int with_times(const std::shared_ptr<LiveFile>& file, bool chosen, const Call& call) {
   if (file == nullptr) return call();

@@ -26,12 +26,12 @@ const char* last_part(const char* path) noexcept {
   return slash != nullptr ? slash + 1 : path;
 }
 
-// A name that is a pattern, too, names itself.
+// A line that is a pattern also matches itself.
 bool names(const char* line, const char* text) noexcept {
   return std::strcmp(line, text) == 0 || matches(line, text);
 }
 
-// In memory of its own; zeros lie behind it. Null: there is none.
+// A copy in its own mapping, with zeros behind it; null if there is no memory.
 char* copied(const char* text) noexcept {
   const std::size_t bytes = std::strlen(text) + 2;
   void* const at =

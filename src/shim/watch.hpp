@@ -1,9 +1,9 @@
-// shim/watch.hpp: which files `vellum run` was given, without allocating anything.
+// shim/watch.hpp: the files that `vellum run` was given, without any allocation.
 //
-// An allocator calls open(2), mmap(2), madvise(2) while it holds its own locks, and before its
-// first allocation is done (jemalloc): what this library allocated there would wait for itself. So
-// whether a call concerns a watched file is found out with what is here, and Files makes its own
-// memory only behind a call that does.
+// An allocator calls open(2), mmap(2) and madvise(2) while it holds its own locks, and before its
+// first allocation is done (jemalloc): an allocation by this library would deadlock there. So this
+// class decides whether a call concerns a watched file, and Files allocates its own memory only for
+// a call that does.
 #pragma once
 
 #include <cstddef>
@@ -13,24 +13,24 @@ namespace vellum::shim {
 
 class Watch {
  public:
-  // The process's own: made by the first call, before the program can change its environment, whose
-  // variables are copied.
+  // The process's own. The first call makes it, before the program can change its environment, and
+  // copies the environment's variables.
   static const Watch& instance() noexcept;
   // Whether there is anything to do at all.
   bool active() const noexcept { return paths_ != nullptr; }
-  // Whether the program is to read copies of an old version.
+  // Whether the program reads copies of an old version.
   bool has_copies() const noexcept { return copies_ != nullptr; }
 
-  // By the last part of a path.
+  // Tests the last part of a path.
   bool may_name(const char* path) const noexcept;
-  // The same of the file, or of what belongs beside it by databases' custom.
+  // The same, also for files that databases keep beside a watched one.
   bool may_name_beside(const char* path) const noexcept;
-  // A whole path, as the kernel has it.
+  // Tests a whole path, as the kernel resolves it.
   bool watches(const char* path) const noexcept;
-  // What is open there.
+  // Tests the path of an open file.
   bool watches(int fd) const noexcept;
 
-  // A variable as it was at the beginning; null: it was not set, or is not one of config.hpp's.
+  // A variable's value at the start; null if it was not set, or is not one of config.hpp's.
   const char* variable(std::string_view name) const noexcept;
 
  private:
@@ -38,7 +38,7 @@ class Watch {
 
   static constexpr std::size_t kVariables = 6;
   const char* values_[kVariables] = {};
-  // The same lines with a zero for each newline, and an empty one at the end.
+  // The same lines with a zero for each newline, and an empty line at the end.
   const char *paths_ = nullptr, *copies_ = nullptr;
 };
 

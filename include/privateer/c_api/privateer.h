@@ -1,7 +1,7 @@
-/* privateer/c_api/privateer.h: the C interface of LLNL's Privateer over a Vellum store. What each
- * function does is said in privateer/privateer.hpp, of the member function of the same name.
+/* privateer/c_api/privateer.h: the C interface of LLNL's Privateer over a Vellum store.
+ * privateer/privateer.hpp describes each function, at the member function of the same name.
  *
- * ERRORS. Pointers are NULL then, flags 0, sizes UINT64_MAX (privateer_region_size: 0).
+ * ERRORS. After an error pointers are NULL, flags 0, sizes UINT64_MAX (privateer_region_size: 0).
  * privateer_last_error() is not part of the original: it tells a person what was wrong with the
  * calling thread's last call, and is "" when nothing was.
  */
@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 void* get_privateer_object(int action, const char* base_path);
-/* Ends with what privateer_msync() does. NULL: nothing to do. */
+/* Ends with the effect of privateer_msync(). NULL: nothing to do. */
 void delete_privateer_object(void* privateer_instance);
 
 void* privateer_create(void* privateer_instance, void* addr, const char* version_metadata_path,

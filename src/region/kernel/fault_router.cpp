@@ -75,8 +75,8 @@ FaultResult route_fault(const Fault& fault) noexcept {
   return FaultResult::not_ours;
 }
 
-// Whether the kernel raised the signal for an access that a region may have to serve: not sent by
-// kill(2), no memory failure, no address that is none.
+// Whether the kernel raised the signal for an access that a region may have to serve: not for a
+// kill(2), a memory failure or an invalid address.
 bool may_be_routed(const siginfo_t& info) noexcept {
   if (info.si_signo == SIGBUS) return info.si_code == BUS_ADRERR;
   return info.si_code == SEGV_MAPERR || info.si_code == SEGV_ACCERR;
@@ -105,7 +105,7 @@ void chain(const struct sigaction& old, int signal_number, siginfo_t* info,
   if (call_handler(old, signal_number, info, context)) return;
   const bool was_sent = info->si_code <= 0;  // by kill(2): nothing will fault again
   if (was_sent && old.sa_handler == SIG_IGN) return;
-  // Ignoring a synchronous fault would repeat it for ever, so SIG_IGN counts as default, as in the
+  // Ignoring a synchronous fault would repeat it endlessly, so SIG_IGN counts as default, as in the
   // kernel. The access faults again at the same instruction and kills with its own address.
   set_default_action(signal_number);
   if (was_sent) raise(signal_number);
@@ -119,7 +119,7 @@ void deliver_sigbus(const siginfo_t& fault, void* context) noexcept {
   bus.si_addr = fault.si_addr;
   if (call_handler(g_old_bus, SIGBUS, &bus, context)) return;
   set_default_action(SIGBUS);
-  raise(SIGBUS);  // blocked while a handler for SIGBUS runs: it comes when that returns
+  raise(SIGBUS);  // blocked while a handler for SIGBUS runs: arrives when that returns
 }
 
 struct Routed {
@@ -159,8 +159,8 @@ void handle(int signal_number, siginfo_t* info, void* context) noexcept {
 
 }  // namespace
 
-// What is installed has a number in front of it, by which another copy of this code in the process
-// knows that it passes on what is not its own.
+// A number precedes the installed handler. It tells another copy of this code in the process that
+// the handler passes on foreign faults.
 constexpr std::uint64_t kHandlerMark = 0x726c646e684c4c56;
 
 #if defined(__x86_64__)
@@ -195,7 +195,7 @@ const auto on_signal = handle;
 
 #endif
 
-// By the kernel, as it may be a page's first function.
+// Reads through the kernel, as the handler may be a page's first function.
 bool is_a_copys(void (*handler)(int, siginfo_t*, void*)) noexcept {
   if (handler == on_signal) return true;
   std::uint64_t mark = 0;
@@ -208,8 +208,8 @@ void install_handlers() {
   struct sigaction action{};
   action.sa_sigaction = on_signal;
   sigemptyset(&action.sa_mask);
-  // On the thread's own stack, but that SIGSEGV keeps SA_ONSTACK where the handler before us had
-  // it: that one may be there to report stack overflows. Page-in has a stack of its own then.
+  // Handlers run on the thread's own stack, except that SIGSEGV keeps SA_ONSTACK where the previous
+  // handler had it: that handler may report stack overflows. Page-in then has a stack of its own.
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigaction(SIGBUS, &action, &g_old_bus);
   struct sigaction before{};
@@ -244,7 +244,7 @@ void add_route(std::byte* begin, std::byte* end, FaultTarget* target) {
   throw Error(Errc::unsupported, "16,384 regions are open in this process: close some first");
 }
 
-// Whether that one passes on what is not its own cannot be known, hence a warning and no error.
+// Whether the other handler passes on foreign faults is unknown, hence a warning and no error.
 void look_at_handlers() noexcept {
   static std::atomic<const void*> told_of{nullptr};
   for (const int number : {SIGBUS, SIGSEGV}) {

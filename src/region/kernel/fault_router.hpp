@@ -1,12 +1,11 @@
-// region/kernel/fault_router.hpp: SIGBUS and SIGSEGV, routed to the region that the address lies
-// in.
+// region/kernel/fault_router.hpp: SIGBUS and SIGSEGV, routed to the region of the address.
 //
-// Handlers are installed when the first region opens and stay. A fault that no region owns goes to
-// the handler that was there before, or, when there was none, kills the process by the default
-// action, at the instruction that faulted.
+// The handlers are installed when the first region opens and stay. A fault that no region owns goes
+// to the handler that was there before. If there was none, the default action kills the process at
+// the instruction that faulted.
 //
-// fork(): a child has no routes (its copy of the table is wiped), so a region's address is there
-// what any unmapped address is.
+// fork(): a child has no routes (its copy of the table is wiped), so a region's address behaves
+// there like any unmapped address.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +38,8 @@ void add_route(std::byte* begin, std::byte* end, FaultTarget* target);
 // Returns when no thread is inside the target's on_fault any more.
 void remove_route(FaultTarget* target) noexcept;
 
-// Whether the handlers are still the ones that were installed: one line on standard error for each
-// other that is there instead.
+// Checks whether the installed handlers are still in place: prints one line on standard error for
+// each that another handler has replaced.
 void look_at_handlers() noexcept;
 
 }  // namespace vellum::region

@@ -7,7 +7,7 @@
 
 #if defined(__x86_64__)
 
-// The count of what is left is in rcx all the time, so the instruction may end anywhere.
+// rcx always holds the count of bytes that are left, so the instruction may end anywhere.
 extern "C" {
 std::size_t vellum_copy_bytes(void* to, const void* from, std::size_t length_bytes) noexcept;
 extern const char vellum_copy_fault[] __attribute__((visibility("hidden")));

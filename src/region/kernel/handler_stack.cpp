@@ -19,9 +19,9 @@ constexpr std::size_t kStackBytes = 64 << 10;
 constexpr std::size_t kStacks = 64;
 constexpr std::size_t kGuardBytes = 4096;
 
-std::byte* g_stacks = nullptr;  // kStacks of them, behind a page with the next
+std::byte* g_stacks = nullptr;  // kStacks of them, behind a page with g_taken_stacks
 std::atomic<std::uint64_t>* g_taken_stacks =
-    nullptr;  // a bit each; a child of fork() finds it clear
+    nullptr;  // one bit each; a child of fork() finds it clear
 
 std::size_t take_stack() noexcept {
   for (;;) {

@@ -34,7 +34,7 @@ constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArg);
 constexpr std::size_t kPage = 4096;
 
 // Runs a mapping ioctl over a range. `issue` returns the bytes it mapped, or -1 with errno.
-// `on_exists` is called where a page is mapped already, and returns how many bytes to go on by.
+// `on_exists` is called where a page is already mapped, and returns how many bytes to skip.
 template <typename Issue, typename OnExists>
 int map_range(std::byte* address, std::size_t bytes, Issue issue, OnExists on_exists) noexcept {
   std::size_t step = bytes;
@@ -115,9 +115,9 @@ int register_mode(int uffd, void* address, std::size_t bytes, std::uint64_t mode
   return ioctl(uffd, UFFDIO_REGISTER, &reg) == 0 ? 0 : errno;
 }
 
-// Where a scan is to go on. `walk_end` cannot be trusted alone: the kernel hands its findings over
-// by 512 ranges, notes there where it stood, and does not note the end when the rest goes through
-// (fs/proc/task_mmu.c, do_pagemap_scan). Unless `out` is full, all was walked.
+// Where a scan goes on. `walk_end` alone is unreliable: the kernel hands over its findings by 512
+// ranges, notes its position each time, and does not note the end when the rest goes through
+// (fs/proc/task_mmu.c, do_pagemap_scan). Unless `out` is full, everything was walked.
 std::uint64_t scanned_to(const ScanArg& arg, std::span<const ScanRange> out, long found) noexcept {
   if (static_cast<std::size_t>(found) < out.size()) return arg.end;
   return std::max(arg.walk_end, out.back().end);
@@ -138,7 +138,7 @@ long scan(int pagemap_fd, ScanArg& arg, std::span<ScanRange> out, std::byte* beg
   return n;
 }
 
-// Pages of their own: private, and not the zero page. `where`: present, or swapped out, too. (Marks
+// Finds own pages: private, and not the zero page. `where`: present, or also swapped out. (Marks
 // that a scan has left on holes look like swapped pages.)
 long scan_own(int pagemap_fd, std::byte* begin, std::byte* end, std::uint64_t where,
               std::span<ScanRange> out, std::byte*& resume) noexcept {
@@ -184,8 +184,8 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
     return static_cast<std::int64_t>(zero.zeropage > 0 ? zero.zeropage : -1);
   };
   // Nothing is mapped, but a scan has left its mark on every hole it passed, and the kernel counts
-  // the mark as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). Taking all marks off lets the
-  // rest go in one call; a scan that runs now may put them back, though.
+  // the mark as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). Removing all marks lets the
+  // rest go in one call, though a concurrent scan may put them back.
   int attempts = 0;
   const auto drop_marks = [uffd, &attempts](std::byte* at, std::size_t n) -> std::size_t {
     uffdio_writeprotect off{};

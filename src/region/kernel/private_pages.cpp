@@ -53,7 +53,7 @@ void PrivatePages::collect(PageNumber first, PageNumber end, std::vector<PageNum
 
 void PrivatePages::collect_by_scan(PageNumber first, PageNumber end, std::vector<PageNumber>& out) {
   std::byte* const stop = base_ + end * kPageBytes;
-  // As many as there can be at most: of thousands of small files each has few.
+  // As many ranges as there can be at most: each of thousands of small files has few.
   const std::size_t wanted = std::min<std::size_t>(kMostRanges, end - first);
   if (ranges_.size() < wanted) ranges_.resize(wanted);
   for (std::byte* at = base_ + first * kPageBytes; at < stop;) {

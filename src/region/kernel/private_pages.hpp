@@ -1,16 +1,16 @@
-// region/kernel/private_pages.hpp: which pages of a private file mapping have been written.
+// region/kernel/private_pages.hpp: the written pages of a private file mapping.
 //
-// A page that was written is a page of its own (anonymous); all others are the file's. Three ways
-// to find them, the best one that the kernel has:
+// A written page is the mapping's own (anonymous); all others are the file's. There are three ways
+// to find written pages, and the best one that the kernel offers is used:
 //
-//  - written: asynchronous write protection (userfaultfd) marks those that collect() has seen, and
-//    the kernel takes the mark off at the next write. Linux 6.7, where userfaultfd is permitted.
-//    Costs a fault for each page that is read for the first time: the kernel does not map the pages
-//    around it then.
-//  - scan: every page that was ever written, each time. Linux 6.7.
-//  - pagemap: the same from /proc/self/pagemap, 8 bytes a page of the whole range.
+//  - written: asynchronous write protection (userfaultfd) marks the pages that collect() has seen,
+//    and the kernel removes the mark at the next write. Linux 6.7, where userfaultfd is permitted.
+//    It costs a fault for each page that is read for the first time, because the kernel then does
+//    not map the surrounding pages.
+//  - scan: reports every page that was ever written, each time. Linux 6.7.
+//  - pagemap: the same from /proc/self/pagemap, 8 bytes per page of the whole range.
 //
-// A page that was written and has gone to swap is found like any other.
+// A written page that has gone to swap is found like any other.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ class PrivatePages {
  public:
   enum class Way { written, scan, pagemap };
 
-  // `base`: a private file mapping of `bytes`. Takes the best way, but none better than `best`.
+  // `base` is a private file mapping of `bytes`. Takes the best way that is no better than `best`.
   PrivatePages(std::byte* base, std::size_t bytes, Way best = Way::written);
   ~PrivatePages();
   PrivatePages(const PrivatePages&) = delete;
@@ -36,7 +36,7 @@ class PrivatePages {
 
   Way way() const noexcept { return way_; }
   // Appends, ascending, the pages of [first, end) that have been written: since the last call, or
-  // ever. No write is lost: one that runs meanwhile is found now or next time. Throws Errc::io.
+  // ever. No write is lost: a concurrent write is found now or next time. Throws Errc::io.
   void collect(format::PageNumber first, format::PageNumber end,
                std::vector<format::PageNumber>& out);
 

@@ -1,5 +1,5 @@
-// region/kernel/racing_page.hpp: looking at a page of a region while the program writes it. In
-// assembler: a sanitizer would report the races that are allowed here.
+// region/kernel/racing_page.hpp: access to a page of a region while the program writes it.
+// It is in assembler because a sanitizer would report the races that are allowed here.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline void copy_racing_page(std::byte* to, const std::byte* from) noexcept {
 #endif
 }
 
-// Writes to a page what it holds. Takes no other thread's store back.
+// Writes to a page the content that it holds. Undoes no other thread's store.
 inline void rewrite_racing_page(std::byte* page) noexcept {
 #if defined(__x86_64__)
   asm volatile("lock orq $0, (%0)" : : "r"(page) : "memory", "cc");

@@ -1,6 +1,5 @@
-// region/kernel/write_tracker.hpp: the two descriptors by which private mappings of files find out
-// what was written: one of each for all mappings of a process, since thousands of files may be
-// mapped.
+// region/kernel/write_tracker.hpp: the two descriptors that find writes in private file mappings.
+// One of each serves all mappings of a process, since thousands of files may be mapped.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +9,8 @@ namespace vellum::region {
 
 class WriteTracker {
  public:
-  // The process's own, as long as anyone has it. Throws Errc::io when there is no
-  // /proc/self/pagemap.
+  // The process's own tracker, which lives as long as anyone uses it. Throws Errc::io when there is
+  // no /proc/self/pagemap.
   static std::shared_ptr<WriteTracker> of_process();
   WriteTracker();
   ~WriteTracker();
@@ -19,7 +18,7 @@ class WriteTracker {
   WriteTracker& operator=(const WriteTracker&) = delete;
 
   int pagemap() const noexcept { return pagemap_; }
-  // Asynchronous write protection of a private file mapping. False: this kernel has none, or does
+  // Asynchronous write protection of a private file mapping. False: this kernel lacks it or does
   // not permit it.
   bool add(std::byte* begin, std::size_t bytes) noexcept;
   // REQUIRES: the mapping is still there.

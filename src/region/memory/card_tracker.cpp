@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kGranuleBytes = 1ULL << cards::kGranuleShift;
 
-// Where a branch goes at its first opening: not where all others go, so that it finds the same
+// The address of a branch at its first opening: apart from all others, so that it finds the same
 // place free again.
 std::uint64_t usual_address(std::uint64_t branch_id) {
   constexpr std::uint64_t kPlaces = (cards::kWindowEnd - cards::kWindowBegin) / kGranuleBytes / 2;
@@ -59,8 +59,8 @@ std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, Mem
       std::move(range), pages_too, options.verify_cards || verify_cards_by_environment()));
 }
 
-// The first line that has changed and is not marked; none: 0 cards. A page that is not in memory
-// has gone to the stash as what it differs by; whose marks were taken before.
+// The first page with lines that have changed and are not marked; none: 0 cards. A page that is not
+// in memory has gone to the stash as its difference, and its marks were taken before.
 cards::MarkedPage CardTracker::missed_store(RegionMemory& memory,
                                             const std::vector<PageNumber>& written) const {
   format::PageDiff diff;
@@ -79,14 +79,14 @@ cards::MarkedPage CardTracker::missed_store(RegionMemory& memory,
   return {};
 }
 
-// Threads that go on storing may have marked since the marks were taken: only what is not marked
-// even now was missed.
+// Threads that go on storing may have marked since the marks were taken: only lines that are
+// unmarked even now were missed.
 void CardTracker::check_marks(RegionMemory& memory, const std::vector<PageNumber>& written) {
   const cards::MarkedPage found = missed_store(memory, written);
   if (found.cards == 0) return;
   std::vector<cards::MarkedPage> later;
   range_->take(later);
-  range_->put_back(later);  // the next commit's
+  range_->put_back(later);  // for the next commit
   std::sort(later.begin(), later.end(), cards::by_page);
   marked_ = united(marked_, later);
   const cards::MarkedPage missed = missed_store(memory, written);
@@ -116,7 +116,7 @@ void CardTracker::find_stores(RegionMemory& memory, std::vector<PageNumber>& out
   std::set_union(written.begin(), written.end(), pages.begin(), pages.end(),
                  std::back_inserter(out));
   if (!verify_) return;
-  // What failed before is checked again: its pages are armed, and its marks have been put back.
+  // Pages that failed before are checked again: they are armed, and their marks have been put back.
   std::vector<PageNumber> suspects;
   std::set_union(written.begin(), written.end(), suspects_.begin(), suspects_.end(),
                  std::back_inserter(suspects));

@@ -1,5 +1,5 @@
-// region/memory/card_tracker.hpp: tracker cards of a region: its memory lies in a tracked range,
-// and what was stored to is what the marks say.
+// region/memory/card_tracker.hpp: tracker cards of a region.
+// The region's memory lies in a tracked range, whose marks say what was stored to.
 #pragma once
 
 #include <vellum/region.hpp>
@@ -15,13 +15,13 @@ namespace vellum::region {
 
 class CardTracker {
  public:
-  // Reserves where the region goes, and tells `memory`. Null, and nothing happens, for tracker
-  // pages. What it throws: see TrackedRange, RegionOptions.
+  // Reserves the region's addresses and enters them in `memory`. For tracker pages it returns null
+  // and does nothing. Errors: see TrackedRange, RegionOptions.
   static std::unique_ptr<CardTracker> make(const RegionOptions& options, MemoryOptions& memory,
                                            std::uint64_t branch_id);
 
-  // RegionMemory::collect_dirty(), by marks. Errc::damaged: see RegionOptions::verify_cards;
-  // `out` has what was found even so.
+  // RegionMemory::collect_dirty(), by marks. Throws Errc::damaged (see
+  // RegionOptions::verify_cards); `out` then has what was found all the same.
   void collect(RegionMemory& memory, std::vector<PageNumber>& out);
 
  private:
@@ -35,7 +35,7 @@ class CardTracker {
   std::unique_ptr<cards::TrackedRange> range_;
   const bool pages_too_, verify_;
   std::vector<cards::MarkedPage> marked_;  // of the last collect(), ascending
-  std::vector<PageNumber> suspects_;       // written, and not found to be marked
+  std::vector<PageNumber> suspects_;       // written, but not found to be marked
 };
 
 // VELLUM_VERIFY_CARDS.

@@ -1,4 +1,4 @@
-// Which engine serves a region.
+// The choice of a region's engine.
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>

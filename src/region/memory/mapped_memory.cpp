@@ -34,8 +34,8 @@ void for_runs(std::span<const PageNumber> pages, std::size_t limit, const Visit&
   }
 }
 
-// The same with a few other pages between them: a call of the kernel's less. Those that are
-// forgotten along are mapped again when they are needed.
+// The same, but with a few other pages between them, which saves kernel calls. Pages that are
+// forgotten with a run are mapped again when they are needed.
 template <typename Visit>
 void for_neighbourhoods(std::span<const PageNumber> pages, const Visit& visit) {
   constexpr PageNumber kGap = 8;
@@ -76,7 +76,7 @@ int MappedMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size)
   return mprotect(base_ + from, to - from, access) == 0 ? 0 : errno;
 }
 
-// Not of pages that wait to come in.
+// This signal does not come from pages that wait to come in.
 int MappedMemory::fault_signal() const noexcept { return SIGBUS; }
 
 FaultResult MappedMemory::on_fault(const Fault& fault) noexcept {
@@ -96,13 +96,13 @@ bool MappedMemory::make_present(PageNumber first, std::size_t count,
   do {
     result = madvise(base_ + first * kPageBytes, count * kPageBytes, kPopulateRead);
   } while (result != 0 && (errno == EAGAIN || errno == EINTR));
-  if (result == 0 || errno == EINVAL) return true;  // EINVAL: an older kernel, which pages in alone
+  if (result == 0 || errno == EINVAL) return true;  // EINVAL: an older kernel pages in by itself
   failure = {"the image file does not give the page", {}, first, errno};
   return false;
 }
 
-// Not MADV_DONTNEED: it drops what was stored. MADV_COLD only says which pages to take first. What
-// the kernel does not know or like changes nothing.
+// Avoids MADV_DONTNEED, which drops what was stored. MADV_COLD only says which pages to take first.
+// Advice that the kernel does not know or like changes nothing.
 void MappedMemory::advise(PageNumber first, std::size_t count, Advice advice) {
   constexpr int kCold = 20;  // MADV_COLD, Linux 5.4
   const int kernels = advice == Advice::sequential  ? MADV_SEQUENTIAL
@@ -113,7 +113,7 @@ void MappedMemory::advise(PageNumber first, std::size_t count, Advice advice) {
   madvise(base_ + first * kPageBytes, count * kPageBytes, kernels);
 }
 
-// A page that lies behind the end of the file cannot be touched, and is zero.
+// A page behind the end of the file cannot be touched and is zero.
 std::uint64_t MappedMemory::backed_bytes() const noexcept {
   return std::min(size_bytes(), format::pages_in(options_.image->file_bytes()) * kPageBytes);
 }
@@ -131,7 +131,7 @@ void MappedMemory::find_dirty(std::vector<PageNumber>& out) {
 }
 
 void MappedMemory::find_unfinished(std::vector<PageNumber>& out) {
-  // Cut off by a rollback of grow(): they are foreign no more.
+  // Pages cut off by a rollback of grow() are no longer foreign.
   const PageNumber end = backed_bytes() / kPageBytes;
   foreign_.erase(std::lower_bound(foreign_.begin(), foreign_.end(), end), foreign_.end());
   out = merge(out, foreign_);
@@ -153,14 +153,14 @@ void MappedMemory::put_back(const std::vector<PageNumber>& pages) {
   std::copy_if(pages.begin(), pages.end(), std::back_inserter(foreign),
                [&](PageNumber page) { return is_foreign(page); });
   if (foreign.empty()) return;
-  // The image has something else: it follows with the next commit.
+  // The image has other content; it follows with the next commit.
   const auto committed = options_.open_committed();
   for_runs(foreign, kStagePages, [&](PageNumber first, std::size_t count) {
     committed->read(first, count, base_ + first * kPageBytes);
   });
 }
 
-// The image holds something else than the last commit there, so the store says.
+// The image differs from the last commit there, so the content comes from the store.
 void MappedMemory::stage_foreign(std::span<const PageNumber> pages) {
   if (pages.empty()) return;
   const auto committed = options_.open_committed();
@@ -196,12 +196,12 @@ void MappedMemory::prepare_commit(std::span<const PageNumber> dirty) {
 const std::byte* MappedMemory::twin_of(PageNumber page) const noexcept {
   if (page >= backed_bytes() / kPageBytes) return nullptr;
   if (backing_.has_twin(page)) return backing_.twin(page);
-  // A foreign page that is not part of the commit, or is and has become zero.
+  // A foreign page without a twin is not part of the commit, or has become zero.
   return is_foreign(page) ? nullptr : backing_.twin(page);
 }
 
-// The file's first pages last, one by one: who reads it meanwhile finds there what says where all
-// else is (LMDB's meta pages, SQLite's header), and that is to be there by then.
+// Writes the file's first pages last, one by one. They tell a concurrent reader where everything
+// else is (LMDB's meta pages, SQLite's header), and everything else must be there by then.
 void MappedMemory::write_backwards(std::span<const PageNumber> pages) {
   constexpr PageNumber kHeaderPages = 2;
   const auto write = [&](PageNumber first, std::size_t count) {
@@ -221,7 +221,7 @@ void MappedMemory::write_image(std::span<const PageNumber> pages) {
     return backing_.has_twin(page) ? backing_.twin(page) : kZeroPage;
   });
   std::vector<PageNumber> patched, changed;
-  // What the file is about to lose need not be written.
+  // Pages that the file is about to lose need not be written.
   const PageNumber kept = file_bytes_ ? format::pages_in(*file_bytes_) : UINT64_MAX;
   const PageNumber end = std::min(backed_bytes() / kPageBytes, kept);
   for_neighbourhoods(pages, [&](PageNumber first, std::size_t count) {
@@ -238,8 +238,8 @@ void MappedMemory::write_image(std::span<const PageNumber> pages) {
   foreign_ = std::move(left);
 }
 
-// The commit has happened, whatever becomes of the image: what it does not take is tried again with
-// the next commit, and a crash before that is mended from the store.
+// The commit has happened, whatever becomes of the image. Pages that the image does not take are
+// tried again with the next commit; a crash before that is repaired from the store.
 void MappedMemory::finish_commit(std::span<const PageNumber> dirty) noexcept {
   try {
     write_image(dirty);
@@ -265,7 +265,7 @@ void MappedMemory::forget_twins(std::span<const PageNumber> pages) noexcept {
 }
 
 void MappedMemory::note_closed(const format::Version& head) noexcept {
-  // It counts as in use where this does not come to its end, and the next opening compares it with
+  // If this does not complete, the image counts as in use, and the next opening compares it with
   // the head.
   try {
     options_.image->drop_growth();

@@ -1,16 +1,15 @@
-// region/memory/mapped_memory.hpp: engine mapped: the region is a private mapping of a plain file,
-// the branch's image, as in Privateer 1.0 (Youssef et al., CLUSTER 2021).
+// region/memory/mapped_memory.hpp: engine mapped: a private mapping of the branch's image.
 //
-// The kernel brings pages in, from its page cache; processes that map the same file share them. A
-// page that is written becomes this region's own, and is never dropped but by rollback(): dropping
-// it beside a thread that writes would lose stores. The image follows a commit when that is
-// durable.
+// The image is a plain file, as in Privateer 1.0 (Youssef et al., CLUSTER 2021). The kernel brings
+// pages in from its page cache; processes that map the same file share them. A written page becomes
+// this region's own. Only rollback() and drop_copies() drop it: a drop beside a thread that writes
+// would lose stores. The image follows a commit once the commit is durable.
 //
-// Twins: the image's pages, by a second private mapping. The encoder patches them there, out of the
-// file's sight; when the commit is durable they are written to the file, and forgotten. A *foreign*
-// page is one whose image is not the last commit: what another program wrote, or what a failing
-// disk did not take. It counts as written until a commit has brought it to the image, and its twin
-// comes from the store.
+// Twins are the image's pages, seen through a second private mapping. The encoder patches them
+// there, invisible to the file; once the commit is durable they are written to the file and
+// forgotten. A *foreign* page is one whose image is not the last commit: another program wrote it,
+// or a failing disk did not take it. It counts as written until a commit has brought it to the
+// image, and its twin comes from the store.
 #pragma once
 
 #include <memory>
@@ -51,11 +50,11 @@ class MappedMemory final : public RegionMemory {
   void resize(std::uint64_t size_bytes) override;
   void start() override;
 
-  // Only for what the file cannot give: an I/O error, or another program has cut it.
+  // Only for pages that the file cannot give: an I/O error, or another program has cut the file.
   FaultResult on_fault(const Fault& fault) noexcept override;
 
  protected:
-  // Pages never come in by a fault of ours.
+  // Pages never come in by our own faults.
   int fault_signal() const noexcept override;
   int map_zero(PageNumber, std::size_t) noexcept override { return 0; }
   int map_present(PageNumber, std::size_t) noexcept override { return 0; }
@@ -75,8 +74,8 @@ class MappedMemory final : public RegionMemory {
   PrivatePages written_;
   PrivatePages patched_;                     // of the alias: the twins that the encoder has changed
   std::vector<PageNumber> foreign_;          // ascending
-  std::vector<PageNumber> staged_;           // of the commit at hand: foreign ones
-  std::optional<std::uint64_t> file_bytes_;  // that the image is to have after the commit at hand
+  std::vector<PageNumber> staged_;           // foreign pages of the commit at hand
+  std::optional<std::uint64_t> file_bytes_;  // size of the image after the commit at hand
   bool complained_ = false;
 };
 

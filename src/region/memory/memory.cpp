@@ -20,8 +20,8 @@
 namespace vellum::region {
 namespace {
 
-// Code that vellum-clang has compiled looks at the cards of whatever lies in the window: there have
-// to be some. Where they cannot be had, such code does not run.
+// Code compiled by vellum-clang looks at the cards of whatever lies in the window, so there must be
+// cards. Where they cannot be reserved, such code does not run.
 void reserve_cards_of(std::uint64_t address) {
   if (!cards::in_window(address)) return;
   try {
@@ -32,7 +32,7 @@ void reserve_cards_of(std::uint64_t address) {
 
 }  // namespace
 
-// Past the window of the cards, which is for tracked regions, and past their table.
+// The area lies past the window of the cards, which is for tracked regions, and past their table.
 std::uint64_t far_address(std::uint64_t branch_id) noexcept {
   constexpr std::uint64_t kArea = 0x380000000000;  // 56 TiB up
   constexpr std::uint64_t kPlaceBytes = 64ULL << 30;
@@ -75,7 +75,7 @@ RegionMemory::~RegionMemory() {
   pager_->add_pages(-private_pages_.load());
   if (base_ == nullptr || left_mapped_) return;
   if (options_.over_reservation) {
-    // Never a hole that another thread's mapping could take: the caller is going to unmap it.
+    // Leaves no hole for another thread's mapping: the caller is going to unmap the range.
     mmap(base_, options_.capacity_bytes, PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   } else {
@@ -128,7 +128,7 @@ void RegionMemory::map_range() {
   }
   base_ = static_cast<std::byte*>(map);
   reserve_cards_of(reinterpret_cast<std::uintptr_t>(map));
-  // A child would not have the engine's service, only holes: let it have nothing.
+  // A child would have holes without the engine's service, so it gets no mapping.
   madvise(base_, bytes, MADV_DONTFORK);
 }
 
@@ -143,7 +143,7 @@ void RegionMemory::start_paging() {
   joined_ = true;
   const auto& source = source_.shared();
   const std::size_t pages = size_bytes() / kPageBytes;
-  // Where nothing is to be read, no thread is started.
+  // No thread starts where there is nothing to read.
   const bool ahead = most_ahead() != 0 || (working_set_ && working_set_->any_wanted());
   if (ahead && source != nullptr && source->zero_run(0, pages) < pages) {
     const std::lock_guard lock(wanted_mutex_);
@@ -217,7 +217,7 @@ FaultResult RegionMemory::on_fault(const Fault& fault) noexcept {
   return FaultResult::lost;
 }
 
-// One line on standard error.
+// Prints one line on standard error.
 void RegionMemory::report(const store::ReadFailure& failure) const noexcept {
   char text[1024] = "vellum: ";
   const std::size_t used = std::strlen(text);
@@ -249,7 +249,7 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
     }
   } else if (size_bytes < old) {
     const NoReadAhead guard(*this);
-    // Past the end nothing can be evicted any more.
+    // Later, nothing past the end can be evicted.
     for (std::size_t i = chunks_of(size_bytes); i < chunks_of(old); ++i) {
       if (!kernel_pages_ && !chunk_missing(i)) evict(i, Changed::stay);
     }
@@ -262,8 +262,8 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
   }
 }
 
-// A chunk that the old end cut may be present already: nothing else would bring its new pages in
-// when a system call is the first to touch them.
+// A chunk that the old end cut may already be present. Nothing else would bring its new pages in
+// when a system call touches them first.
 int RegionMemory::open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept {
   const PageNumber first = old_size / kPageBytes;
   const std::size_t index = chunk_of(first);

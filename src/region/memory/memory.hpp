@@ -1,22 +1,21 @@
-// region/memory/memory.hpp: the mapped range of a region: reserving it, paging it in, noticing
-// writes.
+// region/memory/memory.hpp: the mapped range of a region: reservation, paging and write tracking.
 //
-// What the engines share is here; what differs (how a fault arrives, how writes are noticed) is in
-// uffd_memory.cpp and sigsegv_memory.cpp. Pages come in by chunks, of 64 KiB by default. A chunk is
-// missing, claimed by one thread while others wait, or present. Claimed: it is being filled, or
-// evicted, or what was put away of it is looked at; whoever has claimed a chunk touches no region
-// memory.
+// This file holds what the engines share. uffd_memory.cpp and sigsegv_memory.cpp hold the
+// differences: how a fault arrives and how writes are noticed. Pages come in by chunks, of 64 KiB
+// by default. A chunk is missing, claimed by one thread while others wait, or present. A claimed
+// chunk is being filled or evicted, or its stashed pages are being read. A thread that has claimed
+// a chunk touches no region memory.
 //
-// Eviction (memory_evict.cpp): when the pager says that there are too many pages, present chunks
-// go: clean pages are forgotten, since the source has them; dirty ones go to the stash. A chunk
-// stays while it is held, and while its committed copies are newer than the source.
+// Eviction (memory_evict.cpp): when the pager reports too many pages, present chunks leave. Clean
+// pages are forgotten, since the source has them; dirty pages go to the stash. A chunk stays while
+// it is held, and while its committed copies are newer than the source.
 //
-// Reading ahead (memory_advice.cpp): a thread of the process's brings chunks in that are likely to
-// be touched soon, as any other thread may. It stands still while pages are put back, and while the
-// region gets smaller: NoReadAhead.
+// Read-ahead (memory_advice.cpp): a thread of the process brings in chunks that are likely to be
+// touched soon, as any other thread may. It pauses while pages are put back and while the region
+// shrinks: NoReadAhead.
 //
-// Signal context: on_fault() and all it calls. It allocates nothing and takes HandlerLocks only,
-// none of which is ever held while region memory is touched.
+// Signal context: on_fault() and everything it calls. It allocates nothing and takes only
+// HandlerLocks, none of which is ever held while region memory is touched.
 #pragma once
 
 #include <atomic>
@@ -50,29 +49,29 @@ namespace vellum::region {
 
 using format::PageNumber;
 
-// Chunks have as many pages as a word has bits at most: what is known of each page is a bit.
+// A chunk has at most as many pages as a word has bits: one bit holds what is known of a page.
 inline constexpr std::size_t kDefaultChunkBytes = 64u << 10;
 inline constexpr std::size_t kMostChunkPages = 64;
 inline constexpr std::size_t kSlotBytes =
-    2u << 20;  // what one page table maps: the unit of looking for writes
+    2u << 20;  // the range of one page table: the unit of scans for writes
 inline constexpr std::size_t kSlotPages = kSlotBytes / kPageBytes;
 
 struct MemoryOptions {
   std::uint64_t capacity_bytes = 0;  // multiple of kPageBytes
   std::uint64_t size_bytes = 0;      // multiple of kPageBytes
   bool writable = false;
-  std::uint64_t wanted_address = 0;  // 0: anywhere
-  bool address_required = false;     // otherwise only preferred
-  bool over_reservation = false;  // mapped over what is there, which is the caller's, and left so
+  std::uint64_t wanted_address = 0;      // 0: anywhere
+  bool address_required = false;         // otherwise only preferred
+  bool over_reservation = false;         // maps over the caller's reservation and leaves one behind
   std::uint64_t memory_limit_bytes = 0;  // 0: shares the limit of the process
   std::string stash_directory;           // empty: dirty pages stay in memory, whatever the limit
   std::size_t chunk_bytes =
       kDefaultChunkBytes;  // a power of two, kPageBytes..kMostChunkPages pages
   bool huge_pages = false;
-  // Not for engine mapped: to remember which pages are used, and to bring those in that were.
+  // Not for engine mapped: remember which pages are used, and bring in those of the last use.
   bool keeps_working_set = false;
   std::vector<format::PageRange> last_working_set;
-  // Engine mapped: what is mapped, and the last commit as the store has it.
+  // Engine mapped: the file to map, and the last commit as the store has it.
   std::shared_ptr<store::ImageFile> image;
   std::function<std::shared_ptr<store::PageSource>()> open_committed;
 };
@@ -94,94 +93,92 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   std::size_t chunk_of(PageNumber page) const noexcept { return page >> chunk_shift_; }
   std::size_t chunk_pages() const noexcept { return std::size_t{1} << chunk_shift_; }
 
-  // Brings pages in. False: `failure` says why.
+  // Brings pages in. False: `failure` has the reason.
   virtual bool make_present(PageNumber first, std::size_t count,
                             store::ReadFailure& failure) noexcept;
 
-  // What was made present of a version goes into huge pages, slots that lie whole in the range, as
-  // far as MemoryOptions::huge_pages says so and half of the limit goes. Any thread.
+  // Puts pages of a version into huge pages: every slot that lies wholly in the range, up to half
+  // of the memory limit. Does nothing without MemoryOptions::huge_pages. Any thread.
   void make_huge(PageNumber first, std::size_t count);
 
   // See Region::advise(). Any thread.
   virtual void advise(PageNumber first, std::size_t count, Advice advice);
 
-  // The chunks that were used since the opening, in the order in which they came in; also those
-  // that have left. Empty unless MemoryOptions say so. REQUIRES: nobody uses the region any more.
+  // The chunks used since the opening, in order of arrival, also those that have left. Empty
+  // without MemoryOptions::keeps_working_set. REQUIRES: the region is no longer in use.
   std::vector<format::PageRange> working_set();
 
-  // Appends the pages that may have been written since the last call, and those in the stash,
-  // ascending, and arms them again. No write is lost: one that runs meanwhile is reported now or
-  // next time. A page may be reported that was not written. Throws Errc::poisoned when pages were
-  // lost (see lose()).
-  // With `known`, another tracker has found what was written: ascending pages, and nothing is
-  // armed.
+  // Appends, ascending, the pages that may have been written since the last call and those in the
+  // stash, and arms them again. No write is lost: a concurrent write is reported now or next time.
+  // A page may be reported that was not written. Throws Errc::poisoned when pages were lost (see
+  // lose()).
+  // With `known`, another tracker has found the written pages, ascending, and nothing is armed.
   void collect_dirty(std::vector<PageNumber>& out, const std::vector<PageNumber>* known = nullptr);
-  // Pages that are as they were committed need no copies of their own. REQUIRES: nobody stores to
+  // Drops private copies of pages that equal their committed content. REQUIRES: nobody stores to
   // them meanwhile.
   virtual void drop_copies(const std::vector<PageNumber>&) {}
-  // Puts pages back to their twins, or to what the source says. REQUIRES: nobody else uses them
-  // meanwhile.
+  // Restores pages from their twins, or from the source. REQUIRES: nobody else uses them meanwhile.
   void discard(const std::vector<PageNumber>& pages);
 
-  // What a commit of pages that collect_dirty() gave asks of the engine, in this order. The engines
-  // over a memfd have their twins at hand, and need nothing.
-  // Before they are encoded: makes their twins right. Throws: the commit has failed.
+  // Hooks for a commit of the pages that collect_dirty() gave, called in this order. The engines
+  // over a memfd have their twins at hand and do nothing.
+  // Before encoding: makes the twins of the pages right. An exception fails the commit.
   virtual void prepare_commit(std::span<const PageNumber>) {}
   // The commit is durable, or no page had changed.
   virtual void finish_commit(std::span<const PageNumber>) noexcept {}
-  // It has failed, and the encoder has undone its work.
+  // The commit has failed, and the encoder has undone its work.
   virtual void abandon_commit(std::span<const PageNumber>) noexcept {}
   // A page as of the commit at hand, or nullptr when it is not in memory. REQUIRES: held, present.
   virtual const std::byte* twin_of(PageNumber page) const noexcept {
     return backing_.has_twin(page) ? backing_.twin(page) : nullptr;
   }
-  // What becomes of the plain file that the region is; only engine mapped has one. The next
-  // finish_commit() makes it so long; none: as long as the region.
+  // Sets the length that the next finish_commit() gives the plain file behind the region; none: as
+  // long as the region. Only engine mapped has a file.
   virtual void set_file_bytes(std::optional<std::uint64_t>) noexcept {}
-  // Before anything is touched up to there: it becomes longer at once, if it is shorter.
+  // Lengthens the file at once if it is shorter. Call it before anything is touched up to there.
   virtual void extend_file(std::uint64_t) {}
-  // Takes back what was not committed of that, but for the first `keep_bytes`.
+  // Takes back uncommitted growth of the file, except the first `keep_bytes`.
   virtual void drop_file_growth(std::uint64_t) {}
-  // How much of the region lies in it now; the rest must not be touched.
+  // How much of the region lies in the file now; the rest must not be touched.
   virtual std::uint64_t backed_bytes() const noexcept { return size_bytes(); }
-  // The mapping outlives this object: it is the caller's to unmap.
+  // The mapping outlives this object; the caller unmaps it.
   void leave_mapped() noexcept { left_mapped_ = true; }
-  // Nothing will be committed any more after this version.
+  // No commit follows this version.
   virtual void note_closed(const format::Version&) noexcept {}
 
-  // While a chunk is held it is not evicted, and its twins stay where they are: hold it to look at
-  // twins. Waits for an eviction that goes on. Any context.
+  // A held chunk is not evicted, and its twins stay in place: hold it while looking at twins. Waits
+  // for an eviction in progress. Any context.
   void hold(PageNumber first, std::size_t count) noexcept;
   void release(PageNumber first, std::size_t count) noexcept;
-  // Whether its chunk is present; until release(), if so. REQUIRES: held.
+  // Whether the page's chunk is present; if so, it stays present until release(). REQUIRES: held.
   bool is_present(PageNumber page) const noexcept {
     return kernel_pages_ || chunk(chunk_of(page)).state.load(std::memory_order_acquire) == kPresent;
   }
 
-  // A commit looks at a page that is not present: reads its entry of the stash, and notes it as
-  // taken. False: it has none, so it is as committed; or it has come in meanwhile (is_present says
-  // so). Throws Errc::io, damaged. REQUIRES: held; `buffer` aligned to 8.
+  // For a commit, of a page that is not present: reads its stash entry and marks the entry as
+  // taken. False: the page has no entry and is as committed, or it has come in meanwhile (see
+  // is_present). Throws Errc::io, damaged. REQUIRES: held; `buffer` aligned to 8.
   bool take_stashed(PageNumber page, std::byte* buffer, Stash::Entry& out);
   // The twin of the page is becoming newer than the source. REQUIRES: held.
   void note_newer(PageNumber page) noexcept;
-  // What the source says of a page. Throws Errc::damaged, io. REQUIRES: as of replace_source().
+  // Reads a page from the source. Throws Errc::damaged, io. REQUIRES: as for replace_source().
   void read_committed(PageNumber page, std::byte* out) const;
   // The page keeps its content whatever happens to its twin. REQUIRES: held and present; writable.
   void make_private(PageNumber page) noexcept;
-  // The commit is durable, and `source` reads it: what was taken is as committed. REQUIRES: all
-  // twins are as of that commit; nobody takes or notes meanwhile.
+  // The commit is durable and `source` reads it: the taken pages are now as committed. REQUIRES:
+  // all twins are as of that commit; nobody takes or notes meanwhile.
   void replace_source(std::shared_ptr<store::PageSource> source,
                       const std::vector<PageNumber>& taken);
-  // The commit failed: what was taken is as it was before. Pages that have come in since are left
-  // in `present`: their twins hold what the commit had recorded, and need to be put back.
+  // The commit failed: the taken pages are as they were before it. Adds to `present` those that
+  // have come in since: their twins hold what the commit recorded and need to be put back.
   void give_back(const std::vector<PageNumber>& taken, std::vector<PageNumber>& present);
   // Whether so much cannot be evicted that replace_source() is due.
   bool wants_source() const noexcept;
   const std::shared_ptr<store::PageSource>& source() const noexcept { return source_.shared(); }
-  // To be called where pages were added on the way: makes room if there are too many.
+  // Makes room if there are too many pages. Call it after adding pages.
   void stay_within_limit() noexcept;
 
-  // How many pages from `first` on, `limit` at most, are zero where nothing has ever come in.
+  // How many pages from `first` on, at most `limit`, are zero where nothing has ever come in.
   std::size_t untouched_zeros(PageNumber first, std::size_t limit) const noexcept;
   // Whether the page's chunk is not in memory, and all of it would come in as zeros.
   bool holds_nothing(PageNumber page) const noexcept;
@@ -200,8 +197,8 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   virtual void pin(PageNumber first, std::size_t count) = 0;
   virtual void unpin(PageNumber first, std::size_t count) noexcept = 0;
 
-  // REQUIRES: within capacity. Larger: the new pages are zero. Smaller: pages past the end are
-  // forgotten (after discard); REQUIRES: nobody else uses them.
+  // REQUIRES: within capacity. When the region grows, the new pages are zero. When it shrinks,
+  // pages past the end are forgotten (after discard); REQUIRES: nobody else uses them.
   virtual void resize(std::uint64_t size_bytes);
 
   FaultResult on_fault(const Fault& fault) noexcept override;
@@ -209,75 +206,75 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
  protected:
   RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
 
-  // Engine hooks; all run in signal context, too. 0 or errno.
-  // The signal by which a page asks to come in, or to be opened for writing.
+  // Engine hooks. All run in signal context, too. They return 0 or errno.
+  // The signal with which a page asks to come in or to be opened for writing.
   virtual int fault_signal() const noexcept = 0;
-  // Pages without a twin. REQUIRES: none of them is in use: their chunks are being filled, or
+  // Maps pages without a twin. REQUIRES: none of them is in use: their chunks are being filled, or
   // discard() runs.
   virtual int map_zero(PageNumber first, std::size_t count) noexcept = 0;
   virtual int map_present(PageNumber first,
                           std::size_t count) noexcept = 0;  // pages whose twins were just written
-  // Twins are going to be written that nobody maps before they are touched: what is read of them
-  // must not count as written. REQUIRES: nothing is mapped there.
+  // Precedes the writing of twins that stay unmapped until they are touched: reading them must not
+  // count as writing. REQUIRES: nothing is mapped there.
   virtual int prepare_unmapped(PageNumber first, std::size_t count) noexcept;
-  // Whether a page is mapped that no fault has told us of. (One that the kernel has swapped out
+  // Whether a page is mapped that no fault has reported. (A page that the kernel has swapped out
   // may not count.)
   virtual bool kernel_has_mapped(PageNumber first, std::size_t count) noexcept;
-  // A page that is not accessible although its chunk was present. It may be claimed by now: then
-  // nothing is done, and the access faults again.
+  // Opens a page that is not accessible although its chunk was present. If the chunk is claimed by
+  // now, nothing is done, and the access faults again.
   virtual int resolve_present(PageNumber page, bool is_write) noexcept = 0;
   virtual void find_dirty(std::vector<PageNumber>& out) = 0;
-  // Of these, what find_dirty() finds although nobody has written it. `out` is ascending, and
-  // stays.
+  // Adds the pages that find_dirty() reports although nobody has written them. `out` is ascending
+  // and keeps its pages.
   virtual void find_unfinished(std::vector<PageNumber>&) {}
   virtual void put_back(const std::vector<PageNumber>& pages) = 0;
 
   // For paging; engine mapped has no use for these.
-  // A private copy of a page. REQUIRES: its chunk is claimed.
+  // Places a private copy of a page. REQUIRES: its chunk is claimed.
   virtual int place_private(PageNumber page, const std::byte* content) noexcept;
-  // Private copies have been placed, and all else is mapped: they count as written from now on.
+  // Private copies are placed and all else is mapped: the copies count as written from now on.
   virtual void note_placed(PageNumber first, std::uint64_t pages) noexcept;
-  // Whether reading pages that are zero takes memory.
+  // Whether reading zero pages takes memory.
   virtual bool zeros_take_memory() const noexcept { return false; }
-  // Which pages of a range are private: a bit a page. 0 or errno.
+  // Which pages of a range are private, one bit per page. 0 or errno.
   virtual int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept;
-  // What an eviction works on. From freeze() on nobody changes or sees the pages.
+  // The state of one eviction. After freeze() nobody changes the pages.
   struct Frozen {
     PageNumber first = 0;
     std::size_t count = 0;
-    std::uint64_t own = 0;    // private pages that may differ from their twins: a bit a page
-    std::uint64_t twins = 0;  // pages that have twins
-    const std::byte* pages = nullptr;  // where the private ones can be read
+    std::uint64_t own = 0;    // private pages that may differ from their twins, one bit each
+    std::uint64_t twins = 0;  // pages that have twins, one bit each
+    const std::byte* pages = nullptr;  // where the private pages can be read
     std::byte* old = nullptr;          // copies of the twins, chunk-sized
     std::byte* place = nullptr;        // address space for engines that move pages away
   };
-  // 0 or errno; then nothing has happened. REQUIRES: the chunk is claimed.
+  // 0, or errno with nothing changed. REQUIRES: the chunk is claimed.
   virtual int freeze(Frozen& frozen) noexcept;
   // Puts private pages back where `keep` says so; the others show their twins.
   virtual int thaw(const Frozen& frozen, std::uint64_t keep) noexcept;
-  // All of it goes. 0, or errno: then nothing has happened.
+  // Forgets the whole chunk. 0, or errno with nothing changed.
   virtual int forget(const Frozen& frozen) noexcept;
-  // Private pages in [first, first + count), by looking. -1: not known.
+  // Counts the private pages in [first, first + count). -1: not known.
   virtual std::int64_t count_own(PageNumber first, std::size_t count) noexcept;
-  // Pages in memory: own content where `own` says so, twins where `twins` says so (they are
-  // written, and noted), zero elsewhere. 0 or errno. REQUIRES: claimed, nothing is mapped there.
+  // Puts pages into memory: own content where `own` has a bit, twins where `twins` has one (written
+  // and noted), zero elsewhere. 0 or errno. REQUIRES: claimed, nothing is mapped there.
   int show(PageNumber first, std::size_t count, const std::byte* twin_content, std::uint64_t twins,
            const std::byte* own_content, std::uint64_t own) noexcept;
   virtual int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept = 0;
-  // First protection of the range, once mapped.
+  // Protects the range for the first time, once it is mapped.
   virtual void start() = 0;
-  // First thing of an engine's destructor: afterwards neither faults nor the pager come.
+  // An engine's destructor calls this first: afterwards no fault and no pager reaches the object.
   void stop_service() noexcept;
 
   enum : std::uint32_t { kMissing = 0, kClaimed = 1, kPresent = 2 };
   struct Chunk {
     std::atomic<std::uint32_t> state;
-    std::atomic<std::uint32_t> evicted_at;  // of the count of evictions; 0: never
+    std::atomic<std::uint32_t> evicted_at;  // number of its last eviction; 0: never
     std::atomic<std::uint16_t> holds;
     std::atomic<std::uint8_t> heat;      // how many more times eviction passes it by
     std::atomic<std::uint8_t> newer;     // its twins are newer than the source
     std::atomic<Advice> advice;          // normal, sequential or random
-    std::atomic<std::uint8_t> replayed;  // nobody is known to have touched it since
+    std::atomic<std::uint8_t> replayed;  // brought in by replay, not known to be touched since
   };
   Chunk& chunk(std::size_t index) const noexcept {
     return reinterpret_cast<Chunk*>(chunks_.data())[index];
@@ -292,7 +289,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   void wait_while_claimed(std::size_t index) const noexcept {
     chunk(index).state.wait(kClaimed, std::memory_order_acquire);
   }
-  // From `from` to claimed. False: it is something else.
+  // Claims a chunk in state `from`. False: it is in another state.
   bool claim(std::size_t index, std::uint32_t from) noexcept {
     return chunk(index).state.compare_exchange_strong(from, kClaimed);
   }
@@ -302,7 +299,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
     private_pages_.fetch_add(pages, std::memory_order_relaxed);
     pager_->add_pages(pages);
   }
-  // The committed content; REQUIRES: the chunk is claimed.
+  // Reads the committed content. REQUIRES: the chunk is claimed.
   bool read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
                    store::ReadFailure& failure) noexcept;
   void lose(const char* why) noexcept;
@@ -318,8 +315,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   Backing backing_;
   std::byte* base_ = nullptr;
   bool left_mapped_ = false;
-  // The kernel pages in and out, so there are no chunks here, no stash, and no limit: engine
-  // mapped.
+  // Engine mapped: the kernel pages in and out, so there are no chunks, no stash and no limit.
   const bool kernel_pages_;
 
  private:
@@ -336,8 +332,8 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   void map_range();
   void start_paging();
 
-  // What becomes of pages that differ from what is committed: they go to the stash, with all
-  // others; the chunk stays; the chunk stays also when there is none.
+  // What evict() does when pages differ from what is committed. stashed: they go to the stash and
+  // the chunk leaves. stay: the chunk stays. all_stay: the chunk stays even when no page differs.
   enum class Changed { stashed, stay, all_stay };
   std::size_t evict(std::size_t index, Changed changed = Changed::stashed) noexcept;
   std::size_t evict_claimed(std::size_t index, Changed changed) noexcept;
@@ -370,39 +366,39 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   static constexpr std::size_t kScratches = 8;
   Scratch& lock_scratch(std::size_t start) noexcept;
   LiveSource source_;
-  base::Reservation chunks_;              // a Chunk each
-  base::Reservation touched_;             // a bit a slot: some chunk of it has been present
+  base::Reservation chunks_;              // one Chunk each
+  base::Reservation touched_;             // one bit per slot: a chunk of it has been present
   std::unique_ptr<Scratch[]> scratches_;  // null: kernel_pages_
 
   std::atomic<ReadAhead*> read_ahead_{nullptr};  // null: this region has not joined it
   std::atomic<std::uint32_t> reading_ahead_{0}, read_ahead_stopped_{0};
   ReadStreams streams_;
   LeaveFirst leave_first_;
-  std::mutex wanted_mutex_;  // of what follows; and joining
+  std::mutex wanted_mutex_;  // guards wanted_, and joining
   std::deque<ReadStreams::Run> wanted_;
-  std::unique_ptr<WorkingSet> working_set_;  // null: nobody wants it
+  std::unique_ptr<WorkingSet> working_set_;  // null: not wanted
 
-  std::mutex huge_mutex_;       // of what follows
+  std::mutex huge_mutex_;       // guards huge_
   std::set<std::size_t> huge_;  // slots, held
 
   bool joined_ = false;           // the pager knows this region
-  std::unique_ptr<Stash> stash_;  // null: read-only, or there is no place for it
+  std::unique_ptr<Stash> stash_;  // null: read-only, or no place for it
   std::atomic<std::int64_t> private_pages_{0};
   std::atomic<std::size_t> hand_{0};  // the chunk to look at next
   std::atomic<std::uint32_t> evictions_{0}, present_chunks_{0}, newer_chunks_{0};
   std::atomic<std::uint32_t> evicting_{0}, evictions_stopped_{0};
-  std::atomic<std::int64_t> stash_retry_ns_{0};  // it was full: not before this time again
+  std::atomic<std::int64_t> stash_retry_ns_{0};  // it was full: no retry before this time
   std::int64_t tidied_ns_ = 0;                   // the pager's thread only
   std::mutex measuring_;
   std::atomic<const char*> lost_{nullptr};
 };
 
-// Where a branch's region goes at its first opening: far from where the loader and malloc put
-// things, so that the address is likely to be free the next time, too.
+// The address of a branch's region at its first opening: far from where the loader and malloc place
+// things, so it is likely to be free the next time, too.
 std::uint64_t far_address(std::uint64_t branch_id) noexcept;
 
-// What `engine` comes to on this machine, for a region that is writable or not (mapped: automatic,
-// then). Prints the one-line notice when automatic falls back.
+// Resolves `wanted` for this machine; mapped counts as automatic where the region is not writable.
+// Prints the one-line notice when automatic falls back.
 Engine choose_engine(Engine wanted, bool writable);
 
 }  // namespace vellum::region

@@ -1,9 +1,8 @@
-// What a program says of its pages, and reading ahead: by what it has said, or by what its faults
-// tell.
+// The program's advice on its pages, and read-ahead by that advice or by the program's faults.
 //
-// Two bring in what a reader in order will touch: the process's read-ahead thread, and the reader
-// itself, which does not wait for a chunk that the thread has claimed, but takes the next one
-// meanwhile. So both decompress all the time.
+// Two threads bring in what a sequential reader will touch: the process's read-ahead thread and the
+// reader itself. The reader does not wait for a chunk that the thread has claimed but takes the
+// next one meanwhile, so both decompress all the time.
 #include <algorithm>
 
 #include "region/memory/memory.hpp"
@@ -35,7 +34,7 @@ void RegionMemory::advise(PageNumber first, std::size_t count, Advice advice) {
   }
 }
 
-// Half of the limit at most: more would take from itself.
+// Takes half of the limit at most: more would take from itself.
 void RegionMemory::want_chunks(PageNumber first, std::size_t count) {
   const std::size_t most = std::max<std::size_t>(pager_->limit_bytes() / 2 / chunk_bytes(), 1);
   const std::size_t begin = chunk_of(first), end = chunk_of(first + count - 1) + 1;
@@ -48,7 +47,7 @@ void RegionMemory::want_chunks(PageNumber first, std::size_t count) {
   if (ReadAhead* const ahead = read_ahead_.load()) ahead->wake();
 }
 
-// REQUIRES: wanted_mutex_ is held; not beside stop_service().
+// REQUIRES: wanted_mutex_ is held; stop_service() does not run meanwhile.
 void RegionMemory::join_read_ahead() noexcept {
   if (read_ahead_.load() != nullptr) return;
   ReadAhead& ahead = ReadAhead::of_process();
@@ -58,10 +57,10 @@ void RegionMemory::join_read_ahead() noexcept {
 void RegionMemory::drop_chunks(PageNumber first, std::size_t count) {
   const PageNumber end = first + count;
   const std::size_t begin_chunk = chunk_of(first + chunk_pages() - 1);
-  // The last one of the region may be cut.
+  // The region's end may cut its last chunk.
   const std::size_t end_chunk =
       end * kPageBytes >= size_bytes() ? chunks_of(size_bytes()) : end / chunk_pages();
-  std::size_t run = 0;  // of chunks that stay, just before the one that is looked at
+  std::size_t run = 0;  // chunks that stay, just before this one
   for (std::size_t index = begin_chunk; index < end_chunk; ++index) {
     chunk(index).heat.store(0, std::memory_order_relaxed);
     if (!chunk_missing(index)) evict(index, Changed::stay);
@@ -75,7 +74,7 @@ void RegionMemory::drop_chunks(PageNumber first, std::size_t count) {
   if (begin_chunk < end_chunk) leave_first_.add(end_chunk - run, run);
 }
 
-// What leaves before the clock over all chunks is asked.
+// Evicts chunks that leave before the clock over all chunks is asked.
 std::size_t RegionMemory::evict_first(std::size_t pages) noexcept {
   std::size_t freed = 0;
   const std::size_t chunks = chunks_of(size_bytes());
@@ -120,8 +119,8 @@ bool RegionMemory::worth_reading_ahead(std::size_t index) const noexcept {
   return !holds_nothing(index * chunk_pages());
 }
 
-// In the fault handler, before chunk `index` is filled. What cannot be read is left for the fault
-// that needs it.
+// Runs in the fault handler, before chunk `index` is filled. A chunk that cannot be read is left
+// for the fault that needs it.
 void RegionMemory::read_ahead_of(std::size_t index) noexcept {
   ReadAhead* const ahead = read_ahead_.load(std::memory_order_acquire);
   const Advice advice = chunk(index).advice.load(std::memory_order_relaxed);
@@ -135,7 +134,7 @@ void RegionMemory::read_ahead_of(std::size_t index) noexcept {
   }
 }
 
-// Who reads ahead can do without: it waits neither for chunks nor for memory.
+// Read-ahead is dispensable: it waits neither for chunks nor for memory.
 bool RegionMemory::make_room_ahead() noexcept {
   if (pager_->is_doubtful()) return false;
   const std::size_t lacking = pager_->lacking(chunk_pages());

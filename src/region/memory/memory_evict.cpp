@@ -1,9 +1,11 @@
-// How memory is given back: chunks leave, clean pages forgotten, dirty ones put into the stash.
+// Eviction: chunks leave memory; clean pages are forgotten, dirty pages go to the stash.
 //
-// An eviction claims a chunk, so that whoever touches a page that is not there waits; freezes it,
-// so that nobody can change what is there; compares private pages with their twins; and then lets
-// all go, or puts everything back as it was. The region's threads go on meanwhile, but for those
-// that touch this chunk.
+// An eviction
+// 1. claims a chunk: a thread that touches a page that is not there waits;
+// 2. freezes it: nobody can change what is there;
+// 3. compares private pages with their twins;
+// 4. lets everything go, or puts everything back as it was.
+// Meanwhile the region's threads go on, except those that touch this chunk.
 #include <sched.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,7 +47,7 @@ int RegionMemory::thaw(const Frozen&, std::uint64_t) noexcept { return EOPNOTSUP
 int RegionMemory::forget(const Frozen&) noexcept { return EOPNOTSUPP; }
 std::int64_t RegionMemory::count_own(PageNumber, std::size_t) noexcept { return -1; }
 
-// The dirty set is taken: a page must not leave behind the scan's back.
+// Stops evictions while the dirty set is taken: a page must not leave behind the scan's back.
 class RegionMemory::NoEvictions {
  public:
   explicit NoEvictions(RegionMemory& memory) noexcept : memory_(memory) {
@@ -60,7 +62,7 @@ class RegionMemory::NoEvictions {
   RegionMemory& memory_;
 };
 
-// What comes in from the stash while the scan runs was in the first list; nothing goes there.
+// Pages that leave the stash while the scan runs were in the first list; none enters it meanwhile.
 void RegionMemory::collect_dirty(std::vector<PageNumber>& out,
                                  const std::vector<PageNumber>* known) {
   if (const char* why = lost_.load(); why != nullptr) {
@@ -139,7 +141,7 @@ std::size_t RegionMemory::evict(std::size_t index, Changed what) noexcept {
 std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcept {
   const PageNumber first = index * chunk_pages(), end = size_bytes() / kPageBytes;
   const std::size_t count = first < end ? std::min<std::size_t>(chunk_pages(), end - first) : 0;
-  // Newer than the source: the twins must stay, private copies that equal them need not.
+  // Twins that are newer than the source must stay; private copies that equal them need not.
   const bool newer = chunk(index).newer.load() != 0;
   if (newer) what = Changed::all_stay;
   const std::uint64_t twins = backing_.twins_in(first, count);
@@ -166,7 +168,7 @@ std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcep
     std::uint64_t changed = 0;
     gone = stash_changed(frozen, scratch.batch, changed, what) && forget(frozen) == 0;
     const std::uint64_t dropped = gone ? frozen.own : frozen.own & ~changed;
-    const bool told = options_.writable && zeros_take_memory();  // of zeros, when they came
+    const bool told = options_.writable && zeros_take_memory();  // zeros counted when they came in
     const std::size_t zeros = gone && told ? count - count_bits(twins) : 0;
     freed = count_bits(dropped) + (gone ? count_bits(twins) : 0) + zeros;
     add_private(-static_cast<std::int64_t>(count_bits(dropped) + zeros));
@@ -188,8 +190,8 @@ std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcep
   return freed;
 }
 
-// Finds the private pages that differ from what is committed, and does with them `what` says.
-// False: the chunk has to stay.
+// Finds the private pages that differ from the last commit and treats them as `what` says. False:
+// the chunk has to stay.
 bool RegionMemory::stash_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
                                  Changed what) noexcept {
   Stash::Batch batch(room);
@@ -208,7 +210,7 @@ bool RegionMemory::stash_changed(const Frozen& frozen, std::byte* room, std::uin
   if (what == Changed::stay) return false;
   const int error = stash_ ? stash_->put(batch) : ENOSPC;
   if (error == 0) return true;
-  // Asking at each eviction would cost more than it gives.
+  // A retry at each eviction would cost more than it gains.
   if (stash_retry_ns_.exchange(now_ns() + kNsPerSecond) == 0 && stash_) {
     char text[512];
     const int n = std::snprintf(text, sizeof text,
@@ -271,8 +273,8 @@ bool RegionMemory::wants_source() const noexcept {
   return newer_chunks_.load() * chunk_bytes() > pager_->limit_bytes() / kShare;
 }
 
-// Entries go after the source has changed: a page-in between finds both, and what an entry does to
-// a page that has it already is nothing. Only then may chunks be evicted that have come in since.
+// Entries go after the source has changed: a page-in in between finds both, and an entry changes
+// nothing in a page that already has it. Only then may chunks be evicted that have come in since.
 void RegionMemory::replace_source(std::shared_ptr<store::PageSource> source,
                                   const std::vector<PageNumber>& taken) {
   source_.replace(std::move(source));
@@ -338,7 +340,7 @@ MemoryUse RegionMemory::use() noexcept {
 void RegionMemory::measure() noexcept {
   if (kernel_pages_) return;
   const std::lock_guard lock(measuring_);
-  // Asked once: rollback() may cut the region shorter meanwhile.
+  // Read once: rollback() may shorten the region meanwhile.
   const PageNumber end = size_bytes() / kPageBytes;
   const std::size_t slots = (end + kSlotPages - 1) / kSlotPages;
   std::int64_t pages = backing_.file_pages() - backing_.twin_pages();

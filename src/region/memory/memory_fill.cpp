@@ -1,5 +1,5 @@
-// How the pages of a chunk come in: from the version's source, from the stash, or as zeros. Runs in
-// the fault handler.
+// Page-in of a chunk: from the version's source, from the stash, or as zeros. Runs in the fault
+// handler.
 #include <sched.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace vellum::region {
 
 namespace {
 
-// What one fault makes room for at most: a thread that waits for memory gets it soon.
+// The most that one fault makes room for, so that a thread that waits for memory gets it soon.
 constexpr std::size_t kRoomChunks = 4;
 
 // Calls run(first, count) for each run of set bits; stops when it returns anything but 0.
@@ -30,7 +30,7 @@ int for_each_bit_run(std::uint64_t bits, Run run) noexcept {
   return 0;
 }
 
-// Which of the pages hold anything: a bit a page.
+// Which of the pages are not all zero: one bit per page.
 std::uint64_t filled_pages(const std::byte* content, std::size_t pages) noexcept {
   std::uint64_t filled = 0;
   for (std::size_t i = 0; i < pages; ++i) {
@@ -39,7 +39,7 @@ std::uint64_t filled_pages(const std::byte* content, std::size_t pages) noexcept
   return filled;
 }
 
-// Memory is four times what a chunk holds at most, as far as that is known from its pages.
+// A chunk takes at most four times the memory of its filled pages.
 constexpr std::size_t kMostTimesFilled = 4;
 
 }  // namespace
@@ -56,7 +56,7 @@ RegionMemory::Scratch& RegionMemory::lock_scratch(std::size_t start) noexcept {
 
 bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept {
   if (chunk_missing(index)) {
-    // What comes back from the stash is there twice: as written, and as committed.
+    // Pages from the stash are held twice: as written, and as committed.
     const bool twice = stash_ && stash_->pages() != 0 && stash_->holds(index * chunk_pages());
     const std::size_t lacking = pager_->lacking(twice ? 2 * chunk_pages() : chunk_pages());
     if (lacking != 0) make_room(std::min(lacking, kRoomChunks * chunk_pages()));
@@ -65,7 +65,7 @@ bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept
     if (chunk(index).state.load() == kPresent) return true;
     wait_while_claimed(index);
   }
-  // Not beyond the size: there the mapping is another one, and belongs to grow().
+  // Stays within the size: the mapping beyond is another one and belongs to grow().
   const PageNumber first = index * chunk_pages();
   const auto room =
       std::min<std::size_t>(size_bytes() / kPageBytes - first, kSlotPages - first % kSlotPages);
@@ -88,19 +88,19 @@ void RegionMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
   if (working_set_) working_set_->note(index);
   const std::uint32_t present = present_chunks_.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t left = c.evicted_at.load(std::memory_order_relaxed);
-  // Back soon after it went: worth more than what has been used once (a ghost list, as in 2Q,
-  // Johnson and Shasha, VLDB 1994; nobody tells us of uses that do not fault).
+  // A chunk that is back soon after it left is worth more than one that was used once (a ghost
+  // list, as in 2Q, Johnson and Shasha, VLDB 1994; uses without a fault raise no event).
   const bool soon = left != 0 && evictions_.load(std::memory_order_relaxed) - left < present;
   c.heat.store(soon ? 2 : 0, std::memory_order_relaxed);
 }
 
-// Fills the chunk and, as far as they are missing, those after it.
+// Fills the chunk and the missing ones that follow it.
 bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
                              store::ReadFailure& failure) noexcept {
   const bool near_limit = options_.writable && pager_->lacking(kSlotPages) != 0;
   std::size_t count = 1;
   while (!near_limit && count * chunk_pages() < pages && claim(index + count, kMissing)) {
-    // One that was here before may have become something else than what the source said above.
+    // A chunk that was here before may no longer be what the source said above.
     if (chunk(index + count).evicted_at.load() != 0) {
       settle(index + count, 1, kMissing);
       break;
@@ -109,8 +109,8 @@ bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
   }
   const int error = map_zero(index * chunk_pages(), std::min(count * chunk_pages(), pages));
   for (std::size_t i = 0; i < count && error == 0; ++i) note_arrival(index + i);
-  // They take memory when they are written, which nobody tells: so they count from now on, until
-  // the pager counts what is there.
+  // Zeros take memory when they are written, which raises no event. So they count from now on,
+  // until the pager counts what is there.
   const auto taken = static_cast<std::int64_t>(count * chunk_pages());
   if (error == 0 && options_.writable) add_private(zeros_take_memory() ? 2 * taken : taken);
   settle(index, count, error == 0 ? kPresent : kMissing);
@@ -128,8 +128,8 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
     const LiveSource::Use source(source_);
     ok = source->try_read(first, pages, scratch.old, failure);
   }
-  // Pages of zeros take no memory before they are touched; but each run of others costs calls of
-  // its own.
+  // Pages of zeros take no memory before they are touched, but each run of others costs its own
+  // calls.
   const bool may_leave_out = mapping == Mapping::now && !options_.huge_pages;
   const std::uint64_t filled =
       ok && may_leave_out ? filled_pages(scratch.old, pages) : bits_below(pages);
@@ -169,7 +169,7 @@ bool RegionMemory::read_source(PageNumber first, std::size_t pages, std::byte* o
   return true;
 }
 
-// Everything is read and checked before a page is shown: only memory can lack after that.
+// Everything is read and checked before a page is shown: after that only memory can run out.
 bool RegionMemory::fill_with_stash(std::size_t index, std::size_t pages, std::uint64_t stashed,
                                    store::ReadFailure& failure) noexcept {
   const PageNumber first = index * chunk_pages();
@@ -186,7 +186,7 @@ bool RegionMemory::fill_with_stash(std::size_t index, std::size_t pages, std::ui
       failure = {"cannot be read back from the stash", {}, first + i, error};
       ok = false;
     } else if (stash_->is_taken(first + i)) {
-      // The commit at hand has it: the twin is what that recorded, as of all other pages.
+      // The commit at hand has taken it: the twin is what it recorded, as for all other pages.
       entry.apply_to(scratch.old + i * kPageBytes);
       twins |= 1ULL << i;
       note_newer(first + i);
@@ -218,7 +218,7 @@ bool RegionMemory::fill_with_stash(std::size_t index, std::size_t pages, std::ui
   return ok;
 }
 
-// Private pages first: once its twin is in the memfd, another thread may map that by itself.
+// Private pages come first: once a page's twin is in the memfd, another thread may map the twin.
 int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* twin_content,
                        std::uint64_t twins, const std::byte* own_content,
                        std::uint64_t own) noexcept {
@@ -238,7 +238,7 @@ int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* twi
     return e;
   });
   if (error != 0) return error;
-  // Where zeros are mapped like twins, both at once: each call splits a mapping.
+  // Where zeros are mapped like twins, one call maps both: each call splits a mapping.
   const std::uint64_t all = bits_below(count), present = zeros_take_memory() ? all : twins;
   const int mapped = for_each_bit_run(present & ~own & all, [&](std::size_t at, std::size_t n) {
     return map_present(first + at, n);

@@ -2,14 +2,14 @@
 //
 // The kernel copies the pages of a slot into one huge page of the memfd (MADV_COLLAPSE, Linux 6.1,
 // madvise(2)). From then on the slot stays: taking a part out of a huge page may leave zeros where
-// a hole should be, which a fault would show as content. So its chunks are held for good.
+// a hole should be, and a fault would show them as content. So the slot's chunks stay held.
 #include <sys/mman.h>
 
 #include <cerrno>
 
 #include "region/memory/memory.hpp"
 
-#ifndef MADV_COLLAPSE  // Debian 12's glibc does not know it
+#ifndef MADV_COLLAPSE  // Debian 12's glibc lacks it
 #define MADV_COLLAPSE 25
 #endif
 

@@ -1,5 +1,5 @@
-// region/memory/memory_no_read_ahead.hpp: nothing is read ahead while pages are put back. Internal
-// to RegionMemory.
+// region/memory/memory_no_read_ahead.hpp: guard that stops read-ahead while pages are put back.
+// Internal to RegionMemory.
 #pragma once
 
 #include <sched.h>
@@ -10,7 +10,7 @@ namespace vellum::region {
 
 class RegionMemory::NoReadAhead {
  public:
-  // Waits for the step that goes on. REQUIRES: no chunk is claimed or held by this thread.
+  // Waits for the step in progress. REQUIRES: this thread has no chunk claimed or held.
   explicit NoReadAhead(RegionMemory& memory) noexcept : memory_(memory) {
     memory_.read_ahead_stopped_.fetch_add(1);
     while (memory_.reading_ahead_.load() != 0) sched_yield();

@@ -1,12 +1,12 @@
 // The working set: a region opens with the pages that its last use touched, and remembers which
 // pages this use touches.
 //
-// A chunk that is replayed is in the memfd, and nothing maps it; it is as present as any other. Who
-// touches it has it mapped: under engine uffd by the kernel, which tells nobody but its page
-// tables; under engine sigsegv by a fault. So a replayed chunk without a mapped page is one that
-// nobody has used, and leaves the set. One that comes in by a fault, or by an advice, counts as
-// used. So do its neighbours where the kernel maps more around a fault (64 KiB) than a chunk has:
-// versions with smaller ones, engine uffd.
+// A replayed chunk is in the memfd, and nothing maps it; it is as present as any other. A touch
+// maps it: under engine uffd through the kernel, which shows only in its page tables; under engine
+// sigsegv through a fault. So a replayed chunk without a mapped page is unused and leaves the set.
+// A chunk that comes in by a fault or by an advice counts as used. So do its neighbours where the
+// kernel maps more around a fault (64 KiB) than a chunk has: versions with smaller chunks, engine
+// uffd.
 #include <algorithm>
 
 #include "region/memory/memory.hpp"
@@ -17,8 +17,8 @@ namespace {
 
 using NumberedChunk = std::pair<std::uint32_t, std::size_t>;
 
-// By their numbers; neighbours that follow one another as one. The region's end may cut the last
-// chunk.
+// The chunks by their numbers; neighbours that follow one another are joined. The region's end may
+// cut the last chunk.
 std::vector<format::PageRange> ranges_of(std::vector<NumberedChunk>& chunks,
                                          std::size_t chunk_pages, std::uint64_t pages) {
   std::sort(chunks.begin(), chunks.end());
@@ -40,7 +40,7 @@ std::vector<format::PageRange> ranges_of(std::vector<NumberedChunk>& chunks,
 bool RegionMemory::kernel_has_mapped(PageNumber, std::size_t) noexcept { return false; }
 int RegionMemory::prepare_unmapped(PageNumber, std::size_t) noexcept { return 0; }
 
-// REQUIRES: before anything comes in.
+// REQUIRES: nothing has come in yet.
 void RegionMemory::make_working_set() {
   const std::size_t half = pager_->limit_bytes() / 2 / chunk_bytes();
   working_set_ = std::make_unique<WorkingSet>(options_.capacity_bytes / chunk_bytes() + 1,
@@ -52,7 +52,7 @@ bool RegionMemory::is_unused(std::size_t index) noexcept {
          !kernel_has_mapped(index * chunk_pages(), chunk_pages());
 }
 
-// For who needs a chunk mapped, not only present. Counts as its use.
+// For a caller that needs a chunk mapped, not only present. Counts as a use of the chunk.
 bool RegionMemory::show_replayed(std::size_t index, store::ReadFailure& failure) noexcept {
   if (chunk(index).replayed.load() == 0) return true;
   while (!claim(index, kPresent)) {
@@ -67,11 +67,11 @@ bool RegionMemory::show_replayed(std::size_t index, store::ReadFailure& failure)
   return error == 0;
 }
 
-// One chunk, or a stretch that needs none. What cannot be read is left for the fault that needs it.
-// Nothing leaves memory for it, of this region or another.
+// Replays one chunk, or passes over a stretch that needs none. A chunk that cannot be read is left
+// for the fault that needs it. Nothing leaves memory for a replay, of this region or another.
 bool RegionMemory::replay_step() noexcept {
   if (working_set_ == nullptr) return false;
-  // Of those that were there at the opening: a chunk that the end cuts is filled again by grow().
+  // Only chunks that were whole at the opening: grow() refills a chunk that the end cuts.
   const std::size_t chunks = std::min(size_bytes(), options_.size_bytes) / chunk_bytes();
   WorkingSet::Wanted next;
   if (!working_set_->next(chunks, next)) return false;
@@ -90,8 +90,8 @@ bool RegionMemory::replay_step() noexcept {
   return true;
 }
 
-// In the fault handler: who runs into a chunk that is being brought in takes the next ones
-// meanwhile. Otherwise a program that does what it did the last time would wait for each.
+// In the fault handler: a thread that meets a chunk that is being brought in takes the next ones
+// meanwhile. Otherwise a program that repeats its last run would wait for each.
 void RegionMemory::replay_beside(std::size_t index) noexcept {
   while (chunk(index).state.load() == kClaimed && replay_step()) {
   }
@@ -100,7 +100,7 @@ void RegionMemory::replay_beside(std::size_t index) noexcept {
 // REQUIRES: claimed.
 bool RegionMemory::replay(std::size_t index) noexcept {
   const PageNumber first = index * chunk_pages();
-  // It has been here meanwhile, and has been written.
+  // The chunk has been here meanwhile and was written.
   if (stash_ && stash_->held_in(first, chunk_pages()) != 0) {
     settle(index, 1, kMissing);
     return false;

@@ -36,10 +36,10 @@ void SigsegvMemory::start() {
   add_route(base_, base_ + options_.capacity_bytes, this);
 }
 
-// The kernel joins neighbouring mappings only when the private pages of both hang on one list
-// (anon_vma). A page that was written on its own island starts a list of its own, and the mappings
-// stay apart for ever; unless the one mapping from which all are split had a list to begin with,
-// which one private page, dropped again, brings about.
+// The kernel joins neighbouring mappings only when the private pages of both are on one list
+// (anon_vma). A page written on its own island starts a list of its own, and the mappings stay
+// apart permanently. The exception is when the mapping from which all are split already had a list.
+// One private page, dropped again, gives it one.
 void SigsegvMemory::join_islands() {
   if (mprotect(base_, options_.capacity_bytes, PROT_READ | PROT_WRITE) != 0) return;
   *static_cast<volatile std::byte*>(base_) = std::byte{0};
@@ -117,7 +117,7 @@ int SigsegvMemory::open_for_writing(PageNumber first, std::size_t count) noexcep
   return protect(first, count, PROT_READ | PROT_WRITE);
 }
 
-// The process is out of mappings: joins ever larger ranges around `page` into one, open for all.
+// The process is out of mappings: joins ever larger ranges around `page` into one open range.
 int SigsegvMemory::open_wider(PageNumber page) noexcept {
   const PageNumber pages = (size_bytes() + kPageBytes - 1) / kPageBytes;
   store::ReadFailure failure;
@@ -129,7 +129,7 @@ int SigsegvMemory::open_wider(PageNumber page) noexcept {
       release(first, count);
       return EIO;
     }
-    // All locks, in order: take_group() of any group in the range must not come between.
+    // Takes all locks, in order: no take_group() of a group in the range may come between.
     for (auto& lock : locks_) lock.lock();
     if (options_.writable) note_dirty(first, count);
     const int error = protect(first, count, options_.writable ? PROT_READ | PROT_WRITE : PROT_READ);
@@ -157,7 +157,7 @@ void SigsegvMemory::find_dirty(std::vector<PageNumber>& out) {
 std::uint64_t SigsegvMemory::take_group(std::size_t group) {
   const std::lock_guard lock(lock_of(group));
   std::uint64_t bits = dirty_word(group).load(std::memory_order_relaxed);
-  // A pinned chunk stays dirty, also where the region has become shorter.
+  // A pinned chunk stays dirty even where the region has become shorter.
   const PageNumber limit = size_bytes() / kPageBytes, first_page = group * kGroupPages;
   const std::size_t inside = limit > first_page ? limit - first_page : 0;
   bits &= bits_below(inside);
@@ -213,15 +213,15 @@ void SigsegvMemory::unpin(PageNumber first, std::size_t count) noexcept {
 
 int SigsegvMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept {
   if (new_size >= old_size) {
-    // A chunk that was cut by the old end is present: its new pages must be opened by a fault of
-    // their own, which resolve_present does.
+    // A chunk that was cut by the old end is present, so its new pages need a fault of their own;
+    // resolve_present opens them.
     return 0;
   }
   return mprotect(base_ + new_size, old_size - new_size, PROT_NONE) == 0 ? 0 : errno;
 }
 
-// By the kernel's hand: the page is not accessible yet, and must not be before all of its chunk is
-// right (proc(5), /proc/pid/mem; a private mapping's page is copied).
+// The kernel writes the page, which is not accessible yet and must not be before all of its chunk
+// is right (proc(5), /proc/pid/mem; a private mapping's page is copied).
 int SigsegvMemory::place_private(PageNumber page, const std::byte* content) noexcept {
   const auto at = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(base_ + page * kPageBytes));
   ssize_t n;
@@ -232,7 +232,7 @@ int SigsegvMemory::place_private(PageNumber page, const std::byte* content) noex
   return n < 0 ? errno : EIO;
 }
 
-// Not before: collecting opens what it finds noted for reading.
+// Runs after placing, not before: collecting opens noted pages for reading.
 void SigsegvMemory::note_placed(PageNumber first, std::uint64_t pages) noexcept {
   const std::lock_guard lock(lock_of(first / kGroupPages));
   for (; pages != 0; pages &= pages - 1) {
@@ -270,7 +270,7 @@ int SigsegvMemory::freeze(Frozen& f) noexcept {
   return error;
 }
 
-// A page that is noted as written is opened for writing again when it is written.
+// A page noted as written opens for writing again at its next write.
 int SigsegvMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
   for (std::size_t i = 0; i < f.count; ++i) {
     if ((f.own >> i & 1) == 0 || (keep >> i & 1) != 0) continue;

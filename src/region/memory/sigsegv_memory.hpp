@@ -1,14 +1,14 @@
-// region/memory/sigsegv_memory.hpp: engine sigsegv (mprotect), for where userfaultfd is not offered
-// or not permitted.
+// region/memory/sigsegv_memory.hpp: engine sigsegv (mprotect), for systems without userfaultfd or
+// without permission for it.
 //
-// As in Privateer 2.0 (Youssef et al., HPEC 2022): the range starts without access; a first touch
-// brings a chunk in and opens it for reading, a first write opens the page for writing and notes
-// it. A page whose chunk has been written before opens the whole chunk: sequential writers fault
-// once in 64 KiB.
+// It works like Privateer 2.0 (Youssef et al., HPEC 2022). The range starts without access. A first
+// touch brings a chunk in and opens it for reading; a first write opens the page for writing and
+// notes it. If the page's chunk has been written before, the whole chunk opens: sequential writers
+// fault once in 64 KiB.
 //
-// The kernel allows 65,530 mappings a process, and every island of other protection costs two.
-// Where mprotect is refused for that reason, ever larger ranges are opened as one, and count as
-// written: commit() compares, and drops what has not changed.
+// The kernel allows 65,530 mappings per process, and every island of other protection costs two.
+// Where mprotect fails for that reason, ever larger ranges are opened as one and count as written;
+// commit() compares them and drops what has not changed.
 #pragma once
 
 #include <memory>
@@ -47,7 +47,7 @@ class SigsegvMemory final : public RegionMemory {
 
  private:
   static constexpr std::size_t kGroupPages =
-      64;  // one word of the dirty bitmap, one lock: a chunk or more
+      64;  // one word of the dirty bitmap, one lock: one or more chunks
   static constexpr std::size_t kLocks = 64;
   std::atomic<std::uint64_t>& dirty_word(std::size_t group) const noexcept {
     return reinterpret_cast<std::atomic<std::uint64_t>*>(dirty_.data())[group];
@@ -69,11 +69,11 @@ class SigsegvMemory final : public RegionMemory {
 
   int pagemap_ = -1;           // /proc/self/pagemap
   int mem_ = -1;               // /proc/self/mem: writes pages that nobody may see yet
-  base::Reservation dirty_;    // a bit a page: open for writing, maybe written
-  base::Reservation summary_;  // a bit a group: some page of it is dirty
-  base::Reservation pins_;     // a 16-bit count a chunk
-  // Held over "note dirty, open" and over "take, protect": otherwise a page could end open and not
-  // noted.
+  base::Reservation dirty_;    // one bit per page: open for writing, maybe written
+  base::Reservation summary_;  // one bit per group: a page of it is dirty
+  base::Reservation pins_;     // one 16-bit count per chunk
+  // Held across "note dirty, open" and across "take, protect": otherwise a page could end up open
+  // but not noted.
   base::HandlerLock locks_[kLocks];
 };
 

@@ -1,6 +1,6 @@
 // Engine uffd: missing pages raise SIGBUS in the thread that touches them; writes are noticed by
-// asynchronous write protection and found by PAGEMAP_SCAN. No signal, no handler and no change of
-// mappings for a write.
+// asynchronous write protection and found by PAGEMAP_SCAN. A write causes no signal, no handler
+// call and no change of mappings.
 #include "region/memory/uffd_memory.hpp"
 
 #include <fcntl.h>
@@ -65,8 +65,8 @@ int UffdMemory::map_present(PageNumber first, std::size_t count) noexcept {
   return map_file_pages(uffd_, base_ + first * kPageBytes, count * kPageBytes, options_.writable);
 }
 
-// The holes are armed; the kernel keeps that when it maps the memfd's pages there. Without it, all
-// of them would be compared with their twins at the next commit, and so be touched.
+// Arms the holes; the kernel keeps that when it maps the memfd's pages there. Otherwise the next
+// commit would compare all of them with their twins, and so touch them.
 int UffdMemory::prepare_unmapped(PageNumber first, std::size_t count) noexcept {
   if (!options_.writable) return 0;
   ScanRange ranges[32];
@@ -138,7 +138,7 @@ void UffdMemory::append_written(PageNumber first, PageNumber end,
     // The scan reports holes, too. A chunk that is missing even now had no page mapped when the
     // scan passed.
     if (!chunk_missing(chunk_of(page))) {
-      // One that is being filled may have been written already; whether it has twins is known
+      // A chunk that is being filled may already have been written; whether it has twins is known
       // only afterwards.
       wait_while_claimed(chunk_of(page));
       for (; page < chunk_end; ++page) out.push_back(page);
@@ -155,7 +155,7 @@ void UffdMemory::put_back(const std::vector<PageNumber>& pages) {
            backing_.has_twin(pages[i + n]) == twins)
       ++n;
     madvise(base_ + pages[i] * kPageBytes, n * kPageBytes, MADV_DONTNEED);
-    // Mapped again at once: a system call could not fault it in.
+    // Maps the pages again at once: a system call could not fault them in.
     if (twins) {
       map_present(pages[i], n);
     } else {
@@ -180,9 +180,9 @@ std::int64_t UffdMemory::count_own(PageNumber first, std::size_t count) noexcept
   return count_private(pagemap_, begin, begin + count * kPageBytes);
 }
 
-// Punching the memfd takes clean pages out of every mapping, and whoever touches one waits then.
-// What is left is private, or the zero page: moving it away in one step leaves holes, and in the
-// new place nobody writes it. The twins are kept for comparing, and for putting all back.
+// Punching the memfd takes clean pages out of every mapping; threads that touch one then wait.
+// Private pages and zero pages remain. Moving them away in one step leaves holes, and nobody writes
+// them in the new place. The twins are kept for comparing, and for putting everything back.
 int UffdMemory::freeze(Frozen& f) noexcept {
   if (!options_.writable) return 0;
   std::byte* const at = base_ + f.first * kPageBytes;
@@ -203,7 +203,7 @@ int UffdMemory::freeze(Frozen& f) noexcept {
     return error;
   }
   f.pages = f.place;
-  // Not what was seen before: a page of zeros may have been written in between.
+  // Looks again: a page of zeros may have been written in between.
   error = find_private(pagemap_, f.place, f.count, true, f.own);
   if (error != 0) lose("the kernel does not say which pages were written");
   return 0;

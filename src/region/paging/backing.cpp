@@ -121,7 +121,7 @@ int Backing::read(format::PageNumber first, std::span<std::byte> out) const noex
   return 0;
 }
 
-// A page that the file has as it is stays the file's: so attaching a large file takes no memory.
+// A page that equals the file's stays the file's, so attaching a large file takes no memory.
 int Backing::write_over_image(format::PageNumber first, std::span<const std::byte> bytes) noexcept {
   std::byte page[kPageBytes];
   for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {

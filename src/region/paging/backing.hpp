@@ -1,13 +1,12 @@
 // region/paging/backing.hpp: the committed content of a region's pages, in memory.
 //
 // A memfd holds one copy of every page that has come in, as of the last commit: the page's twin.
-// The program's region is a MAP_PRIVATE mapping of the same memfd: reading costs nothing extra, and
-// the first write to a page makes the kernel copy it, so that the twin keeps the old content, which
-// is what commit() compares with. A second, shared mapping (the alias) lets us read and patch
-// twins.
+// The program's region is a MAP_PRIVATE mapping of the same memfd. Reading costs nothing extra. The
+// first write to a page makes the kernel copy it, so the twin keeps the old content, with which
+// commit() compares. A second, shared mapping (the alias) gives access to read and patch twins.
 //
-// Engine mapped has a file instead of the memfd, and the alias is a private mapping of it, too:
-// what is patched there is not in the file before someone writes it.
+// Engine mapped has a file instead of the memfd, and its alias is a private mapping of that file:
+// patches in the alias reach the file only when they are written to it.
 //
 // A page without a twin is zero in the last commit. REQUIRES: twin memory is touched only where
 // has_twin() holds, or the memfd would grow a page there.
@@ -26,15 +25,15 @@ namespace vellum::region {
 
 using format::kPageBytes;
 
-// What is known of a few pages is a word of a bit a page. The lowest n bits of one.
+// The lowest n bits of a word that holds one bit per page.
 constexpr std::uint64_t bits_below(std::size_t n) noexcept {
   return n >= 64 ? ~0ULL : (1ULL << n) - 1;
 }
 
 class Backing {
  public:
-  // `image`: the file of engine mapped, which is the caller's to close, after this; or -1. Tells
-  // `pager` of every page, but of an image's. Throws Errc::out_of_memory, io.
+  // `image` is the file of engine mapped, which the caller closes after this object; or -1. Reports
+  // every page to `pager`, except an image's. Throws Errc::out_of_memory, io.
   Backing(std::size_t capacity_bytes, Pager& pager, int image = -1);
   ~Backing();
   Backing(const Backing&) = delete;
@@ -48,30 +47,30 @@ class Backing {
   }
   void mark_twins(format::PageNumber first, std::size_t count) noexcept;
   void drop_twins(format::PageNumber first,
-                  std::size_t count) noexcept;  // gives the memory back, too
-  // The two halves of drop_twins(): what nobody knows of; what holds no memory.
+                  std::size_t count) noexcept;  // frees their memory, too
+  // The two halves of drop_twins(): unmark_twins() forgets the twins, punch() frees their memory.
   void unmark_twins(format::PageNumber first, std::size_t count) noexcept;
   void punch(format::PageNumber first, std::size_t count) noexcept;
-  // So that looking at a chunk's twins for the first time, in a commit, costs no fault. The kernel
-  // maps the 64 KiB around the page that is touched ("fault-around"). REQUIRES: all have twins.
+  // Maps twins in advance: a commit's first look at a chunk's twins then costs no fault. The kernel
+  // maps the 64 KiB around a touched page ("fault-around"). REQUIRES: all have twins.
   void map_around(format::PageNumber first, std::size_t count) const noexcept {
     for (std::size_t i = 0; i < count; i += 16) {
       static_cast<void>(*static_cast<const volatile std::byte*>(twin(first + i)));
     }
   }
-  // Which pages have twins: a bit a page, of at most 64.
+  // Which pages, at most 64, have twins: one bit per page.
   std::uint64_t twins_in(format::PageNumber first, std::size_t count) const noexcept;
   std::int64_t twin_pages() const noexcept { return twin_pages_.load(std::memory_order_relaxed); }
-  // Pages that the memfd holds, with twins or without.
+  // Pages that the memfd holds, with or without twins.
   std::int64_t file_pages() const noexcept;
   // Copies twins out. 0 or errno. Async-signal-safe.
   int read(format::PageNumber first, std::span<std::byte> out) const noexcept;
-  // Over an image: forgets the twins and what they were patched with; the file shows again.
+  // Over an image: forgets the twins and their patches; the file shows again.
   void forget(format::PageNumber first, std::size_t count) noexcept;
 
-  // Copies bytes in by write(2): each page becomes visible whole, to this mapping and to the
-  // region's; cheaper than faulting the alias in. 0 or errno (ENOMEM, ENOSPC under a memory limit).
-  // Async-signal-safe.
+  // Copies bytes in with write(2). Each page becomes visible as a whole, to this mapping and to the
+  // region's. This is cheaper than faulting the alias in. 0 or errno (ENOMEM, ENOSPC under a memory
+  // limit). Async-signal-safe.
   int write(format::PageNumber first, std::span<const std::byte> bytes) noexcept;
 
  private:
@@ -92,7 +91,7 @@ class Backing {
   bool over_image_ = false;
   std::size_t capacity_ = 0;
   std::byte* alias_ = nullptr;
-  base::Reservation present_;  // a bit a page
+  base::Reservation present_;  // one bit per page
 };
 
 }  // namespace vellum::region

@@ -1,7 +1,7 @@
 // region/paging/leave_first.hpp: chunks that are to leave memory before all others.
 //
-// A few ranges; of more, the oldest are forgotten, and their chunks wait for their turn as all do.
-// Any context.
+// It keeps a few ranges. When more are added, the oldest are forgotten, and their chunks wait for
+// their turn like all others. Any context.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ class LeaveFirst {
     ranges_[next_.fetch_add(1, std::memory_order_relaxed) % kRanges].store(
         pack(first, count), std::memory_order_relaxed);
   }
-  // Each chunk once. False: none is left.
+  // Gives each chunk once. False: none is left.
   bool take(std::size_t& index) noexcept {
     for (auto& range : ranges_) {
       std::uint64_t now = range.load(std::memory_order_relaxed);

@@ -1,10 +1,9 @@
-// region/paging/live_source.hpp: where the committed content of pages is read from, while commits
-// go on.
+// region/paging/live_source.hpp: the source of committed page content while commits go on.
 //
-// A version's source never changes; a branch's pages that leave memory after a commit must come
-// back as that commit left them. So the source is replaced from time to time. Readers are fault
-// handlers: they take no lock, only count themselves in; replace() waits for those of the old
-// source.
+// A version's source never changes. A branch's pages that leave memory after a commit must come
+// back as that commit left them, so a branch's source is replaced from time to time. Readers are
+// fault handlers: they take no lock and only count themselves in. replace() waits for the readers
+// of the old source.
 #pragma once
 
 #include <atomic>
@@ -43,9 +42,9 @@ class LiveSource {
     unsigned at_ = 0;
   };
 
-  // Returns when nobody reads the old one. One caller at a time; never from the fault handler.
+  // Returns when nobody reads the old source. One caller at a time; never from the fault handler.
   void replace(std::shared_ptr<store::PageSource> source);
-  // For errors outside of the fault handler. REQUIRES: as of replace().
+  // For use outside the fault handler, where errors are thrown. REQUIRES: as for replace().
   const std::shared_ptr<store::PageSource>& shared() const noexcept {
     return sources_[current_.load()];
   }

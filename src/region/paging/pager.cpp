@@ -31,7 +31,7 @@ constexpr std::size_t kStepPages = 1024;
 constexpr int kRounds = 16;
 constexpr std::uint64_t kOtherBytes = 64u << 20;
 
-// Private memory of the process, in pages: statm's resident less shared. -1: not known.
+// Private memory of the process, in pages: resident less shared of statm. -1: not known.
 class PrivateMemory {
  public:
   PrivateMemory() : fd_(open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {}
@@ -150,7 +150,7 @@ void Pager::leave(Pageable& region, std::uint64_t bytes) noexcept {
   if (ended.joinable()) ended.join();
 }
 
-// Holds the mutex but for its pauses: so no region leaves while it is looked at.
+// Holds the mutex except during its pauses, so no region leaves while it is in use.
 void Pager::run(std::uint64_t life) {
   const PrivateMemory memory;
   std::int64_t counted = 0;
@@ -180,7 +180,7 @@ void Pager::run(std::uint64_t life) {
 void Pager::balance(std::vector<Pageable*>& regions) {
   const std::int64_t enough = limit_pages_ - limit_pages_ / 16;
   bool any = true;
-  // Not for ever: a region that wants to leave waits for this.
+  // Rounds are limited: a region that wants to leave waits for this.
   for (int round = 0; round < kRounds && any && used_pages() > enough; ++round) {
     any = false;
     for (Pageable* region : regions) {

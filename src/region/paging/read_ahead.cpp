@@ -36,7 +36,7 @@ void ReadAhead::leave(ReadAheadTarget& target) noexcept {
     std::unique_lock lock(mutex_);
     targets_.erase(std::find(targets_.begin(), targets_.end(), &target));
     stepped_.wait(lock, [&] { return current_ != &target; });
-    // A target that another thread is about to leave may still be in use: that one does it then.
+    // A target that another thread is leaving may still be in use: that thread then ends this one.
     if (targets_.empty() && current_ == nullptr) {
       ++life_;
       ended.swap(thread_);
@@ -53,7 +53,7 @@ void ReadAhead::run(std::uint64_t life) {
   while (life_ == life) {
     const std::uint32_t calls = calls_.load();
     bool any = false;
-    // Targets may come and go meanwhile: then one is asked twice, or later.
+    // Targets may come and go meanwhile: one may then be asked twice, or later.
     for (std::size_t i = 0; i < targets_.size() && life_ == life; ++i) {
       ReadAheadTarget* const target = current_ = targets_[i];
       lock.unlock();

@@ -6,7 +6,7 @@
 
 namespace vellum::region {
 
-// A region has at most 2^34 chunks, of a page each.
+// A region has at most 2^34 chunks, of one page each.
 namespace {
 constexpr unsigned kLastBits = 40, kWindowBits = 12, kFaultsBits = 6;
 constexpr unsigned kFaultsAt = kLastBits + kWindowBits, kAnnouncedAt = kFaultsAt + kFaultsBits,
@@ -53,7 +53,7 @@ ReadStreams::Run ReadStreams::note_fault(std::size_t index, bool announced,
   for (Stream& stream : streams_) {
     State state = unpack(stream.word.load(std::memory_order_relaxed));
     if (state.faults == 0) continue;
-    // The second fault says which way it goes; what is announced goes upwards.
+    // The second fault shows the direction; announced streams go upwards.
     if (state.faults == 1 && !state.announced) state.downwards = index < state.last;
     const auto window = static_cast<std::int64_t>(state.window);
     const std::int64_t ahead = state.ahead(index);
@@ -70,7 +70,7 @@ ReadStreams::Run ReadStreams::note_fault(std::size_t index, bool announced,
   return begin(index, announced, most);
 }
 
-// A stream of many faults gives way after as many misses that come to it; so a few faults anywhere
+// A stream of many faults gives way only after as many misses reach it, so a few stray faults
 // between those of a reader do not end its stream.
 ReadStreams::Run ReadStreams::begin(std::size_t index, bool announced, std::size_t most) noexcept {
   for (std::size_t i = 0; i < kStreams; ++i) {
@@ -113,7 +113,7 @@ bool ReadStreams::take_behind(std::size_t& index) noexcept {
     const State state = unpack(stream.word.load(std::memory_order_acquire));
     if (state.faults == 0 || !state.announced) continue;
     std::uint64_t at = stream.behind.load(std::memory_order_relaxed);
-    // The one before the last may still be looked at.
+    // The chunk before the last may still be in use.
     while (at + 1 < state.last) {
       if (!stream.behind.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) continue;
       index = at;

@@ -1,13 +1,13 @@
-// region/paging/read_streams.hpp: who reads a region in order, as the faults tell.
+// region/paging/read_streams.hpp: sequential readers of a region, detected from its faults.
 //
-// A fault brings in one chunk. Faults in three chunks that follow one another, upwards or
-// downwards, make a stream; from then on the chunks after its last fault are worth reading ahead:
-// its window. A reader that has used its window up without a fault faults right behind it, and gets
-// twice as much; one that catches up with whoever reads ahead keeps what it has. A few streams a
-// region: so many threads can each read a part.
+// A fault brings in one chunk. Faults in three consecutive chunks, upwards or downwards, make a
+// stream. From then on the chunks after its last fault, its window, are worth reading ahead. A
+// reader that uses up its window without a fault faults right behind it, and the window doubles. A
+// reader that catches up with the read-ahead keeps its window. A region has a few streams, so as
+// many threads can each read a part.
 //
-// A few atomic words. All but next() may run in the fault handler, in any number of threads; an
-// update that another thread's takes back costs a fault more.
+// The state is a few atomic words. All functions but next() may run in the fault handler, in any
+// number of threads. An update that another thread's update overwrites costs one more fault.
 #pragma once
 
 #include <atomic>
@@ -22,19 +22,19 @@ class ReadStreams {
     std::size_t first = 0, end = 0;
     bool downwards = false;
     bool empty() const noexcept { return first >= end; }
-    // The one that the reader comes to next. REQUIRES: not empty.
+    // Takes the chunk that the reader comes to next. REQUIRES: not empty.
     std::size_t take() noexcept { return downwards ? --end : first++; }
   };
 
-  // A fault in chunk `index`; what is worth reading ahead of it. `announced`: the program has said
-  // that it reads this part in order, so one fault is enough, and what lies behind may go first.
-  // `most`: chunks that a window may have; 0: nothing is read ahead.
+  // Notes a fault in chunk `index` and returns what is worth reading ahead of it. `announced`: the
+  // program has said that it reads this part in order, so one fault is enough, and the chunks
+  // behind it may leave first. `most`: most chunks of a window; 0: nothing is read ahead.
   Run note_fault(std::size_t index, bool announced, std::size_t most) noexcept;
 
-  // The next chunk of a window, each once. False: none. One caller at a time.
+  // Gives the next chunk of a window, each once. False: none. One caller at a time.
   bool next(std::size_t& index) noexcept;
 
-  // A chunk that a stream in an announced part has left behind, each once. False: none.
+  // Gives a chunk that a stream in an announced part has left behind, each once. False: none.
   bool take_behind(std::size_t& index) noexcept;
 
  private:
@@ -59,7 +59,7 @@ class ReadStreams {
   struct Stream {
     std::atomic<std::uint64_t> word{0};
     std::atomic<std::uint64_t> behind{0};  // first chunk that take_behind() has not given
-    std::size_t cursor = SIZE_MAX / 2;     // next()'s own: the last one it has given; none
+    std::size_t cursor = SIZE_MAX / 2;     // next()'s own: the last chunk it gave; first none
   };
   static State unpack(std::uint64_t word) noexcept;
   static std::uint64_t pack(const State& state) noexcept;

@@ -27,15 +27,15 @@ static_assert(sizeof(Header) == 16);
 constexpr std::uint32_t kWhole = UINT32_MAX;
 constexpr std::size_t kCovered = offsetof(Header, runs);
 
-// A page's word: where its record is and how long, in units, and two flags (stash.hpp).
+// A page's word: the place and length of its record, in units, and two flags (stash.hpp).
 constexpr std::uint64_t kUnitBytes = 16;
 constexpr unsigned kPlaceBits = 50;
 constexpr std::uint64_t kPlaceMask = (1ULL << kPlaceBits) - 1;
-// The file of the largest region: live records, as many dead ones, and then some.
+// The file of the largest region has live records, as many dead ones, and then some.
 static_assert(4 * format::kMaxRegionBytes / kUnitBytes < kPlaceMask);
 static_assert(Stash::Batch::kRecordBytes / kUnitBytes <= 0x3ff);
 
-// A difference that takes more is not worth having two forms for.
+// A larger difference is not worth a second form.
 constexpr std::size_t kMaxDifferenceBytes = kPageBytes * 3 / 4;
 
 }  // namespace
@@ -88,14 +88,14 @@ void Stash::Entry::apply_to(std::byte* page) const noexcept {
 
 Stash::Stash(const std::string& directory, std::uint64_t capacity_pages)
     : capacity_pages_(capacity_pages),
-      // Live records, as many bytes of dead ones (pages_to_move), and some to begin with.
+      // Room for live records, as many bytes of dead ones (pages_to_move), and some to begin with.
       segments_(capacity_pages * kPageBytes / kSegmentBytes * 3 + 64),
       file_(directory),
       table_(capacity_pages * sizeof(std::uint64_t)),
       counts_((capacity_pages / kPagesPerCount + 1) * sizeof(std::uint32_t)),
       live_(segments_ * sizeof(std::uint32_t)) {}
 
-// A segment is in use from here on, before it is written, until what is in it was dropped.
+// A segment is in use from here on, before it is written, until all its records are dropped.
 bool Stash::reserve(std::size_t bytes, std::uint64_t& at_bytes) noexcept {
   append_.lock();
   bool room = open_used_bytes_ + bytes <= kSegmentBytes;
@@ -248,7 +248,7 @@ void Stash::tidy() noexcept {
   for (std::uint64_t segment = 0; segment < used; ++segment) {
     if (live(segment).load() != 0) continue;
     append_.lock();
-    // The open one, too, when nothing in it lives: it begins anew.
+    // The open segment, too, begins anew when it has no live records.
     if (live(segment).load() == 0) {
       if (segment == open_segment_) open_used_bytes_ = 0;
       file_.punch(segment * kSegmentBytes, kSegmentBytes);

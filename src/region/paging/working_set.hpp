@@ -1,5 +1,5 @@
-// region/paging/working_set.hpp: which chunks of a region are in use, in the order in which they
-// came in, and which were the last time, and are still to be brought in.
+// region/paging/working_set.hpp: the chunks of a region that are in use, in order of arrival, and
+// those of the last use that are still to be brought in.
 //
 // Any context, any number of threads.
 #pragma once
@@ -20,8 +20,8 @@ namespace vellum::region {
 
 class WorkingSet {
  public:
-  // `wanted`: what was in use the last time, whatever file it comes from. At most `most_chunks` of
-  // it are brought in.
+  // `wanted`: the pages in use the last time, from any file. At most `most_chunks` chunks of them
+  // are brought in.
   WorkingSet(std::size_t capacity_chunks, std::vector<format::PageRange> wanted,
              std::size_t chunk_pages, std::size_t most_chunks)
       : numbers_(capacity_chunks * sizeof(std::uint32_t)),
@@ -29,7 +29,7 @@ class WorkingSet {
         chunk_pages_(chunk_pages),
         left_(most_chunks) {}
 
-  // A chunk came in: counts once.
+  // Notes that a chunk came in; it counts once.
   void note(std::size_t index) noexcept {
     auto& number = number_at(index);
     if (number.load(std::memory_order_relaxed) != 0) return;
@@ -49,10 +49,10 @@ class WorkingSet {
   struct Wanted {
     std::size_t index = 0, range = 0;
   };
-  // The next one, of a region of so many chunks, each once. False: none.
+  // Gives the next chunk of a region of so many chunks, each once. False: none.
   bool next(std::size_t chunks, Wanted& out) noexcept;
-  // It was not brought in, so another one may be. Those of its range up to `end` need not be looked
-  // at.
+  // The chunk was not brought in, so another one may be. The chunks of its range below `end` need
+  // no look.
   void leave_out(const Wanted& wanted, std::size_t end = 0) noexcept {
     const std::lock_guard guard(lock_);
     ++left_;
@@ -68,15 +68,15 @@ class WorkingSet {
     return reinterpret_cast<std::atomic<std::uint32_t>*>(numbers_.data())[index];
   }
 
-  base::Reservation numbers_;  // one a chunk: the order of first arrivals
+  base::Reservation numbers_;  // one per chunk: the order of first arrivals
   std::atomic<std::uint32_t> next_number_{1};
   const std::vector<format::PageRange> wanted_;
   const std::size_t chunk_pages_;
-  base::HandlerLock lock_;  // of what follows
+  base::HandlerLock lock_;  // guards the members below
   std::size_t left_;        // chunks that may still be brought in
   std::size_t range_ = 0;   // of wanted_
   std::size_t at_ = 0;      // chunk to look at next, if it lies in that range
-  std::size_t looked_ = 0;  // ranges may repeat: no more than the region has
+  std::size_t looked_ = 0;  // ranges may repeat: at most the region's chunks
 };
 
 inline bool WorkingSet::next(std::size_t chunks, Wanted& out) noexcept {

@@ -27,7 +27,7 @@ void BranchWriter::Impl::check_not_poisoned() const {
   fail(Errc::poisoned, "{}: an earlier flush failed, reopen to recover: {}", label, poison);
 }
 
-// Packs and names are found by the store's path: what is there must be this store.
+// The store's path leads to packs and names, so this store must still be there.
 void BranchWriter::Impl::check_in_place() const {
   if (!journal->file().replaced()) return;
   fail(Errc::io,
@@ -46,8 +46,8 @@ IoCost BranchWriter::Impl::io() const noexcept {
   return sum;
 }
 
-// After a failed sync nothing is known about the files, so nothing is touched any more; otherwise
-// what was appended is forgotten, and nothing has happened.
+// After a failed sync the state of the files is unknown, so nothing touches them any more.
+// Otherwise the appended records are dropped, and nothing has happened.
 void BranchWriter::Impl::give_up_fold(const char* reason) noexcept {
   if (packs->sync_failed() || journal->sync_failed()) {
     if (poison.empty()) poison = reason;
@@ -72,8 +72,8 @@ std::uint64_t pages_of(std::span<const MapEntry> entries) {
 
 }  // namespace
 
-// Writes the new entries as a run, merged with old ones where that is due: then they are written
-// only once.
+// Writes the new entries as a run. Old runs that are due for merging go into it directly, so the
+// entries are written only once.
 void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries) {
   std::vector<format::RunRef> runs = head.runs;
   runs.insert(runs.begin(), format::RunRef{{}, entries.size()});
@@ -91,7 +91,7 @@ void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries) {
   next.runs.insert(next.runs.end(), runs.begin() + static_cast<std::ptrdiff_t>(merge), runs.end());
 }
 
-// Before the run: the copy of the version has to follow the run's root.
+// Called before add_run(): the copy of the version has to follow the run's root.
 void BranchWriter::Impl::write_hashes() {
   const auto noted = dedup.noted();
   for (std::size_t first = 0; first < noted.size(); first += format::kMaxPageHashes) {
@@ -119,7 +119,7 @@ void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> c
   write_hashes();
   if (!entries.empty()) add_run(next, std::move(entries));
 
-  // A copy for salvage. What it says about the pack ends before itself.
+  // A copy for salvage. Its statements about the pack end before the copy itself.
   const auto set_position = [&] {
     next.bytes_added = head.bytes_added + (packs->bytes_appended() - counted_bytes);
     next.active_pack = packs->active_pack();
@@ -137,8 +137,8 @@ void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> c
   set_position();
 }
 
-// Makes `next` the head: with the journal's commits, the pieces of one more, and entries that it
-// wrote.
+// Makes `target` the head: the journal's commits, the pieces of one more commit, and the entries
+// that this commit has written.
 void BranchWriter::Impl::fold(const Version& target, std::span<const PageWrites> commit,
                               std::vector<MapEntry> written, const CommittedFn& committed) {
   Version next = target;

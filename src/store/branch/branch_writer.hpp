@@ -1,16 +1,16 @@
-// store/branch/branch_writer.hpp: the one writer of a branch: turns page writes into commits, folds
-// and snapshots.
+// store/branch/branch_writer.hpp: the single writer of a branch.
 //
-// Small commits become a journal frame: one write, one fdatasync. A fold moves the journal's net
-// effect (each page's deltas composed into one) and a large commit's pages into packs, adds a
-// sorted run to the page map, merges runs where due, and starts a new journal epoch: two
-// fdatasyncs. docs/format.md has the write order and the crash table.
+// The writer turns page writes into commits, folds and snapshots. A small commit becomes a journal
+// frame: one write, one fdatasync. A fold moves the journal's net effect (each page's deltas
+// composed into one) and a large commit's pages into packs. It adds a sorted run to the page map,
+// merges runs where due, and starts a new journal epoch: two fdatasyncs. docs/format.md has the
+// write order and the crash table.
 //
-// Errors: when a write fails (Errc::no_space, io) the commit has not happened, the head is what it
-// was, and the next commit may succeed. When a sync fails, the branch is poisoned: it refuses every
-// further commit with Errc::poisoned and the reason, since the kernel may have dropped the dirty
-// pages and a retry would lie (Rebello et al., "Can Applications Recover from fsync Failures?", ATC
-// 2020). Reopening recovers.
+// Errors: when a write fails (Errc::no_space, io), the commit has not happened, the head is
+// unchanged, and the next commit may succeed. When a sync fails, the branch is poisoned: it refuses
+// every further commit with Errc::poisoned and the reason, since the kernel may have dropped the
+// dirty pages and a retry would lie (Rebello et al., "Can Applications Recover from fsync
+// Failures?", ATC 2020). Reopening recovers.
 //
 // Threads: one call at a time, except Commit::add.
 #pragma once
@@ -54,33 +54,32 @@ struct CommitCost {
 class BranchWriter {
  public:
   // Takes the branch's lock (Errc::busy names the branch) and recovers. Errc::not_found, damaged,
-  // read_only.
-  // Stores pages as `encoding` says, or else the branch's own, or else the store's.
-  // Errc::invalid_argument: its blocks would be larger than the store's readers take.
+  // read_only. Stores pages in `encoding`, or else in the branch's, or else in the store's.
+  // Errc::invalid_argument: its blocks would be larger than the store's readers accept.
   static std::unique_ptr<BranchWriter> open(
       StoreCore& store, const std::string& branch,
       const std::optional<format::Encoding>& encoding = std::nullopt);
-  // Folds what the journal holds and gives its space back, unless poisoned; errors are swallowed
-  // (the journal has all).
+  // Folds the journal's commits and releases its space, unless poisoned. Swallows errors: the
+  // journal still has everything.
   ~BranchWriter();
 
   // The head as it was when the writer opened.
   std::shared_ptr<PageSource> source_at_open() const;
   // The head now: sequence, region_bytes, base_address, parent, message of the last commit.
   const format::Version& head() const noexcept;
-  // How pages are to be stored.
+  // How pages are stored.
   const format::Encoding& encoding() const noexcept;
 
-  // A commit in the making. Pieces may be added by several threads; large ones go out to the pack
-  // at once, so memory stays bounded. Destroyed without finish(): nothing has happened.
+  // An unfinished commit. Several threads may add pieces. The blocks of a large commit go to the
+  // pack at once, so memory stays bounded. Without finish(), the destructor discards the commit.
   class Commit {
    public:
     ~Commit();
     void add(PageWrites&& piece);
-    // For finding pages that the store holds already; nullptr: not in this commit.
+    // Finds pages that the store already holds; nullptr: this commit does not look for them.
     const Dedup* dedup() const noexcept;
-    // Durable when it returns. With `fold`, goes through a fold whatever the size. `committed`
-    // saves reading pages back that the caller has in memory.
+    // Durable on return. With `fold`, the commit goes through a fold whatever its size. `committed`
+    // provides pages that the caller has in memory, which saves reading them back.
     CommitCost finish(const CommitMeta& meta, bool fold, const CommittedFn& committed = nullptr);
 
    private:
@@ -89,22 +88,22 @@ class BranchWriter {
     struct Impl;
     std::unique_ptr<Impl> impl_;
   };
-  // `pages`: about how many will be written. Many are looked up in the store, if the encoding says
-  // so.
+  // `pages`: about how many pages the commit will write. A large commit looks for its pages in the
+  // store if the encoding says so.
   std::unique_ptr<Commit> begin(std::size_t pages = 0);
 
-  // Whether the branch is still the one that was opened, at its place. If not, the store was moved,
-  // and another may be there: commits throw Errc::io then, and change nothing in either.
+  // Whether the branch that was opened is still in its place. If not, the store was moved, and
+  // another may be there: commits then throw Errc::io and change neither store.
   bool in_place() const noexcept;
   void require_in_place() const;
 
   // Publishes the head as a snapshot. REQUIRES: the last finish() had fold = true.
-  // Errc::already_exists; not with a claim_name().
+  // Errc::already_exists, except with a claim_name().
   void publish_snapshot(const std::string& name, const std::string& message);
   void publish_snapshot(const NameLock& claim, const std::string& message);
 
-  // The head as the journal has it now. To be read at once: nothing else keeps gc from it for long.
-  // Found by the open journal and not by the branch's name, which may mean something else by now.
+  // The head as the journal has it now; gc keeps away from it while the source lives. It is found
+  // by the open journal, not by the branch's name, which may mean another branch by now.
   std::shared_ptr<PageSource> open_head() const;
 
  private:

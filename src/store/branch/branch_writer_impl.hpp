@@ -1,4 +1,4 @@
-// store/branch/branch_writer_impl.hpp: what the parts of BranchWriter share. Internal to them.
+// store/branch/branch_writer_impl.hpp: the state that the parts of BranchWriter share; internal.
 #pragma once
 
 #include "store/branch/branch_writer.hpp"
@@ -19,15 +19,15 @@ struct BranchWriter::Impl {
   std::unique_ptr<PackWriter> packs;
   std::unique_ptr<JournalWriter> journal;
 
-  format::Version head;               // its runs are those of the last fold
-  std::vector<PageWrites> epoch;      // what the journal's commits wrote since, oldest first
-  std::uint64_t epoch_raw_bytes = 0;  // see max_epoch_raw_bytes()
-  bool unsaved_parent = false;        // the journal does not know yet that a snapshot was published
+  format::Version head;                // its runs are those of the last fold
+  std::vector<PageWrites> epoch;       // the writes of the journal's commits since, oldest first
+  std::uint64_t epoch_raw_bytes = 0;   // see max_epoch_raw_bytes()
+  bool unsaved_parent = false;         // a published snapshot is not in the journal yet
   std::shared_ptr<PageSource> folded;  // the last fold's version; opened when needed
   DepthTable depths;                   // of `folded`
   Dedup dedup;                         // active during a large commit
   std::uint64_t counted_bytes = 0;     // of packs->bytes_appended(), up to the last fold
-  std::string poison;                  // why no commit is taken any more
+  std::string poison;                  // why every further commit is refused
 
   Impl(StoreCore& s, std::string n)
       : store(s),

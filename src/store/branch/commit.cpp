@@ -1,4 +1,4 @@
-// A commit: pieces come in, then go to the journal, or through a fold into packs.
+// A commit: its pieces go to the journal, or through a fold into packs.
 #include <mutex>
 
 #include "base/fail.hpp"
@@ -20,12 +20,12 @@ struct BranchWriter::Commit::Impl {
   BranchWriter::Impl& writer;
   std::mutex mutex;
   std::vector<PageWrites> pieces;
-  std::size_t bytes = 0;          // about what the pieces take
-  std::vector<MapEntry> written;  // blocks that have gone to the pack already
+  std::size_t bytes = 0;          // approximate size of the pieces
+  std::vector<MapEntry> written;  // of blocks that are already in the pack
   bool finished = false;
-  std::string failure;  // an earlier add() or finish() failed
+  std::string failure;  // of an earlier add() or finish()
   Errc failure_code = Errc::io;
-  const IoCost before;  // add() writes, too
+  const IoCost before;  // add() writes too
 
   explicit Impl(BranchWriter::Impl& w) : writer(w), before(w.io()) {}
   std::size_t journal_limit() const { return writer.store.superblock().journal_half_bytes / 4; }
@@ -39,8 +39,8 @@ struct BranchWriter::Commit::Impl {
 
 namespace {
 
-// A commit of this many pages is looked over for pages that the store has already: a page that is
-// found makes it a fold, which a small commit had better not be.
+// A commit of this many pages looks for pages that the store already has. A page that is found
+// makes the commit a fold, which a small commit should not become.
 constexpr std::size_t kLargeCommitPages = 256;
 
 std::size_t size_of(const PageWrites& piece) {
@@ -83,7 +83,7 @@ void BranchWriter::Commit::Impl::note_failure(const std::exception& e) {
   failure_code = error != nullptr ? error->code() : Errc::io;
 }
 
-// What a reader would refuse must not get into the store.
+// Data that a reader would refuse must not get into the store.
 void BranchWriter::Commit::Impl::check(const PageWrites& piece) const {
   const std::size_t most = format::max_block_bytes(writer.store.superblock()) / kPageBytes;
   for (const PageBlock& b : piece.blocks) {
@@ -150,7 +150,7 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
   }
 }
 
-// Payload of a commit frame. Deltas go as they are: compressing them would cost more time than it
+// The payload of a commit frame. Deltas stay uncompressed: compressing them costs more time than it
 // saves.
 std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta,
                                                           std::uint64_t& raw_bytes_of_all) {
@@ -170,7 +170,7 @@ std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta
     }
     blocks += piece.blocks.size();
   }
-  // Blocks are lent to the body, and come back.
+  // The body borrows the blocks and gives them back.
   const std::size_t first_block = body.parts.size();
   body.parts.reserve(first_block + blocks);
   for (PageWrites& piece : pieces) {
@@ -192,7 +192,7 @@ std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta
   return payload;
 }
 
-// False: the commit is too large for the journal or for what is left of it.
+// False: the commit is too large for the journal or for the space left in it.
 bool BranchWriter::Commit::Impl::append_to_journal(const Version& next, const CommitMeta& meta) {
   std::uint64_t raw_bytes = 0;
   const auto payload = encode(meta, raw_bytes);
@@ -237,7 +237,7 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold,
     cost.folded = fold || !c.written.empty() || !c.append_to_journal(next, meta);
     if (cost.folded) w.fold(next, c.pieces, std::move(c.written), committed);
   } catch (const std::exception& e) {
-    c.note_failure(e);  // what had gone to packs is forgotten: a second try would lack it
+    c.note_failure(e);  // the records in packs are dropped: a second try would lack them
     throw;
   }
   c.finished = true;

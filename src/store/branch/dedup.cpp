@@ -19,13 +19,13 @@ using format::RecordType;
 
 namespace {
 
-constexpr std::size_t kMostKnown = 1u << 19;  // about 30 MiB; of 32 GiB of pages
-// Reading what earlier writers have noted takes milliseconds: for so many pages at once only.
+constexpr std::size_t kMostKnown = 1u << 19;  // about 30 MiB, for 32 GiB of pages
+// Reading the hashes of earlier writers takes milliseconds, which only this many pages justify.
 constexpr std::size_t kPagesWorthLoading = 256;
 // A page that takes less than this in its block is not worth an entry of its own in the page map.
 constexpr std::size_t kLeastStoredBytes = 256;
 
-// Whether the page is one of those that are noted, and its hash.
+// Whether the index notes the page; also returns its hash.
 bool noted_hash(const std::byte* page, std::uint32_t& hash) noexcept {
   const std::uint64_t sum = base::checksum64({page, kPageBytes});
   hash = static_cast<std::uint32_t>(sum >> 32);
@@ -34,13 +34,13 @@ bool noted_hash(const std::byte* page, std::uint32_t& hash) noexcept {
 
 }  // namespace
 
-// A record that holds pages that are being found, and then the one that follows it in the pack.
-// Both are read from the file that has the pack's name now: the new version will name places in it.
+// A record in which pages are being found, and then the record that follows it in the pack. Both
+// are read from the pack's current file: the new version will name places in it.
 class Dedup::Stretch {
  public:
   explicit Stretch(const Dedup& dedup) : dedup_(dedup), store_(dedup.store_) {}
 
-  // False: it is not there any more, or not whole.
+  // False: the record is gone or not whole.
   bool open(const RecordRef& record) {
     if (opened_ && record == record_) return whole_;
     opened_ = true;
@@ -51,8 +51,8 @@ class Dedup::Stretch {
              dropped_ = store_.packs().locate(record).dropped;
            });
   }
-  // In a pack that was written again, what follows is another record than what did when it was
-  // referred to.
+  // False also in a pack that was written again: another record follows there than did when the
+  // reference was made.
   bool open_next() {
     if (store_.packs().translation(record_.pack) != nullptr) return false;
     std::optional<RecordRef> next;
@@ -71,7 +71,7 @@ class Dedup::Stretch {
   const RecordRef& record() const { return record_; }
 
  private:
-  // What cannot be read is not found: the page is stored anew.
+  // An unreadable record is not found: the page is stored anew.
   template <typename Body>
   static bool attempt(const Body& body) {
     try {
@@ -88,7 +88,7 @@ class Dedup::Stretch {
   bool opened_ = false, whole_ = false;
   RecordRef record_;
   LoadedRecord loaded_;
-  std::span<const format::SlotRange> dropped_;  // the pack keeps them
+  std::span<const format::SlotRange> dropped_;  // owned by the pack
 };
 
 bool Dedup::enter(const format::Version& head) {
@@ -117,14 +117,15 @@ void Dedup::leave(bool published) noexcept {
 
 bool Dedup::is_own(std::uint64_t pack) const noexcept { return pack >> 32 == head_.branch_id; }
 
-// Of the writer's own packs: all of those that it has sealed, which have a successor (the number
-// after one that a fold left unfinished is left out); its active one as far as its head goes; and
-// what it has appended since, the last record included. Behind that may be the tail of a commit
-// that failed, which the next append overwrites.
+// Reached in the writer's own packs are:
+// - all of a sealed pack: it has a successor (the number after an unfinished pack is left out),
+// - the active pack up to the end that the head names,
+// - the bytes appended since, the last record included.
+// Behind them may be the tail of a failed commit, which the next append overwrites.
 //
 // A record that begins at a published end belongs to such a tail. Nothing asks for one: a record
-// comes from a hash record behind it, or follows a record of pages in the same fold; and what a
-// fold publishes ends with a copy of its version.
+// comes from a hash record behind it or follows a record of pages in the same fold, and a published
+// fold ends with a copy of its version.
 bool Dedup::is_reached(const RecordRef& record) const {
   if (!is_own(record.pack)) {
     const auto at = reached_bytes_.find(record.pack);
@@ -137,7 +138,7 @@ bool Dedup::is_reached(const RecordRef& record) const {
          std::binary_search(own_packs_.begin(), own_packs_.end(), record.pack + 1);
 }
 
-// The hashes that earlier writers have left, newest packs first.
+// Loads the hashes of earlier writers, newest packs first.
 void Dedup::load() const {
   std::vector<std::uint64_t> packs;
   try {
@@ -148,7 +149,7 @@ void Dedup::load() const {
     for (const std::uint64_t pack : packs) reached_bytes_[pack] = roots.reached_bytes(pack);
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
-    return;  // others say what is wrong with the store
+    return;  // other calls report what is wrong with the store
   }
   for (auto pack = packs.rbegin(); pack != packs.rend(); ++pack) {
     const std::uint64_t reached = reached_bytes_.at(*pack);
@@ -168,7 +169,7 @@ void Dedup::load() const {
           if (is_reached(h.record)) known_.try_emplace(h.hash, Place{h.record, h.slot});
         }
       } catch (const Error& e) {
-        if (e.code() == Errc::out_of_memory) throw;  // else: a hint less
+        if (e.code() == Errc::out_of_memory) throw;  // else: one hint less
       }
     }
   }

@@ -1,18 +1,19 @@
-// store/branch/dedup.hpp: finds pages that the store holds already.
+// store/branch/dedup.hpp: an index of pages that the store already holds.
 //
-// Of every sixteenth page, chosen by its content, a hash is kept in memory, and in the packs
-// (record type `hashes`). A page of that kind which comes again leads to where it was stored; the
-// contents are compared, and the pages around it, too, since what repeats repeats in stretches
-// ("sparse indexing": Lillibridge et al., FAST 2009). So the index costs a byte a page, and a
-// copied array, a branch that took the same way, or a region that went back is found.
+// The index keeps a hash of every sixteenth page, chosen by its content, in memory and in the packs
+// (record type `hashes`). When such a page recurs, its hash leads to the stored copy. The contents
+// are compared, also those of the pages around it, since repeats come in stretches ("sparse
+// indexing": Lillibridge et al., FAST 2009). The index costs a byte per page, and finds a copied
+// array, a branch that took the same course, or a region that went back.
 //
-// What is found may be something that no version needs any more, and gc may be about to free it. So
-// one who looks keeps gc out (keep_gc_out) from before the first look until the new version is
-// published; and looks at the file itself, never at decoded records that are left from before.
-// And it refers only to what some version of another branch was published on when the hashes were
-// loaded (Roots::reached_bytes), and to what its own writer has published, or appended in this very
-// commit: the rest may be a fold that will fail, or one that was cut off, whose bytes no flush has
-// made durable.
+// A page that is found may belong to no version any more, and gc may be about to free it. So:
+// - The writer keeps gc out (keep_gc_out) from before the first lookup until the new version is
+//   published.
+// - A lookup reads the file itself, never records that were decoded before.
+// - A lookup refers only to bytes that a version of another branch was published on when the
+//   hashes were loaded (Roots::reached_bytes), and to bytes that its own writer has published or
+//   has appended in this commit. The rest may belong to a fold that will fail, or to one that was
+//   cut off, whose bytes no flush has made durable.
 #pragma once
 
 #include <functional>
@@ -29,31 +30,31 @@ namespace vellum::store {
 
 class StoreCore;
 
-// Threads: find() from any number at once; the others from one, beside find().
+// Threads: any number may call find() at once. One thread calls the rest, also during find().
 class Dedup {
  public:
   explicit Dedup(StoreCore& store) : store_(store) {}
 
-  // Begins a commit on top of `head`, of the writer's own branch. False: gc is at work, or cannot
-  // be kept out here; nothing is looked up then.
+  // Begins a commit on `head`, the head of the writer's own branch. False: gc is at work or cannot
+  // be kept out here; the commit then looks nothing up.
   bool enter(const format::Version& head);
-  // The commit is over. When it has failed, what was noted in it is forgotten.
+  // Ends the commit. The notes of a failed commit are dropped.
   void leave(bool published) noexcept;
   bool active() const noexcept { return gc_kept_out_ != nullptr; }
 
-  // Moves the pages that the store holds already from `pages` to `found`. `content` gives the bytes
-  // of the page at an index of `pages` as they are when it is called; nobody changes them
-  // meanwhile. REQUIRES: active().
+  // Moves the pages that the store already holds from `pages` to `found`. `content` returns the
+  // bytes of the page at an index of `pages` as passed in; they do not change during the call.
+  // REQUIRES: active().
   using ContentFn = std::function<const std::byte*(std::size_t index)>;
   void find(std::vector<format::PageNumber>& pages, const ContentFn& content,
             std::vector<PageRef>& found) const;
 
-  // Which pages of a block to note, once it is stored in `stored_bytes`.
+  // The pages of a block that are worth noting, given that it is stored in `stored_bytes`.
   static std::vector<NotedPage> worth_noting(std::span<const std::byte> raw,
                                              std::size_t stored_bytes);
-  // The block has become `record`.
+  // Notes these pages of a block that has become `record`.
   void note(const format::RecordRef& record, std::span<const NotedPage> pages);
-  // What was noted since enter(), for `hashes` records.
+  // The notes since enter(), for `hashes` records.
   std::vector<format::PageHash> noted() const;
 
  private:
@@ -71,13 +72,13 @@ class Dedup {
   StoreCore& store_;
   format::Version head_;  // when the commit began
   Lease gc_kept_out_;
-  mutable std::once_flag loaded_;         // what earlier writers have left
+  mutable std::once_flag loaded_;         // the hashes of earlier writers
   std::vector<std::uint64_t> own_packs_;  // when the commit began; sorted
   mutable std::mutex appended_mutex_;
   format::RecordRef appended_;  // the last block of this commit; pack 0: none
-  // Of each pack there was then: Roots::reached_bytes. Written under loaded_ only.
+  // Roots::reached_bytes of each pack at load time. Written under loaded_ only.
   mutable std::unordered_map<std::uint64_t, std::uint64_t> reached_bytes_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // of the members below
   mutable std::unordered_map<std::uint32_t, Place> known_;
   std::vector<format::PageHash> noted_;  // since enter()
 };

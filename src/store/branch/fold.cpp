@@ -32,14 +32,14 @@ struct Item {
   bool full() const noexcept { return type != PartType::deltas; }
 };
 
-// Items of one page, oldest first, from its newest full content on.
+// The items of one page, oldest first, starting with its newest full content.
 struct PageItems {
   PageNumber page;
   std::span<const Item> items;
   bool starts_full() const noexcept { return items.front().full(); }
 };
 
-// A page whose content has to be made: to be written whole, or as one delta against its base.
+// A page whose content is put together and written whole, or as one delta against its base.
 struct Rebuild {
   PageItems from;
   bool against_base;
@@ -130,7 +130,7 @@ class Folder {
   std::vector<std::unique_ptr<base::Compressor>> workers_;
 
   std::vector<Item> items_;
-  std::vector<PageItems> blocks_pages_;  // a block's page and nothing after it
+  std::vector<PageItems> blocks_pages_;  // a block's page without later items
   std::vector<PageItems> pure_deltas_;
   std::vector<Rebuild> rebuilds_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::byte>> unpacked_;
@@ -162,7 +162,7 @@ void Folder::gather() {
   }
 }
 
-// Decides what becomes of each page.
+// Decides how each page is written.
 void Folder::sort_out() {
   std::vector<MapEntry> written = entries_;
   std::sort(written.begin(), written.end(),
@@ -191,8 +191,8 @@ void Folder::sort_out() {
   }
 }
 
-// A block of a commit that still counts as a whole is kept as it is, unless it is small: small ones
-// are regrouped.
+// Keeps a commit's block unchanged if all of its pages still count. Small blocks are regrouped
+// instead.
 void Folder::place_blocks() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> live;
   for (const PageItems& p : blocks_pages_) ++live[{p.items[0].piece, p.items[0].block}];
@@ -243,7 +243,7 @@ void Folder::place_deltas() {
   }
 }
 
-// The content of a page from what was folded last and what came since.
+// Makes the content of a page from the last fold and the items since.
 void Folder::put_together(const PageItems& p, std::byte* now) {
   std::span<const Item> later = p.items;
   if (!p.starts_full()) {
@@ -255,7 +255,7 @@ void Folder::put_together(const PageItems& p, std::byte* now) {
     } else {
       const auto at = unpacked_.find({first.piece, first.block});
       std::vector<std::byte>
-          late;  // it was in memory when blocks were unpacked, and has left since
+          late;  // the page was in memory when blocks were unpacked, but has left since
       if (at == unpacked_.end()) late = unpack_block(pieces_[first.piece]->blocks[first.block]);
       const auto& content = late.empty() ? at->second : late;
       std::memcpy(now, content.data() + first.index * kPageBytes, kPageBytes);
@@ -268,7 +268,7 @@ void Folder::put_together(const PageItems& p, std::byte* now) {
   }
 }
 
-// The content of a page now, and, where the page is to become a delta, its base.
+// Makes the content of a page now and, if the page is to become a delta, that of its base.
 void Folder::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
                           MapEntry& base) {
   const PageItems& p = rebuild.from;
@@ -324,7 +324,7 @@ void Folder::place_rebuilds() {
   }
   if (std::any_of(rebuilds_.begin(), rebuilds_.end(),
                   [](const Rebuild& r) { return !r.from.starts_full(); })) {
-    last_folded_();  // opened once, before the threads want it
+    last_folded_();  // opened once, before the threads need it
   }
   std::vector<std::byte> now, base_contents;
   std::vector<MapEntry> bases;
@@ -348,7 +348,7 @@ void Folder::place_rebuilds() {
   }
 }
 
-// Of the contents collected so far, those that the store holds already.
+// Replaces collected contents that the store already holds by references to them.
 void Folder::find_pages() {
   if (!dedup_.active()) return;
   std::vector<PageNumber> left = base_pages_;
@@ -367,7 +367,7 @@ void Folder::find_pages() {
   base_pages_ = std::move(left);
 }
 
-// The contents collected so far, in blocks.
+// Writes the contents collected so far, in blocks.
 void Folder::write_pages() {
   find_pages();
   const std::size_t per_share = format::max_block_bytes(encoding_) / kPageBytes;
@@ -429,7 +429,7 @@ void Folder::write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t>
   }
 }
 
-// The hash that the block's record carries, or nothing. A block out of the journal has none yet.
+// The hash for the block's record, or nothing. A block from the journal has no hash yet.
 std::vector<std::byte> hash_of(const PageBlock& block, const format::Encoding& encoding) {
   if (!encoding.sha256 || !block.hash.empty()) return block.hash;
   return payload_hash(encoding, unpack_block(block));

@@ -15,8 +15,8 @@
 namespace vellum::store {
 namespace {
 
-// The branch aside, for as long as this lives, and its lock: without that, gc takes the branch for
-// what a crash has left.
+// Owns the branch aside and its lock. Without the lock, gc would take the branch for a leftover of
+// a crash.
 class Aside {
  public:
   Aside(StoreCore& store, const ResolvedVersion& from) : store_(store) {
@@ -35,7 +35,7 @@ class Aside {
   BranchWriter& writer() noexcept { return *writer_; }
 
  private:
-  // A gc may find it before it is locked: then it is gone, or going.
+  // gc may find the branch before it is locked and remove it; the caller then tries again.
   void make(const ResolvedVersion& from) {
     name_ = random_aside_name();
     try {
@@ -51,7 +51,7 @@ class Aside {
   std::unique_ptr<BranchWriter> writer_;
 };
 
-// What the journal has, as one commit that goes to packs.
+// Writes the journal's commits as one commit that goes to packs.
 format::Version fold_aside(StoreCore& store, Aside& aside, const ResolvedVersion& from) {
   const auto now = PageSource::open(store, from.version, from.commits, from.label);
   ResolvedVersion folded = from;
@@ -75,7 +75,7 @@ void snapshot_of_live(StoreCore& store, const std::string& branch, const NameLoc
   const KeptVersion kept = resolve_kept(store, branch);
   const ResolvedVersion& from = kept.version;
   format::Version version = from.version;
-  std::optional<Aside> aside;  // until the snapshot needs what was written there
+  std::optional<Aside> aside;  // lives until the snapshot needs its packs
   if (!from.commits.empty()) {
     aside.emplace(store, from);
     version = fold_aside(store, *aside, from);

@@ -1,4 +1,4 @@
-// store/branch/live_snapshot.hpp: a snapshot of a branch whose writer is at work, by somebody else.
+// store/branch/live_snapshot.hpp: a snapshot of a branch in use, taken without its writer.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace vellum::store {
 
-// Keeps what the branch's last commit is under the name that is claimed, from any process. The
-// writer's journal is the writer's alone, so what only that holds is written once more: into packs
-// of a branch aside that is there for so long. What a crash leaves of it is gc's to remove. Errors:
-// what reading and writing throws.
+// Publishes the branch's last commit under the claimed name, from any process. The journal belongs
+// to the writer alone, so commits that only the journal holds are written once more, into packs of
+// a branch aside that exists only for this time. After a crash, gc removes that branch. Errors:
+// those of reading and writing.
 void snapshot_of_live(StoreCore& store, const std::string& branch, const NameLock& claim,
                       const std::string& message);
 

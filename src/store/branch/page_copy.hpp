@@ -1,4 +1,4 @@
-// store/branch/page_copy.hpp: pages of a version that exists, written again as part of a commit.
+// store/branch/page_copy.hpp: a copy of an existing version's pages as part of a commit.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace vellum::store {
 
-// Adds those of the pages (ascending) in which `source` differs from `before`, or from zero when
-// that is null: the head of the branch that is committed to. How many there were. Throws as
-// PageSource::read() does.
+// Adds the pages, of those given (ascending), in which `source` differs from `before`, the head of
+// the branch that is committed to; a null `before` means zero pages. Returns how many it added.
+// Throws as PageSource::read() does.
 std::uint64_t add_pages(BranchWriter::Commit& commit, const format::Encoding& encoding,
                         const PageSource& source, const PageSource* before,
                         std::span<const format::PageNumber> pages);

@@ -1,4 +1,4 @@
-// Opening a branch for writing: take the lock, read what the last writer left, go on from there.
+// Opening a branch for writing: take the lock, read the last writer's state, continue from there.
 #include <algorithm>
 
 #include "base/fail.hpp"
@@ -42,7 +42,7 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::st
   }
   w.source_at_open = PageSource::open(store, state.base, state.commits, w.label);
   w.source_at_open->keep(keep_version(store, std::move(names), state.base));
-  // Everything has been read and looks right: only now is anything written.
+  // Writing begins only now that everything has been read and checked.
   w.packs = std::make_unique<PackWriter>(store, state.header.branch_id, state.base);
   w.journal = std::make_unique<JournalWriter>(std::move(file), state);
   return writer;

@@ -1,6 +1,6 @@
 // store/catalog/aside_name.hpp: the names of branches aside, "vellum-snapshot-" and 16 hex digits.
-// Such a branch is there while a snapshot is made beside its branch's writer
-// (store/branch/live_snapshot.hpp). Nobody else can make a branch or snapshot of such a name.
+// Such a branch exists while a snapshot is made beside its branch's writer
+// (store/branch/live_snapshot.hpp). Callers cannot make a branch or snapshot with such a name.
 #pragma once
 
 #include <string>

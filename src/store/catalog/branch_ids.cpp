@@ -11,8 +11,8 @@ namespace vellum::store {
 
 namespace {
 
-// Nothing where there is no journal, or none that reads: a damaged branch must not keep new ones
-// from being made.
+// Empty if there is no journal, or none that can be read: a damaged branch must not prevent new
+// ones.
 std::optional<std::uint64_t> id_of(const PackStore& store, const std::string& name) {
   std::vector<std::byte> bytes(format::kJournalHeaderBytes);
   format::JournalHeader header;

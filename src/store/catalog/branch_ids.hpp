@@ -1,9 +1,9 @@
-// store/catalog/branch_ids.hpp: which ids a new branch must not have.
+// store/catalog/branch_ids.hpp: the ids that a new branch must not have.
 //
-// An id is a random number. That no branch has it is looked up in the journals' headers, each of
-// which is read once by a process: to make a branch costs the list of names, not a look into each.
-// Another process may remove a branch and make one of its name with another id, unnoticed here: the
-// new id meets that one with a probability of 2^-32, as it does that of a branch which another
+// An id is a random number. The ids in use come from the journals' headers. A process reads each
+// header once, so making a branch costs the list of names, not a look into each journal. Another
+// process may remove a branch and make one of its name with another id, unnoticed here. The new id
+// then collides with a probability of 2^-32, as it does with the id of a branch that another
 // process makes at the same moment.
 #pragma once
 
@@ -21,10 +21,10 @@ class PackStore;
 // Threads: any.
 class BranchIds {
  public:
-  // Those of all branches, and of those whose packs are still there. `packs`: all of them.
+  // The ids of all branches, and of removed ones whose packs still exist. `packs`: all packs.
   std::unordered_set<std::uint64_t> taken(const PackStore& store,
                                           const std::vector<std::uint64_t>& packs);
-  // The branch of this name is gone: another one may get the name.
+  // Forgets an id: the branch of this name is gone, and another one may get the name.
   void forget(const std::string& name);
 
  private:

@@ -5,8 +5,8 @@
 
 namespace vellum::store {
 
-// Between opening and locking it the branch may have been removed, and even made anew: what is
-// locked then is a file without a name.
+// Between opening and locking, the branch may have been removed and even made anew. The lock is
+// then on a file without a name.
 std::unique_ptr<base::File> try_lock_branch(PackStore& store, const std::string& branch) {
   for (;;) {
     if (!has_branch(store, branch)) {

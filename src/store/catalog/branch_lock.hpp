@@ -1,5 +1,4 @@
-// store/catalog/branch_lock.hpp: the lock of a branch, which its one writer holds, and who removes
-// it.
+// store/catalog/branch_lock.hpp: the lock of a branch, for its one writer and for removing it.
 #pragma once
 
 #include <memory>
@@ -9,8 +8,8 @@
 
 namespace vellum::store {
 
-// The branch's journal, locked until the file is closed, and the one that has the name now. Null:
-// somebody else has it locked. Errc::not_found names the branch.
+// The journal that has the branch's name now, locked until the file is closed. Null: it is locked
+// already. Errc::not_found names the branch.
 std::unique_ptr<base::File> try_lock_branch(PackStore& store, const std::string& branch);
 
 }  // namespace vellum::store

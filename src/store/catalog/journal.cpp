@@ -24,9 +24,9 @@ std::uint64_t half_start(std::uint64_t epoch, std::uint32_t half_bytes) noexcept
   return format::kJournalHeaderBytes + (epoch % 2 == 1 ? 0 : half_bytes);
 }
 
-// File systems lose blocks, media lose sectors.
+// File systems lose blocks, and media lose sectors.
 constexpr std::uint64_t kBlockBytes = 4096, kSectorBytes = 512;
-// What a writer has ready at first, and at least behind a frame, for its mark.
+// The space that a writer prepares at first, and at least behind a frame, for its mark.
 constexpr std::uint64_t kFirstStepBytes = 8u << 10, kMarkRoomBytes = kBlockBytes + kSectorBytes;
 
 }  // namespace
@@ -51,15 +51,15 @@ struct JournalWriter::Impl {
   std::uint64_t base_end = 0;    // file offset just past the base frame
   std::uint64_t tail_bytes = 0;  // file offset of the next frame
   bool sync_failed = false;
-  std::uint64_t remains_at = 0;  // of a frame that could not be written
+  std::uint64_t remains_at = 0;  // offset of a frame that could not be written
   std::size_t remains_bytes = 0;
   std::uint64_t ready_bytes[2] = {};  // file offset up to which the half of even and odd epochs is
                                       // written: a commit there changes no metadata
   IoCost io;
 
   std::uint64_t half_end() const noexcept { return half_start(epoch, half_bytes) + half_bytes; }
-  // Where the mark behind a frame goes that ends at `end`: where no loss of a block takes both. For
-  // a base frame that nearly fills its half another sector has to do.
+  // The place of the mark behind a frame that ends at `end`: no loss of one block takes both.
+  // Behind a base frame that nearly fills its half, another sector has to do.
   std::uint64_t mark_place(std::uint64_t end) const noexcept {
     return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);
   }
@@ -75,14 +75,14 @@ struct JournalWriter::Impl {
     try {
       file->sync_data();
     } catch (...) {
-      sync_failed = true;  // the kernel may have dropped what was dirty: nobody may go on from here
+      sync_failed = true;  // the kernel may have dropped dirty pages: the writer must stop
       throw;
     }
     io.flush_ns += base::elapsed_ns(start);
     ++io.flushes;
   }
-  // Writes a frame that must not count if writing it fails: it is wiped then, at the latest before
-  // the next one is written.
+  // Writes a frame that must not count if writing it fails: it is then wiped, at the latest before
+  // the next frame is written.
   void write_frame(std::span<const std::byte> frame, std::uint64_t at) {
     wipe_remains();
     try {
@@ -109,9 +109,9 @@ struct JournalWriter::Impl {
   void fill_zeros(std::uint64_t from, std::uint64_t to);
 };
 
-// Sectors of a frame that was given up must be gone before another comes to its place. Parts of
-// both may be alike, and a crash that leaves some of the new sectors could make the old frame whole
-// again.
+// Sectors of a frame that was given up must be gone before another frame takes its place. Parts of
+// the two may be alike, and a crash that leaves only some of the new sectors could make the old
+// frame whole again.
 void JournalWriter::Impl::wipe_remains() {
   if (remains_bytes == 0) return;
   write(std::vector<std::byte>(remains_bytes), remains_at);
@@ -141,11 +141,11 @@ bool JournalWriter::Impl::frame_may_stand(std::size_t bytes, std::uint64_t at) n
   }
 }
 
-// Says behind a frame that ends at `end` that the frame with `sequence` was synced. A frame that
-// was synced and is damaged later looks like one that a crash tore, and its commit would be lost
-// without a word: the mark tells the two apart. It costs no flush. A commit writes the mark of the
-// one before with its own frame, so the same sync makes it durable; its own mark, written behind
-// that sync, survives a crash of this process, and only a power cut can lose it.
+// Records, behind a frame that ends at `end`, that the frame with `sequence` was synced. Without
+// the mark, a synced frame that is damaged later looks like one that a crash tore, and its commit
+// would be lost silently. The mark costs no flush. A commit writes the mark of the commit before
+// with its own frame, and the same sync makes it durable. The commit's own mark is written behind
+// that sync; it survives a crash of this process, and only a power cut can lose it.
 void JournalWriter::Impl::write_mark(std::uint64_t end) noexcept {
   try {
     const std::uint64_t at = mark_place(end);
@@ -156,8 +156,8 @@ void JournalWriter::Impl::write_mark(std::uint64_t end) noexcept {
   }
 }
 
-// What a crashed writer left may be in the page cache only, and marked clean by a sync that failed:
-// written again, it is dirty again, and the next sync tells the truth.
+// The frames of a crashed writer may be in the page cache only, marked clean by a sync that failed.
+// Writing them again makes them dirty again, and the next sync tells the truth.
 void JournalWriter::Impl::renew_current_epoch() {
   const std::uint64_t start = half_start(epoch, half_bytes);
   std::vector<std::byte> bytes(static_cast<std::size_t>(tail_bytes - start));
@@ -175,7 +175,7 @@ void JournalWriter::Impl::fill_zeros(std::uint64_t from, std::uint64_t to) {
   }
 }
 
-// A hole is zeros that take no space: an idle branch has little more than its base frame.
+// A hole reads as zeros and takes no space: an idle branch takes little more than its base frame.
 void JournalWriter::Impl::clear(std::uint64_t from, std::uint64_t to) {
   if (from == to) return;
   try {
@@ -186,7 +186,7 @@ void JournalWriter::Impl::clear(std::uint64_t from, std::uint64_t to) {
   }
 }
 
-// What a crash tore (see wipe_remains), and all that other epochs have left.
+// Clears the part that a crash tore (see wipe_remains) and everything that other epochs left.
 void JournalWriter::Impl::clear_free_space() {
   clear(tail_bytes, half_end());
   const std::uint64_t other = half_start(epoch + 1, half_bytes);
@@ -198,9 +198,9 @@ void JournalWriter::Impl::clear_free_space() {
   sync();
 }
 
-// Zeros where the next frames go, twice as many each time: so that commits overwrite blocks that
-// the file system has allocated and written, and their sync writes no metadata. The sync of the
-// commit at hand makes them so, with its frame.
+// Writes zeros where the next frames go, twice as many each time. Commits then overwrite blocks
+// that the file system has allocated and written, and their sync writes no metadata. The sync of
+// the commit at hand makes the zeros durable, with its frame.
 void JournalWriter::Impl::make_ready(std::uint64_t of_epoch, std::uint64_t end) {
   std::uint64_t& ready = ready_bytes[of_epoch % 2];
   const std::uint64_t start = half_start(of_epoch, half_bytes);
@@ -212,7 +212,7 @@ void JournalWriter::Impl::make_ready(std::uint64_t of_epoch, std::uint64_t end) 
     fill_zeros(ready, to);
     ready = to;
   } catch (const Error& e) {
-    // Commits then allocate as they go, and report a full disk themselves.
+    // Commits then allocate their blocks and report a full disk themselves.
     if (e.code() != Errc::no_space) throw;
   }
 }
@@ -229,7 +229,7 @@ JournalWriter::JournalWriter(std::unique_ptr<base::File> file, const JournalStat
   FrameHeader base;
   base.payload_bytes = static_cast<std::uint32_t>(format::encode_version(state.base).size());
   j.base_end = half_start(j.epoch, j.half_bytes) + format::frame_extent_bytes(base);
-  // The order matters: only when this epoch is durable may the other half, its fallback, go.
+  // The order matters: the other half, the fallback, may go only when this epoch is durable.
   j.renew_current_epoch();
   j.clear_free_space();
 }
@@ -239,7 +239,7 @@ bool JournalWriter::fits(std::size_t payload_bytes) const noexcept {
   h.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
   return payload_bytes <= impl_->half_bytes &&
          round_up(impl_->tail_bytes + format::frame_extent_bytes(h), kBlockBytes) <
-             impl_->half_end();  // the mark behind it has a block of its own
+             impl_->half_end();  // the mark behind it has its own block
 }
 
 void JournalWriter::append_commit(std::span<const std::byte> payload) {

@@ -1,5 +1,5 @@
-// store/catalog/journal.hpp: a branch's journal file: read by anyone, written by the one who holds
-// its lock.
+// store/catalog/journal.hpp: a branch's journal file.
+// Anyone may read it; only the holder of its lock writes it.
 #pragma once
 
 #include <memory>
@@ -22,28 +22,30 @@ struct JournalState {
   std::uint64_t head_sequence() const { return base.sequence + commits.size(); }
 };
 
-// Reads the state while a writer may be committing: when an epoch has changed during the read, it
-// reads again, so the result is a state that was the head at some moment between call and return.
-// Throws Errc::damaged naming the file when it is shorter than its header says, when neither half
-// holds a valid base frame, and when a commit that was durable is missing: a later frame, or a
-// mark, shows that (docs/durability.md says what nothing shows).
+// Reads the state while a writer may be committing. If the epoch changes during the read, it reads
+// again, so the result was the head at some moment between call and return. Throws Errc::damaged,
+// naming the file, when
+// - the file is shorter than its header says,
+// - neither half holds a valid base frame, or
+// - a durable commit is missing, as a later frame or a mark shows (docs/durability.md says which
+//   losses nothing shows).
 JournalState read_journal(const base::File& file, const format::Uuid& store_id);
 
-// What stands in a journal that read_journal() calls damaged.
+// The readable content of a journal that read_journal() calls damaged.
 struct JournalRemains {
   JournalState state;  // up to the damage
-  // How many commits behind it were durable at least; none: the file was cut, nothing tells.
+  // How many commits behind it were durable at least. Empty: the file was cut, and nothing tells.
   std::optional<std::uint64_t> lost_commits;
 };
 
-// For repair: nobody writes meanwhile. Throws Errc::damaged when not even a base frame is whole.
+// For repair. REQUIRES: nobody writes meanwhile. Errc::damaged: not even a base frame is whole.
 JournalRemains read_damaged_journal(const base::File& file, const format::Uuid& store_id);
 
-// Of the whole file.
+// The size of the whole file.
 std::uint64_t journal_bytes(std::uint32_t half_bytes) noexcept;
 
-// Every whole base frame that the file holds: the one of the head, and, until its half is needed,
-// the one before it. After a power cut the head may be what follows from either.
+// Every whole base frame in the file: that of the head and, until its half is needed again, the one
+// before it. After a power cut the head may follow from either.
 std::vector<format::Version> read_base_versions(const base::File& file,
                                                 const format::Uuid& store_id);
 
@@ -53,14 +55,14 @@ std::vector<std::byte> new_journal_bytes(const format::JournalHeader& header,
 
 class JournalWriter {
  public:
-  // REQUIRES: the caller holds the file's lock; `state` was just read from it. Clears all that no
-  // frame of the state takes. Commits only overwrite written blocks, so that their sync writes no
-  // metadata of the file system; there are more of these each time that they run out.
+  // REQUIRES: the caller holds the file's lock; `state` was just read from it. Clears all bytes
+  // outside the frames of the state. Commits overwrite only written blocks, so their sync writes no
+  // metadata of the file system. Each time these blocks run out, a larger number is prepared.
   JournalWriter(std::unique_ptr<base::File> file, const JournalState& state);
   // True when a commit frame of this payload size still fits the half.
   bool fits(std::size_t payload_bytes) const noexcept;
   // Appends a commit frame and syncs: the commit point of a small commit. The same sync makes the
-  // mark of the frame before durable. A failed write leaves the tail where it was.
+  // previous frame's mark durable. A failed write leaves the tail where it was.
   void append_commit(std::span<const std::byte> payload);
   // Starts the next epoch in the other half with `base` and syncs: the commit point of a fold.
   void start_epoch(const format::Version& base);

@@ -1,4 +1,4 @@
-// Reading a journal, possibly while its writer goes on. See journal.hpp.
+// Reading a journal, possibly while its writer is at work. See journal.hpp.
 #include <algorithm>
 #include <cstring>
 
@@ -45,8 +45,8 @@ JournalHeader read_header(const base::File& file, const format::Uuid& store_id) 
   return header;
 }
 
-// A journal has its whole length before it gets its name: one that is shorter was cut, and nothing
-// in it says how many commits went with what is missing.
+// A journal has its whole length before it gets its name, so a shorter one was cut. Nothing in it
+// says how many commits the missing part held.
 void require_whole(const base::File& file, const JournalHeader& header) {
   const std::uint64_t size = file.size_bytes(), whole = journal_bytes(header.half_bytes);
   if (size >= whole) return;
@@ -54,7 +54,7 @@ void require_whole(const base::File& file, const JournalHeader& header) {
        file.path(), size, whole);
 }
 
-// At most `limit_bytes` of half 0 or 1; less where the file ends, for salvage().
+// Reads at most `limit_bytes` of half 0 or 1; less where the file ends, for read_damaged_journal().
 Half read_half(const base::File& file, unsigned index, std::uint32_t half_bytes,
                std::uint64_t limit_bytes) {
   Half half;
@@ -63,7 +63,7 @@ Half read_half(const base::File& file, unsigned index, std::uint32_t half_bytes,
   if (size <= half.start) return half;
   const std::uint64_t end =
       half.start + std::min({std::uint64_t{half_bytes}, limit_bytes, size - half.start});
-  // What is left of an idle branch's is nearly all holes; behind the last piece of data all is.
+  // The half of an idle branch is nearly all holes, and only holes follow the last piece of data.
   constexpr std::uint64_t kPieceBytes = 64u << 10;
   for (std::uint64_t at = file.next_data(half.start); at < end; at = file.next_data(at)) {
     const auto n = static_cast<std::size_t>(std::min(kPieceBytes, end - at));
@@ -75,7 +75,7 @@ Half read_half(const base::File& file, unsigned index, std::uint32_t half_bytes,
   return half;
 }
 
-// The epoch whose base frame a half starts with; 0: none.
+// The epoch whose base frame a half starts with; 0 if there is none.
 std::uint64_t epoch_of(const Half& half, unsigned index, std::uint64_t seed) noexcept {
   Frame frame;
   if (!half.frame_at(0, seed, frame) || frame.header.type != FrameType::base) return 0;
@@ -116,9 +116,9 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
   state.tail_bytes = half.start + at;
 }
 
-// The largest number of a frame or mark at or behind `from` that is newer than the head; 0: there
-// is none. Each frame was synced before the next was written, and before any mark with its number.
-// So what is between the head and such a frame, or has the number of such a mark, was whole once.
+// The largest number of a frame or mark at or behind `from`, if it is newer than the head; else 0.
+// Each frame was synced before the next was written and before any mark with its number. So the
+// frames from the head to such a frame, or to the number of such a mark, were whole once.
 std::uint64_t newest_behind(const Half& half, std::uint64_t from, std::uint64_t seed,
                             const JournalState& state) noexcept {
   static constexpr std::byte kZeros[4096] = {};
@@ -140,7 +140,7 @@ std::uint64_t newest_behind(const Half& half, std::uint64_t from, std::uint64_t 
   return newest;
 }
 
-// What one look at the file finds. False: neither half starts with a whole base frame.
+// The result of one look at the file. False: neither half starts with a whole base frame.
 struct Look {
   JournalState state;
   std::uint64_t newest = 0;  // newest_behind(), of the whole file
@@ -191,7 +191,7 @@ std::vector<format::Version> read_base_versions(const base::File& file,
       }
       found.emplace_back(epoch, std::move(version));
     }
-    // A writer leaves one half whole while it writes the other; neither was: it did both meanwhile.
+    // A writer leaves one half whole while it writes the other: it wrote both if neither was whole.
     if (found.empty()) continue;
     std::sort(found.begin(), found.end(),
               [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -211,17 +211,17 @@ JournalState read_journal(const base::File& file, const format::Uuid& store_id) 
   for (int tries = 0; tries < kMaxTries; ++tries) {
     Look look;
     if (!look_at(file, header, seed, look)) {
-      // A writer that starts an epoch leaves the other half whole; but it may have changed places
-      // twice while we read.
+      // A writer that starts an epoch leaves the other half whole, but it may have changed halves
+      // twice during the read.
       if (newest_epoch(file, header.half_bytes, seed) != 0) continue;
       fail_without_base(file);
     }
-    // What was read was the head at that moment only if no newer epoch has started since.
+    // The result was the head at that moment only if no newer epoch has started since.
     if (newest_epoch(file, header.half_bytes, seed) != look.state.epoch) continue;
     if (look.newest == 0) return std::move(look.state);
 
-    // Either the writer went on after we met the tail, and the next look sees more; or the frame at
-    // the tail is damaged.
+    // Either the writer went on after the tail was read, and the next look sees more, or the frame
+    // at the tail is damaged.
     const std::uint64_t head = look.state.head_sequence();
     if (suspect == head + 1) {
       fail(Errc::damaged,

@@ -8,7 +8,7 @@
 
 namespace vellum::store {
 
-// resolve_version(), and all of it stays readable while the lease lives.
+// The result of resolve_version(); all of it stays readable while the lease lives.
 struct KeptVersion {
   ResolvedVersion version;
   Lease lease;

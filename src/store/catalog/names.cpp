@@ -16,7 +16,7 @@ constexpr std::size_t kRefSuffixLength = std::string_view(kRefSuffix).size();
 
 bool has_branch(const PackStore& store, const std::string& name) {
   if (format::name_problem(name) != nullptr) return false;
-  // Not through a link: the directory could be anywhere then.
+  // A link does not count: the directory could then be anywhere.
   return store.fs().exists(store.journal_path(name)) &&
          store.fs().is_directory(branch_directory(store, name));
 }
@@ -32,7 +32,7 @@ std::vector<std::string> snapshot_names(const PackStore& store) {
     std::string name = entry.name.substr(0, entry.name.size() - kRefSuffixLength);
     if (format::name_problem(name) == nullptr) names.push_back(std::move(name));
   }
-  std::sort(names.begin(), names.end());  // the suffix may have ordered them otherwise
+  std::sort(names.begin(), names.end());  // the suffix may have changed their order
   return names;
 }
 

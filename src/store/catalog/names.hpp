@@ -1,5 +1,5 @@
-// store/catalog/names.hpp: the files that a name stands for. A branch is a directory with a
-// journal, a snapshot a ref; both may have files beside them that nobody needs.
+// store/catalog/names.hpp: the files behind a name.
+// A branch is a directory with a journal, a snapshot is a ref. Both may have dispensable files.
 #pragma once
 
 #include <string>

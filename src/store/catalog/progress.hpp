@@ -1,4 +1,4 @@
-// store/catalog/progress.hpp: how far a long work on a store has come.
+// store/catalog/progress.hpp: the progress of a long operation on a store.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// The last number stands in a file that is overwritten in place, under a lock of its own: a claim
-// costs one flush, however many snapshots there are.
+// The last number is in a file that is overwritten in place, under its own lock. So a claim costs
+// one flush, however many snapshots there are.
 #include "store/catalog/snapshot_order.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace vellum::store {
 namespace {
 
 constexpr const char* kFileName = "snapshots.order";
-constexpr std::chrono::seconds kPatience{30};  // a claim takes a flush; the first looks at all refs
+constexpr std::chrono::seconds kPatience{30};  // a claim takes a flush; the first reads all refs
 
 std::string path_of(const PackStore& store) { return store.path() + "/" + kFileName; }
 
@@ -23,7 +23,7 @@ std::uint64_t largest_of_refs(const PackStore& store) {
     try {
       largest = std::max(largest, read_snapshot(store, name).order);
     } catch (const Error& error) {
-      // Removed meanwhile; or damaged: that must not keep new ones from being made.
+      // It was removed meanwhile, or it is damaged, which must not prevent new snapshots.
       if (error.code() != Errc::not_found && error.code() != Errc::damaged) throw;
     }
   }
@@ -50,12 +50,12 @@ void lock(base::File& file) {
   try {
     held = lock_with_patience(kPatience, [&] { return file.try_lock_exclusive(); });
   } catch (const Error&) {
-    return;  // a file system without locks: one process at a time is the user's business there
+    return;  // without locks, the user must see to it that one process runs at a time
   }
   if (!held) fail(Errc::busy, "{}: somebody holds its lock, and does not end", file.path());
 }
 
-// What the file says; when it is damaged, what the refs say.
+// The number in the file or, if that is damaged, the largest of the refs.
 std::uint64_t last_order(const PackStore& store, const base::File& file) {
   std::array<std::byte, format::kSnapshotOrderBytes> bytes;
   std::uint64_t order = 0;

@@ -15,7 +15,7 @@ format::SpaceNote read_space_note(PackStore& store) {
         base::read_whole(store.fs(), space_note_path(store), format::kMaxSpaceNoteBytes);
     format::decode_space_note(bytes, store.superblock().store_id, note);
   } catch (const Error&) {
-    // Nobody knows.
+    // Then the growth is unknown.
   }
   return note;
 }
@@ -37,8 +37,8 @@ std::uint64_t home_pack_bytes(PackStore& store) {
   return sum;
 }
 
-// Packs may have moved to an archive since, or been written again: what is there now is what was
-// left, then. Otherwise nothing would count as new until there was as much as before.
+// Packs may have moved to an archive since, or may have been rewritten. The present size then
+// replaces the noted one. Otherwise nothing would count as new until there was as much as before.
 GcOutlook gc_outlook(PackStore& store, std::uint64_t slack_bytes) {
   format::SpaceNote note = read_space_note(store);
   const std::uint64_t now = home_pack_bytes(store);
@@ -56,7 +56,7 @@ void write_space_note(PackStore& store, const format::SpaceNote& note) {
     base::replace_hint_file(store.fs(), store.tmp_directory(), store.path(), kSpaceNoteName,
                             format::encode_space_note(note, store.superblock().store_id));
   } catch (const Error&) {
-    // The next gc comes too early, or too late by what it would have freed: no more.
+    // The next gc comes too early, or too late by what it would have freed; nothing worse happens.
   }
 }
 
@@ -64,7 +64,7 @@ void remove_space_note(PackStore& store) {
   try {
     store.fs().unlink(space_note_path(store));
   } catch (const Error&) {
-    // It was not there, or says less than it could.
+    // It was absent, or it stays and says less than it could.
   }
 }
 

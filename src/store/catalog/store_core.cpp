@@ -27,8 +27,8 @@ format::Uuid random_uuid() {
   return id;
 }
 
-// What a crash leaves of a store in the making: empty directories, and superblocks in tmp that
-// never got their name.
+// Whether this is what a crash leaves of a store in the making: empty directories, and superblocks
+// in tmp that never got their name.
 bool is_unfinished_store(base::Fs& fs, const std::string& path) {
   for (const auto& entry : fs.list(path)) {
     const bool ours = std::find(std::begin(kDirectories), std::end(kDirectories), entry.name) !=
@@ -59,7 +59,7 @@ std::shared_ptr<StoreCore> StoreCore::create(base::Fs& fs, const std::string& gi
   for (const char* name : kDirectories) base::ensure_directory(fs, path + "/" + name);
   fs.sync_directory(path);
   fs.sync_directory(base::parent_of(path));
-  // Last: before this the directory is no store.
+  // This comes last: before it the directory is no store.
   base::publish_file(fs, path + "/tmp", path, kSuperblockName, bytes, false);
   return open(fs, path);
 }

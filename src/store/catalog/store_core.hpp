@@ -1,9 +1,9 @@
-// store/catalog/store_core.hpp: a store directory: create, open, list, name, remove. The C++ face
-// (vellum/store.hpp) stands on it.
+// store/catalog/store_core.hpp: a store directory: create, open, list, name, remove.
+// The public C++ interface (vellum/store.hpp) is built on it.
 //
-// Threads: all calls from any thread. Processes: whoever makes or removes a name has it locked
-// (store/lock/name_lock.hpp), and one rename or unlink makes the change count; readers take no
-// lock.
+// Threads: all calls from any thread. Processes: a caller that makes or removes a name has it
+// locked (store/lock/name_lock.hpp), and one rename or unlink makes the change count. Readers take
+// no lock.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ struct BranchHead {
 
 class StoreCore : public PackStore {
  public:
-  // `path` must not exist or be an empty directory; parents must exist. The superblock's id and
-  // time are filled in.
+  // `path` must not exist or must be an empty directory; its parents must exist. The superblock's
+  // id and time are filled in.
   static std::shared_ptr<StoreCore> create(base::Fs& fs, const std::string& path,
                                            format::Superblock options);
   // Errc::not_found, not_a_store, newer_format, damaged; each names the path. Works on a read-only
@@ -43,10 +43,10 @@ class StoreCore : public PackStore {
   // Errc::not_found names the branch, damaged the file.
   BranchHead read_branch(const std::string& name) const;
 
-  // Makes an empty branch (region_bytes as given), or one that starts at a version; returns its id.
-  // Errc::already_exists when a branch or a snapshot has the name, invalid_argument when the name
-  // is malformed.
-  // With an encoding of its own, or stored as the store says; see check_encoding().
+  // Makes an empty branch and returns its id (region_bytes as given), or makes one that starts at a
+  // version. Errc::already_exists when a branch or a snapshot has the name, invalid_argument when
+  // the name is malformed. The branch has its own encoding if one is given, else the store's; see
+  // check_encoding().
   std::uint64_t create_branch(const std::string& name, std::uint64_t region_bytes,
                               std::uint64_t base_address,
                               const std::optional<format::Encoding>& encoding = std::nullopt);
@@ -58,34 +58,34 @@ class StoreCore : public PackStore {
   void create_branch_at(const NameLock& claim, const format::Version& version,
                         const std::string& parent_snapshot,
                         const std::optional<format::Encoding>& encoding = std::nullopt);
-  // A branch for a live snapshot (store/branch/live_snapshot.hpp). REQUIRES: is_aside_name(), a new
-  // one; the name is not locked.
+  // Makes a branch for a live snapshot (store/branch/live_snapshot.hpp). REQUIRES: is_aside_name()
+  // holds for the name, which is new and not locked.
   void create_branch_aside(const std::string& name, const format::Version& version,
                            const std::string& parent_snapshot,
                            const std::optional<format::Encoding>& encoding);
-  // Errc::invalid_argument: its blocks would be larger than the store's readers take.
+  // Errc::invalid_argument: its blocks would be larger than the store's readers accept.
   void check_encoding(const format::Encoding& encoding) const;
-  // Throws Errc::damaged unless the header, out of `file`, can be that of the branch.
+  // Throws Errc::damaged unless the header, which was read from `file`, can be that of the branch.
   void check_journal(const std::string& file, const std::string& branch,
                      const format::JournalHeader& header) const;
-  // Names a version, as the last of the store's snapshots (format::SnapshotRef::order). The same
-  // errors; with a claim_name() none of them.
+  // Names a version, as the last of the store's snapshots (format::SnapshotRef::order). Errors are
+  // those of create_branch(); with a claim_name() there are none of these.
   void create_snapshot(const std::string& name, const format::SnapshotRef& like);
   void create_snapshot(const NameLock& claim, const format::SnapshotRef& like);
-  // The same, made now. `message` empty: the version keeps its own.
+  // The same, with the current time. If `message` is empty, the version keeps its own.
   void create_snapshot(const NameLock& claim, const std::string& branch,
                        const format::Version& version, const std::string& message);
   void create_snapshot(const std::string& name, const std::string& branch,
                        const format::Version& version, const std::string& message);
-  // A snapshot becomes a branch of the same name. Of a branch: nothing to do. Errc::not_found.
+  // Turns a snapshot into a branch of the same name; does nothing to a branch. Errc::not_found.
   void make_writable(const std::string& name);
-  // Ends a make_writable() that was cut off between its two steps: the ref goes. For who is about
-  // to write the branch; from then on the two would differ. Errc::damaged: they do.
+  // Removes the ref that a make_writable() cut off between its two steps has left. Call it before
+  // writing the branch, which would make the two differ. Errc::damaged: they differ already.
   void settle_name(const std::string& name);
   void remove_snapshot(const std::string& name);
   // Errc::busy when it has a writer.
   void remove_branch(const std::string& name);
-  // The same, if it is this one and has no commits: what its maker takes back.
+  // The same, if the branch has this id and no commits: its maker takes it back.
   void remove_new_branch(const std::string& name, std::uint64_t branch_id);
   // The same, with the branch's journal locked (store/catalog/branch_lock.hpp). REQUIRES: the name
   // is locked, or is_aside_name().
@@ -109,8 +109,8 @@ class StoreCore : public PackStore {
 ResolvedVersion resolve_snapshot(const StoreCore& store, const std::string& name);
 ResolvedVersion resolve_version(const StoreCore& store, const std::string& name);
 
-// For making it: locked, and free. Errc::invalid_argument when it is malformed or not for callers
-// to choose, already_exists when a branch or snapshot has it.
+// Locks a free name for making it. Errc::invalid_argument when the name is malformed or reserved,
+// already_exists when a branch or snapshot has it.
 NameLock claim_name(StoreCore& store, const std::string& name);
 
 }  // namespace vellum::store

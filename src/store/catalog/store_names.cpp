@@ -1,4 +1,4 @@
-// The names of a store: branches and snapshots, made, read and removed.
+// The names of a store: making, reading and removing branches and snapshots.
 #include <algorithm>
 #include <random>
 
@@ -30,7 +30,7 @@ std::vector<std::string> StoreCore::branch_names() const {
   std::vector<std::string> names;
   for (const auto& entry : fs().list(branches_directory())) {
     if (!entry.is_directory || format::name_problem(entry.name) != nullptr) continue;
-    // A crash while making a branch leaves its directory empty.
+    // A crash during the making of a branch leaves its directory empty.
     if (fs().exists(journal_path(entry.name))) names.push_back(entry.name);
   }
   return names;
@@ -102,7 +102,7 @@ void StoreCore::create_branch_at(const NameLock& claim, const format::Version& v
   publish_branch(claim.name(), version, parent_snapshot, encoding);
 }
 
-// One commit, and that goes to packs: nothing is to be journaled.
+// The branch gets one commit, which goes to packs: there is nothing to journal.
 void StoreCore::create_branch_aside(const std::string& name, const format::Version& version,
                                     const std::string& parent_snapshot,
                                     const std::optional<format::Encoding>& encoding) {
@@ -134,7 +134,7 @@ std::uint64_t StoreCore::publish_branch(const std::string& name, const format::V
       journal_half_bytes != 0 ? journal_half_bytes : superblock().journal_half_bytes;
   header.branch = name;
   header.encoding = encoding;
-  // The directory first, then all of the journal in one step: that one makes the branch.
+  // The directory is made first, then the whole journal in one step, which makes the branch.
   const std::string directory = branch_directory(*this, name);
   base::ensure_directory(fs(), directory);
   fs().sync_directory(branches_directory());
@@ -184,7 +184,7 @@ void StoreCore::create_snapshot(const NameLock& claim, const std::string& branch
 
 namespace {
 
-// As make_writable() leaves it between its two steps.
+// Whether the branch is as make_writable() leaves it between its two steps.
 bool is_untouched(const BranchHead& branch, const SnapshotRef& ref) {
   const format::Version& base = branch.journal.base;
   return branch.journal.commits.empty() && base.sequence == ref.version.sequence &&
@@ -194,7 +194,7 @@ bool is_untouched(const BranchHead& branch, const SnapshotRef& ref) {
 
 }  // namespace
 
-// Names are held, since gc must not see a moment at which neither is there.
+// Names are held, since gc must not see a moment at which neither name exists.
 void StoreCore::make_writable(const std::string& name) {
   if (!has_snapshot(*this, name) && !has_branch(*this, name)) {
     fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, path());
@@ -203,7 +203,7 @@ void StoreCore::make_writable(const std::string& name) {
   const Lease names = hold_names(*this);
   if (!has_snapshot(*this, name)) return;
   const SnapshotRef ref = read_snapshot(*this, name);
-  // Both are there when this was cut off before.
+  // Both exist if an earlier call was cut off.
   if (!has_branch(*this, name)) publish_branch(name, ref.version, ref.version.parent, std::nullopt);
   remove_ref(name);
 }
@@ -253,7 +253,7 @@ void StoreCore::remove_new_branch(const std::string& name, std::uint64_t branch_
   }
 }
 
-// Without its journal the branch is gone; the empty directory is only tidied up.
+// Without its journal the branch is gone; removing the empty directory only tidies up.
 void StoreCore::drop_branch(const std::string& name, const base::File& journal) {
   const std::string directory = branch_directory(*this, name);
   fs().unlink(journal.path());
@@ -298,7 +298,7 @@ NameLock claim_name(StoreCore& store, const std::string& name) {
   if (is_aside_name(name)) {
     fail(Errc::invalid_argument, "'{}': the name is for snapshots in the making", name);
   }
-  store.require_free_name(name);  // also where nothing can be locked, a read-only medium
+  store.require_free_name(name);  // also where nothing can be locked, on a read-only medium
   NameLock lock = lock_name(store, name);
   store.require_free_name(name);
   return lock;

@@ -17,7 +17,7 @@ constexpr std::string_view kSetSuffix = ".set";
 
 std::string directory_of_hints(const PackStore& store) { return store.path() + "/" + kDirectory; }
 
-// Not through a link: that could lead anywhere.
+// A link does not count: it could lead anywhere.
 bool has_directory(PackStore& store) {
   const auto entries = store.fs().list(store.path());
   return std::any_of(entries.begin(), entries.end(), [](const base::DirEntry& e) {
@@ -25,7 +25,7 @@ bool has_directory(PackStore& store) {
   });
 }
 
-// Runs `body`. An Error is the end of it, but for a lack of memory.
+// Runs `body`. An Error ends it quietly, unless it reports lack of memory.
 template <typename Body>
 void try_to(const Body& body) {
   try {
@@ -35,7 +35,7 @@ void try_to(const Body& body) {
   }
 }
 
-// No name begins with a dot.
+// A unique path for a new file. No store name begins with a dot.
 std::string unique_path(const PackStore& store) {
   static std::atomic<std::uint64_t> counter{0};
   return fmt::format("{}/.{}.{}.{}", directory_of_hints(store), ::getpid(), base::wall_clock_ns(),

@@ -32,8 +32,8 @@ class Copier {
 
   std::uint64_t pages_written() const { return pages_written_; }
 
-  // Replays versions of one line, oldest first, on one branch: each costs what differs from the one
-  // before.
+  // Replays the versions of one line, oldest first, on one branch: each costs only its difference
+  // from the one before.
   void copy_line(std::vector<const Whole*> versions) {
     std::sort(versions.begin(), versions.end(), [](const Whole* a, const Whole* b) {
       return std::tie(a->sequence, a->is_branch, a->name) <
@@ -41,7 +41,7 @@ class Copier {
     });
     const auto head =
         std::find_if(versions.begin(), versions.end(), [](const Whole* w) { return w->is_branch; });
-    // A line without a branch is written on one that goes away again: its snapshots stay.
+    // A line without a branch is written on a branch that is removed again; its snapshots stay.
     const bool has_head = head != versions.end();
     const std::string branch =
         has_head ? (*head)->name : free_name(fmt::format("salvage-{:x}", versions.front()->line));
@@ -61,7 +61,7 @@ class Copier {
     return name;
   }
 
-  // At the snapshot that the line was forked from when the new store has it: pages are shared then.
+  // Starts at the snapshot that the line was forked from if the new store has it, to share pages.
   void start_branch(const std::string& branch, const Whole& first,
                     const std::optional<format::Encoding>& encoding) {
     previous_ = nullptr;
@@ -92,7 +92,7 @@ class Copier {
     if (progress_) progress_({++versions_done_, 0, "versions copied"});
   }
 
-  // Under its own name and times.
+  // Publishes the version as a snapshot under its own name and times.
   void publish(BranchWriter& writer, const Whole& v) {
     writer.publish_snapshot(v.name, v.message);
     auto ref = read_snapshot(to_, v.name);
@@ -122,7 +122,7 @@ class Copier {
   StoreCore& from_;
   StoreCore& to_;
   const ProgressFn& progress_;
-  const Whole* previous_ = nullptr;  // what the branch at hand holds now
+  const Whole* previous_ = nullptr;  // the content of the current branch
   std::set<std::string> taken_;      // names that versions will have
   std::map<std::string, const Whole*> copied_;
   std::uint64_t pages_written_ = 0, versions_done_ = 0;
@@ -151,7 +151,7 @@ void copy_all(const std::vector<Whole>& whole, Copier& copier) {
   }
 }
 
-// Returns the pages written. The destination is there when all of it is.
+// Returns the number of pages written. The destination appears only when all of it is there.
 std::uint64_t copy_into_new_store(base::Fs& fs, StoreCore& from, const std::string& destination,
                                   const std::vector<Whole>& whole, const ProgressFn& progress) {
   base::NewDirectory directory(fs, destination);

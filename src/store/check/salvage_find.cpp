@@ -1,4 +1,4 @@
-// Which versions are whole, and what stands in for those that are not.
+// The search for whole versions, and for substitutes of those that are not.
 #include "store/check/salvage_find.hpp"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ class Finder {
     std::uint64_t sequence;
   };
 
-  // Reads every page that anything mentions. Throws what the store throws.
+  // Reads every page that the maps or the journal mention. Throws the store's errors.
   void read_all(const ResolvedVersion& v);
   bool keep(Whole whole, const std::string& what_is_lost);
   void add_snapshot(const std::string& name);
@@ -67,7 +67,7 @@ class Finder {
                        [&](const Whole& w) { return w.name == name; });
   }
 
-  // Whether the snapshot has a ref, which does not read.
+  // Whether the snapshot has a ref, but is lost.
   bool is_lost(const std::string& snapshot) const {
     return std::any_of(found_.lost.begin(), found_.lost.end(), [&](const LostVersion& lost) {
       return lost.name == "snapshot '" + snapshot + "'";
@@ -138,7 +138,7 @@ void Finder::add_snapshot(const std::string& name) {
   }
 }
 
-// Of the last of its commits, where it has some.
+// Offers a branch, described by the last of its commits if it has any.
 bool Finder::offer_branch(const std::string& name, ResolvedVersion resolved, bool exact,
                           const std::string& origin, const std::string& what_is_lost) {
   const Version& v = resolved.version;
@@ -171,7 +171,7 @@ void Finder::add_branch(const std::string& name) {
   }
 }
 
-// The line of a branch whose journal does not read: its header may, and snapshots name it.
+// The line of a branch whose journal cannot be read, from the journal's header or from snapshots.
 std::uint64_t Finder::line_of(const std::string& branch) {
   try {
     std::vector<std::byte> bytes(format::kJournalHeaderBytes);
@@ -181,7 +181,7 @@ std::uint64_t Finder::line_of(const std::string& branch) {
       return header.branch_id;
     }
   } catch (const Error& e) {
-    if (e.code() == Errc::out_of_memory) throw;  // else a link, a short file: snapshots may know
+    if (e.code() == Errc::out_of_memory) throw;  // else a link or a short file: snapshots may tell
   }
   for (const auto& w : found_.whole) {
     if (!w.is_branch && w.resolved.branch == branch) return w.line;
@@ -203,7 +203,7 @@ bool Finder::offer(const Version& v, const std::string& name, const std::string&
               "");
 }
 
-// What a damaged journal has up to the damage.
+// Adds the content of a damaged journal up to the damage.
 void Finder::add_journal_remains(const LostBranch& lost, std::vector<Candidate>& out) {
   try {
     const auto file = store_.fs().open(store_.journal_path(lost.name), base::OpenMode::read_only);
@@ -222,7 +222,7 @@ void Finder::add_journal_remains(const LostBranch& lost, std::vector<Candidate>&
   }
 }
 
-// The newest whole state of the line: what the journal has, a version record, or a snapshot.
+// Offers the newest whole state of the line: from the journal, a version record or a snapshot.
 void Finder::replace_branch(const LostBranch& lost) {
   const std::string label = "branch '" + lost.name + "'";
   std::vector<Candidate> candidates;
@@ -238,7 +238,7 @@ void Finder::replace_branch(const LostBranch& lost) {
     const Version& v = w.resolved.version;
     candidates.push_back({{label, false, v, {}, v.time_ns, lost.name}, w.origin, v.sequence});
   }
-  // Of equal ones the first that was found: the journal says more than a copy.
+  // Of equal ones the first found comes first: the journal says more than a copy.
   std::multimap<std::uint64_t, Candidate*, std::greater<>> newest_first;
   for (auto& c : candidates) newest_first.emplace(c.sequence, &c);
   for (const auto& [sequence, c] : newest_first) {
@@ -246,10 +246,10 @@ void Finder::replace_branch(const LostBranch& lost) {
   }
 }
 
-// Every version says which snapshot came before it. One that is not there any more was the last
-// version of its line that does not name it yet.
+// Every version names the snapshot before it. A snapshot that is gone was the last version of its
+// line that does not name it yet.
 void Finder::add_lost_snapshots() {
-  // By sequence; of equal ones the record that a fold wrote comes before what was named later.
+  // By sequence; of equal ones, the record that a fold wrote comes before the version named later.
   std::map<std::uint64_t, std::multimap<std::uint64_t, Version>> lines;
   for (const auto& v : records_) lines[v.branch_id].emplace(v.sequence, v);
   for (const auto& v : read_) lines[v.branch_id].emplace(v.sequence, v);
@@ -273,7 +273,7 @@ void Finder::add_lost_snapshots() {
   }
 }
 
-// Lines of which nothing has a name any more. Where a name is lost, it may have been one of these.
+// Offers lines without any name left. A lost name may have belonged to one of them.
 void Finder::add_lost_lines() {
   if (removed_ == Removed::left_out && found_.lost.empty()) return;
   std::set<std::uint64_t> alive;

@@ -1,4 +1,4 @@
-// store/check/salvage_find.hpp: what a damaged store still has. Internal to salvage.
+// store/check/salvage_find.hpp: a search for a damaged store's whole versions; internal to salvage.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace vellum::store {
 
 // A version that reads completely.
 struct Whole {
-  std::string name;  // that it gets
+  std::string name;  // in the new store
   bool is_branch = false;
-  bool exact = true;  // SavedVersion
+  bool exact = true;  // as in SavedVersion
   std::string origin;
   std::uint64_t line = 0;  // branch id: versions of one line share most pages
   std::uint64_t sequence = 0;

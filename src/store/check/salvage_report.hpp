@@ -1,4 +1,4 @@
-// store/check/salvage_report.hpp: what repair has found, saved and lost.
+// store/check/salvage_report.hpp: a report on the versions that repair has saved and lost.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ struct SavedVersion {
   bool is_branch = false;
   std::uint64_t sequence = 0;
   std::uint64_t region_bytes = 0;
-  std::string origin;  // "snapshot 'a'", "branch 'main'", or what it was recovered from
-  bool exact = true;   // false: an older state than the one that was asked for, or one without a
-                       // name of its own
+  std::string origin;  // "snapshot 'a'", "branch 'main'", or the source of a recovery
+  bool exact = true;   // false: an older state than the one asked for, or a version without a name
+                       // of its own
 };
 
 struct LostVersion {

@@ -17,7 +17,7 @@ std::vector<Version> scan_version_records(StoreCore& store) {
   std::map<std::pair<std::uint64_t, std::uint64_t>, Version> found;
   for (const std::uint64_t pack : store.packs().places().list_found()) {
     try {
-      // Not through the PackSet: a pack with a damaged header still has records.
+      // Bypasses the PackSet: a pack with a damaged header still has records.
       const auto file = store.fs().open(store.packs().path_of(pack), base::OpenMode::read_only);
       PackScanner scanner(*file, pack, store.checksum_seed(), format::kPackHeaderBytes,
                           file->size_bytes());

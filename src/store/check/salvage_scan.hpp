@@ -1,5 +1,4 @@
-// store/check/salvage_scan.hpp: finds the copies of versions that folds leave in the packs.
-// Internal to salvage.
+// store/check/salvage_scan.hpp: a scan for folds' copies of versions in packs; internal to salvage.
 #pragma once
 
 #include <vector>
@@ -10,8 +9,8 @@ namespace vellum::store {
 
 class StoreCore;
 
-// Every version record of every pack that checks out, by branch id and sequence; of equal ones the
-// last. What is damaged is stepped over: a scan never fails.
+// Every version record that checks out in any pack, by branch id and sequence; of equal ones the
+// last. The scan steps over damage and never fails because of it.
 std::vector<format::Version> scan_version_records(StoreCore& store);
 
 }  // namespace vellum::store

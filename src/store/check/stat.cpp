@@ -24,8 +24,8 @@ using format::PageKind;
 
 namespace {
 
-// What each version needs, and needs alone. Between the versions at which a record begins and
-// ceases to show all need it; so nothing is counted a record and version.
+// The bytes that each version needs, and needs alone. All versions between those at which a record
+// begins and ceases to show need it, so no step is taken per record and version.
 class Shares {
  public:
   Shares(Census& census, std::span<const std::uint64_t> record_bytes)
@@ -36,7 +36,7 @@ class Shares {
   struct Share {
     std::uint64_t needed_bytes = 0, unique_bytes = 0, nonzero_pages = 0;
   };
-  // By version, in their order. `where`: of which version an error is.
+  // By version, in their order. `where` names the version of an error.
   std::vector<Share> of(std::span<const format::Version* const> versions,
                         const std::function<std::string(std::size_t)>& where) {
     out_.resize(versions.size());
@@ -49,8 +49,8 @@ class Shares {
 
  private:
   struct Use {
-    std::uint64_t shown = 0;  // pages, and once where a run is made of it
-    std::uint32_t since = 0;  // versions visited before it began to
+    std::uint64_t shown = 0;  // pages, and one for each run made of it
+    std::uint32_t since = 0;  // versions visited before it began to show
     std::uint32_t versions = 0;
     std::size_t one_of_them = 0;
   };
@@ -130,7 +130,7 @@ class Stat {
     return file->size_bytes();
   }
 
-  // There or not, and whatever it is.
+  // The file may be missing or of any kind.
   std::uint64_t add_file_if_there(const std::string& path) {
     try {
       return add_file(path);
@@ -140,7 +140,7 @@ class Stat {
     }
   }
 
-  // What lies in the store of it.
+  // Adds the image's files that lie in the store.
   void add_image(const std::string& branch) {
     for (const char* file : {kImageName, kImageStateName, kTouchedName}) {
       add_file_if_there(store_.branches_directory() + "/" + branch + "/" + file);
@@ -213,7 +213,7 @@ class Stat {
         out_.cache_copies += use.packs;
         out_.cache_bytes += use.bytes;
       } catch (const Error& e) {
-        if (e.code() == Errc::out_of_memory) throw;  // else: the cache has gone
+        if (e.code() == Errc::out_of_memory) throw;  // else: the cache is gone
       }
     }
   }

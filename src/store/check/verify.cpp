@@ -48,7 +48,7 @@ class Damages {
     const auto at = index_.find(object);
     if (at == index_.end()) return;
     auto& versions = list_[at->second].versions;
-    // Versions are looked at one after the other, so a repeated one is the last.
+    // Versions are checked one after the other, so a repeated one is the last.
     if (versions.empty() || versions.back() != version) versions.push_back(version);
   }
   std::vector<Damage> take() { return std::move(list_); }
@@ -112,14 +112,14 @@ class Verifier {
     if (absent_archives_.empty()) return "the pack is missing";
     return "the pack is not in the store, and archive " + absent_archives_ + " is not there";
   }
-  // A version may name a pack that does not open: then the place is where the reference says.
+  // A version may name a pack that does not open. The place is then the one in the reference.
   std::string place_of(const RecordRef& ref) {
     if (pack_bytes_.contains(ref.pack)) {
       try {
         store_.packs().open(ref.pack);
       } catch (const Error& e) {
         if (e.code() == Errc::out_of_memory) throw;
-        // Whoever reads the record says so.
+        // The reader of the record reports it.
       }
     }
     return record_place(store_, ref);
@@ -138,11 +138,11 @@ class Verifier {
   std::uint64_t unreadable_versions_ = 0;
   std::string absent_archives_;
   std::map<std::uint64_t, std::uint64_t> pack_bytes_;  // sizes of good packs
-  std::map<std::uint64_t, std::string> bad_packs_;     // and what is wrong with the others
+  std::map<std::uint64_t, std::string> bad_packs_;     // and why the others are bad
   CheckedRuns runs_;
   std::vector<Use> uses_;                                // sorted by record
   std::map<RecordRef, std::string> bad_records_;         // and the objects they are reported as
-  std::map<std::uint64_t, std::uint64_t> active_packs_;  // of branches: id, pack
+  std::map<std::uint64_t, std::uint64_t> active_packs_;  // by branch id
 };
 
 void Verifier::check_superblock() {
@@ -312,8 +312,8 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
   run.entries.insert(run.entries.end(), entries.begin(), entries.end());
 }
 
-// Every record that shown entries lead to, with what they expect of it; those outside their packs
-// are bad at once.
+// Collects every record that shown entries lead to, with their expectations. Records outside their
+// packs are bad at once.
 void Verifier::collect_uses() {
   for (const auto& [root, run] : runs_) {
     for (std::size_t i = 0; i < run.entries.size(); ++i) {
@@ -345,7 +345,7 @@ void Verifier::collect_uses() {
   }
 }
 
-// One record, and whether it holds what all entries say. nullopt: yes.
+// Checks whether one record holds what all its entries say. nullopt: it does.
 std::optional<std::string> Verifier::check_record(std::span<const Use> uses) {
   const bool pages = uses[0].kind == PageKind::base;
   LoadedRecord record;
@@ -432,7 +432,7 @@ void Verifier::check_version(const CheckedVersion& v) {
     for (const std::uint64_t pack : run.packs) {
       if (!pack_bytes_.contains(pack)) damages_.hurts(store_.packs().path_of(pack), v.label);
     }
-    // Commits after it may have grown the region further.
+    // Later commits may have grown the region further.
     if (run.end > format::pages_in(v.version.region_bytes)) {
       damaged(v.file, fmt::format("page {} lies outside the region", run.end - 1));
     }
@@ -489,8 +489,8 @@ void Verifier::report_shown(const CheckedVersion& v, const std::vector<ShownProb
   }
 }
 
-// Packs that nothing names, and the end of one that its branch still writes, may be what a crash
-// left.
+// Skips packs that nothing names and the pack that a branch still writes: they may hold a crash's
+// leftovers.
 void Verifier::check_sealed_packs() {
   std::set<std::uint64_t> named;
   std::map<std::uint64_t, std::set<std::uint64_t>> needed;  // places of records
@@ -519,12 +519,12 @@ void Verifier::check_sealed_packs() {
 }  // namespace
 
 VerifyReport verify_store(StoreCore& store, bool read_data, const ProgressFn& progress) {
-  const Lease names = hold_names(store);  // what a gc freed meanwhile would look like damage
+  const Lease names = hold_names(store);  // data freed meanwhile would look like damage
   try {
     store.packs().refresh();
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
-    // check_packs() looks at every pack's header and translation afresh, and says so.
+    // check_packs() reads every pack's header and translation afresh and reports it.
   }
   return Verifier(store, read_data, progress).run();
 }

@@ -1,4 +1,4 @@
-// store/check/verify.hpp: looks at everything a store says it has.
+// store/check/verify.hpp: a check of everything that a store says it has.
 #pragma once
 
 #include <string>
@@ -20,10 +20,11 @@ struct VerifyReport {
   std::vector<Damage> damages;
 };
 
-// Always: superblock, refs, journals, run roots, map blocks, presence and headers of packs, and
-// that every entry points inside its pack. With `read_data`: every record that any version needs is
-// read, its checksum verified, decompressed, and every chain ends in a base; sealed packs are
-// checked against their index. Each damaged object once, with the versions it hurts.
+// Always checks superblock, refs, journals, run roots, map blocks, presence and headers of packs,
+// and that every entry points inside its pack. With `read_data`, also reads every record that any
+// version needs, verifies its checksum, decompresses it, and checks that every chain is whole down
+// to its base or to zero; checks sealed packs against their index. Reports each damaged object
+// once, with the versions it hurts.
 VerifyReport verify_store(StoreCore& store, bool read_data, const ProgressFn& progress);
 
 }  // namespace vellum::store

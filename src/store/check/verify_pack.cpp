@@ -62,7 +62,7 @@ std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, 
       sealed = format::decode_pack_trailer(trailer, pack, store.checksum_seed(), offset);
     }
     if (!sealed) return {{path, "the pack's trailer is missing or damaged"}};
-    // The trailer gives no tag: the one in the record's own header has to do.
+    // The trailer has no tag, so the tag in the record's own header has to do.
     std::array<std::byte, format::kRecordHeaderBytes> head;
     file->pread(head, offset);
     RecordHeader h;

@@ -1,4 +1,4 @@
-// store/check/verify_pack.hpp: what can be said about a pack on its own. Internal to verify.
+// store/check/verify_pack.hpp: checks of a pack on its own; internal to verify.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ struct PackProblem {
   std::string reason;
 };
 
-// Header and translation: looks at the file afresh, whatever is open. The pack's size, or nullopt
-// and a reason.
+// Checks header and translation, reading the file afresh whatever is open. Returns the pack's size,
+// or nullopt and a reason.
 std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t pack,
                                                std::string& reason);
 
-// Trailer, index, and the headers of the records that the index names and somebody needs (by
+// Checks trailer, index, and the headers of the records that the index names and `needed` has (by
 // place): gc may have given the others back. REQUIRES: the pack is sealed.
 std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
                                           const std::set<std::uint64_t>& needed);

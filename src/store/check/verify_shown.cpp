@@ -11,7 +11,7 @@ using format::MapEntry;
 
 namespace {
 
-// Walks the versions; `change` hears of entries, numbered over all runs, `visit` of versions.
+// Walks the versions. `change` receives entries, numbered across all runs; `visit`, versions.
 void walk_shown(std::span<const format::Version* const> versions, const CheckedRuns& runs,
                 ShownStack::ChangeFn change, const std::function<void(std::size_t)>& visit) {
   ShownStack stack(std::move(change));
@@ -26,7 +26,7 @@ void walk_shown(std::span<const format::Version* const> versions, const CheckedR
   walk_versions(versions, {push, [&] { stack.pop(); }, visit});
 }
 
-// Where each number leads.
+// The entry behind each number.
 struct Numbered {
   CheckedRun* run;
   std::size_t index;
@@ -47,7 +47,7 @@ void find_shown(std::span<const format::Version* const> versions, CheckedRuns& r
   for (auto& [root, run] : runs) run.shown.resize(run.entries.size());
   struct State {
     std::uint64_t pages = 0;  // that show now
-    std::size_t since = 0;    // versions that were visited before
+    std::size_t since = 0;    // versions visited before
   };
   std::vector<State> states(numbered.size());
   std::size_t visited = 0;

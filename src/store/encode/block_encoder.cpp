@@ -8,7 +8,7 @@
 namespace vellum::store {
 namespace {
 
-// A grown block is not to be read for more stored bytes than this, about.
+// Reading a grown block should cost at most about this many stored bytes.
 constexpr std::size_t kWantedStoredBytes = 32u << 10;
 constexpr std::size_t kMostAgreed = 3;  // at most 2^3 - 1 of 8 blocks are not sampled
 constexpr double kAlike = 1.0 / 4;      // of the share that a block is stored in

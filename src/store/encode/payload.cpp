@@ -8,7 +8,7 @@ bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_
             std::span<const std::byte> raw, EncodedPayload& out) {
   out.raw_bytes = static_cast<std::uint32_t>(raw.size());
   if (codec == base::Codec::none || raw.size() <= 64) return false;
-  // No room for anything that would not be smaller: the codec then gives up early.
+  // There is no room for a result that is not smaller, so the codec gives up early.
   out.stored.resize(raw.size() - raw.size() / 16);
   const std::size_t size = compressor.compress(codec, level, raw, out.stored, stride_words);
   out.stored.resize(size);

@@ -1,4 +1,4 @@
-// store/encode/payload.hpp: compresses the payloads of records.
+// store/encode/payload.hpp: compression of the payloads of records.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ struct EncodedPayload {
 
 inline constexpr int kMetadataZstdLevel = 3;  // map blocks, roots, versions, indexes
 
-// What a record with this raw payload carries: 32 bytes, or nothing, as `encoding` wants it.
+// The hash of a record with this raw payload: 32 bytes, or empty, as `encoding` specifies.
 std::vector<std::byte> payload_hash(const format::Encoding& encoding,
                                     std::span<const std::byte> raw);
 
-// Compresses into `out`. False: that would not make it smaller by a sixteenth; what is in `out`
-// then is not to be used, but for raw_bytes.
+// Compresses into `out`. False: that would not make it smaller by a sixteenth; only raw_bytes of
+// `out` is then valid.
 bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_words, int level,
             std::span<const std::byte> raw, EncodedPayload& out);
-// Compresses unless that does not help.
+// Compresses if that helps.
 EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, int level,
                               std::vector<std::byte> raw);
-// A batch of deltas, as `encoding` wants it. Blocks of pages: store/encode/block_encoder.hpp.
+// Encodes a batch of deltas as `encoding` says. Blocks of pages: store/encode/block_encoder.hpp.
 EncodedPayload encode_deltas(base::Compressor& compressor, const format::Encoding& encoding,
                              std::vector<std::byte> raw);
 

@@ -33,7 +33,7 @@ class Collector {
       remove_leftovers(store_);
       remove_what_kills_left(store_);
     }
-    // Whoever only looks has to keep a gc from freeing what it looks at.
+    // A dry run has to keep a gc from freeing the records that it looks at.
     Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_, pace_.patience);
     const Roots roots = read_roots(store_);
     if (!look_only_) {
@@ -47,7 +47,7 @@ class Collector {
     tell(0, roots.packs.size());
     Findings found = look(roots);
     free(found.packs);
-    // Now that there is space. With slots nothing was believed: all is news.
+    // Written now that there is space. A census with slots believes no earlier one: all is news.
     if (!look_only_ && (level_ != 0 || found.census->has_news())) {
       write_census_file(store_, found.census->save(), pace_.flush_census);
     }
@@ -56,7 +56,7 @@ class Collector {
                                               look_only_, progress_);
     }
     if (!look_only_) {
-      // Packs that were written again have next to nothing that is not needed.
+      // Packs that were written again hold next to nothing unneeded.
       if (level_ != 0) at_home_.left_bytes = at_home_.needed_bytes = home_pack_bytes(store_);
       write_space_note(store_, at_home_);
       report_.copies_removed = remove_stale_copies(store_);
@@ -71,7 +71,7 @@ class Collector {
     std::vector<PackUse> packs;
   };
 
-  // Slots are not in the file.
+  // The file has no slots.
   Findings look(const Roots& roots) {
     if (level_ != 0) return look(roots, {});
     bool believed = false;
@@ -80,7 +80,7 @@ class Collector {
     } catch (const Error& e) {
       if (e.code() != Errc::damaged || !believed) throw;
     }
-    // It was the file, or what the maps say better.
+    // The file was wrong, or the maps report the damage better.
     return look(roots, {});
   }
 
@@ -95,7 +95,7 @@ class Collector {
     return found;
   }
 
-  // What is unlinked first: punching may itself take a block, which a full disk does not have.
+  // Unlinks first: punching may itself take a block, which a full disk does not have.
   void free(const std::vector<PackUse>& packs) {
     report_.packs = packs.size();
     for (const PackUse& use : packs) {
@@ -120,7 +120,7 @@ class Collector {
     if (progress_) progress_({done, total, "packs"});
   }
 
-  // A name that is gone must not come back after a power cut, without its data.
+  // A removed name must not come back after a power cut without its data.
   void settle_removals() {
     before_change();
     store_.fs().sync_directory(store_.snapshots_directory());
@@ -150,7 +150,7 @@ class Collector {
     }
   }
 
-  // A process may still have the pack open: its bytes go, not only its name.
+  // A process may still have the pack open, so its bytes go as well as its name.
   void remove(const PackUse& use) {
     const std::string path = store_.packs().path_of(use.pack);
     const auto file = store_.fs().open(path, base::OpenMode::read_write);
@@ -172,20 +172,20 @@ class Collector {
     } catch (const Error& e) {
       if (e.code() != Errc::unsupported) throw;
       report_.holes_supported = false;
-      without_holes_.insert(base::parent_of(path));  // another tier may be another file system
+      without_holes_.insert(base::parent_of(path));  // another tier may be on another file system
       return;
     }
     ++report_.packs_punched;
   }
 
-  // In steps: whoever appends to the file waits while the kernel takes bytes out of it.
+  // Works in steps: a writer that appends to the file waits while the kernel takes bytes out of it.
   void punch(base::File& file, const Extent& hole) {
     for (std::uint64_t at = hole.from;;) {
       at = std::max(at, file.next_data(at) / kHoleBytes * kHoleBytes);
       if (at >= hole.to) return;
       if (step_bytes_ >= kPunchStepBytes || step_holes_ >= kPunchStepHoles) before_change();
       const std::uint64_t end = std::min(hole.to, at + kPunchStepBytes - step_bytes_);
-      // Around each hole: what a writer appends meanwhile must not hide what was freed.
+      // Measured around each hole: a writer's appends meanwhile must not hide the freed bytes.
       const std::uint64_t before = file.allocated_bytes();
       file.punch(at, end - at);
       const std::uint64_t after = file.allocated_bytes();
@@ -207,7 +207,7 @@ class Collector {
   int level_;
   const GcPace& pace_;
   format::SpaceNote at_home_;
-  std::uint64_t step_bytes_ = 0, step_holes_ = 0;      // of the step that has begun
+  std::uint64_t step_bytes_ = 0, step_holes_ = 0;      // of the current step
   std::set<std::string> unlinked_in_, without_holes_;  // directories
   GcReport report_;
 };

@@ -7,11 +7,11 @@ namespace vellum::store {
 
 namespace {
 
-// Of a scratch file on a file system that makes none without a name (base/scratch_file.cpp): its
-// maker takes the name away at once.
+// The name of a scratch file on a file system that makes none without a name
+// (base/scratch_file.cpp). Its maker removes the name at once.
 constexpr std::string_view kStashPrefix = "vellum-stash-";
 
-// What goes meanwhile need not be removed.
+// A file that disappears meanwhile need not be removed.
 template <typename Body>
 void unless_gone(const Body& body) {
   try {
@@ -38,7 +38,7 @@ void remove_branches_aside(StoreCore& store) {
   }
 }
 
-// Whoever makes or removes the branch has its name locked, but for one aside: its maker begins
+// The maker or remover of a branch has its name locked, except for a branch aside: its maker begins
 // again.
 void remove_directory_without_journal(StoreCore& store, const std::string& name) {
   const std::string directory = store.branches_directory() + "/" + name;

@@ -17,7 +17,7 @@ constexpr std::string_view kCopySuffix = ".copy";
 constexpr std::size_t kAtOnce = 1u << 20;
 constexpr std::size_t kHole = 4096;
 
-// All of a file, piece by piece; returns its checksum.
+// Reads all of a file, piece by piece; returns its checksum.
 template <typename Take>
 std::uint64_t read_through(const base::File& file, const Take& take) {
   const std::uint64_t size = file.size_bytes();
@@ -35,7 +35,7 @@ std::uint64_t read_through(const base::File& file, const Take& take) {
 }
 
 void write_stretches(base::File& to, std::span<const std::byte> piece, std::uint64_t at) {
-  std::size_t from = 0;  // of what is to be written
+  std::size_t from = 0;  // start of the stretch to be written
   for (std::size_t i = 0; i < piece.size(); i += kHole) {
     const auto block = piece.subspan(i, std::min(kHole, piece.size() - i));
     if (!base::is_zero(block)) continue;
@@ -66,7 +66,7 @@ void copy_pack_file(base::Fs& fs, const base::File& from, const std::string& to,
           write_stretches(*file, piece, at);
           if (progress) progress(at + piece.size());
         });
-    file->truncate(from.size_bytes());  // where it ends with a hole
+    file->truncate(from.size_bytes());  // in case it ends with a hole
     file->sync_data();
     if (read_through(*file, [](std::span<const std::byte>, std::uint64_t) {}) != sum) {
       fail(Errc::io, "{}: the copy of {} does not read back", to, from.path());

@@ -1,4 +1,4 @@
-// store/gc/pack_copy.hpp: copies a pack's file into another directory.
+// store/gc/pack_copy.hpp: a copy of a pack's file in another directory.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace vellum::store {
 
-// Of a copy in the making, in the directory where it will be, or in the store's `tmp`.
+// The name of an unfinished copy, in its target directory or in the store's `tmp`.
 std::string copy_file_name(std::uint64_t pack);
 bool is_copy_file_name(const std::string& name);
 
 using CopyProgress = std::function<void(std::uint64_t bytes)>;
 
-// Copies all of `from` to the new file `to`; what is zero becomes holes. Durable on return, but for
-// its name; read back and compared. Nothing is left when it throws. REQUIRES: nobody writes `from`
-// meanwhile, but to punch holes: then the comparison may fail.
+// Copies all of `from` to the new file `to`, with holes for zero blocks, then reads it back and
+// compares. On return the content is durable, the name is not. Leaves no file when it throws.
+// REQUIRES: nobody writes `from` meanwhile, except to punch holes; the comparison may then fail.
 void copy_pack_file(base::Fs& fs, const base::File& from, const std::string& to,
                     const CopyProgress& progress);
 

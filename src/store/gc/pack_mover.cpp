@@ -15,7 +15,7 @@ using format::TierKind;
 
 namespace {
 
-// The store's own object may have the pack open.
+// The store object itself may have the pack open.
 void refresh_if_open(StoreCore& store, std::uint64_t pack) {
   if (store.packs().find(pack) != nullptr) store.packs().refresh(pack);
 }
@@ -102,7 +102,7 @@ std::uint64_t remove_stale_copies(StoreCore& store) {
         ++removed;
       }
     } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;  // else: the cache has gone
+      if (e.code() == Errc::out_of_memory) throw;  // else: the cache is gone
     }
   }
   return removed;
@@ -123,7 +123,7 @@ void remove_leftovers(StoreCore& store) {
     try {
       sweep(cache);
     } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;  // else: the cache has gone
+      if (e.code() == Errc::out_of_memory) throw;  // else: the cache is gone
     }
   }
   for (const std::string& archive : tiers->present_paths(TierKind::archive)) {
@@ -131,7 +131,7 @@ void remove_leftovers(StoreCore& store) {
     bool any = false;
     for (const std::uint64_t pack : places.list_in(archive)) {
       if (!fs.exists(places.home_path(pack))) continue;
-      if (!any) fs.sync_directory(places.home());  // its name there may be as fresh
+      if (!any) fs.sync_directory(places.home());  // its name there may be just as new
       fs.unlink(archive + "/" + pack_file_name(pack));
       any = true;
     }

@@ -13,7 +13,7 @@ using format::Translation;
 
 namespace {
 
-// Per record, about: of the translation, tags and offsets; of the index, too.
+// Approximate sizes: tags and offsets of a record in the translation and index, and a slot range.
 constexpr std::uint64_t kTranslationLineBytes = 12, kIndexLineBytes = 9, kSlotRangeBytes = 2;
 
 class Planner {
@@ -123,7 +123,7 @@ class Planner {
   Census& census_;
   const Translation* translation_ = nullptr;
   std::vector<Ordered> order_;
-  bool drops_ = false;  // something that the file holds goes
+  bool drops_ = false;  // something in the file is dropped
   PackPlan plan_;
 };
 

@@ -1,5 +1,4 @@
-// store/gc/pack_plan.hpp: what a pack would hold when it is written again, record by record and
-// slot by slot.
+// store/gc/pack_plan.hpp: a plan for writing a pack again, record by record and slot by slot.
 #pragma once
 
 #include <optional>
@@ -11,13 +10,13 @@
 namespace vellum::store {
 
 struct PlannedRecord {
-  format::RecordRef ref;    // what refers to it, and stays
+  format::RecordRef ref;    // the reference to it, which stays
   format::RecordRef place;  // where it lies now
   format::RecordType type = format::RecordType::pages;
   std::uint32_t raw_bytes = 0, stored_bytes = 0, items = 0;
-  bool firm = true;                        // a version that counts needs it: it must read
-  std::uint64_t held = 0;                  // of its slots, that were not given back before
-  std::vector<format::SlotRange> dropped;  // of its slots, that no version needs
+  bool firm = true;                        // a version that counts needs it: it must be readable
+  std::uint64_t held = 0;                  // slots that were not given back before
+  std::vector<format::SlotRange> dropped;  // slots that no version needs
 
   bool has_slots() const noexcept {
     return type == format::RecordType::pages || type == format::RecordType::deltas;
@@ -27,20 +26,20 @@ struct PlannedRecord {
 
 struct PackPlan {
   std::uint64_t pack = 0;
-  std::uint64_t allocated_bytes = 0;  // now
-  int level = 0;                      // of zstd, that the records will have been tried with
-  int encode_level = 0;               // that is used
-  bool recompress = true;  // false: only records of which something is dropped are encoded
-  std::vector<PlannedRecord> records;  // in the order of the file
+  std::uint64_t allocated_bytes = 0;   // now
+  int level = 0;                       // zstd's, with which the records will have been tried
+  int encode_level = 0;                // the level in use
+  bool recompress = true;              // false: only records that lose slots are encoded
+  std::vector<PlannedRecord> records;  // in file order
 
-  // About how large the file will be, when compressing makes payloads that have slots `ratio` times
-  // as large as they are.
+  // The approximate size of the file if compressing makes payloads with slots `ratio` times as
+  // large.
   std::uint64_t estimated_bytes(double ratio) const;
 };
 
-// nullopt: nothing of it is needed, it has too many records, or it holds nothing but what is needed
-// and was tried with that level. Throws Errc::damaged. REQUIRES: the census was made for slots; no
-// writer will write the pack any more; as of pack_extents.hpp.
+// nullopt: nothing in the pack is needed, it has too many records, or all of it is needed and was
+// tried with that level. Throws Errc::damaged. REQUIRES: the census was made for slots; no
+// writer will write the pack any more; the requirements of pack_extents.hpp.
 std::optional<PackPlan> plan_pack(StoreCore& store, std::uint64_t pack, const PackNeeds& needs,
                                   Census& census, int level);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kRewriteSuffix = ".rewrite";
 constexpr std::size_t kRewriteBufferBytes = 1u << 20;
-// What is encoded at once: enough for all workers, little enough to tell progress often and to fit
+// Bytes encoded at once: enough for all workers, few enough to report progress often and to fit
 // into memory.
 constexpr std::uint64_t kBatchBytes = 4u << 20, kMostBatchBytes = 512u << 20;
 
@@ -44,8 +44,8 @@ struct PackRewriter::Impl {
   StoreCore& store;
   base::ThreadPool& pool;
   const PackPlan& plan;
-  std::string target;                // where the pack lies, and will
-  std::string path;                  // on the same file system, until then
+  std::string target;                // where the pack lies now and later
+  std::string path;                  // of the new file until then; on the same file system
   std::unique_ptr<base::File> file;  // null: none made, or published
   std::vector<RecordEncoder> encoders;
   std::vector<std::byte> buffer;  // the last bytes before `end`
@@ -62,7 +62,7 @@ struct PackRewriter::Impl {
         encoders(p.workers() + 1) {}
 
   LoadedRecord load(const PlannedRecord& record) const;
-  // Nothing: unreadable, and nothing that counts needs it: it is left out.
+  // nullopt: the record is unreadable, no version that counts needs it, and it is left out.
   std::optional<EncodedPayload> encode(const PlannedRecord& planned, RecordEncoder& encoder) const;
   void put(const PlannedRecord& planned, const EncodedPayload& record);
   format::RecordRef append(RecordHeader& h, std::span<const std::byte> hash,
@@ -92,7 +92,7 @@ std::optional<EncodedPayload> PackRewriter::Impl::encode(const PlannedRecord& pl
   try {
     return encoder.encode(load(planned), planned, plan.encode_level, plan.recompress);
   } catch (const Error& e) {
-    // What has ceased to count and is half gone stays behind.
+    // A record that has ceased to count and is half gone stays behind.
     if (planned.firm || e.code() != Errc::damaged) throw;
     return std::nullopt;
   }
@@ -163,7 +163,7 @@ void PackRewriter::Impl::append_metadata(RecordType type, std::vector<std::byte>
   ref = append(h, {}, payload.stored);
 }
 
-// Translation, index, trailer; then the header, which names the translation.
+// Writes translation, index and trailer, then the header, which names the translation.
 bool PackRewriter::Impl::write_end() {
   auto table = format::encode_translation(translation);
   auto lines = format::encode_index(index);
@@ -185,7 +185,7 @@ bool PackRewriter::Impl::write_end() {
   return true;
 }
 
-// What was written, read as any reader does, against what the old file holds.
+// Reads the new file as any reader does, and compares it with the old one.
 void PackRewriter::Impl::compare() const {
   const auto written = store.fs().open(path, base::OpenMode::read_only);
   std::array<std::byte, format::kPackHeaderBytes> bytes;
@@ -244,7 +244,7 @@ PackRewriter::~PackRewriter() {
   try {
     impl_->store.fs().unlink(impl_->path);
   } catch (const std::exception&) {
-    // The next gc takes it away.
+    // The next gc removes it.
   }
 }
 
@@ -266,7 +266,7 @@ std::uint64_t PackRewriter::new_bytes() const noexcept { return impl_->end; }
 bool PackRewriter::publish() {
   Impl& w = *impl_;
   {
-    // Whoever marks a byte holds the names; so there is no mark now that is not seen, and whoever
+    // A process that marks a byte holds the names. So every mark is visible now, and a process that
     // marks one later finds the new file.
     const Lease names = hold_names_alone(w.store);
     const auto old = w.store.fs().open(w.target, base::OpenMode::read_only);

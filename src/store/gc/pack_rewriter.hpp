@@ -1,10 +1,9 @@
-// store/gc/pack_rewriter.hpp: writes a pack again, smaller, and puts that file in the place of the
-// old one.
+// store/gc/pack_rewriter.hpp: a smaller file for a pack, which replaces the old one.
 //
-// References stay as they are: the new file says where each record went (format/translation.hpp).
-// It is complete, durable and compared with the old one before it gets the pack's name; until then
-// it is one in tmp, or beside the old one where that lies in an archive, that anybody may delete
-// who holds the lock of gc.
+// References do not change: the new file says where each record went (format/translation.hpp). It
+// is complete, durable and compared with the old file before it gets the pack's name. Until then it
+// lies in tmp, or beside the old file if that is in an archive. Any holder of the lock of gc may
+// then delete it.
 #pragma once
 
 #include <functional>
@@ -15,24 +14,24 @@
 
 namespace vellum::store {
 
-// Of the new file.
+// The name of the new file before publish().
 std::string rewritten_file_name(std::uint64_t pack);
 bool is_rewritten_file_name(const std::string& name);
 
 class PackRewriter {
  public:
   PackRewriter(StoreCore& store, base::ThreadPool& pool, const PackPlan& plan);
-  // Takes the new file away unless it was published.
+  // Removes the new file unless it was published.
   ~PackRewriter();
   PackRewriter(const PackRewriter&) = delete;
   PackRewriter& operator=(const PackRewriter&) = delete;
 
-  // Calls `progress` with the bytes of the old file that are done. False: the pack has more to say
-  // than a translation can hold. Throws Errc::damaged, naming the place in the old file.
+  // Calls `progress` with the bytes of the old file done so far. False: the pack needs more than a
+  // translation can hold. Throws Errc::damaged, naming the place in the old file.
   bool write(const std::function<void(std::uint64_t)>& progress);
   std::uint64_t new_bytes() const noexcept;
-  // False: someone has a version open whose mark is on the old file; it stays. Errc::busy: someone
-  // holds the names. REQUIRES: write() returned true; the lock of gc.
+  // False: the mark of an open version is on the old file, which stays. Errc::busy: the names are
+  // held elsewhere. REQUIRES: write() returned true; the lock of gc.
   bool publish();
 
  private:

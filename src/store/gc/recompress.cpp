@@ -13,10 +13,10 @@ namespace vellum::store {
 namespace {
 
 constexpr double kRatioOfNoUse = 0.98;
-constexpr std::size_t kSamples = 24;  // records of a pack, to tell whether it is worth the work
-// Of what a pack takes, that must be saved: a pack is begun with when samples promise a twentieth,
-// and once the work is done half of that will do. So an estimate that was somewhat too good costs
-// the work once, not in every run.
+constexpr std::size_t kSamples = 24;  // records of a pack that tell whether it is worth the work
+// The share of a pack's size that must be saved. Work on a pack begins if samples promise a
+// twentieth; once the work is done, half of that is enough. So an estimate that was somewhat too
+// good costs the work once, not in every run.
 constexpr std::uint64_t kShareToBegin = 20, kShareToPublish = 40;
 
 constexpr std::uint64_t in_blocks(std::uint64_t bytes) { return base::round_up(bytes, kHoleBytes); }
@@ -40,7 +40,7 @@ class Recompression {
         pool_(std::max(1u, std::thread::hardware_concurrency()) - 1) {}
 
   RecompressReport run() {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> packs;  // and their bytes
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> packs;  // with their sizes
     for (const std::uint64_t pack : roots_.packs) {
       if (roots_.settled_bytes(pack).has_value() || !needs_.contains(pack)) continue;
       packs.emplace_back(pack, open_file(pack)->size_bytes());
@@ -79,7 +79,7 @@ class Recompression {
     }
   }
 
-  // The level makes nothing smaller: numbers without a pattern, say. What is dropped does.
+  // The level makes nothing smaller, for example numbers without a pattern. Dropping slots does.
   void compress_as_before(PackPlan& plan) const {
     plan.recompress = false;
     const auto& sb = store_.superblock();
@@ -104,7 +104,7 @@ class Recompression {
     report_.bytes_after += after;
   }
 
-  // How much smaller the level makes payloads, apart from what is dropped.
+  // The ratio by which the level shrinks payloads, apart from dropped slots.
   double sampled_ratio(const PackPlan& plan) {
     std::vector<const PlannedRecord*> all;
     for (const PlannedRecord& r : plan.records) {
@@ -118,7 +118,7 @@ class Recompression {
     pool_.parallel_for(samples, [&](std::size_t i, std::size_t worker) {
       const PlannedRecord& r = *all[i * all.size() / samples];
       const LoadedRecord record = read_record_at(file, r.place, r.type, store_.checksum_seed());
-      if (record.header.items != r.items) return;  // whoever writes the pack again will say so
+      if (record.header.items != r.items) return;  // the rewriter reports it
       before[i] = static_cast<double>(r.stored_bytes) * static_cast<double>(r.needed()) /
                   static_cast<double>(r.held);
       after[i] =

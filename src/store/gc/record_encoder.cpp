@@ -25,7 +25,7 @@ std::vector<std::byte> without_pages(std::vector<std::byte> raw,
   return raw;
 }
 
-// A delta has one byte at least. Its page stays: the pages of a batch ascend.
+// A dropped delta keeps one byte, the minimum. Its page stays: the pages of a batch ascend.
 std::vector<std::byte> without_deltas(std::span<const std::byte> raw,
                                       const std::vector<SlotRange>& dropped) {
   DeltaBatch batch, out;

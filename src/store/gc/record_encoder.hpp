@@ -1,4 +1,4 @@
-// store/gc/record_encoder.hpp: a record as it goes into a pack that is written again.
+// store/gc/record_encoder.hpp: the encoding of a record for a pack that is written again.
 #pragma once
 
 #include "base/codec.hpp"
@@ -8,10 +8,11 @@
 
 namespace vellum::store {
 
-// Threads: each its own.
+// Threads: each has its own encoder.
 class RecordEncoder {
  public:
-  // Without what the plan drops, compressed again; or as it is, when that would not be smaller.
+  // Compresses the record again without the plan's dropped slots, or returns it as it is if that
+  // would not be smaller.
   EncodedPayload encode(const LoadedRecord& record, const PlannedRecord& plan, int level,
                         bool recompress);
 

@@ -19,16 +19,16 @@ using format::PageNumber;
 namespace {
 
 constexpr std::size_t kPagesWritten = 256;
-// What a crash makes recovery compare stays bounded: the image is synced, and the marks go, when so
-// much has been written.
+// The image is synced and the marks are removed after this many written bytes, which bounds the
+// comparison after a crash.
 constexpr std::uint64_t kSyncEveryBytes = 256ULL << 20;
 
 std::uint64_t round_up(std::uint64_t bytes) noexcept {
   return format::pages_in(bytes) * kPageBytes;
 }
 
-// A change of the file must show in its times: waits until the clock that the kernel takes them
-// from has moved past `time_ns` (4 ms at most; longer only where the file's times are not ours).
+// Waits until the kernel's clock for file times has moved past `time_ns`, so that a later change of
+// the file shows in its times (4 ms at most; longer only where the times are not this kernel's).
 void wait_until_past(std::int64_t time_ns) {
   using namespace std::chrono_literals;
   for (int tries = 0; tries < 50; ++tries) {
@@ -93,7 +93,7 @@ void ImageFile::resize(std::uint64_t region_bytes) {
     region_bytes_ = region_bytes;
     return;
   }
-  // A file that ends within its last page gets that end back with it.
+  // A file that ended within its last page gets that end back, too.
   const bool back = region_bytes < region_bytes_ && round_up(committed_bytes_) == region_bytes;
   const std::uint64_t bytes = back ? committed_bytes_ : region_bytes;
   file_->truncate(bytes);
@@ -101,9 +101,9 @@ void ImageFile::resize(std::uint64_t region_bytes) {
   region_bytes_ = region_bytes;
 }
 
-// To the byte: who looks at the file, from whatever process, sees the size that it has. Room for
-// more is the region's alone. A little more is written, which takes the kernel 6 us where cutting
-// or lengthening a mapped file takes it 35: it looks for what is mapped behind the end.
+// The size is exact to the byte: every process sees the file's real size, and spare room is the
+// region's alone. A small extension writes a byte, which takes the kernel 6 us. Cutting or
+// lengthening a mapped file takes it 35 us, since it looks for mappings behind the end.
 void ImageFile::extend(std::uint64_t file_bytes) {
   exact_ = true;
   if (file_bytes <= file_bytes_) return;
@@ -126,8 +126,8 @@ void ImageFile::announce(std::span<const PageNumber> pages) {
   with_context(path(), [&] { touched_.mark(pages); });
 }
 
-// Past the file's end the last page goes only when there is something in it: a file of another
-// program keeps its size.
+// Past the file's end, the last page is written only if it holds something there: another program's
+// file keeps its size.
 void ImageFile::write_run(PageNumber first, std::span<const std::byte> content) {
   const std::uint64_t at = first * kPageBytes;
   if (at + content.size() > file_bytes_) {
@@ -143,7 +143,7 @@ void ImageFile::write_run(PageNumber first, std::span<const std::byte> content) 
   unsynced_bytes_ += content.size();
 }
 
-// `content`: whole pages, of which those that the file has already are left out.
+// `content`: whole pages. Pages that the file already has are left out.
 void ImageFile::write_changed(PageNumber first, std::span<const std::byte> content) {
   std::vector<std::byte> held(content.size());
   read(first, held);
@@ -179,7 +179,7 @@ void ImageFile::write(std::span<const PageNumber> pages,
   }
 }
 
-// Cutting it takes from mappings what lies in the pages behind: nothing, as the commit says.
+// Cutting the file drops the pages behind its end from mappings; the commit says they are empty.
 void ImageFile::note_commit(const std::optional<std::uint64_t>& file_bytes) {
   if (file_bytes.has_value()) {
     exact_ = true;
@@ -189,8 +189,8 @@ void ImageFile::note_commit(const std::optional<std::uint64_t>& file_bytes) {
   sync_now_and_then();
 }
 
-// A flush that failed is not tried again: the kernel may have dropped what it could not write, and
-// a second one would succeed.
+// A failed flush is not tried again: the kernel may have dropped the bytes that it could not write,
+// and a second flush would succeed.
 void ImageFile::sync() {
   if (sync_failed_) fail(Errc::io, "{}: an earlier flush failed", path());
   sync_failed_ = true;

@@ -1,4 +1,4 @@
-// Opening an image: find the file, decide what to make of it, bring it or the region up to date.
+// Opening an image: find the file, choose a plan, bring the file or the region up to date.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kPagesCompared = 256;
 
-// Nothing, when there is none or it says nothing credible: then everything is compared.
+// nullopt: there is no state, or no credible one. Everything is then compared.
 std::optional<ImageState> read_state(PackStore& store, const std::string& branch,
                                      std::uint64_t branch_id) {
   const std::string file = branch_directory(store, branch) + "/" + kImageStateName;
@@ -33,11 +33,11 @@ std::optional<ImageState> read_state(PackStore& store, const std::string& branch
     if (e.code() != Errc::damaged && e.code() != Errc::not_found) throw;
     return std::nullopt;
   }
-  if (state.branch_id != branch_id) return std::nullopt;  // of one that had the name before
+  if (state.branch_id != branch_id) return std::nullopt;  // of an earlier branch of that name
   return state;
 }
 
-// Not by the device's number, which may be another after a reboot, when the name is the same.
+// With the same path the device number does not count: it may be another after a reboot.
 bool is_same_file(const ImageState& known, const base::FileIdentity& found, bool same_path) {
   return known.inode == found.inode && known.born_ns == found.born_ns &&
          (known.device == found.device || same_path);
@@ -60,7 +60,7 @@ std::string absolute_path(const std::string& path) {
   return text;
 }
 
-// Opens the file, or makes it. True: it was made.
+// Opens or makes the file. True: it was made.
 bool open_or_make(base::Fs& fs, const std::string& path, std::unique_ptr<base::File>& file) {
   for (;;) {
     try {
@@ -78,7 +78,7 @@ bool open_or_make(base::Fs& fs, const std::string& path, std::unique_ptr<base::F
   }
 }
 
-// The same, locked, and under its name still.
+// Like open_or_make(); the file is also locked and still under its name.
 bool open_locked(base::Fs& fs, const std::string& path, std::unique_ptr<base::File>& file) {
   for (bool made = false;;) {
     made = open_or_make(fs, path, file) || made;
@@ -111,7 +111,7 @@ class ImageFile::Opening {
     const bool made = open_locked(store_.fs(), file, opened);
     identity_ = opened->identity();
     image_.reset(new ImageFile(store_, branch_, std::move(opened), open_touched()));
-    // A file without a byte may be what the branch has, or what another program has left of it.
+    // An empty file may be the branch's content, or what another program has made of it.
     const bool may_be_empty = is_content_ || (head_.file_bytes.has_value() && is_known_file());
     fresh_ = made || (identity_.size_bytes == 0 && !may_be_empty);
     carry_out(decide());
@@ -121,10 +121,10 @@ class ImageFile::Opening {
  private:
   enum class Plan {
     trust,            // it is the head
-    repair,           // the head, but for slots that are marked
+    repair,           // the head, except for marked slots
     make,             // whatever it is: it becomes the head
-    adopt,            // whatever it is: it is what the region holds
-    only_if_the_head  // or else refuse it
+    adopt,            // whatever it is: the region holds its content
+    only_if_the_head  // refuse it otherwise
   };
 
   TouchedSlots open_touched() {
@@ -145,7 +145,7 @@ class ImageFile::Opening {
     return !head_.file_bytes.has_value() || *head_.file_bytes == identity_.size_bytes;
   }
 
-  // Or one that has its name now.
+  // The known file, or one that has its name now.
   bool is_known_image() const { return known_ && (is_known_file() || known_->path == path_); }
 
   Plan decide() const {
@@ -174,7 +174,7 @@ class ImageFile::Opening {
 
   Plan after_a_close() const {
     if (is_unchanged()) return head_is_known() && has_size_of_head() ? Plan::trust : Plan::make;
-    // Both have changed, though perhaps to the same: as after a backup of the file.
+    // With another head both have changed, perhaps to the same, as after a backup of the file.
     return head_is_known() ? Plan::adopt : Plan::only_if_the_head;
   }
 
@@ -209,8 +209,8 @@ class ImageFile::Opening {
     if (plan == Plan::adopt) make_room_for_the_head();
   }
 
-  // What a shorter file has lost is zero in the region, and is committed so: until then its pages
-  // are there. What was published before says how long the file was.
+  // The lost end of a shorter file is zero in the region and is committed as zero; until then the
+  // file has those pages. The state that was published before has the file's length.
   void make_room_for_the_head() {
     const bool exact = head_.file_bytes.has_value() || image_->adopted_file_bytes_.has_value();
     const std::uint64_t pages =
@@ -230,7 +230,7 @@ class ImageFile::Opening {
     image_->publish(std::move(state));
   }
 
-  // Another program's content stays as it is, and is compared with the head.
+  // Keeps another program's content, and compares it with the head.
   void take_content(Plan plan) {
     ImageFile& image = *image_;
     if (image.region_bytes() > format::kMaxRegionBytes) {
@@ -263,12 +263,12 @@ class ImageFile::Opening {
          image.path(), label());
   }
 
-  // Behind the head's own end nothing counts, whatever its pages were before.
+  // Pages behind the head's own end do not count, whatever they held before.
   PageNumber pages_of_head() const {
     return format::pages_in(head_.file_bytes.value_or(head_.region_bytes));
   }
 
-  // What lies behind the file's end is zero, and need not be read to differ.
+  // Pages behind the file's end are zero: they differ where the head is not, and need no reading.
   void adopt_zeros(PageNumber first, PageNumber end) {
     while (first < end) {
       first += pages_.zero_run(first, end - first);
@@ -276,14 +276,14 @@ class ImageFile::Opening {
     }
   }
 
-  // The file's size becomes the region's, where versions know it, or whole pages do not say it.
+  // Adopts the file's size if it is content, versions know it, or whole pages do not express it.
   void take_size() {
     ImageFile& image = *image_;
     const auto counts = [&](std::uint64_t bytes) {
       const bool within_a_page = bytes % kPageBytes != 0 && bytes + kPageBytes > head_.region_bytes;
       return is_content_ || head_.file_bytes.has_value() || within_a_page;
     };
-    // An adoption that a crash has ended may have left the file longer than it found it.
+    // An adoption that a crash cut off may have left the file longer than it found it.
     if (known_ && known_->in_use && known_->adopting && counts(known_->size_bytes) &&
         known_->size_bytes < image.file_bytes_ && zero_from(known_->size_bytes)) {
       image.set_size(known_->size_bytes);
@@ -311,7 +311,7 @@ class ImageFile::Opening {
     return true;
   }
 
-  // The head's content goes to the image: to the marked slots, or to all.
+  // Writes the head's content to the image: to the marked slots, or to all.
   void rewrite(bool all) {
     ImageFile& image = *image_;
     const std::uint64_t bytes = head_.file_bytes.has_value()
@@ -335,7 +335,7 @@ class ImageFile::Opening {
     image.sync();
   }
 
-  // A file that ended within its last page does so again, unless the region has something there.
+  // A file that ended within its last page does so again, unless the region has data behind it.
   void end_within_the_page(std::uint64_t bytes) {
     if (bytes >= head_.region_bytes || format::pages_in(bytes) * kPageBytes != head_.region_bytes)
       return;
@@ -348,7 +348,7 @@ class ImageFile::Opening {
     image_->file_bytes_ = image_->committed_bytes_ = bytes;
   }
 
-  // Calls `visit` with each page in which head and image differ, and the head's content.
+  // Calls `visit` with each page that differs between head and image, and with the head's content.
   void compare(std::uint64_t bytes, const std::function<bool(PageNumber)>& only,
                const std::function<void(PageNumber, const std::byte*)>& visit) {
     const PageNumber pages = format::pages_in(bytes);
@@ -356,7 +356,7 @@ class ImageFile::Opening {
     std::vector<std::byte> ours(most * kPageBytes), theirs(ours.size());
     for (PageNumber page = 0; page < pages;) {
       page += empty_run(page, pages - page);
-      // Not across a slot's end: the next one may not be marked.
+      // Stops at a slot's end: the next slot may not be marked.
       const std::size_t n =
           std::min<std::uint64_t>(kPagesCompared - page % kPagesCompared, pages - page);
       if (n == 0) break;
@@ -365,7 +365,7 @@ class ImageFile::Opening {
     }
   }
 
-  // Pages that are zero in the head, and a hole in the image: most of a sparse region.
+  // The pages that are zero in the head and a hole in the image: most of a sparse region.
   std::uint64_t empty_run(PageNumber first, std::uint64_t limit) const {
     const std::uint64_t zeros = pages_.zero_run(first, limit);
     if (zeros == 0 || fresh_) return zeros;

@@ -57,7 +57,7 @@ void TouchedSlots::forget() {
 }
 
 void TouchedSlots::mark(std::span<const PageNumber> pages) {
-  PageNumber done = UINT64_MAX;  // the slot of the page before
+  PageNumber done = UINT64_MAX;  // the slot of the previous page
   for (const PageNumber page : pages) {
     if (page / kTouchedSlotPages == done) continue;
     done = page / kTouchedSlotPages;

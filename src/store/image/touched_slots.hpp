@@ -1,9 +1,8 @@
-// store/image/touched_slots.hpp: which slots of an image may differ from the head after a crash
-// (branches/<name>/image.touched, docs/format.md).
+// store/image/touched_slots.hpp: slots of an image that may differ from the head after a crash.
 //
-// A write-intent map: a slot is marked, durably, before a page of it is written to the image, and
-// unmarked some time after the image was synced. Marks that are left over cost a comparison when a
-// crash is recovered from, nothing else.
+// The file branches/<name>/image.touched (docs/format.md) is a write-intent map. A slot is marked
+// durably before a page of it is written to the image, and unmarked some time after the image was
+// synced. A leftover mark costs a comparison during crash recovery, nothing else.
 //
 // Threads: one call at a time.
 #pragma once
@@ -22,16 +21,17 @@ inline constexpr std::uint64_t kTouchedSlotPages = format::kTouchedSlotBytes / f
 
 class TouchedSlots {
  public:
-  // Reads what the file says. What it does not say, or not credibly, counts as marked.
+  // Reads the file. Slots that it does not describe, or not credibly, count as marked.
   TouchedSlots(std::unique_ptr<base::File> file, const format::Uuid& store_id,
                std::uint64_t branch_id);
 
   bool touched(format::PageNumber page) const noexcept;
-  // No slot is marked; a region of `pages` is covered. Durable on return.
+  // Unmarks all slots, and covers a region of `pages`. Durable on return.
   void reset(format::PageNumber pages);
-  // The same without a sync: where it gets lost, slots stay marked. REQUIRES: the image is synced.
+  // Unmarks all slots without a sync: if the write is lost, they stay marked. REQUIRES: the
+  // image is synced.
   void forget();
-  // Marks the slots of these pages, ascending. Durable on return; cheap when they are marked.
+  // Marks the slots of these pages, ascending. Durable on return; cheap if they are already marked.
   void mark(std::span<const format::PageNumber> pages);
 
  private:

@@ -9,7 +9,7 @@ namespace vellum::store {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto kGcLockPatience = 30s;  // a gc looks for milliseconds
+constexpr auto kGcLockPatience = 30s;  // a gc looks at names for milliseconds
 
 constexpr const char* kGcLockName = "gc.lock";
 
@@ -38,7 +38,7 @@ Lease keep_gc_out(PackStore& store) {
 
 Lease keep_gc_for_us(PackStore& store, std::chrono::milliseconds patience) {
   auto file = open_lock_file(store, kGcLockName);
-  // A writer whose large commits follow each other closely would leave no gap.
+  // A writer whose large commits follow each other closely would otherwise leave no gap.
   struct Waiting {
     std::atomic<int>& count;
     explicit Waiting(std::atomic<int>& c) : count(c) { ++count; }
@@ -50,7 +50,7 @@ Lease keep_gc_for_us(PackStore& store, std::chrono::milliseconds patience) {
   return file;
 }
 
-// Whoever waits to be alone goes first: readers that never end would keep it waiting for ever.
+// A caller that waits to be alone goes first: endless readers would keep it waiting permanently.
 Lease hold_names(PackStore& store) {
   const std::shared_ptr<base::File> file = store.open_superblock(base::OpenMode::read_only);
   bool held = false;
@@ -79,7 +79,7 @@ Lease keep_version(PackStore& store, Lease names, const format::Version& version
   }
 }
 
-// Both kinds of locks: who cannot lock a byte holds the whole file.
+// Takes both kinds of locks: a caller that cannot lock a byte holds the whole file.
 Lease hold_names_alone(PackStore& store, std::chrono::milliseconds patience) {
   const std::shared_ptr<base::File> file = store.open_superblock(base::OpenMode::read_write);
   const auto lock = [&](const auto& try_lock) {
@@ -105,11 +105,11 @@ std::vector<RootPlace> marked_roots(PackStore& store, const std::vector<std::uin
   std::vector<RootPlace> out;
   for (const std::uint64_t pack : packs) {
     try {
-      // Afresh: a file does not see marks of its own.
+      // Opened anew, because a file does not see its own marks.
       const auto file = store.packs().places().open(pack);
       for (const std::uint64_t at : file->marked_bytes()) out.push_back({pack, at});
     } catch (const Error& e) {
-      // Given up by its writer just now; or no pack at all.
+      // Its writer gave it up just now, or it is no pack at all.
       if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
     }
   }

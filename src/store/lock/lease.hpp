@@ -1,16 +1,16 @@
-// store/lock/lease.hpp: what keeps gc away from versions that someone has open.
+// store/lock/lease.hpp: leases that keep gc away from open versions.
 //
-// A version that is open needs its runs and records, although its snapshot may be removed and its
-// branch may have folded them away since. So whoever opens one marks it: a shared lock on the first
-// byte of its newest run's root, in the pack. Reading leaves no trace, and marks of the dead are
-// gone. The fold that wrote the root left a copy of the version right behind it, which tells gc the
-// other runs: what lies beneath a run never changes.
+// An open version needs its runs and records even when its snapshot has been removed or its branch
+// has folded them away since. So opening a version marks it with a shared lock on the first byte of
+// its newest run's root, in the pack. Reading leaves no trace, and the marks of dead processes are
+// gone. The fold that wrote the root put a copy of the version right behind it. The copy tells gc
+// the other runs: the runs beneath a run never change.
 //
-// Between reading a name and having marked what it leads to, gc must not look: a shared lock on a
-// byte of `vellum.store` (store/lock/lock_bytes.hpp) keeps it away. It stands in for the mark,
-// too, where none can be set: gc then waits and gives up with Errc::busy. To lock the byte alone,
-// as gc does, takes the right to write the file; so whoever may only read a store keeps nobody else
-// from reading it.
+// Between the reading of a name and the marking of its version, gc must not look. A shared lock on
+// a byte of `vellum.store` (store/lock/lock_bytes.hpp) keeps it away. That lock also stands in for
+// a mark that cannot be set: gc then waits and gives up with Errc::busy. An exclusive lock on the
+// byte, as gc takes it, needs permission to write the file, so a user who may only read a store
+// keeps nobody else from reading it.
 #pragma once
 
 #include <chrono>
@@ -22,31 +22,31 @@ namespace vellum::store {
 
 using Lease = std::shared_ptr<const void>;
 
-// While it lives, no gc begins to look at names. Hold it from resolving a name until what it led to
-// is marked, published under another name, or not needed any more. Waits while a gc looks.
+// While it lives, no gc begins to look at names. Hold it from resolving a name until the version
+// found is marked, published under another name or no longer needed. Waits while a gc looks.
 // Errc::busy when that takes long.
 Lease hold_names(PackStore& store);
 
-// Keeps all that `version` needs until the last copy dies. REQUIRES: `names` has been held since
-// the version was found.
+// Keeps everything that `version` needs until the last copy dies. REQUIRES: `names` has been held
+// since the version was found.
 Lease keep_version(PackStore& store, Lease names, const format::Version& version);
 
-// A file of the store that is there to be locked; made when it is not there.
+// Opens a file of the store that exists only to be locked; makes it if it is absent.
 std::shared_ptr<base::File> open_lock_file(PackStore& store, const std::string& name);
 
-inline constexpr std::chrono::milliseconds kGcPatience{5000};  // who holds names for long does so
-                                                               // for minutes
+inline constexpr std::chrono::milliseconds kGcPatience{5000};  // names that are held for long
+                                                               // are held for minutes
 
-// While it lives, no gc is at work. nullptr: one is, one of this handle's waits for its turn, or
-// here nobody can be kept out. Does not wait.
+// While it lives, no gc is at work. nullptr: a gc is at work, a gc of this handle waits for its
+// turn, or gc cannot be kept out here. Does not wait.
 Lease keep_gc_out(PackStore& store);
-// For gc: keeps other ones out. Errc::busy when one is at work, or a large commit goes on for long.
+// For gc: keeps other gcs out. Errc::busy when one is at work or a large commit takes long.
 Lease keep_gc_for_us(PackStore& store, std::chrono::milliseconds patience = kGcPatience);
 
-// For gc: keeps everybody else from holding names. Errc::busy when someone goes on holding them.
+// For gc: keeps all others from holding names. Errc::busy when one of them goes on holding them.
 Lease hold_names_alone(PackStore& store, std::chrono::milliseconds patience = kGcPatience);
-// Newest run roots of the versions that are open, in this process or another: pack and offset, in
-// order. One may be of a version that has names, too.
+// The newest run roots of the versions that are open in this or another process: pack and offset,
+// in order. A root may also belong to a version that has names.
 struct RootPlace {
   std::uint64_t pack = 0, offset_bytes = 0;
   auto operator<=>(const RootPlace&) const = default;

@@ -18,8 +18,8 @@ constexpr auto kNamePatience = 30s;
 
 constexpr const char* kLockFileName = "names.lock";
 
-// What is locked for a name. On a file system without locks of bytes all names are one, and a file
-// of their own stands for them.
+// The lock for a name. On a file system without locks of bytes, one separate file stands for all
+// names.
 struct Lockable {
   std::shared_ptr<base::File> file;
   std::uint64_t byte = 0;

@@ -7,7 +7,7 @@
 
 namespace vellum::store {
 
-// Tries again and again, ever less often. False: time is up.
+// Tries repeatedly, at growing intervals. False: time is up.
 template <typename TryLock>
 bool lock_with_patience(std::chrono::milliseconds patience, const TryLock& try_lock) {
   using namespace std::chrono_literals;

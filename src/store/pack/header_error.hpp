@@ -1,4 +1,4 @@
-// store/pack/header_error.hpp: what is said of a file whose header does not decode.
+// store/pack/header_error.hpp: errors for files whose headers do not decode.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ namespace vellum::store {
        format::number_text(format::kFormatVersion));
 }
 
-// A file whose header, or all of it, does not decode: a newer Vellum's, or damaged as `problem`
-// says.
+// Fails for a file that does not decode, in its header or as a whole: a newer Vellum wrote it, or
+// it is damaged as `problem` says.
 [[noreturn]] inline void fail_header(const std::string& file, std::span<const std::byte> header,
                                      std::uint64_t seed, const char* problem) {
   if (format::is_newer(header, seed)) fail_newer(file, header);

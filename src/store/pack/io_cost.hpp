@@ -1,4 +1,4 @@
-// store/pack/io_cost.hpp: what writing has cost, for reports.
+// store/pack/io_cost.hpp: the cost of writing, for reports.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ const base::File& open_pack(PackStore& store, std::uint64_t pack) {
   return *store.packs().find(pack);
 }
 
-// Offset of the index record; 0: the pack is not sealed.
+// Offset of the index record; 0 if the pack is not sealed.
 std::uint64_t index_offset(PackStore& store, const base::File& file, std::uint64_t pack) {
   std::array<std::byte, format::kPackTrailerBytes> trailer;
   const std::uint64_t size = file.size_bytes();
@@ -31,7 +31,7 @@ std::uint64_t index_offset(PackStore& store, const base::File& file, std::uint64
   return sealed ? offset : 0;
 }
 
-// By offset; empty where there is no index that can be read.
+// Index lines by offset; empty if no index can be read.
 std::vector<IndexLine> read_index(PackStore& store, std::uint64_t pack, std::uint64_t offset) {
   std::vector<IndexLine> lines;
   if (offset == 0) return lines;
@@ -50,7 +50,7 @@ std::vector<IndexLine> read_index(PackStore& store, std::uint64_t pack, std::uin
 
 namespace {
 
-// Where the record lies that a reference puts at `offset`.
+// The place of the record that a reference puts at `offset`.
 std::uint64_t place_of(PackStore& store, std::uint64_t pack, std::uint64_t offset) {
   const format::Translation* translation = store.packs().translation(pack);
   if (translation == nullptr) return offset;
@@ -135,7 +135,7 @@ std::vector<IndexLine> hash_records(PackStore& store, std::uint64_t pack) {
     const std::uint64_t index = index_offset(store, file, pack);
     for (const IndexLine& line : read_index(store, pack, index)) take(line);
     if (index != 0) return out;
-    // A pack that is being written: from record to record, up to a hole or the end.
+    // A pack that is being written: go from record to record, up to a hole or the end.
     for (std::uint64_t at = format::kPackHeaderBytes;;) {
       const RecordHeader h = read_record_header(store, pack, at);
       take(line_of(h));

@@ -6,7 +6,7 @@
 
 namespace vellum::store {
 
-// It counts first and looks then; let_go() the other way round. So one of them sees the other.
+// A Use counts first and looks then; let_go() does the reverse. So one of them sees the other.
 class PackFile::Use {
  public:
   explicit Use(const PackFile& file) noexcept : file_(file) { file_.users_.fetch_add(1); }

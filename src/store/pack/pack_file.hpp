@@ -1,9 +1,8 @@
-// store/pack/pack_file.hpp: a pack that is open for reading, and can be let go of beside its
-// readers.
+// store/pack/pack_file.hpp: a pack that is open for reading and can be closed beside its readers.
 //
-// Who has found a pack in a PackSet reads it without a lock, the fault handler among them, and may
-// do so at any time. So a pack that gc has removed cannot just be closed: it is closed when nobody
-// is reading it, and whoever comes later is told that there is nothing any more, as the file itself
+// A thread that has found a pack in a PackSet reads it without a lock and at any time, even in the
+// fault handler. So a pack that gc has removed cannot simply be closed: it is closed when no thread
+// is reading it. Later readers are told that there is no data any more, just as the file itself
 // says once gc has taken its bytes.
 //
 // Threads: all calls from any thread.
@@ -24,7 +23,7 @@ class PackFile final : public base::File {
   explicit PackFile(std::unique_ptr<base::File> file)
       : path_(file->path()), file_(std::move(file)) {}
 
-  // Closes it, unless someone is reading it just now: false, then; but nobody else begins to.
+  // Closes the file. False: a thread is reading it, so it stays open, but no new reader begins.
   bool let_go() noexcept;
   bool is_gone() const noexcept { return gone_.load(); }
 
@@ -36,7 +35,7 @@ class PackFile final : public base::File {
   bool byte_locked(std::uint64_t offset_bytes) const override;
   void unmark_byte(std::uint64_t offset_bytes) override;
   std::vector<std::uint64_t> marked_bytes() const override;
-  bool replaced() const override;  // one that is gone is
+  bool replaced() const override;  // a pack that is gone counts as replaced
   std::uint64_t allocated_bytes() const override;
   std::uint64_t next_data(std::uint64_t offset_bytes) const override;
   std::uint64_t next_hole(std::uint64_t offset_bytes) const override;
@@ -52,7 +51,7 @@ class PackFile final : public base::File {
   bool try_lock_shared() override { refuse(); }
 
  private:
-  // While it lives the file stays open.
+  // Keeps the file open while it lives.
   class Use;
   [[noreturn]] void refuse() const;
 

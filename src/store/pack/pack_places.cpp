@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPackSuffix = ".pack";
 constexpr std::size_t kHexDigits = 16;
-// A pack may go from one directory to another while it is looked for; not thrice.
+// A pack may move from one directory to another during the search, but not three times.
 constexpr int kLooks = 3;
 
 int hex_value(char c) noexcept {
@@ -140,7 +140,7 @@ std::string PackPlaces::home_path(std::uint64_t pack) const {
 
 std::string PackPlaces::real_home() const { return base::real_path(store_path_); }
 
-// Of the file that is written once: no command of ours replaces it, and a copy has another.
+// The identity is that of the superblock: none of our commands replaces it, and a copy has another.
 format::TierOwner PackPlaces::owner() const {
   const auto file = fs_.open(store_path_ + "/vellum.store", base::OpenMode::read_only);
   const base::FileIdentity identity = file->identity();
@@ -258,7 +258,7 @@ std::vector<std::uint64_t> PackPlaces::list_found() const {
     const auto packs = list_in(directory);
     found.insert(packs.begin(), packs.end());
   };
-  // Home first and last: whichever way a pack goes meanwhile, it is seen.
+  // Home comes first and last, so a pack that moves meanwhile is seen in either direction.
   add(home_);
   for (const std::string& directory : archives) add(directory);
   add(home_);

@@ -1,12 +1,12 @@
-// store/pack/pack_places.hpp: in which directory a pack lies.
+// store/pack/pack_places.hpp: the directories in which packs lie.
 //
-// Packs are written to `packs` in the store, their home; some may have been moved to an archive
-// directory, and caches may hold copies of some (docs/decisions/tiers.md). A pack that is at home
-// and in an archive, too, is the one at home: the other is what a move that was cut off has left.
+// Packs are written to `packs` in the store, their home. Some may have been moved to an archive
+// directory, and caches may hold copies of some (docs/decisions/tiers.md). If a pack is both at
+// home and in an archive, the one at home counts: the other is left over from an interrupted move.
 //
-// A tier's directory is there when it has the store's mark; an empty mount point has not. Who opens
-// a store need not know that its tiers change: what is not found is looked for again with the list
-// of tiers as it is then.
+// A tier's directory is present when it has the store's mark; an empty mount point has none. A
+// process with an open store need not be told of changes to its tiers: when it does not find a
+// pack, it reads the list of tiers again and searches again.
 //
 // Threads: all calls from any thread.
 #pragma once
@@ -28,18 +28,18 @@ bool parse_pack_file_name(const std::string& name, std::uint64_t& pack);
 inline constexpr const char* kTiersName = "vellum.tiers";
 inline constexpr const char* kTierMarkName = "vellum.tier";
 
-// As of one moment.
+// The tiers as of one moment.
 struct TierState {
   format::Tiers tiers;
-  std::vector<bool> present;              // by directory: it has the store's mark
-  std::vector<format::TierOwner> owners;  // of a present one: whom its mark names
-  std::string problem;                    // why the list of tiers cannot be read; empty: it can
-  Errc code = Errc::ok;                   // of that
+  std::vector<bool> present;              // by directory: whether it has the store's mark
+  std::vector<format::TierOwner> owners;  // by directory: the owner that its mark names
+  std::string problem;                    // why the list of tiers cannot be read; empty if it can
+  Errc code = Errc::ok;                   // the error code of `problem`
 
   std::vector<std::string> present_paths(format::TierKind kind) const;
-  // Of these, the ones that this store may write to.
+  // The present directories that this store may write to.
   std::vector<std::string> owned_paths(format::TierKind kind, const format::TierOwner& store) const;
-  // The archive directories that are not there.
+  // The archive directories that are absent.
   std::vector<std::string> missing_archives() const;
 };
 
@@ -47,34 +47,34 @@ class PackPlaces {
  public:
   PackPlaces(base::Fs& fs, std::string store_path, const format::Uuid& store_id);
 
-  // As last read; reads it when nobody has.
+  // The state as last read; reads it if that has not happened yet.
   std::shared_ptr<const TierState> state() const;
-  // Reads it again.
+  // Reads the state again.
   std::shared_ptr<const TierState> reload() const;
 
   const std::string& home() const noexcept { return home_; }
   std::string home_path(std::uint64_t pack) const;
-  // Where the pack lies now; home_path() when it lies nowhere.
+  // Where the pack lies now; home_path() if it lies nowhere.
   std::string path_of(std::uint64_t pack) const;
-  // Opens it there. Errc::damaged: it is missing; io: it may be in an archive that is not there.
+  // Opens the pack there. Errc::damaged: it is missing; io: it may be in an archive that is absent.
   std::unique_ptr<base::File> open(std::uint64_t pack) const;
   bool is_home(const base::File& file) const;
-  // Every pack of the store, ascending. Throws when some may be where nobody can look: gc must not
-  // take them for gone.
+  // Every pack of the store, ascending. Throws when some packs may be out of sight, since gc must
+  // not take them for removed.
   std::vector<std::uint64_t> list() const;
-  // The same of those that can be seen.
+  // The same, for the packs that can be seen.
   std::vector<std::uint64_t> list_found() const;
   // Every pack file in one directory, ascending.
   std::vector<std::uint64_t> list_in(const std::string& directory) const;
-  // Throws when the list of tiers or an archive cannot be seen; reads it again before.
+  // Reads the list of tiers again. Throws when the list or an archive cannot be seen.
   void require_all() const;
-  // The same; and Errc::read_only when an archive is that of a store of which this is a copy.
+  // The same, and Errc::read_only when an archive belongs to a store that this one is a copy of.
   void require_owned() const;
-  // The caches that are there and this store's own.
+  // The caches that are present and belong to this store.
   std::vector<std::string> owned_caches() const;
-  // The store's path in one spelling.
+  // The store's path in its canonical spelling.
   std::string real_home() const;
-  // As marks of tiers name this store.
+  // This store as the marks of its tiers name it.
   format::TierOwner owner() const;
 
  private:
@@ -85,7 +85,7 @@ class PackPlaces {
   base::Fs& fs_;
   std::string store_path_, home_;
   format::Uuid store_id_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards what follows
   mutable std::shared_ptr<const TierState> state_;
 };
 

@@ -6,7 +6,7 @@ namespace vellum::store {
 
 using format::RecordHeader;
 
-// Records follow one another; from where one does not, every place at which one could start is
+// Records follow one another. After a place without a record, every place where one could start is
 // tried.
 bool PackScanner::next(RecordHeader& header) {
   while (at_ + format::kRecordHeaderBytes <= end_) {

@@ -1,4 +1,4 @@
-// store/pack/pack_scanner.hpp: finds the records of a pack without an index, past holes and damage.
+// store/pack/pack_scanner.hpp: a search for records in a pack without index, past holes and damage.
 #pragma once
 
 #include <vector>
@@ -10,12 +10,12 @@ namespace vellum::store {
 
 class PackScanner {
  public:
-  // Looks at the file from `start`, which is aligned like a record, up to `end`.
+  // Searches the file from `start`, which is aligned like a record, up to `end`.
   PackScanner(const base::File& file, std::uint64_t pack, std::uint64_t seed, std::uint64_t start,
               std::uint64_t end)
       : file_(file), pack_(pack), seed_(seed), end_(end), at_(start) {}
 
-  // The next record that checks out whole; false: the end, or a place that cannot be read.
+  // Finds the next record that passes all checks. False: the end, or a place that cannot be read.
   bool next(format::RecordHeader& header);
 
  private:

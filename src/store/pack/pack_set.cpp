@@ -30,12 +30,12 @@ std::unique_ptr<const format::Translation> read_translation(const base::File& fi
   return out;
 }
 
-// Everything but the marks is as it was when it was opened.
+// Everything but the marks stays as it was at opening.
 struct PackSet::OpenPack {
   std::uint64_t pack;
   std::unique_ptr<PackFile> file;
-  std::unique_ptr<PackFile> copy;  // in a cache; null: none
-  std::size_t descriptors = 0;     // that they hold
+  std::unique_ptr<PackFile> copy;  // in a cache, or null
+  std::size_t descriptors = 0;     // held by both files
   std::unique_ptr<const format::Translation> translation;
   std::mutex mutex;
   std::map<std::uint64_t, int> marks;  // the file counts a byte once, however often it is marked
@@ -56,14 +56,14 @@ struct PackSet::OpenPack {
     try {
       file->unmark_byte(offset);
     } catch (...) {
-      // It goes with the file.
+      // The mark goes with the file.
     }
   }
   bool is_marked() {
     const std::lock_guard guard(mutex);
     return !marks.empty();
   }
-  // gc has taken its bytes, and not only its name: nothing of it will ever be read again.
+  // gc has taken the bytes, not only the name: nothing in the pack will ever be read again.
   bool is_empty() const noexcept {
     std::array<std::byte, format::kPackHeaderBytes> header;
     return file->try_pread(header, 0) != 0;
@@ -81,7 +81,7 @@ struct PackSet::Table {
       if (p == nullptr || p->pack == pack) return p;
     }
   }
-  // In place of an entry of the same pack, if there is one.
+  // Replaces an entry of the same pack, if there is one.
   void insert(const OpenPack* entry) noexcept {
     const std::size_t mask = slots.size() - 1;
     std::size_t i = base::mix64(entry->pack) & mask;
@@ -136,7 +136,7 @@ std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offs
   std::shared_ptr<OpenPack> entry;
   {
     const std::lock_guard guard(mutex_);
-    entry = current(pack);  // on an old file nobody would see it
+    entry = current(pack);  // on an old file the mark would go unseen
   }
   entry->mark(offset_bytes);
   return {entry.get(), [entry, offset_bytes](const void*) { entry->unmark(offset_bytes); }};
@@ -166,11 +166,11 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
   return entry;
 }
 
-// By its descriptor, or, when there are many, by a mapping: a page-in can open nothing, so what a
-// version refers to is held as long as the set lives. A pack that is not sealed yet becomes longer
-// by a record and an index at most, once it has passed pack_bytes.
+// Holds a file by its descriptor or, when there are many, by a mapping. A page-in cannot open
+// files, so everything that a version refers to is held as long as the set lives. An unsealed pack
+// grows by at most a record and an index once it has passed pack_bytes.
 std::unique_ptr<PackFile> PackSet::hold(std::unique_ptr<base::File> file, OpenPack& entry) const {
-  // Asked again: a program may lower its limit while the store is open.
+  // The share is asked for each time: a program may lower its limit while the store is open.
   if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {
     ++descriptors_;
     ++entry.descriptors;
@@ -181,9 +181,9 @@ std::unique_ptr<PackFile> PackSet::hold(std::unique_ptr<base::File> file, OpenPa
   return std::make_unique<PackFile>(base::hold_by_mapping(fs_, std::move(file), room));
 }
 
-// The header of a translated pack names its translation by tag, and so all of its records. Other
-// packs only ever lose bytes that nobody reads. So size and header tell an old copy from one that
-// is of use; whether what it holds is right, each record tells.
+// The header of a translated pack names its translation by tag, and thereby all of its records.
+// Other packs only ever lose bytes that are no longer read. So size and header tell an outdated
+// copy from a useful one. Whether its content is right is checked record by record.
 std::unique_ptr<base::File> PackSet::open_copy(std::uint64_t pack,
                                                std::span<const std::byte> header,
                                                std::uint64_t size_bytes) const {
@@ -195,19 +195,19 @@ std::unique_ptr<base::File> PackSet::open_copy(std::uint64_t pack,
       if (!std::ranges::equal(found, header)) continue;
       if (file->size_bytes() == size_bytes) return file;
     } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;  // else: none, or none that can be read
+      if (e.code() == Errc::out_of_memory) throw;  // otherwise: none, or none that can be read
     }
   }
   return nullptr;
 }
 
-// A pack that is at home and in an archive is the one at home.
+// If a pack is at home and in an archive, the one at home counts.
 bool PackSet::is_current(const OpenPack& entry) const {
   if (entry.file->replaced()) return false;
   return places_.is_home(*entry.file) || !fs_.exists(places_.home_path(entry.pack));
 }
 
-// REQUIRES: mutex_ is held, as for the two that follow.
+// REQUIRES: mutex_ is held, as for the next two.
 void PackSet::add(std::shared_ptr<OpenPack> entry) {
   packs_.push_back(std::move(entry));
   if (packs_.size() * 2 > tables_.back()->slots.size()) {
@@ -238,7 +238,7 @@ void PackSet::replace(std::shared_ptr<OpenPack>& entry) {
   tables_.back()->insert(entry.get());
 }
 
-// What is being read just now is closed another time.
+// A file that is being read is closed another time.
 void PackSet::let_go(OpenPack& entry) noexcept {
   const bool copy_gone = entry.copy == nullptr || entry.copy->let_go();
   if (!entry.file->let_go() || !copy_gone) return;
@@ -263,7 +263,7 @@ void PackSet::refresh() {
   for (auto& entry : packs_) {
     try {
       if (is_current(*entry)) continue;
-      // A pack that is gone is one that nothing names any more.
+      // A pack whose file is gone is named by no version any more.
       if (fs_.exists(path_of(entry->pack))) {
         replace(entry);
       } else if (entry->is_empty() && !entry->is_marked()) {

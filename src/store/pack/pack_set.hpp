@@ -1,20 +1,20 @@
 // store/pack/pack_set.hpp: the packs of a store, open for reading.
 //
-// A pack may be written again under its name (store/gc/pack_rewriter.hpp), or move to another
-// directory (store/gc/pack_mover.hpp), while it is open here. The old file stays open, and serves
-// whoever found it, for as long as the set lives. Of a pack that gc has removed only a few bytes of
-// memory stay: refresh() closes its file (store/pack/pack_file.hpp).
+// A pack may be rewritten under its name (store/gc/pack_rewriter.hpp) or moved to another directory
+// (store/gc/pack_mover.hpp) while it is open here. The old file stays open and serves its readers
+// for as long as the set lives. When gc has removed a pack, refresh() closes its file
+// (store/pack/pack_file.hpp) and only a few bytes of memory remain.
 //
-// A cache directory may hold a copy of a pack. It is opened beside the pack, never in its place:
-// what is read from it counts only when it is the record that a reference into the pack means, by
-// tag and checksum, and whoever makes durable references or frees anything does not look at it.
+// A cache directory may hold a copy of a pack. The copy is opened beside the pack, never in its
+// place. Its bytes count only if tag and checksum prove that they are the record that a reference
+// means. Code that makes durable references or frees anything does not read copies.
 //
-// The first packs are held open by their descriptors, the others by a mapping each
+// The first packs are held open by their descriptors, the others by one mapping each
 // (base/mapped_file.hpp): a store may have more packs than a process may have descriptors. A mark
 // needs a descriptor while it stands.
 //
-// Threads: all calls from any thread. find() and locate() allocate nothing and take no lock: the
-// fault handler uses them.
+// Threads: all calls from any thread. find() and locate() allocate nothing and take no lock,
+// because the fault handler uses them.
 #pragma once
 
 #include <atomic>
@@ -35,18 +35,18 @@
 
 namespace vellum::store {
 
-// The table of a pack that was written again; empty for any other. Throws Errc::damaged, naming the
-// file.
+// The translation table of a rewritten pack; null for any other pack. Throws Errc::damaged, naming
+// the file.
 std::unique_ptr<const format::Translation> read_translation(const base::File& file,
                                                             const format::PackHeader& header);
 
-// Where a record that is referred to lies.
+// The place that a reference leads to.
 struct RecordPlace {
-  const char* problem = nullptr;               // why it lies nowhere; static text
+  const char* problem = nullptr;               // why there is no such place; static text
   const base::File* file = nullptr;            // lives as long as the set, like `dropped`
-  format::RecordRef record;                    // in that file: what its own header says
-  std::span<const format::SlotRange> dropped;  // of its slots: given back
-  const base::File* copy = nullptr;            // that may hold the record in the same place
+  format::RecordRef record;                    // in that file, as its own header has it
+  std::span<const format::SlotRange> dropped;  // slots of the record, given back
+  const base::File* copy = nullptr;            // cached; may hold the record at the same place
 };
 
 class PackSet {
@@ -54,30 +54,30 @@ class PackSet {
   PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock);
   ~PackSet();
 
-  // Opens a pack unless it is open already and checks its header. Throws Errc::damaged when it is
-  // missing, is no regular file, or belongs elsewhere, and Errc::io when it may be in an archive
-  // that is not there; the message names the file.
+  // Opens a pack unless it is open already, and checks its header. Throws Errc::damaged when the
+  // pack is missing, is not a regular file or belongs elsewhere, and Errc::io when it may be in an
+  // archive that is absent. The message names the file.
   void open(std::uint64_t pack);
   // An open pack, or nullptr.
   const base::File* find(std::uint64_t pack) const noexcept;
-  // The table of an open pack that was written again, or nullptr.
+  // The translation table of an open pack that was rewritten, or nullptr.
   const format::Translation* translation(std::uint64_t pack) const noexcept;
   RecordPlace locate(const format::RecordRef& ref) const noexcept;
-  // Marks a byte of a pack for all processes (base::File::mark_byte) until the last copy of
-  // the result dies, which may outlive the set. The mark is on the file that has the pack's name
-  // now. REQUIRES: names are held (store/lock/lease.hpp): no pack gets another file meanwhile.
+  // Marks a byte of a pack for all processes (base::File::mark_byte) until the last copy of the
+  // result dies, which may be after the set. The mark is on the file that has the pack's name now.
+  // REQUIRES: names are held (store/lock/lease.hpp), so that no pack gets another file meanwhile.
   std::shared_ptr<const void> mark(std::uint64_t pack, std::uint64_t offset_bytes);
-  // Turns to the file that has the pack's name now. Whoever tells places in a pack to others, or
-  // changes it, needs that. Throws what open() throws, also where no file has the name any more;
-  // the old file stays then. REQUIRES: names are held, or the lock of gc.
+  // Switches to the file that has the pack's name now. This is needed before places in a pack are
+  // passed on and before the pack is changed. Throws what open() throws, even when no file has the
+  // name any more; the old file stays then. REQUIRES: names are held, or the lock of gc.
   void refresh(std::uint64_t pack);
-  // The same for all open packs but those whose names are gone, of which it closes the removed
-  // ones. Throws after all others.
+  // The same for all open packs except those whose names are gone; it closes those of them that gc
+  // has removed. Throws only after it has tried all packs.
   void refresh();
   const PackPlaces& places() const noexcept { return places_; }
-  // Where the pack lies now; where it would be written when it lies nowhere.
+  // Where the pack lies now, or where it would be written if it lies nowhere.
   std::string path_of(std::uint64_t pack) const { return places_.path_of(pack); }
-  // Every pack, ascending. Throws when an archive is not there.
+  // Every pack, ascending. Throws when an archive is absent.
   std::vector<std::uint64_t> list() const { return places_.list(); }
 
  private:
@@ -98,12 +98,12 @@ class PackSet {
   base::Fs& fs_;
   PackPlaces places_;
   const format::Uuid store_id_;
-  const std::uint64_t pack_bytes_;      // a pack is sealed when it has passed this
-  const std::size_t most_descriptors_;  // that packs and their copies hold
+  const std::uint64_t pack_bytes_;      // a pack that has passed this is sealed
+  const std::size_t most_descriptors_;  // for packs and their copies
   mutable std::size_t descriptors_ = 0;
-  std::mutex mutex_;                                // of all but the atomic below
+  std::mutex mutex_;                                // guards all but the atomic below
   std::vector<std::shared_ptr<OpenPack>> packs_;    // one for each pack
-  std::vector<std::shared_ptr<OpenPack>> retired_;  // whose names other files have now
+  std::vector<std::shared_ptr<OpenPack>> retired_;  // replaced by other files of the same names
   std::vector<std::unique_ptr<Table>> tables_;
   std::atomic<const Table*> table_{nullptr};
 };

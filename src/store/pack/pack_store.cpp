@@ -12,7 +12,7 @@ namespace vellum::store {
 
 namespace {
 
-// Address space; memory as it is used. Less where there is little memory.
+// Address space, which takes memory only when used; less where memory is scarce.
 constexpr std::uint64_t kRecordCacheBytes = 80u << 20, kLeastCacheBytes = 4u << 20;
 std::size_t record_cache_bytes() {
   const std::uint64_t share = base::memory_of_process() / 16;
@@ -24,7 +24,7 @@ std::size_t record_cache_bytes() {
 struct PackStore::Impl {
   base::Fs& fs;
   std::string path;
-  const std::unique_ptr<base::File> superblock_file;  // stays open: its inode is not used again
+  const std::unique_ptr<base::File> superblock_file;  // stays open, so its inode is not reused
   format::Superblock superblock;
   std::uint64_t seed;
   PackSet packs;

@@ -1,5 +1,5 @@
-// store/pack/pack_store.hpp: an open store without its names: its directory, packs and caches. What
-// reads and writes records works on this; names are StoreCore's (store/catalog/store_core.hpp).
+// store/pack/pack_store.hpp: an open store without its names: directory, packs and caches.
+// Records are read and written on it. StoreCore (store/catalog/store_core.hpp) has the names.
 //
 // Threads: all calls from any thread.
 #pragma once
@@ -22,7 +22,7 @@ inline constexpr const char* kJournalName = "journal";
 
 class PackStore {
  public:
-  // REQUIRES: `path` is the directory of a store, `file` its superblock, which holds `superblock`.
+  // REQUIRES: `path` is a store's directory, `file` its superblock with the content `superblock`.
   PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
             const format::Superblock& superblock);
   ~PackStore();
@@ -37,8 +37,8 @@ class PackStore {
   std::string tmp_directory() const;
   std::string journal_path(const std::string& branch) const;
   std::string superblock_path() const;
-  // For its locks. Errc::io when the store that was opened is not at its path any more: it was
-  // moved, and perhaps another one is there.
+  // Opens the superblock for its locks. Errc::io when the store that was opened is no longer at its
+  // path: it was moved, or another store is in its place.
   std::shared_ptr<base::File> open_superblock(base::OpenMode mode) const;
   PackSet& packs() noexcept;
   RecordCache& records() noexcept;

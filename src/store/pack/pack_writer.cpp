@@ -40,8 +40,8 @@ struct PackWriter::Impl {
   bool name_unsynced = false;        // a fresh pack's name is not durable yet
   std::uint64_t next_number;
 
-  // As of mark_committed(). When the active pack has not changed since, its lines are not copied:
-  // they are the first `committed_lines` of the active ones.
+  // The state as of mark_committed(). If the active pack has not changed since, its lines are not
+  // copied: they are the first `committed_lines` of the active ones.
   Active committed;
   std::size_t committed_lines = 0;
 
@@ -89,7 +89,7 @@ void PackWriter::Impl::open_active(const format::Version& version) {
     fail(Errc::damaged, "{}: truncated: {} bytes, the branch counts on {}", path, size,
          version.active_pack_end_bytes);
   }
-  // The tail of a crashed fold goes, lest a trailer in it is taken for this pack's one day.
+  // The tail of a crashed fold goes, lest a trailer in it is one day taken for this pack's.
   if (size > version.active_pack_end_bytes) active.file->truncate(version.active_pack_end_bytes);
   active.pack = version.active_pack;
   active.end = active.lines_from = version.active_pack_end_bytes;
@@ -121,8 +121,8 @@ void PackWriter::Impl::sync_file() {
   io.flush_ns += base::elapsed_ns(start);
 }
 
-// The records before `lines_from` were written by an earlier writer: their headers tell. Where gc
-// gave some back, there is a hole, with what is left of them around it.
+// An earlier writer wrote the records before `lines_from`; their headers describe them. Where gc
+// gave some back, there is a hole with remains of them around it.
 std::vector<IndexLine> PackWriter::Impl::all_lines() {
   std::vector<IndexLine> out;
   std::array<std::byte, format::kRecordHeaderBytes> bytes;
@@ -168,8 +168,8 @@ void PackWriter::Impl::roll() {
   for (bool leave_out = false; next.file == nullptr; ++next_number) {
     if (next_number > UINT32_MAX) fail(Errc::no_space, "{}: pack numbers used up", store.path());
     next.pack = branch_id << 32 | next_number;
-    // A crash after a roll left this file; nothing refers to it. And no pack follows it directly:
-    // that would say that it was flushed (Roots::reached_bytes).
+    // A crash after a roll left this file, and nothing refers to it. No pack follows it directly,
+    // because that would say that it was flushed (Roots::reached_bytes).
     if (store.fs().exists(store.packs().places().home_path(next.pack))) {
       leave_out = true;
     } else if (leave_out) {
@@ -236,7 +236,7 @@ RecordRef PackWriter::append(RecordType type, base::Codec codec, std::uint32_t r
   return ref;
 }
 
-// A commit's buffer goes with it: thousands of branches may be open, and most of them idle.
+// A commit's buffer goes with the commit: thousands of branches may be open, most of them idle.
 void PackWriter::sync() {
   impl_->write_out();
   impl_->buffer = {};
@@ -253,13 +253,13 @@ void PackWriter::abandon() noexcept {
   try {
     if (w.active.file != nullptr) w.active.file->truncate(w.active.end);
   } catch (...) {
-    // Only space: the next append overwrites it.
+    // It costs only space: the next append overwrites it.
   }
   for (const std::uint64_t pack : w.fresh) {
     try {
       w.store.fs().unlink(w.store.packs().places().home_path(pack));
     } catch (...) {
-      // Nothing refers to it; it costs its space only. No pack may follow it directly, see roll().
+      // Nothing refers to it, and it costs only space. No pack may follow it directly; see roll().
       w.next_number = std::max(w.next_number, (pack & UINT32_MAX) + 2);
     }
   }

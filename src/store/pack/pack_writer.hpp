@@ -1,7 +1,7 @@
-// store/pack/pack_writer.hpp: appends records to a branch's active pack.
+// store/pack/pack_writer.hpp: the writer of a branch's active pack.
 //
-// Nothing that it writes counts before the caller has synced it and published a reference; so an
-// abandoned append is just a tail that the next one overwrites.
+// Nothing that it appends counts before the caller has synced it and published a reference. An
+// abandoned append is therefore just a tail that the next one overwrites.
 #pragma once
 
 #include <memory>
@@ -19,17 +19,17 @@ class PackStore;
 
 class PackWriter {
  public:
-  // Goes on where `version` says (active pack, end, next number).
+  // Continues where `version` says (active pack, end, next number).
   PackWriter(PackStore& store, std::uint64_t branch_id, const format::Version& version);
   ~PackWriter();
 
-  // Buffers a record (written out when the buffer passes 1 MiB, and by sync()). Starts a new pack
-  // when there is none, or when the active one has passed pack_bytes and `may_roll`: the old one
-  // gets its index and trailer and is synced first.
+  // Buffers a record; sync() writes it out, or append() when the buffer passes 1 MiB. Starts a new
+  // pack when there is none, or when the active one has passed pack_bytes and `may_roll` is true:
+  // the old pack gets its index and trailer and is synced first.
   format::RecordRef append(format::RecordType type, base::Codec codec, std::uint32_t raw_bytes,
                            std::span<const std::byte> stored, std::uint32_t items,
                            std::span<const std::byte> hash = {}, bool may_roll = true);
-  // Writes out and fdatasyncs the active pack, and the packs directory when the pack is new.
+  // Writes out and fdatasyncs the active pack, and syncs the packs directory when the pack is new.
   void sync();
   // Forgets everything appended since the last mark_committed() (a failed or rolled-back fold).
   void abandon() noexcept;

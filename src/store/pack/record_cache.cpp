@@ -22,21 +22,21 @@ using format::RecordType;
 namespace {
 
 constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
-// Of a slot for pages: even where blocks are small, some that have grown a little fit.
+// Least size of a slot for pages: even where blocks are small, some that have grown a little fit.
 constexpr std::size_t kLeastPagesRawBytes = 128u << 10;
-// Of a slot for few deltas: what a snapshot of some hundred pages leaves.
+// Limits of a slot for few deltas: those that a snapshot of some hundred pages leaves.
 constexpr std::size_t kFewDeltas = 1024;
 constexpr std::size_t kFewDeltasRawBytes = 16u << 10;
 constexpr std::size_t kDecoders = 8;
 constexpr std::size_t kLargeSlots = 16;
 constexpr std::uint64_t kMaxOffsetBytes = 1ULL << 62;
 
-// Work memory for taking one record apart.
+// Work memory for decoding one record.
 struct Decoder {
   base::HandlerLock lock;
   std::optional<base::Decompressor> decompressor;
   std::byte* stored = nullptr;  // a whole record
-  std::byte* raw = nullptr;     // of a map block
+  std::byte* raw = nullptr;     // for a map block
 };
 
 std::uint64_t print_of(const RecordRef& ref) noexcept {
@@ -51,7 +51,7 @@ struct RecordCache::Impl {
   PackSet& packs;
   std::uint64_t seed;
   std::size_t raw_capacity;     // of a slot for pages
-  std::size_t large_capacity;   // of a large one: any block of pages fits
+  std::size_t large_capacity;   // of a large slot: any block of pages fits
   std::size_t stored_capacity;  // of a decoder
   SlotClass pages, large, deltas, few_deltas, map;
   std::array<Decoder, kDecoders> decoders;
@@ -98,8 +98,8 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& enc
   lay_out(budget_bytes);
 }
 
-// Each kind of record has slots of its own. A map block is needed for every page-in and a record of
-// deltas for many; blocks of pages, which a reader that goes on needs once, must not push them out.
+// Each kind of record has slots of its own. Every page-in needs a map block and many need a record
+// of deltas. Blocks of pages, which a sequential reader needs only once, must not push them out.
 void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   constexpr std::size_t kLineBytes = sizeof(format::DeltaIndexLine);
   const auto make = [&](SlotClass& slots, std::size_t sixteenths, const SlotShape& shape) {
@@ -110,7 +110,7 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   make(deltas, 5, {format::kMaxDeltaBatchRawBytes, format::kMaxDeltasPerBatch, kLineBytes});
   make(few_deltas, 4, {kFewDeltasRawBytes, kFewDeltas, kLineBytes});
   make(map, 2, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
-  // Grown blocks are few. Their slots are address space only until one comes.
+  // Grown blocks are few. Their slots are only address space until one comes.
   large.make({large_capacity, 0, 0}, large_capacity > raw_capacity ? kLargeSlots : 0);
 
   SlotClass* const classes[] = {&pages, &deltas, &few_deltas, &map, &large};
@@ -148,12 +148,12 @@ Lockable& lock_one(std::array<Lockable, kDecoders>& of, std::atomic<std::size_t>
 
 }  // namespace
 
-// In this order: a front, a slot, a decoder.
+// Locking order: a front, a slot, a decoder.
 Decoder& RecordCache::Impl::lock_decoder() noexcept { return lock_one(decoders, next_decoder); }
 Front& RecordCache::Impl::lock_front() noexcept { return lock_one(fronts, next_front); }
 
-// 0 or errno. The header at least; what lies behind the record may lie behind the end of the file,
-// or be something that cannot be read.
+// Reads at least the header. Returns 0 or errno. A longer read may fail, because the bytes behind
+// the record may lie past the end of the file or be unreadable.
 int RecordCache::Impl::read_front(const base::File& file, const RecordRef& ref, RecordType type,
                                   Front& front) noexcept {
   front.length = type == RecordType::pages ? pages_front.from(ref.offset_bytes) : 0;
@@ -165,7 +165,7 @@ int RecordCache::Impl::read_front(const base::File& file, const RecordRef& ref, 
   return file.try_pread({front.bytes, front.length}, ref.offset_bytes);
 }
 
-// Puts the record together at `at`, and checks everything.
+// Assembles the record at `at` and checks everything.
 const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file,
                                            const RecordRef& ref, const RecordHeader& h,
                                            std::span<const std::byte> front,
@@ -257,7 +257,7 @@ SlotClass& RecordCache::Impl::class_for(const RecordHeader& h) noexcept {
   return h.raw_bytes > raw_capacity && large.count != 0 ? large : pages;
 }
 
-// The slot that holds the record, locked; nullptr: none does.
+// The slot that holds the record, locked; nullptr if none does.
 Slot* RecordCache::Impl::find(const RecordRef& ref, RecordType type, std::uint64_t print) noexcept {
   SlotClass* classes[] = {&map, nullptr};
   if (type == RecordType::pages) {
@@ -281,14 +281,14 @@ Slot* RecordCache::Impl::find(const RecordRef& ref, RecordType type, std::uint64
   return nullptr;
 }
 
-// `out` comes back locked, or this says what is wrong.
+// Returns null and `out` locked, or what is wrong.
 const char* RecordCache::Impl::load(const RecordRef& ref, RecordType type, std::uint64_t print,
                                     Slot*& out, int& os_errno) noexcept {
   const RecordPlace place = packs.locate(ref);
   if (place.problem != nullptr) return place.problem;
   if (place.record.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
-  // A copy has the record or it has not: what comes from it is checked like what the pack says. Of
-  // one that fails nothing is said.
+  // A copy may lack the record. Its bytes are checked like those of the pack, and a failure is not
+  // reported.
   if (place.copy != nullptr &&
       load_from(*place.copy, place, ref, type, print, out, os_errno) == nullptr) {
     return nullptr;
@@ -312,7 +312,7 @@ const char* RecordCache::Impl::load_into_slot(const Front& front, const base::Fi
                                               const RecordPlace& place, const RecordRef& ref,
                                               RecordType type, std::uint64_t print, Slot*& out,
                                               int& os_errno) noexcept {
-  RecordHeader h;  // it says which slots the record fits
+  RecordHeader h;  // tells which slots the record fits
   const auto header = front.read().first(format::kRecordHeaderBytes);
   if (const char* problem = format::decode_record_header(header, h)) return problem;
   if (h.type != type) return "the record is of another type";
@@ -325,7 +325,7 @@ const char* RecordCache::Impl::load_into_slot(const Front& front, const base::Fi
   slot.lock.lock();
   slots.touch(slot);
   const char* problem = nullptr;
-  // Another thread may have brought it meanwhile.
+  // Another thread may have loaded it meanwhile.
   if (slot.print.load(std::memory_order_relaxed) != print || !(slot.ref == ref)) {
     slot.print.store(0, std::memory_order_relaxed);
     slot.header = h;

@@ -1,8 +1,8 @@
 // store/pack/record_cache.hpp: decoded records, shared by every version that is open on a store.
 //
-// A fixed number of slots in reserved memory, each with its own HandlerLock: a page-in holds one
-// slot at a time, two page-ins of different records go on side by side, and nothing is allocated
-// after construction.
+// The cache has a fixed number of slots in reserved memory, each with its own HandlerLock. A
+// page-in holds one slot at a time, page-ins of different records run side by side, and nothing is
+// allocated after construction.
 #pragma once
 
 #include <algorithm>
@@ -24,11 +24,11 @@ struct ReadFailure {
   const char* reason = nullptr;  // static text
   format::RecordRef record;      // the place, when a record is to blame
   format::PageNumber page = 0;
-  int os_errno = 0;  // the operating system's, when it is to blame
+  int os_errno = 0;  // from the operating system, when it is to blame
 };
 
-// What a record of pages or deltas may unpack to, in a store of this encoding: slots have room for
-// so much.
+// The most that a record of pages or deltas may unpack to in a store of this encoding. Slots have
+// room for that much.
 constexpr std::size_t max_data_raw_bytes(const format::Encoding& encoding,
                                          format::RecordType type) noexcept {
   return type == format::RecordType::pages ? format::max_block_bytes(encoding)
@@ -50,7 +50,7 @@ class RecordCache {
     View& operator=(const View&) = delete;
     void release() noexcept;
     const format::RecordHeader& header() const noexcept;
-    // Whether none of these slots was given back; what stands in one that was means nothing.
+    // Whether none of these slots was given back; the content of a slot that was is meaningless.
     bool holds(std::uint32_t slot, std::uint64_t count = 1) const noexcept;
     std::span<const std::byte> raw() const noexcept;                  // type pages, deltas
     std::span<const format::DeltaIndexLine> deltas() const noexcept;  // type deltas

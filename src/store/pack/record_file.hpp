@@ -1,4 +1,4 @@
-// store/pack/record_file.hpp: reads one record out of a file, with all checks.
+// store/pack/record_file.hpp: a fully checked read of one record from a file.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ namespace vellum::store {
 struct LoadedRecord {
   format::RecordHeader header;
   std::vector<std::byte> raw;
-  std::vector<std::byte> bytes;  // all of it as it stands in the pack
+  std::vector<std::byte> bytes;  // the whole record as stored in the pack
   std::span<const std::byte> stored() const { return format::record_payload(bytes, header); }
 };
 
-// Reads the record at a place and checks everything but what the payload means, its SHA-256
-// included if it has one. Memory is taken only after the header has proved plausible and the record
-// lies inside its file. Throws Errc::damaged or io, naming the place.
+// Reads the record at a place and checks everything except the meaning of the payload; the SHA-256
+// is checked if the record has one. Allocates only after the header has proved plausible and the
+// record lies inside its file. Throws Errc::damaged or io, naming the place.
 LoadedRecord read_record_at(const base::File& file, const format::RecordRef& place,
                             format::RecordType type, std::uint64_t seed);
 

@@ -14,9 +14,9 @@ namespace vellum::store {
 
 inline constexpr std::size_t kFrontBytes = 64u << 10;
 
-// What is read of a record before it is known how long that is: of pages as much as the last ones
-// took. The header by itself, and then the rest, would be two waits for the disk, and look to
-// the kernel like reading in order, for which it reads several times as much as anyone wants.
+// The first bytes of a record, read before its length is known: for pages, as many as the last ones
+// took. Reading the header first would mean two waits for the disk and look like sequential reading
+// to the kernel, which then reads several times as much as needed.
 struct Front {
   base::HandlerLock lock;
   std::byte* bytes = nullptr;
@@ -24,14 +24,14 @@ struct Front {
   std::span<const std::byte> read() const noexcept { return {bytes, length}; }
 };
 
-// How much to read: not less than what came before took, but for a sixteenth a time.
+// How much to read: the longest recent record, decaying by a sixteenth each time.
 class FrontLength {
  public:
   std::size_t from(std::uint64_t offset_bytes) const noexcept {
     const std::uint64_t length = length_.load(std::memory_order_relaxed);
     return static_cast<std::size_t>(whole_pages(offset_bytes + length) - offset_bytes);
   }
-  // Records that are longer are read straight to where they stay.
+  // A record longer than a front counts as 0: the rest of it is read straight into place.
   void note(std::size_t record_bytes) noexcept {
     const std::size_t length = length_.load(std::memory_order_relaxed);
     const std::size_t wanted = record_bytes > kFrontBytes ? 0 : record_bytes;

@@ -46,7 +46,7 @@ LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
     try {
       return read_record_at(*place.copy, place.record, type, store.checksum_seed());
     } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;  // else: the pack has it
+      if (e.code() == Errc::out_of_memory) throw;  // otherwise the pack has it
     }
   }
   return load_record(store, ref, type);

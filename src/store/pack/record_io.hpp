@@ -1,8 +1,8 @@
-// store/pack/record_io.hpp: reads one record in normal code, past the cache: run roots, versions,
-// indexes, verification.
+// store/pack/record_io.hpp: record reads in normal code, past the record cache.
+// They serve run roots, versions, indexes and verification.
 //
-// A reference says where a record was when it was written; its place is where it is now, and
-// differs in a pack that was written again (PackSet::locate).
+// A reference says where a record was when it was written. The record's place is where it is now;
+// the two differ in a pack that was rewritten (PackSet::locate).
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ namespace vellum::store {
 
 // "<pack path> at byte <offset>", of a place.
 std::string record_place(PackStore& store, std::uint64_t pack, std::uint64_t offset_bytes);
-// The same of where a reference leads, as far as that can be told.
+// The same for the place that a reference leads to, as far as it is known.
 std::string record_place(PackStore& store, const format::RecordRef& ref);
 
-// What a record's own header says, at a place where one must be; its payload is not looked at.
+// Reads the header of the record that must be at a place, but not its payload.
 format::RecordHeader read_record_header(PackStore& store, std::uint64_t pack,
                                         std::uint64_t offset_bytes);
 
@@ -29,8 +29,8 @@ LoadedRecord load_record_at(PackStore& store, const format::RecordRef& place,
 
 // The record that a reference leads to.
 LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format::RecordType type);
-// The same, from a cache where one has it. For opening versions: verify and dedup want to know what
-// is in the pack itself.
+// The same, but from a cache directory if one has the record. For opening versions only: verify and
+// dedup need the content of the pack itself.
 LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
                                 format::RecordType type);
 

@@ -1,6 +1,6 @@
-// store/pack/record_slots.hpp: where decoded records lie. Internal to RecordCache.
+// store/pack/record_slots.hpp: the slots for decoded records. Internal to RecordCache.
 //
-// Nothing here allocates but make(): the fault handler uses it.
+// Only make() allocates, because the fault handler uses the rest.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 
 namespace vellum::store {
 
-// Room in front of a slot's raw bytes, so that an uncompressed record is read straight to where it
-// stays.
+// Room in front of a slot's raw bytes, so that an uncompressed record can be read straight into its
+// final place.
 inline constexpr std::size_t kHeadroomBytes = 4096;
 inline constexpr std::size_t kWays = 16;
 
@@ -27,23 +27,23 @@ constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
   return base::round_up(bytes, format::kPageBytes);
 }
 
-// Control words of a slot; the bytes are in the Reservation. All but `print` and `used` belong to
-// who holds `lock`.
+// Control words of a slot; its bytes are in the Reservation. All but `print` and `used` belong to
+// the holder of `lock`.
 struct Slot {
   base::HandlerLock lock;
-  std::atomic<std::uint64_t> print{0};  // hash of what the slot holds; 0: nothing
+  std::atomic<std::uint64_t> print{0};  // hash of the slot's reference; 0: empty
   std::atomic<std::uint64_t> used{0};
   format::RecordRef ref;
   format::RecordHeader header;
-  std::span<const format::SlotRange> dropped;  // of the record's slots: given back
-  std::byte* raw = nullptr;                    // of pages and deltas; kHeadroomBytes lie before it
+  std::span<const format::SlotRange> dropped;  // slots of the record, given back
+  std::byte* raw = nullptr;                    // for pages and deltas; kHeadroomBytes lie before it
   std::byte* parsed = nullptr;
   std::size_t parsed_count = 0;
 };
 
-// What a slot has room for.
+// The capacity of a slot.
 struct SlotShape {
-  std::size_t raw_bytes;  // 0: nothing, and no headroom
+  std::size_t raw_bytes;  // 0: none, and no headroom
   std::size_t items, item_bytes;
   std::size_t items_at() const noexcept {
     return raw_bytes == 0 ? 0 : kHeadroomBytes + whole_pages(raw_bytes);
@@ -51,9 +51,9 @@ struct SlotShape {
   std::size_t slot_bytes() const noexcept { return items_at() + whole_pages(items * item_bytes); }
 };
 
-// Slots of one kind: kWays places where a record may be, the least recently used one is the victim.
-// Chains of deltas keep some hundred records in use at once; with few places they would push each
-// other out.
+// Slots of one kind. A record has kWays places where it may be, and the least recently used one is
+// the victim. Chains of deltas keep some hundred records in use at once; with fewer places they
+// would evict each other.
 struct SlotClass {
   SlotShape shape{};
   std::unique_ptr<Slot[]> slots;
@@ -68,7 +68,7 @@ struct SlotClass {
     slots = std::make_unique<Slot[]>(count);
   }
   std::size_t bytes() const noexcept { return count * shape.slot_bytes(); }
-  // Gives each slot its bytes. Returns where they end.
+  // Gives each slot its bytes. Returns the end of the last slot's bytes.
   std::byte* place(std::byte* at) noexcept {
     for (std::size_t i = 0; i < count; ++i, at += shape.slot_bytes()) {
       slots[i].raw = shape.raw_bytes == 0 ? nullptr : at + kHeadroomBytes;
@@ -76,7 +76,7 @@ struct SlotClass {
     }
     return at;
   }
-  // REQUIRES: there are slots.
+  // REQUIRES: the class has slots.
   Slot& pick(std::uint64_t print) noexcept {
     Slot* const set = &slots[static_cast<std::size_t>(print % (count / ways)) * ways];
     Slot* oldest = set;
@@ -92,7 +92,7 @@ struct SlotClass {
     return *oldest;
   }
   void touch(Slot& slot) noexcept {
-    // Not exact under contention, and need not be.
+    // This is not exact under contention and need not be.
     const std::uint64_t now = clock.load(std::memory_order_relaxed) + 1;
     clock.store(now, std::memory_order_relaxed);
     slot.used.store(now, std::memory_order_relaxed);

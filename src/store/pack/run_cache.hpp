@@ -1,5 +1,4 @@
-// store/pack/run_cache.hpp: the roots of sorted runs, each in memory once for all versions that are
-// open on a store.
+// store/pack/run_cache.hpp: the roots of sorted runs, shared by all versions open on a store.
 #pragma once
 
 #include <functional>
@@ -12,13 +11,13 @@
 
 namespace vellum::store {
 
-// A sorted run of the page map, opened for reading: its root in memory, its blocks where they are.
-// Immutable.
+// A sorted run of the page map, opened for reading: its root is in memory, its blocks stay in the
+// pack. Immutable.
 struct LoadedRun {
   format::RunRef ref;
   format::RunRoot root;
 
-  // The first block whose last page is `page` or later; root.blocks.size() when there is none.
+  // The first block whose last page is `page` or later; root.blocks.size() if there is none.
   std::size_t block_from(format::PageNumber page) const noexcept;
   format::RecordRef block_ref(std::size_t block) const noexcept;
 };
@@ -26,7 +25,7 @@ struct LoadedRun {
 // Threads: any.
 class RunCache {
  public:
-  // The run of `ref`, as `load` reads it unless somebody has it open. Throws what `load` throws.
+  // The run of `ref`. Calls `load` to read it unless it is already open. Throws what `load` throws.
   std::shared_ptr<const LoadedRun> get(const format::RunRef& ref,
                                        const std::function<LoadedRun()>& load);
 

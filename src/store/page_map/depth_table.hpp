@@ -1,9 +1,8 @@
-// store/page_map/depth_table.hpp: how many deltas lie on each page's base, as the branch's writer
-// remembers it.
+// store/page_map/depth_table.hpp: the number of deltas on each page's base, for a branch's writer.
 //
-// A fold asks this of every page that it has a delta for. Asking the page map each time would
-// decode most of its blocks when the pages are scattered; here each part of it is read once, and
-// then kept up to date by the folds.
+// A fold needs this number for every page that it has a delta for. Asking the page map each time
+// would decode most of its blocks when the pages are scattered. Here each part of the map is read
+// once, and then the folds keep it up to date.
 #pragma once
 
 #include <array>
@@ -24,9 +23,9 @@ class DepthTable {
   // seen every fold since it was made or cleared.
   std::vector<std::uint8_t> lookup(const PageSource& last_folded,
                                    std::span<const format::PageNumber> pages);
-  // A fold has written these: by page, newest of a chain first.
+  // Takes in the entries that a fold has written: by page, newest of a chain first.
   void update(std::span<const format::MapEntry> entries);
-  // Forgets everything: a fold was given up after update().
+  // Forgets everything, as is needed when a fold is given up after update().
   void clear() noexcept { chunks_.clear(); }
 
  private:

@@ -20,7 +20,7 @@ struct PageRange {
   std::uint64_t count = 0;
 };
 
-// Where one side stands in its merged entries.
+// The position of one side in its merged entries.
 struct Side {
   std::vector<MapEntry> entries;
   std::size_t at = 0;
@@ -30,7 +30,7 @@ struct Side {
   PageNumber page() const { return done() ? UINT64_MAX : std::max(entries[at].page, from); }
   PageNumber end() const { return entries[at].page + entries[at].count; }
   bool lone_extent() const {
-    return entries[at].kind != PageKind::delta;  // a base below a delta is not met as the first
+    return entries[at].kind != PageKind::delta;  // a base below a delta is not met first
   }
   void skip_to(PageNumber page) {
     from = page;
@@ -46,8 +46,8 @@ bool same_extent(const Side& a, const Side& b, PageNumber page) {
          (x.record == y.record && x.slot + (page - x.page) == y.slot + (page - y.page));
 }
 
-// Chains of one page: equal ones are equal down to where both runs' entries end, and below that
-// both versions share what there is.
+// Compares the chains of one page. Equal ones are equal down to the end of both sides' entries;
+// below that, both versions share all runs.
 bool same_chain(const Side& a, const Side& b, PageNumber page) {
   const auto line = [page](const Side& s, std::size_t i, MapEntry& out) {
     if (i >= s.entries.size() || s.entries[i].page > page) return false;
@@ -84,7 +84,7 @@ void add_range(std::vector<PageRange>& out, PageNumber first, std::uint64_t coun
 
 std::vector<PageRange> ranges_in_runs(const PageSource& a, const format::Version& va,
                                       const PageSource& b, const format::Version& vb) {
-  // Runs that both have beneath their own.
+  // Count the runs that both versions have beneath their own.
   std::size_t shared = 0;
   while (shared < va.runs.size() && shared < vb.runs.size() &&
          va.runs[va.runs.size() - 1 - shared] == vb.runs[vb.runs.size() - 1 - shared]) {
@@ -135,7 +135,7 @@ std::vector<PageRange> ranges_that_may_differ(const PageSource& a, const Resolve
   return out;
 }
 
-// Joins runs of differing bytes that touch, also across pages.
+// Joins adjacent runs of differing bytes, also across pages.
 class RangeJoiner {
  public:
   RangeJoiner(const std::function<void(const ByteRange&)>& visit, DiffTotals& totals)

@@ -1,4 +1,4 @@
-// store/page_map/diff.hpp: what differs between two versions, at the cost of what differs.
+// store/page_map/diff.hpp: the difference between two versions, at a cost that depends on its size.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +18,13 @@ struct DiffTotals {
   std::uint64_t pages_compared = 0, pages_different = 0, bytes_different = 0, ranges = 0;
 };
 
-// Calls `visit` for every maximal run of differing bytes, ascending; a region that is shorter
+// Calls `visit` for every maximal run of differing bytes, ascending. A region that is shorter
 // counts as zero beyond its end. Runs of the page map that both versions share are skipped unread;
-// of the rest only pages whose chains differ are rebuilt.
+// of the rest, only pages whose chains differ are rebuilt.
 DiffTotals diff_versions(PackStore& store, const ResolvedVersion& a, const ResolvedVersion& b,
                          const std::function<void(const ByteRange&)>& visit);
 
-// Pages that may differ, ascending, for callers that want the content themselves.
+// Pages that may differ, ascending, for callers that read the content themselves.
 std::vector<format::PageNumber> pages_that_may_differ(const PageSource& a,
                                                       const ResolvedVersion& va,
                                                       const PageSource& b,

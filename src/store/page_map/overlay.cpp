@@ -23,7 +23,7 @@ std::vector<std::byte> unpack(base::Codec codec, std::span<const std::byte> stor
 }
 
 void parse_deltas(const CommitPart& part, format::DeltaBatch& out) {
-  // The bytes that are no compressed ones are taken from where they are.
+  // Uncompressed bytes are parsed in place.
   std::vector<std::byte> raw;
   std::span<const std::byte> bytes = part.stored;
   if (part.codec != base::Codec::none) {
@@ -124,7 +124,7 @@ Overlay::Overlay(std::vector<format::CommitBody> commits) {
   std::sort(lines_.begin(), lines_.end(), [](const Line& a, const Line& b) {
     return a.page != b.page ? a.page < b.page : a.order > b.order;
   });
-  // What lies below a full content never shows.
+  // Lines below a full content never show.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < lines_.size(); ++i) {
     const bool hidden =

@@ -1,6 +1,6 @@
 // store/page_map/overlay.hpp: the journal's commits as pages on top of a version.
 //
-// Immutable after open; lookups allocate nothing and throw nothing (the fault handler does them).
+// Immutable after construction. Lookups, made by the fault handler, neither allocate nor throw.
 #pragma once
 
 #include <deque>
@@ -14,14 +14,14 @@
 
 namespace vellum::store {
 
-// The parts of a commit, decompressed and parsed where they are deltas; blocks stay as they are.
-// Throws Errc::damaged.
+// The parts of a commit. Deltas are decompressed and parsed, and blocks stay as they are. Throws
+// Errc::damaged.
 std::vector<PageWrites> parse_commit(format::CommitBody&& body);
 // All pages of a block. Throws Errc::damaged.
 std::vector<std::byte> unpack_block(const PageBlock& block);
 
-// What the commits of an epoch may come to, decompressed: readers hold all of it in memory, so a
-// writer folds before it gets there, and a journal that claims more is damaged.
+// The most that the commits of an epoch may come to, decompressed. Readers hold all of it in
+// memory, so a writer folds before it gets there, and a journal that claims more is damaged.
 std::uint64_t max_epoch_raw_bytes(std::uint32_t journal_half_bytes) noexcept;
 std::uint64_t raw_bytes_of(const format::CommitBody& body) noexcept;
 // Throws Errc::damaged.
@@ -31,7 +31,7 @@ class Overlay {
  public:
   struct Line {
     format::PageNumber page = 0;
-    std::uint32_t order = 0;  // of the commit, growing
+    std::uint32_t order = 0;  // of the commit, ascending
     format::PartType type = format::PartType::zeros;
     std::uint32_t index = 0;                    // in `batch`
     const std::byte* content = nullptr;         // type pages
@@ -44,8 +44,8 @@ class Overlay {
   Overlay() = default;
   explicit Overlay(std::vector<format::CommitBody> commits);
   bool empty() const noexcept { return lines_.empty(); }
-  // The lines of pages [first, first + count), by page; of one page newest first, and nothing below
-  // a full one.
+  // The lines of pages [first, first + count), by page. Those of one page come newest first, with
+  // nothing below a full one.
   std::span<const Line> find(format::PageNumber first, std::uint64_t count) const noexcept;
   // The first line of the first page >= `page`, or nullptr.
   const Line* next(format::PageNumber page) const noexcept;

@@ -1,4 +1,4 @@
-// Opening a version, and what its page map says. Reading pages is in page_source_read.cpp.
+// Opening a version, and queries of its page map. Reading pages is in page_source_read.cpp.
 #include "store/page_map/page_source.hpp"
 
 #include <algorithm>
@@ -54,8 +54,8 @@ std::optional<std::uint64_t> PageSource::file_bytes() const noexcept { return im
 
 namespace {
 
-// How many pages from `first` on this run does not mention. 0: `out` is what it says about `first`,
-// or its block could not be read (count 0).
+// How many pages from `first` on this run does not mention. 0: `out` is its entry for `first`, or
+// the block could not be read (count 0).
 std::uint64_t next_entry(const PageSourceState& s, const LoadedRun& run, PageNumber first,
                          MapEntry& out) noexcept {
   const std::size_t b = run.block_from(first);
@@ -63,7 +63,7 @@ std::uint64_t next_entry(const PageSourceState& s, const LoadedRun& run, PageNum
   if (run.root.blocks[b].first_page > first) return run.root.blocks[b].first_page - first;
   out.count = 0;
   RecordCache::View view;
-  ReadFailure ignored;  // reading the page will meet it again
+  ReadFailure ignored;  // reading the page will meet the failure again
   if (!s.records->get(run.block_ref(b), RecordType::map_block, view, ignored)) return 0;
   const auto entries = view.entries();
   const MapEntry* e = first_reaching(entries, first);
@@ -99,11 +99,11 @@ std::size_t PageSource::zero_run(PageNumber first, std::size_t limit) const noex
     if (gap == 0) {
       if (e.count == 0 || e.kind != PageKind::zero) return 0;
       bound = std::min<std::uint64_t>(bound, e.page + e.count - first);
-      break;  // hides what older runs say
+      break;  // hides the entries of older runs
     }
     bound = std::min(bound, gap);
   }
-  if (bound >= pages - first) return limit;  // as is everything past the end
+  if (bound >= pages - first) return limit;  // everything past the end is zero, too
   return static_cast<std::size_t>(bound);
 }
 
@@ -142,7 +142,7 @@ std::vector<MapEntry> PageSource::chain(PageNumber page) const {
 void PageSource::depths(PageNumber first, std::span<std::uint8_t> out) const {
   std::fill(out.begin(), out.end(), std::uint8_t{0});
   const PageNumber end = first + out.size();
-  // From the oldest to the newest, each overwriting what is older.
+  // Go from the oldest run to the newest, each overwriting the older ones.
   for (auto run = impl_->runs.rbegin(); run != impl_->runs.rend(); ++run) {
     const auto& blocks = (*run)->root.blocks;
     for (std::size_t b = (*run)->block_from(first); b < blocks.size() && blocks[b].first_page < end;

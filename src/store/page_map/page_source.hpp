@@ -31,39 +31,38 @@ class PageSource {
                                           std::vector<format::CommitBody> commits,
                                           std::string label);
   ~PageSource();
-  // Lives as long as the source: what keeps gc from the version (store/lock/lease.hpp).
+  // Holds `lease`, which keeps gc from the version (store/lock/lease.hpp), while the source lives.
   void keep(std::shared_ptr<const void> lease) noexcept;
 
   const std::string& label() const noexcept;
   std::uint64_t region_bytes() const noexcept;               // after the commits
   std::optional<std::uint64_t> file_bytes() const noexcept;  // the same
 
-  // How many pages from `first` on, at most `limit`, are surely zero because nothing mentions them.
+  // How many pages from `first` on, at most `limit`, journal and page map alone show to be zero.
   std::size_t zero_run(format::PageNumber first, std::size_t limit) const noexcept;
   // Fills `out` (count * kPageBytes). Pages past region_bytes() read as zero.
   bool try_read(format::PageNumber first, std::size_t count, std::byte* out,
                 ReadFailure& failure) const noexcept;
 
-  // The same with an exception that names version, page, file and offset (Errc::damaged or io).
+  // The same, but throws an Error that names version, page, file and offset (Errc::damaged or io).
   void read(format::PageNumber first, std::size_t count, std::byte* out) const;
   [[noreturn]] void raise(const ReadFailure& failure) const;
-  // The same text without allocation, NUL-terminated, for last words in the fault handler.
+  // The same text without allocation, NUL-terminated, for the last words of the fault handler.
   void describe(const ReadFailure& failure, std::span<char> out) const noexcept;
 
-  // The chain of one page, newest first, down to a base or zero; for diff, verify and folds. Throws
-  // Errc::damaged. The journal's part is not in it (a fold composes that itself). A page that
-  // nothing mentions gives an empty chain.
+  // The chain of one page, newest first, down to a base or zero; for diff, verify and folds. It
+  // leaves out the journal's part, which a fold composes itself. It is empty for a page that no run
+  // mentions. Throws Errc::damaged.
   std::vector<format::MapEntry> chain(format::PageNumber page) const;
-  // The depth of each page from `first` on (0: it has a base, is zero, or nothing mentions it).
+  // The depth of each page from `first` on (0: its newest entry is a base or zero, or it has none).
   void depths(format::PageNumber first, std::span<std::uint8_t> out) const;
-  // The pages that the journal's commits write, ascending, and whether they are all zero after
-  // them.
+  // The pages that the journal's commits write, ascending, and whether each is all zero after them.
   struct OverlaidPage {
     format::PageNumber page = 0;
     bool zero = false;
   };
   std::vector<OverlaidPage> overlaid_pages() const;
-  // All entries of one run, 0 being the newest.
+  // All entries of one run; run 0 is the newest.
   std::vector<format::MapEntry> run_entries(std::size_t run) const;
 
  private:

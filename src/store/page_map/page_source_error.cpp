@@ -1,4 +1,4 @@
-// Saying why a page could not be read.
+// Messages for pages that could not be read.
 #include <cerrno>
 #include <cstring>
 
@@ -9,7 +9,7 @@ namespace vellum::store {
 
 namespace {
 
-// Text into a fixed buffer, cut where it ends.
+// Writes text into a fixed buffer and cuts it where the buffer ends.
 class FixedText {
  public:
   explicit FixedText(std::span<char> out) noexcept : out_(out) {

@@ -1,4 +1,4 @@
-// Reading pages: runs in the fault handler, so nothing here allocates, throws, or takes much stack.
+// Reading pages in the fault handler: nothing here allocates, throws, or takes much stack.
 #include <algorithm>
 #include <cstring>
 
@@ -15,20 +15,20 @@ using format::RecordType;
 
 namespace {
 
-// What one step of a page-in handles: small enough for the stack of a thread in the fault handler.
+// Pages in one step of a page-in: few enough for the stack of a thread in the fault handler.
 constexpr std::size_t kPagesPerStep = 16;
 constexpr std::size_t kMaxLinks = 128;
 static_assert(kMaxChainDeltas <= kMaxLinks);
 constexpr std::uint16_t kNone = UINT16_MAX;
 
-// A delta of some page's chain.
+// A delta in the chain of a page.
 struct Link {
   RecordRef record;
   std::uint32_t slot = 0;
   std::uint16_t newer = kNone;  // the next link to apply
 };
 
-// Where one page comes from.
+// The sources of one page.
 struct Target {
   enum State : std::uint8_t { open, zero, base, overlaid };
   RecordRef record;
@@ -54,7 +54,7 @@ bool fail_page(ReadFailure& failure, const char* reason, PageNumber page,
   return false;
 }
 
-// One step of try_read: finds where up to kPagesPerStep pages come from, then puts them together.
+// One step of try_read(): finds the sources of up to kPagesPerStep pages, then assembles the pages.
 class PageReader {
  public:
   explicit PageReader(const PageSourceState& source) : s(source) {}
@@ -78,10 +78,10 @@ class PageReader {
   const PageSourceState& s;
 };
 
-// Adds what an entry says about a page that is still open.
+// Adds the information of an entry about a page that is still open.
 Collected PageReader::note(const MapEntry& e, PageNumber page, Target& target, Plan& plan,
                            std::size_t& open_pages, ReadFailure& failure) const noexcept {
-  // Depths count down to the base: a version that lost a run in between shows here.
+  // Depths count down to the base, so a version that lost a run in between shows here.
   if (target.deltas != 0 && e.depth + 1 != target.depth) {
     fail_page(failure, "the page's delta chain is broken", page, e.record);
     return Collected::failed;
@@ -223,7 +223,7 @@ bool PageReader::fill_deltas(const Plan& plan, PageNumber first, std::size_t cou
 
 void PageReader::fill_overlay(PageNumber first, std::size_t count, std::byte* out) const noexcept {
   const auto lines = s.overlay.find(first, count);
-  // A page's lines stand newest first; pages do not care in which order they come.
+  // A page's lines are ordered newest first; the order among pages does not matter.
   for (std::size_t i = lines.size(); i-- > 0;) {
     lines[i].apply_to(out + (lines[i].page - first) * kPageBytes);
   }

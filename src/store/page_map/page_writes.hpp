@@ -1,4 +1,4 @@
-// store/page_map/page_writes.hpp: what a commit changes, on its way into the journal or the packs.
+// store/page_map/page_writes.hpp: a commit's changes, on their way into the journal or the packs.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct PageRef {
   std::uint32_t slot = 0;
 };
 
-// The hash of a page that is to be noted with the block that stores it.
+// The hash of a page, to be noted with the block that stores it.
 struct NotedPage {
   std::uint32_t slot = 0;
   std::uint32_t hash = 0;
@@ -34,11 +34,11 @@ struct PageBlock {
   std::vector<std::byte> hash = {};   // SHA-256 of the pages; empty: not computed yet
 };
 
-// A delta dearer than this (DeltaBatch::last_cost_bytes) had better be a page of a block: that
-// compresses to about as much, and ends the page's chain.
+// A delta that costs more than this (DeltaBatch::last_cost_bytes) is better stored as a page of a
+// block: the page compresses to about as much and ends the chain.
 inline constexpr std::size_t kMaxDeltaCostBytes = format::kPageBytes / 2;
 
-// A piece of what a commit changes. A page appears in one piece, in one place, only.
+// A piece of a commit's changes. A page appears in only one piece, and in one place.
 struct PageWrites {
   format::DeltaBatch deltas;
   std::vector<PageBlock> blocks;
@@ -46,8 +46,8 @@ struct PageWrites {
   std::vector<PageRef> found;             // ascending: pages that the store holds already
 };
 
-// Copies the content of a page after the commit at hand to `out`, unless that is null. False: it is
-// not in memory, or not any more. Any number of threads call it.
+// Copies the content that a page has after the commit at hand to `out`, unless that is null. False:
+// the content is not in memory, or no longer. Any number of threads call it.
 using CommittedFn = std::function<bool(format::PageNumber, std::byte* out)>;
 
 }  // namespace vellum::store

@@ -1,4 +1,4 @@
-// store/page_map/resolved_version.hpp: a version of a store, as its name led to it.
+// store/page_map/resolved_version.hpp: a version of a store, found by its name.
 #pragma once
 
 #include <cstdint>

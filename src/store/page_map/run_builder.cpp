@@ -14,7 +14,7 @@ using format::PageNumber;
 
 namespace {
 
-// Where the block that starts at `first` ends: full, but never inside a page's chain.
+// The end of the block that starts at `first`: it is full, but never ends inside a page's chain.
 std::size_t block_end(std::span<const MapEntry> entries, std::size_t first) {
   std::size_t end = std::min(first + format::kMaxEntriesPerMapBlock, entries.size());
   if (end == entries.size()) return end;
@@ -46,7 +46,7 @@ format::RunRef write_run(PackWriter& packs, std::span<const MapEntry> entries) {
     const auto payload = encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel,
                                         format::encode_map_block(part));
     const auto items = static_cast<std::uint32_t>(part.size());
-    // All in one pack: only the first may start a new one.
+    // All blocks go to one pack: only the first may start a new one.
     const auto ref = packs.append(format::RecordType::map_block, payload.codec, payload.raw_bytes,
                                   payload.stored, items, {}, first == 0);
     root.blocks.push_back({part.front().page, part.back().page + part.back().count - 1,
@@ -65,7 +65,7 @@ std::size_t runs_to_merge(std::span<const format::RunRef> runs) noexcept {
   if (runs.empty()) return 0;
   std::size_t merged = 1;
   std::uint64_t size = runs[0].entries;
-  // Runs of like size become one, and that one may in turn be of like size with the next.
+  // Runs of similar size become one, which may in turn be of similar size to the next.
   for (;;) {
     std::size_t like = merged;
     std::uint64_t sum = size;
@@ -78,7 +78,7 @@ std::size_t runs_to_merge(std::span<const format::RunRef> runs) noexcept {
     merged = like;
     size = sum;
   }
-  // More runs than a version may have: the newest, which are the small ones, go together.
+  // There are more runs than a version may have: the newest, which are small, are merged.
   const std::size_t left = runs.size() - merged + 1;
   if (left > kMaxRuns) merged += left - kMaxRuns + kRunsPerTier;
   return std::min(merged, runs.size());
@@ -90,7 +90,7 @@ namespace {
 struct Cursor {
   std::span<const MapEntry> entries;
   std::size_t at = 0;
-  PageNumber from = 0;  // pages below are done with
+  PageNumber from = 0;  // pages below are done
 
   bool done() const noexcept { return at == entries.size(); }
   PageNumber page() const noexcept { return std::max(entries[at].page, from); }
@@ -135,15 +135,15 @@ class Output {
   std::vector<MapEntry> out_;
 };
 
-// Emits what the runs say about `page`, and about as many pages after it as the same entry
-// describes. Returns that number.
+// Emits the entries of the runs for `page` and for as many pages after it as the same entry
+// describes. Returns the number of pages.
 std::uint64_t merge_at(std::vector<Cursor>& cursors, PageNumber page, Output& out) {
   std::uint64_t count = UINT32_MAX;
   bool in_chain = false;
   for (Cursor& c : cursors) {
     if (c.done()) continue;
     if (c.page() != page) {
-      count = std::min(count, c.page() - page);  // there this newer run has its say
+      count = std::min(count, c.page() - page);  // this newer run has entries from there on
       continue;
     }
     // The run's own chain of this page; an extent is a chain of one.
@@ -170,7 +170,7 @@ std::vector<MapEntry> merge_runs(const std::vector<std::vector<MapEntry>>& runs_
   std::vector<Cursor> cursors;
   cursors.reserve(runs_newest_first.size());
   for (const auto& run : runs_newest_first) cursors.push_back({run, 0, 0});
-  // With nothing older beneath, a page that nothing mentions is zero anyway.
+  // With nothing older beneath, a page that no run mentions is zero anyway.
   Output out(oldest);
   for (;;) {
     PageNumber page = UINT64_MAX;

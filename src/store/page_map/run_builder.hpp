@@ -1,8 +1,8 @@
-// store/page_map/run_builder.hpp: writes sorted runs of the page map, and merges old ones.
+// store/page_map/run_builder.hpp: sorted runs of the page map, written and merged.
 //
 // The page map of a version is a handful of runs, newest first, like the levels of a log-structured
-// merge tree (O'Neil et al., 1996): a fold adds one run of what changed, and merges the newest runs
-// when several are of like size, so that a version costs what changed, lookups stay few, and
+// merge tree (O'Neil et al., 1996). A fold adds one run of its changes, and merges the newest runs
+// when several are of similar size. A version thus costs only its changes, lookups stay few, and
 // snapshots share all older runs.
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace vellum::store {
 
 inline constexpr std::size_t kRunsPerTier =
-    4;  // so many runs within kTierFactor of each other are merged
+    4;  // this many runs within kTierFactor of each other are merged
 inline constexpr std::uint64_t kTierFactor = 4;
 inline constexpr std::size_t kMaxRuns = 24;
 
@@ -26,9 +26,9 @@ format::RunRef write_run(PackWriter& packs, std::span<const format::MapEntry> en
 // How many of the newest runs to merge into one; 0 or 1: none.
 std::size_t runs_to_merge(std::span<const format::RunRef> runs) noexcept;
 
-// Merges the newest `count` runs of a version: newer entries hide what older ones say below a base
-// or zero; extents are split where they overlap. With `oldest` (no older run remains) zero entries
-// are dropped where nothing older can show through.
+// Merges the newest runs of a version. Newer entries hide those of older runs below a base or zero;
+// extents are split where they overlap. With `oldest` (no older run remains), zero entries are
+// dropped: nothing older can show through.
 std::vector<format::MapEntry> merge_runs(
     const std::vector<std::vector<format::MapEntry>>& runs_newest_first, bool oldest);
 

@@ -1,4 +1,4 @@
-// store/page_map/run_reader.hpp: reads the sorted runs of the page map.
+// store/page_map/run_reader.hpp: access to the page map's sorted runs.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace vellum::store {
 
-// A run's root, checked against `ref`, with the packs open that it names. Versions that are open at
-// once share it. Throws Errc::damaged.
+// A run's root, checked against `ref`. The packs that it names are open afterwards. Versions that
+// are open at the same time share it. Throws Errc::damaged.
 std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef& ref);
 
 // The entries of one block: at most 1024. Throws Errc::damaged, naming the place.

@@ -66,7 +66,7 @@ void ShownPages::take_parts(PageNumber page, std::uint32_t count, PageKind kind,
     std::uint32_t n = 0;
     while (from + n < count && !hidden_.contains(page + from + n)) ++n;
     if (n != 0) visit(from, n);
-    from += n + 1;  // the page behind is hidden, or the end
+    from += n + 1;  // the page behind is hidden, or this is the end
   }
   take(page, count, kind);
 }

@@ -1,7 +1,6 @@
-// store/page_map/shown_pages.hpp: which entries of a version's runs show, and are not hidden by
-// newer ones.
+// store/page_map/shown_pages.hpp: the entries of a version's runs that newer ones do not hide.
 //
-// Costs a step an entry and two bits a page, where a merge of the runs would copy and sort them.
+// It costs one step per entry and two bits per page; a merge of the runs would copy and sort them.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +12,17 @@
 
 namespace vellum::store {
 
-// A set of page numbers: bits for each stretch of pages that has some.
+// A set of page numbers, as bits for each stretch of pages that has members.
 class PageSet {
  public:
-  // How many of these pages were not in the set.
+  // Adds these pages. Returns how many of them were not in the set.
   std::uint64_t add(format::PageNumber first, std::uint64_t count);
   bool contains(format::PageNumber page) const;
 
  private:
   static constexpr std::uint64_t kStretchPages = 1u << 15;
   struct Stretch {
-    std::unique_ptr<std::uint64_t[]> words;  // null: all or nothing
+    std::unique_ptr<std::uint64_t[]> words;  // null: all pages or none
     std::uint64_t pages = 0;                 // in the set
   };
   static std::uint64_t add(Stretch& stretch, std::uint64_t first, std::uint64_t count);
@@ -33,10 +32,10 @@ class PageSet {
 
 class ShownPages {
  public:
-  // Whether anything of the entry shows. REQUIRES: the newest run's entries first, each run's in
-  // its order.
+  // Takes an entry and tells whether any of it shows. REQUIRES: the newest run's entries come
+  // first, each run's in their order.
   bool take(format::PageNumber page, std::uint32_t count, format::PageKind kind);
-  // What of the entry shows, as pages from its first; then takes it.
+  // Visits the parts of the entry that show, as pages counted from its first; then takes the entry.
   void take_parts(format::PageNumber page, std::uint32_t count, format::PageKind kind,
                   const std::function<void(std::uint32_t from, std::uint32_t count)>& visit);
   // Pages whose newest entry is not zero.

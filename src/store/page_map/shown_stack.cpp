@@ -83,7 +83,7 @@ void ShownStack::push(std::span<const Item> run) {
   Layer& layer = layers_.emplace_back();
   layer.nodes.reserve(run.size());  // segments point to them
   layer.placed.reserve(run.size());
-  // Of a chain the oldest first, which comes last.
+  // The oldest of a chain is placed first; it comes last in the run.
   for (std::size_t first = 0; first < run.size();) {
     std::size_t end = first + 1;
     while (end < run.size() && run[end].page == run[first].page) ++end;

@@ -1,9 +1,8 @@
-// store/page_map/shown_stack.hpp: what shows of a stack of runs, while runs are put on top and
-// taken off.
+// store/page_map/shown_stack.hpp: the entries that show in a growing and shrinking stack of runs.
 //
-// ShownPages says it of one version, at the cost of all of its entries. Versions of a line share
-// all but their newest runs: going from one to the next costs the entries of the runs that differ,
-// and a step for each piece of an older entry that is hidden by them.
+// ShownPages tells this for one version, at the cost of all its entries. Versions of a line share
+// all but their newest runs, so going from one to the next costs less: the entries of the runs that
+// differ, and one step for each piece of an older entry that they hide.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +22,10 @@ class ShownStack {
   struct Item {
     format::PageNumber page = 0;
     std::uint32_t count = 0;
-    std::uint32_t id = 0;  // the caller's, of an entry or of what several entries have in common
+    std::uint32_t id = 0;  // the caller's, for one entry or shared by several entries
     format::PageKind kind = format::PageKind::zero;
   };
-  // Pages of an item begin to show, or cease to.
+  // Pages of an item that begin or cease to show.
   struct Change {
     std::uint32_t id;
     std::uint32_t below;  // of a delta: the item that it stands on, or kNothing
@@ -40,14 +39,14 @@ class ShownStack {
 
   // REQUIRES: a run's entries in their order (format/page_map.hpp).
   void push(std::span<const Item> run);
-  // Takes off what was pushed last.
+  // Removes the run that was pushed last.
   void pop();
   std::size_t depth() const noexcept { return layers_.size(); }
   // Pages whose newest entry is not zero.
   std::uint64_t nonzero_pages() const noexcept { return nonzero_pages_; }
 
  private:
-  // An item as a page's chain has it. Lives as long as its layer.
+  // An item as a member of a page's chain. Lives as long as its layer.
   struct Node {
     std::uint32_t id;
     format::PageKind kind;
@@ -59,7 +58,7 @@ class ShownStack {
     std::uint64_t count;
     const Node* top;
   };
-  // Where an item went, and how many segments it took the place of.
+  // The place of an item, and how many segments it replaced.
   struct Placed {
     format::PageNumber first;
     std::uint32_t count, segments;
@@ -77,9 +76,9 @@ class ShownStack {
 
   void place(const Item& item, Layer& layer);
   void take_off(const Placed& placed, Layer& layer);
-  // Takes what covers these pages, cut to them.
+  // Moves the segments that cover these pages, cut to them, to `out`.
   void cut_out(format::PageNumber first, std::uint64_t count, std::vector<Segment>& out);
-  // REQUIRES: the place is free. Neighbours that have the same chain become one.
+  // REQUIRES: the place is free. Neighbours with the same chain become one.
   void put(const Segment& segment);
   void tell(const Segment& segment, const Node& node, bool shows);
   void tell_chain(const Segment& segment, bool shows);

@@ -20,7 +20,7 @@ namespace {
 
 using Range = format::SavedCensus::Range;
 
-// Sorts.
+// Sorts `ids`.
 std::vector<Range> ranges_of(std::vector<std::uint32_t>& ids) {
   std::sort(ids.begin(), ids.end());
   std::vector<Range> out;

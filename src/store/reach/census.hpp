@@ -1,11 +1,11 @@
-// store/reach/census.hpp: which records versions need, and on request which slots of them.
+// store/reach/census.hpp: a census of the records that versions need, on request with their slots.
 //
-// A version needs the roots and map blocks of all of its runs, and each record of which an entry
-// shows. A record that only hidden entries name is not needed: nobody reads it, and no later
+// A version needs the roots and map blocks of all its runs, and each record that a shown entry
+// names. A record that only hidden entries name is not needed: nobody reads it, and no later
 // version of the line can bring it back.
 //
-// A run is read once, however many versions share it; and not at all where an earlier census is
-// there to say what it would give (store/reach/census_file.hpp).
+// The census reads a run once, however many versions share it. It does not read a run at all where
+// an earlier census has the result (store/reach/census_file.hpp).
 #pragma once
 
 #include <functional>
@@ -26,18 +26,18 @@ class Census {
  public:
   using RecordId = std::uint32_t;
 
-  // `slots`: mark() also notes which slots of records are needed, at the cost of a step a page.
+  // `slots`: mark() also notes which slots of records are needed, at the cost of a step per page.
   explicit Census(StoreCore& store, bool slots = false) : store_(store), note_slots_(slots) {}
 
-  // Lets mark() take from an earlier census what it says, but for slots. `packs`: those that are
-  // there, ascending; what names another is not taken. REQUIRES: nothing was marked or loaded.
+  // Lets mark() use an earlier census, except for slots. `packs`: the packs that exist, ascending;
+  // parts that name another are ignored. REQUIRES: nothing was marked or loaded.
   void believe(format::SavedCensus earlier, std::span<const std::uint64_t> packs);
-  // What a record takes in its pack, if that is known; see record_extents().
+  // The size of a record in its pack, 0 if it is not known; see record_extents().
   std::uint32_t lines(RecordId id) const { return id < lines_.size() ? lines_[id] : 0; }
   void set_lines(RecordId id, std::uint32_t lines);
-  // What mark() has found, for the next census: the same for the same versions and packs.
+  // The findings of mark(), for the next census: the same for the same versions and packs.
   format::SavedCensus save() const;
-  // Whether mark() took something that it was to believe, and whether save() differs from all that.
+  // Whether mark() used the earlier census, and whether save() differs from that census.
   bool has_believed() const noexcept { return believed_ != 0; }
   bool has_news() const noexcept { return has_news_ || believed_ != earlier_.size(); }
 
@@ -45,38 +45,38 @@ class Census {
     format::PageNumber page;
     std::uint32_t count;
     std::uint32_t slot;
-    RecordId record;  // of kind zero: none
+    RecordId record;  // kNoRecord for kind zero
     format::PageKind kind;
   };
   struct Run {
-    std::vector<RecordId> own;  // its root and its blocks
+    std::vector<RecordId> own;  // its root and blocks
     std::vector<Entry> entries;
-    std::vector<std::uint64_t> packs;  // that it names, its own among them
+    std::vector<std::uint64_t> packs;  // that it names, its own included
   };
   static constexpr RecordId kNoRecord = UINT32_MAX;
-  // What a run of the page map says; read once. Throws Errc::damaged.
+  // The contents of a run of the page map; read once. Throws Errc::damaged.
   const Run& load(const format::RunRef& ref);
 
-  // Notes as needed what the version needs. Cheap where the older part of the version has been
-  // marked as a whole before: mark the oldest first.
+  // Marks the records that the version needs. This is cheap where the older part of the version
+  // has been marked as a whole before: mark the oldest version first.
   void mark(const format::Version& version);
-  // From here on mark() is told of versions that perhaps do not count any more: what only they need
-  // is not firm, and may be damaged or gone.
+  // The versions marked from here on may not count any more: records that only they need are not
+  // firm, and may be damaged or gone.
   void begin_stale();
 
   bool is_marked(RecordId id) const { return id < marked_.size() && marked_[id]; }
   std::size_t size() const noexcept { return records_.size(); }
   const format::RecordRef& record(RecordId id) const { return records_[id]; }
   bool is_firm(RecordId id) const { return id < firm_.size() && firm_[id]; }
-  // Slots of a pages or deltas record that some marked version shows, and those of versions that
-  // count. REQUIRES: made for slots.
+  // Slots of a pages or deltas record that some marked version shows; firm_slots(): that some
+  // version that counts shows. REQUIRES: the census was made for slots.
   std::vector<format::SlotRange> needed_slots(RecordId id) { return slots_.of(id); }
   std::vector<format::SlotRange> firm_slots(RecordId id) { return firm_slots_.of(id); }
-  // Packs that the runs read so far name: opening a version opens them, needed or not.
+  // Packs that the runs seen so far name: opening a version opens them, needed or not.
   const std::set<std::uint64_t>& named_packs() const noexcept { return named_packs_; }
 
  private:
-  // What the runs with these roots show that nothing newer hides.
+  // A part has the records that the runs with these roots show and nothing newer hides.
   using Roots = std::vector<RecordId>;
   struct Part {
     std::vector<format::SavedCensus::Range> records;
@@ -89,13 +89,13 @@ class Census {
   void note_entry(const Entry& e, ShownPages& shown);
   RecordId id_of(const format::RecordRef& ref);
 
-  // A list of roots, as a number: lists are put together from the oldest root on, and share what
-  // they share. 0: the empty one.
+  // A list of roots, as a number. Lists grow from the oldest root on, and equal beginnings are
+  // shared. 0: the empty list.
   using ListId = std::uint32_t;
   ListId list_of(ListId older, RecordId root);
-  // Of a version: the list of all its roots, and those of the newest runs down to where a version
-  // begins that has been marked. What that one shows is marked, whether the runs above hide it or
-  // not. None: the whole version is.
+  // Of a version: `whole`, the list of all its roots, and `roots`, those of the newest runs down to
+  // the start of a version that is already marked. Everything that this older version shows is
+  // marked, whether the runs above hide it or not. No `roots`: the whole version is marked.
   struct Stretch {
     Roots roots;
     ListId whole = 0;
@@ -112,15 +112,15 @@ class Census {
   std::map<format::RecordRef, Run> runs_;
   std::unordered_map<format::RecordRef, RecordId, RefHash> ids_;
   std::vector<format::RecordRef> records_;
-  std::size_t sorted_records_ = 0;  // the first of them, from the earlier census, not in ids_
+  std::size_t sorted_records_ = 0;  // those at the front, from the earlier census, not in ids_
   std::vector<std::uint32_t> lines_;
   std::vector<bool> marked_, firm_;
-  std::vector<RecordId> noted_;  // while a part is read; perhaps more than once
+  std::vector<RecordId> noted_;  // while a part is read; with repetitions
   std::set<std::uint64_t> named_packs_;
   std::unordered_map<std::uint64_t, ListId> lists_;  // by the older list and the root above it
   std::vector<bool> marked_lists_{true};
   std::map<Roots, Part> earlier_, parts_;
-  std::size_t believed_ = 0;  // of the earlier parts
+  std::size_t believed_ = 0;  // earlier parts in use
   bool has_news_ = false;
 };
 

@@ -17,7 +17,7 @@ format::SavedCensus read_census_file(StoreCore& store) {
         base::read_whole(store.fs(), census_path(store), format::kMaxSavedCensusBytes);
     format::decode_saved_census(bytes, store.superblock().store_id, out);
   } catch (const Error&) {
-    // Then the maps say it.
+    // The caller reads the maps instead.
   }
   return out;
 }

@@ -147,7 +147,7 @@ class Thermometer {
         heat.bytes = store_.packs().places().open(pack)->allocated_bytes();
         out.push_back(heat);
       } catch (const Error& e) {
-        if (e.code() != Errc::damaged) throw;  // given up by its writer just now, or no pack
+        if (e.code() != Errc::damaged) throw;  // its writer has just given it up, or it is no pack
       }
     }
     std::sort(out.begin(), out.end(), [](const PackHeat& a, const PackHeat& b) {

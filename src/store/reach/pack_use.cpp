@@ -30,7 +30,7 @@ void mark_roots(StoreCore& store, const Roots& roots, Census& census, const Betw
 
 namespace {
 
-// What a base frame leads to that a power cut has brought back may be gone since.
+// Records behind a base frame that a power cut has brought back may be gone since.
 bool is_there(StoreCore& store, const format::RecordRef& ref) {
   try {
     store.packs().open(ref.pack);
@@ -76,7 +76,7 @@ std::vector<Extent> extents_of(StoreCore& store, std::uint64_t pack,
 constexpr std::uint64_t up(std::uint64_t at) { return base::round_up(at, kHoleBytes); }
 constexpr std::uint64_t down(std::uint64_t at) { return at / kHoleBytes * kHoleBytes; }
 
-// Whole blocks of [0, end) outside of `needed`, which is sorted.
+// The whole blocks of [0, end) outside `needed`, which is sorted.
 std::vector<Extent> holes_between(const std::vector<Extent>& needed, std::uint64_t end) {
   std::vector<Extent> holes;
   std::uint64_t at = 0;
@@ -174,7 +174,7 @@ std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, Census& 
       out.push_back(
           use_of(store, pack, std::move(needed), roots, census.named_packs().contains(pack)));
     } catch (const Error& e) {
-      // Given up by its writer just now, or no pack at all.
+      // Its writer has just given it up, or it is no pack at all.
       if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
     }
   }

@@ -1,5 +1,4 @@
-// store/reach/pack_use.hpp: what of each pack is needed, and what could be given back. For gc and
-// stat.
+// store/reach/pack_use.hpp: the needed and the freeable bytes of each pack, for gc and stat.
 #pragma once
 
 #include <functional>
@@ -12,7 +11,7 @@
 
 namespace vellum::store {
 
-inline constexpr std::uint64_t kHoleBytes = 4096;  // what a file system can give back, at least
+inline constexpr std::uint64_t kHoleBytes = 4096;  // the least that a file system can give back
 
 struct PackUse {
   std::uint64_t pack = 0;
@@ -24,27 +23,27 @@ struct PackUse {
   std::vector<Extent> holes;         // whole blocks that nothing needs, punched already or not
 };
 
-// What versions need of a pack.
+// The parts of a pack that versions need.
 struct PackNeeds {
   struct Record {
-    std::uint64_t offset_bytes = 0;  // of references
+    std::uint64_t offset_bytes = 0;  // as in references
     Census::RecordId id = 0;
   };
   std::vector<Record> records;  // ascending
-  std::vector<Extent> copies;   // of versions, where they lie; ascending
+  std::vector<Extent> copies;   // of versions, at their places in the file; ascending
 };
-// By pack; only packs of which something is needed. REQUIRES: mark_roots.
+// By pack; only packs with needed parts. REQUIRES: mark_roots().
 using Needs = std::map<std::uint64_t, PackNeeds>;
 Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census);
 
-// What each record takes that is marked in the census; 0 for the others.
+// The size of each record that is marked in the census; 0 for the others.
 std::vector<std::uint64_t> record_bytes(StoreCore& store, Census& census);
-// Called between two versions or packs, where it may throw to end the work.
+// Called between two versions or packs; may throw to end the work.
 using BetweenSteps = std::function<void()>;
-// Marks what the versions need.
+// Marks the records that the versions need.
 void mark_roots(StoreCore& store, const Roots& roots, Census& census,
                 const BetweenSteps& between = nullptr);
-// Of every pack in `roots`, by pack. The census learns what records take.
+// The use of every pack in `roots`, by pack. The census learns the sizes of records.
 std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, Census& census,
                                   const Needs& needs, const BetweenSteps& between = nullptr);
 

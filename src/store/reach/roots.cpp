@@ -16,7 +16,7 @@ using format::Version;
 
 namespace {
 
-// The copy that the fold left there. It must be the one: to guess would be to free what is in use.
+// Reads the copy that the fold left there. It must be the one: a guess would free data in use.
 Version version_behind_root(StoreCore& store, const RootPlace& place) {
   const Extent copy = version_copy_extent(store, place.pack, place.offset_bytes);
   Version out;
@@ -55,10 +55,11 @@ void Roots::note_reached(const Version& head) {
   reach_[head.branch_id] = {head.active_pack, head.active_pack_end_bytes};
 }
 
-// The order counts. Packs come first: one of a branch that is made meanwhile must not look like one
-// of a branch that is gone. Branches come before snapshots: what a writer names while we look
-// follows from the head that we have seen, and what a branch has named before it is removed is
-// found then. Everything else that could move a version from one name to another holds the names.
+// The order counts:
+// 1. Packs: a pack of a branch made meanwhile must not look like a pack of a removed branch.
+// 2. Branches: a snapshot that a writer names meanwhile follows from the head that was read.
+// 3. Snapshots: those that a branch named before it was removed are found then.
+// Everything else that could move a version from one name to another holds the names.
 Roots read_roots(StoreCore& store) {
   Roots out;
   store.packs().refresh();
@@ -76,7 +77,7 @@ Roots read_roots(StoreCore& store) {
     ++out.branches;
     for (std::size_t i = 0; i < bases.size(); ++i) {
       Version& base = bases[i];
-      // Of two the smaller: until the later base is durable the writer may go back to the earlier.
+      // The smaller of two: until the later base is durable, the writer may go back to the earlier.
       const std::uint64_t next = (base.branch_id << 32) + base.next_pack_number;
       const auto [limit, fresh] = out.next_pack_.try_emplace(base.branch_id, next);
       if (!fresh) limit->second = std::min(limit->second, next);
@@ -112,7 +113,7 @@ Roots read_roots(StoreCore& store) {
     }
     out.versions.push_back({"", false, false, version_behind_root(store, place)});
   }
-  // Of a branch's base frames the lesser, as above; of other versions the one that is farthest.
+  // The lesser of a branch's base frames, as above; the farthest of other versions.
   for (const Root& root : out.versions) {
     const Version& v = root.version;
     const Roots::Reach reach{v.active_pack, v.active_pack_end_bytes};

@@ -1,5 +1,4 @@
-// store/reach/roots.hpp: every version whose data has to stay, and how much of each pack belongs to
-// nobody's writer.
+// store/reach/roots.hpp: versions whose data must stay, and the bytes of packs without a writer.
 #pragma once
 
 #include <map>
@@ -12,13 +11,13 @@
 namespace vellum::store {
 
 struct Root {
-  std::string name;  // of the snapshot or branch; empty for what is kept for another reason
+  std::string name;  // of the snapshot or branch; empty for a version kept for another reason
   bool is_branch = false;
-  // A branch's base frame before the last: kept as long as it stands in the journal, since a power
-  // cut may take the last one away. What of it cannot be read has ceased to count before.
+  // A branch's base frame before the last. It counts as long as it stands in the journal, since a
+  // power cut may take the last one away. Parts of it that cannot be read ceased to count before.
   bool may_be_stale = false;
   format::Version version;
-  std::uint64_t order = 0;  // of a snapshot: format::SnapshotRef
+  std::uint64_t order = 0;  // of a snapshot; see format::SnapshotRef
 };
 
 struct Roots {
@@ -27,14 +26,15 @@ struct Roots {
   std::uint64_t snapshots = 0, branches = 0;
   std::uint64_t kept_open = 0;  // versions that someone has open, with a name or without
 
-  // Of a pack: the bytes from its start that no writer will ever write again. nullopt: all of them.
+  // The bytes from a pack's start that no writer will ever write again; nullopt: all of them.
   std::optional<std::uint64_t> settled_bytes(std::uint64_t pack) const;
-  // Of a pack: the bytes from its start that have been flushed for sure. Of a branch's active pack
-  // those that a version was published on; of one before it all, when the next number is there: a
-  // pack is flushed before the next is made, and the last that a crash has left is followed by a
-  // gap. What lies beyond may be there now, and be gone after a power cut: a fold that was cut off.
+  // The bytes from a pack's start that have certainly been flushed:
+  // - of a branch's active pack, the bytes that a version was published on,
+  // - of an earlier pack, all if the next number exists: a pack is flushed before the next is made,
+  //   and a gap follows the last pack that a crash has left.
+  // Bytes beyond, of a fold that was cut off, may exist now and be gone after a power cut.
   std::uint64_t reached_bytes(std::uint64_t pack) const;
-  // For a branch's own writer: its head, which is durable.
+  // For a branch's own writer: notes its head, which is durable.
   void note_reached(const format::Version& head);
 
  private:
@@ -45,11 +45,11 @@ struct Roots {
     std::uint64_t active_pack = 0, active_end_bytes = 0;
     auto operator<=>(const Reach&) const = default;
   };
-  // By branch id: how far its writer had got at least. Of a branch that is gone its versions tell.
+  // By branch id: how far its writer had got at least. For a removed branch, its versions tell.
   std::map<std::uint64_t, Reach> reach_;
 };
 
-// Throws what reading any ref or journal throws: with one missing nothing can be told.
+// Throws the errors of reading any ref or journal: with one missing, the result would be wrong.
 // REQUIRES: names are held (store/lock/lease.hpp).
 Roots read_roots(StoreCore& store);
 

@@ -20,7 +20,7 @@ void SlotUses::add(std::uint32_t record, std::uint32_t slot, std::uint32_t count
     }
   }
   uses_.push_back({record, {slot, count}});
-  // Many versions need the same: memory is that of what differs.
+  // Many versions need the same slots: settling keeps memory to those that differ.
   if (uses_.size() > 2 * settled_ + kUnsettled) settle();
 }
 

@@ -1,4 +1,4 @@
-// store/reach/slot_uses.hpp: which slots of records are needed, as sorted ranges.
+// store/reach/slot_uses.hpp: the needed slots of records, as sorted ranges.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ namespace vellum::store {
 
 class SlotUses {
  public:
-  // `record`: a number of the caller's.
+  // `record`: a number that the caller chooses.
   void add(std::uint32_t record, std::uint32_t slot, std::uint32_t count);
-  // Ascending, and apart from each other.
+  // The record's ranges, ascending and apart from each other.
   std::vector<format::SlotRange> of(std::uint32_t record);
 
  private:
@@ -27,10 +27,10 @@ class SlotUses {
   std::size_t settled_ = 0;
 };
 
-// Both together: ranges that ascend and are apart, like those given.
+// The union of both: its ranges ascend and are apart, like those given.
 std::vector<format::SlotRange> slots_in_either(std::span<const format::SlotRange> a,
                                                std::span<const format::SlotRange> b);
-// What of [0, items) is not in `ranges`, which ascend and are apart.
+// The part of [0, items) outside `ranges`, which ascend and are apart.
 std::vector<format::SlotRange> slots_outside(const std::vector<format::SlotRange>& ranges,
                                              std::uint32_t items);
 std::uint64_t slots_in(std::span<const format::SlotRange> ranges) noexcept;

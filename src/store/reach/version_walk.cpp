@@ -9,7 +9,7 @@ using format::RunRef;
 
 namespace {
 
-// From the oldest run on.
+// Compares from the oldest run on.
 bool comes_before(const format::Version& a, const format::Version& b) {
   return std::lexicographical_compare(
       a.runs.rbegin(), a.runs.rend(), b.runs.rbegin(), b.runs.rend(),
@@ -33,7 +33,7 @@ void walk_versions(std::span<const format::Version* const> versions, const Versi
     if (comes_before(*versions[a], *versions[b])) return true;
     return a < b && !comes_before(*versions[b], *versions[a]);
   });
-  std::vector<RunRef> stack;  // the oldest first
+  std::vector<RunRef> stack;  // oldest first
   for (const std::size_t index : order) {
     const format::Version& version = *versions[index];
     for (std::size_t common = in_common(stack, version); stack.size() > common; stack.pop_back()) {

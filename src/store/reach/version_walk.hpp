@@ -1,8 +1,8 @@
-// store/reach/version_walk.hpp: a way through versions that comes to each run once.
+// store/reach/version_walk.hpp: a walk through versions that reaches each run once.
 //
-// The runs beneath a run are the same in every version that has it. So versions that are ordered by
-// their runs, the oldest first, are the leaves of a tree of runs: from one to the next, runs are
-// taken off down to what both have in common, and the others put on.
+// The runs beneath a run are the same in every version that has it. So versions ordered by their
+// runs, oldest run first, are the leaves of a tree of runs. From one version to the next, the walk
+// takes runs off down to the common ones and puts the others on.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@
 namespace vellum::store {
 
 struct VersionSteps {
-  // A run goes on top of those that are there, on the way to that version.
+  // A run goes on top of the stack, on the way to that version.
   std::function<void(const format::RunRef& run, std::size_t version)> push;
   std::function<void()> pop;
-  std::function<void(std::size_t version)> visit;  // its runs are there, and no others
+  std::function<void(std::size_t version)> visit;  // exactly its runs are on the stack
 };
 
-// Ends with nothing pushed. What a step throws ends it where it is.
+// Ends with an empty stack. An exception from a step ends the walk where it is.
 void walk_versions(std::span<const format::Version* const> versions, const VersionSteps& steps);
 
 }  // namespace vellum::store

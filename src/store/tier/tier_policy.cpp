@@ -23,7 +23,7 @@ class Work {
       places_.require_owned();
       remove_leftovers(store);
     }
-    // Names are held while versions are read; with the lock of gc, until they are known.
+    // Names are held while versions are read; with the lock of gc, only until the roots are known.
     names_ = hold_names(store);
     const Roots roots = read_roots(store);
     if (!look_only) names_.reset();
@@ -123,7 +123,7 @@ class Work {
         report_.copied_bytes += heat.bytes;
       }
     } catch (const Error&) {
-      // It may vanish at any moment. What else is wrong with it, its owner wants to know.
+      // The cache may vanish at any moment. Its owner wants to know any other error.
       places_.reload();
       const auto left = places_.owned_caches();
       if (std::find(left.begin(), left.end(), cache.path) == left.end()) return;

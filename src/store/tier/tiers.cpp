@@ -26,7 +26,7 @@ format::Uuid random_id() {
   return id;
 }
 
-// As the file says now. REQUIRES: the lock of gc, to change it.
+// The tiers in the file now. REQUIRES: the lock of gc, to change them.
 Tiers read_tiers(StoreCore& store) {
   const auto state = store.packs().places().reload();
   if (!state->problem.empty()) {
@@ -41,7 +41,7 @@ void publish(StoreCore& store, const Tiers& tiers) {
   store.packs().places().reload();
 }
 
-// Nothing is there but what a crash has left of a mark in the making.
+// The directory has nothing except unfinished marks that a crash has left.
 bool is_free(base::Fs& fs, const std::string& path) {
   const auto entries = fs.list(path);
   return std::all_of(entries.begin(), entries.end(), [](const base::DirEntry& e) {
@@ -49,9 +49,9 @@ bool is_free(base::Fs& fs, const std::string& path) {
   });
 }
 
-// The mark that the directory has, as this store's own; a new one unless it has one. Makes the
-// directory. `before`: what was a tier under this path until now, or null. A cache without a mark
-// gets the old id: machines that share the store may each have one under the same path.
+// Returns the directory's mark, made this store's own, or a new mark. Makes the directory if it is
+// missing. `before`: the tier under this path until now, or null. A cache without a mark gets the
+// old id: machines that share the store may each have a cache under the same path.
 TierMark mark_directory(StoreCore& store, TierKind kind, const std::string& path,
                         const TierDirectory* before) {
   base::Fs& fs = store.fs();
@@ -114,7 +114,7 @@ TierUse use_of_directory(StoreCore& store, const std::string& directory) {
       use.bytes += file->allocated_bytes();
       ++use.packs;
     } catch (const Error& e) {
-      // It has gone just now, or is no pack.
+      // The file has just gone, or is no pack.
       if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
     }
   }
@@ -154,7 +154,7 @@ void add_tier(StoreCore& store, TierKind kind, const std::string& path, std::uin
   }
   const TierMark mark =
       mark_directory(store, kind, path, before == list.end() ? nullptr : &*before);
-  // One that is known may have moved.
+  // A known tier may have moved.
   const auto same_id = std::find_if(list.begin(), list.end(),
                                     [&](const TierDirectory& d) { return d.id == mark.id; });
   const TierDirectory now{kind, mark.id, limit_bytes, path};

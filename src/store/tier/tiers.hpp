@@ -1,7 +1,7 @@
-// store/tier/tiers.hpp: which directories a store has besides its own, and what they hold.
+// store/tier/tiers.hpp: the directories that a store has besides its own, and their contents.
 //
-// All of it is a choice of the store's owner and may change beside readers and writers; the changes
-// take the lock of gc (Errc::busy).
+// The store's owner chooses them and may change them beside readers and writers. Changes take the
+// lock of gc (Errc::busy).
 #pragma once
 
 #include <string>
@@ -22,26 +22,26 @@ struct TierList {
   struct Directory {
     format::TierDirectory tier;
     bool present = false;   // use is known only then
-    bool writable = false;  // and it is not that of a store of which this one is a copy
+    bool writable = false;  // and owned by this store, not by one that it is a copy of
     TierUse use;
   };
-  std::vector<Directory> directories;  // as they were added
+  std::vector<Directory> directories;  // in the order in which they were added
 };
 
 // Throws Errc::damaged when the list of tiers cannot be read.
 TierList list_tiers(StoreCore& store);
 
-// What packs of one directory take.
+// The number and size of one directory's packs.
 TierUse use_of_directory(StoreCore& store, const std::string& directory);
 
-// `path` is absolute. The directory is made, or is empty, or was a tier of this store before: one
-// that has moved is found again so. Adding what is there changes its limit.
+// `path` is absolute. The directory is made if missing; otherwise it is empty or was a tier of this
+// store before, so a tier that has moved is found again. Adding a listed tier changes its limit.
 void add_tier(StoreCore& store, format::TierKind kind, const std::string& path,
               std::uint64_t limit_bytes);
-// Errc::busy when it is an archive and holds packs, io when nobody can see whether it does,
-// read_only when it is another store's. Copies of a cache go.
+// Removes a tier, with the copies of a cache. Errors for an archive: Errc::busy (it holds packs),
+// io (nobody can see whether it does), read_only (it is another store's).
 void remove_tier(StoreCore& store, const std::string& path);
-// What packs may take at home, or copies in a cache; 0: no limit. For apply_tiers().
+// Limits the size of packs at home, or of copies in a cache; 0: no limit. For apply_tiers().
 void limit_home(StoreCore& store, std::uint64_t bytes);
 void limit_cache(StoreCore& store, const std::string& path, std::uint64_t bytes);
 
