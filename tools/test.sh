@@ -29,6 +29,7 @@ tsan_without_of_api='/sigsegv|/mapped'
 if [[ -n ${VELLUM_LONG-} ]]; then
   asan_without_of_api=
   tsan_without_of_api=
+  export VELLUM_KILLS=${VELLUM_KILLS-300} VELLUM_MODEL_STEPS=${VELLUM_MODEL_STEPS-400}
   asan_tests+=(cards datastore crash compat soak cli)
   tsan_tests+=(cards datastore soak)
 fi
@@ -65,7 +66,7 @@ run_tests() {
   shift
   report=$PWD/build/$preset/junit.xml
   rm -f "$report"
-  ctest --test-dir "build/$preset" -j2 --output-on-failure --timeout 600 --no-tests=error \
+  ctest --test-dir "build/$preset" -j "$((jobs + 1))" --output-on-failure --timeout 600 --no-tests=error \
     --output-junit "$report" "$@"
   local status=$?
   if [[ ! -s $report ]]; then

@@ -131,7 +131,7 @@ TEST_P(Advices, AForkHasNoPartInIt) {
 // back.
 TEST_P(Advices, WritersGoOnBesideThem) {
   constexpr std::uint64_t kThreads = 3;
-  const int steps = rounds(20, 6);
+  const int steps = rounds(8, 4);
   Store store = filled();
   Region region = store.open_region("main", with_limit(6 * kMiB));
   std::atomic<bool> stop{false};

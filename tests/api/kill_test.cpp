@@ -118,7 +118,7 @@ class Killed : public GenerationsTest {
 };
 
 TEST_P(Killed, AtAnyMomentTheLastCommitIsThere) {
-  const std::uint64_t kills = kills_wanted(260, 20);
+  const std::uint64_t kills = kills_wanted(120, 20);
   StoreOptions plain = tiny();
   plain.compression = StoreOptions::Compression::none;
   plain.block_bytes = 4096;

@@ -326,7 +326,7 @@ class Model : public EngineTestWith<ModelParameter> {
 };
 
 TEST_P(Model, AndStoreAgree) {
-  const auto steps = from_environment("VELLUM_MODEL_STEPS", kSanitizer ? 80 : 400);
+  const auto steps = from_environment("VELLUM_MODEL_STEPS", kSanitizer ? 80 : 200);
   for (step_ = 0; step_ < steps; ++step_) {
     SCOPED_TRACE("step " + std::to_string(step_));
     random_step();
