@@ -1,5 +1,7 @@
 // What listing, counting and checking cost where there is much of something: calls at the file
 // seam, blocks of the disk. And that stat says what it said when it looked at each version alone.
+#include <fmt/format.h>
+
 #include <atomic>
 #include <mutex>
 #include <set>

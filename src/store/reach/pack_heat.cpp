@@ -85,12 +85,12 @@ class Thermometer {
     for (const Root& root : roots_.versions) {
       if (!root.may_be_stale && !root.name.empty()) ranked_.push_back(&root);
     }
-    const auto snapshots = std::stable_partition(ranked_.begin(), ranked_.end(),
-                                                 [](const Root* r) { return r->is_branch; });
-    std::sort(snapshots, ranked_.end(), [](const Root* a, const Root* b) {
+    std::sort(ranked_.begin(), ranked_.end(), [](const Root* a, const Root* b) {
+      if (a->is_branch != b->is_branch) return a->is_branch;
       return std::tie(a->order, a->name) > std::tie(b->order, b->name);
     });
-    const auto heads = static_cast<std::size_t>(snapshots - ranked_.begin());
+    const auto heads = static_cast<std::size_t>(std::count_if(
+        ranked_.begin(), ranked_.end(), [](const Root* root) { return root->is_branch; }));
     for (std::size_t i = 0; i < ranked_.size(); ++i) {
       ranks_of_.push_back(i < heads ? 0 : static_cast<std::uint32_t>(i - heads + 1));
     }
