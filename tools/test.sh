@@ -63,13 +63,14 @@ junit_count() {
   grep -om1 "$2=\"[0-9]*\"" "$1" | tr -dc 0-9
 }
 
-# run_tests <preset> <ctest arguments>: adds to the counts; fails when a test did.
+# run_tests <preset> <ctest arguments>: adds to the counts; fails when a test did. Tests wait for the disk half of
+# the time, so two run per core.
 run_tests() {
   local preset=$1 report total bad skip
   shift
   report=$PWD/build/$preset/junit.xml
   rm -f "$report"
-  ctest --test-dir "build/$preset" -j "$((jobs + 1))" --output-on-failure --timeout 600 --no-tests=error \
+  ctest --test-dir "build/$preset" -j "$((jobs * 2))" --output-on-failure --timeout 600 --no-tests=error \
     --output-junit "$report" "$@"
   local status=$?
   if [[ ! -s $report ]]; then
