@@ -216,7 +216,7 @@ TEST_F(MappedSize, KilledWhileItsSizeChanges) {
     });
     // Not while it starts, which takes long under a sanitizer.
     const std::uint64_t before = board->committed.load();
-    for (int i = 0; i < 20'000 && board->committed.load() == before; ++i) usleep(1000);
+    while (board->committed.load() == before && child.running()) usleep(1000);
     usleep(static_cast<useconds_t>(random() % 40'000));
     child.kill(SIGKILL);
     child.wait();
@@ -231,7 +231,7 @@ TEST_F(MappedSize, KilledWhileItsSizeChanges) {
     const auto head = content_of(store, "main");
     ASSERT_TRUE(all_zero(head.data() + image.size(), head.size() - image.size()));
   }
-  EXPECT_GT(board->committed.load(), kills / 4);
+  EXPECT_GE(board->committed.load(), kills);
 }
 
 }  // namespace

@@ -316,7 +316,10 @@ TEST_F(Mapped, KilledAtAnyMomentTheImageIsTheHead) {
         board->committed = g;
       }
     });
-    usleep(static_cast<useconds_t>(1000 + random() % 30'000));
+    // Every other one after a commit; the rest may be while it starts.
+    const std::uint64_t before = board->committed;
+    while (kill % 2 == 0 && board->committed == before && child.running()) usleep(1000);
+    usleep(static_cast<useconds_t>(random() % 30'000));
     child.kill(SIGKILL);
     child.wait();
     Region region = store.open_region("main", options());
@@ -327,7 +330,7 @@ TEST_F(Mapped, KilledAtAnyMomentTheImageIsTheHead) {
     ASSERT_TRUE(image == content_of(store, "main")) << "generation " << found;
     ASSERT_TRUE(image == content_of(region));
   }
-  EXPECT_GT(board->committed.load(), kills / 4);
+  EXPECT_GE(board->committed.load(), kills / 2);
 }
 
 }  // namespace
