@@ -99,22 +99,25 @@ TEST_F(PacksGone, DoNotStayOpen) {
   store = StoreCore::create(counting, dir.path("s"), options);
   constexpr std::size_t kPages = 8;
   store->create_branch("main", kPages * kPageBytes, 0);
-  const auto writer = BranchWriter::open(*store, "main");
-  Model model(kPages);
-  std::mt19937_64 random(1);
-  std::uint64_t removed = 0;
-  for (int round = 0; round < 40; ++round) {
-    for (PageNumber p = 0; p < kPages; ++p) model.fill(p, random);
-    commit(*writer, model, true);
-    open_version(*store, "main");  // opens what it needs
-    removed += collect_garbage(*store, false, nullptr).packs_removed;
+  {
+    const auto writer = BranchWriter::open(*store, "main");
+    Model model(kPages);
+    std::mt19937_64 random(1);
+    std::uint64_t removed = 0;
+    for (int round = 0; round < 40; ++round) {
+      for (PageNumber p = 0; p < kPages; ++p) model.fill(p, random);
+      commit(*writer, model, true);
+      open_version(*store, "main");  // opens what it needs
+      removed += collect_garbage(*store, false, nullptr).packs_removed;
+    }
+    // Those that are there, what is open to be written, and what the last gc has removed.
+    constexpr int kOthers = 8;
+    const auto packs = static_cast<int>(store->packs().list().size());
+    EXPECT_GT(removed, 2u * kOthers);
+    EXPECT_LE(counting.files, packs + kOthers);
+    expect_same(*open_version(*store, "main"), model.bytes);
   }
-  // Those that are there, what is open to be written, and what the last gc has removed.
-  constexpr int kOthers = 8;
-  const auto packs = static_cast<int>(store->packs().list().size());
-  EXPECT_GT(removed, 2u * kOthers);
-  EXPECT_LE(counting.files, packs + kOthers);
-  expect_same(*open_version(*store, "main"), model.bytes);
+  store.reset();  // before the file system that it uses
 }
 
 }  // namespace

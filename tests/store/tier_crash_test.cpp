@@ -4,7 +4,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <chrono>
+#include <algorithm>
+#include <atomic>
 
 #include "store/catalog/kept_version.hpp"
 #include "store/gc/pack_mover.hpp"
@@ -13,13 +14,13 @@
 #include "store/tiers_fixture.hpp"
 #include "support/child.hpp"
 #include "support/sanitizers.hpp"
+#include "support/shared.hpp"
 
 namespace vellum::store::test {
 namespace {
 
 using vellum::test::Child;
 using vellum::test::start_child;
-using Clock = std::chrono::steady_clock;
 
 using Contents = std::map<std::string, std::vector<std::byte>>;
 
@@ -169,7 +170,7 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
   const auto open = [&] { return StoreCore::open(fs, path); };
   add_tier(*open(), TierKind::archive, archive, 0);
   add_tier(*open(), TierKind::cache, cache, 0);
-  const auto until = Clock::now() + std::chrono::milliseconds(vellum::test::rounds(4000, 2500));
+  const vellum::test::Shared<std::atomic<bool>> stop;
   std::vector<Child> children;
   children.push_back(start_child([&] {
     const auto store = open();
@@ -177,7 +178,7 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
     auto writer = BranchWriter::open(*store, "main");
     Model model(kTierCrashPages);
     model.bytes = contents.at("main");
-    while (Clock::now() < until) {
+    while (!*stop) {
       for (int n = 0; n < 16; ++n) fill_text(model, dice() % kTierCrashPages, dice);
       commit(*writer, model, true);
       ::usleep(2000);
@@ -187,7 +188,7 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
     children.push_back(start_child([&, seed] {
       const auto store = open();
       std::mt19937_64 dice(seed);
-      while (Clock::now() < until) {
+      while (!*stop) {
         const std::string name = "s" + std::to_string(dice() % 4);
         const auto kept = resolve_kept(seed == 1 ? *store : *open(), name);
         const auto again = seed == 1 ? store : open();
@@ -199,7 +200,7 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
     }));
   }
   children.push_back(start_child([&] {
-    while (Clock::now() < until) {
+    while (!*stop) {
       try {
         collect_garbage(*open(), false, nullptr, 1);
       } catch (const Error& e) {
@@ -209,7 +210,12 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
     }
   }));
   std::uint64_t moved = 0, killed = 0;
-  for (int round = 0; Clock::now() < until; ++round) {
+  // Until enough was moved and killed; a child that has ended failed, and will say why.
+  const int rounds = vellum::test::rounds(30, 6);
+  const auto runs = [](const Child& child) { return child.running(); };
+  for (int round = 0; (round < rounds || moved <= 10 || killed == 0) &&
+                      std::all_of(children.begin(), children.end(), runs);
+       ++round) {
     const auto turn = [&] {
       try {
         moved += move_packs(*open(), {round % 2 == 0, {}, 0}, false, nullptr).packs_moved;
@@ -229,6 +235,7 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
     EXPECT_TRUE(end.died_by(SIGKILL) || end.exited_with(0)) << testing::PrintToString(end);
     killed += end.died_by(SIGKILL) ? 1 : 0;
   }
+  *stop = true;
   for (Child& child : children) EXPECT_CHILD_EXIT(child.wait(), 0);
   std::printf("  %llu packs moved, %llu movers killed\n", static_cast<unsigned long long>(moved),
               static_cast<unsigned long long>(killed));
