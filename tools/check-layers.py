@@ -52,14 +52,13 @@ def upward_includes(layers, includes):
 
 def modules_of(includes):
     """{file: module}. The shortest stem of the folder that the file's own stem continues."""
-    stems = {os.path.splitext(name)[0] for name in includes}
     headers = {os.path.splitext(name)[0] for name in includes if name.endswith((".h", ".hpp"))}
     result = {}
     for name in includes:
         stem = os.path.splitext(name)[0]
         parts = stem.split("_")
         begins = ("_".join(parts[:i]) for i in range(1, len(parts)))
-        owner = next((b for b in begins if b in headers and b in stems), stem)
+        owner = next((b for b in begins if b in headers), stem)
         result[name] = owner
     return result
 

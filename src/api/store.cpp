@@ -377,7 +377,7 @@ void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
     const std::uint64_t first = offset_bytes / kPageBytes;
     const std::size_t skip = offset_bytes % kPageBytes;
     const std::size_t n = std::min(length_bytes, pages.size() - skip);
-    source->read(first, (skip + n + kPageBytes - 1) / kPageBytes, pages.data());
+    source->read(first, format::pages_in(skip + n), pages.data());
     std::memcpy(to, pages.data() + skip, n);
     to += n;
     offset_bytes += n;

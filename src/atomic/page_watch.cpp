@@ -28,7 +28,7 @@ void PageWatch::make_twin(std::uint64_t page) {
 
 void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) {
   // The kernel reports a page once, so it stays in found_ whatever throws.
-  written_.collect(0, (size_bytes + kPageBytes - 1) / kPageBytes, found_);
+  written_.collect(0, format::pages_in(size_bytes), found_);
   std::sort(found_.begin(), found_.end());
   found_.erase(std::unique(found_.begin(), found_.end()), found_.end());
   format::PageDiff diff;
@@ -52,8 +52,8 @@ void PageWatch::settle(std::span<const format::RedoRun> runs) noexcept {
 
 void PageWatch::forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) noexcept {
   const std::uint64_t begin = begin_bytes / kPageBytes;
-  const std::uint64_t end = (end_bytes + kPageBytes - 1) / kPageBytes;
-  const std::uint64_t whole = (begin_bytes + kPageBytes - 1) / kPageBytes;
+  const std::uint64_t end = format::pages_in(end_bytes);
+  const std::uint64_t whole = format::pages_in(begin_bytes);
   if (whole != begin && has_twin_.data()[begin] != std::byte{0})
     std::memset(twins_.data() + begin_bytes, 0, whole * kPageBytes - begin_bytes);
   for (std::uint64_t page = whole; page < end; ++page) {

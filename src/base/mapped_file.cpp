@@ -17,6 +17,7 @@
 #include <utility>
 #include <vellum/error.hpp>
 
+#include "base/read_only_file.hpp"
 #include "base/round_up.hpp"
 
 namespace vellum::base {
@@ -42,7 +43,7 @@ bool can_read_own_memory() noexcept {
   return works;
 }
 
-class MappedFile final : public File {
+class MappedFile final : public ReadOnlyFile {
  public:
   MappedFile(Fs& fs, const File& file, std::byte* at, std::uint64_t room_bytes)
       : fs_(fs),
@@ -78,17 +79,7 @@ class MappedFile final : public File {
     return reopen()->byte_locked(offset_bytes);
   }
 
-  void pwrite(std::span<const std::byte>, std::uint64_t) override { refuse(); }
-  void sync_data() override { refuse(); }
-  void truncate(std::uint64_t) override { refuse(); }
-  void allocate(std::uint64_t, std::uint64_t) override { refuse(); }
-  void punch(std::uint64_t, std::uint64_t) override { refuse(); }
-  bool try_lock_byte(std::uint64_t) override { refuse(); }
-  bool try_lock_exclusive() override { refuse(); }
-  bool try_lock_shared() override { refuse(); }
-
  private:
-  [[noreturn]] void refuse() const { throw Error(Errc::io, path_ + ": open to be read only"); }
   std::optional<struct stat> named() const;
   std::unique_ptr<File> reopen() const;
   int why_missing(std::uint64_t end_bytes) const noexcept;

@@ -57,12 +57,12 @@ std::string unfinished_name(const std::string& path) {
          unique_suffix();
 }
 
+}  // namespace
+
 std::string without_end_slashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;
 }
-
-}  // namespace
 
 bool ensure_directory(Fs& fs, const std::string& path) {
   try {

@@ -15,6 +15,7 @@ namespace vellum::base {
 
 // The directory of a path; "." for a bare name.
 std::string parent_of(const std::string& path);
+std::string without_end_slashes(std::string path);  // "/" stays
 
 // Makes a directory unless it exists. True: it was made.
 bool ensure_directory(Fs& fs, const std::string& path);

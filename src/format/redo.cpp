@@ -54,8 +54,7 @@ bool read_runs(std::span<const std::byte> record, std::uint64_t runs, std::uint6
     RedoRun run = decode_run(read_u64(table + i * sizeof(std::uint64_t)));
     const std::uint64_t bytes = run.count * kLineBytes;
     const bool within_page = run.first_line % kLinesPerPage + run.count <= kLinesPerPage;
-    const bool within_file =
-        run.first_line + run.count <= (file_bytes + kPageBytes - 1) / kPageBytes * kLinesPerPage;
+    const bool within_file = run.first_line + run.count <= pages_in(file_bytes) * kLinesPerPage;
     if (!within_page || !within_file || bytes > record.size() - at) return false;
     run.bytes = record.data() + at;
     at += bytes;

@@ -5,6 +5,7 @@
 #include <future>
 #include <vellum/region.hpp>
 
+#include "base/clock.hpp"
 #include "region/kernel/fault_router.hpp"
 #include "region/region_impl.hpp"
 
@@ -19,12 +20,6 @@ namespace {
 std::uint64_t ns_between(Clock::time_point from, Clock::time_point to) {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count());
-}
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 }  // namespace
@@ -179,7 +174,7 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
     store::CommitCost cost;
     if (c.report.pages_changed != 0 || c.even_if_unchanged) {
       store::CommitMeta meta;
-      meta.time_ns = now_ns();
+      meta.time_ns = base::wall_clock_ns();
       meta.region_bytes = memory->size_bytes();
       meta.base_address = remembered_address;
       meta.message = c.message;

@@ -119,7 +119,7 @@ int SigsegvMemory::open_for_writing(PageNumber first, std::size_t count) noexcep
 
 // The process is out of mappings: joins ever larger ranges around `page` into one open range.
 int SigsegvMemory::open_wider(PageNumber page) noexcept {
-  const PageNumber pages = (size_bytes() + kPageBytes - 1) / kPageBytes;
+  const PageNumber pages = format::pages_in(size_bytes());
   store::ReadFailure failure;
   for (std::size_t span = 2 * kGroupPages;; span *= 2) {
     const PageNumber first = page / span * span;

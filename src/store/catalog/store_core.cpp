@@ -15,11 +15,6 @@ namespace {
 constexpr std::uint64_t kMaxSuperblockBytes = 64u << 10;
 constexpr const char* kDirectories[] = {"branches", "snapshots", "packs", "tmp"};
 
-std::string without_end_slashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 format::Uuid random_uuid() {
   std::random_device device;
   format::Uuid id;
@@ -45,7 +40,7 @@ bool is_unfinished_store(base::Fs& fs, const std::string& path) {
 
 std::shared_ptr<StoreCore> StoreCore::create(base::Fs& fs, const std::string& given_path,
                                              format::Superblock options) {
-  const std::string path = without_end_slashes(given_path);
+  const std::string path = base::without_end_slashes(given_path);
   options.store_id = random_uuid();
   options.created_ns = base::wall_clock_ns();
   const auto bytes = format::encode_superblock(options);
@@ -65,7 +60,7 @@ std::shared_ptr<StoreCore> StoreCore::create(base::Fs& fs, const std::string& gi
 }
 
 std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& given_path) {
-  const std::string path = without_end_slashes(given_path);
+  const std::string path = base::without_end_slashes(given_path);
   if (!fs.exists(path)) fail(Errc::not_found, "{}: no such directory", path);
   const std::string file = path + "/" + kSuperblockName;
   if (!fs.exists(file)) fail(Errc::not_a_store, "{}: not a Vellum store", path);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/fail.hpp"
+#include "base/round_up.hpp"
 #include "format/types.hpp"
 #include "store/catalog/names.hpp"
 
@@ -22,10 +23,6 @@ constexpr std::size_t kPagesWritten = 256;
 // The image is synced and the marks are removed after this many written bytes, which bounds the
 // comparison after a crash.
 constexpr std::uint64_t kSyncEveryBytes = 256ULL << 20;
-
-std::uint64_t round_up(std::uint64_t bytes) noexcept {
-  return format::pages_in(bytes) * kPageBytes;
-}
 
 // Waits until the kernel's clock for file times has moved past `time_ns`, so that a later change of
 // the file shows in its times (4 ms at most; longer only where the times are not this kernel's).
@@ -48,7 +45,7 @@ ImageFile::ImageFile(PackStore& store, std::string branch, std::unique_ptr<base:
       file_(std::move(file)),
       touched_(std::move(touched)),
       file_bytes_(file_->size_bytes()) {
-  region_bytes_ = round_up(file_bytes_);
+  region_bytes_ = base::round_up(file_bytes_, kPageBytes);
   committed_bytes_ = file_bytes_;
 }
 
@@ -94,7 +91,8 @@ void ImageFile::resize(std::uint64_t region_bytes) {
     return;
   }
   // A file that ended within its last page gets that end back, too.
-  const bool back = region_bytes < region_bytes_ && round_up(committed_bytes_) == region_bytes;
+  const bool back =
+      region_bytes < region_bytes_ && base::round_up(committed_bytes_, kPageBytes) == region_bytes;
   const std::uint64_t bytes = back ? committed_bytes_ : region_bytes;
   file_->truncate(bytes);
   file_bytes_ = bytes;
@@ -118,7 +116,7 @@ void ImageFile::drop_growth(std::uint64_t keep_bytes) {
   if (exact_) {
     set_size(std::min(file_bytes_, std::max(committed_bytes_, keep_bytes)));
   } else if (keep_bytes == 0) {
-    resize(round_up(committed_bytes_));
+    resize(base::round_up(committed_bytes_, kPageBytes));
   }
 }
 
@@ -135,7 +133,8 @@ void ImageFile::write_run(PageNumber first, std::span<const std::byte> content) 
     const auto tail = content.subspan(inside);
     const bool zero =
         std::all_of(tail.begin(), tail.end(), [](std::byte b) { return b == std::byte{0}; });
-    if (zero && round_up(file_bytes_) >= at + content.size()) content = content.first(inside);
+    if (zero && base::round_up(file_bytes_, kPageBytes) >= at + content.size())
+      content = content.first(inside);
   }
   if (content.empty()) return;
   file_->pwrite(content, at);

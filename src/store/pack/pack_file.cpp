@@ -32,8 +32,6 @@ bool PackFile::let_go() noexcept {
   return true;
 }
 
-void PackFile::refuse() const { fail(Errc::io, "{}: open to be read only", path_); }
-
 std::uint64_t PackFile::size_bytes() const { return Use(*this)->size_bytes(); }
 void PackFile::pread(std::span<std::byte> out, std::uint64_t offset_bytes) const {
   Use(*this)->pread(out, offset_bytes);

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/read_only_file.hpp"
 
 namespace vellum::store {
 
-class PackFile final : public base::File {
+class PackFile final : public base::ReadOnlyFile {
  public:
   explicit PackFile(std::unique_ptr<base::File> file)
       : path_(file->path()), file_(std::move(file)) {}
@@ -41,19 +41,9 @@ class PackFile final : public base::File {
   std::uint64_t next_hole(std::uint64_t offset_bytes) const override;
   base::FileIdentity identity() const override;
 
-  void pwrite(std::span<const std::byte>, std::uint64_t) override { refuse(); }
-  void sync_data() override { refuse(); }
-  void truncate(std::uint64_t) override { refuse(); }
-  void allocate(std::uint64_t, std::uint64_t) override { refuse(); }
-  void punch(std::uint64_t, std::uint64_t) override { refuse(); }
-  bool try_lock_byte(std::uint64_t) override { refuse(); }
-  bool try_lock_exclusive() override { refuse(); }
-  bool try_lock_shared() override { refuse(); }
-
  private:
   // Keeps the file open while it lives.
   class Use;
-  [[noreturn]] void refuse() const;
 
   const std::string path_;
   std::unique_ptr<base::File> file_;

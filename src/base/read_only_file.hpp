@@ -1,0 +1,28 @@
+// base/read_only_file.hpp: a File that refuses every change and every exclusive use.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/file.hpp"
+#include "vellum/error.hpp"
+
+namespace vellum::base {
+
+// Errc::io, naming the file, from every call that would write or lock it.
+class ReadOnlyFile : public File {
+ public:
+  void pwrite(std::span<const std::byte>, std::uint64_t) final { refuse(); }
+  void sync_data() final { refuse(); }
+  void truncate(std::uint64_t) final { refuse(); }
+  void allocate(std::uint64_t, std::uint64_t) final { refuse(); }
+  void punch(std::uint64_t, std::uint64_t) final { refuse(); }
+  bool try_lock_byte(std::uint64_t) final { refuse(); }
+  bool try_lock_exclusive() final { refuse(); }
+  bool try_lock_shared() final { refuse(); }
+
+ private:
+  [[noreturn]] void refuse() const { throw Error(Errc::io, path() + ": open to be read only"); }
+};
+
+}  // namespace vellum::base
