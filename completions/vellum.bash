@@ -36,7 +36,7 @@ _vellum_options() {
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
     verify) echo '--read-data' ;;
     repair) echo '--to --removed --dry-run' ;;
-    recover) echo '--copied --damaged' ;;
+    recover) echo '--copied --corrupted' ;;
     run)
       echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --no-gc --version --strict'
       ;;

@@ -16,7 +16,7 @@ std::span<const Target> targets() {
       {"commit", fuzz_commit},
       {"version", fuzz_version},
       {"snapshot_ref", fuzz_snapshot_ref},
-      {"saved_census", fuzz_saved_census},
+      {"saved_live_set", fuzz_saved_live_set},
       {"working_set", fuzz_working_set},
       {"map_block", fuzz_map_block},
       {"run_root", fuzz_run_root},

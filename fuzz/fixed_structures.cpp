@@ -1,6 +1,6 @@
 // Structures that end in a checksum of all before it.
 #include "decoder_targets.hpp"
-#include "format/saved_census.hpp"
+#include "format/saved_live_set.hpp"
 #include "format/version.hpp"
 #include "format/working_set.hpp"
 #include "seal.hpp"
@@ -56,22 +56,22 @@ void check_snapshot_ref(View bytes) {
           "a snapshot ref decodes to itself");
 }
 
-void check_saved_census(View bytes) {
+void check_saved_live_set(View bytes) {
   const format::Uuid id = uuid_at(bytes, kStoreIdAt);
-  format::SavedCensus census, again;
-  if (format::decode_saved_census(bytes, id, census) != nullptr) return;
-  for (const auto& part : census.parts) {
+  format::SavedLiveSet live_set, again;
+  if (format::decode_saved_live_set(bytes, id, live_set) != nullptr) return;
+  for (const auto& part : live_set.parts) {
     for (const auto root : part.roots) {
-      require(root < census.records.size(), "a root is a record of the census");
+      require(root < live_set.records.size(), "a root is a record of the live_set");
     }
     for (const auto& r : part.records) {
-      require(r.count != 0 && std::uint64_t{r.first} + r.count <= census.records.size(),
-              "a range lies among the records of the census");
+      require(r.count != 0 && std::uint64_t{r.first} + r.count <= live_set.records.size(),
+              "a range lies among the records of the live_set");
     }
   }
-  const Bytes encoded = format::encode_saved_census(census, id);
-  require(format::decode_saved_census(encoded, id, again) == nullptr && census == again,
-          "a census decodes to itself");
+  const Bytes encoded = format::encode_saved_live_set(live_set, id);
+  require(format::decode_saved_live_set(encoded, id, again) == nullptr && live_set == again,
+          "a live set decodes to itself");
 }
 
 void check_working_set(View bytes) {
@@ -142,11 +142,11 @@ void fuzz_snapshot_ref(View input) {
   check_snapshot_ref(sealed);
 }
 
-void fuzz_saved_census(View input) {
-  check_saved_census(input);
+void fuzz_saved_live_set(View input) {
+  check_saved_live_set(input);
   Bytes sealed(input.begin(), input.end());
   seal_file(sealed);
-  check_saved_census(sealed);
+  check_saved_live_set(sealed);
 }
 
 void fuzz_working_set(View input) {

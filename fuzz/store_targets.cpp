@@ -14,7 +14,7 @@
 #include "store/gc/gc.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
-#include "store/reach/census_file.hpp"
+#include "store/reach/live_set_file.hpp"
 #include "store_script.hpp"
 
 namespace vellum::fuzz {
@@ -196,7 +196,7 @@ void fuzz_store_gc(View input) {
       return answers([&] { store::collect_garbage(store, look_only, nullptr); });
     };
     require(gc(false), "the sample can be collected");
-    const std::string path = store::census_path(store);
+    const std::string path = store::live_set_path(store);
     Bytes bytes = fs.read_file(path);
     Input in(input);
     if (in.u8() % 2 == 1) {

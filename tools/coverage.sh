@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Lines and branches of src/format and src/store that tests reach: clang's source-based coverage of test_format,
-# test_store, test_corruption and a short test_crash (preset `coverage`, in build/coverage).
+# Lines and branches of src/format and src/store that tests reach: clang's source-based coverage of
+# test_format, test_store, test_corruption and a short test_crash (preset `coverage`, in build/coverage).
 #
 #   tools/coverage.sh [folder of src]...       (format and store, unless others are named)
 #
-# Prints a line a file and the sums; build/coverage/source.txt has the sources, each line and branch with its count.
-# What runs only in children that are killed does not count. VELLUM_JOBS: compiler processes.
+# Prints a line a file and the sums; build/coverage/source.txt has the sources, each line and branch with its
+# count. What runs only in children that are killed does not count. VELLUM_JOBS: compiler processes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folders=("${@:-format}")

@@ -3,9 +3,9 @@
 #
 #   tools/crash.sh [sequences] [first seed]      (default: 400 sequences, about a million distinct images)
 #
-# One process a core, each with its own seeds. Prints the sums; logs are in build/crash. Exit status 1 when an image is
-# not what it must be: the log says the seed. VELLUM_JOBS: processes. VELLUM_TEST_CRASH: the test program, when it is not to
-# be built.
+# One process a core, each with its own seeds. Prints the sums; logs are in build/crash. Exit status 1 when an
+# image is not what it must be: the log says the seed. VELLUM_JOBS: processes. VELLUM_TEST_CRASH: the test
+# program, when it is not to be built.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 sequences=${1-400}
@@ -34,7 +34,8 @@ for pid in "${pids[@]}"; do
   wait "$pid" || status=1
 done
 
-# generated: 200 sequences, 4321 recoveries, 98765 crash points, 1234567 images built, 567890 distinct, 0 violations
+# generated: 200 sequences, 4321 recoveries, 98765 crash points, 1234567 images built, 567890 distinct, 0
+# violations
 grep -h '^generated:' "$logs"/*.log | awk '
   { sequences += $2; recoveries += $4; points += $6; built += $9; distinct += $12; violations += $14 }
   END { printf "%d sequences, %d recoveries, %d crash points, %d images built, %d distinct, %d violations\n",

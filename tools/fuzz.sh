@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Fuzzes the decoders and whole hostile stores with libFuzzer (clang 19, address + undefined behaviour sanitizers).
+# Fuzzes the decoders and whole hostile stores with libFuzzer (clang 19, address + undefined behaviour
+# sanitizers).
 #   tools/fuzz.sh [<seconds>s | <executions>] [target...]
 # The budget is for each target: "2s" (the default), or a number of executions. Without targets all run.
 # Starts from the committed seeds and from what earlier runs found (build/fuzz/corpus). An input that

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# Shows that the tests can fail: breaks the program in one place at a time, in a copy of the tree, and expects a test to
-# notice.
+# Shows that the tests can fail: breaks the program in one place at a time, in a copy of the tree, and expects
+# a test to notice.
 #
 #   tools/mutation-check.sh [--ask PROGRAM FILTER] [regular expression over mutation names]
-#   tools/mutation-check.sh --check    only: does every mutation still change the source? (a second, builds nothing)
+#   tools/mutation-check.sh --check    only: does every mutation still change the source? (a second, builds
+#   nothing)
 #
-# --ask asks only these tests, of all mutations: 'test_store DedupRules.*'. With the regular expression that is the
-# quick way while a mutation is being written.
+# --ask asks only these tests, of all mutations: 'test_store DedupRules.*'. With the regular expression that
+# is the quick way while a mutation is being written.
 #
-# Prints a table: mutation, the test program and the first test that caught it. Exit status 1 when one survives.
-# VELLUM_MUTATION_DIR: where the copy is built (default: a new temporary directory, removed at the end; a given one stays,
-# and makes the next run faster). VELLUM_JOBS: compiler processes.
+# Prints a table: mutation, the test program and the first test that caught it. Exit status 1 when one
+# survives. VELLUM_MUTATION_DIR: where the copy is built (default: a new temporary directory, removed at the
+# end; a given one stays, and makes the next run faster). VELLUM_JOBS: compiler processes.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 check_only=false
@@ -79,7 +80,7 @@ mutation 'the lock of a branch is not compared with its name' src/store/catalog/
   's/if (!file->replaced()) return/return/'
 mutation 'a child of fork() keeps the locks' src/base/forked_locks.cpp \
   's/::syscall(SYS_dup3, own, fd, O_CLOEXEC);//'
-mutation 'readers do not wait for the turn of gc' src/store/lock/lease.cpp \
+mutation 'readers do not wait for the turn of gc' src/store/lock/version_pin.cpp \
   's/!file->byte_locked(kTurnByte) && //'
 mutation 'files in the making are not locked' src/base/publish_file.cpp \
   's/return file\.try_lock_byte(kMakingByte) && !file\.replaced();/return true;/'
@@ -93,7 +94,7 @@ mutation 'names are looked for in whatever store is there' src/store/pack/pack_s
   's/if (impl_->superblock_file->replaced()) {/if (false) {/'
 mutation 'an archive belongs to a path' src/format/tiers.hpp \
   's/return home == other\.home \&\& inode == other\.inode \&\& same_birth;/return home == other.home || same_birth;/'
-mutation 'ref published before its fold is durable' src/store/pack/pack_writer.cpp \
+mutation 'ref published before its checkpoint is durable' src/store/pack/pack_writer.cpp \
   's/^  bool sync_failed = false;$/  bool sync_failed = false; bool late = false;/' \
   '/^void PackWriter::sync()/,/^}/s/  impl_->sync_file();/  impl_->late = true;/' \
   's/^  const bool full = w\.active\.end/  if (w.late) { w.late = false; w.sync_file(); }\n&/'
@@ -107,7 +108,7 @@ mutation 'frame checksum not verified' src/format/journal.cpp \
   's/if (in\.u64() != frame_checksum(bytes, h\.payload_bytes, seed)) return false;/static_cast<void>(in.u64()); static_cast<void>(seed); static_cast<void>(\&frame_checksum);/'
 mutation 'record checksum not verified' src/format/record.cpp \
   's/record_checksum(record, seed) != h\.checksum) {/(false \&\& record_checksum(record, seed) != h.checksum)) {/'
-mutation 'checksum of refs, tiers, census not verified' src/format/whole_file.cpp \
+mutation 'checksum of refs, tiers, live_set not verified' src/format/whole_file.cpp \
   's/if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";//'
 mutation 'a commit packs chunks that it does not hold' src/region/encoder.cpp \
   's/held(std::in_place, memory_, captured\.whole);/held;/'
@@ -155,25 +156,26 @@ mutation 'a mark right behind its frame' src/store/catalog/journal.cpp \
   's/return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);/return end;/'
 mutation 'a journal that was cut is taken' src/store/catalog/journal_read.cpp \
   's/  if (size >= whole) return;/  return;/'
-mutation 'atomic: later records do not show damage' src/atomic/redo_journal.cpp \
+mutation 'atomic: later records do not show damage' src/atomic_file/redo_journal.cpp \
   's/  if (recovering_) look_for_later(log, replay);//'
-mutation 'atomic: no mark of the record before' src/atomic/redo_journal.cpp \
+mutation 'atomic: no mark of the record before' src/atomic_file/redo_journal.cpp \
   's/  write_mark(tail_ + record\.size());//'
-mutation 'atomic: a damaged header leads to an older epoch' src/atomic/redo_journal.cpp \
+mutation 'atomic: a corrupted header leads to an older epoch' src/atomic_file/redo_journal.cpp \
   's/  journal\.take_header_of_records();//'
-mutation 'stash: page numbers of 32 bits' src/region/paging/stash.cpp \
+mutation 'spill: page numbers of 32 bits' src/region/paging/spill_file.cpp \
   's/length - kCovered}, page)/length - kCovered}, static_cast<std::uint32_t>(page))/'
 mutation 'packs: descriptors without a bound' src/store/pack/pack_set.cpp \
   's/  if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {/  if (true) {/'
 mutation 'verify: want of descriptors is damage' src/base/fail.hpp \
   's/e\.code() == Errc::out_of_memory || //'
-mutation 'tail of a crashed fold left in the pack' src/store/pack/pack_writer.cpp \
+mutation 'tail of a crashed checkpoint left in the pack' src/store/pack/pack_writer.cpp \
   's/^  if (size > version\.active_pack_end_bytes) active\.file->truncate.*$//'
-mutation 'a failed flush of a fold does not poison' src/store/branch/branch_writer.cpp \
+mutation 'a failed flush of a checkpoint does not poison' src/store/branch/branch_writer.cpp \
   's/^    if (poison\.empty()) poison = reason;$//'
-# Two that would show nothing. Packs listed after the branches: while gc reads the names nobody opens a branch for
-# writing, so no pack appears. Of two base frames the later ends: what lies between the two belongs to the later frame,
-# which is a version itself; the earlier end matters only when a writer takes that frame back after gc has marked.
+# Two that would show nothing. Packs listed after the branches: while gc reads the names nobody opens a branch
+# for writing, so no pack appears. Of two base frames the later ends: what lies between the two belongs to the
+# later frame, which is a version itself; the earlier end matters only when a writer takes that frame back
+# after gc has marked.
 mutation 'gc: marks of open versions ignored' src/store/reach/roots.cpp \
   's/: marked_roots(store, out\.packs))/: std::vector<RootPlace>())/'
 mutation 'gc: the base frame before the last is no version' src/store/reach/roots.cpp \
@@ -201,11 +203,11 @@ mutation 'a collector that has ended is waited for' src/region/turns.cpp \
 mutation 'a collection begins with what the last one lacked' src/region/turns.cpp \
   's/^  turns_\.written_bytes_ = turns_\.freed_bytes_ = 0;$//'
 mutation 'a commit is built upon one that could not be undone' src/region/commit.cpp \
-  's/^  if (!twins_lost) return;$/  if (!twins_lost || true) return;/'
+  's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
 mutation 'a failed undo is forgotten' src/region/commit.cpp \
-  's/^    twins_lost = true;$//'
+  's/^    base_copies_lost = true;$//'
 mutation 'zeros that are read do not count' src/region/memory/memory_evict.cpp \
-  's/return zeros_take_memory() ? backing_\.file_pages() - backing_\.twin_pages() : 0;/return 0;/'
+  's/return zeros_take_memory() ? backing_\.file_pages() - backing_\.base_copy_pages() : 0;/return 0;/'
 mutation 'a removed pack stays open' src/store/pack/pack_set.cpp \
   's/^        let_go(\*entry);$//'
 mutation 'a pack is closed while it is read' src/store/pack/pack_file.cpp \
@@ -218,7 +220,7 @@ mutation 'space does not come back without a command' src/region/space_keeper.cp
   's/^    if (outlook\.is_due()) collect(kShortPatience, at_steps);$//'
 mutation 'a full disk is an error before anything is collected' src/region/commit.cpp \
   's/ && space->make_room()/ \&\& false/'
-mutation 'gc: who cannot mark a version does not hold the names' src/store/lock/lease.cpp \
+mutation 'gc: who cannot mark a version does not hold the names' src/store/lock/version_pin.cpp \
   's/^    return names;$/    return nullptr;/'
 mutation 'gc: the copy behind the root is freed' src/store/reach/pack_use.cpp \
   's/^    if (copy\.to != 0) out\[newest\.pack\]\.copies\.push_back(copy);$//'
@@ -236,24 +238,24 @@ mutation 'bytes after the last whole unit of words lost' src/base/word_planes.cp
   's/^  if (whole < in\.size()) std::memcpy.*$//'
 mutation 'blocks too large to be joined not refused' src/base/codec.cpp \
   's/^  if (raw\.size() > impl_->planes\.size()) return false;$//'
-mutation 'a program gets the environment as it was given' src/shim/exec_environment.cpp \
+mutation 'a program gets the environment as it was given' src/preload/exec_environment.cpp \
   's/^  if (kept_count == 0) return out;$/  return out;/'
-mutation 'a shell gets the environment as it was cleared' src/shim/exec_environment.cpp \
+mutation 'a shell gets the environment as it was cleared' src/preload/exec_environment.cpp \
   's/== nullptr) putenv(kept\[i\]);/== nullptr) continue;/' \
   's/^  if (kept_count == 0 || names_library(theirs)) return;$/  return;/'
-mutation 'static programs are not told of' src/shim/exec_calls.cpp \
+mutation 'static programs are not told of' src/preload/exec_calls.cpp \
   's/^  if (!note_program(path, kind)) return;$/  return;/'
-mutation 'an opened file is not noted' src/shim/run_record.cpp \
+mutation 'an opened file is not noted' src/preload/run_record.cpp \
   '/^void note_opened/,/^}/s/++record->targets\[target\].opened/record->targets[target].opened += 0/'
-mutation 'a file that changed while it was live is not noted' src/shim/live_file.cpp \
+mutation 'a file that changed while it was live is not noted' src/preload/live_file.cpp \
   's/^  note_changed(target_);$//'
 mutation 'a file that changed around the run is taken for mended' src/cli/run_files.cpp \
   's/ && !image->in_use && !image->changed)) return;/ \&\& !image->in_use)) return;/'
 mutation 'the kernel does not empty the mark of a process' src/base/fork_count.cpp \
   's/kMarkBytes, MADV_WIPEONFORK/kMarkBytes, MADV_NORMAL/'
-mutation 'a call by its number goes past the library' src/shim/numbered_calls.cpp \
+mutation 'a call by its number goes past the library' src/preload/numbered_calls.cpp \
   's/^    if (const auto result = family(number, a)) return result;$/    if (false) return family(number, a);/'
-mutation 'process 1 is known by its number alone' src/shim/proc.cpp \
+mutation 'process 1 is known by its number alone' src/preload/proc.cpp \
   's/^  return process | space.st_ino << 32;$/  return process;/'
 
 mutation 'a frame that failed and cannot be wiped does not poison' src/store/catalog/journal.cpp \
@@ -262,7 +264,7 @@ mutation 'image: marks forgotten before the flush' src/store/image/image_file.cp
   '/::sync_now_and_then/,/^}/s/^  sync();$/  touched_.forget();\n  sync();/'
 mutation 'image: a failed mark ignored' src/store/image/image_file.cpp \
   's/with_context(path(), \[&\] { touched_\.mark(pages); });/try { touched_.mark(pages); } catch (const Error\&) {}/'
-mutation 'atomic: the size of a new journal not synced' src/atomic/file_journal.cpp \
+mutation 'atomic: the size of a new journal not synced' src/atomic_file/file_journal.cpp \
   's/^    made->sync_data();.*$//'
 mutation 'the order of a snapshot not synced' src/store/catalog/snapshot_order.cpp \
   's/^  file->sync_data();$//'
@@ -276,29 +278,30 @@ mutation 'files in the making are swept while they are held' src/base/new_file.c
   's/if (!file->try_lock_exclusive() || file->replaced()) return;//'
 mutation 'a new file without its lock' src/base/new_file.cpp \
   's/return file\.try_lock_exclusive() \&\& !file\.replaced();/return !file.replaced();/'
-mutation 'a name that is made anew gets what the branch had' src/shim/live_file.cpp \
+mutation 'a name that is made anew gets what the branch had' src/preload/live_file.cpp \
   's/  options\.image_is_content = true;//'
-mutation 'a file that was removed stays live' src/shim/files_names.cpp \
+mutation 'a file that was removed stays live' src/preload/files_names.cpp \
   '/^int Files::remove_name/,/^}/s/  let_go_at(name);//'
-mutation 'what is renamed onto a name is not looked at' src/shim/files_names.cpp \
+mutation 'what is renamed onto a name is not looked at' src/preload/files_names.cpp \
   '/^int Files::rename/,/^}/s/    come_to(now);//'
-mutation 'mappings of a file without a name are of nothing' src/shim/left_file.cpp \
+mutation 'mappings of a file without a name are of nothing' src/preload/left_file.cpp \
   's/  show_file(mappings);//'
 mutation 'room for growth shows in the file' src/store/image/image_file.cpp \
   's/  if (file_bytes - file_bytes_ > kLittleBytes) return set_size(file_bytes);/  return set_size(std::max(file_bytes, region_bytes_));/'
-mutation 'a flush is no commit where a file looks like LMDB'"'"'s' src/shim/live_file.cpp \
+mutation 'a flush is no commit where a file looks like LMDB'"'"'s' src/preload/live_file.cpp \
   's/ && lmdb_lock_\.is_open(path_)//'
-mutation 'a child of fork stores to its own copy' src/shim/own_descriptors.cpp \
+mutation 'a child of fork stores to its own copy' src/preload/own_descriptors.cpp \
   's/open->live->protect_inherited();/open->live->inherited();/'
-mutation 'a killed process leaves its unfinished journal' src/atomic/journal_file.cpp \
+mutation 'a killed process leaves its unfinished journal' src/atomic_file/journal_file.cpp \
   's/^      remove_left(fs, path);$/      continue;/'
 
 mutation 'dedup: the record that was appended last is not found' src/store/branch/dedup.cpp \
   's/return record\.offset_bytes <= appended_\.offset_bytes;/return record.offset_bytes < appended_.offset_bytes;/'
-# The other two bounds of dedup, `<` before a published end, are the same with `<=`: Dedup::is_reached() says why.
-mutation 'a version that is open is not marked' src/store/lock/lease.cpp \
+# The other two bounds of dedup, `<` before a published end, are the same with `<=`: Dedup::is_reached() says
+# why.
+mutation 'a version that is open is not marked' src/store/lock/version_pin.cpp \
   's/^    return store\.packs()\.mark(root\.pack, root\.offset_bytes);$/    return nullptr;/'
-mutation 'gc does not wait for large commits' src/store/lock/lease.cpp \
+mutation 'gc does not wait for large commits' src/store/lock/version_pin.cpp \
   's/return file->try_lock_exclusive(); })) {/return true; })) {/'
 mutation 'a pack leaves the archive before its name at home is durable' src/store/gc/pack_mover.cpp \
   '/^bool move_home/,/^}/{s/^  fs\.sync_directory(store\.packs_directory());$//;s/^  fs\.sync_directory(base::parent_of(old));$/&\n  fs.sync_directory(store.packs_directory());/}'
@@ -310,9 +313,9 @@ mutation 'image: closed without a flush' src/store/image/image_file.cpp \
   '/^void ImageFile::close/,/^}/s/^  sync();$//'
 mutation 'a branch that has a writer is removed' src/store/catalog/store_names.cpp \
   '/^void StoreCore::remove_branch/,/^}/s/^  if (journal == nullptr) fail(.*$//'
-# Not here: a failed commit that forgets what was dirty. Undoing it makes the pages private again, which the trackers
-# see; only what fails before anything is encoded needs Region::Impl::pending.
-mutation 'a failed commit leaves its twins' src/region/commit.cpp \
+# Not here: a failed commit that forgets what was dirty. Undoing it makes the pages private again, which the
+# trackers see; only what fails before anything is encoded needs Region::Impl::pending.
+mutation 'a failed commit leaves its base_copies' src/region/commit.cpp \
   's/^    encoder->undo(.*$/    (void)encoder;/'
 mutation 'image: written before its marks are durable' src/region/commit.cpp \
   's/^    memory->prepare_commit(c\.dirty);$//'
@@ -322,48 +325,48 @@ mutation 'the last page of a range is not committed' src/region/region.cpp \
   's/(offset_bytes + length_bytes - 1) \/ kPageBytes - first + 1;/(offset_bytes + length_bytes - 1) \/ kPageBytes - first;/'
 mutation 'rollback leaves what was grown' src/region/region.cpp \
   's/^  if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);$//'
-mutation 'atomic: the journal is emptied before the file is durable' src/atomic/redo_journal.cpp \
+mutation 'atomic: the journal is emptied before the file is durable' src/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::bring/,/^}/s/^  barrier(image);$//'
-mutation 'atomic: a commit without its barrier' src/atomic/redo_journal.cpp \
+mutation 'atomic: a commit without its barrier' src/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::append/,/^}/s/^  barrier(\*medium_);$//'
-mutation 'atomic: a header is written over the one that counts' src/atomic/redo_journal.cpp \
+mutation 'atomic: a header is written over the one that counts' src/atomic_file/redo_journal.cpp \
   's/return epoch % 2 \* format::kRedoSlotBytes;/return (epoch + 1) \/ 2 % 2 * format::kRedoSlotBytes;/'
-mutation 'atomic: a poisoned journal takes commits' src/atomic/redo_journal.cpp \
+mutation 'atomic: a poisoned journal takes commits' src/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::append/,/^}/s/^  if (!poison_\.empty()) throw.*$//'
-mutation 'atomic: a file is cut before that is recorded' src/atomic/atomic_file.cpp \
+mutation 'atomic: a file is cut before that is recorded' src/atomic_file/atomic_file.cpp \
   's/^  append_record(size_bytes);$/  image->resize(size_bytes);\n&/'
-mutation 'atomic: a failed commit forgets its marks' src/atomic/atomic_file.cpp \
+mutation 'atomic: a failed commit forgets its marks' src/atomic_file/atomic_file.cpp \
   '/::commit()/,/^}/s/^    put_back();$//'
-mutation 'atomic: a journal that is in use is taken' src/atomic/journal_file.cpp \
+mutation 'atomic: a journal that is in use is taken' src/atomic_file/journal_file.cpp \
   '/^std::unique_ptr<base::File> open_journal/,/^}/s/if (!file->try_lock_exclusive())/if (false)/'
-mutation 'atomic: the journal goes before the file has it' src/atomic/file_journal.cpp \
-  '/::recover/,/^}/s/^  Replay replay;$/&\n  if (!options.damaged) fs.unlink(journal_path(path));/;s/^    remove_journal(fs, path);$/    if (fs.exists(journal_path(path))) remove_journal(fs, path);/'
-mutation 'atomic: a damaged journal that is kept is written' src/atomic/redo_journal.cpp \
+mutation 'atomic: the journal goes before the file has it' src/atomic_file/file_journal.cpp \
+  '/::recover/,/^}/s/^  Replay replay;$/&\n  if (!options.corrupted) fs.unlink(journal_path(path));/;s/^    remove_journal(fs, path);$/    if (fs.exists(journal_path(path))) remove_journal(fs, path);/'
+mutation 'atomic: a corrupted journal that is kept is written' src/atomic_file/redo_journal.cpp \
   's/^  if (!damage_\.empty()) return replay;$//'
-mutation 'atomic: a full journal has no room for the last mark' src/atomic/redo_journal.cpp \
+mutation 'atomic: a full journal has no room for the last mark' src/atomic_file/redo_journal.cpp \
   's/return end_with_mark(tail_ + record_bytes) <=/return tail_ + record_bytes <=/' \
   's/make_room(end_with_mark(tail_ + record\.size()))/make_room(tail_ + record.size())/' \
   's/^  assert(medium_->byte_addressable() || end_with.*$/  if (end_with_mark(end) > medium_->size_bytes()) return;/'
-mutation 'atomic: leftovers that are in use go' src/atomic/journal_file.cpp \
+mutation 'atomic: leftovers that are in use go' src/atomic_file/journal_file.cpp \
   's/begins_as_journal(\*left) \&\& left->try_lock_exclusive()/begins_as_journal(*left)/'
-mutation 'atomic: leftovers of others go' src/atomic/journal_file.cpp \
+mutation 'atomic: leftovers of others go' src/atomic_file/journal_file.cpp \
   's/begins_as_journal(\*left) \&\& left->try_lock_exclusive()/left->try_lock_exclusive()/' \
   's/^bool begins_as_journal/[[maybe_unused]] &/'
-mutation 'atomic: leftovers of earlier builds stay' src/atomic/journal_file.cpp \
+mutation 'atomic: leftovers of earlier builds stay' src/atomic_file/journal_file.cpp \
   's/^  remove_random_names(fs, file_path);$/  static_cast<void>(\&remove_random_names);/'
-mutation 'a failed flush forgets where the file was written' src/shim/live_file.cpp \
+mutation 'a failed flush forgets where the file was written' src/preload/live_file.cpp \
   '/::commit_written/,/^}/s/^    anywhere_ = true;$//'
-mutation 'a failed flush is no error' src/shim/live_file.cpp \
+mutation 'a failed flush is no error' src/preload/live_file.cpp \
   '/^int LiveFile::commit_with/,/^}/s/^  return error;$/  (void)error;\n  return 0;/'
-mutation 'a file that could not be committed is let go' src/shim/files.cpp \
+mutation 'a file that could not be committed is let go' src/preload/files.cpp \
   's/ \&\& open\.live->commit() != 0) return;/) open.live->commit();/'
-mutation 'what a shorter file loses is not committed' src/shim/live_file.cpp \
+mutation 'what a shorter file loses is not committed' src/preload/live_file.cpp \
   '/^int LiveFile::set_size/,/^}/s/^    anywhere_ = true;$//'
-mutation 'a hole is not committed' src/shim/live_file.cpp \
+mutation 'a hole is not committed' src/preload/live_file.cpp \
   '/^int LiveFile::clear/,/^}/s/^    note_written(offset_bytes, count);$//'
-mutation 'what was mapped before is not looked for' src/shim/files.cpp \
+mutation 'what was mapped before is not looked for' src/preload/files.cpp \
   's/^  if (const int error = refuse_unseen(open, fd)) return error;$//'
-mutation 'a write is as long as the last that failed' src/shim/live_file.cpp \
+mutation 'a write is as long as the last that failed' src/preload/live_file.cpp \
   's/^    set_size(std::max(size_before, copied == 0 ? 0 : offset_bytes + copied));$/    (void)size_before;/'
 mutation 'datastore: the stamp stays while files are written' src/datastore/datastore.cpp \
   '/^Datastore Datastore::open(/,/^}/s/^    datastore::remove_stamp(impl->place);$//'
@@ -421,8 +424,8 @@ allow_unused() {
   rm "$1.allowed"
 }
 
-# Into $original, because the sources may go on changing while this runs; from there into $tree, where only what
-# differs is written, so that little is built anew.
+# Into $original, because the sources may go on changing while this runs; from there into $tree, where only
+# what differs is written, so that little is built anew.
 copy_tree() {
   rm -rf "$original"
   mkdir -p "$tree" "$original"
@@ -444,9 +447,9 @@ build_program() {
   CCACHE_BASEDIR=$work CCACHE_NOHASHDIR=1 cmake --build "$build" --target "$1" -- -j "$jobs" >"$work/build.log" 2>&1
 }
 
-# Programs and filters in the order in which they are asked: those of the layer first, and the quick ones that say most.
-# Left out: what needs a loop device, limits memory, or must get so and so far within a time, which a busy machine may
-# prevent.
+# Programs and filters in the order in which they are asked: those of the layer first, and the quick ones that
+# say most. Left out: what needs a loop device, limits memory, or must get so and so far within a time, which
+# a busy machine may prevent.
 order_of() {
   if [[ -n $asked ]]; then
     echo "$asked"
@@ -461,16 +464,16 @@ order_of() {
     src/store/pack/pack_file.cpp | src/store/reach/pack_heat.cpp) printf '%s\n' 'test_store Pack*:Scale*' "$store" ;;
     src/base/fail.hpp) printf '%s\n' 'test_api NoDescriptors*' "$store" ;;
     src/datastore/*) printf '%s\n' 'test_datastore *' ;;
-    src/atomic/*) printf '%s\n' 'test_atomic *' ;;
+    src/atomic_file/*) printf '%s\n' 'test_atomic_file *' ;;
     src/region/* | src/api/*) printf '%s\n' "$api" 'test_region *' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
-    src/shim/* | src/cli/*) printf '%s\n' 'test_cli Run*-*Lmdb*' ;;
+    src/preload/* | src/cli/*) printf '%s\n' 'test_cli Run*-*Lmdb*' ;;
     src/format/*) printf '%s\n' 'test_format *' "$crash" "$store" "$rest" "$generated" 'test_base *' ;;
     *) printf '%s\n' "$crash" 'test_store Journal*:Gc*-*Process*' "$generated" "$store" "$rest" "$api" 'test_format *' 'test_base *' ;;
   esac
 }
 
-# Runs one program; prints the first test that failed, or that crashed or hung it. Succeeds when all pass. The limit on
-# processor time, not on time, tells a hang: the machine may be busy.
+# Runs one program; prints the first test that failed, or that crashed or hung it. Succeeds when all pass. The
+# limit on processor time, not on time, tells a hang: the machine may be busy.
 ask() {
   local program=$1 filter=$2 log=$work/test.log status test
   mkdir -p "$TMPDIR"

@@ -19,12 +19,12 @@ cd "$(dirname "$0")/.."
 all_stages=(lint release asan tsan fuzz bench clang tidy)
 default_stages=(lint release)
 # What a sanitizer builds and runs: the layers that hold memory, and those that have threads. The rest of the
-# tests use these same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and has
-# the tests of corruption flip every bit. The compiler's plugin loads into a plain compiler only.
-asan_tests=(base format store region atomic api corruption)
-tsan_tests=(base store region atomic api)
-# Tests of api come in one form an engine. What the engines do not share is tested in region, with all of them.
-# Simulated power cuts and most seeds of the model say more about the store than about its memory.
+# tests use these same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and
+# has the tests of corruption flip every bit. The compiler's plugin loads into a plain compiler only.
+asan_tests=(base format store region atomic_file api corruption)
+tsan_tests=(base store region atomic_file api)
+# Tests of api come in one form an engine. What the engines do not share is tested in region, with all of
+# them. Simulated power cuts and most seeds of the model say more about the store than about its memory.
 asan_without_of_api='/sigsegv'
 tsan_without_of_api='/sigsegv|/mapped'
 without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|EveryVersionReadsBack/[12][0-9]'
@@ -33,7 +33,7 @@ if [[ -n ${VELLUM_LONG-} ]]; then
   tsan_without_of_api=
   without_of_all='nothing'
   export VELLUM_KILLS=${VELLUM_KILLS-300} VELLUM_MODEL_STEPS=${VELLUM_MODEL_STEPS-400}
-  asan_tests+=(cards datastore crash compat soak cli)
+  asan_tests+=(cards datastore crash privateer soak cli)
   tsan_tests+=(cards datastore soak)
 fi
 jobs=${VELLUM_JOBS:-$(nproc)}
@@ -63,8 +63,8 @@ junit_count() {
   grep -om1 "$2=\"[0-9]*\"" "$1" | tr -dc 0-9
 }
 
-# run_tests <preset> <ctest arguments>: adds to the counts; fails when a test did. Tests wait for the disk half of
-# the time, so two run per core.
+# run_tests <preset> <ctest arguments>: adds to the counts; fails when a test did. Tests wait for the disk
+# half of the time, so two run per core.
 run_tests() {
   local preset=$1 report total bad skip
   shift

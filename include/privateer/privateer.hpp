@@ -100,7 +100,7 @@ class Privateer {
   static std::size_t version_block_size(std::string version_path);
 
  private:
-  struct Impl;  // src/compat/privateer.cpp
+  struct Impl;  // src/privateer/privateer.cpp
   std::unique_ptr<Impl> impl_;
 };
 

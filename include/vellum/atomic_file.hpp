@@ -65,7 +65,7 @@ struct AtomicFileOptions {
   // space beside the file, or the size of one larger commit; on persistent memory it takes all of
   // that space at once. At least 64 KiB.
   std::uint64_t journal_bytes = 64ULL << 20;
-  // Compare marks with the changed bytes at each commit: an unmarked store is Errc::damaged, with
+  // Compare marks with the changed bytes at each commit: an unmarked store is Errc::corrupted, with
   // the page's number and address, before anything is written. For tests: it costs time, and memory
   // of the file's size. VELLUM_VERIFY_CARDS=1 has the same effect.
   bool verify_cards = false;
@@ -81,19 +81,19 @@ struct AtomicCommitReport {
 
 struct RecoveryOptions {
   // File and journal were copied, or moved to another file system, together. Without this option, a
-  // journal made for another file is Errc::damaged, as it would spoil this one.
+  // journal made for another file is Errc::corrupted, as it would spoil this one.
   bool copied = false;
-  // For a damaged journal: bring the commits before the damage to the file, and keep the journal
-  // under another name. Without this option, a damaged journal is Errc::damaged, and nothing is
+  // For a corrupted journal: bring the commits before the damage to the file, and keep the journal
+  // under another name. Without this option, a corrupted journal is Errc::corrupted, and nothing is
   // done.
-  bool damaged = false;
+  bool corrupted = false;
 };
 
 struct RecoveryReport {
   bool journal = false;       // there was one
   std::uint64_t commits = 0;  // found whole in the journal, and now in the file
   std::uint64_t bytes = 0;    // of the file, changed by them
-  // For a damaged journal; empty when it was whole.
+  // For a corrupted journal; empty when it was whole.
   std::string damage;              // what is wrong with it, and where
   std::string kept_as;             // its path now
   std::uint64_t commits_lost = 0;  // durable ones after the damage, as far as the journal tells
@@ -108,7 +108,7 @@ class AtomicFile {
 
   // Opens a file, after recovering it. open_or_create() makes a missing file, of `size_bytes`
   // zeros. Errors: not_found; busy: it is open in this way elsewhere (flock(2)); invalid_argument:
-  // not a regular file; damaged, naming the journal: that is no journal, or belongs to another
+  // not a regular file; corrupted, naming the journal: that is no journal, or belongs to another
   // file; unsupported: an option cannot be met here.
   static AtomicFile open(const std::string& path, const AtomicFileOptions& options = {});
   static AtomicFile open_or_create(const std::string& path, std::uint64_t size_bytes,
@@ -143,7 +143,7 @@ class AtomicFile {
   // other code may still look at it. The next file that is opened lies elsewhere.
   void close_but_leave_mapped();
 
-  struct Impl;  // src/atomic/atomic_file.cpp
+  struct Impl;  // src/atomic_file/atomic_file.cpp
 
  private:
   explicit AtomicFile(std::shared_ptr<Impl> impl) noexcept;

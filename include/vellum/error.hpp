@@ -23,8 +23,8 @@ enum class Errc : int {
   read_only = 7,         // the medium, the store or the region cannot be written
   no_space = 8,          // disk full or quota: the last commit stays, the region stays usable
   io = 9,                // the operating system refused (EIO, EACCES, ...)
-  damaged = 10,   // bytes on disk fail their checks; the message names file, offset, version, page
-  poisoned = 11,  // an earlier flush failed: the branch refuses commits until it is reopened
+  corrupted = 10,  // bytes on disk fail their checks; the message names file, offset, version, page
+  poisoned = 11,   // an earlier flush failed: the branch refuses commits until it is reopened
   unsupported = 12,    // this kernel or build cannot do it
   out_of_memory = 13,  // address space, memory or descriptors refused
 };

@@ -673,7 +673,7 @@ inline void check_heap(const Region& region) {
   }
   if (header.segment_bytes > region.size_bytes() - sizeof header ||
       header.segment_bytes <= heap_segment(region)->get_free_memory()) {
-    refuse_heap(Errc::damaged, region, "the sizes in its header do not fit together");
+    refuse_heap(Errc::corrupted, region, "the sizes in its header do not fit together");
   }
 }
 
@@ -738,7 +738,7 @@ inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
 class ConstHeap {
  public:
   // Errors: not_found: the region is empty. invalid_argument: it holds something else.
-  // newer_format, unsupported: it holds a heap of another Vellum or Boost. damaged.
+  // newer_format, unsupported: it holds a heap of another Vellum or Boost. corrupted.
   explicit ConstHeap(const Region& region) : region_(&region) { detail::check_heap(region); }
 
   // nullptr: there is no such root. REQUIRES: T is the type it was made with.

@@ -17,8 +17,9 @@
 //  - Memory: a touched page is held once, a written page twice: its committed content beside the
 //    current one, from which commit() takes the difference. A region may be larger than memory.
 //    Beyond a limit, unchanged pages are dropped and come in again on the next touch; written pages
-//    go to the stash, as their differences, and commit() takes them from there. When the stash's
-//    disk is full, they stay in memory whatever the limit, and a line on standard error says so.
+//    go to the spill file, as their differences, and commit() takes them from there. When the
+//    spill's disk is full, they stay in memory whatever the limit, and a line on standard error
+//    says so.
 //
 // Threads: loads and stores need no more care than in plain memory. Member functions may be called
 // from any thread; commit(), snapshot(), rollback(), grow() and close() take turns. close() waits
@@ -140,7 +141,7 @@ struct RegionOptions {
   std::uint64_t memory_limit_bytes = 0;
   // The directory for written, uncommitted pages that have no room in memory, best on a fast disk.
   // Empty: the store's. The file there has no name, and goes with the process.
-  std::string stash_directory;
+  std::string spill_directory;
   // How much one fault brings in and one eviction takes out: a power of two from 4096 to 262144;
   // 0: 65536. A smaller value suits single words at random places of a region larger than memory,
   // if its blocks are small too (Encoding::block_bytes), because blocks are decompressed whole. A
@@ -164,7 +165,7 @@ struct RegionOptions {
   // and 0x300000000000, at a multiple of 4 GiB (base_address too), and has at most 4 TiB; cards and
   // over_reservation exclude each other. Engine mapped also finds pages, as cards_and_pages does.
   Tracker tracker = Tracker::pages;
-  // Compare marks with the changed bytes at each commit: an unmarked store is Errc::damaged, with
+  // Compare marks with the changed bytes at each commit: an unmarked store is Errc::corrupted, with
   // the page's number and address. For tests. VELLUM_VERIFY_CARDS=1 has the same effect.
   bool verify_cards = false;
   // Remember at close() which pages were touched, and bring them in at the next opening of the same
@@ -177,10 +178,10 @@ struct RegionOptions {
   //    only read, a file in the store (its directory `hints`) with some bytes for each stretch of
   //    pages; 4 bytes for each 64 KiB touched. A chunk brought in this way is mapped when it is
   //    touched.
-  //  - The file is a hint: if it is damaged or missing, nothing follows. It is not flushed, and not
-  //    written where the store cannot be written, after a crash, or in a fork. If several regions
-  //    use the same version, the last to close is remembered. The file goes with its branch or
-  //    version.
+  //  - The file is a hint: if it is corrupted or missing, nothing follows. It is not flushed, and
+  //    not written where the store cannot be written, after a crash, or in a fork. If several
+  //    regions use the same version, the last to close is remembered. The file goes with its branch
+  //    or version.
   //  - Engine mapped leaves paging to the kernel, and ignores this option.
   bool working_set = false;
   // Give back unneeded space while the region writes, as Store::collect_garbage() does, beside all
@@ -215,7 +216,7 @@ struct CommitReport {
   std::uint64_t pages_dirty = 0;    // found by the tracker
   std::uint64_t pages_changed = 0;  // of these, pages whose bytes differ from the last commit
   std::uint64_t bytes_written = 0;  // to journal and packs
-  bool folded = false;              // went to packs, with the journal's earlier commits
+  bool checkpointed = false;        // went to packs, with the journal's earlier commits
   // Time of each stage, in order; together they are total_ns.
   std::uint64_t scan_ns = 0;     // the tracker finds and re-arms dirty pages
   std::uint64_t encode_ns = 0;   // compare, compress
@@ -233,9 +234,9 @@ struct MemoryUse {
   std::uint64_t limit_bytes = 0;     // of the region, or of the process when it has none of its own
   std::uint64_t resident_bytes = 0;  // committed copies and private ones
   std::uint64_t evicted_bytes = 0;   // all that ever left
-  std::uint64_t stashed_pages = 0;   // written, not committed, and not in memory
-  std::uint64_t stash_file_bytes = 0;     // space that the stash's file occupies
-  std::uint64_t stash_written_bytes = 0;  // all that was ever written to it
+  std::uint64_t spilled_pages = 0;   // written, not committed, and not in memory
+  std::uint64_t spill_file_bytes = 0;     // space that the spill's file occupies
+  std::uint64_t spill_written_bytes = 0;  // all that was ever written to it
 };
 
 // Keeps a range of a region present in memory while it lives. Movable. Must not outlive its region.
@@ -304,9 +305,10 @@ class Region {
   // after the call are not included. A thread of the region's own compresses, writes and flushes.
   // The future gives the result of commit() or snapshot(), or throws its error; after an error the
   // next commit includes everything, as usual. The call itself throws for invalid arguments and for
-  // errors that keep it from starting. Pages in the stash are encoded in the call. The next call
-  // that changes the region, and close(), wait for the end. The future need not be waited for, nor
-  // kept, and may outlive the region. After fork(), a child must not wait for its parent's future.
+  // errors that keep it from starting. Pages in the spill file are encoded in the call. The next
+  // call that changes the region, and close(), wait for the end. The future need not be waited for,
+  // nor kept, and may outlive the region. After fork(), a child must not wait for its parent's
+  // future.
   std::future<CommitReport> commit_async(const std::string& message = std::string());
   std::future<CommitReport> snapshot_async(const std::string& name,
                                            const std::string& message = std::string());
@@ -338,8 +340,8 @@ class Region {
   //    be touched (SIGBUS) until the file is longer again.
   void resize_file(std::uint64_t bytes, std::uint64_t room_bytes = 0);
 
-  // Brings a range in and keeps it: system calls work on it. Errc::damaged or io when a page cannot
-  // be read.
+  // Brings a range in and keeps it: system calls work on it. Errc::corrupted or io when a page
+  // cannot be read.
   Pin pin(const void* address, std::size_t length_bytes) const;
   // Brings a range in, without keeping it (but see RegionOptions::huge_pages).
   void prefetch(const void* address, std::size_t length_bytes) const;
@@ -356,7 +358,7 @@ class Region {
   //    the call does not wait. A page that cannot be read is left to the thread that touches it or
   //    calls prefetch().
   //  - dont_need: chunks of 64 KiB that lie wholly in the range's pages leave memory. Chunks with
-  //    uncommitted pages stay, and are the first to go (to the stash) when memory is short.
+  //    uncommitted pages stay, and are the first to go (to the spill file) when memory is short.
   //  - sequential: the first fault reads ahead, up to 2 MiB; pages already passed go first when
   //    memory is short. random: nothing is read ahead. normal: three faults in consecutive chunks
   //    start reading ahead. Each of these three holds until the next of them, or close().

@@ -206,7 +206,7 @@ class Store {
   // From a branch: a snapshot of its last commit now, even while a writer is at work in any
   // process. Data that only the writer's journal holds is then written once more. The branch's next
   // snapshot does not take this one as its parent, and this one takes no snapshot as its parent
-  // that the writer has made since its last fold.
+  // that the writer has made since its last checkpoint.
   void create_snapshot(const std::string& name, const std::string& from_version,
                        const std::string& message = std::string());
   // Makes a branch of a snapshot, under the same name: it can be opened to write, and is no longer
@@ -233,11 +233,11 @@ class Store {
   //
   // It also removes leftovers of killed processes: files and branches in the making.
   //
-  // One collection at a time, and not beside verify() or a repair: Errc::busy. Errc::damaged when a
-  // version's name or page map cannot be read, Errc::io when an archive is absent: nothing is freed
-  // then. The call may be killed at any moment, and `progress` may throw to end it: the store stays
-  // whole, and the next call continues. A process that has a pack open while it is rewritten keeps
-  // the old file, and its space on the medium, until it closes the store.
+  // One collection at a time, and not beside verify() or a repair: Errc::busy. Errc::corrupted when
+  // a version's name or page map cannot be read, Errc::io when an archive is absent: nothing is
+  // freed then. The call may be killed at any moment, and `progress` may throw to end it: the store
+  // stays whole, and the next call continues. A process that has a pack open while it is rewritten
+  // keeps the old file, and its space on the medium, until it closes the store.
   GcReport collect_garbage(const GcOptions& options = GcOptions(),
                            const ProgressFn& progress = nullptr);
 

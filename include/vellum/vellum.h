@@ -69,7 +69,7 @@ typedef enum vellum_errc {
   VELLUM_ERR_READ_ONLY = 7,        /* the medium, the store or the region cannot be written */
   VELLUM_ERR_NO_SPACE = 8,         /* disk full: the last commit stays, the region stays usable */
   VELLUM_ERR_IO = 9,               /* the operating system refused (EIO, EACCES, ...) */
-  VELLUM_ERR_DAMAGED = 10,         /* bytes on disk fail their checks */
+  VELLUM_ERR_CORRUPTED = 10,       /* bytes on disk fail their checks */
   VELLUM_ERR_POISONED = 11,        /* an earlier flush failed: reopen the branch */
   VELLUM_ERR_UNSUPPORTED = 12,     /* this kernel or build cannot do it */
   VELLUM_ERR_OUT_OF_MEMORY = 13    /* address space, memory, descriptors refused */
@@ -155,7 +155,7 @@ typedef struct vellum_region_options {
                              engine. NULL: the file of the last time, or one in the store */
   uint64_t memory_limit_bytes; /* limit of the region's memory; 0: it shares three quarters of
                                   the machine's or cgroup's with the others of the process */
-  const char* stash_directory; /* for written pages that memory has no room for; NULL: the store */
+  const char* spill_directory; /* for written pages that memory has no room for; NULL: the store */
   uint32_t fault_bytes;        /* how much one fault brings in: a power of two from 4096 to 262144;
                                   0: 65536 */
   int huge_pages;  /* 1: vellum_prefetch() puts pages of a version into pages of 2 MiB, which
@@ -166,7 +166,7 @@ typedef struct vellum_region_options {
                            the caller has reserved: the region is mapped over it, and leaves it
                            reserved when it is closed */
   int tracker;          /* VELLUM_TRACKER_...: how a branch's commits find the stores */
-  int verify_cards;     /* 1: a commit that finds an unmarked store is VELLUM_ERR_DAMAGED, and
+  int verify_cards;     /* 1: a commit that finds an unmarked store is VELLUM_ERR_CORRUPTED, and
                            names its page. For tests: it is slow */
   int no_background_gc; /* 1: unneeded space stays until `vellum gc`, also on a full disk; by
                            default it is given back while the region writes */
@@ -208,7 +208,7 @@ typedef struct vellum_commit_report {
   uint64_t bytes_written; /* to journal and packs */
   uint64_t scan_ns, encode_ns, write_ns, flush_ns, publish_ns; /* the stages in order */
   uint64_t total_ns;                                           /* their sum */
-  int folded;        /* 1: went to packs, with the journal's earlier commits */
+  int checkpointed;  /* 1: went to packs, with the journal's earlier commits */
   uint64_t pause_ns; /* for an asynchronous commit: the duration of the call */
 } vellum_commit_report;
 #define VELLUM_COMMIT_REPORT_INIT {sizeof(vellum_commit_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
@@ -257,7 +257,7 @@ int vellum_resize_file(vellum_region* region, uint64_t file_bytes);
 
 typedef struct vellum_pin vellum_pin;
 
-/* Brings a range in and keeps it until vellum_unpin(): system calls work on it. VELLUM_ERR_DAMAGED
+/* Brings a range in and keeps it until vellum_unpin(): system calls work on it. VELLUM_ERR_CORRUPTED
  * or VELLUM_ERR_IO when a page cannot be read. */
 int vellum_pin_range(const vellum_region* region, const void* address, size_t length_bytes,
                      vellum_pin** out);
@@ -357,7 +357,7 @@ typedef struct vellum_verify_summary {
 #define VELLUM_VERIFY_SUMMARY_INIT {sizeof(vellum_verify_summary), 0, 0, 0, 0, 0}
 
 /* Checks the store: refs, journals, page maps and presence of packs; with `read_data` every byte
- * that a version needs. VELLUM_OK: no damage found. VELLUM_ERR_DAMAGED: damage found; `summary`,
+ * that a version needs. VELLUM_OK: no damage found. VELLUM_ERR_CORRUPTED: damage found; `summary`,
  * which may be NULL, is filled in all the same, and vellum_error_message() names the first damage.
  * Another error: the check could not be made. */
 int vellum_verify(const vellum_store* store, int read_data, vellum_verify_summary* summary);

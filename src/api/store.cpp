@@ -18,7 +18,7 @@
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/image/image_file.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
 
@@ -80,7 +80,7 @@ std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std
   auto kept = store::resolve_kept(core, name);
   auto source = store::PageSource::open(core, kept.version.version, std::move(kept.version.commits),
                                         kept.version.label);
-  source->keep(std::move(kept.lease));
+  source->keep(std::move(kept.version_pin));
   return source;
 }
 

@@ -25,8 +25,8 @@ const char* errc_name(Errc code) noexcept {
       return "no_space";
     case Errc::io:
       return "io";
-    case Errc::damaged:
-      return "damaged";
+    case Errc::corrupted:
+      return "corrupted";
     case Errc::poisoned:
       return "poisoned";
     case Errc::unsupported:

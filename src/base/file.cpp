@@ -238,7 +238,7 @@ void PosixFile::pread(std::span<std::byte> out, std::uint64_t offset_bytes) cons
   if (error == 0) return;
   const std::string what =
       "read of " + std::to_string(out.size()) + " bytes at offset " + std::to_string(offset_bytes);
-  if (error == ENODATA) throw Error(Errc::damaged, path_ + ": truncated: " + what);
+  if (error == ENODATA) throw Error(Errc::corrupted, path_ + ": truncated: " + what);
   fail(path_, what.c_str(), error);
 }
 
@@ -325,7 +325,7 @@ bool means_not_a_regular_file(int error) noexcept {
 }
 
 [[noreturn]] void fail_not_regular(const std::string& path) {
-  throw Error(Errc::damaged, path + ": not a regular file");
+  throw Error(Errc::corrupted, path + ": not a regular file");
 }
 
 void check_regular(int fd, const std::string& path) {

@@ -13,7 +13,7 @@
 //   out_of_memory   EMFILE, ENFILE, ENOMEM
 //   io              the rest
 // A held lock is not an error. EINTR and short transfers are retried inside. A read that meets the
-// end of the file early throws Errc::damaged ("truncated").
+// end of the file early throws Errc::corrupted ("truncated").
 //
 // Threads: any number may use a File at once (positioned I/O only, no shared offset).
 #pragma once
@@ -117,7 +117,7 @@ class Fs {
   Fs& operator=(const Fs&) = delete;
 
   // Opens a regular file; refuses symbolic links (O_NOFOLLOW) and anything that is not a regular
-  // file (never blocks on a FIFO) with Errc::damaged.
+  // file (never blocks on a FIFO) with Errc::corrupted.
   virtual std::unique_ptr<File> open(const std::string& path, OpenMode mode) = 0;
   virtual void rename(const std::string& from, const std::string& to) = 0;      // replaces `to`
   virtual void rename_new(const std::string& from, const std::string& to) = 0;  // RENAME_NOREPLACE
@@ -134,7 +134,7 @@ class Fs {
 
 Fs& posix_fs();
 
-// Reads a whole small file. Throws Errc::damaged when it is larger than `limit_bytes`.
+// Reads a whole small file. Throws Errc::corrupted when it is larger than `limit_bytes`.
 std::vector<std::byte> read_whole(Fs& fs, const std::string& path, std::uint64_t limit_bytes);
 
 // Publishes `bytes` as the file `directory/name`:

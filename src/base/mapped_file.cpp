@@ -147,7 +147,7 @@ void MappedFile::pread(std::span<std::byte> out, std::uint64_t offset_bytes) con
   if (error == 0) return;
   const std::string what = path_ + ": read of " + std::to_string(out.size()) + " bytes at offset " +
                            std::to_string(offset_bytes);
-  if (error == ENODATA) throw Error(Errc::damaged, what + ": truncated");
+  if (error == ENODATA) throw Error(Errc::corrupted, what + ": truncated");
   throw Error(Errc::io, what + ": " + std::generic_category().message(error));
 }
 

@@ -45,8 +45,8 @@ std::vector<std::byte> read_whole(Fs& fs, const std::string& path, std::uint64_t
   const auto file = fs.open(path, OpenMode::read_only);
   const std::uint64_t size = file->size_bytes();
   if (size > limit_bytes) {
-    throw Error(Errc::damaged, path + ": " + std::to_string(size) + " bytes, at most " +
-                                   std::to_string(limit_bytes) + " expected");
+    throw Error(Errc::corrupted, path + ": " + std::to_string(size) + " bytes, at most " +
+                                     std::to_string(limit_bytes) + " expected");
   }
   std::vector<std::byte> bytes(size);
   file->pread(bytes, 0);

@@ -25,7 +25,7 @@ class KeepErrno {
 // NFS and some FUSE file systems have no O_TMPFILE. A file that loses its name at once is
 // equivalent, except for a crash just in between.
 int open_with_a_name(const std::string& directory) noexcept {
-  std::string path = directory + "/vellum-stash-XXXXXX";
+  std::string path = directory + "/vellum-spill-XXXXXX";
   const int fd = ::mkostemp(path.data(), O_CLOEXEC);
   if (fd >= 0) ::unlink(path.c_str());
   return fd;

@@ -20,7 +20,7 @@ static_assert(VELLUM_ERR_BUSY == static_cast<int>(Errc::busy));
 static_assert(VELLUM_ERR_READ_ONLY == static_cast<int>(Errc::read_only));
 static_assert(VELLUM_ERR_NO_SPACE == static_cast<int>(Errc::no_space));
 static_assert(VELLUM_ERR_IO == static_cast<int>(Errc::io));
-static_assert(VELLUM_ERR_DAMAGED == static_cast<int>(Errc::damaged));
+static_assert(VELLUM_ERR_CORRUPTED == static_cast<int>(Errc::corrupted));
 static_assert(VELLUM_ERR_POISONED == static_cast<int>(Errc::poisoned));
 static_assert(VELLUM_ERR_UNSUPPORTED == static_cast<int>(Errc::unsupported));
 static_assert(VELLUM_ERR_OUT_OF_MEMORY == static_cast<int>(Errc::out_of_memory));
@@ -73,7 +73,7 @@ vellum_commit_report to_c(const CommitReport& report) {
   result.flush_ns = report.flush_ns;
   result.publish_ns = report.publish_ns;
   result.total_ns = report.total_ns;
-  result.folded = report.folded ? 1 : 0;
+  result.checkpointed = report.checkpointed ? 1 : 0;
   result.pause_ns = report.pause_ns;
   return result;
 }

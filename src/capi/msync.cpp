@@ -6,10 +6,10 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "atomic/mapped_files.hpp"
+#include "atomic_file/mapped_files.hpp"
 #include "base/error_number.hpp"
 
-using vellum::atomic::MappedFiles;
+using vellum::atomic_file::MappedFiles;
 using vellum::base::as_result;
 
 extern "C" {
@@ -17,7 +17,7 @@ extern "C" {
 void* vellum_mmap(void*, size_t length_bytes, int, int flags, int fd, off_t offset_bytes) {
   void* address = nullptr;
   try {
-    const auto tracker = vellum::atomic::tracker_from_environment(vellum::Tracker::pages);
+    const auto tracker = vellum::atomic_file::tracker_from_environment(vellum::Tracker::pages);
     errno = MappedFiles::instance().map(length_bytes, flags, fd, offset_bytes, tracker, address);
   } catch (const vellum::Error& error) {
     std::fprintf(stderr, "vellum: %s\n", error.what());

@@ -47,7 +47,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   }
   result.image_path = or_empty(options.image_path);
   result.memory_limit_bytes = options.memory_limit_bytes;
-  result.stash_directory = or_empty(options.stash_directory);
+  result.spill_directory = or_empty(options.spill_directory);
   result.fault_bytes = options.fault_bytes;
   result.huge_pages = options.huge_pages != 0;
   result.working_set = options.working_set != 0;

@@ -260,7 +260,7 @@ int vellum_verify(const vellum_store* store, int read_data, vellum_verify_summar
     values.damages = found.damages.size();
     fill_struct(summary, values);
     if (!found.damages.empty()) {
-      throw Error(Errc::damaged, describe(found.damages.front(), found.damages.size()));
+      throw Error(Errc::corrupted, describe(found.damages.front(), found.damages.size()));
     }
   });
 }

@@ -11,10 +11,10 @@ void throw_missed_store(const std::string& what, const std::byte* data, MarkedPa
                                static_cast<unsigned>(std::countr_zero(missed.cards)) * kCardBytes;
   char address[32];
   std::snprintf(address, sizeof address, "%p", static_cast<const void*>(data + offset));
-  throw Error(Errc::damaged, what + ": a store to page " + std::to_string(missed.page) +
-                                 " (offset " + std::to_string(offset) + ", address " + address +
-                                 ") was not marked: code that vellum-clang has not compiled has "
-                                 "stored there, or vellum-clang has missed a store");
+  throw Error(Errc::corrupted, what + ": a store to page " + std::to_string(missed.page) +
+                                   " (offset " + std::to_string(offset) + ", address " + address +
+                                   ") was not marked: code that vellum-clang has not compiled has "
+                                   "stored there, or vellum-clang has missed a store");
 }
 
 }  // namespace vellum::cards

@@ -8,7 +8,7 @@
 
 namespace vellum::cards {
 
-// Throws Errc::damaged: `what` names the file or region at `data`, `missed` has the first line.
+// Throws Errc::corrupted: `what` names the file or region at `data`, `missed` has the first line.
 [[noreturn]] void throw_missed_store(const std::string& what, const std::byte* data,
                                      MarkedPage missed);
 

@@ -58,7 +58,7 @@ void cat_head(Context& context, Store& store, const CatArguments& arguments) {
   const char* at = static_cast<const char*>(region.data()) + left.offset_bytes;
   while (left.length_bytes > 0) {
     const auto take = static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes));
-    const Pin pin = region.pin(at, take);  // makes a damaged page an exception, not a signal
+    const Pin pin = region.pin(at, take);  // makes a corrupted page an exception, not a signal
     context.out.write(std::string_view(at, take));
     at += take;
     left.length_bytes -= take;

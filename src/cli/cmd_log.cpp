@@ -30,7 +30,7 @@ std::vector<VersionInfo> line_of(const Store& store, const std::string& name) {
   }
   std::set<std::string> before;
   std::string parent = last.parent;
-  // insert() fails on a cycle, which only a damaged store has.
+  // insert() fails on a cycle, which only a corrupted store has.
   while (snapshots.contains(parent) && before.insert(parent).second) {
     parent = snapshots.at(parent).parent;
   }

@@ -39,7 +39,7 @@ int run_recover(Context& context, const RecoverArguments& arguments) {
   }
   if (report.damage.empty()) return kExitOk;
   // Scripts see the loss, whatever else was saved.
-  throw Error(Errc::damaged, report.damage);
+  throw Error(Errc::corrupted, report.damage);
 }
 
 }  // namespace
@@ -51,9 +51,9 @@ void add_recover(CLI::App& app, Context& context) {
   command->add_option("FILE", arguments->file, "The file, beside its journal")->required();
   command->add_flag("--copied", arguments->options.copied,
                     "File and journal were copied together: take a journal made for another file");
-  command->add_flag("--damaged", arguments->options.damaged,
+  command->add_flag("--corrupted", arguments->options.corrupted,
                     "Bring what precedes the damage of a journal, and keep the journal as "
-                    "FILE.vellum-journal.damaged");
+                    "FILE.vellum-journal.corrupted");
   command->callback([&context, arguments] {
     context.action = [&context, arguments] { return run_recover(context, *arguments); };
   });

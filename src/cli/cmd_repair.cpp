@@ -1,4 +1,4 @@
-// cli/cmd_repair.cpp: vellum repair: saves the intact parts of a damaged store into a new one.
+// cli/cmd_repair.cpp: vellum repair: saves the intact parts of a corrupted store into a new one.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -6,7 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/progress.hpp"
-#include "store/check/salvage.hpp"
+#include "store/check/repair.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -22,7 +22,7 @@ const char* kind_of(const store::SavedVersion& saved) {
   return saved.is_branch ? "branch" : "snapshot";
 }
 
-Json report_json(const std::string& path, const store::SalvageReport& report) {
+Json report_json(const std::string& path, const store::RepairReport& report) {
   Json saved = Json::array();
   for (const auto& s : report.saved) {
     saved.push_back(Json{{"name", s.name},
@@ -43,7 +43,7 @@ Json report_json(const std::string& path, const store::SalvageReport& report) {
               {"lost", std::move(lost)}};
 }
 
-void print_text(Context& context, const store::SalvageReport& report) {
+void print_text(Context& context, const store::RepairReport& report) {
   if (context.quiet) return;
   const bool dry = report.destination.empty();
   for (const auto& s : report.saved) {
@@ -78,9 +78,9 @@ int run_repair(Context& context, const RepairArguments& arguments) {
   const auto tell = meter.callback();
   store::ProgressFn progress;
   if (tell) progress = [&](const store::Progress& p) { tell({p.done, p.total, p.unit}); };
-  const auto report = store::salvage_store(
-      base::posix_fs(), arguments.store, destination, progress,
-      arguments.removed ? store::Removed::saved_too : store::Removed::left_out);
+  const auto report =
+      store::repair_store(base::posix_fs(), arguments.store, destination, progress,
+                          arguments.removed ? store::Removed::saved_too : store::Removed::left_out);
   if (!context.json) {
     print_text(context, report);
   } else if (report.lost.empty()) {
@@ -90,8 +90,8 @@ int run_repair(Context& context, const RepairArguments& arguments) {
   }
   // Scripts see the loss, whatever else was saved.
   if (!report.lost.empty()) {
-    throw Error(Errc::damaged, fmt::format("{}: {} lost", arguments.store,
-                                           counted(report.lost.size(), "version")));
+    throw Error(Errc::corrupted, fmt::format("{}: {} lost", arguments.store,
+                                             counted(report.lost.size(), "version")));
   }
   return kExitOk;
 }
@@ -102,7 +102,7 @@ void add_repair(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RepairArguments>();
   CLI::App* command = add_command(
       app, context, "repair",
-      "Save every version that is whole into a new store beside a damaged one", arguments->store,
+      "Save every version that is whole into a new store beside a corrupted one", arguments->store,
       [&context, arguments] { return run_repair(context, *arguments); });
   command->add_option("--to", arguments->destination,
                       "The new store, which must not exist; STORE.repaired by default");

@@ -18,7 +18,7 @@
 #include "cli/run_summary.hpp"
 #include "cli/run_targets.hpp"
 #include "cli/sanitized_program.hpp"
-#include "shim/config.hpp"
+#include "preload/config.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -42,7 +42,7 @@ struct RunArguments {
 void keep_head(Store& store, const std::string& branch) {
   if (!store.contains(branch)) return;
   const VersionInfo head = store.version(branch);
-  const std::string name = shim::snapshot_name(branch, head.sequence);
+  const std::string name = preload::snapshot_name(branch, head.sequence);
   if (head.sequence != 0 && !store.contains(name)) store.create_snapshot(name, branch);
 }
 
@@ -54,18 +54,19 @@ void keep_heads(Store& store, const RunFiles& files) noexcept {
   }
 }
 
-std::string lines(const std::vector<shim::Target>& targets, std::string shim::Target::* member) {
+std::string lines(const std::vector<preload::Target>& targets,
+                  std::string preload::Target::* member) {
   std::string out;
-  for (const shim::Target& target : targets) out += target.*member + "\n";
+  for (const preload::Target& target : targets) out += target.*member + "\n";
   return out;
 }
 
 std::map<std::string, std::string> environment_for(const RunArguments& arguments,
                                                    const std::string& store,
-                                                   const std::vector<shim::Target>& targets,
+                                                   const std::vector<preload::Target>& targets,
                                                    const RunReports& reports) {
   const char* before = std::getenv("LD_PRELOAD");
-  std::string library = shim_library();
+  std::string library = preload_library();
   if (library.find_first_of(": ") != std::string::npos)
     throw Error(
         Errc::unsupported,
@@ -73,17 +74,18 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
   const std::string first = library_to_come_first(find_program(arguments.command[0]));
   if (!first.empty()) library = first + ":" + library;
   const char* asan = std::getenv("ASAN_OPTIONS");
-  return {{"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
-          // For programs that this one starts: their library comes after ours, which works as well.
-          {"ASAN_OPTIONS", fmt::format("{}{}verify_asan_link_order=0", asan != nullptr ? asan : "",
-                                       asan != nullptr && *asan != '\0' ? ":" : "")},
-          {shim::kStoreVariable, base::real_path(store)},  // the program may go elsewhere
-          {shim::kFilesVariable, lines(targets, &shim::Target::path)},
-          {shim::kBranchesVariable, lines(targets, &shim::Target::branch)},
-          {shim::kCopiesVariable, arguments.version ? lines(targets, &shim::Target::copy) : ""},
-          {shim::kEveryVariable, fmt::format("{}", arguments.every_commits)},
-          {shim::kNoGcVariable, arguments.no_gc ? "1" : ""},
-          {shim::kRecordVariable, reports.variable()}};
+  return {
+      {"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
+      // For programs that this one starts: their library comes after ours, which works as well.
+      {"ASAN_OPTIONS", fmt::format("{}{}verify_asan_link_order=0", asan != nullptr ? asan : "",
+                                   asan != nullptr && *asan != '\0' ? ":" : "")},
+      {preload::kStoreVariable, base::real_path(store)},  // the program may go elsewhere
+      {preload::kFilesVariable, lines(targets, &preload::Target::path)},
+      {preload::kBranchesVariable, lines(targets, &preload::Target::branch)},
+      {preload::kCopiesVariable, arguments.version ? lines(targets, &preload::Target::copy) : ""},
+      {preload::kEveryVariable, fmt::format("{}", arguments.every_commits)},
+      {preload::kNoGcVariable, arguments.no_gc ? "1" : ""},
+      {preload::kRecordVariable, reports.variable()}};
 }
 
 // The program's own status takes precedence over the state of its files.
@@ -94,7 +96,7 @@ int status_of(const RunArguments& arguments, int program_status, const RunOutcom
 }
 
 int run_old_version(Context& context, const RunArguments& arguments,
-                    std::vector<shim::Target> targets) {
+                    std::vector<preload::Target> targets) {
   if (targets.size() != 1 || targets[0].branch.empty())
     throw Error(Errc::invalid_argument, "--version is for one --file");
   const Store store = Store::open(arguments.store);
@@ -120,7 +122,7 @@ int run_old_version(Context& context, const RunArguments& arguments,
 }
 
 int run_live(Context& context, const RunArguments& arguments,
-             const std::vector<shim::Target>& targets) {
+             const std::vector<preload::Target>& targets) {
   Store store = Store::open_or_create(arguments.store);
   RunFiles files(context, store, targets);
   const RunReports reports;

@@ -40,7 +40,7 @@ Json report_json(const Store& store, const VerifyReport& report, bool read_data)
 }
 
 void print_damage(Output& out, const Damage& damage) {
-  out.print("damaged  {}: {}\n", printable(damage.object), printable(damage.reason));
+  out.print("corrupted  {}: {}\n", printable(damage.object), printable(damage.reason));
   std::string versions;
   for (const std::string& version : damage.versions) {
     versions += (versions.empty() ? "" : ", ") + printable(version);
@@ -71,9 +71,9 @@ int run_verify(Context& context, const VerifyArguments& arguments) {
     context.begin_object(report_json(store, report, arguments.read_data));
   }
   if (!report.damages.empty()) {
-    throw Error(Errc::damaged, fmt::format("{}: {}, {} hurt", store.path(),
-                                           counted(report.damages.size(), "damaged object"),
-                                           counted(versions_hurt(report).size(), "version")));
+    throw Error(Errc::corrupted, fmt::format("{}: {}, {} hurt", store.path(),
+                                             counted(report.damages.size(), "corrupted object"),
+                                             counted(versions_hurt(report).size(), "version")));
   }
   return kExitOk;
 }

@@ -26,7 +26,7 @@ int exit_status(Errc code) noexcept {
     case Errc::io:
     case Errc::poisoned:  // a flush failed: to the shell this is an I/O error
       return 10;
-    case Errc::damaged:
+    case Errc::corrupted:
       return 11;
     case Errc::unsupported:
     case Errc::out_of_memory:

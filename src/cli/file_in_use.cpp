@@ -12,7 +12,7 @@
 #include <span>
 #include <vellum/error.hpp>
 
-#include "atomic/journal_file.hpp"
+#include "atomic_file/journal_file.hpp"
 #include "base/lmdb_format.hpp"
 
 namespace vellum::cli {
@@ -35,13 +35,13 @@ bool is_open_elsewhere(const base::File& file, Use use) {
   // A process that opens the file during the lease waits, and this process gets a signal.
   std::signal(SIGIO, SIG_IGN);
   const int lease = use == Use::writing ? F_RDLCK : F_WRLCK;
-  if (::fcntl(file.descriptor(), F_SETLEASE, lease) != 0) return errno == EAGAIN;
+  if (::fcntl(file.descriptor(), F_SETLEASE, version_pin) != 0) return errno == EAGAIN;
   ::fcntl(file.descriptor(), F_SETLEASE, F_UNLCK);
   return false;
 }
 
 void require_no_journal(const std::string& path) {
-  const std::string journal = atomic::journal_path(path);
+  const std::string journal = atomic_file::journal_path(path);
   if (!base::posix_fs().exists(journal)) return;
   throw Error(Errc::busy, fmt::format("{}: a program is at work on {}, or a crash has ended it: "
                                       "then vellum recover {}",

@@ -32,8 +32,8 @@ std::vector<fs::path> blocks_of(const std::string& from, std::uint64_t& block_by
     const std::uint64_t size = fs::file_size(block);
     if (blocks.empty()) block_bytes = size;
     if (size != block_bytes || size == 0 || size % kPageBytes != 0) {
-      throw Error(Errc::damaged, fmt::format("{}: {} bytes, where block-0 has {}", block.string(),
-                                             size, block_bytes));
+      throw Error(Errc::corrupted, fmt::format("{}: {} bytes, where block-0 has {}", block.string(),
+                                               size, block_bytes));
     }
     blocks.push_back(block);
   }
@@ -70,7 +70,7 @@ MetallImport import_metall(const std::string& from, const std::string& to,
   const auto blocks = blocks_of(from, block_bytes);
   const fs::path root = fs::path(from) / "mds";
   if (!fs::exists(root / "properly_closed_mark")) {
-    throw Error(Errc::damaged,
+    throw Error(Errc::corrupted,
                 from +
                     ": Metall has not closed this datastore; its segment and its books need not "
                     "fit together");

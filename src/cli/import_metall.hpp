@@ -16,7 +16,7 @@ struct MetallImport {
 
 // Reads `from` as Metall 0.30 leaves it (FROM/mds), and makes the datastore `to`, which must not
 // exist. All or nothing: a failure or a kill leaves a directory without a commit. Throws
-// Errc::not_found: there is no such datastore; damaged: it was not closed, or its files do not
+// Errc::not_found: there is no such datastore; corrupted: it was not closed, or its files do not
 // match.
 MetallImport import_metall(const std::string& from, const std::string& to,
                            const std::string& message, const ProgressFn& progress);

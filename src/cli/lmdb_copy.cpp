@@ -23,7 +23,7 @@ Errc code_of(int error) {
       return Errc::unsupported;
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:
-      return Errc::damaged;
+      return Errc::corrupted;
     case MDB_READERS_FULL:
       return Errc::busy;
     default:

@@ -12,7 +12,7 @@ struct MDB_env;
 
 namespace vellum::cli {
 
-// Whether the file begins like LMDB's data. Errc::damaged if it does, but cannot be valid.
+// Whether the file begins like LMDB's data. Errc::corrupted if it does, but cannot be valid.
 bool is_lmdb(const base::File& file);
 
 class LmdbCopy {

@@ -37,7 +37,7 @@ bool is_lmdb(const base::File& file) {
       std::has_single_bit(first.page_bytes) && first.page_bytes >= 256 && first.page_bytes <= 65536;
   const Meta second = sound ? read_meta(file, first.page_bytes) : Meta{};
   if (second.magic != kMagic || second.page_bytes != first.page_bytes) {
-    throw Error(Errc::damaged,
+    throw Error(Errc::corrupted,
                 fmt::format("{}: begins as LMDB's data, and goes on otherwise", file.path()));
   }
   return true;

@@ -69,7 +69,7 @@ auto RunFiles::when_free(const Open& open) const {
   }
 }
 
-RunFiles::RunFiles(Context& context, Store& store, std::vector<shim::Target> targets)
+RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::Target> targets)
     : store_(store),
       config_{store.path(), std::move(targets), 0},
       wait_until_(Clock::now() + kMostWaiting) {
@@ -84,7 +84,7 @@ RunFiles::RunFiles(Context& context, Store& store, std::vector<shim::Target> tar
 }
 
 // Also repairs what a crash has left in the file.
-void RunFiles::bring_up_to_date(Context& context, const shim::Target& target) {
+void RunFiles::bring_up_to_date(Context& context, const preload::Target& target) {
   const bool known = store_.contains(target.branch);
   if (!known && !has_content(target.path)) return;
   if (!known) {
@@ -97,7 +97,7 @@ void RunFiles::bring_up_to_date(Context& context, const shim::Target& target) {
 
 // Returns each branch with its file's path. Branches record the paths of files found by a pattern.
 std::map<std::string, std::string> RunFiles::branches_of(std::size_t target) const {
-  const shim::Target& of = config_.targets[target];
+  const preload::Target& of = config_.targets[target];
   if (!of.branch.empty()) {
     if (!store_.contains(of.branch)) return {};
     return {{of.branch, of.path}};
@@ -185,13 +185,13 @@ void RunFiles::take_unknown(std::size_t target, RunOutcome& outcome,
     outcome.mended = make_branch(branch, path) && outcome.mended;
     changed.push_back(path);
   };
-  const shim::Target& of = config_.targets[target];
+  const preload::Target& of = config_.targets[target];
   if (!of.branch.empty()) return take(of.branch, of.path);
   const Found& before = before_[target];
   for (const auto& [path, state] : matching(target)) {
-    adopt_unfinished(shim::branch_of_path(path), path, outcome);
+    adopt_unfinished(preload::branch_of_path(path), path, outcome);
     const auto was = before.find(path);
-    if (was == before.end() || was->second != state) take(shim::branch_of_path(path), path);
+    if (was == before.end() || was->second != state) take(preload::branch_of_path(path), path);
   }
 }
 

@@ -14,7 +14,7 @@
 
 #include "cli/command.hpp"
 #include "cli/run_reports.hpp"
-#include "shim/config.hpp"
+#include "preload/config.hpp"
 
 namespace vellum::cli {
 
@@ -33,7 +33,7 @@ class RunFiles {
  public:
   // Commits what the files hold now to their branches. The program makes files that do not exist
   // yet.
-  RunFiles(Context& context, Store& store, std::vector<shim::Target> targets);
+  RunFiles(Context& context, Store& store, std::vector<preload::Target> targets);
 
   // Call when the program has ended. Brings each file to its branch's last commit, as a killed
   // program may have left it behind that, and commits what was written around the library.
@@ -48,7 +48,7 @@ class RunFiles {
 
   std::map<std::string, std::string> branches_of(std::size_t target) const;
   Found matching(std::size_t target) const;
-  void bring_up_to_date(Context& context, const shim::Target& target);
+  void bring_up_to_date(Context& context, const preload::Target& target);
   void finish_branch(const std::string& branch, const std::string& path, RunOutcome& outcome,
                      std::vector<std::string>& changed);
   void take_unknown(std::size_t target, RunOutcome& outcome, std::vector<std::string>& changed);
@@ -58,7 +58,7 @@ class RunFiles {
   bool make_branch(const std::string& branch, const std::string& path);
 
   Store& store_;
-  const shim::Config config_;
+  const preload::Config config_;
   std::map<std::string, std::uint64_t> sequences_;  // of the branches, before the run
   std::map<std::size_t, Found> before_;             // files that match patterns
   Clock::time_point wait_until_;                    // from then on, a busy branch is an error

@@ -23,7 +23,7 @@
 
 #include "cli/left_processes.hpp"
 #include "cli/output.hpp"
-#include "shim/program_kind.hpp"
+#include "preload/program_kind.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -173,15 +173,15 @@ std::string find_program(const std::string& name) {
 void require_preloadable(const std::string& program, bool reads_version) {
   char path[PATH_MAX] = {};
   program.copy(path, sizeof path - 1);
-  const shim::ProgramKind kind = shim::kind_of_program(path);
-  const std::string problem = fmt::format("{}: {}", path, shim::what_it_means(kind));
-  if (kind == shim::ProgramKind::go && !reads_version)
+  const preload::ProgramKind kind = preload::kind_of_program(path);
+  const std::string problem = fmt::format("{}: {}", path, preload::what_it_means(kind));
+  if (kind == preload::ProgramKind::go && !reads_version)
     fmt::print(stderr, "vellum: {}; what it writes is recorded when the run has ended\n", problem);
-  else if (kind != shim::ProgramKind::preloadable && kind != shim::ProgramKind::unknown)
+  else if (kind != preload::ProgramKind::preloadable && kind != preload::ProgramKind::unknown)
     throw Error(Errc::unsupported, problem);
 }
 
-std::string shim_library() {
+std::string preload_library() {
   const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
   for (const char* directory : {"../lib", "../" VELLUM_LIBDIR, "../lib64"}) {
     const fs::path candidate = bin / directory / "libvellum-run.so";

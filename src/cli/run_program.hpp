@@ -18,7 +18,7 @@ std::string find_program(const std::string& name);
 void require_preloadable(const std::string& program, bool reads_version);
 
 // The path of libvellum-run.so, beside this program: built or installed.
-std::string shim_library();
+std::string preload_library();
 
 struct RunningProgram {
   std::vector<std::string> command;                // its name first

@@ -14,7 +14,7 @@
 namespace vellum::cli {
 
 RunReports::RunReports() {
-  constexpr std::size_t kBytes = sizeof(shim::RunRecord);
+  constexpr std::size_t kBytes = sizeof(preload::RunRecord);
   fd_ = memfd_create("vellum-run-record", MFD_CLOEXEC);
   void* at = MAP_FAILED;
   if (fd_ >= 0 && ftruncate(fd_, kBytes) == 0)
@@ -24,7 +24,7 @@ RunReports::RunReports() {
     if (fd_ >= 0) close(fd_);
     throw Error(Errc::io, fmt::format("memory for the run's reports: {}", std::strerror(error)));
   }
-  record_ = static_cast<shim::RunRecord*>(at);  // zero at first, throughout
+  record_ = static_cast<preload::RunRecord*>(at);  // zero at first, throughout
   std::random_device random;
   record_->nonce = std::uint64_t{random()} << 32 | random();
 }
@@ -41,9 +41,9 @@ std::string RunReports::variable() const {
 // Leaves out a program whose note was cut short by a kill.
 std::vector<RunReports::Program> RunReports::programs() const {
   std::vector<Program> out;
-  for (const shim::RunRecord::Program& program : record_->programs) {
-    const auto kind = static_cast<shim::ProgramKind>(program.kind.load());
-    if (program.hash == 0 || kind == shim::ProgramKind{}) continue;
+  for (const preload::RunRecord::Program& program : record_->programs) {
+    const auto kind = static_cast<preload::ProgramKind>(program.kind.load());
+    if (program.hash == 0 || kind == preload::ProgramKind{}) continue;
     out.push_back({std::string(program.path, strnlen(program.path, sizeof program.path)), kind});
   }
   return out;

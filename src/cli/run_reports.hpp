@@ -1,11 +1,11 @@
-// cli/run_reports.hpp: the memory to which the processes of a run report (shim/run_record.hpp).
+// cli/run_reports.hpp: the memory to which the processes of a run report (preload/run_record.hpp).
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "shim/program_kind.hpp"
-#include "shim/run_record.hpp"
+#include "preload/program_kind.hpp"
+#include "preload/run_record.hpp"
 
 namespace vellum::cli {
 
@@ -16,7 +16,7 @@ class RunReports {
   RunReports(const RunReports&) = delete;
   RunReports& operator=(const RunReports&) = delete;
 
-  std::string variable() const;  // the value of shim::kRecordVariable
+  std::string variable() const;  // the value of preload::kRecordVariable
   bool was_opened(std::size_t target) const { return record_->targets[target].opened != 0; }
   bool was_changed(std::size_t target) const { return record_->targets[target].changed != 0; }
   // False if a process was started that cannot report: unreported events may have happened.
@@ -24,14 +24,14 @@ class RunReports {
 
   struct Program {
     std::string path;
-    shim::ProgramKind kind;
+    preload::ProgramKind kind;
   };
   // The programs that the library could not stand in front of.
   std::vector<Program> programs() const;
 
  private:
   int fd_ = -1;
-  shim::RunRecord* record_ = nullptr;
+  preload::RunRecord* record_ = nullptr;
 };
 
 }  // namespace vellum::cli

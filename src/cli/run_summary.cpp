@@ -18,18 +18,18 @@ const char* meaning_of(RunProblem problem) {
              : "changed around vellum: not each flush of it is a version";
 }
 
-const char* name_of(shim::ProgramKind kind) {
+const char* name_of(preload::ProgramKind kind) {
   switch (kind) {
-    case shim::ProgramKind::statically_linked:
+    case preload::ProgramKind::statically_linked:
       return "statically_linked";
-    case shim::ProgramKind::other_machine:
+    case preload::ProgramKind::other_machine:
       return "other_machine";
-    case shim::ProgramKind::other_user:
+    case preload::ProgramKind::other_user:
       return "other_user";
-    case shim::ProgramKind::go:
+    case preload::ProgramKind::go:
       return "go";
-    case shim::ProgramKind::preloadable:
-    case shim::ProgramKind::unknown:
+    case preload::ProgramKind::preloadable:
+    case preload::ProgramKind::unknown:
       break;
   }
   return "unknown";

@@ -4,7 +4,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/take_file.hpp"
-#include "shim/run_record.hpp"
+#include "preload/run_record.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -74,11 +74,11 @@ void require_sayable(const std::string& file) {
 
 bool means_a_pattern(const std::string& file) {
   std::error_code problem;
-  return shim::is_pattern(file) && !fs::exists(fs::symlink_status(file, problem));
+  return preload::is_pattern(file) && !fs::exists(fs::symlink_status(file, problem));
 }
 
-void require_own_branch(const std::vector<shim::Target>& targets) {
-  const shim::Target& last = targets.back();
+void require_own_branch(const std::vector<preload::Target>& targets) {
+  const preload::Target& last = targets.back();
   require_good_name(last.branch);
   for (std::size_t i = 0; i + 1 < targets.size(); ++i)
     if (targets[i].branch == last.branch)
@@ -88,12 +88,12 @@ void require_own_branch(const std::vector<shim::Target>& targets) {
 
 }  // namespace
 
-std::vector<shim::Target> targets_of(const std::vector<std::string>& files,
-                                     const std::optional<std::string>& branch) {
-  if (files.size() > shim::RunRecord::kMostTargets)
+std::vector<preload::Target> targets_of(const std::vector<std::string>& files,
+                                        const std::optional<std::string>& branch) {
+  if (files.size() > preload::RunRecord::kMostTargets)
     throw Error(Errc::invalid_argument,
-                fmt::format("at most {} times --file", shim::RunRecord::kMostTargets));
-  std::vector<shim::Target> out;
+                fmt::format("at most {} times --file", preload::RunRecord::kMostTargets));
+  std::vector<preload::Target> out;
   for (const std::string& file : files) {
     require_sayable(file);
     if (means_a_pattern(file)) {

@@ -89,7 +89,7 @@ void make_parents(const std::string& directory, const std::string& name) {
   fs::path at = directory;
   for (const auto& part : fs::path(name).parent_path()) {
     at /= part;
-    if (fs::is_symlink(at)) fail(Errc::damaged, "{}: is a symbolic link", at.string());
+    if (fs::is_symlink(at)) fail(Errc::corrupted, "{}: is a symbolic link", at.string());
     fs::create_directory(at);
   }
 }

@@ -18,7 +18,7 @@ struct Place {
   std::string link() const { return directory + "/link"; }
 };
 
-// The place for a path as users write it: a directory, or DIR@NAME. Throws Errc::damaged for an
+// The place for a path as users write it: a directory, or DIR@NAME. Throws Errc::corrupted for an
 // invalid link.
 Place place_of(const std::string& path);
 

@@ -26,7 +26,7 @@ bool read_index(const Store& store, const Place& place, FileIndex& index) {
   const char* const problem = decode_index(page, index);
   if (problem == nullptr) return true;
   if (base::is_zero(page)) return false;
-  fail(Errc::damaged, "{}: {}", label_of(place), problem);
+  fail(Errc::corrupted, "{}: {}", label_of(place), problem);
 }
 
 }  // namespace

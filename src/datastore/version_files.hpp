@@ -14,7 +14,8 @@ std::string label_of(const Place& place);
 // The size of the segment in the version's region. Throws Errc::not_found: it is no datastore's.
 std::uint64_t segment_bytes_of(const Store& store, const Place& place);
 
-// Whether the version has a commit of a datastore. False: its creation was cut off. Errc::damaged.
+// Whether the version has a commit of a datastore. False: its creation was cut off.
+// Errc::corrupted.
 bool has_commit(const Store& store, const Place& place);
 
 // Keeps writers out of the version while the result lives: a branch has one writer, and a snapshot

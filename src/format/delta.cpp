@@ -205,7 +205,7 @@ std::vector<std::byte> encode_delta_batch(const DeltaBatch& batch, std::size_t f
 
 namespace {
 
-// Reads page numbers and run counts. Returns the total number of runs, or 0 for damaged bytes.
+// Reads page numbers and run counts. Returns the total number of runs, or 0 for corrupted bytes.
 std::size_t read_page_columns(ByteReader& in, std::span<DeltaIndexLine> lines) noexcept {
   PageNumber next = 0;
   for (auto& l : lines) {
@@ -225,7 +225,7 @@ std::size_t read_page_columns(ByteReader& in, std::span<DeltaIndexLine> lines) n
 }
 
 // Checks one page's runs: gap and length columns side by side. Returns the bytes they cover, or 0
-// for damaged bytes.
+// for corrupted bytes.
 std::size_t check_runs(std::uint32_t runs, const std::byte*& gaps, const std::byte*& lengths,
                        const std::byte* end) noexcept {
   std::size_t at = 0, covered = 0;

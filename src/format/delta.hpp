@@ -96,7 +96,7 @@ struct DeltaIndexLine {
 };
 static_assert(sizeof(DeltaIndexLine) == 16);
 // Fills `lines`, one per delta, and checks everything: all runs lie inside a page, columns end
-// exactly. Returns the number of deltas, or -1 for damaged bytes or more deltas than lines.
+// exactly. Returns the number of deltas, or -1 for corrupted bytes or more deltas than lines.
 int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> lines) noexcept;
 // REQUIRES: `line` comes from index_delta_batch over the same bytes.
 void apply_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,

@@ -1,8 +1,8 @@
 // format/journal.hpp: a branch's journal: a header page and two halves, used in turn.
 //
 // An epoch fills one half: a base frame (the whole Version that the packs hold), then commit frames
-// with sequence numbers without a gap. A fold writes the pages of the epoch to packs and starts the
-// next epoch in the other half, so a torn base frame leaves the previous half whole.
+// with sequence numbers without a gap. A checkpoint writes the pages of the epoch to packs and
+// starts the next epoch in the other half, so a torn base frame leaves the previous half whole.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@
 #include "format/magic.hpp"
 #include "format/page_map.hpp"
 #include "format/record.hpp"
-#include "format/saved_census.hpp"
+#include "format/saved_live_set.hpp"
 #include "format/space_note.hpp"
 #include "format/superblock.hpp"
 #include "format/tiers.hpp"
@@ -69,7 +69,7 @@ inline constexpr Field kFrameHeaderFields[] = {
     {"magic", 0, 4},     {"type", 4, 1},           {"reserved", 5, 3},  {"epoch", 8, 8},
     {"sequence", 16, 8}, {"payload_bytes", 24, 4}, {"reserved", 28, 4}, {"checksum", 32, 8},
 };
-// For snapshot refs, their order's file, the census, working sets, tiers and states of images:
+// For snapshot refs, their order's file, the live set, working sets, tiers and states of images:
 // whole_file.hpp.
 inline constexpr Field kWholeFileHeaderFields[] = {
     {"magic", 0, 8},
@@ -154,7 +154,7 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMaxNameBytes", kMaxNameBytes},
     {"kMaxMessageBytes", kMaxMessageBytes},
     {"kMaxSnapshotRefBytes", kMaxSnapshotRefBytes},
-    {"kMaxSavedCensusBytes", kMaxSavedCensusBytes},
+    {"kMaxSavedLiveSetBytes", kMaxSavedLiveSetBytes},
     {"kMaxSpaceNoteBytes", kMaxSpaceNoteBytes},
     {"kMaxWorkingSetBytes", kMaxWorkingSetBytes},
     {"kMaxWorkingSetRanges", kMaxWorkingSetRanges},

@@ -1,5 +1,5 @@
-// format/page_hashes.hpp: hashes of some pages that a fold has written, by which a later writer
-// finds them again. They are only a hint: its user compares the contents.
+// format/page_hashes.hpp: hashes of some pages that a checkpoint has written, by which a later
+// writer finds them again. They are only a hint: its user compares the contents.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ std::vector<std::byte> encode_map_block(std::span<const MapEntry> entries);
 
 // Decodes into `out` (REQUIRES: room for kMaxEntriesPerMapBlock). Checks order, overlap, kinds, and
 // that every page is below kMaxRegionBytes / kPageBytes. Does not allocate. Returns the number of
-// entries, or -1 for damaged bytes.
+// entries, or -1 for corrupted bytes.
 int decode_map_block(std::span<const std::byte> raw, std::span<MapEntry> out) noexcept;
 
 // One map block of a run. All blocks of a run lie in the pack of the run's root.

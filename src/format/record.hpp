@@ -33,7 +33,7 @@ enum class RecordType : std::uint8_t {
   deltas = 2,       // items page deltas (format/delta.hpp)
   map_block = 3,    // items map entries (format/page_map.hpp)
   run_root = 4,     // items map blocks (format/page_map.hpp)
-  version = 5,      // an encoded Version, kept for salvage
+  version = 5,      // an encoded Version, kept for repair
   index = 6,        // items records: the content of a sealed pack
   hashes = 7,       // items hashes of pages (format/page_hashes.hpp)
   translation = 8,  // items lines: where records went (format/translation.hpp)

@@ -86,7 +86,7 @@ SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock&
   const std::uint32_t length = in.u32();
   if (!in.ok() || version != kFormatVersion || length != kSuperblockBytes ||
       bytes.size() != kSuperblockBytes || !ends_with_checksum(bytes, 0)) {
-    return SuperblockStatus::damaged;
+    return SuperblockStatus::corrupted;
   }
   Superblock sb;
   read_uuid(in, sb.store_id);
@@ -94,7 +94,7 @@ SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock&
   const bool encoding_ok = read_encoding(in, sb);
   sb.pack_bytes = in.u64();
   sb.journal_half_bytes = in.u32();
-  if (!encoding_ok || in.u32() != 0 || !fields_ok(sb)) return SuperblockStatus::damaged;
+  if (!encoding_ok || in.u32() != 0 || !fields_ok(sb)) return SuperblockStatus::corrupted;
   out = sb;
   return SuperblockStatus::ok;
 }

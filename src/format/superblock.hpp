@@ -24,7 +24,7 @@ struct Superblock : Encoding {
 
 std::vector<std::byte> encode_superblock(const Superblock& sb);
 
-enum class SuperblockStatus { ok, not_a_store, newer_format, damaged };
+enum class SuperblockStatus { ok, not_a_store, newer_format, corrupted };
 // Every field of `out` is range-checked when the status is ok.
 SuperblockStatus decode_superblock(std::span<const std::byte> bytes, Superblock& out) noexcept;
 

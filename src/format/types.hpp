@@ -52,7 +52,7 @@ struct RunRef {
 };
 
 // A whole version: everything that opening one needs. Kept in snapshot refs, in the base frame of a
-// journal, and, for salvage, in a pack.
+// journal, and, for repair, in a pack.
 struct Version {
   std::uint64_t branch_id = 0;
   std::uint64_t sequence =
@@ -62,9 +62,10 @@ struct Version {
   std::uint64_t base_address = 0;  // 0: none remembered
   std::string message;
   std::string parent;  // the snapshot this line last passed through; empty at the origin
-  std::uint64_t pages_changed = 0;  // since `parent` (a page counts each time a fold wrote it)
-  std::uint64_t bytes_added = 0;    // pack bytes appended since `parent`
-  std::uint64_t active_pack = 0;    // where the branch's writer appends next; 0: none yet
+  std::uint64_t pages_changed =
+      0;                          // since `parent` (a page counts each time a checkpoint wrote it)
+  std::uint64_t bytes_added = 0;  // pack bytes appended since `parent`
+  std::uint64_t active_pack = 0;  // where the branch's writer appends next; 0: none yet
   std::uint64_t active_pack_end_bytes = 0;
   std::uint64_t next_pack_number = 1;  // low half of the next pack id of this branch
   std::vector<RunRef> runs;  // newest first; an older run counts where the newer ones have no base

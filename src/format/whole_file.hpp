@@ -1,5 +1,5 @@
 // format/whole_file.hpp: the frame of files that are written once and replaced as a whole (snapshot
-// refs, the census, working sets, tiers, the state of an image): a header, a body, and a checksum
+// refs, the live set, working sets, tiers, the state of an image): a header, a body, and a checksum
 // over both.
 #pragma once
 

@@ -6,13 +6,13 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "atomic/mapped_files.hpp"
+#include "atomic_file/mapped_files.hpp"
 #include "msync/marked.hpp"
 
 namespace vellum::msync {
 namespace {
 
-using atomic::MappedFiles;
+using atomic_file::MappedFiles;
 
 // Runs transfer(piece, offset) for each piece, until one falls short, and advances the descriptor's
 // offset if that is in use.

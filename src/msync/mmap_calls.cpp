@@ -10,14 +10,14 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "atomic/mapped_files.hpp"
+#include "atomic_file/mapped_files.hpp"
 #include "base/error_number.hpp"
 #include "base/real_path.hpp"
 #include "msync/mapped_io.hpp"
 #include "msync/marked.hpp"
 
 using vellum::Tracker;
-using vellum::atomic::MappedFiles;
+using vellum::atomic_file::MappedFiles;
 using vellum::base::as_result;
 using vellum::msync::any_atomic_files;
 using vellum::msync::is_mapped;
@@ -33,13 +33,13 @@ bool to_be_mapped(int flags, int fd) {
   if (type != MAP_SHARED && type != MAP_SHARED_VALIDATE) return false;
   if (files().mapped(fd)) return true;
   return (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR &&
-         vellum::atomic::chosen_by_environment(vellum::base::path_of(fd));
+         vellum::atomic_file::chosen_by_environment(vellum::base::path_of(fd));
 }
 
 void* map_atomically(size_t bytes, int flags, int fd, off_t offset) {
   void* address = nullptr;
   try {
-    const Tracker tracker = vellum::atomic::tracker_from_environment(Tracker::cards_and_pages);
+    const Tracker tracker = vellum::atomic_file::tracker_from_environment(Tracker::cards_and_pages);
     errno = files().map(bytes, flags, fd, offset, tracker, address);
   } catch (const vellum::Error& error) {
     std::fprintf(stderr, "vellum: %s\n", error.what());
@@ -58,7 +58,7 @@ void recover_before_open(int directory, const char* path) {
     const std::string whole = vellum::base::path_of(fd);
     const bool ours = files().mapped(fd);
     close(fd);
-    if (!ours && vellum::atomic::chosen_by_environment(whole)) files().recover(whole);
+    if (!ours && vellum::atomic_file::chosen_by_environment(whole)) files().recover(whole);
   }
   errno = saved;
 }

@@ -67,40 +67,42 @@ std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* 
   return dirty;
 }
 
-void Region::Impl::require_twins() const {
-  if (!twins_lost) return;
+void Region::Impl::require_base_copies() const {
+  if (!base_copies_lost) return;
   throw Error(Errc::poisoned,
               "region '" + name +
                   "': a commit failed, and the last one could not be read back from the store to "
                   "undo it: close the region and open it again");
 }
 
-// A failed commit had overwritten these twins: the last commit's content comes back from the store.
-void Region::Impl::reload_twins(std::span<const PageNumber> pages) {
+// A failed commit had overwritten these base copies: the last commit's content comes back from the
+// store.
+void Region::Impl::reload_base_copies(std::span<const PageNumber> pages) {
   const auto last = writer->open_head();
   std::vector<std::byte> content(kPageBytes);
   for (const PageNumber page : pages) {
     last->read(page, 1, content.data());
     memory->hold(page, 1);
     memory->make_private(page);
-    std::memcpy(memory->backing().twin(page), content.data(), kPageBytes);
+    std::memcpy(memory->backing().base_copy(page), content.data(), kPageBytes);
     memory->release(page, 1);
   }
 }
 
-// The encoder has brought the twins up to the commit at hand. Copies instead of returning a
-// pointer: a twin may go at any time.
+// The encoder has brought the base copies up to the commit at hand. Copies instead of returning a
+// pointer: a base copy may go at any time.
 bool Region::Impl::committed_copy(PageNumber page, std::byte* out) {
   memory->hold(page, 1);
-  const std::byte* const twin = memory->is_present(page) ? memory->twin_of(page) : nullptr;
-  if (twin != nullptr && out != nullptr) std::memcpy(out, twin, kPageBytes);
+  const std::byte* const base_copy =
+      memory->is_present(page) ? memory->base_copy_of(page) : nullptr;
+  if (base_copy != nullptr && out != nullptr) std::memcpy(out, base_copy, kPageBytes);
   memory->release(page, 1);
-  return twin != nullptr;
+  return base_copy != nullptr;
 }
 
 // The commit is durable. From now on, pages that have left memory or have to leave come back from
-// this commit. If it cannot be opened for that, they come back from the old source and the stash.
-// No error here undoes the commit.
+// this commit. If it cannot be opened for that, they come back from the old source and the spill
+// file. No error here undoes the commit.
 void Region::Impl::accept_commit() noexcept {
   try {
     const auto now_taken = encoder->accept();
@@ -119,21 +121,21 @@ void Region::Impl::accept_commit() noexcept {
 void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
   commit_failed = true;
   try {
-    encoder->undo([this](std::span<const PageNumber> pages) { reload_twins(pages); });
+    encoder->undo([this](std::span<const PageNumber> pages) { reload_base_copies(pages); });
   } catch (...) {
-    twins_lost = true;
+    base_copies_lost = true;
   }
   memory->abandon_commit(dirty);
   pending = std::move(dirty);
 }
 
 // Finds the written pages and encodes them; with `capture`, only so far that later stores of the
-// program change nothing in the commit. If pages lie in the stash, all is encoded: they would come
-// into memory otherwise.
+// program change nothing in the commit. If pages lie in the spill file, all is encoded: they would
+// come into memory otherwise.
 void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   if (memory->engine() != Engine::mapped)
     region::look_at_handlers();  // mapped has the kernel's pages
-  require_twins();
+  require_base_copies();
   writer->require_in_place();
   c.report.sequence = sequence;
   c.dirty = take_dirty(c.known);
@@ -151,7 +153,7 @@ void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   c.anything = !c.dirty.empty() || c.even_if_unchanged;
   if (!c.anything) return;
   try {
-    if (!capture || memory->has_stashed()) c.writes = writer->begin(c.dirty.size());
+    if (!capture || memory->has_spilled()) c.writes = writer->begin(c.dirty.size());
     memory->prepare_commit(c.dirty);
     c.report.pages_changed =
         c.writes ? encoder->encode(c.dirty, *c.writes) : encoder->capture(c.dirty);
@@ -206,7 +208,7 @@ void Region::Impl::end_commit(CommitInProgress& c) {
       commit_failed = false;
     }
     report.bytes_written = cost.bytes_written;
-    report.folded = cost.folded;
+    report.checkpointed = cost.checkpointed;
     report.write_ns = cost.write_ns;
     report.flush_ns = cost.flush_ns;
   } else if (commit_failed) {
@@ -214,7 +216,7 @@ void Region::Impl::end_commit(CommitInProgress& c) {
   }
   if (c.is_snapshot()) publish_snapshot(c);
   report.total_ns = ns_between(c.start, Clock::now()) - c.waiting_ns;
-  // The rest: twins have followed while the pages were encoded.
+  // The rest: base copies have followed while the pages were encoded.
   const std::uint64_t stages =
       report.scan_ns + report.encode_ns + report.write_ns + report.flush_ns;
   report.publish_ns = report.total_ns - std::min(stages, report.total_ns);

@@ -63,28 +63,28 @@ __attribute__((no_sanitize("thread"))) bool mostly_used(const std::byte* page) n
 }  // namespace
 
 // The records of one slice: what is encoded so far, and the pages that are to be stored whole,
-// whose twins hold their recorded content.
+// whose base copies hold their recorded content.
 struct Encoder::Captured {
   store::PageWrites writes;
   std::vector<PageNumber> whole;           // ascending
-  std::vector<PageNumber> stashed_whole;   // ascending; of `whole`, those without a twin:
-  std::vector<std::byte> stashed_content;  // one after the other
+  std::vector<PageNumber> spilled_whole;   // ascending; of `whole`, those without a base copy:
+  std::vector<std::byte> spilled_content;  // one after the other
 
   const std::byte* content(PageNumber page, const Backing& backing) const {
-    const auto at = std::lower_bound(stashed_whole.begin(), stashed_whole.end(), page);
-    if (at == stashed_whole.end() || *at != page) return backing.twin(page);
-    return stashed_content.data() +
-           static_cast<std::size_t>(at - stashed_whole.begin()) * kPageBytes;
+    const auto at = std::lower_bound(spilled_whole.begin(), spilled_whole.end(), page);
+    if (at == spilled_whole.end() || *at != page) return backing.base_copy(page);
+    return spilled_content.data() +
+           static_cast<std::size_t>(at - spilled_whole.begin()) * kPageBytes;
   }
 };
 
 // The pages that one thread works on at once, and the data that undo() needs for them.
 struct Encoder::Slice {
   Captured captured;               // between capture and pack
-  format::DeltaBatch old_bytes;    // what the twins held where they were changed
-  std::vector<PageNumber> fresh;   // pages that had no twin
-  std::vector<PageNumber> reload;  // twins overwritten without keeping the old content
-  std::vector<PageNumber> taken;   // from the stash
+  format::DeltaBatch old_bytes;    // what the base copies held where they were changed
+  std::vector<PageNumber> fresh;   // pages that had no base copy
+  std::vector<PageNumber> reload;  // base copies overwritten without keeping the old content
+  std::vector<PageNumber> taken;   // from the spill file
   std::uint64_t changed = 0;
 };
 
@@ -96,9 +96,9 @@ struct Encoder::Worker {
   std::vector<std::byte> gathered;  // pages of a block that do not lie side by side
   std::vector<std::byte> page = std::vector<std::byte>(kPageBytes);
   std::vector<std::byte> old_bytes;
-  std::vector<PageNumber> fresh_whole;  // to be stored whole, and without a twin yet
+  std::vector<PageNumber> fresh_whole;  // to be stored whole, and without a base copy yet
   std::vector<PageNumber> merged;
-  alignas(8) Stash::Buffer record;
+  alignas(8) SpillFile::Buffer record;
 };
 
 namespace {
@@ -155,13 +155,13 @@ Encoder::Worker& Encoder::worker(std::size_t number) {
 // Calls body(part of the pages, slice, worker) for all slices. Returns how many pages had changed.
 template <typename Body>
 std::uint64_t Encoder::for_slices(std::span<const PageNumber> dirty, const Body& body) {
-  const bool some_stashed = memory_.has_stashed();
+  const bool some_spilled = memory_.has_spilled();
   const std::size_t wanted = dirty.size() / (kSlicesPerThread * workers_.size());
   const std::size_t slice_pages = std::max<std::size_t>(
-      some_stashed ? kSlicePages : std::clamp(wanted, kSlicePages, kLongSlicePages),
+      some_spilled ? kSlicePages : std::clamp(wanted, kSlicePages, kLongSlicePages),
       encoding_.block_bytes / kPageBytes);
   const bool parallel = dirty.size() >= kParallelPages && pool_.workers() > 0;
-  const std::size_t step = parallel || some_stashed || dirty.size() > kMaxSlicePages
+  const std::size_t step = parallel || some_spilled || dirty.size() > kMaxSlicePages
                                ? slice_pages
                                : std::max<std::size_t>(dirty.size(), 1);
   const std::size_t count = (dirty.size() + step - 1) / step;
@@ -210,28 +210,29 @@ void Encoder::capture_slice(std::span<const PageNumber> dirty, Worker& worker, S
       const PageNumber ahead = dirty[i + kPrefetchAhead];
       if (memory_.is_present(ahead)) {
         prefetch_page(pages_ + ahead * kPageBytes);
-        if (backing_.has_twin(ahead)) prefetch_page(backing_.twin(ahead));
+        if (backing_.has_base_copy(ahead)) prefetch_page(backing_.base_copy(ahead));
       }
     }
     if (memory_.is_present(dirty[i])) {
       capture_page(dirty[i], worker, slice);
     } else {
-      capture_stashed(dirty[i], worker, slice);
+      capture_spilled(dirty[i], worker, slice);
     }
   }
-  write_fresh_twins(worker, slice);
+  write_fresh_base_copies(worker, slice);
   held.reset();
   memory_.stay_within_limit();
 }
 
-// Captured content stays in its twins: a chunk whose twins are newer than the source is not
-// evicted. But an eviction takes the twins away for a moment to look at the pages, hence the hold.
+// Captured content stays in its base copies: a chunk whose base copies are newer than the source is
+// not evicted. But an eviction takes the base copies away for a moment to look at the pages, hence
+// the hold.
 void Encoder::pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Commit& commit) {
   Captured& captured = slice.captured;
   std::optional<Held> held(std::in_place, memory_, captured.whole);
   const store::Dedup* const dedup = commit.dedup();
   if (dedup != nullptr) {
-    // The comparison is with what gets recorded: the twins.
+    // The comparison is with what gets recorded: the base copies.
     dedup->find(
         captured.whole,
         [&](std::size_t i) { return captured.content(captured.whole[i], backing_); },
@@ -244,18 +245,18 @@ void Encoder::pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Comm
 }
 
 void Encoder::capture_page(PageNumber page, Worker& worker, Slice& slice) {
-  if (backing_.has_twin(page)) {
-    capture_with_twin(page, worker, slice);
+  if (backing_.has_base_copy(page)) {
+    capture_with_base_copy(page, worker, slice);
   } else {
     capture_fresh(page, worker, slice);
   }
 }
 
 // The entry holds the difference from the last commit: the delta. Nothing comes into memory.
-void Encoder::capture_stashed(PageNumber page, Worker& worker, Slice& slice) {
+void Encoder::capture_spilled(PageNumber page, Worker& worker, Slice& slice) {
   Captured& out = slice.captured;
-  Stash::Entry entry;
-  if (!memory_.take_stashed(page, worker.record, entry)) {
+  SpillFile::Entry entry;
+  if (!memory_.take_spilled(page, worker.record, entry)) {
     if (memory_.is_present(page)) capture_page(page, worker, slice);
     return;
   }
@@ -272,15 +273,15 @@ void Encoder::capture_stashed(PageNumber page, Worker& worker, Slice& slice) {
     return;
   }
   out.whole.push_back(page);
-  out.stashed_whole.push_back(page);
-  out.stashed_content.insert(out.stashed_content.end(), worker.page.begin(), worker.page.end());
+  out.spilled_whole.push_back(page);
+  out.spilled_content.insert(out.spilled_content.end(), worker.page.begin(), worker.page.end());
 }
 
-void Encoder::capture_with_twin(PageNumber page, Worker& worker, Slice& slice) {
+void Encoder::capture_with_base_copy(PageNumber page, Worker& worker, Slice& slice) {
   Captured& out = slice.captured;
-  std::byte* const twin = backing_.twin(page);
+  std::byte* const base_copy = backing_.base_copy(page);
   const std::byte* const now = pages_ + page * kPageBytes;
-  if (!out.writes.deltas.add_difference(page, twin, now)) return;
+  if (!out.writes.deltas.add_difference(page, base_copy, now)) return;
   ++slice.changed;
   memory_.note_newer(page);
   if (out.writes.deltas.last_cost_bytes() <= max_delta_cost_bytes_) {
@@ -288,17 +289,17 @@ void Encoder::capture_with_twin(PageNumber page, Worker& worker, Slice& slice) {
     const auto runs = out.writes.deltas.runs_of(delta);
     worker.old_bytes.clear();
     for (const auto& run : runs) {
-      worker.old_bytes.insert(worker.old_bytes.end(), twin + run.offset_bytes,
-                              twin + run.offset_bytes + run.length_bytes);
+      worker.old_bytes.insert(worker.old_bytes.end(), base_copy + run.offset_bytes,
+                              base_copy + run.offset_bytes + run.length_bytes);
     }
     slice.old_bytes.add(page, runs, worker.old_bytes);
-    format::apply_delta(runs, out.writes.deltas.bytes_of(delta), twin);
+    format::apply_delta(runs, out.writes.deltas.bytes_of(delta), base_copy);
     return;
   }
   out.writes.deltas.pop_back();
   keep_old_page(page, slice);
-  copy_racing_page(twin, now);  // from here on, the twin is what gets recorded
-  if (is_zero_page(twin)) {
+  copy_racing_page(base_copy, now);  // from here on, the base copy is what gets recorded
+  if (is_zero_page(base_copy)) {
     out.writes.zeros.push_back(page);
   } else {
     out.whole.push_back(page);
@@ -315,7 +316,7 @@ void Encoder::keep_old_page(PageNumber page, Slice& slice) {
     return;
   }
   static constexpr format::DeltaRun kWholePage{0, kPageBytes};
-  slice.old_bytes.add(page, std::span(&kWholePage, 1), {backing_.twin(page), kPageBytes});
+  slice.old_bytes.add(page, std::span(&kWholePage, 1), {backing_.base_copy(page), kPageBytes});
 }
 
 void Encoder::capture_fresh(PageNumber page, Worker& worker, Slice& slice) {
@@ -337,16 +338,16 @@ void Encoder::capture_fresh(PageNumber page, Worker& worker, Slice& slice) {
   std::fill(worker.page.begin(), worker.page.end(), std::byte{0});
   format::apply_delta(out.writes.deltas.runs_of(delta), out.writes.deltas.bytes_of(delta),
                       worker.page.data());
-  write_twins(page, worker.page, slice);
+  write_base_copies(page, worker.page, slice);
 }
 
 // Copies runs of neighbours at once; the copies in the backing then get recorded.
-void Encoder::write_fresh_twins(Worker& worker, Slice& slice) {
+void Encoder::write_fresh_base_copies(Worker& worker, Slice& slice) {
   const auto& fresh = worker.fresh_whole;
   for (std::size_t i = 0; i < fresh.size();) {
     std::size_t n = 1;
     while (i + n < fresh.size() && fresh[i + n] == fresh[i] + n) ++n;
-    write_twins(fresh[i], {pages_ + fresh[i] * kPageBytes, n * kPageBytes}, slice);
+    write_base_copies(fresh[i], {pages_ + fresh[i] * kPageBytes, n * kPageBytes}, slice);
     i += n;
   }
   auto& whole = slice.captured.whole;
@@ -355,7 +356,7 @@ void Encoder::write_fresh_twins(Worker& worker, Slice& slice) {
   whole.swap(worker.merged);
 }
 
-void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Slice& slice) {
+void Encoder::write_base_copies(PageNumber first, std::span<const std::byte> bytes, Slice& slice) {
   const std::size_t count = bytes.size() / kPageBytes;
   for (std::size_t i = 0; i < count; ++i) {
     slice.fresh.push_back(first + i);
@@ -366,7 +367,7 @@ void Encoder::write_twins(PageNumber first, std::span<const std::byte> bytes, Sl
     throw Error(Errc::out_of_memory,
                 std::string("no memory for the committed copy of a page: ") + std::strerror(error));
   }
-  backing_.mark_twins(first, count);
+  backing_.mark_base_copies(first, count);
 }
 
 // Takes the next block off the pages. Blocks follow the aligned blocks of the region where enough
@@ -408,8 +409,8 @@ void Encoder::pack_blocks(Captured& captured, Worker& worker, bool note) {
 store::PageBlock Encoder::compress(std::span<const PageNumber> pages, const Captured& captured,
                                    Worker& worker, bool note) {
   const std::size_t raw_bytes = pages.size() * kPageBytes;
-  const std::byte* raw = backing_.twin(pages.front());
-  if (pages.back() - pages.front() + 1 != pages.size() || !captured.stashed_whole.empty()) {
+  const std::byte* raw = backing_.base_copy(pages.front());
+  if (pages.back() - pages.front() + 1 != pages.size() || !captured.spilled_whole.empty()) {
     worker.gathered.resize(raw_bytes);
     for (std::size_t i = 0; i < pages.size(); ++i) {
       std::memcpy(worker.gathered.data() + i * kPageBytes, captured.content(pages[i], backing_),
@@ -425,8 +426,8 @@ store::PageBlock Encoder::compress(std::span<const PageNumber> pages, const Capt
   return block;
 }
 
-// A page may have lost its private copy because it equalled its twin. The program's content must
-// stay when the twin goes back.
+// A page may have lost its private copy because it equalled its base copy. The program's content
+// must stay when the base copy goes back.
 void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reload) {
   const auto slices = std::move(slices_);
   accept();
@@ -435,12 +436,12 @@ void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reloa
       const Held held(memory_, {&old.page, 1});
       memory_.make_private(old.page);
       format::apply_delta(slice->old_bytes.runs_of(old), slice->old_bytes.bytes_of(old),
-                          backing_.twin(old.page));
+                          backing_.base_copy(old.page));
     }
     for (const PageNumber page : slice->fresh) {
       const Held held(memory_, {&page, 1});
       memory_.make_private(page);
-      backing_.drop_twins(page, 1);
+      backing_.drop_base_copies(page, 1);
     }
   }
   for (const auto& slice : slices) {

@@ -1,13 +1,14 @@
 // region/encoder.hpp: the encoding of dirty pages for a commit.
 //
 // The encoder records each dirty page in the cheapest form: unchanged (dropped), zero, a delta
-// against its twin, or whole, in a compressed block with its neighbours. A page in the stash is
-// taken from there. The twin follows at once, while the page is in the cache. It follows the
-// record, not the page, since another thread may be writing the page. When the commit fails, undo()
-// restores the twins.
+// against its base copy, or whole, in a compressed block with its neighbours. A page in the spill
+// file is taken from there. The base copy follows at once, while the page is in the cache. It
+// follows the record, not the page, since another thread may be writing the page. When the commit
+// fails, undo() restores the base copies.
 //
 // A commit in the background is encoded in two steps. capture() compares and copies; from then on
-// the twins hold what is recorded, whatever the program does to its pages. pack() compresses them.
+// the base copies hold what is recorded, whatever the program does to its pages. pack() compresses
+// them.
 //
 // Threads: one caller at a time; slices of the pages are worked on in parallel.
 #pragma once
@@ -38,20 +39,20 @@ class Encoder {
   // Errc::out_of_memory and what Commit::add throws; undo() is then due.
   std::uint64_t encode(std::span<const format::PageNumber> dirty,
                        store::BranchWriter::Commit& commit);
-  // The same in two steps. REQUIRES: nobody else changes twins in between. encode() is better when
-  // much lies in the stash, since capture() takes that into memory.
+  // The same in two steps. REQUIRES: nobody else changes base copies in between. encode() is better
+  // when much lies in the spill file, since capture() takes that into memory.
   std::uint64_t capture(std::span<const format::PageNumber> dirty);
   void pack(store::BranchWriter::Commit& commit);
 
-  // The commit failed: puts twins back as they were before encode(). Pages whose old content was
-  // too much to keep go to `reload`, which must bring their twins back from the store; its
-  // exceptions pass through.
+  // The commit failed: puts base copies back as they were before encode(). Pages whose old content
+  // was too much to keep go to `reload`, which must bring their base copies back from the store;
+  // its exceptions pass through.
   void undo(const std::function<void(std::span<const format::PageNumber>)>& reload);
   // For tests, while nothing is encoded: how many bytes of old pages undo() has at hand; nullopt:
   // the default.
   static void set_undo_budget(std::optional<std::size_t> bytes);
   // The commit is durable: forgets what undo() would need. Returns the pages that were taken from
-  // the stash, ascending.
+  // the spill file, ascending.
   std::vector<format::PageNumber> accept();
 
  private:
@@ -63,12 +64,12 @@ class Encoder {
   std::uint64_t for_slices(std::span<const format::PageNumber> dirty, const Body& body);
   void capture_slice(std::span<const format::PageNumber> dirty, Worker& worker, Slice& slice);
   void capture_page(format::PageNumber page, Worker& worker, Slice& slice);
-  void capture_with_twin(format::PageNumber page, Worker& worker, Slice& slice);
-  void capture_stashed(format::PageNumber page, Worker& worker, Slice& slice);
+  void capture_with_base_copy(format::PageNumber page, Worker& worker, Slice& slice);
+  void capture_spilled(format::PageNumber page, Worker& worker, Slice& slice);
   void capture_fresh(format::PageNumber page, Worker& worker, Slice& slice);
   void keep_old_page(format::PageNumber page, Slice& slice);
-  void write_fresh_twins(Worker& worker, Slice& slice);
-  void write_twins(format::PageNumber first, std::span<const std::byte> bytes, Slice& slice);
+  void write_fresh_base_copies(Worker& worker, Slice& slice);
+  void write_base_copies(format::PageNumber first, std::span<const std::byte> bytes, Slice& slice);
   void pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Commit& commit);
   static std::span<const format::PageNumber> next_block(std::span<const format::PageNumber>& whole,
                                                         std::size_t block_pages);

@@ -13,7 +13,7 @@
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 
 namespace vellum {
 namespace {
@@ -172,8 +172,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   const auto adopted = image ? image->adopted_file_bytes() : std::nullopt;
   auto memory = memory_options(options, size, remembered, true);
   if (head.base_address == 0 && options.base_address == 0) memory.address_required = false;
-  memory.stash_directory =
-      options.stash_directory.empty() ? impl->core->path() : options.stash_directory;
+  memory.spill_directory =
+      options.spill_directory.empty() ? impl->core->path() : options.spill_directory;
   const std::string image_path = image ? image->path() : std::string();
   const std::uint64_t found_bytes = image ? image->committed_bytes() : 0;
   memory.image = std::move(image);
@@ -220,7 +220,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   if (!resolved.commits.empty()) address = resolved.commits.back().base_address;
   impl->source = store::PageSource::open(*impl->core, resolved.version, std::move(resolved.commits),
                                          resolved.label);
-  impl->source->keep(std::move(kept.lease));
+  impl->source->keep(std::move(kept.version_pin));
   const std::uint64_t size = impl->source->region_bytes();
   auto memory = memory_options(options, size, address, false);
   impl->remember(options, set_owner, memory);
@@ -298,7 +298,7 @@ Region::Impl::~Impl() {
 }
 
 void Region::Impl::rollback() {
-  require_twins();
+  require_base_copies();
   const auto dirty = take_dirty();
   memory->discard(dirty);
   if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);

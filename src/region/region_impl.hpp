@@ -96,10 +96,10 @@ struct Region::Impl {
   std::unique_ptr<region::Encoder> encoder;
   std::vector<format::PageNumber>
       pending;  // dirty pages that a failed commit had already taken off the tracker
-  std::vector<format::PageNumber> taken;  // from the stash, by commits that are durable
+  std::vector<format::PageNumber> taken;  // from the spill file, by commits that are durable
   bool committed_before = false;          // this branch has at least one commit
   bool commit_failed = false;             // and none has succeeded since
-  bool twins_lost = false;                // a failed commit could not be undone in memory
+  bool base_copies_lost = false;          // a failed commit could not be undone in memory
   // Runs commits that were begun asynchronously; while it is busy, all of the above belongs to it.
   // Made with the region; null when read-only.
   std::unique_ptr<region::Background> background;
@@ -118,8 +118,8 @@ struct Region::Impl {
   void finish() noexcept;
   std::vector<PageNumber> take_dirty(const std::vector<PageNumber>* known = nullptr);
   void follow_stores_behind_the_file(std::span<const PageNumber> dirty);
-  void require_twins() const;
-  void reload_twins(std::span<const PageNumber> pages);
+  void require_base_copies() const;
+  void reload_base_copies(std::span<const PageNumber> pages);
   void accept_commit() noexcept;
   bool committed_copy(PageNumber page, std::byte* out);
   void undo_commit(std::vector<PageNumber> dirty);

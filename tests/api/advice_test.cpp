@@ -242,11 +242,11 @@ TEST_P(OwnAdvices, DontNeedDropsWhatIsCommitted) {
   region.commit();
   region.close();
   region = store.open_region("main", options());
-  // Written, and as committed again: private pages that equal their twins.
+  // Written, and as committed again: private pages that equal their base copies.
   for (std::uint64_t i = 0; i < kWords; i += 256) words(region)[i] = mix(i);
   region.advise(region.data(), kSize, Advice::dont_need);
   EXPECT_EQ(resident(region), 0U);
-  EXPECT_EQ(region.memory_use().stash_written_bytes, 0U);
+  EXPECT_EQ(region.memory_use().spill_written_bytes, 0U);
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i));
 }
 
@@ -256,11 +256,11 @@ TEST_P(OwnAdvices, DirtyPagesGoFirstAndOnlyWhenMemoryIsShort) {
   constexpr std::uint64_t kFirst = 10 * kMiB / 8, kEnd = 12 * kMiB / 8;
   for (std::uint64_t i = kFirst; i < kEnd; i += 512) words(region)[i] = i;
   region.advise(&words(region)[kFirst], 2 * kMiB, Advice::dont_need);
-  EXPECT_EQ(region.memory_use().stashed_pages, 0U);
+  EXPECT_EQ(region.memory_use().spilled_pages, 0U);
   EXPECT_GE(resident(region), 2 * kMiB);
   // By itself the clock begins with the first chunks, which are clean.
   region.prefetch(region.data(), 5 * kMiB);
-  EXPECT_GT(region.memory_use().stashed_pages, 0U);
+  EXPECT_GT(region.memory_use().spilled_pages, 0U);
   const auto is_stored = [](std::uint64_t i) { return i >= kFirst && i < kEnd && i % 512 == 0; };
   for (std::uint64_t i = 0; i < kWords; ++i) {
     ASSERT_EQ(words(region)[i], is_stored(i) ? i : mix(i)) << i;

@@ -109,7 +109,7 @@ TEST_P(AsyncCommit, OthersWaitForItsEnd) {
   EXPECT_ERRC(Region().commit_async(), Errc::invalid_argument);
 }
 
-// Pages come and go meanwhile; some are in the stash at the call.
+// Pages come and go meanwhile; some are in the spill file at the call.
 TEST_P(AsyncCommit, WithLittleMemory) {
   Region region = make(1u << 20);
   for (std::uint64_t n = 1; n <= 4; ++n) {

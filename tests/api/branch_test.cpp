@@ -54,7 +54,7 @@ TEST_P(Branches, OfBranches) {
   for (std::uint64_t i = 1; i <= 5; ++i) EXPECT_EQ(word_at(last, i * kPage), i);
 }
 
-// What the journal has is the writer's to fold: it is copied.
+// What the journal has is the writer's to checkpoint: it is copied.
 TEST_P(Branches, ASnapshotOfAHeadBesideItsWriter) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());

@@ -1,4 +1,4 @@
-// The C face: every function does what its C++ twin does, no exception crosses, errors carry a
+// The C face: every function does what its C++ base copy does, no exception crosses, errors carry a
 // number and a message, and structs of other sizes than ours are served.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST_F(CApiTest, TrackerNoTsan) {
       << message();
   auto* word = static_cast<std::uint64_t*>(vellum_region_data(region)) + 1000;
   *word = 5;
-  EXPECT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_ERR_DAMAGED);
+  EXPECT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_ERR_CORRUPTED);
   EXPECT_NE(message().find("page 1 "), std::string::npos) << message();
   vellum_mark(word, sizeof *word);
   EXPECT_EQ(vellum_commit(region, nullptr, nullptr), VELLUM_OK) << message();
@@ -345,10 +345,10 @@ TEST_F(CApiTest, StatAndVerify) {
     pack.seekp(static_cast<std::streamoff>(entry.file_size() / 2));
     pack.write("damage", 6);
   }
-  EXPECT_EQ(vellum_verify(store_, 1, &summary), VELLUM_ERR_DAMAGED);
+  EXPECT_EQ(vellum_verify(store_, 1, &summary), VELLUM_ERR_CORRUPTED);
   EXPECT_GE(summary.damages, 1U);
   EXPECT_NE(message().find("pack"), std::string::npos) << message();
-  EXPECT_EQ(vellum_verify(store_, 1, nullptr), VELLUM_ERR_DAMAGED);
+  EXPECT_EQ(vellum_verify(store_, 1, nullptr), VELLUM_ERR_CORRUPTED);
 }
 
 TEST_F(CApiTest, OptionsReachTheLibrary) {

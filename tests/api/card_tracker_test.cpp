@@ -74,7 +74,7 @@ TEST_P(CardTrackerNoTsan, VerificationNamesTheMissedStoresPage) {
   store_word(region, 7 * kPage, 3);
   word_at(region, 7 * kPage + 200) = 4;
   for (int i = 0; i < 2; ++i)
-    expect_error(Errc::damaged, {"page 7 (offset 28864,"}, [&] { region.commit(); });
+    expect_error(Errc::corrupted, {"page 7 (offset 28864,"}, [&] { region.commit(); });
   EXPECT_EQ(1U, store.version("main").sequence);
   vellum_mark(bytes_of(region) + 7 * kPage + 200, 8);
   EXPECT_EQ(2U, region.commit().pages_changed);

@@ -158,7 +158,7 @@ TEST_P(Commit, LargeOnesGoToPacksAtOnce) {
     word_at(region, i) = random = random * 6364136223846793005u + 1442695040888963407u;
   }
   const auto report = region.commit();
-  EXPECT_TRUE(report.folded);
+  EXPECT_TRUE(report.checkpointed);
   EXPECT_EQ(report.pages_changed, 2048u);
   EXPECT_GE(report.bytes_written, 7 * kMiB);
   EXPECT_LE(report.bytes_written, 9 * kMiB);

@@ -1,4 +1,4 @@
-// Damaged bytes never reach the program: an exception where there can be one, SIGBUS elsewhere.
+// Corrupted bytes never reach the program: an exception where there can be one, SIGBUS elsewhere.
 #include <setjmp.h>
 #include <signal.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kDamagePages = 256;
 
-class Damaged : public StoreTest {
+class Corrupted : public StoreTest {
  protected:
   // Random pages, then changes to some of them: blocks, deltas and a page map in one pack.
   void SetUp() override {
@@ -34,7 +34,7 @@ class Damaged : public StoreTest {
 
   // A fresh copy of the store with one byte changed. Returns the pack's path.
   std::string damage(std::uint64_t at, std::string* copy) {
-    *copy = directory_ / ("damaged" + std::to_string(copies_++));
+    *copy = directory_ / ("corrupted" + std::to_string(copies_++));
     std::filesystem::copy(directory_ / "whole", *copy, std::filesystem::copy_options::recursive);
     const std::string pack = pack_of(*copy);
     std::fstream file(pack, std::ios::in | std::ios::out | std::ios::binary);
@@ -63,28 +63,28 @@ class Damaged : public StoreTest {
 // In the middle of the pages' blocks: half a megabyte of bytes that do not compress.
 constexpr std::uint64_t kInABlock = 200'000;
 
-TEST_P(Damaged, PrefetchAndPinSayWhatIsDamaged) {
+TEST_P(Corrupted, PrefetchAndPinSayWhatIsCorrupted) {
   std::string copy;
   const std::string pack = damage(kInABlock, &copy);
   Store store = Store::open(copy);
   Region version = store.open_version("new", options());
   const std::string file = std::filesystem::path(pack).filename();
   for (int round = 0; round < 2; ++round) {  // it is no better the second time
-    expect_error(Errc::damaged, {"new", "page", file},
+    expect_error(Errc::corrupted, {"new", "page", file},
                  [&] { version.prefetch(version.data(), version.size_bytes()); });
-    expect_error(Errc::damaged, {"new", "page", file},
+    expect_error(Errc::corrupted, {"new", "page", file},
                  [&] { (void)version.pin(version.data(), version.size_bytes()); });
   }
   // Engine mapped compares an image that is not the one it knows, as after copying a store.
-  expect_error(Errc::damaged, {"main", "page", file}, [&] {
+  expect_error(Errc::corrupted, {"main", "page", file}, [&] {
     Region region = store.open_region("main", options());
     EXPECT_NE(region.engine(), Engine::mapped) << "has not compared its image with the store";
     region.prefetch(region.data(), region.size_bytes());
   });
   std::vector<std::byte> out(content_.size());
-  expect_error(Errc::damaged, {"old", "page", file},
+  expect_error(Errc::corrupted, {"old", "page", file},
                [&] { store.read("old", 0, out.data(), out.size()); });
-  expect_error(Errc::damaged, {"old", "page", file},
+  expect_error(Errc::corrupted, {"old", "page", file},
                [&] { store.export_file("old", directory_ / "out"); });
   EXPECT_FALSE(std::filesystem::exists(directory_ / "out"));
   // What is whole stays readable.
@@ -97,7 +97,7 @@ TEST_P(Damaged, PrefetchAndPinSayWhatIsDamaged) {
   EXPECT_EQ(report.damages[0].versions.size(), 3u);
 }
 
-TEST_P(Damaged, PlainAccessDiesBySigbusAfterOneLine) {
+TEST_P(Corrupted, PlainAccessDiesBySigbusAfterOneLine) {
   std::string copy;
   const std::string pack = damage(kInABlock, &copy);
   for (const std::string& name : {std::string("new"), std::string("main")}) {
@@ -126,7 +126,7 @@ TEST_P(Damaged, PlainAccessDiesBySigbusAfterOneLine) {
 }
 
 // A byte anywhere in the pack: every page is right, or is not delivered.
-TEST_P(Damaged, NoByteOfAPackCanGiveWrongData) {
+TEST_P(Corrupted, NoByteOfAPackCanGiveWrongData) {
   std::mt19937_64 random(3);
   int detected = 0;
   const int kRounds = rounds(60, 15);
@@ -148,12 +148,12 @@ TEST_P(Damaged, NoByteOfAPackCanGiveWrongData) {
                     0)
               << "byte " << at;
         } catch (const Error& error) {
-          ASSERT_EQ(error.code(), Errc::damaged) << error.what();
+          ASSERT_EQ(error.code(), Errc::corrupted) << error.what();
           any = true;
         }
       }
     } catch (const Error& error) {
-      ASSERT_EQ(error.code(), Errc::damaged) << error.what();
+      ASSERT_EQ(error.code(), Errc::corrupted) << error.what();
       any = true;
     }
     detected += any;
@@ -162,7 +162,7 @@ TEST_P(Damaged, NoByteOfAPackCanGiveWrongData) {
   EXPECT_GT(detected, kRounds / 4);
 }
 
-TEST_P(Damaged, AMissingOrTruncatedPackIsDamage) {
+TEST_P(Corrupted, AMissingOrTruncatedPackIsDamage) {
   std::string copy;
   const std::string pack = damage(0, &copy);
   std::filesystem::resize_file(pack, 100'000);
@@ -170,9 +170,9 @@ TEST_P(Damaged, AMissingOrTruncatedPackIsDamage) {
     Region version = Store::open(copy).open_version("new", options());
     version.prefetch(version.data(), version.size_bytes());
   };
-  expect_error(Errc::damaged, {std::filesystem::path(pack).filename()}, read_all);
+  expect_error(Errc::corrupted, {std::filesystem::path(pack).filename()}, read_all);
   std::filesystem::remove(pack);
-  expect_error(Errc::damaged, {std::filesystem::path(pack).filename()}, read_all);
+  expect_error(Errc::corrupted, {std::filesystem::path(pack).filename()}, read_all);
 }
 
 // A program that handles SIGBUS itself may go on: the region is still served.
@@ -208,13 +208,13 @@ const ChildProgram kSurvivor("survives damage", [](const auto& arguments) {
   version.close();
 });
 
-TEST_P(Damaged, AHandlerOfTheProgramsOwnMayGoOn) {
+TEST_P(Corrupted, AHandlerOfTheProgramsOwnMayGoOn) {
   std::string copy;
   damage(kInABlock, &copy);
   EXPECT_CHILD_EXIT(run_program("survives damage", {copy, engine_name(GetParam())}), 0);
 }
 
-VELLUM_BOTH_ENGINES(Damaged);
+VELLUM_BOTH_ENGINES(Corrupted);
 
 }  // namespace
 }  // namespace vellum::test

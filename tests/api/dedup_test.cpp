@@ -129,7 +129,7 @@ TEST_P(DedupTest, WhatIsReferredToSurvivesItsSnapshot) {
   Region main = region(store);
   fill(main, 0, 1);
   main.snapshot("a");
-  main.snapshot("b");  // the fold before the last is what a power cut cannot take back
+  main.snapshot("b");  // the checkpoint before the last is what a power cut cannot take back
   Region side = region(store, "side");
   fill(side, 0, 1);
   EXPECT_LT(side.commit().bytes_written, kBlobBytes / 8);
@@ -152,7 +152,7 @@ TEST_P(DedupTest, WhatHasBeenFreedIsNotReferredTo) {
   fill(main, 0, 1);
   main.snapshot("a");
   EXPECT_TRUE(holds(store.open_version("a", options()), 0, 1));
-  for (std::uint64_t seed = 2; seed < 5; ++seed) {  // the fold before the last counts, too
+  for (std::uint64_t seed = 2; seed < 5; ++seed) {  // the checkpoint before the last counts, too
     fill(main, 0, seed);
     main.snapshot("b" + std::to_string(seed));
   }

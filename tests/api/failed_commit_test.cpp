@@ -65,7 +65,7 @@ TEST_P(FailedCommit, WritesThatFail) {
       EXPECT_EQ(error.code(), nth % 2 == 0 ? Errc::io : Errc::no_space) << error.what();
       committed = false;
     }
-    // (Not every write matters: what is only there for salvage may be missing.)
+    // (Not every write matters: what is only there for repair may be missing.)
     EXPECT_TRUE(committed || fs_.seen(FailedCommitCall::write) >= nth);
     fs_.heal();
     EXPECT_TRUE(content_of(region) == wanted) << "memory is as it was";

@@ -97,7 +97,7 @@ TEST_P(HalfState, OfTwoThatDifferIsAnError) {
     region.commit();
   }
   std::filesystem::copy_file(aside, ref);
-  expect_error(Errc::damaged, {path(), "'s'", "differ"},
+  expect_error(Errc::corrupted, {path(), "'s'", "differ"},
                [&] { store.open_region("s", options()); });
   EXPECT_TRUE(std::filesystem::exists(ref));
   store.remove_snapshot("s");

@@ -382,9 +382,9 @@ TEST_F(HeapTest, HeaderThatDoesNotFitIsRefused) {
   };
   expect_refused(header->version, Errc::newer_format);
   expect_refused(header->layout, Errc::unsupported);
-  expect_refused(header->segment_bytes, Errc::damaged);
+  expect_refused(header->segment_bytes, Errc::corrupted);
   header->segment_bytes = 4096;
-  EXPECT_EQ(code_of([&] { Heap heap(region); }), Errc::damaged);
+  EXPECT_EQ(code_of([&] { Heap heap(region); }), Errc::corrupted);
 }
 
 TEST_F(HeapTest, ReadOnlyRegionIsRefusedForWriting) {

@@ -78,9 +78,9 @@ class LostBlock : public KnownFailures {
       lose(pack_of(path()));
       try {
         version.prefetch(version.data(), version.size_bytes());
-        require(false, "prefetch() says what is damaged");
+        require(false, "prefetch() says what is corrupted");
       } catch (const Error& error) {
-        require(error.code() == Errc::damaged, error.what());
+        require(error.code() == Errc::corrupted, error.what());
       }
       std::uint64_t zeros = 0;
       for (std::uint64_t at = 0; at < version.size_bytes(); at += 8) {
@@ -114,7 +114,7 @@ TEST_P(LostBlock, OfAMissingFileIsNotZeros) {
     const Region version = Store::open(path()).open_version("s", options());
     version.prefetch(version.data(), version.size_bytes());
   };
-  expect_error(Errc::damaged, {fs::path(pack).filename()}, open_and_read);
+  expect_error(Errc::corrupted, {fs::path(pack).filename()}, open_and_read);
 }
 
 // Privateer, asked to open read-only, opens files so; but closing writes the version's block list

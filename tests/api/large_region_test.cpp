@@ -1,5 +1,6 @@
 // Regions of more than 2^32 pages, with nearly nothing in them: each page number past 32 bits is
-// told from the one that its low bits are, in memory, in the stash, in commits and on the disk.
+// told from the one that its low bits are, in memory, in the spill file, in commits and on the
+// disk.
 #include <algorithm>
 #include <functional>
 #include <tuple>

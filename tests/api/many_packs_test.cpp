@@ -141,8 +141,8 @@ TEST_P(ManyPacks, AProgramThatLowersItsLimit) {
 
 VELLUM_BOTH_ENGINES(ManyPacks);
 
-// Whoever has used up the descriptors himself is told so, and nothing is called damaged. Not under
-// a sanitizer, which wants descriptors of its own.
+// Whoever has used up the descriptors himself is told so, and nothing is called corrupted. Not
+// under a sanitizer, which wants descriptors of its own.
 TEST(NoDescriptorsNoSanitizer, AreNoDamage) {
   TempDirectory directory;
   const std::string path = directory / "store";

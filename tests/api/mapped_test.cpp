@@ -153,10 +153,10 @@ TEST_F(Mapped, ErrorsNameTheFile) {
   EXPECT_FALSE(store.contains("other"));
   region.close();
   std::filesystem::create_directory(directory_ / "d");
-  expect_error(Errc::damaged, {directory_ / "d"},
+  expect_error(Errc::corrupted, {directory_ / "d"},
                [&] { store.create_region("other", kMiB, options(directory_ / "d")); });
   std::filesystem::create_symlink(file(), directory_ / "link");
-  expect_error(Errc::damaged, {directory_ / "link"},
+  expect_error(Errc::corrupted, {directory_ / "link"},
                [&] { store.create_region("other", kMiB, options(directory_ / "link")); });
   expect_error(Errc::not_found, {directory_ / "no/where"},
                [&] { store.create_region("other", kMiB, options(directory_ / "no/where")); });

@@ -15,7 +15,7 @@
 #include <fstream>
 #include <string>
 
-#include "atomic/mapped_files.hpp"
+#include "atomic_file/mapped_files.hpp"
 #include "base/temp_directory.hpp"
 #include "support/sanitizers.hpp"
 
@@ -198,7 +198,7 @@ TEST_F(Msync, GrowsByFtruncateBehindAMappingThatIsLonger) {
 TEST_F(Msync, FileCallsSeeAndMakeStores) {
   char* at = map();
   ASSERT_NE(nullptr, at);
-  auto& files = atomic::MappedFiles::instance();
+  auto& files = atomic_file::MappedFiles::instance();
   at[100] = 's';
   char read[3] = {};
   EXPECT_EQ(3, files.read_at(fd_, read, 3, 99));

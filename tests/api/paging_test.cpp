@@ -56,18 +56,18 @@ TEST_P(Paging, WhatIsWrittenInATouchedRegionStays) {
   for (std::uint64_t i = 0; i < kPagingWords; ++i) ASSERT_EQ(words(region)[i], mix(i)) << i;
   const auto use = region.memory_use();
   EXPECT_GT(use.evicted_bytes, 2 * kPagingSize - 2 * kPagingLimit);
-  EXPECT_GT(use.stash_written_bytes, kPagingSize - kPagingLimit);
+  EXPECT_GT(use.spill_written_bytes, kPagingSize - kPagingLimit);
   EXPECT_LE(use.resident_bytes, kPagingLimit + kPagingLimit / 4);  // it is looked at every 2 ms
 }
 
-TEST_P(Paging, ACommitTakesWhatIsInTheStash) {
+TEST_P(Paging, ACommitTakesWhatIsInTheSpillFile) {
   Store store = make();
   {
     Region region = open(store);
     for (std::uint64_t i = 0; i < kPagingWords; ++i) words(region)[i] = mix(i);
-    EXPECT_GT(region.memory_use().stashed_pages, (kPagingSize - kPagingLimit) / kPage / 2);
+    EXPECT_GT(region.memory_use().spilled_pages, (kPagingSize - kPagingLimit) / kPage / 2);
     region.snapshot("all");
-    EXPECT_EQ(region.memory_use().stashed_pages, 0U);
+    EXPECT_EQ(region.memory_use().spilled_pages, 0U);
     // Small changes, everywhere.
     for (std::uint64_t i = 0; i < kPagingWords; i += 512) words(region)[i] = i;
     region.snapshot("some");
@@ -84,28 +84,28 @@ TEST_P(Paging, ACommitTakesWhatIsInTheStash) {
   }
 }
 
-TEST_P(Paging, AChangedWordCostsLittleInTheStash) {
+TEST_P(Paging, AChangedWordCostsLittleInTheSpillFile) {
   Store store = make();
   Region region = open(store);
   for (std::uint64_t i = 0; i < kPagingWords; ++i) words(region)[i] = mix(i);
   region.commit();
-  const auto before = region.memory_use().stash_written_bytes;
+  const auto before = region.memory_use().spill_written_bytes;
   for (std::uint64_t i = 0; i < kPagingWords; i += 512) ++words(region)[i];
   for (std::uint64_t i = 0; i < kPagingWords; i += 512) ASSERT_EQ(words(region)[i], mix(i) + 1);
-  const auto written = region.memory_use().stash_written_bytes - before;
+  const auto written = region.memory_use().spill_written_bytes - before;
   EXPECT_LT(written, kPagingSize / 64);
 }
 
-TEST_P(Paging, RollbackForgetsTheStash) {
+TEST_P(Paging, RollbackForgetsTheSpillFile) {
   Store store = make();
   Region region = open(store);
   for (std::uint64_t i = 0; i < kPagingWords; i += 64) words(region)[i] = mix(i);
   region.commit();
   for (std::uint64_t i = 0; i < kPagingWords; i += 64) words(region)[i] = 5;
   for (std::uint64_t i = 1; i < kPagingWords; i += 640) words(region)[i] = 6;
-  EXPECT_GT(region.memory_use().stashed_pages, 0U);
+  EXPECT_GT(region.memory_use().spilled_pages, 0U);
   region.rollback();
-  EXPECT_EQ(region.memory_use().stashed_pages, 0U);
+  EXPECT_EQ(region.memory_use().spilled_pages, 0U);
   for (std::uint64_t i = 0; i < kPagingWords; ++i) {
     ASSERT_EQ(words(region)[i], i % 64 == 0 ? mix(i) : 0) << i;
   }
@@ -148,7 +148,7 @@ TEST_P(Paging, ASnapshotIsReadWithinTheLimit) {
   for (std::uint64_t i = 0; i < kPagingWords; ++i) ASSERT_EQ(words(old)[i], mix(i));
   const auto use = old.memory_use();
   EXPECT_LE(use.resident_bytes, kPagingLimit + kPagingLimit / 16);
-  EXPECT_EQ(use.stash_written_bytes, 0U);
+  EXPECT_EQ(use.spill_written_bytes, 0U);
   EXPECT_GT(use.evicted_bytes, kPagingSize);
 }
 

@@ -229,7 +229,7 @@ TEST_P(SpaceBack, AForkBesideTheThread) {
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
 }
 
-// A damaged name keeps gc from freeing anything: commits go on, and the program is told.
+// A corrupted name keeps gc from freeing anything: commits go on, and the program is told.
 TEST_P(SpaceBack, AnErrorIsToldAndIsNoneOfACommit) {
   auto [store, region] = begin();
   region.snapshot("s");

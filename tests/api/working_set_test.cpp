@@ -379,7 +379,7 @@ TEST_P(WorkingSets, OffNothingIsWrittenOrRead) {
   EXPECT_EQ(bytes_of_hint("s"), before);
 }
 
-TEST_P(WorkingSets, ADamagedOneIsIgnoredAndReplaced) {
+TEST_P(WorkingSets, ACorruptedOneIsIgnoredAndReplaced) {
   Store store = filled();
   {
     Region first = store.open_version("s", remembering());

@@ -79,8 +79,8 @@ TEST_F(FileTest, WritePastTheEndLeavesZeros) {
 TEST_F(FileTest, ReadPastTheEndIsTruncation) {
   const auto file = create("f", random_bytes(100, 1));
   Bytes out(101);
-  EXPECT_ERRC(file->pread(out, 0), Errc::damaged);
-  EXPECT_ERRC(file->pread(out, 1000), Errc::damaged);
+  EXPECT_ERRC(file->pread(out, 0), Errc::corrupted);
+  EXPECT_ERRC(file->pread(out, 1000), Errc::corrupted);
   EXPECT_EQ(file->try_pread(out, 0), ENODATA);
   file->pread({}, 1000);
 }
@@ -128,8 +128,8 @@ TEST_F(FileTest, SymbolicLinksAreRefused) {
   create("target", to_bytes("secret"));
   ASSERT_EQ(::symlink((directory / "target").c_str(), (directory / "link").c_str()), 0);
   ASSERT_EQ(::symlink((directory / "nowhere").c_str(), (directory / "dangling").c_str()), 0);
-  EXPECT_ERRC(fs.open(directory / "link", OpenMode::read_only), Errc::damaged);
-  EXPECT_ERRC(fs.open(directory / "link", OpenMode::read_write), Errc::damaged);
+  EXPECT_ERRC(fs.open(directory / "link", OpenMode::read_only), Errc::corrupted);
+  EXPECT_ERRC(fs.open(directory / "link", OpenMode::read_write), Errc::corrupted);
   EXPECT_ERRC(fs.open(directory / "dangling", OpenMode::create_new), Errc::already_exists);
   EXPECT_FALSE(fs.exists(directory / "nowhere"));
   EXPECT_TRUE(fs.exists(directory / "dangling"));
@@ -146,8 +146,8 @@ TEST_F(FileTest, WhatIsNotARegularFileIsRefusedWithoutBlocking) {
   ::close(listener);
   for (const std::string& path :
        {directory / "fifo", directory / "dir", directory / "socket", std::string("/dev/null")}) {
-    EXPECT_ERRC(fs.open(path, OpenMode::read_only), Errc::damaged);
-    EXPECT_ERRC(fs.open(path, OpenMode::read_write), Errc::damaged);
+    EXPECT_ERRC(fs.open(path, OpenMode::read_only), Errc::corrupted);
+    EXPECT_ERRC(fs.open(path, OpenMode::read_write), Errc::corrupted);
   }
 }
 
@@ -397,7 +397,7 @@ TEST_F(FileTest, ListIsSortedAndFollowsNoLinks) {
 TEST_F(FileTest, ReadWholeHasALimit) {
   create("f", random_bytes(100, 1));
   EXPECT_EQ(read_whole(fs, directory / "f", 100), random_bytes(100, 1));
-  EXPECT_ERRC(read_whole(fs, directory / "f", 99), Errc::damaged);
+  EXPECT_ERRC(read_whole(fs, directory / "f", 99), Errc::corrupted);
   create("empty");
   EXPECT_TRUE(read_whole(fs, directory / "empty", 0).empty());
 }

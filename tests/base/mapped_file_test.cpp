@@ -65,7 +65,7 @@ TEST_F(MappedFileTest, PastTheEndIsAnErrorAndNoSignal) {
   EXPECT_EQ(file->try_pread(out, 40'000), ENODATA);
   EXPECT_EQ(file->try_pread(out, kRoom - 50), ENODATA);
   EXPECT_EQ(file->try_pread(out, UINT64_MAX - 10), ENODATA);
-  EXPECT_ERRC(file->pread(out, 40'000), Errc::damaged);
+  EXPECT_ERRC(file->pread(out, 40'000), Errc::corrupted);
   ASSERT_EQ(::truncate(path_.c_str(), 4096), 0);
   EXPECT_EQ(file->try_pread(out, 8192), ENODATA);
   EXPECT_EQ(read(*file, 0, 4096), part(0, 4096));

@@ -215,14 +215,14 @@ TEST_F(Backup, BadInputIsNamedAndNothingIsLost) {
 }
 
 // What liblmdb would divide by.
-TEST_F(Backup, WhatOnlyBeginsAsLmdbsDataIsDamaged) {
+TEST_F(Backup, WhatOnlyBeginsAsLmdbsDataIsCorrupted) {
   std::string bytes(3 * 4096, '\0');
   bytes.replace(16, 4, "\xde\xc0\xef\xbe");
   write_file(data(), bytes);
-  expect_failure(backup("one"), 11, "damaged", data());
+  expect_failure(backup("one"), 11, "corrupted", data());
   bytes.replace(40, 4, std::string("\x00\x10\x00\x00", 4));
   write_file(data(), bytes);
-  expect_failure(backup("one"), 11, "damaged", data());
+  expect_failure(backup("one"), 11, "corrupted", data());
   must(backup("one", {"--stopped"}));
   EXPECT_TRUE(content_of("one") == bytes);
 }

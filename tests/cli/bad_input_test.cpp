@@ -278,20 +278,20 @@ TEST_F(OnOwnMount, AReadOnlyMediumExitsWith8AndCanBeRead) {
   EXPECT_EQ(run_script(mount + "\"$0\" cat \"$1\" main", {s}).out, noise(10, 1));
 }
 
-class Damaged : public CliTest {};
+class Corrupted : public CliTest {};
 
 // What every command has to say of a store with this damage.
 void expect_damage_found(const std::string& store, const std::string& object,
                          const std::vector<std::string>& versions) {
   const Result text = run({"verify", store, "--read-data"});
   EXPECT_EQ(text.status, 11) << text.err;
-  EXPECT_NE(text.out.find("damaged  "), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("corrupted  "), std::string::npos) << text.out;
   EXPECT_NE(text.out.find(object), std::string::npos) << text.out;
   const Result result = run({"verify", store, "--read-data", "--json"});
   EXPECT_EQ(result.status, 11);
   const auto report = result.json();
   EXPECT_EQ(report.at("ok"), false);
-  EXPECT_EQ(report.at("error").at("code"), "damaged");
+  EXPECT_EQ(report.at("error").at("code"), "corrupted");
   EXPECT_EQ(report.at("error").at("exit_status"), 11);
   ASSERT_FALSE(report.at("damages").empty());
   std::string hurt;
@@ -308,28 +308,28 @@ void expect_damage_found(const std::string& store, const std::string& object,
   EXPECT_NE(quiet.err, "");
 }
 
-TEST_F(Damaged, ATruncatedPackExitsWith11) {
+TEST_F(Corrupted, ATruncatedPackExitsWith11) {
   const std::string s = make_store_with({noise(100, 1)});
   const std::string pack = pack_of(s);
   std::filesystem::resize_file(pack, std::filesystem::file_size(pack) / 2);
   expect_damage_found(s, pack, {"v1", "main"});
   EXPECT_EQ(run({"verify", s}).status, 11);  // also without reading the data
-  expect_failure({"cat", s, "v1"}, 11, "damaged", pack);
-  expect_failure({"cat", s, "main"}, 11, "damaged", pack);
-  expect_failure({"export", s, "v1", path("out")}, 11, "damaged", pack);
+  expect_failure({"cat", s, "v1"}, 11, "corrupted", pack);
+  expect_failure({"cat", s, "main"}, 11, "corrupted", pack);
+  expect_failure({"export", s, "v1", path("out")}, 11, "corrupted", pack);
   EXPECT_FALSE(std::filesystem::exists(path("out")));
   EXPECT_EQ(run({"log", s}).status, 0);
 }
 
-TEST_F(Damaged, AMissingPackExitsWith11) {
+TEST_F(Corrupted, AMissingPackExitsWith11) {
   const std::string s = make_store_with({noise(100, 1)});
   const std::string pack = pack_of(s);
   std::filesystem::remove(pack);
   expect_damage_found(s, pack, {"v1", "main"});
-  expect_failure({"cat", s, "v1"}, 11, "damaged", pack);
+  expect_failure({"cat", s, "v1"}, 11, "corrupted", pack);
 }
 
-TEST_F(Damaged, AFlippedBitNamesTheVersionsItHurts) {
+TEST_F(Corrupted, AFlippedBitNamesTheVersionsItHurts) {
   const std::string s = make_store_with({noise(100, 1), noise(100, 2)});
   const std::string pack = pack_of(s);
   std::string bytes = read_file(pack);
@@ -341,13 +341,13 @@ TEST_F(Damaged, AFlippedBitNamesTheVersionsItHurts) {
   expect_damage_found(s, pack, {"v1"});
   const auto report = run({"verify", s, "--read-data", "--json"}).json();
   EXPECT_EQ(report.at("damages")[0].at("versions").dump().find("v2"), std::string::npos);
-  expect_failure({"cat", s, "v1"}, 11, "damaged", pack);
+  expect_failure({"cat", s, "v1"}, 11, "corrupted", pack);
   EXPECT_EQ(must({"cat", s, "v2"}).out, noise(100, 2));
-  expect_failure({"cat", s, "v1", "--offset", "200K", "--length", "1"}, 11, "damaged", "v1");
+  expect_failure({"cat", s, "v1", "--offset", "200K", "--length", "1"}, 11, "corrupted", "v1");
 }
 
 // The ranges before the damage are out already: the object still has to be whole.
-TEST_F(Damaged, DiffStaysOneObject) {
+TEST_F(Corrupted, DiffStaysOneObject) {
   const std::string first = noise(600, 1);
   const std::string s = make_store_with({first, noise(600, 2)});
   const std::string pack = pack_of(s);
@@ -359,13 +359,13 @@ TEST_F(Damaged, DiffStaysOneObject) {
   for (const char* list : {"--json", "--pages", "--summary"}) {
     const Result result = run({"diff", s, "v1", "v2", list, "--json"});
     EXPECT_EQ(result.status, 11);
-    EXPECT_EQ(result.json().at("error").at("code"), "damaged");
+    EXPECT_EQ(result.json().at("error").at("code"), "corrupted");
     EXPECT_FALSE(result.json().contains("bytes_different"));
   }
   EXPECT_EQ(run({"diff", s, "v1", "v2"}).status, 11);
 }
 
-TEST_F(Damaged, ADamagedRefExitsWith11) {
+TEST_F(Corrupted, ACorruptedRefExitsWith11) {
   const std::string s = make_store_with({noise(2, 1)});
   std::string ref;
   for (const auto& entry : std::filesystem::directory_iterator(s + "/snapshots")) {
@@ -375,25 +375,25 @@ TEST_F(Damaged, ADamagedRefExitsWith11) {
   bytes[bytes.size() / 2] ^= 1;
   write_file(ref, bytes);
   expect_damage_found(s, ref, {"v1"});
-  expect_failure({"show", s, "v1"}, 11, "damaged", ref);
+  expect_failure({"show", s, "v1"}, 11, "corrupted", ref);
   EXPECT_EQ(must({"cat", s, "main"}).out, noise(2, 1));
 }
 
-TEST_F(Damaged, ADamagedSuperblockExitsWith11) {
+TEST_F(Corrupted, ACorruptedSuperblockExitsWith11) {
   const std::string s = make_store();
   std::string bytes = read_file(s + "/vellum.store");
   bytes[40] ^= 1;
   write_file(s + "/vellum.store", bytes);
-  expect_failure({"log", s}, 11, "damaged", s + "/vellum.store");
-  expect_failure({"verify", s}, 11, "damaged", s + "/vellum.store");
+  expect_failure({"log", s}, 11, "corrupted", s + "/vellum.store");
+  expect_failure({"verify", s}, 11, "corrupted", s + "/vellum.store");
 }
 
-TEST_F(Damaged, ALinkOutOfTheStoreIsRefused) {
+TEST_F(Corrupted, ALinkOutOfTheStoreIsRefused) {
   const std::string s = make_store_with({noise(2, 1)});
   std::filesystem::create_directory(path("outside"));
   std::filesystem::remove_all(s + "/tmp");
   std::filesystem::create_directory_symlink(path("outside"), s + "/tmp");
-  expect_failure({"import", s, "main", file("f", noise(2, 2))}, 11, "damaged", s + "/tmp");
+  expect_failure({"import", s, "main", file("f", noise(2, 2))}, 11, "corrupted", s + "/tmp");
   EXPECT_TRUE(std::filesystem::is_empty(path("outside")));
 }
 

@@ -210,7 +210,7 @@ TEST_F(Commands, AttachRecordsAPlainFileAgainAndAgain) {
   EXPECT_EQ(must({"cat", store, "db"}).out, noise(2, 1));
 }
 
-// Where no version knows a size but the region's, a file in whole pages might as well be damaged.
+// Where no version knows a size but the region's, a file in whole pages might as well be corrupted.
 TEST_F(Commands, AttachOfAFileThatHasLostPages) {
   const std::string store = make_store();
   must({"attach", store, "db", file("db", noise(4, 1))});

@@ -1,5 +1,5 @@
 // The library's own patterns are what fnmatch(3) takes them for, in ASCII.
-#include "shim/pattern.hpp"
+#include "preload/pattern.hpp"
 
 #include <fnmatch.h>
 
@@ -21,7 +21,7 @@ TEST(Pattern, IsWhatTheCLibraryTakesItFor) {
                                "main.c",  "main.x",    "/tmp/x1.db",  "/tmp/x[1].db"};
   for (const char* const pattern : patterns)
     for (const char* const text : texts)
-      EXPECT_EQ(fnmatch(pattern, text, 0) == 0, shim::matches(pattern, text))
+      EXPECT_EQ(fnmatch(pattern, text, 0) == 0, preload::matches(pattern, text))
           << "'" << pattern << "' and '" << text << "'";
 }
 

@@ -63,8 +63,8 @@ TEST_F(Recover, RefusesAJournalOfAnotherFileUnlessItIsToldOfACopy) {
   EXPECT_EQ("committed", read_file(copy).substr(5000, 9));
 }
 
-// Three commits, of which the second is damaged: the first is asked for, and nothing is lost.
-TEST_F(Recover, OfADamagedJournalWhatPrecedesTheDamageWhenThatIsAskedFor) {
+// Three commits, of which the second is corrupted: the first is asked for, and nothing is lost.
+TEST_F(Recover, OfACorruptedJournalWhatPrecedesTheDamageWhenThatIsAskedFor) {
   leave_a_journal(3);
   const std::string journal = target() + ".vellum-journal";
   std::string bytes = read_file(journal);
@@ -75,24 +75,24 @@ TEST_F(Recover, OfADamagedJournalWhatPrecedesTheDamageWhenThatIsAskedFor) {
 
   const Result refused = run({"recover", target()});
   EXPECT_EQ(11, refused.status);
-  EXPECT_NE(refused.err.find("commit 2 of the journal is damaged, 3 were durable"),
+  EXPECT_NE(refused.err.find("commit 2 of the journal is corrupted, 3 were durable"),
             std::string::npos)
       << refused.err;
-  EXPECT_NE(refused.err.find("vellum recover --damaged"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("vellum recover --corrupted"), std::string::npos) << refused.err;
   EXPECT_EQ(std::string(10000, '.'), read_file(target()));
   EXPECT_EQ(bytes, read_file(journal));
 
-  write_file(journal + ".damaged", "an earlier one");
-  const Result asked = run({"recover", target(), "--damaged", "--json"});
+  write_file(journal + ".corrupted", "an earlier one");
+  const Result asked = run({"recover", target(), "--corrupted", "--json"});
   EXPECT_EQ(11, asked.status);
   const auto report = asked.json();
   EXPECT_EQ(1, report.at("commits"));
   EXPECT_EQ(2, report.at("commits_lost"));
-  EXPECT_EQ(journal + ".damaged.2", report.at("kept_as"));
-  EXPECT_EQ("damaged", report.at("error").at("code"));
+  EXPECT_EQ(journal + ".corrupted.2", report.at("kept_as"));
+  EXPECT_EQ("corrupted", report.at("error").at("code"));
   EXPECT_EQ(std::string(5000, '.') + "committed" + std::string(4991, '.'), read_file(target()));
-  EXPECT_EQ(bytes, read_file(journal + ".damaged.2"));
-  EXPECT_EQ("an earlier one", read_file(journal + ".damaged"));
+  EXPECT_EQ(bytes, read_file(journal + ".corrupted.2"));
+  EXPECT_EQ("an earlier one", read_file(journal + ".corrupted"));
   EXPECT_FALSE(std::filesystem::exists(journal));
   EXPECT_NE(must({"recover", target()}).out.find("nothing to recover"), std::string::npos);
 }
@@ -104,20 +104,20 @@ TEST_F(Recover, AJournalWithoutAHeaderIsPutAside) {
   const std::string bytes = std::string(8192, 'x') + read_file(journal).substr(8192);
   write_file(journal, bytes);
   EXPECT_EQ(11, run({"recover", target()}).status);
-  const Result asked = run({"recover", target(), "--damaged"});
+  const Result asked = run({"recover", target(), "--corrupted"});
   EXPECT_EQ(11, asked.status);
-  EXPECT_NE(asked.out.find("kept as " + journal + ".damaged"), std::string::npos) << asked.out;
+  EXPECT_NE(asked.out.find("kept as " + journal + ".corrupted"), std::string::npos) << asked.out;
   EXPECT_NE(asked.err.find("is no journal of a file"), std::string::npos) << asked.err;
   EXPECT_EQ(std::string(10000, '.'), read_file(target()));
-  EXPECT_EQ(bytes, read_file(journal + ".damaged"));
+  EXPECT_EQ(bytes, read_file(journal + ".corrupted"));
 }
 
-TEST_F(Recover, WithAWholeJournalTheOptionForDamagedOnesChangesNothing) {
+TEST_F(Recover, WithAWholeJournalTheOptionForCorruptedOnesChangesNothing) {
   leave_a_journal();
-  const auto report = must({"recover", target(), "--damaged", "--json"}).json();
+  const auto report = must({"recover", target(), "--corrupted", "--json"}).json();
   EXPECT_EQ(1, report.at("commits"));
   EXPECT_TRUE(report.at("kept_as").is_null());
-  EXPECT_FALSE(std::filesystem::exists(target() + ".vellum-journal.damaged"));
+  EXPECT_FALSE(std::filesystem::exists(target() + ".vellum-journal.corrupted"));
 }
 
 TEST_F(Recover, WhatIsNoFileIsRefusedByName) {

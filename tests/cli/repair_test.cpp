@@ -51,7 +51,7 @@ TEST_F(Repair, WhatIsLostIsNamedAndTheRestSaved) {
   EXPECT_EQ(result.status, 11) << result.err;
   const auto report = result.json();
   EXPECT_EQ(report.at("destination"), s + ".repaired");
-  EXPECT_EQ(report.at("error").at("code"), "damaged");
+  EXPECT_EQ(report.at("error").at("code"), "corrupted");
   ASSERT_EQ(report.at("lost").size(), 1u);
   EXPECT_EQ(report.at("lost").at(0).at("version"), "snapshot 'v1'");
   std::string recovered;

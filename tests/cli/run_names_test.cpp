@@ -1,6 +1,6 @@
 // vellum run: no function of the C library that could go past a live file is forgotten. Each name
-// that the installed C library exports is either taken over (src/shim/exports.map) or said not to
-// need it (src/shim/libc_calls.txt).
+// that the installed C library exports is either taken over (src/preload/exports.map) or said not
+// to need it (src/preload/libc_calls.txt).
 #include <fnmatch.h>
 #include <link.h>
 
@@ -39,7 +39,7 @@ std::string c_library() {
 
 // exports.map: the names between "global:" and "local:".
 CallNames taken_over() {
-  std::string text = read_file(VELLUM_SOURCE_DIR "/src/shim/exports.map");
+  std::string text = read_file(VELLUM_SOURCE_DIR "/src/preload/exports.map");
   const std::size_t begin = text.find("global:") + 7;
   text = text.substr(begin, text.find("local:") - begin);
   std::replace(text.begin(), text.end(), ';', ' ');
@@ -54,7 +54,7 @@ struct Left {
 // libc_calls.txt: sections of names; a section's head goes on in lines that are indented.
 Left left_alone() {
   Left out;
-  std::ifstream in(VELLUM_SOURCE_DIR "/src/shim/libc_calls.txt");
+  std::ifstream in(VELLUM_SOURCE_DIR "/src/preload/libc_calls.txt");
   bool patterns = false;
   for (std::string line; std::getline(in, line);) {
     if (line.empty() || line[0] == '#' || line[0] == ' ') continue;
@@ -109,7 +109,7 @@ CallNames system_calls() {
 // By its number, a call is the same call. What the C library calls otherwise than the kernel does
 // is here under the kernel's name.
 TEST_F(RunNamesNoSanitizer, WhatIsTakenOverIsTakenOverByItsNumberToo) {
-  const std::string numbered = read_file(VELLUM_SOURCE_DIR "/src/shim/numbered_calls.cpp");
+  const std::string numbered = read_file(VELLUM_SOURCE_DIR "/src/preload/numbered_calls.cpp");
   const CallNames calls = system_calls();
   if (calls.empty()) GTEST_SKIP() << "no table of system calls here";
   CallNames taken = taken_over();

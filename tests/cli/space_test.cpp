@@ -181,7 +181,7 @@ TEST_F(Space, GcNamesTheDamageThatStopsIt) {
   const std::string s = three();
   const std::string ref = s + "/snapshots/v2.ref";
   write_file(ref, read_file(ref).substr(0, 60));
-  expect_failure({"gc", s}, 11, "damaged", "v2.ref");
+  expect_failure({"gc", s}, 11, "corrupted", "v2.ref");
 }
 
 // A program that writes the same MiB again and again. What the packs take after it.

@@ -54,7 +54,7 @@ class FlipLab {
   Trace everything_;
   std::vector<Version> versions_;
   std::set<std::string> names_;
-  std::shared_ptr<store::StoreCore> warm_;  // opened while something was damaged; see check()
+  std::shared_ptr<store::StoreCore> warm_;  // opened while something was corrupted; see check()
 };
 
 }  // namespace vellum::corruption

@@ -176,7 +176,7 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfFiles) {
 }
 
 // gc goes without it, and follows no link, reading or writing.
-TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheCensus) {
+TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheLiveSet) {
   const auto gc = [&] { return store::collect_garbage(*open(), false, nullptr).needed_bytes; };
   const std::uint64_t needed = gc();
   const stdfs::path file = store_ / "gc.census";

@@ -1,4 +1,4 @@
-// A store in memory with known content, to be damaged: several packs (some sealed), snapshots,
+// A store in memory with known content, to be corrupted: several packs (some sealed), snapshots,
 // deltas over several runs, and branches in every state (closed, with commits in the journal, never
 // written).
 #pragma once

@@ -209,7 +209,7 @@ void commit_on_all(Session& session, bool only_open) {
 TEST(Crash, DataLostByAFailedSync) {
   crash_around_failures("failed syncs", &SimFs::sync_fails, [](Session& session) {
     session.reopen();
-    session.collect_garbage(true);  // what is seen of the last fold may not last
+    session.collect_garbage(true);  // what is seen of the last checkpoint may not last
     // Opening a branch for writing makes durable what is seen of it; a commit on another branch
     // does not.
     const StoreState seen = session.state();
@@ -273,7 +273,7 @@ TEST(Crash, GcAfterARemovalThatWasNotSynced) {
 
 // gc leaves what it has found for the next gc, while snapshots come and go, and branches go on:
 // after each crash that file is the old one, the new one, torn or gone.
-TEST(Crash, ACensusFromBeforeTheCrash) {
+TEST(Crash, ALiveSetFromBeforeTheCrash) {
   SimSession simulated = session_on_new_store(6);
   Session& session = simulated.session;
   std::mt19937_64 random(1);
@@ -303,7 +303,7 @@ TEST(Crash, ACensusFromBeforeTheCrash) {
                             return op.kind == Op::Kind::rename && op.to_name == "gc.census";
                           }),
             5);
-  cut_everywhere(simulated, 6, "a census from before");
+  cut_everywhere(simulated, 6, "a live set from before");
 }
 
 // Writers that give back space by themselves, within their commits and beside each other.
@@ -330,7 +330,7 @@ TEST(Crash, SpaceThatComesBackByItself) {
 
 // The newest base frame of a journal is seen, but a failed sync has lost it; gc comes; then the
 // power fails, and the one before counts again.
-TEST(Crash, GcAfterAFoldThatIsLost) {
+TEST(Crash, GcAfterACheckpointThatIsLost) {
   Totals sum;
   bool more = true;
   for (std::uint64_t n = 1; more; ++n) {
@@ -351,11 +351,11 @@ TEST(Crash, GcAfterAFoldThatIsLost) {
       session.reopen();
       session.collect_garbage(true);
     }
-    Simulator simulator(short_run(), fmt::format("lost fold, sync {}", n));
+    Simulator simulator(short_run(), fmt::format("lost checkpoint, sync {}", n));
     simulator.run(simulated, n, options_for(6));  // each loses something else
     add(sum, simulator.totals());
   }
-  print("lost folds", sum);
+  print("lost checkpoints", sum);
 }
 
 // Packs go to an archive and come back, and have copies in a cache, between commits, removals, gc

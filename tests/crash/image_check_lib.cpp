@@ -85,10 +85,10 @@ class NextCommit {
     if (pages.count() == 0) pages.grow(1);
     if ((choice_ >> 40) % 2 == 0) repeat_a_version(pages, core, state_, choice_ >> 41);
     pages.store64((choice_ >> 16) % pages.count(), 8 * (choice_ >> 32) % 512, choice_);
-    const bool fold = choice_ % 4 == 1;
+    const bool checkpoint = choice_ % 4 == 1;
     auto commit = writer->begin(pages.touched());
     commit->add(pages.take(1, base::Codec::none, commit->dedup()));
-    commit->finish({1, pages.bytes().size(), 0, ""}, fold);
+    commit->finish({1, pages.bytes().size(), 0, ""}, checkpoint);
     commit.reset();
     version = state_of(version.sequence + 1, pages.bytes());
     if (choice_ % 4 < 2) return expect_state(fs_.disk(), state_, "killed after the next commit");

@@ -1,5 +1,5 @@
-// kill -9 exactly before and exactly after every file call of a workload, whether commit(), a fold,
-// an opening or the fault handler makes it (kill_workload_lib.hpp).
+// kill -9 exactly before and exactly after every file call of a workload, whether commit(), a
+// checkpoint, an opening or the fault handler makes it (kill_workload_lib.hpp).
 //
 // A failure seen in Privateer (github.com/LLNL/Privateer at dcb5a80): a snapshot makes its
 // directory and an empty block list first, writes the blocks, and then the files without which it
@@ -125,11 +125,13 @@ class Aftermath {
 
 // Kills by what the process was at. The first four are what the issue asks for.
 struct Tally {
-  std::uint64_t kills = 0, in_handler = 0, commits = 0, folds = 0, snapshots = 0;
+  std::uint64_t kills = 0, in_handler = 0, commits = 0, checkpoints = 0, snapshots = 0;
   std::uint64_t not_reached = 0;
   std::array<std::uint64_t, kActivities> others{};
 
-  bool has_each() const { return in_handler != 0 && commits != 0 && folds != 0 && snapshots != 0; }
+  bool has_each() const {
+    return in_handler != 0 && commits != 0 && checkpoints != 0 && snapshots != 0;
+  }
 
   void add(const KillBoard& board) {
     const Activity activity = board.activity;
@@ -138,8 +140,8 @@ struct Tally {
       ++in_handler;
     } else if (activity == Activity::snapshot) {
       ++snapshots;
-    } else if (board.report.folding) {
-      ++folds;
+    } else if (board.report.checkpointing) {
+      ++checkpoints;
     } else if (activity == Activity::committing) {
       ++commits;
     } else {
@@ -149,8 +151,8 @@ struct Tally {
 
   std::string line() const {
     std::string out = fmt::format(
-        "{} kills: {} in the fault handler, {} in a commit, {} in a fold, {} in a snapshot", kills,
-        in_handler, commits, folds, snapshots);
+        "{} kills: {} in the fault handler, {} in a commit, {} in a checkpoint, {} in a snapshot",
+        kills, in_handler, commits, checkpoints, snapshots);
     for (std::size_t i = 0; i < kActivities; ++i) {
       if (others[i] != 0) {
         out += fmt::format(", {} {}", others[i], activity_name(static_cast<Activity>(i)));
@@ -204,9 +206,10 @@ class KillAtCall : public test::EngineTest {
     }
   }
 
-  // At `wanted` moments, or at all of them when it is 0. How many calls a fold makes and which of
-  // them the stride meets differs from run to run: where none was met, moments in between follow.
-  // (A sanitizer makes that take too long: there, what was met is enough after a few rounds.)
+  // At `wanted` moments, or at all of them when it is 0. How many calls a checkpoint makes and
+  // which of them the stride meets differs from run to run: where none was met, moments in between
+  // follow. (A sanitizer makes that take too long: there, what was met is enough after a few
+  // rounds.)
   void kill_all_over(std::uint64_t seed, std::uint64_t wanted) {
     const KillWorkload workload = make_kill_workload(seed);
     const std::uint64_t moments = 2 * count_calls(workload);

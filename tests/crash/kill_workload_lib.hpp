@@ -71,7 +71,7 @@ struct KillBoard {
 
 inline constexpr std::uint64_t kKillRegionBytes = 100u * 4096;
 RegionOptions kill_region_options(Engine engine);
-StoreOptions kill_store_options();  // folds and new packs all the time
+StoreOptions kill_store_options();  // checkpoints and new packs all the time
 
 // In a child process. Throws when a version that it reads is not what it was.
 void run_kill_workload(const KillWorkload& workload, const std::string& path, Engine engine,

@@ -16,7 +16,7 @@ enum class Step {
   zero,
   medium,
   large,
-  fold,
+  checkpoint,
   snapshot,
   branch,
   branch_at,
@@ -140,7 +140,7 @@ void Script::step(Step step) {
     case Step::large:
       fill_some(name, 2 + below(6));
       return session_.commit(name, false);
-    case Step::fold:
+    case Step::checkpoint:
       store_some(name, 1 + below(4));
       return session_.commit(name, true);
     case Step::snapshot:

@@ -8,7 +8,7 @@ namespace vellum::crash {
 // Which operations a sequence is rich in.
 enum class Flavour {
   mixed,
-  chains,     // the same few pages over and over, many folds: delta chains, run merges
+  chains,     // the same few pages over and over, many checkpoints: delta chains, run merges
   rolls,      // tiny packs, incompressible pages
   wraps,      // many small commits: the journal fills and changes halves
   names,      // branches and snapshots come and go

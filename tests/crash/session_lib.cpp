@@ -45,7 +45,7 @@ void Session::create_branch(const std::string& name, std::size_t pages) {
   step({next}, [&] { core_->create_branch(name, zeros.size(), 0); });
 }
 
-// At a snapshot, or at the head of a branch that has just been folded.
+// At a snapshot, or at the head of a branch that has just been checkpointed.
 void Session::create_branch_at(const std::string& name, const std::string& version) {
   StoreState next = state();
   next.branches[name] = state().snapshots.at(version);
@@ -115,7 +115,7 @@ StoreState Session::with_commit(const std::string& branch) const {
   return next;
 }
 
-void Session::finish_commit(const std::string& branch, bool fold) {
+void Session::finish_commit(const std::string& branch, bool checkpoint) {
   Writer& w = writers_.at(branch);
   failed_commit_ = branch;
   const format::Superblock& options = core_->superblock();
@@ -124,7 +124,7 @@ void Session::finish_commit(const std::string& branch, bool fold) {
     auto writes = w.pages.take(options.block_bytes / kPageBytes, options.codec, commit->dedup());
     const std::size_t found = writes.found.size();
     commit->add(std::move(writes));
-    const auto cost = commit->finish({1, w.pages.bytes().size(), 0, ""}, fold);
+    const auto cost = commit->finish({1, w.pages.bytes().size(), 0, ""}, checkpoint);
     commit.reset();
     if (w.space != nullptr) w.space->note_written(cost.bytes_written);
     pages_found_ += found;
@@ -135,9 +135,9 @@ void Session::finish_commit(const std::string& branch, bool fold) {
   failed_commit_.clear();
 }
 
-void Session::commit(const std::string& branch, bool fold) {
+void Session::commit(const std::string& branch, bool checkpoint) {
   open_writer(branch);
-  step({with_commit(branch)}, [&] { finish_commit(branch, fold); });
+  step({with_commit(branch)}, [&] { finish_commit(branch, checkpoint); });
 }
 
 void Session::snapshot(const std::string& branch, const std::string& name) {

@@ -33,10 +33,10 @@ class Session {
   void remove_snapshot(const std::string& name);
   void remove_snapshot_unsynced(const std::string& name);  // as if killed in the middle
   void open_writer(const std::string& branch);
-  void close_writer(const std::string& branch);  // cleanly: what the journal holds is folded
+  void close_writer(const std::string& branch);  // cleanly: what the journal holds is checkpointed
   void close_all();
   Pages& pages(const std::string& branch);  // to be changed, then committed
-  void commit(const std::string& branch, bool fold);
+  void commit(const std::string& branch, bool checkpoint);
   void snapshot(const std::string& branch, const std::string& name);
   // Changes no state. Done by this process, or as by one that has just opened the store.
   void collect_garbage(bool by_another, int recompress_level = 0);
@@ -72,7 +72,7 @@ class Session {
   void step(std::vector<StoreState> next, const std::function<void()>& body);
   void allow(std::size_t low);
   StoreState with_commit(const std::string& branch) const;
-  void finish_commit(const std::string& branch, bool fold);
+  void finish_commit(const std::string& branch, bool checkpoint);
 
   base::Fs& fs_;
   std::string path_;
@@ -89,7 +89,7 @@ class Session {
 // A session on a simulated disk, with a log of what it did.
 struct SimSession {
   SimSession(Disk disk, StoreState state);
-  ~SimSession() { fs.recording = false; }  // the writers' last folds are not part of the log
+  ~SimSession() { fs.recording = false; }  // the writers' last checkpoints are not part of the log
 
   Disk start;
   SimFs fs;

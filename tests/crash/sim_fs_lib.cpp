@@ -27,7 +27,7 @@ class SimFile final : public File {
     return 0;
   }
   void pread(std::span<std::byte> out, std::uint64_t at) const override {
-    if (try_pread(out, at) != 0) throw Error(Errc::damaged, path_ + ": truncated");
+    if (try_pread(out, at) != 0) throw Error(Errc::corrupted, path_ + ": truncated");
   }
 
   void pwrite(std::span<const std::byte> bytes, std::uint64_t at) override {
@@ -117,7 +117,7 @@ void SimFs::add_entry(const std::string& path, bool is_directory) {
 std::unique_ptr<File> SimFs::open(const std::string& path, OpenMode mode) {
   if (mode == OpenMode::create_new) add_entry(path, false);
   const InodeId inode = inode_of(path);
-  if (disk_.at(inode).is_directory) throw Error(Errc::damaged, path + ": not a regular file");
+  if (disk_.at(inode).is_directory) throw Error(Errc::corrupted, path + ": not a regular file");
   return std::make_unique<SimFile>(*this, path, inode);
 }
 

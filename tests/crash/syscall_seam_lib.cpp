@@ -120,7 +120,7 @@ struct KillPlan {
   std::atomic<KillReport*> report{nullptr};
   std::uint64_t nth = 0;
   KillMoment moment = KillMoment::before_call;
-  std::atomic<bool> folding{false};
+  std::atomic<bool> checkpointing{false};
 };
 KillPlan kill_plan;
 
@@ -151,7 +151,7 @@ class KillPoint {
   KillPoint(const char* call, bool changes_pack) : call_(call) {
     KillReport* const report = kill_plan.report.load(std::memory_order_acquire);
     if (report == nullptr) return;
-    if (changes_pack) kill_plan.folding = true;
+    if (changes_pack) kill_plan.checkpointing = true;
     chosen_ = ++report->calls == kill_plan.nth;
     if (chosen_ && kill_plan.moment == KillMoment::before_call) die(*report);
   }
@@ -165,7 +165,7 @@ class KillPoint {
   void die(KillReport& report) const {
     std::strncpy(report.call, call_, sizeof report.call - 1);
     report.in_fault_handler = handling_a_fault();
-    report.folding = kill_plan.folding;
+    report.checkpointing = kill_plan.checkpointing;
     report.killed = true;
     ::syscall(SYS_kill, ::getpid(), SIGKILL);
   }
@@ -214,7 +214,7 @@ void kill_at_call(std::uint64_t nth, KillMoment moment, KillReport* report) {
   kill_plan.report.store(report, std::memory_order_release);
 }
 
-void begin_operation() { kill_plan.folding = false; }
+void begin_operation() { kill_plan.checkpointing = false; }
 
 }  // namespace vellum::crash
 

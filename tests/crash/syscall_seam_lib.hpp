@@ -45,7 +45,7 @@ struct KillReport {
   std::atomic<bool> killed{false};
   char call[16] = {};             // its name
   bool in_fault_handler = false;  // on the thread that died, SIGBUS or SIGSEGV was being handled
-  bool folding = false;           // a pack has been changed since begin_operation()
+  bool checkpointing = false;     // a pack has been changed since begin_operation()
 };
 
 enum class KillMoment { before_call, after_call };

@@ -46,7 +46,7 @@ Bytes damage(std::mt19937_64& random, const Bytes& good) {
   return b;
 }
 
-// `accepts` gets the damaged bytes and says whether they decoded.
+// `accepts` gets the corrupted bytes and says whether they decoded.
 void mutate(const Bytes& good, std::uint64_t seed, const std::function<void(const Bytes&)>& check) {
   std::mt19937_64 random(seed);
   for (int i = 0; i < kRounds; ++i) {

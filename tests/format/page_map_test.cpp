@@ -23,7 +23,7 @@ bool refused(const std::vector<MapEntry>& entries) {
   return decode(encode_map_block(entries)).empty();
 }
 
-// A run as merging many folds leaves it: several records interleaved, chains, extents, zeros.
+// A run as merging many checkpoints leaves it: several records interleaved, chains, extents, zeros.
 std::vector<MapEntry> random_entries(std::mt19937_64& random, std::size_t n) {
   std::vector<RecordRef> records;
   for (std::uint64_t i = 0; i < 1 + random() % 40; ++i) {

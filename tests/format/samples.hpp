@@ -16,7 +16,7 @@
 #include "format/page_hashes.hpp"
 #include "format/page_map.hpp"
 #include "format/record.hpp"
-#include "format/saved_census.hpp"
+#include "format/saved_live_set.hpp"
 #include "format/space_note.hpp"
 #include "format/superblock.hpp"
 #include "format/tiers.hpp"
@@ -58,9 +58,9 @@ inline Superblock superblock() {
   return sb;
 }
 
-inline SavedCensus saved_census() {
+inline SavedLiveSet saved_live_set() {
   constexpr std::uint64_t kPack1 = (3ULL << 32) | 1, kPack2 = (3ULL << 32) | 2;
-  SavedCensus c;
+  SavedLiveSet c;
   c.records = {{kPack1, 64, 0x11111111},
                {kPack1, 640, 0x22222222},
                {kPack1, 8192, 0x33333333},

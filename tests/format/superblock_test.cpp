@@ -50,22 +50,22 @@ TEST(Superblock, NewerFormatIsToldApartFromDamage) {
   EXPECT_EQ(status_of(newer), SuperblockStatus::newer_format);
 }
 
-TEST(Superblock, TruncatedExtendedOrFlippedIsDamaged) {
+TEST(Superblock, TruncatedExtendedOrFlippedIsCorrupted) {
   const Bytes good = encode_superblock(samples::superblock());
   for (std::size_t n = 8; n < good.size(); ++n) {
     EXPECT_EQ(status_of(Bytes(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(n))),
-              SuperblockStatus::damaged);
+              SuperblockStatus::corrupted);
   }
   Bytes longer = good;
   longer.push_back(std::byte{0});
-  EXPECT_EQ(status_of(longer), SuperblockStatus::damaged);
+  EXPECT_EQ(status_of(longer), SuperblockStatus::corrupted);
 }
 
 TEST(Superblock, EveryRangeIsChecked) {
   const auto refused = [](auto change) {
     Superblock sb = samples::superblock();
     change(sb);
-    return status_of(encode_superblock(sb)) == SuperblockStatus::damaged;
+    return status_of(encode_superblock(sb)) == SuperblockStatus::corrupted;
   };
   EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 2048; }));
   EXPECT_TRUE(refused([](Superblock& s) { s.block_bytes = 256u << 20; }));
@@ -108,7 +108,7 @@ TEST(Superblock, ReservedBytesAndUnknownFlagsMustBeZero) {
     Bytes bytes = encode_superblock(samples::superblock());
     bytes[at] = std::byte{32};
     reseal(bytes);
-    EXPECT_EQ(status_of(bytes), SuperblockStatus::damaged) << at;
+    EXPECT_EQ(status_of(bytes), SuperblockStatus::corrupted) << at;
   }
 }
 

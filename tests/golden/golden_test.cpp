@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // What is in a golden store, as the readers of the format tell.
-struct Census {
+struct LiveSet {
   std::set<format::RecordType> records;
   std::set<base::Codec> codecs;  // of records of pages
   std::set<format::PartType> parts;
@@ -49,7 +49,7 @@ std::string magic_of(const fs::path& path) {
   return {magic, sizeof magic};
 }
 
-void count_pack(const fs::path& path, std::uint64_t seed, Census& census) {
+void count_pack(const fs::path& path, std::uint64_t seed, LiveSet& live_set) {
   const auto file = base::posix_fs().open(path, base::OpenMode::read_only);
   format::PackHeader header;
   std::array<std::byte, format::kPackHeaderBytes> bytes;
@@ -58,34 +58,34 @@ void count_pack(const fs::path& path, std::uint64_t seed, Census& census) {
   std::array<std::byte, format::kPackTrailerBytes> end;
   file->pread(end, file->size_bytes() - end.size());
   std::uint64_t index = 0;
-  census.trailer |= format::decode_pack_trailer(end, header.pack, seed, index);
-  census.translation |= header.translation_offset_bytes != 0;
+  live_set.trailer |= format::decode_pack_trailer(end, header.pack, seed, index);
+  live_set.translation |= header.translation_offset_bytes != 0;
 
   store::PackScanner scanner(*file, header.pack, seed, format::kPackHeaderBytes,
                              file->size_bytes());
   for (format::RecordHeader h; scanner.next(h);) {
-    census.records.insert(h.type);
-    if (h.type == format::RecordType::pages) census.codecs.insert(h.codec);
-    census.hash |= h.has_hash;
+    live_set.records.insert(h.type);
+    if (h.type == format::RecordType::pages) live_set.codecs.insert(h.codec);
+    live_set.hash |= h.has_hash;
   }
 }
 
-void count_store(const fs::path& path, Census& census) {
+void count_store(const fs::path& path, LiveSet& live_set) {
   const auto core = store::StoreCore::open(base::posix_fs(), path);
   for (const auto& name : core->branch_names()) {
     const auto head = core->read_branch(name).journal;
-    census.own_encoding |= head.header.encoding.has_value();
+    live_set.own_encoding |= head.header.encoding.has_value();
     for (const auto& commit : head.commits) {
-      for (const auto& part : commit.parts) census.parts.insert(part.type);
+      for (const auto& part : commit.parts) live_set.parts.insert(part.type);
     }
   }
   for (const auto& name : snapshot_names(*core)) {
-    census.file_bytes |= read_snapshot(*core, name).version.file_bytes.has_value();
+    live_set.file_bytes |= read_snapshot(*core, name).version.file_bytes.has_value();
   }
   for (const auto& entry : fs::recursive_directory_iterator(path.parent_path())) {
     if (!entry.is_regular_file()) continue;
-    census.files.insert(magic_of(entry.path()));
-    if (is_pack(entry.path())) count_pack(entry.path(), core->checksum_seed(), census);
+    live_set.files.insert(magic_of(entry.path()));
+    if (is_pack(entry.path())) count_pack(entry.path(), core->checksum_seed(), live_set);
   }
 }
 
@@ -177,23 +177,23 @@ class Golden : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Golden, HoldEverythingThatTheFormatHas) {
-  Census census;
+  LiveSet live_set;
   for (const char* name : {"codecs", "history", "packs", "tiers"})
-    count_store(unpack(name) / "store", census);
+    count_store(unpack(name) / "store", live_set);
   const auto none = testing::ElementsAre();
-  EXPECT_THAT(missing(format::kRecordTypeNumbers, census.records), none);
-  EXPECT_THAT(missing(format::kCodecNumbers, census.codecs), none);
-  EXPECT_THAT(missing(format::kPartTypeNumbers, census.parts), none);
-  EXPECT_TRUE(census.hash);
-  EXPECT_TRUE(census.trailer);
-  EXPECT_TRUE(census.translation);
-  EXPECT_TRUE(census.own_encoding);
-  EXPECT_TRUE(census.file_bytes);
+  EXPECT_THAT(missing(format::kRecordTypeNumbers, live_set.records), none);
+  EXPECT_THAT(missing(format::kCodecNumbers, live_set.codecs), none);
+  EXPECT_THAT(missing(format::kPartTypeNumbers, live_set.parts), none);
+  EXPECT_TRUE(live_set.hash);
+  EXPECT_TRUE(live_set.trailer);
+  EXPECT_TRUE(live_set.translation);
+  EXPECT_TRUE(live_set.own_encoding);
+  EXPECT_TRUE(live_set.file_bytes);
   for (const char* magic :
        {format::kSuperblockMagic, format::kPackMagic, format::kJournalMagic, format::kSnapshotMagic,
-        format::kSnapshotOrderMagic, format::kCensusMagic, format::kSpaceNoteMagic,
+        format::kSnapshotOrderMagic, format::kLiveSetMagic, format::kSpaceNoteMagic,
         format::kWorkingSetMagic, format::kTiersMagic, format::kTierMarkMagic}) {
-    EXPECT_TRUE(census.files.contains(magic)) << magic;
+    EXPECT_TRUE(live_set.files.contains(magic)) << magic;
   }
 }
 

@@ -120,7 +120,7 @@ void make_packs(const History& history, const fs::path& work) {
   store.remove_snapshot("removed");
   collect(store, 0);
   collect(store, 19);
-  collect(store, 0);  // leaves a census
+  collect(store, 0);  // leaves a live set
 }
 
 void make_tiers(const History& history, const fs::path& work) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What configuring says on a machine without the libraries: every one that is lacking, at once, and which of the
-# optional parts are not built and why.
+# What configuring says on a machine without the libraries: every one that is lacking, at once, and which of
+# the optional parts are not built and why.
 set -euo pipefail
 
 source=$(cd "$(dirname "$0")/../.." && pwd)

@@ -6,14 +6,14 @@ namespace {
 
 class Discard : public MemoryTest {};
 
-TEST_P(Discard, WithoutATwinGivesZero) {
+TEST_P(Discard, WithoutABaseCopyGivesZero) {
   const auto memory = make(4 * kMiB);
   for (const PageNumber page : {0U, 3U, 700U}) page_at(*memory, page)[8] = std::byte{1};
   memory->discard(collect(*memory));
   EXPECT_TRUE(all_bytes(memory->data(), 4 * kMiB, 0));
 }
 
-TEST_P(Discard, GivesTheTwin) {
+TEST_P(Discard, GivesTheBaseCopy) {
   const auto memory = make(4 * kMiB);
   std::memset(memory->data(), 7, 40 * kPageBytes);
   commit(*memory);

@@ -81,15 +81,15 @@ class MemoryTest : public vellum::test::EngineTest {
                        [value](std::byte b) { return b == static_cast<std::byte>(value); });
   }
 
-  // What a commit does to the pages it found: their twins follow.
+  // What a commit does to the pages it found: their base copies follow.
   static void commit(RegionMemory& memory) {
     const auto dirty = collect(memory);
     memory.prepare_commit(dirty);
     for (const PageNumber page : dirty) {
-      if (all_bytes(page_at(memory, page), kPageBytes, 0) && !memory.backing().has_twin(page))
+      if (all_bytes(page_at(memory, page), kPageBytes, 0) && !memory.backing().has_base_copy(page))
         continue;
       ASSERT_EQ(memory.backing().write(page, {page_at(memory, page), kPageBytes}), 0);
-      memory.backing().mark_twins(page, 1);
+      memory.backing().mark_base_copies(page, 1);
     }
     memory.finish_commit(dirty);
   }

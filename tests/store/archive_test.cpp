@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "store/catalog/kept_version.hpp"
-#include "store/check/salvage.hpp"
+#include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/gc/pack_mover.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/tiers_fixture.hpp"
 
 namespace vellum::store::test {
@@ -324,7 +324,7 @@ TEST_F(ArchiveTest, InBothPlacesTheOneAtHomeCounts) {
   expect_all();
 }
 
-TEST_F(ArchiveTest, TheListOfTiersIsDamaged) {
+TEST_F(ArchiveTest, TheListOfTiersIsCorrupted) {
   make(5);
   add_archive();
   move(true);
@@ -343,16 +343,16 @@ TEST_F(ArchiveTest, TheListOfTiersIsDamaged) {
         expect_same(*open_version(*fresh(), name), bytes);
       } catch (const Error& e) {
         ++wrong;
-        EXPECT_EQ(static_cast<int>(e.code()), static_cast<int>(Errc::damaged)) << e.what();
+        EXPECT_EQ(static_cast<int>(e.code()), static_cast<int>(Errc::corrupted)) << e.what();
         EXPECT_TRUE(contains(e.what(), file)) << e.what();
         EXPECT_TRUE(contains(e.what(), name)) << e.what();
       }
     }
     EXPECT_GT(wrong, 0u);
-    EXPECT_TRUE(contains(error_text(Errc::damaged, [&] { gc(); }), file));
+    EXPECT_TRUE(contains(error_text(Errc::corrupted, [&] { gc(); }), file));
     EXPECT_FALSE(verify_store(*fresh(), false, nullptr).damages.empty());
-    error_text(Errc::damaged, [&] { list_tiers(*fresh()); });
-    error_text(Errc::damaged, [&] { add_archive(); });
+    error_text(Errc::corrupted, [&] { list_tiers(*fresh()); });
+    error_text(Errc::corrupted, [&] { add_archive(); });
     EXPECT_EQ(files_of(home(), archive), files);
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(good.data()),
@@ -365,16 +365,16 @@ TEST_F(ArchiveTest, TheListOfTiersIsDamaged) {
   expect_all();
 }
 
-TEST_F(ArchiveTest, SalvageLooksThereToo) {
+TEST_F(ArchiveTest, RepairLooksThereToo) {
   make(5);
   add_archive();
   move(true);
-  const auto report = salvage_store(fs, store->path(), dir.path("saved"), nullptr);
+  const auto report = repair_store(fs, store->path(), dir.path("saved"), nullptr);
   EXPECT_TRUE(report.lost.empty());
   const auto saved = StoreCore::open(fs, dir.path("saved"));
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*saved, name), bytes);
   stdfs::rename(archive, dir.path("away"));
-  EXPECT_FALSE(salvage_store(fs, store->path(), std::nullopt, nullptr).lost.empty());
+  EXPECT_FALSE(repair_store(fs, store->path(), std::nullopt, nullptr).lost.empty());
 }
 
 // The coldest go first: those of old versions.

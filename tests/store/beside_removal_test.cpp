@@ -1,7 +1,7 @@
-// What goes while somebody looks: it is gone, and nothing is damaged.
+// What goes while somebody looks: it is gone, and nothing is corrupted.
 #include <filesystem>
 
-#include "store/check/salvage.hpp"
+#include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/hook_fs.hpp"
@@ -61,7 +61,7 @@ TEST_F(BesideRemoval, WhoeverLooksFindsNoDamage) {
       {"gc that only looks", [](StoreCore& s) { collect_garbage(s, true, nullptr); }},
       {"repair that only looks",
        [](StoreCore& s) {
-         for (const auto& lost : salvage_store(s.fs(), s.path(), std::nullopt, nullptr).lost) {
+         for (const auto& lost : repair_store(s.fs(), s.path(), std::nullopt, nullptr).lost) {
            ADD_FAILURE() << lost.name << ": " << lost.reason;
          }
        }},

@@ -6,7 +6,7 @@
 
 #include "store/branch/dedup.hpp"
 #include "store/gc/pack_mover.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/tiers_fixture.hpp"
 
 namespace vellum::store::test {

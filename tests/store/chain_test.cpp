@@ -1,5 +1,5 @@
 // Pages that stand on long chains of deltas.
-#include "store/branch/fold.hpp"
+#include "store/branch/checkpoint.hpp"
 #include "store/check/verify.hpp"
 #include "support.hpp"
 
@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::size_t kChainPages = 64;
 
-// As many deltas on each page as a fold allows, and then some: reading a few of them side by side
-// needs more room than the fault handler has, and goes on in smaller steps.
+// As many deltas on each page as a checkpoint allows, and then some: reading a few of them side by
+// side needs more room than the fault handler has, and goes on in smaller steps.
 TEST(Chains, TheLongestOnManyPagesAtOnce) {
   TempDirectory directory;
   const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
@@ -20,9 +20,9 @@ TEST(Chains, TheLongestOnManyPagesAtOnce) {
   for (PageNumber p = 0; p < kChainPages; ++p) model.fill(p, random);
   commit(*writer, model, true);
   std::size_t longest = 0;
-  for (int fold = 0; fold < 2 * kMaxDeltaDepth; ++fold) {
+  for (int checkpoint = 0; checkpoint < 2 * kMaxDeltaDepth; ++checkpoint) {
     for (PageNumber p = 0; p < kChainPages; ++p) {
-      model.store64(p, 8 * static_cast<std::size_t>(fold), random());
+      model.store64(p, 8 * static_cast<std::size_t>(checkpoint), random());
     }
     commit(*writer, model, true);
     const auto source = open_version(*store, "main");
@@ -45,9 +45,9 @@ TEST(Chains, OnZeros) {
   auto writer = BranchWriter::open(*store, "main");
   std::mt19937_64 random(4);
   Model model(kChainPages);
-  for (int fold = 0; fold < 3 * kMaxDeltaDepth; ++fold) {
+  for (int checkpoint = 0; checkpoint < 3 * kMaxDeltaDepth; ++checkpoint) {
     for (PageNumber p = 0; p < kChainPages; p += 3) {
-      model.store64(p, 8 * static_cast<std::size_t>(fold), random());
+      model.store64(p, 8 * static_cast<std::size_t>(checkpoint), random());
     }
     commit(*writer, model, true);
     expect_same(*open_version(*store, "main"), model.bytes);

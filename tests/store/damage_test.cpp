@@ -1,4 +1,4 @@
-// Damaged files: always an error that names the file, never wrong bytes, never a crash.
+// Corrupted files: always an error that names the file, never wrong bytes, never a crash.
 #include <unistd.h>
 
 #include <fstream>
@@ -58,7 +58,7 @@ class DamageTest : public ::testing::Test {
   std::string path(const std::string& suffix = "") const { return directory_.path("s") + suffix; }
 
   // Reads everything of every version. Each gives its own bytes or an error that names `file`. The
-  // head of a branch may also be an earlier one: a damaged last frame looks like a torn one.
+  // head of a branch may also be an earlier one: a corrupted last frame looks like a torn one.
   // Returns the number of versions with errors.
   int look(const std::string& file) {
     int errors = 0;
@@ -76,7 +76,7 @@ class DamageTest : public ::testing::Test {
         EXPECT_TRUE(got == bytes) << name << " after damage in " << file;
       } catch (const Error& e) {
         ++errors;
-        EXPECT_EQ(e.code(), Errc::damaged) << e.what();
+        EXPECT_EQ(e.code(), Errc::corrupted) << e.what();
         EXPECT_TRUE(contains(e.what(), file)) << e.what();
       }
     }
@@ -87,7 +87,7 @@ class DamageTest : public ::testing::Test {
           << "main after damage in " << file;
     } catch (const Error& e) {
       ++errors;
-      EXPECT_EQ(e.code(), Errc::damaged) << e.what();
+      EXPECT_EQ(e.code(), Errc::corrupted) << e.what();
       EXPECT_TRUE(contains(e.what(), file)) << e.what();
     }
     return errors;
@@ -179,7 +179,7 @@ TEST_F(DamageTest, FlippedBitsInRefsAndSuperblock) {
   // A ref under another name is not that snapshot.
   std::filesystem::copy_file(path() + "/snapshots/s2.ref", path() + "/snapshots/other.ref");
   auto store = StoreCore::open(base::posix_fs(), path());
-  const auto text = error_text(Errc::damaged, [&] { read_snapshot(*store, "other"); });
+  const auto text = error_text(Errc::corrupted, [&] { read_snapshot(*store, "other"); });
   EXPECT_TRUE(contains(text, "other.ref")) << text;
 }
 
@@ -208,7 +208,7 @@ TEST_F(DamageTest, FlippedBitsInTheJournal) {
   bad[frames[frames.size() - 2] + 45] ^= 1;
   write_file(file, bad);
   auto store = StoreCore::open(base::posix_fs(), path());
-  const auto text = error_text(Errc::damaged, [&] { store->read_branch("main"); });
+  const auto text = error_text(Errc::corrupted, [&] { store->read_branch("main"); });
   EXPECT_TRUE(contains(text, file)) << text;
   EXPECT_THROW(BranchWriter::open(*store, "main"), Error);
   const auto report = verify_store(*store, false, {});
@@ -230,7 +230,7 @@ TEST_F(DamageTest, TheMessageNamesVersionPageFileAndOffset) {
   bytes[record.offset_bytes + 80] ^= 1;
   write_file(pack, bytes);
   std::vector<std::byte> page(kPageBytes);
-  const std::string text = error_text(Errc::damaged, [&] { source->read(0, 1, page.data()); });
+  const std::string text = error_text(Errc::corrupted, [&] { source->read(0, 1, page.data()); });
   EXPECT_EQ(text, "snapshot 's0' of " + path() + ": page 0: " + pack + " at byte " +
                       std::to_string(record.offset_bytes) + ": checksum mismatch");
   ReadFailure failure;
@@ -255,14 +255,14 @@ TEST_F(DamageTest, StrangeDirectoriesAreNoVersions) {
   error_text(Errc::not_found, [&] { resolve_version(*store, "link"); });
   error_text(Errc::not_found, [&] { resolve_version(*store, "empty"); });
   error_text(Errc::not_found, [&] { resolve_version(*store, "../s/branches/main"); });
-  error_text(Errc::damaged, [&] { read_snapshot(*store, "dir"); });
-  error_text(Errc::damaged, [&] { read_snapshot(*store, "pw"); });
+  error_text(Errc::corrupted, [&] { read_snapshot(*store, "dir"); });
+  error_text(Errc::corrupted, [&] { read_snapshot(*store, "pw"); });
   EXPECT_EQ(verify_store(*store, true, {}).damages.size(), 2u);
   store->create_branch("empty", 4096, 0);  // what a crash left is no obstacle
 
   fs::rename(path() + "/packs", path() + "-packs");
   fs::create_directory_symlink(path() + "-packs", path() + "/packs");
-  error_text(Errc::damaged, [&] { StoreCore::open(base::posix_fs(), path()); });
+  error_text(Errc::corrupted, [&] { StoreCore::open(base::posix_fs(), path()); });
   error_text(Errc::not_found, [&] { StoreCore::open(base::posix_fs(), path() + "/none"); });
   error_text(Errc::not_a_store, [&] { StoreCore::open(base::posix_fs(), "/tmp"); });
   error_text(Errc::already_exists,

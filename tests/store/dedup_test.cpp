@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "store/branch/branch_writer.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/recompress_support.hpp"
 #include "store/snapshots_fixture.hpp"
 
@@ -85,8 +85,8 @@ TEST_F(DedupRules, WhatAnotherBranchHasPublishedIsFound) {
   expect_same(*open_version(*later, "a"), content(1));
 }
 
-// The fold has written everything, its hashes included, and then its flush fails: the next writer
-// of that branch writes over it.
+// The checkpoint has written everything, its hashes included, and then its flush fails: the next
+// writer of that branch writes over it.
 TEST_F(DedupRules, WhatAnotherBranchHasNotPublishedIsNot) {
   {
     FaultFs fs(base::posix_fs());
@@ -105,14 +105,14 @@ TEST_F(DedupRules, WhatAnotherBranchHasNotPublishedIsNot) {
   EXPECT_TRUE(verify_store(*open(), true, {}).damages.empty());
 }
 
-// A fold that was cut off in a pack of its own has left it, whole as far as can be seen; but
+// A checkpoint that was cut off in a pack of its own has left it, whole as far as can be seen; but
 // nothing has made it durable. Later packs of the branch do not vouch for it, nor does its end.
-TEST_F(DedupRules, WhatAFoldThatWasCutOffHasLeftIsNot) {
+TEST_F(DedupRules, WhatACheckpointThatWasCutOffHasLeftIsNot) {
   const std::string path = directory_.path("packs");
   std::uint64_t left = 0;
   {
     FaultFs fs(base::posix_fs());
-    const auto store = StoreCore::create(fs, path, packs_of(1));  // a pack a fold
+    const auto store = StoreCore::create(fs, path, packs_of(1));  // a pack a checkpoint
     for (const char* name : {"a", "b"}) store->create_branch(name, kDedupPages * kPageBytes, 0);
     auto writer = BranchWriter::open(*store, "b");
     write(*writer, content(1));
@@ -140,8 +140,8 @@ TEST_F(DedupRules, WhatAFoldThatWasCutOffHasLeftIsNot) {
   EXPECT_EQ(found(*BranchWriter::open(*store, "a"), content(2)), 0u);
 }
 
-// The tail of a fold that was cut off, in a pack that versions need. As long as the branch is there
-// its journal says where it begins; then only its snapshots do.
+// The tail of a checkpoint that was cut off, in a pack that versions need. As long as the branch is
+// there its journal says where it begins; then only its snapshots do.
 TEST_F(DedupRules, WhatABranchThatIsGoneHasNotPublishedIsNot) {
   {
     FaultFs fs(base::posix_fs());
@@ -167,7 +167,7 @@ TEST_F(DedupRules, WhatABranchThatIsGoneHasNotPublishedIsNot) {
 // both: it is whole, and nobody else will ever see it.
 TEST_F(DedupRules, WhatIsOnlyInAFileThatHasNoNameIsNot) {
   const std::string path = directory_.path("packs");
-  const auto store = StoreCore::create(base::posix_fs(), path, packs_of(1));  // a pack a fold
+  const auto store = StoreCore::create(base::posix_fs(), path, packs_of(1));  // a pack a checkpoint
   for (const char* name : {"a", "b"}) store->create_branch(name, kDedupPages * kPageBytes, 0);
   {
     auto other = BranchWriter::open(*store, "b");
@@ -232,7 +232,7 @@ TEST_F(DedupRules, NothingIsLookedUpBesideAGc) {
   const auto store = open();
   write(*BranchWriter::open(*store, "b"), content(1));
   const auto later = open();
-  const Lease gc = keep_gc_for_us(*open());
+  const VersionPin gc = keep_gc_for_us(*open());
   auto writer = BranchWriter::open(*later, "a");
   EXPECT_EQ(writer->begin(kDedupPages)->dedup(), nullptr);
   EXPECT_EQ(write(*writer, content(1)), 0u);

@@ -22,7 +22,7 @@ class Faults : public ::testing::Test {
     commit(*writer_, model_, true);
   }
 
-  // Another store, "t", in which each commit that folds fills packs.
+  // Another store, "t", in which each commit that checkpoints fills packs.
   void take_store_of_small_packs() {
     format::Superblock tiny = small_options();
     tiny.pack_bytes = 4096;
@@ -32,7 +32,7 @@ class Faults : public ::testing::Test {
   }
 
   // Changes `pages` pages of a copy, and tries to commit that.
-  void try_commit(std::size_t pages, bool fold, bool whole_pages) {
+  void try_commit(std::size_t pages, bool checkpoint, bool whole_pages) {
     attempt_ = model_;
     for (std::size_t i = 0; i < pages; ++i) {
       if (whole_pages) {
@@ -41,7 +41,7 @@ class Faults : public ::testing::Test {
         attempt_.store64(random_() % 256, 8 * (random_() % 512), random_());
       }
     }
-    commit(*writer_, attempt_, fold);
+    commit(*writer_, attempt_, checkpoint);
     model_ = attempt_;
   }
   // What another process, and the next writer, would see.
@@ -71,7 +71,7 @@ class Faults : public ::testing::Test {
 };
 
 TEST_F(Faults, EveryFailedWriteLeavesTheLastCommit) {
-  for (const bool fold : {false, true}) {
+  for (const bool checkpoint : {false, true}) {
     for (const bool whole : {false, true}) {
       for (std::uint64_t nth = 1;; ++nth) {
         try_commit(3, false, false);  // something in the journal beforehand
@@ -79,7 +79,7 @@ TEST_F(Faults, EveryFailedWriteLeavesTheLastCommit) {
         fs_.fail_nth(Call::write, nth, Errc::no_space, true);
         bool failed = false;
         try {
-          try_commit(40, fold, whole);
+          try_commit(40, checkpoint, whole);
         } catch (const Error& e) {
           failed = true;
           EXPECT_EQ(e.code(), Errc::no_space) << e.what();
@@ -100,11 +100,11 @@ TEST_F(Faults, EveryFailedWriteLeavesTheLastCommit) {
 
 TEST_F(Faults, EveryFailedSyncPoisons) {
   for (std::uint64_t nth = 1; nth <= 2; ++nth) {
-    for (const bool fold : {false, true}) {
-      if (nth == 2 && !fold) continue;
+    for (const bool checkpoint : {false, true}) {
+      if (nth == 2 && !checkpoint) continue;
       try_commit(3, false, false);
       fs_.fail_nth(Call::sync, nth, Errc::io, false);
-      error_text(Errc::io, [&] { try_commit(5, fold, false); });
+      error_text(Errc::io, [&] { try_commit(5, checkpoint, false); });
       const Model attempted = attempt_;
       const std::string text = error_text(Errc::poisoned, [&] { try_commit(1, false, false); });
       EXPECT_TRUE(contains(text, "branch 'main'")) << text;
@@ -153,8 +153,8 @@ TEST_F(Faults, AFailedPackCreationIsNoHarm) {
   for (const auto& d : report.damages) ADD_FAILURE() << d.object << ": " << d.reason;
 }
 
-// A pack that a failed fold made, and could not remove, is not followed by the next number: that
-// would say that it was flushed (Roots::reached_bytes).
+// A pack that a failed checkpoint made, and could not remove, is not followed by the next number:
+// that would say that it was flushed (Roots::reached_bytes).
 TEST_F(Faults, NothingFollowsDirectlyOnAPackThatWasGivenUp) {
   take_store_of_small_packs();
   Model model(256);
@@ -236,9 +236,9 @@ TEST_F(Faults, LeftOverPacksOfACrashAreSteppedOver) {
   }
 }
 
-// A fold that was cut off may even have sealed the pack: its trailer must not stay at the end of a
-// file that the branch goes on writing.
-TEST_F(Faults, TheTailOfACrashedFoldIsCutOff) {
+// A checkpoint that was cut off may even have sealed the pack: its trailer must not stay at the end
+// of a file that the branch goes on writing.
+TEST_F(Faults, TheTailOfACrashedCheckpointIsCutOff) {
   const format::Version head = writer_->head();
   writer_.reset();
   const auto file = fs_.open(store_->packs().path_of(head.active_pack), base::OpenMode::read_write);

@@ -10,7 +10,7 @@
 #include "store/catalog/kept_version.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "support.hpp"
 #include "support/memory_fs.hpp"
 
@@ -144,7 +144,7 @@ class Forged : public testing::Test {
       try {
         body(*open());
       } catch (const Error& e) {
-        EXPECT_EQ(errc_name(e.code()), std::string("damaged")) << e.what();
+        EXPECT_EQ(errc_name(e.code()), std::string("corrupted")) << e.what();
       }
     };
     attempt([](StoreCore& s) { collect_garbage(s, false, nullptr); });
@@ -163,7 +163,7 @@ class Forged : public testing::Test {
   static constexpr int kMaxDeltasInARow = 12;
 
   void expect_refused(const char* reason) {
-    const auto text = error_text(Errc::damaged, [&] { read(); });
+    const auto text = error_text(Errc::corrupted, [&] { read(); });
     EXPECT_TRUE(contains(text, reason)) << text;
     EXPECT_TRUE(contains(text, "snapshot 'forged'")) << text;
     expect_verify_complains();
@@ -276,16 +276,16 @@ TEST_F(Forged, AChainWithoutAnEnd) {
   expect_page_refused("the page's delta chain has no end");
 }
 
-// Folds and diff ask for chains by themselves.
+// Checkpoints and diff ask for chains by themselves.
 TEST_F(Forged, ChainsThatAreAskedFor) {
   const RecordRef record = add_pages(4), changes = add_deltas(2);
   publish({delta(0, changes, 3), base(0, record), delta(1, changes, 2, 1)});
   const auto store = open();
   const auto source = open_version(*store, "forged");
-  auto text = error_text(Errc::damaged, [&] { source->chain(0); });
+  auto text = error_text(Errc::corrupted, [&] { source->chain(0); });
   EXPECT_TRUE(contains(text, "page 0: ")) << text;
   EXPECT_TRUE(contains(text, "the page's delta chain is broken")) << text;
-  text = error_text(Errc::damaged, [&] { source->chain(1); });
+  text = error_text(Errc::corrupted, [&] { source->chain(1); });
   EXPECT_TRUE(contains(text, "page 1: ")) << text;
   EXPECT_TRUE(contains(text, "the page's delta chain has no end")) << text;
   EXPECT_TRUE(source->chain(2).empty());
@@ -384,7 +384,7 @@ TEST_F(Forged, AMapBlockThatItsRootDescribesWrongly) {
   EXPECT_EQ(out[0], std::byte{1});
   EXPECT_EQ(out[5 * kPageBytes], std::byte{0});
   expect_verify_complains();
-  error_text(Errc::damaged, [&] { collect_garbage(*open(), false, nullptr); });
+  error_text(Errc::corrupted, [&] { collect_garbage(*open(), false, nullptr); });
   use_otherwise();
 }
 
@@ -437,7 +437,7 @@ class ForgedCommit : public testing::Test {
     fs_.erase(path);
     fs_.write_file(path, bytes);
     const auto store = StoreCore::open(fs_, "/s");
-    return error_text(Errc::damaged, [&] { BranchWriter::open(*store, "main"); });
+    return error_text(Errc::corrupted, [&] { BranchWriter::open(*store, "main"); });
   }
   static format::CommitPart compressed(format::PartType type, std::vector<PageNumber> pages,
                                        const Bytes& raw) {
@@ -449,7 +449,7 @@ class ForgedCommit : public testing::Test {
   void expect_refused(const char* reason) {
     for (const bool write : {false, true}) {
       const auto store = StoreCore::open(fs_, "/s");
-      const auto text = error_text(Errc::damaged, [&] {
+      const auto text = error_text(Errc::corrupted, [&] {
         if (write) BranchWriter::open(*store, "main");
         open_version(*store, "main");
       });
@@ -506,7 +506,7 @@ TEST_F(ForgedCommit, CompressedPartsAreRead) {
   std::copy(pages.begin(), pages.end(), expected.begin() + 5 * kPageBytes);
   expect_same(*open_version(*store_, "main"), expected);
   EXPECT_TRUE(verify_store(*store_, true, nullptr).damages.empty());
-  BranchWriter::open(*store_, "main").reset();  // folds it
+  BranchWriter::open(*store_, "main").reset();  // checkpoints it
   expect_same(*open_version(*store_, "main"), expected);
   EXPECT_TRUE(verify_store(*store_, true, nullptr).damages.empty());
 }
@@ -556,7 +556,7 @@ TEST_F(ForgedCommit, ABranchWithBlocksThatReadersHaveNoRoomFor) {
     if (fits) {
       EXPECT_EQ(BranchWriter::open(*store, "main")->encoding().block_bytes, block_bytes);
     } else {
-      const auto text = error_text(Errc::damaged, [&] { BranchWriter::open(*store, "main"); });
+      const auto text = error_text(Errc::corrupted, [&] { BranchWriter::open(*store, "main"); });
       EXPECT_TRUE(contains(text, path)) << text;
     }
   }

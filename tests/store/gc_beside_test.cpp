@@ -10,7 +10,7 @@
 #include "store/catalog/kept_version.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/power_cut_fs.hpp"
 #include "store/support.hpp"
 #include "support/child.hpp"
@@ -60,10 +60,10 @@ PageWrites numbered(std::uint64_t n) {
   return out;
 }
 
-void commit_number(BranchWriter& writer, std::uint64_t n, bool fold) {
+void commit_number(BranchWriter& writer, std::uint64_t n, bool checkpoint) {
   auto commit = writer.begin();
   commit->add(numbered(n));
-  commit->finish({1, kGcBesidePages * kPageBytes, 0, ""}, fold);
+  commit->finish({1, kGcBesidePages * kPageBytes, 0, ""}, checkpoint);
 }
 
 // Throws when the version is not all of one commit.
@@ -130,7 +130,7 @@ void branch_off(StoreCore& store, std::mt19937_64& random) {
   if (names.empty()) return;
   const std::string name = names[random() % names.size()];
   try {
-    const Lease held = hold_names(store);
+    const VersionPin held = hold_names(store);
     const auto from = resolve_version(store, name);
     store.create_branch_at("trial", from.version, name);
   } catch (const Error& e) {

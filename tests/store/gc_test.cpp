@@ -6,9 +6,9 @@
 
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/space_note.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/pack/record_io.hpp"
-#include "store/reach/census.hpp"
+#include "store/reach/live_set.hpp"
 #include "store/snapshots_fixture.hpp"
 
 namespace vellum::store::test {
@@ -82,7 +82,7 @@ TEST_F(GcTest, FreesEverythingOfABranchThatIsGone) {
   expect_all();
 }
 
-TEST_F(GcTest, FreesRunsAndPagesThatFoldsHaveSuperseded) {
+TEST_F(GcTest, FreesRunsAndPagesThatCheckpointsHaveSuperseded) {
   make(small_options(), 1, 0);
   remove("s0");
   {
@@ -192,7 +192,7 @@ TEST_F(GcTest, AWriterSealsAPackWithHoles) {
   expect_all();
 }
 
-// The copy of a version behind its newest root: whoever has it open is kept by that, and salvage
+// The copy of a version behind its newest root: whoever has it open is kept by that, and repair
 // finds it. Each may lie across the edge of a block that could be freed.
 TEST_F(GcTest, CopiesOfWhatIsKeptStay) {
   make(packs_of(64 << 20), 120, 3);
@@ -239,7 +239,7 @@ TEST_F(GcTest, LeavesWhatIsOpenAlone) {
   auto kept = resolve_kept(*reader_store, "s2");
   const auto source = PageSource::open(*reader_store, kept.version.version, {}, kept.version.label);
   const auto bytes = contents.at("s2");
-  // The head, too, though many folds pass.
+  // The head, too, though many checkpoints pass.
   auto head = resolve_kept(*reader_store, "main");
   const auto head_source =
       PageSource::open(*reader_store, head.version.version, {}, head.version.label);
@@ -262,8 +262,8 @@ TEST_F(GcTest, LeavesWhatIsOpenAlone) {
   }
   expect_same(*source, bytes);
   expect_same(*head_source, head_bytes);
-  kept.lease.reset();
-  head.lease.reset();
+  kept.version_pin.reset();
+  head.version_pin.reset();
   EXPECT_GT(gc().freed_bytes, 500u << 10);
   EXPECT_THROW(expect_same(*PageSource::open(*StoreCore::open(fs, store->path()),
                                              kept.version.version, {}, "s2"),
@@ -320,7 +320,7 @@ TEST_F(GcTest, AMarkThatCannotBeSetKeepsGcAway) {
   fs.fail_nth(Call::mark, 1, Errc::io, true);
   const auto kept = resolve_kept(*store, "s0");
   fs.heal();
-  EXPECT_NE(kept.lease, nullptr);
+  EXPECT_NE(kept.version_pin, nullptr);
   EXPECT_TRUE(contains(error_text(Errc::busy, [&] { gc(); }), "could not mark"));
 }
 
@@ -332,7 +332,7 @@ TEST_F(GcTest, DamageStopsItBeforeAnythingIsFreed) {
   const std::array<std::byte, 1> wrong{std::byte{0xff}};
   file->pwrite(wrong, 60);
   const std::uint64_t before = pack_allocated(*store);
-  EXPECT_TRUE(contains(error_text(Errc::damaged, [&] { gc(); }), "s2.ref"));
+  EXPECT_TRUE(contains(error_text(Errc::corrupted, [&] { gc(); }), "s2.ref"));
   EXPECT_EQ(pack_allocated(*store), before);
 }
 
@@ -349,7 +349,7 @@ TEST_F(GcTest, FailingCallsHurtNothing) {
         remove("s0");
         remove("s2");
         fs.fail_nth(call, nth, code);
-        // What hurts the census file only is no error.
+        // What hurts the live set file only is no error.
         try {
           gc();
         } catch (const Error& e) {

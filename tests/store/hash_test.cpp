@@ -25,8 +25,8 @@ class Hashes : public ::testing::Test {
   }
   std::shared_ptr<StoreCore> open() const { return StoreCore::open(base::posix_fs(), path_); }
 
-  // Whole pages straight into packs, then commits that the journal holds until they are folded:
-  // by their own writer, and by one that has only the journal's frames.
+  // Whole pages straight into packs, then commits that the journal holds until they are
+  // checkpointed: by their own writer, and by one that has only the journal's frames.
   void write_all() {
     const auto store = open();
     auto writer = BranchWriter::open(*store, "main");

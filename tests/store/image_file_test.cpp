@@ -21,23 +21,23 @@ struct Session {
     image = ImageFile::open(store, "main", writer->head(), *writer->source_at_open(), path);
   }
   // The pages that `model` has touched.
-  void commit(Model& model, bool fold = false) {
+  void commit(Model& model, bool checkpoint = false) {
     const std::vector<PageNumber> pages(model.touched.begin(), model.touched.end());
     if (image->region_bytes() < model.bytes.size()) image->resize(model.bytes.size());
     image->announce(pages);
-    test::commit(*writer, model, fold);
+    test::commit(*writer, model, checkpoint);
     image->write(pages, [&](PageNumber page) { return model.page(page); });
     image->note_commit();
   }
   // The same of versions that know their file's size, behind which the model is zero.
-  void commit(Model& model, bool fold, std::uint64_t file_bytes) {
+  void commit(Model& model, bool checkpoint, std::uint64_t file_bytes) {
     static base::Compressor compressor;
     image->extend(file_bytes);
     const std::vector<PageNumber> pages(model.touched.begin(), model.touched.end());
     image->announce(pages);
     auto c = writer->begin();
     c->add(model.take(4, compressor));
-    c->finish({1, model.bytes.size(), 0, "", file_bytes}, fold);
+    c->finish({1, model.bytes.size(), 0, "", file_bytes}, checkpoint);
     const auto end = std::lower_bound(pages.begin(), pages.end(), format::pages_in(file_bytes));
     image->write({pages.begin(), end}, [&](PageNumber page) { return model.page(page); });
     image->note_commit(file_bytes);
@@ -104,11 +104,11 @@ class ImagePowerCuts {
       Model attempt = with_content(head_of(*store));
       for (;;) {
         change(attempt);
-        const bool fold = random_() % 8 == 0;
+        const bool checkpoint = random_() % 8 == 0;
         if (sized_) {
-          session->commit(attempt, fold, change_size(attempt, *session));
+          session->commit(attempt, checkpoint, change_size(attempt, *session));
         } else {
-          session->commit(attempt, fold);
+          session->commit(attempt, checkpoint);
         }
         if (random_() % 10 != 0) continue;
         if (random_() % 2 == 0) session->close();
@@ -269,7 +269,7 @@ TEST_F(ImageTest, WithoutACredibleMapOfSlotsAllIsCompared) {
   }
 }
 
-TEST_F(ImageTest, ADamagedStateMeansMakingItAgain) {
+TEST_F(ImageTest, ACorruptedStateMeansMakingItAgain) {
   {
     Session session(*store_);
     change(model_);
@@ -464,7 +464,7 @@ TEST_F(ImageTest, AShorterFileIsRefusedAndALongerOneGrowsTheRegion) {
 TEST_F(ImageTest, WhatIsNoFileOrInUseIsRefused) {
   std::filesystem::create_directory(directory_.path("d"));
   const auto directory =
-      error_text(Errc::damaged, [&] { const Session session(*store_, directory_.path("d")); });
+      error_text(Errc::corrupted, [&] { const Session session(*store_, directory_.path("d")); });
   EXPECT_TRUE(contains(directory, directory_.path("d"))) << directory;
   write_file(model_.bytes);
   const auto held = fs_.open(file(), base::OpenMode::read_only);

@@ -1,4 +1,4 @@
-// A commit that returned is there, or opening says that the journal is damaged: for every sector
+// A commit that returned is there, or opening says that the journal is corrupted: for every sector
 // and block that is lost, every truncation, after a kill and after a power cut at any commit.
 #include "format/superblock.hpp"
 #include "format/version.hpp"
@@ -38,7 +38,8 @@ struct Moment {
   Bytes cut;                                     // power went: what was not synced is lost
 };
 
-// A short life of a journal: commits of different sizes, folds, another opening, a clean close.
+// A short life of a journal: commits of different sizes, checkpoints, another opening, a clean
+// close.
 class Life {
  public:
   Life() {
@@ -64,20 +65,20 @@ class Life {
     format::CommitBody body;
     body.message.assign(message_bytes, static_cast<char>('a' + sequence_ % 26));
     const auto payload = format::encode_commit(body);
-    if (!writer_->fits(payload.size())) return fold();
+    if (!writer_->fits(payload.size())) return checkpoint();
     const std::uint64_t begin = read().tail_bytes;
     ++sequence_;
     writer_->append_commit(payload);
     note(begin, read().tail_bytes);
   }
-  void fold() {
+  void checkpoint() {
     ++sequence_;
     writer_->start_epoch(version(sequence_));
     const JournalState state = read();
     note(format::kJournalHeaderBytes + (state.epoch % 2 == 1 ? 0 : kHalfBytes), state.tail_bytes);
   }
   void close() {
-    fold();
+    checkpoint();
     writer_->release_space();
     const std::uint64_t begin = moments_.back().frame_begin, end = moments_.back().frame_end;
     note(begin, end);
@@ -113,7 +114,7 @@ const Life& life() {
     for (std::size_t i = 0; i < 40; ++i) l->commit(i * i % 700);
     l->open();
     l->commit(3000);
-    l->fold();
+    l->checkpoint();
     for (std::size_t i = 0; i < 12; ++i) l->commit(i % 3 == 0 ? 4000 : 20);
     l->close();
     l->open();
@@ -123,7 +124,7 @@ const Life& life() {
   return *made;
 }
 
-// The head that opening finds; nothing when it says that the journal is damaged.
+// The head that opening finds; nothing when it says that the journal is corrupted.
 std::optional<std::uint64_t> head_of(const Bytes& bytes) {
   MemoryFs fs;
   fs.write_file(kPath, bytes);
@@ -131,44 +132,45 @@ std::optional<std::uint64_t> head_of(const Bytes& bytes) {
     return read_journal(*fs.open(kPath, base::OpenMode::read_only), life().store_id())
         .head_sequence();
   } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Errc::damaged) << e.what();
+    EXPECT_EQ(e.code(), Errc::corrupted) << e.what();
     EXPECT_TRUE(contains(e.what(), kPath)) << e.what();
     return std::nullopt;
   }
 }
 
-enum class HowDamaged { zeros, flips, one_bit };
+enum class HowCorrupted { zeros, flips, one_bit };
 
-Bytes damaged(Bytes bytes, std::size_t begin, std::size_t length, HowDamaged how) {
+Bytes corrupted(Bytes bytes, std::size_t begin, std::size_t length, HowCorrupted how) {
   for (std::size_t i = begin; i < std::min(begin + length, bytes.size()); ++i) {
-    if (how == HowDamaged::zeros) bytes[i] = {};
-    if (how == HowDamaged::flips) bytes[i] ^= std::byte{0xff};
+    if (how == HowCorrupted::zeros) bytes[i] = {};
+    if (how == HowCorrupted::flips) bytes[i] ^= std::byte{0xff};
   }
-  if (how == HowDamaged::one_bit) bytes[begin + length / 2] ^= std::byte{1};
+  if (how == HowCorrupted::one_bit) bytes[begin + length / 2] ^= std::byte{1};
   return bytes;
 }
 
 // After a kill nothing is lost that can be told from what was never there. After a power cut the
 // mark of the last commit is lost: damage to its frame alone is then taken for a tear.
-void expect_all_or_damaged(const Moment& m, std::size_t unit) {
+void expect_all_or_corrupted(const Moment& m, std::size_t unit) {
   for (std::size_t at = 0; at < m.killed.size(); at += unit) {
-    for (const HowDamaged how : {HowDamaged::zeros, HowDamaged::flips, HowDamaged::one_bit}) {
-      const auto killed = head_of(damaged(m.killed, at, unit, how));
+    for (const HowCorrupted how :
+         {HowCorrupted::zeros, HowCorrupted::flips, HowCorrupted::one_bit}) {
+      const auto killed = head_of(corrupted(m.killed, at, unit, how));
       ASSERT_TRUE(!killed || *killed == m.sequence)
           << "version " << m.sequence << " was durable, byte " << at << " of " << unit
-          << " damaged, opens at " << *killed;
-      const auto cut = head_of(damaged(m.cut, at, unit, how));
+          << " corrupted, opens at " << *killed;
+      const auto cut = head_of(corrupted(m.cut, at, unit, how));
       const bool last = at < m.frame_end && at + unit > m.frame_begin;
       ASSERT_TRUE(!cut || *cut == m.sequence || (last && *cut + 1 == m.sequence))
           << "version " << m.sequence << " was durable before a power cut, byte " << at << " of "
-          << unit << " damaged, opens at " << *cut;
+          << unit << " corrupted, opens at " << *cut;
     }
   }
 }
 
 TEST(JournalDamage, ALostSectorIsMissed) {
   for (const Moment& m : life().moments()) {
-    expect_all_or_damaged(m, 512);
+    expect_all_or_corrupted(m, 512);
     if (::testing::Test::HasFatalFailure()) return;
   }
 }
@@ -176,12 +178,12 @@ TEST(JournalDamage, ALostSectorIsMissed) {
 // As file systems lose them.
 TEST(JournalDamage, ALostBlockIsMissed) {
   for (const Moment& m : life().moments()) {
-    expect_all_or_damaged(m, 4096);
+    expect_all_or_corrupted(m, 4096);
     if (::testing::Test::HasFatalFailure()) return;
   }
 }
 
-TEST(JournalDamage, AFileThatEndsEarlyIsDamaged) {
+TEST(JournalDamage, AFileThatEndsEarlyIsCorrupted) {
   const Moment& m = life().moments()[39];
   ASSERT_EQ(head_of(m.killed), m.sequence);
   for (std::size_t bytes = 0; bytes < m.killed.size(); ++bytes) {

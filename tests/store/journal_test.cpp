@@ -69,8 +69,8 @@ class JournalTest : public ::testing::Test {
     bytes_ = fs_.read_file("/journal");
   }
   std::uint64_t head() { return read_journal(*file(), header_.store_id).head_sequence(); }
-  void expect_damaged(const char* reason) {
-    const auto text = error_text(Errc::damaged, [&] { head(); });
+  void expect_corrupted(const char* reason) {
+    const auto text = error_text(Errc::corrupted, [&] { head(); });
     EXPECT_TRUE(contains(text, "/journal")) << text;
     EXPECT_TRUE(contains(text, reason)) << text;
   }
@@ -80,8 +80,8 @@ class JournalTest : public ::testing::Test {
     return out;
   }
   void expect_no_base(const char* reason) {
-    expect_damaged(reason);
-    const auto text = error_text(Errc::damaged, [&] { bases(); });
+    expect_corrupted(reason);
+    const auto text = error_text(Errc::corrupted, [&] { bases(); });
     EXPECT_TRUE(contains(text, "neither half holds a whole base frame")) << text;
   }
 
@@ -109,14 +109,14 @@ TEST_F(JournalTest, AFrameOfAnEarlierEpochIsNotTheNextCommit) {
 TEST_F(JournalTest, AFrameOfALaterEpochMeansDamage) {
   const std::size_t at = put_base(0, 3, version(10));
   put_commit(0, at, 5, 11);
-  expect_damaged("the frame after version 10 is damaged, newer ones follow");
+  expect_corrupted("the frame after version 10 is corrupted, newer ones follow");
 }
 
 TEST_F(JournalTest, AGapInTheNumbersMeansDamage) {
   std::size_t at = put_base(0, 3, version(10));
   at = put_commit(0, at, 3, 11);
   put_commit(0, at, 3, 13);
-  expect_damaged("the frame after version 11 is damaged, newer ones follow");
+  expect_corrupted("the frame after version 11 is corrupted, newer ones follow");
 }
 
 TEST_F(JournalTest, AnEarlierNumberIsNotTheNextCommit) {
@@ -126,14 +126,14 @@ TEST_F(JournalTest, AnEarlierNumberIsNotTheNextCommit) {
   EXPECT_EQ(head(), 11u);
 }
 
-// Only the mark tells a commit that was synced and damaged since from one that a crash tore.
-TEST_F(JournalTest, AMarkBehindADamagedCommitMeansDamage) {
+// Only the mark tells a commit that was synced and corrupted since from one that a crash tore.
+TEST_F(JournalTest, AMarkBehindACorruptedCommitMeansDamage) {
   const std::size_t at = put_base(0, 3, version(10));
   const std::size_t end = put_commit(0, at, 3, 11);
   bytes_[format::kJournalHeaderBytes + at + format::kFrameHeaderBytes] ^= std::byte{1};
   EXPECT_EQ(head(), 10u);
   put(0, end, {FrameType::mark, 3, 11, 0}, {});
-  expect_damaged("the frame after version 10 is damaged, newer ones follow");
+  expect_corrupted("the frame after version 10 is corrupted, newer ones follow");
 }
 
 // So every frame that a writer has synced has its mark: the last commit of the writer before, found
@@ -144,21 +144,21 @@ TEST_F(JournalTest, AWriterMarksWhatIsDurable) {
   const auto expect_marked = [&](std::uint64_t offset, const char* reason) {
     const Bytes good = bytes_;
     bytes_[offset + format::kFrameHeaderBytes] ^= std::byte{1};
-    expect_damaged(reason);
+    expect_corrupted(reason);
     bytes_ = good;
   };
   JournalState state = read_journal(*file(), header_.store_id);
   write(state, [](JournalWriter&) {});
-  expect_marked(format::kJournalHeaderBytes + at, "the frame after version 10 is damaged");
+  expect_marked(format::kJournalHeaderBytes + at, "the frame after version 10 is corrupted");
 
   write(state, [](JournalWriter& w) { w.append_commit(format::encode_commit({})); });
-  expect_marked(state.tail_bytes, "the frame after version 11 is damaged");
+  expect_marked(state.tail_bytes, "the frame after version 11 is corrupted");
 
   state = read_journal(*file(), header_.store_id);
   write(state, [](JournalWriter& w) { w.start_epoch(version(12)); });
   EXPECT_EQ(head(), 12u);
   expect_marked(format::kJournalHeaderBytes + kJournalHalfBytes,
-                "the frame after version 12 is damaged");
+                "the frame after version 12 is corrupted");
 }
 
 TEST_F(JournalTest, TheLaterEpochCounts) {
@@ -176,7 +176,7 @@ TEST_F(JournalTest, ABaseFrameInTheOtherHalfDoesNotCount) {
   put_base(1, 3, version(10));
   expect_no_base("neither half holds a whole base frame");
   put_base(0, 1, version(4));
-  expect_damaged("the frame after version 4 is damaged, newer ones follow");
+  expect_corrupted("the frame after version 4 is corrupted, newer ones follow");
   EXPECT_EQ(bases(), std::vector<std::uint64_t>{4});
 }
 
@@ -190,7 +190,7 @@ TEST_F(JournalTest, ABaseFrameMustHoldAVersionOfThisBranchAndNumber) {
   expect_no_base("the base frame of epoch 3 does not parse");
   start();
   put(0, 0, {FrameType::base, 3, 11, 0}, format::encode_version(version(10)));
-  expect_damaged("the base frame of epoch 3 does not parse");
+  expect_corrupted("the base frame of epoch 3 does not parse");
   start();
   format::Version other = version(10);
   other.branch_id = kJournalBranchId + 1;
@@ -201,26 +201,26 @@ TEST_F(JournalTest, ABaseFrameMustHoldAVersionOfThisBranchAndNumber) {
 TEST_F(JournalTest, ACommitMustParse) {
   const std::size_t at = put_base(0, 3, version(10));
   put(0, at, {FrameType::commit, 3, 11, 0}, std::vector<std::byte>(9, std::byte{0xff}));
-  expect_damaged("the commit of version 11 does not parse");
+  expect_corrupted("the commit of version 11 does not parse");
 }
 
 // A file that was cut: nothing in it says which commits went. Repair takes what is left.
-TEST_F(JournalTest, AFileThatEndsEarlyIsDamaged) {
+TEST_F(JournalTest, AFileThatEndsEarlyIsCorrupted) {
   const std::size_t at = put_base(0, 3, version(10));
   put_commit(0, at, 3, 11);
   for (const std::size_t length : {bytes_.size() - 1, format::kJournalHeaderBytes + at}) {
     bytes_.resize(length);
-    expect_damaged("branch 'main'");
-    expect_damaged("truncated");
-    error_text(Errc::damaged, [&] { bases(); });
+    expect_corrupted("branch 'main'");
+    expect_corrupted("truncated");
+    error_text(Errc::corrupted, [&] { bases(); });
   }
-  const auto remains = read_damaged_journal(*file(), header_.store_id);
+  const auto remains = read_corrupted_journal(*file(), header_.store_id);
   EXPECT_EQ(remains.state.head_sequence(), 10u);
   EXPECT_EQ(remains.lost_commits, std::nullopt);
   bytes_.resize(format::kJournalHeaderBytes + at - 1);
-  error_text(Errc::damaged, [&] { read_damaged_journal(*file(), header_.store_id); });
+  error_text(Errc::corrupted, [&] { read_corrupted_journal(*file(), header_.store_id); });
   bytes_.resize(format::kJournalHeaderBytes - 1);
-  expect_damaged("truncated");
+  expect_corrupted("truncated");
 }
 
 // Once armed, a write says that it failed, and has written a part; no other is done.
@@ -274,10 +274,10 @@ TEST_F(JournalTest, WhatStandsBeforeTheDamageIsLeft) {
   at = put_commit(0, at, 3, 11);
   const std::size_t bad = at;
   for (std::uint64_t sequence = 12; sequence < 16; ++sequence) at = put_commit(0, at, 3, sequence);
-  EXPECT_EQ(read_damaged_journal(*file(), header_.store_id).lost_commits, 0u);
+  EXPECT_EQ(read_corrupted_journal(*file(), header_.store_id).lost_commits, 0u);
   bytes_[format::kJournalHeaderBytes + bad + 8] ^= std::byte{1};
-  expect_damaged("the frame after version 11 is damaged, newer ones follow, up to version 15");
-  const auto remains = read_damaged_journal(*file(), header_.store_id);
+  expect_corrupted("the frame after version 11 is corrupted, newer ones follow, up to version 15");
+  const auto remains = read_corrupted_journal(*file(), header_.store_id);
   EXPECT_EQ(remains.state.head_sequence(), 11u);
   EXPECT_EQ(remains.lost_commits, 4u);
 }

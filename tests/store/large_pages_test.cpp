@@ -1,5 +1,5 @@
-// The largest region: pages whose numbers have more than 32 bits go through journal, folds, merges,
-// diff, gc and verify, each told from the one that its low bits are.
+// The largest region: pages whose numbers have more than 32 bits go through journal, checkpoints,
+// merges, diff, gc and verify, each told from the one that its low bits are.
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/page_map/diff.hpp"
@@ -39,12 +39,12 @@ class LargePages : public ::testing::Test {
     for (std::byte& b : out) b = static_cast<std::byte>(random());
     return out;
   }
-  void commit(PageWrites&& writes, bool fold) {
+  void commit(PageWrites&& writes, bool checkpoint) {
     auto c = writer_->begin();
     c->add(std::move(writes));
-    c->finish({1, format::kMaxRegionBytes, 0, ""}, fold);
+    c->finish({1, format::kMaxRegionBytes, 0, ""}, checkpoint);
   }
-  void write_whole(std::uint64_t salt, bool fold) {
+  void write_whole(std::uint64_t salt, bool checkpoint) {
     PageWrites w;
     PageBlock block;
     for (const PageNumber p : kNumbers) {
@@ -53,22 +53,22 @@ class LargePages : public ::testing::Test {
       block.stored = content_[p];
       w.blocks.push_back(block);
     }
-    commit(std::move(w), fold);
+    commit(std::move(w), checkpoint);
   }
-  void write_words(std::uint64_t salt, bool fold) {
+  void write_words(std::uint64_t salt, bool checkpoint) {
     PageWrites w;
     for (const PageNumber p : kNumbers) {
       const Page old = content_[p];
       std::memcpy(content_[p].data() + 8 * (p % 100), &salt, sizeof salt);
       w.deltas.add_difference(p, old.data(), content_[p].data());
     }
-    commit(std::move(w), fold);
+    commit(std::move(w), checkpoint);
   }
-  void write_zeros(bool fold) {
+  void write_zeros(bool checkpoint) {
     PageWrites w;
     w.zeros = kNumbers;
     for (const PageNumber p : kNumbers) content_[p] = Page(kPageBytes);
-    commit(std::move(w), fold);
+    commit(std::move(w), checkpoint);
   }
   void expect_content(const std::string& version) {
     const auto source = open_version(*store_, version);

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "store/catalog/kept_version.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/child.hpp"
 #include "support/gate.hpp"
@@ -126,7 +126,7 @@ TEST_F(Locks, OfAReaderOfTheSuperblockKeepNoOtherReaderWaiting) {
 // many there are.
 TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   make();
-  Lease first = hold_names(*store);
+  VersionPin first = hold_names(*store);
   Gate announced;
   std::mutex mutex;
   std::string order;
@@ -142,7 +142,7 @@ TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   };
   const auto collector = StoreCore::open(hooked, path());
   std::thread gc([&] {
-    const Lease alone = hold_names_alone(*collector);
+    const VersionPin alone = hold_names_alone(*collector);
     note("gc ");
   });
   announced.wait_for_arrival();
@@ -176,7 +176,7 @@ TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   AskingFs asking(base::posix_fs(), refused);
   const auto reader = StoreCore::open(asking, path());
   std::thread second([&] {
-    const Lease names = hold_names(*reader);
+    const VersionPin names = hold_names(*reader);
     note("reader ");
     refused.arrive();  // should it never have been refused
   });

@@ -1,5 +1,5 @@
 // Random histories against plain memory: whatever is done, every version reads back bit for bit.
-#include "store/branch/fold.hpp"
+#include "store/branch/checkpoint.hpp"
 #include "store/check/stat.hpp"
 #include "store/check/verify.hpp"
 #include "store/page_map/diff.hpp"

@@ -1,8 +1,8 @@
 // A file that a newer minor format has written, in a store that this one reads otherwise: whatever
 // needs it is refused, with the file and both numbers, and nothing of the store is lost or taken
-// for damaged.
+// for corrupted.
 #include "format/number.hpp"
-#include "store/check/salvage.hpp"
+#include "store/check/repair.hpp"
 #include "store/tiers_fixture.hpp"
 
 namespace vellum::store::test {
@@ -46,7 +46,7 @@ class Newer : public TiersTest {
     }
     expect_refused(file, [&] { verify_store(*fresh(), true, nullptr); });
     expect_refused(file, [&] { collect_garbage(*fresh(), false, nullptr); });
-    expect_refused(file, [&] { salvage_store(fs, path(), dir.path("saved"), nullptr); });
+    expect_refused(file, [&] { repair_store(fs, path(), dir.path("saved"), nullptr); });
     EXPECT_FALSE(std::filesystem::exists(dir.path("saved")));
     for (const auto& [name, bytes] : before) EXPECT_EQ(bytes_of(name) == bytes, true) << name;
   }
@@ -88,9 +88,9 @@ TEST_F(Newer, AListOfTiersIsRefused) {
 TEST_F(Newer, AFlippedNumberIsDamage) {
   const std::string journal = path() + "/branches/main/journal";
   flip(journal, 10);
-  EXPECT_TRUE(contains(error_text(Errc::damaged, [&] { fresh()->read_branch("main"); }),
+  EXPECT_TRUE(contains(error_text(Errc::corrupted, [&] { fresh()->read_branch("main"); }),
                        "checksum mismatch"));
-  EXPECT_GE(salvage_store(fs, path(), dir.path("saved"), nullptr).saved.size(), 3u);
+  EXPECT_GE(repair_store(fs, path(), dir.path("saved"), nullptr).saved.size(), 3u);
 }
 
 TEST_F(Newer, TheSuperblockSaysBothNumbers) {

@@ -56,8 +56,8 @@ TEST(PackFile, SaysThatThereIsNothingWhenItIsGone) {
   EXPECT_EQ(pack.try_pread(page, 0), ENODATA);
   EXPECT_TRUE(pack.replaced());
   EXPECT_EQ(pack.path(), dir.path("p"));
-  EXPECT_ERRC(pack.pread(page, 0), Errc::damaged);
-  EXPECT_ERRC(static_cast<void>(pack.size_bytes()), Errc::damaged);
+  EXPECT_ERRC(pack.pread(page, 0), Errc::corrupted);
+  EXPECT_ERRC(static_cast<void>(pack.size_bytes()), Errc::corrupted);
   EXPECT_TRUE(pack.let_go()) << "twice";
 }
 

@@ -73,7 +73,7 @@ class PowerCutFs final : public base::Fs {
       return std::make_unique<PowerCutFile>(*this, path, inode);
     }
     if (at == live_.end()) throw Error(Errc::not_found, path + ": no such file");
-    if (at->second == nullptr) throw Error(Errc::damaged, path + ": not a regular file");
+    if (at->second == nullptr) throw Error(Errc::corrupted, path + ": not a regular file");
     return std::make_unique<PowerCutFile>(*this, path, at->second);
   }
   void rename(const std::string& from, const std::string& to) override { move(from, to, true); }
@@ -222,7 +222,7 @@ class PowerCutFs final : public base::Fs {
       return 0;
     }
     void pread(std::span<std::byte> out, std::uint64_t offset) const override {
-      if (try_pread(out, offset) != 0) throw Error(Errc::damaged, path_ + ": truncated");
+      if (try_pread(out, offset) != 0) throw Error(Errc::corrupted, path_ + ": truncated");
     }
     void pwrite(std::span<const std::byte> bytes, std::uint64_t offset) override {
       add({Write::write, offset, 0, {bytes.begin(), bytes.end()}});

@@ -50,14 +50,14 @@ inline format::Translation translation_of(StoreCore& store, std::uint64_t pack) 
 // how many. REQUIRES: no gc is at work.
 inline std::uint64_t translate_all(StoreCore& store, int level) {
   const Roots roots = read_roots(store);
-  Census census(store, true);
-  mark_roots(store, roots, census);
-  const Needs needs = needs_of_packs(store, roots, census);
+  LiveSet live_set(store, true);
+  mark_roots(store, roots, live_set);
+  const Needs needs = needs_of_packs(store, roots, live_set);
   base::ThreadPool pool(1);
   std::uint64_t done = 0;
   for (const auto& [pack, of_pack] : needs) {
     if (roots.settled_bytes(pack).has_value()) continue;
-    const auto plan = plan_pack(store, pack, of_pack, census, level);
+    const auto plan = plan_pack(store, pack, of_pack, live_set, level);
     if (!plan.has_value()) continue;
     PackRewriter rewriter(store, pool, *plan);
     EXPECT_TRUE(rewriter.write([](std::uint64_t) {}));

@@ -4,10 +4,10 @@
 #include <array>
 
 #include "store/catalog/kept_version.hpp"
-#include "store/check/salvage.hpp"
+#include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/gc/pack_rewriter.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/pack/pack_writer.hpp"
 #include "store/pack/record_io.hpp"
 #include "store/power_cut_fs.hpp"
@@ -191,7 +191,7 @@ TEST_F(RecompressTest, AReaderFromBefore) {
     expect_same(*PageSource::open(*early, later.version.version, later.version.commits, name),
                 content);
   }
-  kept.lease.reset();
+  kept.version_pin.reset();
   EXPECT_EQ(recompress().packs_in_use, 0u);
   expect_all();
 }
@@ -289,7 +289,7 @@ TEST_F(RecompressTest, TheStoreThatHasEverythingOpenCollects) {
 TEST_F(RecompressTest, NamesThatAreHeldStopIt) {
   make(6, 60);
   const auto other = StoreCore::open(fs, store->path());
-  Lease names;
+  VersionPin names;
   const auto hold = [&](const Progress& progress) {
     if (std::string(progress.unit) == "bytes" && names == nullptr) names = hold_names(*other);
   };
@@ -377,7 +377,7 @@ TEST_F(RecompressTest, DamageIsNotWrittenAgain) {
   const std::string pack = store->packs().path_of(record.pack);
   const std::array<std::byte, 1> wrong{std::byte{0x5a}};
   fs.open(pack, base::OpenMode::read_write)->pwrite(wrong, record.offset_bytes + 90);
-  const std::string text = error_text(Errc::damaged, [&] { recompress(); });
+  const std::string text = error_text(Errc::corrupted, [&] { recompress(); });
   EXPECT_TRUE(contains(text, pack + " at byte " + std::to_string(record.offset_bytes))) << text;
   EXPECT_FALSE(is_translated(*store, record.pack));
   EXPECT_TRUE(in_tmp().empty());
@@ -401,7 +401,7 @@ class TranslationOnDisk : public RecompressTest {
   // does not parse without reading data.
   void expect_refused(const std::string& what, bool parses = false) {
     const auto fresh = StoreCore::open(fs, store->path());
-    const std::string text = error_text(Errc::damaged, [&] {
+    const std::string text = error_text(Errc::corrupted, [&] {
       std::vector<std::byte> out(kRecompressPages * kPageBytes);
       open_version(*fresh, "s0")->read(0, kRecompressPages, out.data());
     });
@@ -413,7 +413,7 @@ class TranslationOnDisk : public RecompressTest {
       EXPECT_TRUE(contains(report.damages[0].object, path)) << what;
       EXPECT_FALSE(report.damages[0].versions.empty()) << what;
     }
-    error_text(Errc::damaged, [&] { gc(kLevel + 1); });
+    error_text(Errc::corrupted, [&] { gc(kLevel + 1); });
   }
   void put(const format::Translation& t, const std::string& what, bool parses = false) {
     replace_translation(*store, pack, format::encode_translation(t), t.lines.size());
@@ -485,7 +485,7 @@ TEST_F(TranslationOnDisk, SlotsThatWereGivenBackAreNeverRead) {
   }
   replace_translation(*store, pack, format::encode_translation(t), t.lines.size());
   const auto fresh = StoreCore::open(fs, store->path());
-  const std::string text = error_text(Errc::damaged, [&] {
+  const std::string text = error_text(Errc::corrupted, [&] {
     std::vector<std::byte> out(kRecompressPages * kPageBytes);
     open_version(*fresh, "s0")->read(0, kRecompressPages, out.data());
   });
@@ -494,7 +494,7 @@ TEST_F(TranslationOnDisk, SlotsThatWereGivenBackAreNeverRead) {
   ASSERT_FALSE(report.damages.empty());
   EXPECT_TRUE(contains(report.damages[0].object, path));
   EXPECT_FALSE(report.damages[0].versions.empty());
-  const std::string refused = error_text(Errc::damaged, [&] { recompress(kLevel + 1); });
+  const std::string refused = error_text(Errc::corrupted, [&] { recompress(kLevel + 1); });
   EXPECT_TRUE(contains(refused, "needs what was given back")) << refused;
 }
 
@@ -505,19 +505,19 @@ TEST_F(TranslationOnDisk, NothingIsAppended) {
   version.active_pack_end_bytes = 4096;
   const auto path_of = store->packs().path_of(pack);
   const std::string text =
-      error_text(Errc::damaged, [&] { PackWriter(*store, pack >> 32, version); });
+      error_text(Errc::corrupted, [&] { PackWriter(*store, pack >> 32, version); });
   EXPECT_TRUE(contains(text, path_of)) << text;
 }
 
-// --- salvage ---
+// --- repair ---
 
-TEST_F(RecompressTest, SalvageSavesTranslatedPacks) {
+TEST_F(RecompressTest, RepairSavesTranslatedPacks) {
   make(8, 60);
   const auto history = contents;
   remove("s1");
   remove("s4");
   ASSERT_GT(recompress().packs, 2u);
-  const auto report = salvage_store(fs, store->path(), dir.path("saved"), nullptr);
+  const auto report = repair_store(fs, store->path(), dir.path("saved"), nullptr);
   EXPECT_TRUE(report.lost.empty());
   const auto saved = StoreCore::open(fs, dir.path("saved"));
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*saved, name), bytes);
@@ -535,7 +535,7 @@ TEST_F(RecompressTest, SalvageSavesTranslatedPacks) {
 // The head is lost. The version before it is found in the active pack, all of its runs are there,
 // but pages of it were given back inside of blocks: it may not be offered with zeros in their
 // place.
-TEST_F(RecompressTest, SalvageOffersNoVersionWithPagesMissing) {
+TEST_F(RecompressTest, RepairOffersNoVersionWithPagesMissing) {
   make(1, 0, 400u << 10);
   remove("s0");
   std::vector<std::vector<std::byte>> history;
@@ -562,7 +562,7 @@ TEST_F(RecompressTest, SalvageOffersNoVersionWithPagesMissing) {
   const std::array<std::byte, 1> wrong{std::byte{0x5a}};
   fs.open(store->packs().path_of(active), base::OpenMode::read_write)
       ->pwrite(wrong, record.offset_bytes + 90);
-  const auto report = salvage_store(fs, store->path(), dir.path("saved"), nullptr);
+  const auto report = repair_store(fs, store->path(), dir.path("saved"), nullptr);
   const auto saved = StoreCore::open(fs, dir.path("saved"));
   for (const auto& version : report.saved) {
     std::vector<std::byte> bytes(kRecompressPages * kPageBytes);

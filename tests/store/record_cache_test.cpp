@@ -37,14 +37,14 @@ class CountingFs final : public vellum::test::ForwardingFs {
 
 struct Shape {
   const char* name;
-  std::size_t pages, folds, pages_a_fold;
+  std::size_t pages, checkpoints, pages_a_checkpoint;
 };
 
 class DeltasInUse : public testing::TestWithParam<Shape> {};
 
-// Every page stands on deltas of many folds, so every page-in needs records of many.
+// Every page stands on deltas of many checkpoints, so every page-in needs records of many.
 TEST_P(DeltasInUse, AreReadOnceByAScan) {
-  const auto [name, pages, folds, pages_a_fold] = GetParam();
+  const auto [name, pages, checkpoints, pages_a_checkpoint] = GetParam();
   TempDirectory directory;
   Model model(pages);
   {
@@ -54,8 +54,8 @@ TEST_P(DeltasInUse, AreReadOnceByAScan) {
     std::mt19937_64 random(6);
     for (PageNumber p = 0; p < pages; ++p) model.fill(p, random);
     commit(*writer, model, true);
-    for (std::size_t fold = 0; fold < folds; ++fold) {
-      for (std::size_t i = 0; i < pages_a_fold; ++i) {
+    for (std::size_t checkpoint = 0; checkpoint < checkpoints; ++checkpoint) {
+      for (std::size_t i = 0; i < pages_a_checkpoint; ++i) {
         model.store64(random() % pages, random() % 512 * 8, random());
       }
       commit(*writer, model, true);
@@ -68,11 +68,11 @@ TEST_P(DeltasInUse, AreReadOnceByAScan) {
   expect_same(*source, model.bytes);
   std::size_t loads = 0;
   for (const auto& [offset, times] : fs.loads) loads += times;
-  EXPECT_GT(fs.loads.size(), folds);
+  EXPECT_GT(fs.loads.size(), checkpoints);
   EXPECT_LT(static_cast<double>(loads), 1.1 * static_cast<double>(fs.loads.size()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Folds, DeltasInUse,
+INSTANTIATE_TEST_SUITE_P(Checkpoints, DeltasInUse,
                          testing::Values(Shape{"OfFewPages", 2048, 240, 64},
                                          Shape{"OfManyPages", 8192, 60, 2048}),
                          [](const auto& shape) { return std::string(shape.param.name); });

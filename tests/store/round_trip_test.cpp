@@ -1,5 +1,5 @@
 // The way of pages into a store and back, step by step.
-#include "store/check/salvage.hpp"
+#include "store/check/repair.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {
@@ -32,7 +32,7 @@ TEST_F(RoundTrip, JournalCommitsAreSeenByReadersAndByTheNextWriter) {
   model.store64(3, 8, 42);
   model.store64(63, 4088, 43);
   const CommitCost cost = commit(*writer, model, false);
-  EXPECT_FALSE(cost.folded);
+  EXPECT_FALSE(cost.checkpointed);
   EXPECT_EQ(cost.flushes, 1u);
   EXPECT_EQ(cost.sequence, 1u);
   EXPECT_LT(cost.bytes_written, 200u);
@@ -40,14 +40,14 @@ TEST_F(RoundTrip, JournalCommitsAreSeenByReadersAndByTheNextWriter) {
 
   model.fill(5, random_);
   model.store64(3, 16, 44);
-  EXPECT_FALSE(commit(*writer, model, false).folded);
+  EXPECT_FALSE(commit(*writer, model, false).checkpointed);
   model.zero(63);
-  EXPECT_FALSE(commit(*writer, model, false).folded);
+  EXPECT_FALSE(commit(*writer, model, false).checkpointed);
   EXPECT_EQ(writer->head().sequence, 3u);
   expect_same(*open_version(*store_, "main"), model.bytes);
   writer.reset();
   expect_same(*open_version(*store_, "main"), model.bytes);
-  EXPECT_TRUE(resolve_version(*store_, "main").commits.empty()) << "closing folds";
+  EXPECT_TRUE(resolve_version(*store_, "main").commits.empty()) << "closing checkpoints";
 
   reopen();
   writer = BranchWriter::open(*store_, "main");
@@ -57,8 +57,8 @@ TEST_F(RoundTrip, JournalCommitsAreSeenByReadersAndByTheNextWriter) {
 
 TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
   using Size = std::optional<std::uint64_t>;
-  const auto commit_size = [](BranchWriter& writer, Size bytes, bool fold) {
-    return writer.begin()->finish({1, 64 * kPageBytes, 0, "", bytes}, fold).sequence;
+  const auto commit_size = [](BranchWriter& writer, Size bytes, bool checkpoint) {
+    return writer.begin()->finish({1, 64 * kPageBytes, 0, "", bytes}, checkpoint).sequence;
   };
   const auto size_of = [&](const std::string& name) {
     return open_version(*store_, name)->file_bytes();
@@ -86,7 +86,7 @@ TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
       << "after a crash";
   writer.reset();
   EXPECT_TRUE(resolve_version(*store_, "main").commits.empty());
-  EXPECT_EQ(size_of("main"), 4097U) << "closing folds";
+  EXPECT_EQ(size_of("main"), 4097U) << "closing checkpoints";
 
   reopen();
   writer = BranchWriter::open(*store_, "main");
@@ -105,7 +105,7 @@ TEST_F(RoundTrip, TheFileSizeGoesWithEveryVersion) {
   EXPECT_EQ(size_of("main"), Size());
   store_->create_branch_at("side", read_snapshot(*store_, "empty").version, "empty");
   EXPECT_EQ(size_of("side"), 0U);
-  salvage_store(base::posix_fs(), directory_.path("s"), directory_.path("saved"), nullptr);
+  repair_store(base::posix_fs(), directory_.path("s"), directory_.path("saved"), nullptr);
   store_ = StoreCore::open(base::posix_fs(), directory_.path("saved"));
   EXPECT_EQ(size_of("empty"), 0U);
   EXPECT_EQ(size_of("full"), 64 * kPageBytes);
@@ -123,7 +123,7 @@ TEST_F(RoundTrip, SnapshotsKeepTheirContent) {
     if (i % 7 == 0) model.fill(random_() % 256, random_);
     if (i % 5 == 0) model.zero(random_() % 256);
     const CommitCost cost = commit(*writer, model, true);
-    EXPECT_TRUE(cost.folded);
+    EXPECT_TRUE(cost.checkpointed);
     const std::string name = "s" + std::to_string(i);
     writer->publish_snapshot(name, "message " + name);
     expected[name] = model.bytes;
@@ -158,16 +158,16 @@ TEST_F(RoundTrip, LargeCommitsAreStreamed) {
     c->add(std::move(piece));
   }
   const CommitCost cost = c->finish(meta_for(model), false);
-  EXPECT_TRUE(cost.folded);
+  EXPECT_TRUE(cost.checkpointed);
   expect_same(*open_version(*store_, "main"), model.bytes, 64);
 
   // One with deltas and blocks of the same neighbourhood, on top of journal commits.
   model.store64(1, 0, 1);
   model.store64(900, 0, 1);
-  EXPECT_FALSE(commit(*writer, model, false).folded);
+  EXPECT_FALSE(commit(*writer, model, false).checkpointed);
   for (PageNumber p = 800; p < 1000; ++p) model.fill(p, random_);
   model.store64(1, 8, 2);
-  EXPECT_TRUE(commit(*writer, model, false).folded);
+  EXPECT_TRUE(commit(*writer, model, false).checkpointed);
   expect_same(*open_version(*store_, "main"), model.bytes, 64);
 }
 
@@ -176,15 +176,15 @@ TEST_F(RoundTrip, WhatTheJournalUnpacksToIsBounded) {
   store_->create_branch("main", 4096 * kPageBytes, 0);
   Model model(4096);
   auto writer = BranchWriter::open(*store_, "main");
-  bool folded = false;
-  for (PageNumber p = 0; p + 40 <= 4096 && !folded; p += 40) {
+  bool checkpointed = false;
+  for (PageNumber p = 0; p + 40 <= 4096 && !checkpointed; p += 40) {
     for (PageNumber q = p; q < p + 40; ++q) {
       std::memset(model.page(q), 1 + static_cast<int>(q % 7), kPageBytes);
       model.touched.insert(q);
     }
-    folded = commit(*writer, model, false).folded;
+    checkpointed = commit(*writer, model, false).checkpointed;
   }
-  EXPECT_TRUE(folded);
+  EXPECT_TRUE(checkpointed);
   expect_same(*open_version(*store_, "main"), model.bytes);
   writer.reset();
   expect_same(*open_version(*store_, "main"), model.bytes);

@@ -7,9 +7,9 @@
 #include <set>
 
 #include "store/check/stat.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/page_map/shown_pages.hpp"
-#include "store/reach/census.hpp"
+#include "store/reach/live_set.hpp"
 #include "store/reach/pack_heat.hpp"
 #include "store/reach/pack_use.hpp"
 #include "store/reach/roots.hpp"
@@ -97,12 +97,12 @@ class ScaleTest : public SnapshotsTest {
 // Calls `need` for everything that the version needs, perhaps more than once, at the cost of all
 // its entries.
 template <typename Need>
-void visit_needs(Census& census, const format::Version& version, const Need& need) {
+void visit_needs(LiveSet& live_set, const format::Version& version, const Need& need) {
   ShownPages shown;
   for (const auto& ref : version.runs) {
-    const Census::Run& run = census.load(ref);
+    const LiveSet::Run& run = live_set.load(ref);
     for (const auto id : run.own) need(id);
-    for (const Census::Entry& e : run.entries) {
+    for (const LiveSet::Entry& e : run.entries) {
       if (shown.take(e.page, e.count, e.kind) && e.kind != format::PageKind::zero) need(e.record);
     }
   }
@@ -110,17 +110,17 @@ void visit_needs(Census& census, const format::Version& version, const Need& nee
 
 // By looking at each version alone.
 std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> shares_one_by_one(StoreCore& store) {
-  const Lease names = hold_names(store);
+  const VersionPin names = hold_names(store);
   const Roots roots = read_roots(store);
-  Census census(store);
-  mark_roots(store, roots, census);
-  const auto bytes = record_bytes(store, census);
-  std::map<std::string, std::set<Census::RecordId>> needs;
-  std::map<Census::RecordId, int> needed_by;
+  LiveSet live_set(store);
+  mark_roots(store, roots, live_set);
+  const auto bytes = record_bytes(store, live_set);
+  std::map<std::string, std::set<LiveSet::RecordId>> needs;
+  std::map<LiveSet::RecordId, int> needed_by;
   for (const Root& root : roots.versions) {
     if (root.name.empty()) continue;
     auto& ids = needs[root.name];
-    visit_needs(census, root.version, [&](Census::RecordId id) { ids.insert(id); });
+    visit_needs(live_set, root.version, [&](LiveSet::RecordId id) { ids.insert(id); });
     for (const auto id : ids) ++needed_by[id];
   }
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> out;
@@ -169,21 +169,21 @@ std::set<Heat> heats_one_by_one(StoreCore& store, const Roots& roots) {
     return std::tuple(!a->is_branch, b->order, b->name) <
            std::tuple(!b->is_branch, a->order, a->name);
   });
-  Census census(store);
+  LiveSet live_set(store);
   std::map<std::uint64_t, PackHeat> heats;
   for (const std::uint64_t pack : roots.packs) heats[pack] = {};
-  std::set<Census::RecordId> seen;
+  std::set<LiveSet::RecordId> seen;
   std::uint32_t rank = 0;
   for (const Root* root : order) {
     if (!root->is_branch) ++rank;
-    visit_needs(census, root->version, [&](Census::RecordId id) {
+    visit_needs(live_set, root->version, [&](LiveSet::RecordId id) {
       if (!seen.insert(id).second) return;
-      PackHeat& heat = heats.at(census.record(id).pack);
+      PackHeat& heat = heats.at(live_set.record(id).pack);
       heat.rank = std::min(heat.rank, rank);
       heat.records += heat.rank == rank;
     });
     for (const auto& ref : root->version.runs) {
-      for (const std::uint64_t pack : census.load(ref).packs) {
+      for (const std::uint64_t pack : live_set.load(ref).packs) {
         heats.at(pack).named_rank = std::min(heats.at(pack).named_rank, rank);
       }
     }
@@ -201,7 +201,7 @@ TEST_F(ScaleTest, HeatIsWhatEachVersionAloneSays) {
   for (int i = 6; i < 60; i += 3) store->remove_branch(fmt::format("bs{:03}", i));
   store->remove_branch("main");
   const auto fresh = StoreCore::open(fs, store->path());
-  const Lease names = hold_names(*fresh);
+  const VersionPin names = hold_names(*fresh);
   const Roots roots = read_roots(*fresh);
   std::set<Heat> found;
   std::set<std::uint32_t> ranks;
@@ -218,7 +218,7 @@ TEST_F(ScaleTest, HeatCostsWhatDiffersBetweenVersions) {
   make_store(90);
   ScaleCountingFs counting(base::posix_fs());
   const auto counted = StoreCore::open(counting, store->path());
-  const Lease names = hold_names(*counted);
+  const VersionPin names = hold_names(*counted);
   const Roots roots = read_roots(*counted);
   std::uint64_t steps = 0;
   heat_of_packs(*counted, roots, &steps);

@@ -98,7 +98,7 @@ TEST(ShownStackTest, ADeltaSaysWhatItStandsOn) {
                        {1, ShownStack::kNothing}, {2, 1}, {3, 2}, {4, ShownStack::kNothing}}));
 }
 
-// A line of commits of ten pages each, merged as folds merge them; a version after each.
+// A line of commits of ten pages each, merged as checkpoints merge them; a version after each.
 struct Line {
   std::vector<format::Version> versions;
   std::map<format::RecordRef, Items> runs;

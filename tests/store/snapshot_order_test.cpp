@@ -60,7 +60,7 @@ TEST(SnapshotOrder, EndsBeforeItWouldBeginAgain) {
   fs.write_file("/s/snapshots.order",
                 format::encode_snapshot_order(format::kMaxSnapshotOrder - 1, id));
   EXPECT_EQ(claim_snapshot_order(*store), format::kMaxSnapshotOrder);
-  EXPECT_TRUE(contains(error_text(Errc::damaged, [&] { claim_snapshot_order(*store); }),
+  EXPECT_TRUE(contains(error_text(Errc::corrupted, [&] { claim_snapshot_order(*store); }),
                        "/s/snapshots.order"));
 }
 

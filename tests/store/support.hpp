@@ -156,12 +156,12 @@ inline CommitMeta meta_for(const Model& model, const std::string& message = "") 
   return {1, model.bytes.size(), 0, message};
 }
 
-inline CommitCost commit(BranchWriter& writer, Model& model, bool fold,
+inline CommitCost commit(BranchWriter& writer, Model& model, bool checkpoint,
                          std::size_t block_pages = 4) {
   static base::Compressor compressor;
   auto c = writer.begin();
   c->add(model.take(block_pages, compressor));
-  return c->finish(meta_for(model), fold);
+  return c->finish(meta_for(model), checkpoint);
 }
 
 inline std::shared_ptr<PageSource> open_version(StoreCore& store, const std::string& name) {

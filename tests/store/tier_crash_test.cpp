@@ -9,7 +9,7 @@
 
 #include "store/catalog/kept_version.hpp"
 #include "store/gc/pack_mover.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/power_cut_fs.hpp"
 #include "store/tiers_fixture.hpp"
 #include "support/child.hpp"

@@ -25,7 +25,7 @@ class GenerationsTest : public StoreTest {
     options.encode_threads = 0;
     return options;
   }
-  // Folds and new packs all the time.
+  // Checkpoints and new packs all the time.
   static StoreOptions tiny() {
     StoreOptions options;
     options.journal_half_bytes = 64u << 10;

@@ -181,7 +181,7 @@ class MemoryFs::OpenFile final : public base::File {
 
   void pread(std::span<std::byte> out, std::uint64_t offset_bytes) const override {
     if (try_pread(out, offset_bytes) != 0) {
-      fail(Errc::damaged, path_, "truncated: read past the end of the file");
+      fail(Errc::corrupted, path_, "truncated: read past the end of the file");
     }
   }
   int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept override {
@@ -348,7 +348,7 @@ inline std::unique_ptr<base::File> MemoryFs::open(const std::string& path, base:
     ++shared_->changes;
   }
   if (node == nullptr) fail(Errc::not_found, path, "no such file");
-  if (node->kind != Kind::file) fail(Errc::damaged, path, "not a regular file");
+  if (node->kind != Kind::file) fail(Errc::corrupted, path, "not a regular file");
   return std::make_unique<OpenFile>(path, mode != base::OpenMode::read_only, shared_, node);
 }
 

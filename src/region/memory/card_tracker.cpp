@@ -60,7 +60,7 @@ std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, Mem
 }
 
 // The first page with lines that have changed and are not marked; none: 0 cards. A page that is not
-// in memory has gone to the stash as its difference, and its marks were taken before.
+// in memory has gone to the spill file as its difference, and its marks were taken before.
 cards::MarkedPage CardTracker::missed_store(RegionMemory& memory,
                                             const std::vector<PageNumber>& written) const {
   format::PageDiff diff;
@@ -68,7 +68,7 @@ cards::MarkedPage CardTracker::missed_store(RegionMemory& memory,
     memory.hold(page, 1);
     std::uint64_t missed = 0;
     if (memory.is_present(page)) {
-      diff_page(memory.twin_of(page), memory.data() + page * kPageBytes, diff);
+      diff_page(memory.base_copy_of(page), memory.data() + page * kPageBytes, diff);
       missed = diff.lines;
     }
     memory.release(page, 1);

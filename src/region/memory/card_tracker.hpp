@@ -20,7 +20,7 @@ class CardTracker {
   static std::unique_ptr<CardTracker> make(const RegionOptions& options, MemoryOptions& memory,
                                            std::uint64_t branch_id);
 
-  // RegionMemory::collect_dirty(), by marks. Throws Errc::damaged (see
+  // RegionMemory::collect_dirty(), by marks. Throws Errc::corrupted (see
   // RegionOptions::verify_cards); `out` then has what was found all the same.
   void collect(RegionMemory& memory, std::vector<PageNumber>& out);
 

@@ -59,7 +59,8 @@ MappedMemory::MappedMemory(const MemoryOptions& options, std::shared_ptr<store::
                            PrivatePages::Way best)
     : RegionMemory(options, std::move(source)),
       written_(base_, options.capacity_bytes, best),
-      patched_(backing_.twin(0), options.capacity_bytes, std::max(best, PrivatePages::Way::scan)),
+      patched_(backing_.base_copy(0), options.capacity_bytes,
+               std::max(best, PrivatePages::Way::scan)),
       foreign_(options_.image->take_adopted()) {}
 
 void MappedMemory::start() {
@@ -171,8 +172,8 @@ void MappedMemory::stage_foreign(std::span<const PageNumber> pages) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::byte* const page = content.data() + i * kPageBytes;
       if (is_zero(page)) continue;
-      std::memcpy(backing_.twin(first + i), page, kPageBytes);
-      backing_.mark_twins(first + i, 1);
+      std::memcpy(backing_.base_copy(first + i), page, kPageBytes);
+      backing_.mark_base_copies(first + i, 1);
     }
   });
 }
@@ -185,19 +186,19 @@ void MappedMemory::prepare_commit(std::span<const PageNumber> dirty) {
   for (const PageNumber page : dirty) {
     if (next < staged_.size() && staged_[next] == page) {
       ++next;
-    } else if (!is_zero(backing_.twin(page))) {
-      backing_.mark_twins(page, 1);
+    } else if (!is_zero(backing_.base_copy(page))) {
+      backing_.mark_base_copies(page, 1);
     }
   }
   stage_foreign(staged_);
   options_.image->announce(dirty);
 }
 
-const std::byte* MappedMemory::twin_of(PageNumber page) const noexcept {
+const std::byte* MappedMemory::base_copy_of(PageNumber page) const noexcept {
   if (page >= backed_bytes() / kPageBytes) return nullptr;
-  if (backing_.has_twin(page)) return backing_.twin(page);
-  // A foreign page without a twin is not part of the commit, or has become zero.
-  return is_foreign(page) ? nullptr : backing_.twin(page);
+  if (backing_.has_base_copy(page)) return backing_.base_copy(page);
+  // A foreign page without a base copy is not part of the commit, or has become zero.
+  return is_foreign(page) ? nullptr : backing_.base_copy(page);
 }
 
 // Writes the file's first pages last, one by one. They tell a concurrent reader where everything
@@ -205,7 +206,7 @@ const std::byte* MappedMemory::twin_of(PageNumber page) const noexcept {
 void MappedMemory::write_backwards(std::span<const PageNumber> pages) {
   constexpr PageNumber kHeaderPages = 2;
   const auto write = [&](PageNumber first, std::size_t count) {
-    options_.image->write(first, {backing_.twin(first), count * kPageBytes});
+    options_.image->write(first, {backing_.base_copy(first), count * kPageBytes});
   };
   std::size_t headers = 0;
   while (headers < pages.size() && pages[headers] < kHeaderPages) ++headers;
@@ -218,7 +219,7 @@ void MappedMemory::write_backwards(std::span<const PageNumber> pages) {
 
 void MappedMemory::write_image(std::span<const PageNumber> pages) {
   options_.image->write(staged_, [&](PageNumber page) {
-    return backing_.has_twin(page) ? backing_.twin(page) : kZeroPage;
+    return backing_.has_base_copy(page) ? backing_.base_copy(page) : kZeroPage;
   });
   std::vector<PageNumber> patched, changed;
   // Pages that the file is about to lose need not be written.
@@ -252,14 +253,14 @@ void MappedMemory::finish_commit(std::span<const PageNumber> dirty) noexcept {
     }
     complained_ = true;
   }
-  forget_twins(dirty);
+  forget_base_copies(dirty);
 }
 
 void MappedMemory::abandon_commit(std::span<const PageNumber> dirty) noexcept {
-  forget_twins(dirty);
+  forget_base_copies(dirty);
 }
 
-void MappedMemory::forget_twins(std::span<const PageNumber> pages) noexcept {
+void MappedMemory::forget_base_copies(std::span<const PageNumber> pages) noexcept {
   for_neighbourhoods(pages,
                      [&](PageNumber first, std::size_t count) { backing_.forget(first, count); });
 }

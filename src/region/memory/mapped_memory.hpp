@@ -5,11 +5,11 @@
 // this region's own. Only rollback() and drop_copies() drop it: a drop beside a thread that writes
 // would lose stores. The image follows a commit once the commit is durable.
 //
-// Twins are the image's pages, seen through a second private mapping. The encoder patches them
-// there, invisible to the file; once the commit is durable they are written to the file and
+// Base copies are the image's pages, seen through a second private mapping. The encoder patches
+// them there, invisible to the file; once the commit is durable they are written to the file and
 // forgotten. A *foreign* page is one whose image is not the last commit: another program wrote it,
 // or a failing disk did not take it. It counts as written until a commit has brought it to the
-// image, and its twin comes from the store.
+// image, and its base copy comes from the store.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,7 @@ class MappedMemory final : public RegionMemory {
   void prepare_commit(std::span<const PageNumber> dirty) override;
   void finish_commit(std::span<const PageNumber> dirty) noexcept override;
   void abandon_commit(std::span<const PageNumber> dirty) noexcept override;
-  const std::byte* twin_of(PageNumber page) const noexcept override;
+  const std::byte* base_copy_of(PageNumber page) const noexcept override;
   void set_file_bytes(std::optional<std::uint64_t> bytes) noexcept override { file_bytes_ = bytes; }
   void extend_file(std::uint64_t bytes) override { options_.image->extend(bytes); }
   void drop_file_growth(std::uint64_t keep_bytes) override {
@@ -66,15 +66,15 @@ class MappedMemory final : public RegionMemory {
 
  private:
   void stage_foreign(std::span<const PageNumber> pages);
-  void forget_twins(std::span<const PageNumber> pages) noexcept;
+  void forget_base_copies(std::span<const PageNumber> pages) noexcept;
   void write_image(std::span<const PageNumber> pages);
   void write_backwards(std::span<const PageNumber> pages);
   bool is_foreign(PageNumber page) const noexcept;
 
   PrivatePages written_;
-  PrivatePages patched_;                     // of the alias: the twins that the encoder has changed
-  std::vector<PageNumber> foreign_;          // ascending
-  std::vector<PageNumber> staged_;           // foreign pages of the commit at hand
+  PrivatePages patched_;             // of the alias: the base copies that the encoder has changed
+  std::vector<PageNumber> foreign_;  // ascending
+  std::vector<PageNumber> staged_;   // foreign pages of the commit at hand
   std::optional<std::uint64_t> file_bytes_;  // size of the image after the commit at hand
   bool complained_ = false;
 };

@@ -60,13 +60,13 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
          options.chunk_bytes <= kMostChunkPages * kPageBytes);
   for (std::size_t i = 0; i < kScratches && !kernel_pages_; ++i) {
     Scratch& s = scratches_[i];
-    s.memory = base::Reservation(3 * chunk_bytes() + Stash::Batch::bytes(chunk_pages()) +
-                                 Stash::Batch::kRecordBytes);
+    s.memory = base::Reservation(3 * chunk_bytes() + SpillFile::Batch::bytes(chunk_pages()) +
+                                 SpillFile::Batch::kRecordBytes);
     s.old = s.memory.data();
     s.own = s.old + chunk_bytes();
     s.place = s.own + chunk_bytes();
     s.batch = s.place + chunk_bytes();
-    s.record = s.batch + Stash::Batch::bytes(chunk_pages());
+    s.record = s.batch + SpillFile::Batch::bytes(chunk_pages());
   }
   map_range();
 }
@@ -134,9 +134,9 @@ void RegionMemory::map_range() {
 
 void RegionMemory::start_paging() {
   if (kernel_pages_) return;
-  if (options_.writable && !options_.stash_directory.empty()) {
-    stash_ =
-        std::make_unique<Stash>(options_.stash_directory, options_.capacity_bytes / kPageBytes);
+  if (options_.writable && !options_.spill_directory.empty()) {
+    spill_ =
+        std::make_unique<SpillFile>(options_.spill_directory, options_.capacity_bytes / kPageBytes);
   }
   if (options_.keeps_working_set) make_working_set();
   pager_->join(*this, size_bytes());

@@ -3,12 +3,12 @@
 // This file holds what the engines share. uffd_memory.cpp and sigsegv_memory.cpp hold the
 // differences: how a fault arrives and how writes are noticed. Pages come in by chunks, of 64 KiB
 // by default. A chunk is missing, claimed by one thread while others wait, or present. A claimed
-// chunk is being filled or evicted, or its stashed pages are being read. A thread that has claimed
+// chunk is being filled or evicted, or its spilled pages are being read. A thread that has claimed
 // a chunk touches no region memory.
 //
 // Eviction (memory_evict.cpp): when the pager reports too many pages, present chunks leave. Clean
-// pages are forgotten, since the source has them; dirty pages go to the stash. A chunk stays while
-// it is held, and while its committed copies are newer than the source.
+// pages are forgotten, since the source has them; dirty pages go to the spill file. A chunk stays
+// while it is held, and while its committed copies are newer than the source.
 //
 // Read-ahead (memory_advice.cpp): a thread of the process brings in chunks that are likely to be
 // touched soon, as any other thread may. It pauses while pages are put back and while the region
@@ -40,7 +40,7 @@
 #include "region/paging/pager.hpp"
 #include "region/paging/read_ahead.hpp"
 #include "region/paging/read_streams.hpp"
-#include "region/paging/stash.hpp"
+#include "region/paging/spill_file.hpp"
 #include "region/paging/working_set.hpp"
 #include "store/image/image_file.hpp"
 #include "store/page_map/page_source.hpp"
@@ -64,7 +64,7 @@ struct MemoryOptions {
   bool address_required = false;         // otherwise only preferred
   bool over_reservation = false;         // maps over the caller's reservation and leaves one behind
   std::uint64_t memory_limit_bytes = 0;  // 0: shares the limit of the process
-  std::string stash_directory;           // empty: dirty pages stay in memory, whatever the limit
+  std::string spill_directory;           // empty: dirty pages stay in memory, whatever the limit
   std::size_t chunk_bytes =
       kDefaultChunkBytes;  // a power of two, kPageBytes..kMostChunkPages pages
   bool huge_pages = false;
@@ -109,28 +109,29 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   std::vector<format::PageRange> working_set();
 
   // Appends, ascending, the pages that may have been written since the last call and those in the
-  // stash, and arms them again. No write is lost: a concurrent write is reported now or next time.
-  // A page may be reported that was not written. Throws Errc::poisoned when pages were lost (see
-  // lose()).
+  // spill file, and arms them again. No write is lost: a concurrent write is reported now or next
+  // time. A page may be reported that was not written. Throws Errc::poisoned when pages were lost
+  // (see lose()).
   // With `known`, another tracker has found the written pages, ascending, and nothing is armed.
   void collect_dirty(std::vector<PageNumber>& out, const std::vector<PageNumber>* known = nullptr);
   // Drops private copies of pages that equal their committed content. REQUIRES: nobody stores to
   // them meanwhile.
   virtual void drop_copies(const std::vector<PageNumber>&) {}
-  // Restores pages from their twins, or from the source. REQUIRES: nobody else uses them meanwhile.
+  // Restores pages from their base copies, or from the source. REQUIRES: nobody else uses them
+  // meanwhile.
   void discard(const std::vector<PageNumber>& pages);
 
   // Hooks for a commit of the pages that collect_dirty() gave, called in this order. The engines
-  // over a memfd have their twins at hand and do nothing.
-  // Before encoding: makes the twins of the pages right. An exception fails the commit.
+  // over a memfd have their base copies at hand and do nothing.
+  // Before encoding: makes the base copies of the pages right. An exception fails the commit.
   virtual void prepare_commit(std::span<const PageNumber>) {}
   // The commit is durable, or no page had changed.
   virtual void finish_commit(std::span<const PageNumber>) noexcept {}
   // The commit has failed, and the encoder has undone its work.
   virtual void abandon_commit(std::span<const PageNumber>) noexcept {}
   // A page as of the commit at hand, or nullptr when it is not in memory. REQUIRES: held, present.
-  virtual const std::byte* twin_of(PageNumber page) const noexcept {
-    return backing_.has_twin(page) ? backing_.twin(page) : nullptr;
+  virtual const std::byte* base_copy_of(PageNumber page) const noexcept {
+    return backing_.has_base_copy(page) ? backing_.base_copy(page) : nullptr;
   }
   // Sets the length that the next finish_commit() gives the plain file behind the region; none: as
   // long as the region. Only engine mapped has a file.
@@ -146,8 +147,8 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   // No commit follows this version.
   virtual void note_closed(const format::Version&) noexcept {}
 
-  // A held chunk is not evicted, and its twins stay in place: hold it while looking at twins. Waits
-  // for an eviction in progress. Any context.
+  // A held chunk is not evicted, and its base copies stay in place: hold it while looking at base
+  // copies. Waits for an eviction in progress. Any context.
   void hold(PageNumber first, std::size_t count) noexcept;
   void release(PageNumber first, std::size_t count) noexcept;
   // Whether the page's chunk is present; if so, it stays present until release(). REQUIRES: held.
@@ -155,22 +156,23 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
     return kernel_pages_ || chunk(chunk_of(page)).state.load(std::memory_order_acquire) == kPresent;
   }
 
-  // For a commit, of a page that is not present: reads its stash entry and marks the entry as
+  // For a commit, of a page that is not present: reads its spill file entry and marks the entry as
   // taken. False: the page has no entry and is as committed, or it has come in meanwhile (see
-  // is_present). Throws Errc::io, damaged. REQUIRES: held; `buffer` aligned to 8.
-  bool take_stashed(PageNumber page, std::byte* buffer, Stash::Entry& out);
-  // The twin of the page is becoming newer than the source. REQUIRES: held.
+  // is_present). Throws Errc::io, corrupted. REQUIRES: held; `buffer` aligned to 8.
+  bool take_spilled(PageNumber page, std::byte* buffer, SpillFile::Entry& out);
+  // The base copy of the page is becoming newer than the source. REQUIRES: held.
   void note_newer(PageNumber page) noexcept;
-  // Reads a page from the source. Throws Errc::damaged, io. REQUIRES: as for replace_source().
+  // Reads a page from the source. Throws Errc::corrupted, io. REQUIRES: as for replace_source().
   void read_committed(PageNumber page, std::byte* out) const;
-  // The page keeps its content whatever happens to its twin. REQUIRES: held and present; writable.
+  // The page keeps its content whatever happens to its base copy. REQUIRES: held and present;
+  // writable.
   void make_private(PageNumber page) noexcept;
   // The commit is durable and `source` reads it: the taken pages are now as committed. REQUIRES:
-  // all twins are as of that commit; nobody takes or notes meanwhile.
+  // all base copies are as of that commit; nobody takes or notes meanwhile.
   void replace_source(std::shared_ptr<store::PageSource> source,
                       const std::vector<PageNumber>& taken);
   // The commit failed: the taken pages are as they were before it. Adds to `present` those that
-  // have come in since: their twins hold what the commit recorded and need to be put back.
+  // have come in since: their base copies hold what the commit recorded and need to be put back.
   void give_back(const std::vector<PageNumber>& taken, std::vector<PageNumber>& present);
   // Whether so much cannot be evicted that replace_source() is due.
   bool wants_source() const noexcept;
@@ -184,7 +186,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   bool holds_nothing(PageNumber page) const noexcept;
 
   MemoryUse use() noexcept;  // counts
-  bool has_stashed() const noexcept { return stash_ && stash_->pages() != 0; }
+  bool has_spilled() const noexcept { return spill_ && spill_->pages() != 0; }
 
   // Pageable.
   std::size_t make_room(std::size_t pages) noexcept override;
@@ -209,13 +211,14 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   // Engine hooks. All run in signal context, too. They return 0 or errno.
   // The signal with which a page asks to come in or to be opened for writing.
   virtual int fault_signal() const noexcept = 0;
-  // Maps pages without a twin. REQUIRES: none of them is in use: their chunks are being filled, or
-  // discard() runs.
+  // Maps pages without a base copy. REQUIRES: none of them is in use: their chunks are being
+  // filled, or discard() runs.
   virtual int map_zero(PageNumber first, std::size_t count) noexcept = 0;
-  virtual int map_present(PageNumber first,
-                          std::size_t count) noexcept = 0;  // pages whose twins were just written
-  // Precedes the writing of twins that stay unmapped until they are touched: reading them must not
-  // count as writing. REQUIRES: nothing is mapped there.
+  virtual int map_present(
+      PageNumber first,
+      std::size_t count) noexcept = 0;  // pages whose base copies were just written
+  // Precedes the writing of base copies that stay unmapped until they are touched: reading them
+  // must not count as writing. REQUIRES: nothing is mapped there.
   virtual int prepare_unmapped(PageNumber first, std::size_t count) noexcept;
   // Whether a page is mapped that no fault has reported. (A page that the kernel has swapped out
   // may not count.)
@@ -242,24 +245,25 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   struct Frozen {
     PageNumber first = 0;
     std::size_t count = 0;
-    std::uint64_t own = 0;    // private pages that may differ from their twins, one bit each
-    std::uint64_t twins = 0;  // pages that have twins, one bit each
+    std::uint64_t own = 0;  // private pages that may differ from their base copies, one bit each
+    std::uint64_t base_copies = 0;     // pages that have base copies, one bit each
     const std::byte* pages = nullptr;  // where the private pages can be read
-    std::byte* old = nullptr;          // copies of the twins, chunk-sized
+    std::byte* old = nullptr;          // copies of the base copies, chunk-sized
     std::byte* place = nullptr;        // address space for engines that move pages away
   };
   // 0, or errno with nothing changed. REQUIRES: the chunk is claimed.
   virtual int freeze(Frozen& frozen) noexcept;
-  // Puts private pages back where `keep` says so; the others show their twins.
+  // Puts private pages back where `keep` says so; the others show their base copies.
   virtual int thaw(const Frozen& frozen, std::uint64_t keep) noexcept;
   // Forgets the whole chunk. 0, or errno with nothing changed.
   virtual int forget(const Frozen& frozen) noexcept;
   // Counts the private pages in [first, first + count). -1: not known.
   virtual std::int64_t count_own(PageNumber first, std::size_t count) noexcept;
-  // Puts pages into memory: own content where `own` has a bit, twins where `twins` has one (written
-  // and noted), zero elsewhere. 0 or errno. REQUIRES: claimed, nothing is mapped there.
-  int show(PageNumber first, std::size_t count, const std::byte* twin_content, std::uint64_t twins,
-           const std::byte* own_content, std::uint64_t own) noexcept;
+  // Puts pages into memory: own content where `own` has a bit, base copies where `base_copies` has
+  // one (written and noted), zero elsewhere. 0 or errno. REQUIRES: claimed, nothing is mapped
+  // there.
+  int show(PageNumber first, std::size_t count, const std::byte* base_copy_content,
+           std::uint64_t base_copies, const std::byte* own_content, std::uint64_t own) noexcept;
   virtual int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept = 0;
   // Protects the range for the first time, once it is mapped.
   virtual void start() = 0;
@@ -272,7 +276,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
     std::atomic<std::uint32_t> evicted_at;  // number of its last eviction; 0: never
     std::atomic<std::uint16_t> holds;
     std::atomic<std::uint8_t> heat;      // how many more times eviction passes it by
-    std::atomic<std::uint8_t> newer;     // its twins are newer than the source
+    std::atomic<std::uint8_t> newer;     // its base copies are newer than the source
     std::atomic<Advice> advice;          // normal, sequential or random
     std::atomic<std::uint8_t> replayed;  // brought in by replay, not known to be touched since
   };
@@ -315,7 +319,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   Backing backing_;
   std::byte* base_ = nullptr;
   bool left_mapped_ = false;
-  // Engine mapped: the kernel pages in and out, so there are no chunks, no stash and no limit.
+  // Engine mapped: the kernel pages in and out, so there are no chunks, no spill file and no limit.
   const bool kernel_pages_;
 
  private:
@@ -324,7 +328,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   enum class Mapping { now, by_touch };  // by_touch: see memory_replay.cpp
   bool fill_from_source(std::size_t index, std::size_t pages, store::ReadFailure& failure,
                         Mapping mapping = Mapping::now) noexcept;
-  bool fill_with_stash(std::size_t index, std::size_t pages, std::uint64_t stashed,
+  bool fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
                        store::ReadFailure& failure) noexcept;
   int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
   void touch(PageNumber first, std::size_t count) noexcept;
@@ -332,12 +336,13 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   void map_range();
   void start_paging();
 
-  // What evict() does when pages differ from what is committed. stashed: they go to the stash and
-  // the chunk leaves. stay: the chunk stays. all_stay: the chunk stays even when no page differs.
-  enum class Changed { stashed, stay, all_stay };
-  std::size_t evict(std::size_t index, Changed changed = Changed::stashed) noexcept;
+  // What evict() does when pages differ from what is committed. spilled: they go to the spill file
+  // and the chunk leaves. stay: the chunk stays. all_stay: the chunk stays even when no page
+  // differs.
+  enum class Changed { spilled, stay, all_stay };
+  std::size_t evict(std::size_t index, Changed changed = Changed::spilled) noexcept;
   std::size_t evict_claimed(std::size_t index, Changed changed) noexcept;
-  bool stash_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
+  bool spill_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
                      Changed what) noexcept;
   std::size_t evict_first(std::size_t pages) noexcept;
 
@@ -358,7 +363,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   bool is_unused(std::size_t index) noexcept;
   bool show_replayed(std::size_t index, store::ReadFailure& failure) noexcept;
   class NoReadAhead;  // while it lives
-  void move_stashed(PageNumber page) noexcept;
+  void move_spilled(PageNumber page) noexcept;
   void settle_taken(const std::vector<PageNumber>& taken, bool durable,
                     std::vector<PageNumber>& present);
   class NoEvictions;  // while it lives
@@ -381,13 +386,13 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   std::mutex huge_mutex_;       // guards huge_
   std::set<std::size_t> huge_;  // slots, held
 
-  bool joined_ = false;           // the pager knows this region
-  std::unique_ptr<Stash> stash_;  // null: read-only, or no place for it
+  bool joined_ = false;               // the pager knows this region
+  std::unique_ptr<SpillFile> spill_;  // null: read-only, or no place for it
   std::atomic<std::int64_t> private_pages_{0};
   std::atomic<std::size_t> hand_{0};  // the chunk to look at next
   std::atomic<std::uint32_t> evictions_{0}, present_chunks_{0}, newer_chunks_{0};
   std::atomic<std::uint32_t> evicting_{0}, evictions_stopped_{0};
-  std::atomic<std::int64_t> stash_retry_ns_{0};  // it was full: no retry before this time
+  std::atomic<std::int64_t> spill_retry_ns_{0};  // it was full: no retry before this time
   std::int64_t tidied_ns_ = 0;                   // the pager's thread only
   std::mutex measuring_;
   std::atomic<const char*> lost_{nullptr};

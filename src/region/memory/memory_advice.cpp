@@ -94,7 +94,7 @@ bool RegionMemory::holds_nothing(PageNumber page) const noexcept {
   if (kernel_pages_ || !chunk_missing(index)) return false;
   const PageNumber first = index * chunk_pages();
   const std::size_t pages = std::min<std::size_t>(chunk_pages(), size_bytes() / kPageBytes - first);
-  if (stash_ && stash_->held_in(first, pages) != 0) return false;
+  if (spill_ && spill_->held_in(first, pages) != 0) return false;
   return zeros_from(first, pages) == pages;
 }
 

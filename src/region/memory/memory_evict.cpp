@@ -1,9 +1,9 @@
-// Eviction: chunks leave memory; clean pages are forgotten, dirty pages go to the stash.
+// Eviction: chunks leave memory; clean pages are forgotten, dirty pages go to the spill file.
 //
 // An eviction
 // 1. claims a chunk: a thread that touches a page that is not there waits;
 // 2. freezes it: nobody can change what is there;
-// 3. compares private pages with their twins;
+// 3. compares private pages with their base copies;
 // 4. lets everything go, or puts everything back as it was.
 // Meanwhile the region's threads go on, except those that touch this chunk.
 #include <sched.h>
@@ -62,7 +62,8 @@ class RegionMemory::NoEvictions {
   RegionMemory& memory_;
 };
 
-// Pages that leave the stash while the scan runs were in the first list; none enters it meanwhile.
+// Pages that leave the spill file while the scan runs were in the first list; none enters it
+// meanwhile.
 void RegionMemory::collect_dirty(std::vector<PageNumber>& out,
                                  const std::vector<PageNumber>* known) {
   if (const char* why = lost_.load(); why != nullptr) {
@@ -70,15 +71,15 @@ void RegionMemory::collect_dirty(std::vector<PageNumber>& out,
                 std::string("pages were lost: ") + why + "; close the region and open it again");
   }
   const NoEvictions guard(*this);
-  std::vector<PageNumber> stashed, found;
-  if (stash_) stash_->append_pages(stashed);
+  std::vector<PageNumber> spilled, found;
+  if (spill_) spill_->append_pages(spilled);
   if (known == nullptr) {
     find_dirty(found);
   } else {
     found = *known;
     find_unfinished(found);
   }
-  std::set_union(stashed.begin(), stashed.end(), found.begin(), found.end(),
+  std::set_union(spilled.begin(), spilled.end(), found.begin(), found.end(),
                  std::back_inserter(out));
 }
 
@@ -90,8 +91,8 @@ void RegionMemory::discard(const std::vector<PageNumber>& pages) {
   for (const PageNumber page : pages) {
     if (is_present(page)) {
       present.push_back(page);
-    } else if (stash_) {
-      stash_->drop(page);
+    } else if (spill_) {
+      spill_->drop(page);
     }
   }
   put_back(present);
@@ -141,15 +142,15 @@ std::size_t RegionMemory::evict(std::size_t index, Changed what) noexcept {
 std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcept {
   const PageNumber first = index * chunk_pages(), end = size_bytes() / kPageBytes;
   const std::size_t count = first < end ? std::min<std::size_t>(chunk_pages(), end - first) : 0;
-  // Twins that are newer than the source must stay; private copies that equal them need not.
+  // Base copies that are newer than the source must stay; private copies that equal them need not.
   const bool newer = chunk(index).newer.load() != 0;
   if (newer) what = Changed::all_stay;
-  const std::uint64_t twins = backing_.twins_in(first, count);
+  const std::uint64_t base_copies = backing_.base_copies_in(first, count);
   std::uint64_t own = 0;
   bool worth = count != 0 && find_own(first, count, own) == 0 &&
-               (own != 0 || (!newer && (twins != 0 || zeros_take_memory())));
-  const bool stash = what == Changed::stashed;
-  if (own != 0 && stash && now_ns() < stash_retry_ns_.load()) worth = false;
+               (own != 0 || (!newer && (base_copies != 0 || zeros_take_memory())));
+  const bool spill = what == Changed::spilled;
+  if (own != 0 && spill && now_ns() < spill_retry_ns_.load()) worth = false;
   if (!worth) {
     settle(index, 1, kPresent);
     return 0;
@@ -159,23 +160,23 @@ std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcep
   Frozen frozen;
   frozen.first = first;
   frozen.count = count;
-  frozen.twins = twins;
+  frozen.base_copies = base_copies;
   frozen.old = scratch.old;
   frozen.place = scratch.place;
   std::size_t freed = 0;
   bool gone = false;
   if (freeze(frozen) == 0) {
     std::uint64_t changed = 0;
-    gone = stash_changed(frozen, scratch.batch, changed, what) && forget(frozen) == 0;
+    gone = spill_changed(frozen, scratch.batch, changed, what) && forget(frozen) == 0;
     const std::uint64_t dropped = gone ? frozen.own : frozen.own & ~changed;
     const bool told = options_.writable && zeros_take_memory();  // zeros counted when they came in
-    const std::size_t zeros = gone && told ? count - count_bits(twins) : 0;
-    freed = count_bits(dropped) + (gone ? count_bits(twins) : 0) + zeros;
+    const std::size_t zeros = gone && told ? count - count_bits(base_copies) : 0;
+    freed = count_bits(dropped) + (gone ? count_bits(base_copies) : 0) + zeros;
     add_private(-static_cast<std::int64_t>(count_bits(dropped) + zeros));
     if (!gone) {
       if (thaw(frozen, changed) != 0) lose("no memory to put pages back");
-      for (std::uint64_t rest = stash ? changed : 0; rest != 0; rest &= rest - 1) {
-        if (stash_) stash_->drop(first + static_cast<std::size_t>(__builtin_ctzll(rest)));
+      for (std::uint64_t rest = spill ? changed : 0; rest != 0; rest &= rest - 1) {
+        if (spill_) spill_->drop(first + static_cast<std::size_t>(__builtin_ctzll(rest)));
       }
     }
   }
@@ -192,31 +193,31 @@ std::size_t RegionMemory::evict_claimed(std::size_t index, Changed what) noexcep
 
 // Finds the private pages that differ from the last commit and treats them as `what` says. False:
 // the chunk has to stay.
-bool RegionMemory::stash_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
+bool RegionMemory::spill_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
                                  Changed what) noexcept {
-  Stash::Batch batch(room);
+  SpillFile::Batch batch(room);
   for (std::uint64_t rest = frozen.own; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
-    const bool twin = (frozen.twins >> i & 1) != 0;
+    const bool base_copy = (frozen.base_copies >> i & 1) != 0;
     const std::byte* const now = frozen.pages + i * kPageBytes;
     format::PageDiff diff;
-    format::diff_page(twin ? frozen.old + i * kPageBytes : nullptr, now, diff);
+    format::diff_page(base_copy ? frozen.old + i * kPageBytes : nullptr, now, diff);
     if (diff.lines == 0) continue;
     changed |= 1ULL << i;
-    if (what == Changed::stashed && stash_) batch.add(frozen.first + i, diff, now);
+    if (what == Changed::spilled && spill_) batch.add(frozen.first + i, diff, now);
   }
   if (what == Changed::all_stay) return false;
   if (changed == 0) return true;
   if (what == Changed::stay) return false;
-  const int error = stash_ ? stash_->put(batch) : ENOSPC;
+  const int error = spill_ ? spill_->put(batch) : ENOSPC;
   if (error == 0) return true;
   // A retry at each eviction would cost more than it gains.
-  if (stash_retry_ns_.exchange(now_ns() + kNsPerSecond) == 0 && stash_) {
+  if (spill_retry_ns_.exchange(now_ns() + kNsPerSecond) == 0 && spill_) {
     char text[512];
     const int n = std::snprintf(text, sizeof text,
-                                "vellum: the stash in %s cannot take pages (%s): they stay in "
+                                "vellum: the spill file in %s cannot take pages (%s): they stay in "
                                 "memory, whatever the limit\n",
-                                options_.stash_directory.c_str(), strerrordesc_np(error));
+                                options_.spill_directory.c_str(), strerrordesc_np(error));
     [[maybe_unused]] const ssize_t written =
         write(STDERR_FILENO, text, std::min(static_cast<std::size_t>(n), sizeof text - 1));
   }
@@ -228,22 +229,22 @@ void RegionMemory::lose(const char* why) noexcept {
   lost_.compare_exchange_strong(none, why);
 }
 
-bool RegionMemory::take_stashed(PageNumber page, std::byte* buffer, Stash::Entry& out) {
+bool RegionMemory::take_spilled(PageNumber page, std::byte* buffer, SpillFile::Entry& out) {
   const std::size_t index = chunk_of(page);
-  if (!stash_) return false;
+  if (!spill_) return false;
   while (!claim(index, kMissing)) {
     if (is_present(page)) return false;
     wait_while_claimed(index);
   }
-  const bool there = stash_->holds(page);
+  const bool there = spill_->holds(page);
   int error = 0;
-  if (there) error = stash_->read(page, buffer, out);
-  if (there && error == 0) stash_->set_taken(page, true);
+  if (there) error = spill_->read(page, buffer, out);
+  if (there && error == 0) spill_->set_taken(page, true);
   settle(index, 1, kMissing);
   if (error != 0) {
-    throw Error(error == EBADMSG ? Errc::damaged : Errc::io,
-                "page " + std::to_string(page) + " cannot be read back from the stash in " +
-                    options_.stash_directory + ": " + std::strerror(error));
+    throw Error(error == EBADMSG ? Errc::corrupted : Errc::io,
+                "page " + std::to_string(page) + " cannot be read back from the spill file in " +
+                    options_.spill_directory + ": " + std::strerror(error));
   }
   return there;
 }
@@ -309,9 +310,9 @@ void RegionMemory::settle_taken(const std::vector<PageNumber>& taken, bool durab
     }
     if (was == kPresent) present.push_back(page);
     if (durable || was == kPresent) {
-      stash_->drop(page);
+      spill_->drop(page);
     } else {
-      stash_->set_taken(page, false);
+      spill_->set_taken(page, false);
     }
     settle(index, 1, was);
   }
@@ -326,13 +327,13 @@ MemoryUse RegionMemory::use() noexcept {
   measure();
   MemoryUse use;
   use.limit_bytes = pager_->limit_bytes();
-  const std::int64_t pages = backing_.twin_pages() + private_pages_.load();
+  const std::int64_t pages = backing_.base_copy_pages() + private_pages_.load();
   use.resident_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(pages, 0)) * kPageBytes;
   use.evicted_bytes = std::uint64_t{evictions_.load()} * chunk_bytes();
-  if (stash_) {
-    use.stashed_pages = stash_->pages();
-    use.stash_file_bytes = stash_->file_bytes();
-    use.stash_written_bytes = stash_->put_bytes();
+  if (spill_) {
+    use.spilled_pages = spill_->pages();
+    use.spill_file_bytes = spill_->file_bytes();
+    use.spill_written_bytes = spill_->put_bytes();
   }
   return use;
 }
@@ -343,7 +344,7 @@ void RegionMemory::measure() noexcept {
   // Read once: rollback() may shorten the region meanwhile.
   const PageNumber end = size_bytes() / kPageBytes;
   const std::size_t slots = (end + kSlotPages - 1) / kSlotPages;
-  std::int64_t pages = backing_.file_pages() - backing_.twin_pages();
+  std::int64_t pages = backing_.file_pages() - backing_.base_copy_pages();
   for (std::size_t slot = 0; slot < slots;) {
     if ((touched_word(slot).load() >> (slot % 64) & 1) == 0) {
       ++slot;
@@ -362,25 +363,25 @@ void RegionMemory::measure() noexcept {
 }
 
 std::int64_t RegionMemory::untold_pages() const noexcept {
-  return zeros_take_memory() ? backing_.file_pages() - backing_.twin_pages() : 0;
+  return zeros_take_memory() ? backing_.file_pages() - backing_.base_copy_pages() : 0;
 }
 
 void RegionMemory::tidy() noexcept {
-  if (!stash_ || now_ns() < tidied_ns_ + kNsPerSecond / 2) return;
+  if (!spill_ || now_ns() < tidied_ns_ + kNsPerSecond / 2) return;
   tidied_ns_ = now_ns();
   try {
-    for (const PageNumber page : stash_->pages_to_move()) move_stashed(page);
+    for (const PageNumber page : spill_->pages_to_move()) move_spilled(page);
   } catch (const std::exception&) {  // no memory for a list of pages: another time
     return;
   }
-  stash_->tidy();
+  spill_->tidy();
 }
 
-void RegionMemory::move_stashed(PageNumber page) noexcept {
+void RegionMemory::move_spilled(PageNumber page) noexcept {
   const std::size_t index = chunk_of(page);
   if (!claim(index, kMissing)) return;
   Scratch& scratch = lock_scratch(index);
-  if (stash_->holds(page)) stash_->move(page, scratch.record);
+  if (spill_->holds(page)) spill_->move(page, scratch.record);
   scratch.lock.unlock();
   settle(index, 1, kMissing);
 }

@@ -1,5 +1,5 @@
-// Page-in of a chunk: from the version's source, from the stash, or as zeros. Runs in the fault
-// handler.
+// Page-in of a chunk: from the version's source, from the spill file, or as zeros. Runs in the
+// fault handler.
 #include <sched.h>
 
 #include <algorithm>
@@ -56,8 +56,8 @@ RegionMemory::Scratch& RegionMemory::lock_scratch(std::size_t start) noexcept {
 
 bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept {
   if (chunk_missing(index)) {
-    // Pages from the stash are held twice: as written, and as committed.
-    const bool twice = stash_ && stash_->pages() != 0 && stash_->holds(index * chunk_pages());
+    // Pages from the spill file are held twice: as written, and as committed.
+    const bool twice = spill_ && spill_->pages() != 0 && spill_->holds(index * chunk_pages());
     const std::size_t lacking = pager_->lacking(twice ? 2 * chunk_pages() : chunk_pages());
     if (lacking != 0) make_room(std::min(lacking, kRoomChunks * chunk_pages()));
   }
@@ -72,8 +72,8 @@ bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept
   const std::size_t pages = std::min(chunk_pages(), room);
   // Marked before a page is mapped, so that no write to it can be overlooked.
   touch(first, room);
-  const std::uint64_t stashed = stash_ ? stash_->held_in(first, pages) : 0;
-  if (stashed != 0) return fill_with_stash(index, pages, stashed, failure);
+  const std::uint64_t spilled = spill_ ? spill_->held_in(first, pages) : 0;
+  if (spilled != 0) return fill_with_spill(index, pages, spilled, failure);
   const std::size_t zero_pages = zeros_from(first, room);
   if (zero_pages == room) return fill_zero(index, room, failure);
   if (zero_pages >= chunk_pages()) {
@@ -142,7 +142,7 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
     if (mapping == Mapping::by_touch) error = prepare_unmapped(first, pages);
     if (error == 0) error = backing_.write(first, {scratch.old, pages * kPageBytes});
     if (error == 0) {
-      backing_.mark_twins(first, pages);
+      backing_.mark_base_copies(first, pages);
       if (options_.writable) backing_.map_around(first, pages);
       if (mapping == Mapping::now) error = map_present(first, pages);
     }
@@ -170,25 +170,25 @@ bool RegionMemory::read_source(PageNumber first, std::size_t pages, std::byte* o
 }
 
 // Everything is read and checked before a page is shown: after that only memory can run out.
-bool RegionMemory::fill_with_stash(std::size_t index, std::size_t pages, std::uint64_t stashed,
+bool RegionMemory::fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
                                    store::ReadFailure& failure) noexcept {
   const PageNumber first = index * chunk_pages();
   Scratch& scratch = lock_scratch(index);
   bool zero = false;
   bool ok = read_source(first, pages, scratch.old, zero, failure);
-  std::uint64_t twins = zero ? 0 : bits_below(pages), own = 0;
-  const Stash::Loaded loaded = stash_->load(first, stashed, scratch.batch);
-  for (std::uint64_t rest = stashed; ok && rest != 0; rest &= rest - 1) {
+  std::uint64_t base_copies = zero ? 0 : bits_below(pages), own = 0;
+  const SpillFile::Loaded loaded = spill_->load(first, spilled, scratch.batch);
+  for (std::uint64_t rest = spilled; ok && rest != 0; rest &= rest - 1) {
     const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
-    Stash::Entry entry;
-    const int error = stash_->read(loaded, first + i, scratch.record, entry);
+    SpillFile::Entry entry;
+    const int error = spill_->read(loaded, first + i, scratch.record, entry);
     if (error != 0) {
-      failure = {"cannot be read back from the stash", {}, first + i, error};
+      failure = {"cannot be read back from the spill", {}, first + i, error};
       ok = false;
-    } else if (stash_->is_taken(first + i)) {
-      // The commit at hand has taken it: the twin is what it recorded, as for all other pages.
+    } else if (spill_->is_taken(first + i)) {
+      // The commit at hand has taken it: the base copy is what it recorded, as for all other pages.
       entry.apply_to(scratch.old + i * kPageBytes);
-      twins |= 1ULL << i;
+      base_copies |= 1ULL << i;
       note_newer(first + i);
     } else {
       std::memcpy(scratch.own + i * kPageBytes, scratch.old + i * kPageBytes, kPageBytes);
@@ -197,9 +197,9 @@ bool RegionMemory::fill_with_stash(std::size_t index, std::size_t pages, std::ui
     }
   }
   if (ok) {
-    const int error = show(first, pages, scratch.old, twins, scratch.own, own);
+    const int error = show(first, pages, scratch.old, base_copies, scratch.own, own);
     if (error != 0) {
-      lose("no memory to bring pages back from the stash");
+      lose("no memory to bring pages back from the spill");
       failure = {"no memory for the page", {}, first, error};
       ok = false;
     }
@@ -207,10 +207,10 @@ bool RegionMemory::fill_with_stash(std::size_t index, std::size_t pages, std::ui
   scratch.lock.unlock();
   if (ok) {
     for_each_bit_run(own, [&](std::size_t at, std::size_t count) {
-      for (std::size_t i = 0; i < count; ++i) stash_->drop(first + at + i);
+      for (std::size_t i = 0; i < count; ++i) spill_->drop(first + at + i);
       return 0;
     });
-    const std::uint64_t bare = zeros_take_memory() ? own & ~twins : 0;
+    const std::uint64_t bare = zeros_take_memory() ? own & ~base_copies : 0;
     add_private(__builtin_popcountll(own) + __builtin_popcountll(bare));
     note_arrival(index);
   }
@@ -218,9 +218,10 @@ bool RegionMemory::fill_with_stash(std::size_t index, std::size_t pages, std::ui
   return ok;
 }
 
-// Private pages come first: once a page's twin is in the memfd, another thread may map the twin.
-int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* twin_content,
-                       std::uint64_t twins, const std::byte* own_content,
+// Private pages come first: once a page's base copy is in the memfd, another thread may map the
+// base copy.
+int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* base_copy_content,
+                       std::uint64_t base_copies, const std::byte* own_content,
                        std::uint64_t own) noexcept {
   constexpr int kPatience = 1000;
   for (std::uint64_t rest = own; rest != 0; rest &= rest - 1) {
@@ -232,14 +233,14 @@ int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* twi
     }
     if (error != 0) return error;
   }
-  const int error = for_each_bit_run(twins, [&](std::size_t at, std::size_t n) {
-    const int e = backing_.write(first + at, {twin_content + at * kPageBytes, n * kPageBytes});
-    if (e == 0) backing_.mark_twins(first + at, n);
+  const int error = for_each_bit_run(base_copies, [&](std::size_t at, std::size_t n) {
+    const int e = backing_.write(first + at, {base_copy_content + at * kPageBytes, n * kPageBytes});
+    if (e == 0) backing_.mark_base_copies(first + at, n);
     return e;
   });
   if (error != 0) return error;
-  // Where zeros are mapped like twins, one call maps both: each call splits a mapping.
-  const std::uint64_t all = bits_below(count), present = zeros_take_memory() ? all : twins;
+  // Where zeros are mapped like base copies, one call maps both: each call splits a mapping.
+  const std::uint64_t all = bits_below(count), present = zeros_take_memory() ? all : base_copies;
   const int mapped = for_each_bit_run(present & ~own & all, [&](std::size_t at, std::size_t n) {
     return map_present(first + at, n);
   });

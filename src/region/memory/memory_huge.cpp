@@ -35,7 +35,7 @@ int RegionMemory::make_slot_huge(std::size_t slot) noexcept {
   store::ReadFailure failure;
   int error = make_present(first, kSlotPages, failure) ? 0 : EIO;
   for (std::size_t i = 0; i < kSlotPages && error == 0; i += 64) {
-    if (backing_.twins_in(first + i, 64) != ~0ULL) error = ENODATA;
+    if (backing_.base_copies_in(first + i, 64) != ~0ULL) error = ENODATA;
   }
   if (error == 0 && madvise(base_ + slot * kSlotBytes, kSlotBytes, MADV_COLLAPSE) != 0) {
     error = errno;

@@ -101,7 +101,7 @@ void RegionMemory::replay_beside(std::size_t index) noexcept {
 bool RegionMemory::replay(std::size_t index) noexcept {
   const PageNumber first = index * chunk_pages();
   // The chunk has been here meanwhile and was written.
-  if (stash_ && stash_->held_in(first, chunk_pages()) != 0) {
+  if (spill_ && spill_->held_in(first, chunk_pages()) != 0) {
     settle(index, 1, kMissing);
     return false;
   }

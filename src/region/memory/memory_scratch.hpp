@@ -10,8 +10,8 @@ struct RegionMemory::Scratch {
   base::Reservation memory;
   std::byte* old = nullptr;     // one chunk: committed content
   std::byte* own = nullptr;     // one chunk: the program's content
-  std::byte* record = nullptr;  // one record of the stash
-  std::byte* batch = nullptr;   // for a Stash::Batch of one chunk's pages
+  std::byte* record = nullptr;  // one record of the spill file
+  std::byte* batch = nullptr;   // for a SpillFile::Batch of one chunk's pages
   std::byte* place = nullptr;   // one chunk of address space, for pages that are moved away
 };
 

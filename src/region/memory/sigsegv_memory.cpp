@@ -44,7 +44,7 @@ void SigsegvMemory::join_islands() {
   if (mprotect(base_, options_.capacity_bytes, PROT_READ | PROT_WRITE) != 0) return;
   *static_cast<volatile std::byte*>(base_) = std::byte{0};
   madvise(base_, kPageBytes, MADV_DONTNEED);
-  backing_.drop_twins(0, 1);  // the hole's page, which that write brought in
+  backing_.drop_base_copies(0, 1);  // the hole's page, which that write brought in
   // Left open, the range would show holes as zeros instead of faulting.
   if (mprotect(base_, options_.capacity_bytes, PROT_NONE) != 0) {
     throw Error(Errc::out_of_memory,
@@ -284,7 +284,7 @@ int SigsegvMemory::forget(const Frozen& f) noexcept {
   const int error = protect(f.first, f.count, PROT_NONE);
   if (error != 0) return error;
   madvise(base_ + f.first * kPageBytes, f.count * kPageBytes, MADV_DONTNEED);
-  backing_.drop_twins(f.first, f.count);
+  backing_.drop_base_copies(f.first, f.count);
   const std::uint64_t bits = bits_below(f.count) << (f.first % kGroupPages);
   dirty_word(f.first / kGroupPages).fetch_and(~bits, std::memory_order_relaxed);
   return 0;

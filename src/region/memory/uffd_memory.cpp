@@ -66,7 +66,7 @@ int UffdMemory::map_present(PageNumber first, std::size_t count) noexcept {
 }
 
 // Arms the holes; the kernel keeps that when it maps the memfd's pages there. Otherwise the next
-// commit would compare all of them with their twins, and so touch them.
+// commit would compare all of them with their base copies, and so touch them.
 int UffdMemory::prepare_unmapped(PageNumber first, std::size_t count) noexcept {
   if (!options_.writable) return 0;
   ScanRange ranges[32];
@@ -89,8 +89,8 @@ int UffdMemory::resolve_present(PageNumber page, bool) noexcept {
   // copied one.
   const std::size_t index = chunk_of(page);
   if (!claim(index, kPresent)) return 0;
-  const int error = backing_.has_twin(page) ? map_present(page, 1)
-                                            : copy_zero_page(uffd_, base_ + page * kPageBytes);
+  const int error = backing_.has_base_copy(page) ? map_present(page, 1)
+                                                 : copy_zero_page(uffd_, base_ + page * kPageBytes);
   settle(index, 1, kPresent);
   return error;
 }
@@ -138,8 +138,8 @@ void UffdMemory::append_written(PageNumber first, PageNumber end,
     // The scan reports holes, too. A chunk that is missing even now had no page mapped when the
     // scan passed.
     if (!chunk_missing(chunk_of(page))) {
-      // A chunk that is being filled may already have been written; whether it has twins is known
-      // only afterwards.
+      // A chunk that is being filled may already have been written; whether it has base copies is
+      // known only afterwards.
       wait_while_claimed(chunk_of(page));
       for (; page < chunk_end; ++page) out.push_back(page);
     }
@@ -150,13 +150,13 @@ void UffdMemory::append_written(PageNumber first, PageNumber end,
 void UffdMemory::put_back(const std::vector<PageNumber>& pages) {
   for (std::size_t i = 0; i < pages.size();) {
     std::size_t n = 1;
-    const bool twins = backing_.has_twin(pages[i]);
+    const bool base_copies = backing_.has_base_copy(pages[i]);
     while (i + n < pages.size() && pages[i + n] == pages[i] + n &&
-           backing_.has_twin(pages[i + n]) == twins)
+           backing_.has_base_copy(pages[i + n]) == base_copies)
       ++n;
     madvise(base_ + pages[i] * kPageBytes, n * kPageBytes, MADV_DONTNEED);
     // Maps the pages again at once: a system call could not fault them in.
-    if (twins) {
+    if (base_copies) {
       map_present(pages[i], n);
     } else {
       map_zero(pages[i], n);
@@ -182,11 +182,11 @@ std::int64_t UffdMemory::count_own(PageNumber first, std::size_t count) noexcept
 
 // Punching the memfd takes clean pages out of every mapping; threads that touch one then wait.
 // Private pages and zero pages remain. Moving them away in one step leaves holes, and nobody writes
-// them in the new place. The twins are kept for comparing, and for putting everything back.
+// them in the new place. The base copies are kept for comparing, and for putting everything back.
 int UffdMemory::freeze(Frozen& f) noexcept {
   if (!options_.writable) return 0;
   std::byte* const at = base_ + f.first * kPageBytes;
-  if (f.twins != 0) {
+  if (f.base_copies != 0) {
     const int error = backing_.read(f.first, {f.old, f.count * kPageBytes});
     if (error != 0) return error;
     backing_.punch(f.first, f.count);
@@ -194,11 +194,11 @@ int UffdMemory::freeze(Frozen& f) noexcept {
   const std::uint64_t all = bits_below(f.count);
   std::uint64_t own = 0;
   int error = find_private(pagemap_, at, f.count, true, own);
-  // With twins everywhere, nothing but private pages can be left.
-  if (error == 0 && own == 0 && f.twins == all) return 0;
+  // With base copies everywhere, nothing but private pages can be left.
+  if (error == 0 && own == 0 && f.base_copies == all) return 0;
   if (error == 0) error = move_away(at, f.count * kPageBytes, f.place);
   if (error != 0) {
-    if (show(f.first, f.count, f.old, f.twins, nullptr, 0) != 0)
+    if (show(f.first, f.count, f.old, f.base_copies, nullptr, 0) != 0)
       lose("no memory to put pages back");
     return error;
   }
@@ -211,13 +211,13 @@ int UffdMemory::freeze(Frozen& f) noexcept {
 
 int UffdMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
   if (!options_.writable) return 0;
-  const int error = show(f.first, f.count, f.old, f.twins, f.pages, keep);
+  const int error = show(f.first, f.count, f.old, f.base_copies, f.pages, keep);
   if (f.pages != nullptr) madvise(f.place, f.count * kPageBytes, MADV_DONTNEED);
   return error;
 }
 
 int UffdMemory::forget(const Frozen& f) noexcept {
-  backing_.unmark_twins(f.first, f.count);
+  backing_.unmark_base_copies(f.first, f.count);
   if (!options_.writable) backing_.punch(f.first, f.count);
   if (f.pages != nullptr) madvise(f.place, f.count * kPageBytes, MADV_DONTNEED);
   return 0;

@@ -48,7 +48,7 @@ Backing::Backing(std::size_t capacity_bytes, Pager& pager, int image)
 }
 
 Backing::~Backing() {
-  pager_.add_pages(-twin_pages_.load());
+  pager_.add_pages(-base_copy_pages_.load());
   munmap(alias_, capacity_);
   close_memfd();
 }
@@ -59,7 +59,7 @@ void Backing::close_memfd() noexcept {
   errno = error;
 }
 
-void Backing::mark_twins(format::PageNumber first, std::size_t count_pages) noexcept {
+void Backing::mark_base_copies(format::PageNumber first, std::size_t count_pages) noexcept {
   std::int64_t fresh = 0;
   for (std::size_t i = 0; i < count_pages;) {
     const auto page = first + i;
@@ -72,7 +72,7 @@ void Backing::mark_twins(format::PageNumber first, std::size_t count_pages) noex
   count(fresh);
 }
 
-void Backing::unmark_twins(format::PageNumber first, std::size_t count_pages) noexcept {
+void Backing::unmark_base_copies(format::PageNumber first, std::size_t count_pages) noexcept {
   std::int64_t gone = 0;
   for (std::size_t i = 0; i < count_pages; ++i) {
     const std::uint64_t bit = 1ULL << ((first + i) % 64);
@@ -82,7 +82,7 @@ void Backing::unmark_twins(format::PageNumber first, std::size_t count_pages) no
 }
 
 void Backing::forget(format::PageNumber first, std::size_t count_pages) noexcept {
-  unmark_twins(first, count_pages);
+  unmark_base_copies(first, count_pages);
   madvise(alias_ + first * kPageBytes, count_pages * kPageBytes, MADV_DONTNEED);
 }
 
@@ -92,20 +92,22 @@ void Backing::punch(format::PageNumber first, std::size_t count_pages) noexcept 
             static_cast<off_t>(first * kPageBytes), static_cast<off_t>(count_pages * kPageBytes));
 }
 
-void Backing::drop_twins(format::PageNumber first, std::size_t count_pages) noexcept {
-  unmark_twins(first, count_pages);
+void Backing::drop_base_copies(format::PageNumber first, std::size_t count_pages) noexcept {
+  unmark_base_copies(first, count_pages);
   punch(first, count_pages);
 }
 
-std::uint64_t Backing::twins_in(format::PageNumber first, std::size_t count_pages) const noexcept {
+std::uint64_t Backing::base_copies_in(format::PageNumber first,
+                                      std::size_t count_pages) const noexcept {
   std::uint64_t mask = 0;
-  for (std::size_t i = 0; i < count_pages; ++i) mask |= std::uint64_t{has_twin(first + i)} << i;
+  for (std::size_t i = 0; i < count_pages; ++i)
+    mask |= std::uint64_t{has_base_copy(first + i)} << i;
   return mask;
 }
 
 std::int64_t Backing::file_pages() const noexcept {
   struct stat status{};
-  if (fstat(memfd_, &status) != 0) return twin_pages();
+  if (fstat(memfd_, &status) != 0) return base_copy_pages();
   return static_cast<std::int64_t>(status.st_blocks) * 512 / static_cast<std::int64_t>(kPageBytes);
 }
 
@@ -126,8 +128,8 @@ int Backing::write_over_image(format::PageNumber first, std::span<const std::byt
   std::byte page[kPageBytes];
   for (std::size_t at = 0; at < bytes.size(); at += kPageBytes) {
     copy_racing_page(page, bytes.data() + at);
-    std::byte* const twin = alias_ + first * kPageBytes + at;
-    if (std::memcmp(twin, page, kPageBytes) != 0) std::memcpy(twin, page, kPageBytes);
+    std::byte* const base_copy = alias_ + first * kPageBytes + at;
+    if (std::memcmp(base_copy, page, kPageBytes) != 0) std::memcpy(base_copy, page, kPageBytes);
   }
   return 0;
 }

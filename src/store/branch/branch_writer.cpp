@@ -3,10 +3,10 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
-#include "store/branch/fold.hpp"
+#include "store/branch/checkpoint.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/encode/payload.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/pack/io_cost.hpp"
 #include "store/page_map/run_builder.hpp"
 #include "store/page_map/run_reader.hpp"
@@ -17,9 +17,9 @@ using format::MapEntry;
 using format::PageNumber;
 using format::Version;
 
-const PageSource& BranchWriter::Impl::last_folded() {
-  if (folded == nullptr) folded = PageSource::open(store, head, {}, label);
-  return *folded;
+const PageSource& BranchWriter::Impl::last_checkpointed() {
+  if (checkpointed == nullptr) checkpointed = PageSource::open(store, head, {}, label);
+  return *checkpointed;
 }
 
 void BranchWriter::Impl::check_not_poisoned() const {
@@ -48,7 +48,7 @@ IoCost BranchWriter::Impl::io() const noexcept {
 
 // After a failed sync the state of the files is unknown, so nothing touches them any more.
 // Otherwise the appended records are dropped, and nothing has happened.
-void BranchWriter::Impl::give_up_fold(const char* reason) noexcept {
+void BranchWriter::Impl::give_up_checkpoint(const char* reason) noexcept {
   if (packs->sync_failed() || journal->sync_failed()) {
     if (poison.empty()) poison = reason;
     return;
@@ -104,22 +104,23 @@ void BranchWriter::Impl::write_hashes() {
   }
 }
 
-void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> commit,
-                                    std::vector<MapEntry> written, const CommittedFn& committed) {
+void BranchWriter::Impl::write_checkpoint(Version& next, std::span<const PageWrites> commit,
+                                          std::vector<MapEntry> written,
+                                          const CommittedFn& committed) {
   std::vector<const PageWrites*> pieces;
   pieces.reserve(epoch.size() + commit.size());
   for (const PageWrites& p : epoch) pieces.push_back(&p);
   for (const PageWrites& p : commit) pieces.push_back(&p);
-  auto entries = fold_pieces(
+  auto entries = checkpoint_pieces(
       store, *packs, encoding, dedup, pieces, std::move(written),
-      [this]() -> const PageSource& { return last_folded(); }, committed, depths);
+      [this]() -> const PageSource& { return last_checkpointed(); }, committed, depths);
   depths.update(entries);
   next.pages_changed += pages_of(entries);
   next.runs = head.runs;
   write_hashes();
   if (!entries.empty()) add_run(next, std::move(entries));
 
-  // A copy for salvage. Its statements about the pack end before the copy itself.
+  // A copy for repair. Its statements about the pack end before the copy itself.
   const auto set_position = [&] {
     next.bytes_added = head.bytes_added + (packs->bytes_appended() - counted_bytes);
     next.active_pack = packs->active_pack();
@@ -139,19 +140,19 @@ void BranchWriter::Impl::write_fold(Version& next, std::span<const PageWrites> c
 
 // Makes `target` the head: the journal's commits, the pieces of one more commit, and the entries
 // that this commit has written.
-void BranchWriter::Impl::fold(const Version& target, std::span<const PageWrites> commit,
-                              std::vector<MapEntry> written, const CommittedFn& committed) {
+void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageWrites> commit,
+                                    std::vector<MapEntry> written, const CommittedFn& committed) {
   Version next = target;
   try {
-    write_fold(next, commit, std::move(written), committed);
+    write_checkpoint(next, commit, std::move(written), committed);
     journal->start_epoch(next);
   } catch (const std::exception& e) {
-    give_up_fold(e.what());
+    give_up_checkpoint(e.what());
     throw;
   }
   packs->mark_committed();
   counted_bytes = packs->bytes_appended();
-  if (next.runs != head.runs) folded.reset();
+  if (next.runs != head.runs) checkpointed.reset();
   head = std::move(next);
   epoch.clear();
   epoch_raw_bytes = 0;
@@ -177,16 +178,16 @@ BranchWriter::~BranchWriter() {
   if (w.journal == nullptr || !w.poison.empty()) return;
   try {
     w.check_in_place();
-    if (!w.epoch.empty() || w.unsaved_parent) w.fold(w.head, {}, {});
+    if (!w.epoch.empty() || w.unsaved_parent) w.checkpoint(w.head, {}, {});
     w.journal->release_space();
   } catch (...) {
-    // The journal has everything; the next writer folds it.
+    // The journal has everything; the next writer checkpoints it.
   }
 }
 
 std::shared_ptr<PageSource> BranchWriter::open_head() const {
   const Impl& w = *impl_;
-  Lease names = hold_names(w.store);
+  VersionPin names = hold_names(w.store);
   JournalState now = read_journal(w.journal->file(), w.store.superblock().store_id);
   auto source = PageSource::open(w.store, now.base, std::move(now.commits), w.label);
   source->keep(keep_version(w.store, std::move(names), now.base));
@@ -202,7 +203,7 @@ void BranchWriter::publish_snapshot(const NameLock& claim, const std::string& me
   w.check_not_poisoned();
   w.check_in_place();
   if (!w.epoch.empty()) {
-    fail(Errc::invalid_argument, "{}: a snapshot needs a folded commit", w.label);
+    fail(Errc::invalid_argument, "{}: a snapshot needs a checkpointed commit", w.label);
   }
   if (message.size() > format::kMaxMessageBytes) {
     fail(Errc::invalid_argument, "{}: a message of {} bytes", w.label, message.size());

@@ -1,10 +1,10 @@
 // store/branch/branch_writer.hpp: the single writer of a branch.
 //
-// The writer turns page writes into commits, folds and snapshots. A small commit becomes a journal
-// frame: one write, one fdatasync. A fold moves the journal's net effect (each page's deltas
-// composed into one) and a large commit's pages into packs. It adds a sorted run to the page map,
-// merges runs where due, and starts a new journal epoch: two fdatasyncs. docs/format.md has the
-// write order and the crash table.
+// The writer turns page writes into commits, checkpoints and snapshots. A small commit becomes a
+// journal frame: one write, one fdatasync. A checkpoint moves the journal's net effect (each page's
+// deltas composed into one) and a large commit's pages into packs. It adds a sorted run to the page
+// map, merges runs where due, and starts a new journal epoch: two fdatasyncs. docs/format.md has
+// the write order and the crash table.
 //
 // Errors: when a write fails (Errc::no_space, io), the commit has not happened, the head is
 // unchanged, and the next commit may succeed. When a sync fails, the branch is poisoned: it refuses
@@ -47,19 +47,19 @@ struct CommitCost {
   std::uint64_t sequence = 0;
   std::uint64_t bytes_written = 0;  // journal and packs
   std::uint32_t flushes = 0;
-  bool folded = false;
+  bool checkpointed = false;
   std::uint64_t write_ns = 0, flush_ns = 0;
 };
 
 class BranchWriter {
  public:
-  // Takes the branch's lock (Errc::busy names the branch) and recovers. Errc::not_found, damaged,
+  // Takes the branch's lock (Errc::busy names the branch) and recovers. Errc::not_found, corrupted,
   // read_only. Stores pages in `encoding`, or else in the branch's, or else in the store's.
   // Errc::invalid_argument: its blocks would be larger than the store's readers accept.
   static std::unique_ptr<BranchWriter> open(
       StoreCore& store, const std::string& branch,
       const std::optional<format::Encoding>& encoding = std::nullopt);
-  // Folds the journal's commits and releases its space, unless poisoned. Swallows errors: the
+  // Checkpoints the journal's commits and releases its space, unless poisoned. Swallows errors: the
   // journal still has everything.
   ~BranchWriter();
 
@@ -78,9 +78,10 @@ class BranchWriter {
     void add(PageWrites&& piece);
     // Finds pages that the store already holds; nullptr: this commit does not look for them.
     const Dedup* dedup() const noexcept;
-    // Durable on return. With `fold`, the commit goes through a fold whatever its size. `committed`
-    // provides pages that the caller has in memory, which saves reading them back.
-    CommitCost finish(const CommitMeta& meta, bool fold, const CommittedFn& committed = nullptr);
+    // Durable on return. With `checkpoint`, the commit goes through a checkpoint whatever its size.
+    // `committed` provides pages that the caller has in memory, which saves reading them back.
+    CommitCost finish(const CommitMeta& meta, bool checkpoint,
+                      const CommittedFn& committed = nullptr);
 
    private:
     friend class BranchWriter;
@@ -97,7 +98,7 @@ class BranchWriter {
   bool in_place() const noexcept;
   void require_in_place() const;
 
-  // Publishes the head as a snapshot. REQUIRES: the last finish() had fold = true.
+  // Publishes the head as a snapshot. REQUIRES: the last finish() had checkpoint = true.
   // Errc::already_exists, except with a claim_name().
   void publish_snapshot(const std::string& name, const std::string& message);
   void publish_snapshot(const NameLock& claim, const std::string& message);

@@ -19,15 +19,15 @@ struct BranchWriter::Impl {
   std::unique_ptr<PackWriter> packs;
   std::unique_ptr<JournalWriter> journal;
 
-  format::Version head;                // its runs are those of the last fold
-  std::vector<PageWrites> epoch;       // the writes of the journal's commits since, oldest first
-  std::uint64_t epoch_raw_bytes = 0;   // see max_epoch_raw_bytes()
-  bool unsaved_parent = false;         // a published snapshot is not in the journal yet
-  std::shared_ptr<PageSource> folded;  // the last fold's version; opened when needed
-  DepthTable depths;                   // of `folded`
-  Dedup dedup;                         // active during a large commit
-  std::uint64_t counted_bytes = 0;     // of packs->bytes_appended(), up to the last fold
-  std::string poison;                  // why every further commit is refused
+  format::Version head;               // its runs are those of the last checkpoint
+  std::vector<PageWrites> epoch;      // the writes of the journal's commits since, oldest first
+  std::uint64_t epoch_raw_bytes = 0;  // see max_epoch_raw_bytes()
+  bool unsaved_parent = false;        // a published snapshot is not in the journal yet
+  std::shared_ptr<PageSource> checkpointed;  // the last checkpoint's version; opened when needed
+  DepthTable depths;                         // of `checkpointed`
+  Dedup dedup;                               // active during a large commit
+  std::uint64_t counted_bytes = 0;  // of packs->bytes_appended(), up to the last checkpoint
+  std::string poison;               // why every further commit is refused
 
   Impl(StoreCore& s, std::string n)
       : store(s),
@@ -35,16 +35,16 @@ struct BranchWriter::Impl {
         label(fmt::format("branch '{}' of {}", name, s.path())),
         dedup(s) {}
 
-  const PageSource& last_folded();
+  const PageSource& last_checkpointed();
   void check_not_poisoned() const;
   void check_in_place() const;
-  void fold(const format::Version& next, std::span<const PageWrites> commit,
-            std::vector<format::MapEntry> written, const CommittedFn& committed = nullptr);
-  void write_fold(format::Version& next, std::span<const PageWrites> commit,
-                  std::vector<format::MapEntry> written, const CommittedFn& committed);
+  void checkpoint(const format::Version& next, std::span<const PageWrites> commit,
+                  std::vector<format::MapEntry> written, const CommittedFn& committed = nullptr);
+  void write_checkpoint(format::Version& next, std::span<const PageWrites> commit,
+                        std::vector<format::MapEntry> written, const CommittedFn& committed);
   void write_hashes();
   void add_run(format::Version& next, std::vector<format::MapEntry> entries);
-  void give_up_fold(const char* reason) noexcept;
+  void give_up_checkpoint(const char* reason) noexcept;
   IoCost io() const noexcept;
 };
 

@@ -1,9 +1,9 @@
-// A commit: its pieces go to the journal, or through a fold into packs.
+// A commit: its pieces go to the journal, or through a checkpoint into packs.
 #include <mutex>
 
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
-#include "store/branch/fold.hpp"
+#include "store/branch/checkpoint.hpp"
 #include "store/pack/io_cost.hpp"
 #include "store/page_map/overlay.hpp"
 
@@ -40,7 +40,7 @@ struct BranchWriter::Commit::Impl {
 namespace {
 
 // A commit of this many pages looks for pages that the store already has. A page that is found
-// makes the commit a fold, which a small commit should not become.
+// makes the commit a checkpoint, which a small commit should not become.
 constexpr std::size_t kLargeCommitPages = 256;
 
 std::size_t size_of(const PageWrites& piece) {
@@ -63,7 +63,7 @@ BranchWriter::Commit::Commit(BranchWriter& writer) : impl_(std::make_unique<Impl
 BranchWriter::Commit::~Commit() {
   impl_->writer.dedup.leave(impl_->finished);
   if (impl_->finished || impl_->writer.packs == nullptr) return;
-  impl_->writer.give_up_fold("a commit was given up");
+  impl_->writer.give_up_checkpoint("a commit was given up");
 }
 
 std::unique_ptr<BranchWriter::Commit> BranchWriter::begin(std::size_t pages) {
@@ -139,13 +139,13 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
   piece.found.clear();
   c.bytes += size_of(piece);
   c.pieces.push_back(std::move(piece));
-  // Too large for the journal: blocks go where a fold would put them.
+  // Too large for the journal: blocks go where a checkpoint would put them.
   if (c.bytes <= c.journal_limit()) return;
   try {
     c.write_blocks();
   } catch (const std::exception& e) {
     c.note_failure(e);
-    c.writer.give_up_fold(e.what());
+    c.writer.give_up_checkpoint(e.what());
     throw;
   }
 }
@@ -213,7 +213,7 @@ bool BranchWriter::Commit::Impl::append_to_journal(const Version& next, const Co
   return true;
 }
 
-CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold,
+CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
                                         const CommittedFn& committed) {
   Impl& c = *impl_;
   const std::lock_guard guard(c.mutex);
@@ -234,8 +234,8 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool fold,
 
   CommitCost cost;
   try {
-    cost.folded = fold || !c.written.empty() || !c.append_to_journal(next, meta);
-    if (cost.folded) w.fold(next, c.pieces, std::move(c.written), committed);
+    cost.checkpointed = checkpoint || !c.written.empty() || !c.append_to_journal(next, meta);
+    if (cost.checkpointed) w.checkpoint(next, c.pieces, std::move(c.written), committed);
   } catch (const std::exception& e) {
     c.note_failure(e);  // the records in packs are dropped: a second try would lack them
     throw;

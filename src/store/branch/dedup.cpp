@@ -124,8 +124,8 @@ bool Dedup::is_own(std::uint64_t pack) const noexcept { return pack >> 32 == hea
 // Behind them may be the tail of a failed commit, which the next append overwrites.
 //
 // A record that begins at a published end belongs to such a tail. Nothing asks for one: a record
-// comes from a hash record behind it or follows a record of pages in the same fold, and a published
-// fold ends with a copy of its version.
+// comes from a hash record behind it or follows a record of pages in the same checkpoint, and a
+// published checkpoint ends with a copy of its version.
 bool Dedup::is_reached(const RecordRef& record) const {
   if (!is_own(record.pack)) {
     const auto at = reached_bytes_.find(record.pack);
@@ -142,7 +142,7 @@ bool Dedup::is_reached(const RecordRef& record) const {
 void Dedup::load() const {
   std::vector<std::uint64_t> packs;
   try {
-    const Lease names = hold_names(store_);
+    const VersionPin names = hold_names(store_);
     Roots roots = read_roots(store_);
     roots.note_reached(head_);
     packs = roots.packs;

@@ -12,8 +12,8 @@
 // - A lookup reads the file itself, never records that were decoded before.
 // - A lookup refers only to bytes that a version of another branch was published on when the
 //   hashes were loaded (Roots::reached_bytes), and to bytes that its own writer has published or
-//   has appended in this commit. The rest may belong to a fold that will fail, or to one that was
-//   cut off, whose bytes no flush has made durable.
+//   has appended in this commit. The rest may belong to a checkpoint that will fail, or to one that
+//   was cut off, whose bytes no flush has made durable.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "format/page_hashes.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/page_map/page_writes.hpp"
 
 namespace vellum::store {
@@ -71,7 +71,7 @@ class Dedup {
 
   StoreCore& store_;
   format::Version head_;  // when the commit began
-  Lease gc_kept_out_;
+  VersionPin gc_kept_out_;
   mutable std::once_flag loaded_;         // the hashes of earlier writers
   std::vector<std::uint64_t> own_packs_;  // when the commit began; sorted
   mutable std::mutex appended_mutex_;

@@ -8,7 +8,7 @@
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/branch_lock.hpp"
 #include "store/catalog/kept_version.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/page_source.hpp"
 
@@ -52,12 +52,12 @@ class Aside {
 };
 
 // Writes the journal's commits as one commit that goes to packs.
-format::Version fold_aside(StoreCore& store, Aside& aside, const ResolvedVersion& from) {
+format::Version checkpoint_aside(StoreCore& store, Aside& aside, const ResolvedVersion& from) {
   const auto now = PageSource::open(store, from.version, from.commits, from.label);
-  ResolvedVersion folded = from;
-  folded.commits.clear();
-  const auto before = PageSource::open(store, folded.version, {}, from.label);
-  const auto pages = pages_that_may_differ(*before, folded, *now, from);
+  ResolvedVersion checkpointed = from;
+  checkpointed.commits.clear();
+  const auto before = PageSource::open(store, checkpointed.version, {}, from.label);
+  const auto pages = pages_that_may_differ(*before, checkpointed, *now, from);
   BranchWriter& writer = aside.writer();
   auto commit = writer.begin();
   add_pages(*commit, writer.encoding(), *now, before.get(), pages);
@@ -78,7 +78,7 @@ void snapshot_of_live(StoreCore& store, const std::string& branch, const NameLoc
   std::optional<Aside> aside;  // lives until the snapshot needs its packs
   if (!from.commits.empty()) {
     aside.emplace(store, from);
-    version = fold_aside(store, *aside, from);
+    version = checkpoint_aside(store, *aside, from);
     version.sequence = from.version.sequence + from.commits.size();
   }
   store.create_snapshot(claim, branch, version, message);

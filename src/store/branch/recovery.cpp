@@ -4,7 +4,7 @@
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
 #include "store/catalog/branch_lock.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/page_map/overlay.hpp"
 
 namespace vellum::store {
@@ -18,7 +18,8 @@ std::unique_ptr<BranchWriter> BranchWriter::open(StoreCore& store, const std::st
   store.settle_name(branch);
   auto file = try_lock_branch(store, branch);
   if (file == nullptr) fail(Errc::busy, "{} has a writer already", w.label);
-  Lease names = hold_names(store);  // pages may be read from this head long after it is history
+  VersionPin names =
+      hold_names(store);  // pages may be read from this head long after it is history
   JournalState state = read_journal(*file, store.superblock().store_id);
   store.check_journal(file->path(), branch, state.header);
   w.encoding = encoding.value_or(state.header.encoding.value_or(store.superblock()));

@@ -11,7 +11,7 @@ namespace vellum::store {
 
 namespace {
 
-// Empty if there is no journal, or none that can be read: a damaged branch must not prevent new
+// Empty if there is no journal, or none that can be read: a corrupted branch must not prevent new
 // ones.
 std::optional<std::uint64_t> id_of(const PackStore& store, const std::string& name) {
   std::vector<std::byte> bytes(format::kJournalHeaderBytes);

@@ -142,7 +142,7 @@ bool JournalWriter::Impl::frame_may_stand(std::size_t bytes, std::uint64_t at) n
 }
 
 // Records, behind a frame that ends at `end`, that the frame with `sequence` was synced. Without
-// the mark, a synced frame that is damaged later looks like one that a crash tore, and its commit
+// the mark, a synced frame that is corrupted later looks like one that a crash tore, and its commit
 // would be lost silently. The mark costs no flush. A commit writes the mark of the commit before
 // with its own frame, and the same sync makes it durable. The commit's own mark is written behind
 // that sync; it survives a crash of this process, and only a power cut can lose it.

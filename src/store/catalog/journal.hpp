@@ -23,7 +23,7 @@ struct JournalState {
 };
 
 // Reads the state while a writer may be committing. If the epoch changes during the read, it reads
-// again, so the result was the head at some moment between call and return. Throws Errc::damaged,
+// again, so the result was the head at some moment between call and return. Throws Errc::corrupted,
 // naming the file, when
 // - the file is shorter than its header says,
 // - neither half holds a valid base frame, or
@@ -31,15 +31,15 @@ struct JournalState {
 //   losses nothing shows).
 JournalState read_journal(const base::File& file, const format::Uuid& store_id);
 
-// The readable content of a journal that read_journal() calls damaged.
+// The readable content of a journal that read_journal() calls corrupted.
 struct JournalRemains {
   JournalState state;  // up to the damage
   // How many commits behind it were durable at least. Empty: the file was cut, and nothing tells.
   std::optional<std::uint64_t> lost_commits;
 };
 
-// For repair. REQUIRES: nobody writes meanwhile. Errc::damaged: not even a base frame is whole.
-JournalRemains read_damaged_journal(const base::File& file, const format::Uuid& store_id);
+// For repair. REQUIRES: nobody writes meanwhile. Errc::corrupted: not even a base frame is whole.
+JournalRemains read_corrupted_journal(const base::File& file, const format::Uuid& store_id);
 
 // The size of the whole file.
 std::uint64_t journal_bytes(std::uint32_t half_bytes) noexcept;
@@ -64,7 +64,8 @@ class JournalWriter {
   // Appends a commit frame and syncs: the commit point of a small commit. The same sync makes the
   // previous frame's mark durable. A failed write leaves the tail where it was.
   void append_commit(std::span<const std::byte> payload);
-  // Starts the next epoch in the other half with `base` and syncs: the commit point of a fold.
+  // Starts the next epoch in the other half with `base` and syncs: the commit point of a
+  // checkpoint.
   void start_epoch(const format::Version& base);
   // Clean close: gives back the space of everything but the header and the base frame. REQUIRES: no
   // commit frames.

@@ -50,11 +50,12 @@ JournalHeader read_header(const base::File& file, const format::Uuid& store_id) 
 void require_whole(const base::File& file, const JournalHeader& header) {
   const std::uint64_t size = file.size_bytes(), whole = journal_bytes(header.half_bytes);
   if (size >= whole) return;
-  fail(Errc::damaged, "branch '{}': {}: the file ends at byte {} of {} (truncated)", header.branch,
-       file.path(), size, whole);
+  fail(Errc::corrupted, "branch '{}': {}: the file ends at byte {} of {} (truncated)",
+       header.branch, file.path(), size, whole);
 }
 
-// Reads at most `limit_bytes` of half 0 or 1; less where the file ends, for read_damaged_journal().
+// Reads at most `limit_bytes` of half 0 or 1; less where the file ends, for
+// read_corrupted_journal().
 Half read_half(const base::File& file, unsigned index, std::uint32_t half_bytes,
                std::uint64_t limit_bytes) {
   Half half;
@@ -98,17 +99,17 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
   Frame frame;
   if (!half.frame_at(0, seed, frame) || !format::decode_version(frame.payload, state.base) ||
       frame.header.sequence != state.base.sequence) {
-    fail(Errc::damaged, "{} at byte {}: the base frame of epoch {} does not parse", path,
+    fail(Errc::corrupted, "{} at byte {}: the base frame of epoch {} does not parse", path,
          half.start, state.epoch);
   }
   if (state.base.branch_id != state.header.branch_id) {
-    fail(Errc::damaged, "{} at byte {}: the base frame is another branch's", path, half.start);
+    fail(Errc::corrupted, "{} at byte {}: the base frame is another branch's", path, half.start);
   }
   std::uint64_t at = format::frame_extent_bytes(frame.header);
   while (half.frame_at(at, seed, frame) && frame.header.type == FrameType::commit &&
          frame.header.epoch == state.epoch && frame.header.sequence == state.head_sequence() + 1) {
     if (!format::decode_commit(frame.payload, state.commits.emplace_back())) {
-      fail(Errc::damaged, "{} at byte {}: the commit of version {} does not parse", path,
+      fail(Errc::corrupted, "{} at byte {}: the commit of version {} does not parse", path,
            half.start + at, frame.header.sequence);
     }
     at += format::frame_extent_bytes(frame.header);
@@ -163,7 +164,7 @@ bool look_at(const base::File& file, const JournalHeader& header, std::uint64_t 
 }
 
 [[noreturn]] void fail_without_base(const base::File& file) {
-  fail(Errc::damaged, "{}: neither half holds a whole base frame", file.path());
+  fail(Errc::corrupted, "{}: neither half holds a whole base frame", file.path());
 }
 
 }  // namespace
@@ -221,20 +222,21 @@ JournalState read_journal(const base::File& file, const format::Uuid& store_id) 
     if (look.newest == 0) return std::move(look.state);
 
     // Either the writer went on after the tail was read, and the next look sees more, or the frame
-    // at the tail is damaged.
+    // at the tail is corrupted.
     const std::uint64_t head = look.state.head_sequence();
     if (suspect == head + 1) {
-      fail(Errc::damaged,
-           "branch '{}': {} at byte {}: the frame after version {} is damaged, newer ones follow, "
-           "up to version {}",
-           header.branch, file.path(), look.state.tail_bytes, head, look.newest);
+      fail(
+          Errc::corrupted,
+          "branch '{}': {} at byte {}: the frame after version {} is corrupted, newer ones follow, "
+          "up to version {}",
+          header.branch, file.path(), look.state.tail_bytes, head, look.newest);
     }
     suspect = head + 1;
   }
   fail(Errc::busy, "{}: changes too fast to be read", file.path());
 }
 
-JournalRemains read_damaged_journal(const base::File& file, const format::Uuid& store_id) {
+JournalRemains read_corrupted_journal(const base::File& file, const format::Uuid& store_id) {
   const JournalHeader header = read_header(file, store_id);
   Look look;
   if (!look_at(file, header, format::checksum_seed(store_id) ^ header.branch_id, look)) {

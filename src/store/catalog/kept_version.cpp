@@ -3,9 +3,9 @@
 namespace vellum::store {
 
 KeptVersion resolve_kept(StoreCore& store, const std::string& name) {
-  Lease names = hold_names(store);
+  VersionPin names = hold_names(store);
   KeptVersion kept{resolve_version(store, name), nullptr};
-  kept.lease = keep_version(store, std::move(names), kept.version.version);
+  kept.version_pin = keep_version(store, std::move(names), kept.version.version);
   return kept;
 }
 

@@ -4,14 +4,14 @@
 #include <string>
 
 #include "store/catalog/store_core.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 
 namespace vellum::store {
 
-// The result of resolve_version(); all of it stays readable while the lease lives.
+// The result of resolve_version(); all of it stays readable while the version pin lives.
 struct KeptVersion {
   ResolvedVersion version;
-  Lease lease;
+  VersionPin version_pin;
 };
 KeptVersion resolve_kept(StoreCore& store, const std::string& name);
 

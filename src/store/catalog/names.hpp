@@ -13,7 +13,7 @@ namespace vellum::store {
 bool has_branch(const PackStore& store, const std::string& name);
 bool has_snapshot(const PackStore& store, const std::string& name);
 std::vector<std::string> snapshot_names(const PackStore& store);  // sorted
-// Errc::not_found names the snapshot, damaged the file.
+// Errc::not_found names the snapshot, corrupted the file.
 format::SnapshotRef read_snapshot(const PackStore& store, const std::string& name);
 
 std::string branch_directory(const PackStore& store, const std::string& branch);

@@ -23,8 +23,8 @@ std::uint64_t largest_of_refs(const PackStore& store) {
     try {
       largest = std::max(largest, read_snapshot(store, name).order);
     } catch (const Error& error) {
-      // It was removed meanwhile, or it is damaged, which must not prevent new snapshots.
-      if (error.code() != Errc::not_found && error.code() != Errc::damaged) throw;
+      // It was removed meanwhile, or it is corrupted, which must not prevent new snapshots.
+      if (error.code() != Errc::not_found && error.code() != Errc::corrupted) throw;
     }
   }
   return largest;
@@ -55,7 +55,7 @@ void lock(base::File& file) {
   if (!held) fail(Errc::busy, "{}: somebody holds its lock, and does not end", file.path());
 }
 
-// The number in the file or, if that is damaged, the largest of the refs.
+// The number in the file or, if that is corrupted, the largest of the refs.
 std::uint64_t last_order(const PackStore& store, const base::File& file) {
   std::array<std::byte, format::kSnapshotOrderBytes> bytes;
   std::uint64_t order = 0;
@@ -73,7 +73,7 @@ std::uint64_t claim_snapshot_order(PackStore& store) {
   lock(*file);
   const std::uint64_t order = last_order(store, *file) + 1;
   if (order > format::kMaxSnapshotOrder) {
-    fail(Errc::damaged, "{}: no number is left for another snapshot", file->path());
+    fail(Errc::corrupted, "{}: no number is left for another snapshot", file->path());
   }
   file->pwrite(format::encode_snapshot_order(order, store.superblock().store_id), 0);
   file->sync_data();

@@ -75,16 +75,16 @@ std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& give
       fail(Errc::not_a_store, "{}: not a Vellum store: {} is something else", path, file);
     case format::SuperblockStatus::newer_format:
       fail_newer(file, bytes);
-    case format::SuperblockStatus::damaged:
-      fail(Errc::damaged, "{}: the superblock is damaged", file);
+    case format::SuperblockStatus::corrupted:
+      fail(Errc::corrupted, "{}: the superblock is corrupted", file);
   }
   // A link in place of a directory would lead out of the store.
   const auto entries = fs.list(path);
   for (const char* name : kDirectories) {
     const auto at = std::find_if(entries.begin(), entries.end(),
                                  [&](const base::DirEntry& e) { return e.name == name; });
-    if (at == entries.end()) fail(Errc::damaged, "{}/{}: missing", path, name);
-    if (!at->is_directory) fail(Errc::damaged, "{}/{}: not a directory", path, name);
+    if (at == entries.end()) fail(Errc::corrupted, "{}/{}: missing", path, name);
+    if (!at->is_directory) fail(Errc::corrupted, "{}/{}: not a directory", path, name);
   }
   return std::shared_ptr<StoreCore>(new StoreCore(fs, path, std::move(opened), superblock));
 }

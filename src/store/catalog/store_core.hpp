@@ -34,13 +34,13 @@ class StoreCore : public PackStore {
   // id and time are filled in.
   static std::shared_ptr<StoreCore> create(base::Fs& fs, const std::string& path,
                                            format::Superblock options);
-  // Errc::not_found, not_a_store, newer_format, damaged; each names the path. Works on a read-only
-  // medium.
+  // Errc::not_found, not_a_store, newer_format, corrupted; each names the path. Works on a
+  // read-only medium.
   static std::shared_ptr<StoreCore> open(base::Fs& fs, const std::string& path);
 
   std::vector<std::string> branch_names() const;  // sorted
 
-  // Errc::not_found names the branch, damaged the file.
+  // Errc::not_found names the branch, corrupted the file.
   BranchHead read_branch(const std::string& name) const;
 
   // Makes an empty branch and returns its id (region_bytes as given), or makes one that starts at a
@@ -65,7 +65,8 @@ class StoreCore : public PackStore {
                            const std::optional<format::Encoding>& encoding);
   // Errc::invalid_argument: its blocks would be larger than the store's readers accept.
   void check_encoding(const format::Encoding& encoding) const;
-  // Throws Errc::damaged unless the header, which was read from `file`, can be that of the branch.
+  // Throws Errc::corrupted unless the header, which was read from `file`, can be that of the
+  // branch.
   void check_journal(const std::string& file, const std::string& branch,
                      const format::JournalHeader& header) const;
   // Names a version, as the last of the store's snapshots (format::SnapshotRef::order). Errors are
@@ -80,7 +81,7 @@ class StoreCore : public PackStore {
   // Turns a snapshot into a branch of the same name; does nothing to a branch. Errc::not_found.
   void make_writable(const std::string& name);
   // Removes the ref that a make_writable() cut off between its two steps has left. Call it before
-  // writing the branch, which would make the two differ. Errc::damaged: they differ already.
+  // writing the branch, which would make the two differ. Errc::corrupted: they differ already.
   void settle_name(const std::string& name);
   void remove_snapshot(const std::string& name);
   // Errc::busy when it has a writer.

@@ -11,7 +11,7 @@
 #include "store/catalog/space_note.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/catalog/working_set_file.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 
 namespace vellum::store {
 
@@ -66,11 +66,11 @@ void StoreCore::check_encoding(const format::Encoding& encoding) const {
 void StoreCore::check_journal(const std::string& file, const std::string& branch,
                               const format::JournalHeader& header) const {
   if (header.branch != branch) {
-    fail(Errc::damaged, "{}: the journal is branch '{}''s", file, header.branch);
+    fail(Errc::corrupted, "{}: the journal is branch '{}''s", file, header.branch);
   }
   if (header.encoding.has_value() &&
       header.encoding->block_bytes > format::max_block_bytes(superblock())) {
-    fail(Errc::damaged, "{}: the branch's blocks would be larger than the store's", file);
+    fail(Errc::corrupted, "{}: the branch's blocks would be larger than the store's", file);
   }
 }
 
@@ -200,7 +200,7 @@ void StoreCore::make_writable(const std::string& name) {
     fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, path());
   }
   const NameLock lock = lock_name(*this, name);
-  const Lease names = hold_names(*this);
+  const VersionPin names = hold_names(*this);
   if (!has_snapshot(*this, name)) return;
   const SnapshotRef ref = read_snapshot(*this, name);
   // Both exist if an earlier call was cut off.
@@ -213,7 +213,7 @@ void StoreCore::settle_name(const std::string& name) {
   const NameLock lock = lock_name(*this, name);
   if (!has_snapshot(*this, name) || !has_branch(*this, name)) return;
   if (!is_untouched(read_branch(name), read_snapshot(*this, name))) {
-    fail(Errc::damaged,
+    fail(Errc::corrupted,
          "{}: a branch and a snapshot are both named '{}', and differ: remove one of them", path(),
          name);
   }

@@ -1,7 +1,7 @@
 // store/catalog/working_set_file.hpp: the pages that the last use of a branch or snapshot touched.
 // They are kept for the next use in hints/<name>.set.
 //
-// Such a file is dispensable: if it is missing, torn, damaged, of another store or of an earlier
+// Such a file is dispensable: if it is missing, torn, corrupted, of another store or of an earlier
 // holder of the name, it counts as absent, and the next to close the version replaces it. So it is
 // not synced, and nothing here throws an Error except for lack of memory. A read-only or full
 // medium, or a store of someone else, has no hint; opening then costs no more than without it.

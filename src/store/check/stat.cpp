@@ -8,11 +8,11 @@
 #include "store/catalog/names.hpp"
 #include "store/catalog/working_set_file.hpp"
 #include "store/image/image_file.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/page_map/overlay.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/page_map/shown_stack.hpp"
-#include "store/reach/census_file.hpp"
+#include "store/reach/live_set_file.hpp"
 #include "store/reach/pack_use.hpp"
 #include "store/reach/version_walk.hpp"
 #include "store/tier/tiers.hpp"
@@ -28,8 +28,8 @@ namespace {
 // begins and ceases to show need it, so no step is taken per record and version.
 class Shares {
  public:
-  Shares(Census& census, std::span<const std::uint64_t> record_bytes)
-      : census_(census),
+  Shares(LiveSet& live_set, std::span<const std::uint64_t> record_bytes)
+      : live_set_(live_set),
         bytes_(record_bytes),
         stack_([this](const ShownStack::Change& c) { count(c.id, c.count, c.shows); }) {}
 
@@ -56,17 +56,17 @@ class Shares {
   };
 
   void push(const format::RunRef& ref) {
-    const Census::Run& run = census_.load(ref);
-    if (uses_.size() < census_.size()) uses_.resize(census_.size());
+    const LiveSet::Run& run = live_set_.load(ref);
+    if (uses_.size() < live_set_.size()) uses_.resize(live_set_.size());
     runs_.push_back(&run);
-    for (const Census::RecordId id : run.own) count(id, 1, true);
+    for (const LiveSet::RecordId id : run.own) count(id, 1, true);
     items_.clear();
     for (const auto& e : run.entries) items_.push_back({e.page, e.count, e.record, e.kind});
     stack_.push(items_);
   }
   void pop() {
     stack_.pop();
-    for (const Census::RecordId id : runs_.back()->own) count(id, 1, false);
+    for (const LiveSet::RecordId id : runs_.back()->own) count(id, 1, false);
     runs_.pop_back();
   }
   void visit(std::size_t version) {
@@ -74,7 +74,7 @@ class Shares {
     out_[version].needed_bytes = needed_bytes_;
     out_[version].nonzero_pages = stack_.nonzero_pages();
   }
-  void count(Census::RecordId id, std::uint64_t pages, bool shows) {
+  void count(LiveSet::RecordId id, std::uint64_t pages, bool shows) {
     if (id == ShownStack::kNothing) return;
     Use& use = uses_[id];
     const std::uint64_t bytes = id < bytes_.size() ? bytes_[id] : 0;
@@ -93,11 +93,11 @@ class Shares {
     use.versions += more;
   }
 
-  Census& census_;
+  LiveSet& live_set_;
   std::span<const std::uint64_t> bytes_;
   ShownStack stack_;
   std::vector<Use> uses_;  // by record
-  std::vector<const Census::Run*> runs_;
+  std::vector<const LiveSet::Run*> runs_;
   std::vector<ShownStack::Item> items_;
   std::vector<std::size_t> visited_;
   std::uint64_t needed_bytes_ = 0;
@@ -106,17 +106,17 @@ class Shares {
 
 class Stat {
  public:
-  explicit Stat(StoreCore& store) : store_(store), census_(store) {}
+  explicit Stat(StoreCore& store) : store_(store), live_set_(store) {}
 
   StoreStat run() {
-    const Lease names = hold_names(store_);
+    const VersionPin names = hold_names(store_);
     const Roots roots = read_roots(store_);
     add_file(store_.superblock_path());
-    add_file_if_there(census_path(store_));
+    add_file_if_there(live_set_path(store_));
     out_.allocated_bytes += allocated_bytes_of_working_sets(store_);
     add_snapshots(roots);
     for (const auto& name : store_.branch_names()) add_branch(name);
-    mark_roots(store_, roots, census_);
+    mark_roots(store_, roots, live_set_);
     add_packs(roots);
     add_caches();
     share_out();
@@ -135,7 +135,7 @@ class Stat {
     try {
       return add_file(path);
     } catch (const Error& e) {
-      if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
+      if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
       return 0;
     }
   }
@@ -192,8 +192,8 @@ class Stat {
   }
 
   void add_packs(const Roots& roots) {
-    const Needs needs = needs_of_packs(store_, roots, census_);
-    for (const PackUse& use : use_of_packs(store_, roots, census_, needs)) {
+    const Needs needs = needs_of_packs(store_, roots, live_set_);
+    for (const PackUse& use : use_of_packs(store_, roots, live_set_, needs)) {
       ++out_.packs;
       out_.pack_bytes += use.file_bytes;
       out_.allocated_bytes += use.allocated_bytes;
@@ -219,12 +219,12 @@ class Stat {
   }
 
   void share_out() {
-    const std::vector<std::uint64_t> bytes = record_bytes(store_, census_);
+    const std::vector<std::uint64_t> bytes = record_bytes(store_, live_set_);
     const auto label = [this](std::size_t i) {
       const VersionStat& v = out_.versions[i];
       return (v.is_branch ? "branch '" : "snapshot '") + v.name + "'";
     };
-    const auto shares = Shares(census_, bytes).of(versions_, label);
+    const auto shares = Shares(live_set_, bytes).of(versions_, label);
     for (std::size_t i = 0; i < shares.size(); ++i) {
       VersionStat& v = out_.versions[i];
       v.unique_bytes = shares[i].unique_bytes;
@@ -235,7 +235,7 @@ class Stat {
   }
 
   StoreCore& store_;
-  Census census_;
+  LiveSet live_set_;
   StoreStat out_;
   std::vector<const format::Version*> versions_;  // of out_.versions
   std::deque<format::Version> heads_;

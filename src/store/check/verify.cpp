@@ -11,7 +11,7 @@
 #include "format/types.hpp"
 #include "store/check/verify_pack.hpp"
 #include "store/check/verify_shown.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/pack/record_io.hpp"
 #include "store/page_map/overlay.hpp"
 #include "store/page_map/page_source.hpp"
@@ -152,7 +152,7 @@ void Verifier::check_superblock() {
     format::Superblock sb;
     if (format::decode_superblock(bytes, sb) != format::SuperblockStatus::ok ||
         sb != store_.superblock()) {
-      damages_.add(file, "the superblock is damaged");
+      damages_.add(file, "the superblock is corrupted");
     }
   } catch (const Error& e) {
     damages_.add(file, damage_reason(e));
@@ -236,9 +236,9 @@ std::vector<const format::Version*> Verifier::listed_versions() const {
 }
 
 void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
-  const auto damaged = [&](const std::string& object, const std::string& reason) {
+  const auto corrupted = [&](const std::string& object, const std::string& reason) {
     damages_.add(object, reason);
-    run.damaged.insert(object);
+    run.corrupted.insert(object);
   };
   const std::string place = place_of(ref.root);
   format::RunRoot root;
@@ -246,7 +246,7 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
   run.own = {ref.root};
   try {
     if (!pack_bytes_.contains(ref.root.pack)) {
-      return damaged(store_.packs().path_of(ref.root.pack), why_unusable(ref.root.pack));
+      return corrupted(store_.packs().path_of(ref.root.pack), why_unusable(ref.root.pack));
     }
     const LoadedRecord record = load_record(store_, ref.root, RecordType::run_root);
     count_record(record.header);
@@ -254,20 +254,21 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
     const bool good =
         format::decode_run_root(record.raw, root) && root.blocks.size() == record.header.items;
     for (const auto& block : root.blocks) entries += block.entries;
-    if (!good || entries != ref.entries) return damaged(place, "the root of a run does not parse");
+    if (!good || entries != ref.entries)
+      return corrupted(place, "the root of a run does not parse");
   } catch (const Error& e) {
-    return damaged(place, damage_reason(e));
+    return corrupted(place, damage_reason(e));
   }
   run.packs.insert(run.packs.end(), root.packs.begin(), root.packs.end());
   for (const std::uint64_t pack : root.packs) {
     if (!pack_bytes_.contains(pack)) {
-      damaged(store_.packs().path_of(pack), why_unusable(pack));
+      corrupted(store_.packs().path_of(pack), why_unusable(pack));
       continue;
     }
     try {
       store_.packs().open(pack);
     } catch (const Error& e) {
-      damaged(store_.packs().path_of(pack), damage_reason(e));
+      corrupted(store_.packs().path_of(pack), damage_reason(e));
     }
   }
   for (const auto& block : root.blocks) {
@@ -305,7 +306,7 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
   }
   if (!reason.empty()) {
     damages_.add(place, reason);
-    run.damaged.insert(place);
+    run.corrupted.insert(place);
     return;
   }
   for (const MapEntry& e : entries) run.end = std::max(run.end, e.page + e.count);
@@ -422,19 +423,19 @@ void Verifier::check_versions() {
 }
 
 void Verifier::check_version(const CheckedVersion& v) {
-  const auto damaged = [&](const std::string& object, const std::string& reason) {
+  const auto corrupted = [&](const std::string& object, const std::string& reason) {
     damages_.add(object, reason);
     damages_.hurts(object, v.label);
   };
   for (const auto& ref : v.version.runs) {
     const CheckedRun& run = runs_.at(ref.root);
-    for (const std::string& object : run.damaged) damages_.hurts(object, v.label);
+    for (const std::string& object : run.corrupted) damages_.hurts(object, v.label);
     for (const std::uint64_t pack : run.packs) {
       if (!pack_bytes_.contains(pack)) damages_.hurts(store_.packs().path_of(pack), v.label);
     }
     // Later commits may have grown the region further.
     if (run.end > format::pages_in(v.version.region_bytes)) {
-      damaged(v.file, fmt::format("page {} lies outside the region", run.end - 1));
+      corrupted(v.file, fmt::format("page {} lies outside the region", run.end - 1));
     }
   }
   const bool branch = v.label.starts_with("branch");
@@ -443,10 +444,10 @@ void Verifier::check_version(const CheckedVersion& v) {
   const std::string path = store_.packs().path_of(active);
   const auto bytes = pack_bytes_.find(active);
   if (bytes == pack_bytes_.end()) {
-    damaged(path, why_unusable(active));
+    corrupted(path, why_unusable(active));
   } else if (bytes->second < v.version.active_pack_end_bytes) {
-    damaged(path, fmt::format("truncated: {} bytes, the branch counts on {}", bytes->second,
-                              v.version.active_pack_end_bytes));
+    corrupted(path, fmt::format("truncated: {} bytes, the branch counts on {}", bytes->second,
+                                v.version.active_pack_end_bytes));
   }
 }
 
@@ -473,7 +474,7 @@ ShownProblem Verifier::check_part(const ShownPart& part) const {
 
 void Verifier::report_shown(const CheckedVersion& v, const std::vector<ShownProblem>& problems) {
   for (const auto& ref : v.version.runs) {
-    if (!runs_.at(ref.root).damaged.empty()) return;  // reported already, and the rest is a guess
+    if (!runs_.at(ref.root).corrupted.empty()) return;  // reported already, and the rest is a guess
   }
   for (const ShownProblem& p : problems) {
     std::string object = v.file;
@@ -519,7 +520,7 @@ void Verifier::check_sealed_packs() {
 }  // namespace
 
 VerifyReport verify_store(StoreCore& store, bool read_data, const ProgressFn& progress) {
-  const Lease names = hold_names(store);  // data freed meanwhile would look like damage
+  const VersionPin names = hold_names(store);  // data freed meanwhile would look like damage
   try {
     store.packs().refresh();
   } catch (const Error& e) {

@@ -18,7 +18,7 @@ std::optional<std::uint64_t> check_pack_header(StoreCore& store, std::uint64_t p
     file->pread(bytes, 0);
     format::PackHeader header;
     if (!format::decode_pack_header(bytes, header)) {
-      fail_header(file->path(), bytes, store.checksum_seed(), "the pack's header is damaged");
+      fail_header(file->path(), bytes, store.checksum_seed(), "the pack's header is corrupted");
     }
     if (header.store_id != store.superblock().store_id) {
       reason = "the pack belongs to another store";
@@ -61,7 +61,7 @@ std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, 
       file->pread(trailer, bytes - trailer.size());
       sealed = format::decode_pack_trailer(trailer, pack, store.checksum_seed(), offset);
     }
-    if (!sealed) return {{path, "the pack's trailer is missing or damaged"}};
+    if (!sealed) return {{path, "the pack's trailer is missing or corrupted"}};
     // The trailer has no tag, so the tag in the record's own header has to do.
     std::array<std::byte, format::kRecordHeaderBytes> head;
     file->pread(head, offset);

@@ -18,7 +18,7 @@ struct CheckedRun {
   std::vector<bool> shown;             // by entry: some version shows part of it
   std::vector<format::RecordRef> own;  // root and blocks
   std::vector<std::uint64_t> packs;    // its own, then those that the root names, ascending
-  std::set<std::string> damaged;       // objects
+  std::set<std::string> corrupted;     // objects
   format::PageNumber end = 0;
   std::uint32_t first_id = 0;  // of the entries, as verify_shown.cpp numbers them
 };

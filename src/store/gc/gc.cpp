@@ -9,8 +9,8 @@
 #include "store/catalog/working_set_file.hpp"
 #include "store/gc/leftovers.hpp"
 #include "store/gc/pack_mover.hpp"
-#include "store/lock/lease.hpp"
-#include "store/reach/census_file.hpp"
+#include "store/lock/version_pin.hpp"
+#include "store/reach/live_set_file.hpp"
 #include "store/reach/pack_use.hpp"
 
 namespace vellum::store {
@@ -27,14 +27,14 @@ class Collector {
       : store_(store), look_only_(look_only), progress_(progress), level_(level), pace_(pace) {}
 
   GcReport run() {
-    const Lease lock = look_only_ ? nullptr : keep_gc_for_us(store_, pace_.patience);
+    const VersionPin lock = look_only_ ? nullptr : keep_gc_for_us(store_, pace_.patience);
     if (!look_only_) {
       store_.packs().places().require_owned();
       remove_leftovers(store_);
       remove_what_kills_left(store_);
     }
     // A dry run has to keep a gc from freeing the records that it looks at.
-    Lease names = look_only_ ? hold_names(store_) : hold_names_alone(store_, pace_.patience);
+    VersionPin names = look_only_ ? hold_names(store_) : hold_names_alone(store_, pace_.patience);
     const Roots roots = read_roots(store_);
     if (!look_only_) {
       names.reset();
@@ -47,12 +47,12 @@ class Collector {
     tell(0, roots.packs.size());
     Findings found = look(roots);
     free(found.packs);
-    // Written now that there is space. A census with slots believes no earlier one: all is news.
-    if (!look_only_ && (level_ != 0 || found.census->has_news())) {
-      write_census_file(store_, found.census->save(), pace_.flush_census);
+    // Written now that there is space. A live set with slots believes no earlier one: all is news.
+    if (!look_only_ && (level_ != 0 || found.live_set->has_news())) {
+      write_live_set_file(store_, found.live_set->save(), pace_.flush_live_set);
     }
     if (level_ != 0) {
-      report_.recompressed = recompress_packs(store_, roots, *found.census, found.needs, level_,
+      report_.recompressed = recompress_packs(store_, roots, *found.live_set, found.needs, level_,
                                               look_only_, progress_);
     }
     if (!look_only_) {
@@ -66,7 +66,7 @@ class Collector {
 
  private:
   struct Findings {
-    std::unique_ptr<Census> census;
+    std::unique_ptr<LiveSet> live_set;
     Needs needs;
     std::vector<PackUse> packs;
   };
@@ -76,22 +76,22 @@ class Collector {
     if (level_ != 0) return look(roots, {});
     bool believed = false;
     try {
-      return look(roots, read_census_file(store_), &believed);
+      return look(roots, read_live_set_file(store_), &believed);
     } catch (const Error& e) {
-      if (e.code() != Errc::damaged || !believed) throw;
+      if (e.code() != Errc::corrupted || !believed) throw;
     }
     // The file was wrong, or the maps report the damage better.
     return look(roots, {});
   }
 
-  Findings look(const Roots& roots, format::SavedCensus earlier, bool* believed = nullptr) {
+  Findings look(const Roots& roots, format::SavedLiveSet earlier, bool* believed = nullptr) {
     Findings found;
-    found.census = std::make_unique<Census>(store_, level_ != 0);
-    found.census->believe(std::move(earlier), roots.packs);
-    mark_roots(store_, roots, *found.census, pace_.between_steps);
-    if (believed != nullptr) *believed = found.census->has_believed();
-    found.needs = needs_of_packs(store_, roots, *found.census);
-    found.packs = use_of_packs(store_, roots, *found.census, found.needs, pace_.between_steps);
+    found.live_set = std::make_unique<LiveSet>(store_, level_ != 0);
+    found.live_set->believe(std::move(earlier), roots.packs);
+    mark_roots(store_, roots, *found.live_set, pace_.between_steps);
+    if (believed != nullptr) *believed = found.live_set->has_believed();
+    found.needs = needs_of_packs(store_, roots, *found.live_set);
+    found.packs = use_of_packs(store_, roots, *found.live_set, found.needs, pace_.between_steps);
     return found;
   }
 

@@ -13,7 +13,7 @@
 #include "store/catalog/progress.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/gc/recompress.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 
 namespace vellum::store {
 
@@ -34,7 +34,7 @@ struct GcReport {
 // The pace of a gc that runs beside the program that uses the store.
 struct GcPace {
   std::chrono::milliseconds patience = kGcPatience;  // how long to wait for others' locks
-  bool flush_census = true;                          // its saved census outlasts a power cut
+  bool flush_live_set = true;                        // its saved live set outlasts a power cut
   // Called between steps, when only the lock of gc is held. An exception from it ends the gc.
   std::function<void()> between_steps;
   // Called likewise before each MiB or so is taken out of a pack and before a whole pack goes: a
@@ -44,7 +44,7 @@ struct GcPace {
 
 // Runs beside readers and writers, in any process. `recompress_level`: zstd's, 1 to
 // kMaxRecompressLevel; 0: nothing is written again. Nothing is freed on Errc::busy (another gc
-// runs, or the names are held elsewhere for long), damaged (a ref, journal or page map cannot be
+// runs, or the names are held elsewhere for long), corrupted (a ref, journal or page map cannot be
 // read) and io (an archive is missing). Any other error comes after part of the work: the store is
 // whole, and the next call goes on.
 GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress,

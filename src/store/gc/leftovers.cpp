@@ -9,7 +9,7 @@ namespace {
 
 // The name of a scratch file on a file system that makes none without a name
 // (base/scratch_file.cpp). Its maker removes the name at once.
-constexpr std::string_view kStashPrefix = "vellum-stash-";
+constexpr std::string_view kSpillFilePrefix = "vellum-spill-";
 
 // A file that disappears meanwhile need not be removed.
 template <typename Body>
@@ -58,9 +58,9 @@ void remove_directories_without_journal(StoreCore& store) {
   }
 }
 
-void remove_named_stashes(StoreCore& store) {
+void remove_named_spills(StoreCore& store) {
   for (const auto& entry : store.fs().list(store.path())) {
-    if (!entry.is_regular_file || !entry.name.starts_with(kStashPrefix)) continue;
+    if (!entry.is_regular_file || !entry.name.starts_with(kSpillFilePrefix)) continue;
     unless_gone([&] { store.fs().unlink(store.path() + "/" + entry.name); });
   }
 }
@@ -74,7 +74,7 @@ void remove_unfinished(StoreCore& store) {
 void remove_what_kills_left(StoreCore& store) {
   remove_branches_aside(store);
   remove_directories_without_journal(store);
-  remove_named_stashes(store);
+  remove_named_spills(store);
   const std::string mark = std::string(kTierMarkName) + ".";
   for (const std::string& archive :
        store.packs().places().state()->present_paths(format::TierKind::archive)) {

@@ -12,8 +12,8 @@ void remove_unfinished(StoreCore& store);
 
 // Removes branches aside of live snapshots, branch directories without a journal, and unfinished
 // marks of tiers. Those that a process at work has locked stay. Also removes named scratch files of
-// stashes. remove_leftovers() (store/gc/pack_mover.hpp) removes the rest. REQUIRES: the lock of gc;
-// the archives are this store's own.
+// spill files. remove_leftovers() (store/gc/pack_mover.hpp) removes the rest. REQUIRES: the lock of
+// gc; the archives are this store's own.
 void remove_what_kills_left(StoreCore& store);
 
 }  // namespace vellum::store

@@ -7,7 +7,7 @@
 #include "base/new_file.hpp"
 #include "store/gc/leftovers.hpp"
 #include "store/gc/pack_rewriter.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 
 namespace vellum::store {
 
@@ -34,7 +34,7 @@ bool move_to_archive(StoreCore& store, std::uint64_t pack, const std::string& ar
   fs.rename(copy, target);
   fs.sync_directory(archive);
   {
-    const Lease names = hold_names_alone(store);
+    const VersionPin names = hold_names_alone(store);
     if (!from->marked_bytes().empty()) {
       base::unlink_quietly(fs, target);
       return false;
@@ -55,7 +55,7 @@ bool move_home(StoreCore& store, std::uint64_t pack, const CopyProgress& progres
   if (!from->marked_bytes().empty()) return false;
   copy_pack_file(fs, *from, copy, progress);
   {
-    const Lease names = hold_names_alone(store);
+    const VersionPin names = hold_names_alone(store);
     if (!from->marked_bytes().empty()) {
       base::unlink_quietly(fs, copy);
       return false;

@@ -2,9 +2,9 @@
 //
 // A move makes a durable, compared copy, gives it the name, then removes the old file. So the pack
 // is whole in one of the two places at every moment, and in both for a while. The one at home
-// counts. A process that marks a byte of a pack holds the names (store/lock/lease.hpp). A pack
-// changes its file only while the names are held alone and no byte of the pack is marked, as when
-// it is written again.
+// counts. A process that marks a byte of a pack holds the names (store/lock/version_pin.hpp). A
+// pack changes its file only while the names are held alone and no byte of the pack is marked, as
+// when it is written again.
 //
 // All functions REQUIRE the lock of gc. Those that change a pack's place also REQUIRE that no
 // writer will write it any more (Roots::settled_bytes).

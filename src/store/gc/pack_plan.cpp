@@ -18,8 +18,8 @@ constexpr std::uint64_t kTranslationLineBytes = 12, kIndexLineBytes = 9, kSlotRa
 
 class Planner {
  public:
-  Planner(StoreCore& store, std::uint64_t pack, const PackNeeds& needs, Census& census)
-      : store_(store), needs_(needs), census_(census) {
+  Planner(StoreCore& store, std::uint64_t pack, const PackNeeds& needs, LiveSet& live_set)
+      : store_(store), needs_(needs), live_set_(live_set) {
     plan_.pack = pack;
   }
 
@@ -41,10 +41,10 @@ class Planner {
  private:
   void place_records() {
     for (const auto& r : needs_.records) {
-      const RecordRef& ref = census_.record(r.id);
+      const RecordRef& ref = live_set_.record(r.id);
       const RecordPlace place = store_.packs().locate(ref);
       if (place.problem != nullptr) {
-        fail(Errc::damaged, "{}: {}", record_place(store_, ref), place.problem);
+        fail(Errc::corrupted, "{}: {}", record_place(store_, ref), place.problem);
       }
       add(ref, place.record, r.id);
     }
@@ -59,7 +59,7 @@ class Planner {
     for (std::size_t i = 1; i < order_.size(); ++i) {
       const RecordRef& place = order_[i].record.place;
       if (order_[i - 1].record.place.offset_bytes != place.offset_bytes) continue;
-      fail(Errc::damaged, "{}: two different records are said to be there",
+      fail(Errc::corrupted, "{}: two different records are said to be there",
            record_place(store_, plan_.pack, place.offset_bytes));
     }
   }
@@ -69,17 +69,17 @@ class Planner {
     if (translation_ == nullptr) return place;
     const format::TranslationLine* line = translation_->find_new(place.offset_bytes);
     if (line == nullptr) {
-      fail(Errc::damaged, "{}: the pack's translation lacks the record",
+      fail(Errc::corrupted, "{}: the pack's translation lacks the record",
            record_place(store_, plan_.pack, place.offset_bytes));
     }
     return {plan_.pack, line->old_offset_bytes, line->old_tag};
   }
 
-  void add(const RecordRef& ref, const RecordRef& place, Census::RecordId id) {
+  void add(const RecordRef& ref, const RecordRef& place, LiveSet::RecordId id) {
     order_.push_back({{}, id});
     order_.back().record.ref = ref;
     order_.back().record.place = place;
-    order_.back().record.firm = id != kNoId && census_.is_firm(id);
+    order_.back().record.firm = id != kNoId && live_set_.is_firm(id);
   }
 
   void describe_records() {
@@ -101,26 +101,26 @@ class Planner {
     if (translation_ != nullptr && translation_->lines.size() > plan_.records.size()) drops_ = true;
   }
 
-  void choose_slots(PlannedRecord& r, Census::RecordId id) {
+  void choose_slots(PlannedRecord& r, LiveSet::RecordId id) {
     const auto gone = store_.packs().locate(r.ref).dropped;
-    for (const SlotRange& n : census_.firm_slots(id)) {
+    for (const SlotRange& n : live_set_.firm_slots(id)) {
       if (!format::any_dropped(gone, n.first, n.count)) continue;
-      fail(Errc::damaged, "{}: a version needs what was given back",
+      fail(Errc::corrupted, "{}: a version needs what was given back",
            record_place(store_, plan_.pack, r.place.offset_bytes));
     }
-    r.dropped = slots_in_either(slots_outside(census_.needed_slots(id), r.items), gone);
+    r.dropped = slots_in_either(slots_outside(live_set_.needed_slots(id), r.items), gone);
     r.held = r.items - std::min<std::uint64_t>(r.items, slots_in(gone));
     if (r.needed() < r.held) drops_ = true;
   }
 
-  static constexpr Census::RecordId kNoId = UINT32_MAX;
+  static constexpr LiveSet::RecordId kNoId = UINT32_MAX;
   struct Ordered {
     PlannedRecord record;
-    Census::RecordId id;
+    LiveSet::RecordId id;
   };
   StoreCore& store_;
   const PackNeeds& needs_;
-  Census& census_;
+  LiveSet& live_set_;
   const Translation* translation_ = nullptr;
   std::vector<Ordered> order_;
   bool drops_ = false;  // something in the file is dropped
@@ -144,8 +144,8 @@ std::uint64_t PackPlan::estimated_bytes(double ratio) const {
 }
 
 std::optional<PackPlan> plan_pack(StoreCore& store, std::uint64_t pack, const PackNeeds& needs,
-                                  Census& census, int level) {
-  return Planner(store, pack, needs, census).run(level);
+                                  LiveSet& live_set, int level) {
+  return Planner(store, pack, needs, live_set).run(level);
 }
 
 }  // namespace vellum::store

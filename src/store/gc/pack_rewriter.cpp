@@ -7,7 +7,7 @@
 #include "base/new_file.hpp"
 #include "store/encode/payload.hpp"
 #include "store/gc/record_encoder.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 
 namespace vellum::store {
 
@@ -81,7 +81,7 @@ LoadedRecord PackRewriter::Impl::load(const PlannedRecord& record) const {
                                     store.checksum_seed());
   // The plan may come from the pack's index.
   if (out.header.items != record.items || out.header.raw_bytes != record.raw_bytes) {
-    fail(Errc::damaged, "{}: the record is not the one that the pack's index names",
+    fail(Errc::corrupted, "{}: the record is not the one that the pack's index names",
          record_place(store, plan.pack, record.place.offset_bytes));
   }
   return out;
@@ -93,7 +93,7 @@ std::optional<EncodedPayload> PackRewriter::Impl::encode(const PlannedRecord& pl
     return encoder.encode(load(planned), planned, plan.encode_level, plan.recompress);
   } catch (const Error& e) {
     // A record that has ceased to count and is half gone stays behind.
-    if (planned.firm || e.code() != Errc::damaged) throw;
+    if (planned.firm || e.code() != Errc::corrupted) throw;
     return std::nullopt;
   }
 }
@@ -192,11 +192,11 @@ void PackRewriter::Impl::compare() const {
   written->pread(bytes, 0);
   format::PackHeader header;
   if (!format::decode_pack_header(bytes, header) || header.pack != plan.pack) {
-    fail(Errc::damaged, "{}: the header does not read back", path);
+    fail(Errc::corrupted, "{}: the header does not read back", path);
   }
   const auto table = read_translation(*written, header);
   if (table == nullptr || *table != translation) {
-    fail(Errc::damaged, "{}: the translation does not read back", path);
+    fail(Errc::corrupted, "{}: the translation does not read back", path);
   }
   compare_index(*written);
   pool.parallel_for(plan.records.size(), [&](std::size_t i, std::size_t) {
@@ -204,13 +204,13 @@ void PackRewriter::Impl::compare() const {
     const format::TranslationLine* line = table->find(planned.ref.offset_bytes);
     if (line == nullptr && !planned.firm) return;
     if (line == nullptr) {
-      fail(Errc::damaged, "{}: the translation lacks a record that is needed", path);
+      fail(Errc::corrupted, "{}: the translation lacks a record that is needed", path);
     }
     const LoadedRecord now =
         read_record_at(*written, {plan.pack, line->new_offset_bytes, line->new_tag}, planned.type,
                        store.checksum_seed());
     if (!same_content(load(planned), now, planned)) {
-      fail(Errc::damaged, "{} at byte {}: the record does not hold what the old one does", path,
+      fail(Errc::corrupted, "{} at byte {}: the record does not hold what the old one does", path,
            line->new_offset_bytes);
     }
   });
@@ -233,7 +233,7 @@ void PackRewriter::Impl::compare_index(const base::File& written) const {
                                 lines) &&
            lines == index;
   }
-  if (!good) fail(Errc::damaged, "{}: the index does not read back", path);
+  if (!good) fail(Errc::corrupted, "{}: the index does not read back", path);
 }
 
 PackRewriter::PackRewriter(StoreCore& store, base::ThreadPool& pool, const PackPlan& plan)
@@ -268,7 +268,7 @@ bool PackRewriter::publish() {
   {
     // A process that marks a byte holds the names. So every mark is visible now, and a process that
     // marks one later finds the new file.
-    const Lease names = hold_names_alone(w.store);
+    const VersionPin names = hold_names_alone(w.store);
     const auto old = w.store.fs().open(w.target, base::OpenMode::read_only);
     if (!old->marked_bytes().empty()) return false;
     w.store.fs().rename(w.path, w.target);

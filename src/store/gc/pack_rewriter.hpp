@@ -27,7 +27,7 @@ class PackRewriter {
   PackRewriter& operator=(const PackRewriter&) = delete;
 
   // Calls `progress` with the bytes of the old file done so far. False: the pack needs more than a
-  // translation can hold. Throws Errc::damaged, naming the place in the old file.
+  // translation can hold. Throws Errc::corrupted, naming the place in the old file.
   bool write(const std::function<void(std::uint64_t)>& progress);
   std::uint64_t new_bytes() const noexcept;
   // False: the mark of an open version is on the old file, which stays. Errc::busy: the names are

@@ -28,11 +28,11 @@ bool worth(std::uint64_t before, std::uint64_t after, std::uint64_t share) {
 
 class Recompression {
  public:
-  Recompression(StoreCore& store, const Roots& roots, Census& census, const Needs& needs, int level,
-                bool look_only, const ProgressFn& progress)
+  Recompression(StoreCore& store, const Roots& roots, LiveSet& live_set, const Needs& needs,
+                int level, bool look_only, const ProgressFn& progress)
       : store_(store),
         roots_(roots),
-        census_(census),
+        live_set_(live_set),
         needs_(needs),
         level_(level),
         look_only_(look_only),
@@ -64,7 +64,7 @@ class Recompression {
   }
 
   void consider(std::uint64_t pack) {
-    auto plan = plan_pack(store_, pack, needs_.at(pack), census_, level_);
+    auto plan = plan_pack(store_, pack, needs_.at(pack), live_set_, level_);
     if (!plan.has_value()) return;
     const double ratio = plan->recompress ? sampled_ratio(*plan) : 1.0;
     if (plan->recompress && ratio > kRatioOfNoUse) compress_as_before(*plan);
@@ -134,7 +134,7 @@ class Recompression {
 
   StoreCore& store_;
   const Roots& roots_;
-  Census& census_;
+  LiveSet& live_set_;
   const Needs& needs_;
   int level_;
   bool look_only_;
@@ -146,10 +146,10 @@ class Recompression {
 
 }  // namespace
 
-RecompressReport recompress_packs(StoreCore& store, const Roots& roots, Census& census,
+RecompressReport recompress_packs(StoreCore& store, const Roots& roots, LiveSet& live_set,
                                   const Needs& needs, int level, bool look_only,
                                   const ProgressFn& progress) {
-  return Recompression(store, roots, census, needs, level, look_only, progress).run();
+  return Recompression(store, roots, live_set, needs, level, look_only, progress).run();
 }
 
 }  // namespace vellum::store

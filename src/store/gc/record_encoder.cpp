@@ -29,7 +29,7 @@ std::vector<std::byte> without_pages(std::vector<std::byte> raw,
 std::vector<std::byte> without_deltas(std::span<const std::byte> raw,
                                       const std::vector<SlotRange>& dropped) {
   DeltaBatch batch, out;
-  if (!format::decode_delta_batch(raw, batch)) fail(Errc::damaged, "the deltas do not parse");
+  if (!format::decode_delta_batch(raw, batch)) fail(Errc::corrupted, "the deltas do not parse");
   const format::DeltaRun least{0, 1};
   const std::byte zero{};
   for (std::uint32_t i = 0; i < batch.pages().size(); ++i) {

@@ -39,7 +39,7 @@ void wait_until_past(std::int64_t time_ns) {
 }  // namespace
 
 ImageFile::ImageFile(PackStore& store, std::string branch, std::unique_ptr<base::File> file,
-                     TouchedSlots touched)
+                     WriteIntent touched)
     : store_(store),
       branch_(std::move(branch)),
       file_(std::move(file)),

@@ -4,7 +4,7 @@
 // in journal and packs before a byte of it goes to the image, and after a crash the image is
 // brought back to the head. Two files lie beside the journal: image.state describes the image when
 // it was last known whole, and image.touched has the slots that may differ since
-// (store/image/touched_slots.hpp).
+// (store/image/write_intent.hpp).
 //
 // A file that another program has written since it was closed is *adopted*: where it differs from
 // the head, its content is content of the region that is not committed yet.
@@ -21,7 +21,7 @@
 
 #include "base/file.hpp"
 #include "format/image_state.hpp"
-#include "store/image/touched_slots.hpp"
+#include "store/image/write_intent.hpp"
 #include "store/pack/pack_store.hpp"
 #include "store/page_map/page_source.hpp"
 
@@ -35,7 +35,7 @@ class ImageFile {
   // branch have changed; after a crash, another file is adopted.
   // REQUIRES: the branch's lock is held while the image is open; `pages` is `head`'s content.
   // Errors name the file; besides those of the file system:
-  // - busy: the file is in use elsewhere; damaged: it is no regular file,
+  // - busy: the file is in use elsewhere; corrupted: it is no regular file,
   // - already_exists: it is not known as the branch's and differs from it, or both have changed,
   // - invalid_argument: another program has made it shorter, and the branch's versions do not know
   //   the file's size.
@@ -96,7 +96,7 @@ class ImageFile {
  private:
   class Opening;
   ImageFile(PackStore& store, std::string branch, std::unique_ptr<base::File> file,
-            TouchedSlots touched);
+            WriteIntent touched);
   void publish(format::ImageState state);
   void read(format::PageNumber first, std::span<std::byte> out) const;  // zero past the end
   void write_changed(format::PageNumber first, std::span<const std::byte> content);
@@ -108,7 +108,7 @@ class ImageFile {
   PackStore& store_;
   std::string branch_;
   std::unique_ptr<base::File> file_;
-  TouchedSlots touched_;
+  WriteIntent touched_;
   format::ImageState state_;  // as published last
   std::uint64_t region_bytes_ = 0;
   std::uint64_t file_bytes_ = 0;       // may end within the last page

@@ -30,7 +30,7 @@ std::optional<ImageState> read_state(PackStore& store, const std::string& branch
     if (decode_image_state(bytes, store.superblock().store_id, state) != nullptr)
       return std::nullopt;
   } catch (const Error& e) {
-    if (e.code() != Errc::damaged && e.code() != Errc::not_found) throw;
+    if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
     return std::nullopt;
   }
   if (state.branch_id != branch_id) return std::nullopt;  // of an earlier branch of that name
@@ -127,7 +127,7 @@ class ImageFile::Opening {
     only_if_the_head  // refuse it otherwise
   };
 
-  TouchedSlots open_touched() {
+  WriteIntent open_touched() {
     std::unique_ptr<base::File> file;
     open_or_make(store_.fs(), branch_directory(store_, branch_) + "/" + kTouchedName, file);
     return {std::move(file), store_.superblock().store_id, head_.branch_id};

@@ -4,9 +4,9 @@
 
 #include "base/checksum.hpp"
 #include "base/fail.hpp"
-#include "store/lock/lease.hpp"
 #include "store/lock/lock_bytes.hpp"
 #include "store/lock/patience.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/pack/pack_store.hpp"
 
 namespace vellum::store {

@@ -6,8 +6,8 @@
 // lock dies with its holder and leaves no trace. Two names may share a byte; their holders then
 // take turns, and nothing else happens.
 //
-// Order: a name is locked before names are held (store/lock/lease.hpp) and before its branch's
-// journal is locked. No caller locks two names.
+// Order: a name is locked before names are held (store/lock/version_pin.hpp) and before its
+// branch's journal is locked. No caller locks two names.
 #pragma once
 
 #include <memory>

@@ -20,11 +20,11 @@ namespace vellum::store {
 }
 
 // Fails for a file that does not decode, in its header or as a whole: a newer Vellum wrote it, or
-// it is damaged as `problem` says.
+// it is corrupted as `problem` says.
 [[noreturn]] inline void fail_header(const std::string& file, std::span<const std::byte> header,
                                      std::uint64_t seed, const char* problem) {
   if (format::is_newer(header, seed)) fail_newer(file, header);
-  fail(Errc::damaged, "{}: {}", file, problem);
+  fail(Errc::corrupted, "{}: {}", file, problem);
 }
 
 }  // namespace vellum::store

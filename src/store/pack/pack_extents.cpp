@@ -40,7 +40,7 @@ std::vector<IndexLine> read_index(PackStore& store, std::uint64_t pack, std::uin
     const auto record = load_record_at(store, {pack, offset, h.tag()}, RecordType::index);
     if (!format::decode_index(record.raw, lines)) lines.clear();
   } catch (const Error& e) {
-    if (e.code() != Errc::damaged) throw;
+    if (e.code() != Errc::corrupted) throw;
     lines.clear();
   }
   return lines;
@@ -56,7 +56,7 @@ std::uint64_t place_of(PackStore& store, std::uint64_t pack, std::uint64_t offse
   if (translation == nullptr) return offset;
   const format::TranslationLine* line = translation->find(offset);
   if (line == nullptr) {
-    fail(Errc::damaged, "{}: the record that was at byte {} was given back",
+    fail(Errc::corrupted, "{}: the record that was at byte {} was given back",
          store.packs().path_of(pack), offset);
   }
   return line->new_offset_bytes;
@@ -155,7 +155,7 @@ Extent index_extent(PackStore& store, std::uint64_t pack) {
     file.pread(bytes, 0);
     format::PackHeader header;
     if (!format::decode_pack_header(bytes, header)) {
-      fail(Errc::damaged, "{}: the pack's header is damaged", file.path());
+      fail(Errc::corrupted, "{}: the pack's header is corrupted", file.path());
     }
     return {header.translation_offset_bytes, size};
   }
@@ -173,7 +173,7 @@ Extent version_copy_extent(PackStore& store, std::uint64_t pack, std::uint64_t r
     const RecordHeader copy = read_record_header(store, pack, at);
     if (copy.type == RecordType::version) return {at, at + format::record_extent_bytes(copy)};
   } catch (const Error& e) {
-    if (e.code() != Errc::damaged) throw;
+    if (e.code() != Errc::corrupted) throw;
   }
   return {};
 }

@@ -18,7 +18,7 @@ class PackFile::Use {
   base::File* get() const noexcept { return file_.is_gone() ? nullptr : file_.file_.get(); }
   base::File* operator->() const {
     if (base::File* const file = get()) return file;
-    fail(Errc::damaged, "{}: the pack has been removed", file_.path_);
+    fail(Errc::corrupted, "{}: the pack has been removed", file_.path_);
   }
 
  private:

@@ -102,7 +102,7 @@ std::shared_ptr<const TierState> PackPlaces::read() const {
     const auto bytes = base::read_whole(fs_, file, format::kMaxTiersBytes);
     if (const char* problem = format::decode_tiers(bytes, store_id_, out->tiers)) {
       if (format::is_newer(bytes, format::checksum_seed(store_id_))) fail_newer(file, bytes);
-      out->code = Errc::damaged;
+      out->code = Errc::corrupted;
       out->problem =
           fmt::format("{}: {}; packs may lie in archives that it would name", file, problem);
     }
@@ -197,7 +197,7 @@ void PackPlaces::fail_missing(std::uint64_t pack) const {
          "{}: the pack is not in the store, and archive {} is not there, or is not this store's",
          path, joined(missing));
   }
-  fail(Errc::damaged, "{}: the pack is missing", path);
+  fail(Errc::corrupted, "{}: the pack is missing", path);
 }
 
 void PackPlaces::require_all() const {

@@ -56,7 +56,8 @@ class PackPlaces {
   std::string home_path(std::uint64_t pack) const;
   // Where the pack lies now; home_path() if it lies nowhere.
   std::string path_of(std::uint64_t pack) const;
-  // Opens the pack there. Errc::damaged: it is missing; io: it may be in an archive that is absent.
+  // Opens the pack there. Errc::corrupted: it is missing; io: it may be in an archive that is
+  // absent.
   std::unique_ptr<base::File> open(std::uint64_t pack) const;
   bool is_home(const base::File& file) const;
   // Every pack of the store, ascending. Throws when some packs may be out of sight, since gc must

@@ -25,7 +25,7 @@ std::unique_ptr<const format::Translation> read_translation(const base::File& fi
   auto out = std::make_unique<format::Translation>();
   if (!format::decode_translation(record.raw, at, *out) ||
       out->lines.size() != record.header.items) {
-    fail(Errc::damaged, "{} at byte {}: the pack's translation does not parse", file.path(), at);
+    fail(Errc::corrupted, "{} at byte {}: the pack's translation does not parse", file.path(), at);
   }
   return out;
 }
@@ -151,13 +151,13 @@ std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const 
   file->pread(bytes, 0);
   format::PackHeader header;
   if (!format::decode_pack_header(bytes, header)) {
-    fail_header(path, bytes, format::checksum_seed(store_id_), "the pack's header is damaged");
+    fail_header(path, bytes, format::checksum_seed(store_id_), "the pack's header is corrupted");
   }
   if (header.store_id != store_id_) {
-    fail(Errc::damaged, "{}: the pack belongs to another store", path);
+    fail(Errc::corrupted, "{}: the pack belongs to another store", path);
   }
   if (header.pack != pack) {
-    fail(Errc::damaged, "{}: this is pack {:016x} under another name", path, header.pack);
+    fail(Errc::corrupted, "{}: this is pack {:016x} under another name", path, header.pack);
   }
   entry->translation = read_translation(*file, header);
   auto copy = open_copy(pack, bytes, file->size_bytes());

@@ -35,8 +35,8 @@
 
 namespace vellum::store {
 
-// The translation table of a rewritten pack; null for any other pack. Throws Errc::damaged, naming
-// the file.
+// The translation table of a rewritten pack; null for any other pack. Throws Errc::corrupted,
+// naming the file.
 std::unique_ptr<const format::Translation> read_translation(const base::File& file,
                                                             const format::PackHeader& header);
 
@@ -54,7 +54,7 @@ class PackSet {
   PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock);
   ~PackSet();
 
-  // Opens a pack unless it is open already, and checks its header. Throws Errc::damaged when the
+  // Opens a pack unless it is open already, and checks its header. Throws Errc::corrupted when the
   // pack is missing, is not a regular file or belongs elsewhere, and Errc::io when it may be in an
   // archive that is absent. The message names the file.
   void open(std::uint64_t pack);
@@ -65,7 +65,8 @@ class PackSet {
   RecordPlace locate(const format::RecordRef& ref) const noexcept;
   // Marks a byte of a pack for all processes (base::File::mark_byte) until the last copy of the
   // result dies, which may be after the set. The mark is on the file that has the pack's name now.
-  // REQUIRES: names are held (store/lock/lease.hpp), so that no pack gets another file meanwhile.
+  // REQUIRES: names are held (store/lock/version_pin.hpp), so that no pack gets another file
+  // meanwhile.
   std::shared_ptr<const void> mark(std::uint64_t pack, std::uint64_t offset_bytes);
   // Switches to the file that has the pack's name now. This is needed before places in a pack are
   // passed on and before the pack is changed. Throws what open() throws, even when no file has the

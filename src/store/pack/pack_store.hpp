@@ -44,7 +44,7 @@ class PackStore {
   RecordCache& records() noexcept;
   RunCache& runs() noexcept;
   base::ThreadPool& pool() noexcept;  // for encoding; made at first use
-  // How many gcs of this handle wait for their turn (store/lock/lease.hpp).
+  // How many gcs of this handle wait for their turn (store/lock/version_pin.hpp).
   std::atomic<int>& gcs_waiting() noexcept;
 
  private:

@@ -74,7 +74,7 @@ void PackWriter::Impl::open_active(const format::Version& version) {
   const std::string path = store.packs().places().home_path(version.active_pack);
   // Only packs of this branch may be written, whatever the journal says.
   if (version.active_pack >> 32 != branch_id) {
-    fail(Errc::damaged, "{}: the active pack is another branch's", path);
+    fail(Errc::corrupted, "{}: the active pack is another branch's", path);
   }
   store.packs().open(version.active_pack);  // checks the header
   active.file = store.fs().open(path, base::OpenMode::read_write);
@@ -82,14 +82,14 @@ void PackWriter::Impl::open_active(const format::Version& version) {
   active.file->pread(bytes, 0);
   format::PackHeader header;
   if (!format::decode_pack_header(bytes, header) || header.translation_offset_bytes != 0) {
-    fail(Errc::damaged, "{}: the active pack was written again, and takes no more records", path);
+    fail(Errc::corrupted, "{}: the active pack was written again, and takes no more records", path);
   }
   const std::uint64_t size = active.file->size_bytes();
   if (size < version.active_pack_end_bytes) {
-    fail(Errc::damaged, "{}: truncated: {} bytes, the branch counts on {}", path, size,
+    fail(Errc::corrupted, "{}: truncated: {} bytes, the branch counts on {}", path, size,
          version.active_pack_end_bytes);
   }
-  // The tail of a crashed fold goes, lest a trailer in it is one day taken for this pack's.
+  // The tail of a crashed checkpoint goes, lest a trailer in it is one day taken for this pack's.
   if (size > version.active_pack_end_bytes) active.file->truncate(version.active_pack_end_bytes);
   active.pack = version.active_pack;
   active.end = active.lines_from = version.active_pack_end_bytes;

@@ -31,7 +31,8 @@ class PackWriter {
                            std::span<const std::byte> hash = {}, bool may_roll = true);
   // Writes out and fdatasyncs the active pack, and syncs the packs directory when the pack is new.
   void sync();
-  // Forgets everything appended since the last mark_committed() (a failed or rolled-back fold).
+  // Forgets everything appended since the last mark_committed() (a failed or rolled-back
+  // checkpoint).
   void abandon() noexcept;
   // The published version covers everything appended so far.
   void mark_committed() noexcept;

@@ -27,7 +27,7 @@ format::RecordHeader read_record_header(PackStore& store, std::uint64_t pack,
     problem = "misdirected record";
   }
   if (problem != nullptr) {
-    fail(Errc::damaged, "{}: {}", record_place(store, pack, offset_bytes), problem);
+    fail(Errc::corrupted, "{}: {}", record_place(store, pack, offset_bytes), problem);
   }
   return h;
 }
@@ -56,7 +56,7 @@ LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format:
   store.packs().open(ref.pack);
   const RecordPlace place = store.packs().locate(ref);
   if (place.problem != nullptr) {
-    fail(Errc::damaged, "{}: {}", record_place(store, ref.pack, ref.offset_bytes), place.problem);
+    fail(Errc::corrupted, "{}: {}", record_place(store, ref.pack, ref.offset_bytes), place.problem);
   }
   return read_record_at(*place.file, place.record, type, store.checksum_seed());
 }

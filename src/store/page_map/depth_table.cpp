@@ -7,7 +7,7 @@ namespace vellum::store {
 using format::MapEntry;
 using format::PageNumber;
 
-std::vector<std::uint8_t> DepthTable::lookup(const PageSource& last_folded,
+std::vector<std::uint8_t> DepthTable::lookup(const PageSource& last_checkpointed,
                                              std::span<const PageNumber> pages) {
   std::vector<std::uint8_t> out;
   out.reserve(pages.size());
@@ -20,7 +20,7 @@ std::vector<std::uint8_t> DepthTable::lookup(const PageSource& last_folded,
       auto& held = chunks_[number];
       if (held == nullptr) {
         auto fresh = std::make_unique<Chunk>();
-        last_folded.depths(number * kPagesPerChunk, *fresh);
+        last_checkpointed.depths(number * kPagesPerChunk, *fresh);
         held = std::move(fresh);
       }
       chunk = held.get();

@@ -1,8 +1,8 @@
 // store/page_map/depth_table.hpp: the number of deltas on each page's base, for a branch's writer.
 //
-// A fold needs this number for every page that it has a delta for. Asking the page map each time
-// would decode most of its blocks when the pages are scattered. Here each part of the map is read
-// once, and then the folds keep it up to date.
+// A checkpoint needs this number for every page that it has a delta for. Asking the page map each
+// time would decode most of its blocks when the pages are scattered. Here each part of the map is
+// read once, and then the checkpoints keep it up to date.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ namespace vellum::store {
 
 class DepthTable {
  public:
-  // The depth of each page in `last_folded`, 0 for a page without deltas. REQUIRES: the table has
-  // seen every fold since it was made or cleared.
-  std::vector<std::uint8_t> lookup(const PageSource& last_folded,
+  // The depth of each page in `last_checkpointed`, 0 for a page without deltas. REQUIRES: the table
+  // has seen every checkpoint since it was made or cleared.
+  std::vector<std::uint8_t> lookup(const PageSource& last_checkpointed,
                                    std::span<const format::PageNumber> pages);
-  // Takes in the entries that a fold has written: by page, newest of a chain first.
+  // Takes in the entries that a checkpoint has written: by page, newest of a chain first.
   void update(std::span<const format::MapEntry> entries);
-  // Forgets everything, as is needed when a fold is given up after update().
+  // Forgets everything, as is needed when a checkpoint is given up after update().
   void clear() noexcept { chunks_.clear(); }
 
  private:

@@ -17,7 +17,7 @@ std::vector<std::byte> unpack(base::Codec codec, std::span<const std::byte> stor
                               std::size_t raw_bytes) {
   std::vector<std::byte> raw(raw_bytes);
   if (!base::Decompressor(raw_bytes).decompress(codec, stored, raw)) {
-    fail(Errc::damaged, "a part of a commit does not decompress");
+    fail(Errc::corrupted, "a part of a commit does not decompress");
   }
   return raw;
 }
@@ -31,7 +31,7 @@ void parse_deltas(const CommitPart& part, format::DeltaBatch& out) {
     bytes = raw;
   }
   if (!format::decode_delta_batch(bytes, out)) {
-    fail(Errc::damaged, "the deltas of a commit do not parse");
+    fail(Errc::corrupted, "the deltas of a commit do not parse");
   }
 }
 
@@ -52,7 +52,7 @@ void check_raw_bytes(std::span<const format::CommitBody> commits,
   std::uint64_t bytes = 0;
   for (const auto& body : commits) bytes += raw_bytes_of(body);
   if (bytes > max_epoch_raw_bytes(journal_half_bytes)) {
-    fail(Errc::damaged, "the journal's commits claim {} bytes", bytes);
+    fail(Errc::corrupted, "the journal's commits claim {} bytes", bytes);
   }
 }
 

@@ -15,16 +15,17 @@
 namespace vellum::store {
 
 // The parts of a commit. Deltas are decompressed and parsed, and blocks stay as they are. Throws
-// Errc::damaged.
+// Errc::corrupted.
 std::vector<PageWrites> parse_commit(format::CommitBody&& body);
-// All pages of a block. Throws Errc::damaged.
+// All pages of a block. Throws Errc::corrupted.
 std::vector<std::byte> unpack_block(const PageBlock& block);
 
 // The most that the commits of an epoch may come to, decompressed. Readers hold all of it in
-// memory, so a writer folds before it gets there, and a journal that claims more is damaged.
+// memory, so a writer checkpoints before it gets there, and a journal that claims more is
+// corrupted.
 std::uint64_t max_epoch_raw_bytes(std::uint32_t journal_half_bytes) noexcept;
 std::uint64_t raw_bytes_of(const format::CommitBody& body) noexcept;
-// Throws Errc::damaged.
+// Throws Errc::corrupted.
 void check_raw_bytes(std::span<const format::CommitBody> commits, std::uint32_t journal_half_bytes);
 
 class Overlay {

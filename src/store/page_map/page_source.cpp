@@ -44,8 +44,8 @@ std::shared_ptr<PageSource> PageSource::open(PackStore& store, const format::Ver
   return source;
 }
 
-void PageSource::keep(std::shared_ptr<const void> lease) noexcept {
-  impl_->lease = std::move(lease);
+void PageSource::keep(std::shared_ptr<const void> version_pin) noexcept {
+  impl_->version_pin = std::move(version_pin);
 }
 
 const std::string& PageSource::label() const noexcept { return impl_->label; }

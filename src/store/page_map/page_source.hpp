@@ -19,7 +19,7 @@ namespace vellum::store {
 
 class PackStore;
 
-// The longest chain of deltas through which a page is read; folds keep chains far below it.
+// The longest chain of deltas through which a page is read; checkpoints keep chains far below it.
 inline constexpr std::size_t kMaxChainDeltas = 64;
 
 class PageSource {
@@ -31,8 +31,9 @@ class PageSource {
                                           std::vector<format::CommitBody> commits,
                                           std::string label);
   ~PageSource();
-  // Holds `lease`, which keeps gc from the version (store/lock/lease.hpp), while the source lives.
-  void keep(std::shared_ptr<const void> lease) noexcept;
+  // Holds `version_pin`, which keeps gc from the version (store/lock/version_pin.hpp), while the
+  // source lives.
+  void keep(std::shared_ptr<const void> version_pin) noexcept;
 
   const std::string& label() const noexcept;
   std::uint64_t region_bytes() const noexcept;               // after the commits
@@ -44,15 +45,16 @@ class PageSource {
   bool try_read(format::PageNumber first, std::size_t count, std::byte* out,
                 ReadFailure& failure) const noexcept;
 
-  // The same, but throws an Error that names version, page, file and offset (Errc::damaged or io).
+  // The same, but throws an Error that names version, page, file and offset (Errc::corrupted or
+  // io).
   void read(format::PageNumber first, std::size_t count, std::byte* out) const;
   [[noreturn]] void raise(const ReadFailure& failure) const;
   // The same text without allocation, NUL-terminated, for the last words of the fault handler.
   void describe(const ReadFailure& failure, std::span<char> out) const noexcept;
 
-  // The chain of one page, newest first, down to a base or zero; for diff, verify and folds. It
-  // leaves out the journal's part, which a fold composes itself. It is empty for a page that no run
-  // mentions. Throws Errc::damaged.
+  // The chain of one page, newest first, down to a base or zero; for diff, verify and checkpoints.
+  // It leaves out the journal's part, which a checkpoint composes itself. It is empty for a page
+  // that no run mentions. Throws Errc::corrupted.
   std::vector<format::MapEntry> chain(format::PageNumber page) const;
   // The depth of each page from `first` on (0: its newest entry is a base or zero, or it has none).
   void depths(format::PageNumber first, std::span<std::uint8_t> out) const;

@@ -79,7 +79,7 @@ void PageSource::raise(const ReadFailure& failure) const {
   describe(failure, text);
   const bool os = failure.os_errno != 0 && failure.os_errno != ENODATA;
   const Errc of_system = failure.os_errno == ENOMEM ? Errc::out_of_memory : Errc::io;
-  throw Error(os ? of_system : Errc::damaged, text.data());
+  throw Error(os ? of_system : Errc::corrupted, text.data());
 }
 
 void PageSource::read(format::PageNumber first, std::size_t count, std::byte* out) const {

@@ -1,9 +1,9 @@
 // store/page_map/run_builder.hpp: sorted runs of the page map, written and merged.
 //
 // The page map of a version is a handful of runs, newest first, like the levels of a log-structured
-// merge tree (O'Neil et al., 1996). A fold adds one run of its changes, and merges the newest runs
-// when several are of similar size. A version thus costs only its changes, lookups stay few, and
-// snapshots share all older runs.
+// merge tree (O'Neil et al., 1996). A checkpoint adds one run of its changes, and merges the newest
+// runs when several are of similar size. A version thus costs only its changes, lookups stay few,
+// and snapshots share all older runs.
 #pragma once
 
 #include <span>

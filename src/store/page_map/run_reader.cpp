@@ -20,7 +20,7 @@ LoadedRun read_run(PackStore& store, const format::RunRef& ref) {
               run.root.blocks.size() == record.header.items;
   for (const auto& block : run.root.blocks) entries += block.entries;
   if (!good || entries != ref.entries) {
-    fail(Errc::damaged, "{}: the root of a run does not parse", record_place(store, ref.root));
+    fail(Errc::corrupted, "{}: the root of a run does not parse", record_place(store, ref.root));
   }
   for (const std::uint64_t pack : run.root.packs) store.packs().open(pack);
   return run;
@@ -40,14 +40,14 @@ std::vector<MapEntry> read_block(PackStore& store, const LoadedRun& run, std::si
   ReadFailure failure;
   if (!store.records().get(ref, format::RecordType::map_block, view, failure)) {
     const bool os = failure.os_errno != 0 && failure.os_errno != ENODATA;
-    fail(os ? Errc::io : Errc::damaged, "{}: {}", place, failure.reason);
+    fail(os ? Errc::io : Errc::corrupted, "{}: {}", place, failure.reason);
   }
   const auto found = view.entries();
   std::vector<MapEntry> entries(found.begin(), found.end());
   view.release();
   if (entries.size() != claimed.entries || entries.front().page != claimed.first_page ||
       entries.back().page + entries.back().count - 1 != claimed.last_page) {
-    fail(Errc::damaged, "{}: the map block is not the one that its root describes", place);
+    fail(Errc::corrupted, "{}: the map block is not the one that its root describes", place);
   }
   return entries;
 }

@@ -9,10 +9,10 @@
 namespace vellum::store {
 
 // A run's root, checked against `ref`. The packs that it names are open afterwards. Versions that
-// are open at the same time share it. Throws Errc::damaged.
+// are open at the same time share it. Throws Errc::corrupted.
 std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef& ref);
 
-// The entries of one block: at most 1024. Throws Errc::damaged, naming the place.
+// The entries of one block: at most 1024. Throws Errc::corrupted, naming the place.
 std::vector<format::MapEntry> read_block(PackStore& store, const LoadedRun& run, std::size_t block);
 
 // All entries of a run, in order.

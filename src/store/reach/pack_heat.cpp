@@ -6,7 +6,7 @@
 
 #include "base/fail.hpp"
 #include "store/page_map/shown_stack.hpp"
-#include "store/reach/census.hpp"
+#include "store/reach/live_set.hpp"
 #include "store/reach/version_walk.hpp"
 
 namespace vellum::store {
@@ -45,7 +45,7 @@ class Thermometer {
   Thermometer(StoreCore& store, const Roots& roots)
       : store_(store),
         roots_(roots),
-        census_(store),
+        live_set_(store),
         stack_([this](const ShownStack::Change& c) { count(c.id, c.count, c.shows); }) {
     for (const std::uint64_t pack : roots.packs) {
       PackHeat& heat = heats_[pack];
@@ -64,7 +64,7 @@ class Thermometer {
            with_context("'" + ranked_[version]->name + "' of " + store_.path(), [&] { push(run); });
          },
          [this] { pop(); }, [this](std::size_t version) { ranks_.visit(ranks_of_[version]); }});
-    for (Census::RecordId id = 0; id < uses_.size(); ++id) warm(id);
+    for (LiveSet::RecordId id = 0; id < uses_.size(); ++id) warm(id);
     return sorted();
   }
   std::uint64_t steps() const noexcept { return steps_; }
@@ -76,7 +76,7 @@ class Thermometer {
     std::uint32_t rank = PackHeat::kCold;
   };
   struct Pushed {
-    const Census::Run* run;
+    const LiveSet::Run* run;
     std::size_t since;
   };
 
@@ -97,10 +97,10 @@ class Thermometer {
   }
 
   void push(const format::RunRef& ref) {
-    const Census::Run& run = census_.load(ref);
-    if (uses_.size() < census_.size()) uses_.resize(census_.size());
+    const LiveSet::Run& run = live_set_.load(ref);
+    if (uses_.size() < live_set_.size()) uses_.resize(live_set_.size());
     runs_.push_back({&run, ranks_.visited()});
-    for (const Census::RecordId id : run.own) count(id, 1, true);
+    for (const LiveSet::RecordId id : run.own) count(id, 1, true);
     items_.clear();
     for (const auto& e : run.entries) items_.push_back({e.page, e.count, e.record, e.kind});
     steps_ += items_.size();
@@ -110,12 +110,12 @@ class Thermometer {
   void pop() {
     stack_.pop();
     const auto [run, since] = runs_.back();
-    for (const Census::RecordId id : run->own) count(id, 1, false);
+    for (const LiveSet::RecordId id : run->own) count(id, 1, false);
     for (const std::uint64_t pack : run->packs) note_name(pack, ranks_.since(since));
     runs_.pop_back();
   }
 
-  void count(Census::RecordId id, std::uint64_t pages, bool shows) {
+  void count(LiveSet::RecordId id, std::uint64_t pages, bool shows) {
     ++steps_;
     if (id == ShownStack::kNothing) return;
     Use& use = uses_[id];
@@ -125,9 +125,9 @@ class Thermometer {
   }
 
   // Its pack is as hot as the hottest of its records.
-  void warm(Census::RecordId id) {
+  void warm(LiveSet::RecordId id) {
     const std::uint32_t rank = uses_[id].rank;
-    const auto at = heats_.find(census_.record(id).pack);
+    const auto at = heats_.find(live_set_.record(id).pack);
     if (rank == PackHeat::kCold || at == heats_.end()) return;
     PackHeat& heat = at->second;
     if (rank < heat.rank) heat.records = 0;
@@ -147,7 +147,8 @@ class Thermometer {
         heat.bytes = store_.packs().places().open(pack)->allocated_bytes();
         out.push_back(heat);
       } catch (const Error& e) {
-        if (e.code() != Errc::damaged) throw;  // its writer has just given it up, or it is no pack
+        if (e.code() != Errc::corrupted)
+          throw;  // its writer has just given it up, or it is no pack
       }
     }
     std::sort(out.begin(), out.end(), [](const PackHeat& a, const PackHeat& b) {
@@ -158,7 +159,7 @@ class Thermometer {
 
   StoreCore& store_;
   const Roots& roots_;
-  Census census_;
+  LiveSet live_set_;
   ShownStack stack_;
   RanksSince ranks_;
   std::vector<const Root*> ranked_;

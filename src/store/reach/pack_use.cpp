@@ -8,22 +8,23 @@
 
 namespace vellum::store {
 
-void mark_roots(StoreCore& store, const Roots& roots, Census& census, const BetweenSteps& between) {
+void mark_roots(StoreCore& store, const Roots& roots, LiveSet& live_set,
+                const BetweenSteps& between) {
   const auto mark = [&](const Root& root) {
     if (between) between();
     with_context(root.name.empty() ? store.path() : "'" + root.name + "' of " + store.path(),
-                 [&] { census.mark(root.version); });
+                 [&] { live_set.mark(root.version); });
   };
   for (const Root& root : roots.versions) {
     if (!root.may_be_stale) mark(root);
   }
-  census.begin_stale();
+  live_set.begin_stale();
   for (const Root& root : roots.versions) {
     if (!root.may_be_stale) continue;
     try {
       mark(root);
     } catch (const Error& e) {
-      if (e.code() != Errc::damaged) throw;
+      if (e.code() != Errc::corrupted) throw;
     }
   }
 }
@@ -38,17 +39,17 @@ bool is_there(StoreCore& store, const format::RecordRef& ref) {
     if (place.problem != nullptr) return false;
     return read_record_header(store, ref.pack, place.record.offset_bytes).tag() == place.record.tag;
   } catch (const Error& e) {
-    if (e.code() != Errc::damaged) throw;
+    if (e.code() != Errc::corrupted) throw;
     return false;
   }
 }
 
-Needs needed_records(StoreCore& store, const Census& census) {
+Needs needed_records(StoreCore& store, const LiveSet& live_set) {
   Needs out;
-  for (Census::RecordId id = 0; id < census.size(); ++id) {
-    if (!census.is_marked(id)) continue;
-    const auto& ref = census.record(id);
-    if (!census.is_firm(id) && !is_there(store, ref)) continue;
+  for (LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
+    if (!live_set.is_marked(id)) continue;
+    const auto& ref = live_set.record(id);
+    if (!live_set.is_firm(id) && !is_there(store, ref)) continue;
     out[ref.pack].records.push_back({ref.offset_bytes, id});
   }
   for (auto& [pack, needs] : out) {
@@ -59,17 +60,17 @@ Needs needed_records(StoreCore& store, const Census& census) {
 }
 
 std::vector<Extent> extents_of(StoreCore& store, std::uint64_t pack,
-                               const std::vector<PackNeeds::Record>& records, Census& census) {
+                               const std::vector<PackNeeds::Record>& records, LiveSet& live_set) {
   std::vector<std::uint64_t> offsets;
   std::vector<std::uint32_t> lines;
   offsets.reserve(records.size());
   lines.reserve(records.size());
   for (const auto& r : records) {
     offsets.push_back(r.offset_bytes);
-    lines.push_back(census.lines(r.id));
+    lines.push_back(live_set.lines(r.id));
   }
   auto extents = record_extents(store, pack, offsets, lines);
-  for (std::size_t i = 0; i < records.size(); ++i) census.set_lines(records[i].id, lines[i]);
+  for (std::size_t i = 0; i < records.size(); ++i) live_set.set_lines(records[i].id, lines[i]);
   return extents;
 }
 
@@ -132,8 +133,8 @@ PackUse use_of(StoreCore& store, std::uint64_t pack, std::vector<Extent> needed,
 
 }  // namespace
 
-Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census) {
-  Needs out = needed_records(store, census);
+Needs needs_of_packs(StoreCore& store, const Roots& roots, const LiveSet& live_set) {
+  Needs out = needed_records(store, live_set);
   for (const Root& root : roots.versions) {
     if (root.version.runs.empty()) continue;
     const format::RecordRef& newest = root.version.runs.front().root;
@@ -147,10 +148,10 @@ Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census)
   return out;
 }
 
-std::vector<std::uint64_t> record_bytes(StoreCore& store, Census& census) {
-  std::vector<std::uint64_t> out(census.size());
-  for (const auto& [pack, needs] : needed_records(store, census)) {
-    const auto extents = extents_of(store, pack, needs.records, census);
+std::vector<std::uint64_t> record_bytes(StoreCore& store, LiveSet& live_set) {
+  std::vector<std::uint64_t> out(live_set.size());
+  for (const auto& [pack, needs] : needed_records(store, live_set)) {
+    const auto extents = extents_of(store, pack, needs.records, live_set);
     for (std::size_t i = 0; i < needs.records.size(); ++i) {
       out[needs.records[i].id] = extents[i].to - extents[i].from;
     }
@@ -158,7 +159,7 @@ std::vector<std::uint64_t> record_bytes(StoreCore& store, Census& census) {
   return out;
 }
 
-std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, Census& census,
+std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, LiveSet& live_set,
                                   const Needs& needs, const BetweenSteps& between) {
   std::vector<PackUse> out;
   for (const std::uint64_t pack : roots.packs) {
@@ -167,15 +168,15 @@ std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, Census& 
     const auto at = needs.find(pack);
     if (at != needs.end()) {
       needed = at->second.copies;
-      const auto extents = extents_of(store, pack, at->second.records, census);
+      const auto extents = extents_of(store, pack, at->second.records, live_set);
       needed.insert(needed.end(), extents.begin(), extents.end());
     }
     try {
       out.push_back(
-          use_of(store, pack, std::move(needed), roots, census.named_packs().contains(pack)));
+          use_of(store, pack, std::move(needed), roots, live_set.named_packs().contains(pack)));
     } catch (const Error& e) {
       // Its writer has just given it up, or it is no pack at all.
-      if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
+      if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
     }
   }
   return out;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "store/pack/pack_extents.hpp"
-#include "store/reach/census.hpp"
+#include "store/reach/live_set.hpp"
 #include "store/reach/roots.hpp"
 
 namespace vellum::store {
@@ -27,24 +27,24 @@ struct PackUse {
 struct PackNeeds {
   struct Record {
     std::uint64_t offset_bytes = 0;  // as in references
-    Census::RecordId id = 0;
+    LiveSet::RecordId id = 0;
   };
   std::vector<Record> records;  // ascending
   std::vector<Extent> copies;   // of versions, at their places in the file; ascending
 };
 // By pack; only packs with needed parts. REQUIRES: mark_roots().
 using Needs = std::map<std::uint64_t, PackNeeds>;
-Needs needs_of_packs(StoreCore& store, const Roots& roots, const Census& census);
+Needs needs_of_packs(StoreCore& store, const Roots& roots, const LiveSet& live_set);
 
-// The size of each record that is marked in the census; 0 for the others.
-std::vector<std::uint64_t> record_bytes(StoreCore& store, Census& census);
+// The size of each record that is marked in the live set; 0 for the others.
+std::vector<std::uint64_t> record_bytes(StoreCore& store, LiveSet& live_set);
 // Called between two versions or packs; may throw to end the work.
 using BetweenSteps = std::function<void()>;
 // Marks the records that the versions need.
-void mark_roots(StoreCore& store, const Roots& roots, Census& census,
+void mark_roots(StoreCore& store, const Roots& roots, LiveSet& live_set,
                 const BetweenSteps& between = nullptr);
-// The use of every pack in `roots`, by pack. The census learns the sizes of records.
-std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, Census& census,
+// The use of every pack in `roots`, by pack. The live set learns the sizes of records.
+std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, LiveSet& live_set,
                                   const Needs& needs, const BetweenSteps& between = nullptr);
 
 }  // namespace vellum::store

@@ -6,7 +6,7 @@
 
 #include "base/fail.hpp"
 #include "format/version.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/pack/pack_extents.hpp"
 #include "store/pack/record_io.hpp"
 
@@ -16,7 +16,8 @@ using format::Version;
 
 namespace {
 
-// Reads the copy that the fold left there. It must be the one: a guess would free data in use.
+// Reads the copy that the checkpoint left there. It must be the one: a guess would free data in
+// use.
 Version version_behind_root(StoreCore& store, const RootPlace& place) {
   const Extent copy = version_copy_extent(store, place.pack, place.offset_bytes);
   Version out;

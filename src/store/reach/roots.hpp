@@ -32,7 +32,7 @@ struct Roots {
   // - of a branch's active pack, the bytes that a version was published on,
   // - of an earlier pack, all if the next number exists: a pack is flushed before the next is made,
   //   and a gap follows the last pack that a crash has left.
-  // Bytes beyond, of a fold that was cut off, may exist now and be gone after a power cut.
+  // Bytes beyond, of a checkpoint that was cut off, may exist now and be gone after a power cut.
   std::uint64_t reached_bytes(std::uint64_t pack) const;
   // For a branch's own writer: notes its head, which is durable.
   void note_reached(const format::Version& head);
@@ -50,7 +50,7 @@ struct Roots {
 };
 
 // Throws the errors of reading any ref or journal: with one missing, the result would be wrong.
-// REQUIRES: names are held (store/lock/lease.hpp).
+// REQUIRES: names are held (store/lock/version_pin.hpp).
 Roots read_roots(StoreCore& store);
 
 }  // namespace vellum::store

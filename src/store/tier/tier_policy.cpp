@@ -5,7 +5,7 @@
 
 #include "base/fail.hpp"
 #include "store/gc/pack_mover.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/reach/pack_heat.hpp"
 
 namespace vellum::store {
@@ -156,7 +156,7 @@ class Work {
   const PackPlaces& places_;
   bool look_only_;
   const ProgressFn& progress_;
-  Lease lock_, names_;
+  VersionPin lock_, names_;
   std::vector<PackHeat> heats_;  // hottest first
   std::set<std::uint64_t> at_home_;
   std::uint64_t home_bytes_ = 0, done_bytes_ = 0, total_bytes_ = 0;

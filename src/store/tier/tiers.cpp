@@ -7,7 +7,7 @@
 #include "base/new_file.hpp"
 #include "base/real_path.hpp"
 #include "store/gc/pack_mover.hpp"
-#include "store/lock/lease.hpp"
+#include "store/lock/version_pin.hpp"
 #include "store/pack/header_error.hpp"
 
 namespace vellum::store {
@@ -115,7 +115,7 @@ TierUse use_of_directory(StoreCore& store, const std::string& directory) {
       ++use.packs;
     } catch (const Error& e) {
       // The file has just gone, or is no pack.
-      if (e.code() != Errc::not_found && e.code() != Errc::damaged) throw;
+      if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;
     }
   }
   return use;
@@ -140,7 +140,7 @@ TierList list_tiers(StoreCore& store) {
 
 void add_tier(StoreCore& store, TierKind kind, const std::string& path, std::uint64_t limit_bytes) {
   require_path(store, path);
-  const Lease lock = keep_gc_for_us(store);
+  const VersionPin lock = keep_gc_for_us(store);
   Tiers tiers = read_tiers(store);
   auto& list = tiers.directories;
   const auto same_path = [&](const TierDirectory& d) { return d.path == path; };
@@ -174,7 +174,7 @@ void add_tier(StoreCore& store, TierKind kind, const std::string& path, std::uin
 }
 
 void remove_tier(StoreCore& store, const std::string& path) {
-  const Lease lock = keep_gc_for_us(store);
+  const VersionPin lock = keep_gc_for_us(store);
   Tiers tiers = read_tiers(store);
   TierDirectory& tier = find_tier(store, tiers, path);
   const TierKind kind = tier.kind;
@@ -207,14 +207,14 @@ void remove_tier(StoreCore& store, const std::string& path) {
 }
 
 void limit_home(StoreCore& store, std::uint64_t bytes) {
-  const Lease lock = keep_gc_for_us(store);
+  const VersionPin lock = keep_gc_for_us(store);
   Tiers tiers = read_tiers(store);
   tiers.home_limit_bytes = bytes;
   publish(store, tiers);
 }
 
 void limit_cache(StoreCore& store, const std::string& path, std::uint64_t bytes) {
-  const Lease lock = keep_gc_for_us(store);
+  const VersionPin lock = keep_gc_for_us(store);
   Tiers tiers = read_tiers(store);
   TierDirectory& tier = find_tier(store, tiers, path);
   if (tier.kind != TierKind::cache) {

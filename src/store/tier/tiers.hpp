@@ -28,7 +28,7 @@ struct TierList {
   std::vector<Directory> directories;  // in the order in which they were added
 };
 
-// Throws Errc::damaged when the list of tiers cannot be read.
+// Throws Errc::corrupted when the list of tiers cannot be read.
 TierList list_tiers(StoreCore& store);
 
 // The number and size of one directory's packs.

@@ -1,0 +1,78 @@
+// privateer/mark.cpp: lines of text, each a word and a value, published in one step.
+#include "privateer/mark.hpp"
+
+#include <charconv>
+#include <span>
+#include <sstream>
+#include <vellum/error.hpp>
+
+#include "base/file.hpp"
+
+namespace vellum::privateer {
+namespace {
+
+constexpr const char* kFileName = "_vellum";
+constexpr const char* kFirstLine = "Privateer version 1";
+constexpr std::uint64_t kMostBytes = 64u << 10;  // paths are at most 4096
+
+template <class Number>
+bool parse(const std::string& text, Number& number) {
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && at == text.data() + text.size();
+}
+
+// False: the value is invalid. Words of later versions are ignored.
+bool take(Mark& mark, const std::string& word, const std::string& value) {
+  if (word == "store") mark.store = value;
+  if (word == "name") mark.name = value;
+  if (word == "block_bytes") return parse(value, mark.block_bytes);
+  if (word == "sequence") return parse(value, mark.sequence);
+  if (word == "time_ns") return parse(value, mark.time_ns);
+  return true;
+}
+
+}  // namespace
+
+std::optional<Mark> read_mark(const std::string& directory) {
+  const std::string path = directory + "/" + kFileName;
+  std::vector<std::byte> bytes;
+  try {
+    bytes = base::read_whole(base::posix_fs(), path, kMostBytes);
+  } catch (const Error& error) {
+    if (error.code() == Errc::not_found) return std::nullopt;
+    throw;
+  }
+  std::istringstream lines(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+  std::string line;
+  bool good = std::getline(lines, line) && line == kFirstLine;
+  Mark mark;
+  while (good && std::getline(lines, line)) {
+    const auto space = line.find(' ');
+    good = space != std::string::npos && take(mark, line.substr(0, space), line.substr(space + 1));
+  }
+  if (!good || mark.store.empty() || mark.name.empty() || mark.block_bytes == 0) {
+    throw Error(Errc::corrupted, path + " is not what says which version this is");
+  }
+  return mark;
+}
+
+void write_mark(const std::string& directory, const Mark& mark) {
+  std::ostringstream text;
+  text << kFirstLine << "\nstore " << mark.store << "\nname " << mark.name << "\nblock_bytes "
+       << mark.block_bytes << "\nsequence " << mark.sequence << "\ntime_ns " << mark.time_ns
+       << '\n';
+  const std::string bytes = text.str();
+  base::publish_file(base::posix_fs(), directory, directory, kFileName,
+                     std::as_bytes(std::span(bytes)), true);
+}
+
+void remove_mark(const std::string& directory) noexcept {
+  try {
+    base::posix_fs().unlink(directory + "/" + kFileName);
+    base::posix_fs().sync_directory(directory);
+  } catch (const std::exception&) {
+    // The mark that stays names a version that the store does not have: so there is no version.
+  }
+}
+
+}  // namespace vellum::privateer

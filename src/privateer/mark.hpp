@@ -1,0 +1,33 @@
+// privateer/mark.hpp: the small file in a version's directory that identifies the version.
+//
+// A directory without its files is no longer that version. And programs copy a version's files into
+// another directory (Metall does: into that of a new snapshot, and to copy a datastore). So the
+// file names the version that it was made for, and that version's last commit. In another directory
+// it tells what the copy is of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace vellum::privateer {
+
+struct Mark {
+  std::string
+      store;  // the store's path; relative to the version's directory if the store lies in the base
+  std::string name;  // in the store
+  std::uint64_t block_bytes = 0;
+  // Of the version's commit when the mark was last written. 0: none yet.
+  std::uint64_t sequence = 0;
+  std::int64_t time_ns = 0;
+
+  bool operator==(const Mark&) const = default;
+};
+
+// No value: there is no mark. Errc::corrupted: the file is not a mark.
+std::optional<Mark> read_mark(const std::string& directory);
+// Durable on return.
+void write_mark(const std::string& directory, const Mark& mark);
+void remove_mark(const std::string& directory) noexcept;
+
+}  // namespace vellum::privateer

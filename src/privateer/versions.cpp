@@ -1,0 +1,202 @@
+// privateer/versions.cpp: which version a directory holds, and how versions are made.
+#include "privateer/versions.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+#include <utility>
+#include <vellum/error.hpp>
+
+#include "base/file.hpp"
+#include "privateer/settings.hpp"
+
+namespace vellum::privateer {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kTries = 10;  // a fifth of a second: another process is doing the same
+constexpr auto kPause = 20ms;
+
+bool has_state(const Store& store, const std::string& name, const Mark& mark) {
+  if (mark.sequence == 0 || !store.contains(name)) return false;
+  const auto info = store.version(name);
+  return info.sequence == mark.sequence && info.time_ns == mark.time_ns;
+}
+
+void remove_from(Store& store, const std::string& name) {
+  if (!store.contains(name)) return;
+  if (store.version(name).is_branch) {
+    store.remove_branch(name);
+  } else {
+    store.remove_snapshot(name);
+  }
+}
+
+// Relative if the base may move together with its content.
+std::string store_as_seen_from(const Place& place) {
+  const std::filesystem::path store(place.store);
+  if (!place.in_base) return std::filesystem::absolute(store).lexically_normal();
+  return store.lexically_relative(place.directory);
+}
+
+}  // namespace
+
+bool is_directory(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+bool make_directory(const std::string& directory) {
+  const std::string parent = std::filesystem::path(directory).parent_path();
+  const bool missing = !is_directory(directory);
+  if (missing) {
+    if (!parent.empty() && !is_directory(parent)) make_directory(parent);
+    try {
+      base::posix_fs().make_directory(directory);
+    } catch (const Error& error) {
+      if (error.code() != Errc::already_exists || !is_directory(directory)) throw;
+    }
+  }
+  base::posix_fs().sync_directory(parent.empty() ? "." : parent);
+  return missing;
+}
+
+Store open_or_create_blocks(const std::string& path) {
+  for (int tries = 1;; ++tries) {
+    try {
+      return Store::open_or_create(path);
+    } catch (const Error& error) {
+      const bool in_the_making =
+          error.code() == Errc::already_exists || error.code() == Errc::not_a_store;
+      if (!in_the_making) throw;
+      if (tries == kTries) {
+        throw Error(error.code(), std::string(error.what()) +
+                                      " (blocks that the original Privateer wrote are not read)");
+      }
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+Store open_blocks(const Place& place) {
+  if (!is_directory(place.directory)) {
+    throw Error(Errc::not_found, place.label() + ": there is no such directory");
+  }
+  try {
+    return Store::open(place.store);
+  } catch (const Error& error) {
+    throw Error(error.code(), place.label() + ": " + error.what());
+  }
+}
+
+std::optional<Found> find_version(const Store& store, const Place& place) {
+  if (!is_directory(place.directory)) return std::nullopt;
+  const auto mark = read_mark(place.directory);
+  const std::uint64_t block_bytes = mark ? mark->block_bytes : kDefaultBlockBytes;
+  // Without a mark: a directory made by hand, for a name that the store has.
+  if (!mark || mark->name == place.name) {
+    if (!store.contains(place.name)) return std::nullopt;
+    return Found{place.name, false, block_bytes};
+  }
+  if (has_state(store, place.name, *mark)) return Found{place.name, false, block_bytes};
+  if (has_state(store, mark->name, *mark)) return Found{mark->name, true, block_bytes};
+  throw Error(Errc::not_found, place.label() + " has the files of version '" + mark->name +
+                                   "', of its commit " + std::to_string(mark->sequence) +
+                                   ", which " + store.path() +
+                                   " does not have under that name any more");
+}
+
+Found require_version(const Store& store, const Place& place) {
+  auto found = find_version(store, place);
+  if (!found) throw Error(Errc::not_found, place.label() + " is no version of " + store.path());
+  return *found;
+}
+
+bool is_taken(const Store& store, const Place& place) {
+  if (!is_directory(place.directory) || !read_mark(place.directory)) return false;
+  try {
+    return find_version(store, place).has_value();
+  } catch (const Error& error) {
+    if (error.code() != Errc::not_found) throw;
+    return false;
+  }
+}
+
+NewVersion::NewVersion(Store& store, const Place& place, std::uint64_t block_bytes)
+    : directory_(place.directory) {
+  // Removes the rest first: the mark would revive it.
+  keep_copies(store, place);
+  remove_from(store, place.name);
+  made_directory_ = make_directory(directory_);
+  write_mark(directory_, {store_as_seen_from(place), place.name, block_bytes, 0, 0});
+}
+
+NewVersion::~NewVersion() {
+  if (kept_) return;
+  remove_mark(directory_);
+  std::error_code ignored;
+  if (made_directory_) std::filesystem::remove(directory_, ignored);
+}
+
+void mark_state(const Store& store, const Place& place, std::uint64_t block_bytes) {
+  const auto info = store.version(place.name);
+  const Mark mark{store_as_seen_from(place), place.name, block_bytes, info.sequence, info.time_ns};
+  if (read_mark(place.directory) != mark) write_mark(place.directory, mark);
+}
+
+void branch_from(Store& store, const std::string& name, const std::string& from) {
+  for (int tries = 1;; ++tries) {
+    try {
+      store.create_branch(name, from);
+      return;
+    } catch (const Error& error) {
+      if (error.code() != Errc::busy || tries == kTries) throw;
+    }
+    // The commits are only in the journal, after a crash or because of a writer. A snapshot moves
+    // them into packs.
+    const std::string step = name.substr(0, 180) + "+branching";
+    try {
+      remove_from(store, step);
+      store.create_snapshot(step, from);
+      store.remove_snapshot(step);
+    } catch (const Error& error) {
+      if (error.code() != Errc::busy) throw;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+}
+
+void keep_copies(Store& store, const Place& place) {
+  if (!place.in_base || !store.contains(place.name)) return;
+  const std::string base = std::filesystem::path(place.directory).parent_path();
+  for (const auto& entry : std::filesystem::directory_iterator(base)) {
+    if (!entry.is_directory() || entry.path() == place.directory) continue;
+    std::optional<Mark> mark;
+    try {
+      mark = read_mark(entry.path());
+    } catch (const Error&) {
+      continue;  // not a mark
+    }
+    if (!mark || mark->name != place.name || !has_state(store, place.name, *mark)) continue;
+    const Place copy = place_in_base(base, entry.path().filename());
+    if (has_state(store, copy.name, *mark)) continue;  // it is a version already
+    remove_from(store, copy.name);
+    store.create_snapshot(copy.name, place.name);
+    mark_state(store, copy, mark->block_bytes);
+  }
+}
+
+void make_writable(Store& store, const Place& place, const Found& found) {
+  if (found.is_copy) {
+    remove_from(store, place.name);
+    branch_from(store, place.name, found.name);
+  } else {
+    store.make_writable(place.name);
+  }
+  const Mark mark{store_as_seen_from(place), place.name, found.block_bytes, 0, 0};
+  const auto now = read_mark(place.directory);
+  if (!now || now->name != place.name) write_mark(place.directory, mark);
+}
+
+}  // namespace vellum::privateer

@@ -1,0 +1,500 @@
+#include "store/branch/checkpoint.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "store/catalog/store_core.hpp"
+#include "store/encode/block_encoder.hpp"
+#include "store/encode/payload.hpp"
+#include "store/page_map/overlay.hpp"
+
+namespace vellum::store {
+
+using format::DeltaBatch;
+using format::kPageBytes;
+using format::MapEntry;
+using format::PageKind;
+using format::PageNumber;
+using format::PartType;
+using format::RecordRef;
+using format::RecordType;
+
+namespace {
+
+// One page in one piece.
+struct Item {
+  PageNumber page;
+  std::uint32_t piece;
+  std::uint32_t index;  // of the delta in the batch, or of the page in the block
+  std::uint32_t block;
+  PartType type;
+  bool full() const noexcept { return type != PartType::deltas; }
+};
+
+// The items of one page, oldest first, starting with its newest full content.
+struct PageItems {
+  PageNumber page;
+  std::span<const Item> items;
+  bool starts_full() const noexcept { return items.front().full(); }
+};
+
+// A page whose content is put together and written whole, or as one delta against its base.
+struct Rebuild {
+  PageItems from;
+  bool against_base;
+};
+
+constexpr std::size_t kRebuildsAtOnce = 4096;  // 16 MiB, or twice that with bases
+
+bool item_before(const Item& a, const Item& b) noexcept {
+  return a.page != b.page ? a.page < b.page : a.piece < b.piece;
+}
+
+class Folder {
+ public:
+  Folder(StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
+         std::span<const PageWrites* const> pieces, std::vector<MapEntry> written,
+         const std::function<const PageSource&()>& last_checkpointed, const CommittedFn& committed,
+         DepthTable& depths)
+      : store_(store),
+        packs_(packs),
+        encoding_(encoding),
+        dedup_(dedup),
+        pieces_(pieces),
+        entries_(std::move(written)),
+        last_checkpointed_(last_checkpointed),
+        committed_(committed),
+        depth_table_(depths),
+        workers_(store.pool().workers() + 1) {}
+
+  std::vector<MapEntry> run() {
+    gather();
+    sort_out();
+    place_blocks();
+    place_deltas();
+    place_rebuilds();
+    write_deltas(deltas_, depths_);
+    write_deltas(rebased_, std::vector<std::uint8_t>(rebased_.pages().size(), 1));
+    std::sort(entries_.begin(), entries_.end(), [](const MapEntry& a, const MapEntry& b) {
+      return a.page != b.page ? a.page < b.page : a.depth > b.depth;
+    });
+    return std::move(entries_);
+  }
+
+ private:
+  void gather();
+  void sort_out();
+  void place_blocks();
+  void place_deltas();
+  void place_rebuilds();
+  void place_rebuilt(const Rebuild& rebuild, const std::byte* now, const std::byte* base_content,
+                     const MapEntry& base);
+  void put_together(const PageItems& p, std::byte* now);
+  void rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
+                    MapEntry& base);
+  void find_pages();
+  void write_pages();
+  void write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t> depths);
+
+  const DeltaBatch::Page& delta_page(const Item& item) const {
+    return pieces_[item.piece]->deltas.pages()[item.index];
+  }
+  bool in_memory(PageNumber page, std::byte* out = nullptr) const {
+    return committed_ && committed_(page, out);
+  }
+  void add_entry(PageNumber page, PageKind kind) { entries_.push_back({page, 1, 0, kind, 0, {}}); }
+  base::Compressor& compressor(std::size_t worker) {
+    auto& own = workers_[worker];
+    if (worker == 0) return packs_.compressor();
+    if (own == nullptr) own = std::make_unique<base::Compressor>();
+    return *own;
+  }
+  void in_parallel(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body) {
+    if (count == 1) {
+      body(0, 0);
+    } else if (count > 1) {
+      store_.pool().parallel_for(count, body);
+    }
+  }
+
+  StoreCore& store_;
+  PackWriter& packs_;
+  const format::Encoding& encoding_;
+  Dedup& dedup_;
+  std::span<const PageWrites* const> pieces_;
+  std::vector<MapEntry> entries_;
+  const std::function<const PageSource&()>& last_checkpointed_;
+  const CommittedFn& committed_;
+  DepthTable& depth_table_;
+  std::vector<std::unique_ptr<base::Compressor>> workers_;
+
+  std::vector<Item> items_;
+  std::vector<PageItems> blocks_pages_;  // a block's page without later items
+  std::vector<PageItems> pure_deltas_;
+  std::vector<Rebuild> rebuilds_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::byte>> unpacked_;
+
+  DeltaBatch deltas_, rebased_;
+  std::vector<std::uint8_t> depths_;  // of deltas_
+
+  std::vector<PageNumber> base_pages_;
+  std::vector<std::byte> base_contents_;
+};
+
+void Folder::gather() {
+  for (std::uint32_t p = 0; p < pieces_.size(); ++p) {
+    const PageWrites& piece = *pieces_[p];
+    std::uint32_t index = 0;
+    for (const auto& d : piece.deltas.pages()) {
+      items_.push_back({d.page, p, index++, 0, PartType::deltas});
+    }
+    for (std::uint32_t b = 0; b < piece.blocks.size(); ++b) {
+      index = 0;
+      for (const PageNumber page : piece.blocks[b].pages) {
+        items_.push_back({page, p, index++, b, PartType::pages});
+      }
+    }
+    for (const PageNumber page : piece.zeros) items_.push_back({page, p, 0, 0, PartType::zeros});
+  }
+  if (!std::is_sorted(items_.begin(), items_.end(), item_before)) {
+    std::sort(items_.begin(), items_.end(), item_before);
+  }
+}
+
+// Decides how each page is written.
+void Folder::sort_out() {
+  std::vector<MapEntry> written = entries_;
+  std::sort(written.begin(), written.end(),
+            [](const MapEntry& a, const MapEntry& b) { return a.page < b.page; });
+  auto hides = written.begin();
+  for (std::size_t i = 0; i < items_.size();) {
+    const PageNumber page = items_[i].page;
+    std::size_t end = i, start = i;
+    for (; end < items_.size() && items_[end].page == page; ++end) {
+      if (items_[end].full()) start = end;
+    }
+    i = end;
+    while (hides != written.end() && hides->page + hides->count <= page) ++hides;
+    if (hides != written.end() && hides->page <= page) continue;
+
+    const PageItems p{page, std::span(items_).subspan(start, end - start)};
+    if (!p.starts_full()) {
+      pure_deltas_.push_back(p);
+    } else if (p.items.size() > 1) {
+      rebuilds_.push_back({p, false});
+    } else if (p.items[0].type == PartType::zeros) {
+      add_entry(page, PageKind::zero);
+    } else {
+      blocks_pages_.push_back(p);
+    }
+  }
+}
+
+// Keeps a commit's block unchanged if all of its pages still count. Small blocks are regrouped
+// instead.
+void Folder::place_blocks() {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> live;
+  for (const PageItems& p : blocks_pages_) ++live[{p.items[0].piece, p.items[0].block}];
+  const std::size_t worth_keeping = encoding_.block_bytes / kPageBytes / 2;
+  for (auto& [where, pages] : live) {
+    const PageBlock& block = pieces_[where.first]->blocks[where.second];
+    if (pages != block.pages.size() || pages < worth_keeping) continue;
+    pages = 0;  // kept
+    append_block(block, packs_, encoding_, dedup_, entries_);
+  }
+  for (const PageItems& p : blocks_pages_) {
+    if (live[{p.items[0].piece, p.items[0].block}] != 0) rebuilds_.push_back({p, false});
+  }
+}
+
+void Folder::place_deltas() {
+  if (pure_deltas_.empty()) return;
+  std::vector<PageNumber> pages;
+  pages.reserve(pure_deltas_.size());
+  for (const PageItems& p : pure_deltas_) pages.push_back(p.page);
+  const std::vector<std::uint8_t> below = depth_table_.lookup(last_checkpointed_(), pages);
+
+  format::DeltaComposer composer;
+  for (std::size_t i = 0; i < pure_deltas_.size(); ++i) {
+    const PageItems& p = pure_deltas_[i];
+    if (below[i] >= kMaxDeltaDepth) {
+      rebuilds_.push_back({p, true});
+      continue;
+    }
+    if (p.items.size() == 1) {
+      const auto& batch = pieces_[p.items[0].piece]->deltas;
+      const auto& d = delta_page(p.items[0]);
+      deltas_.add(p.page, batch.runs_of(d), batch.bytes_of(d));
+    } else {
+      composer.reset();
+      for (const Item& item : p.items) {
+        const auto& batch = pieces_[item.piece]->deltas;
+        composer.apply(batch.runs_of(delta_page(item)), batch.bytes_of(delta_page(item)));
+      }
+      composer.append_to(deltas_, p.page);
+    }
+    if (deltas_.last_cost_bytes() > kMaxDeltaCostBytes) {
+      deltas_.pop_back();
+      rebuilds_.push_back({p, false});
+      continue;
+    }
+    depths_.push_back(static_cast<std::uint8_t>(below[i] + 1));
+  }
+}
+
+// Makes the content of a page from the last checkpoint and the items since.
+void Folder::put_together(const PageItems& p, std::byte* now) {
+  std::span<const Item> later = p.items;
+  if (!p.starts_full()) {
+    last_checkpointed_().read(p.page, 1, now);
+  } else {
+    const Item& first = p.items[0];
+    if (first.type == PartType::zeros) {
+      std::memset(now, 0, kPageBytes);
+    } else {
+      const auto at = unpacked_.find({first.piece, first.block});
+      std::vector<std::byte>
+          late;  // the page was in memory when blocks were unpacked, but has left since
+      if (at == unpacked_.end()) late = unpack_block(pieces_[first.piece]->blocks[first.block]);
+      const auto& content = late.empty() ? at->second : late;
+      std::memcpy(now, content.data() + first.index * kPageBytes, kPageBytes);
+    }
+    later = later.subspan(1);
+  }
+  for (const Item& item : later) {
+    const auto& batch = pieces_[item.piece]->deltas;
+    format::apply_delta(batch.runs_of(delta_page(item)), batch.bytes_of(delta_page(item)), now);
+  }
+}
+
+// Makes the content of a page now and, if the page is to become a delta, that of its base.
+void Folder::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
+                          MapEntry& base) {
+  const PageItems& p = rebuild.from;
+  if (!in_memory(p.page, now)) put_together(p, now);
+  if (!rebuild.against_base) return;
+
+  const auto chain = last_checkpointed_().chain(p.page);
+  base = MapEntry{p.page, 1, 0, PageKind::zero, 0, {}};
+  if (!chain.empty() && chain.back().kind != PageKind::delta) base = chain.back();
+  if (base.kind == PageKind::zero) {
+    std::memset(base_content, 0, kPageBytes);
+    return;
+  }
+  RecordCache::View view;
+  ReadFailure failure;
+  failure.page = p.page;
+  if (!store_.records().get(base.record, RecordType::pages, view, failure)) {
+    failure.page = p.page;
+    last_checkpointed_().raise(failure);
+  }
+  if (base.slot >= view.header().items || !view.holds(base.slot, 1)) {
+    view.release();
+    last_checkpointed_().raise({"the record has no such page", base.record, p.page, 0});
+  }
+  std::memcpy(base_content, view.raw().data() + base.slot * kPageBytes, kPageBytes);
+}
+
+void Folder::place_rebuilt(const Rebuild& rebuild, const std::byte* now,
+                           const std::byte* base_content, const MapEntry& base) {
+  const PageNumber page = rebuild.from.page;
+  if (rebuild.against_base) {
+    const bool differs = base.kind == PageKind::zero
+                             ? rebased_.add_difference_from_zero(page, now)
+                             : rebased_.add_difference(page, base_content, now);
+    if (!differs || rebased_.last_cost_bytes() <= kMaxDeltaCostBytes) {
+      entries_.push_back(base);
+      return;
+    }
+    rebased_.pop_back();
+  }
+  base_pages_.push_back(page);
+  base_contents_.insert(base_contents_.end(), now, now + kPageBytes);
+}
+
+void Folder::place_rebuilds() {
+  std::sort(rebuilds_.begin(), rebuilds_.end(),
+            [](const Rebuild& a, const Rebuild& b) { return a.from.page < b.from.page; });
+  for (const Rebuild& r : rebuilds_) {
+    const Item& first = r.from.items[0];
+    if (first.type != PartType::pages || in_memory(r.from.page)) continue;
+    auto& content = unpacked_[{first.piece, first.block}];
+    if (content.empty()) content = unpack_block(pieces_[first.piece]->blocks[first.block]);
+  }
+  if (std::any_of(rebuilds_.begin(), rebuilds_.end(),
+                  [](const Rebuild& r) { return !r.from.starts_full(); })) {
+    last_checkpointed_();  // opened once, before the threads need it
+  }
+  std::vector<std::byte> now, base_contents;
+  std::vector<MapEntry> bases;
+  for (std::size_t first = 0; first < rebuilds_.size(); first += kRebuildsAtOnce) {
+    const std::size_t count = std::min(kRebuildsAtOnce, rebuilds_.size() - first);
+    now.resize(count * kPageBytes);
+    base_contents.resize(count * kPageBytes);
+    bases.resize(count);
+    constexpr std::size_t kStep = 64;
+    in_parallel((count + kStep - 1) / kStep, [&](std::size_t step, std::size_t) {
+      for (std::size_t i = step * kStep; i < std::min(count, (step + 1) * kStep); ++i) {
+        rebuild_page(rebuilds_[first + i], now.data() + i * kPageBytes,
+                     base_contents.data() + i * kPageBytes, bases[i]);
+      }
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+      place_rebuilt(rebuilds_[first + i], now.data() + i * kPageBytes,
+                    base_contents.data() + i * kPageBytes, bases[i]);
+    }
+    write_pages();
+  }
+}
+
+// Replaces collected contents that the store already holds by references to them.
+void Folder::find_pages() {
+  if (!dedup_.active()) return;
+  std::vector<PageNumber> left = base_pages_;
+  std::vector<PageRef> found;
+  dedup_.find(left, [&](std::size_t i) { return base_contents_.data() + i * kPageBytes; }, found);
+  if (found.empty()) return;
+  append_found_entries(found, entries_);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; kept < left.size(); ++i) {
+    if (base_pages_[i] != left[kept]) continue;
+    std::memmove(base_contents_.data() + kept * kPageBytes, base_contents_.data() + i * kPageBytes,
+                 kPageBytes);
+    ++kept;
+  }
+  base_contents_.resize(kept * kPageBytes);
+  base_pages_ = std::move(left);
+}
+
+// Writes the contents collected so far, in blocks.
+void Folder::write_pages() {
+  find_pages();
+  const std::size_t per_share = format::max_block_bytes(encoding_) / kPageBytes;
+  const std::size_t pages = base_pages_.size();
+  std::vector<std::vector<EncodedPayload>> shares((pages + per_share - 1) / per_share);
+  in_parallel(shares.size(), [&](std::size_t share, std::size_t worker) {
+    BlockEncoder blocks(encoding_);
+    const std::size_t end = std::min(pages, (share + 1) * per_share);
+    for (std::size_t first = share * per_share; first < end;) {
+      const std::size_t count = std::min(blocks.pages(), end - first);
+      const auto raw = std::span(base_contents_).subspan(first * kPageBytes, count * kPageBytes);
+      shares[share].push_back(blocks.encode(compressor(worker), raw));
+      first += count;
+    }
+  });
+  std::size_t first = 0;
+  for (const auto& share : shares) {
+    for (const EncodedPayload& payload : share) {
+      const std::size_t count = payload.raw_bytes / kPageBytes;
+      const RecordRef ref =
+          packs_.append(RecordType::pages, payload.codec, payload.raw_bytes, payload.stored,
+                        static_cast<std::uint32_t>(count), payload.hash);
+      if (dedup_.active()) {
+        const auto raw = std::span(base_contents_).subspan(first * kPageBytes, payload.raw_bytes);
+        dedup_.note(ref, Dedup::worth_noting(raw, payload.stored.size()));
+      }
+      append_block_entries(std::span(base_pages_).subspan(first, count), ref, entries_);
+      first += count;
+    }
+  }
+  base_pages_.clear();
+  base_contents_.clear();
+}
+
+void Folder::write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t> depths) {
+  struct Part {
+    std::size_t first, count;
+    EncodedPayload payload;
+  };
+  std::vector<Part> parts;
+  for (std::size_t first = 0; first < batch.pages().size();) {
+    const std::size_t count = deltas_that_fit(batch, first);
+    parts.push_back({first, count, {}});
+    first += count;
+  }
+  in_parallel(parts.size(), [&](std::size_t i, std::size_t worker) {
+    Part& part = parts[i];
+    part.payload = encode_deltas(compressor(worker), encoding_,
+                                 format::encode_delta_batch(batch, part.first, part.count));
+  });
+  for (const Part& part : parts) {
+    const RecordRef ref = packs_.append(RecordType::deltas, part.payload.codec,
+                                        part.payload.raw_bytes, part.payload.stored,
+                                        static_cast<std::uint32_t>(part.count), part.payload.hash);
+    for (std::size_t i = 0; i < part.count; ++i) {
+      entries_.push_back({batch.pages()[part.first + i].page, 1, static_cast<std::uint32_t>(i),
+                          PageKind::delta, depths[part.first + i], ref});
+    }
+  }
+}
+
+// The hash for the block's record, or nothing. A block from the journal has no hash yet.
+std::vector<std::byte> hash_of(const PageBlock& block, const format::Encoding& encoding) {
+  if (!encoding.sha256 || !block.hash.empty()) return block.hash;
+  return payload_hash(encoding, unpack_block(block));
+}
+
+}  // namespace
+
+void append_block(const PageBlock& block, PackWriter& packs, const format::Encoding& encoding,
+                  Dedup& dedup, std::vector<MapEntry>& out) {
+  const auto count = static_cast<std::uint32_t>(block.pages.size());
+  const RecordRef ref =
+      packs.append(RecordType::pages, block.codec, count * std::uint32_t{kPageBytes}, block.stored,
+                   count, hash_of(block, encoding));
+  dedup.note(ref, block.noted);
+  append_block_entries(block.pages, ref, out);
+}
+
+void append_block_entries(std::span<const PageNumber> pages, const RecordRef& record,
+                          std::vector<MapEntry>& out) {
+  for (std::size_t i = 0; i < pages.size();) {
+    std::size_t n = 1;
+    while (i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
+    out.push_back({pages[i], static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(i),
+                   PageKind::base, 0, record});
+    i += n;
+  }
+}
+
+void append_found_entries(std::span<const PageRef> found, std::vector<MapEntry>& out) {
+  for (std::size_t i = 0; i < found.size();) {
+    const PageRef& first = found[i];
+    std::uint32_t n = 1;
+    while (i + n < found.size() && found[i + n].page == first.page + n &&
+           found[i + n].record == first.record && found[i + n].slot == first.slot + n) {
+      ++n;
+    }
+    out.push_back({first.page, n, first.slot, PageKind::base, 0, first.record});
+    i += n;
+  }
+}
+
+std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept {
+  const auto& pages = batch.pages();
+  // Two bytes each for a run's gap and length, twelve for a page's gap and number of runs, and the
+  // count of pages.
+  std::size_t bound = 16;
+  std::size_t n = 0;
+  while (first + n < pages.size() && n < format::kMaxDeltasPerBatch) {
+    const auto& p = pages[first + n];
+    bound += std::size_t{12} + 4 * std::size_t{p.runs} + p.bytes;
+    if (n > 0 && bound > format::kMaxDeltaBatchRawBytes) break;
+    ++n;
+  }
+  return n;
+}
+
+std::vector<MapEntry> checkpoint_pieces(StoreCore& store, PackWriter& packs,
+                                        const format::Encoding& encoding, Dedup& dedup,
+                                        std::span<const PageWrites* const> pieces,
+                                        std::vector<MapEntry> written,
+                                        const std::function<const PageSource&()>& last_checkpointed,
+                                        const CommittedFn& committed, DepthTable& depths) {
+  return Folder(store, packs, encoding, dedup, pieces, std::move(written), last_checkpointed,
+                committed, depths)
+      .run();
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,51 @@
+// store/branch/checkpoint.hpp: the conversion of page writes into pack records and map entries.
+//
+// Only the net effect of an epoch on each page is written: the newest full content with later
+// deltas applied, or all deltas composed into one. Chains stay short: a page whose chain has
+// reached kMaxDeltaDepth gets one delta against its base. The base then stands beside that delta in
+// the new run and hides the deltas between. The cost is the bytes that changed since the base.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "format/types.hpp"
+#include "store/branch/dedup.hpp"
+#include "store/pack/pack_writer.hpp"
+#include "store/page_map/depth_table.hpp"
+#include "store/page_map/page_source.hpp"
+
+namespace vellum::store {
+
+class StoreCore;
+
+inline constexpr std::uint8_t kMaxDeltaDepth = 16;
+
+// Appends the entries of a block of pages. Consecutive pages become one extent.
+void append_block_entries(std::span<const format::PageNumber> pages,
+                          const format::RecordRef& record, std::vector<format::MapEntry>& out);
+
+// Appends the block, unchanged, as a record of its own, and its entries.
+void append_block(const PageBlock& block, PackWriter& packs, const format::Encoding& encoding,
+                  Dedup& dedup, std::vector<format::MapEntry>& out);
+
+// Appends the entries of pages that were found in the store.
+void append_found_entries(std::span<const PageRef> found, std::vector<format::MapEntry>& out);
+
+// How many deltas of a batch, from `first` on, are sure to fit into one record or commit part.
+std::size_t deltas_that_fit(const format::DeltaBatch& batch, std::size_t first) noexcept;
+
+// Appends records for the net effect of `pieces` (oldest first) and returns the entries, by page,
+// newest of a chain first. `written` has the entries of records that the newest commit has already
+// appended: they win over the pieces and are part of the result. `last_checkpointed` returns the
+// version under the deltas; it is called when needed. `committed` is empty or returns the content
+// of pages after the newest piece.
+std::vector<format::MapEntry> checkpoint_pieces(
+    StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
+    std::span<const PageWrites* const> pieces, std::vector<format::MapEntry> written,
+    const std::function<const PageSource&()>& last_checkpointed, const CommittedFn& committed,
+    DepthTable& depths);
+
+}  // namespace vellum::store

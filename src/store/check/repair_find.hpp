@@ -1,0 +1,34 @@
+// store/check/repair_find.hpp: a search for a corrupted store's whole versions; internal to repair.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/catalog/progress.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/check/repair_report.hpp"
+
+namespace vellum::store {
+
+// A version that reads completely.
+struct Whole {
+  std::string name;  // in the new store
+  bool is_branch = false;
+  bool exact = true;  // as in SavedVersion
+  std::string origin;
+  std::uint64_t line = 0;  // branch id: versions of one line share most pages
+  std::uint64_t sequence = 0;
+  std::int64_t time_ns = 0;
+  std::string message;
+  std::uint64_t base_address = 0;
+  ResolvedVersion resolved;
+};
+
+struct Findings {
+  std::vector<Whole> whole;
+  std::vector<LostVersion> lost;
+};
+
+Findings find_whole_versions(StoreCore& store, Removed removed, const ProgressFn& progress);
+
+}  // namespace vellum::store

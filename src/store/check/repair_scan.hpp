@@ -1,0 +1,17 @@
+// store/check/repair_scan.hpp: a scan for checkpoints' copies of versions in packs; internal to
+// repair.
+#pragma once
+
+#include <vector>
+
+#include "format/types.hpp"
+
+namespace vellum::store {
+
+class StoreCore;
+
+// Every version record that checks out in any pack, by branch id and sequence; of equal ones the
+// last. The scan steps over damage and never fails because of it.
+std::vector<format::Version> scan_version_records(StoreCore& store);
+
+}  // namespace vellum::store

@@ -1,0 +1,128 @@
+// store/reach/live_set.hpp: a live set of the records that versions need, on request with their
+// slots.
+//
+// A version needs the roots and map blocks of all its runs, and each record that a shown entry
+// names. A record that only hidden entries name is not needed: nobody reads it, and no later
+// version of the line can bring it back.
+//
+// The live set reads a run once, however many versions share it. It does not read a run at all
+// where an earlier live set has the result (store/reach/live_set_file.hpp).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "format/saved_live_set.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/page_map/shown_pages.hpp"
+#include "store/reach/slot_uses.hpp"
+
+namespace vellum::store {
+
+class LiveSet {
+ public:
+  using RecordId = std::uint32_t;
+
+  // `slots`: mark() also notes which slots of records are needed, at the cost of a step per page.
+  explicit LiveSet(StoreCore& store, bool slots = false) : store_(store), note_slots_(slots) {}
+
+  // Lets mark() use an earlier live set, except for slots. `packs`: the packs that exist,
+  // ascending; parts that name another are ignored. REQUIRES: nothing was marked or loaded.
+  void believe(format::SavedLiveSet earlier, std::span<const std::uint64_t> packs);
+  // The size of a record in its pack, 0 if it is not known; see record_extents().
+  std::uint32_t lines(RecordId id) const { return id < lines_.size() ? lines_[id] : 0; }
+  void set_lines(RecordId id, std::uint32_t lines);
+  // The findings of mark(), for the next live set: the same for the same versions and packs.
+  format::SavedLiveSet save() const;
+  // Whether mark() used the earlier live set, and whether save() differs from that live set.
+  bool has_believed() const noexcept { return believed_ != 0; }
+  bool has_news() const noexcept { return has_news_ || believed_ != earlier_.size(); }
+
+  struct Entry {
+    format::PageNumber page;
+    std::uint32_t count;
+    std::uint32_t slot;
+    RecordId record;  // kNoRecord for kind zero
+    format::PageKind kind;
+  };
+  struct Run {
+    std::vector<RecordId> own;  // its root and blocks
+    std::vector<Entry> entries;
+    std::vector<std::uint64_t> packs;  // that it names, its own included
+  };
+  static constexpr RecordId kNoRecord = UINT32_MAX;
+  // The contents of a run of the page map; read once. Throws Errc::corrupted.
+  const Run& load(const format::RunRef& ref);
+
+  // Marks the records that the version needs. This is cheap where the older part of the version
+  // has been marked as a whole before: mark the oldest version first.
+  void mark(const format::Version& version);
+  // The versions marked from here on may not count any more: records that only they need are not
+  // firm, and may be corrupted or gone.
+  void begin_stale();
+
+  bool is_marked(RecordId id) const { return id < marked_.size() && marked_[id]; }
+  std::size_t size() const noexcept { return records_.size(); }
+  const format::RecordRef& record(RecordId id) const { return records_[id]; }
+  bool is_firm(RecordId id) const { return id < firm_.size() && firm_[id]; }
+  // Slots of a pages or deltas record that some marked version shows; firm_slots(): that some
+  // version that counts shows. REQUIRES: the live set was made for slots.
+  std::vector<format::SlotRange> needed_slots(RecordId id) { return slots_.of(id); }
+  std::vector<format::SlotRange> firm_slots(RecordId id) { return firm_slots_.of(id); }
+  // Packs that the runs seen so far name: opening a version opens them, needed or not.
+  const std::set<std::uint64_t>& named_packs() const noexcept { return named_packs_; }
+
+ private:
+  // A part has the records that the runs with these roots show and nothing newer hides.
+  using Roots = std::vector<RecordId>;
+  struct Part {
+    std::vector<format::SavedLiveSet::Range> records;
+    std::vector<std::uint64_t> packs;
+  };
+  void read(std::span<const format::RunRef> runs, Part& part);
+  void take(const Part& part);
+  const Part& part_of(const Roots& roots, const format::Version& version);
+  void note(RecordId id);
+  void note_entry(const Entry& e, ShownPages& shown);
+  RecordId id_of(const format::RecordRef& ref);
+
+  // A list of roots, as a number. Lists grow from the oldest root on, and equal beginnings are
+  // shared. 0: the empty list.
+  using ListId = std::uint32_t;
+  ListId list_of(ListId older, RecordId root);
+  // Of a version: `whole`, the list of all its roots, and `roots`, those of the newest runs down to
+  // the start of a version that is already marked. Everything that this older version shows is
+  // marked, whether the runs above hide it or not. No `roots`: the whole version is marked.
+  struct Stretch {
+    Roots roots;
+    ListId whole = 0;
+  };
+  Stretch above_marked(const format::Version& version);
+
+  struct RefHash {
+    std::size_t operator()(const format::RecordRef& r) const noexcept;
+  };
+  StoreCore& store_;
+  const bool note_slots_;
+  bool stale_ = false;
+  SlotUses slots_, firm_slots_;
+  std::map<format::RecordRef, Run> runs_;
+  std::unordered_map<format::RecordRef, RecordId, RefHash> ids_;
+  std::vector<format::RecordRef> records_;
+  std::size_t sorted_records_ = 0;  // those at the front, from the earlier live set, not in ids_
+  std::vector<std::uint32_t> lines_;
+  std::vector<bool> marked_, firm_;
+  std::vector<RecordId> noted_;  // while a part is read; with repetitions
+  std::set<std::uint64_t> named_packs_;
+  std::unordered_map<std::uint64_t, ListId> lists_;  // by the older list and the root above it
+  std::vector<bool> marked_lists_{true};
+  std::map<Roots, Part> earlier_, parts_;
+  std::size_t believed_ = 0;  // earlier parts in use
+  bool has_news_ = false;
+};
+
+}  // namespace vellum::store

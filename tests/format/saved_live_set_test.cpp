@@ -1,0 +1,89 @@
+#include "format/saved_live_set.hpp"
+#include "format/whole_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "format/checks.hpp"
+#include "format/magic.hpp"
+#include "format/samples.hpp"
+
+namespace vellum::format {
+namespace {
+
+using samples::Bytes;
+using samples::sealed;
+
+const char* problem(const Bytes& bytes, SavedLiveSet& out) {
+  return decode_saved_live_set(bytes, samples::store_id(), out);
+}
+
+Bytes encoded(const SavedLiveSet& live_set = samples::saved_live_set()) {
+  return encode_saved_live_set(live_set, samples::store_id());
+}
+
+TEST(SavedLiveSet, ComesBack) {
+  SavedLiveSet back;
+  ASSERT_EQ(problem(encoded(), back), nullptr);
+  EXPECT_EQ(back, samples::saved_live_set());
+  ASSERT_EQ(problem(encoded({}), back), nullptr);
+  EXPECT_EQ(back, SavedLiveSet{});
+}
+
+TEST(SavedLiveSet, SealedTruncationsAreRefused) {
+  const Bytes bytes = encoded();
+  SavedLiveSet back;
+  for (std::size_t n = 8 + kWholeFileHeaderBytes; n + 1 < bytes.size(); ++n) {
+    const Bytes cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n));
+    EXPECT_NE(problem(sealed(cut), back), nullptr) << n;
+  }
+  EXPECT_EQ(back, SavedLiveSet{});
+}
+
+// A right checksum over numbers that lead out of the tables.
+TEST(SavedLiveSet, WhatCannotBeIsRefused) {
+  const auto refused = [](auto change) {
+    SavedLiveSet live_set = samples::saved_live_set(), back;
+    change(live_set);
+    return problem(encoded(live_set), back) != nullptr;
+  };
+  EXPECT_FALSE(refused([](auto&) {}));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].roots[1] = 5; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].roots.clear(); }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].roots.assign(kMaxRunsPerVersion + 1, 0); }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].count = 6; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].count = 0; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].first = 5; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].records[0].first = UINT32_MAX; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[0].records.clear(); }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[1].records[1].first = 1; }));  // not apart
+  EXPECT_TRUE(refused([](auto& c) { c.parts[1].records[1].first = 0; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[1].packs[1] = c.parts[1].packs[0]; }));
+  EXPECT_TRUE(refused([](auto& c) { c.parts[1].packs.clear(); }));
+  EXPECT_TRUE(refused([](auto& c) { c.records[1] = c.records[0]; }));
+  EXPECT_TRUE(refused([](auto& c) { std::swap(c.records[0], c.records[1]); }));
+  EXPECT_TRUE(refused([](auto& c) { c.records[0].offset_bytes = 0; }));
+  EXPECT_TRUE(refused([](auto& c) { c.records[4].offset_bytes = kMaxPackOffsetBytes; }));
+  EXPECT_TRUE(refused([](auto& c) { c.lines[2] = UINT32_MAX; }));
+}
+
+TEST(SavedLiveSet, ChangedBytesUnderARightChecksumStayInside) {
+  const Bytes good = encoded();
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 20000; ++i) {
+    Bytes bytes = good;
+    for (std::uint64_t n = 1 + random() % 3; n != 0; --n) {
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random() % 3 == 0 ? 0xff : random());
+    }
+    SavedLiveSet back;
+    if (problem(sealed(bytes), back) != nullptr) continue;
+    for (const auto& part : back.parts) {
+      for (const auto root : part.roots) ASSERT_LT(root, back.records.size());
+      for (const auto& r : part.records) {
+        ASSERT_LE(std::uint64_t{r.first} + r.count, back.records.size());
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vellum::format
