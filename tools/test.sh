@@ -11,6 +11,8 @@
 #   tidy     clang-tidy over src and include
 # A sanitizer slows tests down and is in the way of a few. Tests whose name contains NoSanitizer, and those
 # labelled `slow` or `install`, run under release only; NoTsan and NoAsan in a name leave out one sanitizer.
+# While a stage's tests run, the build of the next stage goes on beside them at the lowest priority, as tests wait for
+# the disk. VELLUM_NEXT_STAGE names the stage that the caller runs after the last one of this call.
 # Each stage says how long it took and names its slowest tests. The last line is "N passed, N failed", summed
 # over all stages; a stage that does not build, format or lint counts as one failure.
 set -uo pipefail
@@ -37,6 +39,8 @@ if [[ -n ${VELLUM_LONG-} ]]; then
   tsan_tests+=(cards datastore soak)
 fi
 jobs=${VELLUM_JOBS:-$(nproc)}
+next_stage=  # the one after the stage at work
+ahead=       # the process that builds for it
 passed=0
 failed=0
 skipped=0
@@ -49,6 +53,36 @@ build() {
   local preset=$1
   shift
   cmake --preset "$preset" && cmake --build --preset "$preset" ${1+--target "$@"} -- -j "$jobs"
+}
+
+# What a stage builds before its tests run.
+build_of() {
+  case $1 in
+    release) build release ;;
+    clang) build clang all benchmarks ;;
+    asan) build asan "${asan_tests[@]/#/test_}" ;;
+    tsan) build tsan "${tsan_tests[@]/#/test_}" ;;
+    fuzz) build asan fuzz_decoders fuzz_store ;;
+    bench) build release benchmarks ;;
+  esac
+}
+
+# Begins the build of the next stage, where it has a folder of its own. Its errors show when the stage builds again.
+build_ahead() {
+  case $next_stage in
+    asan | tsan | clang) ;;
+    *) return 0 ;;
+  esac
+  (
+    renice -n 19 -p "$BASHPID" >/dev/null
+    build_of "$next_stage"
+  ) >"build/$next_stage-ahead.log" 2>&1 &
+  ahead=$!
+}
+
+wait_for_build_ahead() {
+  [[ -z $ahead ]] || wait "$ahead" || true
+  ahead=
 }
 
 # The ten tests of a JUnit file that took the longest.
@@ -68,6 +102,7 @@ junit_count() {
 run_tests() {
   local preset=$1 report total bad skip
   shift
+  [[ -n $ahead ]] || build_ahead
   report=$PWD/build/$preset/junit.xml
   rm -f "$report"
   ctest --test-dir "build/$preset" -j "$((jobs * 2))" --output-on-failure --timeout 600 --no-tests=error \
@@ -98,10 +133,10 @@ counted() {
 }
 
 # sanitized <preset> <names of tests to leave out> <those of api to leave out, too> <folder of tests>...
+# REQUIRES: their programs are built.
 sanitized() {
   local preset=$1 without=$2 without_of_api=$3
   shift 3
-  counted build "$preset" "${@/#/test_}" || return 1
   local folder others=nothing
   for folder in "$@"; do
     if [[ $folder != api ]]; then others+="|$folder"; fi
@@ -112,17 +147,18 @@ sanitized() {
 }
 
 run_stage() {
+  wait_for_build_ahead
+  counted build_of "$1" || return 1
   case $1 in
     lint) counted stage_lint ;;
-    release) counted build release && run_tests release ;;
-    clang) counted build clang all benchmarks && run_tests clang -L '^(base|format)$' ;;
+    release) run_tests release ;;
+    clang) run_tests clang -L '^(base|format)$' ;;
     asan) sanitized asan "NoSanitizer|NoAsan|$without_of_all" "$asan_without_of_api" "${asan_tests[@]}" ;;
     tsan)
       sanitized tsan "NoSanitizer|NoTsan|CrashTest|ImageCrash|TierCrash|$without_of_all" \
         "$tsan_without_of_api" "${tsan_tests[@]}"
       ;;
     fuzz) counted tools/fuzz.sh 2s ;;
-    bench) counted build release benchmarks ;;
     tidy) counted tools/tidy.sh ;;
   esac
 }
@@ -149,7 +185,9 @@ export ASAN_OPTIONS=${ASAN_OPTIONS-detect_stack_use_after_return=0:allow_user_se
 export UBSAN_OPTIONS=${UBSAN_OPTIONS-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS-halt_on_error=1:second_deadlock_stack=1}
 
-for stage in "${stages[@]}"; do
+for i in "${!stages[@]}"; do
+  stage=${stages[i]}
+  next_stage=${stages[i + 1]-${VELLUM_NEXT_STAGE-}}
   printf '\n=== %s ===\n' "$stage"
   start=$SECONDS
   result=ok
@@ -157,6 +195,8 @@ for stage in "${stages[@]}"; do
   summary+=("$(printf '%-8s %-6s %4d s' "$stage" "$result" $((SECONDS - start)))")
   printf '=== %s: %s in %d s ===\n' "$stage" "$result" $((SECONDS - start))
 done
+
+wait_for_build_ahead
 
 printf '\n=== summary ===\n'
 printf '%s\n' "${summary[@]}"

@@ -18,7 +18,7 @@
 //    current one, from which commit() takes the difference. A region may be larger than memory.
 //    Beyond a limit, unchanged pages are dropped and come in again on the next touch; written pages
 //    go to the spill file, as their differences, and commit() takes them from there. When the
-//    spill's disk is full, they stay in memory whatever the limit, and a line on standard error
+//    spill file's disk is full, they stay in memory whatever the limit, and a line on standard error
 //    says so.
 //
 // Threads: loads and stores need no more care than in plain memory. Member functions may be called
@@ -235,7 +235,7 @@ struct MemoryUse {
   std::uint64_t resident_bytes = 0;  // committed copies and private ones
   std::uint64_t evicted_bytes = 0;   // all that ever left
   std::uint64_t spilled_pages = 0;   // written, not committed, and not in memory
-  std::uint64_t spill_file_bytes = 0;     // space that the spill's file occupies
+  std::uint64_t spill_file_bytes = 0;     // space that the spill file occupies
   std::uint64_t spill_written_bytes = 0;  // all that was ever written to it
 };
 

@@ -1,7 +1,7 @@
 // atomic_file/page_watch.hpp: the page tracker of an atomic file. The kernel reports written pages,
 // and their lines are compared with the committed content.
 //
-// The committed content of a written page is kept as its *base_copy*. Before its first write a page
+// The committed content of a written page is kept as its *base copy*. Before its first write a page
 // equals the file. A checkpoint changes only pages that commits have stored to, and these have
 // base copies.
 #pragma once

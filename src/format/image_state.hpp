@@ -45,7 +45,7 @@ const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& sto
 // overwritten in place, so it is no larger than the unit that the medium writes as a whole.
 inline constexpr std::size_t kTouchedSectorBytes = 512;
 inline constexpr std::size_t kTouchedWords = kTouchedSectorBytes / 8 - 1;
-inline constexpr std::size_t kWriteIntentPerSector = kTouchedWords * 64;
+inline constexpr std::size_t kWriteIntentBitsPerSector = kTouchedWords * 64;
 inline constexpr std::uint64_t kWriteIntentRangeBytes = 2u << 20;
 using TouchedSector = std::array<std::uint64_t, kTouchedWords>;
 

@@ -1,4 +1,4 @@
-// The C face: every function does what its C++ base copy does, no exception crosses, errors carry a
+// The C face: every function does what its C++ counterpart does, no exception crosses, errors carry a
 // number and a message, and structs of other sizes than ours are served.
 #include <fcntl.h>
 #include <gtest/gtest.h>

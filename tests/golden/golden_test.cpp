@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // What is in a golden store, as the readers of the format tell.
-struct LiveSet {
+struct Tally {
   std::set<format::RecordType> records;
   std::set<base::Codec> codecs;  // of records of pages
   std::set<format::PartType> parts;
@@ -49,7 +49,7 @@ std::string magic_of(const fs::path& path) {
   return {magic, sizeof magic};
 }
 
-void count_pack(const fs::path& path, std::uint64_t seed, LiveSet& live_set) {
+void count_pack(const fs::path& path, std::uint64_t seed, Tally& tally) {
   const auto file = base::posix_fs().open(path, base::OpenMode::read_only);
   format::PackHeader header;
   std::array<std::byte, format::kPackHeaderBytes> bytes;
@@ -58,34 +58,34 @@ void count_pack(const fs::path& path, std::uint64_t seed, LiveSet& live_set) {
   std::array<std::byte, format::kPackTrailerBytes> end;
   file->pread(end, file->size_bytes() - end.size());
   std::uint64_t index = 0;
-  live_set.trailer |= format::decode_pack_trailer(end, header.pack, seed, index);
-  live_set.translation |= header.translation_offset_bytes != 0;
+  tally.trailer |= format::decode_pack_trailer(end, header.pack, seed, index);
+  tally.translation |= header.translation_offset_bytes != 0;
 
   store::PackScanner scanner(*file, header.pack, seed, format::kPackHeaderBytes,
                              file->size_bytes());
   for (format::RecordHeader h; scanner.next(h);) {
-    live_set.records.insert(h.type);
-    if (h.type == format::RecordType::pages) live_set.codecs.insert(h.codec);
-    live_set.hash |= h.has_hash;
+    tally.records.insert(h.type);
+    if (h.type == format::RecordType::pages) tally.codecs.insert(h.codec);
+    tally.hash |= h.has_hash;
   }
 }
 
-void count_store(const fs::path& path, LiveSet& live_set) {
+void count_store(const fs::path& path, Tally& tally) {
   const auto core = store::StoreCore::open(base::posix_fs(), path);
   for (const auto& name : core->branch_names()) {
     const auto head = core->read_branch(name).journal;
-    live_set.own_encoding |= head.header.encoding.has_value();
+    tally.own_encoding |= head.header.encoding.has_value();
     for (const auto& commit : head.commits) {
-      for (const auto& part : commit.parts) live_set.parts.insert(part.type);
+      for (const auto& part : commit.parts) tally.parts.insert(part.type);
     }
   }
   for (const auto& name : snapshot_names(*core)) {
-    live_set.file_bytes |= read_snapshot(*core, name).version.file_bytes.has_value();
+    tally.file_bytes |= read_snapshot(*core, name).version.file_bytes.has_value();
   }
   for (const auto& entry : fs::recursive_directory_iterator(path.parent_path())) {
     if (!entry.is_regular_file()) continue;
-    live_set.files.insert(magic_of(entry.path()));
-    if (is_pack(entry.path())) count_pack(entry.path(), core->checksum_seed(), live_set);
+    tally.files.insert(magic_of(entry.path()));
+    if (is_pack(entry.path())) count_pack(entry.path(), core->checksum_seed(), tally);
   }
 }
 
@@ -177,23 +177,23 @@ class Golden : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(Golden, HoldEverythingThatTheFormatHas) {
-  LiveSet live_set;
+  Tally tally;
   for (const char* name : {"codecs", "history", "packs", "tiers"})
-    count_store(unpack(name) / "store", live_set);
+    count_store(unpack(name) / "store", tally);
   const auto none = testing::ElementsAre();
-  EXPECT_THAT(missing(format::kRecordTypeNumbers, live_set.records), none);
-  EXPECT_THAT(missing(format::kCodecNumbers, live_set.codecs), none);
-  EXPECT_THAT(missing(format::kPartTypeNumbers, live_set.parts), none);
-  EXPECT_TRUE(live_set.hash);
-  EXPECT_TRUE(live_set.trailer);
-  EXPECT_TRUE(live_set.translation);
-  EXPECT_TRUE(live_set.own_encoding);
-  EXPECT_TRUE(live_set.file_bytes);
+  EXPECT_THAT(missing(format::kRecordTypeNumbers, tally.records), none);
+  EXPECT_THAT(missing(format::kCodecNumbers, tally.codecs), none);
+  EXPECT_THAT(missing(format::kPartTypeNumbers, tally.parts), none);
+  EXPECT_TRUE(tally.hash);
+  EXPECT_TRUE(tally.trailer);
+  EXPECT_TRUE(tally.translation);
+  EXPECT_TRUE(tally.own_encoding);
+  EXPECT_TRUE(tally.file_bytes);
   for (const char* magic :
        {format::kSuperblockMagic, format::kPackMagic, format::kJournalMagic, format::kSnapshotMagic,
         format::kSnapshotOrderMagic, format::kLiveSetMagic, format::kSpaceNoteMagic,
         format::kWorkingSetMagic, format::kTiersMagic, format::kTierMarkMagic}) {
-    EXPECT_TRUE(live_set.files.contains(magic)) << magic;
+    EXPECT_TRUE(tally.files.contains(magic)) << magic;
   }
 }
 

@@ -154,7 +154,7 @@ class LiveSetFileTest : public SnapshotsTest {
     const auto fresh = StoreCore::open(fs, store->path());
     const Roots roots = read_roots(*fresh);
     LiveSet live_set(*fresh);
-    live_set.believe(std::move(earlier), roots.packs);
+    live_set.load_earlier(std::move(earlier), roots.packs);
     mark_roots(*fresh, roots, live_set);
     const Needs needs = needs_of_packs(*fresh, roots, live_set);
     return use_of_packs(*fresh, roots, live_set, needs);

@@ -27,7 +27,7 @@ static_assert(sizeof(Header) == 16);
 constexpr std::uint32_t kWhole = UINT32_MAX;
 constexpr std::size_t kCovered = offsetof(Header, runs);
 
-// A page's word: the place and length of its record, in units, and two flags (spill.hpp).
+// A page's word: the place and length of its record, in units, and two flags (spill_file.hpp).
 constexpr std::uint64_t kUnitBytes = 16;
 constexpr unsigned kPlaceBits = 50;
 constexpr std::uint64_t kPlaceMask = (1ULL << kPlaceBits) - 1;

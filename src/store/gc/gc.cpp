@@ -47,8 +47,8 @@ class Collector {
     tell(0, roots.packs.size());
     Findings found = look(roots);
     free(found.packs);
-    // Written now that there is space. A live set with slots believes no earlier one: all is news.
-    if (!look_only_ && (level_ != 0 || found.live_set->has_news())) {
+    // Written now that there is space. A live set with slots starts from no earlier one: all of it has changed.
+    if (!look_only_ && (level_ != 0 || found.live_set->has_changed())) {
       write_live_set_file(store_, found.live_set->save(), pace_.flush_live_set);
     }
     if (level_ != 0) {
@@ -74,22 +74,22 @@ class Collector {
   // The file has no slots.
   Findings look(const Roots& roots) {
     if (level_ != 0) return look(roots, {});
-    bool believed = false;
+    bool loaded = false;
     try {
-      return look(roots, read_live_set_file(store_), &believed);
+      return look(roots, read_live_set_file(store_), &loaded);
     } catch (const Error& e) {
-      if (e.code() != Errc::corrupted || !believed) throw;
+      if (e.code() != Errc::corrupted || !loaded) throw;
     }
     // The file was wrong, or the maps report the damage better.
     return look(roots, {});
   }
 
-  Findings look(const Roots& roots, format::SavedLiveSet earlier, bool* believed = nullptr) {
+  Findings look(const Roots& roots, format::SavedLiveSet earlier, bool* loaded = nullptr) {
     Findings found;
     found.live_set = std::make_unique<LiveSet>(store_, level_ != 0);
-    found.live_set->believe(std::move(earlier), roots.packs);
+    found.live_set->load_earlier(std::move(earlier), roots.packs);
     mark_roots(store_, roots, *found.live_set, pace_.between_steps);
-    if (believed != nullptr) *believed = found.live_set->has_believed();
+    if (loaded != nullptr) *loaded = found.live_set->has_earlier();
     found.needs = needs_of_packs(store_, roots, *found.live_set);
     found.packs = use_of_packs(store_, roots, *found.live_set, found.needs, pace_.between_steps);
     return found;

@@ -79,7 +79,7 @@ class Planner {
     order_.push_back({{}, id});
     order_.back().record.ref = ref;
     order_.back().record.place = place;
-    order_.back().record.firm = id != kNoId && live_set_.is_firm(id);
+    order_.back().record.durable = id != kNoId && live_set_.is_durable(id);
   }
 
   void describe_records() {
@@ -103,7 +103,7 @@ class Planner {
 
   void choose_slots(PlannedRecord& r, LiveSet::RecordId id) {
     const auto gone = store_.packs().locate(r.ref).dropped;
-    for (const SlotRange& n : live_set_.firm_slots(id)) {
+    for (const SlotRange& n : live_set_.durable_slots(id)) {
       if (!format::any_dropped(gone, n.first, n.count)) continue;
       fail(Errc::corrupted, "{}: a version needs what was given back",
            record_place(store_, plan_.pack, r.place.offset_bytes));

@@ -14,7 +14,7 @@ struct PlannedRecord {
   format::RecordRef place;  // where it lies now
   format::RecordType type = format::RecordType::pages;
   std::uint32_t raw_bytes = 0, stored_bytes = 0, items = 0;
-  bool firm = true;                        // a version that counts needs it: it must be readable
+  bool durable = true;                     // a version that counts needs it: it must be readable
   std::uint64_t held = 0;                  // slots that were not given back before
   std::vector<format::SlotRange> dropped;  // slots that no version needs
 

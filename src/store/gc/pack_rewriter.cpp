@@ -93,7 +93,7 @@ std::optional<EncodedPayload> PackRewriter::Impl::encode(const PlannedRecord& pl
     return encoder.encode(load(planned), planned, plan.encode_level, plan.recompress);
   } catch (const Error& e) {
     // A record that has ceased to count and is half gone stays behind.
-    if (planned.firm || e.code() != Errc::corrupted) throw;
+    if (planned.durable || e.code() != Errc::corrupted) throw;
     return std::nullopt;
   }
 }
@@ -202,7 +202,7 @@ void PackRewriter::Impl::compare() const {
   pool.parallel_for(plan.records.size(), [&](std::size_t i, std::size_t) {
     const PlannedRecord& planned = plan.records[i];
     const format::TranslationLine* line = table->find(planned.ref.offset_bytes);
-    if (line == nullptr && !planned.firm) return;
+    if (line == nullptr && !planned.durable) return;
     if (line == nullptr) {
       fail(Errc::corrupted, "{}: the translation lacks a record that is needed", path);
     }

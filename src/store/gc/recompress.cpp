@@ -108,7 +108,7 @@ class Recompression {
   double sampled_ratio(const PackPlan& plan) {
     std::vector<const PlannedRecord*> all;
     for (const PlannedRecord& r : plan.records) {
-      if (r.has_slots() && r.needed() != 0 && r.firm) all.push_back(&r);
+      if (r.has_slots() && r.needed() != 0 && r.durable) all.push_back(&r);
     }
     const std::size_t samples = std::min(all.size(), kSamples);
     if (samples == 0) return 1;

@@ -39,11 +39,11 @@ void wait_until_past(std::int64_t time_ns) {
 }  // namespace
 
 ImageFile::ImageFile(PackStore& store, std::string branch, std::unique_ptr<base::File> file,
-                     WriteIntent touched)
+                     WriteIntent intent)
     : store_(store),
       branch_(std::move(branch)),
       file_(std::move(file)),
-      touched_(std::move(touched)),
+      intent_(std::move(intent)),
       file_bytes_(file_->size_bytes()) {
   region_bytes_ = base::round_up(file_bytes_, kPageBytes);
   committed_bytes_ = file_bytes_;
@@ -121,7 +121,7 @@ void ImageFile::drop_growth(std::uint64_t keep_bytes) {
 }
 
 void ImageFile::announce(std::span<const PageNumber> pages) {
-  with_context(path(), [&] { touched_.mark(pages); });
+  with_context(path(), [&] { intent_.mark(pages); });
 }
 
 // Past the file's end, the last page is written only if it holds something there: another program's
@@ -201,7 +201,7 @@ void ImageFile::sync_now_and_then() {
   if (unsynced_bytes_ < kSyncEveryBytes || state_.adopting || sync_failed_) return;
   sync();
   unsynced_bytes_ = 0;
-  touched_.forget();
+  intent_.forget();
 }
 
 void ImageFile::note_adoption_committed() {

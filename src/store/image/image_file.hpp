@@ -96,7 +96,7 @@ class ImageFile {
  private:
   class Opening;
   ImageFile(PackStore& store, std::string branch, std::unique_ptr<base::File> file,
-            WriteIntent touched);
+            WriteIntent intent);
   void publish(format::ImageState state);
   void read(format::PageNumber first, std::span<std::byte> out) const;  // zero past the end
   void write_changed(format::PageNumber first, std::span<const std::byte> content);
@@ -108,7 +108,7 @@ class ImageFile {
   PackStore& store_;
   std::string branch_;
   std::unique_ptr<base::File> file_;
-  WriteIntent touched_;
+  WriteIntent intent_;
   format::ImageState state_;  // as published last
   std::uint64_t region_bytes_ = 0;
   std::uint64_t file_bytes_ = 0;       // may end within the last page

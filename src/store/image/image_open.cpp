@@ -110,7 +110,7 @@ class ImageFile::Opening {
     std::unique_ptr<base::File> opened;
     const bool made = open_locked(store_.fs(), file, opened);
     identity_ = opened->identity();
-    image_.reset(new ImageFile(store_, branch_, std::move(opened), open_touched()));
+    image_.reset(new ImageFile(store_, branch_, std::move(opened), open_write_intent()));
     // An empty file may be the branch's content, or what another program has made of it.
     const bool may_be_empty = is_content_ || (head_.file_bytes.has_value() && is_known_file());
     fresh_ = made || (identity_.size_bytes == 0 && !may_be_empty);
@@ -127,7 +127,7 @@ class ImageFile::Opening {
     only_if_the_head  // refuse it otherwise
   };
 
-  WriteIntent open_touched() {
+  WriteIntent open_write_intent() {
     std::unique_ptr<base::File> file;
     open_or_make(store_.fs(), branch_directory(store_, branch_) + "/" + kTouchedName, file);
     return {std::move(file), store_.superblock().store_id, head_.branch_id};
@@ -199,7 +199,7 @@ class ImageFile::Opening {
     } else if (image.region_bytes() < head_.region_bytes) {
       image.resize(head_.region_bytes);
     }
-    image.touched_.reset(format::pages_in(image.region_bytes()));
+    image.intent_.reset(format::pages_in(image.region_bytes()));
     if (plan == Plan::repair) {
       image.state_ = *known_;  // still true
     } else {
@@ -321,7 +321,7 @@ class ImageFile::Opening {
     image.file_->truncate(bytes);
     image.file_bytes_ = image.committed_bytes_ = bytes;
     image.region_bytes_ = head_.region_bytes;
-    const auto marked = [&](PageNumber page) { return image.touched_.touched(page); };
+    const auto marked = [&](PageNumber page) { return image.intent_.touched(page); };
     const auto put = [&](PageNumber page, const std::byte* content) {
       image.file_->pwrite({content, kPageBytes}, page * kPageBytes);
     };

@@ -5,16 +5,16 @@
 namespace vellum::store {
 
 using format::kTouchedSectorBytes;
-using format::kWriteIntentPerSector;
+using format::kWriteIntentBitsPerSector;
 using format::PageNumber;
 
 namespace {
 
 constexpr std::uint64_t kMaxSectors =
-    format::kMaxRegionBytes / format::kWriteIntentRangeBytes / kWriteIntentPerSector + 1;
+    format::kMaxRegionBytes / format::kWriteIntentRangeBytes / kWriteIntentBitsPerSector + 1;
 
 std::size_t sector_of(PageNumber page) noexcept {
-  return page / kWriteIntentRangePages / kWriteIntentPerSector;
+  return page / kWriteIntentRangePages / kWriteIntentBitsPerSector;
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ WriteIntent::WriteIntent(std::unique_ptr<base::File> file, const format::Uuid& s
 bool WriteIntent::touched(PageNumber page) const noexcept {
   const std::size_t sector = sector_of(page);
   if (sector >= sectors_.size() || !credible_[sector]) return true;
-  const std::uint64_t slot = page / kWriteIntentRangePages % kWriteIntentPerSector;
+  const std::uint64_t slot = page / kWriteIntentRangePages % kWriteIntentBitsPerSector;
   return (sectors_[sector][slot / 64] >> (slot % 64) & 1) != 0;
 }
 
@@ -73,7 +73,7 @@ void WriteIntent::mark_in_memory(PageNumber page) {
     credible_.resize(sector + 1, true);
     changed_.resize(sector + 1, true);
   }
-  const std::uint64_t slot = page / kWriteIntentRangePages % kWriteIntentPerSector;
+  const std::uint64_t slot = page / kWriteIntentRangePages % kWriteIntentBitsPerSector;
   std::uint64_t& word = sectors_[sector][slot / 64];
   const std::uint64_t bit = 1ULL << (slot % 64);
   if ((word & bit) == 0) changed_[sector] = true;

@@ -90,7 +90,7 @@ const LiveSet::Run& LiveSet::load(const format::RunRef& ref) {
 
 void LiveSet::begin_stale() {
   stale_ = true;
-  firm_ = marked_;
+  durable_ = marked_;
 }
 
 void LiveSet::note(RecordId id) {
@@ -107,7 +107,7 @@ void LiveSet::note_entry(const Entry& e, ShownPages& shown) {
   shown.take_parts(e.page, e.count, e.kind, [&](std::uint32_t from, std::uint32_t count) {
     note(e.record);
     slots_.add(e.record, e.slot + from, count);
-    if (!stale_) firm_slots_.add(e.record, e.slot + from, count);
+    if (!stale_) durable_slots_.add(e.record, e.slot + from, count);
   });
 }
 
@@ -165,7 +165,7 @@ const LiveSet::Part& LiveSet::part_of(const Roots& roots, const Version& version
   if (!fresh) return at->second;
   const auto known = earlier_.find(roots);
   if (known != earlier_.end()) {
-    ++believed_;
+    ++earlier_used_;
     return at->second = std::move(known->second);
   }
   try {
@@ -174,7 +174,7 @@ const LiveSet::Part& LiveSet::part_of(const Roots& roots, const Version& version
     parts_.erase(at);
     throw;
   }
-  has_news_ = true;
+  has_changed_ = true;
   return at->second;
 }
 
@@ -183,7 +183,7 @@ void LiveSet::set_lines(RecordId id, std::uint32_t lines) {
   lines_[id] = lines;
 }
 
-void LiveSet::believe(format::SavedLiveSet earlier, std::span<const std::uint64_t> packs) {
+void LiveSet::load_earlier(format::SavedLiveSet earlier, std::span<const std::uint64_t> packs) {
   records_ = std::move(earlier.records);
   sorted_records_ = records_.size();
   lines_ = std::move(earlier.lines);
@@ -191,7 +191,7 @@ void LiveSet::believe(format::SavedLiveSet earlier, std::span<const std::uint64_
     const bool there =
         std::includes(packs.begin(), packs.end(), part.packs.begin(), part.packs.end());
     if (there) earlier_[std::move(part.roots)] = {std::move(part.records), std::move(part.packs)};
-    has_news_ |= !there;
+    has_changed_ |= !there;
   }
 }
 

@@ -1,4 +1,4 @@
-// store/reach/live_set.hpp: a live set of the records that versions need, on request with their
+// store/reach/live_set.hpp: the live set: the records that versions need, on request with their
 // slots.
 //
 // A version needs the roots and map blocks of all its runs, and each record that a shown entry
@@ -32,15 +32,15 @@ class LiveSet {
 
   // Lets mark() use an earlier live set, except for slots. `packs`: the packs that exist,
   // ascending; parts that name another are ignored. REQUIRES: nothing was marked or loaded.
-  void believe(format::SavedLiveSet earlier, std::span<const std::uint64_t> packs);
+  void load_earlier(format::SavedLiveSet earlier, std::span<const std::uint64_t> packs);
   // The size of a record in its pack, 0 if it is not known; see record_extents().
   std::uint32_t lines(RecordId id) const { return id < lines_.size() ? lines_[id] : 0; }
   void set_lines(RecordId id, std::uint32_t lines);
   // The findings of mark(), for the next live set: the same for the same versions and packs.
   format::SavedLiveSet save() const;
   // Whether mark() used the earlier live set, and whether save() differs from that live set.
-  bool has_believed() const noexcept { return believed_ != 0; }
-  bool has_news() const noexcept { return has_news_ || believed_ != earlier_.size(); }
+  bool has_earlier() const noexcept { return earlier_used_ != 0; }
+  bool has_changed() const noexcept { return has_changed_ || earlier_used_ != earlier_.size(); }
 
   struct Entry {
     format::PageNumber page;
@@ -62,17 +62,17 @@ class LiveSet {
   // has been marked as a whole before: mark the oldest version first.
   void mark(const format::Version& version);
   // The versions marked from here on may not count any more: records that only they need are not
-  // firm, and may be corrupted or gone.
+  // durable, and may be corrupted or gone.
   void begin_stale();
 
   bool is_marked(RecordId id) const { return id < marked_.size() && marked_[id]; }
   std::size_t size() const noexcept { return records_.size(); }
   const format::RecordRef& record(RecordId id) const { return records_[id]; }
-  bool is_firm(RecordId id) const { return id < firm_.size() && firm_[id]; }
-  // Slots of a pages or deltas record that some marked version shows; firm_slots(): that some
+  bool is_durable(RecordId id) const { return id < durable_.size() && durable_[id]; }
+  // Slots of a pages or deltas record that some marked version shows; durable_slots(): that some
   // version that counts shows. REQUIRES: the live set was made for slots.
   std::vector<format::SlotRange> needed_slots(RecordId id) { return slots_.of(id); }
-  std::vector<format::SlotRange> firm_slots(RecordId id) { return firm_slots_.of(id); }
+  std::vector<format::SlotRange> durable_slots(RecordId id) { return durable_slots_.of(id); }
   // Packs that the runs seen so far name: opening a version opens them, needed or not.
   const std::set<std::uint64_t>& named_packs() const noexcept { return named_packs_; }
 
@@ -109,20 +109,20 @@ class LiveSet {
   StoreCore& store_;
   const bool note_slots_;
   bool stale_ = false;
-  SlotUses slots_, firm_slots_;
+  SlotUses slots_, durable_slots_;
   std::map<format::RecordRef, Run> runs_;
   std::unordered_map<format::RecordRef, RecordId, RefHash> ids_;
   std::vector<format::RecordRef> records_;
   std::size_t sorted_records_ = 0;  // those at the front, from the earlier live set, not in ids_
   std::vector<std::uint32_t> lines_;
-  std::vector<bool> marked_, firm_;
+  std::vector<bool> marked_, durable_;
   std::vector<RecordId> noted_;  // while a part is read; with repetitions
   std::set<std::uint64_t> named_packs_;
   std::unordered_map<std::uint64_t, ListId> lists_;  // by the older list and the root above it
   std::vector<bool> marked_lists_{true};
   std::map<Roots, Part> earlier_, parts_;
-  std::size_t believed_ = 0;  // earlier parts in use
-  bool has_news_ = false;
+  std::size_t earlier_used_ = 0;  // earlier parts in use
+  bool has_changed_ = false;
 };
 
 }  // namespace vellum::store

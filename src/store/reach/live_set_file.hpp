@@ -1,6 +1,6 @@
 // store/reach/live_set_file.hpp: the live set of one gc, kept for the next in the file gc.census.
 //
-// The file can be believed for these reasons:
+// The file can be relied on for these reasons:
 // - The records that a stretch of runs shows and nothing newer hides follow from the contents of
 //   its roots and map blocks alone, not from the versions that have the runs or later removals.
 // - A root names its blocks, and a block its records, by place and tag, and packs are append-only.

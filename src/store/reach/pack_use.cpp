@@ -49,7 +49,7 @@ Needs needed_records(StoreCore& store, const LiveSet& live_set) {
   for (LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
     if (!live_set.is_marked(id)) continue;
     const auto& ref = live_set.record(id);
-    if (!live_set.is_firm(id) && !is_there(store, ref)) continue;
+    if (!live_set.is_durable(id) && !is_there(store, ref)) continue;
     out[ref.pack].records.push_back({ref.offset_bytes, id});
   }
   for (auto& [pack, needs] : out) {
