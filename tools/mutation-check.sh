@@ -263,7 +263,7 @@ mutation 'a frame that failed and cannot be wiped does not poison' src/store/cat
 mutation 'image: marks forgotten before the flush' src/store/image/image_file.cpp \
   '/::sync_now_and_then/,/^}/s/^  sync();$/  touched_.forget();\n  sync();/'
 mutation 'image: a failed mark ignored' src/store/image/image_file.cpp \
-  's/with_context(path(), \[&\] { touched_\.mark(pages); });/try { touched_.mark(pages); } catch (const Error\&) {}/'
+  's/with_context(path(), \[&\] { intent_\.mark(pages); });/try { intent_.mark(pages); } catch (const Error\&) {}/'
 mutation 'atomic: the size of a new journal not synced' src/atomic_file/file_journal.cpp \
   's/^    made->sync_data();.*$//'
 mutation 'the order of a snapshot not synced' src/store/catalog/snapshot_order.cpp \

@@ -147,7 +147,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"journal header", escaped(kJournalMagic)},
         {"snapshot ref", escaped(kSnapshotMagic)},
         {"snapshot order", escaped(kSnapshotOrderMagic)},
-        {"live_set", escaped(kLiveSetMagic)},
+        {"live set", escaped(kLiveSetMagic)},
         {"space note", escaped(kSpaceNoteMagic)},
         {"working set", escaped(kWorkingSetMagic)},
         {"tiers", escaped(kTiersMagic)},
