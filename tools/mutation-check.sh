@@ -260,10 +260,10 @@ mutation 'process 1 is known by its number alone' src/preload/proc.cpp \
 
 mutation 'a frame that failed and cannot be wiped does not poison' src/store/catalog/journal.cpp \
   's/if (!wipe_header(at) \&\& frame_may_stand(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_stand(frame.size(), at);/'
-mutation 'image: marks forgotten before the flush' src/store/image/image_file.cpp \
-  '/::sync_now_and_then/,/^}/s/^  sync();$/  touched_.forget();\n  sync();/'
-mutation 'image: a failed mark ignored' src/store/image/image_file.cpp \
-  's/with_context(path(), \[&\] { touched_\.mark(pages); });/try { touched_.mark(pages); } catch (const Error\&) {}/'
+mutation 'image: touched ranges forgotten before the flush' src/store/image/image_file.cpp \
+  '/::sync_now_and_then/,/^}/s/^  sync();$/  intent_.forget();\n  sync();/'
+mutation 'image: a failed touch ignored' src/store/image/image_file.cpp \
+  's/with_context(path(), \[&\] { intent_\.touch(pages); });/try { intent_.touch(pages); } catch (const Error\&) {}/'
 mutation 'atomic: the size of a new journal not synced' src/atomic_file/file_journal.cpp \
   's/^    made->sync_data();.*$//'
 mutation 'the order of a snapshot not synced' src/store/catalog/snapshot_order.cpp \
@@ -330,7 +330,7 @@ mutation 'atomic: the journal is emptied before the file is durable' src/atomic_
 mutation 'atomic: a commit without its barrier' src/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::append/,/^}/s/^  barrier(\*medium_);$//'
 mutation 'atomic: a header is written over the one that counts' src/atomic_file/redo_journal.cpp \
-  's/return epoch % 2 \* format::kRedoSlotBytes;/return (epoch + 1) \/ 2 % 2 * format::kRedoSlotBytes;/'
+  's/return epoch % 2 \* format::kRedoHeaderCopyBytes;/return (epoch + 1) \/ 2 % 2 * format::kRedoHeaderCopyBytes;/'
 mutation 'atomic: a poisoned journal takes commits' src/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::append/,/^}/s/^  if (!poison_\.empty()) throw.*$//'
 mutation 'atomic: a file is cut before that is recorded' src/atomic_file/atomic_file.cpp \

@@ -59,7 +59,7 @@ std::uint64_t newest_in(const RedoHeader& header, std::span<const std::byte> log
   return newest;
 }
 
-std::uint64_t slot_of(std::uint64_t epoch) { return epoch % 2 * format::kRedoSlotBytes; }
+std::uint64_t header_place(std::uint64_t epoch) { return epoch % 2 * format::kRedoHeaderCopyBytes; }
 
 }  // namespace
 
@@ -79,8 +79,8 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
   journal.on_damage_ = damage;
   const char* why = "it is too short";
   bool found = false;
-  for (std::uint64_t slot = 0; slot < 2; ++slot) {
-    const std::uint64_t at = slot * format::kRedoSlotBytes;
+  for (std::uint64_t copy = 0; copy < 2; ++copy) {
+    const std::uint64_t at = copy * format::kRedoHeaderCopyBytes;
     if (journal.medium_->size_bytes() < kRedoLogBegin) break;
     std::array<std::byte, format::kRedoHeaderBytes> bytes;
     journal.medium_->read(bytes, at);
@@ -93,7 +93,8 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
                                           ", written by a newer Vellum; this one reads up to " +
                                           format::number_text(format::kFormatVersion));
     }
-    if (wrong == nullptr && slot_of(header.epoch) != at) wrong = "a header is in the other's place";
+    if (wrong == nullptr && header_place(header.epoch) != at)
+      wrong = "a header is in the other's place";
     if (wrong != nullptr) {
       if (!found) why = wrong;
     } else if (!found || header.epoch > journal.header_.epoch) {
@@ -146,7 +147,7 @@ void RedoJournal::look_for_later(std::span<const std::byte> log, Replay& replay)
 // A header of unknown arrival decides whether records count: no more commits then.
 void RedoJournal::write_header(const RedoHeader& header) {
   try {
-    medium_->write(format::encode_redo_header(header), slot_of(header.epoch));
+    medium_->write(format::encode_redo_header(header), header_place(header.epoch));
   } catch (const Error& error) {
     poison_ = error.what();
     throw;

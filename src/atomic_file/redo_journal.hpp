@@ -6,9 +6,9 @@
 //   barrier returns leaves a record with a right checksum, which is then a complete commit in
 //   progress, or with a wrong one: the journal ends before it.
 // - checkpoint() writes the records to the file, barrier (of the file), then the header of the next
-//   epoch into the other slot, barrier (of the journal). A crash before that leaves the old header,
-//   all records, and a file with some of them: they are written again. After it, old records are of
-//   another epoch and no longer count. Only then may the next append() overwrite them.
+//   epoch into the other header copy, barrier (of the journal). A crash before that leaves the old
+//   header, all records, and a file with some of them: they are written again. After it, old records
+//   are of another epoch and no longer count. Only then may the next append() overwrite them.
 // - Cutting a file first appends a record without lines, so no earlier record brings back the
 //   content behind the cut: a record with a smaller size than the one before cuts.
 // - The loss of a durable record that is corrupted later must be noticed. A later record of the

@@ -208,7 +208,7 @@ class PosixFile final : public File {
 
   std::string path_;
   Descriptor fd_;
-  ForkedLocks locks_;  // releases its slot before `fd_` is closed
+  ForkedLocks locks_;  // releases its entry before `fd_` is closed
   bool locked_ = false;
   std::uint32_t locked_in_ = 0;
 };

@@ -1,9 +1,9 @@
 // format/redo.hpp: the journal of an atomic file (vellum/atomic_file.hpp, docs/format.md "Journal
-// of an atomic file"): two header slots, then redo records, each a commit.
+// of an atomic file"): two header copies, then redo records, each a commit.
 //
 // A record counts when its checksum, which depends on the journal's epoch, is right and all records
 // before it count. So one write and one barrier make a commit, in whatever order the medium takes
-// the lines: an incomplete record is the end. A new epoch in the other header slot empties the
+// the lines: an incomplete record is the end. A new epoch in the other header copy empties the
 // journal.
 #pragma once
 
@@ -18,13 +18,13 @@
 
 namespace vellum::format {
 
-inline constexpr std::size_t kRedoSlotBytes = 4096;
-inline constexpr std::uint64_t kRedoLogBegin = 2 * kRedoSlotBytes;
-inline constexpr std::size_t kRedoHeaderBytes = 64;        // the used part of a slot
+inline constexpr std::size_t kRedoHeaderCopyBytes = 4096;
+inline constexpr std::uint64_t kRedoLogBegin = 2 * kRedoHeaderCopyBytes;
+inline constexpr std::size_t kRedoHeaderBytes = 64;        // the used part of a header copy
 inline constexpr std::size_t kRedoRecordHeaderBytes = 64;  // a line
 inline constexpr std::uint64_t kMaxRedoFileBytes = 4ULL << 40;
 
-// The content of a header slot.
+// The content of a header copy.
 struct RedoHeader {
   std::uint64_t epoch = 0;  // grows by one each time the journal is emptied; never 0
   std::uint64_t nonce = 0;  // random, of this journal

@@ -121,9 +121,9 @@ TEST(AtomicJournalDamage, ALostHeaderIsMadeUpFor) {
   const Life life(false);
   for (const Moment& m : life.moments()) {
     if (m.epoch == 1) continue;  // there is one header
-    for (const std::size_t slot : {std::size_t{0}, format::kRedoSlotBytes})
-      EXPECT_EQ(recovered(lose(m.killed, slot, 512, true), m.image), m.content)
-          << "epoch " << m.epoch << ", slot at " << slot;
+    for (const std::size_t header : {std::size_t{0}, format::kRedoHeaderCopyBytes})
+      EXPECT_EQ(recovered(lose(m.killed, header, 512, true), m.image), m.content)
+          << "epoch " << m.epoch << ", header at " << header;
   }
 }
 

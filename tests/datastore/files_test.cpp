@@ -80,7 +80,7 @@ TEST_F(Files, GrowShrinkAndGo) {
     const auto bytes = area_.bytes().subspan(at, 12'288);
     return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
   };
-  for (std::uint64_t slot = 0; slot < kFiles; ++slot) EXPECT_TRUE(all_zero(slot * kFileBytes));
+  for (std::uint64_t place = 0; place < kFiles; ++place) EXPECT_TRUE(all_zero(place * kFileBytes));
 }
 
 TEST_F(Files, OfItsOwnStayUnlessTheyAreGone) {

@@ -43,8 +43,8 @@ TEST_P(FirstTouch, WorksForEverySizeInPages) {
   }
 }
 
-TEST_P(FirstTouch, StartsOnASlotBoundary) {
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(make(kPageBytes)->data()) % kSlotBytes, 0u);
+TEST_P(FirstTouch, StartsAtAMultipleOf2MiB) {
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(make(kPageBytes)->data()) % kTableBytes, 0u);
 }
 
 TEST_P(FirstTouch, ByManyThreadsAtOnceIsServedOnce) {

@@ -52,9 +52,9 @@ using format::PageNumber;
 // A chunk has at most as many pages as a word has bits: one bit holds what is known of a page.
 inline constexpr std::size_t kDefaultChunkBytes = 64u << 10;
 inline constexpr std::size_t kMostChunkPages = 64;
-inline constexpr std::size_t kSlotBytes =
+inline constexpr std::size_t kTableBytes =
     2u << 20;  // the range of one page table: the unit of scans for writes
-inline constexpr std::size_t kSlotPages = kSlotBytes / kPageBytes;
+inline constexpr std::size_t kTablePages = kTableBytes / kPageBytes;
 
 struct MemoryOptions {
   std::uint64_t capacity_bytes = 0;  // multiple of kPageBytes
@@ -97,7 +97,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   virtual bool make_present(PageNumber first, std::size_t count,
                             store::ReadFailure& failure) noexcept;
 
-  // Puts pages of a version into huge pages: every slot that lies wholly in the range, up to half
+  // Puts pages of a version into huge pages: all 2 MiB that lie wholly in the range, up to half
   // of the memory limit. Does nothing without MemoryOptions::huge_pages. Any thread.
   void make_huge(PageNumber first, std::size_t count);
 
@@ -308,8 +308,8 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
                    store::ReadFailure& failure) noexcept;
   void lose(const char* why) noexcept;
   void report(const store::ReadFailure& failure) const noexcept;
-  std::atomic<std::uint64_t>& touched_word(std::size_t slot) const noexcept {
-    return reinterpret_cast<std::atomic<std::uint64_t>*>(touched_.data())[slot / 64];
+  std::atomic<std::uint64_t>& touched_word(std::size_t table) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(touched_.data())[table / 64];
   }
 
   const MemoryOptions options_;
@@ -346,7 +346,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
                      Changed what) noexcept;
   std::size_t evict_first(std::size_t pages) noexcept;
 
-  int make_slot_huge(std::size_t slot) noexcept;
+  int make_table_huge(std::size_t table) noexcept;
   void join_read_ahead() noexcept;
   void drop_chunks(PageNumber first, std::size_t count);
   void want_chunks(PageNumber first, std::size_t count);
@@ -372,7 +372,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   Scratch& lock_scratch(std::size_t start) noexcept;
   LiveSource source_;
   base::Reservation chunks_;              // one Chunk each
-  base::Reservation touched_;             // one bit per slot: a chunk of it has been present
+  base::Reservation touched_;             // one bit per table: a chunk of it has been present
   std::unique_ptr<Scratch[]> scratches_;  // null: kernel_pages_
 
   std::atomic<ReadAhead*> read_ahead_{nullptr};  // null: this region has not joined it
@@ -384,7 +384,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   std::unique_ptr<WorkingSet> working_set_;  // null: not wanted
 
   std::mutex huge_mutex_;       // guards huge_
-  std::set<std::size_t> huge_;  // slots, held
+  std::set<std::size_t> huge_;  // numbers of tables, whose chunks are held
 
   bool joined_ = false;               // the pager knows this region
   std::unique_ptr<SpillFile> spill_;  // null: read-only, or no place for it

@@ -100,15 +100,16 @@ bool RegionMemory::holds_nothing(PageNumber page) const noexcept {
 
 std::size_t RegionMemory::untouched_zeros(PageNumber first, std::size_t limit) const noexcept {
   if (kernel_pages_ || limit == 0) return 0;
-  std::size_t slot = first / kSlotPages;
-  const std::size_t end = (first + limit - 1) / kSlotPages + 1;
-  while (slot < end) {
-    const std::uint64_t word = touched_word(slot).load(std::memory_order_acquire) >> (slot % 64);
+  std::size_t table = first / kTablePages;
+  const std::size_t end = (first + limit - 1) / kTablePages + 1;
+  while (table < end) {
+    const std::uint64_t word = touched_word(table).load(std::memory_order_acquire) >> (table % 64);
     if ((word & 1) != 0) break;
     const auto free = word == 0 ? 64 : static_cast<std::size_t>(__builtin_ctzll(word));
-    slot += std::min<std::size_t>(free, 64 - slot % 64);
+    table += std::min<std::size_t>(free, 64 - table % 64);
   }
-  const PageNumber touched = std::min<PageNumber>(std::min(slot, end) * kSlotPages, first + limit);
+  const PageNumber touched =
+      std::min<PageNumber>(std::min(table, end) * kTablePages, first + limit);
   return touched > first ? zeros_from(first, static_cast<std::size_t>(touched - first)) : 0;
 }
 

@@ -68,7 +68,7 @@ bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept
   // Stays within the size: the mapping beyond is another one and belongs to grow().
   const PageNumber first = index * chunk_pages();
   const auto room =
-      std::min<std::size_t>(size_bytes() / kPageBytes - first, kSlotPages - first % kSlotPages);
+      std::min<std::size_t>(size_bytes() / kPageBytes - first, kTablePages - first % kTablePages);
   const std::size_t pages = std::min(chunk_pages(), room);
   // Marked before a page is mapped, so that no write to it can be overlooked.
   touch(first, room);
@@ -97,7 +97,7 @@ void RegionMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
 // Fills the chunk and the missing ones that follow it.
 bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
                              store::ReadFailure& failure) noexcept {
-  const bool near_limit = options_.writable && pager_->lacking(kSlotPages) != 0;
+  const bool near_limit = options_.writable && pager_->lacking(kTablePages) != 0;
   std::size_t count = 1;
   while (!near_limit && count * chunk_pages() < pages && claim(index + count, kMissing)) {
     // A chunk that was here before may no longer be what the source said above.

@@ -115,21 +115,21 @@ std::vector<format::PageRange> RegionMemory::working_set() {
   if (working_set_ == nullptr) return {};
   const NoReadAhead still(*this);
   std::vector<NumberedChunk> chunks;
-  const std::size_t slot_chunks = kSlotPages / chunk_pages();
+  const std::size_t table_chunks = kTablePages / chunk_pages();
   const std::size_t end = chunks_of(size_bytes());
-  for (std::size_t slot = 0; slot * slot_chunks < end;) {
-    const std::uint64_t word = touched_word(slot).load(std::memory_order_acquire) >> (slot % 64);
+  for (std::size_t table = 0; table * table_chunks < end;) {
+    const std::uint64_t word = touched_word(table).load(std::memory_order_acquire) >> (table % 64);
     if (word == 0) {
-      slot = (slot / 64 + 1) * 64;
+      table = (table / 64 + 1) * 64;
       continue;
     }
-    slot += static_cast<std::size_t>(__builtin_ctzll(word));
-    const std::size_t slot_end = std::min((slot + 1) * slot_chunks, end);
-    for (std::size_t index = slot * slot_chunks; index < slot_end; ++index) {
+    table += static_cast<std::size_t>(__builtin_ctzll(word));
+    const std::size_t table_end = std::min((table + 1) * table_chunks, end);
+    for (std::size_t index = table * table_chunks; index < table_end; ++index) {
       const std::uint32_t number = working_set_->number_of(index);
       if (number != 0 && !is_unused(index)) chunks.emplace_back(number, index);
     }
-    ++slot;
+    ++table;
   }
   return ranges_of(chunks, chunk_pages(), size_bytes() / kPageBytes);
 }

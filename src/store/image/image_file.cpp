@@ -121,7 +121,7 @@ void ImageFile::drop_growth(std::uint64_t keep_bytes) {
 }
 
 void ImageFile::announce(std::span<const PageNumber> pages) {
-  with_context(path(), [&] { intent_.mark(pages); });
+  with_context(path(), [&] { intent_.touch(pages); });
 }
 
 // Past the file's end, the last page is written only if it holds something there: another program's

@@ -3,7 +3,7 @@
 // An image is a plain file with the head's content. The store stays the truth: a commit is durable
 // in journal and packs before a byte of it goes to the image, and after a crash the image is
 // brought back to the head. Two files lie beside the journal: image.state describes the image when
-// it was last known whole, and image.touched has the slots that may differ since
+// it was last known whole, and image.touched has the ranges that may differ since
 // (store/image/write_intent.hpp).
 //
 // A file that another program has written since it was closed is *adopted*: where it differs from

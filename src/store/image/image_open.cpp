@@ -121,7 +121,7 @@ class ImageFile::Opening {
  private:
   enum class Plan {
     trust,            // it is the head
-    repair,           // the head, except for marked slots
+    repair,           // the head, except for ranges that may differ
     make,             // whatever it is: it becomes the head
     adopt,            // whatever it is: the region holds its content
     only_if_the_head  // refuse it otherwise
@@ -311,7 +311,7 @@ class ImageFile::Opening {
     return true;
   }
 
-  // Writes the head's content to the image: to the marked slots, or to all.
+  // Writes the head's content to the image: to the ranges that may differ, or to all.
   void rewrite(bool all) {
     ImageFile& image = *image_;
     const std::uint64_t bytes = head_.file_bytes.has_value()
@@ -321,11 +321,11 @@ class ImageFile::Opening {
     image.file_->truncate(bytes);
     image.file_bytes_ = image.committed_bytes_ = bytes;
     image.region_bytes_ = head_.region_bytes;
-    const auto marked = [&](PageNumber page) { return image.intent_.touched(page); };
+    const auto touched = [&](PageNumber page) { return image.intent_.touched(page); };
     const auto put = [&](PageNumber page, const std::byte* content) {
       image.file_->pwrite({content, kPageBytes}, page * kPageBytes);
     };
-    compare(bytes, all ? nullptr : std::function<bool(PageNumber)>(marked), put);
+    compare(bytes, all ? nullptr : std::function<bool(PageNumber)>(touched), put);
     if (head_.file_bytes.has_value()) {
       image.set_size(*head_.file_bytes);
       image.committed_bytes_ = image.file_bytes_;
@@ -356,7 +356,7 @@ class ImageFile::Opening {
     std::vector<std::byte> ours(most * kPageBytes), theirs(ours.size());
     for (PageNumber page = 0; page < pages;) {
       page += empty_run(page, pages - page);
-      // Stops at a slot's end: the next slot may not be marked.
+      // Stops at a range's end: the next range may be known to be equal.
       const std::size_t n =
           std::min<std::uint64_t>(kPagesCompared - page % kPagesCompared, pages - page);
       if (n == 0) break;

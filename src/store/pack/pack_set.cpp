@@ -71,25 +71,25 @@ struct PackSet::OpenPack {
 };
 
 struct PackSet::Table {
-  explicit Table(std::size_t capacity) : slots(capacity) {}
-  std::vector<std::atomic<const OpenPack*>> slots;  // a power of two, at most half full
+  explicit Table(std::size_t capacity) : entries(capacity) {}
+  std::vector<std::atomic<const OpenPack*>> entries;  // a power of two, at most half full
 
   const OpenPack* find(std::uint64_t pack) const noexcept {
-    const std::size_t mask = slots.size() - 1;
+    const std::size_t mask = entries.size() - 1;
     for (std::size_t i = base::mix64(pack) & mask;; i = (i + 1) & mask) {
-      const OpenPack* p = slots[i].load(std::memory_order_acquire);
+      const OpenPack* p = entries[i].load(std::memory_order_acquire);
       if (p == nullptr || p->pack == pack) return p;
     }
   }
   // Replaces an entry of the same pack, if there is one.
   void insert(const OpenPack* entry) noexcept {
-    const std::size_t mask = slots.size() - 1;
+    const std::size_t mask = entries.size() - 1;
     std::size_t i = base::mix64(entry->pack) & mask;
     for (;; i = (i + 1) & mask) {
-      const OpenPack* p = slots[i].load(std::memory_order_relaxed);
+      const OpenPack* p = entries[i].load(std::memory_order_relaxed);
       if (p == nullptr || p->pack == entry->pack) break;
     }
-    slots[i].store(entry, std::memory_order_release);
+    entries[i].store(entry, std::memory_order_release);
   }
 };
 
@@ -210,8 +210,8 @@ bool PackSet::is_current(const OpenPack& entry) const {
 // REQUIRES: mutex_ is held, as for the next two.
 void PackSet::add(std::shared_ptr<OpenPack> entry) {
   packs_.push_back(std::move(entry));
-  if (packs_.size() * 2 > tables_.back()->slots.size()) {
-    auto bigger = std::make_unique<Table>(tables_.back()->slots.size() * 2);
+  if (packs_.size() * 2 > tables_.back()->entries.size()) {
+    auto bigger = std::make_unique<Table>(tables_.back()->entries.size() * 2);
     for (const auto& p : packs_) bigger->insert(p.get());
     tables_.push_back(std::move(bigger));
     table_.store(tables_.back().get(), std::memory_order_release);
