@@ -112,10 +112,10 @@ struct Tier {
   enum class Kind { home, archive, cache };
   Kind kind = Kind::home;
   std::string directory;
-  // Whether the directory is there and has this store's mark. If an archive is absent, versions
+  // Whether the directory is there and has this tier's id. If an archive is absent, versions
   // whose packs lie there do not open (Errc::io, which names it), and nothing is collected.
   bool present = true;
-  // Whether its mark names this store: its path, and the inode and time of birth of its
+  // Whether its tier id names this store: its path, and the inode and time of birth of its
   // `vellum.store`. False in a copy of a store, also under the same path in another container or on
   // another machine. A copy may read the original's tiers, but nothing is collected or moved there
   // (Errc::read_only). Adding the directory again takes it over.

@@ -360,7 +360,7 @@ DiffTotals Store::diff(const std::string& a, const std::string& b,
 
 void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
                  std::size_t length_bytes) const {
-  const auto names = store::hold_names(*impl_->core);  // shorter than a mark of its own
+  const auto names = store::hold_names(*impl_->core);  // shorter than a pin of its own
   auto resolved = store::resolve_version(*impl_->core, name);
   const auto source = store::PageSource::open(*impl_->core, resolved.version,
                                               std::move(resolved.commits), resolved.label);

@@ -39,7 +39,7 @@ void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) 
   }
 }
 
-// A line that changed again since its copy has marked its page as written, so found_ is no longer
+// A line that changed again since its copy has made its page a written one, so found_ is no longer
 // needed.
 void PageWatch::settle(std::span<const format::RedoRun> runs) noexcept {
   for (const format::RedoRun& run : runs) {

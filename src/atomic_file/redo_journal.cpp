@@ -247,14 +247,14 @@ bool RedoJournal::has_records() const {
   return format::decode_redo_record(header_, 1, log, record) != 0;
 }
 
-std::uint64_t RedoJournal::end_with_mark(std::uint64_t end) const noexcept {
+std::uint64_t RedoJournal::end_with_marker(std::uint64_t end) const noexcept {
   return medium_->byte_addressable()
              ? end
              : base::round_up(end, kBlockBytes) + format::kRedoRecordHeaderBytes;
 }
 
 bool RedoJournal::fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) const noexcept {
-  return end_with_mark(tail_ + record_bytes) <= std::max(limit_bytes, medium_->size_bytes());
+  return end_with_marker(tail_ + record_bytes) <= std::max(limit_bytes, medium_->size_bytes());
 }
 
 void RedoJournal::make_room(std::uint64_t end) {
@@ -266,15 +266,15 @@ void RedoJournal::make_room(std::uint64_t end) {
   write_header(longer);
 }
 
-// Marks all records before the next as durable, behind a record that ends at `end`.
-void RedoJournal::write_mark(std::uint64_t end) noexcept {
+// Says that all records before the next are durable, behind a record that ends at `end`.
+void RedoJournal::write_marker(std::uint64_t end) noexcept {
   const std::uint64_t at = base::round_up(end, kBlockBytes);
-  assert(medium_->byte_addressable() || end_with_mark(end) <= medium_->size_bytes());
+  assert(medium_->byte_addressable() || end_with_marker(end) <= medium_->size_bytes());
   if (next_sequence_ == 1 || medium_->byte_addressable()) return;
   try {
-    std::vector<std::byte> mark;
-    format::encode_redo_record(header_, next_sequence_ - 1, 0, {}, mark);
-    medium_->write(mark, at);
+    std::vector<std::byte> marker;
+    format::encode_redo_record(header_, next_sequence_ - 1, 0, {}, marker);
+    medium_->write(marker, at);
   } catch (const std::exception&) {
     // The commits are durable without it.
   }
@@ -282,13 +282,13 @@ void RedoJournal::write_mark(std::uint64_t end) noexcept {
 
 void RedoJournal::append(std::span<const std::byte> record) {
   if (!poison_.empty()) throw Error(Errc::poisoned, poison_);
-  make_room(end_with_mark(tail_ + record.size()));
+  make_room(end_with_marker(tail_ + record.size()));
   medium_->write(record, tail_);
-  write_mark(tail_ + record.size());
+  write_marker(tail_ + record.size());
   barrier(*medium_);
   tail_ += record.size();
   ++next_sequence_;
-  write_mark(tail_);
+  write_marker(tail_);
 }
 
 }  // namespace vellum::atomic_file

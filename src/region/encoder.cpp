@@ -367,7 +367,7 @@ void Encoder::write_base_copies(PageNumber first, std::span<const std::byte> byt
     throw Error(Errc::out_of_memory,
                 std::string("no memory for the committed copy of a page: ") + std::strerror(error));
   }
-  backing_.mark_base_copies(first, count);
+  backing_.note_base_copies(first, count);
 }
 
 // Takes the next block off the pages. Blocks follow the aligned blocks of the region where enough

@@ -127,7 +127,7 @@ TEST(AtomicJournalDamage, ALostHeaderIsMadeUpFor) {
   }
 }
 
-// In persistent memory no marks are written: what lies before the last record is missed.
+// In persistent memory no markers are written: what lies before the last record is missed.
 TEST(AtomicJournalDamage, ALostLineOfPersistentMemoryIsMissed) {
   const Life life(true);
   const auto& moments = life.moments();

@@ -192,7 +192,7 @@ TEST_P(Golden, HoldEverythingThatTheFormatHas) {
   for (const char* magic :
        {format::kSuperblockMagic, format::kPackMagic, format::kJournalMagic, format::kSnapshotMagic,
         format::kSnapshotOrderMagic, format::kLiveSetMagic, format::kSpaceNoteMagic,
-        format::kWorkingSetMagic, format::kTiersMagic, format::kTierMarkMagic}) {
+        format::kWorkingSetMagic, format::kTiersMagic, format::kTierIdMagic}) {
     EXPECT_TRUE(tally.files.contains(magic)) << magic;
   }
 }

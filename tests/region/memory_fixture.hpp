@@ -89,7 +89,7 @@ class MemoryTest : public vellum::test::EngineTest {
       if (all_bytes(page_at(memory, page), kPageBytes, 0) && !memory.backing().has_base_copy(page))
         continue;
       ASSERT_EQ(memory.backing().write(page, {page_at(memory, page), kPageBytes}), 0);
-      memory.backing().mark_base_copies(page, 1);
+      memory.backing().note_base_copies(page, 1);
     }
     memory.finish_commit(dirty);
   }

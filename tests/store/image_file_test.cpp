@@ -498,7 +498,7 @@ TEST_F(ImageTest, EveryFailedCallLeavesAnImageThatTheNextOpeningMends) {
 }
 
 // The commit must not begin before it is durable which ranges of the image it will tear.
-TEST_F(ImageTest, RangesThatCannotBeMarkedAreAnError) {
+TEST_F(ImageTest, TouchedRangesThatCannotBeWrittenAreAnError) {
   Session session(*store_);
   const std::vector<PageNumber> pages{700};
   for (const Call call : {Call::write, Call::sync}) {
@@ -506,7 +506,7 @@ TEST_F(ImageTest, RangesThatCannotBeMarkedAreAnError) {
     error_text(Errc::io, [&] { session.image->announce(pages); });
     fs_.heal();
   }
-  session.image->announce(pages);  // and not taken for marked
+  session.image->announce(pages);  // and not taken for touched
   format::TouchedSector ranges{};
   const auto bytes = content_of(fs_, directory_.path("s/branches/main/image.touched"));
   ASSERT_TRUE(format::decode_touched_sector(std::span(bytes).first(format::kTouchedSectorBytes),
@@ -534,17 +534,17 @@ TEST_F(ImageTest, IsFlushedBeforeItCountsAsWhole) {
   EXPECT_TRUE(state->in_use);
 }
 
-TEST_F(ImageTest, MarksStayWhenTheFlushOfTheImageFails) {
+TEST_F(ImageTest, TouchedRangesStayWhenTheFlushOfTheImageFails) {
   Session session(*store_);
   const auto touched = directory_.path("s/branches/main/image.touched");
   session.image->announce(std::vector<PageNumber>{700});
-  const auto marked = content_of(fs_, touched);
+  const auto before = content_of(fs_, touched);
   const Bytes content(std::size_t{256} * kPageBytes, std::byte{7});
   for (int i = 0; i < 256; ++i) session.image->write(512, content);  // enough for a flush
   fs_.fail_nth(Call::sync, 1, Errc::io);
   error_text(Errc::io, [&] { session.image->note_commit(); });
   fs_.heal();
-  EXPECT_TRUE(content_of(fs_, touched) == marked);
+  EXPECT_TRUE(content_of(fs_, touched) == before);
 }
 
 }  // namespace

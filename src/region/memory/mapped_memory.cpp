@@ -173,7 +173,7 @@ void MappedMemory::stage_foreign(std::span<const PageNumber> pages) {
       const std::byte* const page = content.data() + i * kPageBytes;
       if (is_zero(page)) continue;
       std::memcpy(backing_.base_copy(first + i), page, kPageBytes);
-      backing_.mark_base_copies(first + i, 1);
+      backing_.note_base_copies(first + i, 1);
     }
   });
 }
@@ -187,7 +187,7 @@ void MappedMemory::prepare_commit(std::span<const PageNumber> dirty) {
     if (next < staged_.size() && staged_[next] == page) {
       ++next;
     } else if (!is_zero(backing_.base_copy(page))) {
-      backing_.mark_base_copies(page, 1);
+      backing_.note_base_copies(page, 1);
     }
   }
   stage_foreign(staged_);

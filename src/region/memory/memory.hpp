@@ -156,7 +156,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
     return kernel_pages_ || chunk(chunk_of(page)).state.load(std::memory_order_acquire) == kPresent;
   }
 
-  // For a commit, of a page that is not present: reads its spill file entry and marks the entry as
+  // For a commit, of a page that is not present: reads its spill file entry and notes that it is
   // taken. False: the page has no entry and is as committed, or it has come in meanwhile (see
   // is_present). Throws Errc::io, corrupted. REQUIRES: held; `buffer` aligned to 8.
   bool take_spilled(PageNumber page, std::byte* buffer, SpillFile::Entry& out);

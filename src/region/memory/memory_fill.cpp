@@ -70,7 +70,7 @@ bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept
   const auto room =
       std::min<std::size_t>(size_bytes() / kPageBytes - first, kTablePages - first % kTablePages);
   const std::size_t pages = std::min(chunk_pages(), room);
-  // Marked before a page is mapped, so that no write to it can be overlooked.
+  // Touched before a page is mapped, so that no write to it can be overlooked.
   touch(first, room);
   const std::uint64_t spilled = spill_ ? spill_->held_in(first, pages) : 0;
   if (spilled != 0) return fill_with_spill(index, pages, spilled, failure);
@@ -142,7 +142,7 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
     if (mapping == Mapping::by_touch) error = prepare_unmapped(first, pages);
     if (error == 0) error = backing_.write(first, {scratch.old, pages * kPageBytes});
     if (error == 0) {
-      backing_.mark_base_copies(first, pages);
+      backing_.note_base_copies(first, pages);
       if (options_.writable) backing_.map_around(first, pages);
       if (mapping == Mapping::now) error = map_present(first, pages);
     }
@@ -235,7 +235,7 @@ int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* bas
   }
   const int error = for_each_bit_run(base_copies, [&](std::size_t at, std::size_t n) {
     const int e = backing_.write(first + at, {base_copy_content + at * kPageBytes, n * kPageBytes});
-    if (e == 0) backing_.mark_base_copies(first + at, n);
+    if (e == 0) backing_.note_base_copies(first + at, n);
     return e;
   });
   if (error != 0) return error;

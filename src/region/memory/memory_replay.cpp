@@ -105,7 +105,7 @@ bool RegionMemory::replay(std::size_t index) noexcept {
     settle(index, 1, kMissing);
     return false;
   }
-  // Marked before a page is mapped, so that no write to it can be overlooked.
+  // Touched before a page is mapped, so that no write to it can be overlooked.
   touch(first, chunk_pages());
   store::ReadFailure ignored;
   return fill_from_source(index, chunk_pages(), ignored, Mapping::by_touch);

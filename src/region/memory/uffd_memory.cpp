@@ -84,8 +84,8 @@ bool UffdMemory::kernel_has_mapped(PageNumber first, std::size_t count) noexcept
 }
 
 int UffdMemory::resolve_present(PageNumber page, bool) noexcept {
-  // The page came in a moment ago through another thread, or its table entry holds only the mark
-  // that a scan left on a hole. The kernel refuses its zero page over such a mark, but takes a
+  // The page came in a moment ago through another thread, or its table entry holds only the marker
+  // that a scan left on a hole. The kernel refuses its zero page over such a marker, but takes a
   // copied one.
   const std::size_t index = chunk_of(page);
   if (!claim(index, kPresent)) return 0;
@@ -217,7 +217,7 @@ int UffdMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
 }
 
 int UffdMemory::forget(const Frozen& f) noexcept {
-  backing_.unmark_base_copies(f.first, f.count);
+  backing_.forget_base_copies(f.first, f.count);
   if (!options_.writable) backing_.punch(f.first, f.count);
   if (f.pages != nullptr) madvise(f.place, f.count * kPageBytes, MADV_DONTNEED);
   return 0;

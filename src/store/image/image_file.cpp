@@ -20,8 +20,8 @@ using format::PageNumber;
 namespace {
 
 constexpr std::size_t kPagesWritten = 256;
-// The image is synced and the marks are removed after this many written bytes, which bounds the
-// comparison after a crash.
+// The image is synced and the touched ranges are forgotten after this many written bytes, which
+// bounds the comparison after a crash.
 constexpr std::uint64_t kSyncEveryBytes = 256ULL << 20;
 
 // Waits until the kernel's clock for file times has moved past `time_ns`, so that a later change of

@@ -116,7 +116,7 @@ class ImageFile {
   std::uint64_t unsynced_bytes_ = 0;
   bool exact_ = false;  // versions know the file's size; it may need fewer pages than the region
   std::optional<std::uint64_t> adopted_file_bytes_;
-  bool sync_failed_ = false;  // the medium's content is unknown: the marks stay
+  bool sync_failed_ = false;  // the medium's content is unknown: the touched ranges stay
   std::vector<format::PageNumber> adopted_;
 };
 
