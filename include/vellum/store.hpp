@@ -263,8 +263,8 @@ class Store {
   // copies of the packs that new versions need the most. Run it now and then.
   TierReport apply_tiers(bool dry_run = false, const ProgressFn& progress = nullptr);
 
-  // Calls `visit` for every maximal run of differing bytes, ascending. The cost follows the size of
-  // the difference.
+  // Calls `visit` for every maximal range of differing bytes, ascending. The cost follows the size
+  // of the difference.
   DiffTotals diff(const std::string& a, const std::string& b,
                   const std::function<void(const ByteRange&)>& visit) const;
   // Reads bytes of a version without mapping it. Past the region's end: Errc::invalid_argument.

@@ -15,7 +15,7 @@ namespace vellum::atomic_file {
 using format::kRedoLogBegin;
 using format::RedoHeader;
 using format::RedoRecord;
-using format::RedoRun;
+using format::RedoSpan;
 
 namespace {
 
@@ -31,12 +31,12 @@ void cut(std::vector<Piece>& pieces, std::uint64_t file_bytes) {
 }
 
 void append_pieces(const RedoRecord& record, std::vector<Piece>& pieces) {
-  for (const RedoRun& run : record.runs) {
-    const std::uint64_t offset = run.first_line * format::kLineBytes;
+  for (const RedoSpan& span : record.spans) {
+    const std::uint64_t offset = span.first_line * format::kLineBytes;
     if (offset >= record.file_bytes) continue;
     const std::uint64_t bytes =
-        std::min<std::uint64_t>(run.count * format::kLineBytes, record.file_bytes - offset);
-    pieces.push_back({offset, {run.bytes, bytes}});
+        std::min<std::uint64_t>(span.count * format::kLineBytes, record.file_bytes - offset);
+    pieces.push_back({offset, {span.bytes, bytes}});
   }
 }
 
@@ -185,7 +185,7 @@ RedoJournal::Found RedoJournal::find_records(std::span<const std::byte> log) con
     if (bytes == 0) break;
     ++replay.commits;
     replay.log_bytes += bytes;
-    for (const RedoRun& run : record.runs) replay.bytes += run.count * format::kLineBytes;
+    for (const RedoSpan& span : record.spans) replay.bytes += span.count * format::kLineBytes;
     if (record.file_bytes < found.file_bytes) cut(found.pieces, record.file_bytes);
     append_pieces(record, found.pieces);
     found.file_bytes = record.file_bytes;

@@ -40,15 +40,15 @@ class Life {
 
  private:
   void commit(std::uint64_t lines) {
-    std::vector<format::RedoRun> runs;
+    std::vector<format::RedoSpan> spans;
     for (std::uint64_t i = 0; i < lines; ++i) {
       const std::uint64_t line = (moments_.size() * 7 + i * 3) % (kFileBytes / 64);
       std::memset(memory_.data() + line * 64, static_cast<int>(moments_.size() + 1), 64);
-      runs.push_back({line, 1, memory_.data() + line * 64});
+      spans.push_back({line, 1, memory_.data() + line * 64});
     }
     std::vector<std::byte> record;
     const auto encode = [&] {
-      encode_redo_record(journal_->header(), journal_->next_sequence(), kFileBytes, runs, record);
+      encode_redo_record(journal_->header(), journal_->next_sequence(), kFileBytes, spans, record);
     };
     encode();
     if (!journal_->fits(record.size(), format::kRedoLogBegin + kLogBytes)) {

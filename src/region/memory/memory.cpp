@@ -145,7 +145,7 @@ void RegionMemory::start_paging() {
   const std::size_t pages = size_bytes() / kPageBytes;
   // No thread starts where there is nothing to read.
   const bool ahead = most_ahead() != 0 || (working_set_ && working_set_->any_wanted());
-  if (ahead && source != nullptr && source->zero_run(0, pages) < pages) {
+  if (ahead && source != nullptr && source->zeros_from(0, pages) < pages) {
     const std::lock_guard lock(wanted_mutex_);
     join_read_ahead();
   }

@@ -380,7 +380,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   ReadStreams streams_;
   LeaveFirst leave_first_;
   std::mutex wanted_mutex_;  // guards wanted_, and joining
-  std::deque<ReadStreams::Run> wanted_;
+  std::deque<ReadStreams::Window> wanted_;
   std::unique_ptr<WorkingSet> working_set_;  // null: not wanted
 
   std::mutex huge_mutex_;       // guards huge_

@@ -17,14 +17,14 @@ namespace {
 // The most that one fault makes room for, so that a thread that waits for memory gets it soon.
 constexpr std::size_t kRoomChunks = 4;
 
-// Calls run(first, count) for each run of set bits; stops when it returns anything but 0.
-template <typename Run>
-int for_each_bit_run(std::uint64_t bits, Run run) noexcept {
+// Calls visit(first, count) for each range of set bits; stops when it returns anything but 0.
+template <typename Visit>
+int for_each_bit_range(std::uint64_t bits, Visit visit) noexcept {
   while (bits != 0) {
     const auto first = static_cast<std::size_t>(__builtin_ctzll(bits));
     const std::uint64_t rest = ~(bits >> first);
     const auto count = rest == 0 ? 64 - first : static_cast<std::size_t>(__builtin_ctzll(rest));
-    if (const int error = run(first, count); error != 0) return error;
+    if (const int error = visit(first, count); error != 0) return error;
     bits &= ~(bits_below(count) << first);
   }
   return 0;
@@ -128,7 +128,7 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
     const LiveSource::Use source(source_);
     ok = source->try_read(first, pages, scratch.old, failure);
   }
-  // Pages of zeros take no memory before they are touched, but each run of others costs its own
+  // Pages of zeros take no memory before they are touched, but each range of others costs its own
   // calls.
   const bool may_leave_out = mapping == Mapping::now && !options_.huge_pages;
   const std::uint64_t filled =
@@ -157,13 +157,13 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
 
 std::size_t RegionMemory::zeros_from(PageNumber first, std::size_t pages) const noexcept {
   const LiveSource::Use source(source_);
-  return source.get() != nullptr ? source->zero_run(first, pages) : pages;
+  return source.get() != nullptr ? source->zeros_from(first, pages) : pages;
 }
 
 bool RegionMemory::read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
                                store::ReadFailure& failure) noexcept {
   const LiveSource::Use source(source_);
-  zero = source.get() == nullptr || source->zero_run(first, pages) == pages;
+  zero = source.get() == nullptr || source->zeros_from(first, pages) == pages;
   if (!zero) return source->try_read(first, pages, out, failure);
   std::memset(out, 0, pages * kPageBytes);
   return true;
@@ -206,7 +206,7 @@ bool RegionMemory::fill_with_spill(std::size_t index, std::size_t pages, std::ui
   }
   scratch.lock.unlock();
   if (ok) {
-    for_each_bit_run(own, [&](std::size_t at, std::size_t count) {
+    for_each_bit_range(own, [&](std::size_t at, std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) spill_->drop(first + at + i);
       return 0;
     });
@@ -233,7 +233,7 @@ int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* bas
     }
     if (error != 0) return error;
   }
-  const int error = for_each_bit_run(base_copies, [&](std::size_t at, std::size_t n) {
+  const int error = for_each_bit_range(base_copies, [&](std::size_t at, std::size_t n) {
     const int e = backing_.write(first + at, {base_copy_content + at * kPageBytes, n * kPageBytes});
     if (e == 0) backing_.note_base_copies(first + at, n);
     return e;
@@ -241,11 +241,11 @@ int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* bas
   if (error != 0) return error;
   // Where zeros are mapped like base copies, one call maps both: each call splits a mapping.
   const std::uint64_t all = bits_below(count), present = zeros_take_memory() ? all : base_copies;
-  const int mapped = for_each_bit_run(present & ~own & all, [&](std::size_t at, std::size_t n) {
+  const int mapped = for_each_bit_range(present & ~own & all, [&](std::size_t at, std::size_t n) {
     return map_present(first + at, n);
   });
   if (mapped != 0) return mapped;
-  const int zeroed = for_each_bit_run(~present & ~own & all, [&](std::size_t at, std::size_t n) {
+  const int zeroed = for_each_bit_range(~present & ~own & all, [&](std::size_t at, std::size_t n) {
     return map_zero(first + at, n);
   });
   if (zeroed == 0) note_placed(first, own);

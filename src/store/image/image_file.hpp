@@ -100,7 +100,7 @@ class ImageFile {
   void publish(format::ImageState state);
   void read(format::PageNumber first, std::span<std::byte> out) const;  // zero past the end
   void write_changed(format::PageNumber first, std::span<const std::byte> content);
-  void write_run(format::PageNumber first, std::span<const std::byte> content);
+  void write_range(format::PageNumber first, std::span<const std::byte> content);
   void sync();
   void sync_now_and_then();
   void set_size(std::uint64_t bytes);
