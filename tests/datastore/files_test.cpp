@@ -52,15 +52,15 @@ class Files : public testing::Test {
 };
 
 TEST_F(Files, ComeOutAsTheyWentIn) {
-  write(in() + "/books/names", "first\nsecond\n");
-  write(in() + "/books/empty", "");
+  write(in() + "/metadata/names", "first\nsecond\n");
+  write(in() + "/metadata/empty", "");
   write(in() + "/mark", std::string(3'000'000, 'x'));
   pack();
   unpack();
-  EXPECT_EQ(text_of(out() + "/books/names"), "first\nsecond\n");
+  EXPECT_EQ(text_of(out() + "/metadata/names"), "first\nsecond\n");
   EXPECT_EQ(text_of(out() + "/mark"), std::string(3'000'000, 'x'));
-  EXPECT_TRUE(fs::exists(out() + "/books/empty"));
-  EXPECT_EQ(fs::file_size(out() + "/books/empty"), 0u);
+  EXPECT_TRUE(fs::exists(out() + "/metadata/empty"));
+  EXPECT_EQ(fs::file_size(out() + "/metadata/empty"), 0u);
 }
 
 TEST_F(Files, GrowShrinkAndGo) {
@@ -120,22 +120,22 @@ TEST_F(Files, TooManyOrTooLargeAreNamed) {
 }
 
 TEST_F(Files, AreNotWrittenThroughAStrangersLink) {
-  write(in() + "/books/names", "x");
+  write(in() + "/metadata/names", "x");
   pack();
   fs::create_directories(directory_ / "elsewhere");
   fs::create_directories(out());
-  fs::create_directory_symlink(directory_ / "elsewhere", out() + "/books");
+  fs::create_directory_symlink(directory_ / "elsewhere", out() + "/metadata");
   EXPECT_ERRC(unpack(), Errc::corrupted);
   EXPECT_TRUE(fs::is_empty(directory_ / "elsewhere"));
 }
 
 TEST(FileIndexBytes, AHostileOneIsRefused) {
   FileIndex index;
-  index[3] = {"books/names", 17};
+  index[3] = {"metadata/names", 17};
   const PageBytes good = encode_index(index);
   FileIndex found;
   ASSERT_EQ(decode_index(good, found), nullptr);
-  EXPECT_EQ(found[3].name, "books/names");
+  EXPECT_EQ(found[3].name, "metadata/names");
   EXPECT_EQ(found[3].length_bytes, 17u);
   for (const char* name : {"/etc/passwd", "../x", "a/../b", "a/", "a//b", "./a", ".."}) {
     index[3].name = name;

@@ -176,7 +176,7 @@ bool RegionMemory::make_present(PageNumber first, std::size_t count,
                                 store::ReadFailure& failure) noexcept {
   if (count == 0) return true;
   for (std::size_t index = chunk_of(first); index <= chunk_of(first + count - 1); ++index) {
-    if (!fill(index, failure) || !show_replayed(index, failure)) return false;
+    if (!fill(index, failure) || !show_prefetched(index, failure)) return false;
   }
   return true;
 }
@@ -203,12 +203,12 @@ FaultResult RegionMemory::on_fault(const Fault& fault) noexcept {
   const std::size_t index = chunk_of(page);
   const bool was_present = chunk(index).state.load() == kPresent;
   if (!was_present) read_ahead_of(index);
-  if (!was_present && working_set_) replay_beside(index);
+  if (!was_present && working_set_) prefetch_beside(index);
   store::ReadFailure failure;
   bool ok = fill(index, failure);  // waits when another thread is filling it
   // A write to a chunk that was missing may fault once more, and come here again.
   if (ok && was_present) {
-    chunk(index).replayed.store(0);
+    chunk(index).prefetched.store(0);
     const int error = resolve_present(page, fault.is_write);
     ok = error == 0;
     if (!ok) failure = {"cannot map memory", {}, page, error};

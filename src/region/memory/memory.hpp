@@ -275,10 +275,10 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
     std::atomic<std::uint32_t> state;
     std::atomic<std::uint32_t> evicted_at;  // number of its last eviction; 0: never
     std::atomic<std::uint16_t> holds;
-    std::atomic<std::uint8_t> heat;      // how many more times eviction passes it by
-    std::atomic<std::uint8_t> newer;     // its base copies are newer than the source
-    std::atomic<Advice> advice;          // normal, sequential or random
-    std::atomic<std::uint8_t> replayed;  // brought in by replay, not known to be touched since
+    std::atomic<std::uint8_t> heat;        // how many more times eviction passes it by
+    std::atomic<std::uint8_t> newer;       // its base copies are newer than the source
+    std::atomic<Advice> advice;            // normal, sequential or random
+    std::atomic<std::uint8_t> prefetched;  // by prefetch, not known to be touched since
   };
   Chunk& chunk(std::size_t index) const noexcept {
     return reinterpret_cast<Chunk*>(chunks_.data())[index];
@@ -325,7 +325,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
  private:
   struct Scratch;
   bool fill_zero(std::size_t index, std::size_t pages, store::ReadFailure& failure) noexcept;
-  enum class Mapping { now, by_touch };  // by_touch: see memory_replay.cpp
+  enum class Mapping { now, by_touch };  // by_touch: see memory_prefetch.cpp
   bool fill_from_source(std::size_t index, std::size_t pages, store::ReadFailure& failure,
                         Mapping mapping = Mapping::now) noexcept;
   bool fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
@@ -356,12 +356,12 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   void read_ahead_of(std::size_t index) noexcept;
   bool make_room_ahead() noexcept;
   void make_working_set();
-  bool replay_step() noexcept;
-  void replay_beside(std::size_t index) noexcept;
-  bool replay(std::size_t index) noexcept;
+  bool prefetch_step() noexcept;
+  void prefetch_beside(std::size_t index) noexcept;
+  bool prefetch_chunk(std::size_t index) noexcept;
   std::size_t zeros_from(PageNumber first, std::size_t pages) const noexcept;
   bool is_unused(std::size_t index) noexcept;
-  bool show_replayed(std::size_t index, store::ReadFailure& failure) noexcept;
+  bool show_prefetched(std::size_t index, store::ReadFailure& failure) noexcept;
   class NoReadAhead;  // while it lives
   void move_spilled(PageNumber page) noexcept;
   void settle_taken(const std::vector<PageNumber>& taken, bool durable,

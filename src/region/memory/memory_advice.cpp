@@ -170,7 +170,7 @@ bool RegionMemory::read_ahead_step() noexcept {
       any = true;
       if (make_room_ahead()) fill(index, ignored);
     } else {
-      any = replay_step();
+      any = prefetch_step();
     }
   }
   reading_ahead_.store(0);

@@ -84,7 +84,7 @@ bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept
 
 void RegionMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
   Chunk& c = chunk(index);
-  c.replayed.store(mapping == Mapping::by_touch, std::memory_order_relaxed);
+  c.prefetched.store(mapping == Mapping::by_touch, std::memory_order_relaxed);
   if (working_set_) working_set_->note(index);
   const std::uint32_t present = present_chunks_.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t left = c.evicted_at.load(std::memory_order_relaxed);
