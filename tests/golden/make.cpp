@@ -145,7 +145,7 @@ void make_datastore(const fs::path& work) {
   for (const std::uint64_t seed : {1, 2}) {
     const Bytes content = segment(seed);
     std::memcpy(data.segment(), content.data(), content.size());
-    const fs::path file = Datastore::files_directory(path) + "/" + kBooks;
+    const fs::path file = Datastore::files_directory(path) + "/" + kMetadata;
     fs::create_directories(file.parent_path());
     std::ofstream(file) << metadata(seed);
     if (seed == 1) {

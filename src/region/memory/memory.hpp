@@ -278,7 +278,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
     std::atomic<std::uint8_t> heat;        // how many more times eviction passes it by
     std::atomic<std::uint8_t> newer;       // its base copies are newer than the source
     std::atomic<Advice> advice;            // normal, sequential or random
-    std::atomic<std::uint8_t> prefetched;  // by prefetch, not known to be touched since
+    std::atomic<std::uint8_t> prefetched;  // brought in by prefetch, not known to be touched since
   };
   Chunk& chunk(std::size_t index) const noexcept {
     return reinterpret_cast<Chunk*>(chunks_.data())[index];

@@ -1,8 +1,8 @@
 // store/image/write_intent.hpp: ranges of an image that may differ from the head after a crash.
 //
-// The file branches/<name>/image.touched (docs/format.md) is a write-intent map. A range's bit is
-// set durably before a page of the range is written to the image, and cleared some time after the
-// image was synced. A leftover bit costs a comparison during crash recovery, nothing else.
+// The file branches/<name>/image.touched (docs/format.md) is a write-intent bitmap. A range's bit
+// is set durably before a page of the range is written to the image, and cleared some time after
+// the image was synced. A leftover bit costs a comparison during crash recovery, nothing else.
 //
 // Threads: one call at a time.
 #pragma once
