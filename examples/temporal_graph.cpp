@@ -136,7 +136,7 @@ std::string readable_bytes(std::uint64_t bytes) {
 // Copies a region's pages that are not zero into a new file, makes it durable, and returns what it
 // takes on the medium.
 std::uint64_t copy_to_file(const vellum::Region& region, const std::string& path) {
-  constexpr std::size_t kPage = 4096, kLongestRun = 1 << 20;
+  constexpr std::size_t kPage = 4096, kLongestStretch = 1 << 20;
   static constexpr char kZeros[kPage] = {};
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (file < 0) {
@@ -148,7 +148,7 @@ std::uint64_t copy_to_file(const vellum::Region& region, const std::string& path
   const auto is_zero = [&](std::uint64_t at) { return std::memcmp(data + at, kZeros, kPage) == 0; };
   for (std::uint64_t at = 0; at < size;) {
     std::uint64_t end = at;
-    while (end < size && end - at < kLongestRun && !is_zero(end)) {
+    while (end < size && end - at < kLongestStretch && !is_zero(end)) {
       end += kPage;
     }
     for (; at < end;) {

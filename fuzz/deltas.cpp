@@ -12,21 +12,21 @@ namespace {
 
 using format::kPageBytes;
 
-// A heap block of exactly a page: the address sanitizer sees a run that leaves it.
+// A heap block of exactly a page: the address sanitizer sees a span that leaves it.
 Bytes page_of(std::byte fill) { return Bytes(kPageBytes, fill); }
 
 void check_delta(View raw, const format::DeltaIndexLine& line, const format::DeltaBatch& batch,
                  const format::DeltaBatch::Page& page) {
   Bytes indexed = page_of(std::byte{0x55}), decoded = indexed, composed = indexed;
   format::apply_indexed_delta(raw, line, indexed.data());
-  format::apply_delta(batch.runs_of(page), batch.bytes_of(page), decoded.data());
+  format::apply_delta(batch.spans_of(page), batch.bytes_of(page), decoded.data());
   require(line.page == page.page && indexed == decoded, "both readers of a delta agree");
   format::DeltaComposer composer;
-  composer.apply(batch.runs_of(page), batch.bytes_of(page));
+  composer.apply(batch.spans_of(page), batch.bytes_of(page));
   format::DeltaBatch out;
   composer.append_to(out, page.page);
   const auto& one = out.pages().front();
-  format::apply_delta(out.runs_of(one), out.bytes_of(one), composed.data());
+  format::apply_delta(out.spans_of(one), out.bytes_of(one), composed.data());
   require(composed == decoded, "a composed delta does what its parts do");
 }
 
@@ -38,14 +38,15 @@ void check_encoding(const format::DeltaBatch& batch) {
   require(again.pages().size() == batch.pages().size(), "a batch keeps its pages");
   for (std::size_t i = 0; i < batch.pages().size(); ++i) {
     const auto &a = batch.pages()[i], &b = again.pages()[i];
-    const auto ra = batch.runs_of(a), rb = again.runs_of(b);
+    const auto ra = batch.spans_of(a), rb = again.spans_of(b);
     const auto ba = batch.bytes_of(a), bb = again.bytes_of(b);
-    const bool same_runs =
+    const bool same_spans =
         std::equal(ra.begin(), ra.end(), rb.begin(), rb.end(), [](const auto& x, const auto& y) {
           return x.offset_bytes == y.offset_bytes && x.length_bytes == y.length_bytes;
         });
-    require(a.page == b.page && same_runs && std::equal(ba.begin(), ba.end(), bb.begin(), bb.end()),
-            "a batch decodes to itself");
+    require(
+        a.page == b.page && same_spans && std::equal(ba.begin(), ba.end(), bb.begin(), bb.end()),
+        "a batch decodes to itself");
   }
 }
 
@@ -67,8 +68,8 @@ void fuzz_delta_batch(View input) {
   check_encoding(batch);
 }
 
-// The input writes runs of bytes into an old and a new page; their difference must lead from one to
-// the other.
+// The input writes spans of bytes into an old and a new page; their difference must lead from one
+// to the other.
 void fuzz_page_diff(View input) {
   Input in(input);
   Bytes old_page = page_of(std::byte{0}), now = page_of(std::byte{0});
@@ -86,13 +87,13 @@ void fuzz_page_diff(View input) {
   const bool from_zero = batch.add_difference_from_zero(2, now.data());
   if (differs) {
     const auto& first = batch.pages().front();
-    format::apply_delta(batch.runs_of(first), batch.bytes_of(first), old_page.data());
+    format::apply_delta(batch.spans_of(first), batch.bytes_of(first), old_page.data());
     require(old_page == now, "a difference leads from the old page to the new");
   }
   if (from_zero) {
     Bytes zero = page_of(std::byte{0});
     const auto& last = batch.pages().back();
-    format::apply_delta(batch.runs_of(last), batch.bytes_of(last), zero.data());
+    format::apply_delta(batch.spans_of(last), batch.bytes_of(last), zero.data());
     require(zero == now, "a difference from zero leads from zero to the page");
   }
   if (!batch.empty()) check_encoding(batch);

@@ -114,8 +114,8 @@ void write_redo() {
   const format::RedoHeader header{1, 2, 3, 4};
   write("redo", "header", format::encode_redo_header(header));
   Bytes lines(5 * format::kLineBytes, std::byte{7}), record;
-  const format::RedoRun runs[] = {{3, 2, lines.data()}, {64, 3, lines.data()}};
-  encode_redo_record(header, 1, 8192, runs, record);
+  const format::RedoSpan spans[] = {{3, 2, lines.data()}, {64, 3, lines.data()}};
+  encode_redo_record(header, 1, 8192, spans, record);
   write("redo", "record", record);
 }
 

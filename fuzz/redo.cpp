@@ -20,8 +20,8 @@ void check_header(View bytes) {
 
 bool same(const format::RedoRecord& a, const format::RedoRecord& b) {
   return a.file_bytes == b.file_bytes &&
-         std::equal(a.runs.begin(), a.runs.end(), b.runs.begin(), b.runs.end(),
-                    [](const format::RedoRun& x, const format::RedoRun& y) {
+         std::equal(a.spans.begin(), a.spans.end(), b.spans.begin(), b.spans.end(),
+                    [](const format::RedoSpan& x, const format::RedoSpan& y) {
                       return x.first_line == y.first_line && x.count == y.count &&
                              std::memcmp(x.bytes, y.bytes, x.count * format::kLineBytes) == 0;
                     });
@@ -31,12 +31,12 @@ void check_record(View log) {
   format::RedoRecord record, again;
   const std::size_t bytes = format::decode_redo_record(kHeader, 1, log, record);
   if (bytes == 0) return;
-  for (const format::RedoRun& run : record.runs)
-    require(
-        run.bytes >= log.data() && run.bytes + run.count * format::kLineBytes <= log.data() + bytes,
-        "a run lies in its record");
+  for (const format::RedoSpan& span : record.spans)
+    require(span.bytes >= log.data() &&
+                span.bytes + span.count * format::kLineBytes <= log.data() + bytes,
+            "a span lies in its record");
   Bytes encoded;
-  encode_redo_record(kHeader, 1, record.file_bytes, record.runs, encoded);
+  encode_redo_record(kHeader, 1, record.file_bytes, record.spans, encoded);
   require(format::decode_redo_record(kHeader, 1, encoded, again) == encoded.size() &&
               same(record, again),
           "a redo record decodes to itself");

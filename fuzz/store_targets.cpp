@@ -66,7 +66,7 @@ void read_pages(const store::PageSource& source) {
   Bytes run(16 * kPageBytes), one(kPageBytes);
   PageNumber page = 0;
   for (std::size_t n = 0; n < kMaxPagesRead && page < pages;) {
-    const std::size_t zeros = source.zero_run(page, 1u << 20);
+    const std::size_t zeros = source.zeros_from(page, 1u << 20);
     page += zeros;
     if (zeros != 0 || page >= pages) continue;
     store::ReadFailure failure;

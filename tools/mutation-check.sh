@@ -101,7 +101,7 @@ mutation 'ref published before its checkpoint is durable' src/store/pack/pack_wr
 mutation 'overwrites the active half' src/store/catalog/journal.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/half_start(j\.epoch + 1, j\.half_bytes)/half_start(j.epoch, j.half_bytes)/'
 mutation 'dedup: packs of a branch that is gone count whole' src/store/reach/roots.cpp \
-  's/^  if (at == reach_\.end() || pack > at->second\.active_pack) return 0;/  if (at == reach_.end()) return UINT64_MAX;\n  if (pack > at->second.active_pack) return 0;/'
+  's/^  if (at == writer_ends_\.end() || pack > at->second\.active_pack) return 0;/  if (at == writer_ends_.end()) return UINT64_MAX;\n  if (pack > at->second.active_pack) return 0;/'
 mutation 'dedup: no gap behind what a crash has left' src/store/pack/pack_writer.cpp \
   's/leave_out = true;/leave_out = false;/'
 mutation 'frame checksum not verified' src/format/journal.cpp \
@@ -146,20 +146,20 @@ mutation 'current epoch not renewed at opening' src/store/catalog/journal.cpp \
   's/^  j\.renew_current_epoch();//'
 mutation 'renewed epoch not synced before the other half goes' src/store/catalog/journal.cpp \
   '/::renew_current_epoch/,/^}/s/  sync();//'
-mutation 'no mark behind a commit' src/store/catalog/journal.cpp \
+mutation 'no marker behind a commit' src/store/catalog/journal.cpp \
   '/^void JournalWriter::append_commit/,/^}/s/^  ++j\.sequence;/  ++j.sequence; if (0)/'
-mutation 'no mark of the commit before' src/store/catalog/journal.cpp \
+mutation 'no marker of the commit before' src/store/catalog/journal.cpp \
   '/^void JournalWriter::append_commit/,/^}/s/^  j\.write_frame(frame, j\.tail_bytes);/&  if (0)/'
-mutation 'no mark written at opening' src/store/catalog/journal.cpp \
-  '/^void JournalWriter::Impl::clear_free_space/,/^}/s/  write_mark(tail_bytes);//'
-mutation 'a mark right behind its frame' src/store/catalog/journal.cpp \
+mutation 'no marker written at opening' src/store/catalog/journal.cpp \
+  '/^void JournalWriter::Impl::clear_free_space/,/^}/s/  write_marker(tail_bytes);//'
+mutation 'a marker right behind its frame' src/store/catalog/journal.cpp \
   's/return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);/return end;/'
 mutation 'a journal that was cut is taken' src/store/catalog/journal_read.cpp \
   's/  if (size >= whole) return;/  return;/'
 mutation 'atomic: later records do not show damage' src/atomic_file/redo_journal.cpp \
   's/  if (recovering_) look_for_later(log, replay);//'
-mutation 'atomic: no mark of the record before' src/atomic_file/redo_journal.cpp \
-  's/  write_mark(tail_ + record\.size());//'
+mutation 'atomic: no marker of the record before' src/atomic_file/redo_journal.cpp \
+  's/  write_marker(tail_ + record\.size());//'
 mutation 'atomic: a corrupted header leads to an older epoch' src/atomic_file/redo_journal.cpp \
   's/  journal\.take_header_of_records();//'
 mutation 'spill: page numbers of 32 bits' src/region/paging/spill_file.cpp \
@@ -175,9 +175,9 @@ mutation 'a failed flush of a checkpoint does not poison' src/store/branch/branc
 # Two that would show nothing. Packs listed after the branches: while gc reads the names nobody opens a branch
 # for writing, so no pack appears. Of two base frames the later ends: what lies between the two belongs to the
 # later frame, which is a version itself; the earlier end matters only when a writer takes that frame back
-# after gc has marked.
-mutation 'gc: marks of open versions ignored' src/store/reach/roots.cpp \
-  's/: marked_roots(store, out\.packs))/: std::vector<RootPlace>())/'
+# after gc has looked.
+mutation 'gc: pins of open versions ignored' src/store/reach/roots.cpp \
+  's/: pinned_roots(store, out\.packs))/: std::vector<RootPlace>())/'
 mutation 'gc: the base frame before the last is no version' src/store/reach/roots.cpp \
   's/^      out\.versions\.push_back({i == 0 ? name/      if (i == 0) &/'
 mutation 'gc: names not synced before anything is freed' src/store/gc/gc.cpp \
@@ -220,7 +220,7 @@ mutation 'space does not come back without a command' src/region/space_keeper.cp
   's/^    if (outlook\.is_due()) collect(kShortPatience, at_steps);$//'
 mutation 'a full disk is an error before anything is collected' src/region/commit.cpp \
   's/ && space->make_room()/ \&\& false/'
-mutation 'gc: who cannot mark a version does not hold the names' src/store/lock/version_pin.cpp \
+mutation 'gc: who cannot pin a version does not hold the names' src/store/lock/version_pin.cpp \
   's/^    return names;$/    return nullptr;/'
 mutation 'gc: the copy behind the root is freed' src/store/reach/pack_use.cpp \
   's/^    if (copy\.to != 0) out\[newest\.pack\]\.copies\.push_back(copy);$//'
@@ -251,8 +251,8 @@ mutation 'a file that changed while it was live is not noted' src/preload/live_f
   's/^  note_changed(target_);$//'
 mutation 'a file that changed around the run is taken for mended' src/cli/run_files.cpp \
   's/ && !image->in_use && !image->changed)) return;/ \&\& !image->in_use)) return;/'
-mutation 'the kernel does not empty the mark of a process' src/base/fork_count.cpp \
-  's/kMarkBytes, MADV_WIPEONFORK/kMarkBytes, MADV_NORMAL/'
+mutation 'the kernel does not empty the number of a process' src/base/fork_count.cpp \
+  's/kNumberBytes, MADV_WIPEONFORK/kNumberBytes, MADV_NORMAL/'
 mutation 'a call by its number goes past the library' src/preload/numbered_calls.cpp \
   's/^    if (const auto result = family(number, a)) return result;$/    if (false) return family(number, a);/'
 mutation 'process 1 is known by its number alone' src/preload/proc.cpp \
@@ -260,10 +260,10 @@ mutation 'process 1 is known by its number alone' src/preload/proc.cpp \
 
 mutation 'a frame that failed and cannot be wiped does not poison' src/store/catalog/journal.cpp \
   's/if (!wipe_header(at) \&\& frame_may_stand(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_stand(frame.size(), at);/'
-mutation 'image: marks forgotten before the flush' src/store/image/image_file.cpp \
-  '/::sync_now_and_then/,/^}/s/^  sync();$/  touched_.forget();\n  sync();/'
-mutation 'image: a failed mark ignored' src/store/image/image_file.cpp \
-  's/with_context(path(), \[&\] { intent_\.mark(pages); });/try { intent_.mark(pages); } catch (const Error\&) {}/'
+mutation 'image: touched ranges forgotten before the flush' src/store/image/image_file.cpp \
+  '/::sync_now_and_then/,/^}/s/^  sync();$/  intent_.forget();\n  sync();/'
+mutation 'image: a failed touch ignored' src/store/image/image_file.cpp \
+  's/with_context(path(), \[&\] { intent_\.touch(pages); });/try { intent_.touch(pages); } catch (const Error\&) {}/'
 mutation 'atomic: the size of a new journal not synced' src/atomic_file/file_journal.cpp \
   's/^    made->sync_data();.*$//'
 mutation 'the order of a snapshot not synced' src/store/catalog/snapshot_order.cpp \
@@ -299,8 +299,8 @@ mutation 'dedup: the record that was appended last is not found' src/store/branc
   's/return record\.offset_bytes <= appended_\.offset_bytes;/return record.offset_bytes < appended_.offset_bytes;/'
 # The other two bounds of dedup, `<` before a published end, are the same with `<=`: Dedup::is_reached() says
 # why.
-mutation 'a version that is open is not marked' src/store/lock/version_pin.cpp \
-  's/^    return store\.packs()\.mark(root\.pack, root\.offset_bytes);$/    return nullptr;/'
+mutation 'a version that is open is not pinned' src/store/lock/version_pin.cpp \
+  's/^    return store\.packs()\.pin(root\.pack, root\.offset_bytes);$/    return nullptr;/'
 mutation 'gc does not wait for large commits' src/store/lock/version_pin.cpp \
   's/return file->try_lock_exclusive(); })) {/return true; })) {/'
 mutation 'a pack leaves the archive before its name at home is durable' src/store/gc/pack_mover.cpp \
@@ -317,7 +317,7 @@ mutation 'a branch that has a writer is removed' src/store/catalog/store_names.c
 # trackers see; only what fails before anything is encoded needs Region::Impl::pending.
 mutation 'a failed commit leaves its base_copies' src/region/commit.cpp \
   's/^    encoder->undo(.*$/    (void)encoder;/'
-mutation 'image: written before its marks are durable' src/region/commit.cpp \
+mutation 'image: written before its touched ranges are durable' src/region/commit.cpp \
   's/^    memory->prepare_commit(c\.dirty);$//'
 mutation 'a call does not wait for the commit in the background' src/region/region.cpp \
   's/^    impl->background->wait_idle();$//'
@@ -330,7 +330,7 @@ mutation 'atomic: the journal is emptied before the file is durable' src/atomic_
 mutation 'atomic: a commit without its barrier' src/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::append/,/^}/s/^  barrier(\*medium_);$//'
 mutation 'atomic: a header is written over the one that counts' src/atomic_file/redo_journal.cpp \
-  's/return epoch % 2 \* format::kRedoSlotBytes;/return (epoch + 1) \/ 2 % 2 * format::kRedoSlotBytes;/'
+  's/return epoch % 2 \* format::kRedoHeaderCopyBytes;/return (epoch + 1) \/ 2 % 2 * format::kRedoHeaderCopyBytes;/'
 mutation 'atomic: a poisoned journal takes commits' src/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::append/,/^}/s/^  if (!poison_\.empty()) throw.*$//'
 mutation 'atomic: a file is cut before that is recorded' src/atomic_file/atomic_file.cpp \
@@ -343,10 +343,10 @@ mutation 'atomic: the journal goes before the file has it' src/atomic_file/file_
   '/::recover/,/^}/s/^  Replay replay;$/&\n  if (!options.corrupted) fs.unlink(journal_path(path));/;s/^    remove_journal(fs, path);$/    if (fs.exists(journal_path(path))) remove_journal(fs, path);/'
 mutation 'atomic: a corrupted journal that is kept is written' src/atomic_file/redo_journal.cpp \
   's/^  if (!damage_\.empty()) return replay;$//'
-mutation 'atomic: a full journal has no room for the last mark' src/atomic_file/redo_journal.cpp \
-  's/return end_with_mark(tail_ + record_bytes) <=/return tail_ + record_bytes <=/' \
-  's/make_room(end_with_mark(tail_ + record\.size()))/make_room(tail_ + record.size())/' \
-  's/^  assert(medium_->byte_addressable() || end_with.*$/  if (end_with_mark(end) > medium_->size_bytes()) return;/'
+mutation 'atomic: a full journal has no room for the last marker' src/atomic_file/redo_journal.cpp \
+  's/return end_with_marker(tail_ + record_bytes) <=/return tail_ + record_bytes <=/' \
+  's/make_room(end_with_marker(tail_ + record\.size()))/make_room(tail_ + record.size())/' \
+  's/^  assert(medium_->byte_addressable() || end_with.*$/  if (end_with_marker(end) > medium_->size_bytes()) return;/'
 mutation 'atomic: leftovers that are in use go' src/atomic_file/journal_file.cpp \
   's/begins_as_journal(\*left) \&\& left->try_lock_exclusive()/begins_as_journal(*left)/'
 mutation 'atomic: leftovers of others go' src/atomic_file/journal_file.cpp \

@@ -5,7 +5,7 @@
 //   instrumented                    the same, compiled by vellum-clang++; outside of the window
 //   instrumented-window             the same in the window, whose marks nobody takes
 //   msync                           one call over all of the file: the kernel knows what is dirty
-//   msync-pages                     a call for each run of touched pages
+//   msync-pages                     a call for each range of touched pages
 //   msync-folios                    as msync, of a file that is not known to the page cache by
 //                                   4 KiB pages but by large folios, as most files are
 #include <algorithm>

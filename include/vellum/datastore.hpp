@@ -1,10 +1,10 @@
 // vellum/datastore.hpp: a memory manager's segment and its files, committed in one step.
 //
-// A manager that keeps objects in a mapped segment, such as Metall, also has books: where the
-// objects are, and which space is free. It keeps the books in memory, and writes them to files when
-// it closes; a crash before that leaves a segment without its books. Here commit() includes the
-// files: segment and files are one version of one region, so that an opening gives both as of one
-// commit, after a crash too. A version costs the changes to either. vellum/metall.hpp is the
+// A manager that keeps objects in a mapped segment, such as Metall, also has metadata: where the
+// objects are, and which space is free. It keeps the metadata in memory, and writes it to files
+// when it closes; a crash before that leaves a segment without its metadata. Here commit() includes
+// the files: segment and files are one version of one region, so that an opening gives both as of
+// one commit, after a crash too. A version costs the changes to either. vellum/metall.hpp is the
 // interface for Metall.
 //
 // On disk a datastore is a directory:

@@ -69,7 +69,7 @@ inline const std::string& metall_last_error() { return detail::metall_last_error
 // datastore is whole only after it was closed.
 namespace metall::kernel {
 
-// The books are written before the segment is synchronised, so that the commit has both.
+// The metadata is written before the segment is synchronised, so that the commit has both.
 template <>
 inline void vellum::metall_manager::manager_kernel_type::flush(const bool synchronous) {
   priv_check_sanity();

@@ -57,7 +57,7 @@ bool metall_attempt(const Body& body) noexcept {
 
 }  // namespace detail
 
-// The place of a datastore's books.
+// The place of a datastore's metadata.
 template <typename Traits>
 class basic_metall_storage {
  public:
@@ -147,7 +147,7 @@ class basic_metall_segment_storage {
     datastore_.close();
     return true;
   }
-  // Commits the segment, and the books as they lie in their files. Without `wait` a library thread
+  // Commits the segment, and the metadata as it lies in its files. Without `wait` a library thread
   // encodes and writes; the next call that changes the datastore waits for it.
   bool sync(bool wait) {
     if (read_only_) return is_open();

@@ -112,10 +112,10 @@ struct Tier {
   enum class Kind { home, archive, cache };
   Kind kind = Kind::home;
   std::string directory;
-  // Whether the directory is there and has this store's mark. If an archive is absent, versions
+  // Whether the directory is there and has this tier's id. If an archive is absent, versions
   // whose packs lie there do not open (Errc::io, which names it), and nothing is collected.
   bool present = true;
-  // Whether its mark names this store: its path, and the inode and time of birth of its
+  // Whether its tier id names this store: its path, and the inode and time of birth of its
   // `vellum.store`. False in a copy of a store, also under the same path in another container or on
   // another machine. A copy may read the original's tiers, but nothing is collected or moved there
   // (Errc::read_only). Adding the directory again takes it over.
@@ -263,8 +263,8 @@ class Store {
   // copies of the packs that new versions need the most. Run it now and then.
   TierReport apply_tiers(bool dry_run = false, const ProgressFn& progress = nullptr);
 
-  // Calls `visit` for every maximal run of differing bytes, ascending. The cost follows the size of
-  // the difference.
+  // Calls `visit` for every maximal range of differing bytes, ascending. The cost follows the size
+  // of the difference.
   DiffTotals diff(const std::string& a, const std::string& b,
                   const std::function<void(const ByteRange&)>& visit) const;
   // Reads bytes of a version without mapping it. Past the region's end: Errc::invalid_argument.

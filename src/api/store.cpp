@@ -90,11 +90,11 @@ std::uint64_t file_size_of(const store::PageSource& source) {
 
 // How many pages a version shows from `page` on, at most as many as are copied at once. The end is
 // known to a few pages: the rest is zero and costs as much as a search for it.
-std::size_t data_run(const store::PageSource& source, std::uint64_t page, std::uint64_t limit) {
+std::size_t data_from(const store::PageSource& source, std::uint64_t page, std::uint64_t limit) {
   constexpr std::size_t kStepPages = 16;
   const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(kCopyPages, limit));
   std::size_t n = std::min(kStepPages, most);
-  while (n < most && source.zero_run(page + n, kStepPages) < kStepPages) n += kStepPages;
+  while (n < most && source.zeros_from(page + n, kStepPages) < kStepPages) n += kStepPages;
   return std::min(n, most);
 }
 
@@ -104,8 +104,8 @@ void write_content(const store::PageSource& source, base::File& out, const Progr
   const std::uint64_t pages = format::pages_in(size);
   std::vector<std::byte> buffer(kCopyPages * kPageBytes);
   for (std::uint64_t page = 0; page < pages;) {
-    page += source.zero_run(page, pages - page);
-    const std::size_t n = data_run(source, page, pages - page);
+    page += source.zeros_from(page, pages - page);
+    const std::size_t n = data_from(source, page, pages - page);
     if (n > 0) source.read(page, n, buffer.data());
     for (std::size_t i = 0; i < n; ++i) {
       const std::span<const std::byte> content(buffer.data() + i * kPageBytes, kPageBytes);
@@ -360,7 +360,7 @@ DiffTotals Store::diff(const std::string& a, const std::string& b,
 
 void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
                  std::size_t length_bytes) const {
-  const auto names = store::hold_names(*impl_->core);  // shorter than a mark of its own
+  const auto names = store::hold_names(*impl_->core);  // shorter than a pin of its own
   auto resolved = store::resolve_version(*impl_->core, name);
   const auto source = store::PageSource::open(*impl_->core, resolved.version,
                                               std::move(resolved.commits), resolved.label);
@@ -451,12 +451,12 @@ CommitReport Store::import_version(const std::string& branch, const Store& from,
   const bool was_empty = region.sequence() == 0;
   for (std::uint64_t page = 0; page < end_page;) {
     const std::uint64_t left = end_page - page;
-    const std::uint64_t zeros = page < pages ? source->zero_run(page, left) : left;
+    const std::uint64_t zeros = page < pages ? source->zeros_from(page, left) : left;
     if (zeros > 0 && !was_empty)
       region.clear(memory_at(region, page * kPageBytes), zeros * kPageBytes);
     page += zeros;
     const std::size_t n =
-        page < pages ? data_run(*source, page, std::min(end_page, pages) - page) : 0;
+        page < pages ? data_from(*source, page, std::min(end_page, pages) - page) : 0;
     if (n > 0) source->read(page, n, buffer.data());
     copy_into(region, page * kPageBytes, std::span(buffer).first(n * kPageBytes));
     page += n;

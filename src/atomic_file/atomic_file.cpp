@@ -22,7 +22,7 @@ namespace vellum {
 
 using atomic_file::MediumFile;
 using cards::MarkedPage;
-using format::RedoRun;
+using format::RedoSpan;
 
 namespace {
 
@@ -42,7 +42,7 @@ AtomicFileOptions checked(AtomicFileOptions options, std::uint64_t size_bytes) {
   return options;
 }
 
-void append_runs(const MarkedPage& marked, const std::byte* data, std::vector<RedoRun>& out) {
+void append_spans(const MarkedPage& marked, const std::byte* data, std::vector<RedoSpan>& out) {
   for (std::uint64_t left = marked.cards; left != 0;) {
     const int first = std::countr_zero(left);
     const int count = std::countr_one(left >> first);
@@ -93,7 +93,7 @@ struct AtomicFile::Impl {
   // Buffers of the present commit; kept for their memory.
   std::vector<MarkedPage> marked;  // taken from the cards
   std::vector<MarkedPage> stored;  // everything to commit
-  std::vector<RedoRun> runs;
+  std::vector<RedoSpan> spans;
   std::vector<std::byte> record;
 };
 
@@ -163,11 +163,11 @@ void AtomicFile::Impl::put_back() noexcept {
   if (window->tracked() != nullptr) window->tracked()->put_back(marked);
 }
 
-// Appends a durable record of `runs`. Returns whether the full journal went to the file first.
+// Appends a durable record of `spans`. Returns whether the full journal went to the file first.
 bool AtomicFile::Impl::append_record(std::uint64_t file_bytes) {
   atomic_file::RedoJournal& log = journal->log();
   const auto encode = [&] {
-    encode_redo_record(log.header(), log.next_sequence(), file_bytes, runs, record);
+    encode_redo_record(log.header(), log.next_sequence(), file_bytes, spans, record);
   };
   encode();
   const bool full =
@@ -186,9 +186,9 @@ AtomicCommitReport AtomicFile::Impl::commit() {
   try {
     find_stores();
     clip_to_file();
-    runs.clear();
-    for (const MarkedPage& page : stored) append_runs(page, window->data(), runs);
-    if (!runs.empty() || image->size_bytes() != recorded_bytes) {
+    spans.clear();
+    for (const MarkedPage& page : stored) append_spans(page, window->data(), spans);
+    if (!spans.empty() || image->size_bytes() != recorded_bytes) {
       report.checkpointed = append_record(image->size_bytes());
       report.bytes_written = record.size();
       ++commits;
@@ -198,12 +198,12 @@ AtomicCommitReport AtomicFile::Impl::commit() {
     throw;
   }
   if (watch) {
-    if (!runs.empty()) runs_in_record(record, runs);
-    watch->settle(runs);
+    if (!spans.empty()) spans_in_record(record, spans);
+    watch->settle(spans);
   }
   report.sequence = commits;
   report.pages_stored = stored.size();
-  for (const RedoRun& run : runs) report.cards_stored += run.count;
+  for (const RedoSpan& span : spans) report.cards_stored += span.count;
   return report;
 }
 
@@ -230,7 +230,7 @@ void AtomicFile::Impl::resize(std::uint64_t size_bytes) {
     window->open_up(size_bytes);
     return;
   }
-  runs.clear();
+  spans.clear();
   append_record(size_bytes);
   try {
     image->resize(size_bytes);

@@ -12,7 +12,7 @@ namespace vellum::atomic_file {
 namespace {
 
 // The offsets of a journal's headers.
-constexpr std::array<std::uint64_t, 2> kSlots = {0, format::kRedoSlotBytes};
+constexpr std::array<std::uint64_t, 2> kHeaderPlaces = {0, format::kRedoHeaderCopyBytes};
 
 }  // namespace
 
@@ -74,7 +74,7 @@ bool remove_left(base::Fs& fs, const std::string& path) {
 bool begins_as_journal(const base::File& file) {
   std::array<std::byte, format::kRedoHeaderBytes> bytes;
   format::RedoHeader header;
-  return std::any_of(kSlots.begin(), kSlots.end(), [&](std::uint64_t at) {
+  return std::any_of(kHeaderPlaces.begin(), kHeaderPlaces.end(), [&](std::uint64_t at) {
     return file.try_pread(bytes, at) == 0 && format::decode_redo_header(bytes, header) == nullptr;
   });
 }

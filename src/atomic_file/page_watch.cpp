@@ -39,14 +39,14 @@ void PageWatch::collect(std::uint64_t size_bytes, std::vector<MarkedPage>& out) 
   }
 }
 
-// A line that changed again since its copy has marked its page as written, so found_ is no longer
+// A line that changed again since its copy has made its page a written one, so found_ is no longer
 // needed.
-void PageWatch::settle(std::span<const format::RedoRun> runs) noexcept {
-  for (const format::RedoRun& run : runs) {
-    const std::uint64_t page = run.first_line * kLineBytes / kPageBytes;
+void PageWatch::settle(std::span<const format::RedoSpan> spans) noexcept {
+  for (const format::RedoSpan& span : spans) {
+    const std::uint64_t page = span.first_line * kLineBytes / kPageBytes;
     if (has_base_copy_.data()[page] == std::byte{0}) continue;
-    std::memcpy(base_copies_.data() + run.first_line * kLineBytes, run.bytes,
-                run.count * kLineBytes);
+    std::memcpy(base_copies_.data() + span.first_line * kLineBytes, span.bytes,
+                span.count * kLineBytes);
   }
   found_.clear();
 }

@@ -26,8 +26,8 @@ class PageWatch {
   // Appends the pages below `size_bytes` that differ from their committed content, ascending, with
   // their changed lines. Reports them again until they are settled.
   void collect(std::uint64_t size_bytes, std::vector<cards::MarkedPage>& out);
-  // Notes that these runs are committed.
-  void settle(std::span<const format::RedoRun> runs) noexcept;
+  // Notes that these spans are committed.
+  void settle(std::span<const format::RedoSpan> spans) noexcept;
   // Notes that the file has been cut to `begin_bytes`.
   void forget(std::uint64_t begin_bytes, std::uint64_t end_bytes) noexcept;
 

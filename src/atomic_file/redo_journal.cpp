@@ -15,7 +15,7 @@ namespace vellum::atomic_file {
 using format::kRedoLogBegin;
 using format::RedoHeader;
 using format::RedoRecord;
-using format::RedoRun;
+using format::RedoSpan;
 
 namespace {
 
@@ -31,12 +31,12 @@ void cut(std::vector<Piece>& pieces, std::uint64_t file_bytes) {
 }
 
 void append_pieces(const RedoRecord& record, std::vector<Piece>& pieces) {
-  for (const RedoRun& run : record.runs) {
-    const std::uint64_t offset = run.first_line * format::kLineBytes;
+  for (const RedoSpan& span : record.spans) {
+    const std::uint64_t offset = span.first_line * format::kLineBytes;
     if (offset >= record.file_bytes) continue;
     const std::uint64_t bytes =
-        std::min<std::uint64_t>(run.count * format::kLineBytes, record.file_bytes - offset);
-    pieces.push_back({offset, {run.bytes, bytes}});
+        std::min<std::uint64_t>(span.count * format::kLineBytes, record.file_bytes - offset);
+    pieces.push_back({offset, {span.bytes, bytes}});
   }
 }
 
@@ -59,7 +59,7 @@ std::uint64_t newest_in(const RedoHeader& header, std::span<const std::byte> log
   return newest;
 }
 
-std::uint64_t slot_of(std::uint64_t epoch) { return epoch % 2 * format::kRedoSlotBytes; }
+std::uint64_t header_place(std::uint64_t epoch) { return epoch % 2 * format::kRedoHeaderCopyBytes; }
 
 }  // namespace
 
@@ -79,8 +79,8 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
   journal.on_damage_ = damage;
   const char* why = "it is too short";
   bool found = false;
-  for (std::uint64_t slot = 0; slot < 2; ++slot) {
-    const std::uint64_t at = slot * format::kRedoSlotBytes;
+  for (std::uint64_t copy = 0; copy < 2; ++copy) {
+    const std::uint64_t at = copy * format::kRedoHeaderCopyBytes;
     if (journal.medium_->size_bytes() < kRedoLogBegin) break;
     std::array<std::byte, format::kRedoHeaderBytes> bytes;
     journal.medium_->read(bytes, at);
@@ -93,7 +93,8 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
                                           ", written by a newer Vellum; this one reads up to " +
                                           format::number_text(format::kFormatVersion));
     }
-    if (wrong == nullptr && slot_of(header.epoch) != at) wrong = "a header is in the other's place";
+    if (wrong == nullptr && header_place(header.epoch) != at)
+      wrong = "a header is in the other's place";
     if (wrong != nullptr) {
       if (!found) why = wrong;
     } else if (!found || header.epoch > journal.header_.epoch) {
@@ -146,7 +147,7 @@ void RedoJournal::look_for_later(std::span<const std::byte> log, Replay& replay)
 // A header of unknown arrival decides whether records count: no more commits then.
 void RedoJournal::write_header(const RedoHeader& header) {
   try {
-    medium_->write(format::encode_redo_header(header), slot_of(header.epoch));
+    medium_->write(format::encode_redo_header(header), header_place(header.epoch));
   } catch (const Error& error) {
     poison_ = error.what();
     throw;
@@ -184,7 +185,7 @@ RedoJournal::Found RedoJournal::find_records(std::span<const std::byte> log) con
     if (bytes == 0) break;
     ++replay.commits;
     replay.log_bytes += bytes;
-    for (const RedoRun& run : record.runs) replay.bytes += run.count * format::kLineBytes;
+    for (const RedoSpan& span : record.spans) replay.bytes += span.count * format::kLineBytes;
     if (record.file_bytes < found.file_bytes) cut(found.pieces, record.file_bytes);
     append_pieces(record, found.pieces);
     found.file_bytes = record.file_bytes;
@@ -246,14 +247,14 @@ bool RedoJournal::has_records() const {
   return format::decode_redo_record(header_, 1, log, record) != 0;
 }
 
-std::uint64_t RedoJournal::end_with_mark(std::uint64_t end) const noexcept {
+std::uint64_t RedoJournal::end_with_marker(std::uint64_t end) const noexcept {
   return medium_->byte_addressable()
              ? end
              : base::round_up(end, kBlockBytes) + format::kRedoRecordHeaderBytes;
 }
 
 bool RedoJournal::fits(std::uint64_t record_bytes, std::uint64_t limit_bytes) const noexcept {
-  return end_with_mark(tail_ + record_bytes) <= std::max(limit_bytes, medium_->size_bytes());
+  return end_with_marker(tail_ + record_bytes) <= std::max(limit_bytes, medium_->size_bytes());
 }
 
 void RedoJournal::make_room(std::uint64_t end) {
@@ -265,15 +266,15 @@ void RedoJournal::make_room(std::uint64_t end) {
   write_header(longer);
 }
 
-// Marks all records before the next as durable, behind a record that ends at `end`.
-void RedoJournal::write_mark(std::uint64_t end) noexcept {
+// Says that all records before the next are durable, behind a record that ends at `end`.
+void RedoJournal::write_marker(std::uint64_t end) noexcept {
   const std::uint64_t at = base::round_up(end, kBlockBytes);
-  assert(medium_->byte_addressable() || end_with_mark(end) <= medium_->size_bytes());
+  assert(medium_->byte_addressable() || end_with_marker(end) <= medium_->size_bytes());
   if (next_sequence_ == 1 || medium_->byte_addressable()) return;
   try {
-    std::vector<std::byte> mark;
-    format::encode_redo_record(header_, next_sequence_ - 1, 0, {}, mark);
-    medium_->write(mark, at);
+    std::vector<std::byte> marker;
+    format::encode_redo_record(header_, next_sequence_ - 1, 0, {}, marker);
+    medium_->write(marker, at);
   } catch (const std::exception&) {
     // The commits are durable without it.
   }
@@ -281,13 +282,13 @@ void RedoJournal::write_mark(std::uint64_t end) noexcept {
 
 void RedoJournal::append(std::span<const std::byte> record) {
   if (!poison_.empty()) throw Error(Errc::poisoned, poison_);
-  make_room(end_with_mark(tail_ + record.size()));
+  make_room(end_with_marker(tail_ + record.size()));
   medium_->write(record, tail_);
-  write_mark(tail_ + record.size());
+  write_marker(tail_ + record.size());
   barrier(*medium_);
   tail_ += record.size();
   ++next_sequence_;
-  write_mark(tail_);
+  write_marker(tail_);
 }
 
 }  // namespace vellum::atomic_file

@@ -6,16 +6,17 @@
 //   barrier returns leaves a record with a right checksum, which is then a complete commit in
 //   progress, or with a wrong one: the journal ends before it.
 // - checkpoint() writes the records to the file, barrier (of the file), then the header of the next
-//   epoch into the other slot, barrier (of the journal). A crash before that leaves the old header,
-//   all records, and a file with some of them: they are written again. After it, old records are of
-//   another epoch and no longer count. Only then may the next append() overwrite them.
+//   epoch into the other header copy, barrier (of the journal). A crash before that leaves the old
+//   header, all records, and a file with some of them: they are written again. After it, old
+//   records are of another epoch and no longer count. Only then may the next append() overwrite
+//   them.
 // - Cutting a file first appends a record without lines, so no earlier record brings back the
 //   content behind the cut: a record with a smaller size than the one before cuts.
 // - The loss of a durable record that is corrupted later must be noticed. A later record of the
-//   epoch shows it. For the last records a mark does, in another block of the medium (not in
-//   persistent memory, where it would cost as much as a small commit): a record without lines that
-//   carries the number of the one before it. The barrier that makes a record durable also does so
-//   for the mark of the one before it; a power cut can lose the mark of the last.
+//   epoch shows it. For the last records a commit marker does, in another block of the medium (not
+//   in persistent memory, where it would cost as much as a small commit): a record without lines
+//   that carries the number of the one before it. The barrier that makes a record durable also does
+//   so for the marker of the one before it; a power cut can lose the marker of the last.
 // - Nothing else writes the file, and the program's stores never reach it by themselves: its
 //   mapping is private.
 #pragma once
@@ -85,9 +86,9 @@ class RedoJournal {
  private:
   explicit RedoJournal(std::unique_ptr<MediumFile> medium) : medium_(std::move(medium)) {}
   void make_room(std::uint64_t end);
-  // The least end of the medium for a record that ends at `end`: its mark needs room.
-  std::uint64_t end_with_mark(std::uint64_t end) const noexcept;
-  void write_mark(std::uint64_t end) noexcept;
+  // The least end of the medium for a record that ends at `end`: its marker needs room.
+  std::uint64_t end_with_marker(std::uint64_t end) const noexcept;
+  void write_marker(std::uint64_t end) noexcept;
   struct Found {
     Replay replay;
     std::vector<Piece> pieces;

@@ -3,7 +3,7 @@
 // A Compressor and a Decompressor own their work memory. A Decompressor allocates nothing after
 // construction, so it may run inside the fault handler; a Compressor grows at the first use of a
 // higher level or a larger block, and throws Errc::out_of_memory when it cannot. Neither is
-// thread-safe; each thread or page-in slot owns its own.
+// thread-safe; each thread, and each decoder for page-ins, owns its own.
 #pragma once
 
 #include <cstddef>

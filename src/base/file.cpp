@@ -132,7 +132,7 @@ class PosixFile final : public File {
   }
   bool try_lock_exclusive() override { return try_lock(LOCK_EX); }
   bool try_lock_shared() override { return try_lock(LOCK_SH); }
-  bool mark_byte(std::uint64_t offset_bytes) override { return lock_byte(F_RDLCK, offset_bytes); }
+  bool pin_byte(std::uint64_t offset_bytes) override { return lock_byte(F_RDLCK, offset_bytes); }
   bool try_lock_byte(std::uint64_t offset_bytes) override {
     return lock_byte(F_WRLCK, offset_bytes);
   }
@@ -141,10 +141,10 @@ class PosixFile final : public File {
     check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "ask for locks");
     return lock.l_type != F_UNLCK;
   }
-  void unmark_byte(std::uint64_t offset_bytes) override {
-    check(range_lock(F_OFD_SETLK, F_UNLCK, offset_bytes, 1), path_, "unmark");
+  void unpin_byte(std::uint64_t offset_bytes) override {
+    check(range_lock(F_OFD_SETLK, F_UNLCK, offset_bytes, 1), path_, "unpin");
   }
-  std::vector<std::uint64_t> marked_bytes() const override;
+  std::vector<std::uint64_t> pinned_bytes() const override;
   bool replaced() const override;
   // Moves the descriptor's own offset, which nobody uses.
   std::uint64_t next_data(std::uint64_t offset_bytes) const override {
@@ -184,7 +184,7 @@ class PosixFile final : public File {
   bool lock_byte(short kind, std::uint64_t offset_bytes) {
     locks_.keep_from_children(fd_.get());
     if (range_lock(F_OFD_SETLK, kind, offset_bytes, 1) == 0) return true;
-    if (errno != EAGAIN && errno != EACCES) fail(path_, "mark");
+    if (errno != EAGAIN && errno != EACCES) fail(path_, "pin");
     return false;
   }
 
@@ -208,7 +208,7 @@ class PosixFile final : public File {
 
   std::string path_;
   Descriptor fd_;
-  ForkedLocks locks_;  // releases its slot before `fd_` is closed
+  ForkedLocks locks_;  // releases its entry before `fd_` is closed
   bool locked_ = false;
   std::uint32_t locked_in_ = 0;
 };
@@ -255,7 +255,7 @@ void PosixFile::pwrite(std::span<const std::byte> bytes, std::uint64_t offset_by
 }
 
 // The kernel reports any one lock of a range; the ranges before and behind it are asked for next.
-std::vector<std::uint64_t> PosixFile::marked_bytes() const {
+std::vector<std::uint64_t> PosixFile::pinned_bytes() const {
   constexpr std::uint64_t kEnd = INT64_MAX;
   std::vector<std::uint64_t> found;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges{{0, kEnd}};
@@ -267,7 +267,7 @@ std::vector<std::uint64_t> PosixFile::marked_bytes() const {
     check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "ask for locks");
     if (lock.l_type == F_UNLCK) continue;
     const auto start = static_cast<std::uint64_t>(lock.l_start);
-    // Adjacent marks come as one lock; a much longer lock is not ours.
+    // Adjacent pins come as one lock; a much longer lock is not ours.
     if (lock.l_len <= 0 || lock.l_len > 64) fail(path_, "ask for locks", EBUSY);
     const std::uint64_t end = start + static_cast<std::uint64_t>(lock.l_len);
     for (std::uint64_t at = std::max(from, start); at < std::min(end, to); ++at)

@@ -68,18 +68,18 @@ class File {
   virtual bool try_lock_exclusive() = 0;
   // The same, shared: any number of holders at once, but none beside an exclusive one.
   virtual bool try_lock_shared() = 0;
-  // Marks the byte at an offset, which need not exist, by a shared lock that dies with this File
+  // Pins the byte at an offset, which need not exist, by a shared lock that dies with this File
   // (fcntl(2), F_OFD_SETLK). A file opened read_only suffices. False: it is locked otherwise.
-  virtual bool mark_byte(std::uint64_t offset_bytes) = 0;
-  // The same, exclusively: nobody else marks or locks the byte meanwhile. REQUIRES: opened for
-  // writing, so a process that may only read a file cannot keep others from marking it.
+  virtual bool pin_byte(std::uint64_t offset_bytes) = 0;
+  // The same, exclusively: nobody else pins or locks the byte meanwhile. REQUIRES: opened for
+  // writing, so a process that may only read a file cannot keep others from pinning it.
   virtual bool try_lock_byte(std::uint64_t offset_bytes) = 0;
   // Whether another File holds the byte by try_lock_byte().
   virtual bool byte_locked(std::uint64_t offset_bytes) const = 0;
-  // Releases a mark or a lock of the byte.
-  virtual void unmark_byte(std::uint64_t offset_bytes) = 0;
-  // The bytes that other Files have marked, in this process or any other, ascending.
-  virtual std::vector<std::uint64_t> marked_bytes() const = 0;
+  // Releases a pin or a lock of the byte.
+  virtual void unpin_byte(std::uint64_t offset_bytes) = 0;
+  // The bytes that other Files have pinned, in this process or any other, ascending.
+  virtual std::vector<std::uint64_t> pinned_bytes() const = 0;
   // Tells the File its new name, for messages and for replaced().
   virtual void renamed(const std::string&) {}
   // Whether this file's name now belongs to another file or to none.

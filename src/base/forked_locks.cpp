@@ -13,17 +13,17 @@
 
 namespace vellum::base {
 
-struct ForkedLocks::Slot {
+struct ForkedLocks::Entry {
   std::atomic<int> fd{-1};  // -1: free
 };
 
 namespace {
 
 // The list only grows and has no lock: another thread may be changing it at the moment of fork(2).
-// A taken slot names an open file: it is taken before the lock, and released before the file is
+// A taken entry names an open file: it is taken before the lock, and released before the file is
 // closed.
 struct Block {
-  std::array<ForkedLocks::Slot, 64> slots;
+  std::array<ForkedLocks::Entry, 64> entries;
   std::atomic<Block*> next{nullptr};
 };
 
@@ -43,20 +43,20 @@ void open_anew(int fd) noexcept {
 void open_all_anew() noexcept {
   const int saved_errno = errno;
   for (Block* block = &first; block != nullptr; block = block->next.load()) {
-    for (ForkedLocks::Slot& slot : block->slots) {
-      const int fd = slot.fd.load();
+    for (ForkedLocks::Entry& entry : block->entries) {
+      const int fd = entry.fd.load();
       if (fd >= 0) open_anew(fd);
     }
   }
   errno = saved_errno;
 }
 
-ForkedLocks::Slot* take_slot(int fd) {
+ForkedLocks::Entry* take_entry(int fd) {
   [[maybe_unused]] static const int registered = ::pthread_atfork(nullptr, nullptr, open_all_anew);
   for (Block* block = &first;;) {
-    for (ForkedLocks::Slot& slot : block->slots) {
+    for (ForkedLocks::Entry& entry : block->entries) {
       int free = -1;
-      if (slot.fd.compare_exchange_strong(free, fd)) return &slot;
+      if (entry.fd.compare_exchange_strong(free, fd)) return &entry;
     }
     Block* next = block->next.load();
     if (next == nullptr) {
@@ -75,12 +75,12 @@ ForkedLocks::Slot* take_slot(int fd) {
 }  // namespace
 
 void ForkedLocks::keep_from_children(int fd) {
-  if (slot_ == nullptr) slot_ = take_slot(fd);
+  if (entry_ == nullptr) entry_ = take_entry(fd);
 }
 
 void ForkedLocks::forget() noexcept {
-  if (slot_ != nullptr) slot_->fd.store(-1);
-  slot_ = nullptr;
+  if (entry_ != nullptr) entry_->fd.store(-1);
+  entry_ = nullptr;
 }
 
 }  // namespace vellum::base

@@ -21,10 +21,10 @@ class ForkedLocks {
   void keep_from_children(int fd);
   void forget() noexcept;
 
-  struct Slot;
+  struct Entry;
 
  private:
-  Slot* slot_ = nullptr;
+  Entry* entry_ = nullptr;
 };
 
 }  // namespace vellum::base

@@ -71,9 +71,9 @@ class MappedFile final : public ReadOnlyFile {
   bool replaced() const override { return !named().has_value(); }
   FileIdentity identity() const override { return identity_; }
 
-  bool mark_byte(std::uint64_t offset_bytes) override;
-  void unmark_byte(std::uint64_t offset_bytes) override;
-  std::vector<std::uint64_t> marked_bytes() const override { return reopen()->marked_bytes(); }
+  bool pin_byte(std::uint64_t offset_bytes) override;
+  void unpin_byte(std::uint64_t offset_bytes) override;
+  std::vector<std::uint64_t> pinned_bytes() const override { return reopen()->pinned_bytes(); }
 
   bool byte_locked(std::uint64_t offset_bytes) const override {
     return reopen()->byte_locked(offset_bytes);
@@ -89,9 +89,9 @@ class MappedFile final : public ReadOnlyFile {
   std::byte* const at_;
   const std::uint64_t room_bytes_, last_bytes_, last_allocated_bytes_;
   const FileIdentity identity_;
-  std::mutex mutex_;             // guards the members below
-  std::unique_ptr<File> marks_;  // while a byte is marked: its locks
-  std::uint64_t marked_ = 0;
+  std::mutex mutex_;            // guards the members below
+  std::unique_ptr<File> pins_;  // while a byte is pinned: its locks
+  std::uint64_t pinned_ = 0;
 };
 
 // The status of the file with this name, if it is still this file.
@@ -151,22 +151,22 @@ void MappedFile::pread(std::span<std::byte> out, std::uint64_t offset_bytes) con
   throw Error(Errc::io, what + ": " + std::generic_category().message(error));
 }
 
-bool MappedFile::mark_byte(std::uint64_t offset_bytes) {
+bool MappedFile::pin_byte(std::uint64_t offset_bytes) {
   const std::lock_guard guard(mutex_);
-  if (marks_ == nullptr) marks_ = reopen();
-  const bool marked = marks_->mark_byte(offset_bytes);
-  if (marked) ++marked_;
-  if (marked_ == 0) marks_.reset();
-  return marked;
+  if (pins_ == nullptr) pins_ = reopen();
+  const bool pinned = pins_->pin_byte(offset_bytes);
+  if (pinned) ++pinned_;
+  if (pinned_ == 0) pins_.reset();
+  return pinned;
 }
 
-void MappedFile::unmark_byte(std::uint64_t offset_bytes) {
+void MappedFile::unpin_byte(std::uint64_t offset_bytes) {
   const std::lock_guard guard(mutex_);
-  if (marks_ == nullptr) return;
-  if (--marked_ == 0) {
-    marks_.reset();  // the marks go with it
+  if (pins_ == nullptr) return;
+  if (--pinned_ == 0) {
+    pins_.reset();  // the pins go with it
   } else {
-    marks_->unmark_byte(offset_bytes);
+    pins_->unpin_byte(offset_bytes);
   }
 }
 

@@ -16,7 +16,7 @@ namespace vellum::base {
 // Returns a read-only file that holds `file` without a descriptor. It may grow up to `room_bytes`;
 // reads past that give ENODATA. Returns `file` itself where this cannot be had (no mapping left, a
 // test's file, a kernel that forbids process_vm_readv(2)). The file is reopened by its name for as
-// long as bytes of it are marked. `fs` must outlive it.
+// long as bytes of it are pinned. `fs` must outlive it.
 std::unique_ptr<File> hold_by_mapping(Fs& fs, std::unique_ptr<File> file, std::uint64_t room_bytes);
 
 // How many descriptors one part of the library may hold for long: a share of the process's limit

@@ -6,7 +6,7 @@
  *
  * A marker sets the card's byte, then the page's. If it finds the page's byte clear, it puts the
  * page into the queue of its range. So a page is in its queue at most once between two takes, a
- * queue with a slot for each page never overflows, and taking costs time per page with marks. */
+ * queue with an entry for each page never overflows, and taking costs time per page with marks. */
 #ifndef VELLUM_CARDS_LAYOUT_H
 #define VELLUM_CARDS_LAYOUT_H
 
@@ -25,8 +25,8 @@
  * with threads, a marker counts from before it sets the card until its page is queued: mark.c. */
 struct vellum_card_queue {
   uint64_t begin_address;
-  uint32_t* slots; /* a page's number in the range, plus 1; 0: free, or not yet written */
-  uint64_t slot_mask;
+  uint32_t* entries; /* a page's number in the range, plus 1; 0: free, or not yet written */
+  uint64_t entry_mask;
   uint64_t head __attribute__((aligned(64)));  /* markers append here */
   uint64_t tail __attribute__((aligned(64)));  /* only the taker uses it */
   uint64_t phase __attribute__((aligned(64))); /* 0 or 1: where markers count; the taker flips it */

@@ -31,14 +31,14 @@ static inline int first_of_page(uint64_t address) {
   return __atomic_exchange_n(byte, 1, __ATOMIC_SEQ_CST) == 0;
 }
 
-/* A slot is taken before it is written: the taker waits for the marker in between. */
+/* An entry is taken before it is written: the taker waits for the marker in between. */
 static inline void enqueue(struct vellum_card_queue* queue, uint64_t address) {
   /* A locked addition would wait for the non-temporal stores of the last commit. */
   const uint64_t at = __libc_single_threaded != 0
                           ? unlocked_increment(&queue->head)
                           : __atomic_fetch_add(&queue->head, 1, __ATOMIC_ACQ_REL);
   const uint64_t page = (address - queue->begin_address) >> 12;
-  __atomic_store_n(&queue->slots[at & queue->slot_mask], (uint32_t)(page + 1), __ATOMIC_RELEASE);
+  __atomic_store_n(&queue->entries[at & queue->entry_mask], (uint32_t)(page + 1), __ATOMIC_RELEASE);
 }
 
 /* Between setting the card and queueing the page, another thread may store to the same card, find

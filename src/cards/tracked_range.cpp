@@ -92,7 +92,7 @@ std::uint64_t place(std::uint64_t bytes, std::uint64_t wanted, vellum_card_queue
                                        " bytes of address space");
 }
 
-std::uint32_t* map_slots(std::uint64_t count) {
+std::uint32_t* map_entries(std::uint64_t count) {
   void* at = mmap(nullptr, count * sizeof(std::uint32_t), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED)
@@ -109,14 +109,14 @@ TrackedRange::TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address)
     throw Error(Errc::invalid_argument,
                 "a tracked range has a multiple of 4096 bytes, at most 4 TiB");
   reserve_table();
-  const std::uint64_t slots = std::bit_ceil(capacity_bytes / kPageBytes);
-  queue_->slots = map_slots(slots);
-  queue_->slot_mask = slots - 1;
+  const std::uint64_t entries = std::bit_ceil(capacity_bytes / kPageBytes);
+  queue_->entries = map_entries(entries);
+  queue_->entry_mask = entries - 1;
   try {
     // Nobody marks before the constructor returns, so the queue may learn its address late.
     queue_->begin_address = place(capacity_bytes, address, queue_.get());
   } catch (...) {
-    munmap(queue_->slots, slots * 4);
+    munmap(queue_->entries, entries * 4);
     throw;
   }
   // Something marked but not tracked may have been here before, such as a file without cards. Its
@@ -130,7 +130,7 @@ TrackedRange::~TrackedRange() {
   munmap(data_, capacity_bytes_);
   clear_tables(begin, capacity_bytes_);
   set_granules(begin, granules_of(capacity_bytes_), nullptr);
-  munmap(queue_->slots, (queue_->slot_mask + 1) * sizeof(std::uint32_t));
+  munmap(queue_->entries, (queue_->entry_mask + 1) * sizeof(std::uint32_t));
 }
 
 // Ordering: the page's byte is cleared, with a full barrier, before its cards are read. A later
@@ -184,10 +184,10 @@ void TrackedRange::take(std::vector<MarkedPage>& out) {
   const std::uint64_t head = __atomic_load_n(&queue_->head, __ATOMIC_ACQUIRE);
   out.reserve(out.size() + (head - queue_->tail));
   for (; queue_->tail != head; ++queue_->tail) {
-    std::uint32_t* slot = &queue_->slots[queue_->tail & queue_->slot_mask];
+    std::uint32_t* entry = &queue_->entries[queue_->tail & queue_->entry_mask];
     std::uint32_t value = 0;
-    while ((value = __atomic_load_n(slot, __ATOMIC_ACQUIRE)) == 0) sched_yield();
-    *slot = 0;
+    while ((value = __atomic_load_n(entry, __ATOMIC_ACQUIRE)) == 0) sched_yield();
+    *entry = 0;
     const std::uint32_t page = value - 1;
     const std::uint64_t cards = take_page(queue_->begin_address + std::uint64_t{page} * kPageBytes);
     if (cards != 0) out.push_back({page, cards});

@@ -21,18 +21,18 @@ struct DiffArguments {
   bool exit_code = false;
 };
 
-struct PageRun {
+struct PageStretch {
   std::uint64_t first = 0, last = 0;
 };
 
-PageRun pages_of(const ByteRange& range) {
+PageStretch pages_of(const ByteRange& range) {
   return {range.offset_bytes / kPageBytes,
           (range.offset_bytes + range.length_bytes - 1) / kPageBytes};
 }
 
-std::string page_text(const PageRun& run) {
-  return run.first == run.last ? fmt::format("{}", run.first)
-                               : fmt::format("{}-{}", run.first, run.last);
+std::string page_text(const PageStretch& stretch) {
+  return stretch.first == stretch.last ? fmt::format("{}", stretch.first)
+                                       : fmt::format("{}-{}", stretch.first, stretch.last);
 }
 
 // Prints the differences, one line or one JSON value for each.
@@ -45,13 +45,13 @@ class DiffPrinter {
       print_range(range);
       return;
     }
-    const PageRun run = pages_of(range);
-    if (pending_ && run.first <= pending_->last + 1) {
-      pending_->last = run.last;
+    const PageStretch stretch = pages_of(range);
+    if (pending_ && stretch.first <= pending_->last + 1) {
+      pending_->last = stretch.last;
       return;
     }
     finish();
-    pending_ = run;
+    pending_ = stretch;
   }
 
   void finish() {
@@ -75,12 +75,12 @@ class DiffPrinter {
                page_text(pages_of(range)));
   }
 
-  void print_pages(const PageRun& run) {
+  void print_pages(const PageStretch& stretch) {
     if (json_) {
-      item(Json{{"first", run.first}, {"count", run.last - run.first + 1}});
+      item(Json{{"first", stretch.first}, {"count", stretch.last - stretch.first + 1}});
       return;
     }
-    out_.print("{} {}\n", run.first == run.last ? "page" : "pages", page_text(run));
+    out_.print("{} {}\n", stretch.first == stretch.last ? "page" : "pages", page_text(stretch));
   }
 
   void item(const Json& value) {
@@ -93,7 +93,7 @@ class DiffPrinter {
   bool json_;
   bool pages_;
   bool first_ = true;
-  std::optional<PageRun> pending_;
+  std::optional<PageStretch> pending_;
 };
 
 // The members of a JSON object without its braces.

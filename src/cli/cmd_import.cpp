@@ -45,11 +45,11 @@ int run_import_metall(Context& context, const TakeFileArguments& arguments,
            {"metall", from},
            {"segment_bytes", imported.segment_bytes},
            {"data_bytes", imported.data_bytes},
-           {"books", imported.books},
+           {"books", imported.metadata_files},
            {"bytes_written", imported.commit.bytes_written},
            {"snapshot", arguments.snapshot ? Json(*arguments.snapshot) : Json(nullptr)}},
       fmt::format("datastore {}: {} of data and {} of Metall's own, {} written{}", arguments.store,
-                  human_bytes(imported.data_bytes), counted(imported.books, "file"),
+                  human_bytes(imported.data_bytes), counted(imported.metadata_files, "file"),
                   human_bytes(imported.commit.bytes_written),
                   arguments.snapshot ? fmt::format("; snapshot '{}'", *arguments.snapshot) : ""));
   return kExitOk;

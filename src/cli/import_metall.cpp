@@ -72,7 +72,7 @@ MetallImport import_metall(const std::string& from, const std::string& to,
   if (!fs::exists(root / "properly_closed_mark")) {
     throw Error(Errc::corrupted,
                 from +
-                    ": Metall has not closed this datastore; its segment and its books need not "
+                    ": Metall has not closed this datastore; its segment and its metadata need not "
                     "fit together");
   }
   MetallImport result;
@@ -85,13 +85,13 @@ MetallImport import_metall(const std::string& from, const std::string& to,
     result.data_bytes += copy_block(blocks[i], block_bytes, segment + i * block_bytes);
     if (progress) progress({(i + 1) * block_bytes, result.segment_bytes, "bytes"});
   }
-  const fs::path books = fs::path(Datastore::files_directory(to)) / "management";
-  fs::create_directories(books);
+  const fs::path metadata = fs::path(Datastore::files_directory(to)) / "management";
+  fs::create_directories(metadata);
   for (const auto& entry : fs::directory_iterator(root / "management")) {
     if (!entry.is_regular_file()) continue;
-    fs::copy_file(entry.path(), books / entry.path().filename(),
+    fs::copy_file(entry.path(), metadata / entry.path().filename(),
                   fs::copy_options::overwrite_existing);
-    ++result.books;
+    ++result.metadata_files;
   }
   result.commit = datastore.commit(message);
   return result;

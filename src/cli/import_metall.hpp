@@ -8,9 +8,9 @@
 namespace vellum::cli {
 
 struct MetallImport {
-  std::uint64_t segment_bytes = 0;  // all files of the segment
-  std::uint64_t data_bytes = 0;     // of these, without holes
-  std::uint64_t books = 0;          // Metall's own files
+  std::uint64_t segment_bytes = 0;   // all files of the segment
+  std::uint64_t data_bytes = 0;      // of these, without holes
+  std::uint64_t metadata_files = 0;  // Metall's own
   CommitReport commit;
 };
 

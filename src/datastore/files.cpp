@@ -40,20 +40,20 @@ std::vector<std::string> files_below(const std::string& directory) {
   return names;
 }
 
-FileEntry& slot_of(FileIndex& index, const std::string& name, const std::string& directory) {
-  auto slot = std::find_if(index.begin(), index.end(),
-                           [&](const FileEntry& entry) { return entry.name == name; });
-  if (slot == index.end()) {
-    slot = std::find_if(index.begin(), index.end(),
-                        [](const FileEntry& entry) { return entry.name.empty(); });
+FileEntry& entry_of(FileIndex& index, const std::string& name, const std::string& directory) {
+  auto found = std::find_if(index.begin(), index.end(),
+                            [&](const FileEntry& entry) { return entry.name == name; });
+  if (found == index.end()) {
+    found = std::find_if(index.begin(), index.end(),
+                         [](const FileEntry& entry) { return entry.name.empty(); });
   }
-  if (slot == index.end()) {
+  if (found == index.end()) {
     fail(Errc::invalid_argument, "{}: more than {} files", directory, kFiles);
   }
-  return *slot;
+  return *found;
 }
 
-void pack_file(const base::File& file, std::byte* slot, FileEntry& entry) {
+void pack_file(const base::File& file, std::byte* place, FileEntry& entry) {
   const std::uint64_t size = file.size_bytes();
   if (size > kFileBytes) {
     fail(Errc::invalid_argument, "{}: {} bytes, where a file of a datastore has {} at most",
@@ -63,9 +63,9 @@ void pack_file(const base::File& file, std::byte* slot, FileEntry& entry) {
   for (std::uint64_t at = 0; at < size; at += buffer.size()) {
     const std::span part(buffer.data(), std::min<std::uint64_t>(buffer.size(), size - at));
     file.pread(part, at);
-    base::make_equal(slot + at, part);
+    base::make_equal(place + at, part);
   }
-  if (size < entry.length_bytes) base::make_zero(slot + size, entry.length_bytes - size);
+  if (size < entry.length_bytes) base::make_zero(place + size, entry.length_bytes - size);
   entry.length_bytes = size;
 }
 
@@ -159,12 +159,12 @@ void pack_files(const std::string& directory, std::byte* area, FileIndex& index)
       fail(Errc::invalid_argument, "{}/{}: a file's name has {} bytes at most", directory, name,
            kNameBytes - 1);
     }
-    FileEntry& entry = slot_of(index, name, directory);
+    FileEntry& entry = entry_of(index, name, directory);
     entry.name = name;
-    const auto slot = static_cast<std::uint64_t>(&entry - index.data());
+    const auto number = static_cast<std::uint64_t>(&entry - index.data());
     const auto file =
         base::posix_fs().open(fmt::format("{}/{}", directory, name), base::OpenMode::read_only);
-    pack_file(*file, area + slot * kFileBytes, entry);
+    pack_file(*file, area + number * kFileBytes, entry);
   }
   base::make_equal(area + kIndexAt, encode_index(index));
 }

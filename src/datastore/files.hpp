@@ -1,8 +1,8 @@
 // datastore/files.hpp: the manager's files at the end of a datastore's region.
 //
-// The region is the segment, then an area of fixed size: kFiles slots of kFileBytes, and a page
-// that lists them (the index). A file keeps its slot, so a version costs only its changes. The area
-// moves when the segment grows; slots are sparse, so the move costs only the files' content.
+// The region is the segment, then an area of fixed size: kFiles places of kFileBytes, and a page
+// that lists them (the index). A file keeps its place, so a version costs only its changes. The
+// area moves when the segment grows; places are sparse, so the move costs only the files' content.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kFileBytes = Datastore::kFileBytes;
 inline constexpr std::uint64_t kAreaBytes = kFiles * kFileBytes + format::kPageBytes;
 
 struct FileEntry {
-  std::string name;  // below the directory of files; empty: the slot is free
+  std::string name;  // below the directory of files; empty: the place is free
   std::uint64_t length_bytes = 0;
 };
 using FileIndex = std::array<FileEntry, kFiles>;

@@ -11,7 +11,7 @@
 namespace vellum::format {
 namespace {
 
-// Run gaps and lengths are below 2^14, so their varints have one or two bytes. index_delta_batch
+// Span gaps and lengths are below 2^14, so their varints have one or two bytes. index_delta_batch
 // checks this once, and take_short may then assume it.
 constexpr std::size_t kMaxShort = 1u << 14;
 static_assert(kPageBytes < kMaxShort);
@@ -38,9 +38,9 @@ bool read_short(const std::byte*& at, const std::byte* end, std::size_t& out) no
   return true;
 }
 
-// Most runs are a few bytes long: a fixed-size copy is then faster than a call.
+// Most spans are a few bytes long: a fixed-size copy is then faster than a call.
 // REQUIRES: PageDiff::kSlackBytes readable and writable past either end.
-void copy_run(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+void copy_span(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
   if (bytes <= PageDiff::kSlackBytes) {
     std::memcpy(to, from, PageDiff::kSlackBytes);
   } else {
@@ -58,23 +58,23 @@ bool DeltaBatch::add_difference(PageNumber page, const std::byte* old_content,
   diff_page(old_content, now, diff);
   if (diff.lines == 0) return false;
 
-  const std::size_t first_run = runs_.size();
+  const std::size_t first_span = spans_.size();
   const std::size_t first_byte = bytes_.size();
   std::size_t total = 0;
-  for_each_run(diff.lines, diff.mask, kMergeGapBytes, [&](std::size_t offset, std::size_t length) {
-    runs_.push_back({static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(length)});
+  for_each_span(diff.lines, diff.mask, kMergeGapBytes, [&](std::size_t offset, std::size_t length) {
+    spans_.push_back({static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(length)});
     total += length;
   });
   // A merged gap is shorter than a line, so its bytes lie in changed lines: `copy` has them.
   bytes_.resize(first_byte + total + PageDiff::kSlackBytes);
   std::byte* to = bytes_.data() + first_byte;
-  for (std::size_t i = first_run; i < runs_.size(); ++i) {
-    copy_run(to, diff.copy + runs_[i].offset_bytes, runs_[i].length_bytes);
-    to += runs_[i].length_bytes;
+  for (std::size_t i = first_span; i < spans_.size(); ++i) {
+    copy_span(to, diff.copy + spans_[i].offset_bytes, spans_[i].length_bytes);
+    to += spans_[i].length_bytes;
   }
   bytes_.resize(first_byte + total);
-  pages_.push_back({page, static_cast<std::uint32_t>(first_run),
-                    static_cast<std::uint32_t>(runs_.size() - first_run),
+  pages_.push_back({page, static_cast<std::uint32_t>(first_span),
+                    static_cast<std::uint32_t>(spans_.size() - first_span),
                     static_cast<std::uint32_t>(first_byte), static_cast<std::uint32_t>(total)});
   return true;
 }
@@ -83,40 +83,40 @@ bool DeltaBatch::add_difference_from_zero(PageNumber page, const std::byte* now)
   return add_difference(page, nullptr, now);
 }
 
-void DeltaBatch::add(PageNumber page, std::span<const DeltaRun> runs,
+void DeltaBatch::add(PageNumber page, std::span<const DeltaSpan> spans,
                      std::span<const std::byte> bytes) {
   assert(pages_.empty() || page > pages_.back().page);
   pages_.push_back(
-      {page, static_cast<std::uint32_t>(runs_.size()), static_cast<std::uint32_t>(runs.size()),
+      {page, static_cast<std::uint32_t>(spans_.size()), static_cast<std::uint32_t>(spans.size()),
        static_cast<std::uint32_t>(bytes_.size()), static_cast<std::uint32_t>(bytes.size())});
-  runs_.insert(runs_.end(), runs.begin(), runs.end());
+  spans_.insert(spans_.end(), spans.begin(), spans.end());
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
 }
 
 void DeltaBatch::pop_back() {
   assert(!pages_.empty());
-  runs_.resize(pages_.back().first_run);
+  spans_.resize(pages_.back().first_span);
   bytes_.resize(pages_.back().first_byte);
   pages_.pop_back();
 }
 
 std::size_t DeltaBatch::last_cost_bytes() const {
   assert(!pages_.empty());
-  return pages_.back().bytes + 3 * std::size_t{pages_.back().runs};
+  return pages_.back().bytes + 3 * std::size_t{pages_.back().spans};
 }
 
 void DeltaBatch::clear() {
   pages_.clear();
-  runs_.clear();
+  spans_.clear();
   bytes_.clear();
 }
 
-void apply_delta(std::span<const DeltaRun> runs, std::span<const std::byte> bytes,
+void apply_delta(std::span<const DeltaSpan> spans, std::span<const std::byte> bytes,
                  std::byte* page) noexcept {
   const std::byte* from = bytes.data();
-  for (const DeltaRun& r : runs) {
-    std::memcpy(page + r.offset_bytes, from, r.length_bytes);
-    from += r.length_bytes;
+  for (const DeltaSpan& s : spans) {
+    std::memcpy(page + s.offset_bytes, from, s.length_bytes);
+    from += s.length_bytes;
   }
 }
 
@@ -124,11 +124,11 @@ DeltaComposer::DeltaComposer() : content_(kPageBytes), mask_(kLinesPerPage) {}
 
 void DeltaComposer::reset() { std::fill(mask_.begin(), mask_.end(), 0); }
 
-void DeltaComposer::apply(std::span<const DeltaRun> runs, std::span<const std::byte> bytes) {
-  apply_delta(runs, bytes, content_.data());
-  for (const DeltaRun& r : runs) {
-    const std::size_t end = std::size_t{r.offset_bytes} + r.length_bytes;
-    for (std::size_t at = r.offset_bytes; at < end;) {
+void DeltaComposer::apply(std::span<const DeltaSpan> spans, std::span<const std::byte> bytes) {
+  apply_delta(spans, bytes, content_.data());
+  for (const DeltaSpan& s : spans) {
+    const std::size_t end = std::size_t{s.offset_bytes} + s.length_bytes;
+    for (std::size_t at = s.offset_bytes; at < end;) {
       const std::size_t bit = at % kLineBytes;
       const std::size_t n = std::min(end - at, kLineBytes - bit);
       mask_[at / kLineBytes] |= (~std::uint64_t{0} >> (kLineBytes - n)) << bit;
@@ -137,19 +137,19 @@ void DeltaComposer::apply(std::span<const DeltaRun> runs, std::span<const std::b
   }
 }
 
-// Untouched bytes are unknown here, so runs are not merged across them.
+// Untouched bytes are unknown here, so spans are not merged across them.
 void DeltaComposer::append_to(DeltaBatch& out, PageNumber page) const {
   std::uint64_t lines = 0;
   for (std::size_t i = 0; i < kLinesPerPage; ++i) lines |= std::uint64_t{mask_[i] != 0} << i;
-  std::vector<DeltaRun> runs;
+  std::vector<DeltaSpan> spans;
   std::vector<std::byte> bytes;
-  for_each_run(lines, mask_.data(), 0, [&](std::size_t offset, std::size_t length) {
-    runs.push_back({static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(length)});
+  for_each_span(lines, mask_.data(), 0, [&](std::size_t offset, std::size_t length) {
+    spans.push_back({static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(length)});
     const auto* from = content_.data() + offset;
     bytes.insert(bytes.end(), from, from + length);
   });
-  assert(!runs.empty());
-  out.add(page, runs, bytes);
+  assert(!spans.empty());
+  out.add(page, spans, bytes);
 }
 
 namespace {
@@ -158,20 +158,20 @@ std::byte* put_page_columns(std::byte* at, std::span<const DeltaBatch::Page> pag
   at = put_varint(at, pages.size());
   PageNumber next = 0;
   for (const auto& p : pages) {
-    assert(p.page >= next && p.page < kMaxPages && p.runs >= 1);
+    assert(p.page >= next && p.page < kMaxPages && p.spans >= 1);
     at = put_varint(at, p.page - next);
     next = p.page + 1;
   }
-  for (const auto& p : pages) at = put_varint(at, p.runs - 1);
+  for (const auto& p : pages) at = put_varint(at, p.spans - 1);
   return at;
 }
 
-std::byte* put_run_gaps(std::byte* at, std::span<const DeltaRun> runs) noexcept {
+std::byte* put_span_gaps(std::byte* at, std::span<const DeltaSpan> spans) noexcept {
   std::size_t end = 0;
-  for (const DeltaRun& r : runs) {
-    assert(r.offset_bytes >= end && r.length_bytes >= 1);
-    at = put_varint(at, r.offset_bytes - end);
-    end = std::size_t{r.offset_bytes} + r.length_bytes;
+  for (const DeltaSpan& s : spans) {
+    assert(s.offset_bytes >= end && s.length_bytes >= 1);
+    at = put_varint(at, s.offset_bytes - end);
+    end = std::size_t{s.offset_bytes} + s.length_bytes;
   }
   assert(end <= kPageBytes);
   return at;
@@ -183,16 +183,16 @@ std::vector<std::byte> encode_delta_batch(const DeltaBatch& batch, std::size_t f
                                           std::size_t count) {
   assert(count >= 1 && count <= kMaxDeltasPerBatch && first + count <= batch.pages().size());
   const auto pages = std::span(batch.pages()).subspan(first, count);
-  std::size_t runs = 0, bytes = 0;
+  std::size_t spans = 0, bytes = 0;
   for (const auto& p : pages) {
-    runs += p.runs;
+    spans += p.spans;
     bytes += p.bytes;
   }
-  std::vector<std::byte> out(32 + pages.size() * 12 + runs * 4 + bytes);
+  std::vector<std::byte> out(32 + pages.size() * 12 + spans * 4 + bytes);
   std::byte* at = put_page_columns(out.data(), pages);
-  for (const auto& p : pages) at = put_run_gaps(at, batch.runs_of(p));
+  for (const auto& p : pages) at = put_span_gaps(at, batch.spans_of(p));
   for (const auto& p : pages) {
-    for (const DeltaRun& r : batch.runs_of(p)) at = put_varint(at, r.length_bytes - 1u);
+    for (const DeltaSpan& s : batch.spans_of(p)) at = put_varint(at, s.length_bytes - 1u);
   }
   for (const auto& p : pages) {
     const auto b = batch.bytes_of(p);
@@ -205,7 +205,7 @@ std::vector<std::byte> encode_delta_batch(const DeltaBatch& batch, std::size_t f
 
 namespace {
 
-// Reads page numbers and run counts. Returns the total number of runs, or 0 for corrupted bytes.
+// Reads page numbers and span counts. Returns the total number of spans, or 0 for corrupted bytes.
 std::size_t read_page_columns(ByteReader& in, std::span<DeltaIndexLine> lines) noexcept {
   PageNumber next = 0;
   for (auto& l : lines) {
@@ -218,18 +218,18 @@ std::size_t read_page_columns(ByteReader& in, std::span<DeltaIndexLine> lines) n
   for (auto& l : lines) {
     const std::uint64_t more = in.varint();
     if (!in.ok() || more >= kPageBytes) return 0;
-    l.runs = static_cast<std::uint16_t>(more + 1);
-    total += l.runs;
+    l.spans = static_cast<std::uint16_t>(more + 1);
+    total += l.spans;
   }
   return total;
 }
 
-// Checks one page's runs: gap and length columns side by side. Returns the bytes they cover, or 0
+// Checks one page's spans: gap and length columns side by side. Returns the bytes they cover, or 0
 // for corrupted bytes.
-std::size_t check_runs(std::uint32_t runs, const std::byte*& gaps, const std::byte*& lengths,
-                       const std::byte* end) noexcept {
+std::size_t check_spans(std::uint32_t spans, const std::byte*& gaps, const std::byte*& lengths,
+                        const std::byte* end) noexcept {
   std::size_t at = 0, covered = 0;
-  for (std::uint32_t i = 0; i < runs; ++i) {
+  for (std::uint32_t i = 0; i < spans; ++i) {
     std::size_t gap = 0, more = 0;
     if (!read_short(gaps, end, gap) || !read_short(lengths, end, more)) return 0;
     at += gap + more + 1;
@@ -249,13 +249,13 @@ const std::byte* skip_shorts(const std::byte* at, const std::byte* end,
 }
 
 // Gaps, lengths, bytes. Fills the offsets of `lines`; true when the columns fill the input exactly.
-bool index_runs(std::span<const std::byte> raw, std::size_t start, std::size_t runs,
-                std::span<DeltaIndexLine> lines) noexcept {
+bool index_spans(std::span<const std::byte> raw, std::size_t start, std::size_t spans,
+                 std::span<DeltaIndexLine> lines) noexcept {
   const std::byte* const begin = raw.data();
   const std::byte* const end = begin + raw.size();
   const std::byte* gaps = begin + start;
-  const std::byte* lengths = skip_shorts(gaps, end, runs);
-  const std::byte* const bytes = lengths == nullptr ? nullptr : skip_shorts(lengths, end, runs);
+  const std::byte* lengths = skip_shorts(gaps, end, spans);
+  const std::byte* const bytes = lengths == nullptr ? nullptr : skip_shorts(lengths, end, spans);
   if (bytes == nullptr) return false;
   std::size_t byte_offset = static_cast<std::size_t>(bytes - begin);
   for (auto& l : lines) {
@@ -263,7 +263,7 @@ bool index_runs(std::span<const std::byte> raw, std::size_t start, std::size_t r
     l.gap_offset = static_cast<std::uint16_t>(gaps - begin);
     l.length_offset = static_cast<std::uint16_t>(lengths - begin);
     l.byte_offset = static_cast<std::uint16_t>(byte_offset);
-    const std::size_t covered = check_runs(l.runs, gaps, lengths, end);
+    const std::size_t covered = check_spans(l.spans, gaps, lengths, end);
     if (covered == 0 || covered > raw.size() - byte_offset) return false;
     byte_offset += covered;
   }
@@ -278,9 +278,9 @@ int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> 
   const std::uint64_t n = in.varint();
   if (!in.ok() || n < 1 || n > kMaxDeltasPerBatch || n > lines.size() || n > in.left()) return -1;
   lines = lines.first(static_cast<std::size_t>(n));
-  const std::size_t runs = read_page_columns(in, lines);
-  if (runs == 0 || runs > in.left()) return -1;
-  if (!index_runs(raw, raw.size() - in.left(), runs, lines)) return -1;
+  const std::size_t spans = read_page_columns(in, lines);
+  if (spans == 0 || spans > in.left()) return -1;
+  if (!index_spans(raw, raw.size() - in.left(), spans, lines)) return -1;
   return static_cast<int>(n);
 }
 
@@ -289,7 +289,7 @@ void apply_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& l
   const std::byte* gaps = raw.data() + line.gap_offset;
   const std::byte* lengths = raw.data() + line.length_offset;
   const std::byte* bytes = raw.data() + line.byte_offset;
-  for (std::uint32_t i = 0; i < line.runs; ++i) {
+  for (std::uint32_t i = 0; i < line.spans; ++i) {
     page += take_short(gaps);
     const std::size_t length = take_short(lengths) + 1;
     std::memcpy(page, bytes, length);
@@ -304,21 +304,21 @@ bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out) {
   const int n = index_delta_batch(raw, lines);
   if (n < 0) return false;
   for (const auto& l : std::span(lines).first(static_cast<std::size_t>(n))) {
-    const std::size_t first_run = out.runs_.size();
+    const std::size_t first_span = out.spans_.size();
     const std::byte* gaps = raw.data() + l.gap_offset;
     const std::byte* lengths = raw.data() + l.length_offset;
     std::size_t at = 0, covered = 0;
-    for (std::uint32_t i = 0; i < l.runs; ++i) {
+    for (std::uint32_t i = 0; i < l.spans; ++i) {
       at += take_short(gaps);
       const std::size_t length = take_short(lengths) + 1;
-      out.runs_.push_back({static_cast<std::uint16_t>(at), static_cast<std::uint16_t>(length)});
+      out.spans_.push_back({static_cast<std::uint16_t>(at), static_cast<std::uint16_t>(length)});
       at += length;
       covered += length;
     }
     const auto bytes = raw.subspan(l.byte_offset, covered);
     const std::size_t first_byte = out.bytes_.size();
     out.bytes_.insert(out.bytes_.end(), bytes.begin(), bytes.end());
-    out.pages_.push_back({l.page, static_cast<std::uint32_t>(first_run), l.runs,
+    out.pages_.push_back({l.page, static_cast<std::uint32_t>(first_span), l.spans,
                           static_cast<std::uint32_t>(first_byte),
                           static_cast<std::uint32_t>(covered)});
   }

@@ -1,9 +1,9 @@
 // format/delta.hpp: changes inside pages.
 //
-// A page delta is a list of byte runs (offset, length, new bytes). It holds the new bytes, not an
+// A page delta is a list of byte spans (offset, length, new bytes). It holds the new bytes, not an
 // XOR, so applying a delta twice is harmless. A batch holds the deltas of many pages, sorted by
-// page, in columns (page gaps, run counts, gaps between runs, run lengths, bytes): columns compress
-// better than rows.
+// page, in columns (page gaps, span counts, gaps between spans, span lengths, bytes): columns
+// compress better than rows.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace vellum::format {
 
-struct DeltaRun {
+struct DeltaSpan {
   std::uint16_t offset_bytes;  // in the page
   std::uint16_t length_bytes;  // >= 1
 };
@@ -24,12 +24,12 @@ class DeltaBatch {
  public:
   struct Page {
     PageNumber page;
-    std::uint32_t first_run, runs;
+    std::uint32_t first_span, spans;
     std::uint32_t first_byte, bytes;
   };
   const std::vector<Page>& pages() const { return pages_; }
-  std::span<const DeltaRun> runs_of(const Page& p) const {
-    return std::span(runs_).subspan(p.first_run, p.runs);
+  std::span<const DeltaSpan> spans_of(const Page& p) const {
+    return std::span(spans_).subspan(p.first_span, p.spans);
   }
   std::span<const std::byte> bytes_of(const Page& p) const {
     return std::span(bytes_).subspan(p.first_byte, p.bytes);
@@ -37,35 +37,35 @@ class DeltaBatch {
   bool empty() const { return pages_.empty(); }
   // An upper bound of what encode_delta_batch() needs.
   std::size_t encoded_bound_bytes() const {
-    return 32 + pages_.size() * 12 + runs_.size() * 6 + bytes_.size();
+    return 32 + pages_.size() * 12 + spans_.size() * 6 + bytes_.size();
   }
 
   // Appends the difference between two contents of one page. REQUIRES: page is larger than the last
   // one added. Returns false and adds nothing when they are equal. Reads `now` once for every
   // changed byte, so a page that another thread is writing gives a consistent delta: the batch's
-  // bytes are what is recorded. Merges runs closer than kMergeGapBytes: a run costs about three
+  // bytes are what is recorded. Merges spans closer than kMergeGapBytes: a span costs about three
   // bytes.
   bool add_difference(PageNumber page, const std::byte* old_content, const std::byte* now);
   // The same against all-zero old content.
   bool add_difference_from_zero(PageNumber page, const std::byte* now);
   // Appends a delta of another batch.
-  void add(PageNumber page, std::span<const DeltaRun> runs, std::span<const std::byte> bytes);
+  void add(PageNumber page, std::span<const DeltaSpan> spans, std::span<const std::byte> bytes);
   // Removes the last page again (the encoder chose a whole block instead).
   void pop_back();
-  // Size of the last page's delta: run bytes + 3 bytes a run.
+  // Size of the last page's delta: span bytes + 3 bytes a span.
   std::size_t last_cost_bytes() const;
   void clear();
 
  private:
   friend bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out);
   std::vector<Page> pages_;
-  std::vector<DeltaRun> runs_;
+  std::vector<DeltaSpan> spans_;
   std::vector<std::byte> bytes_;
 };
 
 inline constexpr std::size_t kMergeGapBytes = 3;
 
-void apply_delta(std::span<const DeltaRun> runs, std::span<const std::byte> bytes,
+void apply_delta(std::span<const DeltaSpan> spans, std::span<const std::byte> bytes,
                  std::byte* page) noexcept;
 
 // Composes several deltas of one page, oldest first, into one.
@@ -73,7 +73,7 @@ class DeltaComposer {
  public:
   DeltaComposer();
   void reset();
-  void apply(std::span<const DeltaRun> runs, std::span<const std::byte> bytes);
+  void apply(std::span<const DeltaSpan> spans, std::span<const std::byte> bytes);
   // Appends the composed delta to `out`. REQUIRES: at least one apply() since reset().
   void append_to(DeltaBatch& out, PageNumber page) const;
 
@@ -91,11 +91,11 @@ bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out);
 // The same without allocation, for the fault handler: an index over raw bytes.
 struct DeltaIndexLine {
   PageNumber page;
-  std::uint16_t runs;
+  std::uint16_t spans;
   std::uint16_t gap_offset, length_offset, byte_offset;  // into raw
 };
 static_assert(sizeof(DeltaIndexLine) == 16);
-// Fills `lines`, one per delta, and checks everything: all runs lie inside a page, columns end
+// Fills `lines`, one per delta, and checks everything: all spans lie inside a page, columns end
 // exactly. Returns the number of deltas, or -1 for corrupted bytes or more deltas than lines.
 int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> lines) noexcept;
 // REQUIRES: `line` comes from index_delta_batch over the same bytes.

@@ -74,15 +74,15 @@ const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& sto
   return nullptr;
 }
 
-std::array<std::byte, kTouchedSectorBytes> encode_touched_sector(const TouchedSector& slots,
+std::array<std::byte, kTouchedSectorBytes> encode_touched_sector(const TouchedSector& ranges,
                                                                  const Uuid& store_id,
                                                                  std::uint64_t branch_id,
                                                                  std::uint64_t index) {
   std::array<std::byte, kTouchedSectorBytes> out;
-  std::memcpy(out.data(), slots.data(), sizeof slots);
-  const std::uint64_t sum =
-      base::checksum64(std::span(out).first(sizeof slots), sector_seed(store_id, branch_id, index));
-  std::memcpy(out.data() + sizeof slots, &sum, sizeof sum);
+  std::memcpy(out.data(), ranges.data(), sizeof ranges);
+  const std::uint64_t sum = base::checksum64(std::span(out).first(sizeof ranges),
+                                             sector_seed(store_id, branch_id, index));
+  std::memcpy(out.data() + sizeof ranges, &sum, sizeof sum);
   return out;
 }
 

@@ -19,7 +19,7 @@ inline constexpr std::size_t kMaxImagePathBytes = 4096;
 struct ImageState {
   std::uint64_t branch_id = 0;
   // A region maps the image, or a crash has ended one that did. The image then holds the head
-  // except, perhaps, in the slots that image.touched names.
+  // except, perhaps, in the ranges that image.touched names.
   bool in_use = false;
   // Any page may differ from the head.
   bool all_touched = false;
@@ -41,7 +41,7 @@ std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& s
 const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& store_id,
                                ImageState& out);
 
-// image.touched: one bit per slot of the region, in sectors with a checksum each. A sector is
+// image.touched: one bit per range of the region, in sectors with a checksum each. A sector is
 // overwritten in place, so it is no larger than the unit that the medium writes as a whole.
 inline constexpr std::size_t kTouchedSectorBytes = 512;
 inline constexpr std::size_t kTouchedWords = kTouchedSectorBytes / 8 - 1;
@@ -50,7 +50,7 @@ inline constexpr std::uint64_t kWriteIntentRangeBytes = 2u << 20;
 using TouchedSector = std::array<std::uint64_t, kTouchedWords>;
 
 // `branch_id` and `index`, the sector's place in the file, go into the checksum.
-std::array<std::byte, kTouchedSectorBytes> encode_touched_sector(const TouchedSector& slots,
+std::array<std::byte, kTouchedSectorBytes> encode_touched_sector(const TouchedSector& ranges,
                                                                  const Uuid& store_id,
                                                                  std::uint64_t branch_id,
                                                                  std::uint64_t index);

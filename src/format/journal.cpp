@@ -126,7 +126,7 @@ bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHea
   const std::uint8_t type = in.u8();
   const bool reserved_zero = (in.u8() | in.u16()) == 0;
   if (type < static_cast<std::uint8_t>(FrameType::base) ||
-      type > static_cast<std::uint8_t>(FrameType::mark)) {
+      type > static_cast<std::uint8_t>(FrameType::commit_marker)) {
     return false;
   }
   FrameHeader h;

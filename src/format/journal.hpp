@@ -33,10 +33,10 @@ std::vector<std::byte> encode_journal_header(
 const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& store_id,
                                   JournalHeader& out);
 
-// The numbers are stored on disk: never reuse one. A mark says that the frame with its sequence was
-// synced. It stands behind that frame, empty and not synced itself, until the next frame overwrites
-// it.
-enum class FrameType : std::uint8_t { base = 1, commit = 2, mark = 3 };
+// The numbers are stored on disk: never reuse one. A commit marker says that the frame with its
+// sequence was synced. It stands behind that frame, empty and not synced itself, until the next
+// frame overwrites it.
+enum class FrameType : std::uint8_t { base = 1, commit = 2, commit_marker = 3 };
 
 struct FrameHeader {
   FrameType type = FrameType::base;

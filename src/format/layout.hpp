@@ -77,7 +77,7 @@ inline constexpr Field kWholeFileHeaderFields[] = {
     {"length", 12, 4},
     {"store_id", 16, 16},
 };
-inline constexpr Field kTierMarkFields[] = {
+inline constexpr Field kTierIdFields[] = {
     {"magic", 0, 8},      {"format_version", 8, 4}, {"kind", 12, 1},  {"reserved", 13, 3},
     {"store_id", 16, 16}, {"id", 32, 16},           {"inode", 48, 8}, {"born_ns", 56, 8},
 };
@@ -100,7 +100,7 @@ inline constexpr Number kRecordTypeNumbers[] = {
 inline constexpr Number kFrameTypeNumbers[] = {
     {"base", static_cast<std::uint64_t>(FrameType::base)},
     {"commit", static_cast<std::uint64_t>(FrameType::commit)},
-    {"mark", static_cast<std::uint64_t>(FrameType::mark)},
+    {"commit_marker", static_cast<std::uint64_t>(FrameType::commit_marker)},
 };
 inline constexpr Number kPartTypeNumbers[] = {
     {"pages", static_cast<std::uint64_t>(PartType::pages)},

@@ -16,7 +16,7 @@ static_assert(kLinesPerPage == 64, "a set of lines is one 64-bit word");
 // The difference of one page. `copy` holds the changed lines as read, at their place in the page,
 // and `mask` was computed from that copy. The two agree even while another thread writes.
 struct PageDiff {
-  static constexpr std::size_t kSlackBytes = 16;  // copiers may read past a run's end
+  static constexpr std::size_t kSlackBytes = 16;  // copiers may read past a span's end
   alignas(kLineBytes) std::byte copy[kPageBytes + kSlackBytes];  // valid in changed lines
   std::uint64_t mask[kLinesPerPage];  // one bit per byte; valid for changed lines
   std::uint64_t lines;                // one bit per changed line
@@ -31,12 +31,12 @@ void diff_page(const std::byte* old_content, const std::byte* now, PageDiff& out
 void diff_page_with(DiffKernel kernel, const std::byte* old_content, const std::byte* now,
                     PageDiff& out) noexcept;
 
-// Calls emit(offset, length) for every run of set bits, in order. Merges runs with at most
+// Calls emit(offset, length) for every span of set bits, in order. Merges spans with at most
 // `merge_gap_bytes` clear bits between them.
 template <typename Emit>
-void for_each_run(std::uint64_t lines, const std::uint64_t* mask, std::size_t merge_gap_bytes,
-                  Emit emit) {
-  std::size_t start = 0, end = 0;  // the run not yet emitted; none while end is 0
+void for_each_span(std::uint64_t lines, const std::uint64_t* mask, std::size_t merge_gap_bytes,
+                   Emit emit) {
+  std::size_t start = 0, end = 0;  // the span not yet emitted; none while end is 0
   for (; lines != 0; lines &= lines - 1) {
     const auto line = static_cast<std::size_t>(std::countr_zero(lines));
     std::uint64_t m = mask[line];

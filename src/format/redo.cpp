@@ -17,14 +17,14 @@ constexpr char kMagic[9] = "VELLUMRJ";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kHeaderSeed = 0x5245444f48454144;
 
-// The fields of a record's first line; the rest is zero. Then 8 bytes per run: the first line and,
-// lowest, its count less one. Then, at the next multiple of 64, the lines of all runs.
+// The fields of a record's first line; the rest is zero. Then 8 bytes per span: the first line and,
+// lowest, its count less one. Then, at the next multiple of 64, the lines of all spans.
 struct FirstLine {
   std::uint64_t checksum = 0;  // of all after it
   std::uint64_t bytes = 0;     // the whole record
   std::uint64_t sequence = 0;
   std::uint64_t file_bytes = 0;
-  std::uint64_t runs = 0;
+  std::uint64_t spans = 0;
 };
 static_assert(sizeof(FirstLine) <= kRedoRecordHeaderBytes);
 
@@ -38,27 +38,27 @@ std::uint64_t read_u64(const std::byte* at) {
   return value;
 }
 
-RedoRun decode_run(std::uint64_t word) {
+RedoSpan decode_span(std::uint64_t word) {
   return {word / kLinesPerPage, static_cast<std::uint32_t>(word % kLinesPerPage) + 1, nullptr};
 }
 
 // Fills `out` from a record's table. Returns whether the lines fill the record exactly.
-bool read_runs(std::span<const std::byte> record, std::uint64_t runs, std::uint64_t file_bytes,
-               std::vector<RedoRun>& out) {
+bool read_spans(std::span<const std::byte> record, std::uint64_t spans, std::uint64_t file_bytes,
+                std::vector<RedoSpan>& out) {
   const std::byte* table = record.data() + kRedoRecordHeaderBytes;
   std::uint64_t at =
-      base::round_up(kRedoRecordHeaderBytes + runs * sizeof(std::uint64_t), kLineBytes);
+      base::round_up(kRedoRecordHeaderBytes + spans * sizeof(std::uint64_t), kLineBytes);
   out.clear();
-  out.reserve(runs);
-  for (std::uint64_t i = 0; i < runs; ++i) {
-    RedoRun run = decode_run(read_u64(table + i * sizeof(std::uint64_t)));
-    const std::uint64_t bytes = run.count * kLineBytes;
-    const bool within_page = run.first_line % kLinesPerPage + run.count <= kLinesPerPage;
-    const bool within_file = run.first_line + run.count <= pages_in(file_bytes) * kLinesPerPage;
+  out.reserve(spans);
+  for (std::uint64_t i = 0; i < spans; ++i) {
+    RedoSpan span = decode_span(read_u64(table + i * sizeof(std::uint64_t)));
+    const std::uint64_t bytes = span.count * kLineBytes;
+    const bool within_page = span.first_line % kLinesPerPage + span.count <= kLinesPerPage;
+    const bool within_file = span.first_line + span.count <= pages_in(file_bytes) * kLinesPerPage;
     if (!within_page || !within_file || bytes > record.size() - at) return false;
-    run.bytes = record.data() + at;
+    span.bytes = record.data() + at;
     at += bytes;
-    out.push_back(run);
+    out.push_back(span);
   }
   return at == record.size();
 }
@@ -106,24 +106,24 @@ bool redo_header_is_newer(std::span<const std::byte> bytes) noexcept {
 }
 
 void encode_redo_record(const RedoHeader& header, std::uint64_t sequence, std::uint64_t file_bytes,
-                        std::span<const RedoRun> runs, std::vector<std::byte>& out) {
+                        std::span<const RedoSpan> spans, std::vector<std::byte>& out) {
   std::uint64_t lines = 0;
-  for (const RedoRun& run : runs) lines += run.count;
-  const std::uint64_t table_end = kRedoRecordHeaderBytes + runs.size() * sizeof(std::uint64_t);
+  for (const RedoSpan& span : spans) lines += span.count;
+  const std::uint64_t table_end = kRedoRecordHeaderBytes + spans.size() * sizeof(std::uint64_t);
   const std::uint64_t data = base::round_up(table_end, kLineBytes);
   out.resize(data + lines * kLineBytes);
   std::memset(out.data(), 0, kRedoRecordHeaderBytes);
   std::memset(out.data() + table_end, 0, data - table_end);
-  FirstLine fields{0, out.size(), sequence, file_bytes, runs.size()};
+  FirstLine fields{0, out.size(), sequence, file_bytes, spans.size()};
   std::byte* table = out.data() + kRedoRecordHeaderBytes;
   std::byte* at = out.data() + data;
-  for (const RedoRun& run : runs) {
-    assert(run.count >= 1 && run.first_line % kLinesPerPage + run.count <= kLinesPerPage);
-    const std::uint64_t word = run.first_line * kLinesPerPage + (run.count - 1);
+  for (const RedoSpan& span : spans) {
+    assert(span.count >= 1 && span.first_line % kLinesPerPage + span.count <= kLinesPerPage);
+    const std::uint64_t word = span.first_line * kLinesPerPage + (span.count - 1);
     std::memcpy(table, &word, sizeof word);
     table += sizeof word;
-    std::memcpy(at, run.bytes, run.count * kLineBytes);
-    at += run.count * kLineBytes;
+    std::memcpy(at, span.bytes, span.count * kLineBytes);
+    at += span.count * kLineBytes;
   }
   std::memcpy(out.data(), &fields, sizeof fields);
   fields.checksum = redo_checksum(header, out);
@@ -139,10 +139,10 @@ std::uint64_t redo_checksum(const RedoHeader& header, std::span<const std::byte>
   return base::checksum64(record.subspan(sizeof(std::uint64_t)), record_seed(header));
 }
 
-void runs_in_record(std::span<const std::byte> record, std::vector<RedoRun>& out) {
+void spans_in_record(std::span<const std::byte> record, std::vector<RedoSpan>& out) {
   FirstLine fields;
   std::memcpy(&fields, record.data(), sizeof fields);
-  [[maybe_unused]] const bool fits = read_runs(record, fields.runs, fields.file_bytes, out);
+  [[maybe_unused]] const bool fits = read_spans(record, fields.spans, fields.file_bytes, out);
   assert(fits);
 }
 
@@ -154,13 +154,13 @@ std::size_t decode_redo_record(const RedoHeader& header, std::uint64_t sequence,
   if (fields.bytes < kRedoRecordHeaderBytes || fields.bytes > log.size() ||
       fields.bytes % kLineBytes != 0 || fields.sequence != sequence ||
       fields.file_bytes > kMaxRedoFileBytes ||
-      fields.runs > (fields.bytes - kRedoRecordHeaderBytes) / (sizeof(std::uint64_t) + kLineBytes))
+      fields.spans > (fields.bytes - kRedoRecordHeaderBytes) / (sizeof(std::uint64_t) + kLineBytes))
     return 0;
   const auto record = log.first(fields.bytes);
   if (redo_checksum(header, record) != fields.checksum) return 0;
   out.sequence = fields.sequence;
   out.file_bytes = fields.file_bytes;
-  return read_runs(record, fields.runs, fields.file_bytes, out.runs) ? fields.bytes : 0;
+  return read_spans(record, fields.spans, fields.file_bytes, out.spans) ? fields.bytes : 0;
 }
 
 }  // namespace vellum::format

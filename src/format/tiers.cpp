@@ -88,27 +88,26 @@ const char* decode_tiers(std::span<const std::byte> bytes, const Uuid& store_id,
   return nullptr;
 }
 
-std::vector<std::byte> encode_tier_mark(const TierMark& mark, const Uuid& store_id) {
+std::vector<std::byte> encode_tier_id(const TierId& tier, const Uuid& store_id) {
   std::vector<std::byte> out;
   ByteWriter w(out);
-  w.bytes(std::as_bytes(std::span(kTierMarkMagic, 8)));
+  w.bytes(std::as_bytes(std::span(kTierIdMagic, 8)));
   w.u32(kFormatVersion);
-  w.u8(static_cast<std::uint8_t>(mark.kind));
+  w.u8(static_cast<std::uint8_t>(tier.kind));
   for (int i = 0; i < 3; ++i) w.u8(0);
   w.bytes(store_id);
-  w.bytes(mark.id);
-  w.u64(mark.owner.inode);
-  w.u64(static_cast<std::uint64_t>(mark.owner.born_ns));
-  w.string(mark.owner.home);
+  w.bytes(tier.id);
+  w.u64(tier.owner.inode);
+  w.u64(static_cast<std::uint64_t>(tier.owner.born_ns));
+  w.string(tier.owner.home);
   append_checksum(out, checksum_seed(store_id));
   return out;
 }
 
-const char* decode_tier_mark(std::span<const std::byte> bytes, const Uuid& store_id,
-                             TierMark& out) {
-  if (bytes.size() > kMaxTierMarkBytes) return "larger than any tier's mark";
+const char* decode_tier_id(std::span<const std::byte> bytes, const Uuid& store_id, TierId& out) {
+  if (bytes.size() > kMaxTierIdBytes) return "larger than any tier's id";
   ByteReader in(bytes.first(bytes.size() - std::min<std::size_t>(bytes.size(), 8)));
-  if (!begins_with(in, kTierMarkMagic)) return "not a tier's mark";
+  if (!begins_with(in, kTierIdMagic)) return "not a tier's id";
   const std::uint32_t version = in.u32();
   const std::uint8_t kind = in.u8();
   bool good = true;
@@ -116,18 +115,18 @@ const char* decode_tier_mark(std::span<const std::byte> bytes, const Uuid& store
   Uuid id{};
   read_uuid(in, id);
   if (is_newer(bytes, checksum_seed(id))) return kNewerFormat;
-  TierMark mark;
-  read_uuid(in, mark.id);
-  mark.owner.inode = in.u64();
-  mark.owner.born_ns = static_cast<std::int64_t>(in.u64());
-  mark.owner.home = in.string(kMaxTierPathBytes);
-  mark.kind = static_cast<TierKind>(kind);
+  TierId tier;
+  read_uuid(in, tier.id);
+  tier.owner.inode = in.u64();
+  tier.owner.born_ns = static_cast<std::int64_t>(in.u64());
+  tier.owner.home = in.string(kMaxTierPathBytes);
+  tier.kind = static_cast<TierKind>(kind);
   if (!in.done() || version != kFormatVersion || !good || !kind_ok(kind)) {
     return "malformed or truncated";
   }
   if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
   if (id != store_id) return "belongs to another store";
-  out = std::move(mark);
+  out = std::move(tier);
   return nullptr;
 }
 

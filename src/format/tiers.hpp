@@ -15,8 +15,8 @@ namespace vellum::format {
 inline constexpr std::uint32_t kMaxTierDirectories = 16;
 inline constexpr std::uint32_t kMaxTierPathBytes = 4096;
 inline constexpr std::size_t kMaxTiersBytes = 128u << 10;
-inline constexpr std::size_t kTierMarkHeaderBytes = 64;
-inline constexpr std::size_t kMaxTierMarkBytes = 8u << 10;
+inline constexpr std::size_t kTierIdHeaderBytes = 64;
+inline constexpr std::size_t kMaxTierIdBytes = 8u << 10;
 
 enum class TierKind : std::uint8_t {
   archive = 1,  // packs lie there in place of the store
@@ -52,11 +52,11 @@ struct TierOwner {
 };
 
 // The content of the file `vellum.tier` in a directory.
-struct TierMark {
+struct TierId {
   TierKind kind = TierKind::archive;
   Uuid id{};
   TierOwner owner;  // the store, when the directory was added
-  bool operator==(const TierMark&) const = default;
+  bool operator==(const TierId&) const = default;
 };
 
 // nullptr when a tier may have this path, otherwise a description of the error.
@@ -66,7 +66,7 @@ std::vector<std::byte> encode_tiers(const Tiers& tiers, const Uuid& store_id);
 // nullptr, or a description of the error; then `out` is unchanged.
 const char* decode_tiers(std::span<const std::byte> bytes, const Uuid& store_id, Tiers& out);
 
-std::vector<std::byte> encode_tier_mark(const TierMark& mark, const Uuid& store_id);
-const char* decode_tier_mark(std::span<const std::byte> bytes, const Uuid& store_id, TierMark& out);
+std::vector<std::byte> encode_tier_id(const TierId& tier, const Uuid& store_id);
+const char* decode_tier_id(std::span<const std::byte> bytes, const Uuid& store_id, TierId& out);
 
 }  // namespace vellum::format

@@ -78,7 +78,7 @@ VELLUM_PRELOAD int close_range(unsigned first, unsigned last, int flags) noexcep
   if (!files.active() || flags != 0 || files.shares_memory())
     return VELLUM_REAL(close_range)(first, last, flags);
   while (first <= last) {
-    const unsigned known = files.next_marked(first);
+    const unsigned known = files.next_entry(first);
     if (known > last || known == UINT_MAX) return VELLUM_REAL(close_range)(first, last, flags);
     if (known > first) VELLUM_REAL(close_range)(first, known - 1, flags);
     vellum::preload::close_file(static_cast<int>(known));

@@ -14,8 +14,8 @@
 namespace vellum::preload {
 namespace {
 
-// The descriptors of the program, the image, the journal, the image's marks and the pack being
-// written, and one for short use.
+// The descriptors of the program, the image, the journal, the image's touched ranges and the pack
+// being written, and one for short use.
 constexpr std::size_t kMostOfAFile = 6;
 
 // Based on the limit at the start of the program.

@@ -17,8 +17,8 @@ using format::kPageBytes;
 
 void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, off_t offset_bytes) {
   const std::lock_guard lock(mutex_);
-  const std::uint32_t mark = mark_of(fd);
-  Open& open = *opens_[(mark & kTarget) - 1U];
+  const std::uint32_t entry = entry_of(fd);
+  Open& open = *opens_[(entry & kTarget) - 1U];
   const int type = flags & MAP_TYPE;
   const bool shared = type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
   if (open.live == nullptr) return nullptr;
@@ -31,7 +31,7 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
     return fail(complain(path, ENOTSUP, "a private mapping beside others that write it"));
   if (offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 || length_bytes == 0)
     return fail(EINVAL);
-  if ((protection & PROT_WRITE) != 0 && (mark & kWrites) == 0) return fail(EACCES);
+  if ((protection & PROT_WRITE) != 0 && (entry & kWrites) == 0) return fail(EACCES);
   if ((flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0)
     return fail(complain(path, ENOTSUP, "cannot be mapped at an address of the program's choice"));
   const auto offset = static_cast<std::uint64_t>(offset_bytes);

@@ -64,8 +64,8 @@ void reopen_read_only(int fd) {
 
 }  // namespace
 
-std::array<std::atomic<std::uint32_t>, Files::kMaxDescriptors> Files::marks_;
-std::atomic<unsigned> Files::marks_end_{0};
+std::array<std::atomic<std::uint32_t>, Files::kMaxDescriptors> Files::entries_;
+std::atomic<unsigned> Files::entries_end_{0};
 CountedInodeSet Files::inodes_;
 InodeSet Files::used_;
 
@@ -223,9 +223,9 @@ int Files::opened(int fd, const char* path, int flags, bool truncate) {
 void Files::note_descriptor(int fd, std::size_t number, int flags) {
   const bool writes = (flags & O_ACCMODE) != O_RDONLY, reads = (flags & O_ACCMODE) != O_WRONLY;
   const bool synchronous = (flags & (O_SYNC | O_DSYNC)) != 0;
-  set_mark(fd, static_cast<std::uint32_t>(number + 1) | (synchronous ? kSynchronous : 0U) |
-                   (writes ? kWrites : 0U) | (reads ? kReads : 0U) |
-                   ((flags & O_APPEND) != 0 ? kMayAppend : 0U));
+  set_entry(fd, static_cast<std::uint32_t>(number + 1) | (synchronous ? kSynchronous : 0U) |
+                    (writes ? kWrites : 0U) | (reads ? kReads : 0U) |
+                    ((flags & O_APPEND) != 0 ? kMayAppend : 0U));
   ++opens_[number]->descriptors;
 }
 
@@ -242,7 +242,7 @@ int Files::refuse_unseen(const Open& open, int fd) const {
                     "open it to write before it has unmapped that");
   for (const int other : descriptors_of_process()) {
     struct stat status;
-    if (other == fd || mark_of(other) != 0 || !writes_a_file(other)) continue;
+    if (other == fd || entry_of(other) != 0 || !writes_a_file(other)) continue;
     if (VELLUM_REAL(fstat)(other, &status) == 0 && status.st_ino == open.file.inode &&
         status.st_dev == open.file.device)
       return complain(open.target.path, EBUSY,
@@ -282,7 +282,7 @@ void Files::close_unused(std::size_t number) {
 }
 
 std::shared_ptr<LiveFile> Files::live(int fd) {
-  const unsigned number = mark_of(fd) & kTarget;
+  const unsigned number = entry_of(fd) & kTarget;
   if (number == 0) return nullptr;
   const std::lock_guard lock(mutex_);
   return opens_[number - 1] != nullptr ? opens_[number - 1]->live : nullptr;
@@ -297,43 +297,44 @@ std::shared_ptr<LiveFile> Files::live(const struct stat& status) {
 
 bool Files::shares_memory() const noexcept { return process_identity() != process_; }
 
-void Files::set_mark(int fd, std::uint32_t mark) noexcept {
-  mark_at(fd) = mark;
+void Files::set_entry(int fd, std::uint32_t entry) noexcept {
+  entry_at(fd) = entry;
   const auto end = static_cast<unsigned>(fd) + 1;
-  for (unsigned known = marks_end_; known < end && !marks_end_.compare_exchange_weak(known, end);) {
+  for (unsigned known = entries_end_;
+       known < end && !entries_end_.compare_exchange_weak(known, end);) {
   }
 }
 
-unsigned Files::next_marked(unsigned fd) const noexcept {
-  for (const unsigned end = marks_end_; fd < end; ++fd)
-    if (mark_of(static_cast<int>(fd)) != 0) return fd;
+unsigned Files::next_entry(unsigned fd) const noexcept {
+  for (const unsigned end = entries_end_; fd < end; ++fd)
+    if (entry_of(static_cast<int>(fd)) != 0) return fd;
   return UINT_MAX;
 }
 
 void Files::duplicated(int from, int to) {
-  const std::uint32_t mark = mark_of(from);
-  if ((mark & kTarget) == 0 || to < 0 || to >= kMaxDescriptors || shares_memory()) return;
+  const std::uint32_t entry = entry_of(from);
+  if ((entry & kTarget) == 0 || to < 0 || to >= kMaxDescriptors || shares_memory()) return;
   const std::lock_guard lock(mutex_);
-  set_mark(to, mark);
-  ++opens_[(mark & kTarget) - 1U]->descriptors;
+  set_entry(to, entry);
+  ++opens_[(entry & kTarget) - 1U]->descriptors;
   shield_standard(to);
 }
 
 // Duplicates share the flag, so every descriptor of the file may have it.
 void Files::note_append(int fd) noexcept {
-  const std::uint32_t number = mark_of(fd) & kTarget;
+  const std::uint32_t number = entry_of(fd) & kTarget;
   if (number == 0) return;
-  for (unsigned other = next_marked(0); other != UINT_MAX; other = next_marked(other + 1))
-    if ((mark_of(static_cast<int>(other)) & kTarget) == number)
-      mark_at(static_cast<int>(other)) |= kMayAppend;
+  for (unsigned other = next_entry(0); other != UINT_MAX; other = next_entry(other + 1))
+    if ((entry_of(static_cast<int>(other)) & kTarget) == number)
+      entry_at(static_cast<int>(other)) |= kMayAppend;
 }
 
 void Files::closed(int fd) {
-  const std::uint32_t mark = mark_of(fd);
-  if ((mark & kTarget) == 0 || shares_memory()) return;
+  const std::uint32_t entry = entry_of(fd);
+  if ((entry & kTarget) == 0 || shares_memory()) return;
   const std::lock_guard lock(mutex_);
-  mark_at(fd) = 0;
-  const std::size_t number = (mark & kTarget) - 1U;
+  entry_at(fd) = 0;
+  const std::size_t number = (entry & kTarget) - 1U;
   --opens_[number]->descriptors;
   close_unused(number);
 }
@@ -341,7 +342,7 @@ void Files::closed(int fd) {
 bool Files::note_if_target(int fd) {
   const int flags = VELLUM_REAL(fcntl)(fd, F_GETFL);
   struct stat status;
-  if (fd >= kMaxDescriptors || mark_of(fd) != 0 || flags < 0 || (flags & O_PATH) != 0 ||
+  if (fd >= kMaxDescriptors || entry_of(fd) != 0 || flags < 0 || (flags & O_PATH) != 0 ||
       VELLUM_REAL(fstat)(fd, &status) != 0 || !S_ISREG(status.st_mode))
     return false;
   const std::size_t number = target_of(fd);
@@ -351,7 +352,7 @@ bool Files::note_if_target(int fd) {
 }
 
 void Files::make_live_or_read_only(int fd) {
-  Open& open = *opens_[(mark_of(fd) & kTarget) - 1U];
+  Open& open = *opens_[(entry_of(fd) & kTarget) - 1U];
   if (!writes(fd) || (open.live != nullptr && fd > STDERR_FILENO)) return;
   if (fd <= STDERR_FILENO || make_live(open, fd, true) != 0) let_read_only(fd);
 }
@@ -378,7 +379,7 @@ void Files::adopt_descriptor(int fd) {
 
 void Files::let_read_only(int fd) {
   reopen_read_only(fd);
-  mark_at(fd) = (mark_of(fd) & kTarget) | kReads;
+  entry_at(fd) = (entry_of(fd) & kTarget) | kReads;
 }
 
 // The C library writes its standard streams without the write(2) that this library replaces. They

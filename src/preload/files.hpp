@@ -68,14 +68,14 @@ class Files {
   // The live file behind a descriptor; null if the descriptor is the kernel's. Costs one load for
   // descriptors of other files.
   std::shared_ptr<LiveFile> live(int fd);
-  bool synchronous(int fd) const noexcept { return (mark_of(fd) & kSynchronous) != 0; }
+  bool synchronous(int fd) const noexcept { return (entry_of(fd) & kSynchronous) != 0; }
   // The access modes of a descriptor that is known().
-  bool reads(int fd) const noexcept { return (mark_of(fd) & kReads) != 0; }
-  bool writes(int fd) const noexcept { return (mark_of(fd) & kWrites) != 0; }
+  bool reads(int fd) const noexcept { return (entry_of(fd) & kReads) != 0; }
+  bool writes(int fd) const noexcept { return (entry_of(fd) & kWrites) != 0; }
   // Whether it may have O_APPEND; if not, the kernel is not asked.
-  bool may_append(int fd) const noexcept { return (mark_of(fd) & kMayAppend) != 0; }
+  bool may_append(int fd) const noexcept { return (entry_of(fd) & kMayAppend) != 0; }
   void note_append(int fd) noexcept;
-  bool known(int fd) const noexcept { return (mark_of(fd) & kTarget) != 0; }
+  bool known(int fd) const noexcept { return (entry_of(fd) & kTarget) != 0; }
   // Whether the descriptor is Vellum's own. The C library closes some of these by itself, as
   // closedir(3) does: the number may be another file's by then.
   bool librarys(int fd);
@@ -85,7 +85,7 @@ class Files {
   void closed(int fd);                  // call before it is closed
   bool shares_memory() const noexcept;  // with a parent process, after vfork(2)
   // The first known descriptor from `fd` on; UINT_MAX if there is none.
-  unsigned next_marked(unsigned fd) const noexcept;
+  unsigned next_entry(unsigned fd) const noexcept;
 
   bool any_live() const noexcept { return highest_ != 0; }
   // Change names by `call`, as unlink(2), rename(2) and link(2) do, and update the files
@@ -145,12 +145,12 @@ class Files {
 
   Files();
   void load();
-  static std::atomic<std::uint32_t>& mark_at(int fd) noexcept {
-    return marks_[static_cast<std::size_t>(fd)];
+  static std::atomic<std::uint32_t>& entry_at(int fd) noexcept {
+    return entries_[static_cast<std::size_t>(fd)];
   }
-  static void set_mark(int fd, std::uint32_t mark) noexcept;
-  std::uint32_t mark_of(int fd) const noexcept {
-    return fd < 0 || fd >= kMaxDescriptors ? 0 : mark_at(fd).load(std::memory_order_relaxed);
+  static void set_entry(int fd, std::uint32_t entry) noexcept;
+  std::uint32_t entry_of(int fd) const noexcept {
+    return fd < 0 || fd >= kMaxDescriptors ? 0 : entry_at(fd).load(std::memory_order_relaxed);
   }
   std::size_t find(const struct stat& status) const;
   std::size_t target_of(int fd);  // its number; kTarget: none
@@ -201,8 +201,8 @@ class Files {
   // Inodes of files that the program used without their becoming known. A file that is new here is
   // none of them, which saves a search of all descriptors and mappings of the process.
   static InodeSet used_;
-  static std::array<std::atomic<std::uint32_t>, kMaxDescriptors> marks_;
-  static std::atomic<unsigned> marks_end_;  // behind the highest that was ever marked
+  static std::array<std::atomic<std::uint32_t>, kMaxDescriptors> entries_;
+  static std::atomic<unsigned> entries_end_;  // behind the highest that ever had one
 };
 
 }  // namespace vellum::preload

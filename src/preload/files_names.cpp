@@ -69,8 +69,8 @@ std::string path_at(int directory, const char* path) {
 // A new descriptor of the file from the library's own, which is open to read and write; -1: none.
 int Files::reopened(const Open& open) {
   const std::lock_guard lock(librarys_mutex_);  // nothing allocates under it
-  for (unsigned fd = next_marked(0); fd != UINT_MAX; fd = next_marked(fd + 1)) {
-    if (librarys_[fd] != open.file || mark_of(static_cast<int>(fd)) != kLibrarys) continue;
+  for (unsigned fd = next_entry(0); fd != UINT_MAX; fd = next_entry(fd + 1)) {
+    if (librarys_[fd] != open.file || entry_of(static_cast<int>(fd)) != kLibrarys) continue;
     char link[32];
     std::snprintf(link, sizeof link, "/proc/self/fd/%u", fd);
     const int own = VELLUM_REAL(open)(link, O_RDWR | O_CLOEXEC);
@@ -84,12 +84,12 @@ bool Files::let_go(std::size_t number) {
   Open& open = *opens_[number];
   if (open.live != nullptr && open.live->inherited()) return false;
   if (open.live != nullptr && open.live->leave(reopened(open), open.mappings) != 0) return false;
-  for (unsigned at = next_marked(0); at != UINT_MAX; at = next_marked(at + 1)) {
+  for (unsigned at = next_entry(0); at != UINT_MAX; at = next_entry(at + 1)) {
     const int fd = static_cast<int>(at);
-    const std::uint32_t mark = mark_of(fd);
-    if ((mark & kTarget) != number + 1) continue;
-    mark_at(fd) = 0;
-    if (fd <= STDERR_FILENO && (mark & kWrites) != 0) reopen_writable(fd, (mark & kReads) != 0);
+    const std::uint32_t entry = entry_of(fd);
+    if ((entry & kTarget) != number + 1) continue;
+    entry_at(fd) = 0;
+    if (fd <= STDERR_FILENO && (entry & kWrites) != 0) reopen_writable(fd, (entry & kReads) != 0);
   }
   used_.add(open.file.inode);
   forget(number);
@@ -114,7 +114,7 @@ bool Files::note_descriptors(const struct stat& status, std::size_t number) {
   for (const int fd : descriptors_of_process()) {
     struct stat other;
     const int flags = VELLUM_REAL(fcntl)(fd, F_GETFL);
-    if (fd >= kMaxDescriptors || mark_of(fd) != 0 || flags < 0 || (flags & O_PATH) != 0 ||
+    if (fd >= kMaxDescriptors || entry_of(fd) != 0 || flags < 0 || (flags & O_PATH) != 0 ||
         VELLUM_REAL(fstat)(fd, &other) != 0 || !same_file(status, other))
       continue;
     note_descriptor(fd, number, flags);
@@ -157,7 +157,7 @@ void Files::commit_as_found(const Open& open) {
 
 void Files::shield_all(std::size_t number) const {
   for (int fd = 0; fd <= STDERR_FILENO; ++fd)
-    if ((mark_of(fd) & kTarget) == number + 1) shield_standard(fd);
+    if ((entry_of(fd) & kTarget) == number + 1) shield_standard(fd);
 }
 
 bool Files::watches_names() const noexcept {

@@ -11,7 +11,7 @@ namespace vellum::preload {
 
 namespace inode_sets {
 template <unsigned bits>
-std::size_t slot_of(std::uint64_t inode) noexcept {
+std::size_t bit_of(std::uint64_t inode) noexcept {
   return static_cast<std::size_t>(inode * 0x9e3779b97f4a7c15 >> (64 - bits));
 }
 }  // namespace inode_sets
@@ -20,12 +20,12 @@ std::size_t slot_of(std::uint64_t inode) noexcept {
 class InodeSet {
  public:
   void add(std::uint64_t inode) noexcept {
-    const std::size_t slot = inode_sets::slot_of<kBits>(inode);
-    words_[slot / 64].fetch_or(1ULL << (slot % 64), std::memory_order_relaxed);
+    const std::size_t bit = inode_sets::bit_of<kBits>(inode);
+    words_[bit / 64].fetch_or(1ULL << (bit % 64), std::memory_order_relaxed);
   }
   bool may_have(std::uint64_t inode) const noexcept {
-    const std::size_t slot = inode_sets::slot_of<kBits>(inode);
-    return (words_[slot / 64].load(std::memory_order_relaxed) >> (slot % 64) & 1) != 0;
+    const std::size_t bit = inode_sets::bit_of<kBits>(inode);
+    return (words_[bit / 64].load(std::memory_order_relaxed) >> (bit % 64) & 1) != 0;
   }
 
  private:
@@ -36,10 +36,10 @@ class InodeSet {
 // A set with removal: each file is removed as often as it was added.
 class CountedInodeSet {
  public:
-  void add(std::uint64_t inode) noexcept { ++counts_[inode_sets::slot_of<kBits>(inode)]; }
-  void remove(std::uint64_t inode) noexcept { --counts_[inode_sets::slot_of<kBits>(inode)]; }
+  void add(std::uint64_t inode) noexcept { ++counts_[inode_sets::bit_of<kBits>(inode)]; }
+  void remove(std::uint64_t inode) noexcept { --counts_[inode_sets::bit_of<kBits>(inode)]; }
   bool may_have(std::uint64_t inode) const noexcept {
-    return counts_[inode_sets::slot_of<kBits>(inode)].load(std::memory_order_relaxed) != 0;
+    return counts_[inode_sets::bit_of<kBits>(inode)].load(std::memory_order_relaxed) != 0;
   }
 
  private:

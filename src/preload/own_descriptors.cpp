@@ -64,10 +64,10 @@ void Files::after_fork(bool child) {
 void Files::note_librarys(int fd, bool is) {
   if (fd < 0 || fd >= kMaxDescriptors) return;
   if (!is) {
-    mark_at(fd) = 0;
+    entry_at(fd) = 0;
     return;
   }
-  set_mark(fd, kLibrarys);  // does not allocate: an allocator may be opening a file
+  set_entry(fd, kLibrarys);  // does not allocate: an allocator may be opening a file
   const auto identity = identity_of(fd);
   const std::lock_guard lock(librarys_mutex_);
   librarys_[static_cast<std::size_t>(fd)] = identity;
@@ -76,22 +76,22 @@ void Files::note_librarys(int fd, bool is) {
 
 // REQUIRES: librarys_mutex_. A child of fork(2) would hold the parent's locks by these descriptors.
 void Files::close_librarys() {
-  for (unsigned at = next_marked(0); at != UINT_MAX; at = next_marked(at + 1)) {
+  for (unsigned at = next_entry(0); at != UINT_MAX; at = next_entry(at + 1)) {
     const int fd = static_cast<int>(at);
-    if (mark_of(fd) != kLibrarys) continue;
-    mark_at(fd) = 0;
+    if (entry_of(fd) != kLibrarys) continue;
+    entry_at(fd) = 0;
     if (identity_of(fd) == librarys_[at]) VELLUM_REAL(close)(fd);
   }
 }
 
 bool Files::librarys(int fd) {
-  if (mark_of(fd) != kLibrarys) return false;
+  if (entry_of(fd) != kLibrarys) return false;
   const auto identity = identity_of(fd);
   {
     const std::lock_guard lock(librarys_mutex_);
     if (librarys_[static_cast<std::size_t>(fd)] == identity) return true;
   }
-  mark_at(fd) = 0;
+  entry_at(fd) = 0;
   return false;
 }
 

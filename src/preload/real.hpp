@@ -1,8 +1,8 @@
-// preload/real.hpp: the functions behind this library's, and the mark of Vellum's own calls.
+// preload/real.hpp: the functions behind this library's, and what tells Vellum's own calls apart.
 //
 // The dynamic linker finds this library's open(2), write(2) and so on first, for the program and
 // for everything else in the process, Vellum included (ld.so(8), LD_PRELOAD). Calls that Vellum
-// itself makes are meant for the kernel: Inside marks them.
+// itself makes are meant for the kernel: Inside tells them apart.
 #pragma once
 
 #include <dlfcn.h>

@@ -104,7 +104,7 @@ void Privateer::Impl::close() {
   if (!region.valid()) return;
   if (region.writable()) {
     region.commit();
-    privateer::mark_state(*store, place, block_bytes);
+    privateer::update_link(*store, place, block_bytes);
   }
   region.close();
 }
@@ -196,7 +196,7 @@ bool Privateer::Impl::snapshot(const std::string& version) {
   privateer::NewVersion made(*store, at, block_bytes);
   if (region.writable()) {
     region.snapshot(at.name);
-    privateer::mark_state(*store, place, block_bytes);  // for programs that copy its files now
+    privateer::update_link(*store, place, block_bytes);  // for programs that copy its files now
   } else {
     // Keeps the state that is open here, not a later one.
     const auto open_sequence = region.sequence();
@@ -208,6 +208,6 @@ bool Privateer::Impl::snapshot(const std::string& version) {
     }
   }
   made.keep();
-  privateer::mark_state(*store, at, block_bytes);
+  privateer::update_link(*store, at, block_bytes);
   return true;
 }

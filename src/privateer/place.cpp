@@ -98,11 +98,11 @@ Place place_of_directory(const std::string& directory) {
   if (!is_directory(tidied)) {
     throw Error(Errc::not_found, "version '" + tidied + "': there is no such directory");
   }
-  const auto mark = read_mark(tidied);
-  if (!mark) return place_in_base(path(tidied).parent_path(), path(tidied).filename());
-  if (path(mark->store).is_absolute()) return place_beside_blocks(mark->store, tidied);
+  const auto link = read_link(tidied);
+  if (!link) return place_in_base(path(tidied).parent_path(), path(tidied).filename());
+  if (path(link->store).is_absolute()) return place_beside_blocks(link->store, tidied);
   // The directory may be elsewhere, behind a link: the given path counts.
-  const std::string base = tidy((path(tidied) / mark->store).parent_path());
+  const std::string base = tidy((path(tidied) / link->store).parent_path());
   return place_in_base(base, path(tidied).lexically_relative(base));
 }
 

@@ -67,7 +67,7 @@ Privateer::Privateer(void* addr, const char* version_or_blocks_path, const char*
     : impl_(std::make_unique<Impl>()) {
   const std::string first = text(version_or_blocks_path, "version_or_blocks_path");
   const std::string second = text(version_path, "version_path");
-  if (privateer::read_mark(first)) {
+  if (privateer::read_link(first)) {
     impl_->start_at_version(first);
     impl_->open_immutable(addr, first, second);
   } else {

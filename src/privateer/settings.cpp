@@ -19,7 +19,7 @@ using format::kPageBytes;
 constexpr const char* kBlockSize = "PRIVATEER_BLOCK_SIZE";
 constexpr const char* kNumBlocks = "PRIVATEER_NUM_BLOCKS";
 constexpr const char* kMaxMemBlocks = "PRIVATEER_MAX_MEM_BLOCKS";
-constexpr const char* kStashMark = "<stash>";
+constexpr const char* kStashSeparator = "<stash>";
 // With less, there is no room for the 64 KiB chunks that come in along with a commit's pages.
 constexpr std::uint64_t kLeastMemoryBytes = 16u << 20;
 
@@ -50,9 +50,9 @@ std::uint64_t block_size_variable() {
 }  // namespace
 
 StashAndBase split_stash(const std::string& path) {
-  const auto at = path.find(kStashMark);
+  const auto at = path.find(kStashSeparator);
   if (at == std::string::npos) return {"", path};
-  return {path.substr(0, at), path.substr(at + std::strlen(kStashMark))};
+  return {path.substr(0, at), path.substr(at + std::strlen(kStashSeparator))};
 }
 
 std::uint64_t block_bytes_at_start() {

@@ -18,10 +18,10 @@ using namespace std::chrono_literals;
 constexpr int kTries = 10;  // a fifth of a second: another process is doing the same
 constexpr auto kPause = 20ms;
 
-bool has_state(const Store& store, const std::string& name, const Mark& mark) {
-  if (mark.sequence == 0 || !store.contains(name)) return false;
+bool has_state(const Store& store, const std::string& name, const Link& link) {
+  if (link.sequence == 0 || !store.contains(name)) return false;
   const auto info = store.version(name);
-  return info.sequence == mark.sequence && info.time_ns == mark.time_ns;
+  return info.sequence == link.sequence && info.time_ns == link.time_ns;
 }
 
 void remove_from(Store& store, const std::string& name) {
@@ -92,17 +92,17 @@ Store open_blocks(const Place& place) {
 
 std::optional<Found> find_version(const Store& store, const Place& place) {
   if (!is_directory(place.directory)) return std::nullopt;
-  const auto mark = read_mark(place.directory);
-  const std::uint64_t block_bytes = mark ? mark->block_bytes : kDefaultBlockBytes;
-  // Without a mark: a directory made by hand, for a name that the store has.
-  if (!mark || mark->name == place.name) {
+  const auto link = read_link(place.directory);
+  const std::uint64_t block_bytes = link ? link->block_bytes : kDefaultBlockBytes;
+  // Without a link: a directory made by hand, for a name that the store has.
+  if (!link || link->name == place.name) {
     if (!store.contains(place.name)) return std::nullopt;
     return Found{place.name, false, block_bytes};
   }
-  if (has_state(store, place.name, *mark)) return Found{place.name, false, block_bytes};
-  if (has_state(store, mark->name, *mark)) return Found{mark->name, true, block_bytes};
-  throw Error(Errc::not_found, place.label() + " has the files of version '" + mark->name +
-                                   "', of its commit " + std::to_string(mark->sequence) +
+  if (has_state(store, place.name, *link)) return Found{place.name, false, block_bytes};
+  if (has_state(store, link->name, *link)) return Found{link->name, true, block_bytes};
+  throw Error(Errc::not_found, place.label() + " has the files of version '" + link->name +
+                                   "', of its commit " + std::to_string(link->sequence) +
                                    ", which " + store.path() +
                                    " does not have under that name any more");
 }
@@ -114,7 +114,7 @@ Found require_version(const Store& store, const Place& place) {
 }
 
 bool is_taken(const Store& store, const Place& place) {
-  if (!is_directory(place.directory) || !read_mark(place.directory)) return false;
+  if (!is_directory(place.directory) || !read_link(place.directory)) return false;
   try {
     return find_version(store, place).has_value();
   } catch (const Error& error) {
@@ -125,24 +125,24 @@ bool is_taken(const Store& store, const Place& place) {
 
 NewVersion::NewVersion(Store& store, const Place& place, std::uint64_t block_bytes)
     : directory_(place.directory) {
-  // Removes the rest first: the mark would revive it.
+  // Removes the rest first: the link would revive it.
   keep_copies(store, place);
   remove_from(store, place.name);
   made_directory_ = make_directory(directory_);
-  write_mark(directory_, {store_as_seen_from(place), place.name, block_bytes, 0, 0});
+  write_link(directory_, {store_as_seen_from(place), place.name, block_bytes, 0, 0});
 }
 
 NewVersion::~NewVersion() {
   if (kept_) return;
-  remove_mark(directory_);
+  remove_link(directory_);
   std::error_code ignored;
   if (made_directory_) std::filesystem::remove(directory_, ignored);
 }
 
-void mark_state(const Store& store, const Place& place, std::uint64_t block_bytes) {
+void update_link(const Store& store, const Place& place, std::uint64_t block_bytes) {
   const auto info = store.version(place.name);
-  const Mark mark{store_as_seen_from(place), place.name, block_bytes, info.sequence, info.time_ns};
-  if (read_mark(place.directory) != mark) write_mark(place.directory, mark);
+  const Link link{store_as_seen_from(place), place.name, block_bytes, info.sequence, info.time_ns};
+  if (read_link(place.directory) != link) write_link(place.directory, link);
 }
 
 void branch_from(Store& store, const std::string& name, const std::string& from) {
@@ -172,18 +172,18 @@ void keep_copies(Store& store, const Place& place) {
   const std::string base = std::filesystem::path(place.directory).parent_path();
   for (const auto& entry : std::filesystem::directory_iterator(base)) {
     if (!entry.is_directory() || entry.path() == place.directory) continue;
-    std::optional<Mark> mark;
+    std::optional<Link> link;
     try {
-      mark = read_mark(entry.path());
+      link = read_link(entry.path());
     } catch (const Error&) {
-      continue;  // not a mark
+      continue;  // not a link
     }
-    if (!mark || mark->name != place.name || !has_state(store, place.name, *mark)) continue;
+    if (!link || link->name != place.name || !has_state(store, place.name, *link)) continue;
     const Place copy = place_in_base(base, entry.path().filename());
-    if (has_state(store, copy.name, *mark)) continue;  // it is a version already
+    if (has_state(store, copy.name, *link)) continue;  // it is a version already
     remove_from(store, copy.name);
     store.create_snapshot(copy.name, place.name);
-    mark_state(store, copy, mark->block_bytes);
+    update_link(store, copy, link->block_bytes);
   }
 }
 
@@ -194,9 +194,9 @@ void make_writable(Store& store, const Place& place, const Found& found) {
   } else {
     store.make_writable(place.name);
   }
-  const Mark mark{store_as_seen_from(place), place.name, found.block_bytes, 0, 0};
-  const auto now = read_mark(place.directory);
-  if (!now || now->name != place.name) write_mark(place.directory, mark);
+  const Link link{store_as_seen_from(place), place.name, found.block_bytes, 0, 0};
+  const auto now = read_link(place.directory);
+  if (!now || now->name != place.name) write_link(place.directory, link);
 }
 
 }  // namespace vellum::privateer

@@ -1,7 +1,7 @@
 // privateer/versions.hpp: the versions of a Privateer base: directories beside a store.
 //
-// A version is a directory with its mark (privateer_mark.hpp), and a name in the store. Without one
-// of the two there is no version. A name without the mark is the rest of a version whose directory
+// A version is a directory with its link (privateer/link.hpp), and a name in the store. Without one
+// of the two there is no version. A name without the link is the rest of a version whose directory
 // or files were removed; a new version replaces it.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vellum/store.hpp>
 
-#include "privateer/mark.hpp"
+#include "privateer/link.hpp"
 
 namespace vellum::privateer {
 
@@ -26,7 +26,7 @@ struct Place {
 Place place_in_base(const std::string& base, const std::string& version);
 // For a directory anywhere: the name in the store derives from its whole path.
 Place place_beside_blocks(const std::string& blocks, const std::string& directory);
-// Follows the directory's mark; without one, assumes BASE. Errc::not_found: no such directory.
+// Follows the directory's link; without one, assumes BASE. Errc::not_found: no such directory.
 Place place_of_directory(const std::string& directory);
 
 // The version that a directory holds.
@@ -48,10 +48,10 @@ Store open_blocks(const Place& place);
 // No value: there is no version. Errc::not_found: a copy of a version that no longer exists.
 std::optional<Found> find_version(const Store& store, const Place& place);
 Found require_version(const Store& store, const Place& place);
-// Whether the place has a version with its mark, so that a new one must not be made there.
+// Whether the place has a version with its link, so that a new one must not be made there.
 bool is_taken(const Store& store, const Place& place);
 
-// Makes the directory, removes the rest of an earlier version of that name, and writes the mark.
+// Makes the directory, removes the rest of an earlier version of that name, and writes the link.
 // The name is free then. The destructor undoes this, unless `keep()` has been called.
 class NewVersion {
  public:
@@ -67,8 +67,8 @@ class NewVersion {
   bool kept_ = false;
 };
 
-// Updates the mark to the version's present commit.
-void mark_state(const Store& store, const Place& place, std::uint64_t block_bytes);
+// Updates the link to the version's present commit.
+void update_link(const Store& store, const Place& place, std::uint64_t block_bytes);
 
 // Makes a branch from a version, which may be a branch. Errc::busy: it has commits in its journal,
 // and a writer.
@@ -78,7 +78,7 @@ void branch_from(Store& store, const std::string& name, const std::string& from)
 // present files become versions of their own. REQUIRES: the version has no writer.
 void keep_copies(Store& store, const Place& place);
 
-// Makes the version writable: a branch of its own name. Updates its mark.
+// Makes the version writable: a branch of its own name. Updates its link.
 void make_writable(Store& store, const Place& place, const Found& found);
 
 }  // namespace vellum::privateer

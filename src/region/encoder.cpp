@@ -262,8 +262,8 @@ void Encoder::capture_spilled(PageNumber page, Worker& worker, Slice& slice) {
   }
   slice.taken.push_back(page);
   ++slice.changed;
-  if (!entry.whole && entry.bytes.size() + 3 * entry.runs.size() <= max_delta_cost_bytes_) {
-    out.writes.deltas.add(page, entry.runs, entry.bytes);
+  if (!entry.whole && entry.bytes.size() + 3 * entry.spans.size() <= max_delta_cost_bytes_) {
+    out.writes.deltas.add(page, entry.spans, entry.bytes);
     return;
   }
   if (!entry.whole) memory_.read_committed(page, worker.page.data());
@@ -286,14 +286,14 @@ void Encoder::capture_with_base_copy(PageNumber page, Worker& worker, Slice& sli
   memory_.note_newer(page);
   if (out.writes.deltas.last_cost_bytes() <= max_delta_cost_bytes_) {
     const auto& delta = out.writes.deltas.pages().back();
-    const auto runs = out.writes.deltas.runs_of(delta);
+    const auto spans = out.writes.deltas.spans_of(delta);
     worker.old_bytes.clear();
-    for (const auto& run : runs) {
-      worker.old_bytes.insert(worker.old_bytes.end(), base_copy + run.offset_bytes,
-                              base_copy + run.offset_bytes + run.length_bytes);
+    for (const auto& span : spans) {
+      worker.old_bytes.insert(worker.old_bytes.end(), base_copy + span.offset_bytes,
+                              base_copy + span.offset_bytes + span.length_bytes);
     }
-    slice.old_bytes.add(page, runs, worker.old_bytes);
-    format::apply_delta(runs, out.writes.deltas.bytes_of(delta), base_copy);
+    slice.old_bytes.add(page, spans, worker.old_bytes);
+    format::apply_delta(spans, out.writes.deltas.bytes_of(delta), base_copy);
     return;
   }
   out.writes.deltas.pop_back();
@@ -315,7 +315,7 @@ void Encoder::keep_old_page(PageNumber page, Slice& slice) {
     slice.reload.push_back(page);
     return;
   }
-  static constexpr format::DeltaRun kWholePage{0, kPageBytes};
+  static constexpr format::DeltaSpan kWholePage{0, kPageBytes};
   slice.old_bytes.add(page, std::span(&kWholePage, 1), {backing_.base_copy(page), kPageBytes});
 }
 
@@ -336,12 +336,12 @@ void Encoder::capture_fresh(PageNumber page, Worker& worker, Slice& slice) {
   }
   const auto& delta = out.writes.deltas.pages().back();
   std::fill(worker.page.begin(), worker.page.end(), std::byte{0});
-  format::apply_delta(out.writes.deltas.runs_of(delta), out.writes.deltas.bytes_of(delta),
+  format::apply_delta(out.writes.deltas.spans_of(delta), out.writes.deltas.bytes_of(delta),
                       worker.page.data());
   write_base_copies(page, worker.page, slice);
 }
 
-// Copies runs of neighbours at once; the copies in the backing then get recorded.
+// Copies neighbours at once; the copies in the backing then get recorded.
 void Encoder::write_fresh_base_copies(Worker& worker, Slice& slice) {
   const auto& fresh = worker.fresh_whole;
   for (std::size_t i = 0; i < fresh.size();) {
@@ -367,7 +367,7 @@ void Encoder::write_base_copies(PageNumber first, std::span<const std::byte> byt
     throw Error(Errc::out_of_memory,
                 std::string("no memory for the committed copy of a page: ") + std::strerror(error));
   }
-  backing_.mark_base_copies(first, count);
+  backing_.note_base_copies(first, count);
 }
 
 // Takes the next block off the pages. Blocks follow the aligned blocks of the region where enough
@@ -435,7 +435,7 @@ void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reloa
     for (const auto& old : slice->old_bytes.pages()) {
       const Held held(memory_, {&old.page, 1});
       memory_.make_private(old.page);
-      format::apply_delta(slice->old_bytes.runs_of(old), slice->old_bytes.bytes_of(old),
+      format::apply_delta(slice->old_bytes.spans_of(old), slice->old_bytes.bytes_of(old),
                           backing_.base_copy(old.page));
     }
     for (const PageNumber page : slice->fresh) {

@@ -21,7 +21,7 @@ namespace {
 using base::round_up;
 using format::PageNumber;
 using region::kPageBytes;
-using region::kSlotBytes;
+using region::kTableBytes;
 
 std::size_t encode_threads(const RegionOptions& options) {
   if (options.encode_threads >= 0) return static_cast<std::size_t>(options.encode_threads);
@@ -55,7 +55,7 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
   capacity = std::min(std::max(capacity, size_bytes), format::kMaxRegionBytes);
   memory.over_reservation = options.over_reservation;
   memory.capacity_bytes = round_up(std::max(capacity, std::uint64_t{1}),
-                                   options.over_reservation ? kPageBytes : kSlotBytes);
+                                   options.over_reservation ? kPageBytes : kTableBytes);
   memory.address_required = options.fixed_address;
   memory.memory_limit_bytes = options.memory_limit_bytes;
   memory.huge_pages = options.huge_pages;
@@ -69,7 +69,7 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
   memory.wanted_address = options.base_address != 0 ? options.base_address : remembered;
   if (options.over_reservation) {
     require_reservation(options, memory.capacity_bytes);
-  } else if (memory.wanted_address % kSlotBytes != 0) {
+  } else if (memory.wanted_address % kTableBytes != 0) {
     throw Error(Errc::invalid_argument, "base_address must be a multiple of 2 MiB");
   }
   return memory;

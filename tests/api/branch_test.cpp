@@ -180,13 +180,13 @@ TEST_P(Branches, DiffFindsExactlyWhatDiffers) {
   region.commit();
   const auto after = content_of(region);
   for (const std::string& to : {std::string("b"), std::string("main")}) {
-    std::vector<char> marked(5 * kMiB, 0);
+    std::vector<char> named(5 * kMiB, 0);
     std::uint64_t end = 0, ranges = 0, bytes = 0;
     const auto totals = store.diff("a", to, [&](const ByteRange& range) {
       EXPECT_TRUE(ranges == 0 || range.offset_bytes > end) << "ascending, and maximal";
       end = range.offset_bytes + range.length_bytes;
-      ASSERT_LE(end, marked.size());
-      for (std::uint64_t i = range.offset_bytes; i < end; ++i) marked[i] = 1;
+      ASSERT_LE(end, named.size());
+      for (std::uint64_t i = range.offset_bytes; i < end; ++i) named[i] = 1;
       ++ranges;
       bytes += range.length_bytes;
     });
@@ -196,7 +196,7 @@ TEST_P(Branches, DiffFindsExactlyWhatDiffers) {
     for (std::uint64_t i = 0; i < after.size(); ++i) {
       const std::byte was = i < before.size() ? before[i] : std::byte{0};
       const std::byte is = to == "b" && i >= 4 * kMiB ? std::byte{0} : after[i];
-      ASSERT_EQ(marked[i] != 0, was != is) << i << " in " << to;
+      ASSERT_EQ(named[i] != 0, was != is) << i << " in " << to;
     }
   }
   EXPECT_EQ(store.diff("a", "a", nullptr).bytes_different, 0u);

@@ -63,7 +63,7 @@ class HugePages : public StoreTest {
     store_.emplace(create());
     Region region = store_->create_region("main", kHugePagesSize, options());
     std::mt19937_64 random(1);
-    // The third slot has a chunk of zeros.
+    // The third 2 MiB have a chunk of zeros.
     for (std::uint64_t at = 0; at < kHugePagesSize; at += 8) {
       if (at / kHugePagesChunk != 2 * kHuge / kHugePagesChunk + 5)
         word_at(region, at) = random() % 1000 + 1;
@@ -82,7 +82,7 @@ class HugePages : public StoreTest {
   std::vector<std::byte> expected_;
 };
 
-TEST_P(HugePages, SlotsWithoutZerosBecomeHuge) {
+TEST_P(HugePages, RangesWithoutZerosBecomeHuge) {
   const Region version = open();
   version.prefetch(version.data(), kHugePagesSize);
   EXPECT_EQ(content_of(version), expected_);
@@ -97,7 +97,7 @@ TEST_P(HugePages, WhatTheRangeCutsStaysAsItIs) {
   const Region version = open();
   version.prefetch(bytes_of(version) + kPage, kHugePagesSize / 2);
   EXPECT_EQ(content_of(version), expected_);
-  EXPECT_EQ(huge_bytes(version), kHuge) << "the second slot only";
+  EXPECT_EQ(huge_bytes(version), kHuge) << "the second 2 MiB only";
 }
 
 TEST_P(HugePages, HalfOfTheLimitAtMost) {

@@ -57,14 +57,14 @@ class WorkingSets : public StoreTest {
           << chunk;
     }
   }
-  static void expect_replayed(const Region& region, std::uint64_t chunks) {
+  static void expect_prefetched(const Region& region, std::uint64_t chunks) {
     EXPECT_TRUE(comes_true([&] { return resident(region) >= chunks * kWorkingSetChunk; }))
         << resident(region) / kWorkingSetChunk << " of " << chunks;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     EXPECT_EQ(resident(region), chunks * kWorkingSetChunk);
   }
   // Long enough for the thread to have begun.
-  static void expect_nothing_replayed(const Region& region) {
+  static void expect_nothing_prefetched(const Region& region) {
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
     EXPECT_EQ(resident(region), 0U);
   }
@@ -80,12 +80,12 @@ TEST_P(WorkingSets, AVersionOpensWithWhatItsLastUseTouched) {
   Store store = filled();
   {
     Region first = store.open_version("s", remembering());
-    expect_nothing_replayed(first);
+    expect_nothing_prefetched(first);
     touch(first, kSome);
   }
   ASSERT_TRUE(stdfs::exists(hint("s")));
   Region second = store.open_version("s", remembering());
-  expect_replayed(second, kSome.size());
+  expect_prefetched(second, kSome.size());
   expect_content(second);
 }
 
@@ -107,15 +107,15 @@ TEST_P(WorkingSets, ABranchToo) {
   EXPECT_EQ(content_of(second), content_of(store, "s"));
 }
 
-// What is only replayed has no page written, and looking at it is none either.
-TEST_P(WorkingSets, WhatIsReplayedIsNotDirty) {
+// What is only prefetched has no page written, and looking at it is none either.
+TEST_P(WorkingSets, WhatIsPrefetchedIsNotDirty) {
   Store store = filled();
   {
     Region first = store.open_region("main", remembering());
     touch(first, kSome);
   }
   Region second = store.open_region("main", remembering());
-  expect_replayed(second, kSome.size());
+  expect_prefetched(second, kSome.size());
   touch(second, {7, 3});
   EXPECT_EQ(second.commit().pages_dirty, 0U);
   word_at(second, 90 * kWorkingSetChunk + 5 * kPage) = 5;
@@ -129,8 +129,8 @@ TEST_P(WorkingSets, WhatIsReplayedIsNotDirty) {
   EXPECT_EQ(content_of(second), content_of(store, "main"));
 }
 
-// What was replayed and not touched leaves the set, whatever else goes on; what was touched stays,
-// although it came in without a fault.
+// What was prefetched and not touched leaves the set, whatever else goes on; what was touched
+// stays, although it came in without a fault.
 TEST_P(WorkingSets, WhatIsNotTouchedIsForgotten) {
   for (const bool writable : {false, true}) {
     SCOPED_TRACE(writable ? "branch" : "version");
@@ -151,7 +151,7 @@ TEST_P(WorkingSets, WhatIsNotTouchedIsForgotten) {
     }
     {
       Region second = open();
-      expect_replayed(second, kSome.size());
+      expect_prefetched(second, kSome.size());
       if (writable) second.commit();
       touch(second, {3, 131, 90, 20});
       if (writable) word_at(second, 3 * kWorkingSetChunk) = mix(3 * kWorkingSetChunk);
@@ -159,13 +159,13 @@ TEST_P(WorkingSets, WhatIsNotTouchedIsForgotten) {
     }
     {
       Region third = open();
-      expect_replayed(third, 4);
+      expect_prefetched(third, 4);
       // These need it mapped: they count as a use.
       third.prefetch(bytes_of(third) + 90 * kWorkingSetChunk, 1);
       const Pin pin = third.pin(bytes_of(third) + 20 * kWorkingSetChunk, kPage);
     }
     Region fourth = open();
-    expect_replayed(fourth, 2);
+    expect_prefetched(fourth, 2);
     expect_content(fourth);
   }
 }
@@ -177,7 +177,7 @@ TEST_P(WorkingSets, APinnedPageTakesSystemCalls) {
     touch(first, kSome);
   }
   Region second = store.open_version("s", remembering());
-  expect_replayed(second, kSome.size());
+  expect_prefetched(second, kSome.size());
   second.prefetch(bytes_of(second) + 60 * kWorkingSetChunk, kWorkingSetChunk);
   const Pin pin = second.pin(bytes_of(second) + 7 * kWorkingSetChunk, kWorkingSetChunk);
   for (const std::uint64_t chunk : {7U, 60U}) {
@@ -201,16 +201,16 @@ TEST_P(WorkingSets, InTheOrderOfFirstUseAndHalfOfTheLimit) {
   }
   Region second = store.open_version("s", remembering(4 * kMiB));
   constexpr std::uint64_t kHalf = 2 * kMiB / kWorkingSetChunk;
-  expect_replayed(second, kHalf);
+  expect_prefetched(second, kHalf);
   EXPECT_EQ(second.memory_use().evicted_bytes, 0U);
   second.close();
   // Nothing of it was touched.
   second = store.open_version("s", remembering());
-  expect_nothing_replayed(second);
+  expect_nothing_prefetched(second);
   touch(second, order);
   second.close();
   second = store.open_version("s", remembering(4 * kMiB));
-  expect_replayed(second, kHalf);
+  expect_prefetched(second, kHalf);
   touch(second, {order.begin(), order.begin() + kHalf});
   EXPECT_EQ(resident(second), kHalf * kWorkingSetChunk) << "these and no others";
 }
@@ -227,11 +227,11 @@ TEST_P(WorkingSets, UnderALimitWhatHasLeftCounts) {
     first.commit();
   }
   Region second = store.open_region("main", remembering());
-  expect_replayed(second, many.size());
+  expect_prefetched(second, many.size());
   for (const std::uint64_t chunk : many)
     ASSERT_EQ(word_at(second, chunk * kWorkingSetChunk + 8), chunk);
   second.close();
-  // Replayed chunks leave as others do, and those that were used are remembered.
+  // Prefetched chunks leave as others do, and those that were used are remembered.
   second = store.open_region("main", remembering(4 * kMiB));
   EXPECT_TRUE(comes_true([&] { return resident(second) >= 2 * kMiB; }));
   for (std::uint64_t i = 0; i < kChunks; ++i) word_at(second, i * kWorkingSetChunk + 16) = i;
@@ -242,8 +242,8 @@ TEST_P(WorkingSets, UnderALimitWhatHasLeftCounts) {
     ASSERT_EQ(word_at(second, i * kWorkingSetChunk + 16), i);
 }
 
-// Writers, and commits, while chunks are replayed under a limit.
-TEST_P(WorkingSets, ReplayingBesideWritersLosesNothing) {
+// Writers, and commits, while chunks are prefetched under a limit.
+TEST_P(WorkingSets, PrefetchingBesideWritersLosesNothing) {
   Store store = filled();
   std::vector<std::uint64_t> model(kWorkingSetSize / 8);
   for (std::uint64_t i = 0; i < model.size(); ++i) model[i] = mix(i * 8);
@@ -313,7 +313,7 @@ TEST_P(WorkingSets, ZerosAreLeftOut) {
     region.snapshot("s");
   }
   Region again = store.open_region("main", remembering());
-  expect_replayed(again, 2);
+  expect_prefetched(again, 2);
   EXPECT_EQ(word_at(again, 0), 1U);
   EXPECT_EQ(word_at(again, 4000 * kMiB), 2U);
 }
@@ -328,7 +328,7 @@ TEST_P(WorkingSets, OnlyItsOwn) {
   store.create_snapshot("t", "main");
   {
     const Region other = store.open_version("t", remembering());
-    expect_nothing_replayed(other);
+    expect_nothing_prefetched(other);
   }
   // Another version's file under its name.
   stdfs::copy_file(hint("s"), hint("t"), stdfs::copy_options::overwrite_existing);
@@ -343,7 +343,7 @@ TEST_P(WorkingSets, OnlyItsOwn) {
   stdfs::copy_file(hint("s"), hint("t"));
   {
     const Region other = store.open_version("t", remembering());
-    expect_nothing_replayed(other);
+    expect_nothing_prefetched(other);
   }
   // A branch that was made again.
   {
@@ -356,7 +356,7 @@ TEST_P(WorkingSets, OnlyItsOwn) {
   store.create_branch("main", "s");
   write_hint("main", hint_of_main);
   Region again = store.open_region("main", remembering());
-  expect_nothing_replayed(again);
+  expect_nothing_prefetched(again);
 }
 
 TEST_P(WorkingSets, OffNothingIsWrittenOrRead) {
@@ -373,7 +373,7 @@ TEST_P(WorkingSets, OffNothingIsWrittenOrRead) {
   const std::string before = bytes_of_hint("s");
   {
     Region second = store.open_version("s", options());
-    expect_nothing_replayed(second);
+    expect_nothing_prefetched(second);
     touch(second, {1});
   }
   EXPECT_EQ(bytes_of_hint("s"), before);
@@ -393,7 +393,7 @@ TEST_P(WorkingSets, ACorruptedOneIsIgnoredAndReplaced) {
     write_hint("s", bad);
     EXPECT_TRUE(store.verify(true).damages.empty());
     Region region = store.open_version("s", remembering());
-    expect_nothing_replayed(region);
+    expect_nothing_prefetched(region);
     touch(region, kSome);
     region.close();
     EXPECT_EQ(bytes_of_hint("s"), good);
@@ -403,7 +403,7 @@ TEST_P(WorkingSets, ACorruptedOneIsIgnoredAndReplaced) {
   stdfs::create_directory(hint("s"));
   {
     Region region = store.open_version("s", remembering());
-    expect_nothing_replayed(region);
+    expect_nothing_prefetched(region);
   }
   EXPECT_TRUE(stdfs::is_directory(hint("s")));
   store.collect_garbage();
@@ -421,7 +421,7 @@ TEST_P(WorkingSets, AStoreThatCannotBeWritten) {
   stdfs::permissions(path() + "/hints", stdfs::perms::owner_read | stdfs::perms::owner_exec);
   {
     Region second = store.open_version("s", remembering());
-    expect_replayed(second, kSome.size());
+    expect_prefetched(second, kSome.size());
     expect_content(second);
   }
   if (geteuid() != 0) {
@@ -432,7 +432,7 @@ TEST_P(WorkingSets, AStoreThatCannotBeWritten) {
   std::ofstream(path() + "/hints") << "a file";
   {
     Region third = store.open_version("s", remembering());
-    expect_nothing_replayed(third);
+    expect_nothing_prefetched(third);
     touch(third, kSome);
   }
   EXPECT_TRUE(stdfs::is_regular_file(path() + "/hints"));
@@ -449,7 +449,7 @@ TEST_P(WorkingSets, OfTwoReadersTheLastCounts) {
   one.close();
   two.close();
   Region again = store.open_version("s", remembering());
-  expect_replayed(again, 2);
+  expect_prefetched(again, 2);
 }
 
 TEST_P(WorkingSets, AForkWritesNone) {

@@ -40,15 +40,15 @@ class Life {
 
  private:
   void commit(std::uint64_t lines) {
-    std::vector<format::RedoRun> runs;
+    std::vector<format::RedoSpan> spans;
     for (std::uint64_t i = 0; i < lines; ++i) {
       const std::uint64_t line = (moments_.size() * 7 + i * 3) % (kFileBytes / 64);
       std::memset(memory_.data() + line * 64, static_cast<int>(moments_.size() + 1), 64);
-      runs.push_back({line, 1, memory_.data() + line * 64});
+      spans.push_back({line, 1, memory_.data() + line * 64});
     }
     std::vector<std::byte> record;
     const auto encode = [&] {
-      encode_redo_record(journal_->header(), journal_->next_sequence(), kFileBytes, runs, record);
+      encode_redo_record(journal_->header(), journal_->next_sequence(), kFileBytes, spans, record);
     };
     encode();
     if (!journal_->fits(record.size(), format::kRedoLogBegin + kLogBytes)) {
@@ -121,13 +121,13 @@ TEST(AtomicJournalDamage, ALostHeaderIsMadeUpFor) {
   const Life life(false);
   for (const Moment& m : life.moments()) {
     if (m.epoch == 1) continue;  // there is one header
-    for (const std::size_t slot : {std::size_t{0}, format::kRedoSlotBytes})
-      EXPECT_EQ(recovered(lose(m.killed, slot, 512, true), m.image), m.content)
-          << "epoch " << m.epoch << ", slot at " << slot;
+    for (const std::size_t header : {std::size_t{0}, format::kRedoHeaderCopyBytes})
+      EXPECT_EQ(recovered(lose(m.killed, header, 512, true), m.image), m.content)
+          << "epoch " << m.epoch << ", header at " << header;
   }
 }
 
-// In persistent memory no marks are written: what lies before the last record is missed.
+// In persistent memory no markers are written: what lies before the last record is missed.
 TEST(AtomicJournalDamage, ALostLineOfPersistentMemoryIsMissed) {
   const Life life(true);
   const auto& moments = life.moments();

@@ -34,15 +34,15 @@ class PowerCuts {
   }
 
   void commit(std::size_t lines) {
-    std::map<std::uint64_t, format::RedoRun> runs;
+    std::map<std::uint64_t, format::RedoSpan> spans;
     for (std::size_t i = 0; i < lines; ++i) {
       const std::uint64_t line = random_() % ((kPowerCutFileBytes + 63) / 64);
       std::uint32_t word = static_cast<std::uint32_t>(random_());
       std::memcpy(memory_.data() + line * 64 + random_() % 15 * 4, &word, 4);
-      runs[line] = {line, 1, memory_.data() + line * 64};
+      spans[line] = {line, 1, memory_.data() + line * 64};
     }
-    std::vector<format::RedoRun> list;
-    for (const auto& run : runs) list.push_back(run.second);
+    std::vector<format::RedoSpan> list;
+    for (const auto& span : spans) list.push_back(span.second);
     std::vector<std::byte> record;
     const auto encode = [&] {
       encode_redo_record(journal_->header(), journal_->next_sequence(), kPowerCutFileBytes, list,

@@ -31,9 +31,9 @@ class RedoJournalTest : public ::testing::Test {
   }
   void commit(RedoJournal& journal, char what) {
     const Bytes line(64, static_cast<std::byte>(what));
-    const std::vector<format::RedoRun> runs = {{3, 1, line.data()}};
+    const std::vector<format::RedoSpan> spans = {{3, 1, line.data()}};
     std::vector<std::byte> record;
-    encode_redo_record(journal.header(), journal.next_sequence(), kRedoJournalFileBytes, runs,
+    encode_redo_record(journal.header(), journal.next_sequence(), kRedoJournalFileBytes, spans,
                        record);
     journal.append(record);
   }

@@ -205,7 +205,7 @@ using Lock = bool (*)(File&);
 constexpr Lock kLocks[] = {
     [](File& file) { return file.try_lock_exclusive(); },
     [](File& file) { return file.try_lock_byte(1ULL << 40); },
-    [](File& file) { return file.mark_byte(1ULL << 40); },
+    [](File& file) { return file.pin_byte(1ULL << 40); },
 };
 
 // The locks belong to the open file, which a child of fork() has, too.
@@ -257,15 +257,15 @@ TEST_F(FileTest, ALockOfAByteExcludesOthersOfIt) {
   EXPECT_FALSE(first->byte_locked(7)) << "by another";
   EXPECT_TRUE(second->byte_locked(7));
   EXPECT_FALSE(second->try_lock_byte(7));
-  EXPECT_FALSE(second->mark_byte(7));
+  EXPECT_FALSE(second->pin_byte(7));
   EXPECT_TRUE(second->try_lock_byte(8));
-  first->unmark_byte(7);
-  EXPECT_TRUE(second->mark_byte(7));
-  EXPECT_FALSE(first->byte_locked(7)) << "it is marked, not locked";
+  first->unpin_byte(7);
+  EXPECT_TRUE(second->pin_byte(7));
+  EXPECT_FALSE(first->byte_locked(7)) << "it is pinned, not locked";
   EXPECT_FALSE(first->try_lock_byte(7));
   const auto reader = fs.open(directory / "f", OpenMode::read_only);
   EXPECT_ERRC(reader->try_lock_byte(9), Errc::io);
-  EXPECT_TRUE(reader->mark_byte(9));
+  EXPECT_TRUE(reader->pin_byte(9));
 }
 
 TEST_F(FileTest, LockHoldsBetweenProcessesAndDiesWithItsHolder) {
@@ -402,25 +402,25 @@ TEST_F(FileTest, ReadWholeHasALimit) {
   EXPECT_TRUE(read_whole(fs, directory / "empty", 0).empty());
 }
 
-using Marks = std::vector<std::uint64_t>;
+using Offsets = std::vector<std::uint64_t>;
 
-TEST_F(FileTest, MarksAreSeenByOthersAndDieWithTheirFile) {
+TEST_F(FileTest, PinsAreSeenByOthersAndDieWithTheirFile) {
   const auto path = create("f")->path();
   const auto looking = fs.open(path, OpenMode::read_only);
   auto first = fs.open(path, OpenMode::read_only);
   auto second = fs.open(path, OpenMode::read_only);
-  EXPECT_EQ(looking->marked_bytes(), Marks{});
-  for (const std::uint64_t at : Marks{5000, 64, 128, 1 << 30}) EXPECT_TRUE(first->mark_byte(at));
-  EXPECT_TRUE(second->mark_byte(64));
-  EXPECT_TRUE(second->mark_byte(65));  // a neighbour
-  EXPECT_EQ(looking->marked_bytes(), (Marks{64, 65, 128, 5000, 1 << 30}));
-  EXPECT_EQ(second->marked_bytes(), (Marks{64, 128, 5000, 1 << 30}));  // not its own
-  first->unmark_byte(64);
-  first->unmark_byte(128);
-  EXPECT_EQ(looking->marked_bytes(), (Marks{64, 65, 5000, 1 << 30}));
+  EXPECT_EQ(looking->pinned_bytes(), Offsets{});
+  for (const std::uint64_t at : Offsets{5000, 64, 128, 1 << 30}) EXPECT_TRUE(first->pin_byte(at));
+  EXPECT_TRUE(second->pin_byte(64));
+  EXPECT_TRUE(second->pin_byte(65));  // a neighbour
+  EXPECT_EQ(looking->pinned_bytes(), (Offsets{64, 65, 128, 5000, 1 << 30}));
+  EXPECT_EQ(second->pinned_bytes(), (Offsets{64, 128, 5000, 1 << 30}));  // not its own
+  first->unpin_byte(64);
+  first->unpin_byte(128);
+  EXPECT_EQ(looking->pinned_bytes(), (Offsets{64, 65, 5000, 1 << 30}));
   first.reset();
-  EXPECT_EQ(looking->marked_bytes(), (Marks{64, 65}));
-  EXPECT_TRUE(in_child([&] { return looking->marked_bytes() == Marks{64, 65}; }));
+  EXPECT_EQ(looking->pinned_bytes(), (Offsets{64, 65}));
+  EXPECT_TRUE(in_child([&] { return looking->pinned_bytes() == Offsets{64, 65}; }));
 }
 
 TEST_F(FileTest, ReplacedWhenItsNameIsAnothers) {

@@ -85,24 +85,24 @@ TEST_F(MappedFileTest, TheFileIsHeldWhenItsNameIsNot) {
   EXPECT_TRUE(file->replaced());
   EXPECT_EQ(file->size_bytes(), content_.size());
   EXPECT_EQ(read(*file, 0, content_.size()), content_);
-  EXPECT_ERRC(file->mark_byte(5), Errc::not_found);
+  EXPECT_ERRC(file->pin_byte(5), Errc::not_found);
   fs_.unlink(path_);
   EXPECT_TRUE(file->replaced());
   EXPECT_EQ(read(*file, 0, content_.size()), content_);
 }
 
-TEST_F(MappedFileTest, MarksStandUntilTheLastIsGone) {
+TEST_F(MappedFileTest, PinsStandUntilTheLastIsGone) {
   const auto file = mapped(path_);
   const auto look = fs_.open(path_, OpenMode::read_only);
-  EXPECT_TRUE(file->mark_byte(7));
-  EXPECT_TRUE(file->mark_byte(900));
-  EXPECT_EQ(look->marked_bytes(), (std::vector<std::uint64_t>{7, 900}));
-  file->unmark_byte(7);
-  EXPECT_EQ(look->marked_bytes(), (std::vector<std::uint64_t>{900}));
-  file->unmark_byte(900);
-  EXPECT_TRUE(look->marked_bytes().empty());
-  EXPECT_TRUE(file->mark_byte(8)) << "again";
-  EXPECT_EQ(look->marked_bytes(), (std::vector<std::uint64_t>{8}));
+  EXPECT_TRUE(file->pin_byte(7));
+  EXPECT_TRUE(file->pin_byte(900));
+  EXPECT_EQ(look->pinned_bytes(), (std::vector<std::uint64_t>{7, 900}));
+  file->unpin_byte(7);
+  EXPECT_EQ(look->pinned_bytes(), (std::vector<std::uint64_t>{900}));
+  file->unpin_byte(900);
+  EXPECT_TRUE(look->pinned_bytes().empty());
+  EXPECT_TRUE(file->pin_byte(8)) << "again";
+  EXPECT_EQ(look->pinned_bytes(), (std::vector<std::uint64_t>{8}));
 }
 
 TEST_F(MappedFileTest, ErrnoIsTheProgramsOwn) {

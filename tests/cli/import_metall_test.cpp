@@ -13,7 +13,7 @@ constexpr std::uint64_t kBlockBytes = 1u << 20;
 
 class ImportMetall : public CliTest {
  protected:
-  // Two blocks, of which some pages hold `text`, and books.
+  // Two blocks, of which some pages hold `text`, and metadata.
   std::string make_old(const std::string& text) const {
     const fs::path root = fs::path(path("old")) / "mds";
     fs::create_directories(root / "segment");

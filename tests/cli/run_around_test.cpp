@@ -215,7 +215,7 @@ TEST_F(RunAroundNoSanitizer, AFileThatIsNeverOpenedIsToldOf) {
   EXPECT_EQ(0, run(command({"--strict", "--version", "old"}, data(), {"cat", data()})).status);
 }
 
-// A child of vfork(2) closes its parent's file in no book of its parent's.
+// A child of vfork(2) closes its parent's file in none of its parent's records of files.
 TEST_F(RunAroundNoSanitizer, ProcessOneIsToldFromItsChild) {
   if (run_program({"unshare", "-pf", "true"}).status != 0) GTEST_SKIP() << "no PID namespaces here";
   const auto said = outcome({"unshare", "-pf", VELLUM_FILE_CALLS, "process-one", data()});

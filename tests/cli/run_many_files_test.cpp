@@ -22,7 +22,7 @@ TEST_F(RunManyFilesNoSanitizer, ManyFilesAreOpenToWriteAtOnceAndTakeLittle) {
   ASSERT_EQ(0, result.status) << result.err;
   for (int i = 0; i < kFiles; ++i)
     EXPECT_EQ(content_of(i), read_file(path("file." + std::to_string(i))));
-  // The program's own, the image, the journal, and the image's marks.
+  // The program's own, the image, the journal, and the image's touched ranges.
   const auto of_a_thousand = nlohmann::json::parse(result.out);
   EXPECT_LE(of_a_thousand["descriptors"], 4010);
   EXPECT_LE(of_a_thousand["mappings"], 5500);

@@ -136,7 +136,7 @@ TEST_F(Space, GcRecompresses) {
   must({"gc", "--recompress", s});  // 15: the store's path is no level
 }
 
-// Packs get other files while a process has them open; what it opens then is marked on those.
+// Packs get other files while a process has them open; what it opens then is pinned on those.
 TEST_F(Space, AVersionOpenedAfterRecompressionKeepsItsData) {
   const std::string s =
       make_store_with({letters(2048, 1), letters(2048, 2)}, {"--pack-size", "1M"});

@@ -85,7 +85,8 @@ class Aftermath {
  public:
   Aftermath(Session& session, const Error& error, Fault fault) : s_(session), error_(error) {
     const std::string call = FaultScope::hit_call();
-    // Of a fault that goes on, the first call may have been one that need not succeed: a mark's.
+    // Of a fault that goes on, the first call may have been one that need not succeed: a marker's
+    // or a pin's.
     const std::string what = error_.what();
     sync_failed_ =
         call == "fdatasync" || call == "fsync" || what.find(": fdatasync: ") < what.size();

@@ -18,10 +18,10 @@ constexpr std::uint64_t kMaxBytes = 2u << 20;
 
 using Words = std::span<std::uint64_t>;
 
-void fill_run(Words words, std::mt19937_64& random, std::uint64_t longest) {
+void fill_stretch(Words words, std::mt19937_64& random, std::uint64_t longest) {
   const std::uint64_t first = random() % words.size();
   const std::uint64_t count = 1 + random() % std::min(longest, words.size() - first);
-  // Half of the runs hold what compresses.
+  // Half of the stretches hold what compresses.
   const std::uint64_t mask = random() % 2 == 0 ? 255 : ~std::uint64_t{0};
   for (std::uint64_t& word : words.subspan(first, count)) word = random() & mask;
 }
@@ -29,7 +29,7 @@ void fill_run(Words words, std::mt19937_64& random, std::uint64_t longest) {
 void write_pages(Words words, std::mt19937_64& random, std::uint64_t pages, std::uint64_t longest) {
   const std::uint64_t total = words.size() / kWordsPerPage;
   for (std::uint64_t i = 0; i < pages; ++i) {
-    fill_run(words.subspan(random() % total * kWordsPerPage, kWordsPerPage), random, longest);
+    fill_stretch(words.subspan(random() % total * kWordsPerPage, kWordsPerPage), random, longest);
   }
 }
 

@@ -19,7 +19,7 @@ enum class KillStep {
   create_store,
   create_region,
   small_commit,   // a few words
-  medium_commit,  // runs of words in some pages
+  medium_commit,  // stretches of words in some pages
   large_commit,   // whole pages, more than a journal half
   snapshot,
   rollback,

@@ -61,14 +61,14 @@ class SimFile final : public File {
     edit().punch(at, length);
     record_range(Kind::punch, at, length);
   }
-  bool mark_byte(std::uint64_t at) override { return fs_.locks_[inode_].mark(this, at); }
+  bool pin_byte(std::uint64_t at) override { return fs_.locks_[inode_].pin(this, at); }
   bool try_lock_byte(std::uint64_t at) override { return fs_.locks_[inode_].lock_byte(this, at); }
   bool byte_locked(std::uint64_t at) const override {
     return fs_.locks_[inode_].locked_by_another(this, at);
   }
-  void unmark_byte(std::uint64_t at) override { fs_.locks_[inode_].unmark(this, at); }
-  std::vector<std::uint64_t> marked_bytes() const override {
-    return fs_.locks_[inode_].marks_of_others(this);
+  void unpin_byte(std::uint64_t at) override { fs_.locks_[inode_].unpin(this, at); }
+  std::vector<std::uint64_t> pinned_bytes() const override {
+    return fs_.locks_[inode_].pins_of_others(this);
   }
   bool replaced() const override { return fs_.disk_.find(path_) != inode_; }
   bool try_lock_exclusive() override { return fs_.locks_[inode_].lock(this, true); }

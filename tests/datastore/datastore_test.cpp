@@ -33,21 +33,21 @@ class Datastores : public EngineTest {
   static void set(const Datastore& datastore, const std::string& at, std::uint64_t value) {
     *static_cast<std::uint64_t*>(datastore.segment()) = value;
     fs::create_directories(Datastore::files_directory(at) + "/books");
-    std::ofstream(Datastore::files_directory(at) + "/books/count") << value;
+    std::ofstream(Datastore::files_directory(at) + "/metadata/count") << value;
   }
   static std::uint64_t word(const Datastore& datastore) {
     return *static_cast<const std::uint64_t*>(datastore.segment());
   }
-  static std::uint64_t book(const std::string& at) {
+  static std::uint64_t metadata(const std::string& at) {
     std::uint64_t value = 0;
-    std::ifstream(Datastore::files_directory(at) + "/books/count") >> value;
+    std::ifstream(Datastore::files_directory(at) + "/metadata/count") >> value;
     return value;
   }
   void expect_holds(const std::string& at, std::uint64_t value) const {
     EXPECT_TRUE(Datastore::consistent(at, options())) << at;
     const Datastore datastore = read(at);
     EXPECT_EQ(word(datastore), value) << at;
-    EXPECT_EQ(book(at), value) << at;
+    EXPECT_EQ(metadata(at), value) << at;
   }
 
   static constexpr std::uint64_t kCapacity = 1ULL << 30;
@@ -63,7 +63,7 @@ TEST_P(Datastores, OpenWithTheFilesOfTheLastCommit) {
     datastore.commit();
     set(datastore, path(), 2);  // lost, of both
   }
-  EXPECT_EQ(book(path()), 2u);
+  EXPECT_EQ(metadata(path()), 2u);
   expect_holds(path(), 1);
   Datastore datastore = open(path());
   EXPECT_EQ(word(datastore), 1u);
@@ -266,10 +266,10 @@ TEST_P(Datastores, KeepWhatIsWrittenToTheFilesWhileTheyAreClosed) {
     datastore.commit();
   }
   for (const auto& at : {path(), path("snap")}) {
-    std::ofstream(Datastore::files_directory(at) + "/books/count") << 5;
+    std::ofstream(Datastore::files_directory(at) + "/metadata/count") << 5;
     {
       Datastore datastore = open(at);
-      EXPECT_EQ(book(at), 5u);
+      EXPECT_EQ(metadata(at), 5u);
       *static_cast<std::uint64_t*>(datastore.segment()) = 5;
       datastore.commit();
     }
@@ -290,7 +290,7 @@ TEST_P(Datastores, ForgetAStampOfAnotherBoot) {
   std::getline(in, version);
   std::getline(in, boot);
   ASSERT_EQ(boot.substr(0, 5), "boot ");
-  std::ofstream(path("snap/files/books/count")) << "torn";
+  std::ofstream(path("snap/files/metadata/count")) << "torn";
   std::ofstream(path("snap/closed")) << version << "\nboot 0-1-2\n";
   expect_holds(path("snap"), 1);
 }
@@ -330,7 +330,7 @@ TEST_P(Datastores, WriteNoFilesBesideAWriter) {
   set(datastore, path(), 2);
   EXPECT_ERRC(open(path()), Errc::busy);
   EXPECT_ERRC(read(path()), Errc::busy);
-  EXPECT_EQ(book(path()), 2u);
+  EXPECT_EQ(metadata(path()), 2u);
 }
 
 TEST_P(Datastores, AreNotMadeOverOthers) {
@@ -370,7 +370,7 @@ TEST_P(Datastores, OpenForManyReadersAtOnce) {
   for (int i = 0; i < 6; ++i) {
     children.push_back(start_child([&] {
       const Datastore datastore = read(path());
-      require(word(datastore) == 1 && book(path()) == 1, "the last commit is there");
+      require(word(datastore) == 1 && metadata(path()) == 1, "the last commit is there");
     }));
   }
   for (auto& child : children) EXPECT_CHILD_EXIT(child.wait(), 0);
@@ -400,7 +400,7 @@ TEST_P(Datastores, AreOfOneCommitAfterAKill) {
     EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
     ASSERT_TRUE(Datastore::consistent(path(), options()));
     const Datastore datastore = read(path());
-    EXPECT_EQ(word(datastore), book(path()));
+    EXPECT_EQ(word(datastore), metadata(path()));
     EXPECT_GE(word(datastore), *committed);
     EXPECT_GT(*committed, last);
     last = *committed = word(datastore);

@@ -52,15 +52,15 @@ class Files : public testing::Test {
 };
 
 TEST_F(Files, ComeOutAsTheyWentIn) {
-  write(in() + "/books/names", "first\nsecond\n");
-  write(in() + "/books/empty", "");
+  write(in() + "/metadata/names", "first\nsecond\n");
+  write(in() + "/metadata/empty", "");
   write(in() + "/mark", std::string(3'000'000, 'x'));
   pack();
   unpack();
-  EXPECT_EQ(text_of(out() + "/books/names"), "first\nsecond\n");
+  EXPECT_EQ(text_of(out() + "/metadata/names"), "first\nsecond\n");
   EXPECT_EQ(text_of(out() + "/mark"), std::string(3'000'000, 'x'));
-  EXPECT_TRUE(fs::exists(out() + "/books/empty"));
-  EXPECT_EQ(fs::file_size(out() + "/books/empty"), 0u);
+  EXPECT_TRUE(fs::exists(out() + "/metadata/empty"));
+  EXPECT_EQ(fs::file_size(out() + "/metadata/empty"), 0u);
 }
 
 TEST_F(Files, GrowShrinkAndGo) {
@@ -80,7 +80,7 @@ TEST_F(Files, GrowShrinkAndGo) {
     const auto bytes = area_.bytes().subspan(at, 12'288);
     return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
   };
-  for (std::uint64_t slot = 0; slot < kFiles; ++slot) EXPECT_TRUE(all_zero(slot * kFileBytes));
+  for (std::uint64_t place = 0; place < kFiles; ++place) EXPECT_TRUE(all_zero(place * kFileBytes));
 }
 
 TEST_F(Files, OfItsOwnStayUnlessTheyAreGone) {
@@ -120,22 +120,22 @@ TEST_F(Files, TooManyOrTooLargeAreNamed) {
 }
 
 TEST_F(Files, AreNotWrittenThroughAStrangersLink) {
-  write(in() + "/books/names", "x");
+  write(in() + "/metadata/names", "x");
   pack();
   fs::create_directories(directory_ / "elsewhere");
   fs::create_directories(out());
-  fs::create_directory_symlink(directory_ / "elsewhere", out() + "/books");
+  fs::create_directory_symlink(directory_ / "elsewhere", out() + "/metadata");
   EXPECT_ERRC(unpack(), Errc::corrupted);
   EXPECT_TRUE(fs::is_empty(directory_ / "elsewhere"));
 }
 
 TEST(FileIndexBytes, AHostileOneIsRefused) {
   FileIndex index;
-  index[3] = {"books/names", 17};
+  index[3] = {"metadata/names", 17};
   const PageBytes good = encode_index(index);
   FileIndex found;
   ASSERT_EQ(decode_index(good, found), nullptr);
-  EXPECT_EQ(found[3].name, "books/names");
+  EXPECT_EQ(found[3].name, "metadata/names");
   EXPECT_EQ(found[3].length_bytes, 17u);
   for (const char* name : {"/etc/passwd", "../x", "a/../b", "a/", "a//b", "./a", ".."}) {
     index[3].name = name;

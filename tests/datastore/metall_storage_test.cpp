@@ -1,5 +1,5 @@
 // The storage classes that Metall's manager is built on, driven as its kernel drives them (0.30):
-// the same calls in the same order, with books of the test's own. Needs nothing of Metall.
+// the same calls in the same order, with metadata of the test's own. Needs nothing of Metall.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -27,7 +27,7 @@ struct Traits {
 using Storage = basic_metall_storage<Traits>;
 using Segment = basic_metall_segment_storage<Traits>;
 
-// What Metall's kernel does with the two classes; its books are one file: how many words of the
+// What Metall's kernel does with the two classes; its metadata is one file: how many words of the
 // segment are in use.
 class Kernel {
  public:
@@ -41,32 +41,32 @@ class Kernel {
     if (!segment_.create(path, capacity)) return false;
     segment_.get_segment_header().manager_kernel_address = this;
     write(path, "manager_metadata", "uuid of " + path.filename().string());
-    return write_books() && segment_.sync(true);
+    return write_metadata() && segment_.sync(true);
   }
   bool open(const fs::path& path, std::size_t capacity, bool read_only) {
     if (read(path, "manager_metadata").empty() || !Storage::consistent(path)) return false;
     path_ = path;
     if (!segment_.open(path, capacity, read_only)) return false;
     segment_.get_segment_header().manager_kernel_address = this;
-    words_ = std::stoul(read(path, "books"));
+    words_ = std::stoul(read(path, "metadata"));
     return true;
   }
   void close() {
     if (!segment_.is_open()) return;
     if (!segment_.read_only()) {
-      write_books();
+      write_metadata();
       segment_.sync(true);
     }
     segment_.release();
   }
-  bool flush(bool wait) { return write_books() && segment_.sync(wait); }
+  bool flush(bool wait) { return write_metadata() && segment_.sync(wait); }
   bool snapshot(const fs::path& to) {
-    write_books();
+    write_metadata();
     if (!Storage::create(to)) return false;
     fs::create_directory(Storage::get_path(to, "management"));
     if (!segment_.snapshot(to, true, 1)) return false;
-    fs::copy_file(Storage::get_path(path_, {"management", "books"}),
-                  Storage::get_path(to, {"management", "books"}),
+    fs::copy_file(Storage::get_path(path_, {"management", "metadata"}),
+                  Storage::get_path(to, {"management", "metadata"}),
                   fs::copy_options::overwrite_existing);
     write(to, "manager_metadata", "uuid of " + to.filename().string());
     return true;
@@ -79,7 +79,7 @@ class Kernel {
     }
     static_cast<std::uint64_t*>(segment_.get_segment())[words_++] = value;
   }
-  // Every word of the segment is its index, as far as the books say.
+  // Every word of the segment is its index, as far as the metadata says.
   bool is_whole() const {
     for (std::size_t i = 0; i < words_; ++i) {
       if (static_cast<const std::uint64_t*>(segment_.get_segment())[i] != i) return false;
@@ -99,7 +99,7 @@ class Kernel {
     std::ofstream out(Storage::get_path(path, {"management", name}));
     return static_cast<bool>(out << text);
   }
-  bool write_books() { return write(path_, "books", std::to_string(words_)); }
+  bool write_metadata() { return write(path_, "metadata", std::to_string(words_)); }
 
   fs::path path_;
   Segment segment_;

@@ -14,9 +14,9 @@ namespace {
 using samples::Bytes;
 using Runs = std::vector<std::pair<int, int>>;
 
-Runs runs_of(const DeltaBatch& batch) {
+Runs spans_of(const DeltaBatch& batch) {
   Runs out;
-  for (const DeltaRun& r : batch.runs_of(batch.pages().back()))
+  for (const DeltaSpan& r : batch.spans_of(batch.pages().back()))
     out.emplace_back(r.offset_bytes, r.length_bytes);
   return out;
 }
@@ -26,7 +26,7 @@ Runs difference(std::initializer_list<int> changed) {
   for (const int at : changed) now[static_cast<std::size_t>(at)] = std::byte{1};
   DeltaBatch batch;
   EXPECT_EQ(batch.add_difference(1, old_content.data(), now.data()), changed.size() != 0);
-  return batch.empty() ? Runs{} : runs_of(batch);
+  return batch.empty() ? Runs{} : spans_of(batch);
 }
 
 TEST(Difference, RunsAreExact) {
@@ -49,7 +49,7 @@ TEST(Difference, WholePage) {
   Bytes now(kPageBytes, std::byte{3});
   DeltaBatch batch;
   ASSERT_TRUE(batch.add_difference_from_zero(1, now.data()));
-  EXPECT_EQ(runs_of(batch), (Runs{{0, 4096}}));
+  EXPECT_EQ(spans_of(batch), (Runs{{0, 4096}}));
   EXPECT_EQ(batch.last_cost_bytes(), 4099u);
 }
 
@@ -86,7 +86,7 @@ TEST(Difference, AppliedToTheOldContentGivesTheNew) {
       continue;
     }
     Bytes page = old_content;
-    apply_delta(batch.runs_of(batch.pages()[0]), batch.bytes_of(batch.pages()[0]), page.data());
+    apply_delta(batch.spans_of(batch.pages()[0]), batch.bytes_of(batch.pages()[0]), page.data());
     ASSERT_EQ(page, now);
   }
 }
@@ -116,8 +116,8 @@ TEST(Difference, EveryKernelAgrees) {
   }
 }
 
-// A bound that was computed from one read and bytes that came from another would show here as a run
-// whose first or last byte equals the old content.
+// A bound that was computed from one read and bytes that came from another would show here as a
+// span whose first or last byte equals the old content.
 void check_consistency_under_writes(DiffKernel kernel) {
   const Bytes old_content(kPageBytes);
   Bytes now(kPageBytes);
@@ -133,14 +133,14 @@ void check_consistency_under_writes(DiffKernel kernel) {
   for (int i = 0; i < 20000; ++i) {
     PageDiff diff;
     diff_page_with(kernel, old_content.data(), now.data(), diff);
-    for_each_run(diff.lines, diff.mask, 0, [&](std::size_t offset, std::size_t length) {
+    for_each_span(diff.lines, diff.mask, 0, [&](std::size_t offset, std::size_t length) {
       for (std::size_t k = 0; k < length; ++k) ASSERT_NE(diff.copy[offset + k], std::byte{0});
     });
     DeltaBatch batch;
     if (!batch.add_difference(1, old_content.data(), now.data())) continue;
     const auto bytes = batch.bytes_of(batch.pages()[0]);
     std::size_t at = 0;
-    for (const DeltaRun& r : batch.runs_of(batch.pages()[0])) {
+    for (const DeltaSpan& r : batch.spans_of(batch.pages()[0])) {
       ASSERT_NE(bytes[at], std::byte{0});
       ASSERT_NE(bytes[at + r.length_bytes - 1], std::byte{0});
       at += r.length_bytes;
@@ -176,10 +176,11 @@ void expect_same(const DeltaBatch& a, std::size_t first, const DeltaBatch& b) {
     const auto& pa = a.pages()[first + i];
     const auto& pb = b.pages()[i];
     ASSERT_EQ(pa.page, pb.page);
-    const auto ra = a.runs_of(pa), rb = b.runs_of(pb);
-    ASSERT_TRUE(std::equal(ra.begin(), ra.end(), rb.begin(), rb.end(), [](DeltaRun x, DeltaRun y) {
-      return x.offset_bytes == y.offset_bytes && x.length_bytes == y.length_bytes;
-    }));
+    const auto ra = a.spans_of(pa), rb = b.spans_of(pb);
+    ASSERT_TRUE(
+        std::equal(ra.begin(), ra.end(), rb.begin(), rb.end(), [](DeltaSpan x, DeltaSpan y) {
+          return x.offset_bytes == y.offset_bytes && x.length_bytes == y.length_bytes;
+        }));
     const auto ba = a.bytes_of(pa), bb = b.bytes_of(pb);
     ASSERT_TRUE(std::equal(ba.begin(), ba.end(), bb.begin(), bb.end()));
   }
@@ -210,13 +211,14 @@ TEST(Batch, IndexedDeltasApplyWithoutDecoding) {
   for (std::size_t i = 0; i < 300; ++i) {
     ASSERT_EQ(lines[i].page, batch.pages()[i].page);
     Bytes expected(kPageBytes), got(kPageBytes);
-    apply_delta(batch.runs_of(batch.pages()[i]), batch.bytes_of(batch.pages()[i]), expected.data());
+    apply_delta(batch.spans_of(batch.pages()[i]), batch.bytes_of(batch.pages()[i]),
+                expected.data());
     apply_indexed_delta(raw, lines[i], got.data());
     ASSERT_EQ(got, expected);
   }
 }
 
-TEST(Batch, LargestPagesAndRuns) {
+TEST(Batch, LargestPagesAndSpans) {
   DeltaBatch batch;
   const Bytes whole(kPageBytes, std::byte{1});
   batch.add_difference_from_zero(0, whole.data());
@@ -240,7 +242,7 @@ TEST(Batch, RefusesWhatCannotBe) {
   const auto index = [&](std::initializer_list<int> values) {
     return index_delta_batch(bytes_from(values), lines);
   };
-  EXPECT_EQ(index({1, 7, 0, 5, 1, 0xa, 0xb}), 1);  // one page, one run of two bytes at 5
+  EXPECT_EQ(index({1, 7, 0, 5, 1, 0xa, 0xb}), 1);  // one page, one span of two bytes at 5
   EXPECT_EQ(index({}), -1);
   EXPECT_EQ(index({0}), -1);                                  // no pages
   EXPECT_EQ(index({1, 7, 0, 5, 1, 0xa}), -1);                 // a byte short
@@ -249,7 +251,7 @@ TEST(Batch, RefusesWhatCannotBe) {
   EXPECT_EQ(index({1, 7, 0, 0x80, 0x20, 0, 0xa}), -1);        // one byte at 4096
   EXPECT_EQ(index({1, 7, 0, 0xff, 0x1f, 1, 0xa, 0xb}), -1);   // two bytes at 4095
   EXPECT_EQ(index({1, 7, 0, 0x85, 0x80, 0x00, 0, 0xa}), -1);  // a gap of three bytes
-  EXPECT_EQ(index({2, 7, 0, 0}), -1);                         // a page without its runs
+  EXPECT_EQ(index({2, 7, 0, 0}), -1);                         // a page without its spans
   EXPECT_EQ(index({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}), -1);
   EXPECT_EQ(index({1, 0x80, 0x80, 0x80, 0x80, 0x40, 0, 5, 0, 1}), -1);  // page 2^34
   EXPECT_EQ(index_delta_batch(Bytes(kMaxDeltaBatchRawBytes + 1), lines), -1);
@@ -267,7 +269,7 @@ TEST(Composer, GivesTheSamePageAsTheDeltasInTurn) {
       const Bytes next = mutate(random, current);
       DeltaBatch step;
       if (!step.add_difference(1, current.data(), next.data())) continue;
-      composer.apply(step.runs_of(step.pages()[0]), step.bytes_of(step.pages()[0]));
+      composer.apply(step.spans_of(step.pages()[0]), step.bytes_of(step.pages()[0]));
       current = next;
     }
     if (current == start) continue;
@@ -275,11 +277,11 @@ TEST(Composer, GivesTheSamePageAsTheDeltasInTurn) {
     composer.append_to(composed, 44);
     ASSERT_EQ(composed.pages()[0].page, 44u);
     Bytes page = start;
-    apply_delta(composed.runs_of(composed.pages()[0]), composed.bytes_of(composed.pages()[0]),
+    apply_delta(composed.spans_of(composed.pages()[0]), composed.bytes_of(composed.pages()[0]),
                 page.data());
     ASSERT_EQ(page, current);
     Bytes again = page;  // applying twice is harmless
-    apply_delta(composed.runs_of(composed.pages()[0]), composed.bytes_of(composed.pages()[0]),
+    apply_delta(composed.spans_of(composed.pages()[0]), composed.bytes_of(composed.pages()[0]),
                 again.data());
     ASSERT_EQ(again, current);
   }
@@ -289,11 +291,11 @@ TEST(Composer, GivesTheSamePageAsTheDeltasInTurn) {
 TEST(Composer, DoesNotMergeAcrossUntouchedBytes) {
   DeltaComposer composer;
   const Bytes ones(2, std::byte{1});
-  const DeltaRun runs[] = {{10, 1}, {12, 1}};
-  composer.apply(runs, ones);
+  const DeltaSpan spans[] = {{10, 1}, {12, 1}};
+  composer.apply(spans, ones);
   DeltaBatch out;
   composer.append_to(out, 1);
-  EXPECT_EQ(runs_of(out), (Runs{{10, 1}, {12, 1}}));
+  EXPECT_EQ(spans_of(out), (Runs{{10, 1}, {12, 1}}));
 }
 
 }  // namespace

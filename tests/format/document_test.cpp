@@ -130,7 +130,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
       {"space_note_header", rows_of(kWholeFileHeaderFields)},
       {"working_set_header", rows_of(kWholeFileHeaderFields)},
       {"tiers_header", rows_of(kWholeFileHeaderFields)},
-      {"tier_mark", rows_of(kTierMarkFields)},
+      {"tier_id", rows_of(kTierIdFields)},
       {"tier_kinds", rows_of(kTierKindNumbers)},
       {"record_types", rows_of(kRecordTypeNumbers)},
       {"frame_types", rows_of(kFrameTypeNumbers)},
@@ -151,7 +151,7 @@ std::map<std::string, std::vector<Row>> expected_tables() {
         {"space note", escaped(kSpaceNoteMagic)},
         {"working set", escaped(kWorkingSetMagic)},
         {"tiers", escaped(kTiersMagic)},
-        {"tier's mark", escaped(kTierMarkMagic)},
+        {"tier id", escaped(kTierIdMagic)},
         {"record header", small_magic(kRecordMagic)},
         {"frame header", small_magic(kFrameMagic)}}},
   };

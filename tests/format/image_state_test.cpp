@@ -51,13 +51,13 @@ TEST(ImageState, WhatNoWriterWritesIsRefusedThoughTheChecksumIsRight) {
 }
 
 TEST(TouchedSector, BelongsToItsPlace) {
-  TouchedSector slots{};
-  slots[0] = 5;
-  slots[kTouchedWords - 1] = 1ULL << 63;
-  const auto good = encode_touched_sector(slots, store_id(1), 7, 3);
+  TouchedSector ranges{};
+  ranges[0] = 5;
+  ranges[kTouchedWords - 1] = 1ULL << 63;
+  const auto good = encode_touched_sector(ranges, store_id(1), 7, 3);
   TouchedSector out{};
   ASSERT_TRUE(decode_touched_sector(good, store_id(1), 7, 3, out));
-  EXPECT_EQ(out, slots);
+  EXPECT_EQ(out, ranges);
   EXPECT_FALSE(decode_touched_sector(good, store_id(2), 7, 3, out));
   EXPECT_FALSE(decode_touched_sector(good, store_id(1), 8, 3, out));
   EXPECT_FALSE(decode_touched_sector(good, store_id(1), 7, 2, out));

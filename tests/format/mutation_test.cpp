@@ -218,7 +218,7 @@ void check_deltas(const Bytes& bad) {
     Bytes indexed(kPageBytes), decoded(kPageBytes);
     const auto& page = batch.pages()[static_cast<std::size_t>(i)];
     apply_indexed_delta(bad, lines[static_cast<std::size_t>(i)], indexed.data());
-    apply_delta(batch.runs_of(page), batch.bytes_of(page), decoded.data());
+    apply_delta(batch.spans_of(page), batch.bytes_of(page), decoded.data());
     ASSERT_EQ(indexed, decoded);
   }
 }

@@ -1,4 +1,4 @@
-// The list of tiers and the mark of a tier's directory.
+// The list of tiers and the tier id in a directory.
 #include "format/tiers.hpp"
 
 #include <gtest/gtest.h>
@@ -91,28 +91,28 @@ TEST(Tiers, Forged) {
   }
 }
 
-TEST(TierMark, RoundTripAndDamage) {
-  const TierMark mark{
+TEST(TierId, RoundTripAndDamage) {
+  const TierId id{
       TierKind::cache, samples::tiers().directories[1].id, {"/data/s", 4711, -5'000'000'000}};
-  const Bytes good = encode_tier_mark(mark, samples::store_id());
-  ASSERT_EQ(good.size(), kTierMarkHeaderBytes + 1 + mark.owner.home.size() + 8);
-  TierMark back;
-  ASSERT_EQ(decode_tier_mark(good, samples::store_id(), back), nullptr);
-  EXPECT_EQ(back, mark);
+  const Bytes good = encode_tier_id(id, samples::store_id());
+  ASSERT_EQ(good.size(), kTierIdHeaderBytes + 1 + id.owner.home.size() + 8);
+  TierId back;
+  ASSERT_EQ(decode_tier_id(good, samples::store_id(), back), nullptr);
+  EXPECT_EQ(back, id);
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
     Bytes bad = good;
     bad[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
-    EXPECT_NE(decode_tier_mark(bad, samples::store_id(), back), nullptr) << bit;
+    EXPECT_NE(decode_tier_id(bad, samples::store_id(), back), nullptr) << bit;
   }
   for (std::size_t n = 0; n < good.size(); ++n) {
-    EXPECT_NE(decode_tier_mark({good.data(), n}, samples::store_id(), back), nullptr);
+    EXPECT_NE(decode_tier_id({good.data(), n}, samples::store_id(), back), nullptr);
   }
   Uuid other = samples::store_id();
   other[0] ^= std::byte{1};
-  EXPECT_STREQ(decode_tier_mark(good, other, back), "belongs to another store");
+  EXPECT_STREQ(decode_tier_id(good, other, back), "belongs to another store");
 }
 
-TEST(TierMark, ItsOwnerIsTheStoreOfThatPathInodeAndBirth) {
+TEST(TierId, ItsOwnerIsTheStoreOfThatPathInodeAndBirth) {
   const TierOwner owner{"/data/s", 4711, 99};
   EXPECT_TRUE(owner.is(owner));
   EXPECT_FALSE(owner.is({"/data/t", 4711, 99}));

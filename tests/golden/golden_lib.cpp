@@ -180,7 +180,7 @@ Bytes segment(std::uint64_t seed) {
   return out;
 }
 
-std::string books(std::uint64_t seed) { return "objects " + std::to_string(seed * 17) + "\n"; }
+std::string metadata(std::uint64_t seed) { return "objects " + std::to_string(seed * 17) + "\n"; }
 
 Bytes atomic_content(std::uint64_t commits) {
   Bytes out(kAtomicBytes);

@@ -66,9 +66,9 @@ std::map<std::string, Bytes> contents(const History& history);
 // change.
 inline constexpr std::size_t kSegmentBytes = 64 << 10;
 inline constexpr std::size_t kAtomicBytes = 40'000;
-inline constexpr const char* kBooks = "books/count";
+inline constexpr const char* kMetadata = "books/count";
 Bytes segment(std::uint64_t seed);
-std::string books(std::uint64_t seed);
+std::string metadata(std::uint64_t seed);
 Bytes atomic_content(std::uint64_t commits);  // after so many
 inline constexpr std::uint64_t kAtomicCommits = 5;
 

@@ -192,7 +192,7 @@ TEST_P(Golden, HoldEverythingThatTheFormatHas) {
   for (const char* magic :
        {format::kSuperblockMagic, format::kPackMagic, format::kJournalMagic, format::kSnapshotMagic,
         format::kSnapshotOrderMagic, format::kLiveSetMagic, format::kSpaceNoteMagic,
-        format::kWorkingSetMagic, format::kTiersMagic, format::kTierMarkMagic}) {
+        format::kWorkingSetMagic, format::kTiersMagic, format::kTierIdMagic}) {
     EXPECT_TRUE(tally.files.contains(magic)) << magic;
   }
 }
@@ -214,9 +214,9 @@ TEST_P(Golden, ABranchThatIsAFileHasItsBytes) {
   store.export_file("file-1", directory_ / "out");
   std::ifstream in(directory_ / "out", std::ios::binary);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
-  EXPECT_EQ(text, books(7) + std::string(10'000 - books(7).size(), 'f'));
+  EXPECT_EQ(text, metadata(7) + std::string(10'000 - metadata(7).size(), 'f'));
   const Bytes image = read(store, "image");
-  EXPECT_EQ(std::memcmp(image.data(), books(8).data(), books(8).size()), 0);
+  EXPECT_EQ(std::memcmp(image.data(), metadata(8).data(), metadata(8).size()), 0);
 }
 
 // The copy reads what its tiers hold where they are; to write, it takes them over.
@@ -243,15 +243,15 @@ TEST_P(Golden, ADatastoreOpensWithItsFiles) {
   const auto expect = [&](const std::string& at, std::uint64_t seed) {
     const Datastore data = Datastore::open_read_only(at);
     EXPECT_EQ(std::memcmp(data.segment(), segment(seed).data(), kSegmentBytes), 0) << at;
-    std::ifstream in(Datastore::files_directory(at) + "/" + kBooks);
-    EXPECT_EQ(std::string((std::istreambuf_iterator<char>(in)), {}), books(seed)) << at;
+    std::ifstream in(Datastore::files_directory(at) + "/" + kMetadata);
+    EXPECT_EQ(std::string((std::istreambuf_iterator<char>(in)), {}), metadata(seed)) << at;
   };
   expect(path, 2);
   expect(path + "@one", 1);
   {
     Datastore data = Datastore::open(path, 1 << 30);
     std::memcpy(data.segment(), segment(3).data(), kSegmentBytes);
-    std::ofstream(Datastore::files_directory(path) + "/" + kBooks) << books(3);
+    std::ofstream(Datastore::files_directory(path) + "/" + kMetadata) << metadata(3);
     data.snapshot(path + "@three");
   }
   expect(path, 3);

@@ -91,14 +91,14 @@ void make_history(const History& history, const fs::path& work) {
   play(history, whole, work / "store");
   fs::remove_all(whole);
   Store store = Store::open(work / "store");
-  std::ofstream(work / "file") << books(7) << std::string(10'000 - books(7).size(), 'f');
+  std::ofstream(work / "file") << metadata(7) << std::string(10'000 - metadata(7).size(), 'f');
   store.import_file("file", work / "file", "a plain file");
   store.create_snapshot("file-1", "file");
   fs::remove(work / "file");
   RegionOptions mapped = region_options();
   mapped.engine = Engine::mapped;
   Region region = store.create_region("image", 8 * kPageBytes, mapped);
-  std::memcpy(region.data(), books(8).c_str(), books(8).size());
+  std::memcpy(region.data(), metadata(8).c_str(), metadata(8).size());
   region.commit("through an image");
   region.close();
   Region used = store.open_version("first", region_options());
@@ -145,9 +145,9 @@ void make_datastore(const fs::path& work) {
   for (const std::uint64_t seed : {1, 2}) {
     const Bytes content = segment(seed);
     std::memcpy(data.segment(), content.data(), content.size());
-    const fs::path file = Datastore::files_directory(path) + "/" + kBooks;
+    const fs::path file = Datastore::files_directory(path) + "/" + kMetadata;
     fs::create_directories(file.parent_path());
-    std::ofstream(file) << books(seed);
+    std::ofstream(file) << metadata(seed);
     if (seed == 1) {
       data.snapshot(path + "@one");
     } else {

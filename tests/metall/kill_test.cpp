@@ -34,7 +34,7 @@ constexpr std::uint64_t kKeys = 997, kPerFlush = 200;
 void insert(Manager& manager, std::uint64_t value) {
   (*manager.find<Map>("map").first)[value % kKeys].push_back(value);
   *manager.find<std::uint64_t>("count").first = value + 1;
-  // Objects that come and go: Metall's books change with every flush.
+  // Objects that come and go: Metall's metadata changes with every flush.
   const std::string name = "object-" + std::to_string(value % 64);
   if (!manager.destroy<Vector>(name.c_str())) {
     manager.construct<Vector>(name.c_str())(value % 5'000, manager.get_allocator<>());

@@ -70,7 +70,7 @@ TEST_P(Dirty, RandomWritesAreAllFound) {
   }
 }
 
-TEST_P(Dirty, LastPartialChunkAndSlotCount) {
+TEST_P(Dirty, LastPartialChunkAndTableCount) {
   for (const std::uint64_t pages : {1U, 5U, 17U, 513U, 1030U}) {
     const auto memory = make(pages * kPageBytes, 64 * kMiB);
     page_at(*memory, pages - 1)[4095] = std::byte{1};

@@ -43,8 +43,8 @@ TEST_P(FirstTouch, WorksForEverySizeInPages) {
   }
 }
 
-TEST_P(FirstTouch, StartsOnASlotBoundary) {
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(make(kPageBytes)->data()) % kSlotBytes, 0u);
+TEST_P(FirstTouch, StartsAtAMultipleOf2MiB) {
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(make(kPageBytes)->data()) % kTableBytes, 0u);
 }
 
 TEST_P(FirstTouch, ByManyThreadsAtOnceIsServedOnce) {
@@ -68,7 +68,7 @@ TEST_P(FirstTouch, ByManyThreadsAtOnceIsServedOnce) {
 }
 
 // A system call cannot raise the signal that brings a page in, so a chunk that counts as present
-// must be mapped, page by page, also where a scan has left its marks before.
+// must be mapped, page by page, also where a scan has left its markers before.
 TEST_P(FirstTouch, MadePresentServesSystemCallsAfterAScan) {
   constexpr std::uint64_t kPages = 600;
   const auto memory = make(kPages * kPageBytes);

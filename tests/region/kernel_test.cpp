@@ -80,7 +80,7 @@ TEST_F(KernelPages, PrivatePagesAreCountedWithoutZerosAndHoles) {
   std::vector<ScanRange> ranges(8192);
   for (const std::size_t page : {3U, 64U, 65U, 4000U}) write_to(page);
   std::byte* resume = nullptr;
-  ASSERT_GE(scan_written(pagemap_, base_, base_ + kBytes, ranges, resume), 0);  // leaves marks
+  ASSERT_GE(scan_written(pagemap_, base_, base_ + kBytes, ranges, resume), 0);  // leaves markers
   EXPECT_EQ(count_private(pagemap_, base_, base_ + kBytes), 4);
   std::uint64_t mask = 0;
   EXPECT_EQ(find_private(pagemap_, base_ + 64 * kPage, 16, false, mask), 0);

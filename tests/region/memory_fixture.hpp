@@ -46,7 +46,7 @@ inline std::unique_ptr<RegionMemory> make_memory(Engine engine, std::uint64_t si
                                                  bool writable = true) {
   MemoryOptions options;
   options.size_bytes = size_bytes;
-  options.capacity_bytes = (capacity_bytes + kSlotBytes - 1) / kSlotBytes * kSlotBytes;
+  options.capacity_bytes = (capacity_bytes + kTableBytes - 1) / kTableBytes * kTableBytes;
   options.writable = writable;
   if (engine == Engine::mapped && writable) {
     options.image = make_image(size_bytes);
@@ -89,7 +89,7 @@ class MemoryTest : public vellum::test::EngineTest {
       if (all_bytes(page_at(memory, page), kPageBytes, 0) && !memory.backing().has_base_copy(page))
         continue;
       ASSERT_EQ(memory.backing().write(page, {page_at(memory, page), kPageBytes}), 0);
-      memory.backing().mark_base_copies(page, 1);
+      memory.backing().note_base_copies(page, 1);
     }
     memory.finish_commit(dirty);
   }

@@ -67,7 +67,7 @@ TEST_F(ArchiveTest, EverythingWorksOverTwoDirectories) {
   EXPECT_TRUE(packs_in(archive).empty());
   expect_all();
   remove_tier(*fresh(), archive);
-  EXPECT_FALSE(stdfs::exists(archive + "/" + kTierMarkName));
+  EXPECT_FALSE(stdfs::exists(archive + "/" + kTierIdName));
   expect_all();
 }
 
@@ -86,7 +86,7 @@ TEST_F(ArchiveTest, OneObjectGoesOnThroughAllOfIt) {
     expect_same(*open_version(*early, name), bytes);
     expect_same(*open_version(*idle, name), bytes);
   }
-  // Its marks are set on the files that have the names now.
+  // Its pins are set on the files that have the names now.
   const auto other = resolve_kept(*early, "s4");
   EXPECT_EQ(read_roots(*fresh()).kept_open, 2u);
   EXPECT_EQ(move(false).packs_in_use, 1u);

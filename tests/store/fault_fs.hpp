@@ -21,7 +21,7 @@ enum class Call {
   unlink,
   mkdir,
   sync_dir,
-  mark,
+  pin,
   count
 };
 
@@ -105,9 +105,9 @@ class FaultFs final : public vellum::test::ForwardingFs {
       fs_.check(Call::punch, path());
       ForwardingFile::punch(offset, length);
     }
-    bool mark_byte(std::uint64_t at) override {
-      fs_.check(Call::mark, path());
-      return ForwardingFile::mark_byte(at);
+    bool pin_byte(std::uint64_t at) override {
+      fs_.check(Call::pin, path());
+      return ForwardingFile::pin_byte(at);
     }
 
    private:

@@ -378,8 +378,8 @@ TEST_F(GcBeside, KilledAtAnyMoment) {
   EXPECT_LT(allocated(), (kNamesKept + 4) * kGcBesidePages * kPageBytes);
 }
 
-// The mark of a reader goes with its process, however that ends.
-TEST_F(GcBeside, MarksOfTheDeadGo) {
+// The pin of a reader goes with its process, however that ends.
+TEST_F(GcBeside, PinsOfTheDeadGo) {
   write(*open(), 3);
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);

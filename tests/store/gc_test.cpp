@@ -315,13 +315,13 @@ TEST_F(GcTest, OneAtATimeAndNotBesideHeldNames) {
   EXPECT_TRUE(contains(error_text(Errc::busy, [&] { gc(); }), "another gc"));
 }
 
-TEST_F(GcTest, AMarkThatCannotBeSetKeepsGcAway) {
+TEST_F(GcTest, APinThatCannotBeSetKeepsGcAway) {
   make(small_options(), 2, 10);
-  fs.fail_nth(Call::mark, 1, Errc::io, true);
+  fs.fail_nth(Call::pin, 1, Errc::io, true);
   const auto kept = resolve_kept(*store, "s0");
   fs.heal();
   EXPECT_NE(kept.version_pin, nullptr);
-  EXPECT_TRUE(contains(error_text(Errc::busy, [&] { gc(); }), "could not mark"));
+  EXPECT_TRUE(contains(error_text(Errc::busy, [&] { gc(); }), "could not pin"));
 }
 
 TEST_F(GcTest, DamageStopsItBeforeAnythingIsFreed) {

@@ -51,7 +51,7 @@ TEST(Handler, ReadingAllocatesNothing) {
   bool good = true;
   const std::size_t before = allocations;
   for (PageNumber p = 0; p < 512; p += 16) {
-    source->zero_run(p, 16);
+    source->zeros_from(p, 16);
     good = good && source->try_read(p, 16, out.data(), failure);
     good = good && std::memcmp(out.data(), mixed.model.page(p), out.size()) == 0;
   }

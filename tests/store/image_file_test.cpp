@@ -69,7 +69,7 @@ Model with_content(const Bytes& bytes) {
   return model;
 }
 
-constexpr std::size_t kImageFilePages = 1200;  // three slots
+constexpr std::size_t kImageFilePages = 1200;  // three ranges
 
 class ImagePowerCuts {
  public:
@@ -226,7 +226,7 @@ TEST_F(ImageTest, FollowsCommits) {
   expect_whole(in_store());
 }
 
-TEST_F(ImageTest, TornSlotsAreMendedAndOnlyThose) {
+TEST_F(ImageTest, TornRangesAreMendedAndOnlyThose) {
   {
     Session session(*store_);
     change(model_);
@@ -238,7 +238,7 @@ TEST_F(ImageTest, TornSlotsAreMendedAndOnlyThose) {
     model_.store64(3, 0, 1);
     session.commit(model_);
   }  // not closed: as after a crash
-  poke(in_store(), 3 * kPageBytes + 9, 0x55);    // in the slot that was written
+  poke(in_store(), 3 * kPageBytes + 9, 0x55);    // in the range that was written
   poke(in_store(), 700 * kPageBytes + 9, 0x55);  // in one that was not: nobody can have torn it
   {
     Session session(*store_);
@@ -250,7 +250,7 @@ TEST_F(ImageTest, TornSlotsAreMendedAndOnlyThose) {
   expect_whole(in_store());
 }
 
-TEST_F(ImageTest, WithoutACredibleMapOfSlotsAllIsCompared) {
+TEST_F(ImageTest, WithoutACredibleMapOfRangesAllIsCompared) {
   {
     Session session(*store_);
     change(model_);
@@ -497,8 +497,8 @@ TEST_F(ImageTest, EveryFailedCallLeavesAnImageThatTheNextOpeningMends) {
   }
 }
 
-// The commit must not begin before it is durable which slots of the image it will tear.
-TEST_F(ImageTest, SlotsThatCannotBeMarkedAreAnError) {
+// The commit must not begin before it is durable which ranges of the image it will tear.
+TEST_F(ImageTest, TouchedRangesThatCannotBeWrittenAreAnError) {
   Session session(*store_);
   const std::vector<PageNumber> pages{700};
   for (const Call call : {Call::write, Call::sync}) {
@@ -506,16 +506,16 @@ TEST_F(ImageTest, SlotsThatCannotBeMarkedAreAnError) {
     error_text(Errc::io, [&] { session.image->announce(pages); });
     fs_.heal();
   }
-  session.image->announce(pages);  // and not taken for marked
-  format::TouchedSector slots{};
+  session.image->announce(pages);  // and not taken for touched
+  format::TouchedSector ranges{};
   const auto bytes = content_of(fs_, directory_.path("s/branches/main/image.touched"));
   ASSERT_TRUE(format::decode_touched_sector(std::span(bytes).first(format::kTouchedSectorBytes),
                                             store_->superblock().store_id,
-                                            session.writer->head().branch_id, 0, slots));
-  EXPECT_NE(slots[0] & 2, 0u);
+                                            session.writer->head().branch_id, 0, ranges));
+  EXPECT_NE(ranges[0] & 2, 0u);
 }
 
-// Only when the image is durable may it be forgotten which slots may be torn.
+// Only when the image is durable may it be forgotten which ranges may be torn.
 // What is noted of it at its close is durable later than the image itself.
 TEST_F(ImageTest, IsFlushedBeforeItCountsAsWhole) {
   {
@@ -534,17 +534,17 @@ TEST_F(ImageTest, IsFlushedBeforeItCountsAsWhole) {
   EXPECT_TRUE(state->in_use);
 }
 
-TEST_F(ImageTest, MarksStayWhenTheFlushOfTheImageFails) {
+TEST_F(ImageTest, TouchedRangesStayWhenTheFlushOfTheImageFails) {
   Session session(*store_);
   const auto touched = directory_.path("s/branches/main/image.touched");
   session.image->announce(std::vector<PageNumber>{700});
-  const auto marked = content_of(fs_, touched);
+  const auto before = content_of(fs_, touched);
   const Bytes content(std::size_t{256} * kPageBytes, std::byte{7});
   for (int i = 0; i < 256; ++i) session.image->write(512, content);  // enough for a flush
   fs_.fail_nth(Call::sync, 1, Errc::io);
   error_text(Errc::io, [&] { session.image->note_commit(); });
   fs_.heal();
-  EXPECT_TRUE(content_of(fs_, touched) == marked);
+  EXPECT_TRUE(content_of(fs_, touched) == before);
 }
 
 }  // namespace

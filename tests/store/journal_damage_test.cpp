@@ -150,7 +150,7 @@ Bytes corrupted(Bytes bytes, std::size_t begin, std::size_t length, HowCorrupted
 }
 
 // After a kill nothing is lost that can be told from what was never there. After a power cut the
-// mark of the last commit is lost: damage to its frame alone is then taken for a tear.
+// marker of the last commit is lost: damage to its frame alone is then taken for a tear.
 void expect_all_or_corrupted(const Moment& m, std::size_t unit) {
   for (std::size_t at = 0; at < m.killed.size(); at += unit) {
     for (const HowCorrupted how :

@@ -126,22 +126,22 @@ TEST_F(JournalTest, AnEarlierNumberIsNotTheNextCommit) {
   EXPECT_EQ(head(), 11u);
 }
 
-// Only the mark tells a commit that was synced and corrupted since from one that a crash tore.
-TEST_F(JournalTest, AMarkBehindACorruptedCommitMeansDamage) {
+// Only the marker tells a commit that was synced and corrupted since from one that a crash tore.
+TEST_F(JournalTest, AMarkerBehindACorruptedCommitMeansDamage) {
   const std::size_t at = put_base(0, 3, version(10));
   const std::size_t end = put_commit(0, at, 3, 11);
   bytes_[format::kJournalHeaderBytes + at + format::kFrameHeaderBytes] ^= std::byte{1};
   EXPECT_EQ(head(), 10u);
-  put(0, end, {FrameType::mark, 3, 11, 0}, {});
+  put(0, end, {FrameType::commit_marker, 3, 11, 0}, {});
   expect_corrupted("the frame after version 10 is corrupted, newer ones follow");
 }
 
-// So every frame that a writer has synced has its mark: the last commit of the writer before, found
-// at opening; one of its own; a base frame.
-TEST_F(JournalTest, AWriterMarksWhatIsDurable) {
+// So every frame that a writer has synced has its marker: the last commit of the writer before,
+// found at opening; one of its own; a base frame.
+TEST_F(JournalTest, AWriterPutsAMarkerBehindWhatIsDurable) {
   const std::size_t at = put_base(0, 3, version(10));
   put_commit(0, at, 3, 11);
-  const auto expect_marked = [&](std::uint64_t offset, const char* reason) {
+  const auto expect_marker = [&](std::uint64_t offset, const char* reason) {
     const Bytes good = bytes_;
     bytes_[offset + format::kFrameHeaderBytes] ^= std::byte{1};
     expect_corrupted(reason);
@@ -149,15 +149,15 @@ TEST_F(JournalTest, AWriterMarksWhatIsDurable) {
   };
   JournalState state = read_journal(*file(), header_.store_id);
   write(state, [](JournalWriter&) {});
-  expect_marked(format::kJournalHeaderBytes + at, "the frame after version 10 is corrupted");
+  expect_marker(format::kJournalHeaderBytes + at, "the frame after version 10 is corrupted");
 
   write(state, [](JournalWriter& w) { w.append_commit(format::encode_commit({})); });
-  expect_marked(state.tail_bytes, "the frame after version 11 is corrupted");
+  expect_marker(state.tail_bytes, "the frame after version 11 is corrupted");
 
   state = read_journal(*file(), header_.store_id);
   write(state, [](JournalWriter& w) { w.start_epoch(version(12)); });
   EXPECT_EQ(head(), 12u);
-  expect_marked(format::kJournalHeaderBytes + kJournalHalfBytes,
+  expect_marker(format::kJournalHeaderBytes + kJournalHalfBytes,
                 "the frame after version 12 is corrupted");
 }
 

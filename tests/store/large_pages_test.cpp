@@ -80,7 +80,7 @@ class LargePages : public ::testing::Test {
       source->read(p, 1, out.data());
       EXPECT_EQ(out, content_[p]) << version << " page " << p;
       if (!zero) {
-        EXPECT_EQ(source->zero_run(expected, kLargePagesPages), p - expected) << p;
+        EXPECT_EQ(source->zeros_from(expected, kLargePagesPages), p - expected) << p;
       }
       expected = p + 1;
     }

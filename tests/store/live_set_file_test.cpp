@@ -155,7 +155,7 @@ class LiveSetFileTest : public SnapshotsTest {
     const Roots roots = read_roots(*fresh);
     LiveSet live_set(*fresh);
     live_set.load_earlier(std::move(earlier), roots.packs);
-    mark_roots(*fresh, roots, live_set);
+    reach_roots(*fresh, roots, live_set);
     const Needs needs = needs_of_packs(*fresh, roots, live_set);
     return use_of_packs(*fresh, roots, live_set, needs);
   }

@@ -62,7 +62,7 @@ const std::vector<Holder>& holders() {
       {"a version that is open",
        [](StoreCore& s) { return std::make_shared<KeptVersion>(resolve_kept(s, "s1")); },
        [](StoreCore& s) {
-         if (!marked_roots(s, s.packs().list()).empty()) throw Error(Errc::busy, "it is marked");
+         if (!pinned_roots(s, s.packs().list()).empty()) throw Error(Errc::busy, "it is pinned");
        }},
   };
   return all;

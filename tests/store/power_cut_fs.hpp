@@ -240,9 +240,9 @@ class PowerCutFs final : public base::Fs {
       inode_->pending.clear();
       fs_.finish_change();
     }
-    bool mark_byte(std::uint64_t at) override {
+    bool pin_byte(std::uint64_t at) override {
       const std::lock_guard guard(fs_.mutex_);
-      return inode_->lock.mark(this, at);
+      return inode_->lock.pin(this, at);
     }
     bool try_lock_byte(std::uint64_t at) override {
       const std::lock_guard guard(fs_.mutex_);
@@ -252,13 +252,13 @@ class PowerCutFs final : public base::Fs {
       const std::lock_guard guard(fs_.mutex_);
       return inode_->lock.locked_by_another(this, at);
     }
-    void unmark_byte(std::uint64_t at) override {
+    void unpin_byte(std::uint64_t at) override {
       const std::lock_guard guard(fs_.mutex_);
-      inode_->lock.unmark(this, at);
+      inode_->lock.unpin(this, at);
     }
-    std::vector<std::uint64_t> marked_bytes() const override {
+    std::vector<std::uint64_t> pinned_bytes() const override {
       const std::lock_guard guard(fs_.mutex_);
-      return inode_->lock.marks_of_others(this);
+      return inode_->lock.pins_of_others(this);
     }
     bool replaced() const override {
       const std::lock_guard guard(fs_.mutex_);

@@ -51,7 +51,7 @@ inline format::Translation translation_of(StoreCore& store, std::uint64_t pack) 
 inline std::uint64_t translate_all(StoreCore& store, int level) {
   const Roots roots = read_roots(store);
   LiveSet live_set(store, true);
-  mark_roots(store, roots, live_set);
+  reach_roots(store, roots, live_set);
   const Needs needs = needs_of_packs(store, roots, live_set);
   base::ThreadPool pool(1);
   std::uint64_t done = 0;

@@ -183,7 +183,7 @@ TEST_F(RecompressTest, AReaderFromBefore) {
   remove("s2");
   const GcReport report = gc(kLevel);
   EXPECT_GT(report.recompressed.packs, 0u);
-  EXPECT_EQ(report.recompressed.packs_in_use, 1u);  // where its mark is
+  EXPECT_EQ(report.recompressed.packs_in_use, 1u);  // where its pin is
   EXPECT_EQ(report.kept_open, 1u);
   expect_same(*source, bytes);
   for (const auto& [name, content] : contents) {
@@ -196,8 +196,8 @@ TEST_F(RecompressTest, AReaderFromBefore) {
   expect_all();
 }
 
-// A store object that knows the old file of a pack opens a version whose mark belongs there.
-TEST_F(RecompressTest, AMarkIsSetOnTheNewFile) {
+// A store object that knows the old file of a pack opens a version whose pin belongs there.
+TEST_F(RecompressTest, APinIsSetOnTheNewFile) {
   make(10, 40);
   const auto early = StoreCore::open(fs, store->path());
   for (const auto& [name, bytes] : contents) expect_same(*open_version(*early, name), bytes);

@@ -22,7 +22,7 @@ TEST_F(RoundTrip, EmptyBranchReadsZero) {
   EXPECT_EQ(v.label, "branch 'main'");
   EXPECT_EQ(v.version.base_address, 0x10000000u);
   expect_same(*open_version(*store_, "main"), std::vector<std::byte>(64 * kPageBytes));
-  EXPECT_EQ(open_version(*store_, "main")->zero_run(0, 1u << 20), 1u << 20);
+  EXPECT_EQ(open_version(*store_, "main")->zeros_from(0, 1u << 20), 1u << 20);
 }
 
 TEST_F(RoundTrip, JournalCommitsAreSeenByReadersAndByTheNextWriter) {
@@ -249,9 +249,9 @@ TEST_F(RoundTrip, HugeZeroRangesAreFoundQuickly) {
   c->add(std::move(w));
   c->finish({1, pages * kPageBytes, 0, ""}, true);
   auto source = open_version(*store_, "main");
-  EXPECT_EQ(source->zero_run(0, SIZE_MAX), pages - 3);
-  EXPECT_EQ(source->zero_run(pages - 3, 5), 0u);
-  EXPECT_EQ(source->zero_run(pages - 2, 5), 5u);
+  EXPECT_EQ(source->zeros_from(0, SIZE_MAX), pages - 3);
+  EXPECT_EQ(source->zeros_from(pages - 3, 5), 0u);
+  EXPECT_EQ(source->zeros_from(pages - 2, 5), 5u);
   std::vector<std::byte> out(4 * kPageBytes);
   source->read(pages - 4, 4, out.data());
   EXPECT_EQ(out[0], std::byte{0});

@@ -113,7 +113,7 @@ std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> shares_one_by_one
   const VersionPin names = hold_names(store);
   const Roots roots = read_roots(store);
   LiveSet live_set(store);
-  mark_roots(store, roots, live_set);
+  reach_roots(store, roots, live_set);
   const auto bytes = record_bytes(store, live_set);
   std::map<std::string, std::set<LiveSet::RecordId>> needs;
   std::map<LiveSet::RecordId, int> needed_by;

@@ -169,7 +169,7 @@ inline std::shared_ptr<PageSource> open_version(StoreCore& store, const std::str
   return PageSource::open(store, v.version, v.commits, v.label + " of " + store.path());
 }
 
-// Compares all of a version, in steps of `step` pages, and what zero_run promises.
+// Compares all of a version, in steps of `step` pages, and what zeros_from promises.
 inline void expect_same(const PageSource& source, const std::vector<std::byte>& bytes,
                         std::size_t step = 16) {
   ASSERT_EQ(source.region_bytes(), bytes.size()) << source.label();
@@ -190,9 +190,9 @@ inline void expect_same(const PageSource& source, const std::vector<std::byte>& 
     return std::all_of(at, at + kPageBytes, [](std::byte b) { return b == std::byte{}; });
   };
   for (std::size_t p = 0; p < pages; ++p) {
-    const std::size_t n = source.zero_run(p, 64);
+    const std::size_t n = source.zeros_from(p, 64);
     for (std::size_t i = p; i < std::min(pages, p + n); ++i) {
-      ASSERT_TRUE(is_zero(i)) << source.label() << " zero_run " << p << " + " << n;
+      ASSERT_TRUE(is_zero(i)) << source.label() << " zeros_from " << p << " + " << n;
     }
   }
 }

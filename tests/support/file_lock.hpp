@@ -21,17 +21,17 @@ class FileLock {
     exclusive_ = exclusive;
     return true;
   }
-  // What File::mark_byte() does.
-  bool mark(Holder holder, std::uint64_t offset) {
+  // What File::pin_byte() does.
+  bool pin(Holder holder, std::uint64_t offset) {
     if (locked_by_another(holder, offset)) return false;
-    marks_[offset].insert(holder);
+    pins_[offset].insert(holder);
     return true;
   }
   // What File::try_lock_byte() and File::byte_locked() do.
   bool lock_byte(Holder holder, std::uint64_t offset) {
-    const auto& marks = marks_[offset];
-    if (marks.size() > (marks.contains(holder) ? 1 : 0)) return false;
-    marks_[offset].insert(holder);
+    const auto& pins = pins_[offset];
+    if (pins.size() > (pins.contains(holder) ? 1 : 0)) return false;
+    pins_[offset].insert(holder);
     alone_[offset] = holder;
     return true;
   }
@@ -39,14 +39,14 @@ class FileLock {
     const auto at = alone_.find(offset);
     return at != alone_.end() && at->second != holder;
   }
-  void unmark(Holder holder, std::uint64_t offset) {
-    marks_[offset].erase(holder);
+  void unpin(Holder holder, std::uint64_t offset) {
+    pins_[offset].erase(holder);
     std::erase_if(alone_,
                   [&](const auto& line) { return line.first == offset && line.second == holder; });
   }
-  std::vector<std::uint64_t> marks_of_others(Holder holder) const {
+  std::vector<std::uint64_t> pins_of_others(Holder holder) const {
     std::vector<std::uint64_t> out;
-    for (const auto& [offset, holders] : marks_) {
+    for (const auto& [offset, holders] : pins_) {
       if (holders.size() > (holders.contains(holder) ? 1 : 0)) out.push_back(offset);
     }
     return out;
@@ -54,14 +54,14 @@ class FileLock {
   // The file is closed.
   void unlock(Holder holder) {
     holders_.erase(holder);
-    for (auto& [offset, holders] : marks_) holders.erase(holder);
+    for (auto& [offset, holders] : pins_) holders.erase(holder);
     std::erase_if(alone_, [&](const auto& line) { return line.second == holder; });
   }
 
  private:
   std::set<Holder> holders_;
   bool exclusive_ = false;
-  std::map<std::uint64_t, std::set<Holder>> marks_;
+  std::map<std::uint64_t, std::set<Holder>> pins_;
   std::map<std::uint64_t, Holder> alone_;  // of these, the bytes that one has locked
 };
 

@@ -29,11 +29,11 @@ class ForwardingFile : public base::File {
   void punch(std::uint64_t at, std::uint64_t length) override { below_->punch(at, length); }
   bool try_lock_exclusive() override { return below_->try_lock_exclusive(); }
   bool try_lock_shared() override { return below_->try_lock_shared(); }
-  bool mark_byte(std::uint64_t at) override { return below_->mark_byte(at); }
+  bool pin_byte(std::uint64_t at) override { return below_->pin_byte(at); }
   bool try_lock_byte(std::uint64_t at) override { return below_->try_lock_byte(at); }
   bool byte_locked(std::uint64_t at) const override { return below_->byte_locked(at); }
-  void unmark_byte(std::uint64_t at) override { below_->unmark_byte(at); }
-  std::vector<std::uint64_t> marked_bytes() const override { return below_->marked_bytes(); }
+  void unpin_byte(std::uint64_t at) override { below_->unpin_byte(at); }
+  std::vector<std::uint64_t> pinned_bytes() const override { return below_->pinned_bytes(); }
   bool replaced() const override { return below_->replaced(); }
   std::uint64_t allocated_bytes() const override { return below_->allocated_bytes(); }
   std::uint64_t next_data(std::uint64_t at) const override { return below_->next_data(at); }

@@ -228,9 +228,9 @@ class MemoryFs::OpenFile final : public base::File {
     std::memset(bytes.data() + offset_bytes, 0, static_cast<std::size_t>(n));
     ++shared_->changes;
   }
-  bool mark_byte(std::uint64_t at) override {
+  bool pin_byte(std::uint64_t at) override {
     const std::lock_guard guard(shared_->mutex);
-    return node_->lock.mark(this, at);
+    return node_->lock.pin(this, at);
   }
   bool try_lock_byte(std::uint64_t at) override {
     const std::lock_guard guard(shared_->mutex);
@@ -241,13 +241,13 @@ class MemoryFs::OpenFile final : public base::File {
     const std::lock_guard guard(shared_->mutex);
     return node_->lock.locked_by_another(this, at);
   }
-  void unmark_byte(std::uint64_t at) override {
+  void unpin_byte(std::uint64_t at) override {
     const std::lock_guard guard(shared_->mutex);
-    node_->lock.unmark(this, at);
+    node_->lock.unpin(this, at);
   }
-  std::vector<std::uint64_t> marked_bytes() const override {
+  std::vector<std::uint64_t> pinned_bytes() const override {
     const std::lock_guard guard(shared_->mutex);
-    return node_->lock.marks_of_others(this);
+    return node_->lock.pins_of_others(this);
   }
   bool replaced() const override {
     const std::lock_guard guard(shared_->mutex);

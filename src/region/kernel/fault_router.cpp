@@ -161,7 +161,7 @@ void handle(int signal_number, siginfo_t* info, void* context) noexcept {
 
 // A number precedes the installed handler. It tells another copy of this code in the process that
 // the handler passes on foreign faults.
-constexpr std::uint64_t kHandlerMark = 0x726c646e684c4c56;
+constexpr std::uint64_t kHandlerNumber = 0x726c646e684c4c56;
 
 #if defined(__x86_64__)
 extern "C" {
@@ -198,10 +198,11 @@ const auto on_signal = handle;
 // Reads through the kernel, as the handler may be a page's first function.
 bool is_a_copys(void (*handler)(int, siginfo_t*, void*)) noexcept {
   if (handler == on_signal) return true;
-  std::uint64_t mark = 0;
-  const iovec to{&mark, sizeof mark};
-  const iovec before{reinterpret_cast<std::byte*>(handler) - sizeof mark, sizeof mark};
-  return process_vm_readv(getpid(), &to, 1, &before, 1, 0) == sizeof mark && mark == kHandlerMark;
+  std::uint64_t number = 0;
+  const iovec to{&number, sizeof number};
+  const iovec before{reinterpret_cast<std::byte*>(handler) - sizeof number, sizeof number};
+  return process_vm_readv(getpid(), &to, 1, &before, 1, 0) == sizeof number &&
+         number == kHandlerNumber;
 }
 
 void install_handlers() {

@@ -138,7 +138,7 @@ long scan(int pagemap_fd, ScanArg& arg, std::span<ScanRange> out, std::byte* beg
   return n;
 }
 
-// Finds own pages: private, and not the zero page. `where`: present, or also swapped out. (Marks
+// Finds own pages: private, and not the zero page. `where`: present, or also swapped out. (Markers
 // that a scan has left on holes look like swapped pages.)
 long scan_own(int pagemap_fd, std::byte* begin, std::byte* end, std::uint64_t where,
               std::span<ScanRange> out, std::byte*& resume) noexcept {
@@ -183,11 +183,11 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
     if (ioctl(uffd, UFFDIO_ZEROPAGE, &zero) == 0) return static_cast<std::int64_t>(n);
     return static_cast<std::int64_t>(zero.zeropage > 0 ? zero.zeropage : -1);
   };
-  // Nothing is mapped, but a scan has left its mark on every hole it passed, and the kernel counts
-  // the mark as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). Removing all marks lets the
-  // rest go in one call, though a concurrent scan may put them back.
+  // Nothing is mapped, but a scan has left its marker on every hole it passed, and the kernel
+  // counts the marker as a page here (UFFDIO_COPY and UFFDIO_CONTINUE do not). Removing all markers
+  // lets the rest go in one call, though a concurrent scan may put them back.
   int attempts = 0;
-  const auto drop_marks = [uffd, &attempts](std::byte* at, std::size_t n) -> std::size_t {
+  const auto drop_markers = [uffd, &attempts](std::byte* at, std::size_t n) -> std::size_t {
     uffdio_writeprotect off{};
     off.range.start = reinterpret_cast<std::uintptr_t>(at);
     off.range.len = n;
@@ -195,7 +195,7 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
     copy_zero_page(uffd, at);
     return kPage;
   };
-  return map_range(address, bytes, issue, drop_marks);
+  return map_range(address, bytes, issue, drop_markers);
 }
 
 int copy_zero_page(int uffd, std::byte* address) noexcept {
@@ -229,7 +229,7 @@ long scan_written(int pagemap_fd, std::byte* begin, std::byte* end, std::span<Sc
 long scan_private(int pagemap_fd, std::byte* begin, std::byte* end, bool arm,
                   std::span<ScanRange> out, std::byte*& resume) noexcept {
   ScanArg arg{};
-  // The fast path would do with the marks alone, but reports and arms holes, too.
+  // The fast path would do with the markers alone, but reports and arms holes, too.
   arg.flags = arm ? kScanWpMatching : 0;
   arg.category_inverted = kPageIsFile;
   arg.category_mask = kPageIsFile | (arm ? kPageIsWritten : 0);

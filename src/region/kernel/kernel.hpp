@@ -16,8 +16,8 @@ namespace vellum::region {
 int open_userfaultfd() noexcept;
 
 // Registers [address, address + bytes). Missing pages raise SIGBUS. With `track_writes`, write
-// protection is asynchronous: a first write clears the mark in the kernel, without a signal. 0 or
-// errno.
+// protection is asynchronous: a first write clears the protection in the kernel, without a signal.
+// 0 or errno.
 int register_range(int uffd, void* address, std::size_t bytes, bool track_writes) noexcept;
 
 // Maps the zero page over a range. REQUIRES: nothing there is in use, as mapped pages may be

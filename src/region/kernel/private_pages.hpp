@@ -3,8 +3,8 @@
 // A written page is the mapping's own (anonymous); all others are the file's. There are three ways
 // to find written pages, and the best one that the kernel offers is used:
 //
-//  - written: asynchronous write protection (userfaultfd) marks the pages that collect() has seen,
-//    and the kernel removes the mark at the next write. Linux 6.7, where userfaultfd is permitted.
+//  - written: asynchronous write protection (userfaultfd) arms the pages that collect() has seen,
+//    and the kernel disarms a page at its next write. Linux 6.7, where userfaultfd is permitted.
 //    It costs a fault for each page that is read for the first time, because the kernel then does
 //    not map the surrounding pages.
 //  - scan: reports every page that was ever written, each time. Linux 6.7.

@@ -23,9 +23,9 @@ constexpr std::byte kZeroPage[kPageBytes] = {};
 
 bool is_zero(const std::byte* page) noexcept { return base::is_zero({page, kPageBytes}); }
 
-// Calls `visit` with each run of neighbours, at most `limit` long.
+// Calls `visit` with each range of neighbours, at most `limit` long.
 template <typename Visit>
-void for_runs(std::span<const PageNumber> pages, std::size_t limit, const Visit& visit) {
+void for_ranges(std::span<const PageNumber> pages, std::size_t limit, const Visit& visit) {
   for (std::size_t i = 0; i < pages.size();) {
     std::size_t n = 1;
     while (n < limit && i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
@@ -35,7 +35,7 @@ void for_runs(std::span<const PageNumber> pages, std::size_t limit, const Visit&
 }
 
 // The same, but with a few other pages between them, which saves kernel calls. Pages that are
-// forgotten with a run are mapped again when they are needed.
+// forgotten with a range are mapped again when they are needed.
 template <typename Visit>
 void for_neighbourhoods(std::span<const PageNumber> pages, const Visit& visit) {
   constexpr PageNumber kGap = 8;
@@ -143,7 +143,7 @@ void MappedMemory::drop_copies(const std::vector<PageNumber>& pages) {
   std::vector<PageNumber> own;
   std::set_difference(pages.begin(), pages.end(), foreign_.begin(), foreign_.end(),
                       std::back_inserter(own));
-  for_runs(own, SIZE_MAX, [&](PageNumber first, std::size_t count) {
+  for_ranges(own, SIZE_MAX, [&](PageNumber first, std::size_t count) {
     madvise(base_ + first * kPageBytes, count * kPageBytes, MADV_DONTNEED);
   });
 }
@@ -156,7 +156,7 @@ void MappedMemory::put_back(const std::vector<PageNumber>& pages) {
   if (foreign.empty()) return;
   // The image has other content; it follows with the next commit.
   const auto committed = options_.open_committed();
-  for_runs(foreign, kStagePages, [&](PageNumber first, std::size_t count) {
+  for_ranges(foreign, kStagePages, [&](PageNumber first, std::size_t count) {
     committed->read(first, count, base_ + first * kPageBytes);
   });
 }
@@ -166,14 +166,14 @@ void MappedMemory::stage_foreign(std::span<const PageNumber> pages) {
   if (pages.empty()) return;
   const auto committed = options_.open_committed();
   std::vector<std::byte> content(kStagePages * kPageBytes);
-  for_runs(pages, kStagePages, [&](PageNumber first, std::size_t count) {
-    if (committed->zero_run(first, count) >= count) return;
+  for_ranges(pages, kStagePages, [&](PageNumber first, std::size_t count) {
+    if (committed->zeros_from(first, count) >= count) return;
     committed->read(first, count, content.data());
     for (std::size_t i = 0; i < count; ++i) {
       const std::byte* const page = content.data() + i * kPageBytes;
       if (is_zero(page)) continue;
       std::memcpy(backing_.base_copy(first + i), page, kPageBytes);
-      backing_.mark_base_copies(first + i, 1);
+      backing_.note_base_copies(first + i, 1);
     }
   });
 }
@@ -187,7 +187,7 @@ void MappedMemory::prepare_commit(std::span<const PageNumber> dirty) {
     if (next < staged_.size() && staged_[next] == page) {
       ++next;
     } else if (!is_zero(backing_.base_copy(page))) {
-      backing_.mark_base_copies(page, 1);
+      backing_.note_base_copies(page, 1);
     }
   }
   stage_foreign(staged_);
@@ -210,10 +210,10 @@ void MappedMemory::write_backwards(std::span<const PageNumber> pages) {
   };
   std::size_t headers = 0;
   while (headers < pages.size() && pages[headers] < kHeaderPages) ++headers;
-  std::vector<std::pair<PageNumber, std::size_t>> runs;
-  for_runs(pages.subspan(headers), SIZE_MAX,
-           [&](PageNumber first, std::size_t count) { runs.emplace_back(first, count); });
-  for (std::size_t i = runs.size(); i-- > 0;) write(runs[i].first, runs[i].second);
+  std::vector<std::pair<PageNumber, std::size_t>> ranges;
+  for_ranges(pages.subspan(headers), SIZE_MAX,
+             [&](PageNumber first, std::size_t count) { ranges.emplace_back(first, count); });
+  for (std::size_t i = ranges.size(); i-- > 0;) write(ranges[i].first, ranges[i].second);
   while (headers-- > 0) write(pages[headers], 1);
 }
 

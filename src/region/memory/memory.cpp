@@ -53,7 +53,7 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
       kernel_pages_(options.image != nullptr),
       source_(std::move(source)),
       chunks_((options.capacity_bytes / options.chunk_bytes + 1) * sizeof(Chunk)),
-      touched_((options.capacity_bytes / kSlotBytes / 64 + 1) * sizeof(std::uint64_t)),
+      touched_((options.capacity_bytes / kTableBytes / 64 + 1) * sizeof(std::uint64_t)),
       scratches_(kernel_pages_ ? nullptr : std::make_unique<Scratch[]>(kScratches)) {
   assert(options.capacity_bytes % kPageBytes == 0 && options.size_bytes % kPageBytes == 0);
   assert(std::has_single_bit(options.chunk_bytes) && options.chunk_bytes >= kPageBytes &&
@@ -108,15 +108,15 @@ void RegionMemory::map_range() {
     }
   }
   if (map == MAP_FAILED && !options_.over_reservation) {
-    // Room for alignment: a region starts on a slot boundary.
-    void* room = mmap(nullptr, bytes + kSlotBytes, PROT_NONE,
+    // Room for alignment: a region starts at a multiple of 2 MiB.
+    void* room = mmap(nullptr, bytes + kTableBytes, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room != MAP_FAILED) {
       const auto start = reinterpret_cast<std::uintptr_t>(room);
-      const auto aligned = base::round_up(start, kSlotBytes);
+      const auto aligned = base::round_up(start, kTableBytes);
       if (aligned > start) munmap(room, aligned - start);
       auto* const at = static_cast<std::byte*>(room) + (aligned - start);
-      const std::size_t tail = start + kSlotBytes - aligned;
+      const std::size_t tail = start + kTableBytes - aligned;
       if (tail > 0) munmap(at + bytes, tail);
       map = mmap(at, bytes, PROT_NONE, flags | MAP_FIXED, backing_.memfd(), 0);
     }
@@ -145,7 +145,7 @@ void RegionMemory::start_paging() {
   const std::size_t pages = size_bytes() / kPageBytes;
   // No thread starts where there is nothing to read.
   const bool ahead = most_ahead() != 0 || (working_set_ && working_set_->any_wanted());
-  if (ahead && source != nullptr && source->zero_run(0, pages) < pages) {
+  if (ahead && source != nullptr && source->zeros_from(0, pages) < pages) {
     const std::lock_guard lock(wanted_mutex_);
     join_read_ahead();
   }
@@ -166,8 +166,9 @@ void RegionMemory::settle(std::size_t index, std::size_t count, std::uint32_t st
 }
 
 void RegionMemory::touch(PageNumber first, std::size_t count) noexcept {
-  for (std::size_t slot = first / kSlotPages; slot <= (first + count - 1) / kSlotPages; ++slot) {
-    touched_word(slot).fetch_or(1ULL << (slot % 64), std::memory_order_release);
+  for (std::size_t table = first / kTablePages; table <= (first + count - 1) / kTablePages;
+       ++table) {
+    touched_word(table).fetch_or(1ULL << (table % 64), std::memory_order_release);
   }
 }
 
@@ -175,7 +176,7 @@ bool RegionMemory::make_present(PageNumber first, std::size_t count,
                                 store::ReadFailure& failure) noexcept {
   if (count == 0) return true;
   for (std::size_t index = chunk_of(first); index <= chunk_of(first + count - 1); ++index) {
-    if (!fill(index, failure) || !show_replayed(index, failure)) return false;
+    if (!fill(index, failure) || !show_prefetched(index, failure)) return false;
   }
   return true;
 }
@@ -202,12 +203,12 @@ FaultResult RegionMemory::on_fault(const Fault& fault) noexcept {
   const std::size_t index = chunk_of(page);
   const bool was_present = chunk(index).state.load() == kPresent;
   if (!was_present) read_ahead_of(index);
-  if (!was_present && working_set_) replay_beside(index);
+  if (!was_present && working_set_) prefetch_beside(index);
   store::ReadFailure failure;
   bool ok = fill(index, failure);  // waits when another thread is filling it
   // A write to a chunk that was missing may fault once more, and come here again.
   if (ok && was_present) {
-    chunk(index).replayed.store(0);
+    chunk(index).prefetched.store(0);
     const int error = resolve_present(page, fault.is_write);
     ok = error == 0;
     if (!ok) failure = {"cannot map memory", {}, page, error};

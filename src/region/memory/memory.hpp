@@ -52,9 +52,9 @@ using format::PageNumber;
 // A chunk has at most as many pages as a word has bits: one bit holds what is known of a page.
 inline constexpr std::size_t kDefaultChunkBytes = 64u << 10;
 inline constexpr std::size_t kMostChunkPages = 64;
-inline constexpr std::size_t kSlotBytes =
+inline constexpr std::size_t kTableBytes =
     2u << 20;  // the range of one page table: the unit of scans for writes
-inline constexpr std::size_t kSlotPages = kSlotBytes / kPageBytes;
+inline constexpr std::size_t kTablePages = kTableBytes / kPageBytes;
 
 struct MemoryOptions {
   std::uint64_t capacity_bytes = 0;  // multiple of kPageBytes
@@ -97,7 +97,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   virtual bool make_present(PageNumber first, std::size_t count,
                             store::ReadFailure& failure) noexcept;
 
-  // Puts pages of a version into huge pages: every slot that lies wholly in the range, up to half
+  // Puts pages of a version into huge pages: all 2 MiB that lie wholly in the range, up to half
   // of the memory limit. Does nothing without MemoryOptions::huge_pages. Any thread.
   void make_huge(PageNumber first, std::size_t count);
 
@@ -156,7 +156,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
     return kernel_pages_ || chunk(chunk_of(page)).state.load(std::memory_order_acquire) == kPresent;
   }
 
-  // For a commit, of a page that is not present: reads its spill file entry and marks the entry as
+  // For a commit, of a page that is not present: reads its spill file entry and notes that it is
   // taken. False: the page has no entry and is as committed, or it has come in meanwhile (see
   // is_present). Throws Errc::io, corrupted. REQUIRES: held; `buffer` aligned to 8.
   bool take_spilled(PageNumber page, std::byte* buffer, SpillFile::Entry& out);
@@ -275,10 +275,10 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
     std::atomic<std::uint32_t> state;
     std::atomic<std::uint32_t> evicted_at;  // number of its last eviction; 0: never
     std::atomic<std::uint16_t> holds;
-    std::atomic<std::uint8_t> heat;      // how many more times eviction passes it by
-    std::atomic<std::uint8_t> newer;     // its base copies are newer than the source
-    std::atomic<Advice> advice;          // normal, sequential or random
-    std::atomic<std::uint8_t> replayed;  // brought in by replay, not known to be touched since
+    std::atomic<std::uint8_t> heat;        // how many more times eviction passes it by
+    std::atomic<std::uint8_t> newer;       // its base copies are newer than the source
+    std::atomic<Advice> advice;            // normal, sequential or random
+    std::atomic<std::uint8_t> prefetched;  // brought in by prefetch, not known to be touched since
   };
   Chunk& chunk(std::size_t index) const noexcept {
     return reinterpret_cast<Chunk*>(chunks_.data())[index];
@@ -308,8 +308,8 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
                    store::ReadFailure& failure) noexcept;
   void lose(const char* why) noexcept;
   void report(const store::ReadFailure& failure) const noexcept;
-  std::atomic<std::uint64_t>& touched_word(std::size_t slot) const noexcept {
-    return reinterpret_cast<std::atomic<std::uint64_t>*>(touched_.data())[slot / 64];
+  std::atomic<std::uint64_t>& touched_word(std::size_t table) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(touched_.data())[table / 64];
   }
 
   const MemoryOptions options_;
@@ -325,7 +325,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
  private:
   struct Scratch;
   bool fill_zero(std::size_t index, std::size_t pages, store::ReadFailure& failure) noexcept;
-  enum class Mapping { now, by_touch };  // by_touch: see memory_replay.cpp
+  enum class Mapping { now, by_touch };  // by_touch: see memory_prefetch.cpp
   bool fill_from_source(std::size_t index, std::size_t pages, store::ReadFailure& failure,
                         Mapping mapping = Mapping::now) noexcept;
   bool fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
@@ -346,7 +346,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
                      Changed what) noexcept;
   std::size_t evict_first(std::size_t pages) noexcept;
 
-  int make_slot_huge(std::size_t slot) noexcept;
+  int make_table_huge(std::size_t table) noexcept;
   void join_read_ahead() noexcept;
   void drop_chunks(PageNumber first, std::size_t count);
   void want_chunks(PageNumber first, std::size_t count);
@@ -356,12 +356,12 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   void read_ahead_of(std::size_t index) noexcept;
   bool make_room_ahead() noexcept;
   void make_working_set();
-  bool replay_step() noexcept;
-  void replay_beside(std::size_t index) noexcept;
-  bool replay(std::size_t index) noexcept;
+  bool prefetch_step() noexcept;
+  void prefetch_beside(std::size_t index) noexcept;
+  bool prefetch_chunk(std::size_t index) noexcept;
   std::size_t zeros_from(PageNumber first, std::size_t pages) const noexcept;
   bool is_unused(std::size_t index) noexcept;
-  bool show_replayed(std::size_t index, store::ReadFailure& failure) noexcept;
+  bool show_prefetched(std::size_t index, store::ReadFailure& failure) noexcept;
   class NoReadAhead;  // while it lives
   void move_spilled(PageNumber page) noexcept;
   void settle_taken(const std::vector<PageNumber>& taken, bool durable,
@@ -372,7 +372,7 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   Scratch& lock_scratch(std::size_t start) noexcept;
   LiveSource source_;
   base::Reservation chunks_;              // one Chunk each
-  base::Reservation touched_;             // one bit per slot: a chunk of it has been present
+  base::Reservation touched_;             // one bit per table: a chunk of it has been present
   std::unique_ptr<Scratch[]> scratches_;  // null: kernel_pages_
 
   std::atomic<ReadAhead*> read_ahead_{nullptr};  // null: this region has not joined it
@@ -380,11 +380,11 @@ class RegionMemory : public FaultTarget, public Pageable, public ReadAheadTarget
   ReadStreams streams_;
   LeaveFirst leave_first_;
   std::mutex wanted_mutex_;  // guards wanted_, and joining
-  std::deque<ReadStreams::Run> wanted_;
+  std::deque<ReadStreams::Window> wanted_;
   std::unique_ptr<WorkingSet> working_set_;  // null: not wanted
 
   std::mutex huge_mutex_;       // guards huge_
-  std::set<std::size_t> huge_;  // slots, held
+  std::set<std::size_t> huge_;  // numbers of tables, whose chunks are held
 
   bool joined_ = false;               // the pager knows this region
   std::unique_ptr<SpillFile> spill_;  // null: read-only, or no place for it

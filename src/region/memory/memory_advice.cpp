@@ -60,18 +60,18 @@ void RegionMemory::drop_chunks(PageNumber first, std::size_t count) {
   // The region's end may cut its last chunk.
   const std::size_t end_chunk =
       end * kPageBytes >= size_bytes() ? chunks_of(size_bytes()) : end / chunk_pages();
-  std::size_t run = 0;  // chunks that stay, just before this one
+  std::size_t staying = 0;  // chunks that stay, just before this one
   for (std::size_t index = begin_chunk; index < end_chunk; ++index) {
     chunk(index).heat.store(0, std::memory_order_relaxed);
     if (!chunk_missing(index)) evict(index, Changed::stay);
     if (!chunk_missing(index)) {
-      ++run;
+      ++staying;
       continue;
     }
-    leave_first_.add(index - run, run);
-    run = 0;
+    leave_first_.add(index - staying, staying);
+    staying = 0;
   }
-  if (begin_chunk < end_chunk) leave_first_.add(end_chunk - run, run);
+  if (begin_chunk < end_chunk) leave_first_.add(end_chunk - staying, staying);
 }
 
 // Evicts chunks that leave before the clock over all chunks is asked.
@@ -100,15 +100,16 @@ bool RegionMemory::holds_nothing(PageNumber page) const noexcept {
 
 std::size_t RegionMemory::untouched_zeros(PageNumber first, std::size_t limit) const noexcept {
   if (kernel_pages_ || limit == 0) return 0;
-  std::size_t slot = first / kSlotPages;
-  const std::size_t end = (first + limit - 1) / kSlotPages + 1;
-  while (slot < end) {
-    const std::uint64_t word = touched_word(slot).load(std::memory_order_acquire) >> (slot % 64);
+  std::size_t table = first / kTablePages;
+  const std::size_t end = (first + limit - 1) / kTablePages + 1;
+  while (table < end) {
+    const std::uint64_t word = touched_word(table).load(std::memory_order_acquire) >> (table % 64);
     if ((word & 1) != 0) break;
     const auto free = word == 0 ? 64 : static_cast<std::size_t>(__builtin_ctzll(word));
-    slot += std::min<std::size_t>(free, 64 - slot % 64);
+    table += std::min<std::size_t>(free, 64 - table % 64);
   }
-  const PageNumber touched = std::min<PageNumber>(std::min(slot, end) * kSlotPages, first + limit);
+  const PageNumber touched =
+      std::min<PageNumber>(std::min(table, end) * kTablePages, first + limit);
   return touched > first ? zeros_from(first, static_cast<std::size_t>(touched - first)) : 0;
 }
 
@@ -125,12 +126,12 @@ void RegionMemory::read_ahead_of(std::size_t index) noexcept {
   ReadAhead* const ahead = read_ahead_.load(std::memory_order_acquire);
   const Advice advice = chunk(index).advice.load(std::memory_order_relaxed);
   if (ahead == nullptr || advice == Advice::random) return;
-  auto run = streams_.note_fault(index, advice == Advice::sequential, most_ahead());
-  if (run.empty()) return;
+  auto window = streams_.note_fault(index, advice == Advice::sequential, most_ahead());
+  if (window.empty()) return;
   ahead->wake();
   store::ReadFailure ignored;
-  while (!run.empty() && chunk(index).state.load() == kClaimed) {
-    if (const std::size_t next = run.take(); worth_reading_ahead(next)) fill(next, ignored);
+  while (!window.empty() && chunk(index).state.load() == kClaimed) {
+    if (const std::size_t next = window.take(); worth_reading_ahead(next)) fill(next, ignored);
   }
 }
 
@@ -145,10 +146,10 @@ bool RegionMemory::next_wanted(std::size_t& index) noexcept {
   const std::lock_guard lock(wanted_mutex_);
   const std::size_t chunks = chunks_of(size_bytes());
   while (!wanted_.empty()) {
-    auto& run = wanted_.front();
-    while (!run.empty() && run.first < chunks && !chunk_missing(run.first)) ++run.first;
-    if (!run.empty() && run.first < chunks) {
-      index = run.first++;
+    auto& window = wanted_.front();
+    while (!window.empty() && window.first < chunks && !chunk_missing(window.first)) ++window.first;
+    if (!window.empty() && window.first < chunks) {
+      index = window.first++;
       return true;
     }
     wanted_.pop_front();
@@ -169,7 +170,7 @@ bool RegionMemory::read_ahead_step() noexcept {
       any = true;
       if (make_room_ahead()) fill(index, ignored);
     } else {
-      any = replay_step();
+      any = prefetch_step();
     }
   }
   reading_ahead_.store(0);

@@ -100,11 +100,11 @@ void RegionMemory::discard(const std::vector<PageNumber>& pages) {
 
 std::size_t RegionMemory::make_room(std::size_t pages) noexcept {
   const std::size_t chunks = chunks_of(size_bytes());
-  const std::size_t word_chunks = 64 * kSlotPages / chunk_pages();  // of touched_word()
+  const std::size_t word_chunks = 64 * kTablePages / chunk_pages();  // of touched_word()
   std::size_t freed = evict_first(pages);
   for (std::size_t visited = 0; visited < 4 * chunks && freed < pages;) {
     const std::size_t index = hand_.fetch_add(1, std::memory_order_relaxed) % chunks;
-    if (index % word_chunks == 0 && touched_word(index * chunk_bytes() / kSlotBytes).load() == 0) {
+    if (index % word_chunks == 0 && touched_word(index * chunk_bytes() / kTableBytes).load() == 0) {
       const std::size_t skip = std::min(word_chunks, chunks - index) - 1;
       hand_.fetch_add(skip, std::memory_order_relaxed);
       visited += skip + 1;
@@ -282,11 +282,11 @@ void RegionMemory::replace_source(std::shared_ptr<store::PageSource> source,
   std::vector<PageNumber> present;
   settle_taken(taken, true, present);
   if (newer_chunks_.exchange(0) != 0) {
-    const std::size_t slots = (size_bytes() + kSlotBytes - 1) / kSlotBytes;
-    for (std::size_t slot = 0; slot < slots; ++slot) {
-      if ((touched_word(slot).load() >> (slot % 64) & 1) == 0) continue;
-      const std::size_t slot_chunks = kSlotPages / chunk_pages();
-      for (std::size_t i = 0; i < slot_chunks; ++i) chunk(slot * slot_chunks + i).newer.store(0);
+    const std::size_t tables = (size_bytes() + kTableBytes - 1) / kTableBytes;
+    for (std::size_t table = 0; table < tables; ++table) {
+      if ((touched_word(table).load() >> (table % 64) & 1) == 0) continue;
+      const std::size_t table_chunks = kTablePages / chunk_pages();
+      for (std::size_t i = 0; i < table_chunks; ++i) chunk(table * table_chunks + i).newer.store(0);
     }
   }
   if (most_ahead() == 0 || read_ahead_.load() != nullptr) return;
@@ -343,21 +343,21 @@ void RegionMemory::measure() noexcept {
   const std::lock_guard lock(measuring_);
   // Read once: rollback() may shorten the region meanwhile.
   const PageNumber end = size_bytes() / kPageBytes;
-  const std::size_t slots = (end + kSlotPages - 1) / kSlotPages;
+  const std::size_t tables = (end + kTablePages - 1) / kTablePages;
   std::int64_t pages = backing_.file_pages() - backing_.base_copy_pages();
-  for (std::size_t slot = 0; slot < slots;) {
-    if ((touched_word(slot).load() >> (slot % 64) & 1) == 0) {
-      ++slot;
+  for (std::size_t table = 0; table < tables;) {
+    if ((touched_word(table).load() >> (table % 64) & 1) == 0) {
+      ++table;
       continue;
     }
-    std::size_t stop = slot + 1;
-    while (stop < slots && (touched_word(stop).load() >> (stop % 64) & 1) != 0) ++stop;
-    const PageNumber first = slot * kSlotPages;
-    const PageNumber last = std::min<PageNumber>(stop * kSlotPages, end);
+    std::size_t stop = table + 1;
+    while (stop < tables && (touched_word(stop).load() >> (stop % 64) & 1) != 0) ++stop;
+    const PageNumber first = table * kTablePages;
+    const PageNumber last = std::min<PageNumber>(stop * kTablePages, end);
     const std::int64_t own = options_.writable ? count_own(first, last - first) : 0;
     if (own < 0) return;
     pages += own;
-    slot = stop;
+    table = stop;
   }
   add_private(pages - private_pages_.load());
 }

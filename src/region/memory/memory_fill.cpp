@@ -17,14 +17,14 @@ namespace {
 // The most that one fault makes room for, so that a thread that waits for memory gets it soon.
 constexpr std::size_t kRoomChunks = 4;
 
-// Calls run(first, count) for each run of set bits; stops when it returns anything but 0.
-template <typename Run>
-int for_each_bit_run(std::uint64_t bits, Run run) noexcept {
+// Calls visit(first, count) for each range of set bits; stops when it returns anything but 0.
+template <typename Visit>
+int for_each_bit_range(std::uint64_t bits, Visit visit) noexcept {
   while (bits != 0) {
     const auto first = static_cast<std::size_t>(__builtin_ctzll(bits));
     const std::uint64_t rest = ~(bits >> first);
     const auto count = rest == 0 ? 64 - first : static_cast<std::size_t>(__builtin_ctzll(rest));
-    if (const int error = run(first, count); error != 0) return error;
+    if (const int error = visit(first, count); error != 0) return error;
     bits &= ~(bits_below(count) << first);
   }
   return 0;
@@ -68,9 +68,9 @@ bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept
   // Stays within the size: the mapping beyond is another one and belongs to grow().
   const PageNumber first = index * chunk_pages();
   const auto room =
-      std::min<std::size_t>(size_bytes() / kPageBytes - first, kSlotPages - first % kSlotPages);
+      std::min<std::size_t>(size_bytes() / kPageBytes - first, kTablePages - first % kTablePages);
   const std::size_t pages = std::min(chunk_pages(), room);
-  // Marked before a page is mapped, so that no write to it can be overlooked.
+  // Touched before a page is mapped, so that no write to it can be overlooked.
   touch(first, room);
   const std::uint64_t spilled = spill_ ? spill_->held_in(first, pages) : 0;
   if (spilled != 0) return fill_with_spill(index, pages, spilled, failure);
@@ -84,7 +84,7 @@ bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept
 
 void RegionMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
   Chunk& c = chunk(index);
-  c.replayed.store(mapping == Mapping::by_touch, std::memory_order_relaxed);
+  c.prefetched.store(mapping == Mapping::by_touch, std::memory_order_relaxed);
   if (working_set_) working_set_->note(index);
   const std::uint32_t present = present_chunks_.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t left = c.evicted_at.load(std::memory_order_relaxed);
@@ -97,7 +97,7 @@ void RegionMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
 // Fills the chunk and the missing ones that follow it.
 bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
                              store::ReadFailure& failure) noexcept {
-  const bool near_limit = options_.writable && pager_->lacking(kSlotPages) != 0;
+  const bool near_limit = options_.writable && pager_->lacking(kTablePages) != 0;
   std::size_t count = 1;
   while (!near_limit && count * chunk_pages() < pages && claim(index + count, kMissing)) {
     // A chunk that was here before may no longer be what the source said above.
@@ -128,7 +128,7 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
     const LiveSource::Use source(source_);
     ok = source->try_read(first, pages, scratch.old, failure);
   }
-  // Pages of zeros take no memory before they are touched, but each run of others costs its own
+  // Pages of zeros take no memory before they are touched, but each range of others costs its own
   // calls.
   const bool may_leave_out = mapping == Mapping::now && !options_.huge_pages;
   const std::uint64_t filled =
@@ -142,7 +142,7 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
     if (mapping == Mapping::by_touch) error = prepare_unmapped(first, pages);
     if (error == 0) error = backing_.write(first, {scratch.old, pages * kPageBytes});
     if (error == 0) {
-      backing_.mark_base_copies(first, pages);
+      backing_.note_base_copies(first, pages);
       if (options_.writable) backing_.map_around(first, pages);
       if (mapping == Mapping::now) error = map_present(first, pages);
     }
@@ -157,13 +157,13 @@ bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
 
 std::size_t RegionMemory::zeros_from(PageNumber first, std::size_t pages) const noexcept {
   const LiveSource::Use source(source_);
-  return source.get() != nullptr ? source->zero_run(first, pages) : pages;
+  return source.get() != nullptr ? source->zeros_from(first, pages) : pages;
 }
 
 bool RegionMemory::read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
                                store::ReadFailure& failure) noexcept {
   const LiveSource::Use source(source_);
-  zero = source.get() == nullptr || source->zero_run(first, pages) == pages;
+  zero = source.get() == nullptr || source->zeros_from(first, pages) == pages;
   if (!zero) return source->try_read(first, pages, out, failure);
   std::memset(out, 0, pages * kPageBytes);
   return true;
@@ -206,7 +206,7 @@ bool RegionMemory::fill_with_spill(std::size_t index, std::size_t pages, std::ui
   }
   scratch.lock.unlock();
   if (ok) {
-    for_each_bit_run(own, [&](std::size_t at, std::size_t count) {
+    for_each_bit_range(own, [&](std::size_t at, std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) spill_->drop(first + at + i);
       return 0;
     });
@@ -233,19 +233,19 @@ int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* bas
     }
     if (error != 0) return error;
   }
-  const int error = for_each_bit_run(base_copies, [&](std::size_t at, std::size_t n) {
+  const int error = for_each_bit_range(base_copies, [&](std::size_t at, std::size_t n) {
     const int e = backing_.write(first + at, {base_copy_content + at * kPageBytes, n * kPageBytes});
-    if (e == 0) backing_.mark_base_copies(first + at, n);
+    if (e == 0) backing_.note_base_copies(first + at, n);
     return e;
   });
   if (error != 0) return error;
   // Where zeros are mapped like base copies, one call maps both: each call splits a mapping.
   const std::uint64_t all = bits_below(count), present = zeros_take_memory() ? all : base_copies;
-  const int mapped = for_each_bit_run(present & ~own & all, [&](std::size_t at, std::size_t n) {
+  const int mapped = for_each_bit_range(present & ~own & all, [&](std::size_t at, std::size_t n) {
     return map_present(first + at, n);
   });
   if (mapped != 0) return mapped;
-  const int zeroed = for_each_bit_run(~present & ~own & all, [&](std::size_t at, std::size_t n) {
+  const int zeroed = for_each_bit_range(~present & ~own & all, [&](std::size_t at, std::size_t n) {
     return map_zero(first + at, n);
   });
   if (zeroed == 0) note_placed(first, own);

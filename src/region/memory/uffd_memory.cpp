@@ -84,8 +84,8 @@ bool UffdMemory::kernel_has_mapped(PageNumber first, std::size_t count) noexcept
 }
 
 int UffdMemory::resolve_present(PageNumber page, bool) noexcept {
-  // The page came in a moment ago through another thread, or its table entry holds only the mark
-  // that a scan left on a hole. The kernel refuses its zero page over such a mark, but takes a
+  // The page came in a moment ago through another thread, or its table entry holds only the marker
+  // that a scan left on a hole. The kernel refuses its zero page over such a marker, but takes a
   // copied one.
   const std::size_t index = chunk_of(page);
   if (!claim(index, kPresent)) return 0;
@@ -96,27 +96,27 @@ int UffdMemory::resolve_present(PageNumber page, bool) noexcept {
 }
 
 void UffdMemory::find_dirty(std::vector<PageNumber>& out) {
-  const std::size_t slots = (size_bytes() + kSlotBytes - 1) / kSlotBytes;
-  for (std::size_t slot = 0; slot < slots;) {
-    const std::uint64_t word = touched_word(slot).load(std::memory_order_acquire) >> (slot % 64);
+  const std::size_t tables = (size_bytes() + kTableBytes - 1) / kTableBytes;
+  for (std::size_t table = 0; table < tables;) {
+    const std::uint64_t word = touched_word(table).load(std::memory_order_acquire) >> (table % 64);
     if (word == 0) {
-      slot = (slot / 64 + 1) * 64;
+      table = (table / 64 + 1) * 64;
       continue;
     }
-    slot += static_cast<std::size_t>(__builtin_ctzll(word));
-    std::size_t end = slot;
-    while (end < slots &&
+    table += static_cast<std::size_t>(__builtin_ctzll(word));
+    std::size_t end = table;
+    while (end < tables &&
            (touched_word(end).load(std::memory_order_acquire) >> (end % 64) & 1) != 0)
       ++end;
-    scan_slots(slot, end, out);
-    slot = end;
+    scan_tables(table, end, out);
+    table = end;
   }
 }
 
-void UffdMemory::scan_slots(std::size_t first_slot, std::size_t end_slot,
-                            std::vector<PageNumber>& out) {
-  std::byte* at = base_ + first_slot * kSlotBytes;
-  std::byte* const end = base_ + std::min<std::uint64_t>(end_slot * kSlotBytes, size_bytes());
+void UffdMemory::scan_tables(std::size_t first_table, std::size_t end_table,
+                             std::vector<PageNumber>& out) {
+  std::byte* at = base_ + first_table * kTableBytes;
+  std::byte* const end = base_ + std::min<std::uint64_t>(end_table * kTableBytes, size_bytes());
   while (at < end) {
     std::byte* resume = end;
     const long found = scan_written(pagemap_, at, end, ranges_, resume);
@@ -217,7 +217,7 @@ int UffdMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
 }
 
 int UffdMemory::forget(const Frozen& f) noexcept {
-  backing_.unmark_base_copies(f.first, f.count);
+  backing_.forget_base_copies(f.first, f.count);
   if (!options_.writable) backing_.punch(f.first, f.count);
   if (f.pages != nullptr) madvise(f.place, f.count * kPageBytes, MADV_DONTNEED);
   return 0;

@@ -43,7 +43,7 @@ class UffdMemory final : public RegionMemory {
  private:
   static constexpr std::size_t kScanRanges = 8192;
   void close_descriptors() noexcept;
-  void scan_slots(std::size_t first_slot, std::size_t end_slot, std::vector<PageNumber>& out);
+  void scan_tables(std::size_t first_table, std::size_t end_table, std::vector<PageNumber>& out);
   void append_written(PageNumber first, PageNumber end, std::vector<PageNumber>& out) const;
 
   int uffd_ = -1;

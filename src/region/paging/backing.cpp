@@ -59,7 +59,7 @@ void Backing::close_memfd() noexcept {
   errno = error;
 }
 
-void Backing::mark_base_copies(format::PageNumber first, std::size_t count_pages) noexcept {
+void Backing::note_base_copies(format::PageNumber first, std::size_t count_pages) noexcept {
   std::int64_t fresh = 0;
   for (std::size_t i = 0; i < count_pages;) {
     const auto page = first + i;
@@ -72,7 +72,7 @@ void Backing::mark_base_copies(format::PageNumber first, std::size_t count_pages
   count(fresh);
 }
 
-void Backing::unmark_base_copies(format::PageNumber first, std::size_t count_pages) noexcept {
+void Backing::forget_base_copies(format::PageNumber first, std::size_t count_pages) noexcept {
   std::int64_t gone = 0;
   for (std::size_t i = 0; i < count_pages; ++i) {
     const std::uint64_t bit = 1ULL << ((first + i) % 64);
@@ -82,7 +82,7 @@ void Backing::unmark_base_copies(format::PageNumber first, std::size_t count_pag
 }
 
 void Backing::forget(format::PageNumber first, std::size_t count_pages) noexcept {
-  unmark_base_copies(first, count_pages);
+  forget_base_copies(first, count_pages);
   madvise(alias_ + first * kPageBytes, count_pages * kPageBytes, MADV_DONTNEED);
 }
 
@@ -93,7 +93,7 @@ void Backing::punch(format::PageNumber first, std::size_t count_pages) noexcept 
 }
 
 void Backing::drop_base_copies(format::PageNumber first, std::size_t count_pages) noexcept {
-  unmark_base_copies(first, count_pages);
+  forget_base_copies(first, count_pages);
   punch(first, count_pages);
 }
 

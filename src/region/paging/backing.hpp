@@ -48,12 +48,12 @@ class Backing {
   bool has_base_copy(format::PageNumber page) const noexcept {
     return (word(page).load(std::memory_order_acquire) >> (page % 64)) & 1;
   }
-  void mark_base_copies(format::PageNumber first, std::size_t count) noexcept;
+  void note_base_copies(format::PageNumber first, std::size_t count) noexcept;
   void drop_base_copies(format::PageNumber first,
                         std::size_t count) noexcept;  // frees their memory, too
-  // The two halves of drop_base_copies(): unmark_base_copies() forgets the base copies, punch()
-  // frees their memory.
-  void unmark_base_copies(format::PageNumber first, std::size_t count) noexcept;
+  // The two halves of drop_base_copies(): forget_base_copies() leaves their memory, punch() frees
+  // it.
+  void forget_base_copies(format::PageNumber first, std::size_t count) noexcept;
   void punch(format::PageNumber first, std::size_t count) noexcept;
   // Maps base copies in advance: a commit's first look at a chunk's base copies then costs no
   // fault. The kernel maps the 64 KiB around a touched page ("fault-around"). REQUIRES: all have

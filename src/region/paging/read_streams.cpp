@@ -33,7 +33,7 @@ std::uint64_t ReadStreams::pack(const State& state) noexcept {
          std::uint64_t{state.downwards} << kDownwardsAt;
 }
 
-ReadStreams::Run ReadStreams::State::run() const noexcept {
+ReadStreams::Window ReadStreams::State::ahead_of_last() const noexcept {
   if (!downwards) return {last + 1, last + 1 + window, false};
   return {last - std::min(last, window), last, true};
 }
@@ -48,8 +48,8 @@ void ReadStreams::widen(State& state, bool used_up, std::size_t most) noexcept {
   state.window = std::min<std::size_t>({state.window, most, low_bits(kWindowBits)});
 }
 
-ReadStreams::Run ReadStreams::note_fault(std::size_t index, bool announced,
-                                         std::size_t most) noexcept {
+ReadStreams::Window ReadStreams::note_fault(std::size_t index, bool announced,
+                                            std::size_t most) noexcept {
   for (Stream& stream : streams_) {
     State state = unpack(stream.word.load(std::memory_order_relaxed));
     if (state.faults == 0) continue;
@@ -65,14 +65,15 @@ ReadStreams::Run ReadStreams::note_fault(std::size_t index, bool announced,
       widen(state, ahead > window, most);
       stream.word.store(pack(state), std::memory_order_release);
     }
-    return state.run();
+    return state.ahead_of_last();
   }
   return begin(index, announced, most);
 }
 
 // A stream of many faults gives way only after as many misses reach it, so a few stray faults
 // between those of a reader do not end its stream.
-ReadStreams::Run ReadStreams::begin(std::size_t index, bool announced, std::size_t most) noexcept {
+ReadStreams::Window ReadStreams::begin(std::size_t index, bool announced,
+                                       std::size_t most) noexcept {
   for (std::size_t i = 0; i < kStreams; ++i) {
     Stream& stream = streams_[hand_.fetch_add(1, std::memory_order_relaxed) % kStreams];
     State state = unpack(stream.word.load(std::memory_order_relaxed));
@@ -85,7 +86,7 @@ ReadStreams::Run ReadStreams::begin(std::size_t index, bool announced, std::size
     widen(state, false, most);
     stream.behind.store(index, std::memory_order_relaxed);
     stream.word.store(pack(state), std::memory_order_release);
-    return state.run();
+    return state.ahead_of_last();
   }
   return {};
 }
@@ -97,7 +98,7 @@ bool ReadStreams::next(std::size_t& index) noexcept {
     if (state.window == 0) continue;
     const std::int64_t given = state.ahead(stream.cursor);
     const auto window = static_cast<std::int64_t>(state.window);
-    Run rest = state.run();
+    Window rest = state.ahead_of_last();
     if (given > 0 && given <= window) {
       (state.downwards ? rest.end : rest.first) = stream.cursor + (state.downwards ? 0 : 1);
     }

@@ -18,7 +18,7 @@ namespace vellum::region {
 
 class ReadStreams {
  public:
-  struct Run {  // of chunks
+  struct Window {  // of chunks
     std::size_t first = 0, end = 0;
     bool downwards = false;
     bool empty() const noexcept { return first >= end; }
@@ -29,7 +29,7 @@ class ReadStreams {
   // Notes a fault in chunk `index` and returns what is worth reading ahead of it. `announced`: the
   // program has said that it reads this part in order, so one fault is enough, and the chunks
   // behind it may leave first. `most`: most chunks of a window; 0: nothing is read ahead.
-  Run note_fault(std::size_t index, bool announced, std::size_t most) noexcept;
+  Window note_fault(std::size_t index, bool announced, std::size_t most) noexcept;
 
   // Gives the next chunk of a window, each once. False: none. One caller at a time.
   bool next(std::size_t& index) noexcept;
@@ -54,7 +54,7 @@ class ReadStreams {
       const auto up = static_cast<std::int64_t>(index) - static_cast<std::int64_t>(last);
       return downwards ? -up : up;
     }
-    Run run() const noexcept;  // the window
+    Window ahead_of_last() const noexcept;
   };
   struct Stream {
     std::atomic<std::uint64_t> word{0};
@@ -64,7 +64,7 @@ class ReadStreams {
   static State unpack(std::uint64_t word) noexcept;
   static std::uint64_t pack(const State& state) noexcept;
   static void widen(State& state, bool used_up, std::size_t most) noexcept;
-  Run begin(std::size_t index, bool announced, std::size_t most) noexcept;
+  Window begin(std::size_t index, bool announced, std::size_t most) noexcept;
 
   Stream streams_[kStreams];
   std::atomic<unsigned> hand_{0};  // the stream to replace next

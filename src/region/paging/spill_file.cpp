@@ -11,7 +11,7 @@
 
 namespace vellum::region {
 
-using format::DeltaRun;
+using format::DeltaSpan;
 using format::kPageBytes;
 using format::PageDiff;
 using format::PageNumber;
@@ -20,12 +20,12 @@ namespace {
 
 struct Header {
   std::uint64_t checksum;  // of all that follows; the seed is the page's number
-  std::uint32_t runs;      // kWhole: the page itself follows
+  std::uint32_t spans;     // kWhole: the page itself follows
   std::uint32_t bytes;
 };
 static_assert(sizeof(Header) == 16);
 constexpr std::uint32_t kWhole = UINT32_MAX;
-constexpr std::size_t kCovered = offsetof(Header, runs);
+constexpr std::size_t kCovered = offsetof(Header, spans);
 
 // A page's word: the place and length of its record, in units, and two flags (spill_file.hpp).
 constexpr std::uint64_t kUnitBytes = 16;
@@ -43,28 +43,28 @@ constexpr std::size_t kMaxDifferenceBytes = kPageBytes * 3 / 4;
 void SpillFile::Batch::add(PageNumber page, const PageDiff& diff, const std::byte* now) noexcept {
   assert(count_ < kMaxPages);
   std::byte* const at = room_ + used_bytes_;
-  std::size_t runs = 0, bytes = 0;
-  format::for_each_run(diff.lines, diff.mask, format::kMergeGapBytes,
-                       [&](std::size_t, std::size_t length) {
-                         ++runs;
-                         bytes += length;
-                       });
+  std::size_t spans = 0, bytes = 0;
+  format::for_each_span(diff.lines, diff.mask, format::kMergeGapBytes,
+                        [&](std::size_t, std::size_t length) {
+                          ++spans;
+                          bytes += length;
+                        });
   Header header{0, kWhole, kPageBytes};
   std::size_t length = sizeof header + kPageBytes;
-  if (runs * sizeof(DeltaRun) + bytes <= kMaxDifferenceBytes) {
-    header.runs = static_cast<std::uint32_t>(runs);
+  if (spans * sizeof(DeltaSpan) + bytes <= kMaxDifferenceBytes) {
+    header.spans = static_cast<std::uint32_t>(spans);
     header.bytes = static_cast<std::uint32_t>(bytes);
-    std::byte* run_at = at + sizeof header;
-    std::byte* byte_at = run_at + runs * sizeof(DeltaRun);
-    format::for_each_run(
+    std::byte* span_at = at + sizeof header;
+    std::byte* byte_at = span_at + spans * sizeof(DeltaSpan);
+    format::for_each_span(
         diff.lines, diff.mask, format::kMergeGapBytes, [&](std::size_t offset, std::size_t n) {
-          const DeltaRun run{static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(n)};
-          std::memcpy(run_at, &run, sizeof run);
+          const DeltaSpan span{static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(n)};
+          std::memcpy(span_at, &span, sizeof span);
           std::memcpy(byte_at, diff.copy + offset, n);
-          run_at += sizeof run;
+          span_at += sizeof span;
           byte_at += n;
         });
-    length = sizeof header + runs * sizeof(DeltaRun) + bytes;
+    length = sizeof header + spans * sizeof(DeltaSpan) + bytes;
   } else {
     copy_racing_page(at + sizeof header, now);
   }
@@ -82,7 +82,7 @@ void SpillFile::Entry::apply_to(std::byte* page) const noexcept {
   if (whole) {
     std::memcpy(page, bytes.data(), kPageBytes);
   } else {
-    format::apply_delta(runs, bytes, page);
+    format::apply_delta(spans, bytes, page);
   }
 }
 
@@ -186,16 +186,17 @@ int SpillFile::read(const Loaded& loaded, PageNumber page, std::byte* buffer,
   }
   Header header;
   std::memcpy(&header, buffer, sizeof header);
-  const bool whole = header.runs == kWhole;
-  const std::size_t runs_bytes = whole ? 0 : header.runs * sizeof(DeltaRun);
-  const std::size_t used = sizeof header + runs_bytes + header.bytes;
+  const bool whole = header.spans == kWhole;
+  const std::size_t spans_bytes = whole ? 0 : header.spans * sizeof(DeltaSpan);
+  const std::size_t used = sizeof header + spans_bytes + header.bytes;
   if (used > length || (whole && header.bytes != kPageBytes) ||
       header.checksum != base::checksum64({buffer + kCovered, used - kCovered}, page)) {
     return EBADMSG;
   }
-  const auto* runs = reinterpret_cast<const DeltaRun*>(buffer + sizeof header);
-  out = {
-      whole, {runs, whole ? 0U : header.runs}, {buffer + sizeof header + runs_bytes, header.bytes}};
+  const auto* spans = reinterpret_cast<const DeltaSpan*>(buffer + sizeof header);
+  out = {whole,
+         {spans, whole ? 0U : header.spans},
+         {buffer + sizeof header + spans_bytes, header.bytes}};
   return 0;
 }
 

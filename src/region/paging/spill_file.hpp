@@ -57,8 +57,8 @@ class SpillFile {
   // A page's content in the spill file, as views into the caller's buffer.
   struct Entry {
     bool whole = false;
-    std::span<const format::DeltaRun> runs;  // of a page that is not whole
-    std::span<const std::byte> bytes;        // of the runs, or the page
+    std::span<const format::DeltaSpan> spans;  // of a page that is not whole
+    std::span<const std::byte> bytes;          // of the spans, or the page
     void apply_to(std::byte* page) const noexcept;
   };
   using Buffer = std::byte[Batch::kRecordBytes];

@@ -150,7 +150,7 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
     give_up_checkpoint(e.what());
     throw;
   }
-  packs->mark_committed();
+  packs->note_committed();
   counted_bytes = packs->bytes_appended();
   if (next.runs != head.runs) checkpointed.reset();
   head = std::move(next);

@@ -225,12 +225,12 @@ void Folder::place_deltas() {
     if (p.items.size() == 1) {
       const auto& batch = pieces_[p.items[0].piece]->deltas;
       const auto& d = delta_page(p.items[0]);
-      deltas_.add(p.page, batch.runs_of(d), batch.bytes_of(d));
+      deltas_.add(p.page, batch.spans_of(d), batch.bytes_of(d));
     } else {
       composer.reset();
       for (const Item& item : p.items) {
         const auto& batch = pieces_[item.piece]->deltas;
-        composer.apply(batch.runs_of(delta_page(item)), batch.bytes_of(delta_page(item)));
+        composer.apply(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)));
       }
       composer.append_to(deltas_, p.page);
     }
@@ -264,7 +264,7 @@ void Folder::put_together(const PageItems& p, std::byte* now) {
   }
   for (const Item& item : later) {
     const auto& batch = pieces_[item.piece]->deltas;
-    format::apply_delta(batch.runs_of(delta_page(item)), batch.bytes_of(delta_page(item)), now);
+    format::apply_delta(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)), now);
   }
 }
 
@@ -479,7 +479,7 @@ std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept
   std::size_t n = 0;
   while (first + n < pages.size() && n < format::kMaxDeltasPerBatch) {
     const auto& p = pages[first + n];
-    bound += std::size_t{12} + 4 * std::size_t{p.runs} + p.bytes;
+    bound += std::size_t{12} + 4 * std::size_t{p.spans} + p.bytes;
     if (n > 0 && bound > format::kMaxDeltaBatchRawBytes) break;
     ++n;
   }

@@ -26,8 +26,8 @@ std::uint64_t half_start(std::uint64_t epoch, std::uint32_t half_bytes) noexcept
 
 // File systems lose blocks, and media lose sectors.
 constexpr std::uint64_t kBlockBytes = 4096, kSectorBytes = 512;
-// The space that a writer prepares at first, and at least behind a frame, for its mark.
-constexpr std::uint64_t kFirstStepBytes = 8u << 10, kMarkRoomBytes = kBlockBytes + kSectorBytes;
+// The space that a writer prepares at first, and at least behind a frame, for its commit marker.
+constexpr std::uint64_t kFirstStepBytes = 8u << 10, kMarkerRoomBytes = kBlockBytes + kSectorBytes;
 
 }  // namespace
 
@@ -58,9 +58,9 @@ struct JournalWriter::Impl {
   IoCost io;
 
   std::uint64_t half_end() const noexcept { return half_start(epoch, half_bytes) + half_bytes; }
-  // The place of the mark behind a frame that ends at `end`: no loss of one block takes both.
+  // The place of the marker behind a frame that ends at `end`: no loss of one block takes both.
   // Behind a base frame that nearly fills its half, another sector has to do.
-  std::uint64_t mark_place(std::uint64_t end) const noexcept {
+  std::uint64_t marker_place(std::uint64_t end) const noexcept {
     return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);
   }
 
@@ -101,7 +101,7 @@ struct JournalWriter::Impl {
   void wipe_remains();
   bool wipe_header(std::uint64_t at) noexcept;
   bool frame_may_stand(std::size_t bytes, std::uint64_t at) noexcept;
-  void write_mark(std::uint64_t end) noexcept;
+  void write_marker(std::uint64_t end) noexcept;
   void renew_current_epoch();
   void clear_free_space();
   void clear(std::uint64_t from, std::uint64_t to);
@@ -142,22 +142,22 @@ bool JournalWriter::Impl::frame_may_stand(std::size_t bytes, std::uint64_t at) n
 }
 
 // Records, behind a frame that ends at `end`, that the frame with `sequence` was synced. Without
-// the mark, a synced frame that is corrupted later looks like one that a crash tore, and its commit
-// would be lost silently. The mark costs no flush. A commit writes the mark of the commit before
-// with its own frame, and the same sync makes it durable. The commit's own mark is written behind
-// that sync; it survives a crash of this process, and only a power cut can lose it.
-void JournalWriter::Impl::write_mark(std::uint64_t end) noexcept {
+// the marker, a synced frame that is corrupted later looks like one that a crash tore, and its
+// commit would be lost silently. The marker costs no flush. A commit writes the marker of the
+// commit before with its own frame, and the same sync makes it durable. The commit's own marker is
+// written behind that sync; it survives a crash of this process, and only a power cut can lose it.
+void JournalWriter::Impl::write_marker(std::uint64_t end) noexcept {
   try {
-    const std::uint64_t at = mark_place(end);
+    const std::uint64_t at = marker_place(end);
     if (at < end) return;  // no room: behind the largest base frame in the smallest half
-    write(format::encode_frame({FrameType::mark, epoch, sequence, 0}, {}, seed), at);
+    write(format::encode_frame({FrameType::commit_marker, epoch, sequence, 0}, {}, seed), at);
   } catch (...) {
     // The commit is durable without it.
   }
 }
 
-// The frames of a crashed writer may be in the page cache only, marked clean by a sync that failed.
-// Writing them again makes them dirty again, and the next sync tells the truth.
+// The frames of a crashed writer may be in the page cache only, taken for clean after a sync that
+// failed. Writing them again makes them dirty again, and the next sync tells the truth.
 void JournalWriter::Impl::renew_current_epoch() {
   const std::uint64_t start = half_start(epoch, half_bytes);
   std::vector<std::byte> bytes(static_cast<std::size_t>(tail_bytes - start));
@@ -194,7 +194,7 @@ void JournalWriter::Impl::clear_free_space() {
   ready_bytes[epoch % 2] = tail_bytes;
   ready_bytes[(epoch + 1) % 2] = other;
   make_ready(epoch, tail_bytes);
-  write_mark(tail_bytes);
+  write_marker(tail_bytes);
   sync();
 }
 
@@ -204,7 +204,7 @@ void JournalWriter::Impl::clear_free_space() {
 void JournalWriter::Impl::make_ready(std::uint64_t of_epoch, std::uint64_t end) {
   std::uint64_t& ready = ready_bytes[of_epoch % 2];
   const std::uint64_t start = half_start(of_epoch, half_bytes);
-  const std::uint64_t wanted = std::min(end + kMarkRoomBytes, start + half_bytes);
+  const std::uint64_t wanted = std::min(end + kMarkerRoomBytes, start + half_bytes);
   if (wanted <= ready) return;
   const std::uint64_t step = std::max(kFirstStepBytes, 2 * (ready - start));
   const std::uint64_t to = std::min(std::max(wanted, start + step), start + half_bytes);
@@ -239,7 +239,7 @@ bool JournalWriter::fits(std::size_t payload_bytes) const noexcept {
   h.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
   return payload_bytes <= impl_->half_bytes &&
          round_up(impl_->tail_bytes + format::frame_extent_bytes(h), kBlockBytes) <
-             impl_->half_end();  // the mark behind it has its own block
+             impl_->half_end();  // the marker behind it has its own block
 }
 
 void JournalWriter::append_commit(std::span<const std::byte> payload) {
@@ -249,11 +249,11 @@ void JournalWriter::append_commit(std::span<const std::byte> payload) {
   const std::uint64_t end = j.tail_bytes + frame.size();
   j.make_ready(j.epoch, end);
   j.write_frame(frame, j.tail_bytes);
-  j.write_mark(end);
+  j.write_marker(end);
   j.sync();
   j.tail_bytes = end;
   ++j.sequence;
-  j.write_mark(end);
+  j.write_marker(end);
 }
 
 void JournalWriter::start_epoch(const format::Version& base) {
@@ -272,7 +272,7 @@ void JournalWriter::start_epoch(const format::Version& base) {
   j.sequence = base.sequence;
   j.base_end = start + frame.size();
   j.tail_bytes = j.base_end;
-  j.write_mark(j.tail_bytes);
+  j.write_marker(j.tail_bytes);
 }
 
 void JournalWriter::release_space() noexcept {

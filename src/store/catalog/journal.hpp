@@ -27,7 +27,7 @@ struct JournalState {
 // naming the file, when
 // - the file is shorter than its header says,
 // - neither half holds a valid base frame, or
-// - a durable commit is missing, as a later frame or a mark shows (docs/durability.md says which
+// - a durable commit is missing, as a later frame or a marker shows (docs/durability.md says which
 //   losses nothing shows).
 JournalState read_journal(const base::File& file, const format::Uuid& store_id);
 
@@ -62,7 +62,7 @@ class JournalWriter {
   // True when a commit frame of this payload size still fits the half.
   bool fits(std::size_t payload_bytes) const noexcept;
   // Appends a commit frame and syncs: the commit point of a small commit. The same sync makes the
-  // previous frame's mark durable. A failed write leaves the tail where it was.
+  // previous frame's marker durable. A failed write leaves the tail where it was.
   void append_commit(std::span<const std::byte> payload);
   // Starts the next epoch in the other half with `base` and syncs: the commit point of a
   // checkpoint.

@@ -117,9 +117,9 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
   state.tail_bytes = half.start + at;
 }
 
-// The largest number of a frame or mark at or behind `from`, if it is newer than the head; else 0.
-// Each frame was synced before the next was written and before any mark with its number. So the
-// frames from the head to such a frame, or to the number of such a mark, were whole once.
+// The largest number of a frame or marker at or behind `from`, if it is newer than the head; else
+// 0. Each frame was synced before the next was written and before any marker with its number. So
+// the frames from the head to such a frame, or to the number of such a marker, were whole once.
 std::uint64_t newest_behind(const Half& half, std::uint64_t from, std::uint64_t seed,
                             const JournalState& state) noexcept {
   static constexpr std::byte kZeros[4096] = {};

@@ -112,7 +112,7 @@ class Copier {
     std::vector<PageNumber> out;
     const PageNumber pages = source.region_bytes() / kPageBytes;
     for (PageNumber page = 0; page < pages;) {
-      const std::size_t zeros = source.zero_run(page, static_cast<std::size_t>(pages - page));
+      const std::size_t zeros = source.zeros_from(page, static_cast<std::size_t>(pages - page));
       page += zeros;
       if (zeros == 0) out.push_back(page++);
     }

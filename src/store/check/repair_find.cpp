@@ -90,7 +90,7 @@ void Finder::read_all(const ResolvedVersion& v) {
   std::vector<std::byte> out(kStep * kPageBytes);
   for (PageNumber page = 0; page < pages;) {
     const auto left = static_cast<std::size_t>(pages - page);
-    const std::size_t zeros = source->zero_run(page, left);
+    const std::size_t zeros = source->zeros_from(page, left);
     page += zeros;
     if (zeros != 0) continue;
     const std::size_t n = std::min(left, kStep);

@@ -116,7 +116,7 @@ class Stat {
     out_.allocated_bytes += allocated_bytes_of_working_sets(store_);
     add_snapshots(roots);
     for (const auto& name : store_.branch_names()) add_branch(name);
-    mark_roots(store_, roots, live_set_);
+    reach_roots(store_, roots, live_set_);
     add_packs(roots);
     add_caches();
     share_out();

@@ -47,7 +47,8 @@ class Collector {
     tell(0, roots.packs.size());
     Findings found = look(roots);
     free(found.packs);
-    // Written now that there is space. A live set with slots starts from no earlier one: all of it has changed.
+    // Written now that there is space. A live set with slots starts from no earlier one: all of it
+    // has changed.
     if (!look_only_ && (level_ != 0 || found.live_set->has_changed())) {
       write_live_set_file(store_, found.live_set->save(), pace_.flush_live_set);
     }
@@ -88,7 +89,7 @@ class Collector {
     Findings found;
     found.live_set = std::make_unique<LiveSet>(store_, level_ != 0);
     found.live_set->load_earlier(std::move(earlier), roots.packs);
-    mark_roots(store_, roots, *found.live_set, pace_.between_steps);
+    reach_roots(store_, roots, *found.live_set, pace_.between_steps);
     if (loaded != nullptr) *loaded = found.live_set->has_earlier();
     found.needs = needs_of_packs(store_, roots, *found.live_set);
     found.packs = use_of_packs(store_, roots, *found.live_set, found.needs, pace_.between_steps);

@@ -75,10 +75,10 @@ void remove_what_kills_left(StoreCore& store) {
   remove_branches_aside(store);
   remove_directories_without_journal(store);
   remove_named_spills(store);
-  const std::string mark = std::string(kTierMarkName) + ".";
+  const std::string id_file = std::string(kTierIdName) + ".";
   for (const std::string& archive :
        store.packs().places().state()->present_paths(format::TierKind::archive)) {
-    remove_unpublished_in(store, archive, mark);
+    remove_unpublished_in(store, archive, id_file);
   }
 }
 

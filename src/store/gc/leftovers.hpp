@@ -11,7 +11,7 @@ namespace vellum::store {
 void remove_unfinished(StoreCore& store);
 
 // Removes branches aside of live snapshots, branch directories without a journal, and unfinished
-// marks of tiers. Those that a process at work has locked stay. Also removes named scratch files of
+// ids of tiers. Those that a process at work has locked stay. Also removes named scratch files of
 // spill files. remove_leftovers() (store/gc/pack_mover.hpp) removes the rest. REQUIRES: the lock of
 // gc; the archives are this store's own.
 void remove_what_kills_left(StoreCore& store);

@@ -29,13 +29,13 @@ bool move_to_archive(StoreCore& store, std::uint64_t pack, const std::string& ar
   const std::string target = archive + "/" + pack_file_name(pack);
   const std::string copy = archive + "/" + copy_file_name(pack);
   const auto from = fs.open(home, base::OpenMode::read_only);
-  if (!from->marked_bytes().empty()) return false;
+  if (!from->pinned_bytes().empty()) return false;
   copy_pack_file(fs, *from, copy, progress);
   fs.rename(copy, target);
   fs.sync_directory(archive);
   {
     const VersionPin names = hold_names_alone(store);
-    if (!from->marked_bytes().empty()) {
+    if (!from->pinned_bytes().empty()) {
       base::unlink_quietly(fs, target);
       return false;
     }
@@ -52,11 +52,11 @@ bool move_home(StoreCore& store, std::uint64_t pack, const CopyProgress& progres
   const std::string copy = store.tmp_directory() + "/" + copy_file_name(pack);
   const std::string old = store.packs().path_of(pack);
   const auto from = fs.open(old, base::OpenMode::read_only);
-  if (!from->marked_bytes().empty()) return false;
+  if (!from->pinned_bytes().empty()) return false;
   copy_pack_file(fs, *from, copy, progress);
   {
     const VersionPin names = hold_names_alone(store);
-    if (!from->marked_bytes().empty()) {
+    if (!from->pinned_bytes().empty()) {
       base::unlink_quietly(fs, copy);
       return false;
     }

@@ -2,8 +2,8 @@
 //
 // A move makes a durable, compared copy, gives it the name, then removes the old file. So the pack
 // is whole in one of the two places at every moment, and in both for a while. The one at home
-// counts. A process that marks a byte of a pack holds the names (store/lock/version_pin.hpp). A
-// pack changes its file only while the names are held alone and no byte of the pack is marked, as
+// counts. A process that pins a byte of a pack holds the names (store/lock/version_pin.hpp). A
+// pack changes its file only while the names are held alone and no byte of the pack is pinned, as
 // when it is written again.
 //
 // All functions REQUIRE the lock of gc. Those that change a pack's place also REQUIRE that no
@@ -17,7 +17,7 @@
 
 namespace vellum::store {
 
-// False: the mark of an open version is on the file, which stays. Errc::busy: the names are held
+// False: the pin of an open version is on the file, which stays. Errc::busy: the names are held
 // elsewhere.
 bool move_to_archive(StoreCore& store, std::uint64_t pack, const std::string& archive,
                      const CopyProgress& progress);

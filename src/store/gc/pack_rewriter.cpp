@@ -266,11 +266,11 @@ std::uint64_t PackRewriter::new_bytes() const noexcept { return impl_->end; }
 bool PackRewriter::publish() {
   Impl& w = *impl_;
   {
-    // A process that marks a byte holds the names. So every mark is visible now, and a process that
-    // marks one later finds the new file.
+    // A process that pins a byte holds the names. So every pin is visible now, and a process that
+    // pins one later finds the new file.
     const VersionPin names = hold_names_alone(w.store);
     const auto old = w.store.fs().open(w.target, base::OpenMode::read_only);
-    if (!old->marked_bytes().empty()) return false;
+    if (!old->pinned_bytes().empty()) return false;
     w.store.fs().rename(w.path, w.target);
     w.file.reset();
   }

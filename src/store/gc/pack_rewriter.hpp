@@ -30,7 +30,7 @@ class PackRewriter {
   // translation can hold. Throws Errc::corrupted, naming the place in the old file.
   bool write(const std::function<void(std::uint64_t)>& progress);
   std::uint64_t new_bytes() const noexcept;
-  // False: the mark of an open version is on the old file, which stays. Errc::busy: the names are
+  // False: the pin of an open version is on the old file, which stays. Errc::busy: the names are
   // held elsewhere. REQUIRES: write() returned true; the lock of gc.
   bool publish();
 

@@ -70,7 +70,7 @@ class Recompression {
     if (plan->recompress && ratio > kRatioOfNoUse) compress_as_before(*plan);
     const std::uint64_t about = plan->estimated_bytes(ratio);
     if (!worth(plan->allocated_bytes, about, kShareToBegin)) return;
-    if (!open_file(pack)->marked_bytes().empty()) {
+    if (!open_file(pack)->pinned_bytes().empty()) {
       ++report_.packs_in_use;
     } else if (look_only_) {
       count(*plan, in_blocks(about));

@@ -30,14 +30,14 @@ std::vector<std::byte> without_deltas(std::span<const std::byte> raw,
                                       const std::vector<SlotRange>& dropped) {
   DeltaBatch batch, out;
   if (!format::decode_delta_batch(raw, batch)) fail(Errc::corrupted, "the deltas do not parse");
-  const format::DeltaRun least{0, 1};
+  const format::DeltaSpan least{0, 1};
   const std::byte zero{};
   for (std::uint32_t i = 0; i < batch.pages().size(); ++i) {
     const auto& page = batch.pages()[i];
     if (format::any_dropped(dropped, i, 1)) {
       out.add(page.page, {&least, 1}, {&zero, 1});
     } else {
-      out.add(page.page, batch.runs_of(page), batch.bytes_of(page));
+      out.add(page.page, batch.spans_of(page), batch.bytes_of(page));
     }
   }
   return format::encode_delta_batch(out, 0, out.pages().size());
@@ -69,11 +69,12 @@ bool same_deltas(const LoadedRecord& before, const LoadedRecord& now, const Plan
     const auto& q = b.pages()[i];
     if (p.page != q.page) return false;
     if (format::any_dropped(plan.dropped, i, 1)) continue;
-    const auto runs = a.runs_of(p), other = b.runs_of(q);
-    const auto same_run = [](const format::DeltaRun& x, const format::DeltaRun& y) {
+    const auto spans = a.spans_of(p), other = b.spans_of(q);
+    const auto same_span = [](const format::DeltaSpan& x, const format::DeltaSpan& y) {
       return x.offset_bytes == y.offset_bytes && x.length_bytes == y.length_bytes;
     };
-    if (!std::equal(runs.begin(), runs.end(), other.begin(), other.end(), same_run)) return false;
+    if (!std::equal(spans.begin(), spans.end(), other.begin(), other.end(), same_span))
+      return false;
     const auto bytes = a.bytes_of(p), others = b.bytes_of(q);
     if (!std::equal(bytes.begin(), bytes.end(), others.begin(), others.end())) return false;
   }

@@ -20,8 +20,8 @@ using format::PageNumber;
 namespace {
 
 constexpr std::size_t kPagesWritten = 256;
-// The image is synced and the marks are removed after this many written bytes, which bounds the
-// comparison after a crash.
+// The image is synced and the touched ranges are forgotten after this many written bytes, which
+// bounds the comparison after a crash.
 constexpr std::uint64_t kSyncEveryBytes = 256ULL << 20;
 
 // Waits until the kernel's clock for file times has moved past `time_ns`, so that a later change of
@@ -121,12 +121,12 @@ void ImageFile::drop_growth(std::uint64_t keep_bytes) {
 }
 
 void ImageFile::announce(std::span<const PageNumber> pages) {
-  with_context(path(), [&] { intent_.mark(pages); });
+  with_context(path(), [&] { intent_.touch(pages); });
 }
 
 // Past the file's end, the last page is written only if it holds something there: another program's
 // file keeps its size.
-void ImageFile::write_run(PageNumber first, std::span<const std::byte> content) {
+void ImageFile::write_range(PageNumber first, std::span<const std::byte> content) {
   const std::uint64_t at = first * kPageBytes;
   if (at + content.size() > file_bytes_) {
     const std::size_t inside = file_bytes_ > at ? file_bytes_ - at : 0;
@@ -154,13 +154,13 @@ void ImageFile::write_changed(PageNumber first, std::span<const std::byte> conte
   for (std::size_t i = 0; i < pages;) {
     std::size_t n = 0;
     while (i + n < pages && !same(i + n)) ++n;
-    if (n > 0) write_run(first + i, content.subspan(i * kPageBytes, n * kPageBytes));
+    if (n > 0) write_range(first + i, content.subspan(i * kPageBytes, n * kPageBytes));
     i += n + 1;
   }
 }
 
 void ImageFile::write(PageNumber first, std::span<const std::byte> content) {
-  write_run(first, content);
+  write_range(first, content);
 }
 
 void ImageFile::write(std::span<const PageNumber> pages,

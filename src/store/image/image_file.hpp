@@ -3,7 +3,7 @@
 // An image is a plain file with the head's content. The store stays the truth: a commit is durable
 // in journal and packs before a byte of it goes to the image, and after a crash the image is
 // brought back to the head. Two files lie beside the journal: image.state describes the image when
-// it was last known whole, and image.touched has the slots that may differ since
+// it was last known whole, and image.touched has the ranges that may differ since
 // (store/image/write_intent.hpp).
 //
 // A file that another program has written since it was closed is *adopted*: where it differs from
@@ -100,7 +100,7 @@ class ImageFile {
   void publish(format::ImageState state);
   void read(format::PageNumber first, std::span<std::byte> out) const;  // zero past the end
   void write_changed(format::PageNumber first, std::span<const std::byte> content);
-  void write_run(format::PageNumber first, std::span<const std::byte> content);
+  void write_range(format::PageNumber first, std::span<const std::byte> content);
   void sync();
   void sync_now_and_then();
   void set_size(std::uint64_t bytes);
@@ -116,7 +116,7 @@ class ImageFile {
   std::uint64_t unsynced_bytes_ = 0;
   bool exact_ = false;  // versions know the file's size; it may need fewer pages than the region
   std::optional<std::uint64_t> adopted_file_bytes_;
-  bool sync_failed_ = false;  // the medium's content is unknown: the marks stay
+  bool sync_failed_ = false;  // the medium's content is unknown: the touched ranges stay
   std::vector<format::PageNumber> adopted_;
 };
 

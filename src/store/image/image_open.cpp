@@ -121,7 +121,7 @@ class ImageFile::Opening {
  private:
   enum class Plan {
     trust,            // it is the head
-    repair,           // the head, except for marked slots
+    repair,           // the head, except for ranges that may differ
     make,             // whatever it is: it becomes the head
     adopt,            // whatever it is: the region holds its content
     only_if_the_head  // refuse it otherwise
@@ -271,7 +271,7 @@ class ImageFile::Opening {
   // Pages behind the file's end are zero: they differ where the head is not, and need no reading.
   void adopt_zeros(PageNumber first, PageNumber end) {
     while (first < end) {
-      first += pages_.zero_run(first, end - first);
+      first += pages_.zeros_from(first, end - first);
       if (first < end) image_->adopted_.push_back(first++);
     }
   }
@@ -311,7 +311,7 @@ class ImageFile::Opening {
     return true;
   }
 
-  // Writes the head's content to the image: to the marked slots, or to all.
+  // Writes the head's content to the image: to the ranges that may differ, or to all.
   void rewrite(bool all) {
     ImageFile& image = *image_;
     const std::uint64_t bytes = head_.file_bytes.has_value()
@@ -321,11 +321,11 @@ class ImageFile::Opening {
     image.file_->truncate(bytes);
     image.file_bytes_ = image.committed_bytes_ = bytes;
     image.region_bytes_ = head_.region_bytes;
-    const auto marked = [&](PageNumber page) { return image.intent_.touched(page); };
+    const auto touched = [&](PageNumber page) { return image.intent_.touched(page); };
     const auto put = [&](PageNumber page, const std::byte* content) {
       image.file_->pwrite({content, kPageBytes}, page * kPageBytes);
     };
-    compare(bytes, all ? nullptr : std::function<bool(PageNumber)>(marked), put);
+    compare(bytes, all ? nullptr : std::function<bool(PageNumber)>(touched), put);
     if (head_.file_bytes.has_value()) {
       image.set_size(*head_.file_bytes);
       image.committed_bytes_ = image.file_bytes_;
@@ -355,8 +355,8 @@ class ImageFile::Opening {
     const std::uint64_t most = std::min<std::uint64_t>(kPagesCompared, pages);
     std::vector<std::byte> ours(most * kPageBytes), theirs(ours.size());
     for (PageNumber page = 0; page < pages;) {
-      page += empty_run(page, pages - page);
-      // Stops at a slot's end: the next slot may not be marked.
+      page += empty_range(page, pages - page);
+      // Stops at a range's end: the next range may be known to be equal.
       const std::size_t n =
           std::min<std::uint64_t>(kPagesCompared - page % kPagesCompared, pages - page);
       if (n == 0) break;
@@ -366,8 +366,8 @@ class ImageFile::Opening {
   }
 
   // The pages that are zero in the head and a hole in the image: most of a sparse region.
-  std::uint64_t empty_run(PageNumber first, std::uint64_t limit) const {
-    const std::uint64_t zeros = pages_.zero_run(first, limit);
+  std::uint64_t empty_range(PageNumber first, std::uint64_t limit) const {
+    const std::uint64_t zeros = pages_.zeros_from(first, limit);
     if (zeros == 0 || fresh_) return zeros;
     const std::uint64_t data = image_->file_->next_data(first * kPageBytes) / kPageBytes;
     return std::min(zeros, data - first);
@@ -378,7 +378,7 @@ class ImageFile::Opening {
                      const std::function<void(PageNumber, const std::byte*)>& visit) {
     const std::size_t bytes = count * kPageBytes;
     image_->read(first, std::span(theirs).first(bytes));
-    if (pages_.zero_run(first, count) >= count) {
+    if (pages_.zeros_from(first, count) >= count) {
       std::fill_n(ours.begin(), bytes, std::byte{0});
     } else {
       pages_.read(first, count, ours.data());

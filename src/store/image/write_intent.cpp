@@ -36,8 +36,8 @@ WriteIntent::WriteIntent(std::unique_ptr<base::File> file, const format::Uuid& s
 bool WriteIntent::touched(PageNumber page) const noexcept {
   const std::size_t sector = sector_of(page);
   if (sector >= sectors_.size() || !credible_[sector]) return true;
-  const std::uint64_t slot = page / kWriteIntentRangePages % kWriteIntentBitsPerSector;
-  return (sectors_[sector][slot / 64] >> (slot % 64) & 1) != 0;
+  const std::uint64_t range = page / kWriteIntentRangePages % kWriteIntentBitsPerSector;
+  return (sectors_[sector][range / 64] >> (range % 64) & 1) != 0;
 }
 
 void WriteIntent::reset(PageNumber pages) {
@@ -56,26 +56,26 @@ void WriteIntent::forget() {
   }
 }
 
-void WriteIntent::mark(std::span<const PageNumber> pages) {
-  PageNumber done = UINT64_MAX;  // the slot of the previous page
+void WriteIntent::touch(std::span<const PageNumber> pages) {
+  PageNumber done = UINT64_MAX;  // the range of the previous page
   for (const PageNumber page : pages) {
     if (page / kWriteIntentRangePages == done) continue;
     done = page / kWriteIntentRangePages;
-    mark_in_memory(page);
+    touch_in_memory(page);
   }
   write_changed();
 }
 
-void WriteIntent::mark_in_memory(PageNumber page) {
+void WriteIntent::touch_in_memory(PageNumber page) {
   const std::size_t sector = sector_of(page);
   if (sector >= sectors_.size()) {
     sectors_.resize(sector + 1);
     credible_.resize(sector + 1, true);
     changed_.resize(sector + 1, true);
   }
-  const std::uint64_t slot = page / kWriteIntentRangePages % kWriteIntentBitsPerSector;
-  std::uint64_t& word = sectors_[sector][slot / 64];
-  const std::uint64_t bit = 1ULL << (slot % 64);
+  const std::uint64_t range = page / kWriteIntentRangePages % kWriteIntentBitsPerSector;
+  std::uint64_t& word = sectors_[sector][range / 64];
+  const std::uint64_t bit = 1ULL << (range % 64);
   if ((word & bit) == 0) changed_[sector] = true;
   word |= bit;
 }

@@ -1,8 +1,8 @@
-// store/image/write_intent.hpp: slots of an image that may differ from the head after a crash.
+// store/image/write_intent.hpp: ranges of an image that may differ from the head after a crash.
 //
-// The file branches/<name>/image.touched (docs/format.md) is a write-intent map. A slot is marked
-// durably before a page of it is written to the image, and unmarked some time after the image was
-// synced. A leftover mark costs a comparison during crash recovery, nothing else.
+// The file branches/<name>/image.touched (docs/format.md) is a write-intent bitmap. A range's bit
+// is set durably before a page of the range is written to the image, and cleared some time after
+// the image was synced. A leftover bit costs a comparison during crash recovery, nothing else.
 //
 // Threads: one call at a time.
 #pragma once
@@ -22,21 +22,21 @@ inline constexpr std::uint64_t kWriteIntentRangePages =
 
 class WriteIntent {
  public:
-  // Reads the file. Slots that it does not describe, or not credibly, count as marked.
+  // Reads the file. Ranges that it does not describe, or not credibly, count as touched.
   WriteIntent(std::unique_ptr<base::File> file, const format::Uuid& store_id,
               std::uint64_t branch_id);
 
   bool touched(format::PageNumber page) const noexcept;
-  // Unmarks all slots, and covers a region of `pages`. Durable on return.
+  // Clears all bits, and covers a region of `pages`. Durable on return.
   void reset(format::PageNumber pages);
-  // Unmarks all slots without a sync: if the write is lost, they stay marked. REQUIRES: the
+  // Clears all bits without a sync: if the write is lost, they stay set. REQUIRES: the
   // image is synced.
   void forget();
-  // Marks the slots of these pages, ascending. Durable on return; cheap if they are already marked.
-  void mark(std::span<const format::PageNumber> pages);
+  // Sets the bits of these pages, ascending. Durable on return; cheap if they are already set.
+  void touch(std::span<const format::PageNumber> pages);
 
  private:
-  void mark_in_memory(format::PageNumber page);
+  void touch_in_memory(format::PageNumber page);
   void write(std::size_t sector);
   void write_changed();
 

@@ -56,7 +56,7 @@ VersionPin hold_names(PackStore& store) {
   bool held = false;
   try {
     held = lock_with_patience(kGcLockPatience, [&] {
-      return !file->byte_locked(kTurnByte) && file->mark_byte(kNamesByte);
+      return !file->byte_locked(kTurnByte) && file->pin_byte(kNamesByte);
     });
   } catch (const Error&) {
     try {
@@ -73,7 +73,7 @@ VersionPin keep_version(PackStore& store, VersionPin names, const format::Versio
   if (version.runs.empty()) return nullptr;
   const format::RecordRef& root = version.runs.front().root;
   try {
-    return store.packs().mark(root.pack, root.offset_bytes);
+    return store.packs().pin(root.pack, root.offset_bytes);
   } catch (const Error&) {
     return names;
   }
@@ -86,7 +86,7 @@ VersionPin hold_names_alone(PackStore& store, std::chrono::milliseconds patience
     if (lock_with_patience(patience, try_lock)) return;
     fail(Errc::busy,
          "{}: someone reads the whole store (verify, repair), or has a version open and could not "
-         "mark it",
+         "pin it",
          store.path());
   };
   try {
@@ -101,13 +101,13 @@ VersionPin hold_names_alone(PackStore& store, std::chrono::milliseconds patience
   return file;
 }
 
-std::vector<RootPlace> marked_roots(PackStore& store, const std::vector<std::uint64_t>& packs) {
+std::vector<RootPlace> pinned_roots(PackStore& store, const std::vector<std::uint64_t>& packs) {
   std::vector<RootPlace> out;
   for (const std::uint64_t pack : packs) {
     try {
-      // Opened anew, because a file does not see its own marks.
+      // Opened anew, because a file does not see its own pins.
       const auto file = store.packs().places().open(pack);
-      for (const std::uint64_t at : file->marked_bytes()) out.push_back({pack, at});
+      for (const std::uint64_t at : file->pinned_bytes()) out.push_back({pack, at});
     } catch (const Error& e) {
       // Its writer gave it up just now, or it is no pack at all.
       if (e.code() != Errc::not_found && e.code() != Errc::corrupted) throw;

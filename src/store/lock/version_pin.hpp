@@ -1,14 +1,14 @@
 // store/lock/version_pin.hpp: version pins that keep gc away from open versions.
 //
 // An open version needs its runs and records even when its snapshot has been removed or its branch
-// has checkpointed them away since. So opening a version marks it with a shared lock on the first
-// byte of its newest run's root, in the pack. Reading leaves no trace, and the marks of dead
+// has checkpointed them away since. So opening a version pins it: a shared lock on the first
+// byte of its newest run's root, in the pack. Reading leaves no trace, and the pins of dead
 // processes are gone. The checkpoint that wrote the root put a copy of the version right behind it.
 // The copy tells gc the other runs: the runs beneath a run never change.
 //
-// Between the reading of a name and the marking of its version, gc must not look. A shared lock on
+// Between the reading of a name and the pinning of its version, gc must not look. A shared lock on
 // a byte of `vellum.store` (store/lock/lock_bytes.hpp) keeps it away. That lock also stands in for
-// a mark that cannot be set: gc then waits and gives up with Errc::busy. An exclusive lock on the
+// a pin that cannot be set: gc then waits and gives up with Errc::busy. An exclusive lock on the
 // byte, as gc takes it, needs permission to write the file, so a user who may only read a store
 // keeps nobody else from reading it.
 #pragma once
@@ -23,7 +23,7 @@ namespace vellum::store {
 using VersionPin = std::shared_ptr<const void>;
 
 // While it lives, no gc begins to look at names. Hold it from resolving a name until the version
-// found is marked, published under another name or no longer needed. Waits while a gc looks.
+// found is pinned, published under another name or no longer needed. Waits while a gc looks.
 // Errc::busy when that takes long.
 VersionPin hold_names(PackStore& store);
 
@@ -51,6 +51,6 @@ struct RootPlace {
   std::uint64_t pack = 0, offset_bytes = 0;
   auto operator<=>(const RootPlace&) const = default;
 };
-std::vector<RootPlace> marked_roots(PackStore& store, const std::vector<std::uint64_t>& packs);
+std::vector<RootPlace> pinned_roots(PackStore& store, const std::vector<std::uint64_t>& packs);
 
 }  // namespace vellum::store

@@ -41,12 +41,12 @@ int PackFile::try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) co
   const base::File* const file = use.get();
   return file == nullptr ? ENODATA : file->try_pread(out, offset_bytes);
 }
-bool PackFile::mark_byte(std::uint64_t offset_bytes) { return Use(*this)->mark_byte(offset_bytes); }
+bool PackFile::pin_byte(std::uint64_t offset_bytes) { return Use(*this)->pin_byte(offset_bytes); }
 bool PackFile::byte_locked(std::uint64_t offset_bytes) const {
   return Use(*this)->byte_locked(offset_bytes);
 }
-void PackFile::unmark_byte(std::uint64_t offset_bytes) { Use(*this)->unmark_byte(offset_bytes); }
-std::vector<std::uint64_t> PackFile::marked_bytes() const { return Use(*this)->marked_bytes(); }
+void PackFile::unpin_byte(std::uint64_t offset_bytes) { Use(*this)->unpin_byte(offset_bytes); }
+std::vector<std::uint64_t> PackFile::pinned_bytes() const { return Use(*this)->pinned_bytes(); }
 bool PackFile::replaced() const {
   const Use use(*this);
   const base::File* const file = use.get();

@@ -31,10 +31,10 @@ class PackFile final : public base::ReadOnlyFile {
   std::uint64_t size_bytes() const override;
   void pread(std::span<std::byte> out, std::uint64_t offset_bytes) const override;
   int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept override;
-  bool mark_byte(std::uint64_t offset_bytes) override;
+  bool pin_byte(std::uint64_t offset_bytes) override;
   bool byte_locked(std::uint64_t offset_bytes) const override;
-  void unmark_byte(std::uint64_t offset_bytes) override;
-  std::vector<std::uint64_t> marked_bytes() const override;
+  void unpin_byte(std::uint64_t offset_bytes) override;
+  std::vector<std::uint64_t> pinned_bytes() const override;
   bool replaced() const override;  // a pack that is gone counts as replaced
   std::uint64_t allocated_bytes() const override;
   std::uint64_t next_data(std::uint64_t offset_bytes) const override;

@@ -84,11 +84,11 @@ bool PackPlaces::is_present(const format::TierDirectory& tier, format::TierOwner
   if (base::real_path(tier.path) == real_home() + "/packs") return false;  // forged
   try {
     const auto bytes =
-        base::read_whole(fs_, tier.path + "/" + kTierMarkName, format::kMaxTierMarkBytes);
-    format::TierMark mark;
-    if (format::decode_tier_mark(bytes, store_id_, mark) != nullptr) return false;
-    owner = mark.owner;
-    return mark.kind == tier.kind && mark.id == tier.id;
+        base::read_whole(fs_, tier.path + "/" + kTierIdName, format::kMaxTierIdBytes);
+    format::TierId found;
+    if (format::decode_tier_id(bytes, store_id_, found) != nullptr) return false;
+    owner = found.owner;
+    return found.kind == tier.kind && found.id == tier.id;
   } catch (const Error& e) {
     if (e.code() == Errc::out_of_memory) throw;
     return false;

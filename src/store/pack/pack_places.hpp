@@ -4,9 +4,9 @@
 // directory, and caches may hold copies of some (docs/decisions/tiers.md). If a pack is both at
 // home and in an archive, the one at home counts: the other is left over from an interrupted move.
 //
-// A tier's directory is present when it has the store's mark; an empty mount point has none. A
-// process with an open store need not be told of changes to its tiers: when it does not find a
-// pack, it reads the list of tiers again and searches again.
+// A tier's directory is present when it has the id of a tier of this store; an empty mount point
+// has none. A process with an open store need not be told of changes to its tiers: when it does not
+// find a pack, it reads the list of tiers again and searches again.
 //
 // Threads: all calls from any thread.
 #pragma once
@@ -26,13 +26,13 @@ std::string pack_file_name(std::uint64_t pack);  // "0123456789abcdef.pack"
 bool parse_pack_file_name(const std::string& name, std::uint64_t& pack);
 
 inline constexpr const char* kTiersName = "vellum.tiers";
-inline constexpr const char* kTierMarkName = "vellum.tier";
+inline constexpr const char* kTierIdName = "vellum.tier";
 
 // The tiers as of one moment.
 struct TierState {
   format::Tiers tiers;
-  std::vector<bool> present;              // by directory: whether it has the store's mark
-  std::vector<format::TierOwner> owners;  // by directory: the owner that its mark names
+  std::vector<bool> present;              // by directory: whether it has the tier's id
+  std::vector<format::TierOwner> owners;  // by directory: the owner that its tier id names
   std::string problem;                    // why the list of tiers cannot be read; empty if it can
   Errc code = Errc::ok;                   // the error code of `problem`
 
@@ -75,7 +75,7 @@ class PackPlaces {
   std::vector<std::string> owned_caches() const;
   // The store's path in its canonical spelling.
   std::string real_home() const;
-  // This store as the marks of its tiers name it.
+  // This store as the ids of its tiers name it.
   format::TierOwner owner() const;
 
  private:

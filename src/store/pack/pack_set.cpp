@@ -30,7 +30,7 @@ std::unique_ptr<const format::Translation> read_translation(const base::File& fi
   return out;
 }
 
-// Everything but the marks stays as it was at opening.
+// Everything but the pins stays as it was at opening.
 struct PackSet::OpenPack {
   std::uint64_t pack;
   std::unique_ptr<PackFile> file;
@@ -38,30 +38,30 @@ struct PackSet::OpenPack {
   std::size_t descriptors = 0;     // held by both files
   std::unique_ptr<const format::Translation> translation;
   std::mutex mutex;
-  std::map<std::uint64_t, int> marks;  // the file counts a byte once, however often it is marked
+  std::map<std::uint64_t, int> pins;  // the file counts a byte once, however often it is pinned
 
-  void mark(std::uint64_t offset) {
+  void pin(std::uint64_t offset) {
     const std::lock_guard guard(mutex);
-    int& count = marks[offset];
-    if (count == 0 && !file->mark_byte(offset)) {
-      marks.erase(offset);
+    int& count = pins[offset];
+    if (count == 0 && !file->pin_byte(offset)) {
+      pins.erase(offset);
       fail(Errc::busy, "{} at byte {}: locked by someone else", file->path(), offset);
     }
     ++count;
   }
-  void unmark(std::uint64_t offset) noexcept {
+  void unpin(std::uint64_t offset) noexcept {
     const std::lock_guard guard(mutex);
-    if (--marks[offset] != 0) return;
-    marks.erase(offset);
+    if (--pins[offset] != 0) return;
+    pins.erase(offset);
     try {
-      file->unmark_byte(offset);
+      file->unpin_byte(offset);
     } catch (...) {
-      // The mark goes with the file.
+      // The pin goes with the file.
     }
   }
-  bool is_marked() {
+  bool is_pinned() {
     const std::lock_guard guard(mutex);
-    return !marks.empty();
+    return !pins.empty();
   }
   // gc has taken the bytes, not only the name: nothing in the pack will ever be read again.
   bool is_empty() const noexcept {
@@ -71,25 +71,25 @@ struct PackSet::OpenPack {
 };
 
 struct PackSet::Table {
-  explicit Table(std::size_t capacity) : slots(capacity) {}
-  std::vector<std::atomic<const OpenPack*>> slots;  // a power of two, at most half full
+  explicit Table(std::size_t capacity) : entries(capacity) {}
+  std::vector<std::atomic<const OpenPack*>> entries;  // a power of two, at most half full
 
   const OpenPack* find(std::uint64_t pack) const noexcept {
-    const std::size_t mask = slots.size() - 1;
+    const std::size_t mask = entries.size() - 1;
     for (std::size_t i = base::mix64(pack) & mask;; i = (i + 1) & mask) {
-      const OpenPack* p = slots[i].load(std::memory_order_acquire);
+      const OpenPack* p = entries[i].load(std::memory_order_acquire);
       if (p == nullptr || p->pack == pack) return p;
     }
   }
   // Replaces an entry of the same pack, if there is one.
   void insert(const OpenPack* entry) noexcept {
-    const std::size_t mask = slots.size() - 1;
+    const std::size_t mask = entries.size() - 1;
     std::size_t i = base::mix64(entry->pack) & mask;
     for (;; i = (i + 1) & mask) {
-      const OpenPack* p = slots[i].load(std::memory_order_relaxed);
+      const OpenPack* p = entries[i].load(std::memory_order_relaxed);
       if (p == nullptr || p->pack == entry->pack) break;
     }
-    slots[i].store(entry, std::memory_order_release);
+    entries[i].store(entry, std::memory_order_release);
   }
 };
 
@@ -132,14 +132,14 @@ RecordPlace PackSet::locate(const format::RecordRef& ref) const noexcept {
           p->copy.get()};
 }
 
-std::shared_ptr<const void> PackSet::mark(std::uint64_t pack, std::uint64_t offset_bytes) {
+std::shared_ptr<const void> PackSet::pin(std::uint64_t pack, std::uint64_t offset_bytes) {
   std::shared_ptr<OpenPack> entry;
   {
     const std::lock_guard guard(mutex_);
-    entry = current(pack);  // on an old file the mark would go unseen
+    entry = current(pack);  // on an old file the pin would go unseen
   }
-  entry->mark(offset_bytes);
-  return {entry.get(), [entry, offset_bytes](const void*) { entry->unmark(offset_bytes); }};
+  entry->pin(offset_bytes);
+  return {entry.get(), [entry, offset_bytes](const void*) { entry->unpin(offset_bytes); }};
 }
 
 std::shared_ptr<PackSet::OpenPack> PackSet::open_file(std::uint64_t pack) const {
@@ -210,8 +210,8 @@ bool PackSet::is_current(const OpenPack& entry) const {
 // REQUIRES: mutex_ is held, as for the next two.
 void PackSet::add(std::shared_ptr<OpenPack> entry) {
   packs_.push_back(std::move(entry));
-  if (packs_.size() * 2 > tables_.back()->slots.size()) {
-    auto bigger = std::make_unique<Table>(tables_.back()->slots.size() * 2);
+  if (packs_.size() * 2 > tables_.back()->entries.size()) {
+    auto bigger = std::make_unique<Table>(tables_.back()->entries.size() * 2);
     for (const auto& p : packs_) bigger->insert(p.get());
     tables_.push_back(std::move(bigger));
     table_.store(tables_.back().get(), std::memory_order_release);
@@ -266,7 +266,7 @@ void PackSet::refresh() {
       // A pack whose file is gone is named by no version any more.
       if (fs_.exists(path_of(entry->pack))) {
         replace(entry);
-      } else if (entry->is_empty() && !entry->is_marked()) {
+      } else if (entry->is_empty() && !entry->is_pinned()) {
         let_go(*entry);
       }
     } catch (...) {

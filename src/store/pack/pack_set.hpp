@@ -10,7 +10,7 @@
 // means. Code that makes durable references or frees anything does not read copies.
 //
 // The first packs are held open by their descriptors, the others by one mapping each
-// (base/mapped_file.hpp): a store may have more packs than a process may have descriptors. A mark
+// (base/mapped_file.hpp): a store may have more packs than a process may have descriptors. A pin
 // needs a descriptor while it stands.
 //
 // Threads: all calls from any thread. find() and locate() allocate nothing and take no lock,
@@ -63,11 +63,11 @@ class PackSet {
   // The translation table of an open pack that was rewritten, or nullptr.
   const format::Translation* translation(std::uint64_t pack) const noexcept;
   RecordPlace locate(const format::RecordRef& ref) const noexcept;
-  // Marks a byte of a pack for all processes (base::File::mark_byte) until the last copy of the
-  // result dies, which may be after the set. The mark is on the file that has the pack's name now.
+  // Pins a byte of a pack for all processes (base::File::pin_byte) until the last copy of the
+  // result dies, which may be after the set. The pin is on the file that has the pack's name now.
   // REQUIRES: names are held (store/lock/version_pin.hpp), so that no pack gets another file
   // meanwhile.
-  std::shared_ptr<const void> mark(std::uint64_t pack, std::uint64_t offset_bytes);
+  std::shared_ptr<const void> pin(std::uint64_t pack, std::uint64_t offset_bytes);
   // Switches to the file that has the pack's name now. This is needed before places in a pack are
   // passed on and before the pack is changed. Throws what open() throws, even when no file has the
   // name any more; the old file stays then. REQUIRES: names are held, or the lock of gc.

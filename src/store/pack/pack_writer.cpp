@@ -36,11 +36,11 @@ struct PackWriter::Impl {
   };
   Active active;
   std::vector<std::byte> buffer;     // the last bytes before active.end
-  std::vector<std::uint64_t> fresh;  // packs created since mark_committed()
+  std::vector<std::uint64_t> fresh;  // packs created since note_committed()
   bool name_unsynced = false;        // a fresh pack's name is not durable yet
   std::uint64_t next_number;
 
-  // The state as of mark_committed(). If the active pack has not changed since, its lines are not
+  // The state as of note_committed(). If the active pack has not changed since, its lines are not
   // copied: they are the first `committed_lines` of the active ones.
   Active committed;
   std::size_t committed_lines = 0;
@@ -61,7 +61,7 @@ struct PackWriter::Impl {
                 std::span<const std::byte> stored, std::uint32_t items,
                 std::span<const std::byte> hash = {});
   std::vector<IndexLine> all_lines();
-  void mark_committed_position() noexcept;
+  void note_committed_position() noexcept;
 };
 
 PackWriter::Impl::Impl(PackStore& s, std::uint64_t id, const format::Version& version)
@@ -210,7 +210,7 @@ RecordRef PackWriter::Impl::put(RecordType type, base::Codec codec, std::uint32_
   return {h.pack, h.offset_bytes, h.tag()};
 }
 
-void PackWriter::Impl::mark_committed_position() noexcept {
+void PackWriter::Impl::note_committed_position() noexcept {
   committed.file = active.file;
   committed.pack = active.pack;
   committed.end = active.end;
@@ -265,12 +265,12 @@ void PackWriter::abandon() noexcept {
   }
   w.fresh.clear();
   w.name_unsynced = false;
-  w.mark_committed_position();
+  w.note_committed_position();
 }
 
-void PackWriter::mark_committed() noexcept {
+void PackWriter::note_committed() noexcept {
   impl_->fresh.clear();
-  impl_->mark_committed_position();
+  impl_->note_committed_position();
 }
 
 std::uint64_t PackWriter::active_pack() const noexcept { return impl_->active.pack; }

@@ -31,17 +31,17 @@ class PackWriter {
                            std::span<const std::byte> hash = {}, bool may_roll = true);
   // Writes out and fdatasyncs the active pack, and syncs the packs directory when the pack is new.
   void sync();
-  // Forgets everything appended since the last mark_committed() (a failed or rolled-back
+  // Forgets everything appended since the last note_committed() (a failed or rolled-back
   // checkpoint).
   void abandon() noexcept;
   // The published version covers everything appended so far.
-  void mark_committed() noexcept;
+  void note_committed() noexcept;
 
   std::uint64_t active_pack() const noexcept;
   std::uint64_t end_bytes() const noexcept;
   std::uint64_t next_pack_number() const noexcept;
   std::uint64_t bytes_appended() const noexcept;  // over the writer's life, for reports
-  bool dirty() const noexcept;                    // something was appended since mark_committed()
+  bool dirty() const noexcept;                    // something was appended since note_committed()
   base::Compressor& compressor() noexcept;  // for payloads; made once, since it costs a megabyte
   const IoCost& io() const noexcept;
   bool sync_failed() const noexcept;  // the writer must give up

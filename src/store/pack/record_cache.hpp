@@ -1,7 +1,7 @@
 // store/pack/record_cache.hpp: decoded records, shared by every version that is open on a store.
 //
-// The cache has a fixed number of slots in reserved memory, each with its own HandlerLock. A
-// page-in holds one slot at a time, page-ins of different records run side by side, and nothing is
+// The cache has a fixed number of frames in reserved memory, each with its own HandlerLock. A
+// page-in holds one frame at a time, page-ins of different records run side by side, and nothing is
 // allocated after construction.
 #pragma once
 
@@ -27,7 +27,7 @@ struct ReadFailure {
   int os_errno = 0;  // from the operating system, when it is to blame
 };
 
-// The most that a record of pages or deltas may unpack to in a store of this encoding. Slots have
+// The most that a record of pages or deltas may unpack to in a store of this encoding. Frames have
 // room for that much.
 constexpr std::size_t max_data_raw_bytes(const format::Encoding& encoding,
                                          format::RecordType type) noexcept {
@@ -58,10 +58,10 @@ class RecordCache {
 
    private:
     friend class RecordCache;
-    struct Slot* slot_ = nullptr;
+    struct CacheFrame* frame_ = nullptr;
   };
 
-  // Reads, verifies, decompresses and parses the record at `ref` unless a slot holds it. False:
+  // Reads, verifies, decompresses and parses the record at `ref` unless a frame holds it. False:
   // `failure` says why. REQUIRES: ref's pack has been opened in the PackSet (otherwise it fails
   // with a reason).
   bool get(const format::RecordRef& ref, format::RecordType type, View& view,

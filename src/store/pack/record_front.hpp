@@ -8,7 +8,7 @@
 #include <span>
 
 #include "base/handler_lock.hpp"
-#include "store/pack/record_slots.hpp"
+#include "store/pack/record_frames.hpp"
 
 namespace vellum::store {
 

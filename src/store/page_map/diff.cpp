@@ -135,7 +135,7 @@ std::vector<PageRange> ranges_that_may_differ(const PageSource& a, const Resolve
   return out;
 }
 
-// Joins adjacent runs of differing bytes, also across pages.
+// Joins adjacent ranges of differing bytes, also across pages.
 class RangeJoiner {
  public:
   RangeJoiner(const std::function<void(const ByteRange&)>& visit, DiffTotals& totals)
@@ -189,7 +189,7 @@ class Comparer {
     const PageNumber end = range.first + range.count;
     for (PageNumber page = range.first; page < end;) {
       const auto left = static_cast<std::size_t>(end - page);
-      const std::size_t zeros = std::min(a_.zero_run(page, left), b_.zero_run(page, left));
+      const std::size_t zeros = std::min(a_.zeros_from(page, left), b_.zeros_from(page, left));
       if (zeros > 0) {
         page += zeros;
         continue;

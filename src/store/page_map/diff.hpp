@@ -18,7 +18,7 @@ struct DiffTotals {
   std::uint64_t pages_compared = 0, pages_different = 0, bytes_different = 0, ranges = 0;
 };
 
-// Calls `visit` for every maximal run of differing bytes, ascending. A region that is shorter
+// Calls `visit` for every maximal range of differing bytes, ascending. A region that is shorter
 // counts as zero beyond its end. Runs of the page map that both versions share are skipped unread;
 // of the rest, only pages whose chains differ are rebuilt.
 DiffTotals diff_versions(PackStore& store, const ResolvedVersion& a, const ResolvedVersion& b,

@@ -92,7 +92,7 @@ void Overlay::Line::apply_to(std::byte* page_bytes) const noexcept {
       break;
     case PartType::deltas: {
       const auto& p = batch->pages()[index];
-      format::apply_delta(batch->runs_of(p), batch->bytes_of(p), page_bytes);
+      format::apply_delta(batch->spans_of(p), batch->bytes_of(p), page_bytes);
       break;
     }
   }

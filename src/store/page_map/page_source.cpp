@@ -75,7 +75,7 @@ std::uint64_t next_entry(const PageSourceState& s, const LoadedRun& run, PageNum
 
 }  // namespace
 
-std::size_t PageSource::zero_run(PageNumber first, std::size_t limit) const noexcept {
+std::size_t PageSource::zeros_from(PageNumber first, std::size_t limit) const noexcept {
   const PageSourceState& s = *impl_;
   const std::uint64_t pages = s.region_bytes / kPageBytes;
   if (first >= pages) return limit;

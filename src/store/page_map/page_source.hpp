@@ -1,7 +1,7 @@
 // store/page_map/page_source.hpp: the content of one version, read page by page from packs (and,
 // for a branch's head, from the journal's commits on top).
 //
-// Immutable after open. try_read() and zero_run() allocate nothing and throw nothing: the fault
+// Immutable after open. try_read() and zeros_from() allocate nothing and throw nothing: the fault
 // handler calls them, from any number of threads at once.
 #pragma once
 
@@ -40,7 +40,7 @@ class PageSource {
   std::optional<std::uint64_t> file_bytes() const noexcept;  // the same
 
   // How many pages from `first` on, at most `limit`, journal and page map alone show to be zero.
-  std::size_t zero_run(format::PageNumber first, std::size_t limit) const noexcept;
+  std::size_t zeros_from(format::PageNumber first, std::size_t limit) const noexcept;
   // Fills `out` (count * kPageBytes). Pages past region_bytes() read as zero.
   bool try_read(format::PageNumber first, std::size_t count, std::byte* out,
                 ReadFailure& failure) const noexcept;

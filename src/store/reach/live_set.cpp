@@ -90,12 +90,12 @@ const LiveSet::Run& LiveSet::load(const format::RunRef& ref) {
 
 void LiveSet::begin_stale() {
   stale_ = true;
-  durable_ = marked_;
+  durable_ = reached_;
 }
 
 void LiveSet::note(RecordId id) {
-  if (id >= marked_.size()) marked_.resize(records_.size());
-  marked_[id] = true;
+  if (id >= reached_.size()) reached_.resize(records_.size());
+  reached_[id] = true;
   noted_.push_back(id);
 }
 
@@ -113,19 +113,19 @@ void LiveSet::note_entry(const Entry& e, ShownPages& shown) {
 
 LiveSet::ListId LiveSet::list_of(ListId older, RecordId root) {
   const auto key = std::uint64_t{older} << 32 | root;
-  const auto [at, fresh] = lists_.try_emplace(key, static_cast<ListId>(marked_lists_.size()));
-  if (fresh) marked_lists_.push_back(false);
+  const auto [at, fresh] = lists_.try_emplace(key, static_cast<ListId>(reached_lists_.size()));
+  if (fresh) reached_lists_.push_back(false);
   return at->second;
 }
 
-LiveSet::Stretch LiveSet::above_marked(const Version& version) {
+LiveSet::Stretch LiveSet::above_reached(const Version& version) {
   Stretch out;
   out.roots.resize(version.runs.size());
   std::size_t above = out.roots.size();
   for (std::size_t i = out.roots.size(); i-- > 0;) {
     out.roots[i] = id_of(version.runs[i].root);
     out.whole = list_of(out.whole, out.roots[i]);
-    if (marked_lists_[out.whole]) above = i;
+    if (reached_lists_[out.whole]) above = i;
   }
   out.roots.resize(above);
   return out;
@@ -146,18 +146,18 @@ void LiveSet::read(std::span<const format::RunRef> runs, Part& part) {
 }
 
 void LiveSet::take(const Part& part) {
-  if (marked_.size() < records_.size()) marked_.resize(records_.size());
+  if (reached_.size() < records_.size()) reached_.resize(records_.size());
   for (const auto& r : part.records) {
-    const auto first = marked_.begin() + static_cast<std::ptrdiff_t>(r.first);
+    const auto first = reached_.begin() + static_cast<std::ptrdiff_t>(r.first);
     std::fill(first, first + static_cast<std::ptrdiff_t>(r.count), true);
   }
   named_packs_.insert(part.packs.begin(), part.packs.end());
 }
 
-void LiveSet::mark(const Version& version) {
-  const auto [roots, whole] = above_marked(version);
+void LiveSet::reach(const Version& version) {
+  const auto [roots, whole] = above_reached(version);
   if (!roots.empty()) take(part_of(roots, version));
-  marked_lists_[whole] = true;
+  reached_lists_[whole] = true;
 }
 
 const LiveSet::Part& LiveSet::part_of(const Roots& roots, const Version& version) {

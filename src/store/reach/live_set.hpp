@@ -27,18 +27,18 @@ class LiveSet {
  public:
   using RecordId = std::uint32_t;
 
-  // `slots`: mark() also notes which slots of records are needed, at the cost of a step per page.
+  // `slots`: reach() also notes which slots of records are needed, at the cost of a step per page.
   explicit LiveSet(StoreCore& store, bool slots = false) : store_(store), note_slots_(slots) {}
 
-  // Lets mark() use an earlier live set, except for slots. `packs`: the packs that exist,
-  // ascending; parts that name another are ignored. REQUIRES: nothing was marked or loaded.
+  // Lets reach() use an earlier live set, except for slots. `packs`: the packs that exist,
+  // ascending; parts that name another are ignored. REQUIRES: nothing was reached or loaded.
   void load_earlier(format::SavedLiveSet earlier, std::span<const std::uint64_t> packs);
   // The size of a record in its pack, 0 if it is not known; see record_extents().
   std::uint32_t lines(RecordId id) const { return id < lines_.size() ? lines_[id] : 0; }
   void set_lines(RecordId id, std::uint32_t lines);
-  // The findings of mark(), for the next live set: the same for the same versions and packs.
+  // The findings of reach(), for the next live set: the same for the same versions and packs.
   format::SavedLiveSet save() const;
-  // Whether mark() used the earlier live set, and whether save() differs from that live set.
+  // Whether reach() used the earlier live set, and whether save() differs from that live set.
   bool has_earlier() const noexcept { return earlier_used_ != 0; }
   bool has_changed() const noexcept { return has_changed_ || earlier_used_ != earlier_.size(); }
 
@@ -58,18 +58,18 @@ class LiveSet {
   // The contents of a run of the page map; read once. Throws Errc::corrupted.
   const Run& load(const format::RunRef& ref);
 
-  // Marks the records that the version needs. This is cheap where the older part of the version
-  // has been marked as a whole before: mark the oldest version first.
-  void mark(const format::Version& version);
-  // The versions marked from here on may not count any more: records that only they need are not
+  // Reaches the records that the version needs. This is cheap where the older part of the version
+  // has been reached as a whole before: begin with the oldest version.
+  void reach(const format::Version& version);
+  // The versions reached from here on may not count any more: records that only they need are not
   // durable, and may be corrupted or gone.
   void begin_stale();
 
-  bool is_marked(RecordId id) const { return id < marked_.size() && marked_[id]; }
+  bool is_reached(RecordId id) const { return id < reached_.size() && reached_[id]; }
   std::size_t size() const noexcept { return records_.size(); }
   const format::RecordRef& record(RecordId id) const { return records_[id]; }
   bool is_durable(RecordId id) const { return id < durable_.size() && durable_[id]; }
-  // Slots of a pages or deltas record that some marked version shows; durable_slots(): that some
+  // Slots of a pages or deltas record that some reached version shows; durable_slots(): that some
   // version that counts shows. REQUIRES: the live set was made for slots.
   std::vector<format::SlotRange> needed_slots(RecordId id) { return slots_.of(id); }
   std::vector<format::SlotRange> durable_slots(RecordId id) { return durable_slots_.of(id); }
@@ -95,13 +95,13 @@ class LiveSet {
   using ListId = std::uint32_t;
   ListId list_of(ListId older, RecordId root);
   // Of a version: `whole`, the list of all its roots, and `roots`, those of the newest runs down to
-  // the start of a version that is already marked. Everything that this older version shows is
-  // marked, whether the runs above hide it or not. No `roots`: the whole version is marked.
+  // the start of a version that is already reached. Everything that this older version shows is
+  // reached, whether the runs above hide it or not. No `roots`: the whole version is reached.
   struct Stretch {
     Roots roots;
     ListId whole = 0;
   };
-  Stretch above_marked(const format::Version& version);
+  Stretch above_reached(const format::Version& version);
 
   struct RefHash {
     std::size_t operator()(const format::RecordRef& r) const noexcept;
@@ -115,11 +115,11 @@ class LiveSet {
   std::vector<format::RecordRef> records_;
   std::size_t sorted_records_ = 0;  // those at the front, from the earlier live set, not in ids_
   std::vector<std::uint32_t> lines_;
-  std::vector<bool> marked_, durable_;
+  std::vector<bool> reached_, durable_;
   std::vector<RecordId> noted_;  // while a part is read; with repetitions
   std::set<std::uint64_t> named_packs_;
   std::unordered_map<std::uint64_t, ListId> lists_;  // by the older list and the root above it
-  std::vector<bool> marked_lists_{true};
+  std::vector<bool> reached_lists_{true};
   std::map<Roots, Part> earlier_, parts_;
   std::size_t earlier_used_ = 0;  // earlier parts in use
   bool has_changed_ = false;

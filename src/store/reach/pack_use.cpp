@@ -8,21 +8,21 @@
 
 namespace vellum::store {
 
-void mark_roots(StoreCore& store, const Roots& roots, LiveSet& live_set,
-                const BetweenSteps& between) {
-  const auto mark = [&](const Root& root) {
+void reach_roots(StoreCore& store, const Roots& roots, LiveSet& live_set,
+                 const BetweenSteps& between) {
+  const auto reach = [&](const Root& root) {
     if (between) between();
     with_context(root.name.empty() ? store.path() : "'" + root.name + "' of " + store.path(),
-                 [&] { live_set.mark(root.version); });
+                 [&] { live_set.reach(root.version); });
   };
   for (const Root& root : roots.versions) {
-    if (!root.may_be_stale) mark(root);
+    if (!root.may_be_stale) reach(root);
   }
   live_set.begin_stale();
   for (const Root& root : roots.versions) {
     if (!root.may_be_stale) continue;
     try {
-      mark(root);
+      reach(root);
     } catch (const Error& e) {
       if (e.code() != Errc::corrupted) throw;
     }
@@ -47,7 +47,7 @@ bool is_there(StoreCore& store, const format::RecordRef& ref) {
 Needs needed_records(StoreCore& store, const LiveSet& live_set) {
   Needs out;
   for (LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
-    if (!live_set.is_marked(id)) continue;
+    if (!live_set.is_reached(id)) continue;
     const auto& ref = live_set.record(id);
     if (!live_set.is_durable(id) && !is_there(store, ref)) continue;
     out[ref.pack].records.push_back({ref.offset_bytes, id});

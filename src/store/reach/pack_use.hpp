@@ -32,17 +32,17 @@ struct PackNeeds {
   std::vector<Record> records;  // ascending
   std::vector<Extent> copies;   // of versions, at their places in the file; ascending
 };
-// By pack; only packs with needed parts. REQUIRES: mark_roots().
+// By pack; only packs with needed parts. REQUIRES: reach_roots().
 using Needs = std::map<std::uint64_t, PackNeeds>;
 Needs needs_of_packs(StoreCore& store, const Roots& roots, const LiveSet& live_set);
 
-// The size of each record that is marked in the live set; 0 for the others.
+// The size of each record that the live set has reached; 0 for the others.
 std::vector<std::uint64_t> record_bytes(StoreCore& store, LiveSet& live_set);
 // Called between two versions or packs; may throw to end the work.
 using BetweenSteps = std::function<void()>;
-// Marks the records that the versions need.
-void mark_roots(StoreCore& store, const Roots& roots, LiveSet& live_set,
-                const BetweenSteps& between = nullptr);
+// Reaches the records that the versions need.
+void reach_roots(StoreCore& store, const Roots& roots, LiveSet& live_set,
+                 const BetweenSteps& between = nullptr);
 // The use of every pack in `roots`, by pack. The live set learns the sizes of records.
 std::vector<PackUse> use_of_packs(StoreCore& store, const Roots& roots, LiveSet& live_set,
                                   const Needs& needs, const BetweenSteps& between = nullptr);

@@ -46,14 +46,14 @@ std::optional<std::uint64_t> Roots::settled_bytes(std::uint64_t pack) const {
 }
 
 std::uint64_t Roots::reached_bytes(std::uint64_t pack) const {
-  const auto at = reach_.find(pack >> 32);
-  if (at == reach_.end() || pack > at->second.active_pack) return 0;
+  const auto at = writer_ends_.find(pack >> 32);
+  if (at == writer_ends_.end() || pack > at->second.active_pack) return 0;
   if (pack == at->second.active_pack) return at->second.active_end_bytes;
   return std::binary_search(packs.begin(), packs.end(), pack + 1) ? UINT64_MAX : 0;
 }
 
 void Roots::note_reached(const Version& head) {
-  reach_[head.branch_id] = {head.active_pack, head.active_pack_end_bytes};
+  writer_ends_[head.branch_id] = {head.active_pack, head.active_pack_end_bytes};
 }
 
 // The order counts:
@@ -105,7 +105,7 @@ Roots read_roots(StoreCore& store) {
     const auto& runs = out.versions[i].version.runs;
     if (!runs.empty()) known[{runs[0].root.pack, runs[0].root.offset_bytes}] = i;
   }
-  for (const RootPlace& place : marked_roots(store, out.packs)) {
+  for (const RootPlace& place : pinned_roots(store, out.packs)) {
     ++out.kept_open;
     const auto at = known.find(place);
     if (at != known.end()) {
@@ -117,12 +117,12 @@ Roots read_roots(StoreCore& store) {
   // The lesser of a branch's base frames, as above; the farthest of other versions.
   for (const Root& root : out.versions) {
     const Version& v = root.version;
-    const Roots::Reach reach{v.active_pack, v.active_pack_end_bytes};
-    const auto [known, fresh] = out.reach_.try_emplace(v.branch_id, reach);
+    const Roots::WriterEnd end{v.active_pack, v.active_pack_end_bytes};
+    const auto [known, fresh] = out.writer_ends_.try_emplace(v.branch_id, end);
     if (fresh) continue;
     const bool has_journal = out.next_pack_.contains(v.branch_id);
-    if (!has_journal) known->second = std::max(known->second, reach);
-    if (has_journal && root.is_branch) known->second = std::min(known->second, reach);
+    if (!has_journal) known->second = std::max(known->second, end);
+    if (has_journal && root.is_branch) known->second = std::min(known->second, end);
   }
   const auto place = [](const Root& r) {
     return std::make_tuple(r.version.branch_id, r.version.sequence, !r.is_branch, r.name.empty(),

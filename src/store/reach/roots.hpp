@@ -41,12 +41,12 @@ struct Roots {
   friend Roots read_roots(StoreCore& store);
   std::map<std::uint64_t, std::uint64_t> next_pack_;    // by branch id: the first that it may write
   std::map<std::uint64_t, std::uint64_t> active_ends_;  // by pack
-  struct Reach {
+  struct WriterEnd {
     std::uint64_t active_pack = 0, active_end_bytes = 0;
-    auto operator<=>(const Reach&) const = default;
+    auto operator<=>(const WriterEnd&) const = default;
   };
   // By branch id: how far its writer had got at least. For a removed branch, its versions tell.
-  std::map<std::uint64_t, Reach> reach_;
+  std::map<std::uint64_t, WriterEnd> writer_ends_;
 };
 
 // Throws the errors of reading any ref or journal: with one missing, the result would be wrong.

@@ -93,14 +93,14 @@ class Work {
   }
 
   bool to_archive(const PackHeat& heat, const std::string& archive) {
-    if (look_only_) return !is_marked(heat.pack);
+    if (look_only_) return !is_pinned(heat.pack);
     return move_to_archive(store_, heat.pack, archive, telling());
   }
   bool to_home(const PackHeat& heat) {
-    if (look_only_) return !is_marked(heat.pack);
+    if (look_only_) return !is_pinned(heat.pack);
     return move_home(store_, heat.pack, telling());
   }
-  bool is_marked(std::uint64_t pack) const { return !places_.open(pack)->marked_bytes().empty(); }
+  bool is_pinned(std::uint64_t pack) const { return !places_.open(pack)->pinned_bytes().empty(); }
 
   void fill(const format::TierDirectory& cache) {
     std::vector<PackHeat> wanted;

@@ -12,7 +12,7 @@ namespace vellum::store {
 // A dry run counts in the same way what it would do.
 struct TierReport {
   std::uint64_t packs_moved = 0, moved_bytes = 0;
-  std::uint64_t packs_in_use = 0;  // left in place: the mark of an open version is on them
+  std::uint64_t packs_in_use = 0;  // left in place: the pin of an open version is on them
   std::uint64_t copies_made = 0, copied_bytes = 0, copies_removed = 0;
   std::uint64_t home_bytes = 0;  // of the packs at home afterwards
 };
@@ -26,7 +26,7 @@ struct MoveChoice {
 };
 
 // Moves packs to the first archive that is present, coldest first, or home, hottest first. Only
-// packs that no writer will write any more move, and packs with an open version's mark stay.
+// packs that no writer will write any more move, and packs with an open version's pin stay.
 // Errc::not_found: there is no archive; no_space: it is full; packs moved by then stay moved.
 TierReport move_packs(StoreCore& store, const MoveChoice& choice, bool look_only,
                       const ProgressFn& progress);

@@ -13,8 +13,8 @@
 namespace vellum::store {
 
 using format::TierDirectory;
+using format::TierId;
 using format::TierKind;
-using format::TierMark;
 using format::Tiers;
 
 namespace {
@@ -41,23 +41,23 @@ void publish(StoreCore& store, const Tiers& tiers) {
   store.packs().places().reload();
 }
 
-// The directory has nothing except unfinished marks that a crash has left.
+// The directory has nothing except unfinished tier ids that a crash has left.
 bool is_free(base::Fs& fs, const std::string& path) {
   const auto entries = fs.list(path);
   return std::all_of(entries.begin(), entries.end(), [](const base::DirEntry& e) {
-    return e.is_regular_file && e.name.starts_with(kTierMarkName);
+    return e.is_regular_file && e.name.starts_with(kTierIdName);
   });
 }
 
-// Returns the directory's mark, made this store's own, or a new mark. Makes the directory if it is
-// missing. `before`: the tier under this path until now, or null. A cache without a mark gets the
+// Returns the directory's tier id, made this store's own, or a new one. Makes the directory if it
+// is missing. `before`: the tier under this path until now, or null. A cache without one gets the
 // old id: machines that share the store may each have a cache under the same path.
-TierMark mark_directory(StoreCore& store, TierKind kind, const std::string& path,
-                        const TierDirectory* before) {
+TierId identify_directory(StoreCore& store, TierKind kind, const std::string& path,
+                          const TierDirectory* before) {
   base::Fs& fs = store.fs();
   const auto& id = store.superblock().store_id;
   const format::TierOwner owner = store.packs().places().owner();
-  const std::string file = path + "/" + kTierMarkName;
+  const std::string file = path + "/" + kTierIdName;
   if (kind == TierKind::archive && before != nullptr && !fs.exists(file)) {
     fail(Errc::io, "{}: is not the archive that it was, whose packs are missed", path);
   }
@@ -65,25 +65,25 @@ TierMark mark_directory(StoreCore& store, TierKind kind, const std::string& path
     fs.make_directory(path);
     fs.sync_directory(base::parent_of(path));
   }
-  TierMark mark;
+  TierId tier;
   if (fs.exists(file)) {
-    const auto bytes = base::read_whole(fs, file, format::kMaxTierMarkBytes);
-    if (const char* problem = format::decode_tier_mark(bytes, id, mark)) {
+    const auto bytes = base::read_whole(fs, file, format::kMaxTierIdBytes);
+    if (const char* problem = format::decode_tier_id(bytes, id, tier)) {
       if (format::is_newer(bytes, format::checksum_seed(id))) fail_newer(file, bytes);
       fail(Errc::already_exists, "{}: {}", file, problem);
     }
-    if (mark.kind != kind) {
+    if (tier.kind != kind) {
       fail(Errc::already_exists, "{}: the directory is a tier of another kind", path);
     }
-    if (mark.owner == owner) return mark;
+    if (tier.owner == owner) return tier;
   } else if (is_free(fs, path)) {
-    mark = {kind, before != nullptr ? before->id : random_id(), {}};
+    tier = {kind, before != nullptr ? before->id : random_id(), {}};
   } else {
     fail(Errc::already_exists, "{}: exists and is not an empty directory", path);
   }
-  mark.owner = owner;
-  base::publish_file(fs, path, path, kTierMarkName, format::encode_tier_mark(mark, id), true);
-  return mark;
+  tier.owner = owner;
+  base::publish_file(fs, path, path, kTierIdName, format::encode_tier_id(tier, id), true);
+  return tier;
 }
 
 TierDirectory& find_tier(StoreCore& store, Tiers& tiers, const std::string& path) {
@@ -152,12 +152,12 @@ void add_tier(StoreCore& store, TierKind kind, const std::string& path, std::uin
     fail(Errc::invalid_argument, "{}: has {} tiers, as many as there may be", store.path(),
          list.size());
   }
-  const TierMark mark =
-      mark_directory(store, kind, path, before == list.end() ? nullptr : &*before);
+  const TierId tier =
+      identify_directory(store, kind, path, before == list.end() ? nullptr : &*before);
   // A known tier may have moved.
   const auto same_id = std::find_if(list.begin(), list.end(),
-                                    [&](const TierDirectory& d) { return d.id == mark.id; });
-  const TierDirectory now{kind, mark.id, limit_bytes, path};
+                                    [&](const TierDirectory& d) { return d.id == tier.id; });
+  const TierDirectory now{kind, tier.id, limit_bytes, path};
   const bool same = before != list.end() && same_id == before;
   if (before != list.end() && !same && kind == TierKind::archive) {
     fail(Errc::io, "{}: is not the archive that it was, whose packs are missed", path);
@@ -201,7 +201,7 @@ void remove_tier(StoreCore& store, const std::string& path) {
   for (const auto& entry : store.fs().list(path)) {
     std::uint64_t pack = 0;
     const bool known = parse_pack_file_name(entry.name, pack) || is_copy_file_name(entry.name) ||
-                       entry.name == kTierMarkName;
+                       entry.name == kTierIdName;
     if (known) base::unlink_quietly(store.fs(), path + "/" + entry.name);
   }
 }

@@ -1,4 +1,4 @@
-// privateer/mark.hpp: the small file in a version's directory that identifies the version.
+// privateer/link.hpp: the small file in a version's directory that identifies the version.
 //
 // A directory without its files is no longer that version. And programs copy a version's files into
 // another directory (Metall does: into that of a new snapshot, and to copy a datastore). So the
@@ -12,22 +12,22 @@
 
 namespace vellum::privateer {
 
-struct Mark {
+struct Link {
   std::string
       store;  // the store's path; relative to the version's directory if the store lies in the base
   std::string name;  // in the store
   std::uint64_t block_bytes = 0;
-  // Of the version's commit when the mark was last written. 0: none yet.
+  // Of the version's commit when the link was last written. 0: none yet.
   std::uint64_t sequence = 0;
   std::int64_t time_ns = 0;
 
-  bool operator==(const Mark&) const = default;
+  bool operator==(const Link&) const = default;
 };
 
-// No value: there is no mark. Errc::corrupted: the file is not a mark.
-std::optional<Mark> read_mark(const std::string& directory);
+// No value: there is no link. Errc::corrupted: the file is not a link.
+std::optional<Link> read_link(const std::string& directory);
 // Durable on return.
-void write_mark(const std::string& directory, const Mark& mark);
-void remove_mark(const std::string& directory) noexcept;
+void write_link(const std::string& directory, const Link& link);
+void remove_link(const std::string& directory) noexcept;
 
 }  // namespace vellum::privateer

@@ -1,5 +1,5 @@
-// privateer/mark.cpp: lines of text, each a word and a value, published in one step.
-#include "privateer/mark.hpp"
+// privateer/link.cpp: lines of text, each a word and a value, published in one step.
+#include "privateer/link.hpp"
 
 #include <charconv>
 #include <span>
@@ -22,18 +22,18 @@ bool parse(const std::string& text, Number& number) {
 }
 
 // False: the value is invalid. Words of later versions are ignored.
-bool take(Mark& mark, const std::string& word, const std::string& value) {
-  if (word == "store") mark.store = value;
-  if (word == "name") mark.name = value;
-  if (word == "block_bytes") return parse(value, mark.block_bytes);
-  if (word == "sequence") return parse(value, mark.sequence);
-  if (word == "time_ns") return parse(value, mark.time_ns);
+bool take(Link& link, const std::string& word, const std::string& value) {
+  if (word == "store") link.store = value;
+  if (word == "name") link.name = value;
+  if (word == "block_bytes") return parse(value, link.block_bytes);
+  if (word == "sequence") return parse(value, link.sequence);
+  if (word == "time_ns") return parse(value, link.time_ns);
   return true;
 }
 
 }  // namespace
 
-std::optional<Mark> read_mark(const std::string& directory) {
+std::optional<Link> read_link(const std::string& directory) {
   const std::string path = directory + "/" + kFileName;
   std::vector<std::byte> bytes;
   try {
@@ -45,33 +45,33 @@ std::optional<Mark> read_mark(const std::string& directory) {
   std::istringstream lines(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
   std::string line;
   bool good = std::getline(lines, line) && line == kFirstLine;
-  Mark mark;
+  Link link;
   while (good && std::getline(lines, line)) {
     const auto space = line.find(' ');
-    good = space != std::string::npos && take(mark, line.substr(0, space), line.substr(space + 1));
+    good = space != std::string::npos && take(link, line.substr(0, space), line.substr(space + 1));
   }
-  if (!good || mark.store.empty() || mark.name.empty() || mark.block_bytes == 0) {
+  if (!good || link.store.empty() || link.name.empty() || link.block_bytes == 0) {
     throw Error(Errc::corrupted, path + " is not what says which version this is");
   }
-  return mark;
+  return link;
 }
 
-void write_mark(const std::string& directory, const Mark& mark) {
+void write_link(const std::string& directory, const Link& link) {
   std::ostringstream text;
-  text << kFirstLine << "\nstore " << mark.store << "\nname " << mark.name << "\nblock_bytes "
-       << mark.block_bytes << "\nsequence " << mark.sequence << "\ntime_ns " << mark.time_ns
+  text << kFirstLine << "\nstore " << link.store << "\nname " << link.name << "\nblock_bytes "
+       << link.block_bytes << "\nsequence " << link.sequence << "\ntime_ns " << link.time_ns
        << '\n';
   const std::string bytes = text.str();
   base::publish_file(base::posix_fs(), directory, directory, kFileName,
                      std::as_bytes(std::span(bytes)), true);
 }
 
-void remove_mark(const std::string& directory) noexcept {
+void remove_link(const std::string& directory) noexcept {
   try {
     base::posix_fs().unlink(directory + "/" + kFileName);
     base::posix_fs().sync_directory(directory);
   } catch (const std::exception&) {
-    // The mark that stays names a version that the store does not have: so there is no version.
+    // The link that stays names a version that the store does not have: so there is no version.
   }
 }
 

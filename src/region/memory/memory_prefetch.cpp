@@ -1,12 +1,12 @@
 // The working set: a region opens with the pages that its last use touched, and remembers which
 // pages this use touches.
 //
-// A replayed chunk is in the memfd, and nothing maps it; it is as present as any other. A touch
+// A prefetched chunk is in the memfd, and nothing maps it; it is as present as any other. A touch
 // maps it: under engine uffd through the kernel, which shows only in its page tables; under engine
-// sigsegv through a fault. So a replayed chunk without a mapped page is unused and leaves the set.
-// A chunk that comes in by a fault or by an advice counts as used. So do its neighbours where the
-// kernel maps more around a fault (64 KiB) than a chunk has: versions with smaller chunks, engine
-// uffd.
+// sigsegv through a fault. So a prefetched chunk without a mapped page is unused and leaves the
+// set. A chunk that comes in by a fault or by an advice counts as used. So do its neighbours where
+// the kernel maps more around a fault (64 KiB) than a chunk has: versions with smaller chunks,
+// engine uffd.
 #include <algorithm>
 
 #include "region/memory/memory.hpp"
@@ -48,28 +48,28 @@ void RegionMemory::make_working_set() {
 }
 
 bool RegionMemory::is_unused(std::size_t index) noexcept {
-  return chunk(index).replayed.load(std::memory_order_relaxed) != 0 &&
+  return chunk(index).prefetched.load(std::memory_order_relaxed) != 0 &&
          !kernel_has_mapped(index * chunk_pages(), chunk_pages());
 }
 
 // For a caller that needs a chunk mapped, not only present. Counts as a use of the chunk.
-bool RegionMemory::show_replayed(std::size_t index, store::ReadFailure& failure) noexcept {
-  if (chunk(index).replayed.load() == 0) return true;
+bool RegionMemory::show_prefetched(std::size_t index, store::ReadFailure& failure) noexcept {
+  if (chunk(index).prefetched.load() == 0) return true;
   while (!claim(index, kPresent)) {
     if (chunk_missing(index)) return fill(index, failure);  // it has left meanwhile
     wait_while_claimed(index);
   }
   const PageNumber first = index * chunk_pages();
   int error = 0;
-  if (chunk(index).replayed.exchange(0) != 0) error = map_present(first, chunk_pages());
+  if (chunk(index).prefetched.exchange(0) != 0) error = map_present(first, chunk_pages());
   settle(index, 1, kPresent);
   if (error != 0) failure = {"cannot map memory", {}, first, error};
   return error == 0;
 }
 
-// Replays one chunk, or passes over a stretch that needs none. A chunk that cannot be read is left
-// for the fault that needs it. Nothing leaves memory for a replay, of this region or another.
-bool RegionMemory::replay_step() noexcept {
+// Prefetches one chunk, or passes over a stretch that needs none. A chunk that cannot be read is
+// left for the fault that needs it. Nothing leaves memory for it, of this region or another.
+bool RegionMemory::prefetch_step() noexcept {
   if (working_set_ == nullptr) return false;
   // Only chunks that were whole at the opening: grow() refills a chunk that the end cuts.
   const std::size_t chunks = std::min(size_bytes(), options_.size_bytes) / chunk_bytes();
@@ -84,7 +84,7 @@ bool RegionMemory::replay_step() noexcept {
   // Zeros come in by 2 MiB anyway, and count as memory.
   if (zero_pages >= chunk_pages()) {
     working_set_->leave_out(next, next.index + zero_pages / chunk_pages());
-  } else if (!claim(next.index, kMissing) || !replay(next.index)) {
+  } else if (!claim(next.index, kMissing) || !prefetch_chunk(next.index)) {
     working_set_->leave_out(next);
   }
   return true;
@@ -92,20 +92,20 @@ bool RegionMemory::replay_step() noexcept {
 
 // In the fault handler: a thread that meets a chunk that is being brought in takes the next ones
 // meanwhile. Otherwise a program that repeats its last run would wait for each.
-void RegionMemory::replay_beside(std::size_t index) noexcept {
-  while (chunk(index).state.load() == kClaimed && replay_step()) {
+void RegionMemory::prefetch_beside(std::size_t index) noexcept {
+  while (chunk(index).state.load() == kClaimed && prefetch_step()) {
   }
 }
 
 // REQUIRES: claimed.
-bool RegionMemory::replay(std::size_t index) noexcept {
+bool RegionMemory::prefetch_chunk(std::size_t index) noexcept {
   const PageNumber first = index * chunk_pages();
   // The chunk has been here meanwhile and was written.
   if (spill_ && spill_->held_in(first, chunk_pages()) != 0) {
     settle(index, 1, kMissing);
     return false;
   }
-  // Marked before a page is mapped, so that no write to it can be overlooked.
+  // Touched before a page is mapped, so that no write to it can be overlooked.
   touch(first, chunk_pages());
   store::ReadFailure ignored;
   return fill_from_source(index, chunk_pages(), ignored, Mapping::by_touch);
@@ -115,21 +115,21 @@ std::vector<format::PageRange> RegionMemory::working_set() {
   if (working_set_ == nullptr) return {};
   const NoReadAhead still(*this);
   std::vector<NumberedChunk> chunks;
-  const std::size_t slot_chunks = kSlotPages / chunk_pages();
+  const std::size_t table_chunks = kTablePages / chunk_pages();
   const std::size_t end = chunks_of(size_bytes());
-  for (std::size_t slot = 0; slot * slot_chunks < end;) {
-    const std::uint64_t word = touched_word(slot).load(std::memory_order_acquire) >> (slot % 64);
+  for (std::size_t table = 0; table * table_chunks < end;) {
+    const std::uint64_t word = touched_word(table).load(std::memory_order_acquire) >> (table % 64);
     if (word == 0) {
-      slot = (slot / 64 + 1) * 64;
+      table = (table / 64 + 1) * 64;
       continue;
     }
-    slot += static_cast<std::size_t>(__builtin_ctzll(word));
-    const std::size_t slot_end = std::min((slot + 1) * slot_chunks, end);
-    for (std::size_t index = slot * slot_chunks; index < slot_end; ++index) {
+    table += static_cast<std::size_t>(__builtin_ctzll(word));
+    const std::size_t table_end = std::min((table + 1) * table_chunks, end);
+    for (std::size_t index = table * table_chunks; index < table_end; ++index) {
       const std::uint32_t number = working_set_->number_of(index);
       if (number != 0 && !is_unused(index)) chunks.emplace_back(number, index);
     }
-    ++slot;
+    ++table;
   }
   return ranges_of(chunks, chunk_pages(), size_bytes() / kPageBytes);
 }
