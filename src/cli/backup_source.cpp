@@ -8,8 +8,10 @@
 
 #include "base/file.hpp"
 #include "cli/file_in_use.hpp"
-#include "cli/lmdb_copy.hpp"
 #include "cli/take_file.hpp"
+#include "lmdb/copy.hpp"
+#include "lmdb/data_file.hpp"
+#include "lmdb/lock_file.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -90,7 +92,7 @@ class UnlockedLmdbSource final : public BackupSource {
  private:
   void require_unchanged() const {
     watch_.require_unchanged();
-    const std::string lock = lmdb_lock_file(file_->path());
+    const std::string lock = lmdb::lock_file_of(file_->path());
     if (lock.empty()) return;
     throw Error(Errc::busy, fmt::format("{}: somebody has opened it meanwhile; nothing was kept",
                                         file_->path()));
@@ -98,7 +100,7 @@ class UnlockedLmdbSource final : public BackupSource {
 
   std::unique_ptr<base::File> file_;
   Watch watch_;
-  LmdbCopy copy_;
+  lmdb::Copy copy_;
 };
 
 class LmdbSource final : public BackupSource {
@@ -113,7 +115,7 @@ class LmdbSource final : public BackupSource {
 
  private:
   std::unique_ptr<base::File> file_;  // locked, so that no program under vellum run opens it
-  LmdbCopy copy_;
+  lmdb::Copy copy_;
 };
 
 }  // namespace
@@ -122,9 +124,10 @@ std::unique_ptr<BackupSource> open_backup_source(const std::string& given, bool 
   const std::string path = regular_file(given);
   require_no_journal(path);
   auto file = open_shared(path);
-  if (stopped || !is_lmdb(*file)) return std::make_unique<PlainSource>(std::move(file), stopped);
-  std::string lock_file = lmdb_lock_file(std::filesystem::absolute(given).string());
-  if (lock_file.empty()) lock_file = lmdb_lock_file(path);  // `given` is a link
+  if (stopped || !lmdb::is_data(*file))
+    return std::make_unique<PlainSource>(std::move(file), stopped);
+  std::string lock_file = lmdb::lock_file_of(std::filesystem::absolute(given).string());
+  if (lock_file.empty()) lock_file = lmdb::lock_file_of(path);  // `given` is a link
   if (lock_file.empty()) return std::make_unique<UnlockedLmdbSource>(std::move(file));
   return std::make_unique<LmdbSource>(std::move(file), lock_file);
 }

@@ -13,6 +13,7 @@
 #include "cli/file_in_use.hpp"
 #include "cli/progress.hpp"
 #include "cli/take_file.hpp"
+#include "lmdb/lock_file.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -33,7 +34,7 @@ class Held {
   Held(const std::string& path, bool force) {
     auto& files = base::posix_fs();
     require_no_journal(path);
-    if (const std::string lock = lmdb_lock_file(path); !lock.empty()) {
+    if (const std::string lock = lmdb::lock_file_of(path); !lock.empty()) {
       lock_.emplace(lock);
       if (!lock_->held() && !force)
         refuse(path, "LMDB's lock file says that a program has it open");
@@ -68,7 +69,7 @@ class Held {
                 fmt::format("{}: {}; with --force it goes on with the old file", path, why));
   }
 
-  std::optional<LmdbLock> lock_;
+  std::optional<lmdb::Lock> lock_;
   std::string stale_lock_file_;
   std::unique_ptr<base::File> file_;
 };

@@ -341,12 +341,12 @@ int LiveFile::commit() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
   if (left_ >= 0) return VELLUM_REAL(fsync)(left_) == 0 ? 0 : errno;
-  return commit_with(LmdbMeta(data_, size_bytes()));
+  return commit_with(lmdb::MetaPages(data_, size_bytes()));
 }
 
 // REQUIRES: commit_mutex_. `meta`: read before the commit, so that a later one does not count as
 // committed.
-int LiveFile::commit_with(const LmdbMeta& meta) {
+int LiveFile::commit_with(const lmdb::MetaPages& meta) {
   tell_of_other_writers();
   const int error = reported(path_, [&] {
     drop_tail();
@@ -364,7 +364,7 @@ int LiveFile::flush() {
   if (const int error = refuse_inherited()) return error;
   const std::lock_guard lock(commit_mutex_);
   if (left_ >= 0) return VELLUM_REAL(fsync)(left_) == 0 ? 0 : errno;
-  const LmdbMeta meta(data_, size_bytes());
+  const lmdb::MetaPages meta(data_, size_bytes());
   const bool waits = meta.is_lmdb() && meta == committed_meta_ && lmdb_lock_.is_open(path_);
   return waits ? 0 : commit_with(meta);
 }

@@ -21,10 +21,10 @@
 #include <vector>
 
 #include "atomic_file/mappings.hpp"
+#include "lmdb/meta.hpp"
 #include "preload/config.hpp"
 #include "preload/live_ranges.hpp"
 #include "preload/lmdb_lock.hpp"
-#include "preload/lmdb_meta.hpp"
 #include "region/kernel/fault_router.hpp"
 
 namespace vellum::preload {
@@ -83,7 +83,7 @@ class LiveFile : private region::FaultTarget {
   region::FaultResult on_fault(const region::Fault& fault) noexcept override;
   int set_size(std::uint64_t size_bytes);
   void drop_tail();
-  int commit_with(const LmdbMeta& meta);
+  int commit_with(const lmdb::MetaPages& meta);
   void commit_or_keep();
   void note_written(std::uint64_t offset_bytes, std::size_t length_bytes);
   CommitReport commit_written();
@@ -102,12 +102,12 @@ class LiveFile : private region::FaultTarget {
   std::byte* data_ = nullptr;
   std::uint64_t capacity_bytes_ = 0;
   std::uint64_t device_ = 0, inode_ = 0;
-  std::atomic<int> left_{-1};     // a descriptor; set once, under size_mutex_
-  LmdbLock lmdb_lock_;            // under commit_mutex_
-  std::uint64_t last_kept_ = 0;   // sequence of the last automatic snapshot
-  LmdbMeta committed_meta_;       // under commit_mutex_
-  std::mutex modified_mutex_;     // held from a change of the file's size until it is noted
-  std::int64_t modified_ns_ = 0;  // time of the library's last change; 0: one may be under way
+  std::atomic<int> left_{-1};       // a descriptor; set once, under size_mutex_
+  LmdbLock lmdb_lock_;              // under commit_mutex_
+  std::uint64_t last_kept_ = 0;     // sequence of the last automatic snapshot
+  lmdb::MetaPages committed_meta_;  // under commit_mutex_
+  std::mutex modified_mutex_;       // held from a change of the file's size until it is noted
+  std::int64_t modified_ns_ = 0;    // time of the library's last change; 0: one may be under way
   bool told_of_other_writers_ = false;
   std::atomic<bool> told_of_size_{false};
   // The ranges written since the last commit. They are complete until the program first gets

@@ -3,8 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/lmdb_format.hpp"
 #include "base/real_path.hpp"
+#include "lmdb/format.hpp"
 #include "preload/proc.hpp"
 #include "preload/real.hpp"
 
@@ -18,8 +18,7 @@ bool is_name_of_lock(const std::string& name, const std::string& path) {
 
 bool begins_as_lock(int fd) {
   std::uint32_t magic = 0;
-  return VELLUM_REAL(pread)(fd, &magic, sizeof magic, 0) == sizeof magic &&
-         magic == base::lmdb::kMagic;
+  return VELLUM_REAL(pread)(fd, &magic, sizeof magic, 0) == sizeof magic && magic == lmdb::kMagic;
 }
 
 }  // namespace

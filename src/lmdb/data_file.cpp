@@ -1,3 +1,5 @@
+#include "lmdb/data_file.hpp"
+
 #include <fmt/format.h>
 
 #include <array>
@@ -5,13 +7,10 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
-#include "base/lmdb_format.hpp"
-#include "cli/lmdb_copy.hpp"
+#include "lmdb/format.hpp"
 
-namespace vellum::cli {
+namespace vellum::lmdb {
 namespace {
-
-using base::lmdb::kMagic;
 
 struct Meta {
   std::uint32_t magic = 0, page_bytes = 0;
@@ -19,18 +18,18 @@ struct Meta {
 
 // All zero if the file ends before it.
 Meta read_meta(const base::File& file, std::uint64_t at) {
-  std::array<std::byte, base::lmdb::kPageBytesAt + sizeof(std::uint32_t)> bytes{};
+  std::array<std::byte, kPageBytesAt + sizeof(std::uint32_t)> bytes{};
   Meta meta;
   if (file.try_pread(bytes, at) != 0) return meta;
-  std::memcpy(&meta.magic, bytes.data() + base::lmdb::kMagicAt, sizeof meta.magic);
-  std::memcpy(&meta.page_bytes, bytes.data() + base::lmdb::kPageBytesAt, sizeof meta.page_bytes);
+  std::memcpy(&meta.magic, bytes.data() + kMagicAt, sizeof meta.magic);
+  std::memcpy(&meta.page_bytes, bytes.data() + kPageBytesAt, sizeof meta.page_bytes);
   return meta;
 }
 
 }  // namespace
 
 // liblmdb divides by the page size, and looks for the second meta page at that offset.
-bool is_lmdb(const base::File& file) {
+bool is_data(const base::File& file) {
   const Meta first = read_meta(file, 0);
   if (first.magic != kMagic) return false;
   const bool sound =
@@ -43,4 +42,4 @@ bool is_lmdb(const base::File& file) {
   return true;
 }
 
-}  // namespace vellum::cli
+}  // namespace vellum::lmdb

@@ -1,11 +1,9 @@
-#include "preload/lmdb_meta.hpp"
+#include "lmdb/meta.hpp"
 
 #include <cstring>
 
-namespace vellum::preload {
+namespace vellum::lmdb {
 namespace {
-
-using namespace base::lmdb;
 
 std::uint32_t word(const std::byte* at) noexcept {
   std::uint32_t out;
@@ -15,7 +13,7 @@ std::uint32_t word(const std::byte* at) noexcept {
 
 }  // namespace
 
-LmdbMeta::LmdbMeta(const std::byte* file, std::uint64_t file_bytes) noexcept {
+MetaPages::MetaPages(const std::byte* file, std::uint64_t file_bytes) noexcept {
   if (file_bytes < kHeaderBytes + kMetaBytes) return;
   if (word(file + kMagicAt) != kMagic || word(file + kVersionAt) != kVersion) return;
   const std::uint32_t page_bytes = word(file + kPageBytesAt);
@@ -25,4 +23,4 @@ LmdbMeta::LmdbMeta(const std::byte* file, std::uint64_t file_bytes) noexcept {
   std::memcpy(metas_.data() + kMetaBytes, file + page_bytes + kHeaderBytes, kMetaBytes);
 }
 
-}  // namespace vellum::preload
+}  // namespace vellum::lmdb

@@ -1,4 +1,4 @@
-#include "cli/lmdb_copy.hpp"
+#include "lmdb/copy.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <vellum/error.hpp>
 
-namespace vellum::cli {
+namespace vellum::lmdb {
 namespace {
 
 constexpr int kPipeBytes = 1 << 20;
@@ -33,9 +33,9 @@ Errc code_of(int error) {
 
 }  // namespace
 
-void LmdbCopy::CloseEnv::operator()(MDB_env* env) const { mdb_env_close(env); }
+void Copy::CloseEnv::operator()(MDB_env* env) const { mdb_env_close(env); }
 
-void LmdbCopy::require(int error) const {
+void Copy::require(int error) const {
   if (error == 0) return;
   throw Error(code_of(error),
               fmt::format("{}: LMDB {}.{}.{} says: {}; with the writer stopped, take the file as "
@@ -44,7 +44,7 @@ void LmdbCopy::require(int error) const {
                           mdb_strerror(error)));
 }
 
-LmdbCopy::LmdbCopy(const std::string& path, const std::string& lock_file) : path_(path) {
+Copy::Copy(const std::string& path, const std::string& lock_file) : path_(path) {
   MDB_env* env = nullptr;
   require(mdb_env_create(&env));
   env_.reset(env);
@@ -65,12 +65,12 @@ LmdbCopy::LmdbCopy(const std::string& path, const std::string& lock_file) : path
   expected_bytes_ = (std::uint64_t{info.me_last_pgno} + 1) * stat.ms_psize;
 }
 
-LmdbCopy::~LmdbCopy() {
+Copy::~Copy() {
   if (from_copy_ >= 0) ::close(from_copy_);  // ends a copy that is under way
   if (copier_.joinable()) copier_.join();
 }
 
-std::size_t LmdbCopy::read(void* to, std::size_t capacity_bytes) {
+std::size_t Copy::read(void* to, std::size_t capacity_bytes) {
   if (from_copy_ < 0) start();
   auto* const begin = static_cast<std::byte*>(to);
   std::size_t got = 0;
@@ -87,7 +87,7 @@ std::size_t LmdbCopy::read(void* to, std::size_t capacity_bytes) {
   return got;
 }
 
-void LmdbCopy::start() {
+void Copy::start() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0)
     throw Error(Errc::io, fmt::format("{}: no pipe: {}", path_, std::strerror(errno)));
@@ -97,7 +97,7 @@ void LmdbCopy::start() {
 }
 
 // Runs in its own thread, as LMDB writes to a descriptor and does not return in between.
-void LmdbCopy::write_copy(int fd) noexcept {
+void Copy::write_copy(int fd) noexcept {
   sigset_t broken_pipe;
   sigemptyset(&broken_pipe);
   sigaddset(&broken_pipe, SIGPIPE);
@@ -109,4 +109,4 @@ void LmdbCopy::write_copy(int fd) noexcept {
   ::close(fd);
 }
 
-}  // namespace vellum::cli
+}  // namespace vellum::lmdb

@@ -1,4 +1,4 @@
-// cli/lmdb_copy.hpp: the content of an LMDB environment as of one transaction, by LMDB's own copy.
+// lmdb/copy.hpp: the content of an LMDB environment as of one transaction, by LMDB's own copy.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,18 @@
 #include <string>
 #include <thread>
 
-#include "base/file.hpp"
-
 struct MDB_env;
 
-namespace vellum::cli {
+namespace vellum::lmdb {
 
-// Whether the file begins like LMDB's data. Errc::corrupted if it does, but cannot be valid.
-bool is_lmdb(const base::File& file);
-
-class LmdbCopy {
+class Copy {
  public:
-  // `lock_file`: lmdb_lock_file(path). Without one, writers do not see this reader: the caller has
+  // `lock_file`: lock_file_of(path). Without one, writers do not see this reader: the caller has
   // to detect writes during the copy.
-  LmdbCopy(const std::string& path, const std::string& lock_file);
-  ~LmdbCopy();
-  LmdbCopy(const LmdbCopy&) = delete;
-  LmdbCopy& operator=(const LmdbCopy&) = delete;
+  Copy(const std::string& path, const std::string& lock_file);
+  ~Copy();
+  Copy(const Copy&) = delete;
+  Copy& operator=(const Copy&) = delete;
 
   std::uint64_t expected_bytes() const noexcept { return expected_bytes_; }
   // Reads the next bytes; 0: the end. The transaction begins with the first call.
@@ -44,4 +39,4 @@ class LmdbCopy {
   int copied_ = 0;  // LMDB's result; valid once the thread has ended
 };
 
-}  // namespace vellum::cli
+}  // namespace vellum::lmdb

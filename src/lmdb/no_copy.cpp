@@ -1,0 +1,22 @@
+// Replaces copy.cpp where LMDB's library is not found: environments are still recognized, but
+// are copied only while their writer is stopped.
+#include <vellum/error.hpp>
+
+#include "lmdb/copy.hpp"
+
+namespace vellum::lmdb {
+
+void Copy::CloseEnv::operator()(MDB_env*) const {}
+
+Copy::Copy(const std::string& path, const std::string&) : path_(path) {
+  throw Error(Errc::unsupported,
+              path_ +
+                  ": is LMDB's, and this vellum was built without LMDB's library; with the "
+                  "writer stopped, take the file as it is: --stopped");
+}
+
+Copy::~Copy() = default;
+
+std::size_t Copy::read(void*, std::size_t) { return 0; }  // no object is ever made
+
+}  // namespace vellum::lmdb
