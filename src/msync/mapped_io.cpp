@@ -25,7 +25,8 @@ ssize_t for_pieces(int fd, const iovec* pieces, std::size_t count, off_t offset_
   ssize_t total = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const ssize_t done = transfer(pieces[i], at);
-    if (done < 0) return total > 0 ? total : -1;
+    if (done < 0 && total == 0) return -1;
+    if (done < 0) break;
     total += done;
     at += done;
     if (static_cast<std::size_t>(done) < pieces[i].iov_len) break;

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <stdexcept>
 
-namespace vellum::pass_test {
+namespace vellum::clang_test {
 
 Result run(const std::string& command) {
   // A subshell: the redirection is of all of it.
@@ -53,4 +53,4 @@ std::string CompileNoSanitizer::file(const std::string& name, const std::string&
   return path(name);
 }
 
-}  // namespace vellum::pass_test
+}  // namespace vellum::clang_test

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <string>
 
-namespace vellum::pass_test {
+namespace vellum::clang_test {
 
 struct Result {
   int status = -1;
@@ -38,4 +38,4 @@ class CompileNoSanitizer : public ::testing::Test {
   std::filesystem::path directory_;
 };
 
-}  // namespace vellum::pass_test
+}  // namespace vellum::clang_test

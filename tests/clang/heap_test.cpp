@@ -11,7 +11,7 @@
 
 #include "clang/compile_lib.hpp"
 
-namespace vellum::pass_test {
+namespace vellum::clang_test {
 namespace {
 
 class HeapNoSanitizer : public CompileNoSanitizer {
@@ -68,4 +68,4 @@ TEST_F(HeapNoSanitizer, OfVellumInARegionWithCards) {
 }
 
 }  // namespace
-}  // namespace vellum::pass_test
+}  // namespace vellum::clang_test

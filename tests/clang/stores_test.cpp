@@ -9,7 +9,7 @@
 
 #include "clang/compile_lib.hpp"
 
-namespace vellum::pass_test {
+namespace vellum::clang_test {
 namespace {
 
 constexpr const char* kChecked = "VELLUM_CARDS_VERIFY=1 VELLUM_CARDS_STATS=1 ";
@@ -164,4 +164,4 @@ TEST_F(PassNoSanitizer, SaysWhatItDoesNotUnderstand) {
 }
 
 }  // namespace
-}  // namespace vellum::pass_test
+}  // namespace vellum::clang_test

@@ -8,7 +8,7 @@
 
 #include "clang/compile_lib.hpp"
 
-namespace vellum::pass_test {
+namespace vellum::clang_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -76,4 +76,4 @@ TEST_F(StructuresNoSanitizer, RecoverToACommit) {
 }
 
 }  // namespace
-}  // namespace vellum::pass_test
+}  // namespace vellum::clang_test

@@ -3,7 +3,7 @@
 
 #include "clang/compile_lib.hpp"
 
-namespace vellum::pass_test {
+namespace vellum::clang_test {
 namespace {
 
 class WrapperNoSanitizer : public CompileNoSanitizer {
@@ -119,4 +119,4 @@ TEST_F(WrapperNoSanitizer, BuildsWithConfigureAndMake) {
 }
 
 }  // namespace
-}  // namespace vellum::pass_test
+}  // namespace vellum::clang_test

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #define REQUIRE(holds)                                    \
@@ -59,6 +60,11 @@ int main(int argc, char** argv) {
   REQUIRE(pwrite(reader, "no", 2, 0) == -1 && errno == EBADF && at[0] == 0);
   REQUIRE(pwrite(fd, "", 0, 100 * 4096) == 0 && size_of(fd) == 6 * 4096 + 3);
   REQUIRE(pwrite(fd, "at", 2, 200) == 2 && memcmp(at + 200, "at", 2) == 0);
+
+  /* A later piece that has no room leaves what came before, and the offset behind it. */
+  const struct iovec pieces[] = {{"piece", 5}, {at, 1ULL << 50}};
+  REQUIRE(lseek(fd, 300, SEEK_SET) == 300 && writev(fd, pieces, 2) == 5);
+  REQUIRE(memcmp(at + 300, "piece", 5) == 0 && lseek(fd, 0, SEEK_CUR) == 305);
 
   REQUIRE(fsync(fd) == 0 && fdatasync(fd) == 0);
   REQUIRE(munmap(at, 64 * 4096) == 0 && access(name, F_OK) != 0);
