@@ -359,11 +359,23 @@ mutation 'a failed flush forgets where the file was written' src/preload/live_fi
 mutation 'a failed flush is no error' src/preload/live_file.cpp \
   '/^int LiveFile::commit_with/,/^}/s/^  return error;$/  (void)error;\n  return 0;/'
 mutation 'a file that could not be committed is let go' src/preload/files.cpp \
-  's/ \&\& open\.live->commit() != 0) return;/) open.live->commit();/'
+  's/\&LiveFile::commit) != 0)$/\&LiveFile::commit) == INT_MIN)/'
 mutation 'what a shorter file loses is not committed' src/preload/live_file.cpp \
   '/^int LiveFile::set_size/,/^}/s/^    anywhere_ = true;$//'
 mutation 'a hole is not committed' src/preload/live_file.cpp \
   '/^int LiveFile::clear/,/^}/s/^    note_written(offset_bytes, count);$//'
+mutation 'a flush is kept, and not what was written before it' src/preload/files.cpp \
+  's/^    written = written_beside(file);$//'
+mutation 'a close is kept, and not what was written before it' src/preload/files.cpp \
+  's/commit_among(written_beside(\*open\.live), /commit_among({}, /'
+mutation 'a new name is kept, and not what was written before it' src/preload/files_names.cpp \
+  '/^int Files::rename/,/^}/s/^  commit_written();$//'
+mutation 'a name goes, and what was written before it is not kept' src/preload/files_names.cpp \
+  's/^  if (path != nullptr) commit_before_name(path);$//'
+mutation 'files are committed in the order of their opening' src/preload/files.cpp \
+  's/std::sort(found\.begin(), found\.end(),/std::sort(found.begin(), found.begin(),/'
+mutation 'a write beside a mapping has no place in the order' src/preload/live_file.cpp \
+  's/if (mapped_writable_) return take_position();/if (mapped_writable_) return;/'
 mutation 'what was mapped before is not looked for' src/preload/files.cpp \
   's/^  if (const int error = refuse_unseen(open, fd)) return error;$//'
 mutation 'a write is as long as the last that failed' src/preload/live_file.cpp \

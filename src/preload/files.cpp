@@ -272,11 +272,77 @@ int Files::make_live(Open& open, int fd, bool quiet) {
   return error;
 }
 
+// REQUIRES: mutex_, as below.
+Files::LiveFiles Files::written_files() const {
+  std::vector<std::pair<std::uint64_t, std::shared_ptr<LiveFile>>> found;
+  for (const auto& open : opens_) {
+    if (open == nullptr || open->live == nullptr || open->live->inherited()) continue;
+    const std::uint64_t since = open->live->written_since();
+    if (since != 0) found.emplace_back(since, open->live);
+  }
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  LiveFiles out;
+  for (auto& [since, live] : found) out.push_back(std::move(live));
+  return out;
+}
+
+Files::LiveFiles Files::written_beside(const LiveFile& file) const {
+  const std::size_t own = file.written_since() != 0 ? 1 : 0;
+  return LiveFile::written_count() > own ? written_files() : LiveFiles();
+}
+
+// An error of another file is printed; its next commit tries again.
+int Files::commit_among(const LiveFiles& written, LiveFile& file, Commit how) {
+  int error = 0;
+  bool done = false;
+  for (const auto& other : written) {
+    if (other.get() != &file) {
+      other->commit();
+    } else {
+      error = (file.*how)();
+      done = true;
+    }
+  }
+  return done ? error : (file.*how)();
+}
+
+int Files::commit_in_order(LiveFile& file, Commit how) {
+  LiveFiles written;
+  {
+    const std::lock_guard lock(mutex_);
+    written = written_beside(file);
+  }
+  return commit_among(written, file, how);
+}
+
+// REQUIRES: mutex_.
+void Files::commit_written() const {
+  if (LiveFile::written_count() == 0) return;
+  for (const auto& live : written_files()) live->commit();
+}
+
+void Files::commit_before_name(const char* path) {
+  if (LiveFile::written_count() == 0 || !watches_names() || !may_name_target(path)) return;
+  const std::lock_guard lock(mutex_);
+  commit_written();
+}
+
+void Files::commit_before_new_name(int directory, const char* path) {
+  if (LiveFile::written_count() == 0) return;
+  const int error = errno;
+  if (VELLUM_REAL(faccessat)(directory, path, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
+    commit_before_name(path);
+  errno = error;
+}
+
 // If the commit fails, the file stays live, and the end of the process tries again.
 void Files::close_unused(std::size_t number) {
   Open& open = *opens_[number];
   if (open.descriptors != 0 || !open.mappings.empty()) return;
-  if (open.live != nullptr && !open.live->inherited() && open.live->commit() != 0) return;
+  if (open.live != nullptr && !open.live->inherited() &&
+      commit_among(written_beside(*open.live), *open.live, &LiveFile::commit) != 0)
+    return;
   if (open.live == nullptr && open.to_be_found) commit_as_found(open);
   forget(number);
 }
@@ -399,6 +465,7 @@ void Files::explain_failure(int fd) const {
 
 void Files::commit_all() noexcept {
   const std::lock_guard lock(mutex_);
+  commit_written();
   for (const auto& open : opens_)
     if (open != nullptr && open->live != nullptr && !open->live->inherited()) open->live->commit();
 }
@@ -407,6 +474,7 @@ void Files::commit_all() noexcept {
 // other threads may still use them: the next opening finds them in use, as after a crash.
 void Files::close_all() noexcept {
   const std::lock_guard lock(mutex_);
+  commit_written();
   for (const auto& open : opens_) {
     if (open == nullptr || open->live == nullptr || open->live->inherited()) continue;
     open->live->commit();

@@ -108,6 +108,15 @@ class Files {
   int unmap(void* address, std::size_t length_bytes);
   int remap(void* address, std::size_t old_bytes, std::size_t new_bytes);
 
+  // Makes `file` durable by `how`. A kill leaves what the process wrote before: so other live files
+  // that write(2) has changed are committed, too, all in the order of their first such change.
+  // Returns what `how` returns.
+  using Commit = int (LiveFile::*)();
+  int commit_in_order(LiveFile& file, Commit how);
+  // Call before a name comes, goes or moves that may be a watched file's: commits what write(2) has
+  // changed, for the same reason.
+  void commit_before_name(const char* path);
+  void commit_before_new_name(int directory, const char* path);  // if there is no file yet
   // At the end of the process: commits and closes.
   void close_all() noexcept;
   // Before another program replaces this one, and its memory with it: commits.
@@ -174,6 +183,12 @@ class Files {
   void before_fork();
   void after_fork(bool child);
   void close_unused(std::size_t number);
+  // Those that write(2) has changed since their last commit, in the order of the first change.
+  using LiveFiles = std::vector<std::shared_ptr<LiveFile>>;
+  LiveFiles written_files() const;
+  LiveFiles written_beside(const LiveFile& file) const;  // none if `file` is the only one
+  static int commit_among(const LiveFiles& written, LiveFile& file, Commit how);
+  void commit_written() const;
   bool watches_names() const noexcept;
   bool let_go(std::size_t number);
   std::vector<std::string> let_go_at(const std::string& path);

@@ -166,6 +166,7 @@ bool Files::watches_names() const noexcept {
 
 int Files::remove_name(int directory, const char* path, const std::function<int()>& call) {
   struct stat status;
+  if (path != nullptr) commit_before_name(path);
   if (!watches_names() || path == nullptr ||
       VELLUM_REAL(fstatat)(directory, path, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
       !S_ISREG(status.st_mode) || !inodes_.may_have(status.st_ino))
@@ -196,6 +197,7 @@ int Files::rename(const Name& from, const Name& to, bool exchange,
   const std::string source_path = path_at(from.directory, from.path);
   const std::string target_path = path_at(to.directory, to.path);
   const std::lock_guard lock(mutex_);
+  commit_written();
   const int result = call();
   // For two names of one file, rename(2) keeps both.
   if (result != 0 || (replaces && same_file(source, target))) return result;
@@ -217,6 +219,7 @@ int Files::link(const Name& to, const std::function<int()>& call) {
   load();
   const std::string path = path_at(to.directory, to.path);
   const std::lock_guard lock(mutex_);
+  commit_written();
   const int result = call();
   const int error = errno;
   if (result == 0) come_to(path);

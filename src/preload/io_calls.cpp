@@ -131,7 +131,7 @@ ssize_t write_live(LiveFile& live, int fd, const iovec* pieces, std::size_t coun
   const ssize_t done = write_pieces(live, fd, pieces, count, at, flags);
   const bool flushes = (flags & (RWF_DSYNC | RWF_SYNC)) != 0 || Files::instance().synchronous(fd);
   if (done <= 0 || !flushes) return done;
-  const int error = live.flush();
+  const int error = Files::instance().commit_in_order(live, &LiveFile::flush);
   return error == 0 ? done : bad(error);
 }
 

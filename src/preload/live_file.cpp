@@ -103,6 +103,8 @@ std::string inherited_message(const std::string& path) {
 }  // namespace
 
 thread_local int Inside::depth = 0;
+std::atomic<std::uint64_t> LiveFile::last_position_{0};
+std::atomic<std::size_t> LiveFile::written_count_{0};
 
 int reported(const std::string& path, const std::function<void()>& body) noexcept {
   const Inside inside;
@@ -142,6 +144,7 @@ LiveFile::LiveFile(const Config& config, const Target& target)
 }
 
 LiveFile::~LiveFile() {
+  set_written_since(0);
   release_views();
   live_ranges().remove(data_);
   reserved_bytes -= capacity_bytes_;
@@ -235,10 +238,24 @@ ssize_t LiveFile::write_at(const void* from, std::size_t length_bytes, std::uint
   return copied == 0 ? (errno = EFAULT, -1) : static_cast<ssize_t>(copied);
 }
 
+// Call after the change is noted where the next commit finds it: the commit forgets the position
+// first.
+void LiveFile::take_position() noexcept {
+  std::uint64_t none = 0;
+  if (written_since_ == 0 && written_since_.compare_exchange_strong(none, ++last_position_))
+    ++written_count_;
+}
+
+void LiveFile::set_written_since(std::uint64_t position) noexcept {
+  const std::uint64_t before = written_since_.exchange(position);
+  if (before == 0 && position != 0) ++written_count_;
+  if (before != 0 && position == 0) --written_count_;
+}
+
 // Call after the write: otherwise a commit in between could take the note without the bytes.
 void LiveFile::note_written(std::uint64_t offset_bytes, std::size_t length_bytes) {
   constexpr std::size_t kMostRanges = 64u << 10;
-  if (mapped_writable_) return;
+  if (mapped_writable_) return take_position();
   const std::lock_guard lock(written_mutex_);
   if (!written_.empty() &&
       written_.back().offset_bytes + written_.back().length_bytes == offset_bytes) {
@@ -248,6 +265,7 @@ void LiveFile::note_written(std::uint64_t offset_bytes, std::size_t length_bytes
   } else {
     anywhere_ = true;
   }
+  take_position();
 }
 
 // Committed content is read from the kernel's cache again, as for any file: that saves a copy in
@@ -307,6 +325,7 @@ int LiveFile::set_size(std::uint64_t size_bytes) {
   const int error = reported(path_, [&] { region_.resize_file(size_bytes, room); });
   if (size_bytes < before) read_views().show(data_, size_bytes, before - size_bytes);
   if (modified_ns_ != 0) modified_ns_ = modified_ns();
+  take_position();
   return error;
 }
 
@@ -333,6 +352,7 @@ int LiveFile::clear(std::uint64_t offset_bytes, std::uint64_t length_bytes) {
   } else {
     const std::lock_guard written(written_mutex_);
     anywhere_ = true;
+    take_position();
   }
   return error;
 }
@@ -348,11 +368,14 @@ int LiveFile::commit() {
 // committed.
 int LiveFile::commit_with(const lmdb::MetaPages& meta) {
   tell_of_other_writers();
+  const std::uint64_t since = written_since_;
+  set_written_since(0);  // what is written during the commit may not be in it
   const int error = reported(path_, [&] {
     drop_tail();
     commit_or_keep();
     committed_meta_ = meta;
   });
+  if (error != 0 && since != 0) set_written_since(since);
   note_own_change();
   return error;
 }

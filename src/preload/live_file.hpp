@@ -42,6 +42,11 @@ class LiveFile : private region::FaultTarget {
   std::uint64_t capacity_bytes() const noexcept { return capacity_bytes_; }
   std::uint64_t size_bytes() const;
   bool inherited() const noexcept;  // in a child of fork()
+  // The position, among those of all live files, of the first write(2), ftruncate(2) or the like
+  // since the last commit; 0: there was none. Stores to mappings do not count.
+  std::uint64_t written_since() const noexcept { return written_since_; }
+  // How many files have one.
+  static std::size_t written_count() noexcept { return written_count_; }
 
   // Return byte counts, which are short where the program's memory ends; or -1 and errno.
   ssize_t read_at(void* to, std::size_t length_bytes, std::uint64_t offset_bytes) const;
@@ -85,6 +90,8 @@ class LiveFile : private region::FaultTarget {
   void drop_tail();
   int commit_with(const lmdb::MetaPages& meta);
   void commit_or_keep();
+  void take_position() noexcept;
+  void set_written_since(std::uint64_t position) noexcept;
   void note_written(std::uint64_t offset_bytes, std::size_t length_bytes);
   CommitReport commit_written();
   void drop_copies(const std::vector<ByteRange>& committed);
@@ -116,6 +123,9 @@ class LiveFile : private region::FaultTarget {
   std::mutex written_mutex_;
   std::vector<ByteRange> written_;
   bool anywhere_ = false;
+  std::atomic<std::uint64_t> written_since_{0};
+  static std::atomic<std::uint64_t> last_position_;
+  static std::atomic<std::size_t> written_count_;
 };
 
 // The address ranges of all live files.

@@ -103,7 +103,9 @@ VELLUM_PRELOAD int remap_file_pages(void* at, size_t bytes, int protection, size
 VELLUM_PRELOAD int msync(void* at, size_t bytes, int flags) {
   const auto live = mapped_at(at);
   if (live == nullptr) return VELLUM_REAL(msync)(at, bytes, flags);
-  return as_result((flags & MS_SYNC) != 0 ? live->flush() : live->commit_soon());
+  const auto how = (flags & MS_SYNC) != 0 ? &vellum::preload::LiveFile::flush
+                                          : &vellum::preload::LiveFile::commit_soon;
+  return as_result(Files::instance().commit_in_order(*live, how));
 }
 
 VELLUM_PRELOAD int madvise(void* at, size_t bytes, int advice) noexcept {

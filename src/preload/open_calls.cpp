@@ -48,6 +48,7 @@ int open_file(int directory, const char* path, int flags, mode_t mode) {
   if (seen.is_version()) return open_version(directory, path, seen, flags, mode);
   if (!files.active() || seen.is_beside() || path == nullptr || (flags & O_PATH) != 0)
     return VELLUM_REAL(openat)(directory, seen.c_str(), flags, mode);
+  if ((flags & O_CREAT) != 0) files.commit_before_new_name(directory, path);
   const bool cut = (flags & O_TRUNC) != 0 && files.names_target(directory, path);
   const int fd = VELLUM_REAL(openat)(directory, path, cut ? flags & ~O_TRUNC : flags, mode);
   return fd < 0 ? fd : files.opened(fd, path, flags, cut);

@@ -23,6 +23,8 @@ std::shared_ptr<LiveFile> live(const char* path) {
   return Files::instance().live(status);
 }
 
+int flush(LiveFile& file) { return Files::instance().commit_in_order(file, &LiveFile::flush); }
+
 void commit_live() {
   Files& files = Files::instance();
   if (!Inside::is() && files.active() && !files.shares_memory()) files.commit_all();
@@ -91,17 +93,18 @@ int with_size(int result, Status* status) {
 }  // namespace vellum::preload
 
 using vellum::base::as_result;
+using vellum::preload::flush;
 using vellum::preload::live;
 using vellum::preload::SeenPath;
 using vellum::preload::with_size;
 
 VELLUM_PRELOAD int fsync(int fd) {
   const auto file = live(fd);
-  return file != nullptr ? as_result(file->flush()) : VELLUM_REAL(fsync)(fd);
+  return file != nullptr ? as_result(flush(*file)) : VELLUM_REAL(fsync)(fd);
 }
 VELLUM_PRELOAD int fdatasync(int fd) {
   const auto file = live(fd);
-  return file != nullptr ? as_result(file->flush()) : VELLUM_REAL(fdatasync)(fd);
+  return file != nullptr ? as_result(flush(*file)) : VELLUM_REAL(fdatasync)(fd);
 }
 // Commits all live files: those on other file systems than this descriptor's lose nothing by it.
 VELLUM_PRELOAD int syncfs(int fd) noexcept {
@@ -116,7 +119,7 @@ VELLUM_PRELOAD void sync() noexcept {
 VELLUM_PRELOAD int sync_file_range(int fd, off64_t offset, off64_t bytes, unsigned flags) {
   const auto file = live(fd);
   if (file == nullptr) return VELLUM_REAL(sync_file_range)(fd, offset, bytes, flags);
-  return as_result((flags & SYNC_FILE_RANGE_WAIT_AFTER) != 0 ? file->flush() : 0);
+  return as_result((flags & SYNC_FILE_RANGE_WAIT_AFTER) != 0 ? flush(*file) : 0);
 }
 
 #define VELLUM_SIZES(suffix)                                                                       \

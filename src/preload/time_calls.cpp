@@ -26,7 +26,7 @@ std::shared_ptr<LiveFile> live_at(int directory, const char* path, int flags) {
 template <typename Call>
 int with_times(const std::shared_ptr<LiveFile>& file, bool chosen, const Call& call) {
   if (file == nullptr) return call();
-  if (chosen && !file->inherited()) file->commit();
+  if (chosen && !file->inherited()) Files::instance().commit_in_order(*file, &LiveFile::commit);
   const int result = call();
   if (result == 0) file->note_own_change();
   return result;

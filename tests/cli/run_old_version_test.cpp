@@ -66,6 +66,34 @@ TEST_F(RunOldVersionNoSanitizer, WhatLiesBesideTheFileIsLeftAlone) {
   expect_nothing_changes("beside");
 }
 
+// The note that makes a Go program counts only where the library could come along.
+TEST_F(RunOldVersionNoSanitizer, AProgramThatWouldFindTheFileItselfIsNotStarted) {
+  const std::string before = state(), data = directory() + "/file";
+  const std::pair<const char*, const char*> programs[] = {
+      {VELLUM_RAW_CALLS, "is a Go program"},
+      {VELLUM_STATIC_GO, "is statically linked"},
+      {VELLUM_STATIC_PROGRAM, "is statically linked"}};
+  for (const auto& [program, reason] : programs) {
+    expect_failure({"run", "--store", path("store"), "--file", data, "--version", "then", "--",
+                    program, data, "written"},
+                   12, "unsupported", reason);
+    EXPECT_EQ(before, state()) << program;
+  }
+}
+
+// A shell starts it all the same: it is named, with what it finds.
+TEST_F(RunOldVersionNoSanitizer, AProgramThatFindsTheFileItselfIsToldOf) {
+  const std::string data = directory() + "/file";
+  for (const char* program : {VELLUM_RAW_CALLS, VELLUM_STATIC_GO}) {
+    const Result result = run({"run", "--store", path("store"), "--file", data, "--version", "then",
+                               "--", "sh", "-c", std::string(program) + " " + data + "; true"});
+    EXPECT_EQ(0, result.status) << result.err;
+    EXPECT_TRUE(contains(result.err, std::string("vellum run: ") + program + " is ")) << result.err;
+    EXPECT_TRUE(contains(result.err, "it finds the file itself, and not the version"))
+        << result.err;
+  }
+}
+
 // SQLite recovers from a journal, and removes it: from one of another time, it would be wrong.
 TEST_F(RunOldVersionNoSanitizer, AJournalOfNowIsNoneOfThen) {
   if (run_program({"sqlite3", "-version"}).status != 0) GTEST_SKIP() << "no sqlite3 here";
