@@ -63,14 +63,14 @@ struct Outside {
 // A region may claim to be huge: reads what is said to be there, up to a limit, and the ends.
 void read_pages(const store::PageSource& source) {
   const PageNumber pages = source.region_bytes() / kPageBytes;
-  Bytes run(16 * kPageBytes), one(kPageBytes);
+  Bytes many(16 * kPageBytes), one(kPageBytes);
   PageNumber page = 0;
   for (std::size_t n = 0; n < kMaxPagesRead && page < pages;) {
     const std::size_t zeros = source.zeros_from(page, 1u << 20);
     page += zeros;
     if (zeros != 0 || page >= pages) continue;
     store::ReadFailure failure;
-    const bool whole = source.try_read(page, 16, run.data(), failure);
+    const bool whole = source.try_read(page, 16, many.data(), failure);
     if (!whole) {
       char text[256];
       source.describe(failure, text);
@@ -80,13 +80,13 @@ void read_pages(const store::PageSource& source) {
       const bool good = source.try_read(page + i, 1, one.data(), failure);
       require(good || !whole, "a page that reads with its neighbours reads alone");
       if (!whole || !good) continue;
-      require(std::memcmp(one.data(), run.data() + i * kPageBytes, kPageBytes) == 0,
+      require(std::memcmp(one.data(), many.data() + i * kPageBytes, kPageBytes) == 0,
               "a page reads the same alone and with its neighbours");
     }
     page += 16;
     n += 16;
   }
-  answers([&] { source.read(pages == 0 ? 0 : pages - 1, 2, run.data()); });
+  answers([&] { source.read(pages == 0 ? 0 : pages - 1, 2, many.data()); });
 }
 
 std::vector<std::string> version_names(const store::StoreCore& store) {

@@ -41,7 +41,7 @@ std::vector<std::byte> encode_image_state(const ImageState& state, const Uuid& s
 const char* decode_image_state(std::span<const std::byte> bytes, const Uuid& store_id,
                                ImageState& out);
 
-// image.touched: one bit per range of the region, in sectors with a checksum each. A sector is
+// image.touched: one bit per 2 MiB of the region, in sectors with a checksum each. A sector is
 // overwritten in place, so it is no larger than the unit that the medium writes as a whole.
 inline constexpr std::size_t kTouchedSectorBytes = 512;
 inline constexpr std::size_t kTouchedWords = kTouchedSectorBytes / 8 - 1;

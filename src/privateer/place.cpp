@@ -101,7 +101,7 @@ Place place_of_directory(const std::string& directory) {
   const auto link = read_link(tidied);
   if (!link) return place_in_base(path(tidied).parent_path(), path(tidied).filename());
   if (path(link->store).is_absolute()) return place_beside_blocks(link->store, tidied);
-  // The directory may be elsewhere, behind a link: the given path counts.
+  // The directory may be elsewhere, behind a symbolic link: the given path counts.
   const std::string base = tidy((path(tidied) / link->store).parent_path());
   return place_in_base(base, path(tidied).lexically_relative(base));
 }

@@ -12,44 +12,44 @@ namespace vellum::format {
 namespace {
 
 using samples::Bytes;
-using Runs = std::vector<std::pair<int, int>>;
+using Spans = std::vector<std::pair<int, int>>;
 
-Runs spans_of(const DeltaBatch& batch) {
-  Runs out;
+Spans spans_of(const DeltaBatch& batch) {
+  Spans out;
   for (const DeltaSpan& r : batch.spans_of(batch.pages().back()))
     out.emplace_back(r.offset_bytes, r.length_bytes);
   return out;
 }
 
-Runs difference(std::initializer_list<int> changed) {
+Spans difference(std::initializer_list<int> changed) {
   Bytes old_content(kPageBytes), now(kPageBytes);
   for (const int at : changed) now[static_cast<std::size_t>(at)] = std::byte{1};
   DeltaBatch batch;
   EXPECT_EQ(batch.add_difference(1, old_content.data(), now.data()), changed.size() != 0);
-  return batch.empty() ? Runs{} : spans_of(batch);
+  return batch.empty() ? Spans{} : spans_of(batch);
 }
 
 TEST(Difference, RunsAreExact) {
-  EXPECT_EQ(difference({}), Runs{});
-  EXPECT_EQ(difference({0}), (Runs{{0, 1}}));
-  EXPECT_EQ(difference({4095}), (Runs{{4095, 1}}));
-  EXPECT_EQ(difference({5, 6, 7}), (Runs{{5, 3}}));
-  EXPECT_EQ(difference({63, 64}), (Runs{{63, 2}}));
-  EXPECT_EQ(difference({0, 4095}), (Runs{{0, 1}, {4095, 1}}));
+  EXPECT_EQ(difference({}), Spans{});
+  EXPECT_EQ(difference({0}), (Spans{{0, 1}}));
+  EXPECT_EQ(difference({4095}), (Spans{{4095, 1}}));
+  EXPECT_EQ(difference({5, 6, 7}), (Spans{{5, 3}}));
+  EXPECT_EQ(difference({63, 64}), (Spans{{63, 2}}));
+  EXPECT_EQ(difference({0, 4095}), (Spans{{0, 1}, {4095, 1}}));
 }
 
 TEST(Difference, RunsCloserThanTheMergeGapAreOne) {
-  EXPECT_EQ(difference({10, 14}), (Runs{{10, 5}}));  // three equal bytes between
-  EXPECT_EQ(difference({10, 15}), (Runs{{10, 1}, {15, 1}}));
-  EXPECT_EQ(difference({62, 66}), (Runs{{62, 5}}));  // across a line
-  EXPECT_EQ(difference({62, 67}), (Runs{{62, 1}, {67, 1}}));
+  EXPECT_EQ(difference({10, 14}), (Spans{{10, 5}}));  // three equal bytes between
+  EXPECT_EQ(difference({10, 15}), (Spans{{10, 1}, {15, 1}}));
+  EXPECT_EQ(difference({62, 66}), (Spans{{62, 5}}));  // across a line
+  EXPECT_EQ(difference({62, 67}), (Spans{{62, 1}, {67, 1}}));
 }
 
 TEST(Difference, WholePage) {
   Bytes now(kPageBytes, std::byte{3});
   DeltaBatch batch;
   ASSERT_TRUE(batch.add_difference_from_zero(1, now.data()));
-  EXPECT_EQ(spans_of(batch), (Runs{{0, 4096}}));
+  EXPECT_EQ(spans_of(batch), (Spans{{0, 4096}}));
   EXPECT_EQ(batch.last_cost_bytes(), 4099u);
 }
 
@@ -295,7 +295,7 @@ TEST(Composer, DoesNotMergeAcrossUntouchedBytes) {
   composer.apply(spans, ones);
   DeltaBatch out;
   composer.append_to(out, 1);
-  EXPECT_EQ(spans_of(out), (Runs{{10, 1}, {12, 1}}));
+  EXPECT_EQ(spans_of(out), (Spans{{10, 1}, {12, 1}}));
 }
 
 }  // namespace

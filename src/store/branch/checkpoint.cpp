@@ -473,8 +473,8 @@ void append_found_entries(std::span<const PageRef> found, std::vector<MapEntry>&
 
 std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept {
   const auto& pages = batch.pages();
-  // Two bytes each for a run's gap and length, twelve for a page's gap and number of runs, and the
-  // count of pages.
+  // Two bytes each for a span's gap and length, twelve for a page's gap and number of spans, and
+  // the count of pages.
   std::size_t bound = 16;
   std::size_t n = 0;
   while (first + n < pages.size() && n < format::kMaxDeltasPerBatch) {

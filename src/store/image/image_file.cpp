@@ -165,15 +165,15 @@ void ImageFile::write(PageNumber first, std::span<const std::byte> content) {
 
 void ImageFile::write(std::span<const PageNumber> pages,
                       const std::function<const std::byte*(PageNumber)>& content) {
-  std::vector<std::byte> run;
+  std::vector<std::byte> range;
   for (std::size_t i = 0; i < pages.size();) {
     std::size_t n = 1;
     while (n < kPagesWritten && i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
-    run.resize(n * kPageBytes);
+    range.resize(n * kPageBytes);
     for (std::size_t k = 0; k < n; ++k) {
-      std::memcpy(run.data() + k * kPageBytes, content(pages[i + k]), kPageBytes);
+      std::memcpy(range.data() + k * kPageBytes, content(pages[i + k]), kPageBytes);
     }
-    write_changed(pages[i], run);
+    write_changed(pages[i], range);
     i += n;
   }
 }
