@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <vellum/store.hpp>
 
@@ -20,6 +21,8 @@
 #include "workload_lib.hpp"
 
 namespace {
+
+double us(std::chrono::duration<double, std::micro> time) { return time.count(); }
 
 // A file whose blocks are all written, so that a write changes no file system metadata.
 class Floor {
@@ -100,8 +103,8 @@ Samples measure(vellum::Region& region, Floor& floor, MappedFile& mapped, std::s
     out.update.push_back(update_us);
     out.commit.push_back(both_us - update_us);
     out.both.push_back(both_us);
-    out.scan.push_back(static_cast<double>(report.scan_ns) / 1e3);
-    out.encode.push_back(static_cast<double>(report.encode_ns) / 1e3);
+    out.scan.push_back(us(report.scan_time));
+    out.encode.push_back(us(report.encode_time));
     out.bytes.push_back(static_cast<double>(report.bytes_written));
     out.floor.push_back(floor_us);
     if (msync_us >= 0) out.msync.push_back(msync_us);

@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -84,11 +85,12 @@ struct Result {
   double pages_dirty = 0, pages_changed = 0;
   double seconds() const { return ingest_seconds + snapshot_seconds; }
   void add(const vellum::CommitReport& report) {
-    scan += static_cast<double>(report.scan_ns) / 1e9;
-    encode += static_cast<double>(report.encode_ns) / 1e9;
-    write += static_cast<double>(report.write_ns) / 1e9;
-    flush += static_cast<double>(report.flush_ns) / 1e9;
-    publish += static_cast<double>(report.publish_ns) / 1e9;
+    const auto in_seconds = [](std::chrono::duration<double> time) { return time.count(); };
+    scan += in_seconds(report.scan_time);
+    encode += in_seconds(report.encode_time);
+    write += in_seconds(report.write_time);
+    flush += in_seconds(report.flush_time);
+    publish += in_seconds(report.publish_time);
     pages_dirty += static_cast<double>(report.pages_dirty);
     pages_changed += static_cast<double>(report.pages_changed);
   }

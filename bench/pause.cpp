@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <random>
 #include <vellum/store.hpp>
@@ -21,7 +22,7 @@
 
 namespace {
 
-double ms(std::uint64_t ns) { return static_cast<double>(ns) / 1e6; }
+double ms(std::chrono::duration<double, std::milli> time) { return time.count(); }
 
 // Plain memory, all of it resident.
 class PlainMemory {
@@ -101,7 +102,7 @@ Samples measure(vellum::Store& store, vellum::Region& region, PlainMemory& plain
     const double fork = plain.fork_ms();
     if (i == 0) continue;  // warm-up
     out.pause.push_back(pause);
-    out.scan.push_back(ms(report.scan_ns));
+    out.scan.push_back(ms(report.scan_time));
     out.durable.push_back(durable);
     out.alone.push_back(alone);
     out.beside.push_back(beside);
@@ -129,7 +130,7 @@ void run(const bench::Options& options) {
     region.commit("filled");
   }
   auto region = store.open_region("main", region_options);
-  region.prefetch(region.data(), bytes);
+  region.prefetch({0, bytes});
   PlainMemory plain(bytes);
 
   fmt::print("{} MiB resident, engine {}, {} rounds; milliseconds, p50 / worst\n\n", bytes >> 20,

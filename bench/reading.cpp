@@ -99,7 +99,7 @@ double measure(const std::string& path, vellum::Engine engine, vellum::Advice ad
     vellum::RegionOptions options;
     options.engine = engine;
     const auto region = store.open_version("filled", options);
-    region.advise(region.data(), region.size_bytes(), advice);
+    region.advise(region.whole(), advice);
     return ms_of(read, {static_cast<const std::byte*>(region.data()), region.size_bytes()});
   });
 }
@@ -125,7 +125,7 @@ Followed measure_follow(const std::string& path, vellum::Engine engine, bool hug
     const Bytes bytes{static_cast<const std::byte*>(region.data()), region.size_bytes()};
     Followed out;
     const auto start = bench::Clock::now();
-    region.prefetch(region.data(), region.size_bytes());
+    region.prefetch(region.whole());
     out.prefetch_ms = bench::seconds_since(start) * 1e3;
     out.follow_ms = ms_of(follow, bytes);
     return out;

@@ -24,8 +24,7 @@ int main(int argc, char** argv) try {
 
   auto store = vellum::Store::open_or_create(argv[1]);
   auto region = store.open_or_create_region("counter", 4096);
-  // Plain memory; all zero the first time.
-  auto& count = *static_cast<std::uint64_t*>(region.data());
+  auto& count = region.root<std::uint64_t>();  // plain memory; zero the first time
 
   std::printf("found %llu\n", static_cast<unsigned long long>(count));
   for (std::uint64_t i = 0; i < increments; ++i) {

@@ -34,7 +34,7 @@ int write(const std::string& path, const Words& words) {
   auto store = vellum::Store::open_or_create(path);
   auto region = store.open_or_create_region(kBranch, 1 << 20);  // grows by itself
   vellum::Heap heap(region);
-  Map& map = *heap.find_or_construct<Map>(kRoot);
+  Map& map = heap.root<Map>(kRoot);
 
   int status = 0;
   if (words[0] == "set") {
@@ -51,8 +51,8 @@ int write(const std::string& path, const Words& words) {
 
 int read(const std::string& path, const Words& words, const std::string& version) {
   auto store = vellum::Store::open(path);
-  auto region = store.open_version(version);
-  const Map* map = vellum::Heap::open_read_only(region).find<Map>(kRoot);
+  const auto heap = vellum::Heap::open_read_only(store.open_version(version));
+  const Map* map = heap.find<Map>(kRoot);
   if (map == nullptr) {
     return 1;
   }

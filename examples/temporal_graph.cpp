@@ -142,8 +142,8 @@ std::uint64_t copy_to_file(const vellum::Region& region, const std::string& path
   if (file < 0) {
     fail_with_errno(path);
   }
-  const auto* data = static_cast<const char*>(region.data());
   const std::uint64_t size = region.size_bytes();
+  const auto* data = region.array<const char>(size);
   // Looking at a page also makes it present, so that write(2) can read it.
   const auto is_zero = [&](std::uint64_t at) { return std::memcmp(data + at, kZeros, kPage) == 0; };
   for (std::uint64_t at = 0; at < size;) {
@@ -173,7 +173,7 @@ std::uint64_t copy_to_file(const vellum::Region& region, const std::string& path
 std::uint64_t count_full_copy_bytes(const vellum::Region& region) {
   constexpr std::size_t kPage = 4096;
   static constexpr char kZeros[kPage] = {};
-  const auto* data = static_cast<const char*>(region.data());
+  const auto* data = region.array<const char>(region.size_bytes());
   std::uint64_t bytes = 0;
   for (std::uint64_t at = 0; at < region.size_bytes(); at += kPage) {
     bytes += std::memcmp(data + at, kZeros, kPage) == 0 ? 0 : kPage;
@@ -249,7 +249,7 @@ std::vector<Row> ingest(const vellum::Store& store, vellum::Region& region,
                         const std::vector<Edge>& edges, const Options& options,
                         FullCopies& full_copies) {
   vellum::Heap heap(region);  // grows the region by itself
-  Graph& graph = *heap.find_or_construct<Graph>(kRoot);
+  Graph& graph = heap.root<Graph>(kRoot);
   Counter counter;
   std::vector<Row> rows;
   for (std::size_t begin = 0; begin < edges.size();) {
@@ -291,8 +291,8 @@ std::vector<Row> ingest(const vellum::Store& store, vellum::Region& region,
 // Opens the row's snapshot beside the live graph and compares what it answers.
 bool check_snapshot(vellum::Store& store, Row& row) {
   const auto start = Clock::now();
-  vellum::Region version = store.open_version(row.period);
-  const Graph* graph = vellum::Heap::open_read_only(version).find<Graph>(kRoot);
+  const auto heap = vellum::Heap::open_read_only(store.open_version(row.period));
+  const Graph* graph = heap.find<Graph>(kRoot);
   const Answers answers = graph == nullptr ? Answers() : ask(*graph);
   row.query_s = seconds_since(start);
   if (answers == row.expected) {

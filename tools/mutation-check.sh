@@ -279,7 +279,7 @@ mutation 'files in the making are swept while they are held' src/base/new_file.c
 mutation 'a new file without its lock' src/base/new_file.cpp \
   's/return file\.try_lock_exclusive() \&\& !file\.replaced();/return !file.replaced();/'
 mutation 'a name that is made anew gets what the branch had' src/preload/live_file.cpp \
-  's/  options\.image_is_content = true;//'
+  's/  options\.image\.is_content = true;//'
 mutation 'a file that was removed stays live' src/preload/files_names.cpp \
   '/^int Files::remove_name/,/^}/s/  let_go_at(name);//'
 mutation 'what is renamed onto a name is not looked at' src/preload/files_names.cpp \
@@ -322,7 +322,7 @@ mutation 'image: written before its touched ranges are durable' src/region/commi
 mutation 'a call does not wait for the commit in the background' src/region/region.cpp \
   's/^    impl->background->wait_idle();$//'
 mutation 'the last page of a range is not committed' src/region/region.cpp \
-  's/(offset_bytes + length_bytes - 1) \/ kPageBytes - first + 1;/(offset_bytes + length_bytes - 1) \/ kPageBytes - first;/'
+  's/(offset + length - 1) \/ kPageBytes - first + 1;/(offset + length - 1) \/ kPageBytes - first;/'
 mutation 'rollback leaves what was grown' src/region/region.cpp \
   's/^  if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);$//'
 mutation 'atomic: the journal is emptied before the file is durable' src/atomic_file/redo_journal.cpp \
@@ -389,7 +389,7 @@ mutation 'datastore: files are put back before the lock is taken' src/datastore/
 mutation 'datastore: made over another' src/datastore/datastore.cpp \
   's/if (version\.is_branch \&\& version\.sequence == 0) return/if (version.is_branch) return/'
 mutation 'datastore: clears beyond its segment' src/datastore/datastore.cpp \
-  's/length_bytes > size_bytes() - offset_bytes/length_bytes > impl.region.size_bytes() - offset_bytes/'
+  's/length > size_bytes() - offset/length > impl.region.size_bytes() - offset/'
 mutation 'datastore: the store goes with the first version' src/datastore/datastore.cpp \
   's/^    if (!store\.versions()\.empty()) return;$//'
 mutation 'datastore: files of another boot are believed' src/datastore/stamp.cpp \

@@ -110,9 +110,10 @@ class AtomicFile {
   // zeros. Errors: not_found; busy: it is open in this way elsewhere (flock(2)); invalid_argument:
   // not a regular file; corrupted, naming the journal: that is no journal, or belongs to another
   // file; unsupported: an option cannot be met here.
-  static AtomicFile open(const std::string& path, const AtomicFileOptions& options = {});
-  static AtomicFile open_or_create(const std::string& path, std::uint64_t size_bytes,
-                                   const AtomicFileOptions& options = {});
+  [[nodiscard]] static AtomicFile open(const std::string& path,
+                                       const AtomicFileOptions& options = {});
+  [[nodiscard]] static AtomicFile open_or_create(const std::string& path, std::uint64_t size_bytes,
+                                                 const AtomicFileOptions& options = {});
   // Brings the file to its last commit, and removes the journal. With nothing to do, no error.
   static RecoveryReport recover(const std::string& path, const RecoveryOptions& options = {});
 
@@ -143,9 +144,8 @@ class AtomicFile {
   // other code may still look at it. The next file that is opened lies elsewhere.
   void close_but_leave_mapped();
 
-  struct Impl;  // src/atomic_file/atomic_file.cpp
-
  private:
+  struct Impl;  // src/atomic_file/atomic_file.cpp
   explicit AtomicFile(std::shared_ptr<Impl> impl) noexcept;
   std::shared_ptr<Impl> impl_;
 };

@@ -61,14 +61,14 @@ class Datastore {
   // Makes an empty segment that can grow to `capacity_bytes` of address space. Nothing is kept
   // before the first commit(). already_exists: `path` is a datastore; busy: one is being made
   // there. Leftovers of a killed create() or copy() are removed.
-  static Datastore create(const std::string& path, std::uint64_t capacity_bytes,
-                          const DatastoreOptions& options = DatastoreOptions());
+  [[nodiscard]] static Datastore create(const std::string& path, std::uint64_t capacity_bytes,
+                                        const DatastoreOptions& options = DatastoreOptions());
   // Opens the last commit, to write. A snapshot opened in this way is one no longer: its name means
   // a branch from now on. not_found, busy.
-  static Datastore open(const std::string& path, std::uint64_t capacity_bytes,
-                        const DatastoreOptions& options = DatastoreOptions());
-  static Datastore open_read_only(const std::string& path,
-                                  const DatastoreOptions& options = DatastoreOptions());
+  [[nodiscard]] static Datastore open(const std::string& path, std::uint64_t capacity_bytes,
+                                      const DatastoreOptions& options = DatastoreOptions());
+  [[nodiscard]] static Datastore open_read_only(
+      const std::string& path, const DatastoreOptions& options = DatastoreOptions());
 
   bool is_open() const noexcept;
   bool writable() const noexcept;
@@ -81,8 +81,8 @@ class Datastore {
   // the capacity. invalid_argument beyond the capacity.
   void extend(std::uint64_t size_bytes);
 
-  // Makes bytes of the segment zero: see Region::clear().
-  void clear(std::uint64_t offset_bytes, std::uint64_t length_bytes);
+  // Makes bytes of the segment zero: see Region::zero().
+  void zero(ByteRange range);
 
   // Makes segment and files durable, both or neither. See Region::commit() and commit_async(); the
   // files are read in the call.
@@ -113,9 +113,8 @@ class Datastore {
   static void copy(const std::string& from, const std::string& to,
                    const DatastoreOptions& options = DatastoreOptions());
 
-  struct Impl;  // src/datastore/datastore.cpp
-
  private:
+  struct Impl;  // src/datastore/datastore.cpp
   explicit Datastore(std::unique_ptr<Impl> impl) noexcept;
   Impl& opened() const;
   std::unique_ptr<Impl> impl_;

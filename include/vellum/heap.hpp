@@ -3,13 +3,13 @@
 //
 //   auto region = store.open_or_create_region("main", 1 << 30);
 //   vellum::Heap heap(region);
-//   auto& ages = *heap.find_or_construct<vellum::map<vellum::string, int>>("ages");
+//   auto& ages = heap.root<vellum::map<vellum::string, int>>("ages");   // made when it is missing
 //   ages["ada"] = 36;
 //   region.commit();
 //
-//   auto old = store.open_version("2016");       // any version, read-only, beside the live one
-//   auto then = vellum::Heap::open_read_only(old);
-//   const auto* old_ages = then.find<vellum::map<vellum::string, int>>("ages");
+//   // Any version, read-only, beside the live one.
+//   auto then = vellum::Heap::open_read_only(store.open_version("2016"));
+//   const auto& old_ages = then.root<vellum::map<vellum::string, int>>("ages");
 //
 // Root objects have names; everything else hangs off them. Containers hand their allocator down, so
 // map<string, vector<string>> needs no allocator in user code below the root. A root may be a user
@@ -699,7 +699,7 @@ T* find_root(SegmentManager* segment, const Region& region, const std::string& n
 // The heaps that grow by themselves. Guarded by HeapMutex.
 struct GrowingHeap {
   const void* segment;
-  Region* region;
+  std::shared_ptr<Region> region;
 };
 inline std::vector<GrowingHeap>& growing_heaps() {
   static std::vector<GrowingHeap> heaps;
@@ -711,7 +711,7 @@ inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
   constexpr std::uint64_t kSlackBytes = 64 << 10;  // the blocks' own headers, alignment
   const auto& heaps = growing_heaps();
   const auto heap = std::find_if(heaps.begin(), heaps.end(), [&](const GrowingHeap& candidate) {
-    return candidate.segment == segment;
+    return candidate.segment == segment && candidate.region->valid();
   });
   if (heap == heaps.end()) {
     return false;
@@ -733,19 +733,36 @@ inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
 
 }  // namespace detail
 
-// The operations on a heap that do not write: for versions, and for reading in general.
-// REQUIRES: the region outlives it, and is neither moved nor closed meanwhile.
+// The operations on a heap that do not write: for versions, and for reading in general. It keeps
+// the region open, wherever the Region is moved, so that may be a temporary. REQUIRES: the region
+// is not closed by Region::close() meanwhile.
 class ConstHeap {
  public:
   // Errors: not_found: the region is empty. invalid_argument: it holds something else.
   // newer_format, unsupported: it holds a heap of another Vellum or Boost. corrupted.
-  explicit ConstHeap(const Region& region) : region_(&region) { detail::check_heap(region); }
+  explicit ConstHeap(const Region& region) : ConstHeap(region, Unchecked()) {
+    detail::check_heap(region);
+  }
 
   // nullptr: there is no such root. REQUIRES: T is the type it was made with.
   template <class T>
-  const T* find(const std::string& name) const {
+  [[nodiscard]] const T* find(const std::string& name) const& {
     return detail::find_root<T>(segment(), *region_, name);
   }
+  // find(), for a root that is there: otherwise Errc::not_found.
+  template <class T>
+  [[nodiscard]] const T& root(const std::string& name) const& {
+    const T* const found = find<T>(name);
+    if (found == nullptr) {
+      detail::refuse_heap(Errc::not_found, *region_, "there is no root '" + name + "'");
+    }
+    return *found;
+  }
+  // Of a temporary heap, which may take its region along: give the heap a name.
+  template <class T>
+  const T* find(const std::string& name) const&& = delete;
+  template <class T>
+  const T& root(const std::string& name) const&& = delete;
 
   std::uint64_t size_bytes() const {
     const detail::HeapGuard guard(detail::HeapMutex::of_process());
@@ -766,13 +783,12 @@ class ConstHeap {
  protected:
   detail::SegmentManager* segment() const { return detail::heap_segment(*region_); }
   struct Unchecked {};
-  ConstHeap(const Region& region, Unchecked) : region_(&region) {}
+  ConstHeap(const Region& region, Unchecked) : region_(new Region(region)) {}
 
-  const Region* region_;
+  std::shared_ptr<Region> region_;  // a handle of its own
 };
 
-// A heap in a writable region.
-// REQUIRES: the region outlives it, and is neither moved nor closed meanwhile.
+// A heap in a writable region, which the program keeps, in order to commit. Otherwise as ConstHeap.
 class Heap : public ConstHeap {
  public:
   enum class Growth {
@@ -783,7 +799,7 @@ class Heap : public ConstHeap {
   // Makes a heap in an empty region (its first page is all zero), or opens the existing one. A new
   // heap is durable with the next commit, like everything in it. Errors as ConstHeap's; read_only.
   explicit Heap(Region& region, Growth growth = Growth::automatic)
-      : ConstHeap(region, Unchecked()), owner_(&region) {
+      : ConstHeap(region, Unchecked()) {
     if (!region.writable()) {
       detail::refuse_heap(Errc::read_only, region,
                           "the region is read-only: Heap::open_read_only()");
@@ -797,34 +813,31 @@ class Heap : public ConstHeap {
       this->grow();
     }
     if (growth == Growth::automatic) {
-      detail::growing_heaps().push_back({segment(), owner_});
+      detail::growing_heaps().push_back({segment(), region_});
       grows_itself_ = true;
     }
   }
   ~Heap() { forget(); }
   Heap(Heap&& other) noexcept
-      : ConstHeap(other),
-        owner_(other.owner_),
-        grows_itself_(std::exchange(other.grows_itself_, false)) {}
+      : ConstHeap(std::move(other)), grows_itself_(std::exchange(other.grows_itself_, false)) {}
   Heap& operator=(Heap&& other) noexcept {
     if (this != &other) {
       forget();
-      ConstHeap::operator=(other);
-      owner_ = other.owner_;
+      ConstHeap::operator=(std::move(other));
       grows_itself_ = std::exchange(other.grows_itself_, false);
     }
     return *this;
   }
 
   // The heap of a version, or of any region, for reading only: it never writes.
-  static ConstHeap open_read_only(const Region& region) { return ConstHeap(region); }
+  [[nodiscard]] static ConstHeap open_read_only(const Region& region) { return ConstHeap(region); }
 
   template <class T>
-  T* find(const std::string& name) {
+  [[nodiscard]] T* find(const std::string& name) {
     return detail::find_root<T>(segment(), *region_, name);
   }
   template <class T>
-  const T* find(const std::string& name) const {
+  [[nodiscard]] const T* find(const std::string& name) const {
     return ConstHeap::find<T>(name);
   }
 
@@ -844,6 +857,16 @@ class Heap : public ConstHeap {
         detail::constructor_arguments<T>(allocator(), std::forward<Args>(args)...));
   }
 
+  // The same as a reference: the root, made when it is missing.
+  template <class T, class... Args>
+  T& root(const std::string& name, Args&&... args) {
+    return *find_or_construct<T>(name, std::forward<Args>(args)...);
+  }
+  template <class T>
+  [[nodiscard]] const T& root(const std::string& name) const {
+    return ConstHeap::root<T>(name);
+  }
+
   // False: there was no such root.
   template <class T>
   bool destroy(const std::string& name) {
@@ -857,18 +880,18 @@ class Heap : public ConstHeap {
   }
 
   // Adds the space that Region::grow() has gained. Opening a heap does this too.
-  void grow() { detail::take_in_growth(*owner_); }
+  void grow() { detail::take_in_growth(*region_); }
   // Calls Region::grow(), then grow().
   void grow(std::uint64_t region_bytes) {
-    owner_->grow(region_bytes);
+    region_->grow(region_bytes);
     grow();
   }
 
  private:
   void make() {
-    detail::HeapHeader& header = *detail::heap_header(*owner_);
-    const std::uint64_t bytes = owner_->size_bytes() - sizeof header;
-    detail::HeapSegment(boost::interprocess::create_only, detail::heap_segment(*owner_), bytes);
+    detail::HeapHeader& header = *detail::heap_header(*region_);
+    const std::uint64_t bytes = region_->size_bytes() - sizeof header;
+    detail::HeapSegment(boost::interprocess::create_only, detail::heap_segment(*region_), bytes);
     header.version = detail::kHeapVersion;
     header.layout = detail::heap_layout();
     header.segment_bytes = bytes;
@@ -883,11 +906,10 @@ class Heap : public ConstHeap {
     auto& heaps = detail::growing_heaps();
     const auto mine =
         std::find_if(heaps.begin(), heaps.end(),
-                     [&](const detail::GrowingHeap& heap) { return heap.region == owner_; });
+                     [&](const detail::GrowingHeap& heap) { return heap.region == region_; });
     heaps.erase(mine);
   }
 
-  Region* owner_;
   bool grows_itself_ = false;
 };
 

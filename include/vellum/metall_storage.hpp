@@ -166,7 +166,7 @@ class basic_metall_segment_storage {
   // Makes unneeded pages zero, so that no version stores them.
   bool free_region(std::ptrdiff_t offset, std::size_t nbytes) {
     if (offset < 0) return false;
-    return writes([&] { datastore_.clear(static_cast<std::uint64_t>(offset), nbytes); });
+    return writes([&] { datastore_.zero({static_cast<std::uint64_t>(offset), nbytes}); });
   }
 
   void* get_segment() const { return datastore_.segment(); }

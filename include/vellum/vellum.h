@@ -265,7 +265,7 @@ void vellum_unpin(vellum_pin* pin);
 
 /* Makes a range zero. Zero bytes are not written again, nor brought in. For freed memory: zeros
  * take no space in a version. VELLUM_ERR_READ_ONLY. */
-int vellum_clear(vellum_region* region, void* address, size_t length_bytes);
+int vellum_zero(vellum_region* region, void* address, size_t length_bytes);
 
 /* Brings a range in, without keeping it. */
 int vellum_prefetch(const vellum_region* region, const void* address, size_t length_bytes);

@@ -123,7 +123,7 @@ std::byte* memory_at(Region& region, std::uint64_t offset_bytes) {
 
 void copy_into(Region& region, std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
   if (bytes.empty()) return;
-  region.prefetch(memory_at(region, offset_bytes), bytes.size());
+  region.prefetch({offset_bytes, bytes.size()});
   base::make_equal(memory_at(region, offset_bytes), bytes);
 }
 
@@ -136,7 +136,7 @@ CommitReport fill_from_file(Region& region, const base::File& file, std::uint64_
   for (std::uint64_t at = 0; at < size;) {
     const std::uint64_t found = std::min(file.next_data(at), size);
     const std::uint64_t data = found / kPageBytes * kPageBytes;
-    if (data > at && !was_empty) region.clear(memory_at(region, at), data - at);
+    if (data > at && !was_empty) region.zero({at, data - at});
     at = std::max(at, data);
     const std::uint64_t hole = found < size ? std::min(file.next_hole(found), size) : size;
     const std::uint64_t end = std::min(format::pages_in(hole) * kPageBytes, size);
@@ -234,7 +234,7 @@ Region Store::create_region(const std::string& branch, std::uint64_t size_bytes,
 }
 
 Region Store::open_region(const std::string& branch, const RegionOptions& options) {
-  return Region(Region::Impl::open_branch(impl_->core, branch, options));
+  return region::RegionAccess::open_branch(impl_->core, branch, options);
 }
 
 Region Store::open_or_create_region(const std::string& branch, std::uint64_t size_bytes,
@@ -255,7 +255,7 @@ Region Store::open_or_create_region(const std::string& branch, std::uint64_t siz
 }
 
 Region Store::open_version(const std::string& name, const RegionOptions& options) {
-  return Region(Region::Impl::open_version(impl_->core, name, options));
+  return region::RegionAccess::open_version(impl_->core, name, options);
 }
 
 std::vector<VersionInfo> Store::versions() const {
@@ -452,8 +452,7 @@ CommitReport Store::import_version(const std::string& branch, const Store& from,
   for (std::uint64_t page = 0; page < end_page;) {
     const std::uint64_t left = end_page - page;
     const std::uint64_t zeros = page < pages ? source->zeros_from(page, left) : left;
-    if (zeros > 0 && !was_empty)
-      region.clear(memory_at(region, page * kPageBytes), zeros * kPageBytes);
+    if (zeros > 0 && !was_empty) region.zero({page * kPageBytes, zeros * kPageBytes});
     page += zeros;
     const std::size_t n =
         page < pages ? data_from(*source, page, std::min(end_page, pages) - page) : 0;

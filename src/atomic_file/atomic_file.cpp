@@ -364,9 +364,9 @@ namespace {
 
 // In a child of fork() everything stays, unused: the journal, its lock and the mapping belong to
 // the parent.
-void keep_for_ever(std::shared_ptr<AtomicFile::Impl> impl) {
+void keep_for_ever(std::shared_ptr<void> impl) {
   static std::mutex mutex;
-  static auto* const kept = new std::vector<std::shared_ptr<AtomicFile::Impl>>;
+  static auto* const kept = new std::vector<std::shared_ptr<void>>;
   const std::lock_guard guard(mutex);
   kept->push_back(std::move(impl));
 }

@@ -1,5 +1,6 @@
 #include "capi/boundary.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -62,19 +63,22 @@ void require_struct_size(std::size_t struct_size) {
 }
 
 vellum_commit_report to_c(const CommitReport& report) {
+  const auto ns = [](std::chrono::nanoseconds time) {
+    return static_cast<std::uint64_t>(time.count());
+  };
   vellum_commit_report result = VELLUM_COMMIT_REPORT_INIT;
   result.sequence = report.sequence;
   result.pages_dirty = report.pages_dirty;
   result.pages_changed = report.pages_changed;
   result.bytes_written = report.bytes_written;
-  result.scan_ns = report.scan_ns;
-  result.encode_ns = report.encode_ns;
-  result.write_ns = report.write_ns;
-  result.flush_ns = report.flush_ns;
-  result.publish_ns = report.publish_ns;
-  result.total_ns = report.total_ns;
+  result.scan_ns = ns(report.scan_time);
+  result.encode_ns = ns(report.encode_time);
+  result.write_ns = ns(report.write_time);
+  result.flush_ns = ns(report.flush_time);
+  result.publish_ns = ns(report.publish_time);
+  result.total_ns = ns(report.total_time);
   result.checkpointed = report.checkpointed ? 1 : 0;
-  result.pause_ns = report.pause_ns;
+  result.pause_ns = ns(report.pause_time);
   return result;
 }
 

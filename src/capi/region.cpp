@@ -45,7 +45,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   if (options.encode_threads != 0) {
     result.encode_threads = options.encode_threads == -1 ? 0 : options.encode_threads;
   }
-  result.image_path = or_empty(options.image_path);
+  result.image.path = or_empty(options.image_path);
   result.memory_limit_bytes = options.memory_limit_bytes;
   result.spill_directory = or_empty(options.spill_directory);
   result.fault_bytes = options.fault_bytes;
@@ -237,7 +237,8 @@ int vellum_pin_range(const vellum_region* region, const void* address, size_t le
     require(out, "out");
     *out = nullptr;
     require(address, "address");
-    *out = new vellum_pin{region_of(region).pin(address, length_bytes)};
+    const Region& in = region_of(region);
+    *out = new vellum_pin{in.pin(in.range_of(address, length_bytes))};
   });
 }
 
@@ -246,14 +247,16 @@ void vellum_unpin(vellum_pin* pin) { delete pin; }
 int vellum_prefetch(const vellum_region* region, const void* address, size_t length_bytes) {
   return guarded([&] {
     require(address, "address");
-    region_of(region).prefetch(address, length_bytes);
+    const Region& in = region_of(region);
+    in.prefetch(in.range_of(address, length_bytes));
   });
 }
 
-int vellum_clear(vellum_region* region, void* address, size_t length_bytes) {
+int vellum_zero(vellum_region* region, void* address, size_t length_bytes) {
   return guarded([&] {
     require(address, "address");
-    region_of(region).clear(address, length_bytes);
+    Region& in = region_of(region);
+    in.zero(in.range_of(address, length_bytes));
   });
 }
 
@@ -261,7 +264,8 @@ int vellum_advise(const vellum_region* region, const void* address, size_t lengt
                   int advice) {
   return guarded([&] {
     require(address, "address");
-    region_of(region).advise(address, length_bytes, advice_from(advice));
+    const Region& in = region_of(region);
+    in.advise(in.range_of(address, length_bytes), advice_from(advice));
   });
 }
 

@@ -24,7 +24,7 @@ int run_attach(Context& context, const TakeFileArguments& arguments) {
   Store store = Store::open(arguments.store);
   require_takable(store, arguments);
   RegionOptions options;
-  options.image_path = file_with_content(arguments.file);
+  options.image.path = file_with_content(arguments.file);
   Region region = store.open_or_create_region(arguments.branch, 1, options);
   const CommitReport report = arguments.snapshot
                                   ? region.snapshot(*arguments.snapshot, arguments.message)

@@ -55,12 +55,13 @@ void cat_snapshot(Context& context, const Store& store, const CatArguments& argu
 void cat_head(Context& context, Store& store, const CatArguments& arguments) {
   const Region region = store.open_version(arguments.version);
   ByteRange left = wanted_range(arguments, region.file_bytes());
-  const char* at = static_cast<const char*>(region.data()) + left.offset_bytes;
+  const char* const data = static_cast<const char*>(region.data());
   while (left.length_bytes > 0) {
     const auto take = static_cast<std::size_t>(std::min(left.length_bytes, kChunkBytes));
-    const Pin pin = region.pin(at, take);  // makes a corrupted page an exception, not a signal
-    context.out.write(std::string_view(at, take));
-    at += take;
+    // Makes a corrupted page an exception, not a signal.
+    const Pin pin = region.pin({left.offset_bytes, take});
+    context.out.write(std::string_view(data + left.offset_bytes, take));
+    left.offset_bytes += take;
     left.length_bytes -= take;
   }
 }

@@ -85,13 +85,13 @@ std::string data_file(const std::string& file) {
 
 RegionOptions image_at(const std::string& path) {
   RegionOptions options;
-  options.image_path = path;
+  options.image.path = path;
   return options;
 }
 
 RegionOptions image_as_it_is(const std::string& path) {
   RegionOptions options = image_at(path);
-  options.image_is_content = true;
+  options.image.is_content = true;
   return options;
 }
 

@@ -212,13 +212,14 @@ void Datastore::extend(std::uint64_t size_bytes) {
   impl.index = {};
 }
 
-void Datastore::clear(std::uint64_t offset_bytes, std::uint64_t length_bytes) {
+void Datastore::zero(ByteRange range) {
   Impl& impl = opened();
-  if (offset_bytes > size_bytes() || length_bytes > size_bytes() - offset_bytes) {
+  const auto [offset, length] = range;
+  if (offset > size_bytes() || length > size_bytes() - offset) {
     fail(Errc::invalid_argument, "{}: no {} bytes at {} of its segment's {}", impl.place.directory,
-         length_bytes, offset_bytes, size_bytes());
+         length, offset, size_bytes());
   }
-  impl.region.clear(impl.data() + offset_bytes, length_bytes);
+  impl.region.zero(range);
 }
 
 CommitReport Datastore::commit(const std::string& message) {

@@ -75,10 +75,10 @@ constexpr std::uint64_t kLeastRoomBytes = 1u << 20, kMostRoomBytes = 16u << 20;
 
 Region open(Store& store, const Config& config, const Target& target) {
   RegionOptions options;
-  options.image_path = target.path;
+  options.image.path = target.path;
   options.capacity_bytes = free_capacity_for(bytes_of_file(target.path));
   // A file that was made anew under the name is an empty file, not the branch's content.
-  options.image_is_content = true;
+  options.image.is_content = true;
   options.background_gc = config.background_gc;
   if (store.contains(target.branch)) {
     Region region = store.open_region(target.branch, options);
@@ -344,7 +344,7 @@ int LiveFile::clear(std::uint64_t offset_bytes, std::uint64_t length_bytes) {
   const std::uint64_t size = region_.file_bytes();
   if (offset_bytes >= size) return 0;
   const std::uint64_t count = std::min(length_bytes, size - offset_bytes);
-  const int error = reported(path_, [&] { region_.clear(data_ + offset_bytes, count); });
+  const int error = reported(path_, [&] { region_.zero({offset_bytes, count}); });
   read_views().show(data_, offset_bytes, count);
   constexpr std::uint64_t kFewBytes = 16u << 20;  // up to this, pages are named one by one
   if (count <= kFewBytes) {
@@ -413,7 +413,7 @@ void LiveFile::drop_tail() {
   const std::shared_lock lock(size_mutex_);
   const std::uint64_t size = region_.file_bytes();
   const std::uint64_t left = (kPageBytes - size % kPageBytes) % kPageBytes;
-  if (left != 0) region_.clear(data_ + size, left);
+  if (left != 0) region_.zero({size, left});
 }
 
 // REQUIRES: commit_mutex_. Every Nth commit is a snapshot. The name may exist already, from an

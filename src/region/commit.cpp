@@ -17,10 +17,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-std::uint64_t ns_between(Clock::time_point from, Clock::time_point to) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count());
-}
+std::chrono::nanoseconds time_since(Clock::time_point start) { return Clock::now() - start; }
 
 }  // namespace
 
@@ -32,7 +29,7 @@ struct Region::Impl::CommitInProgress {
   std::vector<PageNumber> dirty;
   CommitReport report;
   Clock::time_point start = Clock::now();
-  std::uint64_t waiting_ns = 0;  // between the call and the background's turn
+  std::chrono::nanoseconds waiting_time{0};  // between the call and the background's turn
   // The commit is written even if nothing has changed.
   bool even_if_unchanged = false;
   bool anything = false;
@@ -148,7 +145,7 @@ void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   c.even_if_unchanged = c.is_snapshot() || memory->size_bytes() != committed_bytes ||
                         file_bytes() != committed_file_bytes || !committed_before;
   const auto scanned = Clock::now();
-  c.report.scan_ns = ns_between(c.start, scanned);
+  c.report.scan_time = scanned - c.start;
   c.report.pages_dirty = c.dirty.size();
   c.anything = !c.dirty.empty() || c.even_if_unchanged;
   if (!c.anything) return;
@@ -162,7 +159,7 @@ void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
     undo_commit(std::move(c.dirty));
     throw;
   }
-  c.report.encode_ns = ns_between(scanned, Clock::now());
+  c.report.encode_time = time_since(scanned);
 }
 
 store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
@@ -171,7 +168,7 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
     if (!c.writes) {
       c.writes = writer->begin(c.dirty.size());
       encoder->pack(*c.writes);
-      c.report.encode_ns += ns_between(start, Clock::now());
+      c.report.encode_time += time_since(start);
     }
     store::CommitCost cost;
     if (c.report.pages_changed != 0 || c.even_if_unchanged) {
@@ -209,17 +206,16 @@ void Region::Impl::end_commit(CommitInProgress& c) {
     }
     report.bytes_written = cost.bytes_written;
     report.checkpointed = cost.checkpointed;
-    report.write_ns = cost.write_ns;
-    report.flush_ns = cost.flush_ns;
+    report.write_time = std::chrono::nanoseconds(cost.write_ns);
+    report.flush_time = std::chrono::nanoseconds(cost.flush_ns);
   } else if (commit_failed) {
     writer->begin();  // throws when a flush failed: the medium's content is then unknown
   }
   if (c.is_snapshot()) publish_snapshot(c);
-  report.total_ns = ns_between(c.start, Clock::now()) - c.waiting_ns;
+  report.total_time = time_since(c.start) - c.waiting_time;
   // The rest: base copies have followed while the pages were encoded.
-  const std::uint64_t stages =
-      report.scan_ns + report.encode_ns + report.write_ns + report.flush_ns;
-  report.publish_ns = report.total_ns - std::min(stages, report.total_ns);
+  const auto stages = report.scan_time + report.encode_time + report.write_time + report.flush_time;
+  report.publish_time = report.total_time - std::min(stages, report.total_time);
   c.turn.reset();
   if (space != nullptr && report.bytes_written != 0) space->note_written(report.bytes_written);
 }
@@ -276,7 +272,7 @@ std::future<CommitReport> Region::Impl::commit_async(std::optional<store::NameLo
   c->snapshot = std::move(snapshot);
   c->message = message;
   const auto end = std::make_shared<std::packaged_task<CommitReport()>>([this, c] {
-    c->waiting_ns = ns_between(c->start, Clock::now()) - c->report.pause_ns;
+    c->waiting_time = time_since(c->start) - c->report.pause_time;
     // The caller's future keeps `c` for as long as it likes, so the name is released here.
     CommitInProgress ending = std::move(*c);
     try {
@@ -292,7 +288,7 @@ std::future<CommitReport> Region::Impl::commit_async(std::optional<store::NameLo
   });
   auto future = end->get_future();
   begin_commit(*c, true);
-  c->report.pause_ns = ns_between(c->start, Clock::now());
+  c->report.pause_time = time_since(c->start);
   try {
     background->start([end] { (*end)(); });
   } catch (const std::exception&) {

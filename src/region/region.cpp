@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <mutex>
 #include <shared_mutex>
 #include <thread>
+#include <utility>
 #include <vellum/region.hpp>
 
 #include "base/fail.hpp"
@@ -22,6 +24,7 @@ using base::round_up;
 using format::PageNumber;
 using region::kPageBytes;
 using region::kTableBytes;
+using Impl = region::RegionAccess::Impl;
 
 std::size_t encode_threads(const RegionOptions& options) {
   if (options.encode_threads >= 0) return static_cast<std::size_t>(options.encode_threads);
@@ -75,7 +78,7 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
   return memory;
 }
 
-void require_valid(const std::shared_ptr<Region::Impl>& impl) {
+void require_valid(const std::shared_ptr<Impl>& impl) {
   if (impl == nullptr || impl->closed)
     throw Error(Errc::invalid_argument, "this Region is closed, or was never opened");
   if (impl->owner != base::fork_count()) {
@@ -84,7 +87,7 @@ void require_valid(const std::shared_ptr<Region::Impl>& impl) {
   }
 }
 
-void require_writable(const Region::Impl& impl) {
+void require_writable(const Impl& impl) {
   if (!impl.shape.writable)
     throw Error(Errc::read_only, "version '" + impl.name + "' is open read-only");
 }
@@ -92,7 +95,7 @@ void require_writable(const Region::Impl& impl) {
 // The turn of a call that changes the region: it comes after everything that was begun before.
 class Turn {
  public:
-  explicit Turn(const std::shared_ptr<Region::Impl>& impl) {
+  explicit Turn(const std::shared_ptr<Impl>& impl) {
     require_valid(impl);
     require_writable(*impl);
     lock_ = std::unique_lock(impl->mutex);
@@ -107,7 +110,7 @@ class Turn {
 // For calls that take no turn: the memory stays until the call is done.
 class Inside {
  public:
-  explicit Inside(const std::shared_ptr<Region::Impl>& impl) {
+  explicit Inside(const std::shared_ptr<Impl>& impl) {
     require_valid(impl);
     lock_ = std::shared_lock(impl->inside);
     require_valid(impl);
@@ -119,20 +122,19 @@ class Inside {
 
 // Engine mapped: opens the file behind the region. Other engines: opens nothing, and an image that
 // the branch has falls behind.
-std::unique_ptr<store::ImageFile> open_image(const Region::Impl& impl,
-                                             const RegionOptions& options) {
-  const bool wanted = !options.image_path.empty();
+std::unique_ptr<store::ImageFile> open_image(const Impl& impl, const RegionOptions& options) {
+  const bool wanted = !options.image.path.empty();
   const Engine engine = options.engine == Engine::automatic && wanted
                             ? Engine::mapped
                             : region::choose_engine(options.engine, true);
   const format::Version& head = impl.writer->head();
   if (engine == Engine::mapped) {
     return store::ImageFile::open(*impl.core, impl.name, head, *impl.writer->source_at_open(),
-                                  options.image_path, options.image_is_content);
+                                  options.image.path, options.image.is_content);
   }
   if (wanted) {
     throw Error(Errc::invalid_argument,
-                std::string("image_path is for engine mapped, not ") + engine_name(engine));
+                std::string("image.path is for engine mapped, not ") + engine_name(engine));
   }
   store::ImageFile::note_other_writer(*impl.core, impl.name, head.branch_id);
   return nullptr;
@@ -140,7 +142,7 @@ std::unique_ptr<store::ImageFile> open_image(const Region::Impl& impl,
 
 // For an image whose region could not be made: others see the file as it was. REQUIRES: the
 // branch's lock is held.
-void take_back_growth(const Region::Impl& impl, const std::string& path, std::uint64_t bytes) {
+void take_back_growth(const Impl& impl, const std::string& path, std::uint64_t bytes) {
   try {
     const auto file = impl.core->fs().open(path, base::OpenMode::read_write);
     if (file->size_bytes() > bytes) file->truncate(bytes);
@@ -306,6 +308,41 @@ void Region::Impl::rollback() {
   memory->drop_file_growth(committed_file_bytes.value_or(committed_bytes));
 }
 
+CommitReport Region::Impl::commit_transaction(const std::string& message) {
+  const CommitReport report = commit({}, message);
+  transaction = TransactionState::none;
+  return report;
+}
+
+void Region::Impl::roll_transaction_back() {
+  rollback();
+  transaction = TransactionState::none;
+}
+
+void Region::Impl::abandon_transaction() noexcept {
+  try {
+    roll_transaction_back();
+  } catch (const std::exception& e) {
+    transaction = TransactionState::stuck;
+    std::fprintf(stderr, "vellum: a transaction could not be rolled back: %s\n", e.what());
+  }
+}
+
+void Region::Impl::require_no_transaction(const char* call) const {
+  switch (transaction) {
+    case TransactionState::none:
+      return;
+    case TransactionState::open:
+      throw Error(Errc::busy, "region '" + name + "': " + call +
+                                  " while a transaction is open: commit that, or roll it back");
+    case TransactionState::stuck:
+      throw Error(Errc::poisoned,
+                  "region '" + name +
+                      "': a transaction could not be rolled back, so nothing may be "
+                      "committed: call rollback(), or open the branch again");
+  }
+}
+
 void Region::Impl::grow(std::uint64_t size_bytes) {
   const std::uint64_t size = round_up(size_bytes, kPageBytes);
   if (size < memory->size_bytes()) {
@@ -326,21 +363,14 @@ void Region::Impl::grow(std::uint64_t size_bytes) {
   set_file_bytes(size);
 }
 
-void Region::Impl::find_pages(std::uint64_t offset_bytes, std::size_t length_bytes,
-                              PageNumber& first, std::size_t& count) const {
+void Region::Impl::find_pages(const ByteRange& range, PageNumber& first, std::size_t& count) const {
+  const auto [offset, length] = range;
   const std::uint64_t size = memory->size_bytes();
-  if (offset_bytes > size || length_bytes > size - offset_bytes) {
+  if (offset > size || length > size - offset) {
     throw Error(Errc::invalid_argument, "the range does not lie in region '" + name + "'");
   }
-  first = offset_bytes / kPageBytes;
-  count = length_bytes == 0 ? 0 : (offset_bytes + length_bytes - 1) / kPageBytes - first + 1;
-}
-
-// An address below the region becomes an offset beyond any.
-void Region::Impl::find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
-                              std::size_t& count) const {
-  const auto at = reinterpret_cast<std::uintptr_t>(address);
-  find_pages(at - reinterpret_cast<std::uintptr_t>(memory->data()), length_bytes, first, count);
+  first = offset / kPageBytes;
+  count = length == 0 ? 0 : (offset + length - 1) / kPageBytes - first + 1;
 }
 
 std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ranges) const {
@@ -349,7 +379,7 @@ std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ran
   for (const ByteRange& range : ranges) {
     PageNumber first = 0;
     std::size_t count = 0;
-    find_pages(range.offset_bytes, range.length_bytes, first, count);
+    find_pages(range, first, count);
     for (PageNumber page = first; page < std::min(first + count, end); ++page) out.push_back(page);
   }
   std::sort(out.begin(), out.end());
@@ -367,7 +397,7 @@ void Region::Impl::make_present(PageNumber first, std::size_t count) {
 // The handles.
 
 Region::Region() noexcept = default;
-Region::Region(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Region::Region(const Region& other) noexcept = default;
 Region::~Region() = default;
 Region::Region(Region&&) noexcept = default;
 Region& Region::operator=(Region&&) noexcept = default;
@@ -383,6 +413,29 @@ std::uint64_t Region::capacity_bytes() const noexcept {
   return valid() ? impl_->shape.capacity_bytes : 0;
 }
 bool Region::writable() const noexcept { return valid() && impl_->shape.writable; }
+void* Region::values(ByteRange first, std::uint64_t count, std::size_t alignment,
+                     bool to_write) const {
+  const Inside inside(impl_);
+  const std::uint64_t size = impl_->memory->size_bytes();
+  const auto [offset, value_bytes] = first;
+  if (to_write && !impl_->shape.writable) {
+    throw Error(Errc::read_only,
+                "version '" + impl_->name +
+                    "' is open read-only: its values are const, as root<const T>()");
+  }
+  if (offset % alignment != 0) {
+    throw Error(Errc::invalid_argument, "region '" + impl_->name + "': offset " +
+                                            std::to_string(offset) + " is no multiple of " +
+                                            std::to_string(alignment) + ", the alignment there");
+  }
+  if (offset > size || count > (size - offset) / value_bytes) {
+    throw Error(Errc::invalid_argument,
+                "region '" + impl_->name + "' has " + std::to_string(size) + " bytes: " +
+                    std::to_string(count) + " values of " + std::to_string(value_bytes) +
+                    " bytes do not lie in it from offset " + std::to_string(offset) + " on");
+  }
+  return impl_->memory->data() + offset;
+}
 Engine Region::engine() const noexcept { return valid() ? impl_->shape.engine : Engine::automatic; }
 
 std::string Region::name() const {
@@ -397,12 +450,14 @@ std::uint64_t Region::sequence() const {
 
 CommitReport Region::commit(const std::string& message) {
   const Turn turn(impl_);
+  impl_->require_no_transaction("commit()");
   return impl_->commit({}, message);
 }
 
 CommitReport Region::commit_ranges(const std::vector<ByteRange>& written,
                                    const std::string& message) {
   const Turn turn(impl_);
+  impl_->require_no_transaction("commit_ranges()");
   const auto pages = impl_->pages_of(written);
   return impl_->commit({}, message, &pages);
 }
@@ -414,23 +469,68 @@ void Region::drop_copies(const std::vector<ByteRange>& ranges) {
 
 CommitReport Region::snapshot(const std::string& name, const std::string& message) {
   const Turn turn(impl_);
+  impl_->require_no_transaction("snapshot()");
   return impl_->commit(store::claim_name(*impl_->core, name), message);
 }
 
 std::future<CommitReport> Region::commit_async(const std::string& message) {
   const Turn turn(impl_);
+  impl_->require_no_transaction("commit_async()");
   return impl_->commit_async({}, message);
 }
 
 std::future<CommitReport> Region::snapshot_async(const std::string& name,
                                                  const std::string& message) {
   const Turn turn(impl_);
+  impl_->require_no_transaction("snapshot_async()");
   return impl_->commit_async(store::claim_name(*impl_->core, name), message);
 }
 
 void Region::rollback() {
   const Turn turn(impl_);
-  impl_->rollback();
+  if (impl_->transaction == Impl::TransactionState::open)
+    impl_->require_no_transaction("rollback()");
+  impl_->roll_transaction_back();
+}
+
+Transaction Region::begin() {
+  const Turn turn(impl_);
+  impl_->require_no_transaction("begin()");
+  impl_->transaction = Impl::TransactionState::open;
+  return Transaction(impl_);
+}
+
+bool Transaction::is_open() const noexcept { return region_ != nullptr && !region_->closed; }
+
+std::shared_ptr<Region::Impl> Transaction::opened() const {
+  if (region_ == nullptr)
+    throw Error(Errc::invalid_argument, "this Transaction has ended, or was never begun");
+  return region_;
+}
+
+CommitReport Transaction::commit(const std::string& message) {
+  const auto impl = opened();
+  const Turn turn(impl);
+  const CommitReport report = impl->commit_transaction(message);
+  region_.reset();
+  return report;
+}
+
+void Transaction::rollback() {
+  const auto impl = opened();
+  const Turn turn(impl);
+  impl->roll_transaction_back();
+  region_.reset();
+}
+
+void Transaction::end() noexcept {
+  if (region_ == nullptr) return;
+  const auto impl = std::exchange(region_, nullptr);
+  try {
+    const Turn turn(impl);
+    impl->abandon_transaction();
+  } catch (const std::exception&) {  // the region is closed, or the parent's
+  }
 }
 
 void Region::grow(std::uint64_t size_bytes) {
@@ -449,11 +549,11 @@ void Region::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
 }
 
 struct Pin::Impl {
-  std::shared_ptr<Region::Impl> region;
+  std::shared_ptr<region::RegionAccess::Impl> region;
   PageNumber first = 0;
   std::size_t count = 0;
   bool pinned = false;
-  void hold(std::shared_ptr<Region::Impl> of, PageNumber from, std::size_t pages) {
+  void hold(std::shared_ptr<region::RegionAccess::Impl> of, PageNumber from, std::size_t pages) {
     region = std::move(of);
     first = from;
     count = pages;
@@ -469,18 +569,28 @@ struct Pin::Impl {
 };
 
 Pin::Pin() noexcept = default;
-Pin::Pin(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Pin::~Pin() = default;
 Pin::Pin(Pin&&) noexcept = default;
 Pin& Pin::operator=(Pin&&) noexcept = default;
 void Pin::release() noexcept { impl_.reset(); }
 
-Pin Region::pin(const void* address, std::size_t length_bytes) const {
+// An address below the region becomes an offset beyond any.
+ByteRange Region::range_of(const void* address, std::size_t length_bytes) const {
+  const Inside inside(impl_);
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const ByteRange range{at - reinterpret_cast<std::uintptr_t>(impl_->memory->data()), length_bytes};
+  PageNumber first = 0;
+  std::size_t count = 0;
+  impl_->find_pages(range, first, count);
+  return range;
+}
+
+Pin Region::pin(ByteRange range) const {
   const Inside inside(impl_);
   auto pin = std::make_shared<Pin::Impl>();
   PageNumber first = 0;
   std::size_t count = 0;
-  impl_->find_pages(address, length_bytes, first, count);
+  impl_->find_pages(range, first, count);
   if (count != 0) {
     pin->hold(impl_, first, count);  // first, so that no page that comes in leaves
     impl_->make_present(first, count);
@@ -490,33 +600,34 @@ Pin Region::pin(const void* address, std::size_t length_bytes) const {
   return Pin(std::move(pin));
 }
 
-void Region::prefetch(const void* address, std::size_t length_bytes) const {
+void Region::prefetch(ByteRange range) const {
   const Inside inside(impl_);
   PageNumber first = 0;
   std::size_t count = 0;
-  impl_->find_pages(address, length_bytes, first, count);
+  impl_->find_pages(range, first, count);
   const PageNumber end = impl_->end_page();
   count = first < end ? std::min<std::size_t>(count, end - first) : 0;
   impl_->make_present(first, count);
   impl_->memory->make_huge(first, count);
 }
 
-void Region::clear(void* address, std::size_t length_bytes) {
+void Region::zero(ByteRange range) {
   const Inside inside(impl_);
   require_writable(*impl_);
   PageNumber first = 0;
   std::size_t count = 0;
-  impl_->find_pages(address, length_bytes, first, count);
-  auto* const from = static_cast<std::byte*>(address);
-  impl_->clear(
-      from, std::min(from + length_bytes, impl_->memory->data() + impl_->end_page() * kPageBytes));
+  impl_->find_pages(range, first, count);
+  std::byte* const memory = impl_->memory->data();
+  const std::uint64_t end =
+      std::min(range.offset_bytes + range.length_bytes, impl_->end_page() * kPageBytes);
+  impl_->zero(memory + range.offset_bytes, memory + end);
 }
 
-void Region::advise(const void* address, std::size_t length_bytes, Advice advice) const {
+void Region::advise(ByteRange range, Advice advice) const {
   const Inside inside(impl_);
   PageNumber first = 0;
   std::size_t count = 0;
-  impl_->find_pages(address, length_bytes, first, count);
+  impl_->find_pages(range, first, count);
   if (count != 0) impl_->memory->advise(first, count, advice);
 }
 

@@ -27,7 +27,7 @@ void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
     const std::uint64_t room = std::min(room_bytes, memory->capacity_bytes() - bytes);
     memory->resize(format::pages_in(bytes + room) * kPageBytes);
   }
-  if (bytes < was) clear(memory->data() + bytes, memory->data() + memory->backed_bytes());
+  if (bytes < was) zero(memory->data() + bytes, memory->data() + memory->backed_bytes());
   memory->extend_file(bytes);
   set_file_bytes(bytes);
 }
@@ -50,7 +50,7 @@ PageNumber Region::Impl::end_page() const noexcept {
 }
 
 // Chunks that hold nothing are not brought in. Only this code tells the cards of these stores.
-void Region::Impl::clear(std::byte* from, const std::byte* end) {
+void Region::Impl::zero(std::byte* from, const std::byte* end) {
   const std::size_t chunk_bytes = memory->chunk_pages() * kPageBytes;
   for (std::byte* at = from; at < end;) {
     const auto offset = static_cast<std::size_t>(at - memory->data());

@@ -32,10 +32,9 @@ struct Region::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  // A branch, for writing: takes the branch's lock.
+  // See region::RegionAccess.
   static std::shared_ptr<Impl> open_branch(std::shared_ptr<store::StoreCore> core,
                                            const std::string& branch, const RegionOptions& options);
-  // A version, read-only.
   static std::shared_ptr<Impl> open_version(std::shared_ptr<store::StoreCore> core,
                                             const std::string& name, const RegionOptions& options);
 
@@ -47,15 +46,18 @@ struct Region::Impl {
   std::future<CommitReport> commit_async(std::optional<store::NameLock> snapshot,
                                          const std::string& message);
   void rollback();
+  // A transaction's ends. REQUIRES: as above. abandon() is the one without a call.
+  CommitReport commit_transaction(const std::string& message);
+  void roll_transaction_back();
+  void abandon_transaction() noexcept;
+  // Throws while a transaction, or what is left of one, must not be committed.
+  void require_no_transaction(const char* call) const;
   void grow(std::uint64_t size_bytes);
   void resize_file(std::uint64_t bytes, std::uint64_t room_bytes);
   // Makes a range zero. REQUIRES: it lies in the region; with engine mapped, in the image.
-  void clear(std::byte* from, const std::byte* end);
+  void zero(std::byte* from, const std::byte* end);
   // Throws Errc::invalid_argument when the range does not lie in the region.
-  void find_pages(std::uint64_t offset_bytes, std::size_t length_bytes, PageNumber& first,
-                  std::size_t& count) const;
-  void find_pages(const void* address, std::size_t length_bytes, PageNumber& first,
-                  std::size_t& count) const;
+  void find_pages(const ByteRange& range, PageNumber& first, std::size_t& count) const;
   // All pages of these ranges, ascending.
   std::vector<PageNumber> pages_of(const std::vector<ByteRange>& ranges) const;
   void make_present(PageNumber first, std::size_t count);
@@ -100,6 +102,9 @@ struct Region::Impl {
   bool committed_before = false;          // this branch has at least one commit
   bool commit_failed = false;             // and none has succeeded since
   bool base_copies_lost = false;          // a failed commit could not be undone in memory
+  // stuck: it was given up, and could not be rolled back.
+  enum class TransactionState { none, open, stuck };
+  TransactionState transaction = TransactionState::none;
   // Runs commits that were begun asynchronously; while it is busy, all of the above belongs to it.
   // Made with the region; null when read-only.
   std::unique_ptr<region::Background> background;
@@ -128,6 +133,23 @@ struct Region::Impl {
   void end_commit(CommitInProgress& c);
   static constexpr std::uint64_t kNoFile = UINT64_MAX;
   std::atomic<std::uint64_t> file_bytes_{kNoFile};
+};
+
+// What the library and its tests may do with a region's inside, and programs may not.
+struct region::RegionAccess {
+  using Impl = Region::Impl;
+
+  // A branch, for writing: takes the branch's lock.
+  static Region open_branch(std::shared_ptr<store::StoreCore> core, const std::string& branch,
+                            const RegionOptions& options) {
+    return Region(Impl::open_branch(std::move(core), branch, options));
+  }
+  // A version, read-only.
+  static Region open_version(std::shared_ptr<store::StoreCore> core, const std::string& name,
+                             const RegionOptions& options) {
+    return Region(Impl::open_version(std::move(core), name, options));
+  }
+  static Impl& impl_of(const Region& region) { return *region.impl_; }
 };
 
 }  // namespace vellum

@@ -61,10 +61,10 @@ TEST_P(Advices, NoneChangesWhatIsThere) {
         ASSERT_EQ(words(region)[i], stored ? i : cleared ? 0 : mix(i)) << i << " line " << line;
       }
     };
-    region.advise(region.data(), kSize, advice);
+    region.advise({0, kSize}, advice);
     check(__LINE__);
-    region.advise(bytes_of(region) + 5000, kSize - 10'000, advice);
-    region.advise(bytes_of(region) + 5000, 1, advice);
+    region.advise({5000, kSize - 10'000}, advice);
+    region.advise({5000, 1}, advice);
     check(__LINE__);
     region.rollback();
     ASSERT_EQ(content_of(region), content_of(store, "s"));
@@ -77,9 +77,9 @@ TEST_P(Advices, ACommitHasWhatWasDirty) {
     const auto salt = static_cast<std::uint64_t>(advice) + 1;
     Region region = store.open_region("main", options());
     for (std::uint64_t i = 0; i < kWords; i += 300) words(region)[i] = mix(i + salt);
-    region.advise(region.data(), kSize, advice);
+    region.advise({0, kSize}, advice);
     region.commit();
-    region.advise(region.data(), kSize, advice);
+    region.advise({0, kSize}, advice);
     const auto committed = content_of(store, "main");
     ASSERT_EQ(content_of(region), committed);
     for (std::uint64_t i = 0; i < kWords; i += 300) ASSERT_EQ(words(region)[i], mix(i + salt));
@@ -90,31 +90,31 @@ TEST_P(Advices, RangesOutsideAreRefused) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
   for (const Advice advice : kAll) {
-    const auto refuse = [&](const void* at, std::size_t length) {
-      expect_error(Errc::invalid_argument, {"main"}, [&] { region.advise(at, length, advice); });
+    const auto refuse = [&](std::uint64_t offset, std::uint64_t length) {
+      expect_error(Errc::invalid_argument, {"main"},
+                   [&] { region.advise({offset, length}, advice); });
     };
-    refuse(bytes_of(region) - 1, 2);
-    refuse(bytes_of(region) + kMiB, 1);
-    refuse(region.data(), kMiB + 1);
-    refuse(bytes_of(region) + 10, ~std::size_t{0} - 5);
-    refuse(nullptr, 1);
-    region.advise(bytes_of(region) + kMiB, 0, advice);
-    region.advise(region.data(), kMiB, advice);
+    refuse(kMiB, 1);
+    refuse(0, kMiB + 1);
+    refuse(10, ~std::uint64_t{0} - 5);
+    refuse(~std::uint64_t{0}, 2);
+    region.advise({kMiB, 0}, advice);
+    region.advise({0, kMiB}, advice);
   }
   Region moved = std::move(region);
   // NOLINTNEXTLINE(bugprone-use-after-move): what is tested.
-  EXPECT_ERRC(region.advise(moved.data(), 1, Advice::normal), Errc::invalid_argument);
+  EXPECT_ERRC(region.advise({0, 1}, Advice::normal), Errc::invalid_argument);
 }
 
 TEST_P(Advices, AForkHasNoPartInIt) {
   Store store = filled();
   Region region = store.open_region("main", options());
-  region.advise(region.data(), kSize, Advice::will_need);
+  region.advise({0, kSize}, Advice::will_need);
   const pid_t child = fork();
   if (child == 0) {
     int status = 1;
     try {
-      region.advise(region.data(), kSize, Advice::will_need);
+      region.advise({0, kSize}, Advice::will_need);
     } catch (const Error& error) {
       status = error.code() == Errc::invalid_argument ? 0 : 2;
     }
@@ -159,7 +159,7 @@ TEST_P(Advices, WritersGoOnBesideThem) {
   for (int i = 0; i < steps; ++i) {
     for (int k = 0; k < 20; ++k) {
       const std::uint64_t at = random() % kSize;
-      region.advise(bytes_of(region) + at, random() % (kSize - at), kAll[random() % 5]);
+      region.advise({at, random() % (kSize - at)}, kAll[random() % 5]);
     }
     region.commit();
   }
@@ -189,12 +189,12 @@ TEST_P(Advices, WhatIsWantedComesBesideRollbackGrowAndClose) {
     for (std::uint64_t i = salt; i < kWords; i += 2000) words(region)[i] = 1;
     region.grow(kSize + 3 * kMiB + (salt % 20) * kPage);
     word_at(region, region.size_bytes() - 8) = 3;
-    region.advise(region.data(), region.size_bytes(), Advice::dont_need);
-    region.advise(region.data(), region.size_bytes(), Advice::will_need);
+    region.advise(region.whole(), Advice::dont_need);
+    region.advise(region.whole(), Advice::will_need);
     if (round % 3 == 0) std::this_thread::sleep_for(std::chrono::microseconds(500 * (round % 7)));
     region.rollback();
     ASSERT_EQ(region.size_bytes(), kSize);
-    region.advise(region.data(), kSize, Advice::will_need);
+    region.advise({0, kSize}, Advice::will_need);
     for (std::uint64_t i = salt; i < kWords; i += 500) ASSERT_EQ(words(region)[i], mix(i)) << i;
     if (round % 2 == 0) {
       region.grow(kSize + 4 * kMiB);
@@ -207,7 +207,7 @@ TEST_P(Advices, WhatIsWantedComesBesideRollbackGrowAndClose) {
 TEST_P(OwnAdvices, WillNeedBringsTheRangeIn) {
   Store store = filled();
   Region version = store.open_version("s", options());
-  version.advise(bytes_of(version) + kMiB, 4 * kMiB, Advice::will_need);
+  version.advise({kMiB, 4 * kMiB}, Advice::will_need);
   EXPECT_TRUE(comes_true([&] { return resident(version) >= 4 * kMiB; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(resident(version), 4 * kMiB);
@@ -217,7 +217,7 @@ TEST_P(OwnAdvices, WillNeedBringsTheRangeIn) {
 TEST_P(OwnAdvices, WillNeedTakesHalfOfTheLimit) {
   Store store = filled();
   Region version = store.open_version("s", with_limit(4 * kMiB));
-  version.advise(version.data(), kSize, Advice::will_need);
+  version.advise({0, kSize}, Advice::will_need);
   EXPECT_TRUE(comes_true([&] { return resident(version) >= 2 * kMiB; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(resident(version), 2 * kMiB);
@@ -227,9 +227,9 @@ TEST_P(OwnAdvices, WillNeedTakesHalfOfTheLimit) {
 TEST_P(OwnAdvices, DontNeedDropsWhatIsClean) {
   Store store = filled();
   Region version = store.open_version("s", options());
-  version.prefetch(version.data(), kSize);
-  const Pin pin = version.pin(bytes_of(version) + 8 * kMiB, kMiB);
-  version.advise(bytes_of(version) + kPage, kSize - kPage, Advice::dont_need);
+  version.prefetch({0, kSize});
+  const Pin pin = version.pin({8 * kMiB, kMiB});
+  version.advise({kPage, kSize - kPage}, Advice::dont_need);
   EXPECT_EQ(resident(version), kChunk + kMiB) << "the first chunk is not whole in the range";
   EXPECT_EQ(version.memory_use().evicted_bytes, kSize - kChunk - kMiB);
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(version)[i], mix(i));
@@ -244,7 +244,7 @@ TEST_P(OwnAdvices, DontNeedDropsWhatIsCommitted) {
   region = store.open_region("main", options());
   // Written, and as committed again: private pages that equal their base copies.
   for (std::uint64_t i = 0; i < kWords; i += 256) words(region)[i] = mix(i);
-  region.advise(region.data(), kSize, Advice::dont_need);
+  region.advise({0, kSize}, Advice::dont_need);
   EXPECT_EQ(resident(region), 0U);
   EXPECT_EQ(region.memory_use().spill_written_bytes, 0U);
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i));
@@ -255,11 +255,11 @@ TEST_P(OwnAdvices, DirtyPagesGoFirstAndOnlyWhenMemoryIsShort) {
   Region region = store.open_region("main", with_limit(8 * kMiB));
   constexpr std::uint64_t kFirst = 10 * kMiB / 8, kEnd = 12 * kMiB / 8;
   for (std::uint64_t i = kFirst; i < kEnd; i += 512) words(region)[i] = i;
-  region.advise(&words(region)[kFirst], 2 * kMiB, Advice::dont_need);
+  region.advise({kFirst * 8, 2 * kMiB}, Advice::dont_need);
   EXPECT_EQ(region.memory_use().spilled_pages, 0U);
   EXPECT_GE(resident(region), 2 * kMiB);
   // By itself the clock begins with the first chunks, which are clean.
-  region.prefetch(region.data(), 5 * kMiB);
+  region.prefetch({0, 5 * kMiB});
   EXPECT_GT(region.memory_use().spilled_pages, 0U);
   const auto is_stored = [](std::uint64_t i) { return i >= kFirst && i < kEnd && i % 512 == 0; };
   for (std::uint64_t i = 0; i < kWords; ++i) {
@@ -286,7 +286,7 @@ TEST_P(OwnAdvices, AReaderInOrderIsReadAheadOf) {
 TEST_P(OwnAdvices, SequentialNeedsOneFault) {
   Store store = filled();
   Region version = store.open_version("s", options());
-  version.advise(version.data(), kSize, Advice::sequential);
+  version.advise({0, kSize}, Advice::sequential);
   EXPECT_EQ(word_at(version, kMiB), mix(kMiB / 8));
   EXPECT_TRUE(comes_true([&] { return resident(version) >= 5 * kChunk; }));
 }
@@ -294,14 +294,14 @@ TEST_P(OwnAdvices, SequentialNeedsOneFault) {
 TEST_P(OwnAdvices, RandomReadsNothingAhead) {
   Store store = filled();
   Region version = store.open_version("s", options());
-  version.advise(version.data(), kSize, Advice::random);
+  version.advise({0, kSize}, Advice::random);
   for (std::uint64_t at = 0; at < 4 * kMiB; at += kChunk) {
     ASSERT_EQ(word_at(version, at), mix(at / 8));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(resident(version), 4 * kMiB);
   // A window does not reach into such a part either.
-  version.advise(version.data(), 8 * kMiB, Advice::sequential);
+  version.advise({0, 8 * kMiB}, Advice::sequential);
   for (std::uint64_t at = 4 * kMiB; at < 8 * kMiB; at += kChunk) {
     ASSERT_EQ(word_at(version, at), mix(at / 8));
   }
@@ -313,8 +313,8 @@ TEST_P(OwnAdvices, RandomReadsNothingAhead) {
 TEST_P(OwnAdvices, WhatASequentialReaderPassedGoesFirst) {
   Store store = filled();
   Region version = store.open_version("s", with_limit(4 * kMiB));
-  version.advise(bytes_of(version) + 2 * kMiB, kSize - 2 * kMiB, Advice::sequential);
-  version.prefetch(version.data(), 2 * kMiB);
+  version.advise({2 * kMiB, kSize - 2 * kMiB}, Advice::sequential);
+  version.prefetch({0, 2 * kMiB});
   for (std::uint64_t at = 2 * kMiB; at < kSize; at += 8) {
     ASSERT_EQ(word_at(version, at), mix(at / 8));
   }
@@ -322,7 +322,7 @@ TEST_P(OwnAdvices, WhatASequentialReaderPassedGoesFirst) {
   EXPECT_GT(version.memory_use().evicted_bytes, kSize - 5 * kMiB);
   // What the first part lost comes in again, and something else goes.
   const auto before = version.memory_use().evicted_bytes;
-  version.prefetch(version.data(), 2 * kMiB);
+  version.prefetch({0, 2 * kMiB});
   EXPECT_LE(version.memory_use().evicted_bytes - before, kMiB / 2);
 }
 
@@ -349,7 +349,7 @@ TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
 TEST_P(Advices, ClearMakesZero) {
   Store store = filled();
   Region region = store.open_region("main", options());
-  region.clear(bytes_of(region) + 100, 3 * kMiB + 77);
+  region.zero({100, 3 * kMiB + 77});
   for (std::uint64_t i = 0; i < kWords; ++i) {
     if (i * 8 >= 104 && (i + 1) * 8 <= 3 * kMiB + 176) {
       ASSERT_EQ(words(region)[i], 0u) << i;
@@ -359,13 +359,13 @@ TEST_P(Advices, ClearMakesZero) {
   }
   region.commit();
   const CommitReport again = [&] {
-    region.clear(bytes_of(region), 3 * kMiB);
+    region.zero({0, 3 * kMiB});
     return region.commit();
   }();
   EXPECT_EQ(again.pages_dirty, 1u);  // the first page, which was not all zero
-  EXPECT_ERRC(region.clear(bytes_of(region) + kSize - 8, 16), Errc::invalid_argument);
+  EXPECT_ERRC(region.zero({kSize - 8, 16}), Errc::invalid_argument);
   Region version = store.open_version("s", options());
-  EXPECT_ERRC(version.clear(version.data(), 8), Errc::read_only);
+  EXPECT_ERRC(version.zero({0, 8}), Errc::read_only);
 }
 
 // A range that holds nothing does not come in.
@@ -373,7 +373,7 @@ TEST_P(Advices, ClearOfNothingTakesNoMemory) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "the kernel brings pages in";
   Store store = create();
   Region region = store.create_region("main", 64 * kMiB, options());
-  region.clear(region.data(), 64 * kMiB);
+  region.zero({0, 64 * kMiB});
   EXPECT_EQ(region.memory_use().resident_bytes, 0u);
   EXPECT_EQ(region.commit().pages_dirty, 0u);
 }

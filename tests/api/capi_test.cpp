@@ -241,7 +241,7 @@ TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
     EXPECT_EQ(vellum_advise(version, &elsewhere, 4, advice), VELLUM_ERR_INVALID_ARGUMENT);
   }
   EXPECT_EQ(vellum_advise(version, data, kRegionBytes, 5), VELLUM_ERR_INVALID_ARGUMENT);
-  EXPECT_EQ(vellum_clear(version, const_cast<void*>(data), 1), VELLUM_ERR_READ_ONLY);
+  EXPECT_EQ(vellum_zero(version, const_cast<void*>(data), 1), VELLUM_ERR_READ_ONLY);
   EXPECT_EQ(vellum_advise(version, data, kRegionBytes, -1), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(*static_cast<const std::uint64_t*>(data), 1U);
   vellum_region_close(version);
@@ -489,8 +489,8 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   expect_invalid(vellum_pin_range(region_, words(), 1, nullptr));
   expect_invalid(vellum_prefetch(nullptr, &byte, 1));
   expect_invalid(vellum_prefetch(region_, nullptr, 1));
-  expect_invalid(vellum_clear(nullptr, &byte, 1));
-  expect_invalid(vellum_clear(region_, nullptr, 1));
+  expect_invalid(vellum_zero(nullptr, &byte, 1));
+  expect_invalid(vellum_zero(region_, nullptr, 1));
   expect_invalid(vellum_make_writable(nullptr, "x"));
   expect_invalid(vellum_make_writable(store_, nullptr));
   expect_invalid(vellum_advise(nullptr, &byte, 1, VELLUM_ADVICE_NORMAL));

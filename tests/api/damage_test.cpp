@@ -71,15 +71,15 @@ TEST_P(Corrupted, PrefetchAndPinSayWhatIsCorrupted) {
   const std::string file = std::filesystem::path(pack).filename();
   for (int round = 0; round < 2; ++round) {  // it is no better the second time
     expect_error(Errc::corrupted, {"new", "page", file},
-                 [&] { version.prefetch(version.data(), version.size_bytes()); });
+                 [&] { version.prefetch(version.whole()); });
     expect_error(Errc::corrupted, {"new", "page", file},
-                 [&] { (void)version.pin(version.data(), version.size_bytes()); });
+                 [&] { (void)version.pin(version.whole()); });
   }
   // Engine mapped compares an image that is not the one it knows, as after copying a store.
   expect_error(Errc::corrupted, {"main", "page", file}, [&] {
     Region region = store.open_region("main", options());
     EXPECT_NE(region.engine(), Engine::mapped) << "has not compared its image with the store";
-    region.prefetch(region.data(), region.size_bytes());
+    region.prefetch(region.whole());
   });
   std::vector<std::byte> out(content_.size());
   expect_error(Errc::corrupted, {"old", "page", file},
@@ -88,7 +88,7 @@ TEST_P(Corrupted, PrefetchAndPinSayWhatIsCorrupted) {
                [&] { store.export_file("old", directory_ / "out"); });
   EXPECT_FALSE(std::filesystem::exists(directory_ / "out"));
   // What is whole stays readable.
-  version.prefetch(bytes_of(version) + kDamagePages * kPage / 2, kDamagePages * kPage / 2);
+  version.prefetch({kDamagePages * kPage / 2, kDamagePages * kPage / 2});
   EXPECT_TRUE(std::equal(content_.begin() + kDamagePages * kPage / 2, content_.end(),
                          bytes_of(version) + kDamagePages * kPage / 2));
   const auto report = store.verify(true);
@@ -142,7 +142,7 @@ TEST_P(Corrupted, NoByteOfAPackCanGiveWrongData) {
       Region version = store.open_version("new", options());
       for (std::uint64_t page = 0; page < kDamagePages; page += 8) {
         try {
-          version.prefetch(bytes_of(version) + page * kPage, 8 * kPage);
+          version.prefetch({page * kPage, 8 * kPage});
           ASSERT_EQ(std::memcmp(bytes_of(version) + page * kPage, content_.data() + page * kPage,
                                 8 * kPage),
                     0)
@@ -168,7 +168,7 @@ TEST_P(Corrupted, AMissingOrTruncatedPackIsDamage) {
   std::filesystem::resize_file(pack, 100'000);
   const auto read_all = [&] {
     Region version = Store::open(copy).open_version("new", options());
-    version.prefetch(version.data(), version.size_bytes());
+    version.prefetch(version.whole());
   };
   expect_error(Errc::corrupted, {std::filesystem::path(pack).filename()}, read_all);
   std::filesystem::remove(pack);

@@ -30,7 +30,7 @@ class FailedCommit : public StoreTest {
     const auto core = store::StoreCore::open(fs_, path());
     RegionOptions one_thread = options();
     one_thread.encode_threads = 0;
-    return Region(Region::Impl::open_branch(core, "main", one_thread));
+    return region::RegionAccess::open_branch(core, "main", one_thread);
   }
 
   // Small and large changes, to pages with and without committed content, zeros among them.

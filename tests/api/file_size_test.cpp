@@ -66,8 +66,8 @@ TEST_P(FileSize, BelongsToEachVersion) {
   EXPECT_EQ(store.open_region("side", options()).file_bytes(), 100'001U);
   region = store.open_region("main", options());
   EXPECT_EQ(region.file_bytes(), 0U);
-  region.clear(region.data(), region.size_bytes());
-  region.prefetch(region.data(), region.size_bytes());
+  region.zero(region.whole());
+  region.prefetch(region.whole());
   if (may_touch_all()) {
     EXPECT_TRUE(all_zero(bytes_of(region), region.size_bytes()));
   }

@@ -18,7 +18,7 @@ class FullDisk : public StoreTest {
   // even show a file's holes.
   RegionOptions options() const {
     RegionOptions options = StoreTest::options();
-    if (GetParam() == Engine::mapped) options.image_path = directory_ / "image";
+    if (GetParam() == Engine::mapped) options.image.path = directory_ / "image";
     return options;
   }
   // A new store, and a region whose first bytes, nothing committed yet, are random.

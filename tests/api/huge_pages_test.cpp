@@ -84,25 +84,25 @@ class HugePages : public StoreTest {
 
 TEST_P(HugePages, RangesWithoutZerosBecomeHuge) {
   const Region version = open();
-  version.prefetch(version.data(), kHugePagesSize);
+  version.prefetch({0, kHugePagesSize});
   EXPECT_EQ(content_of(version), expected_);
   EXPECT_EQ(huge_bytes(version), kHugePagesSize - kHuge);
-  version.prefetch(version.data(), kHugePagesSize);
-  version.advise(version.data(), kHugePagesSize, Advice::dont_need);
+  version.prefetch({0, kHugePagesSize});
+  version.advise({0, kHugePagesSize}, Advice::dont_need);
   EXPECT_EQ(content_of(version), expected_);
   EXPECT_EQ(huge_bytes(version), kHugePagesSize - kHuge) << "they stay";
 }
 
 TEST_P(HugePages, WhatTheRangeCutsStaysAsItIs) {
   const Region version = open();
-  version.prefetch(bytes_of(version) + kPage, kHugePagesSize / 2);
+  version.prefetch({kPage, kHugePagesSize / 2});
   EXPECT_EQ(content_of(version), expected_);
   EXPECT_EQ(huge_bytes(version), kHuge) << "the second 2 MiB only";
 }
 
 TEST_P(HugePages, HalfOfTheLimitAtMost) {
   const Region version = open(4 * kMiB);
-  version.prefetch(version.data(), kHugePagesSize);
+  version.prefetch({0, kHugePagesSize});
   EXPECT_EQ(content_of(version), expected_);
   EXPECT_EQ(huge_bytes(version), kHuge);
   EXPECT_LE(version.memory_use().resident_bytes, 4 * kMiB + 256 * 1024);
@@ -112,7 +112,7 @@ TEST_P(HugePages, ABranchStaysInSmallPages) {
   RegionOptions o = options();
   o.huge_pages = true;
   const Region branch = store_->open_region("main", o);
-  branch.prefetch(branch.data(), kHugePagesSize);
+  branch.prefetch({0, kHugePagesSize});
   EXPECT_EQ(huge_bytes(branch), 0U);
   word_at(branch, 0) = 1;
 }

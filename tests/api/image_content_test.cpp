@@ -1,4 +1,4 @@
-// Engine mapped with a file that may have been made anew: RegionOptions::image_is_content, and
+// Engine mapped with a file that may have been made anew: ImageOptions::is_content, and
 // memory that outlives its region.
 #include <signal.h>
 #include <sys/mman.h>
@@ -18,7 +18,7 @@ class ImageContent : public Mapped {
  protected:
   RegionOptions as_it_is() const {
     RegionOptions out = options(file());
-    out.image_is_content = true;
+    out.image.is_content = true;
     return out;
   }
   // Committed, and closed or killed.

@@ -77,7 +77,7 @@ class LostBlock : public KnownFailures {
       const Region version = Store::open(path()).open_version("s", options());
       lose(pack_of(path()));
       try {
-        version.prefetch(version.data(), version.size_bytes());
+        version.prefetch(version.whole());
         require(false, "prefetch() says what is corrupted");
       } catch (const Error& error) {
         require(error.code() == Errc::corrupted, error.what());
@@ -112,7 +112,7 @@ TEST_P(LostBlock, OfAMissingFileIsNotZeros) {
   fs::remove(pack);
   const auto open_and_read = [&] {
     const Region version = Store::open(path()).open_version("s", options());
-    version.prefetch(version.data(), version.size_bytes());
+    version.prefetch(version.whole());
   };
   expect_error(Errc::corrupted, {fs::path(pack).filename()}, open_and_read);
 }
@@ -150,7 +150,7 @@ class ReadOnly : public KnownFailures {
     Store store = Store::open(path);
     for (const auto& info : store.versions()) {
       const Region version = store.open_version(info.name, options);
-      version.prefetch(version.data(), kMiB / 2);
+      version.prefetch({0, kMiB / 2});
       require(content_of(version) == content_of(store, info.name), "both ways of reading agree");
     }
     require(word_at(store.open_version("main", options), 8) == 2, "the journal's commit is seen");

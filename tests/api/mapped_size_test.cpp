@@ -175,7 +175,7 @@ TEST_F(MappedSize, ACutThatFailsIsMadeUpFor) {
   store.create_region("main", kMiB, options()).commit();
   const auto core = store::StoreCore::open(fs, path());
   for (const std::uint64_t size : {5000U, 20U}) {
-    Region region(Region::Impl::open_branch(core, "main", options()));
+    Region region = region::RegionAccess::open_branch(core, "main", options());
     region.resize_file(size);
     const std::uint64_t before = read_file(in_store()).size();
     fs.fail_nth(store::test::Call::truncate, 1, Errc::io);

@@ -43,7 +43,7 @@ TEST_F(Mapped, AnUnchangedPageIsSharedWithThePageCache) {
   Store store = Store::create(path());
   make_file(16 * kMiB);
   Region region = store.open_or_create_region("main", 1, options(file()));
-  region.prefetch(region.data(), region.size_bytes());
+  region.prefetch(region.whole());
   std::uint64_t sum = 0;
   for (std::uint64_t at = 0; at < region.size_bytes(); at += kPage) sum += word_at(region, at);
   word_at(region, 5 * kPage) = sum;
@@ -162,7 +162,7 @@ TEST_F(Mapped, ErrorsNameTheFile) {
                [&] { store.create_region("other", kMiB, options(directory_ / "no/where")); });
   RegionOptions uffd = options(file());
   uffd.engine = Engine::sigsegv;
-  expect_error(Errc::invalid_argument, {"image_path"}, [&] { store.open_region("main", uffd); });
+  expect_error(Errc::invalid_argument, {"image.path"}, [&] { store.open_region("main", uffd); });
 }
 
 TEST_F(Mapped, TheStoreKnowsWhereTheImageIs) {
@@ -230,7 +230,7 @@ TEST_F(Mapped, AFullDiskUnderTheImage) {
   Store store = Store::create(path());
   store.create_region("main", 8 * kMiB, options()).close();
   const auto core = store::StoreCore::open(fs, path());
-  Region region(Region::Impl::open_branch(core, "main", options()));
+  Region region = region::RegionAccess::open_branch(core, "main", options());
   std::memset(region.data(), 5, 6 * kMiB);
   region.commit();
   fs.full = true;
@@ -255,9 +255,9 @@ TEST_F(Mapped, AFullDiskUnderTheImage) {
   const auto last = content_of(region);
   region.close();
   expect_error(Errc::no_space, {in_store()},
-               [&] { (void)Region::Impl::open_branch(core, "main", options()); });
+               [&] { (void)region::RegionAccess::open_branch(core, "main", options()); });
   fs.full = false;
-  Region again(Region::Impl::open_branch(core, "main", options()));
+  Region again = region::RegionAccess::open_branch(core, "main", options());
   EXPECT_TRUE(content_of(again) == last);
   EXPECT_TRUE(read_file(in_store()) == last);
 }
@@ -274,7 +274,7 @@ TEST_F(Mapped, ManyFaultsAtTheFileSystem) {
       Bytes committed, attempted;
       try {
         const auto core = store::StoreCore::open(fs, path());
-        Region region(Region::Impl::open_branch(core, "main", options()));
+        Region region = region::RegionAccess::open_branch(core, "main", options());
         committed = attempted = content_of(region);
         fs.fail_nth(call, nth, Errc::io);
         for (int i = 0; i < 4; ++i) {

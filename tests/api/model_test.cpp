@@ -197,9 +197,9 @@ class Model : public EngineTestWith<ModelParameter> {
     const std::uint64_t offset = below(live_.size());
     const std::uint64_t length = below(std::min<std::uint64_t>(live_.size() - offset, kMiB));
     if (below(2) == 0) {
-      region_.prefetch(bytes_of(region_) + offset, length);
+      region_.prefetch({offset, length});
     } else {
-      pins_.push_back(region_.pin(bytes_of(region_) + offset, length));
+      pins_.push_back(region_.pin({offset, length}));
     }
     if (pins_.size() > 3) pins_.erase(pins_.begin());
   }

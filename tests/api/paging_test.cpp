@@ -156,7 +156,7 @@ TEST_P(Paging, PinnedPagesStay) {
   Store store = make();
   Region region = open(store);
   words(region)[0] = 1;
-  const Pin pin = region.pin(region.data(), kMiB);
+  const Pin pin = region.pin({0, kMiB});
   for (std::uint64_t i = 0; i < kPagingWords; ++i) words(region)[i] = mix(i);
   const int fd = ::open("/dev/zero", O_WRONLY);
   EXPECT_EQ(::write(fd, region.data(), kMiB), static_cast<ssize_t>(kMiB)) << strerror(errno);

@@ -76,7 +76,7 @@ TEST_P(Rollback, CostsWhatIsDirty) {
   large.capacity_bytes = 0;
   Store store = create();
   Region region = store.create_region("main", 8ULL << 30, large);
-  region.prefetch(region.data(), 512 * kMiB);
+  region.prefetch({0, 512 * kMiB});
   region.commit();
   const auto start = std::chrono::steady_clock::now();
   constexpr int kRounds = 50;

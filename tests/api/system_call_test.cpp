@@ -63,7 +63,7 @@ TEST_P(SystemCalls, OnAMissingPageTheKernelSaysEfault) {
 TEST_P(SystemCalls, WorkOnPinnedPages) {
   Store store = create();
   Region region = cold(store);
-  const Pin pin = region.pin(bytes_of(region) + 100, kMiB);
+  const Pin pin = region.pin({100, kMiB});
   EXPECT_EQ(write_from(bytes_of(region) + 100, kMiB), static_cast<long>(kMiB));
   fill(5);
   EXPECT_EQ(read_into(bytes_of(region) + 100, kMiB), static_cast<long>(kMiB));
@@ -77,7 +77,7 @@ TEST_P(SystemCalls, WhatTheyWriteIsInTheNextCommit) {
   Store store = create();
   {
     Region region = cold(store);
-    const Pin pin = region.pin(region.data(), kMiB);
+    const Pin pin = region.pin({0, kMiB});
     for (int round = 2; round < 6; ++round) {
       fill(round);
       ASSERT_EQ(read_into(region.data(), 100 * kPage), 100 * static_cast<long>(kPage))
@@ -110,7 +110,7 @@ TEST_P(SystemCalls, WorkOnPinnedPagesOfASparseRegion) {
     word_at(region, (chunk << 16) + 8) = 1;
     if (chunk % 2 == 0) region.rollback();
   }
-  const Pin pin = region.pin(region.data(), region.size_bytes());
+  const Pin pin = region.pin(region.whole());
   for (std::uint64_t page = 0; page < 2048; ++page) {
     ASSERT_EQ(write_from(bytes_of(region) + page * kPage, kPage), static_cast<long>(kPage)) << page;
     ASSERT_EQ(read_into(bytes_of(region) + page * kPage, kPage), static_cast<long>(kPage)) << page;
@@ -120,8 +120,8 @@ TEST_P(SystemCalls, WorkOnPinnedPagesOfASparseRegion) {
 TEST_P(SystemCalls, PinsOfOneRangeAddUp) {
   Store store = create();
   Region region = cold(store);
-  Pin first = region.pin(region.data(), kPage);
-  Pin second = region.pin(region.data(), 10 * kPage);
+  Pin first = region.pin({0, kPage});
+  Pin second = region.pin({0, 10 * kPage});
   first.release();
   region.commit();
   EXPECT_EQ(read_into(region.data(), 10 * kPage), 10 * static_cast<long>(kPage));
@@ -140,7 +140,7 @@ TEST_P(SystemCalls, AVersionCanBePinnedForReading) {
   Region region = cold(store);
   region.snapshot("s");
   Region version = store.open_version("s", options());
-  const Pin pin = version.pin(version.data(), version.size_bytes());
+  const Pin pin = version.pin(version.whole());
   EXPECT_EQ(write_from(bytes_of(version) + kMiB + 1, 2 * kMiB), 2 * static_cast<long>(kMiB));
   EXPECT_EQ(read_into(version.data(), 1), -1);
   EXPECT_EQ(errno, EFAULT);
@@ -149,7 +149,7 @@ TEST_P(SystemCalls, AVersionCanBePinnedForReading) {
 TEST_P(SystemCalls, PrefetchBringsPagesIn) {
   Store store = create();
   Region region = cold(store);
-  region.prefetch(bytes_of(region) + kMiB, kMiB);
+  region.prefetch({kMiB, kMiB});
   EXPECT_EQ(write_from(bytes_of(region) + kMiB, kMiB), static_cast<long>(kMiB));
   EXPECT_EQ(write_from(region.data(), 1), GetParam() == Engine::mapped ? 1 : -1);
 }
@@ -157,18 +157,39 @@ TEST_P(SystemCalls, PrefetchBringsPagesIn) {
 TEST_P(SystemCalls, RangesOutsideAreRefused) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
+  const auto refuse = [&](std::uint64_t offset, std::uint64_t length) {
+    expect_error(Errc::invalid_argument, {"main"}, [&] { region.prefetch({offset, length}); });
+    expect_error(Errc::invalid_argument, {"main"}, [&] { (void)region.pin({offset, length}); });
+  };
+  refuse(kMiB, 1);
+  refuse(0, kMiB + 1);
+  refuse(10, ~std::uint64_t{0} - 5);
+  refuse(~std::uint64_t{0}, 2);
+  region.prefetch({kMiB, 0});
+  region.prefetch({0, kMiB});
+  Pin nothing = region.pin({0, 0});
+}
+
+TEST_P(SystemCalls, TheRangeOfAnAddress) {
+  Store store = create();
+  Region region = store.create_region("main", kMiB, options());
+  const auto is = [](const ByteRange& range, std::uint64_t offset, std::uint64_t length) {
+    return range.offset_bytes == offset && range.length_bytes == length;
+  };
+  EXPECT_TRUE(is(region.range_of(region.data(), kMiB), 0, kMiB));
+  EXPECT_TRUE(is(region.range_of(bytes_of(region) + 5000, 7), 5000, 7));
+  EXPECT_TRUE(is(region.range_of(bytes_of(region) + kMiB, 0), kMiB, 0));
+  EXPECT_TRUE(is(region.whole(), 0, kMiB));
   const auto refuse = [&](const void* at, std::size_t length) {
-    expect_error(Errc::invalid_argument, {"main"}, [&] { region.prefetch(at, length); });
-    expect_error(Errc::invalid_argument, {"main"}, [&] { (void)region.pin(at, length); });
+    expect_error(Errc::invalid_argument, {"main"}, [&] { (void)region.range_of(at, length); });
   };
   refuse(bytes_of(region) - 1, 2);
   refuse(bytes_of(region) + kMiB, 1);
   refuse(region.data(), kMiB + 1);
   refuse(bytes_of(region) + 10, ~std::size_t{0} - 5);
   refuse(nullptr, 1);
-  region.prefetch(bytes_of(region) + kMiB, 0);
-  region.prefetch(region.data(), kMiB);
-  Pin nothing = region.pin(region.data(), 0);
+  region.close();
+  EXPECT_ERRC((void)region.range_of(nullptr, 0), Errc::invalid_argument);
 }
 
 VELLUM_BOTH_ENGINES(SystemCalls);

@@ -144,8 +144,8 @@ TEST_P(Threads, MemberFunctionsTakeTurns) {
           region.commit();
         }
         if (t == 0 && i % 6 == 0) region.grow(kMiB + i * kPage);
-        const Pin pin = region.pin(bytes_of(region) + t * kPage, kPage);
-        region.prefetch(region.data(), kMiB);
+        const Pin pin = region.pin({t * kPage, kPage});
+        region.prefetch({0, kMiB});
         commits = region.sequence();
       }
     });

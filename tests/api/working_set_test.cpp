@@ -161,8 +161,8 @@ TEST_P(WorkingSets, WhatIsNotTouchedIsForgotten) {
       Region third = open();
       expect_prefetched(third, 4);
       // These need it mapped: they count as a use.
-      third.prefetch(bytes_of(third) + 90 * kWorkingSetChunk, 1);
-      const Pin pin = third.pin(bytes_of(third) + 20 * kWorkingSetChunk, kPage);
+      third.prefetch({90 * kWorkingSetChunk, 1});
+      const Pin pin = third.pin({20 * kWorkingSetChunk, kPage});
     }
     Region fourth = open();
     expect_prefetched(fourth, 2);
@@ -178,8 +178,8 @@ TEST_P(WorkingSets, APinnedPageTakesSystemCalls) {
   }
   Region second = store.open_version("s", remembering());
   expect_prefetched(second, kSome.size());
-  second.prefetch(bytes_of(second) + 60 * kWorkingSetChunk, kWorkingSetChunk);
-  const Pin pin = second.pin(bytes_of(second) + 7 * kWorkingSetChunk, kWorkingSetChunk);
+  second.prefetch({60 * kWorkingSetChunk, kWorkingSetChunk});
+  const Pin pin = second.pin({7 * kWorkingSetChunk, kWorkingSetChunk});
   for (const std::uint64_t chunk : {7U, 60U}) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);

@@ -324,11 +324,11 @@ TEST_P(AtomicFileTest, AFileWhoseCutCannotBeRecordedIsNotCut) {
 
 TEST_P(AtomicFileTest, OneOpenerAtATime) {
   auto file = AtomicFile::open_or_create(path(), 4096, options());
-  EXPECT_EQ(Errc::busy, code_of([&] { AtomicFile::open(path(), options()); }));
+  EXPECT_EQ(Errc::busy, code_of([&] { (void)AtomicFile::open(path(), options()); }));
   EXPECT_EQ(Errc::busy, code_of([&] { AtomicFile::recover(path()); }));
   file.close();
-  EXPECT_EQ(Errc::ok, code_of([&] { AtomicFile::open(path(), options()); }));
-  EXPECT_EQ(Errc::not_found, code_of([&] { AtomicFile::open(path("none"), options()); }));
+  EXPECT_EQ(Errc::ok, code_of([&] { (void)AtomicFile::open(path(), options()); }));
+  EXPECT_EQ(Errc::not_found, code_of([&] { (void)AtomicFile::open(path("none"), options()); }));
   EXPECT_EQ(Errc::invalid_argument, code_of([&] { AtomicFile().commit(); }));
 }
 
@@ -340,7 +340,7 @@ TEST_P(AtomicFileTest, JournalOfAnotherFileIsRefused) {
   std::ofstream(path("other")) << std::string(4096, 'o');
   std::string message;
   EXPECT_EQ(Errc::corrupted,
-            code_of([&] { AtomicFile::open(path("other"), options()); }, &message));
+            code_of([&] { (void)AtomicFile::open(path("other"), options()); }, &message));
   EXPECT_NE(std::string::npos, message.find("other.vellum-journal")) << message;
   EXPECT_EQ(std::string(4096, 'o'), content(path("other")));
 }
@@ -350,7 +350,8 @@ TEST_P(AtomicFileTest, JournalThatIsNoneIsRefusedByName) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{100}, std::size_t{20000}}) {
     std::ofstream(path() + ".vellum-journal") << std::string(bytes, '?');
     std::string message;
-    EXPECT_EQ(Errc::corrupted, code_of([&] { AtomicFile::open(path(), options()); }, &message));
+    EXPECT_EQ(Errc::corrupted,
+              code_of([&] { (void)AtomicFile::open(path(), options()); }, &message));
     EXPECT_NE(std::string::npos, message.find("file.vellum-journal")) << message;
   }
   EXPECT_EQ("content", content(path()));

@@ -64,7 +64,7 @@ TEST_F(FileJournalTest, OfSomebodyElseIsRefused) {
   fs::rename(path("made"), path());
   ASSERT_EQ(0, chown(journal(path()).c_str(), 12345, 12345));
   try {
-    AtomicFile::open(path(), options());
+    (void)AtomicFile::open(path(), options());
     ADD_FAILURE() << "opened";
   } catch (const Error& error) {
     EXPECT_EQ(Errc::corrupted, error.code());
@@ -82,7 +82,8 @@ TEST_F(FileJournalTest, EmptyOneOfAnotherFileIsReplaced) {
   static_cast<char*>(other.data())[0] = 'o';
   other.commit();
   fs::copy_file(journal(path("other")), journal(path()));
-  EXPECT_THROW(AtomicFile::open(path(), options()), Error) << "this one has something to bring";
+  EXPECT_THROW((void)AtomicFile::open(path(), options()), Error)
+      << "this one has something to bring";
   EXPECT_EQ('c', first_byte(path()));
 }
 
@@ -110,7 +111,7 @@ TEST_F(FileJournalTest, IsNotAChildsToRemove) {
   EXPECT_TRUE(fs::exists(journal(path())));
   at[1] = 'b';
   file.commit();
-  EXPECT_THROW(AtomicFile::open(path(), options()), Error) << "still locked";
+  EXPECT_THROW((void)AtomicFile::open(path(), options()), Error) << "still locked";
   file.close();
   EXPECT_EQ('a', first_byte(path()));
 }
@@ -120,7 +121,7 @@ TEST_F(FileJournalTest, NothingIsLeftOfAFileThatCouldNotBeOpened) {
   AtomicFileOptions taken = options();
   const auto other = make(path("other"));
   taken.base_address = reinterpret_cast<std::uintptr_t>(other.data());
-  EXPECT_THROW(AtomicFile::open(path(), taken), Error);
+  EXPECT_THROW((void)AtomicFile::open(path(), taken), Error);
   AtomicFile::open(path(), options()).close();
   EXPECT_EQ('c', first_byte(path()));
   EXPECT_FALSE(fs::exists(journal(path())));

@@ -248,11 +248,11 @@ TEST_P(Datastores, ThatAreNotOpenSaySo) {
   EXPECT_ERRC(datastore.commit(), Errc::invalid_argument);
   EXPECT_ERRC(datastore.snapshot(path()), Errc::invalid_argument);
   EXPECT_ERRC(datastore.extend(1), Errc::invalid_argument);
-  EXPECT_ERRC(datastore.clear(0, 0), Errc::invalid_argument);
+  EXPECT_ERRC(datastore.zero({0, 0}), Errc::invalid_argument);
   create(path()).commit();
   EXPECT_ERRC(read(path()).commit(), Errc::read_only);
   EXPECT_ERRC(read(path()).snapshot(path("s")), Errc::read_only);
-  EXPECT_ERRC(read(path()).clear(0, 8), Errc::read_only);
+  EXPECT_ERRC(read(path()).zero({0, 8}), Errc::read_only);
   std::ofstream(path("file")) << "no directory";
   EXPECT_ERRC(Datastore::prepare(path("file")), Errc::io);
 }
@@ -341,7 +341,7 @@ TEST_P(Datastores, AreNotMadeOverOthers) {
     set(datastore, path(), 2);
     datastore.commit();
   }
-  EXPECT_ERRC(Datastore::create(path(), kCapacity, options()), Errc::already_exists);
+  EXPECT_ERRC((void)Datastore::create(path(), kCapacity, options()), Errc::already_exists);
   expect_holds(path(), 2);
 }
 
@@ -351,10 +351,10 @@ TEST_P(Datastores, ClearTheirSegmentAndNoByteMore) {
   auto* const last = static_cast<std::byte*>(datastore.segment()) + size - 1;
   *last = std::byte{1};
   datastore.commit();
-  EXPECT_ERRC(datastore.clear(size - 1, 2), Errc::invalid_argument);
-  EXPECT_ERRC(datastore.clear(size + 1, 0), Errc::invalid_argument);
+  EXPECT_ERRC(datastore.zero({size - 1, 2}), Errc::invalid_argument);
+  EXPECT_ERRC(datastore.zero({size + 1, 0}), Errc::invalid_argument);
   EXPECT_EQ(*last, std::byte{1});
-  datastore.clear(size - 1, 1);
+  datastore.zero({size - 1, 1});
   EXPECT_EQ(*last, std::byte{0});
 }
 

@@ -39,7 +39,7 @@ class Mapped : public testing::Test {
   RegionOptions options(const std::string& image = "") const {
     RegionOptions options;
     options.engine = Engine::mapped;
-    options.image_path = image;
+    options.image.path = image;
     options.capacity_bytes = 256 * kMiB;
     return options;
   }

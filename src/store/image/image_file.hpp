@@ -31,7 +31,7 @@ class ImageFile {
  public:
   // Makes the image if there is none; repairs it after a crash. `path` empty: the image's last
   // path, or else `image` in the branch's directory. With `is_content`
-  // (RegionOptions::image_is_content) an empty or shorter file is adopted unless both file and
+  // (ImageOptions::is_content) an empty or shorter file is adopted unless both file and
   // branch have changed; after a crash, another file is adopted.
   // REQUIRES: the branch's lock is held while the image is open; `pages` is `head`'s content.
   // Errors name the file; besides those of the file system:
