@@ -88,6 +88,7 @@
 #include <string>
 #include <vector>
 
+#include <vellum/byte_range.hpp>
 #include <vellum/encoding.hpp>
 #include <vellum/error.hpp>
 #include <vellum/tracker.hpp>
@@ -253,11 +254,6 @@ class Pin {
   struct Impl;
   explicit Pin(std::shared_ptr<Impl> impl) noexcept;
   std::shared_ptr<Impl> impl_;
-};
-
-struct ByteRange {
-  std::uint64_t offset_bytes = 0;
-  std::uint64_t length_bytes = 0;
 };
 
 class Region {

@@ -35,7 +35,7 @@ bool is_open_elsewhere(const base::File& file, Use use) {
   // A process that opens the file during the lease waits, and this process gets a signal.
   std::signal(SIGIO, SIG_IGN);
   const int lease = use == Use::writing ? F_RDLCK : F_WRLCK;
-  if (::fcntl(file.descriptor(), F_SETLEASE, version_pin) != 0) return errno == EAGAIN;
+  if (::fcntl(file.descriptor(), F_SETLEASE, lease) != 0) return errno == EAGAIN;
   ::fcntl(file.descriptor(), F_SETLEASE, F_UNLCK);
   return false;
 }

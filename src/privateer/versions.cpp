@@ -7,6 +7,7 @@
 #include <utility>
 #include <vellum/error.hpp>
 
+#include "base/clock.hpp"
 #include "base/file.hpp"
 #include "privateer/settings.hpp"
 
@@ -21,7 +22,7 @@ constexpr auto kPause = 20ms;
 bool has_state(const Store& store, const std::string& name, const Mark& mark) {
   if (mark.sequence == 0 || !store.contains(name)) return false;
   const auto info = store.version(name);
-  return info.sequence == mark.sequence && info.time_ns == mark.time_ns;
+  return info.sequence == mark.sequence && base::nanoseconds_of(info.committed_at) == mark.time_ns;
 }
 
 void remove_from(Store& store, const std::string& name) {
@@ -141,7 +142,8 @@ NewVersion::~NewVersion() {
 
 void mark_state(const Store& store, const Place& place, std::uint64_t block_bytes) {
   const auto info = store.version(place.name);
-  const Mark mark{store_as_seen_from(place), place.name, block_bytes, info.sequence, info.time_ns};
+  const Mark mark{store_as_seen_from(place), place.name, block_bytes, info.sequence,
+                  base::nanoseconds_of(info.committed_at)};
   if (read_mark(place.directory) != mark) write_mark(place.directory, mark);
 }
 
@@ -187,12 +189,12 @@ void keep_copies(Store& store, const Place& place) {
   }
 }
 
-void make_writable(Store& store, const Place& place, const Found& found) {
+void convert_to_branch(Store& store, const Place& place, const Found& found) {
   if (found.is_copy) {
     remove_from(store, place.name);
     branch_from(store, place.name, found.name);
   } else {
-    store.make_writable(place.name);
+    store.convert_to_branch(place.name);
   }
   const Mark mark{store_as_seen_from(place), place.name, found.block_bytes, 0, 0};
   const auto now = read_mark(place.directory);
