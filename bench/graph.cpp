@@ -186,8 +186,8 @@ struct Measured {
 
 Measured measure(const Container& container, const Input& input, const bench::Options& options) {
   Setting setting{options.scratch(), bench::engine_named(options.text("engine", "automatic")), {}};
-  setting.store.compression_level = static_cast<int>(options.number("level", 1));
-  setting.store.compression = compression_named(options.text("compression", "zstd"));
+  setting.store.encoding.compression_level = static_cast<int>(options.number("level", 1));
+  setting.store.encoding.compression = compression_named(options.text("compression", "zstd"));
   const Ends whole{input.edges.size()};
   Measured out;
   // Turn by turn, so that what else the machine does hits all alike.

@@ -272,8 +272,9 @@ Sides compare(const bench::Options& options, const Workload& workload) {
   region_options.fault_bytes = static_cast<std::uint32_t>(options.number("fault-kib", 64) << 10);
   vellum::StoreOptions store_options;
   const std::uint64_t block_kib = options.number("block-kib", 0);  // 0: the default, and they grow
-  store_options.grow_blocks = block_kib == 0;
-  if (block_kib != 0) store_options.block_bytes = static_cast<std::uint32_t>(block_kib << 10);
+  store_options.encoding.grow_blocks = block_kib == 0;
+  if (block_kib != 0)
+    store_options.encoding.block_bytes = static_cast<std::uint32_t>(block_kib << 10);
   const bench::MemoryGroup group(options.number("limit-mib", kLimitMib) << 20);
   const std::string sides = options.text("sides", workload.sides);
   const std::string path = options.scratch() + "/" + workload.name;

@@ -87,7 +87,8 @@ Cost cost_of_gc(const std::string& path) {
 }
 Cost cost_of_verify(const std::string& path) {
   return cost_of(path, [](vellum::Store& store) {
-    if (!store.verify(true).damages.empty()) throw std::runtime_error("verify finds damage");
+    if (!store.verify({.read_data = true}).damages.empty())
+      throw std::runtime_error("verify finds damage");
   });
 }
 
@@ -226,7 +227,8 @@ void run_packs(const bench::Options& options, bench::Report& report) {
       {"gc", [](auto& store) { store.collect_garbage(); }},
       {"verify",
        [](auto& store) {
-         if (!store.verify(true).damages.empty()) throw std::runtime_error("verify finds damage");
+         if (!store.verify({.read_data = true}).damages.empty())
+           throw std::runtime_error("verify finds damage");
        }},
       {"a commit of 4 MiB",
        [](auto& store) {

@@ -131,14 +131,14 @@ std::vector<Config> configs(const std::string& block_list, const std::string& on
   std::vector<Config> all(2);
   all[0].name = "default";
   all[1].name = "uncompressed";
-  all[1].store.compression = vellum::StoreOptions::Compression::none;
+  all[1].store.encoding.compression = vellum::Encoding::Compression::none;
   std::istringstream blocks(block_list);
   for (std::string kib; std::getline(blocks, kib, ',');) {
     Config c;
     const auto number = static_cast<std::uint32_t>(std::stoul(kib));
     c.name = "no deltas " + (number < 1024 ? kib + "K" : std::to_string(number / 1024) + "M");
-    c.store.block_bytes = number << 10;
-    c.store.deltas = c.store.filters = c.store.grow_blocks = false;
+    c.store.encoding.block_bytes = number << 10;
+    c.store.encoding.deltas = c.store.encoding.filters = c.store.encoding.grow_blocks = false;
     all.push_back(c);
   }
   std::erase_if(all, [&](const Config& c) { return c.name.rfind(only, 0) != 0; });
@@ -252,7 +252,7 @@ void add_targets(bench::Report& report, const Row& row, const std::vector<Config
   const auto compare = [&](const char* what, double (Series::*of)() const, double bound) {
     std::size_t best = 0;
     for (std::size_t i = 1; i < configs.size(); ++i) {
-      if (configs[i].store.deltas) continue;
+      if (configs[i].store.encoding.deltas) continue;
       if (best == 0 || (row.series[i].*of)() < (row.series[best].*of)()) best = i;
     }
     if (best == 0) return;

@@ -115,7 +115,7 @@ void read_store(store::StoreCore& store, bool pristine) {
   }
   for (const auto& a : versions) {
     answers([&] {
-      store::diff_versions(store, a, versions.front(), [](const store::ByteRange& r) {
+      store::diff_versions(store, a, versions.front(), [](const ByteRange& r) {
         require(r.length_bytes != 0, "a range of a difference is not empty");
       });
     });

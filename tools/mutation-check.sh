@@ -72,8 +72,8 @@ mutation 'a name is not locked while it is made' src/store/lock/name_lock.cpp \
   's/return whole ? file->try_lock_exclusive() : file->try_lock_byte(byte);/return true;/'
 mutation 'a name is looked for before it is locked only' src/store/catalog/store_names.cpp \
   '/^  NameLock lock = lock_name/,/^}/s/  store\.require_free_name(name);//'
-mutation 'make_writable removes the ref first' src/store/catalog/store_names.cpp \
-  '/::make_writable/,/^}/{s/^  if (!has_branch(\*this, name)) publish_branch/  remove_ref(name);\n&/;s/^  remove_ref(name);$//}'
+mutation 'convert_to_branch removes the ref first' src/store/catalog/store_names.cpp \
+  '/::convert_to_branch/,/^}/{s/^  if (!has_branch(\*this, name)) publish_branch/  remove_ref(name);\n&/;s/^  remove_ref(name);$//}'
 mutation 'a half made branch is not mended at opening' src/store/branch/recovery.cpp \
   's/  store\.settle_name(branch);//'
 mutation 'the lock of a branch is not compared with its name' src/store/catalog/branch_lock.cpp \

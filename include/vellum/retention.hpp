@@ -16,7 +16,7 @@ namespace vellum {
 // The number of snapshots that each rule keeps; 0: none. keep_last keeps the newest ones. The other
 // rules keep the newest snapshot of each of the newest days, weeks (from Monday, as in ISO 8601),
 // months or years that have any. A snapshot stays if any rule keeps it. VersionInfo::order decides
-// which of two is newer, never the clock; a snapshot's day is that of VersionInfo::created_ns, UTC.
+// which of two is newer, never the clock; a snapshot's day is that of VersionInfo::created_at, UTC.
 struct RetentionPolicy {
   std::uint32_t keep_last = 0;
   std::uint32_t keep_daily = 0, keep_weekly = 0, keep_monthly = 0, keep_yearly = 0;

@@ -11,6 +11,7 @@
 #ifndef VELLUM_STORE_HPP
 #define VELLUM_STORE_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -19,15 +20,19 @@
 #include <string>
 #include <vector>
 
+#include <vellum/byte_range.hpp>
 #include <vellum/encoding.hpp>
 #include <vellum/error.hpp>
 #include <vellum/region.hpp>
+#include <vellum/report.hpp>
+#include <vellum/tier.hpp>
 
 namespace vellum {
 
 // Fixed when a store is made: how its regions are stored, unless a branch was made, or is opened,
 // with another Encoding; and the sizes of its files. The defaults need no tuning.
-struct StoreOptions : Encoding {
+struct StoreOptions {
+  Encoding encoding;
   std::uint64_t pack_bytes = 256ULL << 20;      // size at which a pack file is sealed: 1 MiB..1 TiB
   std::uint32_t journal_half_bytes = 1u << 20;  // 64 KiB..64 MiB
 };
@@ -37,9 +42,9 @@ struct VersionInfo {
   bool is_branch = false;      // a branch's head; otherwise a snapshot
   std::string branch;          // the branch it was made on
   std::uint64_t sequence = 0;  // commits on its line
-  std::int64_t time_ns = 0;    // of the commit, since 1970-01-01 UTC
+  std::chrono::system_clock::time_point committed_at;
   // When the snapshot or branch was made: a snapshot of an old commit is younger than that commit.
-  std::int64_t created_ns = 0;
+  std::chrono::system_clock::time_point created_at;
   // For a snapshot: larger than the order of every earlier snapshot in this store, whatever the
   // clock said. 0: a branch.
   std::uint64_t order = 0;
@@ -53,32 +58,6 @@ struct VersionInfo {
   std::optional<Encoding> encoding;
 };
 
-struct DiffTotals {
-  std::uint64_t pages_different = 0;
-  std::uint64_t bytes_different = 0;
-  std::uint64_t ranges = 0;
-};
-
-// A version's bytes in the packs: its pages and deltas, and its page map.
-struct VersionSpace {
-  std::string name;
-  bool is_branch = false;
-  std::uint64_t unique_bytes = 0;  // needed by no other version: freed if this one alone is removed
-  std::uint64_t shared_bytes = 0;  // others need them, too
-};
-
-struct StoreStat {
-  std::uint64_t stored_bytes = 0;  // on the medium: st_blocks of every file
-  std::uint64_t pack_bytes = 0, journal_bytes = 0, ref_bytes = 0;  // by file size
-  std::uint64_t pack_needed_bytes = 0;    // of packs: bytes that a version needs, or has open
-  std::uint64_t pack_freeable_bytes = 0;  // of packs: bytes that collect_garbage() would free
-  std::uint64_t packs = 0, snapshots = 0, branches = 0;
-  std::uint64_t archive_packs = 0, archive_bytes = 0;  // of packs and pack_bytes: in archives
-  std::uint64_t cache_copies = 0, cache_bytes = 0;     // of packs, in caches; counted nowhere else
-  std::uint64_t full_copy_bytes = 0;   // size of sparse full copies of every snapshot and head
-  std::vector<VersionSpace> versions;  // snapshots, then branches, by name
-};
-
 struct GcOptions {
   bool dry_run = false;  // only report the space to be freed; works on a read-only medium
   // 1 to 19: also rewrite the packs that have no writer any more, compressed at this level of zstd,
@@ -87,72 +66,27 @@ struct GcOptions {
   int recompress_level = 0;
 };
 
-struct GcReport {
-  std::uint64_t snapshots = 0, branches = 0;  // whose data stays
-  std::uint64_t open_versions = 0;            // open anywhere now: their data stays, named or not
-  std::uint64_t packs = 0, packs_removed = 0, packs_punched = 0;
-  std::uint64_t copies_removed = 0;  // from caches, of packs that have gone or changed
-  std::uint64_t pack_bytes = 0;      // that packs took on the medium before
-  std::uint64_t freeable_bytes = 0;  // of them, in whole blocks that nothing needs
-  std::uint64_t freed_bytes = 0;     // 0 in a dry run
-  bool holes_supported = true;  // false: this file system has no holes, only whole packs could go
-  // Packs rewritten; in a dry run, packs to be rewritten, with sizes estimated from samples.
-  std::uint64_t packs_recompressed = 0;
-  std::uint64_t recompressed_from_bytes = 0, recompressed_to_bytes = 0;
-  std::uint64_t packs_in_use = 0;  // left as they are: a process has a version open
+// Store::apply_tiers().
+struct ApplyTiersOptions {
+  bool dry_run = false;  // only report the work
 };
 
-// A directory that holds packs of a store.
-//
-// Packs are written to the store itself, their home. An archive is for cold packs: large, durable
-// like the store, perhaps slow; a pack lies either at home or there. A cache is fast and holds
-// copies. It may vanish at any moment with all its content: nothing is lost, and nothing need be
-// done. A missing cache, as on another machine, is not used.
-struct Tier {
-  enum class Kind { home, archive, cache };
-  Kind kind = Kind::home;
-  std::string directory;
-  // Whether the directory is there and has this tier's id. If an archive is absent, versions
-  // whose packs lie there do not open (Errc::io, which names it), and nothing is collected.
-  bool present = true;
-  // Whether its tier id names this store: its path, and the inode and time of birth of its
-  // `vellum.store`. False in a copy of a store, also under the same path in another container or on
-  // another machine. A copy may read the original's tiers, but nothing is collected or moved there
-  // (Errc::read_only). Adding the directory again takes it over.
-  bool writable = true;
-  std::uint64_t packs = 0, bytes = 0;  // on the medium; known when it is present
-  std::uint64_t limit_bytes = 0;       // for Store::apply_tiers(); 0: none
+// Store::verify().
+struct VerifyOptions {
+  // Also read and check every byte that a version needs. Without it: refs, journals, page maps,
+  // presence of packs.
+  bool read_data = false;
 };
 
-struct TierMove {
-  bool to_archive = true;  // else home
-  // A size of home. To the archive: only until packs at home take no more than this. To home: only
-  // as long as they take no more.
-  std::optional<std::uint64_t> home_bytes;
-  // To the archive: not packs that a branch's head or one of the newest N snapshots needs to open.
-  std::uint64_t keep_last = 0;
-  bool dry_run = false;
+// Store::repair().
+struct RepairOptions {
+  bool dry_run = false;  // only read, and report what can be saved
+  // Also save versions without a name, which were presumably removed, as far as no collection has
+  // taken them yet. Without it they are saved where a corrupted name may have been theirs.
+  bool include_removed = false;
 };
 
-struct TierReport {  // in a dry run: the planned work
-  std::uint64_t packs_moved = 0, moved_bytes = 0;
-  std::uint64_t packs_in_use = 0;  // left in place: a process has a version open
-  std::uint64_t copies_made = 0, copied_bytes = 0, copies_removed = 0;  // in caches
-  std::uint64_t home_bytes = 0;  // that packs take at home afterwards
-};
-
-struct Damage {
-  std::string object;  // the file, with the offset where a record is meant
-  std::string reason;
-  std::vector<std::string> versions;  // the versions that need it
-};
-
-struct VerifyReport {
-  std::uint64_t versions = 0, packs = 0, records = 0, bytes_read = 0;
-  std::vector<Damage> damages;  // empty: all is well
-};
-
-// The plain file that was last a branch's image (RegionOptions::image_path).
+// The plain file that was last a branch's image (RegionOptions::image).
 struct BranchImage {
   std::string path;
   bool in_use = false;  // now, or until a crash: the next opening of the branch with it mends it
@@ -161,12 +95,6 @@ struct BranchImage {
   bool changed = false;
 };
 
-struct Progress {
-  std::uint64_t done = 0, total = 0;
-  const char* unit = "";
-};
-using ProgressFn = std::function<void(const Progress&)>;
-
 // Writes the next bytes to `to` and returns their number; 0: no more bytes.
 using ReadFn = std::function<std::size_t(void* to, std::size_t capacity_bytes)>;
 
@@ -174,7 +102,7 @@ class Store {
  public:
   // `path` must not exist, or be an empty directory; its parent must exist.
   static Store create(const std::string& path, const StoreOptions& options = StoreOptions());
-  static Store open(const std::string& path);
+  [[nodiscard]] static Store open(const std::string& path);
   static Store open_or_create(const std::string& path,
                               const StoreOptions& options = StoreOptions());
 
@@ -187,13 +115,15 @@ class Store {
   // openings; a call that only opens a branch uses it for that opening.
   Region create_region(const std::string& branch, std::uint64_t size_bytes,
                        const RegionOptions& options = RegionOptions());
-  Region open_region(const std::string& branch, const RegionOptions& options = RegionOptions());
+  [[nodiscard]] Region open_region(const std::string& branch,
+                                   const RegionOptions& options = RegionOptions());
   // Opens, or creates with `size_bytes`; an existing region is grown when it is smaller.
   Region open_or_create_region(const std::string& branch, std::uint64_t size_bytes,
                                const RegionOptions& options = RegionOptions());
   // Read-only: a snapshot, or a branch's head as it is now (later commits do not show). Takes no
   // lock. A store there is a SIGSEGV, as on any read-only memory.
-  Region open_version(const std::string& name, const RegionOptions& options = RegionOptions());
+  [[nodiscard]] Region open_version(const std::string& name,
+                                    const RegionOptions& options = RegionOptions());
 
   // Versions.
   std::vector<VersionInfo> versions() const;           // snapshots by order, then branches by name
@@ -213,7 +143,7 @@ class Store {
   // kept as it was. After a crash there is the snapshot, the branch, or both, which are the same
   // version; then the next opening of the branch to write, or the next call of this, removes the
   // snapshot. For a branch it does nothing.
-  void make_writable(const std::string& name);
+  void convert_to_branch(const std::string& name);
   void remove_snapshot(const std::string& name);  // its space comes back with the next collection
   void remove_branch(const std::string& name);    // Errc::busy while it has a writer
   // Nothing: the branch never had an image, or only one in the store.
@@ -261,7 +191,8 @@ class Store {
   TierReport move_packs(const TierMove& move, const ProgressFn& progress = nullptr);
   // Applies the limits: moves packs to the archive until home keeps its limit, and gives each cache
   // copies of the packs that new versions need the most. Run it now and then.
-  TierReport apply_tiers(bool dry_run = false, const ProgressFn& progress = nullptr);
+  TierReport apply_tiers(const ApplyTiersOptions& options = ApplyTiersOptions(),
+                         const ProgressFn& progress = nullptr);
 
   // Calls `visit` for every maximal range of differing bytes, ascending. The cost follows the size
   // of the difference.
@@ -291,14 +222,24 @@ class Store {
                               const std::string& message, const ProgressFn& progress = nullptr);
 
   StoreStat stat() const;
-  // Without `read_data`: refs, journals, page maps, presence of packs. With it: every byte that a
-  // version needs.
-  VerifyReport verify(bool read_data, const ProgressFn& progress = nullptr) const;
-
-  struct Impl;  // src/api/store.cpp
-  explicit Store(std::shared_ptr<Impl> impl) noexcept;
+  // Looks for damage, and names the versions that it hurts. Damage is no error of the call.
+  VerifyReport verify(const VerifyOptions& options = VerifyOptions(),
+                      const ProgressFn& progress = nullptr) const;
+  // Saves every version that is whole into a new store, `destination`, which must not exist. The
+  // corrupted store is only read, and no Store need be open on it: what keeps versions from opening
+  // does not stop this. A version is saved if all of it reads and checks out; for a corrupted name
+  // or journal, an older state is saved where the packs still have one (SavedVersion::exact). With
+  // RepairOptions::dry_run, `destination` is not used. Throws what stops everything: the store's
+  // first file (vellum.store) is corrupted, the destination exists or lies inside the store, the
+  // disk is full; then there is no new store.
+  static RepairReport repair(const std::string& path, const std::string& destination,
+                             const RepairOptions& options = RepairOptions(),
+                             const ProgressFn& progress = nullptr);
 
  private:
+  friend struct StoreAccess;  // src/api/store_impl.hpp
+  struct Impl;
+  explicit Store(std::shared_ptr<Impl> impl) noexcept;
   std::shared_ptr<Impl> impl_;
 };
 

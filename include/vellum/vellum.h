@@ -51,6 +51,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <vellum/version.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,7 +73,8 @@ typedef enum vellum_errc {
   VELLUM_ERR_CORRUPTED = 10,       /* bytes on disk fail their checks */
   VELLUM_ERR_POISONED = 11,        /* an earlier flush failed: reopen the branch */
   VELLUM_ERR_UNSUPPORTED = 12,     /* this kernel or build cannot do it */
-  VELLUM_ERR_OUT_OF_MEMORY = 13    /* address space, memory, descriptors refused */
+  VELLUM_ERR_OUT_OF_MEMORY = 13,   /* address space, memory, descriptors refused */
+  VELLUM_ERR_STOPPED = 14          /* the program's own callback ended the call */
 } vellum_errc;
 
 /* A short, stable name ("not_found") for logs. Never NULL; "unknown" for a number that is none. */
@@ -80,6 +82,17 @@ const char* vellum_errc_name(int code);
 
 /* The message of this thread's last failing call. Never NULL; "" before the first failure. */
 const char* vellum_error_message(void);
+
+/* "1.2.3": the version of the library that runs, which may be newer than this header's
+ * (VELLUM_VERSION_STRING, vellum/version.h). */
+const char* vellum_version(void);
+
+/* ---- Progress ---- */
+
+/* Long calls take one, which may be NULL, and call it now and then in their own thread. `total` is 0
+ * when nobody knows it; `unit` is a word such as "bytes". 0 continues. Any other value ends the
+ * call: VELLUM_ERR_STOPPED. The store stays whole. It must not throw or longjmp. */
+typedef int (*vellum_progress_fn)(uint64_t done, uint64_t total, const char* unit, void* context);
 
 /* ---- Stores ---- */
 
@@ -118,6 +131,13 @@ int vellum_store_open(const char* path, vellum_store** out);
 int vellum_store_open_or_create(const char* path, const vellum_store_options* options,
                                 vellum_store** out);
 void vellum_store_close(vellum_store* store);
+
+/* The path, which the store owns. Cannot fail: NULL for NULL. */
+const char* vellum_store_path(const vellum_store* store);
+/* The options that the store was made with; a default has its value here. */
+int vellum_store_get_options(const vellum_store* store, vellum_store_options* options);
+/* 32 hex digits and a 0. */
+int vellum_store_id(const vellum_store* store, char id[33]);
 
 /* ---- Regions ---- */
 
@@ -311,6 +331,9 @@ typedef int (*vellum_version_fn)(const vellum_version_info* version, void* conte
 /* Calls `visit` for each version: snapshots in order of creation, then branches by name.
  * Stopping early is no error. */
 int vellum_versions(const vellum_store* store, vellum_version_fn visit, void* context);
+/* Calls `visit` for one version. VELLUM_ERR_NOT_FOUND. */
+int vellum_find_version(const vellum_store* store, const char* name, vellum_version_fn visit,
+                        void* context);
 
 /* Its commits are stored as those of the branch `from_version`, or as the store says. */
 int vellum_create_branch(vellum_store* store, const char* name, const char* from_version);
@@ -320,21 +343,88 @@ int vellum_create_branch_with(vellum_store* store, const char* name, const char*
 int vellum_create_snapshot(vellum_store* store, const char* name, const char* from_version,
                            const char* message /* may be NULL */);
 /* Makes a branch of a snapshot, under the same name; for a branch it does nothing. */
-int vellum_make_writable(vellum_store* store, const char* name);
+int vellum_convert_to_branch(vellum_store* store, const char* name);
 /* Removes a snapshot, or a branch (VELLUM_ERR_BUSY while it has a writer). Other versions stay
- * whole. The space comes back while regions are written, or by `vellum gc`. */
+ * whole. The space comes back while regions are written, or by vellum_gc(). */
 int vellum_remove(vellum_store* store, const char* name);
+
+/* The plain file that was last a branch's image (vellum_region_options.image_path). */
+typedef struct vellum_branch_image {
+  size_t struct_size;
+  const char* path; /* lasts until the callback returns */
+  int in_use;       /* 1: now, or until a crash: the next opening with it mends it */
+  int changed; /* 1: replaced or written since, when it is not in use; the next opening takes its
+                       present content */
+} vellum_branch_image;
+typedef void (*vellum_branch_image_fn)(const vellum_branch_image* image, void* context);
+/* Calls `visit` once, or not at all: the branch never had an image, or only one in the store. */
+int vellum_find_branch_image(const vellum_store* store, const char* branch,
+                             vellum_branch_image_fn visit, void* context);
+
+/* The number of snapshots that each rule keeps; 0: none. keep_last keeps the newest ones, the others
+ * the newest of each of the newest days, weeks (from Monday), months or years that have any. */
+typedef struct vellum_retention_policy {
+  size_t struct_size;
+  uint32_t keep_last, keep_daily, keep_weekly, keep_monthly, keep_yearly;
+  const char* branch; /* NULL: of all branches, each by itself */
+  const char* prefix; /* only snapshots whose names begin so; NULL: all */
+} vellum_retention_policy;
+#define VELLUM_RETENTION_POLICY_INIT {sizeof(vellum_retention_policy), 0, 0, 0, 0, 0, 0, 0}
+
+/* `kept_by` has the names of the rules that keep the snapshot ("last", "daily", ...), `kept_by_count`
+ * of them; 0: nothing keeps it. 0 continues, any other value stops. It may call Vellum, so it may
+ * remove the snapshot. */
+typedef int (*vellum_retention_fn)(const vellum_version_info* snapshot, const char* const* kept_by,
+                                   size_t kept_by_count, void* context);
+/* Calls `visit` for every snapshot that the policy looks at, by branch and then newest first. It
+ * removes nothing. VELLUM_ERR_INVALID_ARGUMENT for a policy without any rule. Stopping early is no
+ * error. */
+int vellum_decide_retention(const vellum_store* store, const vellum_retention_policy* policy,
+                            vellum_retention_fn visit, void* context);
+
+/* ---- Content ---- */
+
+typedef struct vellum_byte_range {
+  uint64_t offset_bytes, length_bytes;
+} vellum_byte_range;
+
+typedef struct vellum_diff_totals {
+  size_t struct_size;
+  uint64_t pages_compared; /* byte by byte, as their page maps tell them apart */
+  uint64_t pages_different, bytes_different, ranges;
+} vellum_diff_totals;
+#define VELLUM_DIFF_TOTALS_INIT {sizeof(vellum_diff_totals), 0, 0, 0, 0}
+
+/* 0 continues, any other value ends the call: VELLUM_ERR_STOPPED. */
+typedef int (*vellum_range_fn)(const vellum_byte_range* range, void* context);
+/* Calls `visit` for every maximal run of differing bytes, ascending. The cost follows the size of the
+ * difference. `visit` and `totals` may be NULL. */
+int vellum_diff(const vellum_store* store, const char* a, const char* b, vellum_range_fn visit,
+                void* context, vellum_diff_totals* totals);
 
 /* Reads bytes of a version without mapping it. Past its end: VELLUM_ERR_INVALID_ARGUMENT. */
 int vellum_read(const vellum_store* store, const char* name, uint64_t offset_bytes, void* buffer,
                 size_t length_bytes);
 
 /* Writes a version as a plain sparse file (which must not exist), durable on return. */
-int vellum_export(const vellum_store* store, const char* name, const char* file);
+int vellum_export(const vellum_store* store, const char* name, const char* file,
+                  vellum_progress_fn progress, void* context);
 /* Makes a plain file the content of a branch, in one commit; the branch is made when it does not
  * exist. `message` and `report` may be NULL. */
 int vellum_import(vellum_store* store, const char* branch, const char* file, const char* message,
-                  vellum_commit_report* report);
+                  vellum_commit_report* report, vellum_progress_fn progress, void* context);
+/* Writes the next bytes to `to` and returns their number; 0: no more. A negative number ends the
+ * import, which leaves the branch as it was: VELLUM_ERR_STOPPED. */
+typedef int64_t (*vellum_read_fn)(void* to, size_t capacity_bytes, void* context);
+/* The same as vellum_import(), from the bytes that `read` gives, which may be more or fewer than
+ * `expected_bytes`. Both callbacks get `context`. */
+int vellum_import_stream(vellum_store* store, const char* branch, vellum_read_fn read,
+                         uint64_t expected_bytes, const char* message, vellum_commit_report* report,
+                         vellum_progress_fn progress, void* context);
+/* The same, from a version of another store: its content becomes the branch's. */
+int vellum_import_version(vellum_store* store, const char* branch, const vellum_store* from,
+                          const char* name, const char* message, vellum_commit_report* report,
+                          vellum_progress_fn progress, void* context);
 
 /* ---- The store as a whole ---- */
 
@@ -343,24 +433,192 @@ typedef struct vellum_store_stat {
   uint64_t stored_bytes;                         /* on the medium: st_blocks of every file */
   uint64_t pack_bytes, journal_bytes, ref_bytes; /* by file size */
   uint64_t packs, snapshots, branches;
-  uint64_t full_copy_bytes; /* size of sparse full copies of every snapshot and head */
+  uint64_t full_copy_bytes;              /* size of sparse full copies of every snapshot and head */
+  uint64_t pack_needed_bytes;            /* of packs: bytes that a version needs, or has open */
+  uint64_t pack_freeable_bytes;          /* of packs: bytes that vellum_gc() would free */
+  uint64_t archive_packs, archive_bytes; /* of packs and pack_bytes: in archives */
+  uint64_t cache_copies, cache_bytes;    /* of packs, in caches; counted nowhere else */
 } vellum_store_stat;
-#define VELLUM_STORE_STAT_INIT {sizeof(vellum_store_stat), 0, 0, 0, 0, 0, 0, 0, 0}
+#define VELLUM_STORE_STAT_INIT {sizeof(vellum_store_stat), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-int vellum_stat(const vellum_store* store, vellum_store_stat* stat);
+/* A version's bytes in the packs: its pages and deltas, and its page map. */
+typedef struct vellum_version_space {
+  size_t struct_size;
+  const char* name; /* lasts until the callback returns */
+  int is_branch;
+  uint64_t region_bytes;
+  uint64_t nonzero_bytes; /* of them, in pages that are not all zero */
+  uint64_t unique_bytes;  /* needed by no other version: freed if this one alone is removed */
+  uint64_t shared_bytes;  /* others need them, too */
+} vellum_version_space;
+typedef void (*vellum_version_space_fn)(const vellum_version_space* space, void* context);
 
-typedef struct vellum_verify_summary {
+/* `visit`, which may be NULL, gets every version: snapshots, then branches, by name. */
+int vellum_stat(const vellum_store* store, vellum_store_stat* stat, vellum_version_space_fn visit,
+                void* context);
+
+typedef struct vellum_gc_options {
+  size_t struct_size;
+  int dry_run;          /* 1: only report the space to be freed; works on a read-only medium */
+  int recompress_level; /* 1 to 19: also write the packs without a writer again, compressed at this
+                           level of zstd; slow. 0: do not */
+} vellum_gc_options;
+#define VELLUM_GC_OPTIONS_INIT {sizeof(vellum_gc_options), 0, 0}
+
+typedef struct vellum_gc_report {
+  size_t struct_size;
+  uint64_t snapshots, branches; /* whose data stays */
+  uint64_t open_versions;       /* open anywhere now: their data stays, named or not */
+  uint64_t packs, packs_removed, packs_punched;
+  uint64_t copies_removed;     /* from caches, of packs that have gone or changed */
+  uint64_t pack_bytes;         /* that packs took on the medium before */
+  uint64_t needed_bytes;       /* of them, record by record */
+  uint64_t freeable_bytes;     /* of them, in whole blocks that nothing needs */
+  uint64_t freed_bytes;        /* 0 in a dry run */
+  int holes_supported;         /* 0: this file system has no holes, only whole packs could go */
+  uint64_t packs_recompressed; /* in a dry run: that would be, with sizes from samples */
+  uint64_t recompressed_from_bytes, recompressed_to_bytes;
+  uint64_t packs_in_use; /* not recompressed: a process has a version open */
+} vellum_gc_report;
+#define VELLUM_GC_REPORT_INIT \
+  {sizeof(vellum_gc_report), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+
+/* Gives back the space of data that no version needs any more, beside readers and writers in any
+ * process. `options`, `report` and `progress` may be NULL. VELLUM_ERR_BUSY: another collection
+ * runs. See Store::collect_garbage() in store.hpp. */
+int vellum_gc(vellum_store* store, const vellum_gc_options* options, vellum_gc_report* report,
+              vellum_progress_fn progress, void* context);
+
+typedef struct vellum_verify_options {
+  size_t struct_size;
+  int read_data; /* 1: every byte that a version needs; 0: refs, journals, page maps, and presence of
+                    packs */
+} vellum_verify_options;
+#define VELLUM_VERIFY_OPTIONS_INIT {sizeof(vellum_verify_options), 0}
+
+typedef struct vellum_verify_report {
   size_t struct_size;
   uint64_t versions, packs, records, bytes_read; /* what was checked */
   uint64_t damages;                              /* 0: all is well */
-} vellum_verify_summary;
-#define VELLUM_VERIFY_SUMMARY_INIT {sizeof(vellum_verify_summary), 0, 0, 0, 0, 0}
+} vellum_verify_report;
+#define VELLUM_VERIFY_REPORT_INIT {sizeof(vellum_verify_report), 0, 0, 0, 0, 0}
 
-/* Checks the store: refs, journals, page maps and presence of packs; with `read_data` every byte
- * that a version needs. VELLUM_OK: no damage found. VELLUM_ERR_CORRUPTED: damage found; `summary`,
- * which may be NULL, is filled in all the same, and vellum_error_message() names the first damage.
- * Another error: the check could not be made. */
-int vellum_verify(const vellum_store* store, int read_data, vellum_verify_summary* summary);
+/* One object that fails its checks. The strings last until the callback returns. */
+typedef struct vellum_damage {
+  size_t struct_size;
+  const char* object; /* the file, with the offset where a record is meant */
+  const char* reason;
+  const char* const* versions; /* that need it, version_count of them */
+  size_t version_count;
+} vellum_damage;
+typedef void (*vellum_damage_fn)(const vellum_damage* damage, void* context);
+
+/* Checks the store. VELLUM_OK: no damage found. VELLUM_ERR_CORRUPTED: damage found; `report` is filled in
+ * all the same, `visit` has got each damage, and vellum_error_message() names the first. Another
+ * error: the check could not be made. `options`, `report` and the callbacks, which get `context`,
+ * may be NULL. */
+int vellum_verify(const vellum_store* store, const vellum_verify_options* options,
+                  vellum_verify_report* report, vellum_damage_fn visit, vellum_progress_fn progress,
+                  void* context);
+
+typedef struct vellum_repair_options {
+  size_t struct_size;
+  int dry_run;         /* 1: only read, and report what can be saved */
+  int include_removed; /* 1: also versions without a name, which were presumably removed */
+} vellum_repair_options;
+#define VELLUM_REPAIR_OPTIONS_INIT {sizeof(vellum_repair_options), 0, 0}
+
+typedef struct vellum_repair_report {
+  size_t struct_size;
+  uint64_t saved; /* versions in the new store; in a dry run: that can be saved */
+  uint64_t
+      exact; /* of them, as they were; the others are older states, or have no name of their own */
+  uint64_t lost;
+  uint64_t pages_written;
+} vellum_repair_report;
+#define VELLUM_REPAIR_REPORT_INIT {sizeof(vellum_repair_report), 0, 0, 0, 0}
+
+/* A version that is saved, or is lost. The strings last until the callback returns. */
+typedef struct vellum_repaired_version {
+  size_t struct_size;
+  const char* name;   /* in the new store; of a lost one "snapshot 'a'", "branch 'main'" */
+  const char* reason; /* why it is lost: names file and offset. NULL: it is saved */
+  const char* origin; /* of a saved one: "snapshot 'a'", "branch 'main'", or where it was found */
+  int is_branch;
+  int exact; /* see vellum_repair_report */
+  uint64_t sequence, region_bytes;
+} vellum_repaired_version;
+typedef void (*vellum_repair_fn)(const vellum_repaired_version* version, void* context);
+
+/* Saves every version of the corrupted store at `path` that is whole into a new store, which must not
+ * exist; the corrupted store is only read. In a dry run `destination` may be NULL.
+ * VELLUM_ERR_CORRUPTED: versions are lost; the others are saved, and `report` is filled in, all the
+ * same. `options`, `report` and the callbacks, which get `context`, may be NULL. */
+int vellum_repair(const char* path, const char* destination, const vellum_repair_options* options,
+                  vellum_repair_report* report, vellum_repair_fn visit, vellum_progress_fn progress,
+                  void* context);
+
+/* ---- Tiers: see tier.hpp ---- */
+
+enum { VELLUM_TIER_HOME = 0, VELLUM_TIER_ARCHIVE = 1, VELLUM_TIER_CACHE = 2 };
+
+typedef struct vellum_tier {
+  size_t struct_size;
+  int kind;              /* VELLUM_TIER_... */
+  const char* directory; /* lasts until the callback returns */
+  int present;           /* 1: the directory is there and has this store's mark */
+  int writable;          /* 1: its mark names this store, and not one that it is a copy of */
+  uint64_t packs, bytes; /* on the medium; known when it is present */
+  uint64_t limit_bytes;  /* for vellum_apply_tiers(); 0: none */
+} vellum_tier;
+typedef void (*vellum_tier_fn)(const vellum_tier* tier, void* context);
+
+/* Calls `visit` for home first, then for the others in the order in which they were added. */
+int vellum_tiers(const vellum_store* store, vellum_tier_fn visit, void* context);
+/* The directory is made, or is empty, or was this tier before. */
+int vellum_add_archive(vellum_store* store, const char* directory);
+int vellum_add_cache(vellum_store* store, const char* directory, uint64_t limit_bytes);
+/* VELLUM_ERR_BUSY when it is an archive that holds packs: move them home first. */
+int vellum_remove_tier(vellum_store* store, const char* directory);
+/* Sets the limit of home ("") or of a cache. */
+int vellum_limit_tier(vellum_store* store, const char* directory, uint64_t limit_bytes);
+
+typedef struct vellum_tier_move {
+  size_t struct_size;
+  int to_home;        /* 1: home; 0: to the archive */
+  int has_home_bytes; /* 1: home_bytes counts */
+  uint64_t
+      home_bytes; /* to the archive: only until packs at home take no more than this; to home: only
+                          as long as they take no more */
+  uint64_t keep_last; /* to the archive: not what a branch's head or one of the newest N snapshots
+                          needs to open */
+  int dry_run;
+} vellum_tier_move;
+#define VELLUM_TIER_MOVE_INIT {sizeof(vellum_tier_move), 0, 0, 0, 0, 0}
+
+typedef struct vellum_tier_report { /* in a dry run: the planned work */
+  size_t struct_size;
+  uint64_t packs_moved, moved_bytes;
+  uint64_t packs_in_use; /* left in place: a process has a version open */
+  uint64_t copies_made, copied_bytes, copies_removed; /* in caches */
+  uint64_t home_bytes;                                /* that packs take at home afterwards */
+} vellum_tier_report;
+#define VELLUM_TIER_REPORT_INIT {sizeof(vellum_tier_report), 0, 0, 0, 0, 0, 0, 0}
+
+/* Moves packs that no branch will write any more. `report` and `progress` may be NULL.
+ * VELLUM_ERR_NOT_FOUND: there is no archive. */
+int vellum_move_packs(vellum_store* store, const vellum_tier_move* move, vellum_tier_report* report,
+                      vellum_progress_fn progress, void* context);
+
+typedef struct vellum_apply_tiers_options {
+  size_t struct_size;
+  int dry_run;
+} vellum_apply_tiers_options;
+#define VELLUM_APPLY_TIERS_OPTIONS_INIT {sizeof(vellum_apply_tiers_options), 0}
+
+/* Applies the limits. `options`, `report` and `progress` may be NULL. */
+int vellum_apply_tiers(vellum_store* store, const vellum_apply_tiers_options* options,
+                       vellum_tier_report* report, vellum_progress_fn progress, void* context);
 
 #ifdef __cplusplus
 }

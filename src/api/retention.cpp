@@ -1,6 +1,7 @@
 // Retention by age (vellum/retention.hpp).
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <set>
 #include <tuple>
 #include <vellum/retention.hpp>
@@ -10,31 +11,27 @@ namespace {
 
 using std::chrono::days;
 using std::chrono::floor;
-using std::chrono::sys_days;
 using std::chrono::year_month_day;
 
-sys_days day_of(std::int64_t time_ns) {
-  return floor<days>(
-      std::chrono::sys_time<std::chrono::nanoseconds>(std::chrono::nanoseconds(time_ns)));
-}
+using Time = std::chrono::system_clock::time_point;
 
 // Numbers that are equal for times in the same day, week, month or year, and only then.
-std::int64_t daily(std::int64_t time_ns) { return day_of(time_ns).time_since_epoch().count(); }
-std::int64_t weekly(std::int64_t time_ns) {
-  const std::int64_t since_monday = daily(time_ns) + 3;  // 1970-01-01 was a Thursday
+std::int64_t daily(Time time) { return floor<days>(time).time_since_epoch().count(); }
+std::int64_t weekly(Time time) {
+  const std::int64_t since_monday = daily(time) + 3;  // 1970-01-01 was a Thursday
   return since_monday >= 0 ? since_monday / 7 : (since_monday - 6) / 7;
 }
-std::int64_t yearly(std::int64_t time_ns) {
-  return static_cast<int>(year_month_day(day_of(time_ns)).year());
+std::int64_t yearly(Time time) {
+  return static_cast<int>(year_month_day(floor<days>(time)).year());
 }
-std::int64_t monthly(std::int64_t time_ns) {
-  return yearly(time_ns) * 12 + static_cast<unsigned>(year_month_day(day_of(time_ns)).month());
+std::int64_t monthly(Time time) {
+  return yearly(time) * 12 + static_cast<unsigned>(year_month_day(floor<days>(time)).month());
 }
 
 struct Rule {
   const char* name;
   std::uint32_t count;
-  std::int64_t (*period)(std::int64_t time_ns);  // null: each snapshot is its own
+  std::int64_t (*period)(Time time);  // null: each snapshot is its own
 };
 
 // The range is one branch's snapshots, newest first. A clock that was set back makes days come
@@ -44,7 +41,7 @@ void apply(const Rule& rule, std::vector<RetentionDecision>::iterator first,
   std::uint32_t left = rule.count;
   std::set<std::int64_t> seen;
   for (auto at = first; at != last && left > 0; ++at) {
-    if (rule.period != nullptr && !seen.insert(rule.period(at->version.created_ns)).second)
+    if (rule.period != nullptr && !seen.insert(rule.period(at->version.created_at)).second)
       continue;
     at->kept_by.emplace_back(rule.name);
     --left;

@@ -5,6 +5,7 @@
 #include <vellum/store.hpp>
 
 #include "api/store_impl.hpp"
+#include "base/clock.hpp"
 #include "base/new_file.hpp"
 #include "base/round_up.hpp"
 #include "base/zeros.hpp"
@@ -14,6 +15,7 @@
 #include "store/branch/live_snapshot.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_core.hpp"
+#include "store/check/repair.hpp"
 #include "store/check/stat.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
@@ -30,7 +32,7 @@ constexpr std::size_t kCopyPages = 256;  // import and export move 1 MiB at a ti
 
 format::Superblock superblock_of(const StoreOptions& options) {
   format::Superblock sb;
-  static_cast<format::Encoding&>(sb) = region::to_format(static_cast<const Encoding&>(options));
+  static_cast<format::Encoding&>(sb) = region::to_format(options.encoding);
   region::require_range("pack_bytes", options.pack_bytes, 1ULL << 20, 1ULL << 40);
   region::require_range("journal_half_bytes", options.journal_half_bytes, 64u << 10, 64u << 20);
   if (options.journal_half_bytes % kPageBytes != 0) {
@@ -47,8 +49,8 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   info.is_branch = resolved.is_branch;
   info.branch = resolved.branch;
   info.sequence = resolved.version.sequence + resolved.commits.size();
-  info.time_ns = resolved.version.time_ns;
-  info.created_ns = resolved.created_ns;
+  info.committed_at = base::time_point_of(resolved.version.time_ns);
+  info.created_at = base::time_point_of(resolved.created_ns);
   info.order = resolved.order;
   info.message = resolved.version.message;
   info.parent = resolved.version.parent;
@@ -59,7 +61,7 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
   if (resolved.encoding.has_value()) info.encoding = region::from_format(*resolved.encoding);
   if (resolved.commits.empty()) return info;
   const auto& last = resolved.commits.back();
-  info.time_ns = last.time_ns;
+  info.committed_at = base::time_point_of(last.time_ns);
   info.message = last.message;
   info.region_bytes = last.region_bytes;
   info.file_bytes = last.file_bytes.value_or(last.region_bytes);
@@ -169,15 +171,12 @@ CommitReport fill_region(Region& region, const ReadFn& read, std::uint64_t expec
 Store::Store(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 
 Store Store::create(const std::string& path, const StoreOptions& options) {
-  auto impl = std::make_shared<Impl>();
-  impl->core = store::StoreCore::create(base::posix_fs(), path, superblock_of(options));
-  return Store(std::move(impl));
+  return StoreAccess::handle_of(
+      store::StoreCore::create(base::posix_fs(), path, superblock_of(options)));
 }
 
 Store Store::open(const std::string& path) {
-  auto impl = std::make_shared<Impl>();
-  impl->core = store::StoreCore::open(base::posix_fs(), path);
-  return Store(std::move(impl));
+  return StoreAccess::handle_of(store::StoreCore::open(base::posix_fs(), path));
 }
 
 Store Store::open_or_create(const std::string& path, const StoreOptions& options) {
@@ -210,7 +209,7 @@ std::string Store::id() const {
 StoreOptions Store::options() const {
   const auto& sb = impl_->core->superblock();
   StoreOptions options;
-  static_cast<Encoding&>(options) = region::from_format(sb);
+  options.encoding = region::from_format(sb);
   options.pack_bytes = sb.pack_bytes;
   options.journal_half_bytes = sb.journal_half_bytes;
   return options;
@@ -332,7 +331,7 @@ void Store::create_snapshot(const std::string& name, const std::string& from_ver
   impl_->core->create_snapshot(claim, from.branch, from.version, message);
 }
 
-void Store::make_writable(const std::string& name) { impl_->core->make_writable(name); }
+void Store::convert_to_branch(const std::string& name) { impl_->core->convert_to_branch(name); }
 
 void Store::remove_snapshot(const std::string& name) { impl_->core->remove_snapshot(name); }
 void Store::remove_branch(const std::string& name) { impl_->core->remove_branch(name); }
@@ -350,12 +349,9 @@ DiffTotals Store::diff(const std::string& a, const std::string& b,
                        const std::function<void(const ByteRange&)>& visit) const {
   const auto va = store::resolve_kept(*impl_->core, a);
   const auto vb = store::resolve_kept(*impl_->core, b);
-  const auto totals = store::diff_versions(*impl_->core, va.version, vb.version,
-                                           [&](const store::ByteRange& range) {
-                                             if (visit)
-                                               visit({range.offset_bytes, range.length_bytes});
-                                           });
-  return {totals.pages_different, totals.bytes_different, totals.ranges};
+  return store::diff_versions(*impl_->core, va.version, vb.version, [&](const ByteRange& range) {
+    if (visit) visit(range);
+  });
 }
 
 void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
@@ -465,59 +461,24 @@ CommitReport Store::import_version(const std::string& branch, const Store& from,
 }
 
 GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& progress) {
-  const auto r = store::collect_garbage(*impl_->core, options.dry_run, forward(progress),
-                                        options.recompress_level);
-  GcReport out;
-  out.snapshots = r.snapshots;
-  out.branches = r.branches;
-  out.open_versions = r.kept_open;
-  out.packs = r.packs;
-  out.packs_removed = r.packs_removed;
-  out.packs_punched = r.packs_punched;
-  out.copies_removed = r.copies_removed;
-  out.pack_bytes = r.allocated_bytes;
-  out.freeable_bytes = r.freeable_bytes;
-  out.freed_bytes = r.freed_bytes;
-  out.holes_supported = r.holes_supported;
-  out.packs_recompressed = r.recompressed.packs;
-  out.recompressed_from_bytes = r.recompressed.bytes_before;
-  out.recompressed_to_bytes = r.recompressed.bytes_after;
-  out.packs_in_use = r.recompressed.packs_in_use;
-  return out;
+  return store::collect_garbage(*impl_->core, options.dry_run, progress, options.recompress_level);
 }
 
-StoreStat Store::stat() const {
-  const auto s = store::stat_store(*impl_->core);
-  StoreStat out;
-  out.stored_bytes = s.allocated_bytes;
-  out.pack_bytes = s.pack_bytes;
-  out.journal_bytes = s.journal_bytes;
-  out.ref_bytes = s.ref_bytes;
-  out.packs = s.packs;
-  for (const auto& v : s.versions) (v.is_branch ? out.branches : out.snapshots) += 1;
-  out.full_copy_bytes = s.full_copy_bytes;
-  out.archive_packs = s.archive_packs;
-  out.archive_bytes = s.archive_bytes;
-  out.cache_copies = s.cache_copies;
-  out.cache_bytes = s.cache_bytes;
-  out.pack_needed_bytes = s.pack_needed_bytes;
-  out.pack_freeable_bytes = s.pack_freeable_bytes;
-  for (const auto& v : s.versions) {
-    out.versions.push_back({v.name, v.is_branch, v.unique_bytes, v.shared_bytes});
+StoreStat Store::stat() const { return store::stat_store(*impl_->core); }
+
+VerifyReport Store::verify(const VerifyOptions& options, const ProgressFn& progress) const {
+  return store::verify_store(*impl_->core, options.read_data, progress);
+}
+
+RepairReport Store::repair(const std::string& path, const std::string& destination,
+                           const RepairOptions& options, const ProgressFn& progress) {
+  if (!options.dry_run && destination.empty()) {
+    throw Error(Errc::invalid_argument, path + ": repair needs a name for the new store");
   }
-  return out;
-}
-
-VerifyReport Store::verify(bool read_data, const ProgressFn& progress) const {
-  auto r = store::verify_store(*impl_->core, read_data, forward(progress));
-  VerifyReport out;
-  out.versions = r.versions;
-  out.packs = r.packs;
-  out.records = r.records;
-  out.bytes_read = r.bytes_read;
-  for (auto& d : r.damages)
-    out.damages.push_back({std::move(d.object), std::move(d.reason), std::move(d.versions)});
-  return out;
+  return store::repair_store(
+      base::posix_fs(), path,
+      options.dry_run ? std::nullopt : std::optional<std::string>(destination), progress,
+      options.include_removed ? store::Removed::saved_too : store::Removed::left_out);
 }
 
 }  // namespace vellum

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vellum/store.hpp>
 
 #include "store/catalog/store_core.hpp"
-#include "store/check/verify.hpp"
 
 namespace vellum {
 
@@ -13,9 +13,12 @@ struct Store::Impl {
   std::shared_ptr<store::StoreCore> core;
 };
 
-inline store::ProgressFn forward(const ProgressFn& progress) {
-  if (!progress) return nullptr;
-  return [progress](const store::Progress& p) { progress({p.done, p.total, p.unit}); };
-}
+// Makes handles for whoever has opened the store itself: the interface, and tests on other file
+// systems.
+struct StoreAccess {
+  static Store handle_of(std::shared_ptr<store::StoreCore> core) {
+    return Store(std::make_shared<Store::Impl>(Store::Impl{std::move(core)}));
+  }
+};
 
 }  // namespace vellum

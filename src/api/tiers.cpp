@@ -17,11 +17,6 @@ std::string full_path(const std::string& directory) {
   return path;
 }
 
-TierReport to_public(const store::TierReport& r) {
-  return {r.packs_moved,  r.moved_bytes,    r.packs_in_use, r.copies_made,
-          r.copied_bytes, r.copies_removed, r.home_bytes};
-}
-
 }  // namespace
 
 std::vector<Tier> Store::tiers() const {
@@ -59,13 +54,11 @@ void Store::limit_tier(const std::string& directory, std::uint64_t limit_bytes) 
 }
 
 TierReport Store::move_packs(const TierMove& move, const ProgressFn& progress) {
-  return to_public(store::move_packs(*impl_->core,
-                                     {move.to_archive, move.home_bytes, move.keep_last},
-                                     move.dry_run, forward(progress)));
+  return store::move_packs(*impl_->core, move, progress);
 }
 
-TierReport Store::apply_tiers(bool dry_run, const ProgressFn& progress) {
-  return to_public(store::apply_tiers(*impl_->core, dry_run, forward(progress)));
+TierReport Store::apply_tiers(const ApplyTiersOptions& options, const ProgressFn& progress) {
+  return store::apply_tiers(*impl_->core, options.dry_run, progress);
 }
 
 }  // namespace vellum

@@ -12,10 +12,18 @@ inline std::uint64_t elapsed_ns(std::chrono::steady_clock::time_point since) {
       std::chrono::duration_cast<std::chrono::nanoseconds>(d).count());
 }
 
-// Nanoseconds since 1970, UTC. The clock may jump, so it orders nothing.
-inline std::int64_t wall_clock_ns() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+// Times in records are nanoseconds since 1970, UTC.
+inline std::chrono::system_clock::time_point time_point_of(std::int64_t time_ns) {
+  return std::chrono::system_clock::time_point(
+      std::chrono::duration_cast<std::chrono::system_clock::duration>(
+          std::chrono::nanoseconds(time_ns)));
 }
+
+inline std::int64_t nanoseconds_of(std::chrono::system_clock::time_point time) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
+}
+
+// The clock may jump, so it orders nothing.
+inline std::int64_t wall_clock_ns() { return nanoseconds_of(std::chrono::system_clock::now()); }
 
 }  // namespace vellum::base

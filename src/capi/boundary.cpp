@@ -6,6 +6,7 @@
 #include <new>
 #include <stdexcept>
 #include <system_error>
+#include <vellum/version.hpp>
 
 namespace vellum::capi {
 namespace {
@@ -39,6 +40,8 @@ int note(int code, const char* message) noexcept {
 int note_current_exception() noexcept {
   try {
     throw;
+  } catch (const Stopped&) {
+    return note(VELLUM_ERR_STOPPED, "the program's callback ended the call");
   } catch (const Error& error) {
     return note(static_cast<int>(error.code()), error.what());
   } catch (const std::bad_alloc&) {
@@ -54,6 +57,13 @@ int note_current_exception() noexcept {
 
 void refuse_null(const char* name) {
   throw Error(Errc::invalid_argument, std::string(name) + " is NULL");
+}
+
+ProgressFn progress_of(vellum_progress_fn progress, void* context) {
+  if (progress == nullptr) return nullptr;
+  return [progress, context](const Progress& p) {
+    if (progress(p.done, p.total, p.unit, context) != 0) throw Stopped();
+  };
 }
 
 void require_struct_size(std::size_t struct_size) {
@@ -87,11 +97,14 @@ vellum_commit_report to_c(const CommitReport& report) {
 extern "C" {
 
 const char* vellum_errc_name(int code) {
+  if (code == VELLUM_ERR_STOPPED) return "stopped";  // C++ lets the callback's own exception pass
   if (code < VELLUM_OK || code > VELLUM_ERR_OUT_OF_MEMORY) {
     return "unknown";
   }
   return vellum::errc_name(static_cast<vellum::Errc>(code));
 }
+
+const char* vellum_version(void) { return vellum::version(); }
 
 const char* vellum_error_message(void) { return vellum::capi::last_message; }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vellum/error.hpp>
 #include <vellum/region.hpp>
+#include <vellum/report.hpp>
 #include <vellum/store.hpp>
 
 struct vellum_store {
@@ -85,5 +86,30 @@ void fill_struct(Struct* out, const Struct& values) {
 }
 
 vellum_commit_report to_c(const CommitReport& report);
+
+inline Store& store_of(vellum_store* handle) {
+  require(handle, "store");
+  return handle->store;
+}
+inline const Store& store_of(const vellum_store* handle) {
+  require(handle, "store");
+  return handle->store;
+}
+
+// A callback of the program that wants no more. Thrown through the library, and caught by
+// guarded().
+struct Stopped {};
+
+// The caller's progress callback for the library; empty for NULL.
+ProgressFn progress_of(vellum_progress_fn progress, void* context);
+
+// A version for a callback. What `info` points to lives in `version` and here.
+struct VersionForC {
+  explicit VersionForC(const VersionInfo& version);
+  VersionForC(const VersionForC&) = delete;
+  VersionForC& operator=(const VersionForC&) = delete;
+  vellum_store_options encoding = {};
+  vellum_version_info info = {};
+};
 
 }  // namespace vellum::capi

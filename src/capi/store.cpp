@@ -1,7 +1,9 @@
 // vellum_store and its versions: see vellum.h.
 #include <cstdint>
-#include <vector>
+#include <cstring>
+#include <string>
 
+#include "base/clock.hpp"
 #include "capi/boundary.hpp"
 
 using vellum::Errc;
@@ -41,8 +43,6 @@ Encoding encoding_from(const vellum_store_options& options) {
   return result;
 }
 
-}  // namespace vellum::capi
-
 namespace {
 
 vellum_store_options to_c(const vellum::Encoding& encoding) {
@@ -62,10 +62,35 @@ vellum_store_options to_c(const vellum::Encoding& encoding) {
   return result;
 }
 
+}  // namespace
+
+VersionForC::VersionForC(const VersionInfo& version) {
+  info.struct_size = sizeof info;
+  info.name = version.name.c_str();
+  info.is_branch = version.is_branch ? 1 : 0;
+  info.branch = version.branch.c_str();
+  info.message = version.message.c_str();
+  info.parent = version.parent.c_str();
+  info.sequence = version.sequence;
+  info.time_ns = base::nanoseconds_of(version.committed_at);
+  info.region_bytes = version.region_bytes;
+  info.pages_changed = version.pages_changed;
+  info.bytes_added = version.bytes_added;
+  info.file_bytes = version.file_bytes;
+  info.created_ns = base::nanoseconds_of(version.created_at);
+  info.order = version.order;
+  if (version.encoding.has_value()) {
+    encoding = to_c(*version.encoding);
+    info.encoding = &encoding;
+  }
+}
+
+namespace {
+
 vellum::StoreOptions to_cpp(const vellum_store_options* given) {
   const vellum_store_options options = options_or_zero(given);
   vellum::StoreOptions result;
-  static_cast<vellum::Encoding&>(result) = encoding_from(options);
+  result.encoding = encoding_from(options);
   if (options.pack_bytes != 0) result.pack_bytes = options.pack_bytes;
   if (options.journal_half_bytes != 0) result.journal_half_bytes = options.journal_half_bytes;
   return result;
@@ -81,47 +106,8 @@ int open_with(const char* path, vellum_store** out, const Open& open) {
   });
 }
 
-Store& store_of(vellum_store* handle) {
-  require(handle, "store");
-  return handle->store;
-}
-const Store& store_of(const vellum_store* handle) {
-  require(handle, "store");
-  return handle->store;
-}
-
-vellum_version_info to_c(const vellum::VersionInfo& version) {
-  vellum_version_info result = {};
-  result.struct_size = sizeof result;
-  result.name = version.name.c_str();
-  result.is_branch = version.is_branch ? 1 : 0;
-  result.branch = version.branch.c_str();
-  result.message = version.message.c_str();
-  result.parent = version.parent.c_str();
-  result.sequence = version.sequence;
-  result.time_ns = version.time_ns;
-  result.region_bytes = version.region_bytes;
-  result.pages_changed = version.pages_changed;
-  result.bytes_added = version.bytes_added;
-  result.file_bytes = version.file_bytes;
-  result.created_ns = version.created_ns;
-  result.order = version.order;
-  return result;
-}
-
-std::string describe(const vellum::Damage& damage, std::size_t damages) {
-  std::string text = damage.object + ": " + damage.reason;
-  if (!damage.versions.empty()) {
-    text += " (needed by " + damage.versions.front() +
-            (damage.versions.size() > 1 ? " and others)" : ")");
-  }
-  if (damages > 1) {
-    text += "; damages in all: " + std::to_string(damages);
-  }
-  return text;
-}
-
 }  // namespace
+}  // namespace vellum::capi
 
 extern "C" {
 
@@ -140,20 +126,61 @@ int vellum_store_open_or_create(const char* path, const vellum_store_options* op
 
 void vellum_store_close(vellum_store* store) { delete store; }
 
+const char* vellum_store_path(const vellum_store* store) {
+  return store == nullptr ? nullptr : store->store.path().c_str();
+}
+
+int vellum_store_get_options(const vellum_store* store, vellum_store_options* options) {
+  return guarded([&] {
+    require(options, "options");
+    require_struct(options);
+    const vellum::StoreOptions found = store_of(store).options();
+    vellum_store_options values = to_c(found.encoding);
+    values.pack_bytes = found.pack_bytes;
+    values.journal_half_bytes = found.journal_half_bytes;
+    fill_struct(options, values);
+  });
+}
+
+int vellum_store_id(const vellum_store* store, char id[33]) {
+  return guarded([&] {
+    require(id, "id");
+    const std::string text = store_of(store).id();
+    std::memcpy(id, text.c_str(), text.size() + 1);
+  });
+}
+
 int vellum_versions(const vellum_store* store, vellum_version_fn visit, void* context) {
   return guarded([&] {
     require(visit, "visit");
     for (const vellum::VersionInfo& version : store_of(store).versions()) {
-      vellum_version_info info = to_c(version);
-      vellum_store_options encoding;
-      if (version.encoding.has_value()) {
-        encoding = to_c(*version.encoding);
-        info.encoding = &encoding;
-      }
-      if (visit(&info, context) != 0) {
-        break;
-      }
+      const VersionForC given(version);
+      if (visit(&given.info, context) != 0) break;
     }
+  });
+}
+
+int vellum_find_version(const vellum_store* store, const char* name, vellum_version_fn visit,
+                        void* context) {
+  return guarded([&] {
+    require(name, "the version's name");
+    require(visit, "visit");
+    const vellum::VersionInfo version = store_of(store).version(name);
+    const VersionForC given(version);
+    visit(&given.info, context);
+  });
+}
+
+int vellum_find_branch_image(const vellum_store* store, const char* branch,
+                             vellum_branch_image_fn visit, void* context) {
+  return guarded([&] {
+    require(branch, "the branch's name");
+    require(visit, "visit");
+    const auto found = store_of(store).branch_image(branch);
+    if (!found) return;
+    const vellum_branch_image image{sizeof image, found->path.c_str(), found->in_use ? 1 : 0,
+                                    found->changed ? 1 : 0};
+    visit(&image, context);
   });
 }
 
@@ -175,10 +202,10 @@ int vellum_create_branch_with(vellum_store* store, const char* name, const char*
   });
 }
 
-int vellum_make_writable(vellum_store* store, const char* name) {
+int vellum_convert_to_branch(vellum_store* store, const char* name) {
   return guarded([&] {
     require(name, "name");
-    store_of(store).make_writable(name);
+    store_of(store).convert_to_branch(name);
   });
 }
 
@@ -209,59 +236,6 @@ int vellum_read(const vellum_store* store, const char* name, uint64_t offset_byt
     require(name, "the version's name");
     require(buffer, "buffer");
     store_of(store).read(name, offset_bytes, buffer, length_bytes);
-  });
-}
-
-int vellum_export(const vellum_store* store, const char* name, const char* file) {
-  return guarded([&] {
-    require(name, "the version's name");
-    require(file, "file");
-    store_of(store).export_file(name, file);
-  });
-}
-
-int vellum_import(vellum_store* store, const char* branch, const char* file, const char* message,
-                  vellum_commit_report* report) {
-  return guarded([&] {
-    require(branch, "the branch's name");
-    require(file, "file");
-    require_struct(report);
-    fill_struct(report, to_c(store_of(store).import_file(branch, file, or_empty(message))));
-  });
-}
-
-int vellum_stat(const vellum_store* store, vellum_store_stat* stat) {
-  return guarded([&] {
-    require(stat, "stat");
-    require_struct(stat);
-    const vellum::StoreStat found = store_of(store).stat();
-    vellum_store_stat values = VELLUM_STORE_STAT_INIT;
-    values.stored_bytes = found.stored_bytes;
-    values.pack_bytes = found.pack_bytes;
-    values.journal_bytes = found.journal_bytes;
-    values.ref_bytes = found.ref_bytes;
-    values.packs = found.packs;
-    values.snapshots = found.snapshots;
-    values.branches = found.branches;
-    values.full_copy_bytes = found.full_copy_bytes;
-    fill_struct(stat, values);
-  });
-}
-
-int vellum_verify(const vellum_store* store, int read_data, vellum_verify_summary* summary) {
-  return guarded([&] {
-    require_struct(summary);
-    const vellum::VerifyReport found = store_of(store).verify(read_data != 0);
-    vellum_verify_summary values = VELLUM_VERIFY_SUMMARY_INIT;
-    values.versions = found.versions;
-    values.packs = found.packs;
-    values.records = found.records;
-    values.bytes_read = found.bytes_read;
-    values.damages = found.damages.size();
-    fill_struct(summary, values);
-    if (!found.damages.empty()) {
-      throw Error(Errc::corrupted, describe(found.damages.front(), found.damages.size()));
-    }
   });
 }
 

@@ -22,8 +22,8 @@ int make_branch(Context& context, const BranchArguments& arguments) {
   Store store = Store::open(arguments.store);
   std::optional<Encoding> encoding;
   if (arguments.encoding.any()) {
-    encoding =
-        arguments.encoding.on(store.version(arguments.from).encoding.value_or(store.options()));
+    encoding = arguments.encoding.on(
+        store.version(arguments.from).encoding.value_or(store.options().encoding));
   }
   store.create_branch(*arguments.name, arguments.from, encoding);
   Json object = version_json(store.version(*arguments.name));

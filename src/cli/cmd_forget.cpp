@@ -37,7 +37,7 @@ std::string joined(const std::vector<std::string>& words) {
 Json decision_json(const RetentionDecision& decision) {
   return Json{{"name", decision.version.name},
               {"branch", decision.version.branch},
-              {"time", utc_time_full(decision.version.created_ns)},
+              {"time", utc_time_full(decision.version.created_at)},
               {"kept_by", decision.kept_by}};
 }
 
@@ -67,7 +67,7 @@ void print_text(Context& context, const std::vector<RetentionDecision>& decision
   for (const RetentionDecision& d : decisions) {
     removed += d.kept_by.empty() ? 1 : 0;
     table.add({d.kept_by.empty() ? "remove" : "keep", printable(d.version.name),
-               printable(d.version.branch), utc_time(d.version.created_ns), joined(d.kept_by)});
+               printable(d.version.branch), utc_time(d.version.created_at), joined(d.kept_by)});
   }
   if (!decisions.empty()) {
     table.print(context.out);

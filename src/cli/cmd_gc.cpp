@@ -41,22 +41,23 @@ Json report_json(const Store& store, const GcReport& report, bool dry_run) {
               {"freeable_bytes", report.freeable_bytes},
               {"freed_bytes", report.freed_bytes},
               {"holes_supported", report.holes_supported},
-              {"packs_recompressed", report.packs_recompressed},
-              {"recompressed_from_bytes", report.recompressed_from_bytes},
-              {"recompressed_to_bytes", report.recompressed_to_bytes},
-              {"packs_in_use", report.packs_in_use}};
+              {"packs_recompressed", report.recompressed.packs},
+              {"recompressed_from_bytes", report.recompressed.bytes_before},
+              {"recompressed_to_bytes", report.recompressed.bytes_after},
+              {"packs_in_use", report.recompressed.packs_in_use}};
 }
 
 std::string recompression_sentence(const GcReport& report, bool dry_run) {
   std::string text = fmt::format("; {}recompress{} {}", dry_run ? "would " : "",
-                                 dry_run ? "" : "ed", counted(report.packs_recompressed, "pack"));
-  if (report.packs_recompressed != 0) {
-    text += fmt::format(": {} to {}{}", human_bytes(report.recompressed_from_bytes),
-                        dry_run ? "about " : "", human_bytes(report.recompressed_to_bytes));
+                                 dry_run ? "" : "ed", counted(report.recompressed.packs, "pack"));
+  if (report.recompressed.packs != 0) {
+    text += fmt::format(": {} to {}{}", human_bytes(report.recompressed.bytes_before),
+                        dry_run ? "about " : "", human_bytes(report.recompressed.bytes_after));
   }
-  if (report.packs_in_use != 0) {
-    text += fmt::format(", {} left as {}, in use", counted(report.packs_in_use, "pack"),
-                        report.packs_in_use == 1 ? "it is" : "they are");
+  if (report.recompressed.packs_in_use != 0) {
+    text +=
+        fmt::format(", {} left as {}, in use", counted(report.recompressed.packs_in_use, "pack"),
+                    report.recompressed.packs_in_use == 1 ? "it is" : "they are");
   }
   return text;
 }

@@ -20,7 +20,7 @@ struct InitArguments {
 
 StoreOptions options_from(const InitArguments& arguments) {
   StoreOptions options;
-  static_cast<Encoding&>(options) = arguments.encoding.on(options);
+  options.encoding = arguments.encoding.on(options.encoding);
   if (arguments.pack_size) {
     options.pack_bytes = parse_size("--pack-size", *arguments.pack_size);
   }
@@ -42,11 +42,11 @@ int run_init(Context& context, const InitArguments& arguments) {
   const Store store = Store::create(arguments.store, options_from(arguments));
   const StoreOptions options = store.options();
   Json object{{"store", store.path()}, {"id", store.id()}, {"pack_bytes", options.pack_bytes}};
-  object.update(encoding_json(options));
-  context.report(object,
-                 fmt::format("created store {} ({}, blocks of {}, packs of {})", store.path(),
-                             compression_text(options), human_bytes(options.block_bytes),
-                             human_bytes(options.pack_bytes)));
+  object.update(encoding_json(options.encoding));
+  context.report(object, fmt::format("created store {} ({}, blocks of {}, packs of {})",
+                                     store.path(), compression_text(options.encoding),
+                                     human_bytes(options.encoding.block_bytes),
+                                     human_bytes(options.pack_bytes)));
   return kExitOk;
 }
 

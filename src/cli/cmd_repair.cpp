@@ -1,12 +1,10 @@
 // cli/cmd_repair.cpp: vellum repair: saves the intact parts of a corrupted store into a new one.
 #include <algorithm>
 #include <memory>
-#include <optional>
 
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/progress.hpp"
-#include "store/check/repair.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -14,15 +12,12 @@ namespace {
 struct RepairArguments {
   std::string store;
   std::string destination;
-  bool dry_run = false;
-  bool removed = false;
+  RepairOptions options;
 };
 
-const char* kind_of(const store::SavedVersion& saved) {
-  return saved.is_branch ? "branch" : "snapshot";
-}
+const char* kind_of(const SavedVersion& saved) { return saved.is_branch ? "branch" : "snapshot"; }
 
-Json report_json(const std::string& path, const store::RepairReport& report) {
+Json report_json(const std::string& path, const RepairReport& report) {
   Json saved = Json::array();
   for (const auto& s : report.saved) {
     saved.push_back(Json{{"name", s.name},
@@ -43,7 +38,7 @@ Json report_json(const std::string& path, const store::RepairReport& report) {
               {"lost", std::move(lost)}};
 }
 
-void print_text(Context& context, const store::RepairReport& report) {
+void print_text(Context& context, const RepairReport& report) {
   if (context.quiet) return;
   const bool dry = report.destination.empty();
   for (const auto& s : report.saved) {
@@ -69,18 +64,11 @@ std::string default_destination(std::string store) {
 }
 
 int run_repair(Context& context, const RepairArguments& arguments) {
-  std::optional<std::string> destination;
-  if (!arguments.dry_run) {
-    destination = arguments.destination.empty() ? default_destination(arguments.store)
-                                                : arguments.destination;
-  }
+  const std::string destination =
+      arguments.destination.empty() ? default_destination(arguments.store) : arguments.destination;
   ProgressMeter meter("repair", context.progress_wanted());
-  const auto tell = meter.callback();
-  store::ProgressFn progress;
-  if (tell) progress = [&](const store::Progress& p) { tell({p.done, p.total, p.unit}); };
-  const auto report =
-      store::repair_store(base::posix_fs(), arguments.store, destination, progress,
-                          arguments.removed ? store::Removed::saved_too : store::Removed::left_out);
+  const RepairReport report =
+      Store::repair(arguments.store, destination, arguments.options, meter.callback());
   if (!context.json) {
     print_text(context, report);
   } else if (report.lost.empty()) {
@@ -106,9 +94,10 @@ void add_repair(CLI::App& app, Context& context) {
       [&context, arguments] { return run_repair(context, *arguments); });
   command->add_option("--to", arguments->destination,
                       "The new store, which must not exist; STORE.repaired by default");
-  command->add_flag("--removed", arguments->removed,
+  command->add_flag("--removed", arguments->options.include_removed,
                     "Also what was removed, as far as gc has not taken it yet");
-  command->add_flag("--dry-run", arguments->dry_run, "Say what can be saved, and write nothing");
+  command->add_flag("--dry-run", arguments->options.dry_run,
+                    "Say what can be saved, and write nothing");
 }
 
 }  // namespace vellum::cli

@@ -26,10 +26,10 @@ void print_version(Output& out, const VersionInfo& v) {
   out.print("branch   {}\n", printable(v.branch));
   out.print("commit   {}\n", v.sequence);
   if (v.is_branch) {
-    out.print("time     {}\n", utc_time_full(v.time_ns));
+    out.print("time     {}\n", utc_time_full(v.committed_at));
   } else {
-    out.print("made     {}, as number {}\n", utc_time_full(v.created_ns), v.order);
-    out.print("time     {} of the commit\n", utc_time_full(v.time_ns));
+    out.print("made     {}, as number {}\n", utc_time_full(v.created_at), v.order);
+    out.print("time     {} of the commit\n", utc_time_full(v.committed_at));
   }
   out.print("parent   {}\n", v.parent.empty() ? "none" : printable(v.parent));
   out.print("region   {} ({} bytes)\n", human_bytes(v.region_bytes), v.region_bytes);

@@ -63,7 +63,7 @@ Json stat_json(const Store& store, const StoreStat& stat,
               {"full_copy_bytes", stat.full_copy_bytes},
               {"ratio", ratio(stat)},
               {"versions", std::move(list)}};
-  object.update(encoding_json(options));
+  object.update(encoding_json(options.encoding));
   return object;
 }
 
@@ -80,8 +80,8 @@ void print_totals(Output& out, const Store& store, const StoreStat& stat,
   const StoreOptions options = store.options();
   out.print("store        {}\n", printable(store.path()));
   out.print("id           {}\n", store.id());
-  out.print("made with    {}, blocks of {}, packs of {}\n", compression_text(options),
-            human_bytes(options.block_bytes), human_bytes(options.pack_bytes));
+  out.print("made with    {}, blocks of {}, packs of {}\n", compression_text(options.encoding),
+            human_bytes(options.encoding.block_bytes), human_bytes(options.pack_bytes));
   print_encodings(out, versions);
   out.print("versions     {}, {}\n", counted(stat.snapshots, "snapshot"),
             counted(stat.branches, "branch"));
@@ -116,7 +116,7 @@ void print_space(Output& out, const StoreStat& stat, const std::vector<VersionIn
                {"shared", Align::right}});
   for (const VersionInfo& v : versions) {
     const VersionSpace space = space_of(stat, v);
-    table.add({printable(v.name), kind_name(v), utc_time(shown_time_ns(v)),
+    table.add({printable(v.name), kind_name(v), utc_time(shown_time(v)),
                human_bytes(space.unique_bytes), human_bytes(space.shared_bytes)});
   }
   table.print(out);

@@ -153,7 +153,7 @@ int run_apply(Context& context, const TierArguments& arguments) {
   const bool dry_run = arguments.move.dry_run;
   Store store = Store::open(arguments.store);
   ProgressMeter meter("tier", context.progress_wanted());
-  const TierReport report = store.apply_tiers(dry_run, meter.callback());
+  const TierReport report = store.apply_tiers({dry_run}, meter.callback());
   context.report(
       report_json(store, report, dry_run),
       fmt::format("{}; {}cop{} {} of {} to caches, {}remove{} {} there",

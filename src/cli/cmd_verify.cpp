@@ -16,7 +16,7 @@ struct VerifyArguments {
 
 VerifyReport verify(Context& context, const Store& store, bool read_data) {
   ProgressMeter meter("verify", context.progress_wanted());
-  return store.verify(read_data, meter.callback());
+  return store.verify({read_data}, meter.callback());
 }
 
 std::set<std::string> versions_hurt(const VerifyReport& report) {

@@ -19,7 +19,7 @@ void print_table(Output& out, const std::vector<VersionInfo>& versions) {
   Table table(columns);
   for (const VersionInfo& v : versions) {
     std::vector<std::string> row{printable(v.name),           kind_name(v),
-                                 utc_time(shown_time_ns(v)),  fmt::format("{}", v.sequence),
+                                 utc_time(shown_time(v)),     fmt::format("{}", v.sequence),
                                  human_bytes(v.region_bytes), fmt::format("{}", v.pages_changed),
                                  human_bytes(v.bytes_added)};
     if (encodings) row.push_back(v.encoding ? encoding_text(*v.encoding) : "");
@@ -37,8 +37,8 @@ void sort_newest_first(std::vector<VersionInfo>& versions) {
   });
 }
 
-std::int64_t shown_time_ns(const VersionInfo& version) {
-  return version.is_branch ? version.time_ns : version.created_ns;
+std::chrono::system_clock::time_point shown_time(const VersionInfo& version) {
+  return version.is_branch ? version.committed_at : version.created_at;
 }
 
 void print_versions(Context& context, const Store& store, const std::vector<VersionInfo>& versions,

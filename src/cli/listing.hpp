@@ -1,6 +1,7 @@
 // cli/listing.hpp: lists of versions for log, branch and snapshot.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -12,7 +13,7 @@ namespace vellum::cli {
 void sort_newest_first(std::vector<VersionInfo>& versions);
 
 // The time in a list: a snapshot's creation, or a branch's last commit.
-std::int64_t shown_time_ns(const VersionInfo& version);
+std::chrono::system_clock::time_point shown_time(const VersionInfo& version);
 
 // Prints a table; with `names_only`, names; with --json, an object with "store" and "versions".
 void print_versions(Context& context, const Store& store, const std::vector<VersionInfo>& versions,

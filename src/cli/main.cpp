@@ -12,10 +12,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <vellum/version.hpp>
+
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/suggest.hpp"
-#include "cli/version.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -58,7 +59,7 @@ int fail(Context& context, const Error& error) {
 }
 
 void add_global_options(CLI::App& app, Context& context) {
-  app.set_version_flag("-V,--version", "vellum " VELLUM_VERSION);
+  app.set_version_flag("-V,--version", std::string("vellum ") + version());
   app.add_flag("--json", context.json, "Print one JSON object instead of text");
   app.add_flag("-q,--quiet", context.quiet, "Print nothing but what was asked for, and errors");
   app.add_flag("--no-progress", context.no_progress, "Show no progress line on a terminal");

@@ -4,10 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 
 #include <unistd.h>
+
+#include "base/clock.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -56,23 +59,20 @@ std::size_t width(std::string_view text) {
   }));
 }
 
+using Time = std::chrono::system_clock::time_point;
+
 struct SplitTime {
   std::tm parts{};
   long nanoseconds = 0;
 };
 
-SplitTime split_time(std::int64_t time_ns) {
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  std::int64_t seconds = time_ns / kSecond;
-  std::int64_t rest = time_ns % kSecond;
-  if (rest < 0) {
-    rest += kSecond;
-    --seconds;
-  }
+SplitTime split_time(Time time) {
+  const auto second = std::chrono::floor<std::chrono::seconds>(time);
   SplitTime split;
-  const std::time_t clock = seconds;
+  const std::time_t clock = std::chrono::system_clock::to_time_t(second);
   ::gmtime_r(&clock, &split.parts);
-  split.nanoseconds = static_cast<long>(rest);
+  split.nanoseconds = static_cast<long>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(time - second).count());
   return split;
 }
 
@@ -199,12 +199,10 @@ std::string counted(std::uint64_t count, std::string_view one) {
   return fmt::format("{} {}{}", count, one, count == 1 ? "" : branch ? "es" : "s");
 }
 
-std::string utc_time(std::int64_t time_ns) {
-  return date_and_time(split_time(time_ns).parts) + "Z";
-}
+std::string utc_time(Time time) { return date_and_time(split_time(time).parts) + "Z"; }
 
-std::string utc_time_full(std::int64_t time_ns) {
-  const SplitTime split = split_time(time_ns);
+std::string utc_time_full(Time time) {
+  const SplitTime split = split_time(time);
   return fmt::format("{}.{:09}Z", date_and_time(split.parts), split.nanoseconds);
 }
 
@@ -262,10 +260,10 @@ Json version_json(const VersionInfo& version) {
               {"kind", kind_name(version)},
               {"branch", version.branch},
               {"sequence", version.sequence},
-              {"time", utc_time_full(version.time_ns)},
-              {"time_ns", version.time_ns},
-              {"created", utc_time_full(version.created_ns)},
-              {"created_ns", version.created_ns},
+              {"time", utc_time_full(version.committed_at)},
+              {"time_ns", base::nanoseconds_of(version.committed_at)},
+              {"created", utc_time_full(version.created_at)},
+              {"created_ns", base::nanoseconds_of(version.created_at)},
               {"order", version.is_branch ? Json(nullptr) : Json(version.order)},
               {"message", version.message},
               {"parent", version.parent.empty() ? Json(nullptr) : Json(version.parent)},

@@ -1,6 +1,7 @@
 // cli/output.hpp: standard output, and the look of values in text and JSON.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -59,10 +60,11 @@ class Table {
 std::string printable(std::string_view text);
 std::string first_line(std::string_view text);
 
-std::string human_bytes(std::uint64_t bytes);                    // "1.5 GiB"
-std::string counted(std::uint64_t count, std::string_view one);  // "1 page", "2 pages"
-std::string utc_time(std::int64_t time_ns);                      // "2024-05-01T12:00:00Z"
-std::string utc_time_full(std::int64_t time_ns);                 // "2024-05-01T12:00:00.000000000Z"
+std::string human_bytes(std::uint64_t bytes);                      // "1.5 GiB"
+std::string counted(std::uint64_t count, std::string_view one);    // "1 page", "2 pages"
+std::string utc_time(std::chrono::system_clock::time_point time);  // "2024-05-01T12:00:00Z"
+std::string utc_time_full(
+    std::chrono::system_clock::time_point time);  // "2024-05-01T12:00:00.000000000Z"
 const char* compression_name(Encoding::Compression compression) noexcept;
 const char* hash_name(Encoding::Hash hash) noexcept;         // "none" or "sha256"
 std::string compression_text(const Encoding& encoding);      // "zstd level 1", "lz4, sha256"

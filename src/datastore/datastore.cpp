@@ -154,7 +154,7 @@ Datastore Datastore::open(const std::string& path, std::uint64_t capacity_bytes,
     impl->options = options;
     impl->place = existing(path);
     impl->store = Store::open(impl->place.store);
-    impl->store->make_writable(impl->place.version);
+    impl->store->convert_to_branch(impl->place.version);
     const std::uint64_t capacity =
         std::max(capacity_bytes, datastore::segment_bytes_of(*impl->store, impl->place));
     impl->reserve(capacity);

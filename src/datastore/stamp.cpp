@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "base/clock.hpp"
 #include "base/new_file.hpp"
 
 namespace vellum::datastore {
@@ -30,7 +31,8 @@ const std::string& boot_id() {
 }
 
 std::string stamp_text(const VersionInfo& version, Lasting lasting) {
-  std::string text = fmt::format("{} {} {}\n", version.sequence, version.time_ns, version.name);
+  std::string text = fmt::format("{} {} {}\n", version.sequence,
+                                 base::nanoseconds_of(version.committed_at), version.name);
   if (lasting == Lasting::this_boot) text += fmt::format("boot {}\n", boot_id());
   return text;
 }

@@ -144,7 +144,7 @@ void* Privateer::Impl::open(void* addr, const std::string& version) {
   found = privateer::require_version(*store, at);
   size_bytes = store->version(found.name).region_bytes;
   const auto options = mapping(addr, size_bytes, found.block_bytes, stash);
-  privateer::make_writable(*store, at, found);
+  privateer::convert_to_branch(*store, at, found);
   privateer::keep_copies(*store, at);
   auto opened = store->open_region(at.name, options);
   return use(std::move(opened), std::move(at), found.block_bytes);

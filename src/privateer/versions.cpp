@@ -7,6 +7,7 @@
 #include <utility>
 #include <vellum/error.hpp>
 
+#include "base/clock.hpp"
 #include "base/file.hpp"
 #include "privateer/settings.hpp"
 
@@ -21,7 +22,7 @@ constexpr auto kPause = 20ms;
 bool has_state(const Store& store, const std::string& name, const Link& link) {
   if (link.sequence == 0 || !store.contains(name)) return false;
   const auto info = store.version(name);
-  return info.sequence == link.sequence && info.time_ns == link.time_ns;
+  return info.sequence == link.sequence && base::nanoseconds_of(info.committed_at) == link.time_ns;
 }
 
 void remove_from(Store& store, const std::string& name) {
@@ -141,7 +142,8 @@ NewVersion::~NewVersion() {
 
 void update_link(const Store& store, const Place& place, std::uint64_t block_bytes) {
   const auto info = store.version(place.name);
-  const Link link{store_as_seen_from(place), place.name, block_bytes, info.sequence, info.time_ns};
+  const Link link{store_as_seen_from(place), place.name, block_bytes, info.sequence,
+                  base::nanoseconds_of(info.committed_at)};
   if (read_link(place.directory) != link) write_link(place.directory, link);
 }
 
@@ -187,12 +189,12 @@ void keep_copies(Store& store, const Place& place) {
   }
 }
 
-void make_writable(Store& store, const Place& place, const Found& found) {
+void convert_to_branch(Store& store, const Place& place, const Found& found) {
   if (found.is_copy) {
     remove_from(store, place.name);
     branch_from(store, place.name, found.name);
   } else {
-    store.make_writable(place.name);
+    store.convert_to_branch(place.name);
   }
   const Link link{store_as_seen_from(place), place.name, found.block_bytes, 0, 0};
   const auto now = read_link(place.directory);

@@ -79,6 +79,6 @@ void branch_from(Store& store, const std::string& name, const std::string& from)
 void keep_copies(Store& store, const Place& place);
 
 // Makes the version writable: a branch of its own name. Updates its link.
-void make_writable(Store& store, const Place& place, const Found& found);
+void convert_to_branch(Store& store, const Place& place, const Found& found);
 
 }  // namespace vellum::privateer

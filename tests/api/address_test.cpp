@@ -85,7 +85,7 @@ TEST_P(Address, TakenIsBusyWhenItIsFixed) {
             block);
   char text[32];
   std::snprintf(text, sizeof text, "%p", data);
-  expect_error(Errc::busy, {text, "main"}, [&] { store.open_region("main", fixed()); });
+  expect_error(Errc::busy, {text, "main"}, [&] { (void)store.open_region("main", fixed()); });
   {
     Region elsewhere = store.open_region("main", options());  // only preferred: another one then
     EXPECT_NE(elsewhere.data(), data);
@@ -123,7 +123,7 @@ TEST_P(Address, TheCallersChoice) {
   }
   RegionOptions other = chosen;
   other.base_address += 2 * kMiB;
-  expect_error(Errc::invalid_argument, {"main"}, [&] { store.open_region("main", other); });
+  expect_error(Errc::invalid_argument, {"main"}, [&] { (void)store.open_region("main", other); });
   other.base_address = chosen.base_address + kPage;
   expect_error(Errc::invalid_argument, {"base_address"},
                [&] { store.create_region("odd", kMiB, other); });

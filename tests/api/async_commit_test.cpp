@@ -61,7 +61,7 @@ TEST_P(AsyncCommit, HoldsWhatWasThereAtTheCall) {
   const auto last = content_of(region);
   region.commit();
   EXPECT_TRUE(stored("main") == last);
-  EXPECT_TRUE(store_->verify(true).damages.empty());
+  EXPECT_TRUE(store_->verify({.read_data = true}).damages.empty());
 }
 
 TEST_P(AsyncCommit, SnapshotsWithoutWaiting) {
@@ -193,7 +193,7 @@ TEST_P(AsyncCommit, AFailureComesThroughTheFutureAndUndoesIt) {
     region.commit();
     region.close();
     EXPECT_TRUE(stored("main") == wanted) << "the next commit takes everything along";
-    EXPECT_TRUE(store_->verify(true).damages.empty());
+    EXPECT_TRUE(store_->verify({.read_data = true}).damages.empty());
   }
 }
 

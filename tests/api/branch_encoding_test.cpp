@@ -58,7 +58,7 @@ TEST_P(BranchEncoding, IsKeptFromWhenTheBranchIsMade) {
     expect_plain(again, "own");
     EXPECT_FALSE(again.version("other").encoding.has_value());
   }
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
 TEST_P(BranchEncoding, AnOpeningMayHaveItsOwn) {

@@ -35,7 +35,7 @@ TEST_P(Branches, StartFromASnapshotAndGoTheirOwnWay) {
   EXPECT_EQ(word_at(main, 0), 2u);
   EXPECT_EQ(word_at(main, kPage), 0x0101010101010101u);
   EXPECT_EQ(word_at(store.open_region("side", options()), kMiB + kPage), 4u);
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
 TEST_P(Branches, OfBranches) {
@@ -81,7 +81,7 @@ TEST_P(Branches, ASnapshotOfAHeadBesideItsWriter) {
     EXPECT_TRUE(!version.is_branch || version.name == "main") << version.name;
   store.collect_garbage();
   region.close();
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
   for (const char* name : {"s", "t"}) {
     Region version = store.open_version(name, options());
     EXPECT_EQ(word_at(version, 0), name[0] == 's' ? 0x0707070707070707u : 77u);
@@ -160,7 +160,7 @@ TEST_P(Branches, RemovedVersionsAreGone) {
   // A name can be used again, and starts afresh.
   Region again = store.create_region("main", kMiB, options());
   EXPECT_EQ(word_at(again, 0), 0u);
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
 TEST_P(Branches, DiffFindsExactlyWhatDiffers) {
@@ -212,7 +212,7 @@ TEST_P(Branches, StatAndVerifyCountWhatIsThere) {
     word_at(region, 0) = 2;
     region.commit();
     std::uint64_t calls = 0;
-    const auto report = store.verify(true, [&](const Progress& progress) {
+    const auto report = store.verify({.read_data = true}, [&](const Progress& progress) {
       ++calls;
       EXPECT_LE(progress.done, progress.total);
     });
@@ -222,7 +222,7 @@ TEST_P(Branches, StatAndVerifyCountWhatIsThere) {
     EXPECT_GT(report.records, 0u);
     EXPECT_GT(report.bytes_read, 0u);
     EXPECT_GT(calls, 0u);
-    EXPECT_TRUE(store.verify(false).damages.empty());
+    EXPECT_TRUE(store.verify().damages.empty());
   }
   const auto stat = store.stat();
   EXPECT_EQ(stat.branches, 2u);
@@ -244,8 +244,8 @@ TEST_P(Branches, ASnapshotMadeWritable) {
     word_at(region, 0) = 2;
     region.commit();
   }
-  store.make_writable("s");
-  store.make_writable("s");  // is one already
+  store.convert_to_branch("s");
+  store.convert_to_branch("s");  // is one already
   EXPECT_TRUE(store.version("s").is_branch);
   {
     Region region = store.open_region("s", options());
@@ -256,8 +256,8 @@ TEST_P(Branches, ASnapshotMadeWritable) {
   store.collect_garbage();
   EXPECT_EQ(word_at(store.open_version("s", options()), 0), 3u);
   EXPECT_EQ(word_at(store.open_version("main", options()), 0), 2u);
-  EXPECT_TRUE(store.verify(true).damages.empty());
-  EXPECT_ERRC(store.make_writable("nobody"), Errc::not_found);
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
+  EXPECT_ERRC(store.convert_to_branch("nobody"), Errc::not_found);
 }
 
 TEST_P(Branches, WhatGoesWhileTheyAreListedIsLeftOut) {
@@ -286,12 +286,12 @@ TEST_P(Branches, ASnapshotHalfMadeWritable) {
   const std::string ref = path() + "/snapshots/s.ref";
   ASSERT_TRUE(std::filesystem::exists(ref));
   std::filesystem::copy_file(ref, path() + "/kept");
-  store.make_writable("s");
+  store.convert_to_branch("s");
   std::filesystem::rename(path() + "/kept", ref);
   EXPECT_FALSE(store.version("s").is_branch);
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
   EXPECT_EQ(word_at(store.open_version("s", options()), 0), 1u);
-  store.make_writable("s");
+  store.convert_to_branch("s");
   EXPECT_TRUE(store.version("s").is_branch);
   EXPECT_EQ(word_at(store.open_region("s", options()), 0), 1u);
 }

@@ -288,8 +288,8 @@ TEST_F(CApiTest, VersionsAreListedBranchedAndRemoved) {
   ASSERT_EQ(vellum_versions(store_, see, &first), VELLUM_OK) << message();
   EXPECT_EQ(first.names.size(), 1U);
 
-  EXPECT_EQ(vellum_make_writable(store_, "none"), VELLUM_ERR_NOT_FOUND);
-  EXPECT_EQ(vellum_make_writable(store_, "one"), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_convert_to_branch(store_, "none"), VELLUM_ERR_NOT_FOUND);
+  EXPECT_EQ(vellum_convert_to_branch(store_, "one"), VELLUM_OK) << message();
   Seen writable;
   ASSERT_EQ(vellum_versions(store_, see, &writable), VELLUM_OK) << message();
   EXPECT_EQ(writable.names[3], "branch one");
@@ -307,18 +307,20 @@ TEST_F(CApiTest, ExportAndImport) {
   words()[5] = 55;
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
   const std::string file = directory_.path() + "/copy";
-  ASSERT_EQ(vellum_export(store_, "s", file.c_str()), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_export(store_, "s", file.c_str(), nullptr, nullptr), VELLUM_OK) << message();
   EXPECT_EQ(std::filesystem::file_size(file), kRegionBytes);
-  EXPECT_EQ(vellum_export(store_, "s", file.c_str()), VELLUM_ERR_ALREADY_EXISTS);
+  EXPECT_EQ(vellum_export(store_, "s", file.c_str(), nullptr, nullptr), VELLUM_ERR_ALREADY_EXISTS);
 
   vellum_commit_report report = VELLUM_COMMIT_REPORT_INIT;
-  ASSERT_EQ(vellum_import(store_, "copy", file.c_str(), "from a file", &report), VELLUM_OK)
+  ASSERT_EQ(vellum_import(store_, "copy", file.c_str(), "from a file", &report, nullptr, nullptr),
+            VELLUM_OK)
       << message();
   EXPECT_EQ(report.pages_changed, 1U);
   std::uint64_t read = 0;
   ASSERT_EQ(vellum_read(store_, "copy", 40, &read, sizeof read), VELLUM_OK) << message();
   EXPECT_EQ(read, 55U);
-  EXPECT_NE(vellum_import(store_, "copy", "/no/such/file", nullptr, nullptr), VELLUM_OK);
+  EXPECT_NE(vellum_import(store_, "copy", "/no/such/file", nullptr, nullptr, nullptr, nullptr),
+            VELLUM_OK);
 }
 
 TEST_F(CApiTest, StatAndVerify) {
@@ -326,14 +328,17 @@ TEST_F(CApiTest, StatAndVerify) {
   for (std::size_t i = 0; i < kRegionBytes / 8; ++i) words()[i] = random();
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
   vellum_store_stat stat = VELLUM_STORE_STAT_INIT;
-  ASSERT_EQ(vellum_stat(store_, &stat), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_stat(store_, &stat, nullptr, nullptr), VELLUM_OK) << message();
   EXPECT_EQ(stat.snapshots, 1U);
   EXPECT_EQ(stat.branches, 1U);
   EXPECT_GT(stat.stored_bytes, kRegionBytes);
   EXPECT_GE(stat.full_copy_bytes, kRegionBytes);
 
-  vellum_verify_summary summary = VELLUM_VERIFY_SUMMARY_INIT;
-  ASSERT_EQ(vellum_verify(store_, 1, &summary), VELLUM_OK) << message();
+  vellum_verify_report summary = VELLUM_VERIFY_REPORT_INIT;
+  vellum_verify_options all = VELLUM_VERIFY_OPTIONS_INIT;
+  all.read_data = 1;
+  ASSERT_EQ(vellum_verify(store_, &all, &summary, nullptr, nullptr, nullptr), VELLUM_OK)
+      << message();
   EXPECT_EQ(summary.damages, 0U);
   EXPECT_GE(summary.versions, 2U);
   EXPECT_GT(summary.bytes_read, kRegionBytes);
@@ -345,10 +350,10 @@ TEST_F(CApiTest, StatAndVerify) {
     pack.seekp(static_cast<std::streamoff>(entry.file_size() / 2));
     pack.write("damage", 6);
   }
-  EXPECT_EQ(vellum_verify(store_, 1, &summary), VELLUM_ERR_CORRUPTED);
+  EXPECT_EQ(vellum_verify(store_, &all, &summary, nullptr, nullptr, nullptr), VELLUM_ERR_CORRUPTED);
   EXPECT_GE(summary.damages, 1U);
   EXPECT_NE(message().find("pack"), std::string::npos) << message();
-  EXPECT_EQ(vellum_verify(store_, 1, nullptr), VELLUM_ERR_CORRUPTED);
+  EXPECT_EQ(vellum_verify(store_, &all, nullptr, nullptr, nullptr, nullptr), VELLUM_ERR_CORRUPTED);
 }
 
 TEST_F(CApiTest, OptionsReachTheLibrary) {
@@ -391,7 +396,7 @@ TEST_F(CApiTest, OptionsReachTheLibrary) {
   EXPECT_EQ(std::filesystem::file_size(image), 4096U);
   vellum_region_close(region);
   vellum_store_close(store);
-  EXPECT_EQ(vellum::Store::open(other).options().hash, vellum::Encoding::Hash::sha256);
+  EXPECT_EQ(vellum::Store::open(other).options().encoding.hash, vellum::Encoding::Hash::sha256);
 }
 
 TEST_F(CApiTest, AWorkingSetIsRememberedWhenAskedFor) {
@@ -491,8 +496,8 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   expect_invalid(vellum_prefetch(region_, nullptr, 1));
   expect_invalid(vellum_zero(nullptr, &byte, 1));
   expect_invalid(vellum_zero(region_, nullptr, 1));
-  expect_invalid(vellum_make_writable(nullptr, "x"));
-  expect_invalid(vellum_make_writable(store_, nullptr));
+  expect_invalid(vellum_convert_to_branch(nullptr, "x"));
+  expect_invalid(vellum_convert_to_branch(store_, nullptr));
   expect_invalid(vellum_advise(nullptr, &byte, 1, VELLUM_ADVICE_NORMAL));
   expect_invalid(vellum_advise(region_, nullptr, 1, VELLUM_ADVICE_NORMAL));
   expect_invalid(vellum_versions(nullptr, see, nullptr));
@@ -506,13 +511,13 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   expect_invalid(vellum_remove(store_, nullptr));
   expect_invalid(vellum_read(store_, "main", 0, nullptr, 1));
   expect_invalid(vellum_read(store_, nullptr, 0, &byte, 1));
-  expect_invalid(vellum_export(store_, nullptr, "f"));
-  expect_invalid(vellum_export(store_, "main", nullptr));
-  expect_invalid(vellum_import(store_, nullptr, "f", nullptr, nullptr));
-  expect_invalid(vellum_import(store_, "b", nullptr, nullptr, nullptr));
-  expect_invalid(vellum_stat(nullptr, nullptr));
-  expect_invalid(vellum_stat(store_, nullptr));
-  expect_invalid(vellum_verify(nullptr, 0, nullptr));
+  expect_invalid(vellum_export(store_, nullptr, "f", nullptr, nullptr));
+  expect_invalid(vellum_export(store_, "main", nullptr, nullptr, nullptr));
+  expect_invalid(vellum_import(store_, nullptr, "f", nullptr, nullptr, nullptr, nullptr));
+  expect_invalid(vellum_import(store_, "b", nullptr, nullptr, nullptr, nullptr, nullptr));
+  expect_invalid(vellum_stat(nullptr, nullptr, nullptr, nullptr));
+  expect_invalid(vellum_stat(store_, nullptr, nullptr, nullptr));
+  expect_invalid(vellum_verify(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr));
 
   EXPECT_EQ(vellum_region_data(nullptr), nullptr);
   EXPECT_EQ(vellum_region_size(nullptr), 0U);

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <fstream>
 #include <random>
 
@@ -91,7 +92,7 @@ TEST_P(Corrupted, PrefetchAndPinSayWhatIsCorrupted) {
   version.prefetch({kDamagePages * kPage / 2, kDamagePages * kPage / 2});
   EXPECT_TRUE(std::equal(content_.begin() + kDamagePages * kPage / 2, content_.end(),
                          bytes_of(version) + kDamagePages * kPage / 2));
-  const auto report = store.verify(true);
+  const auto report = store.verify({.read_data = true});
   ASSERT_EQ(report.damages.size(), 1u);
   EXPECT_NE(report.damages[0].object.find(file), std::string::npos) << report.damages[0].object;
   EXPECT_EQ(report.damages[0].versions.size(), 3u);
@@ -212,6 +213,46 @@ TEST_P(Corrupted, AHandlerOfTheProgramsOwnMayGoOn) {
   std::string copy;
   damage(kInABlock, &copy);
   EXPECT_CHILD_EXIT(run_program("survives damage", {copy, engine_name(GetParam())}), 0);
+}
+
+TEST_P(Corrupted, RepairSavesWhatIsWhole) {
+  std::string copy;
+  damage(kInABlock, &copy);
+  const std::string to = directory_ / ("repaired" + std::to_string(copies_));
+  RepairOptions look;
+  look.dry_run = true;
+  const RepairReport found = Store::repair(copy, to, look);
+  EXPECT_EQ(found.lost.size(), 3u);  // each version needs the block
+  EXPECT_TRUE(found.destination.empty());
+  EXPECT_FALSE(std::filesystem::exists(to));
+
+  int calls = 0;
+  const RepairReport whole =
+      Store::repair(directory_ / "whole", to, {}, [&](const Progress&) { ++calls; });
+  EXPECT_GT(calls, 0);
+  EXPECT_EQ(whole.saved.size(), 3u);
+  EXPECT_TRUE(whole.lost.empty());
+  EXPECT_EQ(whole.destination, to);
+  std::vector<std::byte> out(content_.size());
+  Store::open(to).read("new", 0, out.data(), out.size());
+  EXPECT_EQ(out, content_);
+  EXPECT_ERRC(Store::repair(copy, to), Errc::already_exists);
+  EXPECT_ERRC(Store::repair(copy, ""), Errc::invalid_argument);
+}
+
+// A name that cannot be read keeps its version from opening, not from being saved.
+TEST_P(Corrupted, RepairFindsAVersionWhoseNameIsCorrupted) {
+  std::string copy;
+  const std::string pack = damage(kInABlock, &copy);
+  std::filesystem::copy_file(pack_of(directory_ / "whole"), pack,
+                             std::filesystem::copy_options::overwrite_existing);
+  std::fstream(copy + "/snapshots/new.ref", std::ios::in | std::ios::out) << "damage";
+  EXPECT_ERRC(Store::open(copy).version("new"), Errc::corrupted);
+  const RepairReport report = Store::repair(copy, directory_ / "repaired");
+  ASSERT_GE(report.saved.size(), 2u);
+  EXPECT_EQ(std::count_if(report.saved.begin(), report.saved.end(),
+                          [](const SavedVersion& saved) { return !saved.exact; }),
+            1);
 }
 
 VELLUM_BOTH_ENGINES(Corrupted);

@@ -39,7 +39,7 @@ class DedupTest : public StoreTest {
     main.close();
   }
   static void expect_whole(const Store& store) {
-    const auto report = store.verify(true);
+    const auto report = store.verify({.read_data = true});
     for (const auto& damage : report.damages) ADD_FAILURE() << damage.object << damage.reason;
   }
 };
@@ -103,7 +103,7 @@ TEST_P(DedupTest, PagesOfOtherContentBetweenAreStored) {
 
 TEST_P(DedupTest, OffMeansOff) {
   StoreOptions plain;
-  plain.dedup = false;
+  plain.encoding.dedup = false;
   Store store = create(plain);
   Region main = region(store);
   fill(main, 0, 1);
@@ -115,7 +115,7 @@ TEST_P(DedupTest, OffMeansOff) {
 TEST_P(DedupTest, ABranchDecidesForItself) {
   Store store = create();
   RegionOptions own = options();
-  own.encoding = store.options();
+  own.encoding = store.options().encoding;
   own.encoding->dedup = false;
   Region main = store.create_region("main", 2 * kBlobBytes, own);
   fill(main, 0, 1);

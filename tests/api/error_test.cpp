@@ -13,13 +13,13 @@ namespace {
 class Errors : public StoreTest {};
 
 TEST_P(Errors, StoresThatAreNone) {
-  expect_error(Errc::not_found, {path()}, [&] { Store::open(path()); });
+  expect_error(Errc::not_found, {path()}, [&] { (void)Store::open(path()); });
   expect_error(Errc::not_found, {directory_ / "no/store"},
                [&] { Store::create(directory_ / "no/store"); });
   std::filesystem::create_directory(directory_ / "other");
   std::ofstream(directory_ / "other/file") << "text";
   expect_error(Errc::not_a_store, {directory_ / "other"},
-               [&] { Store::open(directory_ / "other"); });
+               [&] { (void)Store::open(directory_ / "other"); });
   expect_error(Errc::already_exists, {directory_ / "other"},
                [&] { Store::create(directory_ / "other"); });
   expect_error(Errc::already_exists, {directory_ / "other"},
@@ -34,7 +34,7 @@ TEST_P(Errors, StoresThatAreNone) {
   expect_error(Errc::already_exists, {path()}, [&] { Store::create(path()); });
   std::filesystem::create_directory(directory_ / "empty");
   Store::create(directory_ / "empty").create_region("main", kMiB, options());
-  Store::open_or_create(directory_ / "empty").open_region("main", options());
+  (void)Store::open_or_create(directory_ / "empty").open_region("main", options());
 }
 
 TEST_P(Errors, ANewerFormatIsLeftAlone) {
@@ -48,7 +48,7 @@ TEST_P(Errors, ANewerFormatIsLeftAlone) {
     file.seekp(8);
     file.put(99);
   }
-  expect_error(Errc::newer_format, {path()}, [&] { Store::open(path()); });
+  expect_error(Errc::newer_format, {path()}, [&] { (void)Store::open(path()); });
   expect_error(Errc::newer_format, {path()}, [&] { Store::open_or_create(path()); });
 }
 
@@ -60,7 +60,7 @@ TEST_P(Errors, OptionsOutOfRange) {
     EXPECT_FALSE(std::filesystem::exists(path()));
   };
   for (const std::uint32_t bytes : {0u, 1u, 2048u, 4097u, 3u << 16, 256u << 20}) {
-    refuse("block_bytes", [&](StoreOptions& o) { o.block_bytes = bytes; });
+    refuse("block_bytes", [&](StoreOptions& o) { o.encoding.block_bytes = bytes; });
   }
   for (const std::uint64_t bytes : {0ULL, 1ULL << 19, 1ULL << 41}) {
     refuse("pack_bytes", [&](StoreOptions& o) { o.pack_bytes = bytes; });
@@ -69,14 +69,14 @@ TEST_P(Errors, OptionsOutOfRange) {
     refuse("journal_half_bytes", [&](StoreOptions& o) { o.journal_half_bytes = bytes; });
   }
   for (const int level : {-1, 0, 20, 256 + 3}) {
-    refuse("compression_level", [&](StoreOptions& o) { o.compression_level = level; });
+    refuse("compression_level", [&](StoreOptions& o) { o.encoding.compression_level = level; });
   }
 }
 
 TEST_P(Errors, OptionsAreKept) {
   StoreOptions chosen;
-  chosen.compression = StoreOptions::Compression::lz4;
-  chosen.block_bytes = 256u << 10;
+  chosen.encoding.compression = Encoding::Compression::lz4;
+  chosen.encoding.block_bytes = 256u << 10;
   chosen.pack_bytes = 16u << 20;
   chosen.journal_half_bytes = 128u << 10;
   const std::string id = create(chosen).id();
@@ -84,8 +84,8 @@ TEST_P(Errors, OptionsAreKept) {
   const Store store = Store::open(path());
   EXPECT_EQ(store.id(), id);
   EXPECT_EQ(store.path(), path());
-  EXPECT_EQ(store.options().compression, chosen.compression);
-  EXPECT_EQ(store.options().block_bytes, chosen.block_bytes);
+  EXPECT_EQ(store.options().encoding.compression, chosen.encoding.compression);
+  EXPECT_EQ(store.options().encoding.block_bytes, chosen.encoding.block_bytes);
   EXPECT_EQ(store.options().pack_bytes, chosen.pack_bytes);
   EXPECT_EQ(store.options().journal_half_bytes, chosen.journal_half_bytes);
 }
@@ -115,7 +115,7 @@ TEST_P(Errors, AddressSpaceThatIsNotThere_NoSanitizer) {
                       RegionOptions huge = options();
                       huge.capacity_bytes = 64ULL << 30;
                       try {
-                        store.open_region("main", huge);
+                        (void)store.open_region("main", huge);
                         require(false, "it is refused");
                       } catch (const Error& error) {
                         require(error.code() == Errc::out_of_memory, error.what());

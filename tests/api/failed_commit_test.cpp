@@ -82,7 +82,7 @@ TEST_P(FailedCommit, WritesThatFail) {
     region.commit();
     region.close();
     EXPECT_TRUE(content_of(Store::open(path()).open_region("main", options())) == last);
-    EXPECT_TRUE(Store::open(path()).verify(true).damages.empty());
+    EXPECT_TRUE(Store::open(path()).verify({.read_data = true}).damages.empty());
   }
 }
 
@@ -177,7 +177,7 @@ TEST_P(FailedCommit, WhatCouldNotBeUndoneIsNotBuiltUpon) {
   expect_error(Errc::poisoned, {"main", "open it again"}, [&] { region.rollback(); });
   region.close();
   EXPECT_TRUE(content_of(Store::open(path()), "main") == good);
-  EXPECT_TRUE(Store::open(path()).verify(true).damages.empty());
+  EXPECT_TRUE(Store::open(path()).verify({.read_data = true}).damages.empty());
   Region again = open();
   word_at(again, 8) = 77;
   const auto last = content_of(again);

@@ -1,5 +1,5 @@
-// A branch and a snapshot of one name: what a kill in make_writable() leaves, and what a stranger
-// may put there. No region ever shows the bytes of the one for those of the other.
+// A branch and a snapshot of one name: what a kill in convert_to_branch() leaves, and what a
+// stranger may put there. No region ever shows the bytes of the one for those of the other.
 #include <signal.h>
 
 #include <filesystem>
@@ -46,11 +46,11 @@ class HalfState : public StoreTest {
       EXPECT_EQ(wrong(region, round * 1'000'000), 0u) << "commit " << round;
     }
   }
-  void kill_in_make_writable(const char* name) const {
+  void kill_in_convert(const char* name) const {
     EXPECT_CHILD_SIGNAL(run_child([&] {
                           HookFs fs(base::posix_fs());
                           fs.hooks.before_unlink = [](const std::string&) { raise(SIGKILL); };
-                          store::StoreCore::open(fs, path())->make_writable(name);
+                          store::StoreCore::open(fs, path())->convert_to_branch(name);
                         }),
                         SIGKILL);
   }
@@ -59,7 +59,7 @@ class HalfState : public StoreTest {
 TEST_P(HalfState, OfAKillIsMendedByWhoeverWrites) {
   Store store = create();
   make(store);
-  kill_in_make_writable("s");
+  kill_in_convert("s");
   ASSERT_TRUE(std::filesystem::exists(path() + "/branches/s/journal"));
   ASSERT_TRUE(std::filesystem::exists(path() + "/snapshots/s.ref"));
   // Until then the name means what both say.
@@ -71,14 +71,14 @@ TEST_P(HalfState, OfAKillIsMendedByWhoeverWrites) {
   region.close();
   EXPECT_TRUE(store.version("s").is_branch);
   EXPECT_EQ(wrong(store.open_version("s", options()), 4'000'000), 0u);
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
 TEST_P(HalfState, OfAKillIsEndedByDoingItAgain) {
   Store store = create();
   make(store);
-  kill_in_make_writable("s");
-  store.make_writable("s");
+  kill_in_convert("s");
+  store.convert_to_branch("s");
   EXPECT_FALSE(std::filesystem::exists(path() + "/snapshots/s.ref"));
   EXPECT_TRUE(store.version("s").is_branch);
   EXPECT_EQ(wrong(store.open_version("s", options()), 1000), 0u);
@@ -90,7 +90,7 @@ TEST_P(HalfState, OfTwoThatDifferIsAnError) {
   make(store);
   const std::string ref = path() + "/snapshots/s.ref", aside = directory_ / "s.ref";
   std::filesystem::copy_file(ref, aside);
-  store.make_writable("s");
+  store.convert_to_branch("s");
   {
     Region region = store.open_region("s", options());
     fill(region, 5000);
@@ -98,7 +98,7 @@ TEST_P(HalfState, OfTwoThatDifferIsAnError) {
   }
   std::filesystem::copy_file(aside, ref);
   expect_error(Errc::corrupted, {path(), "'s'", "differ"},
-               [&] { store.open_region("s", options()); });
+               [&] { (void)store.open_region("s", options()); });
   EXPECT_TRUE(std::filesystem::exists(ref));
   store.remove_snapshot("s");
   EXPECT_EQ(wrong(store.open_region("s", options()), 5000), 0u);
@@ -110,7 +110,7 @@ TEST_P(HalfState, UnderAnOpenRegionChangesNothing) {
   make(store);
   const std::string ref = path() + "/snapshots/s.ref", aside = directory_ / "s.ref";
   std::filesystem::copy_file(ref, aside);
-  store.make_writable("s");
+  store.convert_to_branch("s");
   Region region = store.open_region("s", tight());
   std::filesystem::copy_file(aside, ref);
   expect_right_after_commits(region);

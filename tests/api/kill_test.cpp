@@ -120,8 +120,8 @@ class Killed : public GenerationsTest {
 TEST_P(Killed, AtAnyMomentTheLastCommitIsThere) {
   const std::uint64_t kills = kills_wanted(120, 20);
   StoreOptions plain = tiny();
-  plain.compression = StoreOptions::Compression::none;
-  plain.block_bytes = 4096;
+  plain.encoding.compression = Encoding::Compression::none;
+  plain.encoding.block_bytes = 4096;
   const std::vector<StoreOptions> turns = {tiny(), StoreOptions(), plain};
   for (std::size_t i = 0; i < turns.size(); ++i) {
     run(turns[i], (kills + turns.size() - 1 - i) / turns.size());

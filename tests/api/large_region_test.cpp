@@ -117,7 +117,7 @@ TEST_P(LargeRegionNoSanitizer, GcKeepsThem) {
   store.collect_garbage();
   expect(store, "words", 7);
   expect(open(store), 7);
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(, LargeRegionNoSanitizer,

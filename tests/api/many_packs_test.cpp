@@ -90,12 +90,12 @@ void ManyPacks::use() const {
   const auto totals = store.diff("first", "second", [&](const ByteRange&) { ++pages; });
   require(totals.pages_different == kManyPacksPages, "each page differs");
   require(Store::open(path_).stat().packs > 2 * kManyPacksPages, "stat");
-  const auto report = Store::open(path_).verify(true);
+  const auto report = Store::open(path_).verify({.read_data = true});
   require(report.damages.empty(), report.damages.empty() ? "" : report.damages[0].reason);
   store.remove_snapshot("first");
   require(store.collect_garbage().packs > 2 * kManyPacksPages, "gc has looked at all packs");
   require_filled(content_of(Store::open(path_), "second").data(), 2);
-  require(store.verify(true).damages.empty(), "no damage after gc");
+  require(store.verify({.read_data = true}).damages.empty(), "no damage after gc");
 }
 
 TEST_P(ManyPacks, AllWorksWithFewDescriptors) {
@@ -133,7 +133,7 @@ TEST_P(ManyPacks, AProgramThatLowersItsLimit) {
     Store store = Store::open(path_);
     limit_descriptors(kDescriptors);
     require(store.stat().packs > kManyPacksPages, "stat");
-    require(store.verify(true).damages.empty(), "verify");
+    require(store.verify({.read_data = true}).damages.empty(), "verify");
     require_filled(content_of(store, "first").data(), 1);
   });
   EXPECT_CHILD_EXIT(end, 0);
@@ -169,14 +169,16 @@ TEST(NoDescriptorsNoSanitizer, AreNoDamage) {
           require(e.code() == Errc::out_of_memory, e.what());
         }
       };
-      no_damage([&] { require(store.verify(true).damages.empty(), "no damage"); });
-      no_damage([&] { require(Store::open(path).verify(true).damages.empty(), "no damage"); });
+      no_damage([&] { require(store.verify({.read_data = true}).damages.empty(), "no damage"); });
+      no_damage([&] {
+        require(Store::open(path).verify({.read_data = true}).damages.empty(), "no damage");
+      });
       no_damage([&] { Store::open(path).stat(); });
       no_damage([&] { Store::open(path).collect_garbage(); });
       no_damage([&] { content_of(Store::open(path), "s"); });
       for (const int fd : taken) close(fd);
     }
-    require(store.verify(true).damages.empty(), "no damage when they are back");
+    require(store.verify({.read_data = true}).damages.empty(), "no damage when they are back");
   };
   const auto end = run_child(body);
   EXPECT_CHILD_EXIT(end, 0);

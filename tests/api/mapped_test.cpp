@@ -162,7 +162,8 @@ TEST_F(Mapped, ErrorsNameTheFile) {
                [&] { store.create_region("other", kMiB, options(directory_ / "no/where")); });
   RegionOptions uffd = options(file());
   uffd.engine = Engine::sigsegv;
-  expect_error(Errc::invalid_argument, {"image.path"}, [&] { store.open_region("main", uffd); });
+  expect_error(Errc::invalid_argument, {"image.path"},
+               [&] { (void)store.open_region("main", uffd); });
 }
 
 TEST_F(Mapped, TheStoreKnowsWhereTheImageIs) {

@@ -20,18 +20,18 @@ struct Setting {
   std::uint32_t fault_bytes = 0;
 };
 
-StoreOptions store_options(StoreOptions::Compression compression, std::uint32_t block_bytes,
+StoreOptions store_options(Encoding::Compression compression, std::uint32_t block_bytes,
                            std::uint64_t pack_bytes, std::uint32_t journal_half_bytes) {
   StoreOptions options;
-  options.compression = compression;
-  options.block_bytes = block_bytes;
+  options.encoding.compression = compression;
+  options.encoding.block_bytes = block_bytes;
   options.pack_bytes = pack_bytes;
   options.journal_half_bytes = journal_half_bytes;
   return options;
 }
 
 std::vector<Setting> settings() {
-  using C = StoreOptions::Compression;
+  using C = Encoding::Compression;
   return {{"defaults", StoreOptions()},
           {"page_blocks", store_options(C::none, 4096, 1u << 20, 64u << 10), 4096},
           {"small", store_options(C::zstd, 16u << 10, 1u << 20, 64u << 10)},
@@ -302,7 +302,7 @@ class Model : public EngineTestWith<ModelParameter> {
       ASSERT_EQ(content_of(*store_, name), content) << name;
       ASSERT_EQ(content_of(store_->open_region(name, region_options_)), content) << name;
     }
-    const auto report = store_->verify(true);
+    const auto report = store_->verify({.read_data = true});
     for (const auto& damage : report.damages)
       ADD_FAILURE() << damage.object << ": " << damage.reason;
     ASSERT_EQ(report.versions, snapshots_.size() + branches_.size());

@@ -75,9 +75,7 @@ class NameRace : public testing::Test {
   }
   std::string path() const { return directory_ / "store"; }
   static Store store_over(base::Fs& fs, const std::string& path) {
-    auto impl = std::make_shared<Store::Impl>();
-    impl->core = store::StoreCore::open(fs, path);
-    return Store(std::move(impl));
+    return StoreAccess::handle_of(store::StoreCore::open(fs, path));
   }
   // Throws nothing but what a maker that comes second gets.
   static bool made(const Maker& maker, base::Fs& fs, const std::string& path,
@@ -121,7 +119,7 @@ class NameRace : public testing::Test {
     const auto core = store::StoreCore::open(base::posix_fs(), path());
     EXPECT_TRUE(first || second) << what;
     EXPECT_NE(has_branch(*core, kName), has_snapshot(*core, kName)) << what;
-    EXPECT_TRUE(Store::open(path()).verify(true).damages.empty()) << what;
+    EXPECT_TRUE(Store::open(path()).verify({.read_data = true}).damages.empty()) << what;
     has_branch(*core, kName) ? core->remove_branch(kName) : core->remove_snapshot(kName);
     EXPECT_FALSE(has_branch(*core, kName) || has_snapshot(*core, kName)) << what;
   }
@@ -166,10 +164,10 @@ TEST_F(NameRace, BesideMakeWritable) {
     if (what == "open_or_create_region" || what.starts_with("import")) continue;  // may open it
     Store::open(path()).create_snapshot(kName, "base");
     Gate gate;
-    const Maker make_writable{"make_writable",
-                              [](Store& s, const std::string&) { s.make_writable(kName); }};
+    const Maker convert_to_branch{"convert_to_branch",
+                                  [](Store& s, const std::string&) { s.convert_to_branch(kName); }};
     bool first = false;
-    std::thread thread([&] { first = make_as_far_as_the_gate(make_writable, gate); });
+    std::thread thread([&] { first = make_as_far_as_the_gate(convert_to_branch, gate); });
     EXPECT_FALSE(make_meanwhile(b, gate)) << what;
     thread.join();
     EXPECT_TRUE(first) << what;

@@ -52,8 +52,8 @@ TEST_P(Names, MalformedOnesAreRefusedAndNothingHappens) {
     EXPECT_ERRC(store.create_snapshot(name, "s"), Errc::invalid_argument);
     EXPECT_FALSE(store.contains(name));
     for (const auto& call : std::vector<std::function<void()>>{
-             [&] { store.open_region(name, options()); },
-             [&] { store.open_version(name, options()); }, [&] { (void)store.version(name); },
+             [&] { (void)store.open_region(name, options()); },
+             [&] { (void)store.open_version(name, options()); }, [&] { (void)store.version(name); },
              [&] { store.remove_snapshot(name); }, [&] { store.remove_branch(name); }}) {
       try {
         call();
@@ -91,9 +91,9 @@ TEST_P(Names, UnknownOnesAreNotFound) {
   Region region = store.create_region("main", kMiB, options());
   region.snapshot("s");
   for (const auto& call : std::vector<std::function<void()>>{
-           [&] { store.open_region("nobody", options()); },
-           [&] { store.open_version("nobody", options()); }, [&] { (void)store.version("nobody"); },
-           [&] { store.create_branch("b", "nobody"); },
+           [&] { (void)store.open_region("nobody", options()); },
+           [&] { (void)store.open_version("nobody", options()); },
+           [&] { (void)store.version("nobody"); }, [&] { store.create_branch("b", "nobody"); },
            [&] { store.create_snapshot("t", "nobody"); }, [&] { store.remove_snapshot("nobody"); },
            [&] { store.remove_branch("nobody"); }, [&] { store.diff("s", "nobody", nullptr); },
            [&] { store.export_file("nobody", directory_ / "out"); }}) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vellum/retention.hpp>
 
+#include "base/clock.hpp"
 #include "base/expect_error.hpp"
 
 namespace vellum::test {
@@ -18,7 +19,7 @@ VersionInfo snapshot(const std::string& name, std::int64_t time_ns,
   VersionInfo v;
   v.name = name;
   v.branch = on;
-  v.created_ns = v.time_ns = time_ns;
+  v.created_at = v.committed_at = base::time_point_of(time_ns);
   v.order = static_cast<std::uint64_t>(time_ns + 1000 * kDay);
   return v;
 }
@@ -111,7 +112,7 @@ TEST(Retention, TheOrderSaysWhatIsNewerAndNotTheClock) {
 
 TEST(Retention, ASnapshotIsAsOldAsItselfNotAsItsCommit) {
   auto old = snapshot("old", k2024 + 3 * kDay), young = snapshot("young", k2024 + 4 * kDay);
-  old.time_ns = young.time_ns = k2024;
+  old.committed_at = young.committed_at = base::time_point_of(k2024);
   EXPECT_EQ(decide({old, young}, policy(0, 9)), (Lines{"young:daily", "old:daily"}));
 }
 

@@ -34,7 +34,7 @@ class SpaceBack : public StoreTest {
 
   static StoreOptions plain() {
     StoreOptions options;
-    options.compression = StoreOptions::Compression::none;
+    options.encoding.compression = Encoding::Compression::none;
     options.pack_bytes = 4 * kMiB;
     return options;
   }
@@ -80,7 +80,7 @@ TEST_P(SpaceBack, ARegionThatIsRewrittenForLong) {
     ASSERT_TRUE(within_bound(store)) << "commit " << n;
   }
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
 // The same without: so the bound is one that has to be kept.
@@ -148,7 +148,7 @@ TEST_P(SpaceBack, SnapshotsThatComeAndGo) {
   }
   EXPECT_TRUE(content_of(store, "s60") == kept);
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
 // Versions that are open, with names and without, are read long after all of theirs was rewritten.
@@ -206,7 +206,7 @@ TEST_P(SpaceBack, ByAThreadBesideCommitsAndReaders) {
   EXPECT_LE(taken(store), 30 * kMiB);
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
   region.close();
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
 // The thread is not in the child, and whatever the child does with its copy ends.

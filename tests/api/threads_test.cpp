@@ -53,7 +53,7 @@ TEST_P(Threads, WritersBesideCommits) {
     region.close();
     EXPECT_TRUE(content_of(store.open_region("main", options())) == expected);
   }
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
 // What was stored before commit() was called is in it: a counter is committed no smaller than it
@@ -154,7 +154,7 @@ TEST_P(Threads, MemberFunctionsTakeTurns) {
   region.close();
   Region again = store.open_region("main", options());
   for (std::uint64_t t = 0; t < 4; ++t) EXPECT_EQ(word_at(again, t * kPage), 20u);
-  EXPECT_TRUE(store.verify(true).damages.empty());
+  EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
 TEST_P(Threads, OfSeveralRegionsDoNotMeet) {

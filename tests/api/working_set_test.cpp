@@ -391,7 +391,7 @@ TEST_P(WorkingSets, ACorruptedOneIsIgnoredAndReplaced) {
   for (const std::string& bad : {std::string(), good.substr(0, good.size() - 1), flipped,
                                  std::string(100'000, '\xff'), good + "x"}) {
     write_hint("s", bad);
-    EXPECT_TRUE(store.verify(true).damages.empty());
+    EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
     Region region = store.open_version("s", remembering());
     expect_nothing_prefetched(region);
     touch(region, kSome);

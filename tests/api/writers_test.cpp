@@ -31,8 +31,9 @@ class Writers : public StoreTest {
 TEST_P(Writers, ASecondOneInTheSameProcessIsBusy) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
-  expect_error(Errc::busy, {"main"}, [&] { store.open_region("main", options()); });
-  expect_error(Errc::busy, {"main"}, [&] { Store::open(path()).open_region("main", options()); });
+  expect_error(Errc::busy, {"main"}, [&] { (void)store.open_region("main", options()); });
+  expect_error(Errc::busy, {"main"},
+               [&] { (void)Store::open(path()).open_region("main", options()); });
   word_at(region, 0) = 1;
   region.commit();
   region.close();
@@ -43,7 +44,7 @@ TEST_P(Writers, ASecondOneInAnotherProcessIsBusy) {
   Store store = create();
   store.create_region("main", kMiB, options()).close();
   Child holder = start_holder();
-  expect_error(Errc::busy, {"main"}, [&] { store.open_region("main", options()); });
+  expect_error(Errc::busy, {"main"}, [&] { (void)store.open_region("main", options()); });
   expect_error(Errc::busy, {"main"}, [&] { store.remove_branch("main"); });
   EXPECT_EQ(word_at(store.open_version("main", options()), 0), 7u);
   Region other = store.create_region("other", kMiB, options());
@@ -72,7 +73,7 @@ TEST_P(Writers, AForkIsNoSecondWriter) {
   EXPECT_EQ(word_at(region, 0), 2u);
   word_at(region, kPage) = 3;
   region.commit();
-  expect_error(Errc::busy, {"main"}, [&] { store.open_region("main", options()); });
+  expect_error(Errc::busy, {"main"}, [&] { (void)store.open_region("main", options()); });
   region.close();
   Region again = store.open_region("main", options());
   EXPECT_EQ(word_at(again, 0), 2u);

@@ -1,4 +1,4 @@
-// EXPECT_ERRC(statement, code): the statement throws vellum::Error with that code.
+// EXPECT_ERRC(statement, code): the statement, an expression, throws vellum::Error with that code.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #define EXPECT_ERRC(statement, expected)                                                        \
   try {                                                                                         \
-    statement;                                                                                  \
+    static_cast<void>(statement);                                                               \
     ADD_FAILURE() << #statement " does not throw";                                              \
   } catch (const vellum::Error& error) {                                                        \
     EXPECT_STREQ(vellum::errc_name(error.code()), vellum::errc_name(expected)) << error.what(); \

@@ -29,16 +29,16 @@ TEST_F(Commands, InitMakesAStoreWithTheDefaults) {
   EXPECT_TRUE(contains(result.out, "created store " + path("s"))) << result.out;
   const StoreOptions defaults;
   const StoreOptions made = Store::open(path("s")).options();
-  EXPECT_EQ(made.compression, defaults.compression);
-  EXPECT_EQ(made.compression_level, defaults.compression_level);
-  EXPECT_EQ(made.block_bytes, defaults.block_bytes);
+  EXPECT_EQ(made.encoding.compression, defaults.encoding.compression);
+  EXPECT_EQ(made.encoding.compression_level, defaults.encoding.compression_level);
+  EXPECT_EQ(made.encoding.block_bytes, defaults.encoding.block_bytes);
   EXPECT_EQ(made.pack_bytes, defaults.pack_bytes);
 }
 
 TEST_F(Commands, InitTakesAHashAndVerifyChecksIt) {
   const auto object = must({"init", path("s"), "--hash", "sha256", "--json"}).json();
   EXPECT_EQ(object.at("hash"), "sha256");
-  EXPECT_EQ(Store::open(path("s")).options().hash, Encoding::Hash::sha256);
+  EXPECT_EQ(Store::open(path("s")).options().encoding.hash, Encoding::Hash::sha256);
   EXPECT_EQ(must({"stat", path("s"), "--json"}).json().at("hash"), "sha256");
   EXPECT_NE(must({"stat", path("s")}).out.find("zstd level 1, sha256"), std::string::npos);
   EXPECT_EQ(must({"init", path("t"), "--hash", "none", "--json"}).json().at("hash"), "none");

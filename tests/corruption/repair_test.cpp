@@ -34,7 +34,7 @@ class Repair : public ::testing::Test {
     return out;
   }
 
-  store::RepairReport run(store::Removed removed = store::Removed::left_out) {
+  RepairReport run(store::Removed removed = store::Removed::left_out) {
     const auto before = contents_of_store();
     auto report = store::repair_store(fs_, kStorePath, kNewPath, nullptr, removed);
     EXPECT_EQ(contents_of_store(), before) << "the corrupted store was changed";
@@ -52,19 +52,18 @@ class Repair : public ::testing::Test {
     }
     return out;
   }
-  void expect_saved(const store::RepairReport& report, const std::string& name) {
+  void expect_saved(const RepairReport& report, const std::string& name) {
     const auto at = find(report, name);
     ASSERT_NE(at, nullptr) << name;
     EXPECT_TRUE(at->exact) << name;
     EXPECT_EQ(read_version(*fresh_, name), sample_.contents.at(name)) << name;
   }
-  static const store::SavedVersion* find(const store::RepairReport& report,
-                                         const std::string& name) {
+  static const SavedVersion* find(const RepairReport& report, const std::string& name) {
     const auto at = std::find_if(report.saved.begin(), report.saved.end(),
                                  [&](const auto& s) { return s.name == name; });
     return at == report.saved.end() ? nullptr : &*at;
   }
-  static std::string reason(const store::RepairReport& report, const std::string& name) {
+  static std::string reason(const RepairReport& report, const std::string& name) {
     for (const auto& l : report.lost) {
       if (l.name == name) return l.reason;
     }

@@ -90,7 +90,7 @@ void fill_and_free(const std::string& mount_point, Engine engine) {
                     holds(region.data(), 20 << 20, (20 << 20) + 65536, 3),
                 "everything is there after reopening");
   region.close();
-  test::require(store.verify(true).damages.empty(), "nothing is corrupted");
+  test::require(store.verify({.read_data = true}).damages.empty(), "nothing is corrupted");
 }
 
 class FullDisk : public testing::TestWithParam<Engine> {};

@@ -110,7 +110,7 @@ class Aftermath {
     for (const auto& [name, content] : seen_) {
       test::require(read_all(store, name) == *content, name + " stays what it was");
     }
-    const auto report = store.verify(true);
+    const auto report = store.verify({.read_data = true});
     if (report.damages.empty()) return;
     throw std::runtime_error("verify: " + report.damages[0].object + ": " +
                              report.damages[0].reason);

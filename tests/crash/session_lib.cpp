@@ -169,7 +169,7 @@ void Session::add_tiers() {
 
 void Session::move_packs(bool to_archive) {
   const auto core = StoreCore::open(fs_, path_);
-  store::move_packs(*core, {to_archive, {}, 0}, false, nullptr);
+  store::move_packs(*core, {to_archive, {}, 0}, nullptr);
   store::apply_tiers(*core, false, nullptr);
 }
 

@@ -65,7 +65,7 @@ class ShortWrite : public test::EngineTest {
       store.read(name, 0, seen.data(), bytes);
       EXPECT_EQ(std::memcmp(seen.data(), content_.data(), bytes), 0) << name;
     }
-    for (const auto& damage : store.verify(true).damages) {
+    for (const auto& damage : store.verify({.read_data = true}).damages) {
       ADD_FAILURE() << damage.object << ": " << damage.reason;
     }
   }

@@ -105,7 +105,7 @@ TEST_P(Datastores, KeepSnapshotsUnderPathsAndNames) {
   }
   expect_holds(path(), 3);
   expect_holds(path("other/two"), 2);
-  EXPECT_TRUE(Store::open(path() + "/store").verify(true).damages.empty());
+  EXPECT_TRUE(Store::open(path() + "/store").verify({.read_data = true}).damages.empty());
 }
 
 TEST_P(Datastores, OpenVersionsThatOthersMade) {

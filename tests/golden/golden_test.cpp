@@ -135,7 +135,7 @@ void extend(Store& store, std::map<std::string, Bytes>& expected) {
 }
 
 void expect_whole(const Store& store) {
-  for (const auto& damage : store.verify(true).damages) {
+  for (const auto& damage : store.verify({.read_data = true}).damages) {
     ADD_FAILURE() << damage.object << ": " << damage.reason;
   }
 }

@@ -32,7 +32,7 @@ TEST_F(PrivateerTest, CreatesWritesAndOpens) {
   EXPECT_EQ(privateer.region_size(), 6 * kMiB);
   EXPECT_EQ(data[0], 1u);
   EXPECT_EQ(data[6 * kMiB / 8 - 1], 2u);
-  EXPECT_TRUE(store().verify(true).damages.empty());
+  EXPECT_TRUE(store().verify({.read_data = true}).damages.empty());
 }
 
 // As the papers show it: write, snapshot, write on, and every version is there afterwards.
@@ -64,7 +64,7 @@ TEST_F(PrivateerTest, ASnapshotAfterEachStep) {
   EXPECT_TRUE(privateer.snapshot("v3 on"));
   EXPECT_EQ(words(privateer.open_read_only(nullptr, "v4"))[1], 4u);
   EXPECT_EQ(words(privateer.open_read_only(nullptr, "v3 on"))[1], 33u);
-  EXPECT_TRUE(store().verify(true).damages.empty());
+  EXPECT_TRUE(store().verify({.read_data = true}).damages.empty());
 }
 
 TEST_F(PrivateerTest, TheDestructorSynchronises) {

@@ -245,8 +245,8 @@ void Load::collect_garbage(bool recompress) {
   try {
     const GcReport report = store_->collect_garbage(options);
     counts_.freed_bytes += report.freed_bytes;
-    if (report.recompressed_to_bytes < report.recompressed_from_bytes) {
-      counts_.saved_bytes += report.recompressed_from_bytes - report.recompressed_to_bytes;
+    if (report.recompressed.bytes_after < report.recompressed.bytes_before) {
+      counts_.saved_bytes += report.recompressed.bytes_before - report.recompressed.bytes_after;
     }
     ++counts_.collections;
   } catch (const Error& error) {
@@ -345,7 +345,7 @@ void Load::finish() {
   region_.close();
   region_ = Region();
   store_.emplace(Store::open(options_.directory));
-  const VerifyReport report = store_->verify(true);
+  const VerifyReport report = store_->verify({.read_data = true});
   if (!report.damages.empty()) {
     fail(fmt::format("{} damages, the first: {}: {}", report.damages.size(),
                      report.damages[0].object, report.damages[0].reason));

@@ -235,7 +235,7 @@ TEST_F(ArchiveTest, ACopyOfTheStoreLeavesItAlone) {
     EXPECT_TRUE(contains(text, store->path())) << text;
   }
   for (const bool to_archive : {true, false}) {
-    error_text(Errc::read_only, [&] { move_packs(*other(), {to_archive, {}, 0}, false, nullptr); });
+    error_text(Errc::read_only, [&] { move_packs(*other(), {to_archive, {}, 0}, nullptr); });
   }
   error_text(Errc::read_only, [&] { apply_tiers(*other(), false, nullptr); });
   error_text(Errc::read_only, [&] { remove_tier(*other(), archive); });
@@ -247,7 +247,7 @@ TEST_F(ArchiveTest, ACopyOfTheStoreLeavesItAlone) {
   copy_directory(archive, dir.path("archive2"));
   add_tier(*other(), TierKind::archive, dir.path("archive2"), 0);
   EXPECT_EQ(collect_garbage(*other(), false, nullptr).snapshots, 0u);
-  EXPECT_GT(move_packs(*other(), {false, {}, 0}, false, nullptr).packs_moved, 0u);
+  EXPECT_GT(move_packs(*other(), {false, {}, 0}, nullptr).packs_moved, 0u);
   EXPECT_EQ(files_of(archive, cache), files);
   expect_same(*open_version(*other(), "main"), contents.at("main"));
   expect_all();
@@ -382,7 +382,7 @@ TEST_F(ArchiveTest, WhatMovesFirst) {
   make(4);
   rewrite("t");  // until the page maps do not name the first packs any more
   add_archive();
-  TierReport look = move_packs(*fresh(), {true, {}, 1}, true, nullptr);
+  TierReport look = move_packs(*fresh(), {true, {}, 1, true}, nullptr);
   EXPECT_TRUE(packs_in(archive).empty());
   const TierReport done = move(true, {}, 1);
   EXPECT_EQ(look.packs_moved, done.packs_moved);

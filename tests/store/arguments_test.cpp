@@ -108,7 +108,7 @@ TEST(Stat, OfAHeadWithCommitsInItsJournal) {
   commit(*writer, model, false);
   const auto stat = stat_store(*store);
   ASSERT_EQ(stat.versions.size(), 1u);
-  EXPECT_EQ(stat.versions[0].logical_bytes, (kPages + 2) * kPageBytes);
+  EXPECT_EQ(stat.versions[0].region_bytes, (kPages + 2) * kPageBytes);
   EXPECT_EQ(stat.versions[0].nonzero_bytes, (30 - 1 + 2) * kPageBytes);
 }
 

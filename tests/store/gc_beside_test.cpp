@@ -167,7 +167,7 @@ class GcBeside : public testing::Test {
     EXPECT_EQ(number_of(*open_version(*store, "main")),
               BranchWriter::open(*store, "main")->head().sequence);
   }
-  std::uint64_t allocated() { return collect_garbage(*open(), true, nullptr).allocated_bytes; }
+  std::uint64_t allocated() { return collect_garbage(*open(), true, nullptr).pack_bytes; }
 
   TempDirectory dir;
   base::Fs& fs = base::posix_fs();
@@ -391,10 +391,10 @@ TEST_F(GcBeside, PinsOfTheDeadGo) {
   });
   char byte = 0;
   ASSERT_EQ(::read(ready[0], &byte, 1), 1);
-  EXPECT_EQ(collect_garbage(*open(), false, nullptr).kept_open, 1u);
+  EXPECT_EQ(collect_garbage(*open(), false, nullptr).open_versions, 1u);
   child.kill(SIGKILL);
   EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
-  EXPECT_EQ(collect_garbage(*open(), false, nullptr).kept_open, 0u);
+  EXPECT_EQ(collect_garbage(*open(), false, nullptr).open_versions, 0u);
 }
 
 }  // namespace

@@ -256,7 +256,7 @@ TEST_F(GcTest, LeavesWhatIsOpenAlone) {
     }
     contents["main"] = model.bytes;
     const GcReport report = gc();
-    EXPECT_EQ(report.kept_open, 2u);  // s2, and the head that reader and writer have opened
+    EXPECT_EQ(report.open_versions, 2u);  // s2, and the head that reader and writer have opened
     EXPECT_GT(report.freed_bytes, 0u);
     expect_same(*at_open, head_bytes);  // what the writer's region has not brought in yet
   }

@@ -573,10 +573,10 @@ TEST_F(LiveSetFileTest, WhatCannotBeReadOrWrittenIsNoError) {
 TEST_F(LiveSetFileTest, StatCountsIt) {
   make(4, 40);
   gc();
-  const auto with = stat_store(*store).allocated_bytes;
+  const auto with = stat_store(*store).stored_bytes;
   const auto bytes = fs.open(file(), base::OpenMode::read_only)->allocated_bytes();
   fs.unlink(file());
-  EXPECT_EQ(with - stat_store(*store).allocated_bytes, bytes);
+  EXPECT_EQ(with - stat_store(*store).stored_bytes, bytes);
   EXPECT_GT(bytes, 0u);
 }
 

@@ -226,7 +226,7 @@ TEST_P(Exchanged, AStoreIsNoticed) {
       [&] { writer->open_head(); },
       [&] { open->create_branch("b", kPageBytes, 0); },
       [&] { open->create_snapshot("t", ref); },
-      [&] { open->make_writable("s1"); },
+      [&] { open->convert_to_branch("s1"); },
       [&] { open->remove_snapshot("s1"); },
       [&] { resolve_kept(*open, "s1"); },
       [&] { hold_names_alone(*open); },

@@ -184,7 +184,7 @@ TEST_F(RecompressTest, AReaderFromBefore) {
   const GcReport report = gc(kLevel);
   EXPECT_GT(report.recompressed.packs, 0u);
   EXPECT_EQ(report.recompressed.packs_in_use, 1u);  // where its pin is
-  EXPECT_EQ(report.kept_open, 1u);
+  EXPECT_EQ(report.open_versions, 1u);
   expect_same(*source, bytes);
   for (const auto& [name, content] : contents) {
     const auto later = resolve_kept(*early, name);
@@ -208,7 +208,7 @@ TEST_F(RecompressTest, APinIsSetOnTheNewFile) {
   const auto bytes = contents.at("s3");
   for (int i = 0; i < 10; ++i) remove("s" + std::to_string(i));
   const GcReport report = gc(kLevel);
-  EXPECT_EQ(report.kept_open, 1u);
+  EXPECT_EQ(report.open_versions, 1u);
   EXPECT_GE(report.recompressed.packs_in_use, 1u);
   // Afresh, so that nothing comes from a cache or an old file.
   const auto late = StoreCore::open(fs, store->path());

@@ -59,10 +59,10 @@ void work(base::Fs& fs) {
   limit_home(*store(), 40u << 10);
   apply_tiers(*store(), false, nullptr);
   collect_garbage(*store(), false, nullptr, 9);
-  move_packs(*store(), {false, {}, 0}, false, nullptr);
+  move_packs(*store(), {false, {}, 0}, nullptr);
   limit_home(*store(), 0);
-  move_packs(*store(), {true, {}, 1}, false, nullptr);
-  move_packs(*store(), {false, {}, 0}, false, nullptr);
+  move_packs(*store(), {true, {}, 1}, nullptr);
+  move_packs(*store(), {false, {}, 0}, nullptr);
   remove_tier(*store(), "/cache");
   remove_tier(*store(), "/archive");
 }
@@ -218,7 +218,7 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
        ++round) {
     const auto turn = [&] {
       try {
-        moved += move_packs(*open(), {round % 2 == 0, {}, 0}, false, nullptr).packs_moved;
+        moved += move_packs(*open(), {round % 2 == 0, {}, 0}, nullptr).packs_moved;
         if (round % 3 == 0) apply_tiers(*open(), false, nullptr);
       } catch (const Error& e) {
         vellum::test::require(e.code() == Errc::busy, e.what());
@@ -249,7 +249,7 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
     expect_no_damage(*open());
   };
   expect_snapshots();
-  move_packs(*open(), {false, {}, 0}, false, nullptr);
+  move_packs(*open(), {false, {}, 0}, nullptr);
   remove_tier(*open(), archive);
   std::filesystem::remove_all(cache);
   expect_snapshots();

@@ -38,7 +38,7 @@ class TiersTest : public SnapshotsTest {
   }
   TierReport move(bool to_archive, std::optional<std::uint64_t> home_bytes = {},
                   std::uint64_t keep_last = 0) {
-    return move_packs(*fresh(), {to_archive, home_bytes, keep_last}, false, nullptr);
+    return move_packs(*fresh(), {to_archive, home_bytes, keep_last}, nullptr);
   }
   TierReport apply() { return apply_tiers(*fresh(), false, nullptr); }
 

@@ -138,11 +138,11 @@ TEST_F(WorkingSetFiles, ARemovalFailsOnlyByItsOwn) {
 }
 
 TEST_F(WorkingSetFiles, CountAsTheStores) {
-  const std::uint64_t before = stat_store(*store).allocated_bytes;
+  const std::uint64_t before = stat_store(*store).stored_bytes;
   format::WorkingSet set = set_of(1);
   for (std::uint64_t i = 0; i < 10'000; ++i) set.ranges.push_back({i * 7919, 1});
   write_working_set(*store, "first", set);
-  EXPECT_GE(stat_store(*store).allocated_bytes, before + 20'000);
+  EXPECT_GE(stat_store(*store).stored_bytes, before + 20'000);
 }
 
 }  // namespace

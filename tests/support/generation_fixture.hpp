@@ -50,7 +50,7 @@ class GenerationsTest : public StoreTest {
     board.committed = generation;
   }
   static void expect_no_damage(const Store& store) {
-    for (const auto& damage : store.verify(true).damages) {
+    for (const auto& damage : store.verify({.read_data = true}).damages) {
       ADD_FAILURE() << damage.object << ": " << damage.reason;
     }
   }

@@ -79,9 +79,10 @@ class StoreCore : public PackStore {
   void create_snapshot(const std::string& name, const std::string& branch,
                        const format::Version& version, const std::string& message);
   // Turns a snapshot into a branch of the same name; does nothing to a branch. Errc::not_found.
-  void make_writable(const std::string& name);
-  // Removes the ref that a make_writable() cut off between its two steps has left. Call it before
-  // writing the branch, which would make the two differ. Errc::corrupted: they differ already.
+  void convert_to_branch(const std::string& name);
+  // Removes the ref that a convert_to_branch() cut off between its two steps has left. Call it
+  // before writing the branch, which would make the two differ. Errc::corrupted: they differ
+  // already.
   void settle_name(const std::string& name);
   void remove_snapshot(const std::string& name);
   // Errc::busy when it has a writer.

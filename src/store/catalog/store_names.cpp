@@ -184,7 +184,7 @@ void StoreCore::create_snapshot(const NameLock& claim, const std::string& branch
 
 namespace {
 
-// Whether the branch is as make_writable() leaves it between its two steps.
+// Whether the branch is as convert_to_branch() leaves it between its two steps.
 bool is_untouched(const BranchHead& branch, const SnapshotRef& ref) {
   const format::Version& base = branch.journal.base;
   return branch.journal.commits.empty() && base.sequence == ref.version.sequence &&
@@ -195,7 +195,7 @@ bool is_untouched(const BranchHead& branch, const SnapshotRef& ref) {
 }  // namespace
 
 // Names are held, since gc must not see a moment at which neither name exists.
-void StoreCore::make_writable(const std::string& name) {
+void StoreCore::convert_to_branch(const std::string& name) {
   if (!has_snapshot(*this, name) && !has_branch(*this, name)) {
     fail(Errc::not_found, "no snapshot or branch '{}' in {}", name, path());
   }

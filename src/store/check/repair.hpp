@@ -9,10 +9,10 @@
 
 #include <optional>
 #include <string>
+#include <vellum/report.hpp>
 
 #include "base/file.hpp"
-#include "store/catalog/progress.hpp"
-#include "store/check/repair_report.hpp"
+#include "store/check/repair_find.hpp"
 
 namespace vellum::store {
 

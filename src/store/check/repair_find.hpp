@@ -3,10 +3,9 @@
 
 #include <string>
 #include <vector>
+#include <vellum/report.hpp>
 
-#include "store/catalog/progress.hpp"
 #include "store/catalog/store_core.hpp"
-#include "store/check/repair_report.hpp"
 
 namespace vellum::store {
 
@@ -23,6 +22,8 @@ struct Whole {
   std::uint64_t base_address = 0;
   ResolvedVersion resolved;
 };
+
+enum class Removed { left_out, saved_too };
 
 struct Findings {
   std::vector<Whole> whole;

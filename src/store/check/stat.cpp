@@ -113,7 +113,7 @@ class Stat {
     const Roots roots = read_roots(store_);
     add_file(store_.superblock_path());
     add_file_if_there(live_set_path(store_));
-    out_.allocated_bytes += allocated_bytes_of_working_sets(store_);
+    out_.stored_bytes += allocated_bytes_of_working_sets(store_);
     add_snapshots(roots);
     for (const auto& name : store_.branch_names()) add_branch(name);
     reach_roots(store_, roots, live_set_);
@@ -126,7 +126,7 @@ class Stat {
  private:
   std::uint64_t add_file(const std::string& path) {
     const auto file = store_.fs().open(path, base::OpenMode::read_only);
-    out_.allocated_bytes += file->allocated_bytes();
+    out_.stored_bytes += file->allocated_bytes();
     return file->size_bytes();
   }
 
@@ -156,15 +156,17 @@ class Stat {
               [](const Root* a, const Root* b) { return a->name < b->name; });
     for (const Root* root : snapshots) {
       out_.ref_bytes += add_file_if_there(store_.snapshots_directory() + "/" + root->name + ".ref");
-      add_version(root->name, root->version);
+      add_version(root->name, false, root->version);
     }
   }
 
-  VersionStat& add_version(const std::string& name, const format::Version& version) {
-    VersionStat& stat = out_.versions.emplace_back();
+  VersionSpace& add_version(const std::string& name, bool is_branch,
+                            const format::Version& version) {
+    VersionSpace& stat = out_.versions.emplace_back();
     stat.name = name;
-    stat.added_bytes = version.bytes_added;
-    stat.logical_bytes = version.region_bytes;
+    stat.is_branch = is_branch;
+    (is_branch ? out_.branches : out_.snapshots) += 1;
+    stat.region_bytes = version.region_bytes;
     versions_.push_back(&version);
     return stat;
   }
@@ -179,11 +181,10 @@ class Stat {
     }
     out_.journal_bytes += add_file_if_there(store_.journal_path(name));
     add_image(name);
-    VersionStat& stat = add_version(name, heads_.emplace_back(std::move(v.version)));
-    stat.is_branch = true;
+    VersionSpace& stat = add_version(name, true, heads_.emplace_back(std::move(v.version)));
     if (v.commits.empty()) return;
     const auto source = PageSource::open(store_, heads_.back(), v.commits, v.label);
-    stat.logical_bytes = source->region_bytes();
+    stat.region_bytes = source->region_bytes();
     for (const auto& p : source->overlaid_pages()) {
       const auto chain = source->chain(p.page);
       if (!chain.empty() && chain.front().kind != PageKind::zero) stat.nonzero_bytes -= kPageBytes;
@@ -196,7 +197,7 @@ class Stat {
     for (const PackUse& use : use_of_packs(store_, roots, live_set_, needs)) {
       ++out_.packs;
       out_.pack_bytes += use.file_bytes;
-      out_.allocated_bytes += use.allocated_bytes;
+      out_.stored_bytes += use.allocated_bytes;
       out_.pack_needed_bytes += use.needed_bytes;
       out_.pack_freeable_bytes += use.freeable_bytes;
       if (use.at_home) continue;
@@ -221,12 +222,12 @@ class Stat {
   void share_out() {
     const std::vector<std::uint64_t> bytes = record_bytes(store_, live_set_);
     const auto label = [this](std::size_t i) {
-      const VersionStat& v = out_.versions[i];
+      const VersionSpace& v = out_.versions[i];
       return (v.is_branch ? "branch '" : "snapshot '") + v.name + "'";
     };
     const auto shares = Shares(live_set_, bytes).of(versions_, label);
     for (std::size_t i = 0; i < shares.size(); ++i) {
-      VersionStat& v = out_.versions[i];
+      VersionSpace& v = out_.versions[i];
       v.unique_bytes = shares[i].unique_bytes;
       v.shared_bytes = shares[i].needed_bytes - shares[i].unique_bytes;
       v.nonzero_bytes += shares[i].nonzero_pages * kPageBytes;

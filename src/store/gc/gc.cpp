@@ -43,7 +43,7 @@ class Collector {
     }
     report_.snapshots = roots.snapshots;
     report_.branches = roots.branches;
-    report_.kept_open = roots.kept_open;
+    report_.open_versions = roots.kept_open;
     tell(0, roots.packs.size());
     Findings found = look(roots);
     free(found.packs);
@@ -100,7 +100,7 @@ class Collector {
   void free(const std::vector<PackUse>& packs) {
     report_.packs = packs.size();
     for (const PackUse& use : packs) {
-      report_.allocated_bytes += use.allocated_bytes;
+      report_.pack_bytes += use.allocated_bytes;
       report_.needed_bytes += use.needed_bytes;
       report_.freeable_bytes += use.freeable_bytes;
       if (use.at_home) at_home_.left_bytes += use.allocated_bytes;

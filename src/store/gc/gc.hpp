@@ -9,27 +9,13 @@
 #include <chrono>
 #include <functional>
 #include <string>
+#include <vellum/report.hpp>
 
-#include "store/catalog/progress.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/gc/recompress.hpp"
 #include "store/lock/version_pin.hpp"
 
 namespace vellum::store {
-
-struct GcReport {
-  std::uint64_t snapshots = 0, branches = 0;  // whose data stays
-  std::uint64_t kept_open = 0;                // versions that someone has open, removed or not
-  std::uint64_t packs = 0;                    // that gc found
-  std::uint64_t packs_removed = 0, packs_punched = 0;
-  std::uint64_t copies_removed = 0;   // from caches: of packs that are gone or were written again
-  std::uint64_t allocated_bytes = 0;  // of all packs, before
-  std::uint64_t needed_bytes = 0;     // of them, record by record
-  std::uint64_t freeable_bytes = 0;   // whole blocks that nothing needs
-  std::uint64_t freed_bytes = 0;      // of them; 0 when only looking
-  bool holes_supported = true;        // false: only whole packs could be freed
-  RecompressReport recompressed;      // counted apart from the rest
-};
 
 // The pace of a gc that runs beside the program that uses the store.
 struct GcPace {

@@ -4,17 +4,11 @@
 // records that no version needs.
 #pragma once
 
-#include "store/catalog/progress.hpp"
+#include <vellum/report.hpp>
+
 #include "store/reach/pack_use.hpp"
 
 namespace vellum::store {
-
-struct RecompressReport {
-  std::uint64_t packs = 0;         // written again; in a dry run: that would be
-  std::uint64_t bytes_before = 0;  // their size before
-  std::uint64_t bytes_after = 0;   // their size now; in a dry run: about, from samples
-  std::uint64_t packs_in_use = 0;  // left alone: the pin of an open version is on them
-};
 
 inline constexpr int kMaxRecompressLevel = 19;
 

@@ -34,7 +34,7 @@ class Work {
     }
   }
 
-  void move(const MoveChoice& choice) {
+  void move(const TierMove& choice) {
     const std::vector<PackHeat> chosen =
         choice.to_archive ? coldest_at_home(choice) : hottest_in_archives(choice);
     if (chosen.empty()) return;
@@ -67,7 +67,7 @@ class Work {
   }
 
  private:
-  std::vector<PackHeat> coldest_at_home(const MoveChoice& choice) const {
+  std::vector<PackHeat> coldest_at_home(const TierMove& choice) const {
     std::vector<PackHeat> out;
     std::uint64_t left = home_bytes_;
     for (auto heat = heats_.rbegin(); heat != heats_.rend(); ++heat) {
@@ -80,7 +80,7 @@ class Work {
     return out;
   }
 
-  std::vector<PackHeat> hottest_in_archives(const MoveChoice& choice) const {
+  std::vector<PackHeat> hottest_in_archives(const TierMove& choice) const {
     std::vector<PackHeat> out;
     std::uint64_t taken = home_bytes_;
     for (const PackHeat& heat : heats_) {
@@ -165,9 +165,8 @@ class Work {
 
 }  // namespace
 
-TierReport move_packs(StoreCore& store, const MoveChoice& choice, bool look_only,
-                      const ProgressFn& progress) {
-  Work work(store, look_only, progress);
+TierReport move_packs(StoreCore& store, const TierMove& choice, const ProgressFn& progress) {
+  Work work(store, choice.dry_run, progress);
   work.move(choice);
   return work.report();
 }
