@@ -51,7 +51,7 @@ std::optional<Mark> read_mark(const std::string& directory) {
     good = space != std::string::npos && take(mark, line.substr(0, space), line.substr(space + 1));
   }
   if (!good || mark.store.empty() || mark.name.empty() || mark.block_bytes == 0) {
-    throw Error(Errc::corrupted, path + " is not what says which version this is");
+    throw Error(Errc::corrupted, path + " is not the mark of a version");
   }
   return mark;
 }

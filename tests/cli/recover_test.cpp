@@ -107,7 +107,7 @@ TEST_F(Recover, AJournalWithoutAHeaderIsPutAside) {
   const Result asked = run({"recover", target(), "--corrupted"});
   EXPECT_EQ(11, asked.status);
   EXPECT_NE(asked.out.find("kept as " + journal + ".corrupted"), std::string::npos) << asked.out;
-  EXPECT_NE(asked.err.find("is no journal of a file"), std::string::npos) << asked.err;
+  EXPECT_NE(asked.err.find("is not the journal of a file"), std::string::npos) << asked.err;
   EXPECT_EQ(std::string(10000, '.'), read_file(target()));
   EXPECT_EQ(bytes, read_file(journal + ".corrupted"));
 }

@@ -275,7 +275,7 @@ TEST_F(HostileFiles, NamesThatLeadElsewhere) {
 
 TEST_F(HostileFiles, RefsOfOtherNamesStoresAndBranches) {
   write(store_ / "snapshots/other.ref", read(store_ / "snapshots/snap-1.ref"));
-  expect_error("other.ref: the ref is snapshot 'snap-1''s");
+  expect_error("other.ref: the ref belongs to snapshot 'snap-1'");
   stdfs::remove(store_ / "snapshots/other.ref");
 
   const auto good = read_snapshot(*open(), "snap-1");
@@ -285,7 +285,7 @@ TEST_F(HostileFiles, RefsOfOtherNamesStoresAndBranches) {
 
   const Bytes main = read(store_ / "branches/main/journal");
   write(store_ / "branches/idle/journal", main);
-  expect_error("the journal is branch 'main''s");
+  expect_error("the journal belongs to branch 'main'");
 }
 
 // A forger who can compute checksums can lead a version anywhere inside the store, but not out of

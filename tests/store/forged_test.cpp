@@ -484,7 +484,7 @@ TEST_F(ForgedCommit, AnActivePackThatIsNotTheBranchs) {
     v.active_pack = other.active_pack;
     v.active_pack_end_bytes = format::kPackHeaderBytes;
   });
-  EXPECT_TRUE(contains(text, "the active pack is another branch's")) << text;
+  EXPECT_TRUE(contains(text, "the active pack belongs to another branch")) << text;
   EXPECT_TRUE(contains(text, path)) << text;
   EXPECT_EQ(fs_.read_file(path), bytes);
 

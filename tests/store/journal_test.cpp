@@ -195,7 +195,7 @@ TEST_F(JournalTest, ABaseFrameMustHoldAVersionOfThisBranchAndNumber) {
   format::Version other = version(10);
   other.branch_id = kJournalBranchId + 1;
   put_base(0, 3, other);
-  expect_no_base("the base frame is another branch's");
+  expect_no_base("the base frame belongs to another branch");
 }
 
 TEST_F(JournalTest, ACommitMustParse) {
