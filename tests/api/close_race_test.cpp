@@ -1,5 +1,5 @@
-// close() beside the calls of another thread: it waits for what has begun, and what comes after it
-// is refused.
+// close() beside the calls of another thread: it waits for calls that have begun, and later ones
+// are refused.
 #include <fcntl.h>
 #include <sys/syscall.h>
 
@@ -18,7 +18,8 @@
 namespace vellum::test {
 namespace {
 
-// Until the thread sleeps in a system call, as one that waits for a lock does, or has ended.
+// Waits until the thread has ended, or sleeps in a system call, as a thread that waits for a lock
+// does.
 void wait_until_asleep(pid_t thread, const std::atomic<bool>& ended) {
   const std::string file = "/proc/self/task/" + std::to_string(thread) + "/stat";
   while (!ended) {
@@ -173,7 +174,7 @@ TEST_P(CloseRace, WhatComesAfterIsRefused) {
   EXPECT_ERRC(region.clear(nullptr, 1), Errc::invalid_argument);
   EXPECT_ERRC(region.advise(nullptr, 1, Advice::normal), Errc::invalid_argument);
   pin.release();
-  // And the branch is free, although the handle is there.
+  // The branch is free, although the handle is still there.
   EXPECT_NO_THROW(store.open_region("main", options()));
 }
 

@@ -1,4 +1,4 @@
-// vellum recover: what a killed program has committed comes to its file.
+// vellum recover brings the commits of a killed program to its file.
 #include <unistd.h>
 #include <vellum/msync.h>
 
@@ -97,7 +97,7 @@ TEST_F(Recover, OfACorruptedJournalWhatPrecedesTheDamageWhenThatIsAskedFor) {
   EXPECT_NE(must({"recover", target()}).out.find("nothing to recover"), std::string::npos);
 }
 
-// What has no header says nothing: the file stays as it is, and the journal is put aside.
+// A journal without a header says nothing: the file stays as it is, and the journal is put aside.
 TEST_F(Recover, AJournalWithoutAHeaderIsPutAside) {
   leave_a_journal();
   const std::string journal = target() + ".vellum-journal";

@@ -77,7 +77,7 @@ TEST_F(RunLeftNoSanitizer, OneThatIsKilledLeavesItsLastCommit) {
   expect_committed("early late");
 }
 
-// As one is started anew that was killed, before all of it has ended.
+// A program that was killed is started anew before all of it has ended.
 TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForOneThatIsAtItsEnd) {
   start("is-killed");
   for (int i = 0; i < 3000 && !fs::exists(data()); ++i)

@@ -1,5 +1,5 @@
-// vellum run: a program that knows nothing of it (programs/file_calls.c) finds its file as files
-// are, and leaves its last commit, and every version.
+// vellum run: a program that knows nothing of it (programs/file_calls.c) finds that its file
+// behaves as files do, and leaves its last commit and every version.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

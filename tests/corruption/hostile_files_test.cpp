@@ -78,7 +78,7 @@ class HostileFiles : public ::testing::Test {
       for (const auto& name : names) {
         attempt([&] {
           const Bytes now = read_version(*store, name);
-          // What reads without an error is what was written, under its own name.
+          // Content that reads without an error is what was written under that name.
           if (sample_.contents.contains(name) && !written_.contains(name)) {
             EXPECT_TRUE(now == sample_.contents.at(name)) << name;
           }
@@ -175,7 +175,7 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfFiles) {
   }
 }
 
-// gc goes without it, and follows no link, reading or writing.
+// gc works without it, and follows no link to read or to write.
 TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheLiveSet) {
   const auto gc = [&] { return store::collect_garbage(*open(), false, nullptr).needed_bytes; };
   const std::uint64_t needed = gc();
