@@ -255,7 +255,7 @@ TEST_P(ReadOnly, UseNeedsNoPermissionToWrite) {
   });
   allow_reading_only(false);
   if (end.exited_with(kNoEngine)) GTEST_SKIP() << kNoUffd;
-  if (end.exited_with(kNoWay)) GTEST_SKIP() << "nobody cannot get to " << path();
+  if (end.exited_with(kNoWay)) GTEST_SKIP() << "user nobody cannot reach " << path();
   EXPECT_CHILD_EXIT(end, 0);
 }
 

@@ -213,7 +213,7 @@ TEST_F(Msync, FileCallsSeeAndMakeStores) {
   EXPECT_EQ(0, vellum_munmap(at, kBytes));
   EXPECT_EQ("abc", content().substr(200, 3));
   EXPECT_EQ("end", content().substr(kBytes));
-  EXPECT_EQ(-1, files.read_at(fd_, read, 3, 0)) << "mapped no more";
+  EXPECT_EQ(-1, files.read_at(fd_, read, 3, 0)) << "no longer mapped";
 }
 
 // When another descriptor writes to a page that nobody here has stored to, the mapping shows it, as

@@ -83,7 +83,7 @@ TEST_F(RunNamesNoSanitizer, EachNameOfTheCLibraryIsTakenOverOrSaidNotToNeedIt) {
     EXPECT_TRUE(taken.contains(name) || left.names.contains(name) || is_in(left.patterns, name))
         << name << " is new, or forgotten: take it over, or say in libc_calls.txt why not";
   for (const std::string& name : taken) {
-    EXPECT_TRUE(exported.contains(name)) << name << " is no function of the C library";
+    EXPECT_TRUE(exported.contains(name)) << name << " is not a function of the C library";
     EXPECT_FALSE(left.names.contains(name)) << name << " is taken over, and said not to need it";
   }
   for (const std::string& name : left.names)

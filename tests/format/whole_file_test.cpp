@@ -85,7 +85,7 @@ TYPED_TEST(WholeFile, EveryTruncationAndATailAreRefused) {
   }
   bytes.push_back(std::byte{0});
   EXPECT_NE(this->problem(bytes), nullptr);
-  EXPECT_EQ(this->back_, TypeParam{}) << "nothing of what was refused";
+  EXPECT_EQ(this->back_, TypeParam{}) << "nothing of the refused content";
 }
 
 TYPED_TEST(WholeFile, FlippedBitsAreFound) {
