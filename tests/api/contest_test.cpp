@@ -19,7 +19,7 @@ constexpr std::size_t kProcesses = 16;
 constexpr std::uint64_t kSnapshotEvery = 7;
 
 struct Board : GenerationBoard {
-  std::atomic<pid_t> writer{0};                 // who has the branch
+  std::atomic<pid_t> writer{0};                 // the holder of the branch
   std::array<std::atomic<pid_t>, 64> killed{};  // the latest
   std::atomic<std::uint64_t> busy{0}, turns{0}, reads{0};
   std::atomic<bool> stop{false};
