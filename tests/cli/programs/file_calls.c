@@ -477,7 +477,7 @@ static void streams(void) {
   REQUIRE(has(fd, 0, "line 1\nline 2") && size_of(fd) == 13);
 }
 
-/* These writes reach a file past a library that stands in front of the C library. */
+/* A library in front of the C library does not see these uses of a file. */
 static void unseen(void) {
   REQUIRE(close(open_new(kPage)) == 0);
   const int reader = open(path, O_RDONLY | O_CLOEXEC);
