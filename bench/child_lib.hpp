@@ -1,5 +1,5 @@
-// bench/child_lib.hpp: a measurement in a process of its own, so that nothing is left over from the
-// one that wrote: no mapping, no cache of records, no open store.
+// bench/child_lib.hpp: a measurement in a process of its own, so that the writing process leaves
+// nothing over: no mapping, no cache of records, no open store.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 
 namespace bench {
 
-// What `body` returns, which must be plain data. Throws when the child fails.
+// Returns the result of `body`, which must be plain data. Throws when the child fails.
 template <typename Body>
 auto in_child(Body body) {
   using Result = decltype(body());

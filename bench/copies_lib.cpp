@@ -118,7 +118,7 @@ std::uint64_t PatchFrom::add(Image& image) {
     checked(ZSTD_CCtx_refPrefix(zstd, before_.data(), before_.size()));
   }
   const std::size_t room = ZSTD_compressBound(image.size());
-  // Memory that is never written is never there: this takes what the patch takes.
+  // Memory that is never written takes no space: this takes what the patch takes.
   const auto out = std::make_unique_for_overwrite<std::byte[]>(room);
   const std::size_t size =
       checked(ZSTD_compress2(zstd, out.get(), room, image.data(), image.size()));

@@ -1,4 +1,4 @@
-// bench/copies_lib.hpp: what versions cost without Vellum: full copies, and zstd --patch-from of
+// bench/copies_lib.hpp: the cost of versions without Vellum: full copies, and zstd --patch-from of
 // one copy after the other.
 #pragma once
 
@@ -13,8 +13,8 @@
 
 namespace bench {
 
-// A region's pages that are not zero, one after the other: what a sparse copy of it holds. (A
-// prefix is no substitute: the heap keeps a block at the region's very end.)
+// A region's pages that are not zero, one after the other: the content of a sparse copy. (A prefix
+// is no substitute: the heap keeps a block at the region's very end.)
 using Image = std::vector<std::byte>;
 void gather_image(const vellum::Region& region, Image& image);
 

@@ -8,8 +8,8 @@ namespace bench {
 
 class MemoryGroup {
  public:
-  // Makes one below the group of this process. Throws when it cannot: that needs root, and a
-  // memory controller.
+  // Makes a group below that of this process. Throws when it cannot: it needs root, and a memory
+  // controller.
   explicit MemoryGroup(std::uint64_t limit_bytes);
   ~MemoryGroup();
   MemoryGroup(const MemoryGroup&) = delete;
@@ -22,7 +22,7 @@ class MemoryGroup {
   bool v2_ = false;
 };
 
-// How much the kernel reads around what a mapping of a file on the disk below a path faults on; 0:
+// How much the kernel reads around a fault in a mapping of a file, for the disk below a path; 0:
 // not known.
 std::uint64_t read_ahead_kib(const std::string& path);
 // Takes a file, or all files below a directory, out of the page cache, after writing them out.

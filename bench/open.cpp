@@ -195,7 +195,7 @@ class Bench {
  private:
   std::string copy() const { return path_ + "-copy"; }
 
-  // By a file: a region of that size would need the memory.
+  // This uses a file: a region of that size would need the memory.
   void prepare() const {
     auto store = vellum::Store::create(path_);
     {
@@ -255,7 +255,7 @@ class Bench {
         {"part, mmap of the full copy", {file}, [file, run] { return run(file); }, "part"});
   }
 
-  // Each engine's own last use is what is remembered.
+  // Each engine's own last use is remembered.
   void add_engine_of_part(vellum::Engine engine) {
     using std::chrono::milliseconds;
     const auto run = [this, engine](bool working_set, milliseconds pause) {

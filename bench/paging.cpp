@@ -100,8 +100,7 @@ class OpenRegion {
   vellum::Region region_;
 };
 
-// Looks every few milliseconds how much memory the region has, by asking the kernel about its
-// pages.
+// Asks the kernel every few milliseconds how much memory the region's pages take.
 class Watch {
  public:
   template <typename Target>
@@ -165,8 +164,8 @@ void prepare_graph(Words words) {
   std::uint64_t* const offsets = &words[2];
   std::uint64_t* const targets = offsets + vertices + 1;
   for (std::uint64_t v = 0; v <= vertices; ++v) offsets[v] = v * kDegree;
-  // Edges lead near, one of a thousand anywhere: what graphs of the web look like whose vertices
-  // are ordered.
+  // Edges lead near, one of a thousand anywhere: graphs of the web with ordered vertices look like
+  // this.
   for (std::uint64_t e = 0; e < vertices * kDegree; ++e) {
     const std::uint64_t near = e / kDegree + random() % 128;
     targets[e] = (random() % 1024 == 0 ? random() : near) % vertices;
@@ -344,7 +343,7 @@ void add(bench::Table& table, bench::Report& report, const char* name, const Sid
 
 void run(const bench::Options& options) {
   const std::uint64_t limit = options.number("limit-mib", kLimitMib) << 20;
-  // What a region allows itself by default in such a group (region/paging/pager.hpp).
+  // The memory that a region allows itself by default in such a group (region/paging/pager.hpp).
   const double own =
       static_cast<double>(limit / 4 * 3 - std::min<std::uint64_t>(limit / 4, 64u << 20));
   fmt::print(

@@ -31,7 +31,7 @@ class PlainMemory {
     void* map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     bench::check(map != MAP_FAILED, "mmap");
     data_ = static_cast<std::byte*>(map);
-    // As pages of 4 KiB, which a program that is not one large array has.
+    // The pages are of 4 KiB, as in a program that is not one large array.
     madvise(data_, bytes, MADV_NOHUGEPAGE);
     bench::fill_with_integers({data_, bytes}, 1);
   }

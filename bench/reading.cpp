@@ -71,7 +71,7 @@ std::uint64_t read_random(Bytes bytes) {
   return total;
 }
 
-// Where it looks next depends on what it has read, so nothing is looked up in advance.
+// The next place depends on what it has read, so no look-up can run ahead.
 std::uint64_t follow(Bytes bytes) {
   constexpr int kSteps = 2'000'000;
   std::uint64_t at = 1;

@@ -1,5 +1,5 @@
-// bench/report_lib.hpp: what every benchmark shares: percentiles, a table, and the JSON with its
-// targets.
+// bench/report_lib.hpp: the shared parts of all benchmarks: percentiles, a table, and the JSON with
+// its targets.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,10 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start);
 
-// Of a system call that has set errno: throws `what` and its message unless `ok`.
+// For a system call that has set errno: throws `what` and its message unless `ok`.
 void check(bool ok, const char* what);
 
-// Asks for real-time scheduling (SCHED_FIFO; needs privilege), and says so when it is refused.
+// Asks for real-time scheduling (SCHED_FIFO; this needs privilege), and says so when it is refused.
 // Without it, a process that has just been busy may wait for a scheduler tick (up to 4 ms) after
 // its disk has answered, and that tick hides everything else.
 void prefer_this_process();
@@ -66,7 +66,7 @@ class Options {
   bool keep_ = false;
 };
 
-// What main() of every benchmark does: parses the command line, runs, and makes an exception one
+// The main() of every benchmark: parses the command line, runs, and turns an exception into one
 // line on standard error. Returns the exit status.
 int run_main(const std::string& name, int argc, char** argv,
              const std::function<void(const Options&)>& run);

@@ -57,7 +57,7 @@ struct Cost {
   bool failed = false;
 };
 
-// What `body` costs with the store open, in a process of its own. A failure is said, and counted.
+// Measures `body` with the store open, in a process of its own. A failure is reported and counted.
 template <typename Body>
 Cost cost_of(const std::string& path, const Body& body) {
   return bench::in_child([&] {

@@ -98,7 +98,8 @@ void report_space(bench::Table& table, bench::Report& report, const std::string&
   report.figure(name + ", gc_s", space.gc_s);
   report.target(name + ": after gc / never made", space.ratio(), 1.1);
   report.target(name + ": the same, on top of the first", space.ratio_on_top(), 1.5);
-  // A hole splits what the file system has in one piece; its own map of the file may grow a block.
+  // A hole splits a contiguous piece of the file; the file system's own map of the file may grow by
+  // a block.
   report.target(name + ": freed / freeable", freed_share, 0.9, false);
 }
 
@@ -205,7 +206,7 @@ constexpr std::size_t kSteadyBytes = 64u << 20, kPieceBytes = 1u << 20;
 constexpr std::size_t kTurnCommits = 100;
 constexpr double kSlackBytes = 64u << 20;
 
-// A region that is written all the time, and what that took.
+// A region that is written all the time, and the time and space that this takes.
 class Steady {
  public:
   Steady(const std::string& path, bool background_gc, std::uint64_t seed)

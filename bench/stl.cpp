@@ -71,7 +71,7 @@ struct Result {
   double seconds() const { return insert_seconds + snapshot_seconds; }
 };
 
-// With `peers` copies of each step's state are made instead of snapshots.
+// With `peers`, copies of each step's state are made instead of snapshots.
 template <typename Container, typename Insert>
 Result run_container(const std::string& directory, const Config& config, const Load& load,
                      Insert insert, bench::Peers* peers) {
@@ -186,7 +186,7 @@ std::string cell(double bytes, double seconds) {
   return fmt::format("{} {:.2f}s", bench::human_bytes(bytes), seconds);
 }
 
-// What a program with full copies takes: the same inserts, and the copies.
+// The time of a program with full copies: the same inserts, and the copies.
 double copy_seconds(const Row& row) {
   return row.series[0].insert_seconds() + row.peers->copy_seconds();
 }
@@ -244,9 +244,9 @@ void add_figures(bench::Report& report, const Row& row, const std::vector<Config
   }
 }
 
-// The default against the best of those without deltas, which is another one for bytes than for
-// seconds. Seconds are mostly those of the inserts, which are the same for all: what differs is in
-// the figures "snapshot seconds".
+// Compares the default with the best configuration without deltas, which is not the same for bytes
+// and for seconds. Seconds are mostly those of the inserts, which are the same for all: what
+// differs is in the figures "snapshot seconds".
 void add_targets(bench::Report& report, const Row& row, const std::vector<Config>& configs) {
   if (configs[0].name != "default") return;
   const auto compare = [&](const char* what, double (Series::*of)() const, double bound) {

@@ -13,7 +13,7 @@ namespace bench {
 
 inline constexpr std::size_t kPageBytes = 4096;
 
-// 64-bit integers below 2^22: what ids and counters look like; zstd stores about a third.
+// 64-bit integers below 2^22, as ids and counters are; zstd compresses them to about a third.
 void fill_with_integers(std::span<std::byte> bytes, std::uint64_t seed);
 
 // `count` different pages out of `pages`, in random order.

@@ -1,12 +1,11 @@
 // A counter that survives kill -9: the smallest program that uses a region.
 //
-//   counter STORE [--increments N]          N: 1; each is one durable commit, then one line of
-//   output
+//   counter STORE [--increments N]          N: 1 by default; each increment is one durable commit,
+//                                           and then prints one line
 //
 //   counter /tmp/c --increments 1000000 | tail -n 1 &
 //   sleep 1; killall -9 counter             # at any moment
-//   counter /tmp/c --increments 0           # the last number printed, or the one that was under
-//   way
+//   counter /tmp/c --increments 0           # the last number printed, or the one in progress
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Where the examples' graphs come from: files in the usual formats, or R-MAT. Nothing of Vellum
-// here.
+// The examples' graphs come from here: files in the usual formats, or R-MAT. This file does not use
+// Vellum.
 #pragma once
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ inline double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// A line on the terminal that is written over by the next one.
+// A line on the terminal that the next one overwrites.
 inline void show_progress(const char* what, std::uint64_t done, double seconds) {
   static const bool on_terminal = isatty(STDERR_FILENO) == 1;
   if (on_terminal) {

@@ -2,12 +2,12 @@
 //
 //   persistent_map STORE set KEY VALUE
 //   persistent_map STORE get KEY [VERSION]        exit status 1: there is no such key
-//   persistent_map STORE del KEY                  exit status 1: there was none
+//   persistent_map STORE del KEY                  exit status 1: there was no such key
 //   persistent_map STORE list [VERSION]
-//   persistent_map STORE snapshot NAME            keeps the map as it is now, for ever
+//   persistent_map STORE snapshot NAME            keeps the map as it is now
 //
-// VERSION is a snapshot; without it, the map as it is now. Readers take no lock and run beside a
-// writer.
+// VERSION is a snapshot; without it, the command uses the map as it is now. Readers take no lock
+// and run beside a writer.
 #include <cstdio>
 #include <exception>
 #include <string>

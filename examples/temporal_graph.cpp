@@ -3,15 +3,15 @@
 //   temporal_graph [EDGES] [options]
 //
 // EDGES has one edge a line, "source target unix_time", separated by blanks, commas or semicolons,
-// as in SNAP's temporal graphs; of four columns the third (KONECT's weight) is skipped. Lines that
-// start with # or % are comments. '-' is the standard input; .zst, .gz and .bz2 go through the
-// program that unpacks them. Without EDGES an R-MAT graph is made up.
+// as in SNAP's temporal graphs; where there are four columns, the third (KONECT's weight) is
+// skipped. Lines that start with # or % are comments. '-' is the standard input; .zst, .gz and .bz2
+// go through the program that unpacks them. Without EDGES, the program makes an R-MAT graph.
 //
 // The graph is an ordinary hash map of vectors, a vellum::Heap puts it into a region, and
 // Region::snapshot() keeps each period's state. At the end every snapshot is opened read-only,
 // beside the live graph, and asked questions, and the answers are compared with what was counted
-// while the edges went in. For comparison the program also keeps versions as everybody can: by
-// copying the region to a file for each snapshot.
+// while the edges went in. For comparison the program also keeps versions in the usual way: it
+// copies the region to a file for each snapshot.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,7 +95,7 @@ Answers ask(const Graph& graph) {
   return answers;
 }
 
-// Counts the same in ordinary memory while edges go in.
+// Counts the same things in ordinary memory while edges go in.
 class Counter {
  public:
   void add(NodeId source) {
@@ -131,7 +131,7 @@ std::string readable_bytes(std::uint64_t bytes) {
   return text;
 }
 
-// ---- What Vellum is compared with: a full copy per snapshot ----
+// ---- The comparison: a full copy per snapshot ----
 
 // Copies a region's pages that are not zero into a new file, makes it durable, and returns what it
 // takes on the medium.
@@ -386,7 +386,7 @@ void print_json(const std::vector<Row>& rows, const Totals& totals) {
       totals.copies, totals.copy_s, totals.query_s, totals.wrong);
 }
 
-// A directory of its own, in $TMPDIR, build/ or here, that goes with the program.
+// A directory of its own, in $TMPDIR, build/ or here, that is removed when the program ends.
 class TemporaryDirectory {
  public:
   explicit TemporaryDirectory(bool keep) : keep_(keep) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr format::PageNumber kMaxPages = format::kMaxRegionBytes / format::kPageBytes;
 
-// What readers rely on without checking it again.
+// Readers rely on these properties without checking them again.
 void check_entries(std::span<const format::MapEntry> entries) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const auto& e = entries[i];

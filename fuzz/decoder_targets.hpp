@@ -1,14 +1,14 @@
-// fuzz/decoder_targets.hpp: one function for each decoder. All hold it to the same rules: no crash,
-// no read outside the input, no allocation out of proportion, and what decodes is a value that
-// encodes and decodes again to itself.
+// fuzz/decoder_targets.hpp: one function for each decoder. All check the same rules: no crash, no
+// read outside the input, no allocation out of proportion, and every input that decodes gives a
+// value that encodes and decodes again to itself.
 #pragma once
 
 #include "target.hpp"
 
 namespace vellum::fuzz {
 
-// fixed_structures.cpp: these end in a checksum, so each input runs as it is and with the checksum
-// made right.
+// fixed_structures.cpp: these end in a checksum, so each input runs as it is, and again with a
+// corrected checksum.
 void fuzz_superblock(View input);
 void fuzz_pack_header(View input);
 void fuzz_pack_trailer(View input);

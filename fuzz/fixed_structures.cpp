@@ -89,7 +89,7 @@ void check_working_set(View bytes) {
           "a working set decodes to itself");
 }
 
-// Makes the length right, which `bytes` gives at byte 12, and the checksum at the end.
+// Corrects the length at byte 12 of `bytes`, and the checksum at the end.
 void seal_file(Bytes& bytes) {
   constexpr std::size_t kLengthAt = 12;
   if (bytes.size() < kLengthAt + 4) return;

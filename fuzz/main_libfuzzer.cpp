@@ -1,5 +1,5 @@
 // The libFuzzer program: `fuzz_decoders --target=<name> [libFuzzer's options] [corpus folders]`.
-// One program for many targets keeps the build short; libFuzzer passes options with two dashes by.
+// One program for many targets keeps the build short; libFuzzer ignores options with two dashes.
 #include <cstdint>
 #include <string_view>
 

@@ -1,6 +1,6 @@
 // Runs the fuzz functions over files, without libFuzzer, so that every compiler and build repeats
-// what fuzzing found. usage: replay <folder>...; each folder has a folder of inputs for each
-// target, named like it.
+// the findings of fuzzing. usage: replay <folder>...; each folder has a folder of inputs for each
+// target, with the target's name.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
-// fuzz/seal.hpp: makes checksums right again after bytes were changed, as a forger would. Random
-// changes would never get past them, and what lies behind would stay untested.
+// fuzz/seal.hpp: corrects checksums after bytes were changed, as a forger does. Random changes
+// would never get past them, and the code behind them would stay untested.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ inline void seal_end(Bytes& bytes, std::uint64_t seed) {
 }
 
 // A record's checksum covers header, hash and payload, and counts itself as zero. A header that
-// claims more than there is stays as it is.
+// claims more bytes than there are stays as it is.
 inline void seal_record(Bytes& bytes, std::uint64_t seed) {
   constexpr std::size_t kChecksumAt = 48;
   format::RecordHeader h;
@@ -43,7 +43,7 @@ inline void seal_record(Bytes& bytes, std::uint64_t seed) {
           base::checksum64(View(bytes).first(static_cast<std::size_t>(body)), seed));
 }
 
-// A journal frame's covers the header before it and the payload.
+// A journal frame's checksum covers the header before it and the payload.
 inline void seal_frame(Bytes& bytes, std::uint64_t seed) {
   constexpr std::size_t kLengthAt = 24, kChecksumAt = 32;
   if (bytes.size() < format::kFrameHeaderBytes) return;

@@ -1,4 +1,4 @@
-// Builds the sample image. store_seal.cpp writes images out.
+// Builds the sample image. store_seal.cpp writes images to files.
 #include "store_image.hpp"
 
 #include "format/delta.hpp"

@@ -1,7 +1,7 @@
 // fuzz/store_image.hpp: a small store as values that can be changed one by one, and written out as
 // files with every checksum and every tag that depends on another record made right. A change so
-// reaches the code behind the checks, as a forger's would; what the checks themselves find is
-// tested by changing the files afterwards.
+// reaches the code behind the checks, as a forger's does. Changing the files afterwards tests the
+// checks themselves.
 #pragma once
 
 #include <string>

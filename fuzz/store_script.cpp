@@ -8,7 +8,7 @@ namespace {
 constexpr std::size_t kMaxChanges = 24;
 constexpr std::size_t kMaxPayloadBytes = 160u << 10;
 
-// Numbers that hurt, beside those of the input.
+// Numbers that often break code, beside those of the input.
 std::uint64_t number(Input& in) {
   constexpr std::uint64_t kEdges[] = {0,          1,          4096,       65536,
                                       1ULL << 32, UINT32_MAX, 1ULL << 34, 1ULL << 46,

@@ -1,7 +1,7 @@
 // fuzz/store_script.hpp: an input read as a list of changes to the sample store.
 //
-// The mutations of libFuzzer work on the list; so they stay small, every input is a store, and no
-// checksum stands in their way.
+// The mutations of libFuzzer work on the list. So they stay small, every input is a store, and no
+// checksum stops them.
 #pragma once
 
 #include "input.hpp"
@@ -34,8 +34,8 @@ enum class Change : std::uint8_t {
   count
 };
 
-// Applies changes until the list ends; those of files wait until write_image() has made files:
-// apply_to_files().
+// Applies changes until the list ends. Changes of files wait for apply_to_files(), after
+// write_image() has made the files.
 class Script {
  public:
   explicit Script(View input) : input_(input) {}

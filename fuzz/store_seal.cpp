@@ -1,6 +1,6 @@
-// Writes an image as files, from the leaves up: data records, then what names them, so that every
-// tag is known when it is needed. A payload that does not decode any more stays as it is: it names
-// nothing.
+// Writes an image as files, from the leaves up: first data records, then the records that name
+// them, so that every tag is known when it is needed. A payload that does not decode any more stays
+// as it is: it names nothing.
 #include <algorithm>
 
 #include "seal.hpp"
@@ -178,7 +178,7 @@ struct Sealer {
   }
 };
 
-// A file whose name a change has made impossible or taken twice is left out.
+// A file is left out when a change has made its name impossible, or has given it to two files.
 void try_write(test::MemoryFs& fs, const std::string& path, Bytes bytes) {
   try {
     fs.write_file(path, std::move(bytes));

@@ -1,6 +1,6 @@
-// Opening a hostile store: everything that reading offers, then everything that writing does, over
-// a store that a script has changed. Errors are right; crashes, hangs, other exceptions, writes by
-// a reader, and changes outside the store are not.
+// Opens a store that a script has changed, and calls everything that reads, then everything that
+// writes. Errors are right. Crashes, hangs, other exceptions, writes by a reader, and changes
+// outside the store are wrong.
 #include <vellum/error.hpp>
 
 #include "format/magic.hpp"
@@ -60,7 +60,7 @@ struct Outside {
   bool operator==(const Outside&) const = default;
 };
 
-// A region may claim to be huge: reads what is said to be there, up to a limit, and the ends.
+// A region may claim to be huge: reads the pages that it claims, up to a limit, and the ends.
 void read_pages(const store::PageSource& source) {
   const PageNumber pages = source.region_bytes() / kPageBytes;
   Bytes many(16 * kPageBytes), one(kPageBytes);
@@ -187,8 +187,8 @@ void fuzz_store(View input) {
   });
 }
 
-// gc goes by what a forger says that an earlier gc has found: the input is a list of places in that
-// file and of bytes to put there; or, behind an odd first byte, all of its body.
+// gc relies on a forged live set file of an earlier gc. The input is a list of places in that file
+// and of bytes to put there or, behind an odd first byte, all of its body.
 void fuzz_store_gc(View input) {
   with_hostile_store({}, [&](store::StoreCore& store) {
     auto& fs = dynamic_cast<test::MemoryFs&>(store.fs());

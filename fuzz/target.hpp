@@ -1,4 +1,4 @@
-// fuzz/target.hpp: what a fuzz target is. The same functions run under libFuzzer
+// fuzz/target.hpp: the definition of a fuzz target. The same functions run under libFuzzer
 // (main_libfuzzer.cpp) and, over the committed seeds and regressions, in every ordinary build
 // (main_replay.cpp).
 #pragma once

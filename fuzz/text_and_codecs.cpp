@@ -1,4 +1,4 @@
-// Names, and what decompresses.
+// Names, and decompression.
 #include <algorithm>
 #include <string_view>
 
@@ -10,7 +10,7 @@
 
 namespace vellum::fuzz {
 
-// Names become file names: whatever passes must stay in its directory and print on one line.
+// Names become file names: each accepted name must stay in its directory and print on one line.
 void fuzz_name(View input) {
   const std::string_view name(reinterpret_cast<const char*>(input.data()), input.size());
   if (format::name_problem(name) != nullptr) return;

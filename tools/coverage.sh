@@ -5,7 +5,7 @@
 #   tools/coverage.sh [folder of src]...       (format and store, unless others are named)
 #
 # Prints a line a file and the sums; build/coverage/source.txt has the sources, each line and branch with its
-# count. What runs only in children that are killed does not count. VELLUM_JOBS: compiler processes.
+# count. Code that runs only in children that are killed does not count. VELLUM_JOBS: compiler processes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 folders=("${@:-format}")
@@ -29,7 +29,7 @@ fi
 rm -rf "$build/profiles"
 mkdir -p "$build/profiles"
 for program in "${programs[@]}"; do
-  # Left out: what needs a loop device, or limits memory. %4m: processes share four files a program.
+  # Left out: tests that need a loop device, or limit memory. %4m: processes share four files a program.
   if ! LLVM_PROFILE_FILE=$PWD/$build/profiles/$program-%4m.profraw \
     "$build/bin/$program" --gtest_brief=1 --gtest_filter='-*FullDisk*:*FaultMemory*' >"$build/$program.log" 2>&1; then
     tail -n 30 "$build/$program.log"

@@ -4,7 +4,7 @@
 #   tools/crash.sh [sequences] [first seed]      (default: 400 sequences, about a million distinct images)
 #
 # One process a core, each with its own seeds. Prints the sums; logs are in build/crash. Exit status 1 when an
-# image is not what it must be: the log says the seed. VELLUM_JOBS: processes. VELLUM_TEST_CRASH: the test
+# image is wrong: the log says the seed. VELLUM_JOBS: processes. VELLUM_TEST_CRASH: the test
 # program, when it is not to be built.
 set -uo pipefail
 cd "$(dirname "$0")/.."

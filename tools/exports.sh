@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What libvellum.so exports: the functions of the public headers, and the type of their exception.
+# The exports of libvellum.so: the functions of the public headers, and the type of their exception.
 #   tools/exports.sh BUILD            compares: the static library's public names, src/libvellum.map, and the
 #                                     names that BUILD's libvellum.so exports
 #   tools/exports.sh --update BUILD   writes src/libvellum.map and packaging/debian/libvellum1.symbols anew
-# A name that goes, or changes, breaks programs: that takes another VELLUM_ABI (cmake/SharedLibrary.cmake).
+# A name that goes, or changes, breaks programs: this needs a new VELLUM_ABI (cmake/SharedLibrary.cmake).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 update=
@@ -43,7 +43,7 @@ write_map() {
   printf '  local: *;\n};\n'
 }
 
-# Keeps the version in which a name came.
+# Keeps the version in which a name first appeared.
 write_symbols() {
   local version name since
   version=$(sed -nE 's/^project\(Vellum VERSION ([0-9.]+) .*/\1/p' CMakeLists.txt)

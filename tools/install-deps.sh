@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what building and testing Vellum needs and this machine lacks, from the packages of Debian 12.
+# Installs what this machine lacks to build and test Vellum, from the packages of Debian 12.
 # Running it again changes nothing. It looks for things, never for packages: another package, or one's own
-# build, that brings the same will do, and where nothing is lacking neither a network nor Debian is needed.
+# build, that brings the same will do. Where nothing is missing, it needs neither a network nor Debian.
 # Programs given as arguments are wanted too; each is the package of its name.
 # --for GROUP[,GROUP...], first, wants what these purposes need and nothing else; --list prints the table.
 set -euo pipefail

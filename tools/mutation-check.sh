@@ -6,8 +6,8 @@
 #   tools/mutation-check.sh --check    only: does every mutation still change the source? (a second, builds
 #   nothing)
 #
-# --ask asks only these tests, of all mutations: 'test_store DedupRules.*'. With the regular expression that
-# is the quick way while a mutation is being written.
+# --ask asks only these tests, of all mutations: 'test_store DedupRules.*'. With the regular expression,
+# that is the quick way while a mutation is being written.
 #
 # Prints a table: mutation, the test program and the first test that caught it. Exit status 1 when one
 # survives. VELLUM_MUTATION_DIR: where the copy is built (default: a new temporary directory, removed at the
@@ -36,7 +36,7 @@ fi
 tree=$work/tree
 build=$tree/build/release  # as everybody's: ccache has what is not changed, when the paths are alike
 original=$work/original
-# What killed tests leave stays here, and goes.
+# Leftovers of killed tests stay here, and are removed.
 export TMPDIR=$work/tmp
 
 # mutation <name> <file> <sed program>...: each program must change the file named.
@@ -172,7 +172,7 @@ mutation 'tail of a crashed checkpoint left in the pack' src/store/pack/pack_wri
   's/^  if (size > version\.active_pack_end_bytes) active\.file->truncate.*$//'
 mutation 'a failed flush of a checkpoint does not poison' src/store/branch/branch_writer.cpp \
   's/^    if (poison\.empty()) poison = reason;$//'
-# Two that would show nothing. Packs listed after the branches: while gc reads the names nobody opens a branch
+# Two mutations would show nothing. Packs listed after the branches: while gc reads the names nobody opens a branch
 # for writing, so no pack appears. Of two base frames the later ends: what lies between the two belongs to the
 # later frame, which is a version itself; the earlier end matters only when a writer takes that frame back
 # after gc has looked.
@@ -426,7 +426,7 @@ if $check_only; then
   exit $failed
 fi
 
-# What a mutation leaves unused is no error.
+# Code that a mutation leaves unused is no error.
 allow_unused() {
   local what
   for what in variable but-set-variable parameter function value result; do
@@ -504,7 +504,7 @@ ask() {
   return 1
 }
 
-# Prints who caught what is now in the tree; fails when nobody did. $1: the file that was changed.
+# Prints the test that caught the mutation in the tree; fails when none did. $1: the file that was changed.
 ask_tests() {
   local program filter built=
   while read -r program filter; do

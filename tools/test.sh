@@ -20,13 +20,13 @@ cd "$(dirname "$0")/.."
 
 all_stages=(lint release asan tsan fuzz bench clang tidy)
 default_stages=(lint release)
-# What a sanitizer builds and runs: the layers that hold memory, and those that have threads. The rest of the
+# A sanitizer builds and runs these: the layers that hold memory, and those that have threads. The rest of the
 # tests use these same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and
 # has the tests of corruption flip every bit. The compiler's plugin loads into a plain compiler only.
 asan_tests=(base format store region atomic_file api corruption)
 tsan_tests=(base store region atomic_file api)
-# Tests of api come in one form an engine. What the engines do not share is tested in region, with all of
-# them. Simulated power cuts and most seeds of the model say more about the store than about its memory.
+# Tests of api come in one form for each engine. The parts that engines do not share are tested in region,
+# with all of them. Simulated power cuts and most seeds of the model say more about the store than about its memory.
 asan_without_of_api='/sigsegv'
 tsan_without_of_api='/sigsegv|/mapped'
 without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|EveryVersionReadsBack/[12][0-9]'
@@ -55,7 +55,7 @@ build() {
   cmake --preset "$preset" && cmake --build --preset "$preset" ${1+--target "$@"} -- -j "$jobs"
 }
 
-# What a stage builds before its tests run.
+# The targets that a stage builds before its tests run.
 build_of() {
   case $1 in
     release) build release ;;

@@ -85,8 +85,8 @@ Shape shape_named(const std::string& name) {
   throw std::runtime_error("no structure " + name);
 }
 
-// libpmemobj without persistent memory calls msync for each range, and takes minutes to be filled.
-// So a child that believes in some fills it.
+// Without persistent memory, libpmemobj calls msync for each range, and filling it takes minutes.
+// So a child that is told of persistent memory fills it.
 void fill_in_child(const std::string& directory) {
   const pid_t child = ::fork();
   bench::check(child >= 0, "fork");

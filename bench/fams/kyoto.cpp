@@ -30,7 +30,7 @@ using kyotocabinet::HashDB;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kValueBytes = 100;
-// All of the file is in the mapping: what lies behind it would be written by pwrite(2).
+// All of the file is in the mapping: pwrite(2) would write the parts behind it.
 constexpr std::int64_t kMapBytes = std::int64_t{1} << 30;
 
 struct Options {

@@ -85,8 +85,8 @@ class List final : public Structure {
     Node *head, *tail;
   };
 
-  // Keys come in ascending order. What is looked for next is mostly the one after the last found,
-  // so looking at all of them is not quadratic.
+  // Keys come in ascending order. The next search is mostly for the key after the last one found,
+  // so searching for all of them is not quadratic.
   Node* find(Key key) {
     Node* node = last_found_ != nullptr && last_key_ < key ? last_found_ : ends_->head;
     while (node != nullptr && node->key != key) node = node->next;

@@ -1,6 +1,6 @@
-// bench/fams/peer_floor.cpp: what durability costs at least: each operation that changes something
-// is 108 bytes, appended to a file whose blocks are there, and one fdatasync(2) a commit. It finds
-// nothing again.
+// bench/fams/peer_floor.cpp: the least cost of durability: each operation that changes something
+// appends 108 bytes to a file whose blocks are allocated, and each commit is one fdatasync(2).
+// Nothing can be looked up.
 #include <cstring>
 
 #include "mapping.hpp"

@@ -90,7 +90,8 @@ class Lmdb final : public Store, public Structure {
     MDB_val k{sizeof key, &key}, v{sizeof value, const_cast<Value*>(&value)};
     must(mdb_put(writing(), table_, &k, &v, flags), "mdb_put");
   }
-  // A reader must not stay: it sees what was, and keeps its pages from being used again.
+  // A reader must not stay open: it sees an old state, and keeps the pages of that from being used
+  // again.
   MDB_txn* writing() {
     if (writing_ != nullptr) return writing_;
     if (is_reading_) mdb_txn_reset(reading_);

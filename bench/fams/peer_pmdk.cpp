@@ -53,7 +53,8 @@ PoolRoot* pool_root() {
   return static_cast<PoolRoot*>(pmemobj_direct(pmemobj_root(the_pool.pool, sizeof(PoolRoot))));
 }
 
-// A range costs it more than bytes do: changes all over a node are one, as in its own b-tree.
+// A range costs it more than bytes do, so changes all over a node are one range, as in its own
+// b-tree.
 class ObjectMemory {
  public:
   static constexpr bool kWholeNodes = true;

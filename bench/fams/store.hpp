@@ -1,5 +1,5 @@
-// bench/fams/store.hpp: what the benchmark asks of everything that it compares: a structure of
-// 8-byte keys and 100-byte values, and a store that makes what was done to it durable.
+// bench/fams/store.hpp: the interface of everything that the benchmark compares: a structure of
+// 8-byte keys and 100-byte values, and a store that makes its changes durable.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@ struct Value {
 
 enum class Shape { list, btree, hash, scattered };
 
-// What a structure has to hold, at most: it is sized for that before it is filled.
+// The most that a structure has to hold: it is sized for that before it is filled.
 struct Size {
   Shape shape;
   std::uint64_t keys;             // all that will ever be put in
   std::uint64_t scattered_bytes;  // of the array that scattered stores go to
 };
 
-// A list takes keys in the order in which they come, and removes the one that came first. What a
-// shape does not have throws.
+// A list takes keys in the order in which they come, and removes the one that came first. An
+// operation that a shape does not have throws.
 class Structure {
  public:
   virtual ~Structure() = default;
@@ -45,9 +45,10 @@ class Store {
  public:
   virtual ~Store() = default;
   virtual Structure& structure() = 0;  // until close()
-  // Everything since the last commit is durable when it returns. Nothing to do may cost nothing.
+  // Everything since the last commit is durable when it returns. A commit without changes may cost
+  // nothing.
   virtual void commit() = 0;
-  // After filling, before measuring: what has been put off is done now.
+  // After filling, before measuring: work that was put off is done now.
   virtual void settle() {}
   virtual void close() = 0;
   virtual void open() = 0;                        // what close() left

@@ -1,5 +1,5 @@
-// bench/fams/structures.cpp: compiled once for each way in which stores become known:
-// FAMS_FACTORY is what it makes, FAMS_TELLS who is told.
+// bench/fams/structures.cpp: compiled once for each way to report stores: it defines FAMS_FACTORY,
+// and reports stores to FAMS_TELLS.
 #include "structures.hpp"
 
 #include "arena.hpp"

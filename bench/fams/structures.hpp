@@ -5,11 +5,12 @@
 
 namespace fams {
 
-// What the range at `base` has; made there when it has nothing. Bytes of a fresh range are zeros.
+// The structure in the range at `base`, made there when the range has none. Bytes of a fresh range
+// are zeros.
 using MakeStructure = std::unique_ptr<Structure> (*)(void* base, std::uint64_t size_bytes,
                                                      const Size& size);
 
-// Nobody is told of stores.
+// Stores are not reported.
 std::unique_ptr<Structure> plain_structure(void*, std::uint64_t, const Size&);
 // Calls vellum_mark().
 std::unique_ptr<Structure> marked_structure(void*, std::uint64_t, const Size&);

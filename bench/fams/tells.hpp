@@ -1,4 +1,4 @@
-// bench/fams/tells.hpp: who is told that bytes are stored to.
+// bench/fams/tells.hpp: the receivers of reports that bytes are stored to.
 #pragma once
 
 #include <vellum/cards.h>
@@ -9,7 +9,7 @@
 
 namespace fams {
 
-// Whoever tracks stores finds out alone.
+// The tracker finds stores without reports.
 struct TellsNobody {
   static void stores(const void*, std::size_t) {}
 };

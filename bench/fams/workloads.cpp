@@ -1,4 +1,4 @@
-// bench/fams/workloads.cpp: operations, their loop, and what has to come out of it.
+// bench/fams/workloads.cpp: operations, their loop, and its expected result.
 #include "workloads.hpp"
 
 #include <fmt/format.h>
@@ -105,7 +105,7 @@ std::vector<std::int64_t> expected(const Workload& workload, std::uint64_t opera
   throw std::runtime_error("the structure is wrong: " + what);
 }
 
-// Words nobody has stored to are zeros, and are not looked at.
+// Words that nobody has stored to are zeros, and are not looked at.
 void verify_words(Structure& structure, const Workload& workload, std::uint64_t operations) {
   std::unordered_map<std::uint32_t, std::uint64_t> words;
   for (std::uint64_t i = 0; i < operations; ++i) words[workload.operations[i].index] = i;

@@ -1,5 +1,5 @@
-// bench/fams/workloads.hpp: what is done to a structure, decided before the clock runs, and what
-// it has to hold afterwards.
+// bench/fams/workloads.hpp: the operations on a structure, decided before the clock runs, and its
+// expected content afterwards.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ struct Progress {
 // soon after `seconds_limit`.
 Progress run(Store& store, const Workload& workload, std::uint64_t every, double seconds_limit);
 
-// Compares the structure with what it has to hold after that many operations: the number of keys,
+// Compares the structure with its expected content after that many operations: the number of keys,
 // and the value of each `step`-th key. Throws, naming what is wrong.
 void verify(Structure& structure, const Workload& workload, std::uint64_t operations,
             std::uint64_t step);

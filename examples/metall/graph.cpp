@@ -1,10 +1,10 @@
 // A Metall program on Vellum: an adjacency list that grows, with a version after each batch.
 //
 //   metall_graph DIR add EDGES      lines "source target" from standard input; then a commit
-//   metall_graph DIR snapshot NAME  keeps the graph as it is now, for ever: DIR@NAME
+//   metall_graph DIR snapshot NAME  keeps the graph as it is now, as DIR@NAME
 //   metall_graph DIR[@NAME] degree VERTEX
 //
-// Nothing here but the first alias differs from a program for plain Metall. A kill at any moment
+// Only the first alias differs from a program for plain Metall. A kill at any moment
 // leaves the graph of the last commit: try it during `add` (every 100,000 edges there is one).
 #include <cstdint>
 #include <cstdio>

@@ -120,7 +120,7 @@ AtomicFile::Impl::Impl(const std::string& file_path, const AtomicFileOptions& wa
 void AtomicFile::Impl::require_own() const {
   if (inherited())
     throw Error(Errc::unsupported,
-                path + ": was opened before fork(), and is the parent's to write");
+                path + ": was opened before fork(): only the parent may write it");
 }
 
 // The first changed line that is not marked; none: 0 cards.

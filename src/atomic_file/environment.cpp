@@ -18,7 +18,7 @@ Tracker tracker_from_environment(Tracker otherwise) {
   if (name == "cards") return Tracker::cards;
   if (name == "cards_and_pages") return Tracker::cards_and_pages;
   throw Error(Errc::invalid_argument, "VELLUM_ATOMIC_TRACKER is '" + std::string(name) +
-                                          "': it can be pages, cards or cards_and_pages");
+                                          "': it must be pages, cards or cards_and_pages");
 }
 
 bool chosen_by_environment(const std::string& path) {

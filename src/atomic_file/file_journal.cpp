@@ -23,14 +23,14 @@ bool belongs(const RedoJournal& journal, const base::File& journal_file, const b
              const std::string& path) {
   const base::FileIdentity identity = file.identity();
   if (!journal_file.trusted_beside(file))
-    throw Error(Errc::corrupted, journal_path(path) + ": belongs to somebody else than " + path);
+    throw Error(Errc::corrupted, journal_path(path) + ": belongs to another user than " + path);
   if (journal.header().inode == identity.inode && journal.header().born_ns == identity.born_ns)
     return true;
   if (!journal.has_records()) return false;
   throw Error(Errc::corrupted,
               journal_path(path) + ": was made for another file than " + path +
-                  ". If both were copied together, `vellum recover --copied` takes it; if the "
-                  "file is what it should be without it, remove it");
+                  ". If both were copied together, `vellum recover --copied` takes it; if the file "
+                  "is right without the journal, remove the journal");
 }
 
 std::unique_ptr<MediumFile> journal_on(base::File& file, bool persistent_memory) {

@@ -33,9 +33,9 @@ int reported(const Body& body) noexcept {
 void require_room(const AtomicFile& file, std::uint64_t offset_bytes, std::size_t length_bytes) {
   const std::uint64_t capacity = file.capacity_bytes();
   if (offset_bytes > capacity || length_bytes > capacity - offset_bytes)
-    throw Error(Errc::out_of_memory, file.path() + ": what ends at byte " +
+    throw Error(Errc::out_of_memory, file.path() + ": a range that ends at byte " +
                                          std::to_string(offset_bytes + length_bytes) +
-                                         " has no room in memory");
+                                         " does not fit in the memory of the file");
 }
 
 // 0, or the errno value why this cannot be mapped.
@@ -148,7 +148,7 @@ bool MappedFiles::contains(const void* address) {
 
 int MappedFiles::commit(Entry& entry) {
   if (entry.owner != base::fork_count()) {
-    std::fprintf(stderr, "vellum: %s: was mapped before fork(), and is the parent's to write\n",
+    std::fprintf(stderr, "vellum: %s: was mapped before fork(): only the parent may write it\n",
                  entry.file.path().c_str());
     return ENOTSUP;
   }

@@ -60,7 +60,7 @@ class PmemFile final : public MediumFile {
     }
     file_.sync_data();  // the size, which stores do not carry
     unmap();
-    if (!map()) throw Error(Errc::io, file_.path() + ": is in persistent memory no more");
+    if (!map()) throw Error(Errc::io, file_.path() + ": is no longer in persistent memory");
   }
   bool byte_addressable() const noexcept override { return true; }
   std::span<const std::byte> mapped() const noexcept override { return {data_, size_bytes_}; }

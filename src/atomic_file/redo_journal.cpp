@@ -104,7 +104,7 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
   }
   journal.recovering_ = true;
   if (!found) {
-    journal.note_damage(std::string(": is no journal of a file: ") + why);
+    journal.note_damage(std::string(": is not the journal of a file: ") + why);
     return journal;
   }
   const std::uint64_t bytes = journal.medium_->size_bytes();

@@ -121,8 +121,8 @@ class PosixFile final : public File {
     check(::fstat(other.descriptor(), &wanted), other.path(), "stat");
     // Only root may give a file away. fchown(2) comes first, since it clears bits of the mode.
     if (::fchown(fd_.get(), wanted.st_uid, wanted.st_gid) != 0 && errno != EPERM)
-      fail(path_, "change the owner of");
-    check(::fchmod(fd_.get(), wanted.st_mode & 0777), path_, "change the permissions of");
+      fail(path_, "change the owner");
+    check(::fchmod(fd_.get(), wanted.st_mode & 0777), path_, "change the permissions");
   }
   bool trusted_beside(const File& other) const override {
     struct stat theirs{};
@@ -138,7 +138,7 @@ class PosixFile final : public File {
   }
   bool byte_locked(std::uint64_t offset_bytes) const override {
     struct flock lock = make_lock(F_RDLCK, offset_bytes, 1);
-    check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "ask for locks");
+    check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "look for locks");
     return lock.l_type != F_UNLCK;
   }
   void unpin_byte(std::uint64_t offset_bytes) override {
@@ -264,11 +264,11 @@ std::vector<std::uint64_t> PosixFile::pinned_bytes() const {
     ranges.pop_back();
     if (from >= to) continue;
     struct flock lock = make_lock(F_WRLCK, from, to - from);
-    check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "ask for locks");
+    check(retry([&] { return ::fcntl(fd_.get(), F_OFD_GETLK, &lock); }), path_, "look for locks");
     if (lock.l_type == F_UNLCK) continue;
     const auto start = static_cast<std::uint64_t>(lock.l_start);
     // Adjacent pins come as one lock; a much longer lock is not ours.
-    if (lock.l_len <= 0 || lock.l_len > 64) fail(path_, "ask for locks", EBUSY);
+    if (lock.l_len <= 0 || lock.l_len > 64) fail(path_, "look for locks", EBUSY);
     const std::uint64_t end = start + static_cast<std::uint64_t>(lock.l_len);
     for (std::uint64_t at = std::max(from, start); at < std::min(end, to); ++at)
       found.push_back(at);

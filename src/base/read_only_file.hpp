@@ -22,7 +22,7 @@ class ReadOnlyFile : public File {
   bool try_lock_shared() final { refuse(); }
 
  private:
-  [[noreturn]] void refuse() const { throw Error(Errc::io, path() + ": open to be read only"); }
+  [[noreturn]] void refuse() const { throw Error(Errc::io, path() + ": open read-only"); }
 };
 
 }  // namespace vellum::base

@@ -71,8 +71,8 @@ void require_good_message(const std::string& message) {
   constexpr std::size_t kMaxMessageBytes = 4096;
   if (message.size() > kMaxMessageBytes) {
     throw Error(Errc::invalid_argument,
-                fmt::format("--message: the message has {} bytes: at most {}", message.size(),
-                            kMaxMessageBytes));
+                fmt::format("--message: the message has {} bytes, and may have at most {}",
+                            message.size(), kMaxMessageBytes));
   }
 }
 

@@ -33,16 +33,17 @@ class Watch {
  public:
   Watch(const base::File& file, bool stopped) : file_(file), stopped_(stopped) {
     if (is_being_written()) {
-      throw Error(Errc::busy, fmt::format("{}: somebody has it open to write; --stopped says that "
-                                          "nobody writes it meanwhile",
+      throw Error(Errc::busy, fmt::format("{}: somebody has it open to write; if nobody writes it "
+                                          "meanwhile, take it with --stopped",
                                           file_.path()));
     }
     before_ = file_.identity();
   }
   void require_unchanged() const {
     if (file_.identity() == before_ && !file_.replaced() && !is_being_written()) return;
-    throw Error(Errc::busy, fmt::format("{}: somebody has changed it meanwhile; nothing was kept",
-                                        file_.path()));
+    throw Error(Errc::busy,
+                fmt::format("{}: somebody has changed it meanwhile; nothing was kept, try again",
+                            file_.path()));
   }
 
  private:
@@ -94,8 +95,9 @@ class UnlockedLmdbSource final : public BackupSource {
     watch_.require_unchanged();
     const std::string lock = lmdb::lock_file_of(file_->path());
     if (lock.empty()) return;
-    throw Error(Errc::busy, fmt::format("{}: somebody has opened it meanwhile; nothing was kept",
-                                        file_->path()));
+    throw Error(Errc::busy,
+                fmt::format("{}: somebody has opened it meanwhile; nothing was kept, try again",
+                            file_->path()));
   }
 
   std::unique_ptr<base::File> file_;

@@ -38,8 +38,9 @@ int run_attach(Context& context, const TakeFileArguments& arguments) {
 
 void add_attach(CLI::App& app, Context& context) {
   add_take_file_command(
-      app, context, "attach", "Record what a plain file holds now, which stays the branch's image",
-      "The file; it is not changed",
+      app, context, "attach",
+      "Record what a plain file holds now, and keep the file as the branch's image",
+      "The file, which is not changed",
       [&context](const TakeFileArguments& arguments) { return run_attach(context, arguments); });
 }
 

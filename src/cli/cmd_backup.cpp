@@ -19,7 +19,7 @@ struct BackupArguments : TakeFileArguments {
 [[noreturn]] void refuse_live(const BackupArguments& arguments, const std::string& branch) {
   throw Error(Errc::busy,
               fmt::format("{}: a program has it open under vellum run, as branch '{}'; "
-                          "to keep what it holds: vellum snapshot {} {} {}",
+                          "keep what it holds with: vellum snapshot {} {} {}",
                           arguments.file, branch, arguments.store, arguments.name, branch));
 }
 
@@ -68,22 +68,22 @@ void add_backup(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<BackupArguments>();
   arguments->branch = "main";
   CLI::App* command = add_command(
-      app, context, "backup",
-      "Keep what a file holds now, LMDB's beside its writers; stores what has changed",
+      app, context, "backup", "Keep what a file holds now, also while LMDB writes it",
       arguments->store, [&context, arguments] { return run_backup(context, *arguments); });
-  command->get_option("STORE")->description("The store; made when it does not exist");
+  command->get_option("STORE")->description("The store, which is made when it does not exist");
   command->add_option("FILE", arguments->file, "The file, or the directory that holds data.mdb")
       ->required();
   command->add_option("--name", arguments->name, "The new snapshot's name")
       ->required()
       ->type_name("NAME");
-  command->add_option("-m,--message", arguments->message, "Why, for log and show")
+  command->add_option("-m,--message", arguments->message, "The message that log and show print")
       ->type_name("MSG");
   command
-      ->add_option("--branch", arguments->branch, "Made when it does not exist; main unless told")
+      ->add_option("--branch", arguments->branch,
+                   "The branch, which is made when it does not exist (default: main)")
       ->type_name("NAME");
   command->add_flag("--stopped", arguments->stopped,
-                    "Nobody writes the file meanwhile: take it as it is, whoever has it open");
+                    "Take the file as it is, whoever has it open; nobody may write it meanwhile");
 }
 
 }  // namespace vellum::cli

@@ -39,7 +39,8 @@ int run_branch(Context& context, const BranchArguments& arguments) {
     return make_branch(context, arguments);
   }
   if (arguments.encoding.any()) {
-    throw Error(Errc::invalid_argument, "how a branch is stored is said when it is made: no NAME");
+    throw Error(Errc::invalid_argument,
+                "options for storing a branch need NAME: they are for a new branch");
   }
   list_kind(context, arguments.store, true, arguments.names_only);
   return kExitOk;
@@ -53,11 +54,11 @@ void add_branch(CLI::App& app, Context& context) {
       app, context, "branch", "Make a branch; without a name, list them", arguments->store,
       [&context, arguments] { return run_branch(context, *arguments); });
   command->add_option("NAME", arguments->name, "The new branch's name");
-  command->add_option("FROM", arguments->from,
-                      "The version to start from: a branch (its head) or a snapshot; main unless "
-                      "told");
+  command->add_option(
+      "FROM", arguments->from,
+      "The version to start from: a branch (its head) or a snapshot (default: main)");
   add_encoding_options(*command, arguments->encoding);
-  command->add_flag("--names", arguments->names_only, "List names only, one a line");
+  command->add_flag("--names", arguments->names_only, "List only names, one on each line");
 }
 
 }  // namespace vellum::cli

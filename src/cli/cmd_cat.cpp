@@ -87,9 +87,11 @@ void add_cat(CLI::App& app, Context& context) {
   command->preparse_callback([&context](std::size_t) { context.raw_output = true; });
   command->add_option("VERSION", arguments->version, "A branch (its head) or a snapshot")
       ->required();
-  command->add_option("--offset", arguments->offset, "Where to start; 0 unless told")
+  command->add_option("--offset", arguments->offset, "The first byte to write (default: 0)")
       ->type_name("SIZE");
-  command->add_option("--length", arguments->length, "How many bytes; to the end unless told")
+  command
+      ->add_option("--length", arguments->length,
+                   "How many bytes to write (default: all up to the end)")
       ->type_name("SIZE");
 }
 

@@ -199,11 +199,11 @@ void add_diff(CLI::App& app, Context& context) {
       add_command(app, context, "diff", "Say which bytes of two versions differ", arguments->store,
                   [&context, arguments] { return run_diff(context, *arguments); });
   command->add_option("A", arguments->a, "A branch (its head) or a snapshot")->required();
-  command->add_option("B", arguments->b, "Another")->required();
+  command->add_option("B", arguments->b, "Another branch or snapshot")->required();
   command->add_flag("--pages", arguments->pages, "List pages of 4096 bytes instead of bytes");
-  command->add_flag("--summary", arguments->summary, "Totals only");
+  command->add_flag("--summary", arguments->summary, "Print only the totals");
   command->add_flag("--exit-code", arguments->exit_code,
-                    "Exit with 1 when they differ; --quiet implies it");
+                    "Exit with 1 when the versions differ; --quiet implies this");
 }
 
 }  // namespace vellum::cli

@@ -100,18 +100,28 @@ void add_forget(CLI::App& app, Context& context) {
       app, context, "forget", "Remove snapshots, except those that a rule keeps", arguments->store,
       [&context, arguments] { return run_forget(context, *arguments); });
   RetentionPolicy& policy = arguments->policy;
-  command->add_option("--keep-last", policy.keep_last, "Keep the newest N")->type_name("N");
-  command->add_option("--keep-daily", policy.keep_daily, "Keep the newest of each of N days")
+  command->add_option("--keep-last", policy.keep_last, "Keep the newest N snapshots")
       ->type_name("N");
-  command->add_option("--keep-weekly", policy.keep_weekly, "Keep the newest of each of N weeks")
+  command
+      ->add_option("--keep-daily", policy.keep_daily, "Keep the newest snapshot of each of N days")
       ->type_name("N");
-  command->add_option("--keep-monthly", policy.keep_monthly, "Keep the newest of each of N months")
+  command
+      ->add_option("--keep-weekly", policy.keep_weekly,
+                   "Keep the newest snapshot of each of N weeks")
       ->type_name("N");
-  command->add_option("--keep-yearly", policy.keep_yearly, "Keep the newest of each of N years")
+  command
+      ->add_option("--keep-monthly", policy.keep_monthly,
+                   "Keep the newest snapshot of each of N months")
       ->type_name("N");
-  command->add_option("--branch", arguments->branch, "Look at snapshots of this branch only")
+  command
+      ->add_option("--keep-yearly", policy.keep_yearly,
+                   "Keep the newest snapshot of each of N years")
+      ->type_name("N");
+  command->add_option("--branch", arguments->branch, "Look only at snapshots of this branch")
       ->type_name("NAME");
-  command->add_option("--prefix", arguments->prefix, "Look at snapshots whose names begin so")
+  command
+      ->add_option("--prefix", arguments->prefix,
+                   "Look only at snapshots whose names begin with this")
       ->type_name("TEXT");
   command->add_flag("--dry-run", arguments->dry_run, "Only say what would be removed");
 }

@@ -21,8 +21,9 @@ int parse_level(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, level);
   if (error != std::errc() || stop != end || level < 1 || level > kMost) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("--recompress: '{}' is no level: 1 to {}", printable(text), kMost));
+    throw Error(
+        Errc::invalid_argument,
+        fmt::format("--recompress: '{}' is not a level: give 1 to {}", printable(text), kMost));
   }
   return level;
 }
@@ -70,7 +71,7 @@ std::string sentence(const GcReport& report, bool dry_run) {
   std::string text = fmt::format("freed {} of {}", human_bytes(report.freed_bytes), of);
   if (!report.holes_supported) {
     text += fmt::format(
-        "; this file system has no holes: only whole packs could go, of {} that nothing needs",
+        "; this file system has no holes: only whole packs were freed, of {} that no version needs",
         human_bytes(report.freeable_bytes));
   }
   return text;
@@ -104,12 +105,12 @@ int run_gc(Context& context, const GcArguments& arguments) {
 void add_gc(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<GcArguments>();
   CLI::App* command =
-      add_command(app, context, "gc", "Give back the space of what no version needs",
-                  arguments->store, [&context, arguments] { return run_gc(context, *arguments); });
+      add_command(app, context, "gc", "Give back the space that no version needs", arguments->store,
+                  [&context, arguments] { return run_gc(context, *arguments); });
   command->add_flag("--dry-run", arguments->options.dry_run, "Only say what would be freed");
   // A flag with a value instead of an option, so that the store's path is not taken for the level.
   command->add_flag("--recompress{15}", arguments->recompress,
-                    "Write packs that are not in use again, smaller, at this level of zstd (15)");
+                    "Also write packs again, smaller, at this level of zstd (default: 15)");
 }
 
 }  // namespace vellum::cli

@@ -44,7 +44,7 @@ std::vector<std::string> command_names(const CLI::App& app) {
 
 void add_help(CLI::App& app, Context& context) {
   auto words = std::make_shared<std::vector<std::string>>();
-  CLI::App* command = app.add_subcommand("help", "Print help; of a command, its own");
+  CLI::App* command = app.add_subcommand("help", "Print help, also for one command");
   command->add_option("COMMAND", *words, "The command");
   command->callback([&app, &context, words] {
     context.action = [&app, &context, words] { return run_help(context, app, *words); };

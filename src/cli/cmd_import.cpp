@@ -60,18 +60,16 @@ int run_import_metall(Context& context, const TakeFileArguments& arguments,
 void add_import(CLI::App& app, Context& context) {
   auto metall = std::make_shared<std::string>();
   CLI::App* const command = add_take_file_command(
-      app, context, "import", "Make a branch's content that of a plain file", "The file to read",
+      app, context, "import", "Give a branch the content of a plain file", "The file to read",
       [&context, metall](const TakeFileArguments& arguments) {
         return metall->empty() ? run_import(context, arguments)
                                : run_import_metall(context, arguments, *metall);
       });
-  CLI::Option* const from =
-      command
-          ->add_option(
-              "--metall", *metall,
-              "Instead of BRANCH and FILE: make the datastore STORE, which must not exist, "
-              "from this one of Metall's")
-          ->type_name("DIR");
+  CLI::Option* const from = command
+                                ->add_option("--metall", *metall,
+                                             "Make the new datastore STORE from this Metall "
+                                             "datastore, instead of taking BRANCH and FILE")
+                                ->type_name("DIR");
   // Required unless --metall is given, which excludes them.
   for (const char* name : {"BRANCH", "FILE"}) {
     command->get_option(name)->required(false);

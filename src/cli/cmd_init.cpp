@@ -59,7 +59,7 @@ void add_init(CLI::App& app, Context& context) {
   add_encoding_options(*command, arguments->encoding);
   command
       ->add_option("--pack-size", arguments->pack_size,
-                   "Size at which a pack file is sealed: 1M to 1T; 256M unless told")
+                   "The size at which a pack file is sealed: 1M to 1T (default: 256M)")
       ->type_name("SIZE");
 }
 

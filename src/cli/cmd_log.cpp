@@ -68,8 +68,8 @@ void add_log(CLI::App& app, Context& context) {
                   arguments->store, [&context, arguments] { return run_log(context, *arguments); });
   command->alias("ls");
   command->add_option("BRANCH", arguments->line,
-                      "Only this branch's (or snapshot's) line: it and what came before");
-  command->add_flag("--names", arguments->names_only, "Names only, one a line");
+                      "List only the line of this branch or snapshot: it and what came before");
+  command->add_flag("--names", arguments->names_only, "List only names, one on each line");
 }
 
 }  // namespace vellum::cli

@@ -24,7 +24,7 @@ Json report_json(const std::string& file, const RecoveryReport& report) {
 
 std::string report_text(const std::string& file, const RecoveryReport& report) {
   if (!report.journal) return fmt::format("{} has no journal: nothing to recover", file);
-  return fmt::format("{}: {} brought to the file, {} stored by them; the journal is {}", file,
+  return fmt::format("{}: brought {} with {} to the file; the journal is {}", file,
                      counted(report.commits, "commit"), human_bytes(report.bytes),
                      report.kept_as.empty() ? "removed" : "kept as " + report.kept_as);
 }
@@ -46,14 +46,14 @@ int run_recover(Context& context, const RecoverArguments& arguments) {
 
 void add_recover(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RecoverArguments>();
-  CLI::App* command = app.add_subcommand(
-      "recover", "Make a plain file what its last atomic msync left, after a crash");
+  CLI::App* command =
+      app.add_subcommand("recover", "Bring a plain file to its last atomic msync after a crash");
   command->add_option("FILE", arguments->file, "The file, beside its journal")->required();
   command->add_flag("--copied", arguments->options.copied,
-                    "File and journal were copied together: take a journal made for another file");
+                    "Take a journal that was made for another file: both were copied together");
   command->add_flag("--corrupted", arguments->options.corrupted,
-                    "Bring what precedes the damage of a journal, and keep the journal as "
-                    "FILE.vellum-journal.corrupted");
+                    "Bring the commits before the damage of a journal to the file, and keep the "
+                    "journal as FILE.vellum-journal.corrupted");
   command->callback([&context, arguments] {
     context.action = [&context, arguments] { return run_recover(context, *arguments); };
   });

@@ -93,9 +93,9 @@ void add_repair(CLI::App& app, Context& context) {
       "Save every version that is whole into a new store beside a corrupted one", arguments->store,
       [&context, arguments] { return run_repair(context, *arguments); });
   command->add_option("--to", arguments->destination,
-                      "The new store, which must not exist; STORE.repaired by default");
+                      "The new store, which must not exist (default: STORE.repaired)");
   command->add_flag("--removed", arguments->options.include_removed,
-                    "Also what was removed, as far as gc has not taken it yet");
+                    "Also offer what was removed, as far as gc has not freed it yet");
   command->add_flag("--dry-run", arguments->options.dry_run,
                     "Say what can be saved, and write nothing");
 }

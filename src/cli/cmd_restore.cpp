@@ -65,8 +65,9 @@ class Held {
 
  private:
   [[noreturn]] static void refuse(const std::string& path, const char* why) {
-    throw Error(Errc::busy,
-                fmt::format("{}: {}; with --force it goes on with the old file", path, why));
+    throw Error(
+        Errc::busy,
+        fmt::format("{}: {}; with --force, that program goes on with the old file", path, why));
   }
 
   std::optional<lmdb::Lock> lock_;
@@ -134,7 +135,7 @@ int run_restore(Context& context, RestoreArguments arguments) {
            {"version", arguments.version},
            {"file", path},
            {"size_bytes", bytes}},
-      fmt::format("{} is as in '{}' again ({})", path, arguments.version, human_bytes(bytes)));
+      fmt::format("restored {} from '{}' ({})", path, arguments.version, human_bytes(bytes)));
   return kExitOk;
 }
 
@@ -143,14 +144,14 @@ int run_restore(Context& context, RestoreArguments arguments) {
 void add_restore(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RestoreArguments>();
   CLI::App* command = add_command(
-      app, context, "restore", "Make a file what a version holds, in place of what it is now",
+      app, context, "restore", "Give a file the content of a version, in place of its own",
       arguments->store, [&context, arguments] { return run_restore(context, *arguments); });
   command->add_option("VERSION", arguments->version, "A snapshot, or a branch (its head)")
       ->required();
   command->add_option("FILE", arguments->file, "The file, or the directory that holds data.mdb")
       ->required();
   command->add_flag("--force", arguments->force,
-                    "Although programs have FILE open: they go on with the old one");
+                    "Restore even while programs have FILE open: they go on with the old file");
 }
 
 }  // namespace vellum::cli

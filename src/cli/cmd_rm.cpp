@@ -52,10 +52,10 @@ int run_rm(Context& context, const RmArguments& arguments) {
 void add_rm(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RmArguments>();
   CLI::App* command =
-      add_command(app, context, "rm", "Remove snapshots, or branches", arguments->store,
+      add_command(app, context, "rm", "Remove snapshots or branches", arguments->store,
                   [&context, arguments] { return run_rm(context, *arguments); });
-  command->add_option("NAME", arguments->names, "What to remove")->required();
-  command->add_flag("--branch", arguments->branch, "The names are branches");
+  command->add_option("NAME", arguments->names, "The snapshots or branches to remove")->required();
+  command->add_flag("--branch", arguments->branch, "Remove branches instead of snapshots");
 }
 
 }  // namespace vellum::cli

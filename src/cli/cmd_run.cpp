@@ -155,8 +155,9 @@ int run(Context& context, const RunArguments& arguments) {
 void add_run(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = app.add_subcommand(
-      "run", "Run a program whose file gets atomic msync and versions, as it is");
-  command->add_option("--store", arguments->store, "The store; made when it does not exist")
+      "run", "Run an unmodified program, and give its file atomic msync and versions");
+  command
+      ->add_option("--store", arguments->store, "The store, which is made when it does not exist")
       ->required()
       ->type_name("STORE");
   command
@@ -166,19 +167,19 @@ void add_run(CLI::App& app, Context& context) {
       ->type_name("FILE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--branch", arguments->branch, "Of one file; main unless told")
+  command->add_option("--branch", arguments->branch, "The branch of the one file (default: main)")
       ->type_name("NAME");
   command->add_option("--snapshot-every-commits", arguments->every_commits,
                       "Keep every Nth commit, as BRANCH-SEQUENCE");
   command
       ->add_option("--snapshot-every-seconds", arguments->every_seconds,
-                   "Keep what is new about as often; SIGUSR1 to this process does it once")
+                   "Keep the last commit about this often; SIGUSR1 to this process does so at once")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--no-gc", arguments->no_gc,
-                    "What nothing needs any more stays, until `vellum gc`");
+                    "Leave what is no longer needed in the store until `vellum gc`");
   command
       ->add_option("--version", arguments->version,
-                   "The program reads this version of its file, and writes nothing")
+                   "Let the program read this version of its file, and write nothing")
       ->type_name("VERSION");
   command->add_flag("--strict", arguments->strict,
                     "Exit with 13 when a file changed around vellum, or was never opened");

@@ -62,9 +62,9 @@ int run_show(Context& context, const ShowArguments& arguments) {
 
 void add_show(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<ShowArguments>();
-  CLI::App* command =
-      add_command(app, context, "show", "Say all that is known of one version", arguments->store,
-                  [&context, arguments] { return run_show(context, *arguments); });
+  CLI::App* command = add_command(app, context, "show",
+                                  "Say everything that is known of one version", arguments->store,
+                                  [&context, arguments] { return run_show(context, *arguments); });
   command->add_option("VERSION", arguments->version, "A branch (its head) or a snapshot")
       ->required();
 }

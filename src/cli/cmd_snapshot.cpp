@@ -48,10 +48,10 @@ void add_snapshot(CLI::App& app, Context& context) {
   command->alias("tag");
   command->add_option("NAME", arguments->name, "The new snapshot's name");
   command->add_option("FROM", arguments->from,
-                      "The version to keep: a branch (its head) or a snapshot; main unless told");
-  command->add_option("-m,--message", arguments->message, "Why, for log and show")
+                      "The version to keep: a branch (its head) or a snapshot (default: main)");
+  command->add_option("-m,--message", arguments->message, "The message that log and show print")
       ->type_name("MSG");
-  command->add_flag("--names", arguments->names_only, "List names only, one a line");
+  command->add_flag("--names", arguments->names_only, "List only names, one on each line");
 }
 
 }  // namespace vellum::cli

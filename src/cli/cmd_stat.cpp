@@ -143,7 +143,8 @@ int run_stat(Context& context, const StatArguments& arguments) {
 
 void add_stat(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<StatArguments>();
-  add_command(app, context, "stat", "Say what a store takes, beside full copies of its versions",
+  add_command(app, context, "stat",
+              "Compare the space of a store with that of full copies of its versions",
               arguments->store, [&context, arguments] { return run_stat(context, *arguments); });
 }
 

@@ -140,7 +140,7 @@ int run_move(Context& context, const TierArguments& arguments) {
     move.home_bytes = parse_size("--home-bytes", arguments.home_bytes);
   }
   if (!move.to_archive && move.keep_last != 0) {
-    throw Error(Errc::invalid_argument, "--keep-last: goes with a move to the archive only");
+    throw Error(Errc::invalid_argument, "--keep-last: works only with a move to the archive");
   }
   Store store = Store::open(arguments.store);
   ProgressMeter meter("tier", context.progress_wanted());
@@ -183,27 +183,26 @@ void add_tier(CLI::App& app, Context& context) {
   command->add_option("KIND", arguments->kind, "archive or cache")
       ->required()
       ->check(CLI::IsMember({"archive", "cache"}));
-  command->add_option("DIR", arguments->directory, "Its path")->required();
-  command->add_option("--bytes", arguments->bytes, "What copies in a cache may take")
+  command->add_option("DIR", arguments->directory, "The directory's path")->required();
+  command->add_option("--bytes", arguments->bytes, "How much space copies in a cache may take")
       ->type_name("SIZE");
-  command = add_work(tier, context, "remove", "Use a directory no more", arguments, run_remove);
-  command->add_option("DIR", arguments->directory, "Its path")->required();
-  command->add_flag("--bring-home", arguments->bring_home, "Move all archived packs home before");
-  command = add_work(tier, context, "limit", "Say what a tier may take", arguments, run_limit);
+  command = add_work(tier, context, "remove", "Stop using a directory", arguments, run_remove);
+  command->add_option("DIR", arguments->directory, "The directory's path")->required();
+  command->add_flag("--bring-home", arguments->bring_home, "Move all archived packs home first");
+  command =
+      add_work(tier, context, "limit", "Set how much space a tier may take", arguments, run_limit);
   command->add_option("TIER", arguments->directory, "home, or a cache's path")->required();
-  command->add_option("SIZE", arguments->bytes, "How much, or none: as much as it likes")
-      ->required();
+  command->add_option("SIZE", arguments->bytes, "How much space, or none for no limit")->required();
   command = add_work(tier, context, "move", "Move packs now", arguments, run_move);
   command->add_option("TO", arguments->kind, "archive or home")
       ->required()
       ->check(CLI::IsMember({"archive", "home"}));
   command
-      ->add_option("--home-bytes", arguments->home_bytes,
-                   "Only until packs at home take this, or as long as they take no more")
+      ->add_option("--home-bytes", arguments->home_bytes, "Stop at this size of the packs at home")
       ->type_name("SIZE");
   command
       ->add_option("--keep-last", arguments->move.keep_last,
-                   "Leave what heads and the newest N snapshots need")
+                   "Leave at home what heads and the newest N snapshots need")
       ->type_name("N");
   command->add_flag("--dry-run", arguments->move.dry_run, "Only say what would be moved");
   command = add_work(tier, context, "apply", "Move and copy packs as the limits say", arguments,

@@ -45,7 +45,7 @@ void print_damage(Output& out, const Damage& damage) {
   for (const std::string& version : damage.versions) {
     versions += (versions.empty() ? "" : ", ") + printable(version);
   }
-  out.print("  hurts  {}\n", versions.empty() ? "no version" : versions);
+  out.print("  affects  {}\n", versions.empty() ? "no version" : versions);
 }
 
 void print_text(Context& context, const VerifyReport& report) {
@@ -71,7 +71,7 @@ int run_verify(Context& context, const VerifyArguments& arguments) {
     context.begin_object(report_json(store, report, arguments.read_data));
   }
   if (!report.damages.empty()) {
-    throw Error(Errc::corrupted, fmt::format("{}: {}, {} hurt", store.path(),
+    throw Error(Errc::corrupted, fmt::format("{}: {}, {} affected", store.path(),
                                              counted(report.damages.size(), "corrupted object"),
                                              counted(versions_hurt(report).size(), "version")));
   }
@@ -83,7 +83,7 @@ int run_verify(Context& context, const VerifyArguments& arguments) {
 void add_verify(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<VerifyArguments>();
   CLI::App* command = add_command(
-      app, context, "verify", "Look for damage, and name the versions that it hurts",
+      app, context, "verify", "Look for damage, and name the versions that it affects",
       arguments->store, [&context, arguments] { return run_verify(context, *arguments); });
   command->add_flag("--read-data", arguments->read_data,
                     "Read and check every byte that a version needs, not only the structure");

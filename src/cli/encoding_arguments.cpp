@@ -70,22 +70,23 @@ void add_encoding_options(CLI::App& command, EncodingArguments& arguments) {
       ->check(CLI::Range(1, 19));
   command
       .add_option("--block", arguments.block,
-                  "How much is compressed together: 4K to 128M, a power of two; 64K unless told")
+                  "How much is compressed together: 4K to 128M, a power of two (default: 64K)")
       ->type_name("SIZE");
   command
       .add_option("--hash", arguments.hash,
-                  "Kept with every block beside its checksum: none (the default) or sha256")
+                  "The hash that is kept with every block beside its checksum: none (the default) "
+                  "or sha256")
       ->type_name("NAME")
       ->check(CLI::IsMember({"none", "sha256"}));
   command.add_flag_function("--grow-blocks,!--fixed-blocks", given(arguments.grow_blocks),
-                            "Whether blocks grow where their pages compress to little");
+                            "Whether blocks grow where their pages compress well");
   command.add_flag_function(
       "--filters,!--no-filters", given(arguments.filters),
       "Whether blocks may become byte planes or differences before compression");
   command.add_flag_function("--dedup,!--no-dedup", given(arguments.dedup),
-                            "Whether a page that the store holds already is not stored again");
+                            "Whether a page that the store holds already is stored only once");
   command.add_flag_function("--deltas,!--no-deltas", given(arguments.deltas),
-                            "Whether a changed page may be stored as what changed in it");
+                            "Whether a changed page may be stored as only what changed in it");
 }
 
 }  // namespace vellum::cli

@@ -22,9 +22,11 @@ bool is_open_elsewhere(const base::File& file, Use use) {
 void require_no_journal(const std::string& path) {
   const std::string journal = atomic_file::journal_path(path);
   if (!base::posix_fs().exists(journal)) return;
-  throw Error(Errc::busy, fmt::format("{}: a program is at work on {}, or a crash has ended it: "
-                                      "then vellum recover {}",
-                                      journal, path, path));
+  throw Error(
+      Errc::busy,
+      fmt::format(
+          "{}: a program is at work on {}, or has crashed; after a crash, run vellum recover {}",
+          journal, path, path));
 }
 
 }  // namespace vellum::cli

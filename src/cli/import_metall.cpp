@@ -38,7 +38,7 @@ std::vector<fs::path> blocks_of(const std::string& from, std::uint64_t& block_by
     blocks.push_back(block);
   }
   if (blocks.empty()) {
-    throw Error(Errc::not_found, fmt::format("{}: no Metall datastore: {}/block-0 is not there",
+    throw Error(Errc::not_found, fmt::format("{}: not a Metall datastore: {}/block-0 is not there",
                                              from, segment.string()));
   }
   return blocks;
@@ -70,10 +70,9 @@ MetallImport import_metall(const std::string& from, const std::string& to,
   const auto blocks = blocks_of(from, block_bytes);
   const fs::path root = fs::path(from) / "mds";
   if (!fs::exists(root / "properly_closed_mark")) {
-    throw Error(Errc::corrupted,
-                from +
-                    ": Metall has not closed this datastore; its segment and its metadata need not "
-                    "fit together");
+    throw Error(Errc::corrupted, from +
+                                     ": Metall has not closed this datastore; its segment and its "
+                                     "other files may not fit together");
   }
   MetallImport result;
   result.segment_bytes = blocks.size() * block_bytes;

@@ -61,7 +61,7 @@ int fail(Context& context, const Error& error) {
 void add_global_options(CLI::App& app, Context& context) {
   app.set_version_flag("-V,--version", std::string("vellum ") + version());
   app.add_flag("--json", context.json, "Print one JSON object instead of text");
-  app.add_flag("-q,--quiet", context.quiet, "Print nothing but what was asked for, and errors");
+  app.add_flag("-q,--quiet", context.quiet, "Print only what was asked for, and errors");
   app.add_flag("--no-progress", context.no_progress, "Show no progress line on a terminal");
 }
 
@@ -183,14 +183,14 @@ int run_action(Context& context, const std::vector<std::string>& arguments) {
 }
 
 int parse_and_run(Context& context, std::vector<std::string> arguments) {
-  CLI::App app("Versioned durable memory: looks at a store, and changes it.", "vellum");
+  CLI::App app("Versioned durable memory: looks at a store and changes it.", "vellum");
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.get_formatter()->label("Subcommands", "Commands");
   app.get_formatter()->label("TEXT", "");
   app.get_formatter()->label("REQUIRED", "");
   app.footer(
-      "--json, --quiet and --no-progress go with every command; for one command's help:\n"
-      "vellum COMMAND --help. Exit statuses: vellum(1).");
+      "--json, --quiet and --no-progress go with every command.\nvellum COMMAND --help describes "
+      "one command; vellum(1) lists the exit statuses.");
   app.fallthrough();  // global options may come after the command
   app.require_subcommand(1);
   add_global_options(app, context);

@@ -129,11 +129,10 @@ class Run {
   void tell_of_waiting() {
     if (told_) return;
     const auto process = std::find_if(left_.begin(), left_.end(), holds);
-    fmt::print(
-        stderr,
-        "vellum: {} (process {}) goes on with files of the run, and is waited for: Ctrl-C or "
-        "SIGTERM ends it, a second one ends the wait\n",
-        printable(process->name), process->id);
+    fmt::print(stderr,
+               "vellum: waiting for {} (process {}), which has files of the run open: Ctrl-C or "
+               "SIGTERM ends it, a second one ends the wait\n",
+               printable(process->name), process->id);
     told_ = true;
   }
 
@@ -188,8 +187,8 @@ std::string preload_library() {
     if (fs::exists(candidate)) return fs::canonical(candidate).string();
   }
   throw Error(Errc::unsupported,
-              fmt::format("libvellum-run.so is not beside {}: in {}", bin.string(),
-                          (bin / "../" VELLUM_LIBDIR).lexically_normal().string()));
+              fmt::format("libvellum-run.so is missing: the vellum in {} needs it in {}",
+                          bin.string(), (bin / "../" VELLUM_LIBDIR).lexically_normal().string()));
 }
 
 int run_program(const RunningProgram& program) {

@@ -15,7 +15,7 @@ const char* name_of(RunProblem problem) {
 const char* meaning_of(RunProblem problem) {
   return problem == RunProblem::never_opened
              ? "was never opened"
-             : "changed around vellum: not each flush of it is a version";
+             : "changed around vellum: not every flush of it is a version";
 }
 
 const char* name_of(preload::ProgramKind kind) {
@@ -58,7 +58,7 @@ void say_what_became(Context& context, const std::string& store, int program_sta
   for (const auto& [file, problem] : std::span(outcome.problems).first(said))
     fmt::print(stderr, "vellum: {}: {}\n", printable(file), meaning_of(problem));
   if (said < outcome.problems.size())
-    fmt::print(stderr, "vellum: and {} (--json names all)\n",
+    fmt::print(stderr, "vellum: and {} (--json names them all)\n",
                counted(outcome.problems.size() - said, "file") + " more");
   if (context.json) context.out.print_json(object(store, program_status, outcome, reports));
 }

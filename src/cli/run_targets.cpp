@@ -91,8 +91,8 @@ void require_own_branch(const std::vector<preload::Target>& targets) {
 std::vector<preload::Target> targets_of(const std::vector<std::string>& files,
                                         const std::optional<std::string>& branch) {
   if (files.size() > preload::RunRecord::kMostTargets)
-    throw Error(Errc::invalid_argument,
-                fmt::format("at most {} times --file", preload::RunRecord::kMostTargets));
+    throw Error(Errc::invalid_argument, fmt::format("--file may be given at most {} times",
+                                                    preload::RunRecord::kMostTargets));
   std::vector<preload::Target> out;
   for (const std::string& file : files) {
     require_sayable(file);
@@ -106,7 +106,7 @@ std::vector<preload::Target> targets_of(const std::vector<std::string>& files,
     require_own_branch(out);
   }
   if (branch && (out.size() != 1 || out[0].branch.empty()))
-    throw Error(Errc::invalid_argument, "--branch is for one --file, and no pattern");
+    throw Error(Errc::invalid_argument, "--branch is for one --file that is not a pattern");
   return out;
 }
 

@@ -45,10 +45,10 @@ Place existing(const std::string& path) {
   Place place = datastore::place_of(path);
   if (!fs::exists(place.store)) {
     if (place.linked) {
-      fail(Errc::not_found, "{}: the store {} that it is a version of is not there",
+      fail(Errc::not_found, "{}: it is a version of the store {}, which is not there",
            place.directory, place.store);
     }
-    fail(Errc::not_found, "{}: no datastore", path);
+    fail(Errc::not_found, "{}: no datastore is there", path);
   }
   return place;
 }
@@ -61,7 +61,7 @@ void require_nothing_at(const Place& place) {
     const VersionInfo version = store.version(place.version);
     if (version.is_branch && version.sequence == 0) return store.remove_branch(place.version);
   }
-  fail(Errc::already_exists, "{}: a datastore is there", place.directory);
+  fail(Errc::already_exists, "{}: a datastore is there already", place.directory);
 }
 
 // Turns the standard library's file errors into Vellum's.
@@ -200,8 +200,8 @@ void Datastore::extend(std::uint64_t size_bytes) {
   const std::uint64_t now = this->size_bytes(), most = capacity_bytes();
   if (size_bytes <= now) return;
   if (size_bytes > most) {
-    fail(Errc::invalid_argument, "{}: {} bytes, where its capacity is {}", impl.place.directory,
-         size_bytes, most);
+    fail(Errc::invalid_argument, "{}: {} bytes are more than its capacity of {}",
+         impl.place.directory, size_bytes, most);
   }
   const std::uint64_t step = std::max(kLeastStepBytes, now / 4);
   const std::uint64_t next = std::min(most, round_up(std::max(size_bytes, now + step), kPageBytes));
@@ -216,8 +216,8 @@ void Datastore::zero(ByteRange range) {
   Impl& impl = opened();
   const auto [offset, length] = range;
   if (offset > size_bytes() || length > size_bytes() - offset) {
-    fail(Errc::invalid_argument, "{}: no {} bytes at {} of its segment's {}", impl.place.directory,
-         length, offset, size_bytes());
+    fail(Errc::invalid_argument, "{}: {} bytes at {} do not lie in its segment of {}",
+         impl.place.directory, length, offset, size_bytes());
   }
   impl.region.zero(range);
 }
@@ -242,7 +242,7 @@ CommitReport Datastore::snapshot(const std::string& path) {
     const Place target = datastore::place_of(path);
     const std::string name = datastore::snapshot_name(target, impl.store->path());
     if (!target.linked && datastore::is_there(target)) {
-      fail(Errc::already_exists, "{}: a datastore is there", path);
+      fail(Errc::already_exists, "{}: a datastore is there already", path);
     }
     impl.pack();
     const CommitReport report = impl.region.snapshot(name);

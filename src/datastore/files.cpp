@@ -56,7 +56,7 @@ FileEntry& entry_of(FileIndex& index, const std::string& name, const std::string
 void pack_file(const base::File& file, std::byte* place, FileEntry& entry) {
   const std::uint64_t size = file.size_bytes();
   if (size > kFileBytes) {
-    fail(Errc::invalid_argument, "{}: {} bytes, where a file of a datastore has {} at most",
+    fail(Errc::invalid_argument, "{}: {} bytes are too many: a file of a datastore has at most {}",
          file.path(), size, kFileBytes);
   }
   std::vector<std::byte> buffer(std::min<std::uint64_t>(size, kCopyBytes));
@@ -156,7 +156,7 @@ void pack_files(const std::string& directory, std::byte* area, FileIndex& index)
   }
   for (const auto& name : names) {
     if (name.size() >= kNameBytes) {
-      fail(Errc::invalid_argument, "{}/{}: a file's name has {} bytes at most", directory, name,
+      fail(Errc::invalid_argument, "{}/{}: a file's name has at most {} bytes", directory, name,
            kNameBytes - 1);
     }
     FileEntry& entry = entry_of(index, name, directory);

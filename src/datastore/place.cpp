@@ -31,13 +31,13 @@ void read_link(Place& place) {
   for (auto& line : lines) {
     const auto end = rest.find('\n');
     if (end == std::string_view::npos || end == 0) {
-      fail(Errc::corrupted, "{}: is no link to a version of a store", place.link());
+      fail(Errc::corrupted, "{}: is not a link to a version of a store", place.link());
     }
     line = rest.substr(0, end);
     rest.remove_prefix(end + 1);
   }
   if (lines[0] != kLinkTitle || format::name_problem(std::string(lines[2])) != nullptr) {
-    fail(Errc::corrupted, "{}: is no link to a version of a store", place.link());
+    fail(Errc::corrupted, "{}: is not a link to a version of a store", place.link());
   }
   const fs::path store(lines[1]);
   place.store =

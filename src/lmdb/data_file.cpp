@@ -36,8 +36,9 @@ bool is_data(const base::File& file) {
       std::has_single_bit(first.page_bytes) && first.page_bytes >= 256 && first.page_bytes <= 65536;
   const Meta second = sound ? read_meta(file, first.page_bytes) : Meta{};
   if (second.magic != kMagic || second.page_bytes != first.page_bytes) {
-    throw Error(Errc::corrupted,
-                fmt::format("{}: begins as LMDB's data, and goes on otherwise", file.path()));
+    throw Error(
+        Errc::corrupted,
+        fmt::format("{}: begins like an LMDB file, and does not go on like one", file.path()));
   }
   return true;
 }

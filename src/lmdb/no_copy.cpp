@@ -11,8 +11,8 @@ void Copy::CloseEnv::operator()(MDB_env*) const {}
 Copy::Copy(const std::string& path, const std::string&) : path_(path) {
   throw Error(Errc::unsupported,
               path_ +
-                  ": is LMDB's, and this vellum was built without LMDB's library; with the "
-                  "writer stopped, take the file as it is: --stopped");
+                  ": is LMDB's, and this vellum was built without LMDB's library; stop the writer, "
+                  "and take the file as it is with --stopped");
 }
 
 Copy::~Copy() = default;

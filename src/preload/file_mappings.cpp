@@ -28,7 +28,7 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
   };
   const std::string& path = open.target.path;
   if (!shared)
-    return fail(complain(path, ENOTSUP, "a private mapping beside others that write it"));
+    return fail(complain(path, ENOTSUP, "cannot be mapped privately while it is open to write"));
   if (offset_bytes < 0 || offset_bytes % static_cast<off_t>(kPageBytes) != 0 || length_bytes == 0)
     return fail(EINVAL);
   if ((protection & PROT_WRITE) != 0 && (entry & kWrites) == 0) return fail(EACCES);
@@ -38,11 +38,11 @@ void* Files::map(int fd, std::size_t length_bytes, int protection, int flags, of
   if (offset > open.live->capacity_bytes() || length_bytes > open.live->capacity_bytes() - offset)
     return fail(complain(
         path, ENOMEM,
-        "a mapping past the address space that it has: fewer files open at once have more"));
+        "a mapping lies past its address space: files have more when fewer are open at once"));
   if ((protection & PROT_WRITE) != 0 && read_views().any_of(open.live->data()))
     return fail(complain(path, EBUSY,
-                         "cannot be mapped to write while this process has it mapped to read since "
-                         "before it opened it to write"));
+                         "cannot be mapped to write while a mapping to read is there that was made "
+                         "before the file was opened to write"));
   if ((protection & PROT_WRITE) != 0) open.live->note_mapped_writable();
   std::byte* const begin = open.live->data() + offset;
   open.mappings.add(begin, length_bytes);

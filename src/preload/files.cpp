@@ -237,16 +237,16 @@ int Files::refuse_unseen(const Open& open, int fd) const {
   const auto mappings = kernel_mappings(open.file.inode, open.target.path);
   if (!std::all_of(mappings.begin(), mappings.end(),
                    [](const KernelMapping& mapping) { return mapping.shared_to_read; }))
-    return complain(open.target.path, EBUSY,
-                    "this process has mapped it, and not only to read what others write: it cannot "
-                    "open it to write before it has unmapped that");
+    return complain(
+        open.target.path, EBUSY,
+        "this process has mapped it to write, or privately: unmap it before you open it to write");
   for (const int other : descriptors_of_process()) {
     struct stat status;
     if (other == fd || entry_of(other) != 0 || !writes_a_file(other)) continue;
     if (VELLUM_REAL(fstat)(other, &status) == 0 && status.st_ino == open.file.inode &&
         status.st_dev == open.file.device)
       return complain(open.target.path, EBUSY,
-                      "this process has it open to write already, since before it had this name");
+                      "this process has it open to write already, from before it had this name");
   }
   return 0;
 }

@@ -139,7 +139,7 @@ void Files::come_to(const std::string& path) {
     return close_unused(number);
   }
   if (used_.may_have(open.file.inode) && !kernel_mappings(open.file.inode, path).empty()) {
-    complain(path, 0, "is mapped while it gets this name: closing it makes a version");
+    complain(path, 0, "is mapped while it gets this name: only closing it makes a version");
     open.to_be_found = true;
     return;
   }

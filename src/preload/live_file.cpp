@@ -97,7 +97,7 @@ Region open(Store& store, const Config& config, const Target& target) {
 
 std::string inherited_message(const std::string& path) {
   return "vellum run: " + path +
-         ": was open before fork(), and is the parent's to write: one process at a time\n";
+         ": was open before fork(): only the parent may write it, one process at a time\n";
 }
 
 }  // namespace
@@ -173,7 +173,7 @@ void LiveFile::tell_of_other_writers() {
   told_of_other_writers_ = true;
   note_changed(target_);
   std::fprintf(stderr,
-               "vellum run: %s: somebody outside of this program has changed it meanwhile: their "
+               "vellum run: %s: somebody outside this program has changed it meanwhile: those "
                "changes may be lost, or mixed with this program's\n",
                path_.c_str());
 }
@@ -304,8 +304,8 @@ CommitReport LiveFile::commit_written() {
 int LiveFile::refuse_size() {
   if (!told_of_size_.exchange(true))
     std::fprintf(stderr,
-                 "vellum run: %s: cannot become longer than %llu MiB before it is closed: there is "
-                 "no more address space for it beside the other files that are open\n",
+                 "vellum run: %s: cannot become longer than %llu MiB before it is closed: the "
+                 "other open files leave it no more address space\n",
                  path_.c_str(), static_cast<unsigned long long>(capacity_bytes_ >> 20));
   return EFBIG;
 }

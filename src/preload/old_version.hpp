@@ -12,7 +12,7 @@
 
 namespace vellum::preload {
 
-inline constexpr const char* kReadOnly = "an old version is to be read only";
+inline constexpr const char* kReadOnly = "an old version can only be read";
 
 class SeenPath {
  public:

@@ -114,7 +114,7 @@ const char* what_it_means(ProgramKind kind) noexcept {
     case ProgramKind::statically_linked:
       return "is statically linked: nothing can be put in front of its C library";
     case ProgramKind::other_machine:
-      return "is no 64-bit program: the library cannot be loaded into it";
+      return "is not a 64-bit program: the library cannot be loaded into it";
     case ProgramKind::other_user:
       return "runs as another user, and the dynamic linker takes nothing from this one";
     case ProgramKind::go:

@@ -99,7 +99,7 @@ Config Config::from(const Watch& watch) {
   const auto copies = split(value_of(kCopiesVariable));
   if (out.store.empty() || paths.empty()) return {};
   if (branches.size() != paths.size() || (!copies.empty() && copies.size() != paths.size())) {
-    std::fprintf(stderr, "vellum run: the environment is not what `vellum run` makes\n");
+    std::fprintf(stderr, "vellum run: the environment does not come from `vellum run`\n");
     return {};
   }
   for (std::size_t i = 0; i < paths.size(); ++i)

@@ -127,7 +127,7 @@ void* Privateer::Impl::create(void* addr, const std::string& version, std::uint6
     store = privateer::open_or_create_blocks(at.store);
   }
   if (!overwrite && privateer::is_taken(*store, at)) {
-    throw Error(Errc::already_exists, at.label() + " exists: it is replaced only when asked for");
+    throw Error(Errc::already_exists, at.label() + " exists, and is replaced only on request");
   }
   put_away(addr, whole);
   privateer::NewVersion made(*store, at, its_block_bytes);
@@ -204,7 +204,7 @@ bool Privateer::Impl::snapshot(const std::string& version) {
     if (store->version(at.name).sequence != open_sequence) {
       store->remove_snapshot(at.name);
       throw Error(Errc::busy, place.label() + " has been written since it was opened to read: '" +
-                                  version + "' would not be what is seen here");
+                                  version + "' would not be what this object shows");
     }
   }
   made.keep();

@@ -51,7 +51,7 @@ std::optional<Link> read_link(const std::string& directory) {
     good = space != std::string::npos && take(link, line.substr(0, space), line.substr(space + 1));
   }
   if (!good || link.store.empty() || link.name.empty() || link.block_bytes == 0) {
-    throw Error(Errc::corrupted, path + " is not what says which version this is");
+    throw Error(Errc::corrupted, path + " is not the link of a version");
   }
   return link;
 }

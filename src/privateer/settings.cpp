@@ -75,8 +75,8 @@ std::uint64_t block_bytes_for(std::uint64_t capacity_bytes) {
 std::uint64_t whole_blocks(std::uint64_t bytes, std::uint64_t block_bytes) {
   if (bytes == 0 || bytes > kMaxRegionBytes) {
     throw Error(Errc::invalid_argument, "a region of " + std::to_string(bytes) +
-                                            " bytes: from 1 to " + std::to_string(kMaxRegionBytes) +
-                                            " (64 TiB) can be");
+                                            " bytes is not possible: give 1 to " +
+                                            std::to_string(kMaxRegionBytes) + " (64 TiB)");
   }
   const std::uint64_t rounded = base::round_up(bytes, block_bytes);
   if (rounded > kMaxRegionBytes) {

@@ -110,7 +110,7 @@ std::optional<Found> find_version(const Store& store, const Place& place) {
 
 Found require_version(const Store& store, const Place& place) {
   auto found = find_version(store, place);
-  if (!found) throw Error(Errc::not_found, place.label() + " is no version of " + store.path());
+  if (!found) throw Error(Errc::not_found, place.label() + " is not a version of " + store.path());
   return *found;
 }
 

@@ -648,7 +648,7 @@ void Region::close_and_leave_memory() {
   require_valid(impl_);
   if (engine() != Engine::mapped) {
     throw Error(Errc::unsupported, "region '" + impl_->name + "': pages of engine " +
-                                       engine_name(engine()) + " go with the region");
+                                       engine_name(engine()) + " are released with the region");
   }
   impl_->memory->leave_mapped();
   close();

@@ -159,7 +159,7 @@ void SpaceKeeper::finish() noexcept {
 void SpaceKeeper::tell(const char* problem) noexcept {
   if (told_) return;
   told_ = true;
-  std::fprintf(stderr, "vellum: space does not come back by itself: %s\n", problem);
+  std::fprintf(stderr, "vellum: commits cannot give space back: %s\n", problem);
 }
 
 }  // namespace vellum::region

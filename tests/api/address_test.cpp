@@ -100,8 +100,8 @@ TEST_P(Address, TakenIsBusyWhenItIsFixed) {
 }
 
 TEST_P(Address, TheCallersChoice) {
-  // A place that is free: the low end of where another mapping was a moment ago; the kernel fills
-  // gaps from their high end.
+  // The low end of where another mapping was a moment ago is free: the kernel fills gaps from their
+  // high end.
   constexpr std::uint64_t kRoom = 8192 * kMiB;
   void* const room =
       mmap(nullptr, kRoom, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -142,8 +142,7 @@ TEST_P(Address, ARegionThatCannotOpenIsNotMade) {
   Region second = store.create_region("second", kMiB, options());
 }
 
-// Address space that a caller has reserved, as Metall does, with a page of somebody else on each
-// side.
+// A caller has reserved this address space, as Metall does; somebody else has a page on each side.
 class Reserved {
  public:
   explicit Reserved(std::uint64_t bytes) : bytes_(bytes) {
@@ -192,7 +191,7 @@ TEST_P(OverReservation, LiesWhereTheCallerSaysAndNotBeyond) {
     EXPECT_ERRC(region.grow(kBytes + 1), Errc::invalid_argument);
   }
   EXPECT_TRUE(first.neighbours_are_whole());
-  // Still the caller's: nobody else's mapping can have taken it.
+  // The addresses are still the caller's: no other mapping can have taken them.
   EXPECT_EQ(mmap(first.data(), kBytes, PROT_NONE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0),
             MAP_FAILED);

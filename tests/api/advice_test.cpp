@@ -1,4 +1,4 @@
-// What a program says of a range changes when pages come and go, never what is in them.
+// A program's advice on a range changes when pages come and go, never their content.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -127,7 +127,7 @@ TEST_P(Advices, AForkHasNoPartInIt) {
   for (std::uint64_t i = 0; i < kWords; ++i) ASSERT_EQ(words(region)[i], mix(i));
 }
 
-// Writers, each of its own words, beside a thread that advises, and commits, and rolls nothing
+// Each writer stores to its own words, beside a thread that advises and commits, and rolls nothing
 // back.
 TEST_P(Advices, WritersGoOnBesideThem) {
   constexpr std::uint64_t kThreads = 3;
@@ -242,7 +242,8 @@ TEST_P(OwnAdvices, DontNeedDropsWhatIsCommitted) {
   region.commit();
   region.close();
   region = store.open_region("main", options());
-  // Written, and as committed again: private pages that equal their base copies.
+  // These pages were written, and are as committed again: private pages that equal their base
+  // copies.
   for (std::uint64_t i = 0; i < kWords; i += 256) words(region)[i] = mix(i);
   region.advise({0, kSize}, Advice::dont_need);
   EXPECT_EQ(resident(region), 0U);
@@ -258,7 +259,7 @@ TEST_P(OwnAdvices, DirtyPagesGoFirstAndOnlyWhenMemoryIsShort) {
   region.advise({kFirst * 8, 2 * kMiB}, Advice::dont_need);
   EXPECT_EQ(region.memory_use().spilled_pages, 0U);
   EXPECT_GE(resident(region), 2 * kMiB);
-  // By itself the clock begins with the first chunks, which are clean.
+  // Left alone, the clock begins with the first chunks, which are clean.
   region.prefetch({0, 5 * kMiB});
   EXPECT_GT(region.memory_use().spilled_pages, 0U);
   const auto is_stored = [](std::uint64_t i) { return i >= kFirst && i < kEnd && i % 512 == 0; };
@@ -326,7 +327,7 @@ TEST_P(OwnAdvices, WhatASequentialReaderPassedGoesFirst) {
   EXPECT_LE(version.memory_use().evicted_bytes - before, kMiB / 2);
 }
 
-// Two ways to the same pages, and a limit that lets neither have them for long.
+// Two threads want the same pages, and the limit lets neither have them for long.
 TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
   Store store = filled();
   Region version = store.open_version("s", with_limit(4 * kMiB));
@@ -345,7 +346,7 @@ TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
   EXPECT_LE(resident(version), 4 * kMiB + 4 * kMiB / 8);
 }
 
-// What is cleared is zero, and only that; what was zero already is not written.
+// Cleared bytes are zero, and no others change; bytes that were zero already are not written.
 TEST_P(Advices, ClearMakesZero) {
   Store store = filled();
   Region region = store.open_region("main", options());

@@ -1,4 +1,5 @@
-// commit_async() and snapshot_async(): what is in, what is not, and what becomes of failures.
+// commit_async() and snapshot_async(): which stores are in, which are not, and how failures are
+// reported.
 #include <atomic>
 #include <future>
 #include <random>
@@ -101,7 +102,7 @@ TEST_P(AsyncCommit, OthersWaitForItsEnd) {
   region.close();
   EXPECT_TRUE(stored("main") == grown) << "close() waits";
   EXPECT_EQ(end.get().sequence, 3U) << "the future outlives the region";
-  // Nothing to do is no commit.
+  // A call with nothing to commit makes no commit.
   region = store_->open_region("main", options());
   EXPECT_EQ(region.commit_async().get().sequence, 3U);
   Region version = store_->open_version("main");

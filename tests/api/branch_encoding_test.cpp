@@ -1,4 +1,4 @@
-// How a branch is stored is kept with it.
+// A branch keeps the way in which it is stored.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,7 +13,8 @@ constexpr std::uint64_t kBytes = 2 * kMiB;
 
 class BranchEncoding : public StoreTest {
  protected:
-  // Nothing like the store's, and its effect shows: what compresses to nothing takes all its bytes.
+  // This differs from the store's way in everything, and the effect shows: content that would
+  // compress to nothing takes all its bytes.
   static Encoding plain() {
     Encoding encoding;
     encoding.compression = Encoding::Compression::none;
@@ -27,7 +28,7 @@ class BranchEncoding : public StoreTest {
     out.encoding = encoding;
     return out;
   }
-  // What a commit of the whole region takes, every page a number of its own.
+  // The bytes that a commit of the whole region takes, when every page is a number of its own.
   static std::uint64_t committed_bytes(Region& region) {
     static std::uint64_t salt = 0;
     ++salt;

@@ -1,4 +1,4 @@
-// Branches and snapshots made from versions, removed, compared.
+// Branches and snapshots are made from versions, removed and compared.
 #include <atomic>
 #include <thread>
 
@@ -54,7 +54,7 @@ TEST_P(Branches, OfBranches) {
   for (std::uint64_t i = 1; i <= 5; ++i) EXPECT_EQ(word_at(last, i * kPage), i);
 }
 
-// What the journal has is the writer's to checkpoint: it is copied.
+// Only the writer may checkpoint the journal's content, so it is copied.
 TEST_P(Branches, ASnapshotOfAHeadBesideItsWriter) {
   Store store = create();
   Region region = store.create_region("main", kMiB, options());
@@ -127,7 +127,7 @@ TEST_P(Branches, ASnapshotAfterACrashTakesTheJournalAlong) {
   Region region = store.create_region("main", kMiB, options());
   word_at(region, 0) = 1;
   region.commit("journal only");
-  // What a crash leaves: the files as they are while the writer lives.
+  // A crash leaves the files as they are while the writer lives.
   std::filesystem::copy(path(), directory_ / "crashed", std::filesystem::copy_options::recursive);
   Store crashed = Store::open(directory_ / "crashed");
   crashed.create_snapshot("s", "main");

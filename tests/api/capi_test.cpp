@@ -156,7 +156,7 @@ TEST_F(CApiTest, ReportOfAnOlderOrNewerCallerIsServed) {
   EXPECT_EQ(longer.known.struct_size, sizeof longer);
   EXPECT_EQ(longer.later, 99U);
 
-  // One who forgot: nothing is committed.
+  // A caller that forgot struct_size: nothing is committed.
   words()[0] = 3;
   const std::uint64_t sequence = vellum_region_sequence(region_);
   vellum_commit_report forgotten = {};
@@ -539,7 +539,7 @@ TEST_F(CApiTest, MessagesBelongToTheirThread) {
     EXPECT_NE(message().find("theirs"), std::string::npos);
   }).join();
   EXPECT_EQ(message(), before);
-  // Success leaves it alone.
+  // A success leaves the message alone.
   EXPECT_EQ(vellum_rollback(region_), VELLUM_OK);
   EXPECT_EQ(message(), before);
 }

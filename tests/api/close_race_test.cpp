@@ -1,5 +1,5 @@
-// close() beside the calls of another thread: it waits for what has begun, and what comes after it
-// is refused.
+// close() beside the calls of another thread: it waits for calls that have begun, and later ones
+// are refused.
 #include <fcntl.h>
 #include <sys/syscall.h>
 
@@ -18,7 +18,8 @@
 namespace vellum::test {
 namespace {
 
-// Until the thread sleeps in a system call, as one that waits for a lock does, or has ended.
+// Waits until the thread has ended, or sleeps in a system call, as a thread that waits for a lock
+// does.
 void wait_until_asleep(pid_t thread, const std::atomic<bool>& ended) {
   const std::string file = "/proc/self/task/" + std::to_string(thread) + "/stat";
   while (!ended) {
@@ -155,7 +156,7 @@ TEST_P(CloseRace, WhatComesAfterIsRefused) {
   EXPECT_EQ(region.size_bytes() + region.capacity_bytes() + region.file_bytes(), 0u);
   EXPECT_ERRC((void)region.range_of(nullptr, 1), Errc::invalid_argument);
   pin.release();
-  // And the branch is free, although the handle is there.
+  // The branch is free, although the handle is still there.
   EXPECT_NO_THROW((void)store.open_region("main", options()));
 }
 

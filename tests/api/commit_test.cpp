@@ -1,4 +1,4 @@
-// What commit() keeps is there again, and nothing else.
+// Content that commit() keeps is there again, and nothing else is.
 #include <chrono>
 
 #include "support/store_fixture.hpp"

@@ -1,5 +1,5 @@
-// Sixteen processes want one branch: whoever has it commits, the others read, and the one that has
-// it is killed again and again.
+// Sixteen processes want one branch. The one that has it commits, the others read, and the one that
+// has it is killed again and again.
 //
 // VELLUM_KILLS sets the number of kills for each engine.
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::size_t kProcesses = 16;
 constexpr std::uint64_t kSnapshotEvery = 7;
 
 struct Board : GenerationBoard {
-  std::atomic<pid_t> writer{0};                 // who has the branch
+  std::atomic<pid_t> writer{0};                 // the holder of the branch
   std::array<std::atomic<pid_t>, 64> killed{};  // the latest
   std::atomic<std::uint64_t> busy{0}, turns{0}, reads{0};
   std::atomic<bool> stop{false};
@@ -110,7 +110,7 @@ class Contest : public GenerationsTest {
     return children[random_() % children.size()];
   }
 
-  // Said first, so that the next writer knows that it may take the place.
+  // This is said first, so that the next writer knows that it may take the place.
   void kill(Board& board, Child& child) {
     board.killed[kills_++ % board.killed.size()] = child.pid();
     writers_killed_ += child.pid() == board.writer;
@@ -118,7 +118,7 @@ class Contest : public GenerationsTest {
     EXPECT_CHILD_SIGNAL(child.wait(), SIGKILL);
   }
 
-  // Until somebody has the branch; not for ever, as it may be free for good.
+  // Waits until somebody has the branch. The wait has an end, as the branch may stay free.
   static void wait_for_a_writer(const Board& board) {
     for (int i = 0; i < 4000; ++i) {
       const pid_t writer = board.writer;

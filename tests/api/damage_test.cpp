@@ -1,4 +1,5 @@
-// Corrupted bytes never reach the program: an exception where there can be one, SIGBUS elsewhere.
+// Corrupted bytes never reach the program: it gets an exception where one is possible, and SIGBUS
+// elsewhere.
 #include <setjmp.h>
 #include <signal.h>
 
@@ -61,7 +62,8 @@ class Corrupted : public StoreTest {
   int copies_ = 0;
 };
 
-// In the middle of the pages' blocks: half a megabyte of bytes that do not compress.
+// This is in the middle of the pages' blocks, which are half a megabyte of bytes that do not
+// compress.
 constexpr std::uint64_t kInABlock = 200'000;
 
 TEST_P(Corrupted, PrefetchAndPinSayWhatIsCorrupted) {
@@ -88,7 +90,7 @@ TEST_P(Corrupted, PrefetchAndPinSayWhatIsCorrupted) {
   expect_error(Errc::corrupted, {"old", "page", file},
                [&] { store.export_file("old", directory_ / "out"); });
   EXPECT_FALSE(std::filesystem::exists(directory_ / "out"));
-  // What is whole stays readable.
+  // Whole pages stay readable.
   version.prefetch({kDamagePages * kPage / 2, kDamagePages * kPage / 2});
   EXPECT_TRUE(std::equal(content_.begin() + kDamagePages * kPage / 2, content_.end(),
                          bytes_of(version) + kDamagePages * kPage / 2));
@@ -133,7 +135,7 @@ TEST_P(Corrupted, NoByteOfAPackCanGiveWrongData) {
   const int kRounds = rounds(60, 15);
   for (int round = 0; round < kRounds; ++round) {
     std::string copy;
-    // Half of them near the end, where deltas and page maps are.
+    // Half of them are near the end, where deltas and page maps are.
     const std::uint64_t size = pack_bytes();
     const std::uint64_t at = random() % 2 == 0 ? random() % size : size - 1 - random() % 16'384;
     damage(at, &copy);

@@ -1,4 +1,4 @@
-// Pages that the store holds already are not stored again, and what a page refers to stays.
+// Pages that the store holds already are not stored again, and the pages that they refer to stay.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -54,7 +54,8 @@ TEST_P(DedupTest, ACopyInTheRegionCostsNoBytes) {
   expect_whole(store);
 }
 
-// The writer's first pack is there when it looks for earlier writers' pages: that one is its own.
+// The writer's first pack is there already when it looks for earlier writers' pages: it must know
+// that pack as its own.
 TEST_P(DedupTest, ACopyAfterASmallCommitCostsNoBytesEither) {
   Store store = create();
   Region main = region(store);
@@ -145,7 +146,7 @@ TEST_P(DedupTest, WhatIsReferredToSurvivesItsSnapshot) {
   expect_whole(store);
 }
 
-// What gc has freed may still be in a cache, and in the index of pages.
+// Pages that gc has freed may still be in a cache, and in the index of pages.
 TEST_P(DedupTest, WhatHasBeenFreedIsNotReferredTo) {
   Store store = create();
   Region main = region(store);

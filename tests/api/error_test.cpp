@@ -1,4 +1,4 @@
-// Every kind of error, and that its message names what it is about.
+// Every kind of error has a message that names its subject.
 #include <sys/resource.h>
 
 #include <fstream>

@@ -185,8 +185,8 @@ TEST_P(ExportImport, SparseStaysSparse) {
   EXPECT_LE(occupied_bytes(directory_ / "huge.img"), 64 * 1024u);
 }
 
-// A look at each MiB, as of a file that is full, would be a progress of 16,384 steps. Only one of
-// the files has the first page: what it was becomes zero.
+// If each MiB were read, as in a full file, progress would have 16,384 steps. Only one of the files
+// has the first page: what it was becomes zero.
 TEST_P(ExportImport, HolesOfAFileAreNotRead) {
   Store store = create();
   constexpr std::uint64_t kSize = 16ULL << 30;

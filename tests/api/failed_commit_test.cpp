@@ -1,4 +1,4 @@
-// A commit that fails at any of its file system calls, and what is left of it.
+// A commit fails at each of its file system calls; the tests check what is left of it.
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -65,7 +65,7 @@ TEST_P(FailedCommit, WritesThatFail) {
       EXPECT_EQ(error.code(), nth % 2 == 0 ? Errc::io : Errc::no_space) << error.what();
       committed = false;
     }
-    // (Not every write matters: what is only there for repair may be missing.)
+    // (Not every write matters: data that only repair uses may be missing.)
     EXPECT_TRUE(committed || fs_.seen(FailedCommitCall::write) >= nth);
     fs_.heal();
     EXPECT_TRUE(content_of(region) == wanted) << "memory is as it was";
@@ -119,7 +119,7 @@ TEST_P(FailedCommit, AFlushThatFailsPoisonsTheBranch) {
   }
 }
 
-// It fails before it has looked at all that it had found to be written.
+// The commit fails before it has looked at all pages that it had found to be written.
 TEST_P(FailedCommit, WhatItHadNotComeToIsInTheNext) {
   constexpr std::uint64_t kLargeBytes = 16 * kMiB;
   create().create_region("main", kLargeBytes, options()).close();
@@ -139,7 +139,8 @@ TEST_P(FailedCommit, WhatItHadNotComeToIsInTheNext) {
   EXPECT_TRUE(content_of(Store::open(path()), "main") == wanted);
 }
 
-// As with more than the old content that it keeps. The packs cannot be read while the commit fails.
+// This is as if there were more than the old content that it keeps. The packs cannot be read while
+// the commit fails.
 TEST_P(FailedCommit, WhatCouldNotBeUndoneIsNotBuiltUpon) {
   make_store();
   Region region = open();

@@ -14,7 +14,7 @@ class FullDisk : public StoreTest {
     std::mt19937_64 random(seed);
     for (std::uint64_t i = from; i < to; i += 8) word_at(region, i) = random();
   }
-  // An image is elsewhere: it would take the space that is counted here, and a full tmpfs cannot
+  // The image lies elsewhere: it would take the space that is counted here, and a full tmpfs cannot
   // even show a file's holes.
   RegionOptions options() const {
     RegionOptions options = StoreTest::options();
@@ -94,7 +94,7 @@ TEST_P(FullDisk, RollbackGivesTheLastCommit) {
   EXPECT_EQ(region.size_bytes(), 16 * kMiB);
   EXPECT_EQ(content_of(region), good);
   EXPECT_EQ(region.commit().pages_changed, 0u);
-  // Small ones still fit.
+  // Small commits still fit.
   word_at(region, 8) += 1;
   region.commit();
   EXPECT_EQ(content_of(store, "main"), content_of(region));
@@ -102,7 +102,8 @@ TEST_P(FullDisk, RollbackGivesTheLastCommit) {
   EXPECT_EQ(word_at(store.open_region("main", options()), 1600 * kPage), 1600u);
 }
 
-// More than the encoder keeps in memory to take a commit back: the rest is read from the store.
+// This is more than the encoder keeps in memory to take a commit back; it reads the rest from the
+// store.
 TEST_P(FullDisk, AHugeFailedCommitIsTakenBack) {
   const SmallDisk disk(120 * kMiB);
   VELLUM_NEEDS(disk);
@@ -178,8 +179,8 @@ TEST_P(FullDisk, EveryAmountOfSpaceLeft) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-// What nothing needs goes before a commit fails: a region that is rewritten goes on for ever where
-// there is room for it twice.
+// A commit frees what is no longer needed before it fails: a region can be rewritten without end
+// where there is room for it twice.
 TEST_P(FullDisk, CollectsBeforeItFails) {
   const SmallDisk disk(24 * kMiB);
   VELLUM_NEEDS(disk);
@@ -199,7 +200,7 @@ TEST_P(FullDisk, CollectsBeforeItFails) {
   EXPECT_TRUE(content_of(store, "main") == content_of(region));
   EXPECT_TRUE(content_of(store, "first") == first);
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
-  // More than there is room for, whatever goes.
+  // This is more than there is room for, whatever is freed.
   disk.fill(0);
   randomise(region, 0, 8 * kMiB, 99);
   const auto wanted = content_of(region);

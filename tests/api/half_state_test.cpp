@@ -1,5 +1,5 @@
-// A branch and a snapshot of one name: what a kill in convert_to_branch() leaves, and what a
-// stranger may put there. No region ever shows the bytes of the one for those of the other.
+// A branch and a snapshot of one name: a kill in convert_to_branch() leaves this, and a stranger may
+// put it there. No region ever shows the bytes of one for those of the other.
 #include <signal.h>
 
 #include <filesystem>
@@ -62,7 +62,7 @@ TEST_P(HalfState, OfAKillIsMendedByWhoeverWrites) {
   kill_in_convert("s");
   ASSERT_TRUE(std::filesystem::exists(path() + "/branches/s/journal"));
   ASSERT_TRUE(std::filesystem::exists(path() + "/snapshots/s.ref"));
-  // Until then the name means what both say.
+  // Until then the name means the version that both hold.
   EXPECT_EQ(wrong(store.open_version("s", options()), 1000), 0u);
   Region region = store.open_region("s", tight());
   EXPECT_FALSE(std::filesystem::exists(path() + "/snapshots/s.ref"));
@@ -84,7 +84,7 @@ TEST_P(HalfState, OfAKillIsEndedByDoingItAgain) {
   EXPECT_EQ(wrong(store.open_version("s", options()), 1000), 0u);
 }
 
-// Two that differ: neither is taken away, and nobody writes.
+// When the two differ, neither is taken away, and nobody writes.
 TEST_P(HalfState, OfTwoThatDifferIsAnError) {
   Store store = create();
   make(store);

@@ -1,6 +1,6 @@
-// The persistent heap: what lies in it survives commit, reopening, growth and rollback; old
-// versions are read at another address and without a single write; a region that holds something
-// else is refused.
+// The persistent heap: its content survives commit, reopening, growth and rollback. Old versions
+// are read at another address and without a single write. A region that holds something else is
+// refused.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -25,7 +25,7 @@ namespace {
 
 using Index = map<string, vector<int>>;
 constexpr std::uint64_t kMiB = 1 << 20;
-// More than a string holds inside itself, so that each lies in the heap.
+// These are longer than a string holds inside itself, so that each lies in the heap.
 const std::string kLong(100, 'x');
 
 Errc code_of(const std::function<void()>& body) {
@@ -558,7 +558,7 @@ TEST_F(HeapTest, TextKeysAreLookedUpWithoutAnAllocation) {
   EXPECT_EQ(table.erase(kLong.c_str()), 1U);
 }
 
-// Its result lies in regions: it must never change.
+// The hash lies in regions: it must never change.
 TEST(HeapHash, IsFixed) {
   EXPECT_EQ(hash<int>()(0), 0xe220a8397b1dcdafU);
   EXPECT_EQ(hash<std::uint64_t>()(1), 0x910a2dec89025cc1U);

@@ -55,7 +55,8 @@ class ImageContent : public Mapped {
   }
 };
 
-// Whatever has the name now, also where it is empty, shorter, longer, or came after a crash.
+// The file that has the name now counts, also when it is empty, shorter, longer, or came after a
+// crash.
 TEST_F(ImageContent, IsWhatTheRegionOpensWith) {
   for (const std::uint64_t was : {kMiB, std::uint64_t{100}})
     for (const bool exact : {false, true})

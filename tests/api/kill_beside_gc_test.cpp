@@ -1,7 +1,7 @@
 // kill -9 at any moment of large commits that repeat what the store holds, beside a process that
 // collects garbage.
 //
-// One process writes two branches in turns. Their content comes out of a few arrays, so that each
+// One process writes two branches in turns. Their content comes from a few arrays, so that each
 // refers to pages of the other, of its own past, and of snapshots that go. VELLUM_KILLS sets the
 // number of kills for each engine.
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr std::uint64_t kLittleBytes = 160;  // half of what a page takes when c
 constexpr std::uint64_t kNamedEvery = 3, kNamesKept = 3;
 constexpr std::array<const char*, 2> kBranches{"left", "right"};
 
-// Generation g is a commit on branch g % 2. What the writer of each branch has got to.
+// How far the writer of each branch has got. Generation g is a commit on branch g % 2.
 struct KillBesideGcBoard {
   struct Line {
     std::atomic<std::uint64_t> started{0}, committed{0};
@@ -83,7 +83,7 @@ class KilledBesideGc : public GenerationsTest {
     return options;
   }
 
-  // In a child, until it is killed.
+  // Runs in a child until the child is killed.
   void write_generations(KillBesideGcBoard& board) const {
     std::array<Region, 2> regions;
     Store store = Store::open(path());
@@ -160,7 +160,8 @@ TEST_P(KilledBesideGc, LargeCommitsThatRepeatOthers) {
     SCOPED_TRACE("kill " + std::to_string(i));
     Child writer = start_child([&] { write_generations(*board); });
     Child gc = start_child([&] { collect(*board, random_()); });
-    // Beside gc a commit does not look for what the store holds: repeats take longer to come.
+    // Beside gc, a commit does not look for pages that the store holds, so repeats take longer to
+    // come.
     const std::uint64_t commits = board->commits;
     const auto enough = [&] {
       return board->commits >= commits + 8 && board->repeats > i / 2 && board->collections > i / 2;

@@ -1,4 +1,4 @@
-// kill -9 at any moment: what commit() had returned is there, and nothing is half there.
+// kill -9 at any moment: every commit that had returned is there, and no commit is there in part.
 //
 // VELLUM_KILLS sets the number of kills for each engine.
 #include <atomic>
@@ -51,7 +51,7 @@ class Killed : public GenerationsTest {
     Region region = store.open_region("main", small());
     const std::uint64_t seen = Generations::read(region.data());
     check_generation(seen, board);
-    // A snapshot that was under way may be there or not.
+    // A snapshot that was being made may be there or not.
     if (board.snapshot != 0) snapshots_[board.snapshot];
     if (store.contains(snapshot_name(board.started))) snapshots_[board.started];
     check_snapshots(store);
@@ -86,7 +86,7 @@ class Killed : public GenerationsTest {
     for (std::uint64_t i = 0; i < kills; ++i) {
       SCOPED_TRACE("kill " + std::to_string(i));
       Child child = start_child([&] { write_generations(*board, random_()); });
-      // Mostly while it commits, sometimes while it opens.
+      // The kill comes mostly while it commits, sometimes while it opens.
       const std::uint64_t start = board->started;
       const std::uint64_t delay_us = random_() % 20'000;
       if (random_() % 8 != 0) {

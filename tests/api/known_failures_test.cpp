@@ -1,5 +1,6 @@
-// Failures seen in existing stores, each as a test. docs/durability.md lists them all, with those
-// that other files test. "Privateer" is github.com/LLNL/Privateer at dcb5a80, by its source.
+// Each test is a failure that was seen in an existing store. docs/durability.md lists them all,
+// with those that other files test. "Privateer" is github.com/LLNL/Privateer at dcb5a80, by its
+// source.
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -58,8 +59,8 @@ TEST_P(KnownFailures, ASnapshotAfterReopeningHasWhatWasNotTouched) {
   EXPECT_TRUE(content_of(again.open_region("main", options())) == expected);
 }
 
-// Privateer compares what pread(2) returned with -1 only: of a file that became shorter it shows
-// zeros, and nothing checks what was read.
+// Privateer compares the result of pread(2) with -1 only. It shows zeros for a file that became
+// shorter, and checks nothing that it read.
 class LostBlock : public KnownFailures {
  protected:
   void SetUp() override {
@@ -117,12 +118,12 @@ TEST_P(LostBlock, OfAMissingFileIsNotZeros) {
   expect_error(Errc::corrupted, {fs::path(pack).filename()}, open_and_read);
 }
 
-// Privateer, asked to open read-only, opens files so; but closing writes the version's block list
-// again (close, msync, update_metadata), up to where the reader stopped.
+// When Privateer is asked to open read-only, it opens files so; but closing writes the version's
+// block list again (close, msync, update_metadata), up to where the reader stopped.
 class ReadOnly : public KnownFailures {
  protected:
   // Snapshots, a second branch, commits that are in a journal only, and what a killed process has
-  // left in tmp: all that an opening could want to repair.
+  // left in tmp: everything that an opening could want to repair.
   void SetUp() override {
     KnownFailures::SetUp();
     if (IsSkipped()) return;
@@ -213,7 +214,7 @@ TEST_P(ReadOnly, UseLeavesEveryFileAsItWas) {
   }
 }
 
-// Not even opened for writing, which leaves no trace.
+// The files are not even opened for writing, which would leave no trace.
 TEST_P(ReadOnly, UseOpensNoFileForWriting) {
   const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   ASSERT_GE(watch, 0);
@@ -232,7 +233,7 @@ TEST_P(ReadOnly, UseOpensNoFileForWriting) {
   close(watch);
 }
 
-// By somebody who may not write there: not as root, who always may.
+// The reader has no permission to write there, so it cannot be root.
 TEST_P(ReadOnly, UseNeedsNoPermissionToWrite) {
   allow_reading_only(true);
   constexpr int kNoEngine = 3, kNoWay = 4;
@@ -255,7 +256,7 @@ TEST_P(ReadOnly, UseNeedsNoPermissionToWrite) {
   });
   allow_reading_only(false);
   if (end.exited_with(kNoEngine)) GTEST_SKIP() << kNoUffd;
-  if (end.exited_with(kNoWay)) GTEST_SKIP() << "nobody cannot get to " << path();
+  if (end.exited_with(kNoWay)) GTEST_SKIP() << "user nobody cannot reach " << path();
   EXPECT_CHILD_EXIT(end, 0);
 }
 
@@ -302,7 +303,7 @@ TEST_P(Descriptors, AreNotLostByCommits) {
   EXPECT_EQ(input_after.st_ino, input_before.st_ino);
 }
 
-// Those of stores and regions that were closed, and of calls that failed.
+// This counts the descriptors of stores and regions that were closed, and of calls that failed.
 TEST_P(Descriptors, OfClosedRegionsAreClosed) {
   Store::create(path()).create_region("main", kMiB, options()).close();
   const auto use = [&] {

@@ -1,5 +1,5 @@
-// Regions of more than 2^32 pages, with nearly nothing in them: each page number past 32 bits is
-// told from the one that its low bits are, in memory, in the spill file, in commits and on the
+// Regions have more than 2^32 pages, with nearly nothing in them. Each page number past 32 bits is
+// told apart from the number in its low bits: in memory, in the spill file, in commits and on the
 // disk.
 #include <algorithm>
 #include <functional>
@@ -41,7 +41,7 @@ class LargeRegionNoSanitizer : public EngineTestWith<Parameter> {
     o.memory_limit_bytes = kLimit;
     return store.open_or_create_region("main", kLargeRegionPages * kPage, o);
   }
-  // Whole pages of what compresses to nothing, or a word of each.
+  // Whole pages that compress to nothing, or a word of each.
   void write(const Region& region, std::uint64_t salt, bool whole) {
     for (const std::uint64_t page : pages_) {
       for (std::uint64_t at = 0; at < kPage; at += whole ? 8 : kPage) {

@@ -1,5 +1,5 @@
-// A store of more packs than the process may have descriptors: all of it works, and what does not
-// for want of descriptors is no damage.
+// A store of more packs than the process may have descriptors: everything works, and a call that
+// fails for want of descriptors reports no damage.
 #include <fcntl.h>
 #include <sys/resource.h>
 
@@ -22,7 +22,7 @@ void limit_descriptors(rlim_t most) {
   require(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
 }
 
-// Of numbers that repeat nowhere, so that a page is a record, and a record a pack.
+// The numbers repeat nowhere, so that a page is a record, and a record is a pack.
 void fill(const Region& region, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   for (std::uint64_t at = 0; at < kManyPacksPages * kPage; at += 8) word_at(region, at) = random();
@@ -62,7 +62,7 @@ class ManyPacks : public EngineTest {
   const std::string path_ = directory_ / "store";
 };
 
-// Each with a Store of its own, so that none finds packs open already.
+// Each has a Store of its own, so that none finds packs open already.
 void ManyPacks::use() const {
   {
     Store store = Store::open(path_);
@@ -71,7 +71,7 @@ void ManyPacks::use() const {
     word_at(region, 0) ^= 1;
     region.commit();
     word_at(region, 0) ^= 1;
-    // The other half, as it is in the store: found there.
+    // The other half is as in the store, and is found there.
     std::memcpy(bytes_of(region), bytes_of(region) + kManyPacksPages / 2 * kPage,
                 kManyPacksPages / 2 * kPage);
     region.commit();
@@ -141,8 +141,8 @@ TEST_P(ManyPacks, AProgramThatLowersItsLimit) {
 
 VELLUM_BOTH_ENGINES(ManyPacks);
 
-// Whoever has used up the descriptors himself is told so, and nothing is called corrupted. Not
-// under a sanitizer, which wants descriptors of its own.
+// A program that has used up its descriptors is told so, and nothing is called corrupted. A
+// sanitizer wants descriptors of its own, so this does not run under one.
 TEST(NoDescriptorsNoSanitizer, AreNoDamage) {
   TempDirectory directory;
   const std::string path = directory / "store";

@@ -188,7 +188,7 @@ TEST_F(MappedSize, ACutThatFailsIsMadeUpFor) {
   }
 }
 
-// kill -9 while the file becomes longer and shorter: it is what the head says.
+// kill -9 comes while the file becomes longer and shorter: its size is that of the head.
 TEST_F(MappedSize, KilledWhileItsSizeChanges) {
   const TempDirectory fast(memory_directory());
   const std::string path = fast / "store";
@@ -214,7 +214,7 @@ TEST_F(MappedSize, KilledWhileItsSizeChanges) {
         board->committed = g;
       }
     });
-    // Not while it starts, which takes long under a sanitizer.
+    // The kill does not come while it starts, which takes long under a sanitizer.
     const std::uint64_t before = board->committed.load();
     while (board->committed.load() == before && child.running()) usleep(1000);
     usleep(static_cast<useconds_t>(random() % 40'000));

@@ -1,4 +1,4 @@
-// Engine mapped: the region, its image, and what others see of it.
+// Engine mapped: the region, its image, and how other programs see them.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -296,7 +296,7 @@ TEST_F(Mapped, ManyFaultsAtTheFileSystem) {
   }
 }
 
-// kill -9, again and again: whatever generation opens, the file holds the same.
+// kill -9 comes again and again: the file always holds the generation that opens.
 TEST_F(Mapped, KilledAtAnyMomentTheImageIsTheHead) {
   const TempDirectory fast(memory_directory());
   const std::string path = fast / "store";

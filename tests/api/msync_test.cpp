@@ -1,4 +1,5 @@
-// vellum_mmap() and its like: what mmap(2) promises, and commits instead of write-back.
+// vellum_mmap() and similar functions keep what mmap(2) promises, with commits instead of
+// write-back.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -156,7 +157,7 @@ TEST_F(Msync, AChildThatExitsLeavesItsParentsFile) {
   EXPECT_EQ("a.p", content().substr(0, 3));
 }
 
-// In a child, whose limit of file sizes is the full disk.
+// This runs in a child, whose limit on file sizes stands for the full disk.
 TEST_F(Msync, WhatCannotBeCommittedStaysMapped) {
   const pid_t child = fork();
   if (child == 0) {
@@ -212,10 +213,11 @@ TEST_F(Msync, FileCallsSeeAndMakeStores) {
   EXPECT_EQ(0, vellum_munmap(at, kBytes));
   EXPECT_EQ("abc", content().substr(200, 3));
   EXPECT_EQ("end", content().substr(kBytes));
-  EXPECT_EQ(-1, files.read_at(fd_, read, 3, 0)) << "mapped no more";
+  EXPECT_EQ(-1, files.read_at(fd_, read, 3, 0)) << "no longer mapped";
 }
 
-// What another descriptor writes to a page that nobody here has stored to is seen, as with mmap(2).
+// When another descriptor writes to a page that nobody here has stored to, the mapping shows it, as
+// with mmap(2).
 TEST_F(Msync, CuttingDoesNotMakeAPageItsOwn) {
   char* at = map();
   ASSERT_NE(nullptr, at);

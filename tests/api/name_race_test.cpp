@@ -1,4 +1,5 @@
-// Two who want one name at once: one has it, as a branch or as a snapshot, and never both.
+// Two makers want one name at once: one of them gets it, as a branch or as a snapshot, and never
+// both do.
 #include <functional>
 #include <optional>
 #include <thread>
@@ -89,7 +90,7 @@ class NameRace : public testing::Test {
       throw;
     }
   }
-  // As far as the first file that it makes in `tmp`, where it waits: between looking whether the
+  // Runs up to the first file that it makes in `tmp`, where it waits: between looking whether the
   // name is free and taking it.
   bool make_as_far_as_the_gate(const Maker& maker, Gate& gate) const {
     HookFs fs(base::posix_fs());
@@ -176,7 +177,7 @@ TEST_F(NameRace, BesideMakeWritable) {
   }
 }
 
-// Removing and making again: neither meets a half of the other.
+// Removing and making again run at once: neither meets the other half done.
 TEST_F(NameRace, BesideARemoval) {
   for (const Maker& b : makers()) {
     Store::open(path()).create_branch(kName, "base");
@@ -203,7 +204,7 @@ TEST_F(NameRace, ARefusedSnapshotHasCommittedNothing) {
   Region region = store.open_region("a");
   const std::uint64_t before = region.sequence();
   word_at(region, 0) = 5;
-  // Another one is at the same name, and gets it.
+  // Another maker wants the same name, and gets it.
   Gate gate;
   bool other = false;
   std::thread thread([&] {
@@ -235,7 +236,7 @@ TEST_F(NameRace, AFutureThatIsKeptHoldsNoName) {
   future.get();
 }
 
-// A maker that fails takes back what it has made, and nothing of anybody else's.
+// A maker that fails takes back what it has made, and nothing that others have made.
 TEST_F(NameRace, AMakerThatFailsLeavesWhatOthersHaveCommitted) {
   HookFs fs(base::posix_fs());
   bool once = false;

@@ -1,4 +1,5 @@
-// Names: one space for branches and snapshots; what is malformed or taken is refused, untouched.
+// Branches and snapshots share one name space; malformed and taken names are refused, and nothing
+// changes.
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {

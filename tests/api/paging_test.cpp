@@ -222,7 +222,7 @@ std::vector<std::uint32_t> fault_sizes() {
   return {0, 4096, 256u << 10};
 }
 
-// Of engine mapped the kernel takes care.
+// The kernel takes care of engine mapped.
 INSTANTIATE_TEST_SUITE_P(, Paging,
                          testing::Combine(testing::Values(Engine::uffd, Engine::sigsegv),
                                           testing::ValuesIn(fault_sizes())),

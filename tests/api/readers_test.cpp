@@ -1,5 +1,5 @@
-// Processes read versions and the head while another one commits: always some committed state, all
-// of it, and not an older one than what had been committed before they looked.
+// Processes read versions and the head while another one commits. They always see some committed
+// state, all of it, and none older than the last commit before they looked.
 #include <algorithm>
 #include <atomic>
 #include <random>
@@ -75,7 +75,8 @@ TEST_P(Readers, SeeWholeCommitsInOrder) {
   children.push_back(start_child([&] { read_heads(*board, 1); }));
   children.push_back(start_child([&] { read_heads(*board, 2); }));
   children.push_back(start_child([&] { read_snapshots(*board, 3); }));
-  // Until enough has been written and read; a child that has ended failed, and will say why.
+  // Waits until enough has been written and read. A child that has ended has failed, and will say
+  // why.
   const auto enough = static_cast<std::uint64_t>(rounds(300, 60));
   const auto runs = [](const Child& child) { return child.running(); };
   while ((board->committed < enough || board->reads < enough) &&

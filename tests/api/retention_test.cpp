@@ -1,4 +1,4 @@
-// Which snapshots rules by age keep.
+// Rules by age decide which snapshots stay.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// rollback(): memory is what the last commit holds, at the cost of what was written.
+// rollback() makes memory what the last commit holds, at the cost of what was written.
 #include <chrono>
 
 #include "support/store_fixture.hpp"

@@ -102,7 +102,7 @@ const ChildProgram kLaterHandler("later handler", [](const auto& arguments) {
 TEST_P(SignalHandlers, ACommitTellsOfAHandlerThatWasInstalledLater) {
   const auto end = run_program("later handler", {engine_name(GetParam()), store_with_numbers()});
   EXPECT_CHILD_EXIT(end, 0);
-  const std::size_t told = end.standard_error.find("a handler for SIGBUS was installed behind");
+  const std::size_t told = end.standard_error.find("a handler for SIGBUS was installed after");
   EXPECT_EQ(GetParam() == Engine::mapped, told == std::string::npos) << end.standard_error;
   if (told == std::string::npos) return;
   EXPECT_EQ(std::string::npos, end.standard_error.find("a handler for", told + 1)) << "once";

@@ -1,5 +1,5 @@
-// What nothing needs any more comes back while a region writes, without a command: the store keeps
-// within a bound at every commit, and nobody loses a byte by it.
+// Space that is no longer needed is freed while a region writes, without a command. The store keeps
+// within a bound at every commit, and no version loses a byte.
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,7 +83,7 @@ TEST_P(SpaceBack, ARegionThatIsRewrittenForLong) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-// The same without: so the bound is one that has to be kept.
+// Without it the store passes the bound, so the bound means something.
 TEST_P(SpaceBack, NotWhereItIsSwitchedOff) {
   auto [store, region] = begin(false);
   for (std::uint64_t n = 0; n < 80; ++n) {
@@ -96,7 +96,7 @@ TEST_P(SpaceBack, NotWhereItIsSwitchedOff) {
   EXPECT_TRUE(within_bound(store));
 }
 
-// A program that is started again and again, and writes less each time than is worth a look.
+// A program is started again and again, and writes less each time than is worth a look.
 TEST_P(SpaceBack, ManyShortUses) {
   Store store = create(plain());
   store.create_region("main", kMiB, options()).close();
@@ -112,7 +112,7 @@ TEST_P(SpaceBack, ManyShortUses) {
   EXPECT_TRUE(content_of(store, "main") == last);
 }
 
-// Several branches, none of which has much to give back by itself.
+// There are several branches, and none has much to give back alone.
 TEST_P(SpaceBack, OfManyBranchesTogether) {
   Store store = create(plain());
   std::vector<Region> regions;
@@ -151,7 +151,7 @@ TEST_P(SpaceBack, SnapshotsThatComeAndGo) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-// Versions that are open, with names and without, are read long after all of theirs was rewritten.
+// Open versions, with names and without, are read long after all their pages were rewritten.
 TEST_P(SpaceBack, WhatReadersHaveOpenStays) {
   auto [store, region] = begin();
   std::vector<Region> readers;
@@ -185,7 +185,7 @@ TEST_P(SpaceBack, WhatReadersHaveOpenStays) {
   EXPECT_TRUE(within_bound(store)) << "what they had open has gone, too";
 }
 
-// As it is by default: a thread does it. How far it has come at a commit is chance.
+// By default, a thread does it. How far it has come at a commit is chance.
 TEST_P(SpaceBack, ByAThreadBesideCommitsAndReaders) {
   region::SpaceKeeper::set_policy(small_policy(false));
   auto [store, region] = begin();
@@ -209,7 +209,7 @@ TEST_P(SpaceBack, ByAThreadBesideCommitsAndReaders) {
   EXPECT_TRUE(store.verify({.read_data = true}).damages.empty());
 }
 
-// The thread is not in the child, and whatever the child does with its copy ends.
+// The child has no such thread, and everything that the child does with its copy ends.
 TEST_P(SpaceBack, AForkBesideTheThread) {
   region::SpaceKeeper::set_policy(small_policy(false));
   auto [store, region] = begin();

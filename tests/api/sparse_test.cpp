@@ -1,4 +1,4 @@
-// A huge region of which little is used: small, and quick.
+// A huge region of which little is used is small and quick.
 #include <chrono>
 #include <fstream>
 #include <string>
@@ -90,7 +90,7 @@ std::uint64_t shared_bytes() {
   return 0;
 }
 
-// Engine sigsegv: they take memory when they are read, which nobody tells.
+// With engine sigsegv they take memory when they are read, and nobody reports that.
 TEST_P(SparseRegion, ZerosBesidePagesCountTowardsTheLimit) {
   constexpr std::uint64_t kBytes = 64 * kMiB, kChunk = 64u << 10, kLimit = 8 * kMiB;
   Store store = create();
@@ -107,7 +107,7 @@ TEST_P(SparseRegion, ZerosBesidePagesCountTowardsTheLimit) {
   for (std::uint64_t at = 0; at < kBytes; at += kPage) {
     ASSERT_EQ(word_at(region, at), at % kChunk == 0 ? at + 1 : 0);
   }
-  // The pager's thread comes to it in a moment.
+  // The pager's thread does so in a moment.
   for (int i = 0; i < 2000 && shared_bytes() - before > kLimit; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

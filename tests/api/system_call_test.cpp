@@ -1,4 +1,4 @@
-// read(2) and write(2) on region memory: what is documented, and what pin() makes of it.
+// read(2) and write(2) on region memory: the documented behaviour, and how pin() changes it.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ class SystemCalls : public StoreTest {
   int fd_ = -1;
 };
 
-// So it is with every store that pages in by signals, and here it is documented.
+// Every store that pages in by signals behaves so; Vellum documents it.
 TEST_P(SystemCalls, OnAMissingPageTheKernelSaysEfault) {
   Store store = create();
   Region region = cold(store);
@@ -93,7 +93,7 @@ TEST_P(SystemCalls, WhatTheyWriteIsInTheNextCommit) {
   EXPECT_EQ(bytes_of(region)[0], std::byte{5});
 }
 
-// Also where commits and rollbacks have passed over pages that were not in memory.
+// This holds also where commits and rollbacks have passed over pages that were not in memory.
 TEST_P(SystemCalls, WorkOnPinnedPagesOfASparseRegion) {
   Store store = create();
   Region region = store.create_region("main", 8 * kMiB, options());

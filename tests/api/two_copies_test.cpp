@@ -23,7 +23,7 @@ struct Module {
   void* handle;
 };
 
-// Of one round: 0, or the number of what is wrong.
+// The result of one round: 0, or the number of what is wrong.
 int round_of(const std::string& directory, std::uint64_t round) {
   const Module modules[] = {Module(VELLUM_MODULE_A), Module(VELLUM_MODULE_B)};
   if (modules[0].handle == nullptr || modules[1].handle == nullptr) return 1;

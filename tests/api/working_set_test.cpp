@@ -107,7 +107,7 @@ TEST_P(WorkingSets, ABranchToo) {
   EXPECT_EQ(content_of(second), content_of(store, "s"));
 }
 
-// What is only prefetched has no page written, and looking at it is none either.
+// A page that is only prefetched is not written, and neither is one that is looked at.
 TEST_P(WorkingSets, WhatIsPrefetchedIsNotDirty) {
   Store store = filled();
   {
@@ -129,8 +129,8 @@ TEST_P(WorkingSets, WhatIsPrefetchedIsNotDirty) {
   EXPECT_EQ(content_of(second), content_of(store, "main"));
 }
 
-// What was prefetched and not touched leaves the set, whatever else goes on; what was touched
-// stays, although it came in without a fault.
+// A chunk that was prefetched and not touched leaves the set, whatever else goes on. One that was
+// touched stays, although it came in without a fault.
 TEST_P(WorkingSets, WhatIsNotTouchedIsForgotten) {
   for (const bool writable : {false, true}) {
     SCOPED_TRACE(writable ? "branch" : "version");
@@ -190,7 +190,7 @@ TEST_P(WorkingSets, APinnedPageTakesSystemCalls) {
   }
 }
 
-// The first to come in come first: with half of a limit, the rest does not.
+// Chunks come in in their first order: with half of the limit, the rest stay out.
 TEST_P(WorkingSets, InTheOrderOfFirstUseAndHalfOfTheLimit) {
   Store store = filled();
   std::vector<std::uint64_t> order;
@@ -330,7 +330,7 @@ TEST_P(WorkingSets, OnlyItsOwn) {
     const Region other = store.open_version("t", remembering());
     expect_nothing_prefetched(other);
   }
-  // Another version's file under its name.
+  // Another version's file has its name.
   stdfs::copy_file(hint("s"), hint("t"), stdfs::copy_options::overwrite_existing);
   {
     Region main = store.open_region("main", options());
@@ -398,7 +398,7 @@ TEST_P(WorkingSets, ACorruptedOneIsIgnoredAndReplaced) {
     region.close();
     EXPECT_EQ(bytes_of_hint("s"), good);
   }
-  // Something else in its place.
+  // Something else is in its place.
   stdfs::remove(hint("s"));
   stdfs::create_directory(hint("s"));
   {

@@ -1,4 +1,4 @@
-// One writer a branch, across processes; a dead one's lock frees itself.
+// A branch has one writer, across processes; a dead writer's lock is free at once.
 #include <signal.h>
 
 #include "support/child.hpp"

@@ -1,5 +1,5 @@
-// Atomic files: each tracker, each medium: what is committed is in the plain file, after close()
-// and after a crash, and nothing else is.
+// Atomic files, with each tracker and each medium: after close() and after a crash, the plain file
+// holds the committed content and nothing else.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -64,7 +64,7 @@ class AtomicFileTest : public ::testing::TestWithParam<Mode> {
   }
   bool marks() const { return GetParam().tracker != Tracker::pages; }
 
-  // Stores as instrumented code would.
+  // Stores as instrumented code does.
   void store(AtomicFile& file, std::size_t offset, const std::string& text) const {
     char* at = static_cast<char*>(file.data()) + offset;
     std::memcpy(at, text.data(), text.size());
@@ -74,7 +74,7 @@ class AtomicFileTest : public ::testing::TestWithParam<Mode> {
     std::ifstream in(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  // What a crash now would leave, recovered.
+  // The file that a crash now would leave, after recovery.
   std::string after_crash() const {
     const std::string copy = path("copy");
     for (const char* suffix : {"", ".vellum-journal"})
@@ -141,7 +141,7 @@ TEST_P(AtomicFileTest, CommittedStoresAreInTheFileAndOthersAreNot) {
   EXPECT_FALSE(fs::exists(path() + ".vellum-journal"));
 }
 
-// The same stores into a plain buffer tell what each commit has to be.
+// The same stores go into a plain buffer, which tells what each commit has to be.
 TEST_P(AtomicFileTest, EveryCommitIsWhatACrashBehindItLeaves) {
   constexpr std::size_t kBytes = 64 * 4096 + 777;
   auto file = AtomicFile::open_or_create(path(), kBytes, options());
@@ -362,8 +362,7 @@ INSTANTIATE_TEST_SUITE_P(Disk, MarksNoTsan,
                          ::testing::Values(Mode{"Cards", Tracker::cards, Medium::disk}),
                          [](const auto& info) { return info.param.name; });
 
-// Writers go on while commits are made: in the end, what the commits have taken together is all of
-// it.
+// Writers go on while commits are made. In the end the commits together have taken every store.
 TEST_P(MarksNoTsan, NoStoreOfOtherThreadsIsLost) {
   constexpr std::size_t kBytes = 64 * 4096;
   auto file = AtomicFile::open_or_create(path(), kBytes, options());

@@ -1,4 +1,5 @@
-// The journal of a file as others see it: whose it is, who may read it, and what it leaves alone.
+// The journal of a file as others see it: its owner, its readers, and the files that it leaves
+// alone.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,7 +43,7 @@ class FileJournalTest : public ::testing::Test {
   TempDirectory directory_;
 };
 
-// It holds what the file holds, and so is as secret.
+// The journal holds what the file holds, so it is as secret.
 TEST_F(FileJournalTest, IsReadByThoseWhoMayReadTheFile) {
   for (const mode_t mode : {0600U, 0640U, 0666U}) {
     std::ofstream(path()) << "content";
@@ -72,7 +73,8 @@ TEST_F(FileJournalTest, OfSomebodyElseIsRefused) {
   }
 }
 
-// What was closed in order, but for the removal of its journal, has left nothing to bring.
+// A file that was closed in order, except for the removal of its journal, has nothing left to
+// recover.
 TEST_F(FileJournalTest, EmptyOneOfAnotherFileIsReplaced) {
   auto other = make(path("other"));
   std::ofstream(path()) << "content";
@@ -191,7 +193,7 @@ TEST_F(FileJournalTest, HasItsNameWhenItsSizeIsDurable) {
   }
 }
 
-// Of a process that was killed while it made one, or made the file.
+// Leftovers of a process that was killed while it made a journal, or the file.
 TEST_F(FileJournalTest, WhatAKilledOneHasLeftGoesWithTheNextOpening) {
   for (const char* number : {"0", "1", "3"})
     std::ofstream(journal(path()) + "." + number + ".new") << "left";
@@ -209,7 +211,8 @@ TEST_F(FileJournalTest, WhatAKilledOneHasLeftGoesWithTheNextOpening) {
   EXPECT_EQ(13U, fs::file_size(held)) << "as it was";
 }
 
-// The same of earlier builds, whose names for it were random. Only what begins as a journal is one.
+// Leftovers of earlier builds, which used random names. Only a file that begins like a journal is
+// one.
 TEST_F(FileJournalTest, WhatAKilledOneOfAnEarlierBuildHasLeftGoesAsWell) {
   const auto other = make(path("other"));
   const auto left = [&](const std::string& middle) { return journal(path()) + "." + middle; };

@@ -26,7 +26,7 @@ struct Moment {
   Bytes image;                       // the file
 };
 
-// Commits of different sizes, checkpoints between them.
+// Commits of different sizes, with checkpoints between them.
 class Life {
  public:
   explicit Life(bool byte_addressable) {
@@ -71,7 +71,7 @@ class Life {
   std::vector<Moment> moments_;
 };
 
-// The file as recovery leaves it; nothing when it says that the journal is corrupted.
+// The file as recovery leaves it, or nothing when recovery says that the journal is corrupted.
 std::optional<Bytes> recovered(const Bytes& journal, const Bytes& file) {
   LineMedium image("image", file, false, nullptr);
   try {

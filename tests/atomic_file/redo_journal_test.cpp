@@ -1,5 +1,4 @@
-// What the journal does when its medium fails it. What it does when power fails:
-// power_cut_test.cpp.
+// The journal on a medium that fails. power_cut_test.cpp has failures of power.
 #include "atomic_file/redo_journal.hpp"
 
 #include <gtest/gtest.h>
@@ -49,8 +48,8 @@ class RedoJournalTest : public ::testing::Test {
   int calls_before_failure_ = -1, calls_ = 0;
 };
 
-// The header of the next epoch may be on the disk or not: a commit behind the old records would be
-// lost with them, one over them would be lost without.
+// The header of the next epoch may be on the disk or not. A commit behind the old records would be
+// lost if it is; a commit over them would be lost if it is not.
 TEST_F(RedoJournalTest, NothingIsCommittedBehindAHeaderThatFailed) {
   for (const int fails_at : {0, 1}) {  // its write, its barrier
     RedoJournal journal = create();
@@ -76,7 +75,7 @@ TEST_F(RedoJournalTest, NothingIsCommittedBehindAHeaderThatFailed) {
   }
 }
 
-// The header that a killed process wrote may be in the page cache alone.
+// The header that a killed process wrote may be only in the page cache.
 TEST_F(RedoJournalTest, AnEmptyJournalThatWasLeftGetsItsHeaderAgain) {
   RedoJournal first = create();
   commit(first, 'a');

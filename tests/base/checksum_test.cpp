@@ -11,7 +11,8 @@ using test::Bytes;
 using test::random_bytes;
 using test::to_bytes;
 
-// What is on disk depends on these: the values of the XXH3 specification's reference program.
+// Data on disk depends on these values, which are those of the XXH3 specification's reference
+// program.
 TEST(Checksum, KnownValues) {
   EXPECT_EQ(checksum64({}), 0x2d06800538d394c2u);
   EXPECT_EQ(checksum64(to_bytes("abc")), 0x78af5f94892f3950u);

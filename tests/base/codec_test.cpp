@@ -213,7 +213,7 @@ Bytes nodes(std::size_t bytes) {
   Bytes out(bytes);
   for (std::size_t i = 0; i < bytes / 8; ++i) {
     const std::uint64_t node = i / kNodeWords, field = i % kNodeWords;
-    // The links lead to and fro, as in a tree: by themselves they repeat nowhere.
+    // The links lead back and forth, as in a tree: taken alone, they repeat nowhere.
     const std::uint64_t word = field == 5 ? 1 : field == 4 ? node * 7919 : (node * 3 + field) << 20;
     std::memcpy(out.data() + i * 8, &word, sizeof word);
   }
@@ -239,7 +239,7 @@ TEST(Choose, NodesAreTakenAsDifferences) {
   EXPECT_LT(stored.size(), compressed(Codec::zstd, raw).size() / 10);
 }
 
-// Elements of a list: two links that are alike but for their low bytes, and a number by chance.
+// Elements of a list: two links that differ only in their low bytes, and a random number.
 TEST(Choose, FieldsOfStructuresAreGathered) {
   Bytes raw = random_bytes(65536, 1);
   for (std::size_t at = 0; at + 24 <= raw.size(); at += 24) {

@@ -1,4 +1,5 @@
-// A child of fork() is told from its parent also where both are process 1 of a PID namespace.
+// A child of fork() is told apart from its parent, also where both are process 1 of a PID
+// namespace.
 #include "base/fork_count.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,8 @@ using test::run_child;
 
 constexpr int kNotPermitted = 96;
 
-// In a child that is process 1 of a namespace of its own. Ends with 0 when all held there.
+// Runs in a child that is process 1 of its own namespace. It ends with 0 when everything held
+// there.
 test::ChildEnd as_process_one(const std::function<void()>& body) {
   return run_child([&] {
     if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0)

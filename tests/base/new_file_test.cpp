@@ -67,7 +67,7 @@ TEST_F(NewFileTest, ADirectoryGetsItsNameWithAllThatIsInIt) {
   EXPECT_EQ(test::to_bytes("f"), fs_.read_file("/d/new/f"));
 }
 
-// As a killed process leaves them: their locks died with it.
+// Unfinished files as a killed process leaves them: their locks died with it.
 TEST_F(NewFileTest, WhatNobodyHoldsIsSweptAndWhatSomebodyHoldsStays) {
   fs_.write_file("/d/.vellum-new.f.1.2.3", test::to_bytes("part"));
   fs_.write_file("/d/.vellum-new.g.1.2.4", {});
@@ -149,8 +149,8 @@ TEST_F(NewFileTest, ALongNameAndABareOne) {
   EXPECT_EQ("/d", parent_of("/d/f"));
 }
 
-// Some make files while others sweep the same directory: no file in the making is taken for
-// garbage, though a sweep may come between its making and its lock.
+// Some processes make files while others sweep the same directory. No unfinished file is taken for
+// garbage, although a sweep may come between making and locking it.
 TEST(NewFileBeside, OthersAtTheSameDirectory) {
   const test::TempDirectory directory(test::memory_directory());
   const std::string d = directory / "d";

@@ -1,5 +1,5 @@
-// What the fault handler calls allocates nothing. A sanitizer has a malloc of its own, so the tests
-// are left out there (NoSanitizer).
+// The functions that the fault handler calls allocate nothing. A sanitizer has a malloc of its own,
+// so the tests are left out there (NoSanitizer).
 #include <gtest/gtest.h>
 
 #include <cstddef>

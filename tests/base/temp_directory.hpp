@@ -9,7 +9,7 @@
 
 namespace vellum::test {
 
-// In memory, where there is such a place: for tests that flush often, and to which only matters
+// Lies in memory, where there is such a place: for tests that flush often, and that look only at
 // what processes do to each other.
 inline std::filesystem::path memory_directory() {
   std::error_code ignored;

@@ -1,5 +1,5 @@
-// Marks beside marks: threads that share cards, signal handlers that come in between, and what has
-// been marked before there was a range.
+// Marks beside marks: threads that share cards, signal handlers that come in between, and marks
+// from before there was a range.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -126,7 +126,7 @@ TEST_F(BusyMarkNoTsan, HandlersMarksAreKeptWithOneThread) {
   EXPECT_CHILD_EXIT(run_program("mark-in-handler", {}), 0);
 }
 
-// Marks where no range is are nothing to the next one that comes there.
+// Marks where no range is do not count for a range that comes there later.
 TEST_F(BusyMarkNoTsan, MarksFromBeforeTheRangeDoNotHideItsOwn) {
   constexpr std::uint64_t kPlace = kWindowBegin + (123ULL << kGranuleShift);
   constexpr std::uint64_t kBytes = (4ULL << 30) + 3 * kPageBytes;

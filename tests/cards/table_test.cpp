@@ -1,5 +1,5 @@
-// Where the card table cannot lie, it is refused with a reason: it is not looked for in memory that
-// is other code's.
+// Where the card table cannot lie, it is refused with a reason: it is never looked for in memory of
+// other code.
 #include "cards/table.hpp"
 
 #include <sys/mman.h>

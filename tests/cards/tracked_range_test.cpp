@@ -1,4 +1,4 @@
-// Tracked ranges: what is marked is taken, once, and no mark is lost beside a take().
+// Tracked ranges: marked pages are taken, once, and no mark is lost beside a take().
 #include "cards/tracked_range.hpp"
 
 #include <gtest/gtest.h>
@@ -149,7 +149,7 @@ TEST_F(TrackedRangeNoTsan, NoStoreIsLostBesideTake) {
     std::mt19937 random(seed);
     while (!stop.load(std::memory_order_relaxed)) {
       auto* word = reinterpret_cast<std::uint64_t*>(range.data()) + random() % 512 * 2 + seed;
-      // Not fetch_add(): that is a barrier, and it is for take() to see to that.
+      // This is not fetch_add(), which is a barrier: take() must provide that itself.
       std::atomic_ref<std::uint64_t>(*word).store(*word + 1, std::memory_order_relaxed);
       if (__atomic_load_n(vellum_card_of(reinterpret_cast<std::uint64_t>(word)),
                           __ATOMIC_RELAXED) == 0)

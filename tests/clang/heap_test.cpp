@@ -22,8 +22,8 @@ class HeapNoSanitizer : public CompileNoSanitizer {
          "/include " + program(source) + libraries + " -o " + out);
     return out;
   }
-  // Runs it until it is killed at a random moment, again and again; `check` is to find it whole,
-  // and ahead of the time before.
+  // Runs it until it is killed at a random moment, again and again. `check` must find it whole, and
+  // further than the time before.
   static void kill_again_and_again(const std::string& command, const std::string& check) {
     long last = 0;
     std::srand(1);

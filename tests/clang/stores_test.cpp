@@ -1,5 +1,5 @@
-// Programs that store in every way there is, compiled by vellum-clang: each byte that has changed
-// has its card marked. The programs themselves check it, see programs/tracked.h.
+// Programs store in every possible way, compiled by vellum-clang: each changed byte has its card
+// marked. The programs themselves check it, see programs/tracked.h.
 #include <algorithm>
 #include <cstdlib>
 #include <ostream>
@@ -101,7 +101,7 @@ TEST_F(PassNoSanitizer, WithoutItStoresAreNotMarked) {
     EXPECT_NE(std::string::npos, result.output.find(std::string(kind) + ": card")) << kind;
 }
 
-// What stays where it is when marks are neither joined nor moved is marked as well.
+// Stores are marked as well when marks are neither joined nor moved.
 TEST_F(PassNoSanitizer, StepsCanBeLeftOut) {
   for (const char* off : {"merge", "loops", "merge,loops"}) {
     const std::string out = path("program");

@@ -1,5 +1,5 @@
-// Crashes of structures that only msync(): each commit's boundary, and any part of the lines that
-// the commit at hand was writing.
+// Crashes of structures that only call msync(): at each commit's boundary, and with any part of the
+// lines that the current commit was writing.
 #include <cstdlib>
 #include <cstring>
 #include <fstream>

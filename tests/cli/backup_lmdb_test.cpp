@@ -68,7 +68,7 @@ class BackupLmdbNoSanitizer : public CliTest {
   nlohmann::json backup_of(const std::string& environment, const std::string& name) const {
     return must({"backup", store(), environment, "--name", name, "--json"}).json();
   }
-  // That all it holds is of one transaction: which.
+  // Checks that all its content is of one transaction, and returns which.
   static std::uint64_t number_in(const std::string& directory) {
     const Result result = run_program({VELLUM_LMDB_WRITER, "check", directory});
     EXPECT_EQ(0, result.status) << result.err;
@@ -152,7 +152,7 @@ TEST_F(BackupLmdbNoSanitizer, LeavesNoLockFileWhereThereWasNone) {
   EXPECT_EQ(3u, number_of("a"));
 }
 
-// LMDB's own promise of what a file of another format is.
+// LMDB itself promises to refuse a file of another format so.
 TEST_F(BackupLmdbNoSanitizer, AnotherVersionOfLmdbIsSaidAndTakenWhenStopped) {
   EXPECT_EQ(0, run_program(writer("few")).status);
   std::string bytes = read_file(file());
@@ -184,7 +184,7 @@ TEST_F(BackupLmdbNoSanitizer, UnderVellumRunItIsRefusedUntilTheEnd) {
   EXPECT_EQ(number_in(path("db")), number_of("b"));
 }
 
-// Also after a crash; and what was there before is in the history.
+// This also works after a crash, and the earlier content is in the history.
 TEST_F(BackupLmdbNoSanitizer, TheNextRunGoesOnFromWhatWasRestored) {
   EXPECT_EQ(0, run_program(under_run(writer("few"))).status);
   must({"snapshot", store(), "early"});

@@ -1,4 +1,4 @@
-// vellum backup and vellum restore of files that are none of LMDB's.
+// vellum backup and vellum restore of files that are not LMDB's.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -89,7 +89,7 @@ TEST_F(Backup, KeepsWhatHasChangedAndRestores) {
   expect_entries(3);
 }
 
-// And what it had made beside it goes with the next one.
+// The next command removes what it had made beside it.
 TEST_F(Backup, AKilledRestoreLeavesTheOldFileOrTheNew) {
   const std::string first = noise(2000, 1), second = noise(2000, 2);
   write_file(data(), first);
@@ -146,7 +146,7 @@ TEST_F(Backup, AFileThatIsOpenIsRefused) {
   EXPECT_EQ("three\ntwo\none\n", snapshots());
 }
 
-// As a program under vellum run locks it.
+// The lock is that of a program under vellum run.
 TEST_F(Backup, AFileThatIsLockedIsRefused) {
   write_file(data(), "first");
   must(backup("one"));
@@ -214,7 +214,7 @@ TEST_F(Backup, BadInputIsNamedAndNothingIsLost) {
   EXPECT_EQ("second", read_file(data()));
 }
 
-// What liblmdb would divide by.
+// liblmdb would divide by this.
 TEST_F(Backup, WhatOnlyBeginsAsLmdbsDataIsCorrupted) {
   std::string bytes(3 * 4096, '\0');
   bytes.replace(16, 4, "\xde\xc0\xef\xbe");

@@ -1,4 +1,4 @@
-// What `vellum` says, and how it exits, when something is wrong: the table in vellum(1), EXIT
+// The messages and exit statuses of `vellum` when something is wrong: the table in vellum(1), EXIT
 // STATUS.
 #include <algorithm>
 #include <cstring>
@@ -131,7 +131,7 @@ TEST_F(BadInput, WhatIsNoStoreExitsWith5) {
 TEST_F(BadInput, ANewerFormatExitsWith6AndIsLeftAlone) {
   const std::string s = make_store_with({noise(1, 1)});
   std::string superblock = read_file(s + "/vellum.store");
-  superblock[8] = 99;  // the format's version stands behind the magic of 8 bytes, for ever
+  superblock[8] = 99;  // the format's version always stands behind the magic of 8 bytes
   write_file(s + "/vellum.store", superblock);
   for (const Arguments& arguments :
        {Arguments{"log", s}, Arguments{"verify", s}, Arguments{"snapshot", s, "x"},
@@ -148,7 +148,7 @@ TEST_F(BadInput, ASecondWriterExitsWith7) {
   const std::string f = file("f", noise(1, 2));
   expect_failure({"import", s, "main", f}, 7, "busy", "main");
   expect_failure({"rm", s, "--branch", "main"}, 7, "busy", "main");
-  // Readers do not mind.
+  // Readers still work.
   EXPECT_EQ(must({"cat", s, "main"}).out, noise(1, 1));
   must({"verify", s, "--read-data"});
   region.close();
@@ -280,7 +280,7 @@ TEST_F(OnOwnMount, AReadOnlyMediumExitsWith8AndCanBeRead) {
 
 class Corrupted : public CliTest {};
 
-// What every command has to say of a store with this damage.
+// Every command must answer for a store with this damage.
 void expect_damage_found(const std::string& store, const std::string& object,
                          const std::vector<std::string>& versions) {
   const Result text = run({"verify", store, "--read-data"});
@@ -346,7 +346,7 @@ TEST_F(Corrupted, AFlippedBitNamesTheVersionsItHurts) {
   expect_failure({"cat", s, "v1", "--offset", "200K", "--length", "1"}, 11, "corrupted", "v1");
 }
 
-// The ranges before the damage are out already: the object still has to be whole.
+// The ranges before the damage are printed already, and the object must still be whole.
 TEST_F(Corrupted, DiffStaysOneObject) {
   const std::string first = noise(600, 1);
   const std::string s = make_store_with({first, noise(600, 2)});

@@ -5,8 +5,8 @@
 
 namespace vellum::cli_test {
 
-// Before the nth call (from 1) that makes, writes, syncs, names or removes something. False: it has
-// fewer calls, and has ended by itself; it must have succeeded then.
+// Ends it before the nth call (from 1) that makes, writes, syncs, names or removes something.
+// False: it has fewer calls, and has ended by itself; it must then have succeeded.
 bool cut_off(const Arguments& arguments, unsigned nth, int signal);
 
 }  // namespace vellum::cli_test

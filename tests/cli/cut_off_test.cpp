@@ -46,7 +46,7 @@ const Making kMakings[] = {
      [](const std::string& d) { return Datastore::consistent(d + "out"); }, false},
 };
 
-// No command handles SIGINT: it is the same as SIGKILL, at fewer places.
+// No command handles SIGINT: it acts like SIGKILL, at fewer places.
 unsigned step_of(int signal) { return signal == SIGKILL ? 1 : 7; }
 
 class CutOff : public CliTest, public testing::WithParamInterface<Making> {
@@ -82,7 +82,7 @@ TEST_P(CutOff, LeavesAllOrNothingAndTheNextOneSucceedsNoAsan) {
       const bool named = making.at_once && fs::exists(made);
       EXPECT_TRUE(!named || making.whole(here()));
       const Result again = run(arguments);
-      // Cut off behind the last step, all of it is there.
+      // When it is cut off after the last step, everything is there.
       EXPECT_TRUE(again.status == 0 || (again.status == 4 && fs::exists(made))) << again.err;
       EXPECT_TRUE(fs::exists(made) && making.whole(here()));
       EXPECT_EQ(wanted, entries());

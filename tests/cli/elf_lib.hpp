@@ -1,4 +1,4 @@
-// What a shared library exports: elf(5).
+// The exports of a shared library: elf(5).
 #pragma once
 
 #include <set>
@@ -6,8 +6,8 @@
 
 namespace vellum::cli_test {
 
-// All versions of each name, also those that only programs of old are linked to; without what
-// GLIBC_PRIVATE marks as the C library's own.
+// All versions of each name, also those that only old programs are linked to, without the C
+// library's own names (GLIBC_PRIVATE).
 std::set<std::string> exported_names(const std::string& library);
 
 }  // namespace vellum::cli_test

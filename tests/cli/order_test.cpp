@@ -10,7 +10,7 @@ namespace {
 
 class Order : public CliTest {
  protected:
-  // The same, with a clock that is a year behind.
+  // This does the same with a clock that is a year behind.
   static Result must_a_year_ago(const Arguments& arguments) {
     const Result result = run(arguments, [] {
       ::setenv("LD_PRELOAD", VELLUM_CLOCK_BACK, 1);

@@ -1,5 +1,5 @@
-// Standard output and standard error: full disks, closed pipes, terminals, and what must not reach
-// a terminal.
+// Standard output and standard error: full disks, closed pipes, terminals, and characters that must
+// not reach a terminal.
 #include <csignal>
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// The library's own patterns are what fnmatch(3) takes them for, in ASCII.
+// The library's own patterns match as those of fnmatch(3) do, in ASCII.
 #include "preload/pattern.hpp"
 
 #include <fnmatch.h>

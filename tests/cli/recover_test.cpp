@@ -1,4 +1,4 @@
-// vellum recover: what a killed program has committed comes to its file.
+// vellum recover brings the commits of a killed program to its file.
 #include <unistd.h>
 #include <vellum/msync.h>
 
@@ -97,7 +97,7 @@ TEST_F(Recover, OfACorruptedJournalWhatPrecedesTheDamageWhenThatIsAskedFor) {
   EXPECT_NE(must({"recover", target()}).out.find("nothing to recover"), std::string::npos);
 }
 
-// What has no header says nothing: the file stays as it is, and the journal is put aside.
+// A journal without a header says nothing: the file stays as it is, and the journal is put aside.
 TEST_F(Recover, AJournalWithoutAHeaderIsPutAside) {
   leave_a_journal();
   const std::string journal = target() + ".vellum-journal";
@@ -107,7 +107,7 @@ TEST_F(Recover, AJournalWithoutAHeaderIsPutAside) {
   const Result asked = run({"recover", target(), "--corrupted"});
   EXPECT_EQ(11, asked.status);
   EXPECT_NE(asked.out.find("kept as " + journal + ".corrupted"), std::string::npos) << asked.out;
-  EXPECT_NE(asked.err.find("is no journal of a file"), std::string::npos) << asked.err;
+  EXPECT_NE(asked.err.find("is not the journal of a file"), std::string::npos) << asked.err;
   EXPECT_EQ(std::string(10000, '.'), read_file(target()));
   EXPECT_EQ(bytes, read_file(journal + ".corrupted"));
 }

@@ -1,4 +1,4 @@
-// vellum run: programs on other allocators than the C library's. An allocator calls mmap(2),
+// vellum run: programs with other allocators than the C library's. An allocator calls mmap(2),
 // madvise(2), open(2) with its own locks held: the library must not allocate there, and must not
 // wait for somebody who does.
 #include <filesystem>
@@ -10,8 +10,8 @@ namespace {
 
 class RunAllocatorsNoSanitizer : public CliTest {
  protected:
-  // The program with this library behind ours; `timeout`, as what this is about is waiting for
-  // ever.
+  // The program runs with this library behind ours, under `timeout`, as the error would be to wait
+  // without end.
   Result calls_on(const std::string& allocator, const std::string& program,
                   const std::string& scenario, const std::string& pattern) const {
     const std::string script = "LD_PRELOAD=\"$LD_PRELOAD:" + allocator + "\" exec timeout 60 " +

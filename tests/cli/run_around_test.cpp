@@ -1,6 +1,6 @@
-// What `vellum run` says of a run, and that nothing gets around it unsaid: programs that are
-// started with another environment, statically linked ones, system calls that the C library does
-// not make, and files that were never opened.
+// The report of `vellum run`, and a proof that nothing gets around it without a word: programs that
+// are started with another environment, statically linked ones, system calls that the C library
+// does not make, and files that were never opened.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -24,7 +24,7 @@ class RunAroundNoSanitizer : public CliTest {
     out.insert(out.end(), program.begin(), program.end());
     return out;
   }
-  // What it says as an object, on the last line of standard output.
+  // The object on the last line of standard output.
   nlohmann::json outcome(const std::string& file, const Arguments& program) const {
     last_ = run(command({"--json"}, file, program));
     const std::size_t end = last_.out.find_last_not_of('\n');
@@ -215,7 +215,7 @@ TEST_F(RunAroundNoSanitizer, AFileThatIsNeverOpenedIsToldOf) {
   EXPECT_EQ(0, run(command({"--strict", "--version", "old"}, data(), {"cat", data()})).status);
 }
 
-// A child of vfork(2) closes its parent's file in none of its parent's records of files.
+// A child of vfork(2) that closes its parent's file changes nothing for its parent.
 TEST_F(RunAroundNoSanitizer, ProcessOneIsToldFromItsChild) {
   if (run_program({"unshare", "-pf", "true"}).status != 0) GTEST_SKIP() << "no PID namespaces here";
   const auto said = outcome({"unshare", "-pf", VELLUM_FILE_CALLS, "process-one", data()});

@@ -9,7 +9,7 @@ namespace {
 
 class RunCheckedNoSanitizer : public CliTest {
  protected:
-  // False: this compiler cannot.
+  // False: this compiler cannot do it.
   bool build(const std::string& sanitizer, const std::string& name) const {
     const std::string source = VELLUM_SOURCE_DIR "/tests/cli/programs/" + name + ".c";
     return run_program(
@@ -23,7 +23,7 @@ class RunCheckedNoSanitizer : public CliTest {
     all.insert(all.end(), program.begin(), program.end());
     return run(all);
   }
-  // As without Vellum and without the watcher, and all of it in the store.
+  // The result is as without Vellum and without the watcher, and all of it is in the store.
   void expect_kept(const Result& result) const {
     EXPECT_EQ(0, result.status) << result.err;
     EXPECT_EQ(std::string::npos, result.err.find("changed around vellum")) << result.err;

@@ -1,5 +1,5 @@
-// vellum run: names of watched files that are removed, renamed and made anew. What a program sees,
-// and what it leaves, is what it would be without; and each name's branch has what the name has.
+// vellum run: names of watched files are removed, renamed and made anew. A program sees and leaves
+// the same as without Vellum, and each name's branch has what the name has.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -34,7 +34,7 @@ class RunFileNamesNoSanitizer : public CliTest {
     return read_file(out);
   }
 
-  // What pattern matches is in the store as it is on the disk.
+  // Files that the pattern matches are in the store as they are on the disk.
   void expect_stored(const std::string& directory, const std::string& extension) const {
     for (const auto& entry : fs::recursive_directory_iterator(directory)) {
       if (!entry.is_regular_file() || entry.path().extension() != extension) continue;
@@ -76,7 +76,7 @@ TEST_F(RunFileNamesNoSanitizer, AnyOrderOfNamesGivesWhatItGivesWithoutVellum) {
         watched(path("watched") + "/*.db", {VELLUM_NAME_SEQUENCES, path("watched"), number, steps});
     EXPECT_EQ(0, under.status) << under.err;
     EXPECT_EQ(std::string::npos, under.err.find("somebody outside")) << under.err;
-    // What moves with its directory, and is not open, is found when the run ends.
+    // A file that moves with its directory, and is not open, is found when the run ends.
     for (const char* name : {"a.db", "b.db"})
       EXPECT_EQ(std::string::npos, under.err.find(std::string(name) + ": changed around"))
           << under.err;
@@ -96,7 +96,7 @@ TEST_F(RunFileNamesNoSanitizer, WhatIsRemovedAndCopiedAnewIsTheCopy) {
   EXPECT_EQ("small", exported("main"));
 }
 
-// What was there before is a version, in order.
+// The earlier content is a version, in order.
 TEST_F(RunFileNamesNoSanitizer, TheHistoryOfANameGoesOn) {
   const std::string name = path("m.db");
   const std::string script = "for i in 1 2 3; do echo -n $i > " + name + "; rm " + name +
@@ -119,7 +119,7 @@ TEST_F(RunFileNamesNoSanitizer, WhatIsRenamedOntoTheNameIsACommit) {
       watched_shell(name, "printf new > " + aside + "; mv " + aside + " " + name + "; cat " + name);
   EXPECT_EQ("new", result.out) << result.err;
   EXPECT_EQ("new", exported("main"));
-  // By a program that nothing is put in front of, too: at the end at the latest.
+  // A program without the library does so, too: its change is found at the end at the latest.
   watched_shell(name, "printf unseen > " + aside + "; env -u LD_PRELOAD mv " + aside + " " + name);
   EXPECT_EQ("unseen", exported("main"));
   EXPECT_EQ("unseen", read_file(name));

@@ -77,7 +77,7 @@ TEST_F(RunLeftNoSanitizer, OneThatIsKilledLeavesItsLastCommit) {
   expect_committed("early late");
 }
 
-// As one is started anew that was killed, before all of it has ended.
+// A program that was killed is started anew before all of it has ended.
 TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForOneThatIsAtItsEnd) {
   start("is-killed");
   for (int i = 0; i < 3000 && !fs::exists(data()); ++i)
@@ -90,7 +90,7 @@ TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForOneThatIsAtItsEnd) {
 TEST_F(RunLeftNoSanitizer, OneThatStaysIsWaitedForAndGetsTheSignal) {
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
     start("stays");
-    await("goes on with files of the run, and is waited for");
+    await("which has files of the run open");
     kill(running_, number);
     EXPECT_EQ(0, ended()) << "the program's own status: " << said();
     expect_committed("early");
@@ -99,7 +99,7 @@ TEST_F(RunLeftNoSanitizer, OneThatStaysIsWaitedForAndGetsTheSignal) {
 
 TEST_F(RunLeftNoSanitizer, ASecondSignalEndsTheWait) {
   start("ignores");
-  await("is waited for");
+  await("waiting for");
   kill(running_, SIGTERM);
   // One that is still pending is one signal.
   while (waitpid(running_, nullptr, WNOHANG) == 0 && !contains(said(), "without vellum run")) {

@@ -82,7 +82,7 @@ Arguments vellum_argv(const Arguments& arguments) {
   return argv;
 }
 
-// What comes out of a terminal until nobody has its other end; Linux then says EIO.
+// Reads a terminal until nobody has its other end; Linux then says EIO.
 std::string drain(int terminal) {
   std::string text;
   std::array<char, 4096> chunk;

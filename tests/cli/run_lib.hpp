@@ -27,7 +27,7 @@ using Arguments = std::vector<std::string>;
 // The exit status when there is no such program, or it may not be run.
 inline constexpr int kExecFailed = 127;
 
-// What the child does before it becomes the program; nothing that allocates.
+// The child calls this before it becomes the program; it must not allocate.
 using InChild = std::function<void()>;
 
 Result run(const Arguments& arguments, const InChild& in_child = nullptr);
@@ -64,7 +64,7 @@ class CliTest : public testing::Test {
   // A store whose branch main went through `contents`, each kept as snapshot v1, v2, ...
   std::string make_store_with(const std::vector<std::string>& contents,
                               const Arguments& options = {}) const;
-  // The only pack that holds something.
+  // The only pack that holds anything.
   static std::string pack_of(const std::string& store);
 
   std::filesystem::path directory_;

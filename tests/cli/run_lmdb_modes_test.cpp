@@ -1,5 +1,4 @@
-// LMDB and its tools under vellum run, in each of LMDB's modes: what they leave is what they leave
-// without it.
+// LMDB and its tools leave the same under vellum run as without it, in each of LMDB's modes.
 #include <lmdb.h>
 
 #include <filesystem>
@@ -64,7 +63,7 @@ TEST_P(RunLmdbToolsNoSanitizer, ReadCopyAndLoad) {
   under_vellum({"mdb_copy", path("db"), path("other")});
   EXPECT_TRUE(content == dump("other"));
   fs::remove(path("other/data.mdb"));
-  // Into a file that is a branch itself.
+  // The copy goes into a file that is a branch itself.
   under_vellum({"mdb_copy", "-c", path("db"), path("other")}, "other", "others");
   EXPECT_TRUE(content == dump("other"));
   fs::remove(path("other/data.mdb"));

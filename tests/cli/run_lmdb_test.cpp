@@ -59,7 +59,7 @@ class RunLmdbNoSanitizer : public CliTest {
     EXPECT_TRUE(both ? WIFSIGNALED(status) : WEXITSTATUS(status) == 128 + SIGKILL);
     return last;
   }
-  // What the file has after the next kill, and the last transaction that was flushed by then.
+  // The content of the file after the next kill, and the last transaction that was flushed by then.
   std::pair<std::uint64_t, std::uint64_t> found_after_kill(std::chrono::microseconds time,
                                                            bool both, const char* mode) const {
     const std::uint64_t last = killed_after(time, both, mode);

@@ -83,7 +83,7 @@ TEST_F(RunNamesNoSanitizer, EachNameOfTheCLibraryIsTakenOverOrSaidNotToNeedIt) {
     EXPECT_TRUE(taken.contains(name) || left.names.contains(name) || is_in(left.patterns, name))
         << name << " is new, or forgotten: take it over, or say in libc_calls.txt why not";
   for (const std::string& name : taken) {
-    EXPECT_TRUE(exported.contains(name)) << name << " is no function of the C library";
+    EXPECT_TRUE(exported.contains(name)) << name << " is not a function of the C library";
     EXPECT_FALSE(left.names.contains(name)) << name << " is taken over, and said not to need it";
   }
   for (const std::string& name : left.names)
@@ -106,8 +106,8 @@ CallNames system_calls() {
   return out;
 }
 
-// By its number, a call is the same call. What the C library calls otherwise than the kernel does
-// is here under the kernel's name.
+// A call by its number is the same call. Calls that the C library names otherwise than the kernel
+// are here under the kernel's name.
 TEST_F(RunNamesNoSanitizer, WhatIsTakenOverIsTakenOverByItsNumberToo) {
   const std::string numbered = read_file(VELLUM_SOURCE_DIR "/src/preload/numbered_calls.cpp");
   const CallNames calls = system_calls();
@@ -120,7 +120,7 @@ TEST_F(RunNamesNoSanitizer, WhatIsTakenOverIsTakenOverByItsNumberToo) {
         << name;
 }
 
-// What has another name, other flags or another time's binary interface comes to the same file.
+// Calls with another name, with other flags or with an older binary interface reach the same file.
 TEST_F(RunNamesNoSanitizer, WhateverComesToAFileFindsItAsFilesAre) {
   for (const char* scenario :
        {"flags", "append", "faults", "old-stats", "names", "jobs", "received", "cut", "lengthened",

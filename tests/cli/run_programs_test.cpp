@@ -1,5 +1,5 @@
-// Databases of others under vellum run that are there on any machine: docs/programs.md has the
-// rest.
+// Other projects' databases under vellum run, as far as any machine has them; docs/programs.md has
+// the rest.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -27,7 +27,8 @@ class RunSqliteNoSanitizer : public CliTest, public testing::WithParamInterface<
     return out;
   }
 
-  // Runs it until it has come to transaction `last`, and kills it: the last that it has told of.
+  // Runs it until it has reached transaction `last`, and kills it. Returns the last transaction
+  // that it has reported.
   std::uint64_t killed_behind(std::uint64_t last) const {
     int numbers[2];
     EXPECT_EQ(0, pipe(numbers));

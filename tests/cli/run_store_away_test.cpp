@@ -1,5 +1,5 @@
-// vellum run: what cannot be committed, because the store is away, is not lost while the program
-// goes on (programs/store_away.c).
+// vellum run: while the store is away nothing can be committed, and nothing is lost as long as the
+// program goes on (programs/store_away.c).
 #include <signal.h>
 
 #include "cli/run_lib.hpp"

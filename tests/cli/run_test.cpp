@@ -1,5 +1,5 @@
-// vellum run: a program that knows nothing of it (programs/file_calls.c) finds its file as files
-// are, and leaves its last commit, and every version.
+// vellum run: a program that knows nothing of it (programs/file_calls.c) finds that its file
+// behaves as files do, and leaves its last commit and every version.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -107,7 +107,7 @@ TEST_F(RunNoSanitizer, WhatCannotBeIsRefused) {
   const Result result = calls("refused");
   EXPECT_EQ(128 + SIGKILL, result.status) << result.err;
   EXPECT_EQ("kept", read_file(data()).substr(0, 4)) << "its own descriptors are not the program's";
-  EXPECT_NE(std::string::npos, result.err.find("is the parent's to write")) << result.err;
+  EXPECT_NE(std::string::npos, result.err.find("only the parent may write it")) << result.err;
 
   EXPECT_NE(std::string::npos, result.err.find("this process may only read it")) << result.err;
   const Result stores = calls("stores-of-a-child");
@@ -182,7 +182,7 @@ TEST_F(RunNoSanitizer, VersionsAreKeptAndReadWhileTheProgramRuns) {
   const Result old = run(command("reads", {"--version", "outside"}));
   EXPECT_EQ(0, old.status) << old.err;
   EXPECT_EQ("waits\n", old.out);
-  EXPECT_NE(std::string::npos, old.err.find("an old version is to be read only")) << old.err;
+  EXPECT_NE(std::string::npos, old.err.find("an old version can only be read")) << old.err;
   close(to_program[1]);
   int status = 0;
   waitpid(running, &status, 0);

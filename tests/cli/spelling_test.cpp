@@ -1,4 +1,4 @@
-// Help, and what a misspelled or misplaced word may have meant.
+// Help, and suggestions for a misspelled or misplaced word.
 #include <algorithm>
 #include <cctype>
 #include <sstream>
@@ -66,7 +66,7 @@ TEST_F(Spelling, OfVersionsAndFiles) {
   EXPECT_EQ(run({"show", s, "mian", "--json"}).json().at("error").at("code"), "not_found");
 }
 
-// STORE is first; the other way round is taken where it is clear.
+// STORE comes first; the other order is taken where it is clear.
 TEST_F(Spelling, StoreAndFileMayChangePlaces) {
   const std::string f = file("data", noise(1, 1)), s = path("store");
   must({"backup", s, f, "--name", "one"});

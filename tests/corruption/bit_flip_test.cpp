@@ -107,7 +107,7 @@ TEST(BitFlip, LargeStoreAtRandom) {
   expect_nothing_silent(counts);
 }
 
-// The same of packs that were written again: headers, tables, records.
+// This does the same with packs that were written again: headers, tables, records.
 TEST(BitFlip, TranslatedPacks) {
   Sample sample = make_sample(long_run() ? 1400 : 400, 4);
   const auto store = store::StoreCore::open(*sample.fs, kStorePath);

@@ -86,8 +86,8 @@ std::uint64_t FlipLab::total_bytes() const {
   return sum;
 }
 
-// What is read after resolving depends on what it gave and on other bytes: a version that resolves
-// to the same is read again only where a later step reads the byte.
+// Reads after resolving depend on the result and on other bytes. A version that resolves to the
+// same is read again only where a later step reads the byte.
 FlipLab::Outcome FlipLab::check_version(store::StoreCore& store, const Version& v,
                                         const std::string& path, std::uint64_t at,
                                         std::string& text) {
@@ -181,7 +181,7 @@ void FlipLab::flip(const std::string& path, std::uint64_t at, unsigned bit, bool
     complain(text);
   } else if (outcome == Outcome::error) {
     ++counts.detected;
-    // The superblock is the store: naming that is naming it.
+    // The superblock stands for the store: an error that names the store names it.
     const std::string named = path.ends_with("vellum.store") ? kStorePath : path;
     if (text.find(named) == std::string::npos) {
       ++counts.detected_unnamed;

@@ -78,7 +78,7 @@ class HostileFiles : public ::testing::Test {
       for (const auto& name : names) {
         attempt([&] {
           const Bytes now = read_version(*store, name);
-          // What reads without an error is what was written, under its own name.
+          // Content that reads without an error is what was written under that name.
           if (sample_.contents.contains(name) && !written_.contains(name)) {
             EXPECT_TRUE(now == sample_.contents.at(name)) << name;
           }
@@ -175,7 +175,7 @@ TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfFiles) {
   }
 }
 
-// gc goes without it, and follows no link, reading or writing.
+// gc works without it, and follows no link to read or to write.
 TEST_F(HostileFiles, LinksFifosAndDirectoriesInPlaceOfTheLiveSet) {
   const auto gc = [&] { return store::collect_garbage(*open(), false, nullptr).needed_bytes; };
   const std::uint64_t needed = gc();
@@ -275,7 +275,7 @@ TEST_F(HostileFiles, NamesThatLeadElsewhere) {
 
 TEST_F(HostileFiles, RefsOfOtherNamesStoresAndBranches) {
   write(store_ / "snapshots/other.ref", read(store_ / "snapshots/snap-1.ref"));
-  expect_error("other.ref: the ref is snapshot 'snap-1''s");
+  expect_error("other.ref: the ref belongs to snapshot 'snap-1'");
   stdfs::remove(store_ / "snapshots/other.ref");
 
   const auto good = read_snapshot(*open(), "snap-1");
@@ -285,7 +285,7 @@ TEST_F(HostileFiles, RefsOfOtherNamesStoresAndBranches) {
 
   const Bytes main = read(store_ / "branches/main/journal");
   write(store_ / "branches/idle/journal", main);
-  expect_error("the journal is branch 'main''s");
+  expect_error("the journal belongs to branch 'main'");
 }
 
 // A forger who can compute checksums can lead a version anywhere inside the store, but not out of

@@ -1,5 +1,5 @@
-// store::repair_store: what it saves is bit-exact, what it cannot save it names, and the corrupted
-// store stays as it is.
+// store::repair_store saves versions bit by bit, names those that it cannot save, and leaves the
+// corrupted store as it is.
 #include "store/check/repair.hpp"
 
 #include <gtest/gtest.h>
@@ -163,7 +163,7 @@ TEST_F(Repair, ACorruptedJournalFallsBackToTheNewestCopyInThePacks) {
   for (const char* name : {"snap-1", "snap-5", "idle", "open"}) expect_saved(report, name);
 }
 
-// What stands before the damage is saved, and the report says what was dropped.
+// Content before the damage is saved, and the report says what was dropped.
 TEST_F(Repair, OfAJournalWhoseLastCommitIsCorruptedTheOthersAreSaved) {
   const auto old = store::StoreCore::open(fs_, kStorePath);
   const auto state = old->read_branch("open").journal;
@@ -177,11 +177,10 @@ TEST_F(Repair, OfAJournalWhoseLastCommitIsCorruptedTheOthersAreSaved) {
   EXPECT_TRUE(saved->is_branch);
   EXPECT_FALSE(saved->exact);
   EXPECT_EQ(saved->sequence, state.head_sequence() - 1);
-  EXPECT_NE(saved->origin.find("dropped commits: at least 1 behind it"), std::string::npos)
-      << saved->origin;
+  EXPECT_NE(saved->origin.find("dropped commits: at least 1"), std::string::npos) << saved->origin;
 }
 
-// Nothing tells how many commits went with what was cut off.
+// The journal does not tell how many commits were cut off.
 TEST_F(Repair, OfAJournalThatWasCutTheFirstCommitsAreSaved) {
   const auto old = store::StoreCore::open(fs_, kStorePath);
   const auto state = old->read_branch("open").journal;
@@ -195,8 +194,7 @@ TEST_F(Repair, OfAJournalThatWasCutTheFirstCommitsAreSaved) {
   const auto* saved = find(report, "open");
   ASSERT_NE(saved, nullptr);
   EXPECT_EQ(saved->sequence, state.head_sequence() - 1);
-  EXPECT_NE(saved->origin.find("how many behind it, nothing tells"), std::string::npos)
-      << saved->origin;
+  EXPECT_NE(saved->origin.find("an unknown number"), std::string::npos) << saved->origin;
 }
 
 TEST_F(Repair, AJournalThatIsNoneAtAllFallsBackByName) {
@@ -225,7 +223,8 @@ TEST_F(Repair, LostRefsAreFoundInThePacks) {
   EXPECT_EQ(again, 2);
 }
 
-// What has no name was removed, as far as anyone can tell; a ref that does not read was not.
+// A version without a name was removed, as far as anyone can tell; one whose ref does not read was
+// not.
 TEST_F(Repair, WhatWasRemovedStaysAwayUnlessItIsAskedFor) {
   store::StoreCore::open(fs_, kStorePath)->remove_snapshot("snap-3");
   auto report = run();

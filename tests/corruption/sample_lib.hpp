@@ -26,7 +26,7 @@ struct Sample {
 // it.
 Sample make_sample(std::size_t pages, std::uint64_t seed);
 
-// All of a version. Throws what the store throws.
+// Reads all of a version. Throws what the store throws.
 Bytes read_version(store::StoreCore& store, const std::string& name);
 
 }  // namespace vellum::corruption

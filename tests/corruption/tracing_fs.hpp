@@ -1,5 +1,5 @@
-// Notes which bytes of which files are read. What reading gives depends on those bytes alone, so
-// damage elsewhere cannot change it: that makes trying every bit of a store affordable.
+// Notes which bytes of which files are read. The result of reading depends on those bytes alone, so
+// damage elsewhere cannot change it. That makes it affordable to try every bit of a store.
 #pragma once
 
 #include <map>

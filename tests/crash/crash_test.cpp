@@ -129,7 +129,7 @@ TEST(Crash, GeneratedSequences) {
   }
 }
 
-// Commits that refer to pages of each other, of older versions and of removed ones.
+// These commits refer to pages of each other, of older versions and of removed ones.
 TEST(Crash, CommitsThatRepeatOthers) {
   const std::uint64_t first = from_environment("VELLUM_CRASH_FIRST", 0);
   const std::uint64_t count =
@@ -145,7 +145,8 @@ TEST(Crash, CommitsThatRepeatOthers) {
   fmt::print("{} pages found\n", found);
 }
 
-// From nothing: a directory without a superblock is no store, and can be made one.
+// The session starts from nothing: a directory without a superblock is not a store, and can be made
+// one.
 TEST(Crash, CreationOfStoreBranchAndFirstSnapshot) {
   SimSession simulated{Disk(), StoreState()};
   Session& session = simulated.session;

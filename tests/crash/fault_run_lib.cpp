@@ -80,7 +80,7 @@ bool must_not_show(Fault fault) {
   return fault == Fault::interrupted || fault == Fault::short_only;
 }
 
-// What the program does that met the error.
+// The program that met the error goes on so.
 class Aftermath {
  public:
   Aftermath(Session& session, const Error& error, Fault fault) : s_(session), error_(error) {
@@ -164,7 +164,7 @@ class Aftermath {
   std::string poisoned_;  // the branch that must refuse commits
 };
 
-// A new program, after all of it.
+// A new program comes after all of it.
 void use_again(Session& s) {
   s.reopen();
   if (!s.state().exists) s.create_store(options_for(0));

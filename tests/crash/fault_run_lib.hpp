@@ -1,4 +1,5 @@
-// A workload on a real directory, with one fault in it; and what must hold afterwards.
+// A workload on a real directory with one fault in it, and the conditions that must hold
+// afterwards.
 #pragma once
 
 #include <functional>

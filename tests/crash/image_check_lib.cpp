@@ -56,7 +56,8 @@ class NextCommit {
     state_.exists = true;
     make_missing_branches(*core, names);
     if (state_.branches.empty()) make_branch(*core, "fresh");
-    // What a crash has left must not lead gc astray; nor what gc has left the next crash's opening.
+    // Leftovers of a crash must not mislead gc, and leftovers of gc must not mislead the opening
+    // after the next crash.
     if (choice_ % 3 == 0) store::collect_garbage(*core, false, nullptr, choice_ % 2 == 0 ? 3 : 0);
     commit(*core);
     if (choice_ % 3 != 1) return;

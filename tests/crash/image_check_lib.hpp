@@ -1,4 +1,4 @@
-// Opens what a crash left, and looks at everything.
+// Opens the image that a crash left, and looks at everything.
 #pragma once
 
 #include <memory>

@@ -3,7 +3,7 @@
 //
 // A failure seen in Privateer (github.com/LLNL/Privateer at dcb5a80): a snapshot makes its
 // directory and an empty block list first, writes the blocks, and then the files without which it
-// cannot be opened; a kill in between leaves a version that exists, and is none.
+// cannot be opened; a kill in between leaves a version that exists and cannot be opened.
 //
 // The short form takes calls at even distances. VELLUM_KILL_EVERY_CALL=N kills at every call of N
 // workloads, for each engine, and prints what the processes were at when they died.
@@ -39,7 +39,7 @@ Bytes bytes_in(const Region& region) {
   return {data, data + region.size_bytes()};
 }
 
-// What a new process finds, and what it can do. Throws what it does not like.
+// Checks what a new process finds, and what it can do. Throws when something is wrong.
 class Aftermath {
  public:
   Aftermath(const std::string& path, Engine engine, const NamedContents& before,
@@ -61,8 +61,8 @@ class Aftermath {
     return Store::open(path_);
   }
 
-  // Every name is there that must be; none is that cannot be. Each holds what it held before the
-  // step that was cut, or what it should hold after it.
+  // Every name that must be there is there; no name that cannot be there is. Each holds what it
+  // held before the step that was cut, or what it should hold after it.
   void check_names(const Store& store) {
     for (const auto& info : store.versions()) {
       test::require(before_.contains(info.name) || after_.contains(info.name),
@@ -123,7 +123,7 @@ class Aftermath {
   NamedContents seen_;
 };
 
-// Kills by what the process was at. The first four are what the issue asks for.
+// Kills, by what the process was doing.
 struct Tally {
   std::uint64_t kills = 0, in_handler = 0, commits = 0, checkpoints = 0, snapshots = 0;
   std::uint64_t not_reached = 0;

@@ -21,7 +21,7 @@ using Words = std::span<std::uint64_t>;
 void fill_stretch(Words words, std::mt19937_64& random, std::uint64_t longest) {
   const std::uint64_t first = random() % words.size();
   const std::uint64_t count = 1 + random() % std::min(longest, words.size() - first);
-  // Half of the stretches hold what compresses.
+  // Half of the stretches hold content that compresses.
   const std::uint64_t mask = random() % 2 == 0 ? 255 : ~std::uint64_t{0};
   for (std::uint64_t& word : words.subspan(first, count)) word = random() & mask;
 }
@@ -43,7 +43,7 @@ void write_most(Words words, std::mt19937_64& random) {
   }
 }
 
-// What a step stores: the same in the model and in the region.
+// The stores of a step, which are the same in the model and in the region.
 void write_step(const KillWorkload::Step& step, void* data, std::uint64_t bytes) {
   const Words words(static_cast<std::uint64_t*>(data), bytes / 8);
   std::mt19937_64 random(step.seed);

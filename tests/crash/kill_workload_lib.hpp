@@ -31,7 +31,7 @@ enum class KillStep {
   read_version
 };
 
-// What the process is at, within a step.
+// What the process is doing within a step.
 enum class Activity : int {
   creating,
   touching,

@@ -24,7 +24,8 @@ class Repeats {
   }
 
  private:
-  // What another branch has, what an earlier version had, and what only a removed one had.
+  // Content that another branch has, that an earlier version had, and that only a removed version
+  // had.
   void begin() {
     session_.create_branch("main", kRepeatedPages);
     session_.create_branch("side", kRepeatedPages);

@@ -151,8 +151,8 @@ void Session::snapshot(const std::string& branch, const std::string& name) {
   });
 }
 
-// What is freed stays in the air until something syncs it, which nobody has to do. Here a sync of
-// all packs comes later: else every crash of the rest would be one with some holes missing.
+// Freed space stays undecided until something syncs it, which nobody has to do. Here a sync of all
+// packs comes later: else every crash of the rest would be one with some holes missing.
 void Session::collect_garbage(bool by_another, int recompress_level) {
   const auto core = by_another ? StoreCore::open(fs_, path_) : core_;
   store::collect_garbage(*core, false, nullptr, recompress_level);

@@ -1,4 +1,4 @@
-// The simulator itself: what it thinks a power cut leaves.
+// The simulator itself: the images that it expects a power cut to leave.
 #include <gtest/gtest.h>
 
 #include <set>

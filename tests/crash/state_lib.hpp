@@ -1,4 +1,4 @@
-// What a store says it holds: every version, by name, as a digest of its bytes.
+// The content that a store reports: every version, by name, as a digest of its bytes.
 #pragma once
 
 #include <map>

@@ -3,7 +3,7 @@
 //
 // This program defines the C library's file calls itself (syscall_seam_lib.cpp), so that the real
 // file layer, with its loops for interrupted and short transfers, meets errors that no file system
-// gives on demand.
+// produces on demand.
 #pragma once
 
 #include <atomic>

@@ -160,7 +160,7 @@ TEST_P(Datastores, Grow) {
   EXPECT_EQ(datastore.size_bytes(), first);
   datastore.extend(first + 1);
   EXPECT_GT(datastore.size_bytes(), first);
-  // Where the files were, there is segment now, and it is zero.
+  // The segment now reaches over the place of the files, and is zero there.
   EXPECT_TRUE(all_zero(static_cast<std::byte*>(datastore.segment()) + first,
                        datastore.size_bytes() - first));
   auto* const end = reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(datastore.segment()) +
@@ -208,7 +208,7 @@ TEST_P(Datastores, LeaveAloneWhatIsNotTheirs) {
   create(path()).commit();
   Datastore::remove(path());
   EXPECT_TRUE(fs::exists(path() + "/notes.txt"));
-  // A store with something else in it is no datastore.
+  // A store with something else in it is not a datastore.
   fs::create_directories(path("x"));
   Store::create(path("x/store")).create_region("main", kMiB).commit();
   EXPECT_ERRC(read(path("x")), Errc::not_found);
@@ -233,7 +233,7 @@ TEST_P(Datastores, MakeWayAtAPathWhoseStoreIsGone) {
     datastore.commit();
   }
   expect_holds(path("snap"), 5);
-  // The same of a version that `vellum rm` has removed.
+  // The same holds for a version that `vellum rm` has removed.
   open(path("snap")).snapshot(path("second"));
   Store::open(path("snap/store")).remove_snapshot("second");
   EXPECT_FALSE(Datastore::consistent(path("second"), options()));
@@ -257,7 +257,7 @@ TEST_P(Datastores, ThatAreNotOpenSaySo) {
   EXPECT_ERRC(Datastore::prepare(path("file")), Errc::io);
 }
 
-// As Metall describes objects of a closed datastore: it writes their files.
+// This is how Metall describes objects of a closed datastore: it writes their files.
 TEST_P(Datastores, KeepWhatIsWrittenToTheFilesWhileTheyAreClosed) {
   {
     Datastore datastore = create(path());
@@ -277,7 +277,7 @@ TEST_P(Datastores, KeepWhatIsWrittenToTheFilesWhileTheyAreClosed) {
   }
 }
 
-// What nobody has flushed is not believed after the system has gone down.
+// Data that nobody has flushed is not trusted after a crash of the system.
 TEST_P(Datastores, ForgetAStampOfAnotherBoot) {
   {
     Datastore datastore = create(path());
@@ -309,7 +309,7 @@ TEST_P(Datastores, DoNotKeepFilesThatWereNotCommitted) {
   expect_holds(path(), 1);
 }
 
-// Neither are those of a commit that failed.
+// Neither are the files of a commit that failed.
 TEST_P(Datastores, DoNotKeepFilesOfACommitThatFailed) {
   {
     Datastore datastore = create(path());

@@ -1,5 +1,5 @@
-// The manager's files in the region: what goes in comes out, and what is not a file list is
-// refused.
+// The manager's files in the region come out as they went in, and anything that is not a file list
+// is refused.
 #include "datastore/files.hpp"
 
 #include <gtest/gtest.h>

@@ -27,8 +27,8 @@ struct Traits {
 using Storage = basic_metall_storage<Traits>;
 using Segment = basic_metall_segment_storage<Traits>;
 
-// What Metall's kernel does with the two classes; its metadata is one file: how many words of the
-// segment are in use.
+// Does what Metall's kernel does with the two classes. Its metadata is one file: how many words of
+// the segment are in use.
 class Kernel {
  public:
   ~Kernel() { close(); }

@@ -144,7 +144,7 @@ TEST(Mutation, WorkingSet) {
   });
 }
 
-// The bodies below have no checksum of their own. Whatever they accept must be a value that encodes
+// The bodies below have no checksum of their own. Each accepted input must be a value that encodes
 // and decodes again.
 TEST(Mutation, Version) {
   mutate(encode_version(samples::version()), 11, [](const Bytes& bad) {

@@ -50,7 +50,7 @@ TEST(Tiers, SaysWhatIsWrong) {
   Uuid other = samples::store_id();
   other[0] ^= std::byte{1};
   EXPECT_STREQ(problem(encode_tiers(samples::tiers(), other)), "belongs to another store");
-  // Every bit, under the checksum.
+  // Flips every bit under the checksum.
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
     bad = good;
     bad[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);

@@ -1,5 +1,5 @@
-// What holds for each file that is written once and replaced as a whole: what was not written by
-// us, for this store, is refused.
+// Rules for each file that is written once and replaced as a whole: content that Vellum did not
+// write for this store is refused.
 #include "format/whole_file.hpp"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TYPED_TEST(WholeFile, EveryTruncationAndATailAreRefused) {
   }
   bytes.push_back(std::byte{0});
   EXPECT_NE(this->problem(bytes), nullptr);
-  EXPECT_EQ(this->back_, TypeParam{}) << "nothing of what was refused";
+  EXPECT_EQ(this->back_, TypeParam{}) << "nothing of the refused content";
 }
 
 TYPED_TEST(WholeFile, FlippedBitsAreFound) {

@@ -73,7 +73,7 @@ const Step kHistorySteps[] = {
     {"side", Fill::touch, 40, 5, 29, nullptr},
 };
 
-// Packs that are written again, without what versions gave up.
+// Packs that are written again, without pages that versions gave up.
 const Branch kSpaceBranches[] = {{"main", nullptr, 96, {}}};
 const Step kSpaceSteps[] = {
     {"main", Fill::text, 0, 96, 30, "kept"},    {"main", Fill::text, 0, 40, 31, "removed"},

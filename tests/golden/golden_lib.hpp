@@ -62,8 +62,8 @@ void put(const Step& step, std::span<std::byte> region);
 // Every snapshot and every branch, by name.
 std::map<std::string, Bytes> contents(const History& history);
 
-// The others: a datastore's segment and its file, an atomic file, and what the last commits of it
-// change.
+// The others: a datastore's segment and its file, an atomic file, and the changes of its last
+// commits.
 inline constexpr std::size_t kSegmentBytes = 64 << 10;
 inline constexpr std::size_t kAtomicBytes = 40'000;
 inline constexpr const char* kMetadata = "books/count";

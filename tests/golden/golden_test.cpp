@@ -1,7 +1,7 @@
 // The promise of docs/format.md: every golden store of every format that there is, opened, compared
-// with the content that the same steps give in memory, extended, collected and verified. And that
-// they still hold what they are to show: each type of record and frame, each codec, each kind of
-// file.
+// with the content that the same steps give in memory, extended, collected and verified. The stores
+// must also still hold what they are to show: each type of record and frame, each codec, each kind
+// of file.
 #include "golden/golden_lib.hpp"
 
 #include <gmock/gmock.h>

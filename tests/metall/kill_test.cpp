@@ -92,7 +92,7 @@ TEST(MetallKill, AlwaysOpensAlwaysConsistent) {
   std::uint64_t snapshots = 0;
   for (int i = 0; i < kills; ++i) {
     Child child = start_child([&] { write_for_ever(path, *flushed, static_cast<unsigned>(i)); });
-    // Now and then before it has begun, mostly while it goes on.
+    // The kill comes now and then before the writer has begun, and mostly while it goes on.
     const std::uint64_t before = *flushed;
     while (i % 4 != 0 && *flushed == before && child.running()) usleep(1'000);
     usleep(static_cast<useconds_t>(random() % 50'000));

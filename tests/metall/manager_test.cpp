@@ -34,7 +34,7 @@ class MetallManager : public testing::Test {
     while (vector.size() < n) vector.push_back(vector.size());
   }
 
-  // What `vellum import` answers; a snapshot "moved" is made of the result.
+  // Returns the answer of `vellum import`; a snapshot "moved" is made of the result.
   int import_from(const std::string& old) const {
     const std::string command = std::string(VELLUM_CLI) + " -q import " + path() + " --metall " +
                                 old + " --snapshot moved 2>/dev/null";
@@ -99,7 +99,8 @@ TEST_F(MetallManager, AsynchronousForms) {
   expect_counts_to(path("copy"), 1'500);
 }
 
-// A datastore of plain Metall moves in with all it points to: allocators inside of containers, too.
+// A datastore of plain Metall moves in with everything that it points to, also allocators inside
+// containers.
 TEST_F(MetallManager, TakesDatastoresOfPlainMetall) {
   using Plain = ::metall::manager;
   using String =

@@ -1,4 +1,4 @@
-// Privateer's C interface: what its C++ one does; failures are values and a message.
+// Privateer's C interface does what its C++ interface does; a failure is a value and a message.
 #include <privateer/c_api/privateer.h>
 
 #include "privateer/fixture.hpp"

@@ -1,4 +1,4 @@
-// Privateer's interface: what a program that was written for it sees.
+// Privateer's interface, as a program that was written for it sees it.
 #include <sys/mman.h>
 
 #include <numeric>
@@ -122,7 +122,7 @@ TEST_F(PrivateerTest, SeveralVersionsBesideEachOther) {
   reader.msync();  // nothing to do
   expect_error(Errc::busy, {"v2"}, [&] { reader.open(nullptr, "v2"); });
   EXPECT_TRUE(reader.version_exists("v2"));
-  // What it had open to write is synchronised, and free.
+  // The version that it had open to write is synchronised, and free.
   EXPECT_EQ(words(writer.open(nullptr, "v0"))[0], 0u);
   EXPECT_EQ(words(reader.open(nullptr, "v2"))[0], 22u);
 }
@@ -260,8 +260,8 @@ TEST_F(PrivateerTest, TheFirstInterface) {
   const std::string other = directory_ / "elsewhere/v0";
   words(Privateer(nullptr, blocks.c_str(), other.c_str(), kBlock, kBlock).data())[0] = 6;
   EXPECT_EQ(words(Privateer(other.c_str(), true).data())[0], 6u);
-  // One that has moved is a copy of what it was: it can be read, and goes on under a name of its
-  // own.
+  // A version that has moved is a copy of what it was: it can be read, and goes on under its own
+  // name.
   const std::string moved = directory_ / "moved";
   std::filesystem::rename(other, moved);
   EXPECT_EQ(words(Privateer(moved.c_str(), true).data())[0], 6u);

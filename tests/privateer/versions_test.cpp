@@ -9,7 +9,7 @@ namespace {
 
 namespace files = std::filesystem;
 
-// What Metall does after a snapshot, and to copy a datastore.
+// Does what Metall does after a snapshot, and to copy a datastore.
 void copy_files(const std::string& from, const std::string& to) {
   files::create_directories(to);
   for (const auto& entry : files::directory_iterator(from)) {
@@ -69,7 +69,7 @@ TEST_F(PrivateerVersions, GoWithTheirDirectory) {
   files::create_directories(path_of("v1") + "/management");  // made anew, as Metall does
   EXPECT_TRUE(privateer.snapshot("v1"));
   EXPECT_EQ(first_word("v1"), 2u);
-  // Without its name in the store a directory is no version either.
+  // A directory whose name the store lacks is not a version either.
   store().remove_snapshot("v1");
   EXPECT_FALSE(privateer.version_exists("v1"));
   expect_error(Errc::not_found, {path_of("v1")}, [&] { privateer.open(nullptr, "v1"); });
@@ -105,7 +105,7 @@ TEST_F(PrivateerVersions, AreCopiedByTheirFiles) {
   privateer.msync();
   EXPECT_EQ(first_word("v0"), 1u);
   EXPECT_EQ(first_word("copy"), 2u);
-  // What it was copied from goes on, and away.
+  // The version that it was copied from goes on, and is then removed.
   words(privateer.open(nullptr, "v0"))[0] = 3;
   privateer.msync();
   EXPECT_EQ(first_word("second"), 1u);
@@ -116,7 +116,7 @@ TEST_F(PrivateerVersions, AreCopiedByTheirFiles) {
   EXPECT_EQ(first_word("third"), 1u);
 }
 
-// A copy of files from while they were being written has no state that there is.
+// A copy of files that were being written has a state that never existed.
 TEST_F(PrivateerVersions, ACopyOfAStateThatIsGoneSaysSo) {
   make("v0", 1);
   Privateer privateer(Privateer::OPEN, base().c_str());

@@ -1,4 +1,4 @@
-// A forked child has no region there, and does the parent's no harm.
+// A forked child does not have the region, and does no harm to the parent's.
 #include <signal.h>
 
 #include "region/memory_fixture.hpp"

@@ -1,4 +1,4 @@
-// What the kernel says of pages, where it is easily misread.
+// The kernel's answers about pages, where they are easily misread.
 #include "region/kernel/kernel.hpp"
 
 #include <fcntl.h>

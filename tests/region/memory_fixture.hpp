@@ -1,4 +1,4 @@
-// A RegionMemory without a store: what has never been committed is zero.
+// A RegionMemory without a store: pages that were never committed are zero.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ class MemoryTest : public vellum::test::EngineTest {
                        [value](std::byte b) { return b == static_cast<std::byte>(value); });
   }
 
-  // What a commit does to the pages it found: their base copies follow.
+  // Does what a commit does to the pages that it found: their base copies follow.
   static void commit(RegionMemory& memory) {
     const auto dirty = collect(memory);
     memory.prepare_commit(dirty);

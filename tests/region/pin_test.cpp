@@ -1,4 +1,4 @@
-// Pinned pages serve system calls, and what these write is found.
+// Pinned pages serve system calls, and what the calls write is found.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>

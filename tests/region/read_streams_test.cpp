@@ -1,4 +1,4 @@
-// What a region learns from its faults, and what it lets go first.
+// A region learns from its faults which pages to read ahead, and which to let go first.
 #include "region/paging/read_streams.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(ReadStreams, ThreeFaultsInOrderMakeAStream) {
   EXPECT_TRUE(all_next(streams).empty()) << "each once";
 }
 
-// Of a page each there are 2^34 in the largest region.
+// The largest region has 2^34 chunks of one page.
 TEST(ReadStreams, ChunksOfTheLargestRegion) {
   for (const std::size_t first : {(1ULL << 32) - 2, 1ULL << 32, (1ULL << 34) - 8}) {
     ReadStreams streams;

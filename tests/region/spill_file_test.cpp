@@ -1,4 +1,4 @@
-// What is put into the spill file comes back as it was, and the file does not grow for ever.
+// Pages that go into the spill file come back as they were, and the file does not grow without end.
 #include "region/paging/spill_file.hpp"
 
 #include <gtest/gtest.h>

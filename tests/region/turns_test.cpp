@@ -43,7 +43,7 @@ TEST(Turns, ACommitThatHasMovedOnIsOneCommit) {
   collection.next_step(0);  // would wait for an hour
 }
 
-// That no step goes on for ever without its turn; the commit never ends.
+// No step waits without end for its turn, even when the commit never ends.
 TEST(Turns, AStepThatHasWaitedForLongBegins) {
   Turns turns(1ms);
   Turns::Collection collection(turns);

@@ -1,5 +1,5 @@
-// What a region or a version must hold, in a few bytes a page: the seeds that its words follow
-// from.
+// The content that a region or a version must have, in a few bytes for each page: the seeds that
+// its words follow from.
 #pragma once
 
 #include <cstddef>

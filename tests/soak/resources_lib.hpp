@@ -1,4 +1,4 @@
-// What this process has of what may leak, and whether it becomes more.
+// The resources of this process that may leak, and whether they grow.
 #pragma once
 
 #include <cstddef>

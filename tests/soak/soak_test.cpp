@@ -1,5 +1,5 @@
-// Mixed load for a long time: no store is lost, and nothing becomes more: memory, mappings,
-// descriptors, threads.
+// Mixed load for a long time: no store is lost, and memory, mappings, descriptors and threads do
+// not grow.
 //
 // tools/soak.sh makes long runs, by VELLUM_SOAK_SECONDS (without it: so many rounds),
 // VELLUM_SOAK_MIB (of the region; a quarter is its limit), VELLUM_SOAK_DIR.

@@ -1,5 +1,5 @@
-// Packs that were moved to an archive: everything works as before, and what is not there is not
-// taken for gone.
+// Packs were moved to an archive: everything works as before, and an archive that is not there is
+// not taken for lost.
 #include <gtest/gtest.h>
 
 #include "store/catalog/kept_version.hpp"
@@ -49,7 +49,7 @@ TEST_F(ArchiveTest, EverythingWorksOverTwoDirectories) {
   store->create_branch_at("other", read_snapshot(*store, "s5").version, "s5");
   contents["other"] = contents.at("s5");
   expect_all();
-  // What the archive has and nobody needs goes from there.
+  // Packs in the archive that nobody needs are removed from there.
   for (int i = 1; i < 8; ++i) {
     if (contents.contains("s" + std::to_string(i))) remove("s" + std::to_string(i));
   }
@@ -288,7 +288,8 @@ TEST_F(ArchiveTest, ACopyUnderTheSamePathLeavesItAloneToo) {
   expect_all();
   gc();
   expect_all();
-  // Or it is gone for good: the copy takes the archive over, and the original would only read.
+  // Or the original is gone permanently: the copy takes the archive over, and the original could
+  // then only read.
   stdfs::rename(here, original);
   stdfs::rename(copy, here);
   store = fresh_at(here);
@@ -302,7 +303,7 @@ TEST_F(ArchiveTest, ACopyUnderTheSamePathLeavesItAloneToo) {
   error_text(Errc::read_only, [&] { gc(); });
 }
 
-// What a move that was cut off leaves.
+// The leftovers of a move that was cut off.
 TEST_F(ArchiveTest, InBothPlacesTheOneAtHomeCounts) {
   make(6);
   add_archive();
@@ -377,7 +378,7 @@ TEST_F(ArchiveTest, RepairLooksThereToo) {
   EXPECT_FALSE(repair_store(fs, store->path(), std::nullopt, nullptr).lost.empty());
 }
 
-// The coldest go first: those of old versions.
+// The coldest packs go first: those of old versions.
 TEST_F(ArchiveTest, WhatMovesFirst) {
   make(4);
   rewrite("t");  // until the page maps do not name the first packs any more

@@ -1,4 +1,4 @@
-// What a reader would refuse is refused before it gets into the store, and changes nothing.
+// Data that a reader would refuse is refused before it gets into the store, and changes nothing.
 #include "store/check/stat.hpp"
 #include "support.hpp"
 

@@ -1,4 +1,4 @@
-// What goes while somebody looks: it is gone, and nothing is corrupted.
+// A version is removed while somebody looks at it: it is gone, and nothing is corrupted.
 #include <filesystem>
 
 #include "store/check/repair.hpp"
@@ -91,7 +91,7 @@ TEST_F(BesideRemoval, OfABranchThatIsMadeAnewMeanwhile) {
   const auto second = StoreCore::open(base::posix_fs(), path());
   const auto exchange = [&](const std::string& file) {
     if (newer != nullptr || !file.ends_with("/other/journal")) return;
-    // By hand: who removes a branch has its name locked.
+    // The test does this by hand: a process that removes a branch holds the lock of its name.
     const stdfs::path directory = path() + "/branches/other";
     stdfs::copy(directory, dir.path("newer"), stdfs::copy_options::recursive);
     stdfs::rename(directory, dir.path("older"));

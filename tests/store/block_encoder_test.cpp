@@ -1,4 +1,4 @@
-// Blocks one after the other: what the last ones came to must not spoil the next.
+// Blocks come one after another: the results of the last ones must not spoil the next.
 #include "store/encode/block_encoder.hpp"
 
 #include "store/support.hpp"

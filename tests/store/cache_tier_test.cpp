@@ -80,8 +80,7 @@ TEST_F(CacheTierTest, IsLookedAtFirst) {
   read_all(from_home, from_cache);
   EXPECT_GT(from_cache, from_home);
   EXPECT_EQ(apply().copies_made, 0u);
-  // The same of packs that lie in an archive: there nothing but what is not settled is left to
-  // read.
+  // The same holds for packs in an archive: only unsettled records are left to read there.
   add_archive();
   EXPECT_EQ(move(true).packs_moved, report.copies_made);
   counted.reset();
@@ -115,7 +114,7 @@ TEST_F(CacheTierTest, HasCopiesOfWhatNewVersionsNeed) {
   expect_all();
 }
 
-// Any of its files may go, or be anything, whenever it likes.
+// Any of its files may vanish or change at any time.
 TEST_F(CacheTierTest, DamageAndLossOfCopiesDoNothing) {
   make(5);
   add_cache();
@@ -209,7 +208,7 @@ TEST_F(CacheTierTest, StaleCopiesAreNotRead) {
   expect_all();
 }
 
-// What only a cache still has is gone: nothing may refer to it.
+// Packs that only a cache still has are gone: nothing may refer to them.
 TEST_F(CacheTierTest, NoPageRefersToACopy) {
   make(4, 0);
   add_cache();

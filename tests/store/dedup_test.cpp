@@ -1,4 +1,4 @@
-// What a writer may refer to, and what it may not.
+// Pages that a writer may refer to, and pages that it may not.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -44,7 +44,7 @@ class Faults : public ::testing::Test {
     commit(*writer_, attempt_, checkpoint);
     model_ = attempt_;
   }
-  // What another process, and the next writer, would see.
+  // The state that another process, and the next writer, would see.
   void expect_last_commit() {
     auto other = StoreCore::open(base::posix_fs(), directory_.path("s"));
     expect_same(*open_version(*other, "main"), model_.bytes);

@@ -1,6 +1,5 @@
-// Stores whose every checksum is right and whose content is not: what a forger, or a broken writer,
-// could leave. Reading is refused with the reason, in the fault handler as well, and verify says
-// so.
+// These stores have right checksums and wrong content, as a forger or a broken writer could leave
+// them. Reading is refused with the reason, in the fault handler as well, and verify says so.
 #include "base/sha256.hpp"
 #include "format/delta.hpp"
 #include "format/page_map.hpp"
@@ -138,7 +137,7 @@ class Forged : public testing::Test {
     }
     ADD_FAILURE() << "verify finds nothing wrong with snapshot 'forged'";
   }
-  // Whoever uses the version otherwise gets an answer, or an Error.
+  // Every other use of the version gives an answer or an Error.
   void use_otherwise() {
     const auto attempt = [&](const std::function<void(StoreCore&)>& body) {
       try {
@@ -373,8 +372,8 @@ TEST_F(Forged, ARootOfAnotherNumberOfBlocks) {
   expect_refused("the root of a run does not parse");
 }
 
-// What a root says of its blocks only steers the search: pages may be missed, nothing else. Whoever
-// reads the whole run compares.
+// A root's words about its blocks only steer the search: pages may be missed, nothing else. A
+// reader of the whole run compares.
 TEST_F(Forged, AMapBlockThatItsRootDescribesWrongly) {
   const RecordRef record = add_pages(4);
   auto block = add_block({base(0, record, 0, 4)});
@@ -484,7 +483,7 @@ TEST_F(ForgedCommit, AnActivePackThatIsNotTheBranchs) {
     v.active_pack = other.active_pack;
     v.active_pack_end_bytes = format::kPackHeaderBytes;
   });
-  EXPECT_TRUE(contains(text, "the active pack is another branch's")) << text;
+  EXPECT_TRUE(contains(text, "the active pack belongs to another branch")) << text;
   EXPECT_TRUE(contains(text, path)) << text;
   EXPECT_EQ(fs_.read_file(path), bytes);
 

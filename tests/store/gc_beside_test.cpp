@@ -242,7 +242,7 @@ TEST_F(GcBeside, ThreadsOfOneProcess) {
   expect_sound();
 }
 
-// What a commit has written before it is finished belongs to nobody yet.
+// The records of an unfinished commit belong to no version yet.
 TEST_F(GcBeside, ACommitInTheMaking) {
   const auto store = open();
   auto writer = BranchWriter::open(*store, "main");

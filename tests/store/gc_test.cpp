@@ -1,4 +1,4 @@
-// Space back: what gc frees, what it leaves, and who is at work beside it.
+// gc gives space back: what it frees, what it leaves, and how it works beside others.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -101,7 +101,7 @@ TEST_F(GcTest, FreesRunsAndPagesThatCheckpointsHaveSuperseded) {
   expect_all();
 }
 
-// Who appends to a pack waits for what the kernel takes out of it: little at a time.
+// A writer that appends to a pack waits while the kernel makes holes in it, so they are small ones.
 TEST_F(GcTest, FreesInSmallSteps) {
   make(packs_of(64 << 20), 20, 500);
   for (int i = 0; i < 20; ++i) remove("s" + std::to_string(i));
@@ -117,8 +117,8 @@ TEST_F(GcTest, FreesInSmallSteps) {
   expect_all();
 }
 
-// What a writer appends to the pack meanwhile does not look as if gc had left it: nobody knows yet
-// whether it is needed, and the next gc has to come in time for it.
+// Records that a writer appends to the pack meanwhile do not count as kept by gc: nobody knows yet
+// whether they are needed, and the next gc must come in time for them.
 TEST_F(GcTest, WhatIsAppendedMeanwhileCountsAsNew) {
   make(packs_of(64 << 20), 4, 500);
   for (int i = 0; i < 4; ++i) remove("s" + std::to_string(i));
@@ -186,13 +186,13 @@ TEST_F(GcTest, AWriterSealsAPackWithHoles) {
   const auto index = index_extent(*store, pack);
   EXPECT_NE(index.to, 0u) << "the first pack is sealed";
   expect_all();
-  // What the index lists is found by it.
+  // Records that the index lists are found by it.
   remove("s4");
   EXPECT_GT(gc().freed_bytes, 200u << 10);
   expect_all();
 }
 
-// The copy of a version behind its newest root: whoever has it open is kept by that, and repair
+// The copy of a version behind its newest root: it keeps the data of an open version, and repair
 // finds it. Each may lie across the edge of a block that could be freed.
 TEST_F(GcTest, CopiesOfWhatIsKeptStay) {
   make(packs_of(64 << 20), 120, 3);
@@ -283,7 +283,8 @@ class HookedFs final : public vellum::test::ForwardingFs {
   std::function<void()> hook;
 };
 
-// What a writer appends to its pack while gc is at work is not in the names that gc has read.
+// Records that a writer appends to its pack while gc is at work are not in the names that gc has
+// read.
 TEST_F(GcTest, LeavesWhatIsAppendedMeanwhileAlone) {
   make(packs_of(64 << 20), 4, 100);
   for (int i = 0; i < 3; ++i) remove("s" + std::to_string(i));
@@ -349,7 +350,7 @@ TEST_F(GcTest, FailingCallsHurtNothing) {
         remove("s0");
         remove("s2");
         fs.fail_nth(call, nth, code);
-        // What hurts the live set file only is no error.
+        // A failure that affects only the live set file is no error.
         try {
           gc();
         } catch (const Error& e) {

@@ -1,4 +1,4 @@
-// What the fault handler calls allocates nothing and keeps its stack small.
+// The functions that the fault handler calls allocate nothing and use little stack.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -62,7 +62,7 @@ TEST(Handler, ReadingAllocatesNothing) {
   EXPECT_TRUE(contains(text, "page 4")) << text;
 }
 
-// Runs on a small stack of its own: what overruns it meets the guard page.
+// Runs on its own small stack: an overrun meets the guard page.
 TEST(Handler, ReadingNeedsLittleStack) {
   Mixed mixed;
   const auto store = mixed.open();

@@ -116,7 +116,7 @@ TEST_F(Hashes, StayWhenAPackIsWrittenAgain) {
   expect_all_hashed();
 }
 
-// What somebody has put there with all checksums right: reading pages takes it, verify does not.
+// Somebody has put content there with right checksums: reading pages takes it, verify does not.
 TEST_F(Hashes, AWrongOneIsDamage) {
   create(true);
   const auto store = open();

@@ -1,4 +1,4 @@
-// A branch's image, without a region over it: what opening makes of it, whatever happened before.
+// A branch's image without a region over it: opening makes it right, whatever happened before.
 #include "store/image/image_file.hpp"
 
 #include "fault_fs.hpp"

@@ -1,4 +1,5 @@
-// What counts in a journal, and what does not: files made frame by frame, as no writer leaves them.
+// Frames of a journal that count, and frames that do not: the files are made frame by frame, as no
+// writer leaves them.
 #include "store/catalog/journal.hpp"
 
 #include "format/superblock.hpp"
@@ -195,7 +196,7 @@ TEST_F(JournalTest, ABaseFrameMustHoldAVersionOfThisBranchAndNumber) {
   format::Version other = version(10);
   other.branch_id = kJournalBranchId + 1;
   put_base(0, 3, other);
-  expect_no_base("the base frame is another branch's");
+  expect_no_base("the base frame belongs to another branch");
 }
 
 TEST_F(JournalTest, ACommitMustParse) {
@@ -254,8 +255,8 @@ class StubbornFs final : public vellum::test::ForwardingFs {
   std::size_t keep_out_bytes_ = 0;
 };
 
-// A frame whose write failed, that stands there whole, and that cannot be wiped: whoever opens the
-// branch sees a commit that was reported as failed, so nothing may be built on what was before it.
+// A frame whose write failed, that stands there whole, and that cannot be wiped: an opening of the
+// branch sees a commit that was reported as failed, so nothing may be built on the state before it.
 TEST_F(JournalTest, AFailedFrameThatStandsAndCannotBeWipedEndsTheWriter) {
   for (const std::size_t missing_bytes : {0u, 24u}) {
     start();

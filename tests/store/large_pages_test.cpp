@@ -1,5 +1,5 @@
 // The largest region: pages whose numbers have more than 32 bits go through journal, checkpoints,
-// merges, diff, gc and verify, each told from the one that its low bits are.
+// merges, diff, gc and verify, each told apart from the number in its low bits.
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/page_map/diff.hpp"

@@ -1,4 +1,4 @@
-// What killed processes have left goes with the next gc; what living ones are at work on stays.
+// The next gc removes leftovers of killed processes; the files that living processes work on stay.
 #include <signal.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
-// Locks: they die with their holder, also when it has children; nobody waits for ever; and whoever
-// may only read keeps no other reader from reading.
+// Locks: they die with their holder, also when it has children; nobody waits without end; and a
+// reader without permission to write keeps no other reader from reading.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -68,7 +68,7 @@ const std::vector<Holder>& holders() {
   return all;
 }
 
-// A process has a child, and is killed: what it held is free, although the child lives on.
+// A process has a child, and is killed: its locks are free, although the child lives on.
 TEST_F(Locks, OfAKilledProcessAreFreeWhenItsChildLives) {
   for (const Holder& holder : holders()) {
     SCOPED_TRACE(holder.what);
@@ -95,7 +95,7 @@ TEST_F(Locks, OfAKilledProcessAreFreeWhenItsChildLives) {
   }
 }
 
-// And as long as the process lives, its child does not end what it holds.
+// As long as the process lives, its child does not release its locks.
 TEST_F(Locks, OfALivingProcessStayWhenItsChildEnds) {
   make();
   const auto writer = BranchWriter::open(*store, "main");
@@ -109,7 +109,7 @@ TEST_F(Locks, OfALivingProcessStayWhenItsChildEnds) {
   expect_all();
 }
 
-// Who may only read a file can lock it all the same, by flock(2).
+// A process that may only read a file can still lock it, by flock(2).
 TEST_F(Locks, OfAReaderOfTheSuperblockKeepNoOtherReaderWaiting) {
   make();
   const int fd = ::open((path() + "/vellum.store").c_str(), O_RDONLY | O_CLOEXEC);
@@ -122,8 +122,8 @@ TEST_F(Locks, OfAReaderOfTheSuperblockKeepNoOtherReaderWaiting) {
   ::close(fd);
 }
 
-// gc waits for one who holds names. Whoever comes then waits for gc: so it gets its turn, however
-// many there are.
+// gc waits for a process that holds names. Processes that come then wait for gc, so it gets its
+// turn, however many there are.
 TEST_F(Locks, AWaitingGcGoesBeforeNewReaders) {
   make();
   VersionPin first = hold_names(*store);

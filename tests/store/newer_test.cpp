@@ -1,6 +1,6 @@
-// A file that a newer minor format has written, in a store that this one reads otherwise: whatever
-// needs it is refused, with the file and both numbers, and nothing of the store is lost or taken
-// for corrupted.
+// A file that a newer minor format has written, in a store that this one reads otherwise: every
+// call that needs it is refused, with the file and both numbers, and nothing of the store is lost
+// or taken for corrupted.
 #include "format/number.hpp"
 #include "store/check/repair.hpp"
 #include "store/tiers_fixture.hpp"
@@ -38,7 +38,7 @@ class Newer : public TiersTest {
     EXPECT_TRUE(contains(text, "format 1.7")) << text;
     EXPECT_TRUE(contains(text, "up to 1.0")) << text;
   }
-  // What reads all of the store, and what would change it for good.
+  // Calls that read all of the store, and calls that would change it permanently.
   void expect_left_alone(const std::string& file) {
     std::map<std::string, std::vector<std::byte>> before;
     for (const auto& e : std::filesystem::recursive_directory_iterator(dir.path())) {

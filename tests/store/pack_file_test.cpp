@@ -1,4 +1,4 @@
-// Packs that gc has removed are closed, beside whoever reads them.
+// Packs that gc has removed are closed, while others read them.
 #include "store/pack/pack_file.hpp"
 
 #include <atomic>

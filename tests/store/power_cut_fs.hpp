@@ -4,8 +4,8 @@
 // until one of the directories it touches is synced. A crash keeps what is durable and any subset
 // of what is pending, in order, and may tear a pending write at 512-byte sectors.
 //
-// support/memory_fs.hpp is another: it looks like the kernel's files to whoever uses them (links,
-// FIFOs, modes, files that were unlinked while open), and knows nothing of what lasts.
+// support/memory_fs.hpp is another: it looks like the kernel's files to its users (links, FIFOs,
+// modes, files that were unlinked while open), and knows nothing of what lasts.
 #pragma once
 
 #include <cerrno>

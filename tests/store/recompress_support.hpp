@@ -1,4 +1,4 @@
-// What tests of translated packs share.
+// Shared parts of the tests of translated packs.
 #pragma once
 
 #include "format/translation.hpp"
@@ -46,8 +46,8 @@ inline format::Translation translation_of(StoreCore& store, std::uint64_t pack) 
   return *read_translation(*file, pack_header(store, pack));
 }
 
-// Writes every pack again that nobody writes any more, whether that saves anything or not; returns
-// how many. REQUIRES: no gc is at work.
+// Writes again every pack that nobody writes any more, whether that saves anything or not; returns
+// how many there were. REQUIRES: no gc is at work.
 inline std::uint64_t translate_all(StoreCore& store, int level) {
   const Roots roots = read_roots(store);
   LiveSet live_set(store, true);

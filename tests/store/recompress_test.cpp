@@ -1,4 +1,4 @@
-// Packs that are written again: what stays, what comes back, and who is at work meanwhile.
+// Packs are written again: some data stays, space comes back, and others work meanwhile.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -68,7 +68,7 @@ TEST_F(RecompressTest, EveryVersionStaysBitForBit) {
   EXPECT_EQ(recompress().packs, 0u);
   EXPECT_EQ(fs.seen(Call::write), 0u);
   EXPECT_EQ(fs.seen(Call::rename), 0u);
-  // A lower level neither.
+  // A lower level finds nothing either.
   EXPECT_EQ(recompress(kLevel - 3).packs, 0u);
   // stat and gc see the same store.
   const StoreStat stat = stat_store(*StoreCore::open(fs, store->path()));
@@ -117,7 +117,7 @@ TEST_F(RecompressTest, GivesBackWhatIsDeadInsideOfBlocks) {
   const std::uint64_t whole = pack_allocated(*store);
   gc();
   const std::uint64_t punched = pack_allocated(*store);
-  // At the store's own level only what is dropped makes a difference.
+  // At the store's own level, only dropped records make a difference.
   const RecompressReport report = recompress(1);
   const std::uint64_t after = pack_allocated(*store);
   std::printf("  all %llu KiB, after gc %llu, after recompression at the same level %llu\n",
@@ -218,7 +218,7 @@ TEST_F(RecompressTest, APinIsSetOnTheNewFile) {
 }
 
 // Versions that are opened while a pack is being written again, and closed before the next one is
-// looked at: only who is about to rename can see them.
+// looked at: only the process that is about to rename can see them.
 TEST_F(RecompressTest, AVersionOpenedMeanwhile) {
   make(10, 40);
   const auto early = StoreCore::open(fs, store->path());

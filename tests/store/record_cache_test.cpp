@@ -1,5 +1,4 @@
-// What the cache of decoded records is for: a record that is in use is read once, not again and
-// again.
+// The cache of decoded records keeps a record that is in use from being read again and again.
 #include "store/pack/record_cache.hpp"
 
 #include "support.hpp"

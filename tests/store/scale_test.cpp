@@ -1,5 +1,5 @@
-// What listing, counting and checking cost where there is much of something: calls at the file
-// seam, blocks of the disk. And that stat says what it said when it looked at each version alone.
+// The cost of listing, counting and checking where there is much of something: calls at the file
+// seam, blocks of the disk. stat must also say what it said when it looked at each version alone.
 #include <fmt/format.h>
 
 #include <atomic>
@@ -364,7 +364,7 @@ TEST(Scale, MakingABranchCostsTheSameBesideMany) {
   // A branch that is gone, and another one of its name.
   store->remove_branch("b5");
   EXPECT_TRUE(ids.insert(store->create_branch("b5", kPageBytes, 0)).second);
-  // One that does not read keeps none from being made.
+  // A branch that does not read keeps no other from being made.
   std::filesystem::resize_file(dir.path("store") + "/branches/b7/journal", 10);
   StoreCore::open(fs, dir.path("store"))->create_branch("new", kPageBytes, 0);
 }

@@ -1,5 +1,5 @@
-// What shows of a stack of runs, against ShownPages of the same runs; and what going from version
-// to version costs.
+// The visible entries of a stack of runs, against ShownPages of the same runs, and the cost of
+// going from version to version.
 #include "store/page_map/shown_stack.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A store of snapshots to remove and to collect, with what each version must read as.
+// A store of snapshots to remove and to collect, with the expected content of each version.
 #pragma once
 
 #include "store/check/verify.hpp"
@@ -14,7 +14,7 @@ inline void expect_no_damage(StoreCore& store) {
   }
 }
 
-// What all packs take of the disk.
+// The disk space of all packs.
 inline std::uint64_t pack_allocated(StoreCore& store) {
   std::uint64_t bytes = 0;
   for (const std::uint64_t pack : store.packs().list()) {

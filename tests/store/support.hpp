@@ -1,5 +1,5 @@
-// What the tests of the store layer share: a directory that goes away, a model of a region, and the
-// way from a changed model to a commit.
+// Shared parts of the tests of the store layer: a directory that is removed afterwards, a model of
+// a region, and the way from a changed model to a commit.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -105,7 +105,7 @@ class Model {
     touched.insert(p);
   }
 
-  // What changed since the last call, as a commit takes it: each page in one of the three ways.
+  // The changes since the last call, as a commit takes them: each page in one of the three ways.
   PageWrites take(std::size_t block_pages, base::Compressor& compressor) {
     PageWrites out;
     PageBlock block;

@@ -210,7 +210,7 @@ TEST(TierBeside, MoversWritersReadersAndGc) {
     }
   }));
   std::uint64_t moved = 0, killed = 0;
-  // Until enough was moved and killed; a child that has ended failed, and will say why.
+  // Waits until enough was moved and killed. A child that has ended has failed, and will say why.
   const int rounds = vellum::test::rounds(30, 6);
   const auto runs = [](const Child& child) { return child.running(); };
   for (int round = 0; (round < rounds || moved <= 10 || killed == 0) &&

@@ -76,7 +76,7 @@ TEST_F(WorkingSetFiles, GoesWithItsOwner) {
   expect_all();
 }
 
-// A crash in between, and other things in there.
+// A crash comes in between, and other things lie in there.
 TEST_F(WorkingSetFiles, GcRemovesWhatHasNoOwner) {
   for (const char* name : {"first", "second", "main"}) write(name, 1);
   const std::string directory = store->path() + "/hints/";

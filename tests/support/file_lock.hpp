@@ -1,5 +1,5 @@
-// tests/support/file_lock.hpp: the locks of a file for file systems in memory: who holds it, and
-// how.
+// tests/support/file_lock.hpp: the locks of a file, for file systems in memory: the holder, and the
+// kind of lock.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Transactions that show whether a region is whole: generation g writes a few pages, chosen and
-// filled by g, and a header with g and a checksum over everything. Whoever reads the region sees
+// filled by g, and a header with g and a checksum over everything. A reader of the region sees
 // whether it is some generation, all of it.
 #pragma once
 

@@ -25,7 +25,7 @@ inline Bytes read_file(const std::string& path) {
   return out;
 }
 
-// As another program would, without a care for us.
+// Writes as another program does, without regard for Vellum.
 inline void write_at(const std::string& path, std::uint64_t at, const std::string& text) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   ASSERT_GE(fd, 0);

@@ -1,10 +1,10 @@
 // tests/support/memory_fs.hpp: a complete file system in memory behind base::Fs.
 //
-// It behaves like posix_fs(): open never follows a link in the last place and refuses what is no
-// regular file, a file that was unlinked lives on while it is open, locks belong to an open file
-// and die with it. Links in the middle of a path are followed, as the kernel does: a store that
-// relies on not being led outside must look for itself. Besides the seam's calls it makes links and
-// FIFOs, hands out its files' bytes, and counts what was changed.
+// It behaves like posix_fs(): open never follows a link in the last place, and refuses everything
+// but regular files; a file that was unlinked lives on while it is open, locks belong to an open
+// file and die with it. Links in the middle of a path are followed, as the kernel does: a store
+// that relies on not being led outside must look for itself. Besides the seam's calls it makes
+// links and FIFOs, hands out its files' bytes, and counts what was changed.
 //
 // Everything written lasts at once: store/power_cut_fs.hpp and crash/sim_fs_lib.hpp are those that
 // lose what was not synced.
@@ -80,7 +80,8 @@ class MemoryFs final : public base::Fs {
     const Place place = find_parent(path);
     if (place.parent != nullptr) place.parent->children.erase(place.name);
   }
-  // Damage: changes bits of one byte, behind every open file's back. False: there is no such byte.
+  // Damage: changes bits of one byte without the knowledge of open files. False: there is no such
+  // byte.
   bool flip(const std::string& path, std::uint64_t offset_bytes, std::byte mask) {
     const std::lock_guard guard(shared_->mutex);
     const auto node = find_parent(path).node();

@@ -1,5 +1,5 @@
-// What tests of paging share: words that tell where they belong, and waiting for what another
-// thread does.
+// Shared parts of the tests of paging: words that tell where they belong, and a wait for another
+// thread's work.
 #pragma once
 
 #include <chrono>

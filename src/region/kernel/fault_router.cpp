@@ -256,9 +256,9 @@ void look_at_handlers() noexcept {
     Dl_info where{};
     dladdr(handler, &where);
     std::fprintf(stderr,
-                 "vellum: a handler for %s was installed behind the region's (%s, at %p of %s): "
-                 "unless it calls the one that was there before for what is not its own, pages do "
-                 "not come in, and the program may crash\n",
+                 "vellum: a handler for %s was installed after the region's (%s, at %p of %s): it "
+                 "must call the handler that was there before for faults that are not its own, or "
+                 "pages do not come in, and the program may crash\n",
                  number == SIGBUS ? "SIGBUS" : "SIGSEGV",
                  where.dli_sname != nullptr ? where.dli_sname : "a function without a name",
                  handler, where.dli_fname != nullptr ? where.dli_fname : "this program");

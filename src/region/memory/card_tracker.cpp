@@ -50,7 +50,7 @@ std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, Mem
   if (options.over_reservation)
     throw Error(Errc::invalid_argument,
                 "a region with tracker cards reserves its addresses itself: over_reservation does "
-                "not go with it");
+                "not work with it");
   auto range = reserve(memory, branch_id);
   memory.over_reservation = true;
   memory.wanted_address = reinterpret_cast<std::uintptr_t>(range->data());

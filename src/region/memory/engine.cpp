@@ -38,7 +38,7 @@ Engine from_environment() {
   if (std::string(value) == "sigsegv") return Engine::sigsegv;
   if (std::string(value) == "mapped") return Engine::mapped;
   throw Error(Errc::invalid_argument, std::string("VELLUM_ENGINE is '") + value +
-                                          "': it can be automatic, uffd, sigsegv or mapped");
+                                          "': it must be automatic, uffd, sigsegv or mapped");
 }
 
 }  // namespace

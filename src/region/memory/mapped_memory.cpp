@@ -83,7 +83,7 @@ int MappedMemory::fault_signal() const noexcept { return SIGBUS; }
 FaultResult MappedMemory::on_fault(const Fault& fault) noexcept {
   const bool inside = fault.address >= base_ && fault.address < base_ + size_bytes();
   if (!inside || fault.signal_number != SIGBUS) return FaultResult::not_ours;
-  report({"the image file does not give the page",
+  report({"the page cannot be read from the image file",
           {},
           static_cast<PageNumber>(fault.address - base_) / kPageBytes,
           EIO});
@@ -98,7 +98,7 @@ bool MappedMemory::make_present(PageNumber first, std::size_t count,
     result = madvise(base_ + first * kPageBytes, count * kPageBytes, kPopulateRead);
   } while (result != 0 && (errno == EAGAIN || errno == EINTR));
   if (result == 0 || errno == EINVAL) return true;  // EINVAL: an older kernel pages in by itself
-  failure = {"the image file does not give the page", {}, first, errno};
+  failure = {"the page cannot be read from the image file", {}, first, errno};
   return false;
 }
 

@@ -96,7 +96,7 @@ std::uint64_t Pager::limit_of_process() {
   const auto [stop, error] = std::from_chars(text, end, limit);
   if (error != std::errc() || stop != end || limit == 0) {
     throw Error(Errc::invalid_argument,
-                std::string("VELLUM_MEMORY_LIMIT is '") + text + "': it can be a number of bytes");
+                std::string("VELLUM_MEMORY_LIMIT is '") + text + "': it must be a number of bytes");
   }
   return limit;
 }

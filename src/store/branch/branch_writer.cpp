@@ -206,7 +206,7 @@ void BranchWriter::publish_snapshot(const NameLock& claim, const std::string& me
     fail(Errc::invalid_argument, "{}: a snapshot needs a checkpointed commit", w.label);
   }
   if (message.size() > format::kMaxMessageBytes) {
-    fail(Errc::invalid_argument, "{}: a message of {} bytes", w.label, message.size());
+    fail(Errc::invalid_argument, "{}: a message of {} bytes is too long", w.label, message.size());
   }
   format::SnapshotRef ref;
   ref.branch = w.name;

@@ -90,7 +90,7 @@ void BranchWriter::Commit::Impl::check(const PageWrites& piece) const {
     const bool whole =
         b.codec != base::Codec::none || b.stored.size() == b.pages.size() * kPageBytes;
     if (b.pages.empty() || b.pages.size() > most || b.stored.empty() || !whole) {
-      fail(Errc::invalid_argument, "{}: a block of {} pages in {} bytes", writer.label,
+      fail(Errc::invalid_argument, "{}: a block cannot have {} pages in {} bytes", writer.label,
            b.pages.size(), b.stored.size());
     }
   }
@@ -99,18 +99,20 @@ void BranchWriter::Commit::Impl::check(const PageWrites& piece) const {
 void BranchWriter::Commit::Impl::check(const CommitMeta& meta) const {
   if (meta.region_bytes % kPageBytes != 0 || meta.region_bytes > format::kMaxRegionBytes ||
       meta.region_bytes < writer.head.region_bytes) {
-    fail(Errc::invalid_argument, "{}: a region of {} bytes after one of {}", writer.label,
+    fail(Errc::invalid_argument, "{}: a region of {} bytes cannot follow one of {}", writer.label,
          meta.region_bytes, writer.head.region_bytes);
   }
   if (meta.file_bytes.value_or(0) > meta.region_bytes) {
-    fail(Errc::invalid_argument, "{}: a file of {} bytes in a region of {}", writer.label,
+    fail(Errc::invalid_argument, "{}: a file of {} bytes does not fit a region of {}", writer.label,
          *meta.file_bytes, meta.region_bytes);
   }
   if (meta.base_address % kPageBytes != 0 || meta.base_address > UINT64_MAX - meta.region_bytes) {
-    fail(Errc::invalid_argument, "{}: base address {:#x}", writer.label, meta.base_address);
+    fail(Errc::invalid_argument, "{}: {:#x} cannot be the base address", writer.label,
+         meta.base_address);
   }
   if (meta.message.size() > format::kMaxMessageBytes) {
-    fail(Errc::invalid_argument, "{}: a message of {} bytes", writer.label, meta.message.size());
+    fail(Errc::invalid_argument, "{}: a message of {} bytes is too long", writer.label,
+         meta.message.size());
   }
   const PageNumber pages = meta.region_bytes / kPageBytes;
   PageNumber end = 0;

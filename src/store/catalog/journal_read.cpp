@@ -103,7 +103,8 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
          half.start, state.epoch);
   }
   if (state.base.branch_id != state.header.branch_id) {
-    fail(Errc::corrupted, "{} at byte {}: the base frame is another branch's", path, half.start);
+    fail(Errc::corrupted, "{} at byte {}: the base frame belongs to another branch", path,
+         half.start);
   }
   std::uint64_t at = format::frame_extent_bytes(frame.header);
   while (half.frame_at(at, seed, frame) && frame.header.type == FrameType::commit &&

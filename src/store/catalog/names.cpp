@@ -53,7 +53,9 @@ format::SnapshotRef read_snapshot(const PackStore& store, const std::string& nam
   if (const char* problem = format::decode_snapshot_ref(bytes, store.superblock().store_id, ref)) {
     fail_header(file, bytes, store.checksum_seed(), problem);
   }
-  if (ref.name != name) fail(Errc::corrupted, "{}: the ref is snapshot '{}''s", file, ref.name);
+  if (ref.name != name) {
+    fail(Errc::corrupted, "{}: the ref belongs to snapshot '{}'", file, ref.name);
+  }
   return ref;
 }
 

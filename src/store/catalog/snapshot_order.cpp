@@ -52,7 +52,9 @@ void lock(base::File& file) {
   } catch (const Error&) {
     return;  // without locks, the user must see to it that one process runs at a time
   }
-  if (!held) fail(Errc::busy, "{}: somebody holds its lock, and does not end", file.path());
+  if (!held) {
+    fail(Errc::busy, "{}: another process holds its lock, and does not let go", file.path());
+  }
 }
 
 // The number in the file or, if that is corrupted, the largest of the refs.

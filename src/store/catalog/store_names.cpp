@@ -59,14 +59,14 @@ void StoreCore::require_free_name(const std::string& name) const {
 void StoreCore::check_encoding(const format::Encoding& encoding) const {
   const std::uint32_t most = format::max_block_bytes(superblock());
   if (encoding.block_bytes <= most) return;
-  fail(Errc::invalid_argument, "{}: blocks of {} bytes, where the store takes {} at most", path(),
-       encoding.block_bytes, most);
+  fail(Errc::invalid_argument, "{}: blocks of {} bytes are too large: the store takes at most {}",
+       path(), encoding.block_bytes, most);
 }
 
 void StoreCore::check_journal(const std::string& file, const std::string& branch,
                               const format::JournalHeader& header) const {
   if (header.branch != branch) {
-    fail(Errc::corrupted, "{}: the journal is branch '{}''s", file, header.branch);
+    fail(Errc::corrupted, "{}: the journal belongs to branch '{}'", file, header.branch);
   }
   if (header.encoding.has_value() &&
       header.encoding->block_bytes > format::max_block_bytes(superblock())) {
@@ -78,7 +78,7 @@ std::uint64_t StoreCore::create_branch(const std::string& name, std::uint64_t re
                                        std::uint64_t base_address,
                                        const std::optional<format::Encoding>& encoding) {
   if (region_bytes % format::kPageBytes != 0 || region_bytes > format::kMaxRegionBytes) {
-    fail(Errc::invalid_argument, "branch '{}': a region of {} bytes", name, region_bytes);
+    fail(Errc::invalid_argument, "branch '{}': a region cannot have {} bytes", name, region_bytes);
   }
   format::Version version;
   version.time_ns = base::wall_clock_ns();
@@ -296,7 +296,7 @@ ResolvedVersion resolve_version(const StoreCore& store, const std::string& name)
 
 NameLock claim_name(StoreCore& store, const std::string& name) {
   if (is_aside_name(name)) {
-    fail(Errc::invalid_argument, "'{}': the name is for snapshots in the making", name);
+    fail(Errc::invalid_argument, "'{}': the name is reserved for unfinished snapshots", name);
   }
   store.require_free_name(name);  // also where nothing can be locked, on a read-only medium
   NameLock lock = lock_name(store, name);

@@ -211,8 +211,8 @@ void Finder::add_journal_remains(const LostBranch& lost, std::vector<Candidate>&
     if (remains.state.header.branch != lost.name) return;
     const std::uint64_t head = remains.state.head_sequence();
     const std::string dropped = remains.lost_commits
-                                    ? fmt::format("at least {} behind it", *remains.lost_commits)
-                                    : "how many behind it, nothing tells";
+                                    ? fmt::format("at least {}", *remains.lost_commits)
+                                    : "an unknown number";
     out.push_back({{"branch '" + lost.name + "'", true, std::move(remains.state.base),
                     std::move(remains.state.commits), 0, lost.name, remains.state.header.encoding},
                    fmt::format("the journal up to the damage; dropped commits: {}", dropped),

@@ -378,7 +378,7 @@ std::optional<std::string> Verifier::check_record(std::span<const Use> uses) {
       return fmt::format("page {}: the record has no such slot", u.page);
     }
     if (!pages && lines[u.slot].page != u.page) {
-      return fmt::format("page {}: the delta is another page's", u.page);
+      return fmt::format("page {}: the delta belongs to another page", u.page);
     }
   }
   return std::nullopt;

@@ -218,7 +218,7 @@ class Collector {
 GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress,
                          int recompress_level, const GcPace& pace) {
   if (recompress_level < 0 || recompress_level > kMaxRecompressLevel) {
-    fail(Errc::invalid_argument, "recompression at level {}: 1 to {}", recompress_level,
+    fail(Errc::invalid_argument, "recompression level {}: give 1 to {}", recompress_level,
          kMaxRecompressLevel);
   }
   return Collector(store, look_only, progress, recompress_level, pace).run();

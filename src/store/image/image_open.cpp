@@ -55,7 +55,8 @@ std::string absolute_path(const std::string& path) {
   if (error) fail(Errc::io, "{}: {}", path, error.message());
   auto text = absolute.lexically_normal().string();
   if (text.size() > format::kMaxImagePathBytes || text.find('\0') != std::string::npos) {
-    fail(Errc::invalid_argument, "a path of {} bytes for an image", text.size());
+    fail(Errc::invalid_argument, "the path of an image cannot have {} bytes, or a zero byte",
+         text.size());
   }
   return text;
 }

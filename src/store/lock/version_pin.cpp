@@ -65,7 +65,9 @@ VersionPin hold_names(PackStore& store) {
       return file;  // a file system without locks; gc cannot run there either
     }
   }
-  if (!held) fail(Errc::busy, "{}: a gc is looking at the names, and does not end", store.path());
+  if (!held) {
+    fail(Errc::busy, "{}: a gc is looking at the names, and does not let go", store.path());
+  }
   return file;
 }
 

@@ -222,8 +222,8 @@ void PackPlaces::require_owned() const {
     if (tier.kind != TierKind::archive || theirs.is(us)) continue;
     const bool moved = theirs.home != us.home;
     fail(Errc::read_only,
-         "{}: the archive is that of {}. If that one is gone, or is now {}, take the archive over: "
-         "add it again; if this is a copy of it, give it a copy of the archive",
+         "{}: the archive belongs to {}. If that store is gone, or is now {}, take the archive "
+         "over: add it again. If this store is a copy of it, give it a copy of the archive",
          tier.path,
          moved ? "the store at " + theirs.home : "another store that was made at " + theirs.home,
          us.home);

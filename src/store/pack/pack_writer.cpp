@@ -74,7 +74,7 @@ void PackWriter::Impl::open_active(const format::Version& version) {
   const std::string path = store.packs().places().home_path(version.active_pack);
   // Only packs of this branch may be written, whatever the journal says.
   if (version.active_pack >> 32 != branch_id) {
-    fail(Errc::corrupted, "{}: the active pack is another branch's", path);
+    fail(Errc::corrupted, "{}: the active pack belongs to another branch", path);
   }
   store.packs().open(version.active_pack);  // checks the header
   active.file = store.fs().open(path, base::OpenMode::read_write);
@@ -166,7 +166,9 @@ void PackWriter::Impl::roll() {
   if (active.pack != 0) seal();
   Active next;
   for (bool leave_out = false; next.file == nullptr; ++next_number) {
-    if (next_number > UINT32_MAX) fail(Errc::no_space, "{}: pack numbers used up", store.path());
+    if (next_number > UINT32_MAX) {
+      fail(Errc::no_space, "{}: all pack numbers are used up", store.path());
+    }
     next.pack = branch_id << 32 | next_number;
     // A crash after a roll left this file, and nothing refers to it. No pack follows it directly,
     // because that would say that it was flushed (Roots::reached_bytes).

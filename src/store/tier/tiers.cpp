@@ -30,7 +30,8 @@ format::Uuid random_id() {
 Tiers read_tiers(StoreCore& store) {
   const auto state = store.packs().places().reload();
   if (!state->problem.empty()) {
-    fail(state->code, "{}. Without the file, the directories can be added again", state->problem);
+    fail(state->code, "{}. If the file is removed, the directories can be added again",
+         state->problem);
   }
   return state->tiers;
 }
@@ -59,7 +60,7 @@ TierId identify_directory(StoreCore& store, TierKind kind, const std::string& pa
   const format::TierOwner owner = store.packs().places().owner();
   const std::string file = path + "/" + kTierIdName;
   if (kind == TierKind::archive && before != nullptr && !fs.exists(file)) {
-    fail(Errc::io, "{}: is not the archive that it was, whose packs are missed", path);
+    fail(Errc::io, "{}: is not the archive that was here, whose packs are missing", path);
   }
   if (!fs.exists(path)) {
     fs.make_directory(path);
@@ -90,7 +91,7 @@ TierDirectory& find_tier(StoreCore& store, Tiers& tiers, const std::string& path
   const auto at = std::find_if(tiers.directories.begin(), tiers.directories.end(),
                                [&](const TierDirectory& d) { return d.path == path; });
   if (at != tiers.directories.end()) return *at;
-  fail(Errc::not_found, "{}: no tier of {}", path, store.path());
+  fail(Errc::not_found, "{}: is not a tier of {}", path, store.path());
 }
 
 void require_path(StoreCore& store, const std::string& path) {
@@ -149,7 +150,7 @@ void add_tier(StoreCore& store, TierKind kind, const std::string& path, std::uin
     fail(Errc::already_exists, "{}: the directory is a tier of another kind", path);
   }
   if (before == list.end() && list.size() >= format::kMaxTierDirectories) {
-    fail(Errc::invalid_argument, "{}: has {} tiers, as many as there may be", store.path(),
+    fail(Errc::invalid_argument, "{}: has {} tiers, and cannot have more", store.path(),
          list.size());
   }
   const TierId tier =
@@ -160,7 +161,7 @@ void add_tier(StoreCore& store, TierKind kind, const std::string& path, std::uin
   const TierDirectory now{kind, tier.id, limit_bytes, path};
   const bool same = before != list.end() && same_id == before;
   if (before != list.end() && !same && kind == TierKind::archive) {
-    fail(Errc::io, "{}: is not the archive that it was, whose packs are missed", path);
+    fail(Errc::io, "{}: is not the archive that was here, whose packs are missing", path);
   }
   if (same_id != list.end()) {
     *same_id = now;

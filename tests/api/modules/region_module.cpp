@@ -1,4 +1,4 @@
-// A module with a copy of the library of its own: loaded, used and unloaded by two_copies_test.cpp.
+// This module has its own copy of the library; two_copies_test.cpp loads, uses and unloads it.
 #include <vellum/store.hpp>
 
 #include <cstdint>
@@ -13,7 +13,7 @@ MODULE_FUNCTION bool begin(const char* store, const char* branch) {
   return true;
 }
 
-// Adds one to each page's first word, and gives what that was.
+// Adds one to each page's first word, and returns what that was.
 MODULE_FUNCTION std::uint64_t add_one() {
   auto* const words = static_cast<std::uint64_t*>(region->data());
   const std::uint64_t before = words[0];

@@ -27,7 +27,7 @@ static wchar_t wide[400];
 static int fd;
 static FILE* file;
 
-/* The statement, with `at` a place of its own. Calls through volatile pointers are of the address
+/* The statement, with `at` a place of its own. Calls through volatile pointers go to the address
  * that was taken in this file. */
 #define CHECK(name, ...)                                     \
   do {                                                       \

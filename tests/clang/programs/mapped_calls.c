@@ -1,4 +1,4 @@
-/* What a program does to a file that it has mapped, other than storing: run with the file's name in
+/* Everything that a program does to a mapped file, other than storing: run with the file's name in
  * VELLUM_ATOMIC_FILES. Exits with the line of what is wrong. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   snprintf(name, sizeof name, "%s.vellum-journal", argv[1]);
   REQUIRE(access(name, F_OK) == 0);
 
-  /* On a shared mapping, nothing that was stored goes. */
+  /* On a shared mapping, stored bytes stay. */
   strcpy(at + 100, "kept");
   REQUIRE(madvise(at, kBytes, MADV_DONTNEED) == 0 && strcmp(at + 100, "kept") == 0);
   REQUIRE(madvise(at, kBytes, MADV_REMOVE) == -1 && errno == EOPNOTSUPP);
@@ -50,7 +50,8 @@ int main(int argc, char** argv) {
   REQUIRE(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096) == -1);
   REQUIRE(errno == EOPNOTSUPP && strcmp(at + 100, "kept") == 0);
 
-  /* By descriptor: what is in memory, at the end, and not by who may only read. */
+  /* By descriptor: the content of memory is seen, also at the end; a descriptor that may only read
+   * cannot write. */
   char read_back[8] = "";
   REQUIRE(pread(fd, read_back, 5, 100) == 5 && strcmp(read_back, "kept") == 0);
   const int appender = open(argv[1], O_RDWR | O_APPEND | O_CLOEXEC);

@@ -1,5 +1,5 @@
-/* What the test programs know of the tracked memory that they store to: tracked_memory.cpp, which
- * an ordinary compiler has compiled. */
+/* The test programs' view of the tracked memory that they store to: tracked_memory.cpp, which an
+ * ordinary compiler has compiled. */
 #ifndef TRACKED_H
 #define TRACKED_H
 

@@ -1,4 +1,5 @@
-// The tracked memory of the test programs, and who checks it. Nothing here is instrumented.
+// The tracked memory of the test programs, and the code that checks it. Nothing here is
+// instrumented.
 #include <sys/mman.h>
 
 #include <cstdio>

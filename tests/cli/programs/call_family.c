@@ -1,6 +1,6 @@
-/* The less usual functions of the C library that come to a file, those for old programs too. Run by
- * itself and under `vellum run`: call_family SCENARIO FILE. Exits with 1, and the line, where
- * something is not as files are. */
+/* The less usual functions of the C library that reach a file, also those for old programs. Run by
+ * itself and under `vellum run`: call_family SCENARIO FILE. Exits with 1, and prints the line,
+ * where something does not behave as files do. */
 #define _GNU_SOURCE
 #include <aio.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #include "require.h"
 
-/* What programs import that were built with a glibc before 2.33, and headers no longer name. */
+/* Programs that were built with a glibc before 2.33 import these; headers no longer name them. */
 int old_fxstat(int, int, struct stat*);
 int old_fxstat64(int, int, struct stat64*);
 int old_xstat(int, const char*, struct stat*);
@@ -109,7 +109,7 @@ static void append(void) {
   REQUIRE(has(fd, 0, "Firstsecondthreefourfive!"));
 }
 
-/* Addresses that are none. */
+/* These are not addresses. */
 static void faults(void) {
   const int fd = open_new(0);
   REQUIRE(pwrite(fd, "content", 7, 0) == 7);
@@ -168,7 +168,7 @@ static void old_stats(void) {
   }
 }
 
-/* The C library's other names, each of which has to come to the same bytes. */
+/* The C library's other names: each must reach the same bytes. */
 static void names(void) {
   const int keep = open_new(0);
   int fd = __open(path, O_RDWR | O_CLOEXEC);

@@ -1,6 +1,6 @@
-/* A program that knows nothing of Vellum, and checks that its file is what files are. Run by itself
- * and under `vellum run`: file_calls SCENARIO FILE. Exits with 1, and the line, where something is
- * not so. */
+/* A program that knows nothing of Vellum, and checks that its file behaves as files do. Run by
+ * itself and under `vellum run`: file_calls SCENARIO FILE. Exits with 1, and the line, where
+ * something is not so. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ static int has(int fd, off_t at, const char* text) {
   return pread(fd, found, n, at) == (ssize_t)n && memcmp(found, text, n) == 0;
 }
 
-/* All ways to the same bytes. */
+/* All ways lead to the same bytes. */
 static void coherent(void) {
   const int fd = open_new(5 * kPage);
   const int reader = open(path, O_RDONLY | O_CLOEXEC);
@@ -104,7 +104,7 @@ static void sizes(void) {
   REQUIRE(stat(path, &status) == 0 && status.st_size == 0);
 }
 
-/* syscall(2) is the same calls. */
+/* syscall(2) makes the same calls. */
 static void by_number(void) {
   struct stat status;
   const int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CREAT | O_TRUNC, 0644);
@@ -143,7 +143,7 @@ static void copies(void) {
   REQUIRE(has(fd, 50, "stream") && unlink(name) == 0);
 }
 
-/* Descriptors and mappings are of a file, whatever becomes of its name. */
+/* Descriptors and mappings stay with the file, whatever becomes of its name. */
 static void names(void) {
   char other[4096], third[4096];
   snprintf(other, sizeof other, "%s.other", path);
@@ -164,7 +164,7 @@ static void names(void) {
   REQUIRE(msync(at, kPage, MS_SYNC) == 0 && munmap(at, 2 * kPage) == 0);
   REQUIRE(close(fd) == 0 && close(appender) == 0);
 
-  /* Away and back, to be read and written all the time. */
+  /* The name goes away and comes back; the file can be read and written all the time. */
   REQUIRE(rename(path, other) == 0 && pwrite(anew, "away", 4, 4) == 4 && has(anew, 0, "anewaway"));
   REQUIRE(access(path, F_OK) == -1 && rename(other, path) == 0);
   REQUIRE(pwrite(anew, "back", 4, 8) == 4 && fsync(anew) == 0);
@@ -179,7 +179,7 @@ static void names(void) {
   REQUIRE(found >= 0 && has(found, 0, "nextmore") && pwrite(found, "N", 1, 0) == 1);
   REQUIRE(has(next, 0, "Nextmore"));
 
-  /* Two files exchange theirs, and what must not be replaced is not. */
+  /* Two files exchange their names, and a name that must not be replaced is not. */
   const int last = open(third, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   REQUIRE(last >= 0 && write(last, "third", 5) == 5);
   REQUIRE(renameat2(AT_FDCWD, third, AT_FDCWD, path, RENAME_NOREPLACE) == -1 && errno == EEXIST);
@@ -297,7 +297,7 @@ static void times(void) {
   REQUIRE(status.st_mtim.tv_nsec == 7);
 }
 
-/* Of the beginning of an LMDB file, written by a program that is none of LMDB's. */
+/* A program that does not use LMDB writes the beginning of an LMDB file. */
 static void like_lmdb(void) {
   const int fd = open_new(4 * kPage);
   const uint32_t meta[] = {0xbeefc0de, 1};
@@ -309,7 +309,7 @@ static void like_lmdb(void) {
   kill(getpid(), SIGKILL);
 }
 
-/* A child's stores would be seen by nobody. */
+/* Nobody would see a child's stores. */
 static void stores_of_a_child(void) {
   const int fd = open_new(2 * kPage);
   char* at = map(fd, 2 * kPage, PROT_READ | PROT_WRITE, 0);
@@ -442,7 +442,7 @@ static void forks(void) {
   REQUIRE(write(tell[1], "c", 1) == 1 && waitpid(longer, &status, 0) == longer && status == 0);
 }
 
-/* Process 1 of a namespace, and so is its child that has its memory for a while. */
+/* This is process 1 of a namespace, and so is its child that shares its memory for a while. */
 static void process_one(void) {
   const int fd = open_new(kPage);
   REQUIRE(getpid() == 1 && unshare(CLONE_NEWPID) == 0);
@@ -477,7 +477,7 @@ static void streams(void) {
   REQUIRE(has(fd, 0, "line 1\nline 2") && size_of(fd) == 13);
 }
 
-/* What goes to a file behind the back of who stands in front of the C library. */
+/* A library in front of the C library does not see these uses of a file. */
 static void unseen(void) {
   REQUIRE(close(open_new(kPage)) == 0);
   const int reader = open(path, O_RDONLY | O_CLOEXEC);
@@ -498,7 +498,7 @@ static void unseen(void) {
   REQUIRE(freopen(path, "w", stdin) == NULL && errno == ENOTSUP);
 }
 
-/* Only what `vellum run` refuses. */
+/* Only `vellum run` refuses this. */
 static void refused(void) {
   const int fd = open_new(kPage);
   REQUIRE(fcntl(fd, F_DUPFD, kHanded) == kHanded);
@@ -533,7 +533,7 @@ static void hundred_commits(void) {
   const int fd = open_new(kPage);
   for (int i = 0; i < 100; ++i) REQUIRE(pwrite(fd, &i, sizeof i, i * 4) == 4 && fsync(fd) == 0);
 }
-/* Until it is told to end. */
+/* Runs until it is told to end. */
 static void waits(void) {
   const int fd = open_new(kPage);
   REQUIRE(pwrite(fd, "waits", 5, 0) == 5 && fsync(fd) == 0);

@@ -79,7 +79,7 @@ static size_t entries(MDB_txn* txn, MDB_dbi dbi) {
   return status.ms_entries;
 }
 
-/* What a reader has begun with stays. */
+/* A reader keeps the state that it began with. */
 static void read_beside_a_writer(void) {
   MDB_txn *reader, *writer;
   REQUIRE(mdb_txn_begin(env, NULL, MDB_RDONLY, &reader));

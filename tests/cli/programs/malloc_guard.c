@@ -1,7 +1,7 @@
 /* An allocator that asks the kernel, by the C library's functions, whenever it is called, as
- * jemalloc, tcmalloc and mimalloc do now and then with their locks held. Who allocates inside of
- * these functions would wait for itself there: here the process ends, with a message. It ends, too,
- * where anything is allocated while malloc_guard_armed. Nothing is ever given back. */
+ * jemalloc, tcmalloc and mimalloc do now and then with their locks held. Code that allocates inside
+ * these functions would wait for itself there; here the process ends with a message instead. It
+ * ends, too, where anything is allocated while malloc_guard_armed. Nothing is ever given back. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdint.h>
@@ -38,7 +38,7 @@ static void ask_kernel(void) {
   close(fd);
 }
 
-/* A region of address space that costs what is touched of it. */
+/* This address space costs only what is touched of it. */
 static void* take(size_t bytes, size_t alignment) {
   if (malloc_guard_armed)
     die("malloc_guard: something was allocated before a watched file was opened\n");

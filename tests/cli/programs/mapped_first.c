@@ -76,7 +76,7 @@ static void cuts(void) {
   REQUIRE(view[30] == 'a' && fsync(fd) == 0 && view[10] == 0 && close(fd) == 0 && view[10] == 0);
 }
 
-/* Of what is unmapped, somebody else has the addresses. */
+/* Somebody else has the addresses of an unmapped range. */
 static void unmaps(void) {
   make_and_map();
   const int fd = open_to(O_RDWR);

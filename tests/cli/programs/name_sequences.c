@@ -92,7 +92,7 @@ static void write_some(void) {
   done("pwrite", pwrite(fd, text, length, chosen(12000)));
 }
 
-/* As who does not want to leave a name open to chance: git's objects. */
+/* As programs do that leave no name to chance, such as git for its objects. */
 static void link_and_unlink(void) {
   const char *const from = any_name(), *const to = any_name();
   const long linked = link(from, to);

@@ -169,7 +169,7 @@ static void reads_old(FILE* stream) {
   fclose(stream);
 }
 
-/* However it is read, it is the version. */
+/* However the file is read, it is the version. */
 static void reads(void) {
   posix_spawn_file_actions_t actions;
   char* const words[] = {"grep", "-qx", "old", NULL};
@@ -188,7 +188,8 @@ static void reads(void) {
   posix_spawn_file_actions_destroy(&actions);
 }
 
-/* Files of the custom names are the program's own; those that are there already, it does not see.
+/* Files with the customary names are the program's own; it does not see those that are there
+ * already.
  */
 static void beside(void) {
   char made[] = "file-XXXXXX", content[8] = "";
@@ -212,7 +213,7 @@ static void beside(void) {
   GIVES(0, unlink("file-link"));
   REQUIRE(mkstemp(made) >= 0 && strcmp(made, "file-XXXXXX") != 0);
   GIVES(0, unlink(made));
-  /* Directories are where they are. */
+  /* Directories stay where they are. */
   GIVES(0, mkdir("file-directory", 0700));
   GIVES(0, creat("file-directory/inside", 0600));
   GIVES(0, unlink("file-directory/inside"));

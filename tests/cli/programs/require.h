@@ -1,4 +1,4 @@
-/* What a program that checks itself ends with: exit(1), and the line, where something is not so. */
+/* A program that checks itself ends with exit(1), and prints the line, where something is wrong. */
 #pragma once
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* A program whose store is away for a while, so that what it makes durable meanwhile cannot be:
+/* The store of this program is away for a while, so that nothing can be made durable meanwhile:
  * store_away SCENARIO FILE STORE. The first write is committed before. Exits with 1, and the line,
  * where something is not as it has to be. */
 #define _GNU_SOURCE
@@ -18,7 +18,8 @@ static char away[4096];
 static void take_away(void) { REQUIRE(rename(store, away) == 0); }
 static void bring_back(void) { REQUIRE(rename(away, store) == 0); }
 
-/* What a failed fsync(2) was to commit, the next one commits. Nothing else does: it is killed. */
+/* The next fsync(2) commits what a failed one was to commit. Nothing else does: the program is
+ * killed. */
 static void flushes_again(int fd) {
   take_away();
   REQUIRE(fsync(fd) == -1);
