@@ -172,10 +172,10 @@ mutation 'tail of a crashed checkpoint left in the pack' src/store/pack/pack_wri
   's/^  if (size > version\.active_pack_end_bytes) active\.file->truncate.*$//'
 mutation 'a failed flush of a checkpoint does not poison' src/store/branch/branch_writer.cpp \
   's/^    if (poison\.empty()) poison = reason;$//'
-# Two mutations would show nothing. Packs listed after the branches: while gc reads the names nobody opens a branch
-# for writing, so no pack appears. Of two base frames the later ends: what lies between the two belongs to the
-# later frame, which is a version itself; the earlier end matters only when a writer takes that frame back
-# after gc has looked.
+# Two mutations would show nothing. Packs listed after the branches: while gc reads the names nobody opens a
+# branch for writing, so no pack appears. Of two base frames the later ends: what lies between the two belongs
+# to the later frame, which is a version itself; the earlier end matters only when a writer takes that frame
+# back after gc has looked.
 mutation 'gc: pins of open versions ignored' src/store/reach/roots.cpp \
   's/: pinned_roots(store, out\.packs))/: std::vector<RootPlace>())/'
 mutation 'gc: the base frame before the last is no version' src/store/reach/roots.cpp \
@@ -332,7 +332,7 @@ mutation 'atomic: a commit without its barrier' src/atomic_file/redo_journal.cpp
 mutation 'atomic: a header is written over the one that counts' src/atomic_file/redo_journal.cpp \
   's/return epoch % 2 \* format::kRedoHeaderCopyBytes;/return (epoch + 1) \/ 2 % 2 * format::kRedoHeaderCopyBytes;/'
 mutation 'atomic: a poisoned journal takes commits' src/atomic_file/redo_journal.cpp \
-  '/^void RedoJournal::append/,/^}/s/^  if (!poison_\.empty()) throw.*$//'
+  '/^void RedoJournal::append/,/^}/s/^  if (!poison_\.empty()) fail.*$//'
 mutation 'atomic: a file is cut before that is recorded' src/atomic_file/atomic_file.cpp \
   's/^  append_record(size_bytes);$/  image->resize(size_bytes);\n&/'
 mutation 'atomic: a failed commit forgets its marks' src/atomic_file/atomic_file.cpp \

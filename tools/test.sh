@@ -11,8 +11,8 @@
 #   tidy     clang-tidy over src and include
 # A sanitizer slows tests down and is in the way of a few. Tests whose name contains NoSanitizer, and those
 # labelled `slow` or `install`, run under release only; NoTsan and NoAsan in a name leave out one sanitizer.
-# While a stage's tests run, the build of the next stage goes on beside them at the lowest priority, as tests wait for
-# the disk. VELLUM_NEXT_STAGE names the stage that the caller runs after the last one of this call.
+# While a stage's tests run, the build of the next stage goes on beside them at the lowest priority, as tests
+# wait for the disk. VELLUM_NEXT_STAGE names the stage that the caller runs after the last one of this call.
 # Each stage says how long it took and names its slowest tests. The last line is "N passed, N failed", summed
 # over all stages; a stage that does not build, format or lint counts as one failure.
 set -uo pipefail
@@ -26,7 +26,8 @@ default_stages=(lint release)
 asan_tests=(base format store region atomic_file api corruption)
 tsan_tests=(base store region atomic_file api)
 # Tests of api come in one form for each engine. The parts that engines do not share are tested in region,
-# with all of them. Simulated power cuts and most seeds of the model say more about the store than about its memory.
+# with all of them. Simulated power cuts and most seeds of the model say more about the store than about its
+# memory.
 asan_without_of_api='/sigsegv'
 tsan_without_of_api='/sigsegv|/mapped'
 without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|EveryVersionReadsBack/[12][0-9]'
@@ -67,7 +68,8 @@ build_of() {
   esac
 }
 
-# Begins the build of the next stage, where it has a folder of its own. Its errors show when the stage builds again.
+# Begins the build of the next stage, where it has a folder of its own. Its errors show when the stage builds
+# again.
 build_ahead() {
   case $next_stage in
     asan | tsan | clang) ;;

@@ -89,8 +89,8 @@ const char* vellum_version(void);
 
 /* ---- Progress ---- */
 
-/* Long calls take one, which may be NULL, and call it now and then in their own thread. `total` is 0
- * when nobody knows it; `unit` is a word such as "bytes". 0 continues. Any other value ends the
+/* Long calls take one, which may be NULL, and call it now and then in their own thread. `total` is
+ * 0 when nobody knows it; `unit` is a word such as "bytes". 0 continues. Any other value ends the
  * call: VELLUM_ERR_STOPPED. The store stays whole. It must not throw or longjmp. */
 typedef int (*vellum_progress_fn)(uint64_t done, uint64_t total, const char* unit, void* context);
 
@@ -277,8 +277,8 @@ int vellum_resize_file(vellum_region* region, uint64_t file_bytes);
 
 typedef struct vellum_pin vellum_pin;
 
-/* Brings a range in and keeps it until vellum_unpin(): system calls work on it. VELLUM_ERR_CORRUPTED
- * or VELLUM_ERR_IO when a page cannot be read. */
+/* Brings a range in and keeps it until vellum_unpin(): system calls work on it.
+ * VELLUM_ERR_CORRUPTED or VELLUM_ERR_IO when a page cannot be read. */
 int vellum_pin_range(const vellum_region* region, const void* address, size_t length_bytes,
                      vellum_pin** out);
 void vellum_unpin(vellum_pin* pin);
@@ -361,8 +361,9 @@ typedef void (*vellum_branch_image_fn)(const vellum_branch_image* image, void* c
 int vellum_find_branch_image(const vellum_store* store, const char* branch,
                              vellum_branch_image_fn visit, void* context);
 
-/* The number of snapshots that each rule keeps; 0: none. keep_last keeps the newest ones, the others
- * the newest of each of the newest days, weeks (from Monday), months or years that have any. */
+/* The number of snapshots that each rule keeps; 0: none. keep_last keeps the newest ones, the
+ * others the newest of each of the newest days, weeks (from Monday), months or years that have any.
+ * */
 typedef struct vellum_retention_policy {
   size_t struct_size;
   uint32_t keep_last, keep_daily, keep_weekly, keep_monthly, keep_yearly;
@@ -371,9 +372,9 @@ typedef struct vellum_retention_policy {
 } vellum_retention_policy;
 #define VELLUM_RETENTION_POLICY_INIT {sizeof(vellum_retention_policy), 0, 0, 0, 0, 0, 0, 0}
 
-/* `kept_by` has the names of the rules that keep the snapshot ("last", "daily", ...), `kept_by_count`
- * of them; 0: nothing keeps it. 0 continues, any other value stops. It may call Vellum, so it may
- * remove the snapshot. */
+/* `kept_by` has the names of the rules that keep the snapshot ("last", "daily", ...),
+ * `kept_by_count` of them; 0: nothing keeps it. 0 continues, any other value stops. It may call
+ * Vellum, so it may remove the snapshot. */
 typedef int (*vellum_retention_fn)(const vellum_version_info* snapshot, const char* const* kept_by,
                                    size_t kept_by_count, void* context);
 /* Calls `visit` for every snapshot that the policy looks at, by branch and then newest first. It
@@ -397,8 +398,8 @@ typedef struct vellum_diff_totals {
 
 /* 0 continues, any other value ends the call: VELLUM_ERR_STOPPED. */
 typedef int (*vellum_range_fn)(const vellum_byte_range* range, void* context);
-/* Calls `visit` for every maximal run of differing bytes, ascending. The cost follows the size of the
- * difference. `visit` and `totals` may be NULL. */
+/* Calls `visit` for every maximal run of differing bytes, ascending. The cost follows the size of
+ * the difference. `visit` and `totals` may be NULL. */
 int vellum_diff(const vellum_store* store, const char* a, const char* b, vellum_range_fn visit,
                 void* context, vellum_diff_totals* totals);
 
@@ -513,10 +514,10 @@ typedef struct vellum_damage {
 } vellum_damage;
 typedef void (*vellum_damage_fn)(const vellum_damage* damage, void* context);
 
-/* Checks the store. VELLUM_OK: no damage found. VELLUM_ERR_CORRUPTED: damage found; `report` is filled in
- * all the same, `visit` has got each damage, and vellum_error_message() names the first. Another
- * error: the check could not be made. `options`, `report` and the callbacks, which get `context`,
- * may be NULL. */
+/* Checks the store. VELLUM_OK: no damage found. VELLUM_ERR_CORRUPTED: damage found; `report` is
+ * filled in all the same, `visit` has got each damage, and vellum_error_message() names the first.
+ * Another error: the check could not be made. `options`, `report` and the callbacks, which get
+ * `context`, may be NULL. */
 int vellum_verify(const vellum_store* store, const vellum_verify_options* options,
                   vellum_verify_report* report, vellum_damage_fn visit, vellum_progress_fn progress,
                   void* context);
@@ -550,8 +551,8 @@ typedef struct vellum_repaired_version {
 } vellum_repaired_version;
 typedef void (*vellum_repair_fn)(const vellum_repaired_version* version, void* context);
 
-/* Saves every version of the corrupted store at `path` that is whole into a new store, which must not
- * exist; the corrupted store is only read. In a dry run `destination` may be NULL.
+/* Saves every version of the corrupted store at `path` that is whole into a new store, which must
+ * not exist; the corrupted store is only read. In a dry run `destination` may be NULL.
  * VELLUM_ERR_CORRUPTED: versions are lost; the others are saved, and `report` is filled in, all the
  * same. `options`, `report` and the callbacks, which get `context`, may be NULL. */
 int vellum_repair(const char* path, const char* destination, const vellum_repair_options* options,

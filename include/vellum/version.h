@@ -1,5 +1,5 @@
-/* vellum/version.h: the version of these headers, for C and C++. vellum_version() (vellum/vellum.h) and
- * vellum::version() (vellum/version.hpp) say that of the library, which a program may have from
+/* vellum/version.h: the version of these headers, for C and C++. vellum_version() (vellum/vellum.h)
+ * and vellum::version() (vellum/version.hpp) say that of the library, which a program may have from
  * elsewhere. */
 #ifndef VELLUM_VERSION_H
 #define VELLUM_VERSION_H

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <vellum/retention.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum {
 namespace {
 
@@ -58,7 +60,7 @@ std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& 
                         {"monthly", policy.keep_monthly, monthly},
                         {"yearly", policy.keep_yearly, yearly}};
   if (std::all_of(std::begin(rules), std::end(rules), [](const Rule& r) { return r.count == 0; })) {
-    throw Error(Errc::invalid_argument, "no rule says which snapshots to keep");
+    fail(Errc::invalid_argument, "no rule says which snapshots to keep");
   }
   std::vector<RetentionDecision> out;
   for (const VersionInfo& v : versions) {

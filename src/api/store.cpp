@@ -6,6 +6,7 @@
 
 #include "api/store_impl.hpp"
 #include "base/clock.hpp"
+#include "base/fail.hpp"
 #include "base/new_file.hpp"
 #include "base/round_up.hpp"
 #include "base/zeros.hpp"
@@ -36,7 +37,7 @@ format::Superblock superblock_of(const StoreOptions& options) {
   region::require_range("pack_bytes", options.pack_bytes, 1ULL << 20, 1ULL << 40);
   region::require_range("journal_half_bytes", options.journal_half_bytes, 64u << 10, 64u << 20);
   if (options.journal_half_bytes % kPageBytes != 0) {
-    throw Error(Errc::invalid_argument, "journal_half_bytes must be a multiple of 4096");
+    fail(Errc::invalid_argument, "journal_half_bytes must be a multiple of 4096");
   }
   sb.pack_bytes = options.pack_bytes;
   sb.journal_half_bytes = options.journal_half_bytes;
@@ -70,11 +71,10 @@ VersionInfo info_of(const store::ResolvedVersion& resolved, const std::string& n
 
 std::uint64_t checked_size(std::uint64_t size_bytes) {
   if (size_bytes > format::kMaxRegionBytes) {
-    throw Error(Errc::invalid_argument, "a region of " + std::to_string(size_bytes) +
-                                            " bytes is too large: at most " +
-                                            std::to_string(format::kMaxRegionBytes) + " (64 TiB)");
+    fail(Errc::invalid_argument, "a region of {} bytes is too large: at most {} (64 TiB)",
+         size_bytes, format::kMaxRegionBytes);
   }
-  if (size_bytes == 0) throw Error(Errc::invalid_argument, "a region needs at least one byte");
+  if (size_bytes == 0) fail(Errc::invalid_argument, "a region needs at least one byte");
   return base::round_up(size_bytes, kPageBytes);
 }
 
@@ -294,10 +294,10 @@ void Store::create_branch(const std::string& name, const std::string& from_versi
   const auto names = store::hold_names(*impl_->core);
   const auto from = store::resolve_version(*impl_->core, from_version);
   if (!from.commits.empty()) {
-    throw Error(
-        Errc::busy,
-        from.label + " of " + path() +
-            " has commits that are in its journal only: snapshot it first, and branch from that");
+    fail(Errc::busy,
+         "{} of {} has commits that are in its journal only: snapshot it first, and branch from "
+         "that",
+         from.label, path());
   }
   impl_->core->create_branch_at(claim, from.version,
                                 from.is_branch ? from.version.parent : from_version,
@@ -362,10 +362,8 @@ void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
                                               std::move(resolved.commits), resolved.label);
   if (offset_bytes > source->region_bytes() ||
       length_bytes > source->region_bytes() - offset_bytes) {
-    throw Error(Errc::invalid_argument, source->label() + " has " +
-                                            std::to_string(source->region_bytes()) +
-                                            " bytes: cannot read " + std::to_string(length_bytes) +
-                                            " at " + std::to_string(offset_bytes));
+    fail(Errc::invalid_argument, "{} has {} bytes: cannot read {} at {}", source->label(),
+         source->region_bytes(), length_bytes, offset_bytes);
   }
   std::vector<std::byte> pages(kCopyPages * kPageBytes);
   auto* to = static_cast<std::byte*>(out);
@@ -473,7 +471,7 @@ VerifyReport Store::verify(const VerifyOptions& options, const ProgressFn& progr
 RepairReport Store::repair(const std::string& path, const std::string& destination,
                            const RepairOptions& options, const ProgressFn& progress) {
   if (!options.dry_run && destination.empty()) {
-    throw Error(Errc::invalid_argument, path + ": repair needs a name for the new store");
+    fail(Errc::invalid_argument, "{}: repair needs a name for the new store", path);
   }
   return store::repair_store(
       base::posix_fs(), path,

@@ -4,6 +4,7 @@
 #include <vellum/store.hpp>
 
 #include "api/store_impl.hpp"
+#include "base/fail.hpp"
 #include "store/tier/tier_policy.hpp"
 
 namespace vellum {
@@ -11,7 +12,7 @@ namespace {
 
 // Makes the path absolute, so that the caller's later working directory does not matter.
 std::string full_path(const std::string& directory) {
-  if (directory.empty()) throw Error(Errc::invalid_argument, "a tier's directory needs a name");
+  if (directory.empty()) fail(Errc::invalid_argument, "a tier's directory needs a name");
   std::string path = std::filesystem::absolute(directory).lexically_normal().string();
   while (path.size() > 1 && path.back() == '/') path.pop_back();
   return path;

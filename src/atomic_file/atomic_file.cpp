@@ -12,6 +12,7 @@
 #include "atomic_file/journal_file.hpp"
 #include "atomic_file/page_watch.hpp"
 #include "atomic_file/window.hpp"
+#include "base/fail.hpp"
 #include "base/fork_count.hpp"
 #include "base/real_path.hpp"
 #include "cards/marked_pages.hpp"
@@ -32,9 +33,9 @@ constexpr std::uint64_t kLeastCapacityBytes = 64ULL << 30;
 AtomicFileOptions checked(AtomicFileOptions options, std::uint64_t size_bytes) {
   options.verify_cards |= region::verify_cards_by_environment();
   if (options.journal_bytes < kMinJournalBytes)
-    throw Error(Errc::invalid_argument, "the journal of a file has at least 64 KiB");
+    fail(Errc::invalid_argument, "the journal of a file has at least 64 KiB");
   if (size_bytes > format::kMaxRedoFileBytes || options.capacity_bytes > format::kMaxRedoFileBytes)
-    throw Error(Errc::invalid_argument, "an atomic file has at most 4 TiB");
+    fail(Errc::invalid_argument, "an atomic file has at most 4 TiB");
   if (options.capacity_bytes == 0)
     options.capacity_bytes =
         std::min(format::kMaxRedoFileBytes, std::max(4 * size_bytes, kLeastCapacityBytes));
@@ -119,8 +120,7 @@ AtomicFile::Impl::Impl(const std::string& file_path, const AtomicFileOptions& wa
 
 void AtomicFile::Impl::require_own() const {
   if (inherited())
-    throw Error(Errc::unsupported,
-                path + ": was opened before fork(): only the parent may write it");
+    fail(Errc::unsupported, "{}: was opened before fork(): only the parent may write it", path);
 }
 
 // The first changed line that is not marked; none: 0 cards.
@@ -220,9 +220,8 @@ void AtomicFile::Impl::clip_to_file() {
 // The cut is durable in the journal first: after a crash in between, the journal cuts the file.
 void AtomicFile::Impl::resize(std::uint64_t size_bytes) {
   if (size_bytes > window->capacity_bytes())
-    throw Error(Errc::invalid_argument, path + ": cannot be made " + std::to_string(size_bytes) +
-                                            " bytes: its capacity is " +
-                                            std::to_string(window->capacity_bytes()));
+    fail(Errc::invalid_argument, "{}: cannot be made {} bytes: its capacity is {}", path,
+         size_bytes, window->capacity_bytes());
   const std::uint64_t before = image->size_bytes();
   if (size_bytes == before) return;
   if (size_bytes > before) {
@@ -318,8 +317,7 @@ namespace {
 
 template <typename Impl>
 Impl& checked(const std::shared_ptr<Impl>& impl) {
-  if (impl == nullptr || impl->closed)
-    throw Error(Errc::invalid_argument, "this AtomicFile has no file");
+  if (impl == nullptr || impl->closed) fail(Errc::invalid_argument, "this AtomicFile has no file");
   return *impl;
 }
 

@@ -8,6 +8,8 @@
 
 #include "atomic_file/mapped_files.hpp"
 
+#include "base/fail.hpp"
+
 namespace vellum::atomic_file {
 
 Tracker tracker_from_environment(Tracker otherwise) {
@@ -17,8 +19,8 @@ Tracker tracker_from_environment(Tracker otherwise) {
   if (name == "pages") return Tracker::pages;
   if (name == "cards") return Tracker::cards;
   if (name == "cards_and_pages") return Tracker::cards_and_pages;
-  throw Error(Errc::invalid_argument, "VELLUM_ATOMIC_TRACKER is '" + std::string(name) +
-                                          "': it must be pages, cards or cards_and_pages");
+  fail(Errc::invalid_argument,
+       "VELLUM_ATOMIC_TRACKER is '{}': it must be pages, cards or cards_and_pages", name);
 }
 
 bool chosen_by_environment(const std::string& path) {

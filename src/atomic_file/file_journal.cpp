@@ -6,6 +6,7 @@
 #include <vellum/error.hpp>
 
 #include "atomic_file/journal_file.hpp"
+#include "base/fail.hpp"
 
 namespace vellum::atomic_file {
 namespace {
@@ -23,14 +24,14 @@ bool belongs(const RedoJournal& journal, const base::File& journal_file, const b
              const std::string& path) {
   const base::FileIdentity identity = file.identity();
   if (!journal_file.trusted_beside(file))
-    throw Error(Errc::corrupted, journal_path(path) + ": belongs to another user than " + path);
+    fail(Errc::corrupted, "{}: belongs to another user than {}", journal_path(path), path);
   if (journal.header().inode == identity.inode && journal.header().born_ns == identity.born_ns)
     return true;
   if (!journal.has_records()) return false;
-  throw Error(Errc::corrupted,
-              journal_path(path) + ": was made for another file than " + path +
-                  ". If both were copied together, `vellum recover --copied` takes it; if the file "
-                  "is right without the journal, remove the journal");
+  fail(Errc::corrupted,
+       "{}: was made for another file than {}. If both were copied together, `vellum recover "
+       "--copied` takes it; if the file is right without the journal, remove the journal",
+       journal_path(path), path);
 }
 
 std::unique_ptr<MediumFile> journal_on(base::File& file, bool persistent_memory) {
@@ -45,9 +46,9 @@ std::unique_ptr<MediumFile> image_of(base::File& file, Medium medium) {
   if (medium != Medium::disk)
     if (auto mapped = pmem_file(file, false)) return mapped;
   if (medium == Medium::persistent_memory)
-    throw Error(Errc::unsupported, file.path() +
-                                       ": is not in persistent memory, or is empty, or Vellum was "
-                                       "built without libpmem");
+    fail(Errc::unsupported,
+         "{}: is not in persistent memory, or is empty, or Vellum was built without libpmem",
+         file.path());
   return disk_file(file, Space::sparse);
 }
 
@@ -80,8 +81,7 @@ FileJournal FileJournal::make(base::Fs& fs, const std::string& path, const base:
         RedoJournal::create(journal_on(*made, mapped), header_for(file),
                             mapped ? journal_bytes : std::min(kFirstLogBytes, journal_bytes));
     made->sync_data();  // its size, which a fence does not make durable
-    if (!finish_journal(fs, *made, path))
-      throw Error(Errc::busy, path + ": is being opened elsewhere");
+    if (!finish_journal(fs, *made, path)) fail(Errc::busy, "{}: is being opened elsewhere", path);
     return {std::move(made), std::move(log)};
   } catch (...) {
     discard_journal(fs, *made);

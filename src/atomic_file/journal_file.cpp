@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/new_file.hpp"
 #include "format/redo.hpp"
 
@@ -30,7 +31,7 @@ std::unique_ptr<base::File> open_journal(base::Fs& fs, const std::string& file_p
       throw;
     }
     if (!file->try_lock_exclusive())
-      throw Error(Errc::busy, file_path + ": is open elsewhere: " + path + " is locked");
+      fail(Errc::busy, "{}: is open elsewhere: {} is locked", file_path, path);
     if (!file->replaced()) return file;
   }
   return nullptr;
@@ -136,7 +137,7 @@ std::unique_ptr<base::File> start_journal(base::Fs& fs, const std::string& file_
       remove_left(fs, path);
     }
   }
-  if (started == nullptr) throw Error(Errc::busy, file_path + ": is being opened elsewhere");
+  if (started == nullptr) fail(Errc::busy, "{}: is being opened elsewhere", file_path);
   remove_random_names(fs, file_path);
   return started;
 }

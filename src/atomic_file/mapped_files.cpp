@@ -15,6 +15,7 @@
 
 #include "atomic_file/journal_file.hpp"
 #include "base/error_number.hpp"
+#include "base/fail.hpp"
 #include "base/fork_count.hpp"
 #include "base/real_path.hpp"
 #include "format/types.hpp"
@@ -33,9 +34,9 @@ int reported(const Body& body) noexcept {
 void require_room(const AtomicFile& file, std::uint64_t offset_bytes, std::size_t length_bytes) {
   const std::uint64_t capacity = file.capacity_bytes();
   if (offset_bytes > capacity || length_bytes > capacity - offset_bytes)
-    throw Error(Errc::out_of_memory, file.path() + ": a range that ends at byte " +
-                                         std::to_string(offset_bytes + length_bytes) +
-                                         " does not fit in the memory of the file");
+    fail(Errc::out_of_memory,
+         "{}: a range that ends at byte {} does not fit in the memory of the file", file.path(),
+         offset_bytes + length_bytes);
 }
 
 // 0, or the errno value why this cannot be mapped.

@@ -11,6 +11,8 @@
 
 #include "atomic_file/medium.hpp"
 
+#include "base/fail.hpp"
+
 namespace vellum::atomic_file {
 namespace {
 
@@ -30,7 +32,7 @@ class PmemFile final : public MediumFile {
     if (!is_dax)
       at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_.descriptor(), 0);
     if (at == MAP_FAILED)
-      throw Error(Errc::io, file_.path() + ": cannot be mapped: " + std::strerror(errno));
+      fail(Errc::io, "{}: cannot be mapped: {}", file_.path(), std::strerror(errno));
     data_ = static_cast<std::byte*>(at);
     size_bytes_ = size;
     if (!is_dax && pmem_is_pmem(at, size) == 0) return false;  // the latter: PMEM_IS_PMEM_FORCE
@@ -60,7 +62,7 @@ class PmemFile final : public MediumFile {
     }
     file_.sync_data();  // the size, which stores do not carry
     unmap();
-    if (!map()) throw Error(Errc::io, file_.path() + ": is no longer in persistent memory");
+    if (!map()) fail(Errc::io, "{}: is no longer in persistent memory", file_.path());
   }
   bool byte_addressable() const noexcept override { return true; }
   std::span<const std::byte> mapped() const noexcept override { return {data_, size_bytes_}; }

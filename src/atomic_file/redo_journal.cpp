@@ -7,6 +7,7 @@
 #include <vellum/error.hpp>
 
 #include "atomic_file/apply_pieces.hpp"
+#include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "format/number.hpp"
 
@@ -88,10 +89,9 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
     const char* wrong = format::decode_redo_header(bytes, header);
     // Not damage: mending must not lose the content of a newer Vellum's journal.
     if (format::redo_header_is_newer(bytes)) {
-      throw Error(Errc::newer_format, journal.medium_->path() + ": format " +
-                                          format::number_text(format::number_of(bytes)) +
-                                          ", written by a newer Vellum; this one reads up to " +
-                                          format::number_text(format::kFormatVersion));
+      fail(Errc::newer_format, "{}: format {}, written by a newer Vellum; this one reads up to {}",
+           journal.medium_->path(), format::number_text(format::number_of(bytes)),
+           format::number_text(format::kFormatVersion));
     }
     if (wrong == nullptr && header_place(header.epoch) != at)
       wrong = "a header is in the other's place";
@@ -118,11 +118,10 @@ RedoJournal RedoJournal::open(std::unique_ptr<MediumFile> medium, Damage damage)
 void RedoJournal::note_damage(const std::string& what) {
   const std::string text = medium_->path() + what;
   if (on_damage_ == Damage::refuse)
-    throw Error(
-        Errc::corrupted,
-        text +
-            ". `vellum recover --corrupted` brings to the file what precedes the damage, and "
-            "keeps the journal under another name");
+    fail(Errc::corrupted,
+         "{}. `vellum recover --corrupted` brings to the file what precedes the damage, and keeps "
+         "the journal under another name",
+         text);
   if (damage_.empty()) damage_ = text;
 }
 
@@ -161,9 +160,8 @@ void RedoJournal::barrier(MediumFile& medium) {
     medium.barrier();
   } catch (const Error& error) {
     poison_ = error.what();
-    throw Error(Errc::poisoned, poison_ +
-                                    ": whether the last commit is on the disk is not known; "
-                                    "open the file again");
+    fail(Errc::poisoned,
+         "{}: whether the last commit is on the disk is not known; open the file again", poison_);
   }
 }
 
@@ -206,7 +204,7 @@ void RedoJournal::bring(Found& found, MediumFile& image, bool after_crash) {
 }
 
 Replay RedoJournal::checkpoint(MediumFile& image) {
-  if (!poison_.empty()) throw Error(Errc::poisoned, poison_);
+  if (!poison_.empty()) fail(Errc::poisoned, "{}", poison_);
   std::vector<std::byte> copy;
   std::span<const std::byte> log = medium_->mapped();
   if (log.empty()) {
@@ -220,9 +218,8 @@ Replay RedoJournal::checkpoint(MediumFile& image) {
   Replay& replay = found.replay;
   // Records that append() made durable must be there: anything else is damage, and ends the work.
   if (replay.commits + 1 < next_sequence_)
-    throw Error(Errc::corrupted, medium_->path() + ": commit " +
-                                     std::to_string(replay.commits + 1) +
-                                     " of the journal, which was durable, cannot be read back");
+    fail(Errc::corrupted, "{}: commit {} of the journal, which was durable, cannot be read back",
+         medium_->path(), replay.commits + 1);
   if (recovering_) look_for_later(log, replay);
   const bool after_crash = std::exchange(recovering_, false);
   if (replay.commits != 0) bring(found, image, after_crash);
@@ -281,7 +278,7 @@ void RedoJournal::write_marker(std::uint64_t end) noexcept {
 }
 
 void RedoJournal::append(std::span<const std::byte> record) {
-  if (!poison_.empty()) throw Error(Errc::poisoned, poison_);
+  if (!poison_.empty()) fail(Errc::poisoned, "{}", poison_);
   make_room(end_with_marker(tail_ + record.size()));
   medium_->write(record, tail_);
   write_marker(tail_ + record.size());

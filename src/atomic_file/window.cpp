@@ -7,6 +7,7 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "base/zeros.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 constexpr std::uint64_t kGranuleBytes = 1ULL << cards::kGranuleShift;
 
 [[noreturn]] void refuse(Errc code, const char* what) {
-  throw Error(code, std::string(what) + ": " + std::strerror(errno));
+  fail(code, "{}: {}", what, std::strerror(errno));
 }
 
 std::uint64_t pages(std::uint64_t bytes) { return base::round_up(bytes, cards::kPageBytes); }

@@ -11,6 +11,7 @@
 #include <vector>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/reserve.hpp"
 #include "base/word_planes.hpp"
 #include "base/word_strides.hpp"
@@ -167,7 +168,7 @@ std::size_t compress_bound(Codec codec, std::size_t raw_bytes) noexcept {
 
 struct Compressor::Impl {
   Impl() : zstd(ZSTD_createCCtx()), lz4(std::make_unique<std::byte[]>(lz4_state_bytes())) {
-    if (zstd == nullptr) throw Error(Errc::out_of_memory, "no memory for a zstd compressor");
+    if (zstd == nullptr) fail(Errc::out_of_memory, "no memory for a zstd compressor");
   }
 
   std::span<const std::byte> filter(Filter filter, std::size_t stride_words,
@@ -239,7 +240,7 @@ std::size_t Compressor::Impl::compress_zstd(int level, std::span<const std::byte
   // zstd's stable interface has no error numbers, but with an output of this size only memory can
   // be the reason.
   if (out.size() >= ZSTD_compressBound(raw.size())) {
-    throw Error(Errc::out_of_memory, std::string("zstd: ") + ZSTD_getErrorName(got));
+    fail(Errc::out_of_memory, "zstd: {}", ZSTD_getErrorName(got));
   }
   return 0;
 }
@@ -253,7 +254,7 @@ std::size_t Compressor::compress(Codec codec, int level, std::span<const std::by
                                  std::span<std::byte> out, std::size_t stride_words) {
   if (codec == Codec::none) return copy_raw(raw, out);
   const Form& form = form_of(codec);
-  if (form.plain == Codec::none) throw Error(Errc::invalid_argument, "no such codec");
+  if (form.plain == Codec::none) fail(Errc::invalid_argument, "no such codec");
   if (form.filter != Filter::none && raw.size() > kMaxFilteredBytes) return 0;
   if (stride_words == 0 && has_stride(form.filter)) {
     stride_words = raw.size() < kSampleBytes ? stride_for(form.filter, raw)
@@ -295,7 +296,7 @@ Compressor::Choice Compressor::choose(Codec plain, std::span<const std::byte> ra
 struct Decompressor::Impl {
   explicit Impl(std::size_t max_filtered_bytes)
       : zstd(ZSTD_createDCtx()), planes(max_filtered_bytes), fields(max_filtered_bytes) {
-    if (zstd == nullptr) throw Error(Errc::out_of_memory, "no memory for a zstd decompressor");
+    if (zstd == nullptr) fail(Errc::out_of_memory, "no memory for a zstd decompressor");
   }
 
   bool decompress_plain(Codec plain, std::span<const std::byte> stored,

@@ -1,5 +1,6 @@
 // base/file.cpp: posix_fs(), the real file system behind the seam.
 #include "base/file.hpp"
+#include "base/fail.hpp"
 #include "base/fork_count.hpp"
 #include "base/forked_locks.hpp"
 
@@ -46,7 +47,7 @@ Errc errc_of(int error) noexcept {
 }
 
 [[noreturn]] void fail(const std::string& path, const char* what, int error) {
-  throw Error(errc_of(error), path + ": " + what + ": " + std::generic_category().message(error));
+  fail(errc_of(error), "{}: {}: {}", path, what, std::generic_category().message(error));
 }
 
 [[noreturn]] void fail(const std::string& path, const char* what) { fail(path, what, errno); }
@@ -238,7 +239,7 @@ void PosixFile::pread(std::span<std::byte> out, std::uint64_t offset_bytes) cons
   if (error == 0) return;
   const std::string what =
       "read of " + std::to_string(out.size()) + " bytes at offset " + std::to_string(offset_bytes);
-  if (error == ENODATA) throw Error(Errc::corrupted, path_ + ": truncated: " + what);
+  if (error == ENODATA) fail(Errc::corrupted, "{}: truncated: {}", path_, what);
   fail(path_, what.c_str(), error);
 }
 
@@ -325,7 +326,7 @@ bool means_not_a_regular_file(int error) noexcept {
 }
 
 [[noreturn]] void fail_not_regular(const std::string& path) {
-  throw Error(Errc::corrupted, path + ": not a regular file");
+  fail(Errc::corrupted, "{}: not a regular file", path);
 }
 
 void check_regular(int fd, const std::string& path) {

@@ -11,6 +11,8 @@
 #include <new>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::base {
 
 struct ForkedLocks::Entry {
@@ -61,7 +63,7 @@ ForkedLocks::Entry* take_entry(int fd) {
     Block* next = block->next.load();
     if (next == nullptr) {
       auto* const fresh = new (std::nothrow) Block;
-      if (fresh == nullptr) throw Error(Errc::out_of_memory, "no memory for another lock");
+      if (fresh == nullptr) fail(Errc::out_of_memory, "no memory for another lock");
       if (block->next.compare_exchange_strong(next, fresh)) {
         next = fresh;
       } else {

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/read_only_file.hpp"
 #include "base/round_up.hpp"
 
@@ -99,7 +100,7 @@ std::optional<struct stat> MappedFile::named() const {
   struct stat now{};
   if (::lstat(path_.c_str(), &now) != 0) {
     if (errno == ENOENT) return std::nullopt;
-    throw Error(Errc::io, path_ + ": stat: " + std::generic_category().message(errno));
+    fail(Errc::io, "{}: stat: {}", path_, std::generic_category().message(errno));
   }
   if (now.st_dev != identity_.device || now.st_ino != identity_.inode) return std::nullopt;
   return now;
@@ -109,7 +110,7 @@ std::unique_ptr<File> MappedFile::reopen() const {
   auto file = fs_.open(path_, OpenMode::read_only);
   const FileIdentity now = file->identity();
   if (now.device == identity_.device && now.inode == identity_.inode) return file;
-  throw Error(Errc::not_found, path_ + ": another file has the name");
+  fail(Errc::not_found, "{}: another file has the name", path_);
 }
 
 // The mapping's pages come back by a fault, which fails past the end of the file and when the
@@ -147,8 +148,8 @@ void MappedFile::pread(std::span<std::byte> out, std::uint64_t offset_bytes) con
   if (error == 0) return;
   const std::string what = path_ + ": read of " + std::to_string(out.size()) + " bytes at offset " +
                            std::to_string(offset_bytes);
-  if (error == ENODATA) throw Error(Errc::corrupted, what + ": truncated");
-  throw Error(Errc::io, what + ": " + std::generic_category().message(error));
+  if (error == ENODATA) fail(Errc::corrupted, "{}: truncated", what);
+  fail(Errc::io, "{}: {}", what, std::generic_category().message(error));
 }
 
 bool MappedFile::pin_byte(std::uint64_t offset_bytes) {

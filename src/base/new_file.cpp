@@ -5,6 +5,7 @@
 #include <utility>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/unique_name.hpp"
 
 namespace vellum::base {
@@ -46,7 +47,7 @@ std::unique_ptr<File> create(Fs& fs, const std::string& unfinished, const std::s
   } catch (const Error& error) {
     const std::string_view text = error.what();
     if (!text.starts_with(unfinished)) throw;
-    throw Error(error.code(), path + std::string(text.substr(unfinished.size())));
+    fail(error.code(), "{}{}", path, text.substr(unfinished.size()));
   }
 }
 
@@ -96,7 +97,7 @@ void sweep_unfinished(Fs& fs, const std::string& directory) noexcept {
 void require_free(Fs& fs, const std::string& given_path) {
   const std::string path = without_end_slashes(given_path);
   sweep_unfinished(fs, parent_of(path));
-  if (fs.exists(path)) throw Error(Errc::already_exists, path + ": exists");
+  if (fs.exists(path)) fail(Errc::already_exists, "{}: exists", path);
 }
 
 NewFile::NewFile(Fs& fs, std::string path) : fs_(fs), path_(std::move(path)) {

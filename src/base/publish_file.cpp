@@ -2,6 +2,7 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/file.hpp"
 #include "base/unique_name.hpp"
 #include "base/zeros.hpp"
@@ -45,8 +46,7 @@ std::vector<std::byte> read_whole(Fs& fs, const std::string& path, std::uint64_t
   const auto file = fs.open(path, OpenMode::read_only);
   const std::uint64_t size = file->size_bytes();
   if (size > limit_bytes) {
-    throw Error(Errc::corrupted, path + ": " + std::to_string(size) + " bytes, at most " +
-                                     std::to_string(limit_bytes) + " expected");
+    fail(Errc::corrupted, "{}: {} bytes, at most {} expected", path, size, limit_bytes);
   }
   std::vector<std::byte> bytes(size);
   file->pread(bytes, 0);

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/fail.hpp"
 #include "base/file.hpp"
 #include "vellum/error.hpp"
 
@@ -22,7 +23,7 @@ class ReadOnlyFile : public File {
   bool try_lock_shared() final { refuse(); }
 
  private:
-  [[noreturn]] void refuse() const { throw Error(Errc::io, path() + ": open read-only"); }
+  [[noreturn]] void refuse() const { fail(Errc::io, "{}: open read-only", path()); }
 };
 
 }  // namespace vellum::base

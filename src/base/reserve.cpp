@@ -9,6 +9,8 @@
 #include <utility>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::base {
 
 Reservation::Reservation(std::size_t bytes) : size_(bytes) {
@@ -16,8 +18,8 @@ Reservation::Reservation(std::size_t bytes) : size_(bytes) {
   void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED) {
-    throw Error(Errc::out_of_memory, "cannot reserve " + std::to_string(bytes) +
-                                         " bytes: " + std::generic_category().message(errno));
+    fail(Errc::out_of_memory, "cannot reserve {} bytes: {}", bytes,
+         std::generic_category().message(errno));
   }
   data_ = static_cast<std::byte*>(address);
 }

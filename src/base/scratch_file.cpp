@@ -8,6 +8,8 @@
 #include <system_error>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::base {
 namespace {
 
@@ -44,8 +46,7 @@ ScratchFile::ScratchFile(const std::string& directory) {
   if (error == ENOENT || error == ENOTDIR) code = Errc::not_found;
   if (error == EROFS) code = Errc::read_only;
   if (error == ENOSPC || error == EDQUOT) code = Errc::no_space;
-  throw Error(code,
-              directory + ": cannot make a file there: " + std::generic_category().message(error));
+  fail(code, "{}: cannot make a file there: {}", directory, std::generic_category().message(error));
 }
 
 ScratchFile::~ScratchFile() { ::close(fd_); }

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <vellum/version.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::capi {
 namespace {
 
@@ -55,9 +57,7 @@ int note_current_exception() noexcept {
   }
 }
 
-void refuse_null(const char* name) {
-  throw Error(Errc::invalid_argument, std::string(name) + " is NULL");
-}
+void refuse_null(const char* name) { fail(Errc::invalid_argument, "{} is NULL", name); }
 
 ProgressFn progress_of(vellum_progress_fn progress, void* context) {
   if (progress == nullptr) return nullptr;
@@ -68,7 +68,7 @@ ProgressFn progress_of(vellum_progress_fn progress, void* context) {
 
 void require_struct_size(std::size_t struct_size) {
   if (struct_size < sizeof struct_size) {
-    throw Error(Errc::invalid_argument, "struct_size is not set");
+    fail(Errc::invalid_argument, "struct_size is not set");
   }
 }
 

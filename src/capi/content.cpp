@@ -3,6 +3,8 @@
 
 #include "capi/boundary.hpp"
 
+#include "base/fail.hpp"
+
 using vellum::Errc;
 using vellum::Error;
 using namespace vellum::capi;
@@ -19,7 +21,7 @@ vellum::ReadFn read_of(vellum_read_fn read, void* context) {
     const std::int64_t got = read(to, capacity_bytes, context);
     if (got < 0) throw Stopped();
     if (static_cast<std::uint64_t>(got) > capacity_bytes) {
-      throw Error(Errc::invalid_argument, "read gives more bytes than it has room for");
+      fail(Errc::invalid_argument, "read gives more bytes than it has room for");
     }
     return static_cast<std::size_t>(got);
   };

@@ -5,6 +5,8 @@
 
 #include "capi/boundary.hpp"
 
+#include "base/fail.hpp"
+
 struct vellum_pending {
   std::future<vellum::CommitReport> future;
 };
@@ -33,13 +35,13 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
       result.engine = vellum::Engine::mapped;
       break;
     default:
-      throw Error(Errc::invalid_argument, "options: engine is none of VELLUM_ENGINE_...");
+      fail(Errc::invalid_argument, "options: engine is none of VELLUM_ENGINE_...");
   }
   result.fixed_address = options.fixed_address != 0;
   result.capacity_bytes = options.capacity_bytes;
   result.base_address = options.base_address;
   if (options.encode_threads < -1) {
-    throw Error(Errc::invalid_argument, "options: encode_threads is below -1");
+    fail(Errc::invalid_argument, "options: encode_threads is below -1");
   }
   // In C, 0 means the default; in C++, none.
   if (options.encode_threads != 0) {
@@ -64,7 +66,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
       result.tracker = vellum::Tracker::cards_and_pages;
       break;
     default:
-      throw Error(Errc::invalid_argument, "options: tracker is none of VELLUM_TRACKER_...");
+      fail(Errc::invalid_argument, "options: tracker is none of VELLUM_TRACKER_...");
   }
   if (options.encoding != nullptr) {
     result.encoding = encoding_from(options_or_zero(options.encoding));
@@ -85,7 +87,7 @@ vellum::Advice advice_from(int advice) {
     case VELLUM_ADVICE_DONT_NEED:
       return vellum::Advice::dont_need;
     default:
-      throw Error(Errc::invalid_argument, "advice is none of VELLUM_ADVICE_...");
+      fail(Errc::invalid_argument, "advice is none of VELLUM_ADVICE_...");
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/clock.hpp"
+#include "base/fail.hpp"
 #include "capi/boundary.hpp"
 
 using vellum::Errc;
@@ -28,7 +29,7 @@ Encoding encoding_from(const vellum_store_options& options) {
       result.compression = Encoding::Compression::zstd;
       break;
     default:
-      throw Error(Errc::invalid_argument, "options: compression is none of VELLUM_COMPRESSION_...");
+      fail(Errc::invalid_argument, "options: compression is none of VELLUM_COMPRESSION_...");
   }
   if (options.compression_level != 0) result.compression_level = options.compression_level;
   if (options.block_bytes != 0) result.block_bytes = options.block_bytes;
@@ -37,7 +38,7 @@ Encoding encoding_from(const vellum_store_options& options) {
   result.dedup = options.no_dedup == 0;
   result.deltas = options.no_deltas == 0;
   if (options.hash != VELLUM_HASH_NONE && options.hash != VELLUM_HASH_SHA256) {
-    throw Error(Errc::invalid_argument, "options: hash is none of VELLUM_HASH_...");
+    fail(Errc::invalid_argument, "options: hash is none of VELLUM_HASH_...");
   }
   if (options.hash == VELLUM_HASH_SHA256) result.hash = Encoding::Hash::sha256;
   return result;

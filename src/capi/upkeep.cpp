@@ -7,6 +7,8 @@
 
 #include "capi/boundary.hpp"
 
+#include "base/fail.hpp"
+
 using vellum::Errc;
 using vellum::Error;
 using vellum::Store;
@@ -155,7 +157,7 @@ int vellum_verify(const vellum_store* store, const vellum_verify_options* option
     if (visit != nullptr) {
       for (const auto& damage : found.damages) show(damage, visit, context);
     }
-    throw Error(Errc::corrupted, describe(found.damages.front(), found.damages.size()));
+    fail(Errc::corrupted, "{}", describe(found.damages.front(), found.damages.size()));
   });
 }
 
@@ -174,8 +176,8 @@ int vellum_repair(const char* path, const char* destination, const vellum_repair
     if (visit != nullptr) show(found, visit, context);
     if (found.lost.empty()) return;
     const auto& first = found.lost.front();
-    throw Error(Errc::corrupted, std::string(path) + ": lost " + first.name + ": " + first.reason +
-                                     "; lost in all: " + std::to_string(found.lost.size()));
+    fail(Errc::corrupted, "{}: lost {}: {}; lost in all: {}", path, first.name, first.reason,
+         found.lost.size());
   });
 }
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::cards {
 
 void throw_missed_store(const std::string& what, const std::byte* data, MarkedPage missed) {
@@ -11,10 +13,10 @@ void throw_missed_store(const std::string& what, const std::byte* data, MarkedPa
                                static_cast<unsigned>(std::countr_zero(missed.cards)) * kCardBytes;
   char address[32];
   std::snprintf(address, sizeof address, "%p", static_cast<const void*>(data + offset));
-  throw Error(Errc::corrupted, what + ": a store to page " + std::to_string(missed.page) +
-                                   " (offset " + std::to_string(offset) + ", address " + address +
-                                   ") was not marked: code that vellum-clang has not compiled has "
-                                   "stored there, or vellum-clang has missed a store");
+  fail(Errc::corrupted,
+       "{}: a store to page {} (offset {}, address {}) was not marked: code that vellum-clang has "
+       "not compiled has stored there, or vellum-clang has missed a store",
+       what, missed.page, offset, address);
 }
 
 }  // namespace vellum::cards

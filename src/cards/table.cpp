@@ -10,6 +10,7 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "base/thread_sanitizer.hpp"
 
@@ -30,9 +31,8 @@ bool map_there(std::uint64_t address, std::uint64_t bytes) {
   const int error = got == MAP_FAILED ? errno : EEXIST;  // an old kernel takes it for a hint
   if (got != MAP_FAILED) munmap(got, bytes);
   if (error == EEXIST) return false;
-  throw Error(Errc::unsupported,
-              std::string("card tracking needs 260 GiB of address space, which costs no memory: ") +
-                  std::strerror(error));
+  fail(Errc::unsupported, "card tracking needs 260 GiB of address space, which costs no memory: {}",
+       std::strerror(error));
 }
 
 // One of the table's parts. It is unmapped again unless all parts are available.
@@ -58,9 +58,9 @@ class Mapped {
 };
 
 [[noreturn]] void refuse_addresses() {
-  throw Error(Errc::unsupported,
-              "card tracking needs the addresses from 0x340000000000, where something else lies: a "
-              "sanitizer's memory, or another version of Vellum");
+  fail(Errc::unsupported,
+       "card tracking needs the addresses from 0x340000000000, where something else lies: a "
+       "sanitizer's memory, or another version of Vellum");
 }
 
 // Reads by the kernel: other code's memory may lie there, and be inaccessible. 0: not ours.

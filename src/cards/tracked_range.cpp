@@ -14,6 +14,8 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::cards {
 namespace {
 
@@ -80,24 +82,24 @@ std::uint64_t place(std::uint64_t bytes, std::uint64_t wanted, vellum_card_queue
   const std::uint64_t span = granules_of(bytes) << kGranuleShift;
   if (wanted != 0) {
     if (wanted % (1ULL << kGranuleShift) != 0 || !in_window(wanted) || span > kWindowEnd - wanted)
-      throw Error(Errc::invalid_argument,
-                  "a tracked range begins at a multiple of 4 GiB between 0x200000000000 and "
-                  "0x300000000000");
+      fail(Errc::invalid_argument,
+           "a tracked range begins at a multiple of 4 GiB between 0x200000000000 and "
+           "0x300000000000");
     if (claim(wanted, bytes, queue)) return wanted;
-    throw Error(Errc::busy, "the address of a tracked range is in use");
+    fail(Errc::busy, "the address of a tracked range is in use");
   }
   for (std::uint64_t at = kWindowBegin; span <= kWindowEnd - at; at += 1ULL << kGranuleShift)
     if (claim(at, bytes, queue)) return at;
-  throw Error(Errc::out_of_memory, "no room for another tracked range of " + std::to_string(bytes) +
-                                       " bytes of address space");
+  fail(Errc::out_of_memory, "no room for another tracked range of {} bytes of address space",
+       bytes);
 }
 
 std::uint32_t* map_entries(std::uint64_t count) {
   void* at = mmap(nullptr, count * sizeof(std::uint32_t), PROT_READ | PROT_WRITE,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED)
-    throw Error(Errc::out_of_memory,
-                std::string("no memory for the queue of a tracked range: ") + std::strerror(errno));
+    fail(Errc::out_of_memory, "no memory for the queue of a tracked range: {}",
+         std::strerror(errno));
   return static_cast<std::uint32_t*>(at);
 }
 
@@ -106,8 +108,7 @@ std::uint32_t* map_entries(std::uint64_t count) {
 TrackedRange::TrackedRange(std::uint64_t capacity_bytes, std::uint64_t address)
     : capacity_bytes_(capacity_bytes), queue_(std::make_unique<vellum_card_queue>()) {
   if (capacity_bytes == 0 || capacity_bytes % kPageBytes != 0 || capacity_bytes > kMaxCapacityBytes)
-    throw Error(Errc::invalid_argument,
-                "a tracked range has a multiple of 4096 bytes, at most 4 TiB");
+    fail(Errc::invalid_argument, "a tracked range has a multiple of 4096 bytes, at most 4 TiB");
   reserve_table();
   const std::uint64_t entries = std::bit_ceil(capacity_bytes / kPageBytes);
   queue_->entries = map_entries(entries);

@@ -12,6 +12,8 @@
 
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::cli {
 namespace {
 
@@ -44,14 +46,14 @@ std::uint64_t parse_size(const std::string& option, const std::string& text) {
   const auto [stop, problem] = std::from_chars(text.data(), end, number);
   const std::optional<unsigned> shift = unit_shift(std::string(stop, end));
   if (problem == std::errc::invalid_argument || !shift) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("{}: '{}' is not a size: give bytes, or a number with K, M, G or T "
-                            "(powers of 1024)",
-                            option, text));
+    fail(Errc::invalid_argument,
+         "{}: '{}' is not a size: give bytes, or a number with K, M, G or T "
+         "(powers of 1024)",
+         option, text);
   }
   if (problem == std::errc::result_out_of_range ||
       number > (std::numeric_limits<std::uint64_t>::max() >> *shift)) {
-    throw Error(Errc::invalid_argument, fmt::format("{}: {} is too large", option, text));
+    fail(Errc::invalid_argument, "{}: {} is too large", option, text);
   }
   return number << *shift;
 }
@@ -60,19 +62,18 @@ void require_good_name(const std::string& name) {
   constexpr std::size_t kMaxNameBytes = 200;
   if (name.empty() || name.size() > kMaxNameBytes || name[0] == '.' || name[0] == '-' ||
       !std::all_of(name.begin(), name.end(), is_name_byte)) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("'{}' cannot be a name: a name is 1 to {} bytes of letters, digits and "
-                            ". _ + - (or UTF-8), not starting with . or -",
-                            name, kMaxNameBytes));
+    fail(Errc::invalid_argument,
+         "'{}' cannot be a name: a name is 1 to {} bytes of letters, digits and "
+         ". _ + - (or UTF-8), not starting with . or -",
+         name, kMaxNameBytes);
   }
 }
 
 void require_good_message(const std::string& message) {
   constexpr std::size_t kMaxMessageBytes = 4096;
   if (message.size() > kMaxMessageBytes) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("--message: the message has {} bytes, and may have at most {}",
-                            message.size(), kMaxMessageBytes));
+    fail(Errc::invalid_argument, "--message: the message has {} bytes, and may have at most {}",
+         message.size(), kMaxMessageBytes);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/file.hpp"
 #include "cli/file_in_use.hpp"
 #include "cli/take_file.hpp"
@@ -19,10 +20,11 @@ namespace {
 std::unique_ptr<base::File> open_shared(const std::string& path) {
   auto file = base::posix_fs().open(path, base::OpenMode::read_only);
   if (!file->try_lock_shared()) {
-    throw Error(Errc::busy, fmt::format("{}: a program under vellum run has it open, or another "
-                                        "has locked it; under vellum run, vellum snapshot keeps "
-                                        "what it holds",
-                                        path));
+    fail(Errc::busy,
+         "{}: a program under vellum run has it open, or another "
+         "has locked it; under vellum run, vellum snapshot keeps "
+         "what it holds",
+         path);
   }
   return file;
 }
@@ -33,17 +35,17 @@ class Watch {
  public:
   Watch(const base::File& file, bool stopped) : file_(file), stopped_(stopped) {
     if (is_being_written()) {
-      throw Error(Errc::busy, fmt::format("{}: somebody has it open to write; if nobody writes it "
-                                          "meanwhile, take it with --stopped",
-                                          file_.path()));
+      fail(Errc::busy,
+           "{}: somebody has it open to write; if nobody writes it "
+           "meanwhile, take it with --stopped",
+           file_.path());
     }
     before_ = file_.identity();
   }
   void require_unchanged() const {
     if (file_.identity() == before_ && !file_.replaced() && !is_being_written()) return;
-    throw Error(Errc::busy,
-                fmt::format("{}: somebody has changed it meanwhile; nothing was kept, try again",
-                            file_.path()));
+    fail(Errc::busy, "{}: somebody has changed it meanwhile; nothing was kept, try again",
+         file_.path());
   }
 
  private:
@@ -95,9 +97,8 @@ class UnlockedLmdbSource final : public BackupSource {
     watch_.require_unchanged();
     const std::string lock = lmdb::lock_file_of(file_->path());
     if (lock.empty()) return;
-    throw Error(Errc::busy,
-                fmt::format("{}: somebody has opened it meanwhile; nothing was kept, try again",
-                            file_->path()));
+    fail(Errc::busy, "{}: somebody has opened it meanwhile; nothing was kept, try again",
+         file_->path());
   }
 
   std::unique_ptr<base::File> file_;

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/fail.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/take_file.hpp"
 
@@ -12,10 +13,9 @@ std::string file_with_content(const std::string& file) {
   const std::string path = regular_file(file);
   std::error_code problem;
   const auto bytes = std::filesystem::file_size(path, problem);
-  if (problem) throw Error(Errc::io, fmt::format("{}: {}", file, problem.message()));
+  if (problem) fail(Errc::io, "{}: {}", file, problem.message());
   if (bytes == 0) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("{} is empty: there is nothing to attach", file));
+    fail(Errc::invalid_argument, "{} is empty: there is nothing to attach", file);
   }
   return path;
 }

@@ -2,6 +2,7 @@
 // it open.
 #include <memory>
 
+#include "base/fail.hpp"
 #include "cli/arguments.hpp"
 #include "cli/backup_source.hpp"
 #include "cli/exit_status.hpp"
@@ -17,10 +18,10 @@ struct BackupArguments : TakeFileArguments {
 };
 
 [[noreturn]] void refuse_live(const BackupArguments& arguments, const std::string& branch) {
-  throw Error(Errc::busy,
-              fmt::format("{}: a program has it open under vellum run, as branch '{}'; "
-                          "keep what it holds with: vellum snapshot {} {} {}",
-                          arguments.file, branch, arguments.store, arguments.name, branch));
+  fail(Errc::busy,
+       "{}: a program has it open under vellum run, as branch '{}'; "
+       "keep what it holds with: vellum snapshot {} {} {}",
+       arguments.file, branch, arguments.store, arguments.name, branch);
 }
 
 // After a crash of `vellum run`, the file may be older than the branch, or a mix of states.

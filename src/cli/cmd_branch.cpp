@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/fail.hpp"
 #include "cli/command.hpp"
 #include "cli/encoding_arguments.hpp"
 #include "cli/exit_status.hpp"
@@ -39,8 +40,8 @@ int run_branch(Context& context, const BranchArguments& arguments) {
     return make_branch(context, arguments);
   }
   if (arguments.encoding.any()) {
-    throw Error(Errc::invalid_argument,
-                "options for storing a branch need NAME: they are for a new branch");
+    fail(Errc::invalid_argument,
+         "options for storing a branch need NAME: they are for a new branch");
   }
   list_kind(context, arguments.store, true, arguments.names_only);
   return kExitOk;

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/fail.hpp"
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
@@ -24,16 +25,14 @@ ByteRange wanted_range(const CatArguments& arguments, std::uint64_t file_bytes) 
   ByteRange range;
   range.offset_bytes = parse_size("--offset", arguments.offset);
   if (range.offset_bytes > file_bytes) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("--offset: {} is past the end of '{}', which has {} bytes",
-                            range.offset_bytes, arguments.version, file_bytes));
+    fail(Errc::invalid_argument, "--offset: {} is past the end of '{}', which has {} bytes",
+         range.offset_bytes, arguments.version, file_bytes);
   }
   const std::uint64_t rest = file_bytes - range.offset_bytes;
   range.length_bytes = arguments.length ? parse_size("--length", *arguments.length) : rest;
   if (range.length_bytes > rest) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("--length: {} goes past the end of '{}', which has {} bytes",
-                            range.length_bytes, arguments.version, file_bytes));
+    fail(Errc::invalid_argument, "--length: {} goes past the end of '{}', which has {} bytes",
+         range.length_bytes, arguments.version, file_bytes);
   }
   return range;
 }

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <memory>
 
+#include "base/fail.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/progress.hpp"
@@ -21,9 +22,8 @@ int parse_level(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, level);
   if (error != std::errc() || stop != end || level < 1 || level > kMost) {
-    throw Error(
-        Errc::invalid_argument,
-        fmt::format("--recompress: '{}' is not a level: give 1 to {}", printable(text), kMost));
+    fail(Errc::invalid_argument, "--recompress: '{}' is not a level: give 1 to {}", printable(text),
+         kMost);
   }
   return level;
 }

@@ -1,6 +1,7 @@
 // cli/cmd_help.cpp: vellum help: prints the same as --help.
 #include <memory>
 
+#include "base/fail.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/suggest.hpp"
@@ -14,8 +15,8 @@ int run_help(Context& context, const CLI::App& app, const std::vector<std::strin
   for (const std::string& word : words) {
     const CLI::App* const inner = find_command(*of, word);
     if (inner == nullptr)
-      throw Error(Errc::invalid_argument, fmt::format("there is no command '{}'{}", word,
-                                                      did_you_mean(word, command_names(*of))));
+      fail(Errc::invalid_argument, "there is no command '{}'{}", word,
+           did_you_mean(word, command_names(*of)));
     of = inner;
     name += " " + inner->get_name();
   }

@@ -1,5 +1,6 @@
 // cli/cmd_import.cpp: vellum import: makes a branch's content from a plain file, or a datastore
 // from one of Metall's.
+#include "base/fail.hpp"
 #include "cli/arguments.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/import_metall.hpp"
@@ -17,7 +18,7 @@ CommitReport import_file(Context& context, Store& store, const TakeFileArguments
 
 int run_import(Context& context, const TakeFileArguments& arguments) {
   if (arguments.branch.empty() || arguments.file.empty()) {
-    throw Error(Errc::invalid_argument, "import needs BRANCH and FILE, or --metall DIR");
+    fail(Errc::invalid_argument, "import needs BRANCH and FILE, or --metall DIR");
   }
   Store store = Store::open(arguments.store);
   require_takable(store, arguments);

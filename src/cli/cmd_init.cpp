@@ -4,6 +4,7 @@
 #include <optional>
 #include <system_error>
 
+#include "base/fail.hpp"
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/encoding_arguments.hpp"
@@ -33,7 +34,7 @@ void require_no_file(const std::string& path) {
   std::error_code ignored;
   const std::filesystem::file_status status = std::filesystem::status(path, ignored);
   if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
-    throw Error(Errc::already_exists, fmt::format("{}: exists and is not a directory", path));
+    fail(Errc::already_exists, "{}: exists and is not a directory", path);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "base/fail.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 
@@ -39,7 +40,7 @@ int run_recover(Context& context, const RecoverArguments& arguments) {
   }
   if (report.damage.empty()) return kExitOk;
   // Scripts see the loss, whatever else was saved.
-  throw Error(Errc::corrupted, report.damage);
+  fail(Errc::corrupted, "{}", report.damage);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/fail.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/progress.hpp"
@@ -78,8 +79,7 @@ int run_repair(Context& context, const RepairArguments& arguments) {
   }
   // Scripts see the loss, whatever else was saved.
   if (!report.lost.empty()) {
-    throw Error(Errc::corrupted, fmt::format("{}: {} lost", arguments.store,
-                                             counted(report.lost.size(), "version")));
+    fail(Errc::corrupted, "{}: {} lost", arguments.store, counted(report.lost.size(), "version"));
   }
   return kExitOk;
 }

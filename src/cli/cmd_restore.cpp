@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/fail.hpp"
 #include "base/file.hpp"
 #include "base/new_file.hpp"
 #include "cli/exit_status.hpp"
@@ -44,9 +45,10 @@ class Held {
     if (!files.exists(path)) return;
     file_ = files.open(path, base::OpenMode::read_only);
     if (!file_->try_lock_exclusive())
-      throw Error(Errc::busy, fmt::format("{}: a program under vellum run has it open, or another "
-                                          "has locked it",
-                                          path));
+      fail(Errc::busy,
+           "{}: a program under vellum run has it open, or another "
+           "has locked it",
+           path);
     if (!force && is_open_elsewhere(*file_, Use::any)) refuse(path, "a program has it open");
   }
 
@@ -65,9 +67,7 @@ class Held {
 
  private:
   [[noreturn]] static void refuse(const std::string& path, const char* why) {
-    throw Error(
-        Errc::busy,
-        fmt::format("{}: {}; with --force, that program goes on with the old file", path, why));
+    fail(Errc::busy, "{}: {}; with --force, that program goes on with the old file", path, why);
   }
 
   std::optional<lmdb::Lock> lock_;
@@ -81,8 +81,7 @@ class DirectoryBeside {
  public:
   explicit DirectoryBeside(const std::string& path) : directory_(base::posix_fs(), path) {
     const std::string& made = directory_.unfinished_path();
-    if (::mkdir(made.c_str(), 0700) != 0)
-      throw Error(Errc::io, fmt::format("{}: {}", made, std::strerror(errno)));
+    if (::mkdir(made.c_str(), 0700) != 0) fail(Errc::io, "{}: {}", made, std::strerror(errno));
   }
   std::string file() const { return directory_.unfinished_path() + "/file"; }
 

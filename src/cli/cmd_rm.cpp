@@ -2,6 +2,7 @@
 #include <memory>
 #include <set>
 
+#include "base/fail.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 
@@ -18,12 +19,10 @@ struct RmArguments {
 void require_removable(const Store& store, const std::string& name, bool branch) {
   const VersionInfo version = store.version(name);
   if (version.is_branch && !branch) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("'{}' is a branch; rm --branch removes branches", name));
+    fail(Errc::invalid_argument, "'{}' is a branch; rm --branch removes branches", name);
   }
   if (!version.is_branch && branch) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("'{}' is a snapshot; rm without --branch removes snapshots", name));
+    fail(Errc::invalid_argument, "'{}' is a snapshot; rm without --branch removes snapshots", name);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/fail.hpp"
 #include "base/real_path.hpp"
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
@@ -68,9 +69,8 @@ std::map<std::string, std::string> environment_for(const RunArguments& arguments
   const char* before = std::getenv("LD_PRELOAD");
   std::string library = preload_library();
   if (library.find_first_of(": ") != std::string::npos)
-    throw Error(
-        Errc::unsupported,
-        fmt::format("{}: the dynamic linker takes no path with a space or a colon", library));
+    fail(Errc::unsupported, "{}: the dynamic linker takes no path with a space or a colon",
+         library);
   const std::string first = library_to_come_first(find_program(arguments.command[0]));
   if (!first.empty()) library = first + ":" + library;
   const char* asan = std::getenv("ASAN_OPTIONS");
@@ -98,7 +98,7 @@ int status_of(const RunArguments& arguments, int program_status, const RunOutcom
 int run_old_version(Context& context, const RunArguments& arguments,
                     std::vector<preload::Target> targets) {
   if (targets.size() != 1 || targets[0].branch.empty())
-    throw Error(Errc::invalid_argument, "--version is for one --file");
+    fail(Errc::invalid_argument, "--version is for one --file");
   const Store store = Store::open(arguments.store);
   const PrivateDirectory directory(fs::temp_directory_path() / "vellum-run-");
   targets[0].copy = (directory.path() / fs::path(targets[0].path).filename()).string();
@@ -142,8 +142,8 @@ int run_live(Context& context, const RunArguments& arguments,
 
 int run(Context& context, const RunArguments& arguments) {
   if (arguments.command.empty())
-    throw Error(Errc::invalid_argument,
-                "run needs a program: vellum run --store STORE --file FILE -- PROGRAM ARGUMENTS");
+    fail(Errc::invalid_argument,
+         "run needs a program: vellum run --store STORE --file FILE -- PROGRAM ARGUMENTS");
   const auto targets = targets_of(arguments.files, arguments.branch);
   require_preloadable(find_program(arguments.command[0]), arguments.version.has_value());
   return arguments.version ? run_old_version(context, arguments, targets)

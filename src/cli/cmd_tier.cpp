@@ -1,6 +1,7 @@
 // cli/cmd_tier.cpp: vellum tier: directories that hold packs besides the store, and their contents.
 #include <memory>
 
+#include "base/fail.hpp"
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
@@ -68,7 +69,7 @@ int run_add(Context& context, const TierArguments& arguments) {
   Store store = Store::open(arguments.store);
   if (arguments.kind == "archive") {
     if (!arguments.bytes.empty()) {
-      throw Error(Errc::invalid_argument, "--bytes: an archive has no limit");
+      fail(Errc::invalid_argument, "--bytes: an archive has no limit");
     }
     store.add_archive(arguments.directory);
   } else {
@@ -112,7 +113,7 @@ int run_remove(Context& context, const TierArguments& arguments) {
     home.to_archive = false;
     const TierReport report = store.move_packs(home, meter.callback());
     if (report.packs_in_use != 0) {
-      throw Error(Errc::busy, moved_sentence(report, false) + ": close the versions that are open");
+      fail(Errc::busy, "{}: close the versions that are open", moved_sentence(report, false));
     }
   }
   store.remove_tier(arguments.directory);
@@ -140,7 +141,7 @@ int run_move(Context& context, const TierArguments& arguments) {
     move.home_bytes = parse_size("--home-bytes", arguments.home_bytes);
   }
   if (!move.to_archive && move.keep_last != 0) {
-    throw Error(Errc::invalid_argument, "--keep-last: works only with a move to the archive");
+    fail(Errc::invalid_argument, "--keep-last: works only with a move to the archive");
   }
   Store store = Store::open(arguments.store);
   ProgressMeter meter("tier", context.progress_wanted());

@@ -2,6 +2,7 @@
 #include <memory>
 #include <set>
 
+#include "base/fail.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/progress.hpp"
@@ -71,9 +72,9 @@ int run_verify(Context& context, const VerifyArguments& arguments) {
     context.begin_object(report_json(store, report, arguments.read_data));
   }
   if (!report.damages.empty()) {
-    throw Error(Errc::corrupted, fmt::format("{}: {}, {} affected", store.path(),
-                                             counted(report.damages.size(), "corrupted object"),
-                                             counted(versions_hurt(report).size(), "version")));
+    fail(Errc::corrupted, "{}: {}, {} affected", store.path(),
+         counted(report.damages.size(), "corrupted object"),
+         counted(versions_hurt(report).size(), "version"));
   }
   return kExitOk;
 }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "cli/arguments.hpp"
 
 namespace vellum::cli {
@@ -18,8 +19,7 @@ Compression compression_from(const std::string& name) {
 std::uint32_t parse_block(const std::string& text) {
   const std::uint64_t bytes = parse_size("--block", text);
   if (bytes > std::numeric_limits<std::uint32_t>::max()) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("--block: {} is too large: at most 128 MiB", text));
+    fail(Errc::invalid_argument, "--block: {} is too large: at most 128 MiB", text);
   }
   return static_cast<std::uint32_t>(bytes);
 }
@@ -47,8 +47,8 @@ Encoding EncodingArguments::on(Encoding base) const {
   }
   if (level) {
     if (base.compression != Compression::zstd) {
-      throw Error(Errc::invalid_argument, fmt::format("--level: only zstd has levels, not {}",
-                                                      compression_name(base.compression)));
+      fail(Errc::invalid_argument, "--level: only zstd has levels, not {}",
+           compression_name(base.compression));
     }
     base.compression_level = *level;
   }

@@ -8,6 +8,7 @@
 #include <vellum/error.hpp>
 
 #include "atomic_file/journal_file.hpp"
+#include "base/fail.hpp"
 
 namespace vellum::cli {
 bool is_open_elsewhere(const base::File& file, Use use) {
@@ -22,11 +23,9 @@ bool is_open_elsewhere(const base::File& file, Use use) {
 void require_no_journal(const std::string& path) {
   const std::string journal = atomic_file::journal_path(path);
   if (!base::posix_fs().exists(journal)) return;
-  throw Error(
-      Errc::busy,
-      fmt::format(
-          "{}: a program is at work on {}, or has crashed; after a crash, run vellum recover {}",
-          journal, path, path));
+  fail(Errc::busy,
+       "{}: a program is at work on {}, or has crashed; after a crash, run vellum recover {}",
+       journal, path, path);
 }
 
 }  // namespace vellum::cli

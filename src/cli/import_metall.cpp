@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/fail.hpp"
 #include "base/file.hpp"
 #include "base/zeros.hpp"
 #include "cli/take_file.hpp"
@@ -32,14 +33,14 @@ std::vector<fs::path> blocks_of(const std::string& from, std::uint64_t& block_by
     const std::uint64_t size = fs::file_size(block);
     if (blocks.empty()) block_bytes = size;
     if (size != block_bytes || size == 0 || size % kPageBytes != 0) {
-      throw Error(Errc::corrupted, fmt::format("{}: {} bytes, where block-0 has {}", block.string(),
-                                               size, block_bytes));
+      fail(Errc::corrupted, "{}: {} bytes, where block-0 has {}", block.string(), size,
+           block_bytes);
     }
     blocks.push_back(block);
   }
   if (blocks.empty()) {
-    throw Error(Errc::not_found, fmt::format("{}: not a Metall datastore: {}/block-0 is not there",
-                                             from, segment.string()));
+    fail(Errc::not_found, "{}: not a Metall datastore: {}/block-0 is not there", from,
+         segment.string());
   }
   return blocks;
 }
@@ -70,9 +71,10 @@ MetallImport import_metall(const std::string& from, const std::string& to,
   const auto blocks = blocks_of(from, block_bytes);
   const fs::path root = fs::path(from) / "mds";
   if (!fs::exists(root / "properly_closed_mark")) {
-    throw Error(Errc::corrupted, from +
-                                     ": Metall has not closed this datastore; its segment and its "
-                                     "other files may not fit together");
+    fail(Errc::corrupted,
+         "{}: Metall has not closed this datastore; its segment and its other files may not fit "
+         "together",
+         from);
   }
   MetallImport result;
   result.segment_bytes = blocks.size() * block_bytes;

@@ -14,6 +14,7 @@
 
 #include <vellum/version.hpp>
 
+#include "base/fail.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/suggest.hpp"
@@ -100,9 +101,8 @@ void require_known_command(const CLI::App& app, const std::vector<std::string>& 
     return;
   }
   if (find_command(app, *command) == nullptr) {
-    throw Error(Errc::invalid_argument,
-                fmt::format("there is no command '{}'{}", *command,
-                            or_help(did_you_mean(*command, command_names(app)))));
+    fail(Errc::invalid_argument, "there is no command '{}'{}", *command,
+         or_help(did_you_mean(*command, command_names(app))));
   }
 }
 
@@ -137,8 +137,8 @@ void require_no_empty_value(const CLI::App& app) {
     if (option->check_name("--message") || option->check_name("--prefix")) continue;
     const auto& values = option->results();
     if (std::find(values.begin(), values.end(), "") == values.end()) continue;
-    throw Error(Errc::invalid_argument,
-                fmt::format("{} is empty: it needs a name, a path or a value", option->get_name()));
+    fail(Errc::invalid_argument, "{} is empty: it needs a name, a path or a value",
+         option->get_name());
   }
   for (const CLI::App* command : app.get_subcommands()) require_no_empty_value(*command);
 }
@@ -178,7 +178,7 @@ int run_action(Context& context, const std::vector<std::string>& arguments) {
   } catch (const Error& error) {
     if (error.code() != Errc::not_found) throw;
     const std::string store = context.store == nullptr ? "" : *context.store;
-    throw Error(error.code(), error.what() + hint_for_missing(error, arguments, store));
+    fail(error.code(), "{}{}", error.what(), hint_for_missing(error, arguments, store));
   }
 }
 

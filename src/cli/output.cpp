@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.hpp"
+#include "base/fail.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -19,8 +20,8 @@ constexpr std::size_t kBufferBytes = 64u << 10;
 
 [[noreturn]] void raise_output_error(int os_errno) {
   const bool full = os_errno == ENOSPC || os_errno == EDQUOT || os_errno == EFBIG;
-  throw Error(full ? Errc::no_space : Errc::io,
-              fmt::format("cannot write to standard output: {}", std::strerror(os_errno)));
+  fail(full ? Errc::no_space : Errc::io, "cannot write to standard output: {}",
+       std::strerror(os_errno));
 }
 
 // The length of the UTF-8 sequence at the start of `text`; 0 when there is none.

@@ -12,6 +12,8 @@
 #include <system_error>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::cli {
 
 class PrivateDirectory {
@@ -19,8 +21,7 @@ class PrivateDirectory {
   // `begin`: the beginning of its path; six characters make it unique.
   explicit PrivateDirectory(const std::filesystem::path& begin) {
     std::string pattern = begin.string() + "XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr)
-      throw Error(Errc::io, fmt::format("{}: {}", pattern, std::strerror(errno)));
+    if (mkdtemp(pattern.data()) == nullptr) fail(Errc::io, "{}: {}", pattern, std::strerror(errno));
     path_ = pattern;
   }
   ~PrivateDirectory() {

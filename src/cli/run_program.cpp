@@ -21,6 +21,7 @@
 
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "cli/left_processes.hpp"
 #include "cli/output.hpp"
 #include "preload/program_kind.hpp"
@@ -157,7 +158,7 @@ class Run {
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     if (access(name.c_str(), X_OK) == 0) return name;
-    throw Error(Errc::not_found, fmt::format("{}: {}", name, std::strerror(errno)));
+    fail(Errc::not_found, "{}: {}", name, std::strerror(errno));
   }
   const char* path = std::getenv("PATH");
   for (std::string_view left(path != nullptr ? path : "/usr/bin:/bin"); !left.empty();) {
@@ -166,7 +167,7 @@ std::string find_program(const std::string& name) {
     left.remove_prefix(std::min(end + 1, left.size()));
     if (access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate;
   }
-  throw Error(Errc::not_found, fmt::format("{}: no such program", name));
+  fail(Errc::not_found, "{}: no such program", name);
 }
 
 void require_preloadable(const std::string& program, bool reads_version) {
@@ -177,7 +178,7 @@ void require_preloadable(const std::string& program, bool reads_version) {
   if (kind == preload::ProgramKind::go && !reads_version)
     fmt::print(stderr, "vellum: {}; what it writes is recorded when the run has ended\n", problem);
   else if (kind != preload::ProgramKind::preloadable && kind != preload::ProgramKind::unknown)
-    throw Error(Errc::unsupported, problem);
+    fail(Errc::unsupported, "{}", problem);
 }
 
 std::string preload_library() {
@@ -186,9 +187,8 @@ std::string preload_library() {
     const fs::path candidate = bin / directory / "libvellum-run.so";
     if (fs::exists(candidate)) return fs::canonical(candidate).string();
   }
-  throw Error(Errc::unsupported,
-              fmt::format("libvellum-run.so is missing: the vellum in {} needs it in {}",
-                          bin.string(), (bin / "../" VELLUM_LIBDIR).lexically_normal().string()));
+  fail(Errc::unsupported, "libvellum-run.so is missing: the vellum in {} needs it in {}",
+       bin.string(), (bin / "../" VELLUM_LIBDIR).lexically_normal().string());
 }
 
 int run_program(const RunningProgram& program) {
@@ -200,7 +200,7 @@ int run_program(const RunningProgram& program) {
   signal(SIGQUIT, SIG_IGN);
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   const pid_t child = fork();
-  if (child < 0) throw Error(Errc::io, fmt::format("fork: {}", std::strerror(errno)));
+  if (child < 0) fail(Errc::io, "fork: {}", std::strerror(errno));
   if (child == 0) become(program, before);
   return Run(program, child, wanted).to_end();
 }

@@ -11,6 +11,8 @@
 
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::cli {
 
 RunReports::RunReports() {
@@ -22,7 +24,7 @@ RunReports::RunReports() {
   if (at == MAP_FAILED) {
     const int error = errno;
     if (fd_ >= 0) close(fd_);
-    throw Error(Errc::io, fmt::format("memory for the run's reports: {}", std::strerror(error)));
+    fail(Errc::io, "memory for the run's reports: {}", std::strerror(error));
   }
   record_ = static_cast<preload::RunRecord*>(at);  // zero at first, throughout
   std::random_device random;

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/fail.hpp"
 #include "cli/arguments.hpp"
 #include "cli/take_file.hpp"
 #include "preload/run_record.hpp"
@@ -44,7 +45,7 @@ fs::path behind_links(const std::string& file) {
     if (!fs::is_symlink(fs::symlink_status(path, problem))) return path;
     path = path.parent_path() / fs::read_symlink(path);
   }
-  throw Error(Errc::invalid_argument, fmt::format("{}: too many links lead to one another", file));
+  fail(Errc::invalid_argument, "{}: too many links lead to one another", file);
 }
 
 std::string whole_file(const std::string& file) {
@@ -52,24 +53,21 @@ std::string whole_file(const std::string& file) {
   std::error_code problem;
   if (fs::is_directory(path, problem)) {
     const std::string inside = data_file(path.string());
-    throw Error(
-        Errc::invalid_argument,
-        fmt::format("{}: a directory, not a regular file: name the file in it that the program "
-                    "works on{}",
-                    file, inside == path.string() ? "" : ", as " + inside));
+    fail(Errc::invalid_argument,
+         "{}: a directory, not a regular file: name the file in it that the program "
+         "works on{}",
+         file, inside == path.string() ? "" : ", as " + inside);
   }
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (!fs::is_directory(parent, problem))
-    throw Error(Errc::not_found,
-                fmt::format("{}: its directory {} does not exist", file, parent.string()));
+    fail(Errc::not_found, "{}: its directory {} does not exist", file, parent.string());
   return whole_path(path.string());
 }
 
 // The library gets several paths as lines.
 void require_sayable(const std::string& file) {
   if (file.find('\n') != std::string::npos)
-    throw Error(Errc::invalid_argument,
-                fmt::format("{}: a path with a line break cannot be a --file", file));
+    fail(Errc::invalid_argument, "{}: a path with a line break cannot be a --file", file);
 }
 
 bool means_a_pattern(const std::string& file) {
@@ -82,8 +80,8 @@ void require_own_branch(const std::vector<preload::Target>& targets) {
   require_good_name(last.branch);
   for (std::size_t i = 0; i + 1 < targets.size(); ++i)
     if (targets[i].branch == last.branch)
-      throw Error(Errc::invalid_argument, fmt::format("{} and {} would be one branch: '{}'",
-                                                      targets[i].path, last.path, last.branch));
+      fail(Errc::invalid_argument, "{} and {} would be one branch: '{}'", targets[i].path,
+           last.path, last.branch);
 }
 
 }  // namespace
@@ -91,8 +89,8 @@ void require_own_branch(const std::vector<preload::Target>& targets) {
 std::vector<preload::Target> targets_of(const std::vector<std::string>& files,
                                         const std::optional<std::string>& branch) {
   if (files.size() > preload::RunRecord::kMostTargets)
-    throw Error(Errc::invalid_argument, fmt::format("--file may be given at most {} times",
-                                                    preload::RunRecord::kMostTargets));
+    fail(Errc::invalid_argument, "--file may be given at most {} times",
+         preload::RunRecord::kMostTargets);
   std::vector<preload::Target> out;
   for (const std::string& file : files) {
     require_sayable(file);
@@ -106,7 +104,7 @@ std::vector<preload::Target> targets_of(const std::vector<std::string>& files,
     require_own_branch(out);
   }
   if (branch && (out.size() != 1 || out[0].branch.empty()))
-    throw Error(Errc::invalid_argument, "--branch is for one --file that is not a pattern");
+    fail(Errc::invalid_argument, "--branch is for one --file that is not a pattern");
   return out;
 }
 

@@ -12,6 +12,8 @@
 
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::cli {
 namespace {
 
@@ -58,10 +60,10 @@ std::string name_from(const std::string& names, std::string_view beginning) {
 std::string library_to_come_first(const std::string& program) {
   const std::string names = dynamic_strings(program);
   if (!name_from(names, "__tsan_init").empty())
-    throw Error(Errc::unsupported,
-                fmt::format("{}: built with ThreadSanitizer, which does not start beside another "
-                            "library that takes over the C library's functions",
-                            program));
+    fail(Errc::unsupported,
+         "{}: built with ThreadSanitizer, which does not start beside another "
+         "library that takes over the C library's functions",
+         program);
   return name_from(names, "libasan.so");
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <system_error>
 
+#include "base/fail.hpp"
 #include "cli/arguments.hpp"
 
 namespace vellum::cli {
@@ -35,15 +36,15 @@ void require_takable(const Store& store, const TakeFileArguments& arguments) {
   require_good_name(name);
   require_two_names(name, arguments.branch);
   if (store.contains(name)) {
-    throw Error(Errc::already_exists,
-                fmt::format("the name '{}' is taken in {}; nothing was done", name, store.path()));
+    fail(Errc::already_exists, "the name '{}' is taken in {}; nothing was done", name,
+         store.path());
   }
 }
 
 void require_two_names(const std::string& snapshot, const std::string& branch) {
   if (snapshot != branch) return;
-  throw Error(Errc::invalid_argument,
-              fmt::format("snapshot and branch are both called '{}': give them two names", branch));
+  fail(Errc::invalid_argument, "snapshot and branch are both called '{}': give them two names",
+       branch);
 }
 
 void store_first(std::string& store, std::string& file) {
@@ -58,11 +59,11 @@ std::string regular_file(const std::string& file) {
   std::error_code problem;
   const std::filesystem::file_status status = std::filesystem::status(file, problem);
   if (status.type() == std::filesystem::file_type::not_found) {
-    throw Error(Errc::not_found, fmt::format("{}: no such file", file));
+    fail(Errc::not_found, "{}: no such file", file);
   }
-  if (problem) throw Error(Errc::io, fmt::format("{}: {}", file, problem.message()));
+  if (problem) fail(Errc::io, "{}: {}", file, problem.message());
   if (!std::filesystem::is_regular_file(status)) {
-    throw Error(Errc::invalid_argument, fmt::format("{}: not a regular file", file));
+    fail(Errc::invalid_argument, "{}: not a regular file", file);
   }
   return std::filesystem::canonical(file).string();
 }
@@ -74,7 +75,7 @@ std::string whole_path(const std::string& file) {
   const fs::path path(file);
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
   if (!path.has_filename() || !fs::is_directory(parent))
-    throw Error(Errc::not_found, fmt::format("{}: its directory does not exist", file));
+    fail(Errc::not_found, "{}: its directory does not exist", file);
   return (fs::canonical(parent) / path.filename()).string();
 }
 

@@ -70,7 +70,7 @@ auto reporting(const Body& body) {
   try {
     return body();
   } catch (const fs::filesystem_error& e) {
-    throw Error(Errc::io, e.what());
+    fail(Errc::io, "{}", e.what());
   }
 }
 

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::lmdb {
 namespace {
 
@@ -37,11 +39,9 @@ void Copy::CloseEnv::operator()(MDB_env* env) const { mdb_env_close(env); }
 
 void Copy::require(int error) const {
   if (error == 0) return;
-  throw Error(
-      code_of(error),
-      fmt::format(
-          "{}: LMDB {}.{}.{} says: {}; stop the writer, and take the file as it is with --stopped",
-          path_, MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH, mdb_strerror(error)));
+  fail(code_of(error),
+       "{}: LMDB {}.{}.{} says: {}; stop the writer, and take the file as it is with --stopped",
+       path_, MDB_VERSION_MAJOR, MDB_VERSION_MINOR, MDB_VERSION_PATCH, mdb_strerror(error));
 }
 
 Copy::Copy(const std::string& path, const std::string& lock_file) : path_(path) {
@@ -77,7 +77,7 @@ std::size_t Copy::read(void* to, std::size_t capacity_bytes) {
   while (got < capacity_bytes) {
     const ssize_t n = ::read(from_copy_, begin + got, capacity_bytes - got);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw Error(Errc::io, fmt::format("{}: {}", path_, std::strerror(errno)));
+    if (n < 0) fail(Errc::io, "{}: {}", path_, std::strerror(errno));
     if (n == 0) break;
     got += static_cast<std::size_t>(n);
   }
@@ -89,8 +89,7 @@ std::size_t Copy::read(void* to, std::size_t capacity_bytes) {
 
 void Copy::start() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    throw Error(Errc::io, fmt::format("{}: no pipe: {}", path_, std::strerror(errno)));
+  if (::pipe2(ends, O_CLOEXEC) != 0) fail(Errc::io, "{}: no pipe: {}", path_, std::strerror(errno));
   ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // faster, where permitted
   from_copy_ = ends[0];
   copier_ = std::thread([this, to = ends[1]] { write_copy(to); });

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "lmdb/format.hpp"
 
 namespace vellum::lmdb {
@@ -36,9 +37,7 @@ bool is_data(const base::File& file) {
       std::has_single_bit(first.page_bytes) && first.page_bytes >= 256 && first.page_bytes <= 65536;
   const Meta second = sound ? read_meta(file, first.page_bytes) : Meta{};
   if (second.magic != kMagic || second.page_bytes != first.page_bytes) {
-    throw Error(
-        Errc::corrupted,
-        fmt::format("{}: begins like an LMDB file, and does not go on like one", file.path()));
+    fail(Errc::corrupted, "{}: begins like an LMDB file, and does not go on like one", file.path());
   }
   return true;
 }

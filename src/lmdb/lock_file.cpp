@@ -11,6 +11,7 @@
 #include <span>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/file.hpp"
 #include "lmdb/format.hpp"
 
@@ -39,7 +40,7 @@ std::string lock_file_of(const std::string& path) {
 // A lock of the process, not of the open file description: LMDB uses the former.
 Lock::Lock(const std::string& lock_file)
     : fd_(::open(lock_file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW)) {
-  if (fd_ < 0) throw Error(Errc::io, fmt::format("{}: {}", lock_file, std::strerror(errno)));
+  if (fd_ < 0) fail(Errc::io, "{}: {}", lock_file, std::strerror(errno));
   struct flock first_byte{};
   first_byte.l_type = F_WRLCK;
   first_byte.l_whence = SEEK_SET;

@@ -4,15 +4,17 @@
 
 #include "lmdb/copy.hpp"
 
+#include "base/fail.hpp"
+
 namespace vellum::lmdb {
 
 void Copy::CloseEnv::operator()(MDB_env*) const {}
 
 Copy::Copy(const std::string& path, const std::string&) : path_(path) {
-  throw Error(Errc::unsupported,
-              path_ +
-                  ": is LMDB's, and this vellum was built without LMDB's library; stop the writer, "
-                  "and take the file as it is with --stopped");
+  fail(Errc::unsupported,
+       "{}: is LMDB's, and this vellum was built without LMDB's library; stop the writer, and take "
+       "the file as it is with --stopped",
+       path_);
 }
 
 Copy::~Copy() = default;

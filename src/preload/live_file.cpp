@@ -15,6 +15,7 @@
 #include <vellum/error.hpp>
 
 #include "base/error_number.hpp"
+#include "base/fail.hpp"
 #include "base/fork_count.hpp"
 #include "base/round_up.hpp"
 #include "format/types.hpp"
@@ -138,7 +139,7 @@ LiveFile::LiveFile(const Config& config, const Target& target)
   device_ = status.st_dev;
   inode_ = status.st_ino;
   if (!live_ranges().add(data_, capacity_bytes_))
-    throw Error(Errc::unsupported, "too many files are open to write");
+    fail(Errc::unsupported, "too many files are open to write");
   reserved_bytes += capacity_bytes_;
   note_own_change();
 }

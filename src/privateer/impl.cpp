@@ -4,6 +4,7 @@
 #include <utility>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "privateer/settings.hpp"
 
 using vellum::Errc;
@@ -39,11 +40,11 @@ RegionOptions mapping(void* addr, std::uint64_t size_bytes, std::uint64_t block_
 void Privateer::Impl::start(int action, const std::string& base_path,
                             const std::string& stash_path) {
   if (action != CREATE && action != OPEN) {
-    throw Error(Errc::invalid_argument, base_path + ": the action is " + std::to_string(action) +
-                                            ", neither Privateer::CREATE nor Privateer::OPEN");
+    fail(Errc::invalid_argument,
+         "{}: the action is {}, neither Privateer::CREATE nor Privateer::OPEN", base_path, action);
   }
   auto split = privateer::split_stash(base_path);
-  if (split.base.empty()) throw Error(Errc::invalid_argument, "the base path is empty");
+  if (split.base.empty()) fail(Errc::invalid_argument, "the base path is empty");
   base = absolute(split.base);
   stash = stash_path.empty() ? split.stash : stash_path;
   if (!stash.empty()) stash = absolute(stash);
@@ -51,13 +52,13 @@ void Privateer::Impl::start(int action, const std::string& base_path,
     block_bytes = privateer::block_bytes_at_start();  // reports a malformed variable at once
     privateer::make_directory(base);
   } else if (!privateer::is_directory(base)) {
-    throw Error(Errc::not_found, base + ": there is no such directory to open versions in");
+    fail(Errc::not_found, "{}: there is no such directory to open versions in", base);
   }
   if (!stash.empty()) privateer::make_directory(stash);
 }
 
 void Privateer::Impl::start_beside(const std::string& blocks_path) {
-  if (blocks_path.empty()) throw Error(Errc::invalid_argument, "the blocks path is empty");
+  if (blocks_path.empty()) fail(Errc::invalid_argument, "the blocks path is empty");
   blocks = absolute(blocks_path);
 }
 
@@ -77,9 +78,8 @@ Store& Privateer::Impl::store_of(const privateer::Place& at) {
 
 void Privateer::Impl::require_open(const char* call) const {
   if (!region.valid()) {
-    throw Error(Errc::invalid_argument, std::string(call) + ": no version of " +
-                                            (base.empty() ? blocks : base) +
-                                            " is open in this object");
+    fail(Errc::invalid_argument, "{}: no version of {} is open in this object", call,
+         (base.empty() ? blocks : base));
   }
 }
 
@@ -127,7 +127,7 @@ void* Privateer::Impl::create(void* addr, const std::string& version, std::uint6
     store = privateer::open_or_create_blocks(at.store);
   }
   if (!overwrite && privateer::is_taken(*store, at)) {
-    throw Error(Errc::already_exists, at.label() + " exists, and is replaced only on request");
+    fail(Errc::already_exists, "{} exists, and is replaced only on request", at.label());
   }
   put_away(addr, whole);
   privateer::NewVersion made(*store, at, its_block_bytes);
@@ -159,8 +159,8 @@ void* Privateer::Impl::open_read_only(void* addr, const std::string& version) {
   auto opened =
       store->open_version(found.name, mapping(addr, info.region_bytes, found.block_bytes, stash));
   if (found.is_copy && opened.sequence() != info.sequence) {
-    throw Error(Errc::busy,
-                at.label() + " is a copy of version '" + found.name + "', which is being written");
+    fail(Errc::busy, "{} is a copy of version '{}', which is being written", at.label(),
+         found.name);
   }
   return use(std::move(opened), std::move(at), found.block_bytes);
 }
@@ -171,7 +171,7 @@ void* Privateer::Impl::open_immutable(void* addr, const std::string& version,
   auto at = place_of(new_version);
   auto found = privateer::require_version(store_of(from), from);
   if (privateer::is_taken(*store, at)) {
-    throw Error(Errc::already_exists, at.label() + " exists: cannot open '" + version + "' as it");
+    fail(Errc::already_exists, "{} exists: cannot open '{}' as it", at.label(), version);
   }
   put_away(addr, store->version(found.name).region_bytes);
   found = privateer::require_version(*store, from);
@@ -203,8 +203,10 @@ bool Privateer::Impl::snapshot(const std::string& version) {
     store->create_snapshot(at.name, region.name());
     if (store->version(at.name).sequence != open_sequence) {
       store->remove_snapshot(at.name);
-      throw Error(Errc::busy, place.label() + " has been written since it was opened to read: '" +
-                                  version + "' would not be what this object shows");
+      fail(Errc::busy,
+           "{} has been written since it was opened to read: '{}' would not be what this object "
+           "shows",
+           place.label(), version);
     }
   }
   made.keep();

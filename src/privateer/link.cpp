@@ -6,6 +6,7 @@
 #include <sstream>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/file.hpp"
 
 namespace vellum::privateer {
@@ -51,7 +52,7 @@ std::optional<Link> read_link(const std::string& directory) {
     good = space != std::string::npos && take(link, line.substr(0, space), line.substr(space + 1));
   }
   if (!good || link.store.empty() || link.name.empty() || link.block_bytes == 0) {
-    throw Error(Errc::corrupted, path + " is not the link of a version");
+    fail(Errc::corrupted, "{} is not the link of a version", path);
   }
   return link;
 }

@@ -7,6 +7,7 @@
 #include <vellum/error.hpp>
 
 #include "base/checksum.hpp"
+#include "base/fail.hpp"
 #include "base/real_path.hpp"
 #include "format/superblock.hpp"
 #include "privateer/settings.hpp"
@@ -45,7 +46,7 @@ std::string store_name(const std::string& version) {
   std::string name = escaped(version, true);
   if (format::name_problem(name) != nullptr) name = escaped(version, false);
   if (const char* const problem = format::name_problem(name)) {
-    throw Error(Errc::invalid_argument, "version '" + version + "': " + problem);
+    fail(Errc::invalid_argument, "version '{}': {}", version, problem);
   }
   return name;
 }
@@ -63,8 +64,7 @@ std::string Place::label() const { return "version '" + directory + "'"; }
 Place place_in_base(const std::string& base, const std::string& version) {
   const path below = path(tidy(version)).relative_path();
   if (below.empty() || below == "." || *below.begin() == ".." || *below.begin() == kBlocks) {
-    throw Error(Errc::invalid_argument,
-                "'" + version + "' cannot be the name of a version of " + base);
+    fail(Errc::invalid_argument, "'{}' cannot be the name of a version of {}", version, base);
   }
   Place place;
   place.directory = tidy(path(base) / below);
@@ -96,7 +96,7 @@ Place place_beside_blocks(const std::string& blocks, const std::string& director
 Place place_of_directory(const std::string& directory) {
   const std::string tidied = tidy(split_stash(directory).base);
   if (!is_directory(tidied)) {
-    throw Error(Errc::not_found, "version '" + tidied + "': there is no such directory");
+    fail(Errc::not_found, "version '{}': there is no such directory", tidied);
   }
   const auto link = read_link(tidied);
   if (!link) return place_in_base(path(tidied).parent_path(), path(tidied).filename());

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "privateer/impl.hpp"
 #include "privateer/settings.hpp"
 
@@ -17,7 +18,7 @@ namespace privateer = vellum::privateer;
 namespace {
 
 std::string text(const char* argument, const char* name) {
-  if (argument == nullptr) throw Error(Errc::invalid_argument, std::string(name) + " is null");
+  if (argument == nullptr) fail(Errc::invalid_argument, "{} is null", name);
   return argument;
 }
 
@@ -123,7 +124,7 @@ bool Privateer::resize(std::size_t region_size) {
   try {
     impl_->region.grow(privateer::whole_blocks(region_size, impl_->block_bytes));
   } catch (const Error& error) {
-    throw Error(error.code(), impl_->place.label() + ": " + error.what());
+    fail(error.code(), "{}: {}", impl_->place.label(), error.what());
   }
   return true;
 }

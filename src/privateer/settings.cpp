@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "format/types.hpp"
 
@@ -24,8 +25,7 @@ constexpr const char* kStashSeparator = "<stash>";
 constexpr std::uint64_t kLeastMemoryBytes = 16u << 20;
 
 [[noreturn]] void refuse(const char* variable, const std::string& why) {
-  throw Error(Errc::invalid_argument,
-              std::string(variable) + "=" + std::getenv(variable) + ": " + why);
+  fail(Errc::invalid_argument, "{}={}: {}", variable, std::getenv(variable), why);
 }
 
 // Returns 0 for an unset variable. The original treats 0 as unset, too.
@@ -74,14 +74,13 @@ std::uint64_t block_bytes_for(std::uint64_t capacity_bytes) {
 
 std::uint64_t whole_blocks(std::uint64_t bytes, std::uint64_t block_bytes) {
   if (bytes == 0 || bytes > kMaxRegionBytes) {
-    throw Error(Errc::invalid_argument, "a region of " + std::to_string(bytes) +
-                                            " bytes is not possible: give 1 to " +
-                                            std::to_string(kMaxRegionBytes) + " (64 TiB)");
+    fail(Errc::invalid_argument, "a region of {} bytes is not possible: give 1 to {} (64 TiB)",
+         bytes, kMaxRegionBytes);
   }
   const std::uint64_t rounded = base::round_up(bytes, block_bytes);
   if (rounded > kMaxRegionBytes) {
-    throw Error(Errc::invalid_argument, std::to_string(bytes) + " bytes in whole blocks of " +
-                                            std::to_string(block_bytes) + " are more than 64 TiB");
+    fail(Errc::invalid_argument, "{} bytes in whole blocks of {} are more than 64 TiB", bytes,
+         block_bytes);
   }
   return rounded;
 }

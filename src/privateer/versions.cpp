@@ -8,6 +8,7 @@
 #include <vellum/error.hpp>
 
 #include "base/clock.hpp"
+#include "base/fail.hpp"
 #include "base/file.hpp"
 #include "privateer/settings.hpp"
 
@@ -72,8 +73,8 @@ Store open_or_create_blocks(const std::string& path) {
           error.code() == Errc::already_exists || error.code() == Errc::not_a_store;
       if (!in_the_making) throw;
       if (tries == kTries) {
-        throw Error(error.code(), std::string(error.what()) +
-                                      " (blocks that the original Privateer wrote are not read)");
+        fail(error.code(), "{} (blocks that the original Privateer wrote are not read)",
+             error.what());
       }
     }
     std::this_thread::sleep_for(kPause);
@@ -82,12 +83,12 @@ Store open_or_create_blocks(const std::string& path) {
 
 Store open_blocks(const Place& place) {
   if (!is_directory(place.directory)) {
-    throw Error(Errc::not_found, place.label() + ": there is no such directory");
+    fail(Errc::not_found, "{}: there is no such directory", place.label());
   }
   try {
     return Store::open(place.store);
   } catch (const Error& error) {
-    throw Error(error.code(), place.label() + ": " + error.what());
+    fail(error.code(), "{}: {}", place.label(), error.what());
   }
 }
 
@@ -102,15 +103,15 @@ std::optional<Found> find_version(const Store& store, const Place& place) {
   }
   if (has_state(store, place.name, *link)) return Found{place.name, false, block_bytes};
   if (has_state(store, link->name, *link)) return Found{link->name, true, block_bytes};
-  throw Error(Errc::not_found, place.label() + " has the files of version '" + link->name +
-                                   "', of its commit " + std::to_string(link->sequence) +
-                                   ", which " + store.path() +
-                                   " does not have under that name any more");
+  fail(Errc::not_found,
+       "{} has the files of version '{}', of its commit {}, which {} does not have under that name "
+       "any more",
+       place.label(), link->name, link->sequence, store.path());
 }
 
 Found require_version(const Store& store, const Place& place) {
   auto found = find_version(store, place);
-  if (!found) throw Error(Errc::not_found, place.label() + " is not a version of " + store.path());
+  if (!found) fail(Errc::not_found, "{} is not a version of {}", place.label(), store.path());
   return *found;
 }
 

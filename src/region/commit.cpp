@@ -6,6 +6,7 @@
 #include <vellum/region.hpp>
 
 #include "base/clock.hpp"
+#include "base/fail.hpp"
 #include "region/kernel/fault_router.hpp"
 #include "region/region_impl.hpp"
 
@@ -66,10 +67,10 @@ std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* 
 
 void Region::Impl::require_base_copies() const {
   if (!base_copies_lost) return;
-  throw Error(Errc::poisoned,
-              "region '" + name +
-                  "': a commit failed, and the last one could not be read back from the store to "
-                  "undo it: close the region and open it again");
+  fail(Errc::poisoned,
+       "region '{}': a commit failed, and the last one could not be read back from the store to "
+       "undo it: close the region and open it again",
+       name);
 }
 
 // A failed commit had overwritten these base copies: the last commit's content comes back from the

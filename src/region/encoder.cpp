@@ -6,6 +6,7 @@
 #include <optional>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "region/kernel/racing_page.hpp"
 #include "store/encode/block_encoder.hpp"
 
@@ -364,8 +365,8 @@ void Encoder::write_base_copies(PageNumber first, std::span<const std::byte> byt
   }
   const int error = backing_.write(first, bytes);
   if (error != 0) {
-    throw Error(Errc::out_of_memory,
-                std::string("no memory for the committed copy of a page: ") + std::strerror(error));
+    fail(Errc::out_of_memory, "no memory for the committed copy of a page: {}",
+         std::strerror(error));
   }
   backing_.note_base_copies(first, count);
 }

@@ -5,6 +5,8 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::region {
 namespace {
 
@@ -17,23 +19,20 @@ base::Codec codec_of(Encoding::Compression compression) {
     case Encoding::Compression::zstd:
       return base::Codec::zstd;
   }
-  throw Error(Errc::invalid_argument, "unknown compression");
+  fail(Errc::invalid_argument, "unknown compression");
 }
 
 }  // namespace
 
 void require_range(const char* what, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
   if (value >= low && value <= high) return;
-  throw Error(Errc::invalid_argument, std::string(what) + " is " + std::to_string(value) +
-                                          ": it must lie between " + std::to_string(low) + " and " +
-                                          std::to_string(high));
+  fail(Errc::invalid_argument, "{} is {}: it must lie between {} and {}", what, value, low, high);
 }
 
 format::Encoding to_format(const Encoding& given) {
   require_range("block_bytes", given.block_bytes, format::kMinBlockBytes, format::kMaxBlockBytes);
   if (!std::has_single_bit(given.block_bytes)) {
-    throw Error(Errc::invalid_argument, "block_bytes is " + std::to_string(given.block_bytes) +
-                                            ": it must be a power of two");
+    fail(Errc::invalid_argument, "block_bytes is {}: it must be a power of two", given.block_bytes);
   }
   if (given.compression == Encoding::Compression::zstd) {
     require_range("compression_level",
@@ -48,7 +47,7 @@ format::Encoding to_format(const Encoding& given) {
   out.dedup = given.dedup;
   out.deltas = given.deltas;
   if (given.hash != Encoding::Hash::none && given.hash != Encoding::Hash::sha256) {
-    throw Error(Errc::invalid_argument, "unknown hash");
+    fail(Errc::invalid_argument, "unknown hash");
   }
   out.sha256 = given.hash == Encoding::Hash::sha256;
   return out;

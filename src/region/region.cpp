@@ -36,14 +36,13 @@ std::size_t encode_threads(const RegionOptions& options) {
 void require_reservation(const RegionOptions& options, std::uint64_t needed_bytes) {
   if (options.base_address == 0 || options.base_address % kPageBytes != 0 ||
       options.capacity_bytes % kPageBytes != 0 || options.fixed_address) {
-    throw Error(Errc::invalid_argument,
-                "over_reservation needs base_address and capacity_bytes, multiples of 4096, and "
-                "does not go with fixed_address");
+    fail(Errc::invalid_argument,
+         "over_reservation needs base_address and capacity_bytes, multiples of 4096, and does not "
+         "go with fixed_address");
   }
   if (needed_bytes > options.capacity_bytes) {
-    throw Error(Errc::invalid_argument, "a region of " + std::to_string(needed_bytes) +
-                                            " bytes does not fit into a reservation of " +
-                                            std::to_string(options.capacity_bytes));
+    fail(Errc::invalid_argument, "a region of {} bytes does not fit into a reservation of {}",
+         needed_bytes, options.capacity_bytes);
   }
 }
 
@@ -65,31 +64,29 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
   if (options.fault_bytes != 0) memory.chunk_bytes = options.fault_bytes;
   if (!std::has_single_bit(memory.chunk_bytes) || memory.chunk_bytes < kPageBytes ||
       memory.chunk_bytes > region::kMostChunkPages * kPageBytes) {
-    throw Error(Errc::invalid_argument,
-                "fault_bytes must be a power of two from 4096 to 262144, not " +
-                    std::to_string(options.fault_bytes));
+    fail(Errc::invalid_argument, "fault_bytes must be a power of two from 4096 to 262144, not {}",
+         options.fault_bytes);
   }
   memory.wanted_address = options.base_address != 0 ? options.base_address : remembered;
   if (options.over_reservation) {
     require_reservation(options, memory.capacity_bytes);
   } else if (memory.wanted_address % kTableBytes != 0) {
-    throw Error(Errc::invalid_argument, "base_address must be a multiple of 2 MiB");
+    fail(Errc::invalid_argument, "base_address must be a multiple of 2 MiB");
   }
   return memory;
 }
 
 void require_valid(const std::shared_ptr<Impl>& impl) {
   if (impl == nullptr || impl->closed)
-    throw Error(Errc::invalid_argument, "this Region is closed, or was never opened");
+    fail(Errc::invalid_argument, "this Region is closed, or was never opened");
   if (impl->owner != base::fork_count()) {
-    throw Error(Errc::invalid_argument,
-                "region '" + impl->name + "' belongs to the process that opened it, not to a fork");
+    fail(Errc::invalid_argument, "region '{}' belongs to the process that opened it, not to a fork",
+         impl->name);
   }
 }
 
 void require_writable(const Impl& impl) {
-  if (!impl.shape.writable)
-    throw Error(Errc::read_only, "version '" + impl.name + "' is open read-only");
+  if (!impl.shape.writable) fail(Errc::read_only, "version '{}' is open read-only", impl.name);
 }
 
 // The turn of a call that changes the region: it comes after everything that was begun before.
@@ -133,8 +130,7 @@ std::unique_ptr<store::ImageFile> open_image(const Impl& impl, const RegionOptio
                                   options.image.path, options.image.is_content);
   }
   if (wanted) {
-    throw Error(Errc::invalid_argument,
-                std::string("image.path is for engine mapped, not ") + engine_name(engine));
+    fail(Errc::invalid_argument, "image.path is for engine mapped, not {}", engine_name(engine));
   }
   store::ImageFile::note_other_writer(*impl.core, impl.name, head.branch_id);
   return nullptr;
@@ -163,8 +159,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   const format::Version& head = impl->writer->head();
   if (options.fixed_address && options.base_address != 0 && head.base_address != 0 &&
       options.base_address != head.base_address) {
-    throw Error(Errc::invalid_argument, "branch '" + branch + "' of " + impl->core->path() +
-                                            " was made at another base address");
+    fail(Errc::invalid_argument, "branch '{}' of {} was made at another base address", branch,
+         impl->core->path());
   }
   const std::uint64_t remembered =
       head.base_address != 0 ? head.base_address : region::far_address(head.branch_id);
@@ -333,28 +329,27 @@ void Region::Impl::require_no_transaction(const char* call) const {
     case TransactionState::none:
       return;
     case TransactionState::open:
-      throw Error(Errc::busy, "region '" + name + "': " + call +
-                                  " while a transaction is open: commit that, or roll it back");
+      fail(Errc::busy, "region '{}': {} while a transaction is open: commit that, or roll it back",
+           name, call);
     case TransactionState::stuck:
-      throw Error(Errc::poisoned,
-                  "region '" + name +
-                      "': a transaction could not be rolled back, so nothing may be "
-                      "committed: call rollback(), or open the branch again");
+      fail(Errc::poisoned,
+           "region '{}': a transaction could not be rolled back, so nothing may be committed: call "
+           "rollback(), or open the branch again",
+           name);
   }
 }
 
 void Region::Impl::grow(std::uint64_t size_bytes) {
   const std::uint64_t size = round_up(size_bytes, kPageBytes);
   if (size < memory->size_bytes()) {
-    throw Error(Errc::invalid_argument,
-                "region '" + name + "' has " + std::to_string(memory->size_bytes()) +
-                    " bytes: it cannot shrink to " + std::to_string(size_bytes));
+    fail(Errc::invalid_argument, "region '{}' has {} bytes: it cannot shrink to {}", name,
+         memory->size_bytes(), size_bytes);
   }
   if (size_bytes > memory->capacity_bytes() || size > memory->capacity_bytes()) {
-    throw Error(Errc::invalid_argument,
-                "region '" + name + "' cannot grow to " + std::to_string(size_bytes) +
-                    " bytes: its address space was reserved for " +
-                    std::to_string(memory->capacity_bytes()) + " (RegionOptions::capacity_bytes)");
+    fail(Errc::invalid_argument,
+         "region '{}' cannot grow to {} bytes: its address space was reserved for {} "
+         "(RegionOptions::capacity_bytes)",
+         name, size_bytes, memory->capacity_bytes());
   }
   const bool larger = size > memory->size_bytes();
   memory->resize(size);
@@ -367,7 +362,7 @@ void Region::Impl::find_pages(const ByteRange& range, PageNumber& first, std::si
   const auto [offset, length] = range;
   const std::uint64_t size = memory->size_bytes();
   if (offset > size || length > size - offset) {
-    throw Error(Errc::invalid_argument, "the range does not lie in region '" + name + "'");
+    fail(Errc::invalid_argument, "the range does not lie in region '{}'", name);
   }
   first = offset / kPageBytes;
   count = length == 0 ? 0 : (offset + length - 1) / kPageBytes - first + 1;
@@ -391,7 +386,7 @@ void Region::Impl::make_present(PageNumber first, std::size_t count) {
   store::ReadFailure failure;
   if (memory->make_present(first, count, failure)) return;
   if (memory->source() != nullptr) memory->source()->raise(failure);
-  throw Error(Errc::io, "region '" + name + "': " + failure.reason);
+  fail(Errc::io, "region '{}': {}", name, failure.reason);
 }
 
 // The handles.
@@ -419,20 +414,17 @@ void* Region::values(ByteRange first, std::uint64_t count, std::size_t alignment
   const std::uint64_t size = impl_->memory->size_bytes();
   const auto [offset, value_bytes] = first;
   if (to_write && !impl_->shape.writable) {
-    throw Error(Errc::read_only,
-                "version '" + impl_->name +
-                    "' is open read-only: its values are const, as root<const T>()");
+    fail(Errc::read_only,
+         "version '{}' is open read-only: its values are const, as root<const T>()", impl_->name);
   }
   if (offset % alignment != 0) {
-    throw Error(Errc::invalid_argument, "region '" + impl_->name + "': offset " +
-                                            std::to_string(offset) + " is no multiple of " +
-                                            std::to_string(alignment) + ", the alignment there");
+    fail(Errc::invalid_argument, "region '{}': offset {} is no multiple of {}, the alignment there",
+         impl_->name, offset, alignment);
   }
   if (offset > size || count > (size - offset) / value_bytes) {
-    throw Error(Errc::invalid_argument,
-                "region '" + impl_->name + "' has " + std::to_string(size) + " bytes: " +
-                    std::to_string(count) + " values of " + std::to_string(value_bytes) +
-                    " bytes do not lie in it from offset " + std::to_string(offset) + " on");
+    fail(Errc::invalid_argument,
+         "region '{}' has {} bytes: {} values of {} bytes do not lie in it from offset {} on",
+         impl_->name, size, count, value_bytes, offset);
   }
   return impl_->memory->data() + offset;
 }
@@ -504,7 +496,7 @@ bool Transaction::is_open() const noexcept { return region_ != nullptr && !regio
 
 std::shared_ptr<Region::Impl> Transaction::opened() const {
   if (region_ == nullptr)
-    throw Error(Errc::invalid_argument, "this Transaction has ended, or was never begun");
+    fail(Errc::invalid_argument, "this Transaction has ended, or was never begun");
   return region_;
 }
 
@@ -647,8 +639,8 @@ void Region::close() {
 void Region::close_and_leave_memory() {
   require_valid(impl_);
   if (engine() != Engine::mapped) {
-    throw Error(Errc::unsupported, "region '" + impl_->name + "': pages of engine " +
-                                       engine_name(engine()) + " are released with the region");
+    fail(Errc::unsupported, "region '{}': pages of engine {} are released with the region",
+         impl_->name, engine_name(engine()));
   }
   impl_->memory->leave_mapped();
   close();

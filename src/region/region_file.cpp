@@ -4,6 +4,7 @@
 #include <string>
 #include <vellum/region.hpp>
 
+#include "base/fail.hpp"
 #include "base/zeros.hpp"
 #include "format/types.hpp"
 #include "region/region_impl.hpp"
@@ -15,10 +16,10 @@ using region::kPageBytes;
 
 void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
   if (bytes > memory->capacity_bytes()) {
-    throw Error(Errc::invalid_argument,
-                "region '" + name + "': a file of " + std::to_string(bytes) +
-                    " bytes does not fit into its address space of " +
-                    std::to_string(memory->capacity_bytes()) + " (RegionOptions::capacity_bytes)");
+    fail(Errc::invalid_argument,
+         "region '{}': a file of {} bytes does not fit into its address space of {} "
+         "(RegionOptions::capacity_bytes)",
+         name, bytes, memory->capacity_bytes());
   }
   const std::uint64_t was = file_bytes().value_or(memory->size_bytes());
   // From here on the file has a size of its own, which does not show the region's growth.

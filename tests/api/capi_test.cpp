@@ -1,5 +1,5 @@
-// The C face: every function does what its C++ counterpart does, no exception crosses, errors carry a
-// number and a message, and structs of other sizes than ours are served.
+// The C face: every function does what its C++ counterpart does, no exception crosses, errors carry
+// a number and a message, and structs of other sizes than ours are served.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

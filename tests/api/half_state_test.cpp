@@ -1,5 +1,5 @@
-// A branch and a snapshot of one name: a kill in convert_to_branch() leaves this, and a stranger may
-// put it there. No region ever shows the bytes of one for those of the other.
+// A branch and a snapshot of one name: a kill in convert_to_branch() leaves this, and a stranger
+// may put it there. No region ever shows the bytes of one for those of the other.
 #include <signal.h>
 
 #include <filesystem>

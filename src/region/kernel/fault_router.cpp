@@ -14,6 +14,7 @@
 #include <mutex>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/keep_loaded.hpp"
 #include "base/reserve.hpp"
 #include "region/kernel/guarded_copy.hpp"
@@ -50,7 +51,7 @@ bool fault_is_write(const ucontext_t*) noexcept { return false; }
 Route* make_routes() {
   static base::Reservation& table = *new base::Reservation(kMaxRoutes * sizeof(Route));
   if (madvise(table.data(), table.size(), MADV_WIPEONFORK) != 0) {
-    throw Error(Errc::unsupported, "this kernel cannot wipe memory on fork (MADV_WIPEONFORK)");
+    fail(Errc::unsupported, "this kernel cannot wipe memory on fork (MADV_WIPEONFORK)");
   }
   return reinterpret_cast<Route*>(table.data());
 }
@@ -242,7 +243,7 @@ void add_route(std::byte* begin, std::byte* end, FaultTarget* target) {
     if (i >= g_routes_used.load()) g_routes_used.store(i + 1, std::memory_order_release);
     return;
   }
-  throw Error(Errc::unsupported, "16,384 regions are open in this process: close some first");
+  fail(Errc::unsupported, "16,384 regions are open in this process: close some first");
 }
 
 // Whether the other handler passes on foreign faults is unknown, hence a warning and no error.

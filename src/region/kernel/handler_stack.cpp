@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/reserve.hpp"
 
 namespace vellum::region {
@@ -74,7 +75,7 @@ static void vellum_call_on_stack(void*, void (*body)(void*), void* argument) noe
 void make_handler_stacks() {
   static base::Reservation& room = *new base::Reservation(kGuardBytes + kStacks * kStackBytes);
   if (madvise(room.data(), room.size(), MADV_WIPEONFORK) != 0)
-    throw Error(Errc::unsupported, "this kernel cannot wipe memory on fork (MADV_WIPEONFORK)");
+    fail(Errc::unsupported, "this kernel cannot wipe memory on fork (MADV_WIPEONFORK)");
   g_taken_stacks = reinterpret_cast<std::atomic<std::uint64_t>*>(room.data());
   g_stacks = room.data() + kGuardBytes;
 }

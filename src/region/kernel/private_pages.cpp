@@ -8,6 +8,8 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
+
 namespace vellum::region {
 
 using format::kPageBytes;
@@ -16,8 +18,7 @@ using format::PageNumber;
 namespace {
 
 [[noreturn]] void refuse(const char* what) {
-  throw Error(Errc::io,
-              std::string("cannot find the written pages: ") + what + ": " + std::strerror(errno));
+  fail(Errc::io, "cannot find the written pages: {}: {}", what, std::strerror(errno));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/per_process.hpp"
 #include "region/kernel/kernel.hpp"
 
@@ -20,8 +21,7 @@ std::shared_ptr<WriteTracker> WriteTracker::of_process() {
 
 WriteTracker::WriteTracker() : pagemap_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {
   if (pagemap_ < 0) {
-    throw Error(Errc::io, std::string("cannot find the written pages: /proc/self/pagemap: ") +
-                              std::strerror(errno));
+    fail(Errc::io, "cannot find the written pages: /proc/self/pagemap: {}", std::strerror(errno));
   }
   uffd_ = open_write_tracker();
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "cards/marked_pages.hpp"
 #include "cards/missed_store.hpp"
 #include "format/page_diff.hpp"
@@ -48,9 +49,9 @@ std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, Mem
                                                std::uint64_t branch_id) {
   if (options.tracker == Tracker::pages) return nullptr;
   if (options.over_reservation)
-    throw Error(Errc::invalid_argument,
-                "a region with tracker cards reserves its addresses itself: over_reservation does "
-                "not work with it");
+    fail(Errc::invalid_argument,
+         "a region with tracker cards reserves its addresses itself: over_reservation does not "
+         "work with it");
   auto range = reserve(memory, branch_id);
   memory.over_reservation = true;
   memory.wanted_address = reinterpret_cast<std::uintptr_t>(range->data());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "region/kernel/kernel.hpp"
 #include "region/memory/mapped_memory.hpp"
 #include "region/memory/memory.hpp"
@@ -37,8 +38,8 @@ Engine from_environment() {
   if (std::string(value) == "uffd") return Engine::uffd;
   if (std::string(value) == "sigsegv") return Engine::sigsegv;
   if (std::string(value) == "mapped") return Engine::mapped;
-  throw Error(Errc::invalid_argument, std::string("VELLUM_ENGINE is '") + value +
-                                          "': it must be automatic, uffd, sigsegv or mapped");
+  fail(Errc::invalid_argument,
+       "VELLUM_ENGINE is '{}': it must be automatic, uffd, sigsegv or mapped", value);
 }
 
 }  // namespace
@@ -50,9 +51,9 @@ Engine choose_engine(Engine wanted, bool writable) {
   if (wanted == Engine::sigsegv || wanted == Engine::mapped) return wanted;
   if (uffd_engine_works()) return Engine::uffd;
   if (wanted == Engine::uffd) {
-    throw Error(Errc::unsupported,
-                "engine uffd needs userfaultfd with asynchronous write protection (Linux 6.7 or "
-                "later), permitted to this process");
+    fail(Errc::unsupported,
+         "engine uffd needs userfaultfd with asynchronous write protection (Linux 6.7 or later), "
+         "permitted to this process");
   }
   static std::once_flag noticed;
   std::call_once(noticed, [] {

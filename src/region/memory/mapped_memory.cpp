@@ -12,6 +12,7 @@
 
 #include "base/zeros.hpp"
 
+#include "base/fail.hpp"
 #include "format/types.hpp"
 
 namespace vellum::region {
@@ -66,8 +67,7 @@ MappedMemory::MappedMemory(const MemoryOptions& options, std::shared_ptr<store::
 void MappedMemory::start() {
   add_route(base_, base_ + options_.capacity_bytes, this);
   const int error = protect_beyond(0, size_bytes());
-  if (error != 0)
-    throw Error(Errc::out_of_memory, std::string("cannot map the region: ") + std::strerror(error));
+  if (error != 0) fail(Errc::out_of_memory, "cannot map the region: {}", std::strerror(error));
 }
 
 int MappedMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept {

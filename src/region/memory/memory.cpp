@@ -11,6 +11,7 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/round_up.hpp"
 #include "base/thread_sanitizer.hpp"
 #include "cards/table.hpp"
@@ -104,7 +105,7 @@ void RegionMemory::map_range() {
       std::snprintf(text, sizeof text, "address 0x%llx is taken: cannot map %llu bytes there",
                     static_cast<unsigned long long>(options_.wanted_address),
                     static_cast<unsigned long long>(bytes));
-      throw Error(Errc::busy, text);
+      fail(Errc::busy, "{}", text);
     }
   }
   if (map == MAP_FAILED && !options_.over_reservation) {
@@ -122,9 +123,8 @@ void RegionMemory::map_range() {
     }
   }
   if (map == MAP_FAILED) {
-    throw Error(Errc::out_of_memory,
-                "cannot reserve " + std::to_string(bytes) +
-                    " bytes of address space for a region: " + std::strerror(errno));
+    fail(Errc::out_of_memory, "cannot reserve {} bytes of address space for a region: {}", bytes,
+         std::strerror(errno));
   }
   base_ = static_cast<std::byte*>(map);
   reserve_cards_of(reinterpret_cast<std::uintptr_t>(map));
@@ -237,16 +237,13 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
   const std::uint64_t old = size_bytes_.load();
   if (size_bytes > old) {
     const int error = protect_beyond(old, size_bytes);
-    if (error != 0)
-      throw Error(Errc::out_of_memory,
-                  std::string("cannot grow the region: ") + std::strerror(error));
+    if (error != 0) fail(Errc::out_of_memory, "cannot grow the region: {}", std::strerror(error));
     size_bytes_.store(size_bytes, std::memory_order_release);
     if (joined_) pager_->grown(size_bytes - old);
     const int cut_error = open_cut_chunk(old, size_bytes);
     if (cut_error != 0) {
       resize(old);
-      throw Error(Errc::out_of_memory,
-                  std::string("cannot grow the region: ") + std::strerror(cut_error));
+      fail(Errc::out_of_memory, "cannot grow the region: {}", std::strerror(cut_error));
     }
   } else if (size_bytes < old) {
     const NoReadAhead guard(*this);
@@ -257,9 +254,7 @@ void RegionMemory::resize(std::uint64_t size_bytes) {
     size_bytes_.store(size_bytes, std::memory_order_release);
     if (joined_) pager_->shrunk(old - size_bytes);
     const int error = protect_beyond(old, size_bytes);
-    if (error != 0)
-      throw Error(Errc::out_of_memory,
-                  std::string("cannot shrink the region: ") + std::strerror(error));
+    if (error != 0) fail(Errc::out_of_memory, "cannot shrink the region: {}", std::strerror(error));
   }
 }
 

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "format/page_diff.hpp"
 #include "region/kernel/racing_page.hpp"
 #include "region/memory/memory.hpp"
@@ -67,8 +68,7 @@ class RegionMemory::NoEvictions {
 void RegionMemory::collect_dirty(std::vector<PageNumber>& out,
                                  const std::vector<PageNumber>* known) {
   if (const char* why = lost_.load(); why != nullptr) {
-    throw Error(Errc::poisoned,
-                std::string("pages were lost: ") + why + "; close the region and open it again");
+    fail(Errc::poisoned, "pages were lost: {}; close the region and open it again", why);
   }
   const NoEvictions guard(*this);
   std::vector<PageNumber> spilled, found;
@@ -242,9 +242,9 @@ bool RegionMemory::take_spilled(PageNumber page, std::byte* buffer, SpillFile::E
   if (there && error == 0) spill_->set_taken(page, true);
   settle(index, 1, kMissing);
   if (error != 0) {
-    throw Error(error == EBADMSG ? Errc::corrupted : Errc::io,
-                "page " + std::to_string(page) + " cannot be read back from the spill file in " +
-                    options_.spill_directory + ": " + std::strerror(error));
+    fail(error == EBADMSG ? Errc::corrupted : Errc::io,
+         "page {} cannot be read back from the spill file in {}: {}", page,
+         options_.spill_directory, std::strerror(error));
   }
   return there;
 }

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "region/kernel/kernel.hpp"
 
 namespace vellum::region {
@@ -47,8 +48,7 @@ void SigsegvMemory::join_islands() {
   backing_.drop_base_copies(0, 1);  // the hole's page, which that write brought in
   // Left open, the range would show holes as zeros instead of faulting.
   if (mprotect(base_, options_.capacity_bytes, PROT_NONE) != 0) {
-    throw Error(Errc::out_of_memory,
-                std::string("cannot protect the region: ") + std::strerror(errno));
+    fail(Errc::out_of_memory, "cannot protect the region: {}", std::strerror(errno));
   }
 }
 
@@ -200,8 +200,7 @@ void SigsegvMemory::pin(PageNumber first, std::size_t count) {
       error = protect(page, chunk_pages(), PROT_READ);
     }
     if (error == ENOMEM) error = open_wider(page);
-    if (error != 0)
-      throw Error(Errc::out_of_memory, std::string("cannot pin memory: ") + std::strerror(error));
+    if (error != 0) fail(Errc::out_of_memory, "cannot pin memory: {}", std::strerror(error));
   }
 }
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "region/kernel/kernel.hpp"
 
 namespace vellum::region {
@@ -25,8 +26,7 @@ UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::Page
   if (error == 0) error = register_range(uffd_, base_, options.capacity_bytes, options.writable);
   if (error != 0) {
     close_descriptors();
-    throw Error(Errc::unsupported,
-                std::string("engine uffd is not available: ") + std::strerror(error));
+    fail(Errc::unsupported, "engine uffd is not available: {}", std::strerror(error));
   }
 }
 
@@ -43,8 +43,7 @@ void UffdMemory::close_descriptors() noexcept {
 void UffdMemory::start() {
   add_route(base_, base_ + options_.capacity_bytes, this);
   const int error = protect_beyond(0, size_bytes());
-  if (error != 0)
-    throw Error(Errc::out_of_memory, std::string("cannot map the region: ") + std::strerror(error));
+  if (error != 0) fail(Errc::out_of_memory, "cannot map the region: {}", std::strerror(error));
 }
 
 int UffdMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept {
@@ -120,8 +119,7 @@ void UffdMemory::scan_tables(std::size_t first_table, std::size_t end_table,
   while (at < end) {
     std::byte* resume = end;
     const long found = scan_written(pagemap_, at, end, ranges_, resume);
-    if (found < 0)
-      throw Error(Errc::io, std::string("PAGEMAP_SCAN failed: ") + std::strerror(errno));
+    if (found < 0) fail(Errc::io, "PAGEMAP_SCAN failed: {}", std::strerror(errno));
     for (long i = 0; i < found; ++i) {
       const ScanRange& range = ranges_[static_cast<std::size_t>(i)];
       const auto base = reinterpret_cast<std::uintptr_t>(base_);

@@ -11,15 +11,15 @@
 #include <cstring>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "region/kernel/racing_page.hpp"
 
 namespace vellum::region {
 namespace {
 
 [[noreturn]] void refuse(const char* what, std::size_t bytes) {
-  throw Error(Errc::out_of_memory, std::string("cannot reserve ") + std::to_string(bytes) +
-                                       " bytes for a region (" + what +
-                                       "): " + std::strerror(errno));
+  fail(Errc::out_of_memory, "cannot reserve {} bytes for a region ({}): {}", bytes, what,
+       std::strerror(errno));
 }
 
 }  // namespace

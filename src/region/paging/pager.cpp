@@ -14,6 +14,7 @@
 #include <system_error>
 #include <vellum/error.hpp>
 
+#include "base/fail.hpp"
 #include "base/per_process.hpp"
 #include "base/process_memory.hpp"
 #include "base/signals_blocked.hpp"
@@ -95,8 +96,7 @@ std::uint64_t Pager::limit_of_process() {
   const char* const end = text + std::strlen(text);
   const auto [stop, error] = std::from_chars(text, end, limit);
   if (error != std::errc() || stop != end || limit == 0) {
-    throw Error(Errc::invalid_argument,
-                std::string("VELLUM_MEMORY_LIMIT is '") + text + "': it must be a number of bytes");
+    fail(Errc::invalid_argument, "VELLUM_MEMORY_LIMIT is '{}': it must be a number of bytes", text);
   }
   return limit;
 }
@@ -131,8 +131,7 @@ void Pager::start_if_needed() {
   try {
     thread_ = std::thread([this, life = ++life_] { run(life); });
   } catch (const std::system_error& e) {
-    throw Error(Errc::out_of_memory,
-                std::string("cannot start the thread that keeps the memory limit: ") + e.what());
+    fail(Errc::out_of_memory, "cannot start the thread that keeps the memory limit: {}", e.what());
   }
 }
 

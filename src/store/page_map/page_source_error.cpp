@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/fail.hpp"
 #include "store/pack/pack_store.hpp"
 #include "store/page_map/page_source_state.hpp"
 
@@ -79,7 +80,7 @@ void PageSource::raise(const ReadFailure& failure) const {
   describe(failure, text);
   const bool os = failure.os_errno != 0 && failure.os_errno != ENODATA;
   const Errc of_system = failure.os_errno == ENOMEM ? Errc::out_of_memory : Errc::io;
-  throw Error(os ? of_system : Errc::corrupted, text.data());
+  fail(os ? of_system : Errc::corrupted, "{}", text.data());
 }
 
 void PageSource::read(format::PageNumber first, std::size_t count, std::byte* out) const {
