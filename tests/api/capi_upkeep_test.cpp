@@ -162,7 +162,9 @@ TEST_F(CUpkeepTest, GcGivesBackWhatNothingNeeds) {
   ASSERT_EQ(vellum_gc(store_, nullptr, &report, tick, &ticks), VELLUM_OK) << message();
   EXPECT_GT(ticks.seen, 0);
   EXPECT_EQ(report.snapshots, 1U);
-  if (report.holes_supported == 1) EXPECT_GE(report.freed_bytes, kUpkeepBytes / 2);
+  if (report.holes_supported == 1) {
+    EXPECT_GE(report.freed_bytes, kUpkeepBytes / 2);
+  }
   look.recompress_level = 20;
   EXPECT_EQ(vellum_gc(store_, &look, &report, nullptr, nullptr), VELLUM_ERR_INVALID_ARGUMENT);
 }

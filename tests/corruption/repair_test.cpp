@@ -2,12 +2,14 @@
 // corrupted store as it is.
 #include "store/check/repair.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
 #include "corruption/sample_lib.hpp"
+#include "store/check/verify.hpp"
 #include "support/forwarding_fs.hpp"
 
 namespace vellum::corruption {
