@@ -346,7 +346,7 @@ TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
 }
 
 // What is cleared is zero, and only that; what was zero already is not written.
-TEST_P(Advices, ClearMakesZero) {
+TEST_P(Advices, ZeroMakesZero) {
   Store store = filled();
   Region region = store.open_region("main", options());
   region.zero({100, 3 * kMiB + 77});
@@ -369,7 +369,7 @@ TEST_P(Advices, ClearMakesZero) {
 }
 
 // A range that holds nothing does not come in.
-TEST_P(Advices, ClearOfNothingTakesNoMemory) {
+TEST_P(Advices, ZeroOfNothingTakesNoMemory) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "the kernel brings pages in";
   Store store = create();
   Region region = store.create_region("main", 64 * kMiB, options());
