@@ -388,7 +388,7 @@ mutation 'datastore: files are put back before the lock is taken' src/datastore/
   '/^Datastore Datastore::open(/,/^}/{s/^    impl->reserve(capacity);$/&\n    datastore::put_files_back(*impl->store, impl->place, options);/}'
 mutation 'datastore: made over another' src/datastore/datastore.cpp \
   's/if (version\.is_branch \&\& version\.sequence == 0) return/if (version.is_branch) return/'
-mutation 'datastore: clears beyond its segment' src/datastore/datastore.cpp \
+mutation 'datastore: makes zero beyond its segment' src/datastore/datastore.cpp \
   's/length > size_bytes() - offset/length > impl.region.size_bytes() - offset/'
 mutation 'datastore: the store goes with the first version' src/datastore/datastore.cpp \
   's/^    if (!store\.versions()\.empty()) return;$//'

@@ -296,8 +296,8 @@ class [[nodiscard]] Transaction {
   bool is_open() const noexcept;
 
   // As Region::commit(); ends the transaction. After an error it is still open, with all of its
-  // stores: make room and call it again, or leave it to be rolled back. invalid_argument when it is
-  // not open.
+  // stores: make room and call it again, or leave it to be rolled back. After poisoned, opening the
+  // branch again finds all of it or nothing. invalid_argument when it is not open.
   CommitReport commit(const std::string& message = std::string());
   // As Region::rollback(); ends the transaction.
   void rollback();

@@ -346,8 +346,8 @@ TEST_P(OwnAdvices, ScansAreRightUnderALimit) {
   EXPECT_LE(resident(version), 4 * kMiB + 4 * kMiB / 8);
 }
 
-// Cleared bytes are zero, and no others change; bytes that were zero already are not written.
-TEST_P(Advices, ClearMakesZero) {
+// Zeroed bytes are zero, and no others change; bytes that were zero already are not written.
+TEST_P(Advices, ZeroMakesZero) {
   Store store = filled();
   Region region = store.open_region("main", options());
   region.zero({100, 3 * kMiB + 77});
@@ -370,7 +370,7 @@ TEST_P(Advices, ClearMakesZero) {
 }
 
 // A range that holds nothing does not come in.
-TEST_P(Advices, ClearOfNothingTakesNoMemory) {
+TEST_P(Advices, ZeroOfNothingTakesNoMemory) {
   if (GetParam() == Engine::mapped) GTEST_SKIP() << "the kernel brings pages in";
   Store store = create();
   Region region = store.create_region("main", 64 * kMiB, options());

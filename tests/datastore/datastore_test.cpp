@@ -345,7 +345,7 @@ TEST_P(Datastores, AreNotMadeOverOthers) {
   expect_holds(path(), 2);
 }
 
-TEST_P(Datastores, ClearTheirSegmentAndNoByteMore) {
+TEST_P(Datastores, ZeroTheirSegmentAndNoByteMore) {
   Datastore datastore = create(path());
   const std::uint64_t size = datastore.size_bytes();
   auto* const last = static_cast<std::byte*>(datastore.segment()) + size - 1;
