@@ -1,6 +1,7 @@
 /* A program that writes one file without a flush, makes something durable in another, and is killed:
- * write_order SCENARIO DIRECTORY. FIRST.db holds what was written first, SECOND.db shows what came
- * after it. Exits with 1, and the line, where something is not as it has to be. */
+ * write_order SCENARIO DIRECTORY. FIRST.db holds what was written first; MADE.db and
+ * SECOND.db show what came after it. Exits with 1, and the line, where something is not as it has
+ * to be. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -34,41 +35,30 @@ static char* map(int fd) {
   return at;
 }
 
-/* What comes second. */
-static void closes(void) { make("SECOND.db", "later"); }
+/* What comes second. A file that is made would be such a change itself. */
+static int open_made(int flags) {
+  const int fd = open("MADE.db", O_RDWR | O_CLOEXEC | flags);
+  REQUIRE(fd >= 0);
+  put(fd, "after");
+  return fd;
+}
+static void closes(void) { REQUIRE(close(open_made(0)) == 0); }
 static void unmaps(void) {
-  const int fd = open_new("SECOND.db");
-  put(fd, "later");
+  const int fd = open_made(0);
   char* const at = map(fd);
   REQUIRE(close(fd) == 0 && munmap(at, 4096) == 0);
 }
-static void flushes(void) {
-  const int fd = open_new("SECOND.db");
-  put(fd, "later");
-  REQUIRE(fsync(fd) == 0);
-}
-static void flushes_data(void) {
-  const int fd = open_new("SECOND.db");
-  put(fd, "later");
-  REQUIRE(fdatasync(fd) == 0);
-}
-static void writes_through(void) {
-  const int fd = open("SECOND.db", O_RDWR | O_CREAT | O_EXCL | O_DSYNC, 0644);
-  REQUIRE(fd >= 0);
-  put(fd, "later");
-}
+static void flushes(void) { REQUIRE(fsync(open_made(0)) == 0); }
+static void flushes_data(void) { REQUIRE(fdatasync(open_made(0)) == 0); }
+static void writes_through(void) { open_made(O_DSYNC); }
 static void syncs_mapping(void) {
-  const int fd = open_new("SECOND.db");
-  put(fd, "other");
-  char* const at = map(fd);
-  memcpy(at, "later", 5);
+  char* const at = map(open_made(0));
+  memcpy(at, "AFTER", 5);
   REQUIRE(msync(at, 4096, MS_SYNC) == 0);
 }
 static void sets_times(void) {
-  const int fd = open_new("SECOND.db");
   const struct timespec times[2] = {{1000, 0}, {1000, 0}};
-  put(fd, "later");
-  REQUIRE(futimens(fd, times) == 0);
+  REQUIRE(futimens(open_made(0), times) == 0);
 }
 static void creates(void) { open_new("SECOND.db"); }
 static void renames(void) { REQUIRE(rename("MADE.db", "SECOND.db") == 0); }
@@ -99,6 +89,7 @@ static void clears(int fd) {
 }
 static void writes_while_mapped(int fd) {
   put(fd, "before ");
+  REQUIRE(fsync(fd) == 0);
   map(fd);
   REQUIRE(pwrite(fd, "earlier", 7, 0) == 7);
 }
