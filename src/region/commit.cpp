@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "region/kernel/fault_router.hpp"
 #include "region/region_impl.hpp"
+#include "store/branch/committed_pages.hpp"
 
 namespace vellum {
 
@@ -21,6 +22,25 @@ std::uint64_t ns_between(Clock::time_point from, Clock::time_point to) {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(to - from).count());
 }
+
+// The base copies, once the encoder has brought them up to the commit at hand.
+class EncodedBaseCopies final : public store::CommittedPages {
+ public:
+  explicit EncodedBaseCopies(region::RegionMemory& memory) noexcept : memory_(memory) {}
+
+  // The hold keeps the base copy in place while it is copied.
+  bool copy_page(PageNumber page, std::byte* out) const override {
+    memory_.hold(page, 1);
+    const std::byte* const base_copy =
+        memory_.is_present(page) ? memory_.base_copy_of(page) : nullptr;
+    if (base_copy != nullptr && out != nullptr) std::memcpy(out, base_copy, kPageBytes);
+    memory_.release(page, 1);
+    return base_copy != nullptr;
+  }
+
+ private:
+  region::RegionMemory& memory_;
+};
 
 }  // namespace
 
@@ -87,17 +107,6 @@ void Region::Impl::reload_base_copies(std::span<const PageNumber> pages) {
     std::memcpy(memory->backing().base_copy(page), content.data(), kPageBytes);
     memory->release(page, 1);
   }
-}
-
-// The encoder has brought the base copies up to the commit at hand. Copies instead of returning a
-// pointer: a base copy may go at any time.
-bool Region::Impl::committed_copy(PageNumber page, std::byte* out) {
-  memory->hold(page, 1);
-  const std::byte* const base_copy =
-      memory->is_present(page) ? memory->base_copy_of(page) : nullptr;
-  if (base_copy != nullptr && out != nullptr) std::memcpy(out, base_copy, kPageBytes);
-  memory->release(page, 1);
-  return base_copy != nullptr;
 }
 
 // The commit is durable. From now on, pages that have left memory or have to leave come back from
@@ -181,9 +190,8 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
       meta.base_address = remembered_address;
       meta.message = c.message;
       meta.file_bytes = file_bytes();
-      cost = c.writes->finish(meta, c.is_snapshot(), [&](PageNumber page, std::byte* out) {
-        return committed_copy(page, out);
-      });
+      const EncodedBaseCopies committed(*memory);
+      cost = c.writes->finish(meta, c.is_snapshot(), &committed);
     }
     c.writes.reset();
     accept_commit();

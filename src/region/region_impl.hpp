@@ -121,7 +121,6 @@ struct Region::Impl {
   void require_base_copies() const;
   void reload_base_copies(std::span<const PageNumber> pages);
   void accept_commit() noexcept;
-  bool committed_copy(PageNumber page, std::byte* out);
   void undo_commit(std::vector<PageNumber> dirty);
   void begin_commit(CommitInProgress& c, bool capture);
   store::CommitCost write_commit(CommitInProgress& c);
