@@ -1,5 +1,7 @@
-// base/clock.hpp: the time of day for records, and durations for reports.
+// base/clock.hpp: the time of day for records, durations for reports, and pauses.
 #pragma once
+
+#include <time.h>
 
 #include <chrono>
 #include <cstdint>
@@ -16,6 +18,13 @@ inline std::uint64_t elapsed_ns(std::chrono::steady_clock::time_point since) {
 inline std::int64_t wall_clock_ns() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+// To within a few milliseconds, but at the cost of a read. Async-signal-safe.
+inline std::int64_t coarse_monotonic_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
 }
 
 }  // namespace vellum::base

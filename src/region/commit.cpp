@@ -134,7 +134,7 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
   } catch (...) {
     base_copies_lost = true;
   }
-  memory->abandon_commit(dirty);
+  if (auto* const file = memory->file_behind()) file->abandon_commit(dirty);
   pending = std::move(dirty);
 }
 
@@ -142,8 +142,8 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
 // program change nothing in the commit. If pages lie in the spill file, all is encoded: they would
 // come into memory otherwise.
 void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
-  if (memory->engine() != Engine::mapped)
-    region::look_at_handlers();  // mapped has the kernel's pages
+  if (memory->file_behind() == nullptr)
+    region::look_at_handlers();  // a file's pages come in without them
   require_base_copies();
   writer->require_in_place();
   c.report.sequence = sequence;
@@ -163,7 +163,7 @@ void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   if (!c.anything) return;
   try {
     if (!capture || memory->has_spilled()) c.writes = writer->begin(c.dirty.size());
-    memory->prepare_commit(c.dirty);
+    if (auto* const file = memory->file_behind()) file->prepare_commit(c.dirty);
     c.report.pages_changed =
         c.writes ? encoder->encode(c.dirty, *c.writes) : encoder->capture(c.dirty);
   } catch (...) {
@@ -195,7 +195,7 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
     }
     c.writes.reset();
     accept_commit();
-    memory->finish_commit(c.dirty);
+    if (auto* const file = memory->file_behind()) file->finish_commit(c.dirty);
     return cost;
   } catch (...) {
     c.writes.reset();

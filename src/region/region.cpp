@@ -9,6 +9,7 @@
 #include "base/fork_count.hpp"
 #include "base/round_up.hpp"
 #include "region/encoding.hpp"
+#include "region/engine/engine.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_core.hpp"
@@ -183,8 +184,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   impl->cards = region::CardTracker::make(options, memory, head.branch_id);
   try {
     impl->memory = with_context(source->label(), [&] {
-      return region::RegionMemory::create(memory.image ? Engine::mapped : options.engine, memory,
-                                          source);
+      return region::make_region_memory(memory.image ? Engine::mapped : options.engine, memory,
+                                        source);
     });
   } catch (...) {
     if (!image_path.empty()) take_back_growth(*impl, image_path, found_bytes);
@@ -227,7 +228,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   if (address == 0 && options.base_address == 0) memory.address_required = false;
   impl->committed_bytes = size;
   impl->memory = with_context(impl->source->label(), [&] {
-    return region::RegionMemory::create(options.engine, memory, impl->source);
+    return region::make_region_memory(options.engine, memory, impl->source);
   });
   impl->set_file_bytes(impl->source->file_bytes());
   impl->note_shape();
@@ -265,7 +266,9 @@ void Region::Impl::finish() noexcept {
   space.reset();
   if (in_place) {
     write_working_set();
-    if (memory != nullptr && writer != nullptr) memory->note_closed(writer->head());
+    if (memory != nullptr && writer != nullptr) {
+      if (auto* const file = memory->file_behind()) file->note_closed(writer->head());
+    }
   }
   encoder.reset();
   memory.reset();
@@ -303,7 +306,8 @@ void Region::Impl::rollback() {
   memory->discard(dirty);
   if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);
   set_file_bytes(committed_file_bytes);
-  memory->drop_file_growth(committed_file_bytes.value_or(committed_bytes));
+  if (auto* const file = memory->file_behind())
+    file->drop_growth(committed_file_bytes.value_or(committed_bytes));
 }
 
 void Region::Impl::grow(std::uint64_t size_bytes) {
@@ -322,7 +326,7 @@ void Region::Impl::grow(std::uint64_t size_bytes) {
   const bool larger = size > memory->size_bytes();
   memory->resize(size);
   if (!larger || !file_bytes().has_value()) return;
-  memory->extend_file(size);
+  extend_file(size);
   set_file_bytes(size);
 }
 
@@ -345,7 +349,7 @@ void Region::Impl::find_pages(const void* address, std::size_t length_bytes, Pag
 
 std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ranges) const {
   std::vector<PageNumber> out;
-  const PageNumber end = memory->backed_bytes() / kPageBytes;
+  const PageNumber end = backed_bytes() / kPageBytes;
   for (const ByteRange& range : ranges) {
     PageNumber first = 0;
     std::size_t count = 0;
@@ -409,7 +413,8 @@ CommitReport Region::commit_ranges(const std::vector<ByteRange>& written,
 
 void Region::drop_copies(const std::vector<ByteRange>& ranges) {
   const Turn turn(impl_);
-  impl_->memory->drop_copies(impl_->pages_of(ranges));
+  const auto pages = impl_->pages_of(ranges);
+  if (auto* const file = impl_->memory->file_behind()) file->drop_copies(pages);
 }
 
 CommitReport Region::snapshot(const std::string& name, const std::string& message) {
@@ -539,7 +544,7 @@ void Region::close_and_leave_memory() {
     throw Error(Errc::unsupported, "region '" + impl_->name + "': pages of engine " +
                                        engine_name(engine()) + " go with the region");
   }
-  impl_->memory->leave_mapped();
+  impl_->memory->file_behind()->leave_mapped();
   close();
 }
 
