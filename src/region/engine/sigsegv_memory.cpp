@@ -18,7 +18,7 @@ namespace vellum::region {
 
 SigsegvMemory::SigsegvMemory(const MemoryOptions& options,
                              std::shared_ptr<store::PageSource> source)
-    : PagedMemory(options, std::move(source), {SIGSEGV, true}),
+    : PagedMemory(options, std::move(source), {.fault_signal = SIGSEGV, .zeros_take_memory = true}),
       dirty_((options.capacity_bytes / kPageBytes / kGroupPages + 1) * sizeof(std::uint64_t)),
       summary_((options.capacity_bytes / kPageBytes / kGroupPages / 64 + 1) *
                sizeof(std::uint64_t)),

@@ -18,7 +18,8 @@
 namespace vellum::region {
 
 UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
-    : PagedMemory(options, std::move(source), {SIGBUS, false}), ranges_(kScanRanges) {
+    : PagedMemory(options, std::move(source), {.fault_signal = SIGBUS, .zeros_take_memory = false}),
+      ranges_(kScanRanges) {
   uffd_ = open_userfaultfd();
   pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   int error = uffd_ < 0 || pagemap_ < 0 ? errno : 0;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <bit>
 #include <cassert>
 #include <cstring>
 #include <span>

@@ -225,21 +225,26 @@ void PagedMemory::note_unspilled(std::size_t index, const Unspilled& found) noex
   note_arrival(index);
 }
 
+int PagedMemory::place_own(PageNumber first, const std::byte* content, std::uint64_t own) noexcept {
+  constexpr int kPatience = 1000;
+  for (; own != 0; own &= own - 1) {
+    const auto i = static_cast<std::size_t>(__builtin_ctzll(own));
+    int error = place_private(first + i, content + i * kPageBytes);
+    for (int tries = 0; error != 0 && tries < kPatience; ++tries) {
+      sched_yield();
+      error = place_private(first + i, content + i * kPageBytes);
+    }
+    if (error != 0) return error;
+  }
+  return 0;
+}
+
 // Private pages come first: once a page's base copy is in the memfd, another thread may map the
 // base copy.
 int PagedMemory::show(PageNumber first, std::size_t count, const std::byte* base_copy_content,
                       std::uint64_t base_copies, const std::byte* own_content,
                       std::uint64_t own) noexcept {
-  constexpr int kPatience = 1000;
-  for (std::uint64_t rest = own; rest != 0; rest &= rest - 1) {
-    const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
-    int error = place_private(first + i, own_content + i * kPageBytes);
-    for (int tries = 0; error != 0 && tries < kPatience; ++tries) {
-      sched_yield();
-      error = place_private(first + i, own_content + i * kPageBytes);
-    }
-    if (error != 0) return error;
-  }
+  if (const int error = place_own(first, own_content, own); error != 0) return error;
   const int error = for_each_bit_range(base_copies, [&](std::size_t at, std::size_t n) {
     const int e = backing_.write(first + at, {base_copy_content + at * kPageBytes, n * kPageBytes});
     if (e == 0) backing_.note_base_copies(first + at, n);

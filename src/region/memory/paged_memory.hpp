@@ -98,7 +98,8 @@ class PagedMemory : public RegionMemory,
   PagedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
               Traits traits);
 
-  // What an engine does. All but the first run in signal context, too. `int` is 0 or errno.
+  // What an engine does. Except begin_service(), protect_beyond(), find_dirty(), put_back() and
+  // count_own(), all of it runs in signal context, too. An `int` is 0 or errno.
 
   // Gets what the engine needs, and routes faults to this object.
   virtual void begin_service() = 0;
@@ -190,6 +191,7 @@ class PagedMemory : public RegionMemory,
   void note_unspilled(std::size_t index, const Unspilled& found) noexcept;
   bool read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
                    store::ReadFailure& failure) noexcept;
+  int place_own(PageNumber first, const std::byte* content, std::uint64_t own) noexcept;
   void note_arrival(std::size_t index, Mapping mapping = Mapping::now) noexcept;
 
   // paged_zeros.cpp
