@@ -206,8 +206,8 @@ mutation 'a commit is built upon one that could not be undone' src/region/commit
   's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
 mutation 'a failed undo is forgotten' src/region/commit.cpp \
   's/^    base_copies_lost = true;$//'
-mutation 'zeros that are read do not count' src/region/memory/memory_evict.cpp \
-  's/return zeros_take_memory() ? backing_\.file_pages() - backing_\.base_copy_pages() : 0;/return 0;/'
+mutation 'zeros that are read do not count' src/region/memory/paged_use.cpp \
+  's/return traits_\.zeros_take_memory ? backing_\.file_pages() - backing_\.base_copy_pages() : 0;/return 0;/'
 mutation 'a removed pack stays open' src/store/pack/pack_set.cpp \
   's/^        let_go(\*entry);$//'
 mutation 'a pack is closed while it is read' src/store/pack/pack_file.cpp \
@@ -318,7 +318,7 @@ mutation 'a branch that has a writer is removed' src/store/catalog/store_names.c
 mutation 'a failed commit leaves its base_copies' src/region/commit.cpp \
   's/^    encoder->undo(.*$/    (void)encoder;/'
 mutation 'image: written before its touched ranges are durable' src/region/commit.cpp \
-  's/^    memory->prepare_commit(c\.dirty);$//'
+  's|^    if (auto\* const file = memory->file_behind()) file->prepare_commit(c\.dirty);$||'
 mutation 'a call does not wait for the commit in the background' src/region/region.cpp \
   's/^    impl->background->wait_idle();$//'
 mutation 'the last page of a range is not committed' src/region/region.cpp \

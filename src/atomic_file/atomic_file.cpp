@@ -17,7 +17,6 @@
 #include "base/real_path.hpp"
 #include "cards/marked_pages.hpp"
 #include "cards/missed_store.hpp"
-#include "region/memory/card_tracker.hpp"
 
 namespace vellum {
 
@@ -31,7 +30,7 @@ constexpr std::uint64_t kMinJournalBytes = 64u << 10;
 constexpr std::uint64_t kLeastCapacityBytes = 64ULL << 30;
 
 AtomicFileOptions checked(AtomicFileOptions options, std::uint64_t size_bytes) {
-  options.verify_cards |= region::verify_cards_by_environment();
+  options.verify_cards |= cards::verify_by_environment();
   if (options.journal_bytes < kMinJournalBytes)
     fail(Errc::invalid_argument, "the journal of a file has at least 64 KiB");
   if (size_bytes > format::kMaxRedoFileBytes || options.capacity_bytes > format::kMaxRedoFileBytes)

@@ -1,5 +1,7 @@
-// base/clock.hpp: the time of day for records, and durations for reports.
+// base/clock.hpp: the time of day for records, durations for reports, and pauses.
 #pragma once
+
+#include <time.h>
 
 #include <chrono>
 #include <cstdint>
@@ -25,5 +27,12 @@ inline std::int64_t nanoseconds_of(std::chrono::system_clock::time_point time) {
 
 // The clock may jump, so it orders nothing.
 inline std::int64_t wall_clock_ns() { return nanoseconds_of(std::chrono::system_clock::now()); }
+
+// To within a few milliseconds, but at the cost of a read. Async-signal-safe.
+inline std::int64_t coarse_monotonic_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec * 1'000'000'000LL + now.tv_nsec;
+}
 
 }  // namespace vellum::base

@@ -2,11 +2,18 @@
 
 #include <bit>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
 
 namespace vellum::cards {
+
+bool verify_by_environment() {
+  const char* value = std::getenv("VELLUM_VERIFY_CARDS");
+  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+}
 
 void throw_missed_store(const std::string& what, const std::byte* data, MarkedPage missed) {
   const std::uint64_t offset = std::uint64_t{missed.page} * kPageBytes +

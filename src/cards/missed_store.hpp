@@ -1,4 +1,4 @@
-// cards/missed_store.hpp: the error for a store that was not marked.
+// cards/missed_store.hpp: the search for stores that were not marked.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,9 @@
 #include "cards/tracked_range.hpp"
 
 namespace vellum::cards {
+
+// VELLUM_VERIFY_CARDS: every commit compares all that was written with the marks.
+bool verify_by_environment();
 
 // Throws Errc::corrupted: `what` names the file or region at `data`, `missed` has the first line.
 [[noreturn]] void throw_missed_store(const std::string& what, const std::byte* data,

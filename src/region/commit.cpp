@@ -9,6 +9,7 @@
 #include "base/fail.hpp"
 #include "region/kernel/fault_router.hpp"
 #include "region/region_impl.hpp"
+#include "store/branch/committed_pages.hpp"
 
 namespace vellum {
 
@@ -19,6 +20,25 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 std::chrono::nanoseconds time_since(Clock::time_point start) { return Clock::now() - start; }
+
+// The base copies, once the encoder has brought them up to the commit at hand.
+class EncodedBaseCopies final : public store::CommittedPages {
+ public:
+  explicit EncodedBaseCopies(region::RegionMemory& memory) noexcept : memory_(memory) {}
+
+  // The hold keeps the base copy in place while it is copied.
+  bool copy_page(PageNumber page, std::byte* out) const override {
+    memory_.hold(page, 1);
+    const std::byte* const base_copy =
+        memory_.is_present(page) ? memory_.base_copy_of(page) : nullptr;
+    if (base_copy != nullptr && out != nullptr) std::memcpy(out, base_copy, kPageBytes);
+    memory_.release(page, 1);
+    return base_copy != nullptr;
+  }
+
+ private:
+  region::RegionMemory& memory_;
+};
 
 }  // namespace
 
@@ -87,17 +107,6 @@ void Region::Impl::reload_base_copies(std::span<const PageNumber> pages) {
   }
 }
 
-// The encoder has brought the base copies up to the commit at hand. Copies instead of returning a
-// pointer: a base copy may go at any time.
-bool Region::Impl::committed_copy(PageNumber page, std::byte* out) {
-  memory->hold(page, 1);
-  const std::byte* const base_copy =
-      memory->is_present(page) ? memory->base_copy_of(page) : nullptr;
-  if (base_copy != nullptr && out != nullptr) std::memcpy(out, base_copy, kPageBytes);
-  memory->release(page, 1);
-  return base_copy != nullptr;
-}
-
 // The commit is durable. From now on, pages that have left memory or have to leave come back from
 // this commit. If it cannot be opened for that, they come back from the old source and the spill
 // file. No error here undoes the commit.
@@ -123,7 +132,7 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
   } catch (...) {
     base_copies_lost = true;
   }
-  memory->abandon_commit(dirty);
+  if (auto* const file = memory->file_behind()) file->abandon_commit(dirty);
   pending = std::move(dirty);
 }
 
@@ -131,8 +140,8 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
 // program change nothing in the commit. If pages lie in the spill file, all is encoded: they would
 // come into memory otherwise.
 void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
-  if (memory->engine() != Engine::mapped)
-    region::look_at_handlers();  // mapped has the kernel's pages
+  if (memory->file_behind() == nullptr)
+    region::look_at_handlers();  // a file's pages come in without them
   require_base_copies();
   writer->require_in_place();
   c.report.sequence = sequence;
@@ -152,7 +161,7 @@ void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
   if (!c.anything) return;
   try {
     if (!capture || memory->has_spilled()) c.writes = writer->begin(c.dirty.size());
-    memory->prepare_commit(c.dirty);
+    if (auto* const file = memory->file_behind()) file->prepare_commit(c.dirty);
     c.report.pages_changed =
         c.writes ? encoder->encode(c.dirty, *c.writes) : encoder->capture(c.dirty);
   } catch (...) {
@@ -179,13 +188,12 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
       meta.base_address = remembered_address;
       meta.message = c.message;
       meta.file_bytes = file_bytes();
-      cost = c.writes->finish(meta, c.is_snapshot(), [&](PageNumber page, std::byte* out) {
-        return committed_copy(page, out);
-      });
+      const EncodedBaseCopies committed(*memory);
+      cost = c.writes->finish(meta, c.is_snapshot(), &committed);
     }
     c.writes.reset();
     accept_commit();
-    memory->finish_commit(c.dirty);
+    if (auto* const file = memory->file_behind()) file->finish_commit(c.dirty);
     return cost;
   } catch (...) {
     c.writes.reset();

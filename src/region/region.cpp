@@ -11,6 +11,7 @@
 #include "base/fork_count.hpp"
 #include "base/round_up.hpp"
 #include "region/encoding.hpp"
+#include "region/engine/engine.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_core.hpp"
@@ -181,8 +182,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   impl->cards = region::CardTracker::make(options, memory, head.branch_id);
   try {
     impl->memory = with_context(source->label(), [&] {
-      return region::RegionMemory::create(memory.image ? Engine::mapped : options.engine, memory,
-                                          source);
+      return region::make_region_memory(memory.image ? Engine::mapped : options.engine, memory,
+                                        source);
     });
   } catch (...) {
     if (!image_path.empty()) take_back_growth(*impl, image_path, found_bytes);
@@ -225,7 +226,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   if (address == 0 && options.base_address == 0) memory.address_required = false;
   impl->committed_bytes = size;
   impl->memory = with_context(impl->source->label(), [&] {
-    return region::RegionMemory::create(options.engine, memory, impl->source);
+    return region::make_region_memory(options.engine, memory, impl->source);
   });
   impl->set_file_bytes(impl->source->file_bytes());
   impl->note_shape();
@@ -263,7 +264,9 @@ void Region::Impl::finish() noexcept {
   space.reset();
   if (in_place) {
     write_working_set();
-    if (memory != nullptr && writer != nullptr) memory->note_closed(writer->head());
+    if (memory != nullptr && writer != nullptr) {
+      if (auto* const file = memory->file_behind()) file->note_closed(writer->head());
+    }
   }
   encoder.reset();
   memory.reset();
@@ -301,7 +304,8 @@ void Region::Impl::rollback() {
   memory->discard(dirty);
   if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);
   set_file_bytes(committed_file_bytes);
-  memory->drop_file_growth(committed_file_bytes.value_or(committed_bytes));
+  if (auto* const file = memory->file_behind())
+    file->drop_growth(committed_file_bytes.value_or(committed_bytes));
 }
 
 CommitReport Region::Impl::commit_transaction(const std::string& message) {
@@ -354,7 +358,7 @@ void Region::Impl::grow(std::uint64_t size_bytes) {
   const bool larger = size > memory->size_bytes();
   memory->resize(size);
   if (!larger || !file_bytes().has_value()) return;
-  memory->extend_file(size);
+  extend_file(size);
   set_file_bytes(size);
 }
 
@@ -370,7 +374,7 @@ void Region::Impl::find_pages(const ByteRange& range, PageNumber& first, std::si
 
 std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ranges) const {
   std::vector<PageNumber> out;
-  const PageNumber end = memory->backed_bytes() / kPageBytes;
+  const PageNumber end = backed_bytes() / kPageBytes;
   for (const ByteRange& range : ranges) {
     PageNumber first = 0;
     std::size_t count = 0;
@@ -456,7 +460,8 @@ CommitReport Region::commit_ranges(const std::vector<ByteRange>& written,
 
 void Region::drop_copies(const std::vector<ByteRange>& ranges) {
   const Turn turn(impl_);
-  impl_->memory->drop_copies(impl_->pages_of(ranges));
+  const auto pages = impl_->pages_of(ranges);
+  if (auto* const file = impl_->memory->file_behind()) file->drop_copies(pages);
 }
 
 CommitReport Region::snapshot(const std::string& name, const std::string& message) {
@@ -642,7 +647,7 @@ void Region::close_and_leave_memory() {
     fail(Errc::unsupported, "region '{}': pages of engine {} are released with the region",
          impl_->name, engine_name(engine()));
   }
-  impl_->memory->leave_mapped();
+  impl_->memory->file_behind()->leave_mapped();
   close();
 }
 

@@ -23,14 +23,23 @@ void Region::Impl::resize_file(std::uint64_t bytes, std::uint64_t room_bytes) {
   }
   const std::uint64_t was = file_bytes().value_or(memory->size_bytes());
   // From here on the file has a size of its own, which does not show the region's growth.
-  memory->extend_file(std::min(bytes, memory->backed_bytes()));
+  extend_file(std::min(bytes, backed_bytes()));
   if (bytes > memory->size_bytes()) {
     const std::uint64_t room = std::min(room_bytes, memory->capacity_bytes() - bytes);
     memory->resize(format::pages_in(bytes + room) * kPageBytes);
   }
-  if (bytes < was) zero(memory->data() + bytes, memory->data() + memory->backed_bytes());
-  memory->extend_file(bytes);
+  if (bytes < was) zero(memory->data() + bytes, memory->data() + backed_bytes());
+  extend_file(bytes);
   set_file_bytes(bytes);
+}
+
+std::uint64_t Region::Impl::backed_bytes() const noexcept {
+  const auto* const file = memory->file_behind();
+  return file != nullptr ? file->backed_bytes() : memory->size_bytes();
+}
+
+void Region::Impl::extend_file(std::uint64_t bytes) {
+  if (auto* const file = memory->file_behind()) file->extend(bytes);
 }
 
 std::optional<std::uint64_t> Region::Impl::file_bytes() const noexcept {
@@ -39,14 +48,14 @@ std::optional<std::uint64_t> Region::Impl::file_bytes() const noexcept {
 }
 
 void Region::Impl::set_file_bytes(std::optional<std::uint64_t> bytes) noexcept {
-  memory->set_file_bytes(bytes);
+  if (auto* const file = memory->file_behind()) file->set_length(bytes);
   file_bytes_.store(bytes.value_or(kNoFile), std::memory_order_release);
 }
 
 PageNumber Region::Impl::end_page() const noexcept {
   const PageNumber pages = memory->size_bytes() / kPageBytes;
   const auto bytes = file_bytes();
-  const bool file_ends = bytes.has_value() && memory->engine() == Engine::mapped;
+  const bool file_ends = bytes.has_value() && memory->file_behind() != nullptr;
   return file_ends ? std::min(pages, format::pages_in(*bytes)) : pages;
 }
 
@@ -81,7 +90,7 @@ void Region::Impl::follow_stores_behind_the_file(std::span<const PageNumber> dir
     if (end <= *bytes) return;
     make_present(*page, 1);
     if (base::is_zero({memory->data() + from, end - from})) continue;
-    memory->extend_file(end);
+    extend_file(end);
     set_file_bytes(end);
     return;
   }

@@ -15,8 +15,8 @@
 
 #include "format/working_set.hpp"
 #include "region/background.hpp"
+#include "region/card_tracker.hpp"
 #include "region/encoder.hpp"
-#include "region/memory/card_tracker.hpp"
 #include "region/memory/memory.hpp"
 #include "region/space_keeper.hpp"
 #include "store/branch/branch_writer.hpp"
@@ -66,6 +66,8 @@ struct Region::Impl {
   void set_file_bytes(std::optional<std::uint64_t> bytes) noexcept;
   // Pages from here on must not be touched: with engine mapped they lie behind the file.
   PageNumber end_page() const noexcept;
+  // How much of the region may be touched: with a file behind it, what lies in the file.
+  std::uint64_t backed_bytes() const noexcept;
   // Releases all members below. REQUIRES: `mutex` is held and nothing runs in the background.
   void close();
   // Notes what no longer changes, before the region is published.
@@ -122,11 +124,11 @@ struct Region::Impl {
   void write_working_set() noexcept;
   void finish() noexcept;
   std::vector<PageNumber> take_dirty(const std::vector<PageNumber>* known = nullptr);
+  void extend_file(std::uint64_t bytes);
   void follow_stores_behind_the_file(std::span<const PageNumber> dirty);
   void require_base_copies() const;
   void reload_base_copies(std::span<const PageNumber> pages);
   void accept_commit() noexcept;
-  bool committed_copy(PageNumber page, std::byte* out);
   void undo_commit(std::vector<PageNumber> dirty);
   void begin_commit(CommitInProgress& c, bool capture);
   store::CommitCost write_commit(CommitInProgress& c);

@@ -138,7 +138,7 @@ TEST_F(ScaleTest, StatSaysWhatEachVersionAloneSays) {
   const StoreStat stat = stat_store(*store);
   ASSERT_EQ(stat.versions.size(), wanted.size());
   std::uint64_t nonzero = 0;
-  for (const VersionStat& v : stat.versions) {
+  for (const VersionSpace& v : stat.versions) {
     EXPECT_EQ(v.unique_bytes, wanted.at(v.name).first) << v.name;
     EXPECT_EQ(v.shared_bytes, wanted.at(v.name).second) << v.name;
     nonzero += v.nonzero_bytes;
@@ -152,7 +152,7 @@ TEST_F(ScaleTest, StatSaysWhatEachVersionAloneSays) {
                             [](std::byte b) { return b != std::byte{}; });
     }
     const auto v = std::find_if(stat.versions.begin(), stat.versions.end(),
-                                [&](const VersionStat& s) { return s.name == name; });
+                                [&](const VersionSpace& s) { return s.name == name; });
     ASSERT_NE(v, stat.versions.end());
     EXPECT_EQ(v->nonzero_bytes, filled * kPageBytes) << name;
   }

@@ -21,10 +21,9 @@
 #include "base/reserve.hpp"
 #include "format/types.hpp"
 #include "region/paging/pager.hpp"
+#include "region/paging/sizes.hpp"
 
 namespace vellum::region {
-
-using format::kPageBytes;
 
 // The lowest n bits of a word that holds one bit per page.
 constexpr std::uint64_t bits_below(std::size_t n) noexcept {

@@ -5,7 +5,7 @@
 // segments of an unnamed file; a segment without live records is reused. Nothing here survives the
 // process: uncommitted pages are not durable.
 //
-// Ownership: the thread that has claimed a page's chunk (region/memory/memory.hpp) calls put(),
+// Ownership: the thread that has claimed a page's chunk (region/paging/chunk_table.hpp) calls put(),
 // read() and drop() for the page, so none of them runs beside another for the same page.
 //
 // All but the constructor, append_pages(), pages_to_move() and tidy() may run in the fault handler.

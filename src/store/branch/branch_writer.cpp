@@ -106,7 +106,7 @@ void BranchWriter::Impl::write_hashes() {
 
 void BranchWriter::Impl::write_checkpoint(Version& next, std::span<const PageWrites> commit,
                                           std::vector<MapEntry> written,
-                                          const CommittedFn& committed) {
+                                          const CommittedPages* committed) {
   std::vector<const PageWrites*> pieces;
   pieces.reserve(epoch.size() + commit.size());
   for (const PageWrites& p : epoch) pieces.push_back(&p);
@@ -141,7 +141,8 @@ void BranchWriter::Impl::write_checkpoint(Version& next, std::span<const PageWri
 // Makes `target` the head: the journal's commits, the pieces of one more commit, and the entries
 // that this commit has written.
 void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageWrites> commit,
-                                    std::vector<MapEntry> written, const CommittedFn& committed) {
+                                    std::vector<MapEntry> written,
+                                    const CommittedPages* committed) {
   Version next = target;
   try {
     write_checkpoint(next, commit, std::move(written), committed);

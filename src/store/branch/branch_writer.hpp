@@ -15,7 +15,6 @@
 // Threads: one call at a time, except Commit::add.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +24,7 @@
 #include "format/journal.hpp"
 #include "format/superblock.hpp"
 #include "format/types.hpp"
+#include "store/branch/committed_pages.hpp"
 #include "store/branch/dedup.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/lock/name_lock.hpp"
@@ -79,9 +79,9 @@ class BranchWriter {
     // Finds pages that the store already holds; nullptr: this commit does not look for them.
     const Dedup* dedup() const noexcept;
     // Durable on return. With `checkpoint`, the commit goes through a checkpoint whatever its size.
-    // `committed` provides pages that the caller has in memory, which saves reading them back.
+    // `committed` has pages that the caller holds in memory, which saves reading them back.
     CommitCost finish(const CommitMeta& meta, bool checkpoint,
-                      const CommittedFn& committed = nullptr);
+                      const CommittedPages* committed = nullptr);
 
    private:
     friend class BranchWriter;

@@ -39,9 +39,9 @@ struct BranchWriter::Impl {
   void check_not_poisoned() const;
   void check_in_place() const;
   void checkpoint(const format::Version& next, std::span<const PageWrites> commit,
-                  std::vector<format::MapEntry> written, const CommittedFn& committed = nullptr);
+                  std::vector<format::MapEntry> written, const CommittedPages* committed = nullptr);
   void write_checkpoint(format::Version& next, std::span<const PageWrites> commit,
-                        std::vector<format::MapEntry> written, const CommittedFn& committed);
+                        std::vector<format::MapEntry> written, const CommittedPages* committed);
   void write_hashes();
   void add_run(format::Version& next, std::vector<format::MapEntry> entries);
   void give_up_checkpoint(const char* reason) noexcept;

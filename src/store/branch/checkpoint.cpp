@@ -55,8 +55,8 @@ class Folder {
  public:
   Folder(StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
          std::span<const PageWrites* const> pieces, std::vector<MapEntry> written,
-         const std::function<const PageSource&()>& last_checkpointed, const CommittedFn& committed,
-         DepthTable& depths)
+         const std::function<const PageSource&()>& last_checkpointed,
+         const CommittedPages* committed, DepthTable& depths)
       : store_(store),
         packs_(packs),
         encoding_(encoding),
@@ -101,7 +101,7 @@ class Folder {
     return pieces_[item.piece]->deltas.pages()[item.index];
   }
   bool in_memory(PageNumber page, std::byte* out = nullptr) const {
-    return committed_ && committed_(page, out);
+    return committed_ != nullptr && committed_->copy_page(page, out);
   }
   void add_entry(PageNumber page, PageKind kind) { entries_.push_back({page, 1, 0, kind, 0, {}}); }
   base::Compressor& compressor(std::size_t worker) {
@@ -125,7 +125,7 @@ class Folder {
   std::span<const PageWrites* const> pieces_;
   std::vector<MapEntry> entries_;
   const std::function<const PageSource&()>& last_checkpointed_;
-  const CommittedFn& committed_;
+  const CommittedPages* const committed_;
   DepthTable& depth_table_;
   std::vector<std::unique_ptr<base::Compressor>> workers_;
 
@@ -491,7 +491,7 @@ std::vector<MapEntry> checkpoint_pieces(StoreCore& store, PackWriter& packs,
                                         std::span<const PageWrites* const> pieces,
                                         std::vector<MapEntry> written,
                                         const std::function<const PageSource&()>& last_checkpointed,
-                                        const CommittedFn& committed, DepthTable& depths) {
+                                        const CommittedPages* committed, DepthTable& depths) {
   return Folder(store, packs, encoding, dedup, pieces, std::move(written), last_checkpointed,
                 committed, depths)
       .run();

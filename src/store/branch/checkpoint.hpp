@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "format/types.hpp"
+#include "store/branch/committed_pages.hpp"
 #include "store/branch/dedup.hpp"
 #include "store/pack/pack_writer.hpp"
 #include "store/page_map/depth_table.hpp"
@@ -40,12 +41,12 @@ std::size_t deltas_that_fit(const format::DeltaBatch& batch, std::size_t first) 
 // Appends records for the net effect of `pieces` (oldest first) and returns the entries, by page,
 // newest of a chain first. `written` has the entries of records that the newest commit has already
 // appended: they win over the pieces and are part of the result. `last_checkpointed` returns the
-// version under the deltas; it is called when needed. `committed` is empty or returns the content
-// of pages after the newest piece.
+// version under the deltas; it is called when needed. `committed` is null or has pages as of the
+// newest piece.
 std::vector<format::MapEntry> checkpoint_pieces(
     StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
     std::span<const PageWrites* const> pieces, std::vector<format::MapEntry> written,
-    const std::function<const PageSource&()>& last_checkpointed, const CommittedFn& committed,
+    const std::function<const PageSource&()>& last_checkpointed, const CommittedPages* committed,
     DepthTable& depths);
 
 }  // namespace vellum::store

@@ -216,7 +216,7 @@ bool BranchWriter::Commit::Impl::append_to_journal(const Version& next, const Co
 }
 
 CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
-                                        const CommittedFn& committed) {
+                                        const CommittedPages* committed) {
   Impl& c = *impl_;
   const std::lock_guard guard(c.mutex);
   BranchWriter::Impl& w = c.writer;

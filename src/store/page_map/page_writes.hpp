@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "base/codec.hpp"
@@ -45,9 +44,5 @@ struct PageWrites {
   std::vector<format::PageNumber> zeros;  // ascending: pages that are now all zero
   std::vector<PageRef> found;             // ascending: pages that the store holds already
 };
-
-// Copies the content that a page has after the commit at hand to `out`, unless that is null. False:
-// the content is not in memory, or no longer. Any number of threads call it.
-using CommittedFn = std::function<bool(format::PageNumber, std::byte* out)>;
 
 }  // namespace vellum::store

@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "region/memory/memory.hpp"
+#include "region/memory/paged_memory.hpp"
 
 #ifndef MADV_COLLAPSE  // Debian 12's glibc lacks it
 #define MADV_COLLAPSE 25
@@ -15,8 +15,8 @@
 
 namespace vellum::region {
 
-void RegionMemory::make_huge(PageNumber first, std::size_t count) {
-  if (!options_.huge_pages || options_.writable || kernel_pages_) return;
+void PagedMemory::make_huge(PageNumber first, std::size_t count) {
+  if (!options_.huge_pages || options_.writable) return;
   const std::lock_guard lock(huge_mutex_);
   const std::size_t end_table = (first + count) / kTablePages;
   for (std::size_t table = (first + kTablePages - 1) / kTablePages; table < end_table; ++table) {
@@ -29,7 +29,7 @@ void RegionMemory::make_huge(PageNumber first, std::size_t count) {
 }
 
 // 0 or errno. A range with chunks that are all zero stays in small pages: those take no memory.
-int RegionMemory::make_table_huge(std::size_t table) noexcept {
+int PagedMemory::make_table_huge(std::size_t table) noexcept {
   const PageNumber first = table * kTablePages;
   hold(first, kTablePages);
   store::ReadFailure failure;
@@ -37,7 +37,7 @@ int RegionMemory::make_table_huge(std::size_t table) noexcept {
   for (std::size_t i = 0; i < kTablePages && error == 0; i += 64) {
     if (backing_.base_copies_in(first + i, 64) != ~0ULL) error = ENODATA;
   }
-  if (error == 0 && madvise(base_ + table * kTableBytes, kTableBytes, MADV_COLLAPSE) != 0) {
+  if (error == 0 && madvise(address_of(first), kTableBytes, MADV_COLLAPSE) != 0) {
     error = errno;
   }
   if (error != 0) release(first, kTablePages);

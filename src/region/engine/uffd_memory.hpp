@@ -1,15 +1,15 @@
-// region/memory/uffd_memory.hpp: engine uffd (userfaultfd).
+// region/engine/uffd_memory.hpp: engine uffd (userfaultfd).
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "region/kernel/kernel.hpp"
-#include "region/memory/memory.hpp"
+#include "region/memory/paged_memory.hpp"
 
 namespace vellum::region {
 
-class UffdMemory final : public RegionMemory {
+class UffdMemory final : public PagedMemory {
  public:
   UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
   ~UffdMemory() override;
@@ -19,10 +19,9 @@ class UffdMemory final : public RegionMemory {
   // itself.
   void pin(PageNumber, std::size_t) override {}
   void unpin(PageNumber, std::size_t) noexcept override {}
-  void start() override;
 
  protected:
-  int fault_signal() const noexcept override;
+  void begin_service() override;
   int map_zero(PageNumber first, std::size_t count) noexcept override;
   int map_present(PageNumber first, std::size_t count) noexcept override;
   int prepare_unmapped(PageNumber first, std::size_t count) noexcept override;
@@ -32,8 +31,8 @@ class UffdMemory final : public RegionMemory {
   void find_dirty(std::vector<PageNumber>& out) override;
   void put_back(const std::vector<PageNumber>& pages) override;
   int place_private(PageNumber page, const std::byte* content) noexcept override;
+  // The kernel counts a placed page as written by itself.
   void note_placed(PageNumber, std::uint64_t) noexcept override {}
-  bool zeros_take_memory() const noexcept override { return false; }
   int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
   int freeze(Frozen& frozen) noexcept override;
   int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;

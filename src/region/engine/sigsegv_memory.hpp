@@ -1,4 +1,4 @@
-// region/memory/sigsegv_memory.hpp: engine sigsegv (mprotect), for systems without userfaultfd or
+// region/engine/sigsegv_memory.hpp: engine sigsegv (mprotect), for systems without userfaultfd or
 // without permission for it.
 //
 // It works like Privateer 2.0 (Youssef et al., HPEC 2022). The range starts without access. A first
@@ -14,11 +14,11 @@
 #include <memory>
 #include <vector>
 
-#include "region/memory/memory.hpp"
+#include "region/memory/paged_memory.hpp"
 
 namespace vellum::region {
 
-class SigsegvMemory final : public RegionMemory {
+class SigsegvMemory final : public PagedMemory {
  public:
   SigsegvMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
   ~SigsegvMemory() override;
@@ -26,19 +26,21 @@ class SigsegvMemory final : public RegionMemory {
   Engine engine() const noexcept override { return Engine::sigsegv; }
   void pin(PageNumber first, std::size_t count) override;
   void unpin(PageNumber first, std::size_t count) noexcept override;
-  void start() override;
 
  protected:
-  int fault_signal() const noexcept override;
+  void begin_service() override;
   int map_zero(PageNumber first, std::size_t count) noexcept override;
   int map_present(PageNumber first, std::size_t count) noexcept override;
+  // Reading a page that is closed for writing is never taken for a write.
+  int prepare_unmapped(PageNumber, std::size_t) noexcept override { return 0; }
+  // Pages are closed until a fault opens them.
+  bool kernel_has_mapped(PageNumber, std::size_t) noexcept override { return false; }
   int resolve_present(PageNumber page, bool is_write) noexcept override;
   int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
   void find_dirty(std::vector<PageNumber>& out) override;
   void put_back(const std::vector<PageNumber>& pages) override;
   int place_private(PageNumber page, const std::byte* content) noexcept override;
   void note_placed(PageNumber first, std::uint64_t pages) noexcept override;
-  bool zeros_take_memory() const noexcept override { return true; }
   int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
   int freeze(Frozen& frozen) noexcept override;
   int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;

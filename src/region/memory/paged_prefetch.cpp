@@ -9,8 +9,8 @@
 // engine uffd.
 #include <algorithm>
 
-#include "region/memory/memory.hpp"
-#include "region/memory/memory_no_read_ahead.hpp"
+#include "region/memory/paged_memory.hpp"
+#include "region/memory/paged_memory_no_read_ahead.hpp"
 
 namespace vellum::region {
 namespace {
@@ -37,39 +37,36 @@ std::vector<format::PageRange> ranges_of(std::vector<NumberedChunk>& chunks,
 
 }  // namespace
 
-bool RegionMemory::kernel_has_mapped(PageNumber, std::size_t) noexcept { return false; }
-int RegionMemory::prepare_unmapped(PageNumber, std::size_t) noexcept { return 0; }
-
 // REQUIRES: nothing has come in yet.
-void RegionMemory::make_working_set() {
+void PagedMemory::make_working_set() {
   const std::size_t half = pager_->limit_bytes() / 2 / chunk_bytes();
   working_set_ = std::make_unique<WorkingSet>(options_.capacity_bytes / chunk_bytes() + 1,
                                               options_.last_working_set, chunk_pages(), half);
 }
 
-bool RegionMemory::is_unused(std::size_t index) noexcept {
-  return chunk(index).prefetched.load(std::memory_order_relaxed) != 0 &&
+bool PagedMemory::is_unused(std::size_t index) noexcept {
+  return chunks_[index].prefetched.load(std::memory_order_relaxed) != 0 &&
          !kernel_has_mapped(index * chunk_pages(), chunk_pages());
 }
 
 // For a caller that needs a chunk mapped, not only present. Counts as a use of the chunk.
-bool RegionMemory::show_prefetched(std::size_t index, store::ReadFailure& failure) noexcept {
-  if (chunk(index).prefetched.load() == 0) return true;
-  while (!claim(index, kPresent)) {
-    if (chunk_missing(index)) return fill(index, failure);  // it has left meanwhile
-    wait_while_claimed(index);
+bool PagedMemory::show_prefetched(std::size_t index, store::ReadFailure& failure) noexcept {
+  if (chunks_[index].prefetched.load() == 0) return true;
+  while (!chunks_.claim(index, Chunk::kPresent)) {
+    if (chunks_.is_missing(index)) return fill(index, failure);  // it has left meanwhile
+    chunks_.wait_while_claimed(index);
   }
   const PageNumber first = index * chunk_pages();
   int error = 0;
-  if (chunk(index).prefetched.exchange(0) != 0) error = map_present(first, chunk_pages());
-  settle(index, 1, kPresent);
+  if (chunks_[index].prefetched.exchange(0) != 0) error = map_present(first, chunk_pages());
+  chunks_.settle(index, 1, Chunk::kPresent);
   if (error != 0) failure = {"cannot map memory", {}, first, error};
   return error == 0;
 }
 
 // Prefetches one chunk, or passes over a stretch that needs none. A chunk that cannot be read is
 // left for the fault that needs it. Nothing leaves memory for it, of this region or another.
-bool RegionMemory::prefetch_step() noexcept {
+bool PagedMemory::prefetch_step() noexcept {
   if (working_set_ == nullptr) return false;
   // Only chunks that were whole at the opening: grow() refills a chunk that the end cuts.
   const std::size_t chunks = std::min(size_bytes(), options_.size_bytes) / chunk_bytes();
@@ -84,7 +81,7 @@ bool RegionMemory::prefetch_step() noexcept {
   // Zeros come in by 2 MiB anyway, and count as memory.
   if (zero_pages >= chunk_pages()) {
     working_set_->leave_out(next, next.index + zero_pages / chunk_pages());
-  } else if (!claim(next.index, kMissing) || !prefetch_chunk(next.index)) {
+  } else if (!chunks_.claim(next.index, Chunk::kMissing) || !prefetch_chunk(next.index)) {
     working_set_->leave_out(next);
   }
   return true;
@@ -92,44 +89,39 @@ bool RegionMemory::prefetch_step() noexcept {
 
 // In the fault handler: a thread that meets a chunk that is being brought in takes the next ones
 // meanwhile. Otherwise a program that repeats its last run would wait for each.
-void RegionMemory::prefetch_beside(std::size_t index) noexcept {
-  while (chunk(index).state.load() == kClaimed && prefetch_step()) {
+void PagedMemory::prefetch_beside(std::size_t index) noexcept {
+  while (chunks_[index].state.load() == Chunk::kClaimed && prefetch_step()) {
   }
 }
 
 // REQUIRES: claimed.
-bool RegionMemory::prefetch_chunk(std::size_t index) noexcept {
+bool PagedMemory::prefetch_chunk(std::size_t index) noexcept {
   const PageNumber first = index * chunk_pages();
   // The chunk has been here meanwhile and was written.
   if (spill_ && spill_->held_in(first, chunk_pages()) != 0) {
-    settle(index, 1, kMissing);
+    chunks_.settle(index, 1, Chunk::kMissing);
     return false;
   }
   // Touched before a page is mapped, so that no write to it can be overlooked.
-  touch(first, chunk_pages());
+  chunks_.touch(first, chunk_pages());
   store::ReadFailure ignored;
   return fill_from_source(index, chunk_pages(), ignored, Mapping::by_touch);
 }
 
-std::vector<format::PageRange> RegionMemory::working_set() {
+std::vector<format::PageRange> PagedMemory::working_set() {
   if (working_set_ == nullptr) return {};
   const NoReadAhead still(*this);
   std::vector<NumberedChunk> chunks;
   const std::size_t table_chunks = kTablePages / chunk_pages();
   const std::size_t end = chunks_of(size_bytes());
-  for (std::size_t table = 0; table * table_chunks < end;) {
-    const std::uint64_t word = touched_word(table).load(std::memory_order_acquire) >> (table % 64);
-    if (word == 0) {
-      table = (table / 64 + 1) * 64;
-      continue;
-    }
-    table += static_cast<std::size_t>(__builtin_ctzll(word));
+  const std::size_t tables = (end + table_chunks - 1) / table_chunks;
+  for (std::size_t table = chunks_.next_touched(0, tables); table < tables;
+       table = chunks_.next_touched(table + 1, tables)) {
     const std::size_t table_end = std::min((table + 1) * table_chunks, end);
     for (std::size_t index = table * table_chunks; index < table_end; ++index) {
       const std::uint32_t number = working_set_->number_of(index);
       if (number != 0 && !is_unused(index)) chunks.emplace_back(number, index);
     }
-    ++table;
   }
   return ranges_of(chunks, chunk_pages(), size_bytes() / kPageBytes);
 }

@@ -1,8 +1,6 @@
-#include "region/memory/card_tracker.hpp"
+#include "region/card_tracker.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vellum/error.hpp>
 
@@ -40,11 +38,6 @@ std::unique_ptr<cards::TrackedRange> reserve(const MemoryOptions& memory, std::u
 
 }  // namespace
 
-bool verify_cards_by_environment() {
-  const char* value = std::getenv("VELLUM_VERIFY_CARDS");
-  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
-}
-
 std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, MemoryOptions& memory,
                                                std::uint64_t branch_id) {
   if (options.tracker == Tracker::pages) return nullptr;
@@ -57,7 +50,7 @@ std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, Mem
   memory.wanted_address = reinterpret_cast<std::uintptr_t>(range->data());
   const bool pages_too = options.tracker == Tracker::cards_and_pages || memory.image != nullptr;
   return std::unique_ptr<CardTracker>(new CardTracker(
-      std::move(range), pages_too, options.verify_cards || verify_cards_by_environment()));
+      std::move(range), pages_too, options.verify_cards || cards::verify_by_environment()));
 }
 
 // The first page with lines that have changed and are not marked; none: 0 cards. A page that is not

@@ -1,16 +1,16 @@
-// The choice of a region's engine.
+#include "region/engine/engine.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vellum/error.hpp>
 
-#include "base/fail.hpp"
+#include "region/engine/file_memory.hpp"
+#include "region/engine/sigsegv_memory.hpp"
+#include "region/engine/uffd_memory.hpp"
 #include "region/kernel/kernel.hpp"
-#include "region/memory/mapped_memory.hpp"
-#include "region/memory/memory.hpp"
-#include "region/memory/sigsegv_memory.hpp"
-#include "region/memory/uffd_memory.hpp"
 
 namespace vellum {
 
@@ -65,22 +65,21 @@ Engine choose_engine(Engine wanted, bool writable) {
   return Engine::sigsegv;
 }
 
-std::unique_ptr<RegionMemory> RegionMemory::create(Engine engine, const MemoryOptions& options,
-                                                   std::shared_ptr<store::PageSource> source) {
-  std::unique_ptr<RegionMemory> memory;
+std::unique_ptr<RegionMemory> make_region_memory(Engine engine, const MemoryOptions& options,
+                                                 std::shared_ptr<store::PageSource> source) {
+  // A started memory has threads and faults that reach it: its destructor ends them.
+  const auto started = [](auto memory) -> std::unique_ptr<RegionMemory> {
+    memory->start();
+    return memory;
+  };
   switch (choose_engine(engine, options.writable)) {
     case Engine::mapped:
-      memory = std::make_unique<MappedMemory>(options, std::move(source));
-      break;
+      return started(std::make_unique<FileMemory>(options, std::move(source)));
     case Engine::uffd:
-      memory = std::make_unique<UffdMemory>(options, std::move(source));
-      break;
+      return started(std::make_unique<UffdMemory>(options, std::move(source)));
     default:
-      memory = std::make_unique<SigsegvMemory>(options, std::move(source));
+      return started(std::make_unique<SigsegvMemory>(options, std::move(source)));
   }
-  memory->start();
-  memory->start_paging();
-  return memory;
 }
 
 }  // namespace region

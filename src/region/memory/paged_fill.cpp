@@ -3,12 +3,10 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "base/zeros.hpp"
-#include "region/memory/memory.hpp"
-#include "region/memory/memory_scratch.hpp"
+#include "region/memory/paged_memory.hpp"
 
 namespace vellum::region {
 
@@ -44,26 +42,16 @@ constexpr std::size_t kMostTimesFilled = 4;
 
 }  // namespace
 
-RegionMemory::Scratch& RegionMemory::lock_scratch(std::size_t start) noexcept {
-  for (std::size_t i = 0; i < kScratches; ++i) {
-    Scratch& s = scratches_[(start + i) % kScratches];
-    if (s.lock.try_lock()) return s;
-  }
-  Scratch& s = scratches_[start % kScratches];
-  s.lock.lock();
-  return s;
-}
-
-bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept {
-  if (chunk_missing(index)) {
+bool PagedMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept {
+  if (chunks_.is_missing(index)) {
     // Pages from the spill file are held twice: as written, and as committed.
     const bool twice = spill_ && spill_->pages() != 0 && spill_->holds(index * chunk_pages());
     const std::size_t lacking = pager_->lacking(twice ? 2 * chunk_pages() : chunk_pages());
     if (lacking != 0) make_room(std::min(lacking, kRoomChunks * chunk_pages()));
   }
-  while (!claim(index, kMissing)) {
-    if (chunk(index).state.load() == kPresent) return true;
-    wait_while_claimed(index);
+  while (!chunks_.claim(index, Chunk::kMissing)) {
+    if (chunks_[index].state.load() == Chunk::kPresent) return true;
+    chunks_.wait_while_claimed(index);
   }
   // Stays within the size: the mapping beyond is another one and belongs to grow().
   const PageNumber first = index * chunk_pages();
@@ -71,7 +59,7 @@ bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept
       std::min<std::size_t>(size_bytes() / kPageBytes - first, kTablePages - first % kTablePages);
   const std::size_t pages = std::min(chunk_pages(), room);
   // Touched before a page is mapped, so that no write to it can be overlooked.
-  touch(first, room);
+  chunks_.touch(first, room);
   const std::uint64_t spilled = spill_ ? spill_->held_in(first, pages) : 0;
   if (spilled != 0) return fill_with_spill(index, pages, spilled, failure);
   const std::size_t zero_pages = zeros_from(first, room);
@@ -82,27 +70,28 @@ bool RegionMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept
   return fill_from_source(index, pages, failure);
 }
 
-void RegionMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
-  Chunk& c = chunk(index);
+void PagedMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
+  Chunk& c = chunks_[index];
   c.prefetched.store(mapping == Mapping::by_touch, std::memory_order_relaxed);
   if (working_set_) working_set_->note(index);
   const std::uint32_t present = present_chunks_.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t left = c.evicted_at.load(std::memory_order_relaxed);
   // A chunk that is back soon after it left is worth more than one that was used once (a ghost
   // list, as in 2Q, Johnson and Shasha, VLDB 1994; uses without a fault raise no event).
-  const bool soon = left != 0 && evictions_.load(std::memory_order_relaxed) - left < present;
+  const bool soon = left != 0 && evicted_.load(std::memory_order_relaxed) - left < present;
   c.heat.store(soon ? 2 : 0, std::memory_order_relaxed);
 }
 
 // Fills the chunk and the missing ones that follow it.
-bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
-                             store::ReadFailure& failure) noexcept {
+bool PagedMemory::fill_zero(std::size_t index, std::size_t pages,
+                            store::ReadFailure& failure) noexcept {
   const bool near_limit = options_.writable && pager_->lacking(kTablePages) != 0;
   std::size_t count = 1;
-  while (!near_limit && count * chunk_pages() < pages && claim(index + count, kMissing)) {
+  while (!near_limit && count * chunk_pages() < pages &&
+         chunks_.claim(index + count, Chunk::kMissing)) {
     // A chunk that was here before may no longer be what the source said above.
-    if (chunk(index + count).evicted_at.load() != 0) {
-      settle(index + count, 1, kMissing);
+    if (chunks_[index + count].evicted_at.load() != 0) {
+      chunks_.settle(index + count, 1, Chunk::kMissing);
       break;
     }
     ++count;
@@ -112,56 +101,55 @@ bool RegionMemory::fill_zero(std::size_t index, std::size_t pages,
   // Zeros take memory when they are written, which raises no event. So they count from now on,
   // until the pager counts what is there.
   const auto taken = static_cast<std::int64_t>(count * chunk_pages());
-  if (error == 0 && options_.writable) add_private(zeros_take_memory() ? 2 * taken : taken);
-  settle(index, count, error == 0 ? kPresent : kMissing);
+  if (error == 0 && options_.writable) add_private(traits_.zeros_take_memory ? 2 * taken : taken);
+  chunks_.settle(index, count, error == 0 ? Chunk::kPresent : Chunk::kMissing);
   if (error == 0) return true;
   failure = {"cannot map memory", {}, index * chunk_pages(), error};
   return false;
 }
 
-bool RegionMemory::fill_from_source(std::size_t index, std::size_t pages,
-                                    store::ReadFailure& failure, Mapping mapping) noexcept {
+bool PagedMemory::fill_from_source(std::size_t index, std::size_t pages,
+                                   store::ReadFailure& failure, Mapping mapping) noexcept {
   const PageNumber first = index * chunk_pages();
-  Scratch& scratch = lock_scratch(index);
+  Scratch& scratch = scratches_.lock(index);
   bool ok = false;
   {
     const LiveSource::Use source(source_);
     ok = source->try_read(first, pages, scratch.old, failure);
   }
-  // Pages of zeros take no memory before they are touched, but each range of others costs its own
-  // calls.
-  const bool may_leave_out = mapping == Mapping::now && !options_.huge_pages;
-  const std::uint64_t filled =
-      ok && may_leave_out ? filled_pages(scratch.old, pages) : bits_below(pages);
-  const auto count = static_cast<std::size_t>(__builtin_popcountll(filled));
-  int error = 0;
-  if (ok && count * kMostTimesFilled <= pages) {
-    error = show(first, pages, scratch.old, filled, nullptr, 0);
-    if (options_.writable) add_private(static_cast<std::int64_t>(pages - count));
-  } else if (ok) {
-    if (mapping == Mapping::by_touch) error = prepare_unmapped(first, pages);
-    if (error == 0) error = backing_.write(first, {scratch.old, pages * kPageBytes});
-    if (error == 0) {
-      backing_.note_base_copies(first, pages);
-      if (options_.writable) backing_.map_around(first, pages);
-      if (mapping == Mapping::now) error = map_present(first, pages);
-    }
+  if (ok) {
+    const int error = show_committed(first, pages, scratch.old, mapping);
+    if (error != 0) failure = {"no memory for the page", {}, first, error};
+    ok = error == 0;
   }
-  if (error != 0) failure = {"no memory for the page", {}, first, error};
-  ok = ok && error == 0;
   if (ok) note_arrival(index, mapping);
   scratch.lock.unlock();
-  settle(index, 1, ok ? kPresent : kMissing);
+  chunks_.settle(index, 1, ok ? Chunk::kPresent : Chunk::kMissing);
   return ok;
 }
 
-std::size_t RegionMemory::zeros_from(PageNumber first, std::size_t pages) const noexcept {
-  const LiveSource::Use source(source_);
-  return source.get() != nullptr ? source->zeros_from(first, pages) : pages;
+// Pages of zeros take no memory before they are touched, but each range of others costs its own
+// calls. 0 or errno.
+int PagedMemory::show_committed(PageNumber first, std::size_t pages, const std::byte* content,
+                                Mapping mapping) noexcept {
+  const bool may_leave_out = mapping == Mapping::now && !options_.huge_pages;
+  const std::uint64_t filled = may_leave_out ? filled_pages(content, pages) : bits_below(pages);
+  const auto count = static_cast<std::size_t>(__builtin_popcountll(filled));
+  if (count * kMostTimesFilled <= pages) {
+    const int error = show(first, pages, content, filled, nullptr, 0);
+    if (options_.writable) add_private(static_cast<std::int64_t>(pages - count));
+    return error;
+  }
+  int error = mapping == Mapping::by_touch ? prepare_unmapped(first, pages) : 0;
+  if (error == 0) error = backing_.write(first, {content, pages * kPageBytes});
+  if (error != 0) return error;
+  backing_.note_base_copies(first, pages);
+  if (options_.writable) backing_.map_around(first, pages);
+  return mapping == Mapping::now ? map_present(first, pages) : 0;
 }
 
-bool RegionMemory::read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
-                               store::ReadFailure& failure) noexcept {
+bool PagedMemory::read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
+                              store::ReadFailure& failure) noexcept {
   const LiveSource::Use source(source_);
   zero = source.get() == nullptr || source->zeros_from(first, pages) == pages;
   if (!zero) return source->try_read(first, pages, out, failure);
@@ -169,35 +157,24 @@ bool RegionMemory::read_source(PageNumber first, std::size_t pages, std::byte* o
   return true;
 }
 
+// What reading a chunk's entries of the spill file gave: one bit per page.
+struct PagedMemory::Unspilled {
+  std::uint64_t base_copies = 0;  // pages with content in scratch.old
+  std::uint64_t own = 0;          // pages with content in scratch.own
+};
+
 // Everything is read and checked before a page is shown: after that only memory can run out.
-bool RegionMemory::fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
-                                   store::ReadFailure& failure) noexcept {
+bool PagedMemory::fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
+                                  store::ReadFailure& failure) noexcept {
   const PageNumber first = index * chunk_pages();
-  Scratch& scratch = lock_scratch(index);
+  Scratch& scratch = scratches_.lock(index);
   bool zero = false;
+  Unspilled found;
   bool ok = read_source(first, pages, scratch.old, zero, failure);
-  std::uint64_t base_copies = zero ? 0 : bits_below(pages), own = 0;
-  const SpillFile::Loaded loaded = spill_->load(first, spilled, scratch.batch);
-  for (std::uint64_t rest = spilled; ok && rest != 0; rest &= rest - 1) {
-    const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
-    SpillFile::Entry entry;
-    const int error = spill_->read(loaded, first + i, scratch.record, entry);
-    if (error != 0) {
-      failure = {"cannot be read back from the spill", {}, first + i, error};
-      ok = false;
-    } else if (spill_->is_taken(first + i)) {
-      // The commit at hand has taken it: the base copy is what it recorded, as for all other pages.
-      entry.apply_to(scratch.old + i * kPageBytes);
-      base_copies |= 1ULL << i;
-      note_newer(first + i);
-    } else {
-      std::memcpy(scratch.own + i * kPageBytes, scratch.old + i * kPageBytes, kPageBytes);
-      entry.apply_to(scratch.own + i * kPageBytes);
-      own |= 1ULL << i;
-    }
-  }
+  if (!zero) found.base_copies = bits_below(pages);
+  ok = ok && read_spilled(first, spilled, scratch, found, failure);
   if (ok) {
-    const int error = show(first, pages, scratch.old, base_copies, scratch.own, own);
+    const int error = show(first, pages, scratch.old, found.base_copies, scratch.own, found.own);
     if (error != 0) {
       lose("no memory to bring pages back from the spill");
       failure = {"no memory for the page", {}, first, error};
@@ -205,34 +182,69 @@ bool RegionMemory::fill_with_spill(std::size_t index, std::size_t pages, std::ui
     }
   }
   scratch.lock.unlock();
-  if (ok) {
-    for_each_bit_range(own, [&](std::size_t at, std::size_t count) {
-      for (std::size_t i = 0; i < count; ++i) spill_->drop(first + at + i);
-      return 0;
-    });
-    const std::uint64_t bare = zeros_take_memory() ? own & ~base_copies : 0;
-    add_private(__builtin_popcountll(own) + __builtin_popcountll(bare));
-    note_arrival(index);
-  }
-  settle(index, 1, ok ? kPresent : kMissing);
+  if (ok) note_unspilled(index, found);
+  chunks_.settle(index, 1, ok ? Chunk::kPresent : Chunk::kMissing);
   return ok;
+}
+
+// REQUIRES: scratch.old has the committed content.
+bool PagedMemory::read_spilled(PageNumber first, std::uint64_t spilled, Scratch& scratch,
+                               Unspilled& found, store::ReadFailure& failure) noexcept {
+  const SpillFile::Loaded loaded = spill_->load(first, spilled, scratch.batch);
+  for (std::uint64_t rest = spilled; rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
+    SpillFile::Entry entry;
+    const int error = spill_->read(loaded, first + i, scratch.record, entry);
+    if (error != 0) {
+      failure = {"cannot be read back from the spill", {}, first + i, error};
+      return false;
+    }
+    std::byte* const old = scratch.old + i * kPageBytes;
+    std::byte* const own = scratch.own + i * kPageBytes;
+    if (spill_->is_taken(first + i)) {
+      // The commit at hand has taken it: the base copy is what it recorded, as for all other pages.
+      entry.apply_to(old);
+      found.base_copies |= 1ULL << i;
+      note_newer(first + i);
+    } else {
+      std::memcpy(own, old, kPageBytes);
+      entry.apply_to(own);
+      found.own |= 1ULL << i;
+    }
+  }
+  return true;
+}
+
+void PagedMemory::note_unspilled(std::size_t index, const Unspilled& found) noexcept {
+  const PageNumber first = index * chunk_pages();
+  for (std::uint64_t rest = found.own; rest != 0; rest &= rest - 1) {
+    spill_->drop(first + static_cast<std::size_t>(__builtin_ctzll(rest)));
+  }
+  const std::uint64_t bare = traits_.zeros_take_memory ? found.own & ~found.base_copies : 0;
+  add_private(__builtin_popcountll(found.own) + __builtin_popcountll(bare));
+  note_arrival(index);
+}
+
+int PagedMemory::place_own(PageNumber first, const std::byte* content, std::uint64_t own) noexcept {
+  constexpr int kPatience = 1000;
+  for (; own != 0; own &= own - 1) {
+    const auto i = static_cast<std::size_t>(__builtin_ctzll(own));
+    int error = place_private(first + i, content + i * kPageBytes);
+    for (int tries = 0; error != 0 && tries < kPatience; ++tries) {
+      sched_yield();
+      error = place_private(first + i, content + i * kPageBytes);
+    }
+    if (error != 0) return error;
+  }
+  return 0;
 }
 
 // Private pages come first: once a page's base copy is in the memfd, another thread may map the
 // base copy.
-int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* base_copy_content,
-                       std::uint64_t base_copies, const std::byte* own_content,
-                       std::uint64_t own) noexcept {
-  constexpr int kPatience = 1000;
-  for (std::uint64_t rest = own; rest != 0; rest &= rest - 1) {
-    const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
-    int error = place_private(first + i, own_content + i * kPageBytes);
-    for (int tries = 0; error != 0 && tries < kPatience; ++tries) {
-      sched_yield();
-      error = place_private(first + i, own_content + i * kPageBytes);
-    }
-    if (error != 0) return error;
-  }
+int PagedMemory::show(PageNumber first, std::size_t count, const std::byte* base_copy_content,
+                      std::uint64_t base_copies, const std::byte* own_content,
+                      std::uint64_t own) noexcept {
+  if (const int error = place_own(first, own_content, own); error != 0) return error;
   const int error = for_each_bit_range(base_copies, [&](std::size_t at, std::size_t n) {
     const int e = backing_.write(first + at, {base_copy_content + at * kPageBytes, n * kPageBytes});
     if (e == 0) backing_.note_base_copies(first + at, n);
@@ -240,7 +252,8 @@ int RegionMemory::show(PageNumber first, std::size_t count, const std::byte* bas
   });
   if (error != 0) return error;
   // Where zeros are mapped like base copies, one call maps both: each call splits a mapping.
-  const std::uint64_t all = bits_below(count), present = zeros_take_memory() ? all : base_copies;
+  const std::uint64_t all = bits_below(count),
+                      present = traits_.zeros_take_memory ? all : base_copies;
   const int mapped = for_each_bit_range(present & ~own & all, [&](std::size_t at, std::size_t n) {
     return map_present(first + at, n);
   });

@@ -1,4 +1,4 @@
-#include "region/memory/sigsegv_memory.hpp"
+#include "region/engine/sigsegv_memory.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -13,12 +13,13 @@
 
 #include "base/fail.hpp"
 #include "region/kernel/kernel.hpp"
+#include "region/paging/page_ranges.hpp"
 
 namespace vellum::region {
 
 SigsegvMemory::SigsegvMemory(const MemoryOptions& options,
                              std::shared_ptr<store::PageSource> source)
-    : RegionMemory(options, std::move(source)),
+    : PagedMemory(options, std::move(source), {.fault_signal = SIGSEGV, .zeros_take_memory = true}),
       dirty_((options.capacity_bytes / kPageBytes / kGroupPages + 1) * sizeof(std::uint64_t)),
       summary_((options.capacity_bytes / kPageBytes / kGroupPages / 64 + 1) *
                sizeof(std::uint64_t)),
@@ -30,11 +31,11 @@ SigsegvMemory::~SigsegvMemory() {
   if (mem_ >= 0) close(mem_);
 }
 
-void SigsegvMemory::start() {
+void SigsegvMemory::begin_service() {
   pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   mem_ = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
   if (options_.writable) join_islands();
-  add_route(base_, base_ + options_.capacity_bytes, this);
+  add_route(range_.data(), range_.end(), this);
 }
 
 // The kernel joins neighbouring mappings only when the private pages of both are on one list
@@ -42,23 +43,21 @@ void SigsegvMemory::start() {
 // apart permanently. The exception is when the mapping from which all are split already had a list.
 // One private page, dropped again, gives it one.
 void SigsegvMemory::join_islands() {
-  if (mprotect(base_, options_.capacity_bytes, PROT_READ | PROT_WRITE) != 0) return;
-  *static_cast<volatile std::byte*>(base_) = std::byte{0};
-  madvise(base_, kPageBytes, MADV_DONTNEED);
+  if (mprotect(data(), options_.capacity_bytes, PROT_READ | PROT_WRITE) != 0) return;
+  *static_cast<volatile std::byte*>(data()) = std::byte{0};
+  madvise(data(), kPageBytes, MADV_DONTNEED);
   backing_.drop_base_copies(0, 1);  // the hole's page, which that write brought in
   // Left open, the range would show holes as zeros instead of faulting.
-  if (mprotect(base_, options_.capacity_bytes, PROT_NONE) != 0) {
+  if (mprotect(data(), options_.capacity_bytes, PROT_NONE) != 0) {
     fail(Errc::out_of_memory, "cannot protect the region: {}", std::strerror(errno));
   }
 }
-
-int SigsegvMemory::fault_signal() const noexcept { return SIGSEGV; }
 
 int SigsegvMemory::protect(PageNumber first, std::size_t count, int access) noexcept {
   const PageNumber limit = size_bytes() / kPageBytes;  // beyond it, nothing is ever accessible
   if (first >= limit) return 0;
   count = std::min<std::size_t>(count, limit - first);
-  return mprotect(base_ + first * kPageBytes, count * kPageBytes, access) == 0 ? 0 : errno;
+  return mprotect(address_of(first), count * kPageBytes, access) == 0 ? 0 : errno;
 }
 
 int SigsegvMemory::map_zero(PageNumber first, std::size_t count) noexcept {
@@ -180,12 +179,9 @@ std::uint64_t SigsegvMemory::take_group(std::size_t group) {
 }
 
 void SigsegvMemory::put_back(const std::vector<PageNumber>& pages) {
-  for (std::size_t i = 0; i < pages.size();) {
-    std::size_t n = 1;
-    while (i + n < pages.size() && pages[i + n] == pages[i] + n) ++n;
-    madvise(base_ + pages[i] * kPageBytes, n * kPageBytes, MADV_DONTNEED);
-    i += n;
-  }
+  for_ranges(pages, SIZE_MAX, [&](PageNumber first, std::size_t count) {
+    madvise(address_of(first), count * kPageBytes, MADV_DONTNEED);
+  });
 }
 
 void SigsegvMemory::pin(PageNumber first, std::size_t count) {
@@ -216,13 +212,13 @@ int SigsegvMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size
     // resolve_present opens them.
     return 0;
   }
-  return mprotect(base_ + new_size, old_size - new_size, PROT_NONE) == 0 ? 0 : errno;
+  return mprotect(data() + new_size, old_size - new_size, PROT_NONE) == 0 ? 0 : errno;
 }
 
 // The kernel writes the page, which is not accessible yet and must not be before all of its chunk
 // is right (proc(5), /proc/pid/mem; a private mapping's page is copied).
 int SigsegvMemory::place_private(PageNumber page, const std::byte* content) noexcept {
-  const auto at = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(base_ + page * kPageBytes));
+  const auto at = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(address_of(page)));
   ssize_t n;
   do {
     n = pwrite(mem_, content, kPageBytes, at);
@@ -242,7 +238,7 @@ void SigsegvMemory::note_placed(PageNumber first, std::uint64_t pages) noexcept 
 int SigsegvMemory::find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept {
   mask = 0;
   if (!options_.writable) return 0;
-  return find_private_slowly(pagemap_, base_ + first * kPageBytes, count, mask);
+  return find_private_slowly(pagemap_, address_of(first), count, mask);
 }
 
 std::int64_t SigsegvMemory::count_own(PageNumber first, std::size_t count) noexcept {
@@ -265,7 +261,7 @@ int SigsegvMemory::freeze(Frozen& f) noexcept {
   }
   int error = find_own(f.first, f.count, f.own);
   if (error == 0 && f.own != 0) error = backing_.read(f.first, {f.old, f.count * kPageBytes});
-  f.pages = base_ + f.first * kPageBytes;
+  f.pages = address_of(f.first);
   return error;
 }
 
@@ -273,7 +269,7 @@ int SigsegvMemory::freeze(Frozen& f) noexcept {
 int SigsegvMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
   for (std::size_t i = 0; i < f.count; ++i) {
     if ((f.own >> i & 1) == 0 || (keep >> i & 1) != 0) continue;
-    madvise(base_ + (f.first + i) * kPageBytes, kPageBytes, MADV_DONTNEED);
+    madvise(address_of(f.first + i), kPageBytes, MADV_DONTNEED);
   }
   return 0;
 }
@@ -282,7 +278,7 @@ int SigsegvMemory::forget(const Frozen& f) noexcept {
   const std::lock_guard lock(lock_of(f.first / kGroupPages));
   const int error = protect(f.first, f.count, PROT_NONE);
   if (error != 0) return error;
-  madvise(base_ + f.first * kPageBytes, f.count * kPageBytes, MADV_DONTNEED);
+  madvise(address_of(f.first), f.count * kPageBytes, MADV_DONTNEED);
   backing_.drop_base_copies(f.first, f.count);
   const std::uint64_t bits = bits_below(f.count) << (f.first % kGroupPages);
   dirty_word(f.first / kGroupPages).fetch_and(~bits, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// region/memory/card_tracker.hpp: tracker cards of a region.
+// region/card_tracker.hpp: tracker cards of a region.
 // The region's memory lies in a tracked range, whose marks say what was stored to.
 #pragma once
 
@@ -37,8 +37,5 @@ class CardTracker {
   std::vector<cards::MarkedPage> marked_;  // of the last collect(), ascending
   std::vector<PageNumber> suspects_;       // written, but not found to be marked
 };
-
-// VELLUM_VERIFY_CARDS.
-bool verify_cards_by_environment();
 
 }  // namespace vellum::region

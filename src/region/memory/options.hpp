@@ -1,0 +1,40 @@
+// region/memory/options.hpp: what a region's memory is made from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/working_set.hpp"
+#include "region/paging/sizes.hpp"
+#include "store/image/image_file.hpp"
+#include "store/page_map/page_source.hpp"
+
+namespace vellum::region {
+
+struct MemoryOptions {
+  std::uint64_t capacity_bytes = 0;  // multiple of kPageBytes
+  std::uint64_t size_bytes = 0;      // multiple of kPageBytes
+  bool writable = false;
+  std::uint64_t wanted_address = 0;      // 0: anywhere
+  bool address_required = false;         // otherwise only preferred
+  bool over_reservation = false;         // maps over the caller's reservation and leaves one behind
+  std::uint64_t memory_limit_bytes = 0;  // 0: shares the limit of the process
+  std::size_t chunk_bytes =
+      kDefaultChunkBytes;  // a power of two, kPageBytes..kMostChunkPages pages
+
+  // Of paged memory.
+  std::string spill_directory;  // empty: dirty pages stay in memory, whatever the limit
+  bool huge_pages = false;
+  bool keeps_working_set = false;  // remembers which pages are used, and brings in the last use's
+  std::vector<format::PageRange> last_working_set;
+
+  // Of file memory: the file to map, and the last commit as the store has it.
+  std::shared_ptr<store::ImageFile> image;
+  std::function<std::shared_ptr<store::PageSource>()> open_committed;
+};
+
+}  // namespace vellum::region

@@ -1,0 +1,281 @@
+// region/memory/paged_memory.hpp: memory whose pages come in by faults and leave when memory is
+// short.
+//
+// Pages come in and leave by chunks (region/paging/chunk_table.hpp). This class says when; an
+// engine (region/engine) says how: how a fault arrives, how a page is shown, how writes are
+// noticed. Each source file has one part:
+//  - paged_memory.cpp: its life, faults, holds, size;
+//  - paged_fill.cpp: a chunk comes in, from the source, from the spill file, or as zeros;
+//  - paged_zeros.cpp: what is zero, and has therefore never come in;
+//  - paged_evict.cpp: a chunk leaves; clean pages are forgotten, dirty pages go to the spill file;
+//  - paged_commit.cpp: what a commit or a rollback takes from memory and brings back;
+//  - paged_use.cpp: how much memory and spill file the region takes;
+//  - paged_advice.cpp: the program's advice;
+//  - paged_read_ahead.cpp: chunks that are likely to be touched soon come in early;
+//  - paged_prefetch.cpp: the working set, which comes in at the opening;
+//  - paged_huge.cpp: huge pages of a version.
+//
+// Signal context: on_fault() and everything it calls. It allocates nothing and takes only
+// HandlerLocks, none of which is ever held while region memory is touched.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "region/kernel/fault_router.hpp"
+#include "region/memory/memory.hpp"
+#include "region/paging/chunk_table.hpp"
+#include "region/paging/gate.hpp"
+#include "region/paging/leave_first.hpp"
+#include "region/paging/read_ahead.hpp"
+#include "region/paging/read_streams.hpp"
+#include "region/paging/scratch.hpp"
+#include "region/paging/working_set.hpp"
+
+namespace vellum::region {
+
+class PagedMemory : public RegionMemory,
+                    public FaultTarget,
+                    public Pageable,
+                    public ReadAheadTarget {
+ public:
+  ~PagedMemory() override;
+
+  // Begins to serve faults, and joins the pager and read-ahead. Once, before the first use.
+  void start();
+
+  // RegionMemory.
+  FileBehind* file_behind() noexcept override { return nullptr; }
+  MemoryUse use() noexcept override;  // counts
+  bool make_present(PageNumber first, std::size_t count,
+                    store::ReadFailure& failure) noexcept override;
+  void make_huge(PageNumber first, std::size_t count) override;
+  void advise(PageNumber first, std::size_t count, Advice advice) override;
+  std::size_t untouched_zeros(PageNumber first, std::size_t limit) const noexcept override;
+  bool holds_nothing(PageNumber page) const noexcept override;
+  void hold(PageNumber first, std::size_t count) noexcept override;
+  void release(PageNumber first, std::size_t count) noexcept override;
+  bool is_present(PageNumber page) const noexcept override {
+    return chunks_.is_present(chunk_of(page));
+  }
+  void collect_dirty(std::vector<PageNumber>& out,
+                     const std::vector<PageNumber>* known = nullptr) override;
+  void discard(const std::vector<PageNumber>& pages) override;
+  const std::byte* base_copy_of(PageNumber page) const noexcept override {
+    return backing_.has_base_copy(page) ? backing_.base_copy(page) : nullptr;
+  }
+  void note_newer(PageNumber page) noexcept override;
+  void stay_within_limit() noexcept override;
+  bool has_spilled() const noexcept override { return spill_ && spill_->pages() != 0; }
+  bool take_spilled(PageNumber page, std::byte* buffer, SpillFile::Entry& out) override;
+  bool wants_source() const noexcept override;
+  void replace_source(std::shared_ptr<store::PageSource> source,
+                      const std::vector<PageNumber>& taken) override;
+  void give_back(const std::vector<PageNumber>& taken, std::vector<PageNumber>& present) override;
+  void resize(std::uint64_t size_bytes) override;
+  std::vector<format::PageRange> working_set() override;
+
+  // FaultTarget, Pageable, ReadAheadTarget.
+  FaultResult on_fault(const Fault& fault) noexcept override;
+  std::size_t make_room(std::size_t pages) noexcept override;
+  void measure() noexcept override;
+  std::int64_t untold_pages() const noexcept override;
+  void tidy() noexcept override;
+  bool read_ahead_step() noexcept override;
+
+ protected:
+  // What holds for all memory of an engine.
+  struct Traits {
+    int fault_signal;        // with which a page asks to come in or to be opened for writing
+    bool zeros_take_memory;  // reading zero pages takes memory
+  };
+  PagedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+              Traits traits);
+
+  // What an engine does. Except begin_service(), protect_beyond(), find_dirty(), put_back() and
+  // count_own(), all of it runs in signal context, too. An `int` is 0 or errno.
+
+  // Gets what the engine needs, and routes faults to this object.
+  virtual void begin_service() = 0;
+  // An engine's destructor calls this first: afterwards no fault and no pager reaches the object.
+  void stop_service() noexcept;
+
+  // Pages between the two sizes become accessible, or no longer are.
+  virtual int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept = 0;
+  // Maps pages without a base copy. REQUIRES: none of them is in use: their chunks are being
+  // filled, or discard() runs.
+  virtual int map_zero(PageNumber first, std::size_t count) noexcept = 0;
+  // Maps pages whose base copies were just written.
+  virtual int map_present(PageNumber first, std::size_t count) noexcept = 0;
+  // Precedes the writing of base copies that stay unmapped until they are touched: reading them
+  // must not count as writing. REQUIRES: nothing is mapped there.
+  virtual int prepare_unmapped(PageNumber first, std::size_t count) noexcept = 0;
+  // Whether a page is mapped that no fault has reported. (A page that the kernel has swapped out
+  // may not count.)
+  virtual bool kernel_has_mapped(PageNumber first, std::size_t count) noexcept = 0;
+  // Opens a page that is not accessible although its chunk was present. If the chunk is claimed by
+  // now, nothing is done, and the access faults again.
+  virtual int resolve_present(PageNumber page, bool is_write) noexcept = 0;
+
+  // Of collect_dirty(): finds the written pages and arms them again.
+  virtual void find_dirty(std::vector<PageNumber>& out) = 0;
+  // Drops the program's content of pages that are present: their base copies show.
+  virtual void put_back(const std::vector<PageNumber>& pages) = 0;
+
+  // Places a private copy of a page. REQUIRES: its chunk is claimed.
+  virtual int place_private(PageNumber page, const std::byte* content) noexcept = 0;
+  // Private copies are placed and all else is mapped: the copies count as written from now on.
+  virtual void note_placed(PageNumber first, std::uint64_t pages) noexcept = 0;
+  // Which pages of a range are private, one bit per page.
+  virtual int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept = 0;
+  // Counts them in a range of any size. -1: not known.
+  virtual std::int64_t count_own(PageNumber first, std::size_t count) noexcept = 0;
+
+  // The state of one eviction. After freeze() nobody changes the pages.
+  struct Frozen {
+    PageNumber first = 0;
+    std::size_t count = 0;
+    std::uint64_t own = 0;  // private pages that may differ from their base copies, one bit each
+    std::uint64_t base_copies = 0;     // pages that have base copies, one bit each
+    const std::byte* pages = nullptr;  // where the private pages can be read
+    std::byte* old = nullptr;          // copies of the base copies, chunk-sized
+    std::byte* place = nullptr;        // address space for engines that move pages away
+  };
+  // 0, or errno with nothing changed. REQUIRES: the chunk is claimed.
+  virtual int freeze(Frozen& frozen) noexcept = 0;
+  // Puts private pages back where `keep` says so; the others show their base copies.
+  virtual int thaw(const Frozen& frozen, std::uint64_t keep) noexcept = 0;
+  // Forgets the whole chunk. 0, or errno with nothing changed.
+  virtual int forget(const Frozen& frozen) noexcept = 0;
+
+  // What an engine may use.
+
+  // Puts pages into memory: own content where `own` has a bit, base copies where `base_copies` has
+  // one (written and noted), zero elsewhere. 0 or errno. REQUIRES: claimed, nothing is mapped
+  // there.
+  int show(PageNumber first, std::size_t count, const std::byte* base_copy_content,
+           std::uint64_t base_copies, const std::byte* own_content, std::uint64_t own) noexcept;
+  // Pages are gone for good: the next commit fails, and says why.
+  void lose(const char* why) noexcept;
+  std::size_t chunk_bytes() const noexcept { return chunk_pages() * kPageBytes; }
+  ChunkTable chunks_;
+
+ private:
+  // paged_memory.cpp
+  void grow(std::uint64_t old_size, std::uint64_t new_size);
+  void shrink(std::uint64_t old_size, std::uint64_t new_size);
+  int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
+  std::size_t chunks_of(std::uint64_t size_bytes) const noexcept {
+    return (size_bytes + chunk_bytes() - 1) / chunk_bytes();
+  }
+
+  // paged_fill.cpp. `false` leaves the reason in `failure`.
+  enum class Mapping { now, by_touch };  // by_touch: see paged_prefetch.cpp
+  bool fill(std::size_t index, store::ReadFailure& failure) noexcept;
+  bool fill_zero(std::size_t index, std::size_t pages, store::ReadFailure& failure) noexcept;
+  bool fill_from_source(std::size_t index, std::size_t pages, store::ReadFailure& failure,
+                        Mapping mapping = Mapping::now) noexcept;
+  int show_committed(PageNumber first, std::size_t pages, const std::byte* content,
+                     Mapping mapping) noexcept;
+  bool fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
+                       store::ReadFailure& failure) noexcept;
+  struct Unspilled;
+  bool read_spilled(PageNumber first, std::uint64_t spilled, Scratch& scratch, Unspilled& found,
+                    store::ReadFailure& failure) noexcept;
+  void note_unspilled(std::size_t index, const Unspilled& found) noexcept;
+  bool read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
+                   store::ReadFailure& failure) noexcept;
+  int place_own(PageNumber first, const std::byte* content, std::uint64_t own) noexcept;
+  void note_arrival(std::size_t index, Mapping mapping = Mapping::now) noexcept;
+
+  // paged_zeros.cpp
+  std::size_t zeros_from(PageNumber first, std::size_t pages) const noexcept;
+
+  // paged_evict.cpp
+  // What evict() does when pages differ from what is committed. spilled: they go to the spill file
+  // and the chunk leaves. stay: the chunk stays. all_stay: the chunk stays even when no page
+  // differs.
+  enum class Changed { spilled, stay, all_stay };
+  std::size_t evict(std::size_t index, Changed what = Changed::spilled) noexcept;
+  std::size_t evict_claimed(std::size_t index, Changed what) noexcept;
+  std::size_t evict_first(std::size_t pages) noexcept;
+  bool is_due(std::size_t index) noexcept;
+  bool worth_evicting(Frozen& frozen, bool newer, Changed what) noexcept;
+  std::size_t let_go(Frozen& frozen, std::byte* room, Changed what, bool& gone) noexcept;
+  bool spill_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
+                     Changed what) noexcept;
+  void put_off_spilling(int error) noexcept;
+  void undo_eviction(const Frozen& frozen, std::uint64_t changed, Changed what) noexcept;
+  void note_departure(std::size_t index, bool unused) noexcept;
+
+  // paged_commit.cpp
+  void settle_taken(const std::vector<PageNumber>& taken, bool durable,
+                    std::vector<PageNumber>& present);
+
+  // paged_use.cpp
+  void add_private(std::int64_t pages) noexcept {
+    private_pages_.fetch_add(pages, std::memory_order_relaxed);
+    pager_->add_pages(pages);
+  }
+  void move_spilled(PageNumber page) noexcept;
+
+  // paged_advice.cpp
+  void drop_chunks(PageNumber first, std::size_t count);
+  void want_chunks(PageNumber first, std::size_t count);
+  bool next_wanted(std::size_t& index) noexcept;
+
+  // paged_read_ahead.cpp
+  void start_read_ahead();
+  void join_read_ahead() noexcept;
+  std::size_t most_ahead() const noexcept;
+  void read_ahead_of(std::size_t index) noexcept;
+  bool worth_reading_ahead(std::size_t index) const noexcept;
+  bool make_room_ahead() noexcept;
+  bool read_next() noexcept;
+  class NoReadAhead;  // while it lives
+
+  // paged_prefetch.cpp
+  void make_working_set();
+  bool prefetch_step() noexcept;
+  void prefetch_beside(std::size_t index) noexcept;
+  bool prefetch_chunk(std::size_t index) noexcept;
+  bool show_prefetched(std::size_t index, store::ReadFailure& failure) noexcept;
+  bool is_unused(std::size_t index) noexcept;
+
+  // paged_huge.cpp
+  int make_table_huge(std::size_t table) noexcept;
+
+  const Traits traits_;
+  ScratchSet scratches_;
+  bool joined_ = false;               // the pager knows this region
+  std::unique_ptr<SpillFile> spill_;  // null: read-only, or no place for it
+  std::atomic<const char*> lost_{nullptr};
+
+  std::atomic<std::int64_t> private_pages_{0};
+  std::mutex measuring_;
+  std::int64_t tidied_ns_ = 0;  // the pager's thread only
+
+  Gate evictions_;  // closed while a page must not leave behind a scan's back
+  LeaveFirst leave_first_;
+  std::atomic<std::size_t> hand_{0};  // the chunk to look at next
+  std::atomic<std::uint32_t> evicted_{0}, present_chunks_{0}, newer_chunks_{0};
+  std::atomic<std::int64_t> spill_retry_ns_{0};  // it was full: no retry before this time
+
+  std::atomic<ReadAhead*> read_ahead_{nullptr};  // null: this region has not joined it
+  Gate reading_ahead_;  // closed while pages are put back and while the region shrinks
+  ReadStreams streams_;
+  std::mutex wanted_mutex_;  // guards wanted_, and joining
+  std::deque<ReadStreams::Window> wanted_;
+  std::unique_ptr<WorkingSet> working_set_;  // null: not wanted
+
+  std::mutex huge_mutex_;       // guards huge_
+  std::set<std::size_t> huge_;  // numbers of tables, whose chunks are held
+};
+
+}  // namespace vellum::region
