@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/temp_directory.hpp"
-#include "region/memory/memory.hpp"
+#include "region/engine/engine.hpp"
 #include "store/catalog/store_core.hpp"
 #include "support/engines.hpp"
 
@@ -51,7 +51,7 @@ inline std::unique_ptr<RegionMemory> make_memory(Engine engine, std::uint64_t si
   if (engine == Engine::mapped && writable) {
     options.image = make_image(size_bytes);
   }
-  return RegionMemory::create(engine, options, nullptr);
+  return make_region_memory(engine, options, nullptr);
 }
 
 class MemoryTest : public vellum::test::EngineTest {
@@ -84,14 +84,15 @@ class MemoryTest : public vellum::test::EngineTest {
   // Does what a commit does to the pages that it found: their base copies follow.
   static void commit(RegionMemory& memory) {
     const auto dirty = collect(memory);
-    memory.prepare_commit(dirty);
+    FileBehind* const file = memory.file_behind();
+    if (file != nullptr) file->prepare_commit(dirty);
     for (const PageNumber page : dirty) {
       if (all_bytes(page_at(memory, page), kPageBytes, 0) && !memory.backing().has_base_copy(page))
         continue;
       ASSERT_EQ(memory.backing().write(page, {page_at(memory, page), kPageBytes}), 0);
       memory.backing().note_base_copies(page, 1);
     }
-    memory.finish_commit(dirty);
+    if (file != nullptr) file->finish_commit(dirty);
   }
 };
 
