@@ -18,6 +18,8 @@
 namespace vellum::crash {
 namespace {
 
+using sim::Op;
+
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
