@@ -121,7 +121,7 @@ class PowerCuts {
 class CrashTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(CrashTest, EveryPowerCutLeavesAWholeVersion) {
-  PowerCuts(static_cast<std::uint64_t>(GetParam())).run(60);
+  PowerCuts(static_cast<std::uint64_t>(GetParam())).run(64);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, ::testing::Range(1, 13));

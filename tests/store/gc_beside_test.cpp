@@ -14,9 +14,9 @@
 #include "store/support.hpp"
 #include "support/child.hpp"
 #include "support/forwarding_fs.hpp"
-#include "support/memory_fs.hpp"
 #include "support/sanitizers.hpp"
 #include "support/shared.hpp"
+#include "support/sim_fs_lib.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -331,7 +331,7 @@ class InterruptedFs final : public vellum::test::ForwardingFs {
 
 // Commits do not stop for a gc, wherever it is: at each of its first calls, then at some.
 TEST(GcBesideCommits, AtAnyCallOfTheGc) {
-  vellum::test::MemoryFs memory;
+  sim::SimFs memory;  // whose power stays
   InterruptedFs interrupted(memory);
   format::Superblock options = small_options();
   options.pack_bytes = 256u << 10;

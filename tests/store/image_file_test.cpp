@@ -177,7 +177,7 @@ class ImagePowerCuts {
 class ImageCrash : public ::testing::TestWithParam<int> {};
 
 TEST_P(ImageCrash, AfterEveryPowerCutTheImageIsTheHead) {
-  ImagePowerCuts(static_cast<std::uint64_t>(GetParam()), false).run(40);
+  ImagePowerCuts(static_cast<std::uint64_t>(GetParam()), false).run(44);
 }
 
 TEST_P(ImageCrash, AndHasTheSizeThatTheHeadSays) {

@@ -93,9 +93,9 @@ class ImagesOfTiers {
                 static_cast<unsigned long long>(images_),
                 static_cast<unsigned long long>(archived_),
                 static_cast<unsigned long long>(in_both_));
-    EXPECT_GT(images_, 300u);
-    EXPECT_GT(archived_, 50u);
-    EXPECT_GT(in_both_, 5u);
+    EXPECT_GT(images_, 400u);
+    EXPECT_GT(archived_, 200u);
+    EXPECT_GT(in_both_, 10u);
   }
 
  private:
@@ -134,7 +134,7 @@ TEST(TierCrash, APowerCutAtAnyChangeLosesNothing) {
   work(fs);
   fs.stop_log();
   ImagesOfTiers images(contents);
-  sim::each_image_once(fs, kAtWork, {2, 3, 2, 2}, [&](const sim::Disk& image) {
+  sim::each_image_once(fs, kAtWork, {5, 10, 5, 6}, [&](const sim::Disk& image) {
     if (!testing::Test::HasFailure()) images.look_at(image);
   });
   images.expect_enough();
