@@ -18,6 +18,8 @@
 namespace vellum::crash {
 namespace {
 
+using sim::Op;
+
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   const char* text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
@@ -143,6 +145,8 @@ TEST(Crash, CommitsThatRepeatOthers) {
   }
   print("repeats", sum);
   fmt::print("{} pages found\n", found);
+  // More than the three commits with which each sequence begins could have found.
+  EXPECT_GT(found, count * 3 * kRepeatedPages);
 }
 
 // The session starts from nothing: a directory without a superblock is not a store, and can be made

@@ -5,7 +5,6 @@
 #include "crash/pages_lib.hpp"
 #include "crash/repeats_lib.hpp"
 #include "crash/session_lib.hpp"
-#include "crash/sim_fs_lib.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"

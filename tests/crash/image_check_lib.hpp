@@ -4,10 +4,12 @@
 #include <memory>
 #include <unordered_map>
 
-#include "crash/sim_disk_lib.hpp"
 #include "crash/state_lib.hpp"
+#include "support/sim_disk_lib.hpp"
 
 namespace vellum::crash {
+
+using sim::Disk;
 
 struct Finding {
   StoreState state;

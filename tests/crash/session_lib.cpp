@@ -193,16 +193,10 @@ void Session::reopen() {
 }
 
 SimSession::SimSession(Disk disk, StoreState state)
-    : start(disk),
-      fs(std::move(disk)),
-      session(fs, kStorePath, std::move(state), [this](std::size_t low, std::size_t high) {
-        if (!fs.recording) return;
-        Op op;
-        op.low = low;
-        op.high = high;
-        fs.log().push_back(std::move(op));
-      }) {
-  fs.recording = true;
+    : fs(std::move(disk)),
+      session(fs, kStorePath, std::move(state),
+              [this](std::size_t low, std::size_t high) { fs.allow_states(low, high); }) {
+  fs.start_log();
 }
 
 }  // namespace vellum::crash

@@ -8,12 +8,15 @@
 #include <functional>
 
 #include "crash/pages_lib.hpp"
-#include "crash/sim_fs_lib.hpp"
 #include "crash/state_lib.hpp"
 #include "region/space_keeper.hpp"
 #include "store/branch/branch_writer.hpp"
+#include "support/sim_fs_lib.hpp"
 
 namespace vellum::crash {
+
+using sim::Disk;
+using sim::SimFs;
 
 inline constexpr const char* kStorePath = "/s";  // on a simulated disk
 
@@ -89,9 +92,8 @@ class Session {
 // A session on a simulated disk, with a log of what it did.
 struct SimSession {
   SimSession(Disk disk, StoreState state);
-  ~SimSession() { fs.recording = false; }  // the writers' last checkpoints are not part of the log
+  ~SimSession() { fs.stop_log(); }  // the writers' last checkpoints are not part of the log
 
-  Disk start;
   SimFs fs;
   Session session;
 };

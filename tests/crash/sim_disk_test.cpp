@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "crash/crash_images_lib.hpp"
+#include "support/crash_images_lib.hpp"
 
-namespace vellum::crash {
+namespace vellum::sim {
 namespace {
 
 std::vector<std::byte> bytes_of(std::size_t n, int value) {
@@ -14,42 +14,48 @@ std::vector<std::byte> bytes_of(std::size_t n, int value) {
 
 class SimDisk : public testing::Test {
  protected:
-  SimDisk() { fs_.recording = true; }
+  SimDisk() { fs_.start_log(); }
 
   // A letter a sector of the file: its first byte, '-' where there is no file.
+  static std::string content_in(const Disk& image, const std::string& path) {
+    const auto inode = image.find(path);
+    if (!inode) return "-";
+    const Content& content = image.at(*inode).content;
+    std::string text;
+    for (std::uint64_t at = 0; at < content.size(); at += kSectorBytes) {
+      std::byte first{};
+      content.read(at, std::span(&first, 1));
+      text += first == std::byte{} ? '0' : static_cast<char>(first);
+    }
+    return text;
+  }
   std::set<std::string> contents(const std::string& path) {
     std::set<std::string> out;
-    CrashImages images(Disk(), fs_.log(), {12, 100, 12, 100}, 1);
-    images.for_each([&](const Disk& image, std::size_t, std::size_t) {
-      const auto inode = image.find(path);
-      if (!inode) {
-        out.insert("-");
-        return;
-      }
-      const Content& content = image.at(*inode).content;
-      std::string text;
-      for (std::uint64_t at = 0; at < content.size(); at += kSectorBytes) {
-        std::byte first{};
-        content.read(at, std::span(&first, 1));
-        text += first == std::byte{} ? '0' : static_cast<char>(first);
-      }
-      out.insert(text);
-    });
+    CrashImages images(fs_, {12, 100, 12, 100}, 1);
+    images.for_each(
+        [&](const Disk& image, std::size_t, std::size_t) { out.insert(content_in(image, path)); });
     return out;
   }
   // The same of the last step alone.
   std::set<std::string> last_contents(const std::string& path) {
-    Op mark;
-    mark.low = mark.high = 1;
-    fs_.log().push_back(mark);
+    ++step_;
+    fs_.allow_states(step_, step_);
     std::set<std::string> out;
-    CrashImages images(Disk(), fs_.log(), {12, 100, 12, 100}, 1);
+    CrashImages images(fs_, {12, 100, 12, 100}, 1);
     images.for_each([&](const Disk& image, std::size_t low, std::size_t) {
-      if (low == 1) out.insert(image.find(path) ? "there" : "-");
+      if (low == step_) out.insert(content_in(image, path));
     });
     return out;
   }
+  // What the next boot may find.
+  std::set<std::string> next_contents(const std::string& path) {
+    std::mt19937_64 random(1);
+    std::set<std::string> out;
+    for (int i = 0; i < 200; ++i) out.insert(content_in(next_boot(fs_, random)->disk(), path));
+    return out;
+  }
 
+  std::size_t step_ = 0;
   SimFs fs_;
 };
 
@@ -73,10 +79,9 @@ TEST_F(SimDisk, SyncedDataStays) {
 
 TEST_F(SimDisk, ANameIsDurableOnlyAfterTheSyncOfItsDirectory) {
   fs_.open("/f", base::OpenMode::create_new)->sync_data();
-  EXPECT_EQ(last_contents("/f"), (std::set<std::string>{"-", "there"}));
-  fs_.log().pop_back();
+  EXPECT_EQ(last_contents("/f"), (std::set<std::string>{"-", ""}));
   fs_.sync_directory("/");
-  EXPECT_EQ(last_contents("/f"), (std::set<std::string>{"there"}));
+  EXPECT_EQ(last_contents("/f"), (std::set<std::string>{""}));
 }
 
 TEST_F(SimDisk, ARenameMayLastWithoutItsData) {
@@ -97,9 +102,53 @@ TEST_F(SimDisk, TheSyncOfTheTargetEndsARename) {
   fs_.open("/d/t", base::OpenMode::create_new);
   fs_.rename("/d/t", "/f");
   fs_.sync_directory("/");
-  EXPECT_EQ(last_contents("/f"), (std::set<std::string>{"there"}));
-  fs_.log().pop_back();
+  EXPECT_EQ(last_contents("/f"), (std::set<std::string>{""}));
   EXPECT_EQ(last_contents("/d/t"), (std::set<std::string>{"-"}));
+}
+
+TEST_F(SimDisk, TheNextBootFindsAnythingThatIsPossible) {
+  const auto file = fs_.open("/f", base::OpenMode::create_new);
+  fs_.sync_directory("/");
+  file->pwrite(bytes_of(512, 'a'), 0);
+  file->sync_data();
+  file->pwrite(bytes_of(1024, 'b'), 0);
+  EXPECT_EQ(next_contents("/f"), (std::set<std::string>{"a", "b", "a0", "ab", "b0", "bb"}));
+  EXPECT_EQ(last_contents("/f"), next_contents("/f"));
+}
+
+TEST_F(SimDisk, TheCallAtWhichThePowerGoesMayHaveArrived) {
+  const auto file = fs_.open("/f", base::OpenMode::create_new);
+  fs_.sync_directory("/");
+  fs_.cut_power_at(2);
+  file->pwrite(bytes_of(512, 'a'), 0);
+  EXPECT_THROW(file->pwrite(bytes_of(512, 'b'), 512), PowerCut);
+  EXPECT_EQ(next_contents("/f"), (std::set<std::string>{"", "0", "a", "00", "a0", "0b", "ab"}));
+}
+
+TEST_F(SimDisk, TheSyncAtWhichThePowerGoesHasNotReturned) {
+  const auto file = fs_.open("/f", base::OpenMode::create_new);
+  fs_.cut_power_at(2);
+  file->pwrite(bytes_of(512, 'a'), 0);
+  EXPECT_THROW(file->sync_data(), PowerCut);
+  EXPECT_THROW(fs_.sync_directory("/"), PowerCut);
+  EXPECT_THROW(fs_.open("/g", base::OpenMode::create_new), PowerCut);
+  EXPECT_EQ(next_contents("/f"), (std::set<std::string>{"-", "", "0", "a"}));
+  EXPECT_EQ(next_contents("/g"), std::set<std::string>{"-"});
+}
+
+TEST_F(SimDisk, EachImageComesOnce) {
+  fs_.open("/before", base::OpenMode::create_new);
+  fs_.sync_directory("/");
+  fs_.allow_states(1, 1);
+  const auto file = fs_.open("/f", base::OpenMode::create_new);
+  file->pwrite(bytes_of(512, 'a'), 0);
+  file->pwrite(bytes_of(512, 'a'), 0);  // leaves what the first one left
+  std::multiset<std::string> found;
+  each_image_once(fs_, 1, {12, 100, 12, 100}, [&](const Disk& image) {
+    EXPECT_TRUE(image.find("/before"));
+    found.insert(content_in(image, "/f"));
+  });
+  EXPECT_EQ(found, (std::multiset<std::string>{"-", "", "0", "a"}));
 }
 
 TEST_F(SimDisk, CopiesDoNotSeeEachOther) {
@@ -127,4 +176,4 @@ TEST_F(SimDisk, AHoleIsZerosAndTakesNoSpace) {
 }
 
 }  // namespace
-}  // namespace vellum::crash
+}  // namespace vellum::sim

@@ -51,9 +51,9 @@ void Simulator::judge(const Disk& image, const std::vector<StoreState>& states, 
 
 void Simulator::crash_everywhere(SimSession& session, const Effort& effort, std::uint64_t seed,
                                  bool in_recovery) {
-  session.fs.recording = false;
+  session.fs.stop_log();
   const auto& states = session.session.states();
-  CrashImages images(session.start, session.fs.log(), effort, seed);
+  CrashImages images(session.fs, effort, seed);
   images.for_each([&](const Disk& image, std::size_t low, std::size_t high) {
     if (totals_.violations.size() >= kMostViolations) return;
     ++totals_.images_built;

@@ -4,11 +4,14 @@
 #include <memory>
 #include <unordered_map>
 
-#include "crash/crash_images_lib.hpp"
 #include "crash/image_check_lib.hpp"
 #include "crash/session_lib.hpp"
+#include "support/crash_images_lib.hpp"
 
 namespace vellum::crash {
+
+using sim::CrashImages;
+using sim::Effort;
 
 struct SimulatorOptions {
   Effort effort;

@@ -1,8 +1,8 @@
 // Power cuts at every kind of moment: the next boot finds the last commit that returned or the one
 // in progress, whole, and every snapshot that returned.
-#include "power_cut_fs.hpp"
 #include "store/check/verify.hpp"
 #include "support.hpp"
+#include "support/crash_images_lib.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -11,7 +11,8 @@ using Bytes = std::vector<std::byte>;
 
 class PowerCuts {
  public:
-  explicit PowerCuts(std::uint64_t seed) : random_(seed), fs_(std::make_unique<PowerCutFs>()) {
+  explicit PowerCuts(std::uint64_t seed) : random_(seed), fs_(std::make_unique<sim::SimFs>()) {
+    fs_->start_log();
     format::Superblock options = small_options();
     options.journal_half_bytes = 16u << 10;
     options.pack_bytes = 24u << 10;
@@ -23,12 +24,12 @@ class PowerCuts {
     for (int i = 0; i < cuts && !::testing::Test::HasFatalFailure(); ++i) {
       fs_->cut_power_at(1 + random_() % 60);
       live();
-      fs_ = fs_->after_crash(random_);
+      fs_ = sim::next_boot(*fs_, random_);
       if (random_() % 3 == 0) {
         // Power goes again, while the writer is recovering.
         fs_->cut_power_at(1 + random_() % 6);
         recover();
-        fs_ = fs_->after_crash(random_);
+        fs_ = sim::next_boot(*fs_, random_);
       }
       look();
     }
@@ -41,7 +42,7 @@ class PowerCuts {
     try {
       auto store = StoreCore::open(*fs_, "/s");
       BranchWriter::open(*store, "main");
-    } catch (const PowerCut&) {
+    } catch (const sim::PowerCut&) {
     }
   }
 
@@ -68,7 +69,7 @@ class PowerCuts {
           writer = BranchWriter::open(*store, "main");
         }
       }
-    } catch (const PowerCut&) {
+    } catch (const sim::PowerCut&) {
     }
   }
 
@@ -111,7 +112,7 @@ class PowerCuts {
   }
 
   std::mt19937_64 random_;
-  std::unique_ptr<PowerCutFs> fs_;
+  std::unique_ptr<sim::SimFs> fs_;
   Model model_{kPages}, attempt_{kPages};
   int next_snapshot_ = 0;
   std::map<std::string, Bytes> snapshots_, maybe_snapshots_;
@@ -120,7 +121,7 @@ class PowerCuts {
 class CrashTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(CrashTest, EveryPowerCutLeavesAWholeVersion) {
-  PowerCuts(static_cast<std::uint64_t>(GetParam())).run(60);
+  PowerCuts(static_cast<std::uint64_t>(GetParam())).run(64);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, CrashTest, ::testing::Range(1, 13));

@@ -11,12 +11,12 @@
 #include "store/check/verify.hpp"
 #include "store/gc/gc.hpp"
 #include "store/lock/version_pin.hpp"
-#include "store/power_cut_fs.hpp"
 #include "store/support.hpp"
 #include "support/child.hpp"
 #include "support/forwarding_fs.hpp"
 #include "support/sanitizers.hpp"
 #include "support/shared.hpp"
+#include "support/sim_fs_lib.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -331,7 +331,7 @@ class InterruptedFs final : public vellum::test::ForwardingFs {
 
 // Commits do not stop for a gc, wherever it is: at each of its first calls, then at some.
 TEST(GcBesideCommits, AtAnyCallOfTheGc) {
-  PowerCutFs memory;  // whose power stays
+  sim::SimFs memory;  // whose power stays
   InterruptedFs interrupted(memory);
   format::Superblock options = small_options();
   options.pack_bytes = 256u << 10;

@@ -3,8 +3,8 @@
 
 #include "fault_fs.hpp"
 #include "format/types.hpp"
-#include "power_cut_fs.hpp"
 #include "support.hpp"
+#include "support/crash_images_lib.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -74,7 +74,8 @@ constexpr std::size_t kImageFilePages = 1200;  // three ranges
 class ImagePowerCuts {
  public:
   ImagePowerCuts(std::uint64_t seed, bool sized)
-      : random_(seed), sized_(sized), fs_(std::make_unique<PowerCutFs>()) {
+      : random_(seed), sized_(sized), fs_(std::make_unique<sim::SimFs>()) {
+    fs_->start_log();
     format::Superblock options = small_options();
     options.journal_half_bytes = 16u << 10;
     options.pack_bytes = 64u << 10;
@@ -85,12 +86,12 @@ class ImagePowerCuts {
     for (int i = 0; i < cuts && !::testing::Test::HasFatalFailure(); ++i) {
       fs_->cut_power_at(1 + random_() % 60);
       live();
-      fs_ = fs_->after_crash(random_);
+      fs_ = sim::next_boot(*fs_, random_);
       if (random_() % 2 == 0) {
         // Power goes again while the image is mended.
         fs_->cut_power_at(1 + random_() % 12);
         live();
-        fs_ = fs_->after_crash(random_);
+        fs_ = sim::next_boot(*fs_, random_);
       }
       look();
     }
@@ -116,7 +117,7 @@ class ImagePowerCuts {
         session = std::make_unique<Session>(*store);
         expect_whole(*store);
       }
-    } catch (const PowerCut&) {
+    } catch (const sim::PowerCut&) {
     }
   }
 
@@ -170,13 +171,13 @@ class ImagePowerCuts {
 
   std::mt19937_64 random_;
   const bool sized_;
-  std::unique_ptr<PowerCutFs> fs_;
+  std::unique_ptr<sim::SimFs> fs_;
 };
 
 class ImageCrash : public ::testing::TestWithParam<int> {};
 
 TEST_P(ImageCrash, AfterEveryPowerCutTheImageIsTheHead) {
-  ImagePowerCuts(static_cast<std::uint64_t>(GetParam()), false).run(40);
+  ImagePowerCuts(static_cast<std::uint64_t>(GetParam()), false).run(44);
 }
 
 TEST_P(ImageCrash, AndHasTheSizeThatTheHeadSays) {

@@ -10,9 +10,9 @@
 #include "store/lock/version_pin.hpp"
 #include "store/pack/pack_writer.hpp"
 #include "store/pack/record_io.hpp"
-#include "store/power_cut_fs.hpp"
 #include "store/recompress_support.hpp"
 #include "store/snapshots_fixture.hpp"
+#include "support/crash_images_lib.hpp"
 
 namespace vellum::store::test {
 namespace {
@@ -574,57 +574,69 @@ TEST_F(RecompressTest, RepairOffersNoVersionWithPagesMissing) {
 
 // --- power cuts, at every change of the medium ---
 
-TEST(RecompressCrash, EveryPowerCutLeavesAWholeStore) {
-  std::mt19937_64 random(5);
-  std::uint64_t cuts = 0, translated = 0;
-  bool ended = false;
-  for (std::uint64_t at = 1; !ended; ++at) {
-    auto disk = std::make_unique<PowerCutFs>();
-    std::map<std::string, std::vector<std::byte>> contents;
-    {
-      format::Superblock options = small_options();
-      options.pack_bytes = 16u << 10;
-      auto store = StoreCore::create(*disk, "/s", options);
-      store->create_branch("main", 64 * kPageBytes, 0);
-      auto writer = BranchWriter::open(*store, "main");
-      Model model(64);
-      for (PageNumber p = 0; p < 64; ++p) fill_text(model, p, random);
-      for (int i = 0; i < 5; ++i) {
-        for (int n = 0; n < 20; ++n) fill_text(model, random() % 64, random);
-        commit(*writer, model, true);
-        const std::string name = "s" + std::to_string(i);
-        writer->publish_snapshot(name, "");
-        contents[name] = contents["main"] = model.bytes;
-      }
-      writer.reset();
-      store->remove_snapshot("s0");
-      store->remove_snapshot("s1");
-      contents.erase("s0");
-      contents.erase("s1");
-    }
-    disk->cut_power_at(at);
-    try {
-      collect_garbage(*StoreCore::open(*disk, "/s"), false, nullptr, kLevel);
-      ended = true;
-    } catch (const PowerCut&) {
-      ++cuts;
-    }
-    disk = disk->after_crash(random);
-    const auto store = StoreCore::open(*disk, "/s");
-    translated += translated_packs(*store);
-    for (const auto& [name, bytes] : contents) expect_same(*open_version(*store, name), bytes);
-    expect_no_damage(*store);
-    if (at % 4 == 0) {
-      collect_garbage(*store, false, nullptr, kLevel);
-      const auto fresh = StoreCore::open(*disk, "/s");
-      for (const auto& [name, bytes] : contents) expect_same(*open_version(*fresh, name), bytes);
-      for (const auto& entry : disk->list("/s/tmp")) {
-        EXPECT_FALSE(is_rewritten_file_name(entry.name)) << entry.name;
-      }
-    }
+using Contents = std::map<std::string, std::vector<std::byte>>;
+
+// A store of which a recompression has something to do and something to free.
+Contents make_store_to_recompress(base::Fs& fs, std::mt19937_64& random) {
+  Contents contents;
+  format::Superblock options = small_options();
+  options.pack_bytes = 16u << 10;
+  auto store = StoreCore::create(fs, "/s", options);
+  store->create_branch("main", 64 * kPageBytes, 0);
+  auto writer = BranchWriter::open(*store, "main");
+  Model model(64);
+  for (PageNumber p = 0; p < 64; ++p) fill_text(model, p, random);
+  for (int i = 0; i < 5; ++i) {
+    for (int n = 0; n < 20; ++n) fill_text(model, random() % 64, random);
+    commit(*writer, model, true);
+    const std::string name = "s" + std::to_string(i);
+    writer->publish_snapshot(name, "");
+    contents[name] = contents["main"] = model.bytes;
   }
-  EXPECT_GT(cuts, 15u);
-  EXPECT_GT(translated, cuts / 2);
+  writer.reset();
+  for (const char* name : {"s0", "s1"}) {
+    store->remove_snapshot(name);
+    contents.erase(name);
+  }
+  return contents;
+}
+
+void expect_contents_after_recompression(StoreCore& store, const Contents& contents) {
+  for (const auto& [name, bytes] : contents) expect_same(*open_version(store, name), bytes);
+  expect_no_damage(store);
+}
+
+// The same again, by the next program.
+void recompress_again(sim::SimFs& disk, const Contents& contents) {
+  collect_garbage(*StoreCore::open(disk, "/s"), false, nullptr, kLevel);
+  expect_contents_after_recompression(*StoreCore::open(disk, "/s"), contents);
+  for (const auto& entry : disk.list("/s/tmp")) {
+    EXPECT_FALSE(is_rewritten_file_name(entry.name)) << entry.name;
+  }
+}
+
+TEST(RecompressCrash, EveryPowerCutLeavesAWholeStore) {
+  constexpr std::size_t kAtWork = 1;
+  std::mt19937_64 random(5);
+  sim::SimFs fs;
+  fs.start_log();
+  const Contents contents = make_store_to_recompress(fs, random);
+  fs.allow_states(kAtWork, kAtWork);
+  collect_garbage(*StoreCore::open(fs, "/s"), false, nullptr, kLevel);
+  fs.stop_log();
+  std::uint64_t images = 0, translated = 0;
+  sim::each_image_once(fs, kAtWork, {4, 6, 4, 4}, [&](const sim::Disk& image) {
+    if (testing::Test::HasFailure()) return;
+    sim::SimFs disk(image);
+    const auto store = StoreCore::open(disk, "/s");
+    translated += translated_packs(*store);
+    expect_contents_after_recompression(*store, contents);
+    if (images++ % 4 == 0) recompress_again(disk, contents);
+  });
+  std::printf("  %llu images, %llu translated packs in them\n",
+              static_cast<unsigned long long>(images), static_cast<unsigned long long>(translated));
+  EXPECT_GT(images, 100u);
+  EXPECT_GT(translated, images / 2);
 }
 
 }  // namespace

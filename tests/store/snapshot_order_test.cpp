@@ -5,8 +5,8 @@
 #include <set>
 #include <thread>
 
-#include "power_cut_fs.hpp"
 #include "support.hpp"
+#include "support/crash_images_lib.hpp"
 #include "support/memory_fs.hpp"
 
 namespace vellum::store::test {
@@ -36,7 +36,8 @@ TEST(SnapshotOrder, ThoseWhoAskAtOnceGetDifferentOnes) {
 
 TEST(SnapshotOrder, APowerCutTakesNoneBack) {
   std::mt19937_64 random(1);
-  auto fs = std::make_unique<PowerCutFs>();
+  auto fs = std::make_unique<sim::SimFs>();
+  fs->start_log();
   StoreCore::create(*fs, "/s", small_options());
   std::uint64_t last = 0;
   for (int cut = 0; cut < 200; ++cut) {
@@ -47,9 +48,9 @@ TEST(SnapshotOrder, APowerCutTakesNoneBack) {
         ASSERT_GT(order, last);
         last = order;
       }
-    } catch (const PowerCut&) {
+    } catch (const sim::PowerCut&) {
     }
-    fs = fs->after_crash(random);
+    fs = sim::next_boot(*fs, random);
   }
 }
 

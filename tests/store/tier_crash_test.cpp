@@ -10,9 +10,9 @@
 #include "store/catalog/kept_version.hpp"
 #include "store/gc/pack_mover.hpp"
 #include "store/lock/version_pin.hpp"
-#include "store/power_cut_fs.hpp"
 #include "store/tiers_fixture.hpp"
 #include "support/child.hpp"
+#include "support/crash_images_lib.hpp"
 #include "support/sanitizers.hpp"
 #include "support/shared.hpp"
 
@@ -75,51 +75,69 @@ std::size_t count_packs(base::Fs& fs, const std::string& directory) {
   return n;
 }
 
-TEST(TierCrash, APowerCutAtAnyChangeLosesNothing) {
-  std::mt19937_64 random(21);
-  std::uint64_t cuts = 0, archived = 0, in_both = 0;
-  bool ended = false;
-  for (std::uint64_t at = 1; !ended && !testing::Test::HasFatalFailure(); ++at) {
-    auto disk = std::make_unique<PowerCutFs>();
-    Contents contents = make_store(*disk, "/s", random);
-    StoreCore::open(*disk, "/s")->remove_snapshot("s0");
-    contents.erase("s0");
-    disk->cut_power_at(at);
-    try {
-      work(*disk);
-      ended = true;
-    } catch (const PowerCut&) {
-      ++cuts;
-    }
-    for (int boot = 0; boot < 3; ++boot) {
-      const auto after = disk->after_crash(random);
-      const auto store = StoreCore::open(*after, "/s");
-      const std::size_t there = count_packs(*after, "/archive"),
-                        home = count_packs(*after, "/s/packs");
-      archived += there != 0 ? 1 : 0;
-      in_both += there + home > store->packs().list().size() ? 1 : 0;
-      expect_contents(*store, contents);
-      if (boot != 0) continue;
-      // The cache goes for good, and the work is done again.
-      for (const auto& e :
-           after->exists("/cache") ? after->list("/cache") : std::vector<base::DirEntry>{}) {
-        after->unlink("/cache/" + e.name);
-      }
-      expect_contents(*StoreCore::open(*after, "/s"), contents);
-      if (at % 8 == 0) {
-        collect_garbage(*StoreCore::open(*after, "/s"), false, nullptr, 9);
-        expect_contents(*StoreCore::open(*after, "/s"), contents);
-        work(*after);
-        expect_contents(*StoreCore::open(*after, "/s"), contents);
-      }
-    }
+// Looks at what a power cut has left of a store at work.
+class ImagesOfTiers {
+ public:
+  explicit ImagesOfTiers(const Contents& contents) : contents_(contents) {}
+
+  void look_at(const sim::Disk& image) {
+    sim::SimFs disk(image);
+    count(disk);
+    expect_all(disk);
+    if (images_ % 3 == 0) lose_cache(disk);
+    if (images_ % 24 == 0) work_again(disk);
+    ++images_;
   }
-  std::printf("  %llu cuts; packs in the archive after %llu boots, in both places after %llu\n",
-              static_cast<unsigned long long>(cuts), static_cast<unsigned long long>(archived),
-              static_cast<unsigned long long>(in_both));
-  EXPECT_GT(cuts, 100u);
-  EXPECT_GT(archived, 50u);
-  EXPECT_GT(in_both, 5u);
+  void expect_enough() const {
+    std::printf("  %llu images; packs in the archive in %llu, in both places in %llu\n",
+                static_cast<unsigned long long>(images_),
+                static_cast<unsigned long long>(archived_),
+                static_cast<unsigned long long>(in_both_));
+    EXPECT_GT(images_, 400u);
+    EXPECT_GT(archived_, 200u);
+    EXPECT_GT(in_both_, 10u);
+  }
+
+ private:
+  void count(sim::SimFs& disk) {
+    const std::size_t there = count_packs(disk, "/archive"), home = count_packs(disk, "/s/packs");
+    archived_ += there != 0 ? 1 : 0;
+    in_both_ += there + home > StoreCore::open(disk, "/s")->packs().list().size() ? 1 : 0;
+  }
+  void expect_all(sim::SimFs& disk) { expect_contents(*StoreCore::open(disk, "/s"), contents_); }
+  // For good.
+  void lose_cache(sim::SimFs& disk) {
+    if (!disk.exists("/cache")) return;
+    for (const auto& e : disk.list("/cache")) disk.unlink("/cache/" + e.name);
+    expect_all(disk);
+  }
+  void work_again(sim::SimFs& disk) {
+    collect_garbage(*StoreCore::open(disk, "/s"), false, nullptr, 9);
+    expect_all(disk);
+    work(disk);
+    expect_all(disk);
+  }
+
+  const Contents& contents_;
+  std::uint64_t images_ = 0, archived_ = 0, in_both_ = 0;
+};
+
+TEST(TierCrash, APowerCutAtAnyChangeLosesNothing) {
+  constexpr std::size_t kAtWork = 1;
+  std::mt19937_64 random(21);
+  sim::SimFs fs;
+  fs.start_log();
+  Contents contents = make_store(fs, "/s", random);
+  StoreCore::open(fs, "/s")->remove_snapshot("s0");
+  contents.erase("s0");
+  fs.allow_states(kAtWork, kAtWork);
+  work(fs);
+  fs.stop_log();
+  ImagesOfTiers images(contents);
+  sim::each_image_once(fs, kAtWork, {5, 10, 5, 6}, [&](const sim::Disk& image) {
+    if (!testing::Test::HasFailure()) images.look_at(image);
+  });
+  images.expect_enough();
 }
 
 class TierFaults : public TiersTest {};

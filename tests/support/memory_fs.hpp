@@ -6,8 +6,7 @@
 // that relies on not being led outside must look for itself. Besides the seam's calls it makes
 // links and FIFOs, hands out its files' bytes, and counts what was changed.
 //
-// Everything written lasts at once: store/power_cut_fs.hpp and crash/sim_fs_lib.hpp are those that
-// lose what was not synced.
+// Everything written lasts at once: support/sim_fs_lib.hpp is the one whose power can be cut.
 //
 // Threads: all calls from any thread.
 #pragma once

@@ -1,4 +1,4 @@
-#include "crash/sim_disk_lib.hpp"
+#include "support/sim_disk_lib.hpp"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/checksum.hpp"
 
-namespace vellum::crash {
+namespace vellum::sim {
 
 namespace {
 
@@ -183,4 +183,4 @@ std::vector<std::string> Disk::describe() const {
   return out;
 }
 
-}  // namespace vellum::crash
+}  // namespace vellum::sim

@@ -1,14 +1,29 @@
-// The file seam over a Disk, with a log of everything that changes it.
+// The file seam over a Disk, with a log of everything that changes it. Its power can be cut.
+//
+// A program runs on it until it ends, or until the power goes. What the next boot may find is made
+// from the log (crash_images_lib.hpp).
+//
+// support/memory_fs.hpp is another file system in memory: it looks like the kernel's files to
+// whoever uses them (links, FIFOs, modes, files that were unlinked while open), and knows nothing
+// of what lasts.
+//
+// Threads: the seam from any thread; the rest while no other thread uses the seam.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <mutex>
+#include <stdexcept>
 
 #include "base/file.hpp"
-#include "crash/sim_disk_lib.hpp"
 #include "support/file_lock.hpp"
+#include "support/sim_disk_lib.hpp"
 
-namespace vellum::crash {
+namespace vellum::sim {
+
+struct PowerCut : std::runtime_error {
+  PowerCut() : std::runtime_error("power cut") {}
+};
 
 // One call that changed the disk, or made it durable.
 struct Op {
@@ -24,7 +39,7 @@ struct Op {
     sync_data,
     sync_directory,
     lost_sync,  // sync_data that failed: nothing that was written and not yet durable ever will be
-    states,     // from here on the store may be in states [low, high] (session_lib.hpp)
+    states,     // from here on the test allows its states [low, high]
   };
   Kind kind = Kind::states;
   InodeId inode = 0, directory = 0, to_directory = 0;
@@ -35,13 +50,27 @@ struct Op {
   std::size_t low = 0, high = 0;
 };
 
+using Log = std::vector<Op>;
+
 class SimFs final : public base::Fs {
  public:
+  // All of `disk` is durable.
   explicit SimFs(Disk disk = {}) : disk_(std::move(disk)) {}
 
   const Disk& disk() const noexcept { return disk_; }
-  std::vector<Op>& log() noexcept { return log_; }
-  bool recording = false;
+
+  // From here on calls are logged; what the disk holds now is durable.
+  void start_log();
+  void stop_log() noexcept { logging_ = false; }
+  const Disk& start() const noexcept { return start_; }  // the disk at start_log()
+  const Log& log() const noexcept { return log_; }
+  // Notes in the log, if there is one, which states are allowed from here on.
+  void allow_states(std::size_t low, std::size_t high);
+
+  // The nth change or sync from now on throws PowerCut, and so does each one after it. That change
+  // is in the log; that sync is not, since it has not returned.
+  void cut_power_at(std::uint64_t nth) noexcept { calls_left_ = nth; }
+
   // Asked before every sync_data: true makes it fail, and its data is lost (see Op::lost_sync).
   std::function<bool()> sync_fails;
   // Asked before every write: true makes it report an error although it arrives.
@@ -63,16 +92,21 @@ class SimFs final : public base::Fs {
     InodeId directory;
     std::string name;
   };
+  static constexpr std::uint64_t kPowerStays = UINT64_MAX;
+
   Place place_of(const std::string& path) const;
   InodeId inode_of(const std::string& path) const;
-  void record(Op op) {
-    if (recording) log_.push_back(std::move(op));
-  }
   void add_entry(const std::string& path, bool is_directory);
+  void remove_entry(const std::string& path);
+  void move(const std::string& from, const std::string& to);
+  void record(Op op);
 
-  Disk disk_;
-  std::vector<Op> log_;
+  mutable std::mutex mutex_;
+  Disk disk_, start_;
+  bool logging_ = false;
+  Log log_;
+  std::uint64_t calls_left_ = kPowerStays;  // until the power is gone
   std::map<InodeId, test::FileLock> locks_;
 };
 
-}  // namespace vellum::crash
+}  // namespace vellum::sim

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace vellum::crash {
+namespace vellum::sim {
 
 inline constexpr std::uint64_t kSectorBytes = 512;
 inline constexpr std::uint64_t kChunkBytes = 4096;
@@ -72,4 +72,4 @@ class Disk {
   std::vector<std::shared_ptr<Inode>> inodes_;
 };
 
-}  // namespace vellum::crash
+}  // namespace vellum::sim

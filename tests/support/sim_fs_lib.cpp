@@ -1,9 +1,9 @@
-#include "crash/sim_fs_lib.hpp"
+#include "support/sim_fs_lib.hpp"
 
 #include <cerrno>
 #include <vellum/error.hpp>
 
-namespace vellum::crash {
+namespace vellum::sim {
 
 using base::DirEntry;
 using base::File;
@@ -14,13 +14,23 @@ class SimFile final : public File {
  public:
   SimFile(SimFs& fs, std::string path, InodeId inode)
       : fs_(fs), path_(std::move(path)), inode_(inode) {}
-  ~SimFile() override { fs_.locks_[inode_].unlock(this); }
+  ~SimFile() override {
+    const auto guard = lock();
+    locks().unlock(this);
+  }
 
   const std::string& path() const noexcept override { return path_; }
-  std::uint64_t size_bytes() const override { return content().size(); }
-  std::uint64_t allocated_bytes() const override { return content().allocated_bytes(); }
+  std::uint64_t size_bytes() const override {
+    const auto guard = lock();
+    return content().size();
+  }
+  std::uint64_t allocated_bytes() const override {
+    const auto guard = lock();
+    return content().allocated_bytes();
+  }
 
   int try_pread(std::span<std::byte> out, std::uint64_t at) const noexcept override {
+    const auto guard = lock();
     const std::uint64_t size = content().size();
     if (at > size || out.size() > size - at) return ENODATA;
     content().read(at, out);
@@ -31,18 +41,20 @@ class SimFile final : public File {
   }
 
   void pwrite(std::span<const std::byte> bytes, std::uint64_t at) override {
+    const auto guard = lock();
     edit().write(at, bytes);
-    if (fs_.recording) {
-      Op op{Kind::write, inode_};
-      op.offset = at;
+    Op op{Kind::write, inode_};
+    op.offset = at;
+    if (fs_.logging_) {
       op.bytes = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
-      fs_.record(std::move(op));
     }
+    fs_.record(std::move(op));
     if (fs_.write_fails && fs_.write_fails()) {
       throw Error(Errc::io, path_ + ": write: Input/output error");
     }
   }
   void sync_data() override {
+    const auto guard = lock();
     if (fs_.sync_fails && fs_.sync_fails()) {
       fs_.record({Kind::lost_sync, inode_});
       throw Error(Errc::io, path_ + ": fdatasync: Input/output error");
@@ -50,31 +62,57 @@ class SimFile final : public File {
     fs_.record({Kind::sync_data, inode_});
   }
   void truncate(std::uint64_t size) override {
+    const auto guard = lock();
     edit().resize(size);
     record_range(Kind::truncate, size, 0);
   }
   void allocate(std::uint64_t at, std::uint64_t length) override {
+    const auto guard = lock();
     edit().allocate(at, length);
     record_range(Kind::allocate, at, length);
   }
   void punch(std::uint64_t at, std::uint64_t length) override {
+    const auto guard = lock();
     edit().punch(at, length);
     record_range(Kind::punch, at, length);
   }
-  bool pin_byte(std::uint64_t at) override { return fs_.locks_[inode_].pin(this, at); }
-  bool try_lock_byte(std::uint64_t at) override { return fs_.locks_[inode_].lock_byte(this, at); }
+
+  bool pin_byte(std::uint64_t at) override {
+    const auto guard = lock();
+    return locks().pin(this, at);
+  }
+  bool try_lock_byte(std::uint64_t at) override {
+    const auto guard = lock();
+    return locks().lock_byte(this, at);
+  }
   bool byte_locked(std::uint64_t at) const override {
-    return fs_.locks_[inode_].locked_by_another(this, at);
+    const auto guard = lock();
+    return locks().locked_by_another(this, at);
   }
-  void unpin_byte(std::uint64_t at) override { fs_.locks_[inode_].unpin(this, at); }
+  void unpin_byte(std::uint64_t at) override {
+    const auto guard = lock();
+    locks().unpin(this, at);
+  }
   std::vector<std::uint64_t> pinned_bytes() const override {
-    return fs_.locks_[inode_].pins_of_others(this);
+    const auto guard = lock();
+    return locks().pins_of_others(this);
   }
-  bool replaced() const override { return fs_.disk_.find(path_) != inode_; }
-  bool try_lock_exclusive() override { return fs_.locks_[inode_].lock(this, true); }
-  bool try_lock_shared() override { return fs_.locks_[inode_].lock(this, false); }
+  bool replaced() const override {
+    const auto guard = lock();
+    return fs_.disk_.find(path_) != inode_;
+  }
+  bool try_lock_exclusive() override {
+    const auto guard = lock();
+    return locks().lock(this, true);
+  }
+  bool try_lock_shared() override {
+    const auto guard = lock();
+    return locks().lock(this, false);
+  }
 
  private:
+  std::unique_lock<std::mutex> lock() const { return std::unique_lock(fs_.mutex_); }
+  test::FileLock& locks() const { return fs_.locks_[inode_]; }
   const Content& content() const { return fs_.disk_.at(inode_).content; }
   Content& edit() { return fs_.disk_.edit(inode_).content; }
   void record_range(Kind kind, std::uint64_t at, std::uint64_t length) {
@@ -88,6 +126,29 @@ class SimFile final : public File {
   std::string path_;
   InodeId inode_;
 };
+
+void SimFs::start_log() {
+  start_ = disk_;
+  log_.clear();
+  logging_ = true;
+}
+
+void SimFs::allow_states(std::size_t low, std::size_t high) {
+  if (!logging_) return;
+  Op op;
+  op.low = low;
+  op.high = high;
+  log_.push_back(std::move(op));
+}
+
+void SimFs::record(Op op) {
+  if (calls_left_ == 0) throw PowerCut();
+  const bool is_call = op.kind != Kind::new_inode;  // the rest of its call is Kind::link
+  if (is_call && calls_left_ != kPowerStays) --calls_left_;
+  const bool is_sync = op.kind == Kind::sync_data || op.kind == Kind::sync_directory;
+  if (logging_ && (calls_left_ != 0 || !is_sync)) log_.push_back(std::move(op));
+  if (calls_left_ == 0) throw PowerCut();
+}
 
 SimFs::Place SimFs::place_of(const std::string& path) const {
   const std::size_t slash = path.rfind('/');
@@ -114,14 +175,14 @@ void SimFs::add_entry(const std::string& path, bool is_directory) {
   record({Kind::link, inode, place.directory, 0, false, place.name});
 }
 
-std::unique_ptr<File> SimFs::open(const std::string& path, OpenMode mode) {
-  if (mode == OpenMode::create_new) add_entry(path, false);
+void SimFs::remove_entry(const std::string& path) {
+  const Place place = place_of(path);
   const InodeId inode = inode_of(path);
-  if (disk_.at(inode).is_directory) throw Error(Errc::corrupted, path + ": not a regular file");
-  return std::make_unique<SimFile>(*this, path, inode);
+  disk_.edit(place.directory).entries.erase(place.name);
+  record({Kind::unlink, inode, place.directory, 0, false, place.name});
 }
 
-void SimFs::rename(const std::string& from, const std::string& to) {
+void SimFs::move(const std::string& from, const std::string& to) {
   const Place source = place_of(from), target = place_of(to);
   const InodeId inode = inode_of(from);
   disk_.edit(source.directory).entries.erase(source.name);
@@ -130,32 +191,50 @@ void SimFs::rename(const std::string& from, const std::string& to) {
       {Kind::rename, inode, source.directory, target.directory, false, source.name, target.name});
 }
 
+std::unique_ptr<File> SimFs::open(const std::string& path, OpenMode mode) {
+  const std::lock_guard guard(mutex_);
+  if (mode == OpenMode::create_new) add_entry(path, false);
+  const InodeId inode = inode_of(path);
+  if (disk_.at(inode).is_directory) throw Error(Errc::corrupted, path + ": not a regular file");
+  return std::make_unique<SimFile>(*this, path, inode);
+}
+
+void SimFs::rename(const std::string& from, const std::string& to) {
+  const std::lock_guard guard(mutex_);
+  move(from, to);
+}
+
 void SimFs::rename_new(const std::string& from, const std::string& to) {
+  const std::lock_guard guard(mutex_);
   if (disk_.find(to)) throw Error(Errc::already_exists, to + ": rename: File exists");
-  rename(from, to);
+  move(from, to);
 }
 
 void SimFs::unlink(const std::string& path) {
-  const Place place = place_of(path);
-  const InodeId inode = inode_of(path);
-  disk_.edit(place.directory).entries.erase(place.name);
-  record({Kind::unlink, inode, place.directory, 0, false, place.name});
+  const std::lock_guard guard(mutex_);
+  remove_entry(path);
 }
 
-void SimFs::make_directory(const std::string& path) { add_entry(path, true); }
+void SimFs::make_directory(const std::string& path) {
+  const std::lock_guard guard(mutex_);
+  add_entry(path, true);
+}
 
 void SimFs::remove_directory(const std::string& path) {
+  const std::lock_guard guard(mutex_);
   if (!disk_.at(inode_of(path)).entries.empty()) {
     throw Error(Errc::io, path + ": Directory not empty");
   }
-  unlink(path);
+  remove_entry(path);
 }
 
 void SimFs::sync_directory(const std::string& path) {
+  const std::lock_guard guard(mutex_);
   record({Kind::sync_directory, inode_of(path)});
 }
 
 std::vector<DirEntry> SimFs::list(const std::string& path) const {
+  const std::lock_guard guard(mutex_);
   std::vector<DirEntry> out;
   for (const auto& [name, inode] : disk_.at(inode_of(path)).entries) {
     const bool is_directory = disk_.at(inode).is_directory;
@@ -164,6 +243,9 @@ std::vector<DirEntry> SimFs::list(const std::string& path) const {
   return out;
 }
 
-bool SimFs::exists(const std::string& path) const { return disk_.find(path).has_value(); }
+bool SimFs::exists(const std::string& path) const {
+  const std::lock_guard guard(mutex_);
+  return disk_.find(path).has_value();
+}
 
-}  // namespace vellum::crash
+}  // namespace vellum::sim
