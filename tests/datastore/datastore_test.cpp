@@ -32,7 +32,7 @@ class Datastores : public EngineTest {
   // The segment's first word and a file, the same number in both.
   static void set(const Datastore& datastore, const std::string& at, std::uint64_t value) {
     *static_cast<std::uint64_t*>(datastore.segment()) = value;
-    fs::create_directories(Datastore::files_directory(at) + "/books");
+    fs::create_directories(Datastore::files_directory(at) + "/metadata");
     std::ofstream(Datastore::files_directory(at) + "/metadata/count") << value;
   }
   static std::uint64_t word(const Datastore& datastore) {
