@@ -100,7 +100,8 @@ TEST_P(Names, UnknownOnesAreNotFound) {
            [&] { store.export_file("nobody", directory_ / "out"); }}) {
     expect_error(Errc::not_found, {"nobody"}, call);
   }
-  EXPECT_ERRC((void)store.open_region("s", options()), Errc::not_found);  // a snapshot has no writer
+  EXPECT_ERRC((void)store.open_region("s", options()),
+              Errc::not_found);  // a snapshot has no writer
   EXPECT_ERRC(store.remove_snapshot("main"), Errc::not_found);
   EXPECT_ERRC(store.remove_branch("s"), Errc::not_found);
 }
