@@ -6,6 +6,7 @@
 #include <tuple>
 #include <vellum/retention.hpp>
 
+#include "api/snapshots_of.hpp"
 #include "base/fail.hpp"
 
 namespace vellum {
@@ -81,3 +82,16 @@ std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& 
 }
 
 }  // namespace vellum
+
+namespace vellum::api {
+
+std::vector<VersionInfo> snapshots_of(const Store& store, const std::string& branch,
+                                      const std::string& prefix) {
+  std::vector<VersionInfo> versions = store.versions();
+  std::erase_if(versions, [&](const VersionInfo& v) {
+    return v.is_branch || (!branch.empty() && v.branch != branch) || !v.name.starts_with(prefix);
+  });
+  return versions;
+}
+
+}  // namespace vellum::api

@@ -5,12 +5,11 @@
 #include <vector>
 #include <vellum/retention.hpp>
 
+#include "api/snapshots_of.hpp"
+#include "base/fail.hpp"
 #include "capi/boundary.hpp"
 
-#include "base/fail.hpp"
-
 using vellum::Errc;
-using vellum::Error;
 using vellum::Store;
 using namespace vellum::capi;
 
@@ -101,16 +100,6 @@ vellum_repair_report to_c(const vellum::RepairReport& report) {
           report.lost.size(), report.pages_written};
 }
 
-std::vector<vellum::VersionInfo> candidates(const Store& store,
-                                            const vellum_retention_policy& policy) {
-  const std::string branch = or_empty(policy.branch), prefix = or_empty(policy.prefix);
-  std::vector<vellum::VersionInfo> versions = store.versions();
-  std::erase_if(versions, [&](const vellum::VersionInfo& v) {
-    return v.is_branch || (!branch.empty() && v.branch != branch) || !v.name.starts_with(prefix);
-  });
-  return versions;
-}
-
 }  // namespace
 
 extern "C" {
@@ -188,7 +177,7 @@ int vellum_decide_retention(const vellum_store* store, const vellum_retention_po
     require(visit, "visit");
     const vellum_retention_policy p = options_or_zero(policy);
     const auto decisions = vellum::decide_retention(
-        candidates(store_of(store), p),
+        vellum::api::snapshots_of(store_of(store), or_empty(p.branch), or_empty(p.prefix)),
         {p.keep_last, p.keep_daily, p.keep_weekly, p.keep_monthly, p.keep_yearly});
     for (const auto& decision : decisions) {
       const std::vector<const char*> rules = pointers_to(decision.kept_by);

@@ -3,6 +3,7 @@
 
 #include <vellum/retention.hpp>
 
+#include "api/snapshots_of.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 
@@ -16,15 +17,6 @@ struct ForgetArguments {
   RetentionPolicy policy;
   bool dry_run = false;
 };
-
-std::vector<VersionInfo> candidates(const Store& store, const ForgetArguments& arguments) {
-  std::vector<VersionInfo> versions = store.versions();
-  std::erase_if(versions, [&](const VersionInfo& v) {
-    return v.is_branch || (!arguments.branch.empty() && v.branch != arguments.branch) ||
-           !v.name.starts_with(arguments.prefix);
-  });
-  return versions;
-}
 
 std::string joined(const std::vector<std::string>& words) {
   std::string text;
@@ -78,7 +70,8 @@ void print_text(Context& context, const std::vector<RetentionDecision>& decision
 
 int run_forget(Context& context, const ForgetArguments& arguments) {
   Store store = Store::open(arguments.store);
-  const auto decisions = decide_retention(candidates(store, arguments), arguments.policy);
+  const auto decisions = decide_retention(
+      api::snapshots_of(store, arguments.branch, arguments.prefix), arguments.policy);
   for (const RetentionDecision& decision : decisions) {
     if (decision.kept_by.empty() && !arguments.dry_run) {
       store.remove_snapshot(decision.version.name);
