@@ -5,6 +5,7 @@
 
 #include "api/store_impl.hpp"
 #include "base/fail.hpp"
+#include "base/new_file.hpp"
 #include "store/tier/tier_policy.hpp"
 
 namespace vellum {
@@ -13,9 +14,8 @@ namespace {
 // Makes the path absolute, so that the caller's later working directory does not matter.
 std::string full_path(const std::string& directory) {
   if (directory.empty()) fail(Errc::invalid_argument, "a tier's directory needs a name");
-  std::string path = std::filesystem::absolute(directory).lexically_normal().string();
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
+  return base::without_end_slashes(
+      std::filesystem::absolute(directory).lexically_normal().string());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "base/new_file.hpp"
 #include "cli/command.hpp"
 #include "cli/exit_status.hpp"
 #include "cli/progress.hpp"
@@ -59,9 +60,8 @@ void print_text(Context& context, const RepairReport& report) {
                     dry ? "" : "; the new store is " + printable(report.destination));
 }
 
-std::string default_destination(std::string store) {
-  while (store.size() > 1 && store.back() == '/') store.pop_back();
-  return store + ".repaired";
+std::string default_destination(const std::string& store) {
+  return base::without_end_slashes(store) + ".repaired";
 }
 
 int run_repair(Context& context, const RepairArguments& arguments) {

@@ -18,11 +18,6 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kMaxLinkBytes = 8192;
 constexpr std::string_view kLinkTitle = "vellum datastore link";
 
-std::string without_slashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 // Lines: title, path of the store relative to the link's directory, version.
 void read_link(Place& place) {
   const auto bytes = base::read_whole(base::posix_fs(), place.link(), kMaxLinkBytes);
@@ -60,7 +55,7 @@ std::pair<std::string, std::string> split_version(const std::string& path) {
 
 Place place_of(const std::string& path) {
   Place place;
-  place.directory = without_slashes(path);
+  place.directory = base::without_end_slashes(path);
   if (place.directory.empty()) fail(Errc::invalid_argument, "a datastore needs a path");
   const auto [owner, name] = split_version(place.directory);
   if (!owner.empty() && !fs::exists(place.directory)) {

@@ -12,6 +12,7 @@
 #include <climits>
 #include <cstdio>
 
+#include "base/new_file.hpp"
 #include "base/real_path.hpp"
 #include "preload/files.hpp"
 #include "preload/proc.hpp"
@@ -52,8 +53,7 @@ void reopen_writable(int fd, bool reads) {
 }  // namespace
 
 std::string path_at(int directory, const char* path) {
-  std::string given(path);
-  while (given.size() > 1 && given.back() == '/') given.pop_back();
+  const std::string given = base::without_end_slashes(path);
   const std::size_t slash = given.rfind('/');
   const std::string parent = slash == std::string::npos ? "."
                              : slash == 0               ? "/"
