@@ -322,7 +322,7 @@ mutation 'image: written before its touched ranges are durable' src/region/commi
 mutation 'a call does not wait for the commit in the background' src/region/region.cpp \
   's/^    impl->background->wait_idle();$//'
 mutation 'the last page of a range is not committed' src/region/region.cpp \
-  's/(offset + length - 1) \/ kPageBytes - first + 1;/(offset + length - 1) \/ kPageBytes - first;/'
+  's/(offset + length - 1) \/ kPageBytes - first + 1};/(offset + length - 1) \/ kPageBytes - first};/'
 mutation 'rollback leaves what was grown' src/region/region.cpp \
   's/^  if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);$//'
 mutation 'atomic: the journal is emptied before the file is durable' src/atomic_file/redo_journal.cpp \

@@ -362,23 +362,21 @@ void Region::Impl::grow(std::uint64_t size_bytes) {
   set_file_bytes(size);
 }
 
-void Region::Impl::find_pages(const ByteRange& range, PageNumber& first, std::size_t& count) const {
+format::PageRange Region::Impl::find_pages(const ByteRange& range) const {
   const auto [offset, length] = range;
   const std::uint64_t size = memory->size_bytes();
   if (offset > size || length > size - offset) {
     fail(Errc::invalid_argument, "the range does not lie in region '{}'", name);
   }
-  first = offset / kPageBytes;
-  count = length == 0 ? 0 : (offset + length - 1) / kPageBytes - first + 1;
+  const PageNumber first = offset / kPageBytes;
+  return {first, length == 0 ? 0 : (offset + length - 1) / kPageBytes - first + 1};
 }
 
 std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ranges) const {
   std::vector<PageNumber> out;
   const PageNumber end = backed_bytes() / kPageBytes;
   for (const ByteRange& range : ranges) {
-    PageNumber first = 0;
-    std::size_t count = 0;
-    find_pages(range, first, count);
+    const auto [first, count] = find_pages(range);
     for (PageNumber page = first; page < std::min(first + count, end); ++page) out.push_back(page);
   }
   std::sort(out.begin(), out.end());
@@ -576,18 +574,14 @@ ByteRange Region::range_of(const void* address, std::size_t length_bytes) const 
   const Inside inside(impl_);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const ByteRange range{at - reinterpret_cast<std::uintptr_t>(impl_->memory->data()), length_bytes};
-  PageNumber first = 0;
-  std::size_t count = 0;
-  impl_->find_pages(range, first, count);
+  impl_->find_pages(range);
   return range;
 }
 
 Pin Region::pin(ByteRange range) const {
   const Inside inside(impl_);
   auto pin = std::make_shared<Pin::Impl>();
-  PageNumber first = 0;
-  std::size_t count = 0;
-  impl_->find_pages(range, first, count);
+  const auto [first, count] = impl_->find_pages(range);
   if (count != 0) {
     pin->hold(impl_, first, count);  // first, so that no page that comes in leaves
     impl_->make_present(first, count);
@@ -599,11 +593,9 @@ Pin Region::pin(ByteRange range) const {
 
 void Region::prefetch(ByteRange range) const {
   const Inside inside(impl_);
-  PageNumber first = 0;
-  std::size_t count = 0;
-  impl_->find_pages(range, first, count);
+  auto [first, count] = impl_->find_pages(range);
   const PageNumber end = impl_->end_page();
-  count = first < end ? std::min<std::size_t>(count, end - first) : 0;
+  count = first < end ? std::min(count, end - first) : 0;
   impl_->make_present(first, count);
   impl_->memory->make_huge(first, count);
 }
@@ -611,9 +603,7 @@ void Region::prefetch(ByteRange range) const {
 void Region::zero(ByteRange range) {
   const Inside inside(impl_);
   require_writable(*impl_);
-  PageNumber first = 0;
-  std::size_t count = 0;
-  impl_->find_pages(range, first, count);
+  impl_->find_pages(range);
   std::byte* const memory = impl_->memory->data();
   const std::uint64_t end =
       std::min(range.offset_bytes + range.length_bytes, impl_->end_page() * kPageBytes);
@@ -622,9 +612,7 @@ void Region::zero(ByteRange range) {
 
 void Region::advise(ByteRange range, Advice advice) const {
   const Inside inside(impl_);
-  PageNumber first = 0;
-  std::size_t count = 0;
-  impl_->find_pages(range, first, count);
+  const auto [first, count] = impl_->find_pages(range);
   if (count != 0) impl_->memory->advise(first, count, advice);
 }
 

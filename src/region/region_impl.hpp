@@ -56,8 +56,9 @@ struct Region::Impl {
   void resize_file(std::uint64_t bytes, std::uint64_t room_bytes);
   // Makes a range zero. REQUIRES: it lies in the region; with engine mapped, in the image.
   void zero(std::byte* from, const std::byte* end);
-  // Throws Errc::invalid_argument when the range does not lie in the region.
-  void find_pages(const ByteRange& range, PageNumber& first, std::size_t& count) const;
+  // The pages that a range touches. Throws Errc::invalid_argument when it does not lie in the
+  // region.
+  format::PageRange find_pages(const ByteRange& range) const;
   // All pages of these ranges, ascending.
   std::vector<PageNumber> pages_of(const std::vector<ByteRange>& ranges) const;
   void make_present(PageNumber first, std::size_t count);
