@@ -56,14 +56,13 @@ build() {
   cmake --preset "$preset" && cmake --build --preset "$preset" ${1+--target "$@"} -- -j "$jobs"
 }
 
-# The targets that a stage builds before its tests run.
+# The targets that a stage builds before its tests run; tools/fuzz.sh builds its own.
 build_of() {
   case $1 in
     release) build release ;;
     clang) build clang all benchmarks ;;
     asan) build asan "${asan_tests[@]/#/test_}" ;;
     tsan) build tsan "${tsan_tests[@]/#/test_}" ;;
-    fuzz) build asan fuzz_decoders fuzz_store ;;
     bench) build release benchmarks ;;
   esac
 }
