@@ -1,4 +1,4 @@
-// vellum/byte_range.hpp: a run of bytes of a region or of a version.
+// vellum/byte_range.hpp: a range of bytes of a region or of a version.
 #ifndef VELLUM_BYTE_RANGE_HPP
 #define VELLUM_BYTE_RANGE_HPP
 

@@ -7,7 +7,6 @@
 #include <string_view>
 
 #include "atomic_file/mapped_files.hpp"
-
 #include "base/fail.hpp"
 
 namespace vellum::atomic_file {

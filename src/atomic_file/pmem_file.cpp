@@ -10,7 +10,6 @@
 #include <vellum/error.hpp>
 
 #include "atomic_file/medium.hpp"
-
 #include "base/fail.hpp"
 
 namespace vellum::atomic_file {

@@ -1,12 +1,10 @@
 // What versions contain: differences, plain files and streams. See vellum.h.
 #include <cstdint>
 
+#include "base/fail.hpp"
 #include "capi/boundary.hpp"
 
-#include "base/fail.hpp"
-
 using vellum::Errc;
-using vellum::Error;
 using namespace vellum::capi;
 
 namespace {

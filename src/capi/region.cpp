@@ -3,16 +3,14 @@
 #include <future>
 #include <memory>
 
-#include "capi/boundary.hpp"
-
 #include "base/fail.hpp"
+#include "capi/boundary.hpp"
 
 struct vellum_pending {
   std::future<vellum::CommitReport> future;
 };
 
 using vellum::Errc;
-using vellum::Error;
 using vellum::Region;
 using namespace vellum::capi;
 

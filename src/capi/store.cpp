@@ -8,7 +8,6 @@
 #include "capi/boundary.hpp"
 
 using vellum::Errc;
-using vellum::Error;
 using vellum::Store;
 using namespace vellum::capi;
 

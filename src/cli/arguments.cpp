@@ -8,8 +8,6 @@
 #include <optional>
 #include <string_view>
 
-#include <fmt/format.h>
-
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"

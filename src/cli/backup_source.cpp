@@ -1,7 +1,5 @@
 #include "cli/backup_source.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <vellum/error.hpp>

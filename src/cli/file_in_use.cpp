@@ -1,7 +1,6 @@
 #include "cli/file_in_use.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 
 #include <cerrno>
 #include <csignal>

@@ -2,7 +2,6 @@
 // the object.
 #pragma once
 
-#include <fmt/format.h>
 #include <stdlib.h>
 
 #include <cerrno>

@@ -8,8 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"

@@ -1,7 +1,6 @@
 #include "lmdb/copy.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <lmdb.h>
 #include <signal.h>
 #include <unistd.h>

@@ -1,7 +1,5 @@
 #include "lmdb/data_file.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <bit>
 #include <cstring>

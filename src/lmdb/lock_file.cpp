@@ -1,7 +1,6 @@
 #include "lmdb/lock_file.hpp"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cerrno>

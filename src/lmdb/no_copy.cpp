@@ -2,9 +2,8 @@
 // are copied only while their writer is stopped.
 #include <vellum/error.hpp>
 
-#include "lmdb/copy.hpp"
-
 #include "base/fail.hpp"
+#include "lmdb/copy.hpp"
 
 namespace vellum::lmdb {
 

@@ -8,7 +8,6 @@
 #include "privateer/settings.hpp"
 
 using vellum::Errc;
-using vellum::Error;
 using vellum::Region;
 using vellum::RegionOptions;
 using vellum::Store;

@@ -3,9 +3,7 @@
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <string>
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
@@ -29,10 +27,7 @@ void reserve_cards_of(std::uint64_t address) {
 }
 
 [[noreturn]] void refuse_taken(std::uint64_t address, std::size_t bytes) {
-  char text[160];
-  std::snprintf(text, sizeof text, "address 0x%llx is taken: cannot map %llu bytes there",
-                static_cast<unsigned long long>(address), static_cast<unsigned long long>(bytes));
-  fail(Errc::busy, "{}", text);
+  fail(Errc::busy, "address {:#x} is taken: cannot map {} bytes there", address, bytes);
 }
 
 // MAP_FAILED: the place is taken, or not to be had.

@@ -176,7 +176,7 @@ bool PagedMemory::fill_with_spill(std::size_t index, std::size_t pages, std::uin
   if (ok) {
     const int error = show(first, pages, scratch.old, found.base_copies, scratch.own, found.own);
     if (error != 0) {
-      lose("no memory to bring pages back from the spill");
+      lose("no memory to bring pages back from the spill file");
       failure = {"no memory for the page", {}, first, error};
       ok = false;
     }
@@ -196,7 +196,7 @@ bool PagedMemory::read_spilled(PageNumber first, std::uint64_t spilled, Scratch&
     SpillFile::Entry entry;
     const int error = spill_->read(loaded, first + i, scratch.record, entry);
     if (error != 0) {
-      failure = {"cannot be read back from the spill", {}, first + i, error};
+      failure = {"cannot be read back from the spill file", {}, first + i, error};
       return false;
     }
     std::byte* const old = scratch.old + i * kPageBytes;

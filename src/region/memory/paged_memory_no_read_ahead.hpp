@@ -1,5 +1,5 @@
-// region/memory/paged_memory_no_read_ahead.hpp: guard that stops read-ahead while pages are put back.
-// Internal to PagedMemory.
+// region/memory/paged_memory_no_read_ahead.hpp: guard that stops read-ahead while pages are put
+// back. Internal to PagedMemory.
 #pragma once
 
 #include "region/memory/paged_memory.hpp"

@@ -51,12 +51,12 @@ bool item_before(const Item& a, const Item& b) noexcept {
   return a.page != b.page ? a.page < b.page : a.piece < b.piece;
 }
 
-class Folder {
+class Checkpointer {
  public:
-  Folder(StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
-         std::span<const PageWrites* const> pieces, std::vector<MapEntry> written,
-         const std::function<const PageSource&()>& last_checkpointed,
-         const CommittedPages* committed, DepthTable& depths)
+  Checkpointer(StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
+               std::span<const PageWrites* const> pieces, std::vector<MapEntry> written,
+               const std::function<const PageSource&()>& last_checkpointed,
+               const CommittedPages* committed, DepthTable& depths)
       : store_(store),
         packs_(packs),
         encoding_(encoding),
@@ -142,7 +142,7 @@ class Folder {
   std::vector<std::byte> base_contents_;
 };
 
-void Folder::gather() {
+void Checkpointer::gather() {
   for (std::uint32_t p = 0; p < pieces_.size(); ++p) {
     const PageWrites& piece = *pieces_[p];
     std::uint32_t index = 0;
@@ -163,7 +163,7 @@ void Folder::gather() {
 }
 
 // Decides how each page is written.
-void Folder::sort_out() {
+void Checkpointer::sort_out() {
   std::vector<MapEntry> written = entries_;
   std::sort(written.begin(), written.end(),
             [](const MapEntry& a, const MapEntry& b) { return a.page < b.page; });
@@ -193,7 +193,7 @@ void Folder::sort_out() {
 
 // Keeps a commit's block unchanged if all of its pages still count. Small blocks are regrouped
 // instead.
-void Folder::place_blocks() {
+void Checkpointer::place_blocks() {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> live;
   for (const PageItems& p : blocks_pages_) ++live[{p.items[0].piece, p.items[0].block}];
   const std::size_t worth_keeping = encoding_.block_bytes / kPageBytes / 2;
@@ -208,7 +208,7 @@ void Folder::place_blocks() {
   }
 }
 
-void Folder::place_deltas() {
+void Checkpointer::place_deltas() {
   if (pure_deltas_.empty()) return;
   std::vector<PageNumber> pages;
   pages.reserve(pure_deltas_.size());
@@ -244,7 +244,7 @@ void Folder::place_deltas() {
 }
 
 // Makes the content of a page from the last checkpoint and the items since.
-void Folder::put_together(const PageItems& p, std::byte* now) {
+void Checkpointer::put_together(const PageItems& p, std::byte* now) {
   std::span<const Item> later = p.items;
   if (!p.starts_full()) {
     last_checkpointed_().read(p.page, 1, now);
@@ -269,8 +269,8 @@ void Folder::put_together(const PageItems& p, std::byte* now) {
 }
 
 // Makes the content of a page now and, if the page is to become a delta, that of its base.
-void Folder::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
-                          MapEntry& base) {
+void Checkpointer::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
+                                MapEntry& base) {
   const PageItems& p = rebuild.from;
   if (!in_memory(p.page, now)) put_together(p, now);
   if (!rebuild.against_base) return;
@@ -296,8 +296,8 @@ void Folder::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* bas
   std::memcpy(base_content, view.raw().data() + base.slot * kPageBytes, kPageBytes);
 }
 
-void Folder::place_rebuilt(const Rebuild& rebuild, const std::byte* now,
-                           const std::byte* base_content, const MapEntry& base) {
+void Checkpointer::place_rebuilt(const Rebuild& rebuild, const std::byte* now,
+                                 const std::byte* base_content, const MapEntry& base) {
   const PageNumber page = rebuild.from.page;
   if (rebuild.against_base) {
     const bool differs = base.kind == PageKind::zero
@@ -313,7 +313,7 @@ void Folder::place_rebuilt(const Rebuild& rebuild, const std::byte* now,
   base_contents_.insert(base_contents_.end(), now, now + kPageBytes);
 }
 
-void Folder::place_rebuilds() {
+void Checkpointer::place_rebuilds() {
   std::sort(rebuilds_.begin(), rebuilds_.end(),
             [](const Rebuild& a, const Rebuild& b) { return a.from.page < b.from.page; });
   for (const Rebuild& r : rebuilds_) {
@@ -349,7 +349,7 @@ void Folder::place_rebuilds() {
 }
 
 // Replaces collected contents that the store already holds by references to them.
-void Folder::find_pages() {
+void Checkpointer::find_pages() {
   if (!dedup_.active()) return;
   std::vector<PageNumber> left = base_pages_;
   std::vector<PageRef> found;
@@ -368,7 +368,7 @@ void Folder::find_pages() {
 }
 
 // Writes the contents collected so far, in blocks.
-void Folder::write_pages() {
+void Checkpointer::write_pages() {
   find_pages();
   const std::size_t per_share = format::max_block_bytes(encoding_) / kPageBytes;
   const std::size_t pages = base_pages_.size();
@@ -402,7 +402,7 @@ void Folder::write_pages() {
   base_contents_.clear();
 }
 
-void Folder::write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t> depths) {
+void Checkpointer::write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t> depths) {
   struct Part {
     std::size_t first, count;
     EncodedPayload payload;
@@ -492,8 +492,8 @@ std::vector<MapEntry> checkpoint_pieces(StoreCore& store, PackWriter& packs,
                                         std::vector<MapEntry> written,
                                         const std::function<const PageSource&()>& last_checkpointed,
                                         const CommittedPages* committed, DepthTable& depths) {
-  return Folder(store, packs, encoding, dedup, pieces, std::move(written), last_checkpointed,
-                committed, depths)
+  return Checkpointer(store, packs, encoding, dedup, pieces, std::move(written), last_checkpointed,
+                      committed, depths)
       .run();
 }
 
