@@ -1,5 +1,6 @@
 #include "workload_lib.hpp"
 
+#include <vellum/cards.h>
 #include <cstring>
 #include <stdexcept>
 #include <unordered_set>
@@ -31,6 +32,16 @@ void store_into(std::byte* base, std::span<const std::uint64_t> pages, std::mt19
     const std::uint64_t value = random();
     const std::size_t offset = (value >> 55) * 8;
     std::memcpy(base + page * kPageBytes + offset, &value, sizeof value);
+  }
+}
+
+void store_and_mark(std::byte* base, std::span<const std::uint64_t> pages,
+                    std::mt19937_64& random) {
+  for (const std::uint64_t page : pages) {
+    const std::uint64_t value = random();
+    std::byte* const at = base + page * kPageBytes + (value >> 55) * 8;
+    std::memcpy(at, &value, sizeof value);
+    vellum_mark(at, sizeof value);
   }
 }
 

@@ -22,6 +22,8 @@ std::vector<std::uint64_t> pick_pages(std::mt19937_64& random, std::uint64_t pag
 
 // One 8-byte store at a random aligned place of each page.
 void store_into(std::byte* base, std::span<const std::uint64_t> pages, std::mt19937_64& random);
+// The same, and each store is marked (vellum/cards.h), as code of vellum-clang does.
+void store_and_mark(std::byte* base, std::span<const std::uint64_t> pages, std::mt19937_64& random);
 
 // What one step does to some pages of a region: an 8-byte store each, at random places; the same
 // words of the same pages counted up; the same 512 bytes of the same pages written; random pages

@@ -6,6 +6,18 @@
 # The program is linked to the static library, so `vellum` does not need libvellum1.
 set(debian ${PROJECT_SOURCE_DIR}/packaging/debian)
 
+# Debian's revision and the maintainer are those of the newest entry of Debian's changelog; its version is the
+# project's (tools/check-packaging.py). Who builds for others gives an own address, as for Debian's tools:
+# DEBFULLNAME and DEBEMAIL.
+file(READ ${debian}/changelog changelog)
+string(REGEX MATCH "^vellum \\([^)]*-([0-9]+)\\)" ignored "${changelog}")
+set(CPACK_DEBIAN_PACKAGE_RELEASE ${CMAKE_MATCH_1})
+string(REGEX MATCH "\n -- ([^\n]*>)" ignored "${changelog}")
+set(CPACK_DEBIAN_PACKAGE_MAINTAINER "${CMAKE_MATCH_1}")
+if(DEFINED ENV{DEBEMAIL} AND DEFINED ENV{DEBFULLNAME})
+  set(CPACK_DEBIAN_PACKAGE_MAINTAINER "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
+
 # Each package says who may copy it, and what has changed.
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/debian)
 foreach(log changelog.Debian=${debian}/changelog changelog=${PROJECT_SOURCE_DIR}/CHANGELOG.md)
@@ -38,9 +50,6 @@ endforeach()
 configure_file(${debian}/libvellum1.symbols debian/symbols COPYONLY)
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libvellum ${VELLUM_ABI} libvellum1 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
-foreach(package VELLUM VELLUM-CLANG)
-  set(CPACK_DEBIAN_${package}_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/debian/triggers)
-endforeach()
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME vellum)
@@ -49,8 +58,6 @@ set(CPACK_COMPONENTS_ALL ${packages})
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
-set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The Vellum Authors <maintainers@users.noreply.a-seed-bf4623d2.example>")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS

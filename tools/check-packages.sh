@@ -1,24 +1,32 @@
 #!/usr/bin/env bash
 # Shows that the Debian packages are good: lintian finds no error, the symbols are those of
 # packaging/debian/libvellum1.symbols, and in a Debian 12 tree that has nothing else of ours the program of
-# README.md is compiled by pkg-config, by CMake and without the shared library, and runs.
-#   tools/check-packages.sh [TREE]    TREE: made by debootstrap if it is not there, and kept; needs root
-# Not part of `make test`: it builds the project once more, and downloads a compiler.
+# README.md is compiled by pkg-config, by CMake and without the shared library, and runs. The command line,
+# `vellum run`, the manual pages, the completions and vellum-clang work there. Removed, the packages leave
+# nothing behind.
+#   tools/check-packages.sh [TREE]    TREE: a clean Debian 12, made by debootstrap if it is not there, and kept;
+#                                     what is installed goes to a copy. Needs root.
+# Not part of `make test`: it builds the project once more, and downloads two compilers.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if ((EUID != 0)); then
   echo "check-packages: chroot(8) and debootstrap(8) take root" >&2
   exit 1
 fi
-tree=${1-}
+clean_tree=${1-}
 tools/install-deps.sh --for packages debootstrap lintian
 tools/packages.sh
 packages=$PWD/build/package/packages
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+tree=$work/copy
+remove_work() {
+  if mountpoint -q "$tree/proc"; then umount "$tree/proc"; fi
+  rm -rf --one-file-system "$work"
+}
+trap remove_work EXIT
 
 echo "=== lintian"
-lintian --fail-on error "$packages"/*.deb | tee "$work/lintian"
+lintian --fail-on error --tag-display-limit 0 "$packages"/*.deb | tee "$work/lintian"
 echo "lintian: $(grep -c '^E:' "$work/lintian" || true) errors, $(grep -c '^W:' "$work/lintian" || true) warnings"
 
 echo "=== symbols"
@@ -31,56 +39,108 @@ printf 'Source: vellum\n\nPackage: libvellum1\nArchitecture: any\n' >"$work/debi
 echo "symbols: $(grep -c '@VELLUM_' "$work/symbols")"
 
 echo "=== a clean Debian 12"
-if [[ -z $tree ]]; then
-  tree=$work/chroot
-fi
-[[ -e $tree/etc/debian_version ]] || debootstrap --variant=minbase bookworm "$tree" >"$work/debootstrap.log"
+clean_tree=${clean_tree:-$work/clean}
+[[ -e $clean_tree/etc/debian_version ]] ||
+  debootstrap --variant=minbase bookworm "$clean_tree" >"$work/debootstrap.log" || {
+  tail -n 20 "$work/debootstrap.log" >&2
+  exit 1
+}
+cp -a "$clean_tree" "$tree"
 mkdir -p "$tree/root/packages"
-cp "$packages"/lib*.deb "$packages"/vellum_*.deb "$tree/root/packages/"
+cp "$packages"/*.deb "$tree/root/packages/"
+cp -r tests/install/consumer "$tree/root/consumer"
 # The program is the first block of README.md that begins with an #include.
 awk '/^```/ { inside = $0 == "```cpp"; next } inside' README.md >"$tree/root/counter.cpp"
-cat >"$tree/root/CMakeLists.txt" <<'END'
+cat >"$tree/root/CMakeLists.txt" <<'END_CMAKE'
 cmake_minimum_required(VERSION 3.25)
 project(Counter LANGUAGES CXX)
 find_package(Vellum REQUIRED)
 add_executable(counter counter.cpp)
 target_link_libraries(counter Vellum::vellum)
-END
-cat >"$tree/root/check.sh" <<'END'
+END_CMAKE
+cat >"$tree/root/check.sh" <<'END_CHECK'
 set -eu
 cd /root
+exec 3>log
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -q >apt.log
-apt-get install -y -q --no-install-recommends ./packages/*.deb g++ cmake make pkgconf >>apt.log
-mkdir -p /tmp/run
-twice() {
-  rm -rf /tmp/run/*
-  (cd /tmp/run && "$1" && "$1") | tee counter.out
-  grep -q '^2 now, 1 then$' counter.out
+install() { apt-get -o Dpkg::Use-Pty=0 install -y -q --no-install-recommends "$@" >&3 2>&1; }
+remove() { apt-get -o Dpkg::Use-Pty=0 purge -y -q "$@" >&3 2>&1; }
+fail() {
+  echo "check-packages: $*" >&2
+  exit 1
 }
-echo "pkg-config"
+# twice PROGRAM: the README's program counts its runs.
+twice() {
+  rm -rf /tmp/run
+  mkdir /tmp/run
+  (cd /tmp/run && "$1" && "$1") | tee counter.out
+  grep -q '^2 now, 1 then$' counter.out || fail "$1 does not count its runs"
+}
+apt-get update -q >&3
+
+echo "--- pkg-config"
+install ./packages/libvellum*.deb g++ cmake make pkgconf
 c++ -std=c++17 -o with-pkg-config counter.cpp $(pkg-config --cflags --libs vellum)
-ldd with-pkg-config | grep -o 'libvellum.so.1 => .* '
+ldd with-pkg-config | grep -o 'libvellum.so.1 => .* ' || fail "the program does not use libvellum.so.1"
 twice /root/with-pkg-config
-echo "CMake"
-cmake -S . -B built >cmake.log
-cmake --build built >>cmake.log
+
+echo "--- CMake"
+cmake -S . -B built >&3
+cmake --build built >&3
+ldd built/counter | grep -o 'libvellum.so.1 => .* ' || fail "the program does not use libvellum.so.1"
 twice /root/built/counter
-echo "the static library"
-apt-get install -y -q --no-install-recommends libzstd-dev liblz4-dev libxxhash-dev libssl-dev libfmt-dev \
-  libpmem-dev >>apt.log
+
+echo "--- the static library, Privateer's interface"
+install libzstd-dev liblz4-dev libxxhash-dev libssl-dev libfmt-dev libpmem-dev
 c++ -std=c++17 -o with-archive counter.cpp $(pkg-config --static --cflags --libs vellum | sed 's/-lvellum/-l:libvellum.a/')
-! ldd with-archive | grep libvellum
+if ldd with-archive | grep libvellum; then fail "the program uses libvellum.so"; fi
 twice /root/with-archive
-echo "the command line"
+cmake -S consumer -B consumer-built >&3
+cmake --build consumer-built >&3
+consumer-built/consumer
+consumer-built/privateer /tmp/run/base
+c++ -std=c++17 -o privateer consumer/privateer.cpp $(pkg-config --cflags --libs vellum-privateer)
+./privateer /tmp/run/base-2
+
+echo "--- the command line, without the library's packages"
+remove libvellum1 libvellum-dev
+install ./packages/vellum_*.deb
 vellum --version
 vellum log /tmp/run/counter.store
-test -e /usr/share/man/man1/vellum.1.gz
-VELLUM_STORE=/tmp/run/programs.store vellum run --help >/dev/null
-END
-mount -t proc proc "$tree/proc" 2>/dev/null || true
-status=0
-chroot "$tree" /bin/sh /root/check.sh || status=$?
-umount "$tree/proc" 2>/dev/null || true
-((status == 0)) || { tail -n 20 "$tree/root/apt.log" >&2; exit 1; }
+vellum run --store /tmp/run/notes.store --file /tmp/run/notes -- sh -c 'echo kept | dd of=/tmp/run/notes conv=fsync status=none'
+[ "$(vellum cat /tmp/run/notes.store main)" = kept ] || fail "vellum run keeps nothing"
+
+echo "--- manual pages and completions"
+install man-db bash-completion zsh
+for page in vellum vellum-run vellum-tag; do
+  man "$page" 2>&3 | grep -qi "^$page(1)\|^vellum-snapshot(1)" || fail "no manual page $page"
+done
+bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader vellum; complete -p vellum'
+zsh -fc 'autoload -Uz compinit && compinit -u -D && print "compdef $_comps[vellum] vellum"' | grep 'compdef _vellum vellum'
+
+echo "--- vellum-clang"
+install ./packages/vellum-clang_*.deb
+printf 'int main(void) { return 0; }\n' >marked.c
+VELLUM_CARDS_STATS=1 vellum-clang marked.c -o marked
+./marked
+ldd marked | grep -o 'libvellum-cards.so => .* ' || fail "the program does not use the runtime"
+man vellum-clang++ 2>&3 | grep -qi '^vellum-clang(1)' || fail "no manual page vellum-clang++"
+
+echo "--- removed"
+install ./packages/libvellum*.deb
+dpkg -L libvellum1 libvellum-dev vellum vellum-clang | sort -u >files
+remove libvellum1 libvellum-dev vellum vellum-clang
+while read -r file; do
+  if { [ -e "$file" ] || [ -L "$file" ]; } && ! dpkg -S "$file" >/dev/null 2>&1; then echo "$file"; fi
+done <files >left
+find /etc /opt /srv /usr /var -iname '*vellum*' -not -path '/var/cache/*' >>left
+ldconfig -p | grep vellum >>left || true
+if [ -s left ]; then fail "left behind: $(cat left)"; fi
+echo "$(wc -l <files) files and folders, none left"
+END_CHECK
+mount -t proc proc "$tree/proc" || true # for lack of it, some packages complain
+chroot "$tree" /bin/sh /root/check.sh || {
+  tail -n 20 "$tree/root/log" >&2
+  exit 1
+}
 echo "check-packages: good"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks the format of every C and C++ source that git knows or would add, the includes of src against
-# src/layers.txt, and the links of every Markdown file; with --fix, repairs the format.
+# src/layers.txt, the links of every Markdown file, and packaging/ against CMake; with --fix, repairs the
+# format.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +20,7 @@ fi
 failed=0
 tools/check-links.py || failed=1
 tools/check-layers.py || failed=1
+tools/check-packaging.py || failed=1
 mkdir -p build
 if ! sources | xargs -0 -r -n 16 -P 2 clang-format-19 --dry-run -Werror 2>build/lint.log; then
   sed -nE 's/^([^ :]+):[0-9]+:[0-9]+: error:.*/\1: not in the project format (make format repairs it)/p' \

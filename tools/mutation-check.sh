@@ -47,18 +47,18 @@ mutation() {
   programs+=("$(printf '%s\n' "${@:3}")")
 }
 
-mutation 'no sync after a commit frame' src/store/catalog/journal.cpp \
+mutation 'no sync after a commit frame' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::append_commit/,/^}/s/  j\.sync();//'
-mutation 'no sync after a base frame' src/store/catalog/journal.cpp \
+mutation 'no sync after a base frame' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/  j\.sync();//'
-mutation 'no sync of the pack before the base frame' src/store/pack/pack_writer.cpp \
+mutation 'no sync of the pack before the base frame' src/store/record/pack_writer.cpp \
   '/^void PackWriter::sync()/,/^}/s/  impl_->sync_file();//'
 mutation 'base frame before the sync of the pack' src/store/branch/branch_writer.cpp \
   's/^    packs->sync();$//' \
   's/^    journal->start_epoch(next);$/    journal->start_epoch(next); if (packs->dirty()) packs->sync();/'
-mutation 'no sync of the directory of a new pack' src/store/pack/pack_writer.cpp \
+mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.cpp \
   's/store\.fs()\.sync_directory(store\.packs_directory());//'
-mutation 'no sync of a sealed pack' src/store/pack/pack_writer.cpp \
+mutation 'no sync of a sealed pack' src/store/record/pack_writer.cpp \
   '/^void PackWriter::Impl::seal/,/^}/s/  sync_file();//'
 mutation 'no sync of a published file' src/base/publish_file.cpp \
   's/  file\.sync_data();//'
@@ -90,19 +90,19 @@ mutation 'the branch aside is not locked until then' src/store/branch/live_snaps
   's/^    while (writer_ == nullptr) make(from);/&\n    writer_.reset();/'
 mutation 'commits do not look where the store is' src/store/branch/branch_writer.cpp \
   's/if (!journal->file()\.replaced()) return;/return;/'
-mutation 'names are looked for in whatever store is there' src/store/pack/pack_store.cpp \
+mutation 'names are looked for in whatever store is there' src/store/record/pack_store.cpp \
   's/if (impl_->superblock_file->replaced()) {/if (false) {/'
 mutation 'an archive belongs to a path' src/format/tiers.hpp \
   's/return home == other\.home \&\& inode == other\.inode \&\& same_birth;/return home == other.home || same_birth;/'
-mutation 'ref published before its checkpoint is durable' src/store/pack/pack_writer.cpp \
+mutation 'ref published before its checkpoint is durable' src/store/record/pack_writer.cpp \
   's/^  bool sync_failed = false;$/  bool sync_failed = false; bool late = false;/' \
   '/^void PackWriter::sync()/,/^}/s/  impl_->sync_file();/  impl_->late = true;/' \
   's/^  const bool full = w\.active\.end/  if (w.late) { w.late = false; w.sync_file(); }\n&/'
-mutation 'overwrites the active half' src/store/catalog/journal.cpp \
+mutation 'overwrites the active half' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::start_epoch/,/^}/s/half_start(j\.epoch + 1, j\.half_bytes)/half_start(j.epoch, j.half_bytes)/'
 mutation 'dedup: packs of a branch that is gone count whole' src/store/reach/roots.cpp \
   's/^  if (at == writer_ends_\.end() || pack > at->second\.active_pack) return 0;/  if (at == writer_ends_.end()) return UINT64_MAX;\n  if (pack > at->second.active_pack) return 0;/'
-mutation 'dedup: no gap behind what a crash has left' src/store/pack/pack_writer.cpp \
+mutation 'dedup: no gap behind what a crash has left' src/store/record/pack_writer.cpp \
   's/leave_out = true;/leave_out = false;/'
 mutation 'frame checksum not verified' src/format/journal.cpp \
   's/if (in\.u64() != frame_checksum(bytes, h\.payload_bytes, seed)) return false;/static_cast<void>(in.u64()); static_cast<void>(seed); static_cast<void>(\&frame_checksum);/'
@@ -110,15 +110,15 @@ mutation 'record checksum not verified' src/format/record.cpp \
   's/record_checksum(record, seed) != h\.checksum) {/(false \&\& record_checksum(record, seed) != h.checksum)) {/'
 mutation 'checksum of refs, tiers, live_set not verified' src/format/whole_file.cpp \
   's/if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";//'
-mutation 'a commit packs chunks that it does not hold' src/region/encoder.cpp \
+mutation 'a commit packs chunks that it does not hold' src/region/encode/encoder_pack.cpp \
   's/held(std::in_place, memory_, captured\.whole);/held;/'
 mutation 'record tag not compared' src/format/record.cpp \
   's/if (h\.tag() != ref\.tag) return "stale record";//'
-mutation 'epoch of a frame not checked' src/store/catalog/journal_read.cpp \
+mutation 'epoch of a frame not checked' src/store/journal/read_journal.cpp \
   '/^void read_frames/,/^}/s/frame\.header\.epoch == state\.epoch \&\&/true \&\&/'
-mutation 'sequence of a frame not checked' src/store/catalog/journal_read.cpp \
+mutation 'sequence of a frame not checked' src/store/journal/read_journal.cpp \
   '/^void read_frames/,/^}/s/frame\.header\.sequence == state\.head_sequence() + 1/true/'
-mutation 'older epoch wins' src/store/catalog/journal_read.cpp \
+mutation 'older epoch wins' src/store/journal/read_journal.cpp \
   's/state\.epoch = std::max(epochs\[0\], epochs\[1\])/state.epoch = epochs[0] == 0 || epochs[1] == 0 ? std::max(epochs[0], epochs[1]) : std::min(epochs[0], epochs[1])/' \
   's/epochs\[0\] > epochs\[1\] ? 0 : 1/epochs[0] == state.epoch ? 0 : 1/' \
   's/newest_epoch(file, header\.half_bytes, seed) != look\.state\.epoch/false/'
@@ -126,15 +126,15 @@ mutation 'short write taken for whole' src/base/file.cpp \
   's/    bytes = bytes\.subspan(static_cast<std::size_t>(put));/    bytes = {};/'
 mutation 'interrupted call not made again' src/base/file.cpp \
   's/while (result < 0 \&\& errno == EINTR) result = call();//'
-mutation 'failed sync forgotten' src/store/catalog/journal.cpp \
+mutation 'failed sync forgotten' src/store/journal/journal_writer.cpp \
   's/      sync_failed = true;  \/\/ the kernel.*$//'
-mutation 'failed write of a frame not wiped' src/store/catalog/journal.cpp \
+mutation 'failed write of a frame not wiped' src/store/journal/journal_writer.cpp \
   's/^        wipe_remains();$/        remains_bytes = 0;/'
-mutation 'torn frames left in place at opening' src/store/catalog/journal.cpp \
+mutation 'torn frames left in place at opening' src/store/journal/journal_writer.cpp \
   's/^  j\.clear_free_space();$//'
-mutation 'torn frames left where there are no holes' src/store/catalog/journal.cpp \
+mutation 'torn frames left where there are no holes' src/store/journal/journal_writer.cpp \
   '/::clear(/,/^}/s/    fill_zeros(from, to);//'
-mutation 'no blocks ready for the next commits' src/store/catalog/journal.cpp \
+mutation 'no blocks ready for the next commits' src/store/journal/journal_writer.cpp \
   '/::append_commit/,/^}/s/  j\.make_ready(.*);//'
 mutation 'what a run hides still shows' src/store/page_map/shown_stack.cpp \
   's/      tell_chain(s, false);//'
@@ -142,19 +142,19 @@ mutation 'what a run has hidden stays so without it' src/store/page_map/shown_st
   's/    if (!delta) tell_chain(s, true);//'
 mutation 'a run beneath is put on for each version' src/store/reach/version_walk.cpp \
   's/stack.size() > common; stack.pop_back()/!stack.empty(); stack.pop_back()/'
-mutation 'current epoch not renewed at opening' src/store/catalog/journal.cpp \
+mutation 'current epoch not renewed at opening' src/store/journal/journal_writer.cpp \
   's/^  j\.renew_current_epoch();//'
-mutation 'renewed epoch not synced before the other half goes' src/store/catalog/journal.cpp \
+mutation 'renewed epoch not synced before the other half goes' src/store/journal/journal_writer.cpp \
   '/::renew_current_epoch/,/^}/s/  sync();//'
-mutation 'no marker behind a commit' src/store/catalog/journal.cpp \
+mutation 'no marker behind a commit' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::append_commit/,/^}/s/^  ++j\.sequence;/  ++j.sequence; if (0)/'
-mutation 'no marker of the commit before' src/store/catalog/journal.cpp \
+mutation 'no marker of the commit before' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::append_commit/,/^}/s/^  j\.write_frame(frame, j\.tail_bytes);/&  if (0)/'
-mutation 'no marker written at opening' src/store/catalog/journal.cpp \
+mutation 'no marker written at opening' src/store/journal/journal_writer.cpp \
   '/^void JournalWriter::Impl::clear_free_space/,/^}/s/  write_marker(tail_bytes);//'
-mutation 'a marker right behind its frame' src/store/catalog/journal.cpp \
+mutation 'a marker right behind its frame' src/store/journal/journal_writer.cpp \
   's/return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);/return end;/'
-mutation 'a journal that was cut is taken' src/store/catalog/journal_read.cpp \
+mutation 'a journal that was cut is taken' src/store/journal/read_journal.cpp \
   's/  if (size >= whole) return;/  return;/'
 mutation 'atomic: later records do not show damage' src/atomic_file/redo_journal.cpp \
   's/  if (recovering_) look_for_later(log, replay);//'
@@ -168,7 +168,7 @@ mutation 'packs: descriptors without a bound' src/store/pack/pack_set.cpp \
   's/  if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {/  if (true) {/'
 mutation 'verify: want of descriptors is damage' src/base/fail.hpp \
   's/e\.code() == Errc::out_of_memory || //'
-mutation 'tail of a crashed checkpoint left in the pack' src/store/pack/pack_writer.cpp \
+mutation 'tail of a crashed checkpoint left in the pack' src/store/record/pack_writer.cpp \
   's/^  if (size > version\.active_pack_end_bytes) active\.file->truncate.*$//'
 mutation 'a failed flush of a checkpoint does not poison' src/store/branch/branch_writer.cpp \
   's/^    if (poison\.empty()) poison = reason;$//'
@@ -206,6 +206,29 @@ mutation 'a commit is built upon one that could not be undone' src/region/commit
   's/^  if (!base_copies_lost) return;$/  if (!base_copies_lost || true) return;/'
 mutation 'a failed undo is forgotten' src/region/commit.cpp \
   's/^    base_copies_lost = true;$//'
+mutation 'scattered writes bring in whole chunks' src/region/memory/paged_zeros.cpp \
+  's/const bool alone = pages > 1 .*/const bool alone = false;/'
+mutation 'a chunk is not known to be complete' src/region/memory/paged_zeros.cpp \
+  '/^int PagedMemory::complete/,/^}/s/  chunks_\[index\]\.only\.store(0);//'
+mutation 'the only page of a chunk counts as untouched' src/region/memory/paged_zeros.cpp \
+  's/return only != 0 \&\& page % chunk_pages() != only - 1/return only != 0/'
+mutation 'an eviction puts untouched pages back unseen' src/region/memory/paged_fill.cpp \
+  '/^int PagedMemory::show(/,/^}/s/  chunks_\[chunk_of(first)\]\.only\.store(0);//'
+mutation 'a rollback maps untouched pages unseen' src/region/engine/uffd_memory.cpp \
+  's/} else if (!untouched) {/} else {/'
+mutation 'making present leaves untouched pages out' src/region/memory/paged_prefetch.cpp \
+  's/ \&\& chunk\.only\.load() == 0//'
+mutation 'a program does not wait for a branch that is taken for a moment' src/preload/live/live_file.cpp \
+  's/region_(open_when_free(/region_(open(/'
+mutation 'lines that a failed commit took are not compared again' src/region/commit.cpp \
+  's/const bool marks_say_all = cards \&\& pending.empty();/const bool marks_say_all = cards != nullptr;/'
+mutation 'a private copy goes whatever it holds' src/region/engine/uffd_copies.cpp \
+  's/    if (equals_base_copy(first + i)) equal |= /    equal |= /'
+mutation 'a write to a page that is closed for the moment is no fault of ours' src/region/engine/uffd_copies.cpp \
+  's/      return FaultResult::retry;/      return FaultResult::not_ours;/'
+mutation 'copies of held chunks go' src/region/memory/paged_reclaim.cpp \
+  's/ || chunks_\.is_held(index)) return/) return/' \
+  's/    if (!chunks_\.is_held(index + claimed - 1)) continue;.*/    continue;/'
 mutation 'zeros that are read do not count' src/region/memory/paged_use.cpp \
   's/return traits_\.zeros_take_memory ? backing_\.file_pages() - backing_\.base_copy_pages() : 0;/return 0;/'
 mutation 'a removed pack stays open' src/store/pack/pack_set.cpp \
@@ -238,27 +261,27 @@ mutation 'bytes after the last whole unit of words lost' src/base/word_planes.cp
   's/^  if (whole < in\.size()) std::memcpy.*$//'
 mutation 'blocks too large to be joined not refused' src/base/codec.cpp \
   's/^  if (raw\.size() > impl_->planes\.size()) return false;$//'
-mutation 'a program gets the environment as it was given' src/preload/exec_environment.cpp \
+mutation 'a program gets the environment as it was given' src/preload/run/exec_environment.cpp \
   's/^  if (kept_count == 0) return out;$/  return out;/'
-mutation 'a shell gets the environment as it was cleared' src/preload/exec_environment.cpp \
+mutation 'a shell gets the environment as it was cleared' src/preload/run/exec_environment.cpp \
   's/== nullptr) putenv(kept\[i\]);/== nullptr) continue;/' \
   's/^  if (kept_count == 0 || names_library(theirs)) return;$/  return;/'
-mutation 'static programs are not told of' src/preload/exec_calls.cpp \
+mutation 'static programs are not told of' src/preload/calls/exec_calls.cpp \
   's/^  if (!note_program(path, kind)) return;$/  return;/'
-mutation 'an opened file is not noted' src/preload/run_record.cpp \
+mutation 'an opened file is not noted' src/preload/run/run_record.cpp \
   '/^void note_opened/,/^}/s/++record->targets\[target\].opened/record->targets[target].opened += 0/'
-mutation 'a file that changed while it was live is not noted' src/preload/live_file.cpp \
+mutation 'a file that changed while it was live is not noted' src/preload/live/live_file.cpp \
   's/^  note_changed(target_);$//'
-mutation 'a file that changed around the run is taken for mended' src/cli/run_files.cpp \
+mutation 'a file that changed around the run is taken for mended' src/cli/run/run_files.cpp \
   's/ && !image->in_use && !image->changed)) return;/ \&\& !image->in_use)) return;/'
 mutation 'the kernel does not empty the number of a process' src/base/fork_count.cpp \
   's/kNumberBytes, MADV_WIPEONFORK/kNumberBytes, MADV_NORMAL/'
-mutation 'a call by its number goes past the library' src/preload/numbered_calls.cpp \
+mutation 'a call by its number goes past the library' src/preload/calls/numbered_calls.cpp \
   's/^    if (const auto result = family(number, a)) return result;$/    if (false) return family(number, a);/'
-mutation 'process 1 is known by its number alone' src/preload/proc.cpp \
+mutation 'process 1 is known by its number alone' src/preload/process/proc.cpp \
   's/^  return process | space.st_ino << 32;$/  return process;/'
 
-mutation 'a frame that failed and cannot be wiped does not poison' src/store/catalog/journal.cpp \
+mutation 'a frame that failed and cannot be wiped does not poison' src/store/journal/journal_writer.cpp \
   's/if (!wipe_header(at) \&\& frame_may_stand(frame\.size(), at)) sync_failed = true;/if (!wipe_header(at)) frame_may_stand(frame.size(), at);/'
 mutation 'image: touched ranges forgotten before the flush' src/store/image/image_file.cpp \
   '/::sync_now_and_then/,/^}/s/^  sync();$/  intent_.forget();\n  sync();/'
@@ -278,19 +301,19 @@ mutation 'files in the making are swept while they are held' src/base/new_file.c
   's/if (!file->try_lock_exclusive() || file->replaced()) return;//'
 mutation 'a new file without its lock' src/base/new_file.cpp \
   's/return file\.try_lock_exclusive() \&\& !file\.replaced();/return !file.replaced();/'
-mutation 'a name that is made anew gets what the branch had' src/preload/live_file.cpp \
+mutation 'a name that is made anew gets what the branch had' src/preload/live/live_file.cpp \
   's/  options\.image\.is_content = true;//'
-mutation 'a file that was removed stays live' src/preload/files_names.cpp \
+mutation 'a file that was removed stays live' src/preload/files/files_names.cpp \
   '/^int Files::remove_name/,/^}/s/  let_go_at(name);//'
-mutation 'what is renamed onto a name is not looked at' src/preload/files_names.cpp \
+mutation 'what is renamed onto a name is not looked at' src/preload/files/files_names.cpp \
   '/^int Files::rename/,/^}/s/    come_to(now);//'
-mutation 'mappings of a file without a name are of nothing' src/preload/left_file.cpp \
+mutation 'mappings of a file without a name are of nothing' src/preload/live/left_file.cpp \
   's/  show_file(mappings);//'
 mutation 'room for growth shows in the file' src/store/image/image_file.cpp \
   's/  if (file_bytes - file_bytes_ > kLittleBytes) return set_size(file_bytes);/  return set_size(std::max(file_bytes, region_bytes_));/'
-mutation 'a flush is no commit where a file looks like LMDB'"'"'s' src/preload/live_file.cpp \
+mutation 'a flush is no commit where a file looks like LMDB'"'"'s' src/preload/live/live_file.cpp \
   's/ && lmdb_lock_\.is_open(path_)//'
-mutation 'a child of fork stores to its own copy' src/preload/own_descriptors.cpp \
+mutation 'a child of fork stores to its own copy' src/preload/files/own_descriptors.cpp \
   's/open->live->protect_inherited();/open->live->inherited();/'
 mutation 'a killed process leaves its unfinished journal' src/atomic_file/journal_file.cpp \
   's/^      remove_left(fs, path);$/      continue;/'
@@ -307,7 +330,7 @@ mutation 'a pack leaves the archive before its name at home is durable' src/stor
   '/^bool move_home/,/^}/{s/^  fs\.sync_directory(store\.packs_directory());$//;s/^  fs\.sync_directory(base::parent_of(old));$/&\n  fs.sync_directory(store.packs_directory());/}'
 mutation 'a pack leaves home before its name in the archive is durable' src/store/gc/pack_mover.cpp \
   '/^bool move_to_archive/,/^}/{s/^  fs\.sync_directory(archive);$//;s/^  return true;$/  fs.sync_directory(archive);\n&/}'
-mutation 'a pack follows directly on one that was given up and stayed' src/store/pack/pack_writer.cpp \
+mutation 'a pack follows directly on one that was given up and stayed' src/store/record/pack_writer.cpp \
   's/std::max(w\.next_number, (pack \& UINT32_MAX) + 2)/std::max(w.next_number, (pack \& UINT32_MAX) + 1)/'
 mutation 'image: closed without a flush' src/store/image/image_file.cpp \
   '/^void ImageFile::close/,/^}/s/^  sync();$//'
@@ -319,11 +342,11 @@ mutation 'a failed commit leaves its base_copies' src/region/commit.cpp \
   's/^    encoder->undo(.*$/    (void)encoder;/'
 mutation 'image: written before its touched ranges are durable' src/region/commit.cpp \
   's|^    if (auto\* const file = memory->file_behind()) file->prepare_commit(c\.dirty);$||'
-mutation 'a call does not wait for the commit in the background' src/region/region.cpp \
+mutation 'a call does not wait for the commit in the background' src/region/call_guards.hpp \
   's/^    impl->background->wait_idle();$//'
-mutation 'the last page of a range is not committed' src/region/region.cpp \
+mutation 'the last page of a range is not committed' src/region/region_pages.cpp \
   's/(offset + length - 1) \/ kPageBytes - first + 1};/(offset + length - 1) \/ kPageBytes - first};/'
-mutation 'rollback leaves what was grown' src/region/region.cpp \
+mutation 'rollback leaves what was grown' src/region/region_pages.cpp \
   's/^  if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);$//'
 mutation 'atomic: the journal is emptied before the file is durable' src/atomic_file/redo_journal.cpp \
   '/^void RedoJournal::bring/,/^}/s/^  barrier(image);$//'
@@ -354,31 +377,31 @@ mutation 'atomic: leftovers of others go' src/atomic_file/journal_file.cpp \
   's/^bool begins_as_journal/[[maybe_unused]] &/'
 mutation 'atomic: leftovers of earlier builds stay' src/atomic_file/journal_file.cpp \
   's/^  remove_random_names(fs, file_path);$/  static_cast<void>(\&remove_random_names);/'
-mutation 'a failed flush forgets where the file was written' src/preload/live_file.cpp \
+mutation 'a failed flush forgets where the file was written' src/preload/live/live_file.cpp \
   '/::commit_written/,/^}/s/^    anywhere_ = true;$//'
-mutation 'a failed flush is no error' src/preload/live_file.cpp \
+mutation 'a failed flush is no error' src/preload/live/live_file.cpp \
   '/^int LiveFile::commit_with/,/^}/s/^  return error;$/  (void)error;\n  return 0;/'
-mutation 'a file that could not be committed is let go' src/preload/files.cpp \
+mutation 'a file that could not be committed is let go' src/preload/files/files.cpp \
   's/\&LiveFile::commit) != 0)$/\&LiveFile::commit) == INT_MIN)/'
-mutation 'what a shorter file loses is not committed' src/preload/live_file.cpp \
+mutation 'what a shorter file loses is not committed' src/preload/live/live_file.cpp \
   '/^int LiveFile::set_size/,/^}/s/^    anywhere_ = true;$//'
-mutation 'a hole is not committed' src/preload/live_file.cpp \
+mutation 'a hole is not committed' src/preload/live/live_file.cpp \
   '/^int LiveFile::clear/,/^}/s/^    note_written(offset_bytes, count);$//'
-mutation 'a flush is kept, and not what was written before it' src/preload/files.cpp \
+mutation 'a flush is kept, and not what was written before it' src/preload/files/files.cpp \
   's/^    written = written_beside(file);$//'
-mutation 'a close is kept, and not what was written before it' src/preload/files.cpp \
+mutation 'a close is kept, and not what was written before it' src/preload/files/files.cpp \
   's/commit_among(written_beside(\*open\.live), /commit_among({}, /'
-mutation 'a new name is kept, and not what was written before it' src/preload/files_names.cpp \
+mutation 'a new name is kept, and not what was written before it' src/preload/files/files_names.cpp \
   '/^int Files::rename/,/^}/s/^  commit_written();$//'
-mutation 'a name goes, and what was written before it is not kept' src/preload/files_names.cpp \
+mutation 'a name goes, and what was written before it is not kept' src/preload/files/files_names.cpp \
   's/^  if (path != nullptr) commit_before_name(path);$//'
-mutation 'files are committed in the order of their opening' src/preload/files.cpp \
+mutation 'files are committed in the order of their opening' src/preload/files/files.cpp \
   's/std::sort(found\.begin(), found\.end(),/std::sort(found.begin(), found.begin(),/'
-mutation 'a write beside a mapping has no place in the order' src/preload/live_file.cpp \
+mutation 'a write beside a mapping has no place in the order' src/preload/live/live_file.cpp \
   's/if (mapped_writable_) return take_position();/if (mapped_writable_) return;/'
-mutation 'what was mapped before is not looked for' src/preload/files.cpp \
+mutation 'what was mapped before is not looked for' src/preload/files/files.cpp \
   's/^  if (const int error = refuse_unseen(open, fd)) return error;$//'
-mutation 'a write is as long as the last that failed' src/preload/live_file.cpp \
+mutation 'a write is as long as the last that failed' src/preload/live/live_file.cpp \
   's/^    set_size(std::max(size_before, copied == 0 ? 0 : offset_bytes + copied));$/    (void)size_before;/'
 mutation 'datastore: the stamp stays while files are written' src/datastore/datastore.cpp \
   '/^Datastore Datastore::open(/,/^}/s/^    datastore::remove_stamp(impl->place);$//'
@@ -477,6 +500,7 @@ order_of() {
     src/base/fail.hpp) printf '%s\n' 'test_api NoDescriptors*' "$store" ;;
     src/datastore/*) printf '%s\n' 'test_datastore *' ;;
     src/atomic_file/*) printf '%s\n' 'test_atomic_file *' ;;
+    src/mapped_io/*) printf '%s\n' 'test_mapped_io *' ;;
     src/region/* | src/api/*) printf '%s\n' "$api" 'test_region *' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
     src/preload/* | src/cli/*) printf '%s\n' 'test_cli Run*-*Lmdb*' ;;
     src/format/*) printf '%s\n' 'test_format *' "$crash" "$store" "$rest" "$generated" 'test_base *' ;;

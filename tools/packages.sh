@@ -2,7 +2,7 @@
 # Builds the Debian packages into build/package/packages (cmake/Packages.cmake).
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tools/install-deps.sh --for packages
+tools/install-deps.sh --for build,clang,packages
 cmake --preset package
 cmake --build --preset package
 rm -rf build/package/packages

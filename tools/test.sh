@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks, builds and tests. Without arguments it runs the stages that a person waits for, lint and release;
 # with arguments it runs those that are named, or `all` of them:
-#   lint     clang-format over all sources, links between documents
+#   lint     clang-format over all sources, layers, links between documents, versions in packaging/
 #   release  gcc, optimised: builds all but the benchmarks and runs all tests
 #   asan     clang, address and undefined behaviour sanitizers: the tests of the layers that hold memory
 #   tsan     clang, thread sanitizer: the tests of the layers that have threads

@@ -12,15 +12,18 @@
 //
 // Pages come in from the store on first touch, checked and decompressed. After that, reads and
 // writes run at the speed of memory. The first write to a page since the last commit costs about
-// 1 us; later writes cost nothing. A touched page is held in memory once, a written page twice. A
-// region may be larger than memory: beyond a limit, pages go and come back on the next touch.
+// 1 us; later writes cost nothing. A touched page is held in memory once. A written page is held
+// twice until it rests: half a second after the last commit, or while commits record much new data,
+// the second copy goes, and the next write to the page costs about 2 us. A region may be larger
+// than memory: beyond a limit, pages go and come back on the next touch.
 //
 // Threads: loads and stores need no more care than in plain memory. Member functions may be called
 // from any thread, and commit() may run beside writers: it includes every store that happened
 // before the call. While a Region is destroyed or moved, no other thread may use it.
 //
 // Four things differ from plain memory:
-//  - A system call on an absent page fails with EFAULT: call pin() first.
+//  - A system call on an absent page fails with EFAULT, and so may one that writes to a page whose
+//    second copy is going: call pin() first.
 //  - The first region installs handlers for SIGBUS and SIGSEGV. A handler that the program installs
 //    later must call the previous one for a fault that is not its own.
 //  - A page that cannot be read back is never delivered as data: the fault says so on standard

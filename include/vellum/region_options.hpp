@@ -69,6 +69,10 @@ struct RegionOptions {
   // branch or version with this option, in a library thread. The price: docs/guides/regions.md,
   // Working sets.
   bool working_set = false;
+  // Give back the second copies of written pages that rest (vellum/region.hpp), in a library thread.
+  // Switch it off for a program whose threads block SIGSEGV, or store to the region in a handler of
+  // it: a store to such a page at that moment would end the process.
+  bool give_back_copies = true;
   // For versions that are open to read: prefetch() puts pages into huge pages of 2 MiB, which stay.
   // For following pointers at random; docs/guides/regions.md, Huge pages. In branches nothing
   // happens.

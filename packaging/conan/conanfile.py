@@ -1,6 +1,6 @@
 """Vellum for Conan 2: `conan create packaging/conan --build=missing`.
 
-Without a remote, with the libraries of the system: `-pr:a default -pr:a packaging/conan/system.profile`.
+Without a remote, with the libraries of the system: `-nr -pr:a default -pr:a packaging/conan/system.profile`.
 """
 import os
 import re
@@ -11,6 +11,15 @@ from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load, rm, rmdir
 from conan.tools.gnu import PkgConfigDeps
+
+# (package, its component, what the linker calls it)
+LIBRARIES = (
+    ("zstd", "zstd", "zstd"),
+    ("lz4", "lz4", "lz4"),
+    ("xxhash", "xxhash", "xxhash"),
+    ("openssl", "crypto", "crypto"),
+    ("fmt", "fmt", "fmt"),
+)
 
 
 class VellumConan(ConanFile):
@@ -32,7 +41,7 @@ class VellumConan(ConanFile):
 
     # The sources are those that the recipe lies in.
     def export_sources(self):
-        for folder in ("cmake", "completions", "docs/man", "include", "packaging", "src"):
+        for folder in ("cmake", "completions", "docs/man", "include", "src"):
             copy(self, "*", os.path.join(self._root(), folder), os.path.join(self.export_sources_folder, folder))
         for file in ("CMakeLists.txt", "LICENSE"):
             copy(self, file, self._root(), self.export_sources_folder)
@@ -52,15 +61,17 @@ class VellumConan(ConanFile):
         self.requires("openssl/[>=3 <4]")
         self.requires("fmt/[>=9 <12]")
         if self.options.with_cli:
-            self.requires("cli11/[>=2.2 <3]")
-            self.requires("nlohmann_json/[>=3.11 <4]")
+            # Headers that the program alone includes.
+            self.requires("cli11/[>=2.2 <3]", visible=False)
+            self.requires("nlohmann_json/[>=3.11 <4]", visible=False)
 
     def generate(self):
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables["VELLUM_SHARED"] = bool(self.options.shared)
         toolchain.cache_variables["VELLUM_CLI"] = "ON" if self.options.with_cli else "OFF"
-        for part in ("LMDB", "PMEM", "METALL", "TESTS", "EXAMPLES", "BENCH", "CLANG"):
-            toolchain.cache_variables["VELLUM_" + part] = "OFF"
+        for part in ("VELLUM_LMDB", "VELLUM_PMEM", "VELLUM_METALL", "VELLUM_CLANG",
+                     "VELLUM_TESTS", "VELLUM_EXAMPLES", "VELLUM_BENCH"):
+            toolchain.cache_variables[part] = "OFF"
         toolchain.generate()
         CMakeDeps(self).generate()
         PkgConfigDeps(self).generate()
@@ -82,16 +93,24 @@ class VellumConan(ConanFile):
 
     def package_info(self):
         self.cpp_info.set_property("cmake_file_name", "Vellum")
-        self.cpp_info.components["vellum"].libs = ["vellum"]
-        self.cpp_info.components["vellum"].set_property("cmake_target_name", "Vellum::vellum")
-        self.cpp_info.components["vellum"].set_property("pkg_config_name", "vellum")
-        self.cpp_info.components["vellum"].requires = [
-            "zstd::zstd", "lz4::lz4", "xxhash::xxhash", "openssl::crypto", "fmt::fmt"]
-        if self.options.with_cli:
-            self.cpp_info.components["vellum"].requires += ["cli11::cli11", "nlohmann_json::nlohmann_json"]
-        self.cpp_info.components["vellum"].system_libs = ["pthread"]
+        vellum = self.cpp_info.components["vellum"]
+        vellum.set_property("cmake_target_name", "Vellum::vellum")
+        vellum.set_property("pkg_config_name", "vellum")
+        vellum.libs = ["vellum"]
+        vellum.system_libs = ["pthread"]
+        of_system = []
+        for package, component, library in LIBRARIES:
+            # A library of the system ([platform_requires]) is none of Conan's packages.
+            if package in self.dependencies:
+                vellum.requires.append(f"{package}::{component}")
+            else:
+                vellum.system_libs.append(library)
+                of_system.append(package)
+        self.cpp_info.ignored_requires = of_system  # Conan 2.31 and later ask for it
         if not self.options.shared:
-            self.cpp_info.components["privateer"].libs = ["vellum_privateer"]
-            self.cpp_info.components["privateer"].requires = ["vellum"]
-            self.cpp_info.components["privateer"].set_property("cmake_target_name", "Vellum::privateer")
-            self.cpp_info.components["privateer"].set_property("pkg_config_name", "vellum-privateer")
+            privateer = self.cpp_info.components["privateer"]
+            privateer.set_property("cmake_target_name", "Vellum::privateer")
+            privateer.set_property("pkg_config_name", "vellum-privateer")
+            privateer.libs = ["vellum_privateer"]
+            privateer.requires = ["vellum"]
+            privateer.includedirs = ["include", os.path.join("include", "privateer")]

@@ -11,7 +11,7 @@
 #include "base/round_up.hpp"
 #include "base/zeros.hpp"
 #include "format/types.hpp"
-#include "region/encoding.hpp"
+#include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "store/branch/live_snapshot.hpp"
 #include "store/catalog/kept_version.hpp"

@@ -20,19 +20,7 @@ std::string full_path(const std::string& directory) {
 
 }  // namespace
 
-std::vector<Tier> Store::tiers() const {
-  const auto list = store::list_tiers(*impl_->core);
-  std::vector<Tier> out;
-  out.push_back({Tier::Kind::home, impl_->core->packs_directory(), true, true, list.home.packs,
-                 list.home.bytes, list.home_limit_bytes});
-  for (const auto& d : list.directories) {
-    const auto kind =
-        d.tier.kind == format::TierKind::archive ? Tier::Kind::archive : Tier::Kind::cache;
-    out.push_back(
-        {kind, d.tier.path, d.present, d.writable, d.use.packs, d.use.bytes, d.tier.limit_bytes});
-  }
-  return out;
-}
+std::vector<Tier> Store::tiers() const { return store::list_tiers(*impl_->core); }
 
 void Store::add_archive(const std::string& directory) {
   store::add_tier(*impl_->core, format::TierKind::archive, full_path(directory), 0);

@@ -19,6 +19,7 @@
 #include "base/fork_count.hpp"
 #include "base/real_path.hpp"
 #include "format/types.hpp"
+#include "mapped_io/descriptor_io.hpp"
 
 namespace vellum::atomic_file {
 namespace {
@@ -60,9 +61,17 @@ MappedFiles& MappedFiles::instance() {
   static MappedFiles* const files = [] {
     static MappedFiles* made = new MappedFiles;
     std::atexit([] { made->close_all(); });
-    // A child gets the lock free and the entries unchanged; they are its parent's.
-    pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
-                   [] { made->mutex_.unlock(); });
+    // A child gets the locks free and the entries unchanged; they are its parent's.
+    const auto unlock = [] {
+      made->mutex_.unlock();
+      mapped_io::unlock_offsets();
+    };
+    pthread_atfork(
+        [] {
+          mapped_io::lock_offsets();
+          made->mutex_.lock();
+        },
+        unlock, unlock);
     return made;
   }();
   return *files;
@@ -166,7 +175,7 @@ int MappedFiles::unmap(void* address, std::size_t length_bytes) {
   const std::lock_guard guard(mutex_);
   const auto entry = find(address);
   if (entry == entries_.end() || length_bytes == 0) return EINVAL;
-  Mappings left = entry->second.mappings;
+  mapped_io::Mappings left = entry->second.mappings;
   left.remove(static_cast<std::byte*>(address), length_bytes);
   if (!left.empty()) {
     entry->second.mappings = std::move(left);
@@ -222,37 +231,37 @@ int MappedFiles::truncate(int fd, off_t size_bytes) {
   return reported([&] { entry->second.file.resize(static_cast<std::uint64_t>(size_bytes)); });
 }
 
-ssize_t MappedFiles::read_at(int fd, void* to, std::size_t length_bytes, off_t offset_bytes) {
+ssize_t MappedFiles::read_at(int fd, void* to, std::size_t length_bytes,
+                             std::uint64_t offset_bytes) {
   const std::lock_guard guard(mutex_);
   const auto entry = find(fd);
-  if (entry == entries_.end() || offset_bytes < 0) {
+  if (entry == entries_.end()) {
     errno = EINVAL;
     return -1;
   }
   const AtomicFile& file = entry->second.file;
-  const auto offset = static_cast<std::uint64_t>(offset_bytes);
-  if (offset >= file.size_bytes()) return 0;
-  const std::size_t count = std::min<std::uint64_t>(length_bytes, file.size_bytes() - offset);
-  std::memcpy(to, static_cast<const std::byte*>(file.data()) + offset, count);
+  if (offset_bytes >= file.size_bytes()) return 0;
+  const std::size_t count = std::min<std::uint64_t>(length_bytes, file.size_bytes() - offset_bytes);
+  std::memcpy(to, static_cast<const std::byte*>(file.data()) + offset_bytes, count);
   return static_cast<ssize_t>(count);
 }
 
 ssize_t MappedFiles::write_at(int fd, const void* from, std::size_t length_bytes,
-                              off_t offset_bytes) {
+                              std::uint64_t& offset_bytes, bool append) {
   const std::lock_guard guard(mutex_);
   const auto entry = find(fd);
-  if (entry == entries_.end() || offset_bytes < -1 || entry->second.owner != base::fork_count()) {
+  if (entry == entries_.end() || entry->second.owner != base::fork_count()) {
     errno = EINVAL;
     return -1;
   }
   if (length_bytes == 0) return 0;
   AtomicFile& file = entry->second.file;
-  const std::uint64_t offset =
-      offset_bytes < 0 ? file.size_bytes() : static_cast<std::uint64_t>(offset_bytes);
+  if (append) offset_bytes = file.size_bytes();
+  const std::uint64_t end = offset_bytes + length_bytes;
   const int error = reported([&] {
-    require_room(file, offset, length_bytes);
-    if (offset + length_bytes > file.size_bytes()) file.resize(offset + length_bytes);
-    std::byte* to = static_cast<std::byte*>(file.data()) + offset;
+    require_room(file, offset_bytes, length_bytes);
+    if (end > file.size_bytes()) file.resize(end);
+    std::byte* to = static_cast<std::byte*>(file.data()) + offset_bytes;
     std::memcpy(to, from, length_bytes);
     vellum_mark(to, length_bytes);
   });

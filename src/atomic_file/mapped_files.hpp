@@ -17,7 +17,7 @@
 #include <string>
 #include <utility>
 
-#include "atomic_file/mappings.hpp"
+#include "mapped_io/mappings.hpp"
 
 namespace vellum::atomic_file {
 
@@ -43,10 +43,11 @@ class MappedFiles {
   int sync_file(int fd);
   int truncate(int fd, off_t size_bytes);
   // pread(2) and pwrite(2) of such a file go through its memory: they see the stores made there,
-  // and their writes are in the next commit. They return the count, or -1 and errno. In write_at()
-  // the offset -1 is the end of the file.
-  ssize_t read_at(int fd, void* to, std::size_t length_bytes, off_t offset_bytes);
-  ssize_t write_at(int fd, const void* from, std::size_t length_bytes, off_t offset_bytes);
+  // and their writes are in the next commit. They return the count, or -1 and errno.
+  // `append`: writes at the current end, and sets `offset_bytes` to it.
+  ssize_t read_at(int fd, void* to, std::size_t length_bytes, std::uint64_t offset_bytes);
+  ssize_t write_at(int fd, const void* from, std::size_t length_bytes, std::uint64_t& offset_bytes,
+                   bool append);
   // Applies the journal that a crash has left for a file, if there is one that nobody holds.
   static void recover(const std::string& path);
 
@@ -55,7 +56,7 @@ class MappedFiles {
   struct Entry {
     AtomicFile file;
     std::uint32_t owner = 0;  // base::fork_count()
-    Mappings mappings;
+    mapped_io::Mappings mappings;
   };
   using Entries = std::map<Inode, Entry>;
 

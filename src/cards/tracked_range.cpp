@@ -20,6 +20,7 @@ namespace vellum::cards {
 namespace {
 
 constexpr std::uint64_t kMaxCapacityBytes = 4ULL << 40;
+constexpr std::uint64_t kPrefetchAhead = 8;  // entries of the queue
 
 std::uint64_t granules_of(std::uint64_t bytes) {
   return (bytes + (1ULL << kGranuleShift) - 1) >> kGranuleShift;
@@ -172,6 +173,17 @@ void TrackedRange::wait_for_markers() noexcept {
   }
 }
 
+// Of the entry at `at`, if it is there: its page's cards, and the byte that says it is queued.
+void TrackedRange::prefetch_page(std::uint64_t at, std::uint64_t head) const noexcept {
+  if (at >= head) return;
+  const std::uint32_t value =
+      __atomic_load_n(&queue_->entries[at & queue_->entry_mask], __ATOMIC_RELAXED);
+  if (value == 0) return;
+  const std::uint64_t address = queue_->begin_address + std::uint64_t{value - 1} * kPageBytes;
+  __builtin_prefetch(vellum_card_of(address), 1);
+  __builtin_prefetch(vellum_page_byte_of(address), 1);
+}
+
 // Why all stores made before the call are here. A store whose card was clear was marked by its own
 // thread, before the call. A store whose card was set relies on another thread X, which had counted
 // before setting it, so the first wait is for X. X has put the page into the queue, or has found
@@ -189,6 +201,7 @@ void TrackedRange::take(std::vector<MarkedPage>& out) {
     std::uint32_t value = 0;
     while ((value = __atomic_load_n(entry, __ATOMIC_ACQUIRE)) == 0) sched_yield();
     *entry = 0;
+    prefetch_page(queue_->tail + kPrefetchAhead, head);
     const std::uint32_t page = value - 1;
     const std::uint64_t cards = take_page(queue_->begin_address + std::uint64_t{page} * kPageBytes);
     if (cards != 0) out.push_back({page, cards});

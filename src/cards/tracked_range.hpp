@@ -42,6 +42,7 @@ class TrackedRange {
  private:
   void wait_for_markers() noexcept;
   std::uint64_t take_page(std::uint64_t page_address) noexcept;
+  void prefetch_page(std::uint64_t at, std::uint64_t head) const noexcept;
 
   std::byte* data_ = nullptr;
   std::uint64_t capacity_bytes_ = 0;

@@ -15,9 +15,9 @@
 #include <vellum/version.hpp>
 
 #include "base/fail.hpp"
-#include "cli/command.hpp"
-#include "cli/exit_status.hpp"
-#include "cli/suggest.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/suggest.hpp"
 
 namespace vellum::cli {
 namespace {

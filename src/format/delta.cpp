@@ -51,11 +51,15 @@ void copy_span(std::byte* to, const std::byte* from, std::size_t bytes) noexcept
 }  // namespace
 
 // A null `old_content` stands for an all-zero page.
-bool DeltaBatch::add_difference(PageNumber page, const std::byte* old_content,
-                                const std::byte* now) {
+bool DeltaBatch::add_difference(PageNumber page, const std::byte* old_content, const std::byte* now,
+                                std::uint64_t lines) {
   assert(pages_.empty() || page > pages_.back().page);
   PageDiff diff;
-  diff_page(old_content, now, diff);
+  if (lines == kAllLines) {
+    diff_page(old_content, now, diff);
+  } else {
+    diff_lines(old_content, now, lines, diff);
+  }
   if (diff.lines == 0) return false;
 
   const std::size_t first_span = spans_.size();

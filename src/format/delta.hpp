@@ -40,12 +40,15 @@ class DeltaBatch {
     return 32 + pages_.size() * 12 + spans_.size() * 6 + bytes_.size();
   }
 
+  static constexpr std::uint64_t kAllLines = ~std::uint64_t{0};
   // Appends the difference between two contents of one page. REQUIRES: page is larger than the last
   // one added. Returns false and adds nothing when they are equal. Reads `now` once for every
   // changed byte, so a page that another thread is writing gives a consistent delta: the batch's
   // bytes are what is recorded. Merges spans closer than kMergeGapBytes: a span costs about three
   // bytes.
-  bool add_difference(PageNumber page, const std::byte* old_content, const std::byte* now);
+  // With `lines`, only these lines of 64 bytes are compared, one bit each.
+  bool add_difference(PageNumber page, const std::byte* old_content, const std::byte* now,
+                      std::uint64_t lines = kAllLines);
   // The same against all-zero old content.
   bool add_difference_from_zero(PageNumber page, const std::byte* now);
   // Appends a delta of another batch.

@@ -24,9 +24,10 @@ std::uint64_t nonzero_bytes(Word x) noexcept {
 }
 
 VELLUM_RACY_READ void diff_generic(const std::byte* old_content, const std::byte* now,
-                                   PageDiff& out) noexcept {
+                                   std::uint64_t lines, PageDiff& out) noexcept {
   out.lines = 0;
-  for (std::size_t line = 0; line < kLinesPerPage; ++line) {
+  for (; lines != 0; lines &= lines - 1) {
+    const auto line = static_cast<std::size_t>(std::countr_zero(lines));
     const std::size_t at = line * kLineBytes;
     const auto* from = reinterpret_cast<const volatile LooseWord*>(now + at);
     const auto* old =
@@ -147,7 +148,12 @@ void diff_page_with(DiffKernel kernel, const std::byte* old_content, const std::
   }
 #endif
   (void)kernel;
-  diff_generic(old_content, now, out);
+  diff_generic(old_content, now, ~std::uint64_t{0}, out);
+}
+
+void diff_lines(const std::byte* old_content, const std::byte* now, std::uint64_t lines,
+                PageDiff& out) noexcept {
+  diff_generic(old_content, now, lines, out);
 }
 
 void diff_page(const std::byte* old_content, const std::byte* now, PageDiff& out) noexcept {

@@ -27,6 +27,9 @@ bool diff_kernel_supported(DiffKernel kernel) noexcept;
 
 // Fills `out`. A null `old_content` means all zero. Reads every line of `now` once.
 void diff_page(const std::byte* old_content, const std::byte* now, PageDiff& out) noexcept;
+// The same of some lines alone, one bit each: reads no others.
+void diff_lines(const std::byte* old_content, const std::byte* now, std::uint64_t lines,
+                PageDiff& out) noexcept;
 // REQUIRES: supported.
 void diff_page_with(DiffKernel kernel, const std::byte* old_content, const std::byte* now,
                     PageDiff& out) noexcept;

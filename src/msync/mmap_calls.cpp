@@ -13,12 +13,16 @@
 #include "atomic_file/mapped_files.hpp"
 #include "base/error_number.hpp"
 #include "base/real_path.hpp"
-#include "msync/mapped_io.hpp"
+#include "mapped_io/call_arguments.hpp"
+#include "msync/mapped_calls.hpp"
 #include "msync/marked.hpp"
 
 using vellum::Tracker;
 using vellum::atomic_file::MappedFiles;
 using vellum::base::as_result;
+using vellum::mapped_io::drops_memory;
+using vellum::mapped_io::mode_of;
+using vellum::mapped_io::new_address_of;
 using vellum::msync::any_atomic_files;
 using vellum::msync::is_mapped;
 
@@ -84,7 +88,7 @@ VELLUM_WRAP(void*, mremap)(void* at, size_t bytes, size_t new_bytes, int flags, 
   if (files().contains(at)) return vellum_mremap(at, bytes, new_bytes, flags);
   va_list values;
   va_start(values, flags);
-  void* new_at = (flags & MREMAP_FIXED) != 0 ? va_arg(values, void*) : nullptr;
+  void* const new_at = new_address_of(flags, values);
   va_end(values);
   return mremap(at, bytes, new_bytes, flags, new_at);
 }
@@ -101,12 +105,6 @@ VELLUM_WRAP(int, fdatasync)(int fd) {
 }
 
 namespace {
-
-// On a shared mapping these only allow pages to leave memory. Here memory is the only copy.
-bool drops_memory(int advice) {
-  return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
-         advice == MADV_WIPEONFORK;
-}
 
 int grown(int fd, off_t offset, off_t bytes) {
   struct stat status;
@@ -136,14 +134,6 @@ VELLUM_WRAP(int, posix_fallocate64)(int fd, off64_t offset, off64_t bytes) {
   return is_mapped(fd) ? grown(fd, offset, bytes) : posix_fallocate64(fd, offset, bytes);
 }
 VELLUM_WRAP(int, close)(int fd) { return close(fd); }
-
-namespace {
-
-mode_t mode_of(int flags, va_list values) {
-  return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(values, mode_t) : 0;
-}
-
-}  // namespace
 
 VELLUM_WRAP(int, open)(const char* path, int flags, ...) {
   recover_before_open(AT_FDCWD, path);

@@ -6,10 +6,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "msync/mapped_io.hpp"
+#include "msync/mapped_calls.hpp"
 #include "msync/marked.hpp"
 
+using vellum::msync::given_offset;
 using vellum::msync::is_mapped;
+using vellum::msync::kOwnOffset;
 using vellum::msync::mapped_read;
 using vellum::msync::mark_object;
 using vellum::msync::marked;
@@ -60,31 +62,33 @@ char* marked_line(char* to, int room, char* line) {
 }  // namespace
 
 VELLUM_WRAP(ssize_t, read)(int fd, void* to, size_t bytes) {
-  return marked_count(to, is_mapped(fd) ? mapped_read(fd, to, bytes, -1) : read(fd, to, bytes));
+  return marked_count(to,
+                      is_mapped(fd) ? mapped_read(fd, to, bytes, kOwnOffset) : read(fd, to, bytes));
 }
 VELLUM_WRAP(ssize_t, pread)(int fd, void* to, size_t bytes, off_t at) {
-  return marked_count(to,
-                      is_mapped(fd) ? mapped_read(fd, to, bytes, at) : pread(fd, to, bytes, at));
+  return marked_count(
+      to, is_mapped(fd) ? mapped_read(fd, to, bytes, given_offset(at)) : pread(fd, to, bytes, at));
 }
 VELLUM_WRAP(ssize_t, pread64)(int fd, void* to, size_t bytes, off64_t at) {
-  return marked_count(to,
-                      is_mapped(fd) ? mapped_read(fd, to, bytes, at) : pread64(fd, to, bytes, at));
+  return marked_count(to, is_mapped(fd) ? mapped_read(fd, to, bytes, given_offset(at))
+                                        : pread64(fd, to, bytes, at));
 }
 VELLUM_WRAP(ssize_t, readv)(int fd, const iovec* pieces, int count) {
   const auto all = static_cast<size_t>(count);
-  const ssize_t got = is_mapped(fd) ? mapped_read(fd, pieces, all, -1) : readv(fd, pieces, count);
+  const ssize_t got =
+      is_mapped(fd) ? mapped_read(fd, pieces, all, kOwnOffset) : readv(fd, pieces, count);
   return marked_pieces(pieces, all, got);
 }
 VELLUM_WRAP(ssize_t, preadv)(int fd, const iovec* pieces, int count, off_t at) {
   const auto all = static_cast<size_t>(count);
-  const ssize_t got =
-      is_mapped(fd) ? mapped_read(fd, pieces, all, at) : preadv(fd, pieces, count, at);
+  const ssize_t got = is_mapped(fd) ? mapped_read(fd, pieces, all, given_offset(at))
+                                    : preadv(fd, pieces, count, at);
   return marked_pieces(pieces, all, got);
 }
 VELLUM_WRAP(ssize_t, preadv64)(int fd, const iovec* pieces, int count, off64_t at) {
   const auto all = static_cast<size_t>(count);
-  const ssize_t got =
-      is_mapped(fd) ? mapped_read(fd, pieces, all, at) : preadv64(fd, pieces, count, at);
+  const ssize_t got = is_mapped(fd) ? mapped_read(fd, pieces, all, given_offset(at))
+                                    : preadv64(fd, pieces, count, at);
   return marked_pieces(pieces, all, got);
 }
 
@@ -125,15 +129,18 @@ VELLUM_WRAP(char*, fgets_unlocked)(char* to, int room, FILE* file) {
 }
 
 VELLUM_WRAP(ssize_t, __read_chk)(int fd, void* to, size_t bytes, size_t room) {
-  if (bytes <= room && is_mapped(fd)) return marked_count(to, mapped_read(fd, to, bytes, -1));
+  if (bytes <= room && is_mapped(fd))
+    return marked_count(to, mapped_read(fd, to, bytes, kOwnOffset));
   return marked_count(to, __read_chk(fd, to, bytes, room));
 }
 VELLUM_WRAP(ssize_t, __pread_chk)(int fd, void* to, size_t bytes, off_t at, size_t room) {
-  if (bytes <= room && is_mapped(fd)) return marked_count(to, mapped_read(fd, to, bytes, at));
+  if (bytes <= room && is_mapped(fd))
+    return marked_count(to, mapped_read(fd, to, bytes, given_offset(at)));
   return marked_count(to, __pread_chk(fd, to, bytes, at, room));
 }
 VELLUM_WRAP(ssize_t, __pread64_chk)(int fd, void* to, size_t bytes, off64_t at, size_t room) {
-  if (bytes <= room && is_mapped(fd)) return marked_count(to, mapped_read(fd, to, bytes, at));
+  if (bytes <= room && is_mapped(fd))
+    return marked_count(to, mapped_read(fd, to, bytes, given_offset(at)));
   return marked_count(to, __pread64_chk(fd, to, bytes, at, room));
 }
 VELLUM_WRAP(ssize_t, __recv_chk)(int fd, void* to, size_t bytes, size_t room, int flags) {

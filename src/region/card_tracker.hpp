@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "cards/tracked_range.hpp"
@@ -23,6 +24,11 @@ class CardTracker {
   // RegionMemory::collect_dirty(), by marks. Throws Errc::corrupted (see
   // RegionOptions::verify_cards); `out` then has what was found all the same.
   void collect(RegionMemory& memory, std::vector<PageNumber>& out);
+  // What the last collect() found marked, ascending: all that a commit has to compare of these
+  // pages. Empty where pages are found by other means, too, as a page may then hold other stores.
+  std::span<const cards::MarkedPage> marks() const noexcept {
+    return pages_too_ ? std::span<const cards::MarkedPage>() : marked_;
+  }
 
  private:
   CardTracker(std::unique_ptr<cards::TrackedRange> range, bool pages_too, bool verify)

@@ -63,6 +63,8 @@ struct Region::Impl::CommitInProgress {
 
 std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* known) {
   std::vector<PageNumber> dirty;
+  // Of pending pages, stores may be left whose marks an earlier commit took.
+  const bool marks_say_all = cards && pending.empty();
   const auto merge_pending = [&] {
     std::vector<PageNumber> merged;
     std::set_union(dirty.begin(), dirty.end(), pending.begin(), pending.end(),
@@ -79,6 +81,7 @@ std::vector<PageNumber> Region::Impl::take_dirty(const std::vector<PageNumber>* 
     pending = merge_pending();  // found pages are armed again, and must not be forgotten
     throw;
   }
+  encoder->use_marks(marks_say_all ? cards->marks() : std::span<const cards::MarkedPage>());
   if (pending.empty()) return dirty;
   dirty = merge_pending();
   pending.clear();
@@ -193,6 +196,7 @@ store::CommitCost Region::Impl::write_commit(CommitInProgress& c) {
     }
     c.writes.reset();
     accept_commit();
+    memory->note_commit_end();
     if (auto* const file = memory->file_behind()) file->finish_commit(c.dirty);
     return cost;
   } catch (...) {

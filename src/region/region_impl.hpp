@@ -16,7 +16,7 @@
 #include "format/working_set.hpp"
 #include "region/background.hpp"
 #include "region/card_tracker.hpp"
-#include "region/encoder.hpp"
+#include "region/encode/encoder.hpp"
 #include "region/memory/memory.hpp"
 #include "region/space_keeper.hpp"
 #include "store/branch/branch_writer.hpp"

@@ -1,8 +1,12 @@
 // Regions whose stores are marked: commits are what the marks say, with every engine.
 #include <vellum/cards.h>
 
+#include <cstring>
 #include <random>
 
+#include "region/region_impl.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/fault_fs.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {
@@ -61,6 +65,47 @@ TEST_P(CardTrackerNoTsan, OnlyThePageTrackerFindsWhatWasNotMarked) {
   store_word(both, 9 * kPage, 2);
   EXPECT_EQ(2U, both.commit().pages_changed);
   EXPECT_EQ(content_of(both), content_of(store, "main"));
+}
+
+// A commit compares the marked lines of a page alone.
+TEST_P(CardTrackerNoTsan, OfAPageThatHasABaseCopyTheMarkedLinesAreTaken) {
+  if (GetParam() == Engine::mapped) GTEST_SKIP() << "always looks for pages, too";
+  Store store = create();
+  Region region = store.create_region("main", kMiB, with(Tracker::cards));
+  store_word(region, 5 * kPage, 1);
+  region.commit();
+  store_word(region, 5 * kPage + 512, 2);
+  store_word(region, 5 * kPage + 4088, 3);
+  word_at(region, 5 * kPage + 1024) = 4;  // not marked
+  region.commit();
+  const auto committed = content_of(store, "main");
+  const auto word = [&](std::uint64_t offset) {
+    std::uint64_t value = 0;
+    std::memcpy(&value, committed.data() + 5 * kPage + offset, sizeof value);
+    return value;
+  };
+  EXPECT_EQ(word(0), 1U);
+  EXPECT_EQ(word(512), 2U);
+  EXPECT_EQ(word(4088), 3U);
+  EXPECT_EQ(word(1024), 0U);
+}
+
+TEST_P(CardTrackerNoTsan, MarksOfAFailedCommitAreInTheNext) {
+  create().create_region("main", kMiB, with(Tracker::cards)).close();
+  store::test::FaultFs fs(base::posix_fs());
+  Region region = region::RegionAccess::open_branch(store::StoreCore::open(fs, path()), "main",
+                                                    with(Tracker::cards));
+  store_word(region, 5 * kPage, 1);
+  region.commit();
+  store_word(region, 5 * kPage, 2);
+  fs.fail_nth(store::test::Call::write, 1, Errc::io, true);
+  EXPECT_THROW((void)region.commit(), Error);
+  fs.heal();
+  store_word(region, 5 * kPage + 2048, 3);
+  region.commit();
+  const auto wanted = content_of(region);
+  region.close();
+  EXPECT_EQ(content_of(Store::open(path()), "main"), wanted);
 }
 
 TEST_P(CardTrackerNoTsan, VerificationNamesTheMissedStoresPage) {

@@ -3,7 +3,7 @@
 #include <fstream>
 #include <random>
 
-#include "region/encoder.hpp"
+#include "region/encode/encoder.hpp"
 #include "region/region_impl.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/fault_fs.hpp"

@@ -206,9 +206,11 @@ TEST_F(Msync, FileCallsSeeAndMakeStores) {
   EXPECT_EQ(".s.", std::string(read, 3));
   EXPECT_EQ(1, files.read_at(fd_, read, 3, kBytes - 1));
   EXPECT_EQ(0, files.read_at(fd_, read, 3, kBytes));
-  EXPECT_EQ(3, files.write_at(fd_, "abc", 3, 200));
+  std::uint64_t offset = 200;
+  EXPECT_EQ(3, files.write_at(fd_, "abc", 3, offset, false));
   EXPECT_EQ('b', at[201]);
-  EXPECT_EQ(3, files.write_at(fd_, "end", 3, -1));
+  EXPECT_EQ(3, files.write_at(fd_, "end", 3, offset, true));
+  EXPECT_EQ(kBytes, offset);
   EXPECT_EQ(kBytes + 3, fs::file_size(path()));
   EXPECT_EQ(0, vellum_munmap(at, kBytes));
   EXPECT_EQ("abc", content().substr(200, 3));

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <regex>
 #include <thread>
+#include <vellum/store.hpp>
 
 #include "cli/run_lib.hpp"
 
@@ -80,11 +81,38 @@ TEST_F(RunLeftNoSanitizer, OneThatIsKilledLeavesItsLastCommit) {
 // A program that was killed is started anew before all of it has ended.
 TEST_F(RunLeftNoSanitizer, TheNextRunWaitsForOneThatIsAtItsEnd) {
   start("is-killed");
-  for (int i = 0; i < 3000 && !fs::exists(data()); ++i)
+  while (!fs::exists(data()) || read_file(data()).empty()) {
+    ASSERT_EQ(0, waitpid(running_, nullptr, WNOHANG)) << said();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   must({"run", "--store", path("store"), "--file", data(), "--", "true"});
   expect_committed("early late");
   EXPECT_EQ(0, ended());
+}
+
+// A run that begins or ends has a file's branch for a moment, perhaps while a program of another run
+// opens the file.
+TEST_F(RunLeftNoSanitizer, AProgramWaitsForABranchThatSomebodyHasForAMoment) {
+  write_file(data(), "before");
+  must({"run", "--store", path("store"), "--file", data(), "--", "true"});
+  write_file(path("said"), "");
+  running_ = fork();
+  if (running_ == 0) {
+    const std::string wait = "touch " + path("ready") + "; while [ ! -e " + path("go") +
+                             " ]; do sleep 0.01; done; echo late >> " + data();
+    become_vellum({"run", "--store", path("store"), "--file", data(), "--", "sh", "-c", wait});
+  }
+  while (!fs::exists(path("ready"))) {
+    ASSERT_EQ(0, waitpid(running_, nullptr, WNOHANG));
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  {
+    const Region held = Store::open(path("store")).open_region("main");
+    write_file(path("go"), "");
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  EXPECT_EQ(0, ended());
+  expect_committed("beforelate\n");
 }
 
 TEST_F(RunLeftNoSanitizer, OneThatStaysIsWaitedForAndGetsTheSignal) {

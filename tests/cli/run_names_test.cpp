@@ -109,7 +109,7 @@ CallNames system_calls() {
 // A call by its number is the same call. Calls that the C library names otherwise than the kernel
 // are here under the kernel's name.
 TEST_F(RunNamesNoSanitizer, WhatIsTakenOverIsTakenOverByItsNumberToo) {
-  const std::string numbered = read_file(VELLUM_SOURCE_DIR "/src/preload/numbered_calls.cpp");
+  const std::string numbered = read_file(VELLUM_SOURCE_DIR "/src/preload/calls/numbered_calls.cpp");
   const CallNames calls = system_calls();
   if (calls.empty()) GTEST_SKIP() << "no table of system calls here";
   CallNames taken = taken_over();

@@ -19,8 +19,8 @@
 #include "base/temp_directory.hpp"
 #include "format/layout.hpp"
 #include "format/number.hpp"
-#include "store/catalog/journal.hpp"
 #include "store/catalog/store_core.hpp"
+#include "store/journal/journal_state.hpp"
 #include "store/pack/pack_scanner.hpp"
 
 namespace vellum::golden {

@@ -1,4 +1,6 @@
 // discard() puts pages back to what was committed.
+#include <sys/mman.h>
+
 #include "region/memory_fixture.hpp"
 
 namespace vellum::region::test {
@@ -35,6 +37,17 @@ TEST_P(Discard, LeavesPagesWritableAndTracked) {
     EXPECT_TRUE(all_bytes(page_at(*memory, 10), 30 * kPageBytes, 7));
     EXPECT_TRUE(all_bytes(page_at(*memory, 40), 10 * kPageBytes, 0));
   }
+}
+
+// The kernel does not drop such pages when it is asked in the usual way.
+TEST_P(Discard, OfPagesThatTheProgramHasLocked) {
+  const auto memory = make(4 * kMiB);
+  std::memset(memory->data(), 7, 40 * kPageBytes);
+  commit(*memory);
+  if (mlock(memory->data(), 40 * kPageBytes) != 0) GTEST_SKIP() << "memory cannot be locked";
+  std::memset(memory->data(), 8, 40 * kPageBytes);
+  memory->discard(collect(*memory));
+  EXPECT_TRUE(all_bytes(memory->data(), 40 * kPageBytes, 7));
 }
 
 TEST_P(Discard, LeavesOtherPagesAlone) {

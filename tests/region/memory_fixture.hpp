@@ -92,6 +92,7 @@ class MemoryTest : public vellum::test::EngineTest {
       ASSERT_EQ(memory.backing().write(page, {page_at(memory, page), kPageBytes}), 0);
       memory.backing().note_base_copies(page, 1);
     }
+    memory.note_commit_end();
     if (file != nullptr) file->finish_commit(dirty);
   }
 };

@@ -17,16 +17,27 @@ constexpr std::size_t kMost = 32;
 
 std::vector<std::size_t> all_next(ReadStreams& streams) {
   std::vector<std::size_t> chunks;
-  for (std::size_t index = 0; streams.next(index);) chunks.push_back(index);
+  while (const auto ahead = streams.next()) chunks.push_back(ahead->chunk);
   return chunks;
+}
+
+TEST(ReadStreams, SayWhetherTheLastFaultWasAWrite) {
+  ReadStreams streams;
+  for (std::size_t at = 10; at < 13; ++at) streams.note_fault({at, false, true}, kMost);
+  const auto ahead = streams.next();
+  ASSERT_TRUE(ahead.has_value());
+  EXPECT_EQ(ahead->chunk, 13U);
+  EXPECT_TRUE(ahead->writes);
+  streams.note_fault({14, false, false}, kMost);
+  EXPECT_FALSE(streams.next()->writes);
 }
 
 TEST(ReadStreams, ThreeFaultsInOrderMakeAStream) {
   ReadStreams streams;
-  EXPECT_TRUE(streams.note_fault(10, false, kMost).empty());
-  EXPECT_TRUE(streams.note_fault(11, false, kMost).empty());
+  EXPECT_TRUE(streams.note_fault({10}, kMost).empty());
+  EXPECT_TRUE(streams.note_fault({11}, kMost).empty());
   EXPECT_TRUE(all_next(streams).empty());
-  const auto run = streams.note_fault(12, false, kMost);
+  const auto run = streams.note_fault({12}, kMost);
   EXPECT_EQ(run.first, 13U);
   EXPECT_EQ(run.end, 17U);
   EXPECT_EQ(all_next(streams), (std::vector<std::size_t>{13, 14, 15, 16}));
@@ -37,16 +48,15 @@ TEST(ReadStreams, ThreeFaultsInOrderMakeAStream) {
 TEST(ReadStreams, ChunksOfTheLargestRegion) {
   for (const std::size_t first : {(1ULL << 32) - 2, 1ULL << 32, (1ULL << 34) - 8}) {
     ReadStreams streams;
-    for (std::size_t i = 0; i < 2; ++i)
-      EXPECT_TRUE(streams.note_fault(first + i, false, kMost).empty());
-    const auto run = streams.note_fault(first + 2, false, kMost);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(streams.note_fault({first + i}, kMost).empty());
+    const auto run = streams.note_fault({first + 2}, kMost);
     EXPECT_EQ(run.first, first + 3);
     EXPECT_EQ(run.end, first + 7);
     EXPECT_EQ(all_next(streams),
               (std::vector<std::size_t>{first + 3, first + 4, first + 5, first + 6}));
     ReadStreams announced;
-    announced.note_fault(first, true, kMost);
-    announced.note_fault(first + 4, true, kMost);
+    announced.note_fault({first, true}, kMost);
+    announced.note_fault({first + 4, true}, kMost);
     std::vector<std::size_t> behind;
     for (std::size_t index = 0; announced.take_behind(index);) behind.push_back(index);
     EXPECT_EQ(behind, (std::vector<std::size_t>{first, first + 1, first + 2}));
@@ -55,42 +65,42 @@ TEST(ReadStreams, ChunksOfTheLargestRegion) {
 
 TEST(ReadStreams, DownwardsTheyMakeOneToo) {
   ReadStreams streams;
-  EXPECT_TRUE(streams.note_fault(12, false, kMost).empty());
-  EXPECT_TRUE(streams.note_fault(11, false, kMost).empty());
-  auto run = streams.note_fault(10, false, kMost);
+  EXPECT_TRUE(streams.note_fault({12}, kMost).empty());
+  EXPECT_TRUE(streams.note_fault({11}, kMost).empty());
+  auto run = streams.note_fault({10}, kMost);
   EXPECT_EQ(all_next(streams), (std::vector<std::size_t>{9, 8, 7, 6}));
   std::vector<std::size_t> taken;
   while (!run.empty()) taken.push_back(run.take());
   EXPECT_EQ(taken, (std::vector<std::size_t>{9, 8, 7, 6}));
-  run = streams.note_fault(8, false, kMost);
+  run = streams.note_fault({8}, kMost);
   EXPECT_EQ(run.first, 4U) << "caught up: the same window";
   EXPECT_EQ(run.end, 8U);
   EXPECT_EQ(all_next(streams), (std::vector<std::size_t>{5, 4})) << "each once";
-  EXPECT_FALSE(streams.note_fault(3, false, kMost).empty()) << "used up";
+  EXPECT_FALSE(streams.note_fault({3}, kMost).empty()) << "used up";
   EXPECT_EQ(all_next(streams), (std::vector<std::size_t>{2, 1, 0})) << "not below the region";
-  EXPECT_TRUE(streams.note_fault(0, false, kMost).empty());
+  EXPECT_TRUE(streams.note_fault({0}, kMost).empty());
 }
 
 // As sorting does: from both ends to the middle.
 TEST(ReadStreams, BothWaysAtOnce) {
   ReadStreams streams;
   for (std::size_t i = 0; i < 100; ++i) {
-    EXPECT_EQ(streams.note_fault(i, false, kMost).empty(), i < 2) << i;
-    EXPECT_EQ(streams.note_fault(1000 - i, false, kMost).empty(), i < 2) << i;
+    EXPECT_EQ(streams.note_fault({i}, kMost).empty(), i < 2) << i;
+    EXPECT_EQ(streams.note_fault({1000 - i}, kMost).empty(), i < 2) << i;
   }
 }
 
 TEST(ReadStreams, WhatIsAnnouncedGoesUpwards) {
   ReadStreams streams;
-  EXPECT_FALSE(streams.note_fault(5, true, kMost).empty());
-  const auto run = streams.note_fault(4, true, kMost);
+  EXPECT_FALSE(streams.note_fault({5, true}, kMost).empty());
+  const auto run = streams.note_fault({4, true}, kMost);
   EXPECT_EQ(run.first, 5U);
   EXPECT_FALSE(run.downwards);
 }
 
 TEST(ReadStreams, OneFaultIsEnoughWhereItWasAnnounced) {
   ReadStreams streams;
-  EXPECT_EQ(streams.note_fault(5, true, kMost).end, 10U);
+  EXPECT_EQ(streams.note_fault({5, true}, kMost).end, 10U);
 }
 
 TEST(ReadStreams, AUsedUpWindowDoubles) {
@@ -98,7 +108,7 @@ TEST(ReadStreams, AUsedUpWindowDoubles) {
   std::size_t at = 0;
   std::size_t expected = 4;
   for (int i = 0; i < 6; ++i) {
-    const auto run = streams.note_fault(at, true, kMost);
+    const auto run = streams.note_fault({at, true}, kMost);
     EXPECT_EQ(run.end - run.first, expected);
     at = run.end;
     expected = std::min(2 * expected, kMost);
@@ -108,7 +118,7 @@ TEST(ReadStreams, AUsedUpWindowDoubles) {
 TEST(ReadStreams, AReaderThatCatchesUpKeepsItsWindow) {
   ReadStreams streams;
   for (std::size_t at = 0; at < 20; ++at) {
-    const auto run = streams.note_fault(at, true, kMost);
+    const auto run = streams.note_fault({at, true}, kMost);
     EXPECT_EQ(run.first, at + 1);
     EXPECT_EQ(run.end, at + 5);
   }
@@ -117,7 +127,7 @@ TEST(ReadStreams, AReaderThatCatchesUpKeepsItsWindow) {
 
 TEST(ReadStreams, WithoutRoomNothingIsReadAhead) {
   ReadStreams streams;
-  for (std::size_t at = 0; at < 20; ++at) EXPECT_TRUE(streams.note_fault(at, true, 0).empty());
+  for (std::size_t at = 0; at < 20; ++at) EXPECT_TRUE(streams.note_fault({at, true}, 0).empty());
   EXPECT_TRUE(all_next(streams).empty());
 }
 
@@ -125,7 +135,7 @@ TEST(ReadStreams, RandomFaultsMakeNone) {
   ReadStreams streams;
   std::mt19937_64 random(1);
   for (int i = 0; i < 10'000; ++i) {
-    EXPECT_TRUE(streams.note_fault(random() % (1u << 30), false, kMost).empty());
+    EXPECT_TRUE(streams.note_fault({random() % (1u << 30)}, kMost).empty());
   }
 }
 
@@ -133,19 +143,19 @@ TEST(ReadStreams, FaultsElsewhereDoNotEndAStream) {
   ReadStreams streams;
   std::mt19937_64 random(1);
   std::size_t at = 0;
-  for (; at < 16; ++at) streams.note_fault(at, false, kMost);
-  for (int i = 0; i < 10; ++i) streams.note_fault(1000 + random() % (1u << 29), false, kMost);
-  EXPECT_FALSE(streams.note_fault(at, false, kMost).empty());
+  for (; at < 16; ++at) streams.note_fault({at}, kMost);
+  for (int i = 0; i < 10; ++i) streams.note_fault({1000 + random() % (1u << 29)}, kMost);
+  EXPECT_FALSE(streams.note_fault({at}, kMost).empty());
 }
 
 TEST(ReadStreams, DeadStreamsGiveWay) {
   ReadStreams streams;
   for (std::size_t part = 0; part < 4; ++part) {
-    for (std::size_t i = 0; i < 16; ++i) streams.note_fault(part * 1000 + i, false, kMost);
+    for (std::size_t i = 0; i < 16; ++i) streams.note_fault({part * 1000 + i}, kMost);
   }
   bool found = false;
   for (std::size_t at = 10'000; at < 10'100 && !found; ++at) {
-    found = !streams.note_fault(at, false, kMost).empty();
+    found = !streams.note_fault({at}, kMost).empty();
   }
   EXPECT_TRUE(found);
 }
@@ -154,15 +164,15 @@ TEST(ReadStreams, FourReadersEachHaveOne) {
   ReadStreams streams;
   for (std::size_t i = 0; i < 10; ++i) {
     for (std::size_t part = 0; part < 4; ++part) {
-      EXPECT_EQ(streams.note_fault(part * 1000 + i, false, kMost).empty(), i < 2) << i;
+      EXPECT_EQ(streams.note_fault({part * 1000 + i}, kMost).empty(), i < 2) << i;
     }
   }
 }
 
 TEST(ReadStreams, WhatAnAnnouncedReaderPassedGoesOnce) {
   ReadStreams streams;
-  for (std::size_t at = 100; at < 105; ++at) streams.note_fault(at, true, kMost);
-  for (std::size_t at = 500; at < 505; ++at) streams.note_fault(at, false, kMost);
+  for (std::size_t at = 100; at < 105; ++at) streams.note_fault({at, true}, kMost);
+  for (std::size_t at = 500; at < 505; ++at) streams.note_fault({at}, kMost);
   std::vector<std::size_t> behind;
   for (std::size_t index = 0; streams.take_behind(index);) behind.push_back(index);
   EXPECT_EQ(behind, (std::vector<std::size_t>{100, 101, 102}));

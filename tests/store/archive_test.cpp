@@ -29,17 +29,17 @@ TEST_F(ArchiveTest, EverythingWorksOverTwoDirectories) {
   EXPECT_EQ(moved.packs_in_use, 0u);
   EXPECT_EQ(packs_in(home()).size(), 1u);
   EXPECT_EQ(packs_in(archive).size(), packs - 1);
-  EXPECT_EQ(list_tiers(*fresh()).home.bytes, moved.home_bytes);
+  EXPECT_EQ(list_tiers(*fresh())[0].bytes, moved.home_bytes);
   expect_all();
   go_on("t0");
   expect_all();
   for (int i = 0; i < 7; ++i) {
     if (i != 5) remove("s" + std::to_string(i));
   }
-  const std::uint64_t archived = list_tiers(*fresh()).directories[0].use.bytes;
+  const std::uint64_t archived = list_tiers(*fresh())[1].bytes;
   const GcReport freed = gc();
   EXPECT_GT(freed.packs_punched, 0u);
-  EXPECT_LT(list_tiers(*fresh()).directories[0].use.bytes, archived);
+  EXPECT_LT(list_tiers(*fresh())[1].bytes, archived);
   expect_all();
   EXPECT_GT(gc(9).recompressed.packs, 0u);
   EXPECT_GT(translated_packs(*fresh()), 0u);
@@ -156,7 +156,7 @@ TEST_F(ArchiveTest, OneThatIsNotThereIsAClearErrorAndFreesNothing) {
       return contains(d.reason, archive) &&
              std::find(d.versions.begin(), d.versions.end(), "snapshot 's3'") != d.versions.end();
     }));
-    EXPECT_FALSE(list_tiers(*fresh()).directories[0].present);
+    EXPECT_FALSE(list_tiers(*fresh())[1].present);
     if (mount_point) stdfs::remove_all(archive);
     stdfs::rename(away, archive);
     EXPECT_EQ(files_of(home(), archive), files);
@@ -202,7 +202,7 @@ TEST_F(ArchiveTest, OneThatMovesIsFoundUnderItsNewPath) {
   // Another empty directory under its old path is not taken for it.
   error_text(Errc::io, [&] { add_archive(); });
   add_tier(*fresh(), TierKind::archive, elsewhere, 0);
-  ASSERT_EQ(list_tiers(*fresh()).directories.size(), 1u);
+  ASSERT_EQ(list_tiers(*fresh()).size(), 2u);
   expect_all();
   EXPECT_TRUE(contains(error_text(Errc::busy, [&] { remove_tier(*fresh(), elsewhere); }), "holds"));
   // Nor does another store take it.
@@ -239,7 +239,7 @@ TEST_F(ArchiveTest, ACopyOfTheStoreLeavesItAlone) {
   }
   error_text(Errc::read_only, [&] { apply_tiers(*other(), false, nullptr); });
   error_text(Errc::read_only, [&] { remove_tier(*other(), archive); });
-  EXPECT_FALSE(list_tiers(*other()).directories[0].writable);
+  EXPECT_FALSE(list_tiers(*other())[1].writable);
   remove_tier(*other(), cache);
   EXPECT_EQ(files_of(archive, cache), files);
   expect_all();
@@ -279,7 +279,7 @@ TEST_F(ArchiveTest, ACopyUnderTheSamePathLeavesItAloneToo) {
     EXPECT_TRUE(contains(text, archive) && contains(text, "take the archive over")) << text;
   }
   error_text(Errc::read_only, [&] { move(false); });
-  EXPECT_FALSE(list_tiers(*fresh()).directories[0].writable);
+  EXPECT_FALSE(list_tiers(*fresh())[1].writable);
   EXPECT_EQ(files_of(archive, archive), files);
   // The original is back, and whole.
   stdfs::rename(here, copy);
@@ -294,7 +294,7 @@ TEST_F(ArchiveTest, ACopyUnderTheSamePathLeavesItAloneToo) {
   stdfs::rename(copy, here);
   store = fresh_at(here);
   add_archive();
-  EXPECT_TRUE(list_tiers(*fresh()).directories[0].writable);
+  EXPECT_TRUE(list_tiers(*fresh())[1].writable);
   gc();
   expect_same(*open_version(*fresh(), "main"), contents.at("main"));
   stdfs::rename(here, copy);
@@ -395,14 +395,14 @@ TEST_F(ArchiveTest, WhatMovesFirst) {
   expect_same(*open_version(*fresh(), "t"), contents.at("t"));
   error_text(Errc::io, [&] { open_version(*fresh(), "s1"); });
   stdfs::rename(dir.path("away"), archive);
-  const std::uint64_t least = list_tiers(*fresh()).home.bytes;
+  const std::uint64_t least = list_tiers(*fresh())[0].bytes;
   move(false);
-  const std::uint64_t all = list_tiers(*fresh()).home.bytes;
+  const std::uint64_t all = list_tiers(*fresh())[0].bytes;
   ASSERT_LT(least, all);
   const TierReport half = move(true, all / 2);
   EXPECT_LE(half.home_bytes, all / 2);
   EXPECT_GT(half.home_bytes, all / 2 - (80u << 10));
-  EXPECT_EQ(list_tiers(*fresh()).home.bytes, half.home_bytes);
+  EXPECT_EQ(list_tiers(*fresh())[0].bytes, half.home_bytes);
   limit_home(*fresh(), all / 4);
   EXPECT_LE(apply().home_bytes, all / 4);
   EXPECT_EQ(apply().packs_moved, 0u);

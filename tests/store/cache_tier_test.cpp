@@ -75,7 +75,7 @@ TEST_F(CacheTierTest, IsLookedAtFirst) {
   expect_all_from_home();
   const TierReport report = apply();
   EXPECT_EQ(report.copies_made, packs_in(home()).size() - 1);
-  EXPECT_EQ(report.copied_bytes, list_tiers(*fresh()).directories[0].use.bytes);
+  EXPECT_EQ(report.copied_bytes, list_tiers(*fresh())[1].bytes);
   std::uint64_t from_home = 0, from_cache = 0;
   read_all(from_home, from_cache);
   EXPECT_GT(from_cache, from_home);
@@ -98,15 +98,15 @@ TEST_F(CacheTierTest, HasCopiesOfWhatNewVersionsNeed) {
   add_cache(96u << 10);
   apply();
   const auto list = list_tiers(*fresh());
-  EXPECT_LE(list.directories[0].use.bytes, 96u << 10);
-  EXPECT_GT(list.directories[0].use.packs, 0u);
+  EXPECT_LE(list[1].bytes, 96u << 10);
+  EXPECT_GT(list[1].packs, 0u);
   const auto first = packs_in(cache);
   go_on("t0", kPages);
   go_on("t1", kPages);
   const TierReport next = apply();
   EXPECT_GT(next.copies_made, 0u);
   EXPECT_GT(next.copies_removed, 0u);
-  EXPECT_LE(list_tiers(*fresh()).directories[0].use.bytes, 96u << 10);
+  EXPECT_LE(list_tiers(*fresh())[1].bytes, 96u << 10);
   EXPECT_NE(packs_in(cache), first);
   limit_cache(*fresh(), cache, 4096);
   apply();
@@ -155,11 +155,11 @@ TEST_F(CacheTierTest, DamageAndLossOfCopiesDoNothing) {
   EXPECT_EQ(apply().copies_made, 0u);
   expect_all();
   // It is made again on demand; under the id that it had, since another machine may have one.
-  const auto id = list_tiers(*fresh()).directories[0].tier.id;
+  const auto id = fresh()->packs().places().state()->tiers.directories[0].id;
   add_cache();
-  EXPECT_EQ(list_tiers(*fresh()).directories[0].tier.id, id);
+  EXPECT_EQ(fresh()->packs().places().state()->tiers.directories[0].id, id);
   EXPECT_EQ(apply().copies_made, packs.size());
-  EXPECT_EQ(list_tiers(*fresh()).directories.size(), 1u);
+  EXPECT_EQ(list_tiers(*fresh()).size(), 2u);
   expect_all();
 }
 

@@ -7,8 +7,8 @@
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/space_note.hpp"
 #include "store/lock/version_pin.hpp"
-#include "store/pack/record_io.hpp"
 #include "store/reach/live_set.hpp"
+#include "store/record/record_io.hpp"
 #include "store/snapshots_fixture.hpp"
 
 namespace vellum::store::test {

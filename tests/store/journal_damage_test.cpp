@@ -2,7 +2,8 @@
 // and block that is lost, every truncation, after a kill and after a power cut at any commit.
 #include "format/superblock.hpp"
 #include "format/version.hpp"
-#include "store/catalog/journal.hpp"
+#include "store/journal/journal_writer.hpp"
+#include "store/journal/read_journal.hpp"
 #include "support.hpp"
 #include "support/forwarding_fs.hpp"
 #include "support/memory_fs.hpp"

@@ -1,6 +1,7 @@
 // Frames of a journal that count, and frames that do not: the files are made frame by frame, as no
 // writer leaves them.
-#include "store/catalog/journal.hpp"
+#include "store/journal/journal_writer.hpp"
+#include "store/journal/read_journal.hpp"
 
 #include "format/superblock.hpp"
 #include "format/version.hpp"

@@ -4,7 +4,7 @@
 #include "format/translation.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/pack/pack_set.hpp"
-#include "store/pack/record_io.hpp"
+#include "store/record/record_io.hpp"
 #include "store/support.hpp"
 
 namespace vellum::store::test {

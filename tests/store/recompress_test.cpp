@@ -8,9 +8,9 @@
 #include "store/check/stat.hpp"
 #include "store/gc/pack_rewriter.hpp"
 #include "store/lock/version_pin.hpp"
-#include "store/pack/pack_writer.hpp"
-#include "store/pack/record_io.hpp"
 #include "store/recompress_support.hpp"
+#include "store/record/pack_writer.hpp"
+#include "store/record/record_io.hpp"
 #include "store/snapshots_fixture.hpp"
 #include "support/crash_images_lib.hpp"
 

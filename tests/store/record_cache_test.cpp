@@ -1,5 +1,5 @@
 // The cache of decoded records keeps a record that is in use from being read again and again.
-#include "store/pack/record_cache.hpp"
+#include "store/record/record_cache.hpp"
 
 #include "support.hpp"
 #include "support/forwarding_fs.hpp"

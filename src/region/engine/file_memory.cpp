@@ -14,6 +14,7 @@
 
 #include "base/fail.hpp"
 #include "format/types.hpp"
+#include "region/kernel/kernel.hpp"
 #include "region/paging/page_ranges.hpp"
 
 namespace vellum::region {
@@ -119,7 +120,7 @@ void FileMemory::drop_copies(const std::vector<PageNumber>& pages) {
   std::set_difference(pages.begin(), pages.end(), foreign_.begin(), foreign_.end(),
                       std::back_inserter(own));
   for_ranges(own, SIZE_MAX, [&](PageNumber first, std::size_t count) {
-    madvise(address_of(first), count * kPageBytes, MADV_DONTNEED);
+    drop_pages(address_of(first), count * kPageBytes);
   });
 }
 

@@ -63,6 +63,7 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
   bool take_spilled(PageNumber, std::byte*, SpillFile::Entry&) override { return false; }
   void give_back(const std::vector<PageNumber>&, std::vector<PageNumber>&) override {}
   void note_newer(PageNumber) noexcept override {}
+  void note_commit_end() noexcept override {}
   bool wants_source() const noexcept override { return false; }
   void replace_source(std::shared_ptr<store::PageSource> source,
                       const std::vector<PageNumber>&) override;

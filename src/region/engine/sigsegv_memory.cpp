@@ -19,7 +19,8 @@ namespace vellum::region {
 
 SigsegvMemory::SigsegvMemory(const MemoryOptions& options,
                              std::shared_ptr<store::PageSource> source)
-    : PagedMemory(options, std::move(source), {.fault_signal = SIGSEGV, .zeros_take_memory = true}),
+    : PagedMemory(options, std::move(source),
+                  {.fault_signal = SIGSEGV, .zeros_take_memory = true, .writes_unmapped = false}),
       dirty_((options.capacity_bytes / kPageBytes / kGroupPages + 1) * sizeof(std::uint64_t)),
       summary_((options.capacity_bytes / kPageBytes / kGroupPages / 64 + 1) *
                sizeof(std::uint64_t)),
@@ -180,7 +181,7 @@ std::uint64_t SigsegvMemory::take_group(std::size_t group) {
 
 void SigsegvMemory::put_back(const std::vector<PageNumber>& pages) {
   for_ranges(pages, SIZE_MAX, [&](PageNumber first, std::size_t count) {
-    madvise(address_of(first), count * kPageBytes, MADV_DONTNEED);
+    if (drop_pages(address_of(first), count * kPageBytes) != 0) lose("the kernel keeps them");
   });
 }
 
@@ -251,6 +252,41 @@ std::int64_t SigsegvMemory::count_own(PageNumber first, std::size_t count) noexc
   return pages;
 }
 
+bool SigsegvMemory::is_unwritten(PageNumber first, std::size_t count) noexcept {
+  std::uint64_t own = 0;
+  const std::uint64_t bits = bits_below(count) << (first % kGroupPages);
+  return (dirty_word(first / kGroupPages).load(std::memory_order_relaxed) & bits) == 0 &&
+         find_own(first, count, own) == 0 && own != 0;
+}
+
+// Pages that nobody has written since the last scan are closed for writing already.
+std::size_t SigsegvMemory::drop_equal(PageNumber first, std::size_t count) noexcept {
+  std::size_t dropped = 0;
+  for (std::size_t at = 0; at < count; at += chunk_pages()) {
+    dropped += drop_equal_of_chunk(first + at, std::min(chunk_pages(), count - at));
+  }
+  return dropped;
+}
+
+// A thread that opens a page has the lock, and has noted the page as dirty when it lets go. Later
+// ones find the chunk claimed, and wait.
+std::size_t SigsegvMemory::drop_equal_of_chunk(PageNumber first, std::size_t count) noexcept {
+  std::uint64_t own = 0, dirty = 0;
+  {
+    const std::lock_guard lock(lock_of(first / kGroupPages));
+    dirty = dirty_word(first / kGroupPages).load(std::memory_order_relaxed);
+  }
+  if (find_own(first, count, own) != 0) return 0;
+  std::size_t dropped = 0;
+  for (own &= ~(dirty >> (first % kGroupPages)); own != 0; own &= own - 1) {
+    const auto i = static_cast<std::size_t>(__builtin_ctzll(own));
+    // Without a base copy, dropping a page of zeros gains nothing: a read would take memory again.
+    if (!backing_.has_base_copy(first + i) || !equals_base_copy(first + i)) continue;
+    dropped += drop_pages(address_of(first + i), kPageBytes) == 0;
+  }
+  return dropped;
+}
+
 // Pages that can only be read stay as they are; they are compared in place.
 int SigsegvMemory::freeze(Frozen& f) noexcept {
   if (!options_.writable) return 0;
@@ -269,7 +305,7 @@ int SigsegvMemory::freeze(Frozen& f) noexcept {
 int SigsegvMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
   for (std::size_t i = 0; i < f.count; ++i) {
     if ((f.own >> i & 1) == 0 || (keep >> i & 1) != 0) continue;
-    madvise(address_of(f.first + i), kPageBytes, MADV_DONTNEED);
+    drop_pages(address_of(f.first + i), kPageBytes);
   }
   return 0;
 }
@@ -278,7 +314,7 @@ int SigsegvMemory::forget(const Frozen& f) noexcept {
   const std::lock_guard lock(lock_of(f.first / kGroupPages));
   const int error = protect(f.first, f.count, PROT_NONE);
   if (error != 0) return error;
-  madvise(address_of(f.first), f.count * kPageBytes, MADV_DONTNEED);
+  drop_pages(address_of(f.first), f.count * kPageBytes);
   backing_.drop_base_copies(f.first, f.count);
   const std::uint64_t bits = bits_below(f.count) << (f.first % kGroupPages);
   dirty_word(f.first / kGroupPages).fetch_and(~bits, std::memory_order_relaxed);

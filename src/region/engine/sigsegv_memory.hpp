@@ -31,6 +31,10 @@ class SigsegvMemory final : public PagedMemory {
   void begin_service() override;
   int map_zero(PageNumber first, std::size_t count) noexcept override;
   int map_present(PageNumber first, std::size_t count) noexcept override;
+  // A write opens a page after its chunk has come in.
+  int place_zeros(PageNumber first, std::size_t count) noexcept override {
+    return map_zero(first, count);
+  }
   // Reading a page that is closed for writing is never taken for a write.
   int prepare_unmapped(PageNumber, std::size_t) noexcept override { return 0; }
   // Pages are closed until a fault opens them.
@@ -42,6 +46,9 @@ class SigsegvMemory final : public PagedMemory {
   int place_private(PageNumber page, const std::byte* content) noexcept override;
   void note_placed(PageNumber first, std::uint64_t pages) noexcept override;
   int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
+  bool is_unwritten(PageNumber first, std::size_t count) noexcept override;
+  bool may_return_copies() noexcept override { return true; }
+  std::size_t drop_equal(PageNumber first, std::size_t count) noexcept override;
   int freeze(Frozen& frozen) noexcept override;
   int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
   int forget(const Frozen& frozen) noexcept override;
@@ -62,6 +69,7 @@ class SigsegvMemory final : public PagedMemory {
   }
   std::uint64_t chunk_mask() const noexcept { return bits_below(chunk_pages()); }
   base::HandlerLock& lock_of(std::size_t group) noexcept { return locks_[group % kLocks]; }
+  std::size_t drop_equal_of_chunk(PageNumber first, std::size_t count) noexcept;
   void join_islands();
   int protect(PageNumber first, std::size_t count, int access) noexcept;
   int open_for_writing(PageNumber first, std::size_t count) noexcept;

@@ -19,7 +19,8 @@
 namespace vellum::region {
 
 UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
-    : PagedMemory(options, std::move(source), {.fault_signal = SIGBUS, .zeros_take_memory = false}),
+    : PagedMemory(options, std::move(source),
+                  {.fault_signal = SIGBUS, .zeros_take_memory = false, .writes_unmapped = true}),
       ranges_(kScanRanges) {
   uffd_ = open_userfaultfd();
   pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -59,6 +60,10 @@ int UffdMemory::map_zero(PageNumber first, std::size_t count) noexcept {
   return map_zero_pages(uffd_, address_of(first), count * kPageBytes);
 }
 
+int UffdMemory::place_zeros(PageNumber first, std::size_t count) noexcept {
+  return copy_zero_pages(uffd_, address_of(first), count * kPageBytes);
+}
+
 int UffdMemory::map_present(PageNumber first, std::size_t count) noexcept {
   return map_file_pages(uffd_, address_of(first), count * kPageBytes, options_.writable);
 }
@@ -66,29 +71,27 @@ int UffdMemory::map_present(PageNumber first, std::size_t count) noexcept {
 // Arms the holes; the kernel keeps that when it maps the memfd's pages there. Otherwise the next
 // commit would compare all of them with their base copies, and so touch them.
 int UffdMemory::prepare_unmapped(PageNumber first, std::size_t count) noexcept {
-  if (!options_.writable) return 0;
-  ScanRange ranges[32];
-  std::byte* const end = address_of(first + count);
-  for (std::byte* at = address_of(first); at < end;) {
-    std::byte* resume = end;
-    if (scan_written(pagemap_, at, end, ranges, resume) < 0) return errno;
-    at = resume;
-  }
-  return 0;
+  return options_.writable ? arm(uffd_, address_of(first), count * kPageBytes) : 0;
 }
 
 bool UffdMemory::kernel_has_mapped(PageNumber first, std::size_t count) noexcept {
   return any_mapped(pagemap_, address_of(first), count);
 }
 
-int UffdMemory::resolve_present(PageNumber page, bool) noexcept {
-  // The page came in a moment ago through another thread, or its table entry holds only the marker
-  // that a scan left on a hole. The kernel refuses its zero page over such a marker, but takes a
-  // copied one.
+int UffdMemory::resolve_present(PageNumber page, bool is_write) noexcept {
+  // The page came in a moment ago through another thread, or is the second one of its chunk, or its
+  // table entry holds only the marker that a scan left on a hole. The kernel refuses its zero page
+  // over such a marker, but takes a copied one.
   const std::size_t index = chunk_of(page);
   if (!chunks_.claim(index, Chunk::kPresent)) return 0;
-  const int error =
-      backing_.has_base_copy(page) ? map_present(page, 1) : copy_zero_page(uffd_, address_of(page));
+  int error = 0;
+  if (backing_.has_base_copy(page)) {
+    error = map_present(page, 1);
+  } else if (chunks_[index].only.load() != 0) {
+    error = complete(index, is_write);
+  } else {
+    error = place_zeros(page, 1);
+  }
   chunks_.settle(index, 1, Chunk::kPresent);
   return error;
 }
@@ -129,7 +132,9 @@ void UffdMemory::append_written(PageNumber first, PageNumber end,
       // A chunk that is being filled may already have been written; whether it has base copies is
       // known only afterwards.
       chunks_.wait_while_claimed(chunk_of(page));
-      for (; page < chunk_end; ++page) out.push_back(page);
+      for (; page < chunk_end; ++page) {
+        if (!is_untouched(page)) out.push_back(page);
+      }
     }
     page = chunk_end;
   }
@@ -139,14 +144,16 @@ void UffdMemory::put_back(const std::vector<PageNumber>& pages) {
   for (std::size_t i = 0; i < pages.size();) {
     std::size_t n = 1;
     const bool base_copies = backing_.has_base_copy(pages[i]);
+    const bool untouched = is_untouched(pages[i]);
     while (i + n < pages.size() && pages[i + n] == pages[i] + n &&
-           backing_.has_base_copy(pages[i + n]) == base_copies)
+           backing_.has_base_copy(pages[i + n]) == base_copies &&
+           is_untouched(pages[i + n]) == untouched)
       ++n;
-    madvise(address_of(pages[i]), n * kPageBytes, MADV_DONTNEED);
+    if (drop_pages(address_of(pages[i]), n * kPageBytes) != 0) lose("the kernel keeps them");
     // Maps the pages again at once: a system call could not fault them in.
     if (base_copies) {
       map_present(pages[i], n);
-    } else {
+    } else if (!untouched) {
       map_zero(pages[i], n);
     }
     i += n;
@@ -200,14 +207,14 @@ int UffdMemory::freeze(Frozen& f) noexcept {
 int UffdMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
   if (!options_.writable) return 0;
   const int error = show(f.first, f.count, f.old, f.base_copies, f.pages, keep);
-  if (f.pages != nullptr) madvise(f.place, f.count * kPageBytes, MADV_DONTNEED);
+  if (f.pages != nullptr) drop_pages(f.place, f.count * kPageBytes);
   return error;
 }
 
 int UffdMemory::forget(const Frozen& f) noexcept {
   backing_.forget_base_copies(f.first, f.count);
   if (!options_.writable) backing_.punch(f.first, f.count);
-  if (f.pages != nullptr) madvise(f.place, f.count * kPageBytes, MADV_DONTNEED);
+  if (f.pages != nullptr) drop_pages(f.place, f.count * kPageBytes);
   return 0;
 }
 

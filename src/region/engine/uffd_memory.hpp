@@ -1,6 +1,7 @@
 // region/engine/uffd_memory.hpp: engine uffd (userfaultfd).
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,7 @@ class UffdMemory final : public PagedMemory {
  protected:
   void begin_service() override;
   int map_zero(PageNumber first, std::size_t count) noexcept override;
+  int place_zeros(PageNumber first, std::size_t count) noexcept override;
   int map_present(PageNumber first, std::size_t count) noexcept override;
   int prepare_unmapped(PageNumber first, std::size_t count) noexcept override;
   bool kernel_has_mapped(PageNumber first, std::size_t count) noexcept override;
@@ -34,6 +36,10 @@ class UffdMemory final : public PagedMemory {
   // The kernel counts a placed page as written by itself.
   void note_placed(PageNumber, std::uint64_t) noexcept override {}
   int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
+  bool is_unwritten(PageNumber first, std::size_t count) noexcept override;
+  bool may_return_copies() noexcept override;
+  std::size_t drop_equal(PageNumber first, std::size_t count) noexcept override;
+  FaultResult on_other_fault(PageNumber page, const Fault& fault) noexcept override;
   int freeze(Frozen& frozen) noexcept override;
   int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
   int forget(const Frozen& frozen) noexcept override;
@@ -45,6 +51,15 @@ class UffdMemory final : public PagedMemory {
   void scan_tables(std::size_t first_table, std::size_t end_table, std::vector<PageNumber>& out);
   void append_written(PageNumber first, PageNumber end, std::vector<PageNumber>& out) const;
 
+  // uffd_copies.cpp
+  std::uint64_t find_equal(PageNumber first, std::size_t count) noexcept;
+  void show_dropped(PageNumber first, std::uint64_t pages) noexcept;
+
+  void open_again(PageNumber first, std::size_t count) noexcept;
+
+  std::atomic<bool> stay_closed_{
+      false};  // opening pages again has failed once: none close any more
+  std::atomic<std::uint32_t> windows_{0};  // how often pages were closed for writing
   int uffd_ = -1;
   int pagemap_ = -1;
   std::vector<ScanRange> ranges_;

@@ -246,6 +246,11 @@ void add_route(std::byte* begin, std::byte* end, FaultTarget* target) {
   fail(Errc::unsupported, "16,384 regions are open in this process: close some first");
 }
 
+bool handles(int signal_number) noexcept {
+  struct sigaction now{};
+  return sigaction(signal_number, nullptr, &now) == 0 && is_a_copys(now.sa_sigaction);
+}
+
 // Whether the other handler passes on foreign faults is unknown, hence a warning and no error.
 void look_at_handlers() noexcept {
   static std::atomic<const void*> told_of{nullptr};

@@ -38,6 +38,9 @@ void add_route(std::byte* begin, std::byte* end, FaultTarget* target);
 // Returns when no thread is inside the target's on_fault any more.
 void remove_route(FaultTarget* target) noexcept;
 
+// Whether the handler of a signal is in place. Another one that passes on foreign faults may have
+// replaced it: that cannot be told.
+bool handles(int signal_number) noexcept;
 // Checks whether the installed handlers are still in place: prints one line on standard error for
 // each that another handler has replaced.
 void look_at_handlers() noexcept;

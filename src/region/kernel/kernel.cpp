@@ -140,13 +140,14 @@ long scan(int pagemap_fd, ScanArg& arg, std::span<ScanRange> out, std::byte* beg
 
 // Finds own pages: private, and not the zero page. `where`: present, or also swapped out. (Markers
 // that a scan has left on holes look like swapped pages.)
+// Neighbours make one range where they agree in `told`.
 long scan_own(int pagemap_fd, std::byte* begin, std::byte* end, std::uint64_t where,
-              std::span<ScanRange> out, std::byte*& resume) noexcept {
+              std::uint64_t told, std::span<ScanRange> out, std::byte*& resume) noexcept {
   ScanArg arg{};
   arg.category_inverted = kPageIsFile | kPageIsZero;
   arg.category_mask = kPageIsFile | kPageIsZero;
   arg.category_anyof_mask = where;
-  arg.return_mask = kPageIsFile;  // one range for neighbours, whatever else they are
+  arg.return_mask = told;
   return scan(pagemap_fd, arg, out, begin, end, resume);
 }
 
@@ -192,15 +193,35 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
     off.range.start = reinterpret_cast<std::uintptr_t>(at);
     off.range.len = n;
     if (++attempts <= 4 && ioctl(uffd, UFFDIO_WRITEPROTECT, &off) == 0) return 0;
-    copy_zero_page(uffd, at);
+    copy_zero_pages(uffd, at, kPage);
     return kPage;
   };
   return map_range(address, bytes, issue, drop_markers);
 }
 
-int copy_zero_page(int uffd, std::byte* address) noexcept {
-  static constexpr std::byte kZeros[kPage] = {};
-  return copy_page(uffd, address, kZeros);
+int copy_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
+  static std::byte zeros[16 * kPage];  // never written: the kernel's zero page, again and again
+  const auto issue = [uffd](std::byte* at, std::size_t n) {
+    uffdio_copy copy{};
+    copy.dst = reinterpret_cast<std::uintptr_t>(at);
+    copy.src = reinterpret_cast<std::uintptr_t>(zeros);
+    copy.len = std::min(n, sizeof zeros);
+    if (ioctl(uffd, UFFDIO_COPY, &copy) == 0) return static_cast<std::int64_t>(copy.len);
+    return static_cast<std::int64_t>(copy.copy > 0 ? copy.copy : -1);
+  };
+  return map_range(address, bytes, issue, skip_page);
+}
+
+int arm(int uffd, std::byte* address, std::size_t bytes) noexcept {
+  uffdio_writeprotect on{};
+  on.range.start = reinterpret_cast<std::uintptr_t>(address);
+  on.range.len = bytes;
+  on.mode = UFFDIO_WRITEPROTECT_MODE_WP;
+  // EAGAIN: the address space is changing under us (mmap, fork).
+  while (ioctl(uffd, UFFDIO_WRITEPROTECT, &on) != 0) {
+    if (errno != EAGAIN) return errno;
+  }
+  return 0;
 }
 
 int map_file_pages(int uffd, std::byte* address, std::size_t bytes, bool armed) noexcept {
@@ -249,6 +270,12 @@ int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept {
   return map_range(address, kPage, issue, skip_page);
 }
 
+int drop_pages(std::byte* address, std::size_t bytes) noexcept {
+  constexpr int kDontNeedLocked = 24;  // MADV_DONTNEED_LOCKED, Linux 5.18
+  if (madvise(address, bytes, kDontNeedLocked) == 0) return 0;
+  return madvise(address, bytes, MADV_DONTNEED) == 0 ? 0 : errno;
+}
+
 int move_away(std::byte* from, std::size_t bytes, std::byte* to) noexcept {
   constexpr int flags = MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP;
   return mremap(from, bytes, bytes, flags, to) == MAP_FAILED ? errno : 0;
@@ -263,7 +290,7 @@ int find_private(int pagemap_fd, std::byte* begin, std::size_t pages, bool swapp
   mask = 0;
   for (std::byte* at = begin; at < end;) {
     std::byte* resume = end;
-    const long n = scan_own(pagemap_fd, at, end, where, ranges, resume);
+    const long n = scan_own(pagemap_fd, at, end, where, kPageIsFile, ranges, resume);
     if (n < 0) return errno;
     for (long i = 0; i < n; ++i) {
       for (std::uint64_t a = ranges[i].begin; a < ranges[i].end; a += kPage) {
@@ -275,12 +302,31 @@ int find_private(int pagemap_fd, std::byte* begin, std::size_t pages, bool swapp
   return 0;
 }
 
+int find_written_private(int pagemap_fd, std::byte* begin, std::size_t pages, std::uint64_t& own,
+                         std::uint64_t& written) noexcept {
+  ScanRange ranges[64];  // so many that one call is enough
+  std::byte* resume = nullptr;
+  const long n = scan_own(pagemap_fd, begin, begin + pages * kPage, kPageIsPresent, kPageIsWritten,
+                          ranges, resume);
+  if (n < 0) return errno;
+  const auto base = reinterpret_cast<std::uintptr_t>(begin);
+  own = written = 0;
+  for (long i = 0; i < n; ++i) {
+    for (std::uint64_t a = ranges[i].begin; a < ranges[i].end; a += kPage) {
+      const std::uint64_t bit = 1ULL << ((a - base) / kPage);
+      own |= bit;
+      if ((ranges[i].categories & kPageIsWritten) != 0) written |= bit;
+    }
+  }
+  return 0;
+}
+
 std::int64_t count_private(int pagemap_fd, std::byte* begin, std::byte* end) noexcept {
   ScanRange ranges[512];
   std::int64_t pages = 0;
   for (std::byte* at = begin; at < end;) {
     std::byte* resume = end;
-    const long n = scan_own(pagemap_fd, at, end, kPageIsPresent, ranges, resume);
+    const long n = scan_own(pagemap_fd, at, end, kPageIsPresent, kPageIsFile, ranges, resume);
     if (n < 0) return -1;
     for (long i = 0; i < n; ++i) {
       pages += static_cast<std::int64_t>((ranges[i].end - ranges[i].begin) / kPage);

@@ -24,16 +24,23 @@ int register_range(int uffd, void* address, std::size_t bytes, bool track_writes
 // dropped. 0 or errno.
 int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept;
 
-// Maps a private page of zeros, unless a page is mapped there already. 0 or errno.
-int copy_zero_page(int uffd, std::byte* address) noexcept;
+// Puts private pages of zeros where no page is mapped; they count as written. 0 or errno.
+int copy_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept;
 
 // Maps the file pages that are present in the memfd behind a range, armed when `armed`. Pages that
 // are already mapped stay. 0 or errno.
 int map_file_pages(int uffd, std::byte* address, std::size_t bytes, bool armed) noexcept;
 
+// Arms a range, also where no page is mapped: the kernel arms the pages that it maps there. Unlike a
+// scan, it does not interrupt other processors where nothing is mapped. 0 or errno.
+int arm(int uffd, std::byte* address, std::size_t bytes) noexcept;
+
 // Puts a private copy of a page there unless a page is already mapped there; it counts as written.
 // 0 or errno.
 int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept;
+
+// Drops the private pages of a range, also those that the program has locked (mlock(2)). 0 or errno.
+int drop_pages(std::byte* address, std::size_t bytes) noexcept;
 
 // Moves the private pages of a range to another place in one step: later accesses to the range find
 // nothing there. The old mapping at `to` goes. 0 or errno (mremap(2), MREMAP_DONTUNMAP, Linux 5.13
@@ -45,6 +52,9 @@ int move_away(std::byte* from, std::size_t bytes, std::byte* to) noexcept;
 // then look the same. 0 or errno.
 int find_private(int pagemap_fd, std::byte* begin, std::size_t pages, bool swapped,
                  std::uint64_t& mask) noexcept;
+// The same, of pages that are present, and which of these were written since they were last armed.
+int find_written_private(int pagemap_fd, std::byte* begin, std::size_t pages, std::uint64_t& own,
+                         std::uint64_t& written) noexcept;
 // Counts those that are present in a range of any size. -1 with errno.
 std::int64_t count_private(int pagemap_fd, std::byte* begin, std::byte* end) noexcept;
 // Whether an entry of /proc/self/pagemap, 8 bytes per page, is of a page that is present or swapped

@@ -13,6 +13,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "format/page_diff.hpp"
 #include "region/memory/paged_memory.hpp"
 #include "region/memory/paged_memory_no_read_ahead.hpp"
 
@@ -28,12 +29,14 @@ void PagedMemory::collect_dirty(std::vector<PageNumber>& out,
   const ClosedGate no_evictions(evictions_);
   std::vector<PageNumber> spilled, found;
   if (spill_) spill_->append_pages(spilled);
+  found_by_others_.store(known != nullptr, std::memory_order_relaxed);
   if (known == nullptr) {
     find_dirty(found);
     known = &found;
   }
   std::set_union(spilled.begin(), spilled.end(), known->begin(), known->end(),
                  std::back_inserter(out));
+  note_found_written(*known);
 }
 
 void PagedMemory::discard(const std::vector<PageNumber>& pages) {
@@ -127,6 +130,12 @@ void PagedMemory::settle_taken(const std::vector<PageNumber>& taken, bool durabl
     }
     chunks_.settle(index, 1, was);
   }
+}
+
+bool PagedMemory::equals_base_copy(PageNumber page) const noexcept {
+  format::PageDiff diff;  // its reads are no race to a sanitizer
+  format::diff_page(base_copy_of(page), address_of(page), diff);
+  return diff.lines == 0;
 }
 
 void PagedMemory::lose(const char* why) noexcept {

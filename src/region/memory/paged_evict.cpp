@@ -87,10 +87,9 @@ std::size_t PagedMemory::evict(std::size_t index, Changed what) noexcept {
 }
 
 std::size_t PagedMemory::evict_claimed(std::size_t index, Changed what) noexcept {
-  const PageNumber first = index * chunk_pages(), end = size_bytes() / kPageBytes;
   Frozen frozen;
-  frozen.first = first;
-  frozen.count = first < end ? std::min<std::size_t>(chunk_pages(), end - first) : 0;
+  frozen.first = index * chunk_pages();
+  frozen.count = pages_of(index);
   // Base copies that are newer than the source must stay; private copies that equal them need not.
   const bool newer = chunks_[index].newer.load() != 0;
   if (newer) what = Changed::all_stay;

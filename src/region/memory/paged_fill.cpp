@@ -15,19 +15,6 @@ namespace {
 // The most that one fault makes room for, so that a thread that waits for memory gets it soon.
 constexpr std::size_t kRoomChunks = 4;
 
-// Calls visit(first, count) for each range of set bits; stops when it returns anything but 0.
-template <typename Visit>
-int for_each_bit_range(std::uint64_t bits, Visit visit) noexcept {
-  while (bits != 0) {
-    const auto first = static_cast<std::size_t>(__builtin_ctzll(bits));
-    const std::uint64_t rest = ~(bits >> first);
-    const auto count = rest == 0 ? 64 - first : static_cast<std::size_t>(__builtin_ctzll(rest));
-    if (const int error = visit(first, count); error != 0) return error;
-    bits &= ~(bits_below(count) << first);
-  }
-  return 0;
-}
-
 // Which of the pages are not all zero: one bit per page.
 std::uint64_t filled_pages(const std::byte* content, std::size_t pages) noexcept {
   std::uint64_t filled = 0;
@@ -42,7 +29,8 @@ constexpr std::size_t kMostTimesFilled = 4;
 
 }  // namespace
 
-bool PagedMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept {
+bool PagedMemory::fill(std::size_t index, store::ReadFailure& failure,
+                       std::optional<PageNumber> written) noexcept {
   if (chunks_.is_missing(index)) {
     // Pages from the spill file are held twice: as written, and as committed.
     const bool twice = spill_ && spill_->pages() != 0 && spill_->holds(index * chunk_pages());
@@ -62,17 +50,22 @@ bool PagedMemory::fill(std::size_t index, store::ReadFailure& failure) noexcept 
   chunks_.touch(first, room);
   const std::uint64_t spilled = spill_ ? spill_->held_in(first, pages) : 0;
   if (spilled != 0) return fill_with_spill(index, pages, spilled, failure);
+  if (!traits_.writes_unmapped) written.reset();
   const std::size_t zero_pages = zeros_from(first, room);
+  if (written && zero_pages >= pages) {
+    return fill_zero_for_writing(index, *written, pages, failure);
+  }
   if (zero_pages == room) return fill_zero(index, room, failure);
   if (zero_pages >= chunk_pages()) {
     return fill_zero(index, zero_pages / chunk_pages() * chunk_pages(), failure);
   }
-  return fill_from_source(index, pages, failure);
+  return fill_from_source(index, pages, failure, written ? Mapping::by_write : Mapping::now);
 }
 
 void PagedMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
   Chunk& c = chunks_[index];
   c.prefetched.store(mapping == Mapping::by_touch, std::memory_order_relaxed);
+  c.only.store(0);
   if (working_set_) working_set_->note(index);
   const std::uint32_t present = present_chunks_.fetch_add(1, std::memory_order_relaxed);
   const std::uint32_t left = c.evicted_at.load(std::memory_order_relaxed);
@@ -80,32 +73,6 @@ void PagedMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
   // list, as in 2Q, Johnson and Shasha, VLDB 1994; uses without a fault raise no event).
   const bool soon = left != 0 && evicted_.load(std::memory_order_relaxed) - left < present;
   c.heat.store(soon ? 2 : 0, std::memory_order_relaxed);
-}
-
-// Fills the chunk and the missing ones that follow it.
-bool PagedMemory::fill_zero(std::size_t index, std::size_t pages,
-                            store::ReadFailure& failure) noexcept {
-  const bool near_limit = options_.writable && pager_->lacking(kTablePages) != 0;
-  std::size_t count = 1;
-  while (!near_limit && count * chunk_pages() < pages &&
-         chunks_.claim(index + count, Chunk::kMissing)) {
-    // A chunk that was here before may no longer be what the source said above.
-    if (chunks_[index + count].evicted_at.load() != 0) {
-      chunks_.settle(index + count, 1, Chunk::kMissing);
-      break;
-    }
-    ++count;
-  }
-  const int error = map_zero(index * chunk_pages(), std::min(count * chunk_pages(), pages));
-  for (std::size_t i = 0; i < count && error == 0; ++i) note_arrival(index + i);
-  // Zeros take memory when they are written, which raises no event. So they count from now on,
-  // until the pager counts what is there.
-  const auto taken = static_cast<std::int64_t>(count * chunk_pages());
-  if (error == 0 && options_.writable) add_private(traits_.zeros_take_memory ? 2 * taken : taken);
-  chunks_.settle(index, count, error == 0 ? Chunk::kPresent : Chunk::kMissing);
-  if (error == 0) return true;
-  failure = {"cannot map memory", {}, index * chunk_pages(), error};
-  return false;
 }
 
 bool PagedMemory::fill_from_source(std::size_t index, std::size_t pages,
@@ -132,7 +99,7 @@ bool PagedMemory::fill_from_source(std::size_t index, std::size_t pages,
 // calls. 0 or errno.
 int PagedMemory::show_committed(PageNumber first, std::size_t pages, const std::byte* content,
                                 Mapping mapping) noexcept {
-  const bool may_leave_out = mapping == Mapping::now && !options_.huge_pages;
+  const bool may_leave_out = mapping != Mapping::by_touch && !options_.huge_pages;
   const std::uint64_t filled = may_leave_out ? filled_pages(content, pages) : bits_below(pages);
   const auto count = static_cast<std::size_t>(__builtin_popcountll(filled));
   if (count * kMostTimesFilled <= pages) {
@@ -140,7 +107,10 @@ int PagedMemory::show_committed(PageNumber first, std::size_t pages, const std::
     if (options_.writable) add_private(static_cast<std::int64_t>(pages - count));
     return error;
   }
-  int error = mapping == Mapping::by_touch ? prepare_unmapped(first, pages) : 0;
+  // Beside a chunk that is there, most pages of this one are likely to be written, too: arming would
+  // cost each of them another fault. A page that is not written all the same is compared once.
+  const bool likely_written = mapping == Mapping::by_write && has_mapped_neighbour(chunk_of(first));
+  int error = mapping != Mapping::now && !likely_written ? prepare_unmapped(first, pages) : 0;
   if (error == 0) error = backing_.write(first, {content, pages * kPageBytes});
   if (error != 0) return error;
   backing_.note_base_copies(first, pages);
@@ -262,6 +232,7 @@ int PagedMemory::show(PageNumber first, std::size_t count, const std::byte* base
     return map_zero(first + at, n);
   });
   if (zeroed == 0) note_placed(first, own);
+  chunks_[chunk_of(first)].only.store(0);
   return zeroed;
 }
 

@@ -36,6 +36,7 @@ void PagedMemory::start() {
 void PagedMemory::stop_service() noexcept {
   remove_route(this);
   if (ReadAhead* const ahead = read_ahead_.exchange(nullptr)) ahead->leave(*this);
+  if (std::exchange(joined_reclaimer_, false)) Reclaimer::of_process().leave(*this);
   if (joined_) pager_->leave(*this, size_bytes());
   joined_ = false;
 }
@@ -44,7 +45,7 @@ bool PagedMemory::make_present(PageNumber first, std::size_t count,
                                store::ReadFailure& failure) noexcept {
   if (count == 0) return true;
   for (std::size_t index = chunk_of(first); index <= chunk_of(first + count - 1); ++index) {
-    if (!fill(index, failure) || !show_prefetched(index, failure)) return false;
+    if (!fill(index, failure) || !map_all(index, failure)) return false;
   }
   return true;
 }
@@ -59,15 +60,16 @@ void PagedMemory::release(PageNumber first, std::size_t count) noexcept {
 
 FaultResult PagedMemory::on_fault(const Fault& fault) noexcept {
   if (!contains(fault.address)) return FaultResult::not_ours;
-  if (fault.signal_number != traits_.fault_signal) return FaultResult::not_ours;
   if (fault.is_write && !options_.writable) return FaultResult::not_ours;
   const auto page = static_cast<PageNumber>(fault.address - data()) / kPageBytes;
+  if (fault.signal_number != traits_.fault_signal) return on_other_fault(page, fault);
   const std::size_t index = chunk_of(page);
   const bool was_present = chunks_[index].state.load() == Chunk::kPresent;
-  if (!was_present) read_ahead_of(index);
+  if (!was_present) read_ahead_of(index, fault.is_write);
   if (!was_present && working_set_) prefetch_beside(index);
   store::ReadFailure failure;
-  bool ok = fill(index, failure);  // waits when another thread is filling it
+  const auto written = fault.is_write ? std::optional(page) : std::nullopt;
+  bool ok = fill(index, failure, written);  // waits when another thread is filling it
   // A write to a chunk that was missing may fault once more, and come here again.
   if (ok && was_present) {
     chunks_[index].prefetched.store(0);

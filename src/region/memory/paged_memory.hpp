@@ -6,9 +6,10 @@
 // noticed. Each source file has one part:
 //  - paged_memory.cpp: its life, faults, holds, size;
 //  - paged_fill.cpp: a chunk comes in, from the source, from the spill file, or as zeros;
-//  - paged_zeros.cpp: what is zero, and has therefore never come in;
+//  - paged_zeros.cpp: pages that are zero: what never comes in, and what a write brings in;
 //  - paged_evict.cpp: a chunk leaves; clean pages are forgotten, dirty pages go to the spill file;
 //  - paged_commit.cpp: what a commit or a rollback takes from memory and brings back;
+//  - paged_reclaim.cpp: private copies that are of no use go back;
 //  - paged_use.cpp: how much memory and spill file the region takes;
 //  - paged_advice.cpp: the program's advice;
 //  - paged_read_ahead.cpp: chunks that are likely to be touched soon come in early;
@@ -19,12 +20,15 @@
 // HandlerLocks, none of which is ever held while region memory is touched.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -35,6 +39,7 @@
 #include "region/paging/leave_first.hpp"
 #include "region/paging/read_ahead.hpp"
 #include "region/paging/read_streams.hpp"
+#include "region/paging/reclaimer.hpp"
 #include "region/paging/scratch.hpp"
 #include "region/paging/working_set.hpp"
 
@@ -43,7 +48,8 @@ namespace vellum::region {
 class PagedMemory : public RegionMemory,
                     public FaultTarget,
                     public Pageable,
-                    public ReadAheadTarget {
+                    public ReadAheadTarget,
+                    public ReclaimTarget {
  public:
   ~PagedMemory() override;
 
@@ -75,25 +81,30 @@ class PagedMemory : public RegionMemory,
   bool has_spilled() const noexcept override { return spill_ && spill_->pages() != 0; }
   bool take_spilled(PageNumber page, std::byte* buffer, SpillFile::Entry& out) override;
   bool wants_source() const noexcept override;
+  void note_commit_end() noexcept override;
   void replace_source(std::shared_ptr<store::PageSource> source,
                       const std::vector<PageNumber>& taken) override;
   void give_back(const std::vector<PageNumber>& taken, std::vector<PageNumber>& present) override;
   void resize(std::uint64_t size_bytes) override;
   std::vector<format::PageRange> working_set() override;
 
-  // FaultTarget, Pageable, ReadAheadTarget.
+  // FaultTarget, Pageable, ReadAheadTarget, ReclaimTarget.
   FaultResult on_fault(const Fault& fault) noexcept override;
   std::size_t make_room(std::size_t pages) noexcept override;
   void measure() noexcept override;
   std::int64_t untold_pages() const noexcept override;
   void tidy() noexcept override;
   bool read_ahead_step() noexcept override;
+  std::optional<std::chrono::milliseconds> reclaim() noexcept override;
 
  protected:
   // What holds for all memory of an engine.
   struct Traits {
     int fault_signal;        // with which a page asks to come in or to be opened for writing
     bool zeros_take_memory;  // reading zero pages takes memory
+    // A write can bring in private pages, and the kernel itself copies a base copy that is not
+    // mapped at the first write. Then a write fault maps nothing that the write replaces.
+    bool writes_unmapped;
   };
   PagedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
               Traits traits);
@@ -111,6 +122,9 @@ class PagedMemory : public RegionMemory,
   // Maps pages without a base copy. REQUIRES: none of them is in use: their chunks are being
   // filled, or discard() runs.
   virtual int map_zero(PageNumber first, std::size_t count) noexcept = 0;
+  // Places private zeros where nothing is mapped, for writing. REQUIRES: no base copies; their
+  // chunk is claimed.
+  virtual int place_zeros(PageNumber first, std::size_t count) noexcept = 0;
   // Maps pages whose base copies were just written.
   virtual int map_present(PageNumber first, std::size_t count) noexcept = 0;
   // Precedes the writing of base copies that stay unmapped until they are touched: reading them
@@ -137,6 +151,20 @@ class PagedMemory : public RegionMemory,
   // Counts them in a range of any size. -1: not known.
   virtual std::int64_t count_own(PageNumber first, std::size_t count) noexcept = 0;
 
+  // Whether some pages of a chunk are private, and none of these was written since the last
+  // find_dirty().
+  virtual bool is_unwritten(PageNumber first, std::size_t count) noexcept = 0;
+  // Whether drop_equal() may be called now.
+  virtual bool may_return_copies() noexcept = 0;
+  // Drops private pages that equal their base copies, or are zero and have none; what equals them
+  // shows. Returns how many. A concurrent write is not lost. REQUIRES: the chunks are claimed and
+  // not held.
+  virtual std::size_t drop_equal(PageNumber first, std::size_t count) noexcept = 0;
+  // A fault by another signal than Traits::fault_signal.
+  virtual FaultResult on_other_fault(PageNumber, const Fault&) noexcept {
+    return FaultResult::not_ours;
+  }
+
   // The state of one eviction. After freeze() nobody changes the pages.
   struct Frozen {
     PageNumber first = 0;
@@ -161,6 +189,13 @@ class PagedMemory : public RegionMemory,
   // there.
   int show(PageNumber first, std::size_t count, const std::byte* base_copy_content,
            std::uint64_t base_copies, const std::byte* own_content, std::uint64_t own) noexcept;
+  // Whether the page is a zero that is mapped nowhere, in a chunk that is present.
+  bool is_untouched(PageNumber page) const noexcept;
+  // Brings in the pages of a chunk of which only one is mapped: private zeros for writing, else
+  // the zero page. 0 or errno. REQUIRES: claimed.
+  int complete(std::size_t index, bool for_writing) noexcept;
+  // Whether a page equals its base copy, or is zero and has none. Other threads may be writing it.
+  bool equals_base_copy(PageNumber page) const noexcept;
   // Pages are gone for good: the next commit fails, and says why.
   void lose(const char* why) noexcept;
   std::size_t chunk_bytes() const noexcept { return chunk_pages() * kPageBytes; }
@@ -175,12 +210,21 @@ class PagedMemory : public RegionMemory,
     return (size_bytes + chunk_bytes() - 1) / chunk_bytes();
   }
 
+  // How many pages of a chunk lie within the size.
+  std::size_t pages_of(std::size_t index) const noexcept {
+    const PageNumber first = index * chunk_pages(), end = size_bytes() / kPageBytes;
+    return first < end ? std::min<std::size_t>(chunk_pages(), end - first) : 0;
+  }
+
   // paged_fill.cpp. `false` leaves the reason in `failure`.
-  enum class Mapping { now, by_touch };  // by_touch: see paged_prefetch.cpp
-  bool fill(std::size_t index, store::ReadFailure& failure) noexcept;
-  bool fill_zero(std::size_t index, std::size_t pages, store::ReadFailure& failure) noexcept;
+  // by_write: writes follow, and the kernel copies the pages for them; by_touch: see
+  // paged_prefetch.cpp.
+  enum class Mapping { now, by_write, by_touch };
+  // `written`: the page that a write has asked for.
+  bool fill(std::size_t index, store::ReadFailure& failure,
+            std::optional<PageNumber> written = std::nullopt) noexcept;
   bool fill_from_source(std::size_t index, std::size_t pages, store::ReadFailure& failure,
-                        Mapping mapping = Mapping::now) noexcept;
+                        Mapping mapping) noexcept;
   int show_committed(PageNumber first, std::size_t pages, const std::byte* content,
                      Mapping mapping) noexcept;
   bool fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
@@ -194,8 +238,12 @@ class PagedMemory : public RegionMemory,
   int place_own(PageNumber first, const std::byte* content, std::uint64_t own) noexcept;
   void note_arrival(std::size_t index, Mapping mapping = Mapping::now) noexcept;
 
-  // paged_zeros.cpp
+  // paged_zeros.cpp. `false` leaves the reason in `failure`.
   std::size_t zeros_from(PageNumber first, std::size_t pages) const noexcept;
+  bool fill_zero(std::size_t index, std::size_t pages, store::ReadFailure& failure) noexcept;
+  bool fill_zero_for_writing(std::size_t index, PageNumber written, std::size_t pages,
+                             store::ReadFailure& failure) noexcept;
+  bool has_mapped_neighbour(std::size_t index) const noexcept;
 
   // paged_evict.cpp
   // What evict() does when pages differ from what is committed. spilled: they go to the spill file
@@ -218,6 +266,17 @@ class PagedMemory : public RegionMemory,
   void settle_taken(const std::vector<PageNumber>& taken, bool durable,
                     std::vector<PageNumber>& present);
 
+  // paged_reclaim.cpp
+  void note_found_written(const std::vector<PageNumber>& pages) noexcept;
+  bool grows() const noexcept;
+  bool too_many_private(std::int64_t pages) const noexcept;
+  bool takes_much(std::int64_t pages) const noexcept;
+  std::optional<std::chrono::milliseconds> pause_before_pass() noexcept;
+  void count_next_table() noexcept;
+  void reclaim_next_table() noexcept;
+  bool rests(std::size_t index) noexcept;
+  void return_copies(std::size_t index, std::size_t count) noexcept;
+
   // paged_use.cpp
   void add_private(std::int64_t pages) noexcept {
     private_pages_.fetch_add(pages, std::memory_order_relaxed);
@@ -234,8 +293,9 @@ class PagedMemory : public RegionMemory,
   void start_read_ahead();
   void join_read_ahead() noexcept;
   std::size_t most_ahead() const noexcept;
-  void read_ahead_of(std::size_t index) noexcept;
+  void read_ahead_of(std::size_t index, bool for_writing) noexcept;
   bool worth_reading_ahead(std::size_t index) const noexcept;
+  std::optional<PageNumber> first_if(bool for_writing, std::size_t index) const noexcept;
   bool make_room_ahead() noexcept;
   bool read_next() noexcept;
   class NoReadAhead;  // while it lives
@@ -245,7 +305,7 @@ class PagedMemory : public RegionMemory,
   bool prefetch_step() noexcept;
   void prefetch_beside(std::size_t index) noexcept;
   bool prefetch_chunk(std::size_t index) noexcept;
-  bool show_prefetched(std::size_t index, store::ReadFailure& failure) noexcept;
+  bool map_all(std::size_t index, store::ReadFailure& failure) noexcept;
   bool is_unused(std::size_t index) noexcept;
 
   // paged_huge.cpp
@@ -273,6 +333,26 @@ class PagedMemory : public RegionMemory,
   std::mutex wanted_mutex_;  // guards wanted_, and joining
   std::deque<ReadStreams::Window> wanted_;
   std::unique_ptr<WorkingSet> working_set_;  // null: not wanted
+
+  // One pass of the reclaimer's thread over the region; the thread's own.
+  struct Pass {
+    enum class Stage { none, count, reclaim };
+    Stage stage = Stage::none;
+    std::size_t table = 0;     // the next one to look at
+    std::int64_t counted = 0;  // private pages, so far
+    std::int64_t left = 0;     // private pages, at most
+    std::uint32_t events = 0;  // of commits, as of the last look
+    std::chrono::steady_clock::time_point changed, ended;
+    bool quiet = false;       // no commit for a while
+    bool done_quiet = false;  // the last pass since the last commit is done
+  };
+  Pass pass_;
+  std::atomic<bool> found_by_others_{false};  // the last scan was another tracker's
+  std::atomic<std::uint32_t> scans_{0};
+  std::atomic<std::uint32_t> commit_events_{0};  // scans, and ends of commits
+  std::atomic<std::int64_t> found_written_{0};   // pages that scans have found since the last pass
+  std::atomic<std::int64_t> base_copies_at_scan_{0};
+  bool joined_reclaimer_ = false;  // commits' own
 
   std::mutex huge_mutex_;       // guards huge_
   std::set<std::size_t> huge_;  // numbers of tables, whose chunks are held

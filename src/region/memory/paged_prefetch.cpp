@@ -50,15 +50,16 @@ bool PagedMemory::is_unused(std::size_t index) noexcept {
 }
 
 // For a caller that needs a chunk mapped, not only present. Counts as a use of the chunk.
-bool PagedMemory::show_prefetched(std::size_t index, store::ReadFailure& failure) noexcept {
-  if (chunks_[index].prefetched.load() == 0) return true;
+bool PagedMemory::map_all(std::size_t index, store::ReadFailure& failure) noexcept {
+  Chunk& chunk = chunks_[index];
+  if (chunk.prefetched.load() == 0 && chunk.only.load() == 0) return true;
   while (!chunks_.claim(index, Chunk::kPresent)) {
     if (chunks_.is_missing(index)) return fill(index, failure);  // it has left meanwhile
     chunks_.wait_while_claimed(index);
   }
   const PageNumber first = index * chunk_pages();
-  int error = 0;
-  if (chunks_[index].prefetched.exchange(0) != 0) error = map_present(first, chunk_pages());
+  int error = complete(index, false);
+  if (chunk.prefetched.exchange(0) != 0) error = map_present(first, chunk_pages());
   chunks_.settle(index, 1, Chunk::kPresent);
   if (error != 0) failure = {"cannot map memory", {}, first, error};
   return error == 0;

@@ -46,17 +46,26 @@ bool PagedMemory::worth_reading_ahead(std::size_t index) const noexcept {
 
 // Runs in the fault handler, before chunk `index` is filled. A chunk that cannot be read is left
 // for the fault that needs it.
-void PagedMemory::read_ahead_of(std::size_t index) noexcept {
+void PagedMemory::read_ahead_of(std::size_t index, bool for_writing) noexcept {
   ReadAhead* const ahead = read_ahead_.load(std::memory_order_acquire);
   const Advice advice = chunks_[index].advice.load(std::memory_order_relaxed);
   if (ahead == nullptr || advice == Advice::random) return;
-  auto window = streams_.note_fault(index, advice == Advice::sequential, most_ahead());
+  auto window =
+      streams_.note_fault({index, advice == Advice::sequential, for_writing}, most_ahead());
   if (window.empty()) return;
   ahead->wake();
   store::ReadFailure ignored;
   while (!window.empty() && chunks_[index].state.load() == Chunk::kClaimed) {
-    if (const std::size_t next = window.take(); worth_reading_ahead(next)) fill(next, ignored);
+    if (const std::size_t next = window.take(); worth_reading_ahead(next)) {
+      fill(next, ignored, first_if(for_writing, next));
+    }
   }
+}
+
+// The page that a stream of writes comes to first in a chunk.
+std::optional<PageNumber> PagedMemory::first_if(bool for_writing,
+                                                std::size_t index) const noexcept {
+  return for_writing ? std::optional<PageNumber>(index * chunk_pages()) : std::nullopt;
 }
 
 // Read-ahead is dispensable: it waits neither for chunks nor for memory.
@@ -74,12 +83,14 @@ bool PagedMemory::read_ahead_step() noexcept {
 
 // By faults first, then by advice, then the last use's working set.
 bool PagedMemory::read_next() noexcept {
-  std::size_t index = 0;
   store::ReadFailure ignored;
-  if (streams_.next(index)) {
-    if (worth_reading_ahead(index) && make_room_ahead()) fill(index, ignored);
+  if (const auto ahead = streams_.next()) {
+    if (worth_reading_ahead(ahead->chunk) && make_room_ahead()) {
+      fill(ahead->chunk, ignored, first_if(ahead->writes, ahead->chunk));
+    }
     return true;
   }
+  std::size_t index = 0;
   if (next_wanted(index)) {
     if (make_room_ahead()) fill(index, ignored);
     return true;

@@ -20,15 +20,11 @@
 
 #include "base/reserve.hpp"
 #include "format/types.hpp"
+#include "region/paging/bits.hpp"
 #include "region/paging/pager.hpp"
 #include "region/paging/sizes.hpp"
 
 namespace vellum::region {
-
-// The lowest n bits of a word that holds one bit per page.
-constexpr std::uint64_t bits_below(std::size_t n) noexcept {
-  return n >= 64 ? ~0ULL : (1ULL << n) - 1;
-}
 
 class Backing {
  public:

@@ -27,6 +27,11 @@ struct Chunk {
   std::atomic<std::uint8_t> newer;       // its base copies are newer than the source
   std::atomic<Advice> advice;            // normal, sequential or random
   std::atomic<std::uint8_t> prefetched;  // brought in by prefetch, not known to be touched since
+  // 1 + the only page that is mapped, counted from the chunk's first; the others are zeros that
+  // nobody has touched. 0: every page is mapped, or has a base copy.
+  std::atomic<std::uint8_t> only;
+  // The scan, modulo 256, that last found a page of it written.
+  std::atomic<std::uint8_t> scanned_at;
 };
 
 class ChunkTable {
@@ -34,7 +39,8 @@ class ChunkTable {
   // All chunks are missing. Throws Errc::out_of_memory.
   ChunkTable(std::uint64_t capacity_bytes, std::size_t chunk_bytes)
       : chunks_((capacity_bytes / chunk_bytes + 1) * sizeof(Chunk)),
-        touched_((capacity_bytes / kTableBytes / 64 + 1) * sizeof(std::uint64_t)) {}
+        touched_((capacity_bytes / kTableBytes / 64 + 1) * sizeof(std::uint64_t)),
+        written_(touched_.size()) {}
 
   Chunk& operator[](std::size_t index) const noexcept {
     return reinterpret_cast<Chunk*>(chunks_.data())[index];
@@ -83,9 +89,37 @@ class ChunkTable {
   }
   // The first table in [table, end) that is touched, or not touched; `end`: none.
   std::size_t next_touched(std::size_t table, std::size_t end) const noexcept {
+    return next_set(touched_, table, end);
+  }
+  std::size_t next_untouched(std::size_t table, std::size_t end) const noexcept {
+    while (table < end && is_touched(table)) ++table;
+    return table;
+  }
+
+  // Tables in which commits have found written pages.
+  void note_written(std::size_t table) noexcept {
+    word_of(written_, table).fetch_or(1ULL << (table % 64));
+  }
+  void forget_written(std::size_t table) noexcept {
+    word_of(written_, table).fetch_and(~(1ULL << (table % 64)));
+  }
+  std::size_t next_written(std::size_t table, std::size_t end) const noexcept {
+    return next_set(written_, table, end);
+  }
+
+ private:
+  static std::atomic<std::uint64_t>& word_of(const base::Reservation& bits,
+                                             std::size_t table) noexcept {
+    return reinterpret_cast<std::atomic<std::uint64_t>*>(bits.data())[table / 64];
+  }
+  std::atomic<std::uint64_t>& touched_word(std::size_t table) const noexcept {
+    return word_of(touched_, table);
+  }
+  static std::size_t next_set(const base::Reservation& bits, std::size_t table,
+                              std::size_t end) noexcept {
     while (table < end) {
       const std::uint64_t word =
-          touched_word(table).load(std::memory_order_acquire) >> (table % 64);
+          word_of(bits, table).load(std::memory_order_acquire) >> (table % 64);
       if (word != 0) {
         return std::min(table + static_cast<std::size_t>(__builtin_ctzll(word)), end);
       }
@@ -93,18 +127,10 @@ class ChunkTable {
     }
     return end;
   }
-  std::size_t next_untouched(std::size_t table, std::size_t end) const noexcept {
-    while (table < end && is_touched(table)) ++table;
-    return table;
-  }
-
- private:
-  std::atomic<std::uint64_t>& touched_word(std::size_t table) const noexcept {
-    return reinterpret_cast<std::atomic<std::uint64_t>*>(touched_.data())[table / 64];
-  }
 
   base::Reservation chunks_;   // one Chunk each
   base::Reservation touched_;  // one bit per table
+  base::Reservation written_;  // one bit per table
 };
 
 }  // namespace vellum::region

@@ -10,10 +10,10 @@ namespace vellum::region {
 namespace {
 constexpr unsigned kLastBits = 40, kWindowBits = 12, kFaultsBits = 6;
 constexpr unsigned kFaultsAt = kLastBits + kWindowBits, kAnnouncedAt = kFaultsAt + kFaultsBits,
-                   kDownwardsAt = kAnnouncedAt + 1;
+                   kDownwardsAt = kAnnouncedAt + 1, kWritesAt = kDownwardsAt + 1;
 constexpr std::uint64_t low_bits(unsigned n) { return (1ULL << n) - 1; }
 static_assert(format::kMaxRegionBytes / format::kPageBytes <= low_bits(kLastBits) &&
-              kDownwardsAt < 64);
+              kWritesAt < 64);
 }  // namespace
 
 ReadStreams::State ReadStreams::unpack(std::uint64_t word) noexcept {
@@ -23,6 +23,7 @@ ReadStreams::State ReadStreams::unpack(std::uint64_t word) noexcept {
   state.faults = static_cast<unsigned>(word >> kFaultsAt & low_bits(kFaultsBits));
   state.announced = (word >> kAnnouncedAt & 1) != 0;
   state.downwards = (word >> kDownwardsAt & 1) != 0;
+  state.writes = (word >> kWritesAt & 1) != 0;
   return state;
 }
 
@@ -30,7 +31,7 @@ std::uint64_t ReadStreams::pack(const State& state) noexcept {
   static_assert(kMostFaults <= low_bits(kFaultsBits));
   return std::uint64_t{state.last} | std::uint64_t{state.window} << kLastBits |
          std::uint64_t{state.faults} << kFaultsAt | std::uint64_t{state.announced} << kAnnouncedAt |
-         std::uint64_t{state.downwards} << kDownwardsAt;
+         std::uint64_t{state.downwards} << kDownwardsAt | std::uint64_t{state.writes} << kWritesAt;
 }
 
 ReadStreams::Window ReadStreams::State::ahead_of_last() const noexcept {
@@ -48,8 +49,8 @@ void ReadStreams::widen(State& state, bool used_up, std::size_t most) noexcept {
   state.window = std::min<std::size_t>({state.window, most, low_bits(kWindowBits)});
 }
 
-ReadStreams::Window ReadStreams::note_fault(std::size_t index, bool announced,
-                                            std::size_t most) noexcept {
+ReadStreams::Window ReadStreams::note_fault(const FaultIn& fault, std::size_t most) noexcept {
+  const std::size_t index = fault.chunk;
   for (Stream& stream : streams_) {
     State state = unpack(stream.word.load(std::memory_order_relaxed));
     if (state.faults == 0) continue;
@@ -61,19 +62,19 @@ ReadStreams::Window ReadStreams::note_fault(std::size_t index, bool announced,
     if (ahead != 0) {
       state.last = index;
       state.faults = std::min(state.faults + 1, kMostFaults);
-      state.announced = announced && !state.downwards;
+      state.announced = fault.announced && !state.downwards;
+      state.writes = fault.writes;
       widen(state, ahead > window, most);
       stream.word.store(pack(state), std::memory_order_release);
     }
     return state.ahead_of_last();
   }
-  return begin(index, announced, most);
+  return begin(fault, most);
 }
 
 // A stream of many faults gives way only after as many misses reach it, so a few stray faults
 // between those of a reader do not end its stream.
-ReadStreams::Window ReadStreams::begin(std::size_t index, bool announced,
-                                       std::size_t most) noexcept {
+ReadStreams::Window ReadStreams::begin(const FaultIn& fault, std::size_t most) noexcept {
   for (std::size_t i = 0; i < kStreams; ++i) {
     Stream& stream = streams_[hand_.fetch_add(1, std::memory_order_relaxed) % kStreams];
     State state = unpack(stream.word.load(std::memory_order_relaxed));
@@ -82,16 +83,16 @@ ReadStreams::Window ReadStreams::begin(std::size_t index, bool announced,
       stream.word.store(pack(state), std::memory_order_release);
       continue;
     }
-    state = {index, 0, 1, announced, false};
+    state = {fault.chunk, 0, 1, fault.announced, false, fault.writes};
     widen(state, false, most);
-    stream.behind.store(index, std::memory_order_relaxed);
+    stream.behind.store(fault.chunk, std::memory_order_relaxed);
     stream.word.store(pack(state), std::memory_order_release);
     return state.ahead_of_last();
   }
   return {};
 }
 
-bool ReadStreams::next(std::size_t& index) noexcept {
+std::optional<ReadStreams::Ahead> ReadStreams::next() noexcept {
   for (std::size_t i = 0; i < kStreams; ++i) {
     Stream& stream = streams_[turn_++ % kStreams];
     const State state = unpack(stream.word.load(std::memory_order_acquire));
@@ -103,10 +104,10 @@ bool ReadStreams::next(std::size_t& index) noexcept {
       (state.downwards ? rest.end : rest.first) = stream.cursor + (state.downwards ? 0 : 1);
     }
     if (rest.empty()) continue;
-    index = stream.cursor = rest.take();
-    return true;
+    stream.cursor = rest.take();
+    return Ahead{stream.cursor, state.writes};
   }
-  return false;
+  return std::nullopt;
 }
 
 bool ReadStreams::take_behind(std::size_t& index) noexcept {

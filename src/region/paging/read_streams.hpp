@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace vellum::region {
 
@@ -26,13 +27,23 @@ class ReadStreams {
     std::size_t take() noexcept { return downwards ? --end : first++; }
   };
 
-  // Notes a fault in chunk `index` and returns what is worth reading ahead of it. `announced`: the
-  // program has said that it reads this part in order, so one fault is enough, and the chunks
-  // behind it may leave first. `most`: most chunks of a window; 0: nothing is read ahead.
-  Window note_fault(std::size_t index, bool announced, std::size_t most) noexcept;
+  struct FaultIn {
+    std::size_t chunk = 0;
+    // The program has said that it reads this part in order, so one fault is enough, and the chunks
+    // behind it may leave first.
+    bool announced = false;
+    bool writes = false;
+  };
+  // Notes a fault and returns what is worth reading ahead of it. `most`: most chunks of a window;
+  // 0: nothing is read ahead.
+  Window note_fault(const FaultIn& fault, std::size_t most) noexcept;
 
-  // Gives the next chunk of a window, each once. False: none. One caller at a time.
-  bool next(std::size_t& index) noexcept;
+  struct Ahead {
+    std::size_t chunk = 0;
+    bool writes = false;  // the stream's last fault was a write
+  };
+  // Gives the next chunk of a window, each once. One caller at a time.
+  std::optional<Ahead> next() noexcept;
 
   // Gives a chunk that a stream in an announced part has left behind, each once. False: none.
   bool take_behind(std::size_t& index) noexcept;
@@ -48,6 +59,7 @@ class ReadStreams {
     unsigned faults = 0;     // in order; 0: no stream
     bool announced = false;
     bool downwards = false;
+    bool writes = false;
 
     // How far ahead of the last fault a chunk lies; negative: behind it.
     std::int64_t ahead(std::size_t index) const noexcept {
@@ -64,7 +76,7 @@ class ReadStreams {
   static State unpack(std::uint64_t word) noexcept;
   static std::uint64_t pack(const State& state) noexcept;
   static void widen(State& state, bool used_up, std::size_t most) noexcept;
-  Window begin(std::size_t index, bool announced, std::size_t most) noexcept;
+  Window begin(const FaultIn& fault, std::size_t most) noexcept;
 
   Stream streams_[kStreams];
   std::atomic<unsigned> hand_{0};  // the stream to replace next

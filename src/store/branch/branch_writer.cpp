@@ -6,6 +6,7 @@
 #include "store/branch/checkpoint.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/encode/payload.hpp"
+#include "store/journal/read_journal.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/pack/io_cost.hpp"
 #include "store/page_map/run_builder.hpp"

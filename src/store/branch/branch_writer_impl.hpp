@@ -2,11 +2,11 @@
 #pragma once
 
 #include "store/branch/branch_writer.hpp"
-#include "store/catalog/journal.hpp"
 #include "store/catalog/store_core.hpp"
+#include "store/journal/journal_writer.hpp"
 #include "store/pack/io_cost.hpp"
-#include "store/pack/pack_writer.hpp"
 #include "store/page_map/depth_table.hpp"
+#include "store/record/pack_writer.hpp"
 
 namespace vellum::store {
 

@@ -14,9 +14,9 @@
 #include "format/types.hpp"
 #include "store/branch/committed_pages.hpp"
 #include "store/branch/dedup.hpp"
-#include "store/pack/pack_writer.hpp"
 #include "store/page_map/depth_table.hpp"
 #include "store/page_map/page_source.hpp"
+#include "store/record/pack_writer.hpp"
 
 namespace vellum::store {
 

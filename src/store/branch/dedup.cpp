@@ -6,9 +6,9 @@
 
 #include "base/checksum.hpp"
 #include "store/catalog/store_core.hpp"
-#include "store/pack/pack_extents.hpp"
-#include "store/pack/record_io.hpp"
 #include "store/reach/roots.hpp"
+#include "store/record/pack_extents.hpp"
+#include "store/record/record_io.hpp"
 
 namespace vellum::store {
 

@@ -4,6 +4,7 @@
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
 #include "store/catalog/branch_lock.hpp"
+#include "store/journal/read_journal.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/page_map/overlay.hpp"
 

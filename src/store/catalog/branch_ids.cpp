@@ -5,7 +5,7 @@
 #include "format/journal.hpp"
 #include "store/catalog/names.hpp"
 #include "store/pack/header_error.hpp"
-#include "store/pack/pack_store.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "store/pack/pack_store.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "format/version.hpp"
-#include "store/pack/pack_store.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "store/pack/pack_store.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

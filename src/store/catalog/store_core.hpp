@@ -15,11 +15,11 @@
 #include "format/superblock.hpp"
 #include "format/version.hpp"
 #include "store/catalog/branch_ids.hpp"
-#include "store/catalog/journal.hpp"
 #include "store/catalog/names.hpp"
+#include "store/journal/journal_state.hpp"
 #include "store/lock/name_lock.hpp"
-#include "store/pack/pack_store.hpp"
 #include "store/page_map/resolved_version.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

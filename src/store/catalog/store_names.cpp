@@ -11,6 +11,8 @@
 #include "store/catalog/space_note.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/catalog/working_set_file.hpp"
+#include "store/journal/journal_writer.hpp"
+#include "store/journal/read_journal.hpp"
 #include "store/lock/version_pin.hpp"
 
 namespace vellum::store {

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "format/working_set.hpp"
-#include "store/pack/pack_store.hpp"
 #include "store/page_map/resolved_version.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

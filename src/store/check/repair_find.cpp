@@ -11,6 +11,7 @@
 #include "base/fail.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "store/check/repair_scan.hpp"
+#include "store/journal/read_journal.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::store {

@@ -6,7 +6,7 @@
 #include "format/version.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/pack/pack_scanner.hpp"
-#include "store/pack/record_io.hpp"
+#include "store/record/record_io.hpp"
 
 namespace vellum::store {
 

@@ -12,9 +12,9 @@
 #include "store/check/verify_pack.hpp"
 #include "store/check/verify_shown.hpp"
 #include "store/lock/version_pin.hpp"
-#include "store/pack/record_io.hpp"
 #include "store/page_map/overlay.hpp"
 #include "store/page_map/page_source.hpp"
+#include "store/record/record_io.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "store/pack/header_error.hpp"
-#include "store/pack/record_io.hpp"
+#include "store/record/record_io.hpp"
 
 namespace vellum::store {
 

@@ -4,7 +4,7 @@
 #include "base/codec.hpp"
 #include "store/encode/payload.hpp"
 #include "store/gc/pack_plan.hpp"
-#include "store/pack/record_io.hpp"
+#include "store/record/record_io.hpp"
 
 namespace vellum::store {
 

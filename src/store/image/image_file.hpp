@@ -22,8 +22,8 @@
 #include "base/file.hpp"
 #include "format/image_state.hpp"
 #include "store/image/write_intent.hpp"
-#include "store/pack/pack_store.hpp"
 #include "store/page_map/page_source.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

@@ -7,7 +7,7 @@
 #include "store/lock/lock_bytes.hpp"
 #include "store/lock/patience.hpp"
 #include "store/lock/version_pin.hpp"
-#include "store/pack/pack_store.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

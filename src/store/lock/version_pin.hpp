@@ -16,7 +16,7 @@
 #include <chrono>
 #include <memory>
 
-#include "store/pack/pack_store.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "store/pack/pack_store.hpp"
 #include "store/page_map/run_builder.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
-#include "store/pack/pack_store.hpp"
 #include "store/page_map/page_source_state.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 

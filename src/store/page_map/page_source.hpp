@@ -13,7 +13,7 @@
 
 #include "format/journal.hpp"
 #include "format/types.hpp"
-#include "store/pack/record_cache.hpp"
+#include "store/record/record_cache.hpp"
 
 namespace vellum::store {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "format/types.hpp"
-#include "store/pack/pack_writer.hpp"
 #include "store/page_map/page_source.hpp"
+#include "store/record/pack_writer.hpp"
 
 namespace vellum::store {
 

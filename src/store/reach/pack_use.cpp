@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/round_up.hpp"
-#include "store/pack/record_io.hpp"
+#include "store/record/record_io.hpp"
 
 namespace vellum::store {
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <vector>
 
-#include "store/pack/pack_extents.hpp"
 #include "store/reach/live_set.hpp"
 #include "store/reach/roots.hpp"
+#include "store/record/pack_extents.hpp"
 
 namespace vellum::store {
 

@@ -6,9 +6,10 @@
 
 #include "base/fail.hpp"
 #include "format/version.hpp"
+#include "store/journal/read_journal.hpp"
 #include "store/lock/version_pin.hpp"
-#include "store/pack/pack_extents.hpp"
-#include "store/pack/record_io.hpp"
+#include "store/record/pack_extents.hpp"
+#include "store/record/record_io.hpp"
 
 namespace vellum::store {
 

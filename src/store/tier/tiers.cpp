@@ -122,19 +122,20 @@ TierUse use_of_directory(StoreCore& store, const std::string& directory) {
   return use;
 }
 
-TierList list_tiers(StoreCore& store) {
-  TierList out;
+std::vector<Tier> list_tiers(StoreCore& store) {
   const Tiers tiers = read_tiers(store);
   const auto state = store.packs().places().state();
-  out.home_limit_bytes = tiers.home_limit_bytes;
-  out.home = use_of_directory(store, store.packs_directory());
+  const TierUse home = use_of_directory(store, store.packs_directory());
+  std::vector<Tier> out;
+  out.push_back({Tier::Kind::home, store.packs_directory(), true, true, home.packs, home.bytes,
+                 tiers.home_limit_bytes});
   for (std::size_t i = 0; i < state->tiers.directories.size(); ++i) {
-    TierList::Directory d;
-    d.tier = state->tiers.directories[i];
-    d.present = state->present[i];
-    d.writable = d.present && state->owners[i].is(store.packs().places().owner());
-    if (d.present) d.use = use_of_directory(store, d.tier.path);
-    out.directories.push_back(std::move(d));
+    const TierDirectory& directory = state->tiers.directories[i];
+    const bool present = state->present[i];
+    const bool writable = present && state->owners[i].is(store.packs().places().owner());
+    const TierUse use = present ? use_of_directory(store, directory.path) : TierUse();
+    out.push_back({directory.kind == TierKind::archive ? Tier::Kind::archive : Tier::Kind::cache,
+                   directory.path, present, writable, use.packs, use.bytes, directory.limit_bytes});
   }
   return out;
 }

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <vector>
+#include <vellum/tier.hpp>
 
 #include "store/catalog/store_core.hpp"
 
@@ -16,20 +17,9 @@ struct TierUse {
   std::uint64_t bytes = 0;  // on the medium
 };
 
-struct TierList {
-  std::uint64_t home_limit_bytes = 0;
-  TierUse home;
-  struct Directory {
-    format::TierDirectory tier;
-    bool present = false;   // use is known only then
-    bool writable = false;  // and owned by this store, not by one that it is a copy of
-    TierUse use;
-  };
-  std::vector<Directory> directories;  // in the order in which they were added
-};
-
-// Throws Errc::corrupted when the list of tiers cannot be read.
-TierList list_tiers(StoreCore& store);
+// The home, and then the other directories in the order in which they were added. Throws
+// Errc::corrupted when the list of tiers cannot be read.
+std::vector<Tier> list_tiers(StoreCore& store);
 
 // The number and size of one directory's packs.
 TierUse use_of_directory(StoreCore& store, const std::string& directory);

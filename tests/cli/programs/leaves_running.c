@@ -23,7 +23,10 @@ int main(int argc, char** argv) {
   int ready[2];
   char byte;
   if (argc != 3 || pipe(ready) != 0) return 2;
-  if (fork() != 0) return read(ready[0], &byte, 1) == 1 ? 0 : 1;
+  if (fork() != 0) {
+    close(ready[1]);
+    return read(ready[0], &byte, 1) == 1 ? 0 : 1;
+  }
   setsid();
   const int holds = strcmp(argv[1], "holds-nothing") != 0;
   const int file = holds ? open(argv[2], O_RDWR | O_CREAT, 0600) : -1;

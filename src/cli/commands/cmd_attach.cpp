@@ -1,0 +1,47 @@
+// cli/commands/cmd_attach.cpp: vellum attach: records a plain file's content, and the file as an image.
+#include <filesystem>
+#include <system_error>
+
+#include "base/fail.hpp"
+#include "cli/files/take_file.hpp"
+#include "cli/terminal/exit_status.hpp"
+
+namespace vellum::cli {
+namespace {
+
+std::string file_with_content(const std::string& file) {
+  const std::string path = regular_file(file);
+  std::error_code problem;
+  const auto bytes = std::filesystem::file_size(path, problem);
+  if (problem) fail(Errc::io, "{}: {}", file, problem.message());
+  if (bytes == 0) {
+    fail(Errc::invalid_argument, "{} is empty: there is nothing to attach", file);
+  }
+  return path;
+}
+
+int run_attach(Context& context, const TakeFileArguments& arguments) {
+  Store store = Store::open(arguments.store);
+  require_takable(store, arguments);
+  RegionOptions options;
+  options.image.path = file_with_content(arguments.file);
+  Region region = store.open_or_create_region(arguments.branch, 1, options);
+  const CommitReport report = arguments.snapshot
+                                  ? region.snapshot(*arguments.snapshot, arguments.message)
+                                  : region.commit(arguments.message);
+  region.close();
+  report_taken(context, store, arguments, report);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_attach(CLI::App& app, Context& context) {
+  add_take_file_command(
+      app, context, "attach",
+      "Record what a plain file holds now, and keep the file as the branch's image",
+      "The file, which is not changed",
+      [&context](const TakeFileArguments& arguments) { return run_attach(context, arguments); });
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,122 @@
+// cli/commands/cmd_forget.cpp: vellum forget: removes snapshots by age, according to rules.
+#include <memory>
+
+#include <vellum/retention.hpp>
+
+#include "api/snapshots_of.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct ForgetArguments {
+  std::string store;
+  std::string branch;
+  std::string prefix;
+  RetentionPolicy policy;
+  bool dry_run = false;
+};
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    text += (text.empty() ? "" : ", ") + word;
+  }
+  return text;
+}
+
+Json decision_json(const RetentionDecision& decision) {
+  return Json{{"name", decision.version.name},
+              {"branch", decision.version.branch},
+              {"time", utc_time_full(decision.version.created_at)},
+              {"kept_by", decision.kept_by}};
+}
+
+Json report_json(const Store& store, const std::vector<RetentionDecision>& decisions,
+                 bool dry_run) {
+  Json kept = Json::array(), removed = Json::array();
+  for (const RetentionDecision& decision : decisions) {
+    (decision.kept_by.empty() ? removed : kept).push_back(decision_json(decision));
+  }
+  return Json{{"store", store.path()},
+              {"dry_run", dry_run},
+              {"kept", std::move(kept)},
+              {"removed", std::move(removed)}};
+}
+
+void print_text(Context& context, const std::vector<RetentionDecision>& decisions, bool dry_run) {
+  if (context.quiet) {
+    return;
+  }
+  using Align = Table::Align;
+  Table table({{"", Align::left},
+               {"name", Align::left},
+               {"branch", Align::left},
+               {"time", Align::left},
+               {"rules", Align::left}});
+  std::size_t removed = 0;
+  for (const RetentionDecision& d : decisions) {
+    removed += d.kept_by.empty() ? 1 : 0;
+    table.add({d.kept_by.empty() ? "remove" : "keep", printable(d.version.name),
+               printable(d.version.branch), utc_time(d.version.created_at), joined(d.kept_by)});
+  }
+  if (!decisions.empty()) {
+    table.print(context.out);
+  }
+  context.out.print("{} {}, kept {}\n", dry_run ? "would remove" : "removed",
+                    counted(removed, "snapshot"), decisions.size() - removed);
+}
+
+int run_forget(Context& context, const ForgetArguments& arguments) {
+  Store store = Store::open(arguments.store);
+  const auto decisions = decide_retention(
+      api::snapshots_of(store, arguments.branch, arguments.prefix), arguments.policy);
+  for (const RetentionDecision& decision : decisions) {
+    if (decision.kept_by.empty() && !arguments.dry_run) {
+      store.remove_snapshot(decision.version.name);
+    }
+  }
+  if (context.json) {
+    context.out.print_json(report_json(store, decisions, arguments.dry_run));
+  } else {
+    print_text(context, decisions, arguments.dry_run);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_forget(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<ForgetArguments>();
+  CLI::App* command = add_command(
+      app, context, "forget", "Remove snapshots, except those that a rule keeps", arguments->store,
+      [&context, arguments] { return run_forget(context, *arguments); });
+  RetentionPolicy& policy = arguments->policy;
+  command->add_option("--keep-last", policy.keep_last, "Keep the newest N snapshots")
+      ->type_name("N");
+  command
+      ->add_option("--keep-daily", policy.keep_daily, "Keep the newest snapshot of each of N days")
+      ->type_name("N");
+  command
+      ->add_option("--keep-weekly", policy.keep_weekly,
+                   "Keep the newest snapshot of each of N weeks")
+      ->type_name("N");
+  command
+      ->add_option("--keep-monthly", policy.keep_monthly,
+                   "Keep the newest snapshot of each of N months")
+      ->type_name("N");
+  command
+      ->add_option("--keep-yearly", policy.keep_yearly,
+                   "Keep the newest snapshot of each of N years")
+      ->type_name("N");
+  command->add_option("--branch", arguments->branch, "Look only at snapshots of this branch")
+      ->type_name("NAME");
+  command
+      ->add_option("--prefix", arguments->prefix,
+                   "Look only at snapshots whose names begin with this")
+      ->type_name("TEXT");
+  command->add_flag("--dry-run", arguments->dry_run, "Only say what would be removed");
+}
+
+}  // namespace vellum::cli

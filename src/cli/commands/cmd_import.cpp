@@ -1,0 +1,81 @@
+// cli/commands/cmd_import.cpp: vellum import: makes a branch's content from a plain file, or a datastore
+// from one of Metall's.
+#include "base/fail.hpp"
+#include "cli/files/import_metall.hpp"
+#include "cli/files/take_file.hpp"
+#include "cli/terminal/arguments.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/progress.hpp"
+
+namespace vellum::cli {
+namespace {
+
+CommitReport import_file(Context& context, Store& store, const TakeFileArguments& arguments) {
+  const std::string file = regular_file(arguments.file);
+  ProgressMeter meter("import", context.progress_wanted());
+  return store.import_file(arguments.branch, file, arguments.message, meter.callback());
+}
+
+int run_import(Context& context, const TakeFileArguments& arguments) {
+  if (arguments.branch.empty() || arguments.file.empty()) {
+    fail(Errc::invalid_argument, "import needs BRANCH and FILE, or --metall DIR");
+  }
+  Store store = Store::open(arguments.store);
+  require_takable(store, arguments);
+  CommitReport report = import_file(context, store, arguments);
+  keep_taken(store, arguments, report);
+  report_taken(context, store, arguments, report);
+  return kExitOk;
+}
+
+int run_import_metall(Context& context, const TakeFileArguments& arguments,
+                      const std::string& from) {
+  require_good_message(arguments.message);
+  if (arguments.snapshot) require_good_name(*arguments.snapshot);
+  MetallImport imported;
+  {
+    ProgressMeter meter("import", context.progress_wanted());
+    imported = import_metall(from, arguments.store, arguments.message, meter.callback());
+  }
+  if (arguments.snapshot) {
+    Store::open(arguments.store + "/store")
+        .create_snapshot(*arguments.snapshot, "main", arguments.message);
+  }
+  context.report(
+      Json{{"datastore", arguments.store},
+           {"metall", from},
+           {"segment_bytes", imported.segment_bytes},
+           {"data_bytes", imported.data_bytes},
+           {"books", imported.metadata_files},
+           {"bytes_written", imported.commit.bytes_written},
+           {"snapshot", arguments.snapshot ? Json(*arguments.snapshot) : Json(nullptr)}},
+      fmt::format("datastore {}: {} of data and {} of Metall's own, {} written{}", arguments.store,
+                  human_bytes(imported.data_bytes), counted(imported.metadata_files, "file"),
+                  human_bytes(imported.commit.bytes_written),
+                  arguments.snapshot ? fmt::format("; snapshot '{}'", *arguments.snapshot) : ""));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_import(CLI::App& app, Context& context) {
+  auto metall = std::make_shared<std::string>();
+  CLI::App* const command = add_take_file_command(
+      app, context, "import", "Give a branch the content of a plain file", "The file to read",
+      [&context, metall](const TakeFileArguments& arguments) {
+        return metall->empty() ? run_import(context, arguments)
+                               : run_import_metall(context, arguments, *metall);
+      });
+  CLI::Option* const from = command
+                                ->add_option("--metall", *metall,
+                                             "Make the new datastore STORE from this Metall "
+                                             "datastore, instead of taking BRANCH and FILE")
+                                ->type_name("DIR");
+  // Required unless --metall is given, which excludes them.
+  for (const char* name : {"BRANCH", "FILE"}) {
+    command->get_option(name)->required(false);
+    from->excludes(command->get_option(name));
+  }
+}
+
+}  // namespace vellum::cli

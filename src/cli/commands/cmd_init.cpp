@@ -1,0 +1,67 @@
+// cli/commands/cmd_init.cpp: vellum init: makes an empty store.
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <system_error>
+
+#include "base/fail.hpp"
+#include "cli/terminal/arguments.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/encoding_arguments.hpp"
+#include "cli/terminal/exit_status.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct InitArguments {
+  std::string store;
+  EncodingArguments encoding;
+  std::optional<std::string> pack_size;
+};
+
+StoreOptions options_from(const InitArguments& arguments) {
+  StoreOptions options;
+  options.encoding = arguments.encoding.on(options.encoding);
+  if (arguments.pack_size) {
+    options.pack_bytes = parse_size("--pack-size", *arguments.pack_size);
+  }
+  return options;
+}
+
+// A file prevents this as much as a directory with content does; the library would only report that
+// it cannot list it.
+void require_no_file(const std::string& path) {
+  std::error_code ignored;
+  const std::filesystem::file_status status = std::filesystem::status(path, ignored);
+  if (std::filesystem::exists(status) && !std::filesystem::is_directory(status)) {
+    fail(Errc::already_exists, "{}: exists and is not a directory", path);
+  }
+}
+
+int run_init(Context& context, const InitArguments& arguments) {
+  require_no_file(arguments.store);
+  const Store store = Store::create(arguments.store, options_from(arguments));
+  const StoreOptions options = store.options();
+  Json object{{"store", store.path()}, {"id", store.id()}, {"pack_bytes", options.pack_bytes}};
+  object.update(encoding_json(options.encoding));
+  context.report(object, fmt::format("created store {} ({}, blocks of {}, packs of {})",
+                                     store.path(), compression_text(options.encoding),
+                                     human_bytes(options.encoding.block_bytes),
+                                     human_bytes(options.pack_bytes)));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_init(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<InitArguments>();
+  CLI::App* command = add_command(app, context, "init", "Make an empty store", arguments->store,
+                                  [&context, arguments] { return run_init(context, *arguments); });
+  add_encoding_options(*command, arguments->encoding);
+  command
+      ->add_option("--pack-size", arguments->pack_size,
+                   "The size at which a pack file is sealed: 1M to 1T (default: 256M)")
+      ->type_name("SIZE");
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,156 @@
+// cli/commands/cmd_restore.cpp: vellum restore: replaces a file by a version, atomically.
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/fail.hpp"
+#include "base/file.hpp"
+#include "base/new_file.hpp"
+#include "cli/files/file_in_use.hpp"
+#include "cli/files/take_file.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/progress.hpp"
+#include "lmdb/lock_file.hpp"
+
+namespace vellum::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RestoreArguments {
+  std::string store;
+  std::string version;
+  std::string file;
+  bool force = false;
+};
+
+// The file to be replaced, while no other process has it open. Programs under vellum run cannot
+// open it meanwhile; those that use LMDB wait.
+class Held {
+ public:
+  Held(const std::string& path, bool force) {
+    auto& files = base::posix_fs();
+    require_no_journal(path);
+    if (const std::string lock = lmdb::lock_file_of(path); !lock.empty()) {
+      lock_.emplace(lock);
+      if (!lock_->held() && !force)
+        refuse(path, "LMDB's lock file says that a program has it open");
+      // Processes that open the new file must not share the lock with those that have the old one.
+      if (!lock_->held()) stale_lock_file_ = lock;
+    }
+    if (!files.exists(path)) return;
+    file_ = files.open(path, base::OpenMode::read_only);
+    if (!file_->try_lock_exclusive())
+      fail(Errc::busy,
+           "{}: a program under vellum run has it open, or another "
+           "has locked it",
+           path);
+    if (!force && is_open_elsewhere(*file_, Use::any)) refuse(path, "a program has it open");
+  }
+
+  const base::File* file() const noexcept { return file_.get(); }
+  // Replaces the file, or makes it if there is none.
+  void replace_by(const std::string& from, const std::string& path) const {
+    auto& files = base::posix_fs();
+    if (!stale_lock_file_.empty()) files.unlink(stale_lock_file_);
+    if (file_ != nullptr) {
+      files.rename(from, path);
+    } else {
+      files.rename_new(from, path);
+    }
+    files.sync_directory(fs::path(path).parent_path().string());
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& path, const char* why) {
+    fail(Errc::busy, "{}: {}; with --force, that program goes on with the old file", path, why);
+  }
+
+  std::optional<lmdb::Lock> lock_;
+  std::string stale_lock_file_;
+  std::unique_ptr<base::File> file_;
+};
+
+// A directory beside a file, closed to others: a file in it gets the access rights of the target
+// only at the end.
+class DirectoryBeside {
+ public:
+  explicit DirectoryBeside(const std::string& path) : directory_(base::posix_fs(), path) {
+    const std::string& made = directory_.unfinished_path();
+    if (::mkdir(made.c_str(), 0700) != 0) fail(Errc::io, "{}: {}", made, std::strerror(errno));
+  }
+  std::string file() const { return directory_.unfinished_path() + "/file"; }
+
+ private:
+  base::NewDirectory directory_;
+};
+
+void replace(const Store& store, const RestoreArguments& arguments, const std::string& path,
+             const ProgressFn& progress) {
+  const DirectoryBeside beside(path);
+  store.export_file(arguments.version, beside.file(), progress);
+  const Held held(path, arguments.force);
+  if (held.file() != nullptr) {
+    const auto made = base::posix_fs().open(beside.file(), base::OpenMode::read_write);
+    made->take_access_of(*held.file());
+    made->sync_data();
+  }
+  held.replace_by(beside.file(), path);
+}
+
+// Keeps the file's content in the history of each branch whose image it is.
+void keep_what_is_there(Store& store, const std::string& path) {
+  for (const std::string& branch : branches_with_image(store, path)) {
+    try {
+      commit_as_found(store, branch, image_at(path));
+    } catch (const Error& error) {
+      if (error.code() != Errc::already_exists) throw;
+      // Both have changed: the branch takes the file's content, which then matches its image.
+      store.import_file(branch, path, "as the file was found");
+      commit_as_found(store, branch, image_at(path));
+    }
+  }
+}
+
+int run_restore(Context& context, RestoreArguments arguments) {
+  store_first(arguments.store, arguments.file);
+  Store store = Store::open(arguments.store);
+  const std::uint64_t bytes = store.version(arguments.version).file_bytes;
+  const std::string path = whole_path(data_file(arguments.file));
+  {
+    const Held nobody_else(path, arguments.force);
+  }  // before anything is written
+  keep_what_is_there(store, path);
+  {
+    ProgressMeter meter("restore", context.progress_wanted());
+    replace(store, arguments, path, meter.callback());
+  }
+  context.report(
+      Json{{"store", store.path()},
+           {"version", arguments.version},
+           {"file", path},
+           {"size_bytes", bytes}},
+      fmt::format("restored {} from '{}' ({})", path, arguments.version, human_bytes(bytes)));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_restore(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<RestoreArguments>();
+  CLI::App* command = add_command(
+      app, context, "restore", "Give a file the content of a version, in place of its own",
+      arguments->store, [&context, arguments] { return run_restore(context, *arguments); });
+  command->add_option("VERSION", arguments->version, "A snapshot, or a branch (its head)")
+      ->required();
+  command->add_option("FILE", arguments->file, "The file, or the directory that holds data.mdb")
+      ->required();
+  command->add_flag("--force", arguments->force,
+                    "Restore even while programs have FILE open: they go on with the old file");
+}
+
+}  // namespace vellum::cli

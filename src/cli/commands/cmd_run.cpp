@@ -1,0 +1,193 @@
+// cli/commands/cmd_run.cpp: vellum run: runs an unmodified program on files that are branches' images.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/fail.hpp"
+#include "base/real_path.hpp"
+#include "cli/files/private_directory.hpp"
+#include "cli/run/run_files.hpp"
+#include "cli/run/run_program.hpp"
+#include "cli/run/run_reports.hpp"
+#include "cli/run/run_summary.hpp"
+#include "cli/run/run_targets.hpp"
+#include "cli/run/sanitized_program.hpp"
+#include "cli/terminal/arguments.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/progress.hpp"
+#include "preload/run/config.hpp"
+
+namespace vellum::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunArguments {
+  std::string store;
+  std::vector<std::string> files;
+  std::optional<std::string> branch;
+  std::optional<std::string> version;
+  std::uint64_t every_commits = 0;
+  double every_seconds = 0;
+  bool strict = false;
+  bool no_gc = false;
+  std::vector<std::string> command;
+};
+
+// Keeps the last commit of each branch as a snapshot, under the name that the library also uses. A
+// version that has this name already needs no other.
+void keep_head(Store& store, const std::string& branch) {
+  if (!store.contains(branch)) return;
+  const VersionInfo head = store.version(branch);
+  const std::string name = preload::snapshot_name(branch, head.sequence);
+  if (head.sequence != 0 && !store.contains(name)) store.create_snapshot(name, branch);
+}
+
+void keep_heads(Store& store, const RunFiles& files) noexcept {
+  try {
+    for (const std::string& branch : files.branches()) keep_head(store, branch);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "vellum: no snapshot: {}\n", error.what());
+  }
+}
+
+std::string lines(const std::vector<preload::Target>& targets,
+                  std::string preload::Target::* member) {
+  std::string out;
+  for (const preload::Target& target : targets) out += target.*member + "\n";
+  return out;
+}
+
+std::map<std::string, std::string> environment_for(const RunArguments& arguments,
+                                                   const std::string& store,
+                                                   const std::vector<preload::Target>& targets,
+                                                   const RunReports& reports) {
+  const char* before = std::getenv("LD_PRELOAD");
+  std::string library = preload_library();
+  if (library.find_first_of(": ") != std::string::npos)
+    fail(Errc::unsupported, "{}: the dynamic linker takes no path with a space or a colon",
+         library);
+  const std::string first = library_to_come_first(find_program(arguments.command[0]));
+  if (!first.empty()) library = first + ":" + library;
+  const char* asan = std::getenv("ASAN_OPTIONS");
+  return {
+      {"LD_PRELOAD", before == nullptr || *before == '\0' ? library : library + ":" + before},
+      // For programs that this one starts: their library comes after ours, which works as well.
+      {"ASAN_OPTIONS", fmt::format("{}{}verify_asan_link_order=0", asan != nullptr ? asan : "",
+                                   asan != nullptr && *asan != '\0' ? ":" : "")},
+      {preload::kStoreVariable, base::real_path(store)},  // the program may go elsewhere
+      {preload::kFilesVariable, lines(targets, &preload::Target::path)},
+      {preload::kBranchesVariable, lines(targets, &preload::Target::branch)},
+      {preload::kCopiesVariable, arguments.version ? lines(targets, &preload::Target::copy) : ""},
+      {preload::kEveryVariable, fmt::format("{}", arguments.every_commits)},
+      {preload::kNoGcVariable, arguments.no_gc ? "1" : ""},
+      {preload::kRecordVariable, reports.variable()}};
+}
+
+// The program's own status takes precedence over the state of its files.
+int status_of(const RunArguments& arguments, int program_status, const RunOutcome& outcome) {
+  if (program_status != 0) return program_status;
+  if (!outcome.mended) return kExitOther;
+  return arguments.strict && !outcome.problems.empty() ? kExitAround : kExitOk;
+}
+
+int run_old_version(Context& context, const RunArguments& arguments,
+                    std::vector<preload::Target> targets) {
+  if (targets.size() != 1 || targets[0].branch.empty())
+    fail(Errc::invalid_argument, "--version is for one --file");
+  const Store store = Store::open(arguments.store);
+  const PrivateDirectory directory(fs::temp_directory_path() / "vellum-run-");
+  targets[0].copy = (directory.path() / fs::path(targets[0].path).filename()).string();
+  {
+    ProgressMeter meter("export", context.progress_wanted());
+    store.export_file(*arguments.version, targets[0].copy, meter.callback());
+  }
+  const RunReports reports;
+  RunningProgram program;
+  program.command = arguments.command;
+  program.environment = environment_for(arguments, store.path(), targets, reports);
+  program.on_tick = [] {};
+  program.held_below = directory.path().string();
+  program.quiet = context.quiet;
+  const int status = run_program(program);
+  RunOutcome outcome;
+  if (reports.complete() && !reports.was_opened(0))
+    outcome.problems.emplace_back(targets[0].path, RunProblem::never_opened);
+  say_what_became(context, store.path(), status, outcome, reports);
+  return status_of(arguments, status, outcome);
+}
+
+int run_live(Context& context, const RunArguments& arguments,
+             const std::vector<preload::Target>& targets) {
+  Store store = Store::open_or_create(arguments.store);
+  RunFiles files(context, store, targets);
+  const RunReports reports;
+  RunningProgram program;
+  program.command = arguments.command;
+  program.environment = environment_for(arguments, store.path(), targets, reports);
+  program.period = std::chrono::milliseconds(
+      static_cast<std::chrono::milliseconds::rep>(arguments.every_seconds * 1000));
+  program.on_tick = [&] { keep_heads(store, files); };
+  program.held_below = base::real_path(store.path()) + "/branches/";
+  program.quiet = context.quiet;
+  const int status = run_program(program);
+  const RunOutcome outcome = files.finish(reports);
+  say_what_became(context, store.path(), status, outcome, reports);
+  return status_of(arguments, status, outcome);
+}
+
+int run(Context& context, const RunArguments& arguments) {
+  if (arguments.command.empty())
+    fail(Errc::invalid_argument,
+         "run needs a program: vellum run --store STORE --file FILE -- PROGRAM ARGUMENTS");
+  const auto targets = targets_of(arguments.files, arguments.branch);
+  require_preloadable(find_program(arguments.command[0]), arguments.version.has_value());
+  return arguments.version ? run_old_version(context, arguments, targets)
+                           : run_live(context, arguments, targets);
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<RunArguments>();
+  CLI::App* command = app.add_subcommand(
+      "run", "Run an unmodified program, and give its file atomic msync and versions");
+  command
+      ->add_option("--store", arguments->store, "The store, which is made when it does not exist")
+      ->required()
+      ->type_name("STORE");
+  command
+      ->add_option("--file", arguments->files,
+                   "The file that the program works on, or a pattern; repeatable")
+      ->required()
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--branch", arguments->branch, "The branch of the one file (default: main)")
+      ->type_name("NAME");
+  command->add_option("--snapshot-every-commits", arguments->every_commits,
+                      "Keep every Nth commit, as BRANCH-SEQUENCE");
+  command
+      ->add_option("--snapshot-every-seconds", arguments->every_seconds,
+                   "Keep the last commit about this often; SIGUSR1 to this process does so at once")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--no-gc", arguments->no_gc,
+                    "Leave what is no longer needed in the store until `vellum gc`");
+  command
+      ->add_option("--version", arguments->version,
+                   "Let the program read this version of its file, and write nothing")
+      ->type_name("VERSION");
+  command->add_flag("--strict", arguments->strict,
+                    "Exit with 13 when a file changed around vellum, or was never opened");
+  command->footer("-- PROGRAM [ARGUMENTS]\n  The program to run. The exit status is its own.");
+  command->callback([&context, arguments] {
+    arguments->command = context.program;
+    context.action = [&context, arguments] { return run(context, *arguments); };
+  });
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,57 @@
+// cli/commands/cmd_snapshot.cpp: vellum snapshot (also: tag): keeps a version under a name, or lists names.
+#include <memory>
+#include <optional>
+
+#include "cli/terminal/arguments.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/listing.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct SnapshotArguments {
+  std::string store;
+  std::optional<std::string> name;
+  std::string from = "main";
+  std::string message;
+  bool names_only = false;
+};
+
+int make_snapshot(Context& context, const SnapshotArguments& arguments) {
+  require_good_message(arguments.message);
+  Store store = Store::open(arguments.store);
+  store.create_snapshot(*arguments.name, arguments.from, arguments.message);
+  Json object = version_json(store.version(*arguments.name));
+  object["store"] = store.path();
+  object["from"] = arguments.from;
+  context.report(object,
+                 fmt::format("snapshot '{}' made from '{}'", *arguments.name, arguments.from));
+  return kExitOk;
+}
+
+int run_snapshot(Context& context, const SnapshotArguments& arguments) {
+  if (arguments.name) {
+    return make_snapshot(context, arguments);
+  }
+  list_kind(context, arguments.store, false, arguments.names_only);
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_snapshot(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<SnapshotArguments>();
+  CLI::App* command = add_command(
+      app, context, "snapshot", "Keep a version under a name; without a name, list snapshots",
+      arguments->store, [&context, arguments] { return run_snapshot(context, *arguments); });
+  command->alias("tag");
+  command->add_option("NAME", arguments->name, "The new snapshot's name");
+  command->add_option("FROM", arguments->from,
+                      "The version to keep: a branch (its head) or a snapshot (default: main)");
+  command->add_option("-m,--message", arguments->message, "The message that log and show print")
+      ->type_name("MSG");
+  command->add_flag("--names", arguments->names_only, "List only names, one on each line");
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,151 @@
+// cli/commands/cmd_stat.cpp: vellum stat: the space of a store, compared with full copies of its versions.
+#include <algorithm>
+#include <memory>
+#include <tuple>
+
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/listing.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct StatArguments {
+  std::string store;
+};
+
+// How many times smaller the store is than full copies; 0 if there is nothing to compare.
+double ratio(const StoreStat& stat) {
+  if (stat.stored_bytes == 0) {
+    return 0;
+  }
+  return static_cast<double>(stat.full_copy_bytes) / static_cast<double>(stat.stored_bytes);
+}
+
+// Empty for a version that was made meanwhile.
+VersionSpace space_of(const StoreStat& stat, const VersionInfo& version) {
+  const auto wanted = std::tie(version.is_branch, version.name);
+  const auto at = std::lower_bound(stat.versions.begin(), stat.versions.end(), wanted,
+                                   [](const VersionSpace& space, const auto& w) {
+                                     return std::tie(space.is_branch, space.name) < w;
+                                   });
+  const bool known = at != stat.versions.end() && std::tie(at->is_branch, at->name) == wanted;
+  return known ? *at : VersionSpace{};
+}
+
+Json stat_json(const Store& store, const StoreStat& stat,
+               const std::vector<VersionInfo>& versions) {
+  const StoreOptions options = store.options();
+  Json list = Json::array();
+  for (const VersionInfo& v : versions) {
+    const VersionSpace space = space_of(stat, v);
+    Json line = version_json(v);
+    line["unique_bytes"] = space.unique_bytes;
+    line["shared_bytes"] = space.shared_bytes;
+    list.push_back(std::move(line));
+  }
+  Json object{{"store", store.path()},
+              {"id", store.id()},
+              {"pack_size_bytes", options.pack_bytes},
+              {"stored_bytes", stat.stored_bytes},
+              {"pack_bytes", stat.pack_bytes},
+              {"pack_needed_bytes", stat.pack_needed_bytes},
+              {"pack_freeable_bytes", stat.pack_freeable_bytes},
+              {"journal_bytes", stat.journal_bytes},
+              {"ref_bytes", stat.ref_bytes},
+              {"packs", stat.packs},
+              {"archive_packs", stat.archive_packs},
+              {"archive_bytes", stat.archive_bytes},
+              {"cache_copies", stat.cache_copies},
+              {"cache_bytes", stat.cache_bytes},
+              {"snapshots", stat.snapshots},
+              {"branches", stat.branches},
+              {"full_copy_bytes", stat.full_copy_bytes},
+              {"ratio", ratio(stat)},
+              {"versions", std::move(list)}};
+  object.update(encoding_json(options.encoding));
+  return object;
+}
+
+// Prints the branches whose encoding is not the store's.
+void print_encodings(Output& out, const std::vector<VersionInfo>& versions) {
+  for (const VersionInfo& v : versions) {
+    if (!v.encoding) continue;
+    out.print("  {}: {}\n", printable(v.name), encoding_text(*v.encoding));
+  }
+}
+
+void print_totals(Output& out, const Store& store, const StoreStat& stat,
+                  const std::vector<VersionInfo>& versions) {
+  const StoreOptions options = store.options();
+  out.print("store        {}\n", printable(store.path()));
+  out.print("id           {}\n", store.id());
+  out.print("made with    {}, blocks of {}, packs of {}\n", compression_text(options.encoding),
+            human_bytes(options.encoding.block_bytes), human_bytes(options.pack_bytes));
+  print_encodings(out, versions);
+  out.print("versions     {}, {}\n", counted(stat.snapshots, "snapshot"),
+            counted(stat.branches, "branch"));
+  out.print("packs        {} in {}\n", human_bytes(stat.pack_bytes), counted(stat.packs, "file"));
+  out.print("  needed     {}; gc would free {}\n", human_bytes(stat.pack_needed_bytes),
+            human_bytes(stat.pack_freeable_bytes));
+  if (stat.archive_packs != 0) {
+    out.print("  archived   {} in {}\n", human_bytes(stat.archive_bytes),
+              counted(stat.archive_packs, "file"));
+  }
+  if (stat.cache_copies != 0) {
+    out.print("caches       {} in {}\n", human_bytes(stat.cache_bytes),
+              counted(stat.cache_copies, "file"));
+  }
+  out.print("journals     {}\n", human_bytes(stat.journal_bytes));
+  out.print("refs         {}\n", human_bytes(stat.ref_bytes));
+  out.print("on disk      {}\n", human_bytes(stat.stored_bytes));
+  out.print("full copies  {}, without their zero pages", human_bytes(stat.full_copy_bytes));
+  if (stat.full_copy_bytes > 0 && stat.stored_bytes > 0) {
+    out.print(": {:.1f} times the store", ratio(stat));
+  }
+  out.write("\n");
+}
+
+// Prints the space that removing one version would free, and the space that it shares with others.
+void print_space(Output& out, const StoreStat& stat, const std::vector<VersionInfo>& versions) {
+  using Align = Table::Align;
+  Table table({{"name", Align::left},
+               {"kind", Align::left},
+               {"time", Align::left},
+               {"unique", Align::right},
+               {"shared", Align::right}});
+  for (const VersionInfo& v : versions) {
+    const VersionSpace space = space_of(stat, v);
+    table.add({printable(v.name), kind_name(v), utc_time(shown_time(v)),
+               human_bytes(space.unique_bytes), human_bytes(space.shared_bytes)});
+  }
+  table.print(out);
+}
+
+int run_stat(Context& context, const StatArguments& arguments) {
+  const Store store = Store::open(arguments.store);
+  const StoreStat stat = store.stat();
+  std::vector<VersionInfo> versions = store.versions();
+  sort_newest_first(versions);
+  if (context.json) {
+    context.out.print_json(stat_json(store, stat, versions));
+    return kExitOk;
+  }
+  print_totals(context.out, store, stat, versions);
+  if (!versions.empty()) {
+    context.out.write("\n");
+    print_space(context.out, stat, versions);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_stat(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<StatArguments>();
+  add_command(app, context, "stat",
+              "Compare the space of a store with that of full copies of its versions",
+              arguments->store, [&context, arguments] { return run_stat(context, *arguments); });
+}
+
+}  // namespace vellum::cli

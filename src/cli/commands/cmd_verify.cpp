@@ -1,0 +1,93 @@
+// cli/commands/cmd_verify.cpp: vellum verify: looks for damage, and names what it affects.
+#include <memory>
+#include <set>
+
+#include "base/fail.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/progress.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct VerifyArguments {
+  std::string store;
+  bool read_data = false;
+};
+
+VerifyReport verify(Context& context, const Store& store, bool read_data) {
+  ProgressMeter meter("verify", context.progress_wanted());
+  return store.verify({read_data}, meter.callback());
+}
+
+std::set<std::string> versions_hurt(const VerifyReport& report) {
+  std::set<std::string> hurt;
+  for (const Damage& damage : report.damages) {
+    hurt.insert(damage.versions.begin(), damage.versions.end());
+  }
+  return hurt;
+}
+
+Json report_json(const Store& store, const VerifyReport& report, bool read_data) {
+  Json damages = Json::array();
+  for (const Damage& damage : report.damages) {
+    damages.push_back(
+        Json{{"object", damage.object}, {"reason", damage.reason}, {"versions", damage.versions}});
+  }
+  return Json{{"store", store.path()},           {"ok", report.damages.empty()},
+              {"read_data", read_data},          {"versions", report.versions},
+              {"packs", report.packs},           {"records", report.records},
+              {"bytes_read", report.bytes_read}, {"damages", std::move(damages)}};
+}
+
+void print_damage(Output& out, const Damage& damage) {
+  out.print("corrupted  {}: {}\n", printable(damage.object), printable(damage.reason));
+  std::string versions;
+  for (const std::string& version : damage.versions) {
+    versions += (versions.empty() ? "" : ", ") + printable(version);
+  }
+  out.print("  affects  {}\n", versions.empty() ? "no version" : versions);
+}
+
+void print_text(Context& context, const VerifyReport& report) {
+  if (context.quiet) {
+    return;
+  }
+  for (const Damage& damage : report.damages) {
+    print_damage(context.out, damage);
+  }
+  context.out.print("looked at {}, {}, {}; read {}\n", counted(report.versions, "version"),
+                    counted(report.packs, "pack"), counted(report.records, "record"),
+                    human_bytes(report.bytes_read));
+}
+
+int run_verify(Context& context, const VerifyArguments& arguments) {
+  const Store store = Store::open(arguments.store);
+  const VerifyReport report = verify(context, store, arguments.read_data);
+  if (!context.json) {
+    print_text(context, report);
+  } else if (report.damages.empty()) {
+    context.out.print_json(report_json(store, report, arguments.read_data));
+  } else {
+    context.begin_object(report_json(store, report, arguments.read_data));
+  }
+  if (!report.damages.empty()) {
+    fail(Errc::corrupted, "{}: {}, {} affected", store.path(),
+         counted(report.damages.size(), "corrupted object"),
+         counted(versions_hurt(report).size(), "version"));
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<VerifyArguments>();
+  CLI::App* command = add_command(
+      app, context, "verify", "Look for damage, and name the versions that it affects",
+      arguments->store, [&context, arguments] { return run_verify(context, *arguments); });
+  command->add_flag("--read-data", arguments->read_data,
+                    "Read and check every byte that a version needs, not only the structure");
+}
+
+}  // namespace vellum::cli

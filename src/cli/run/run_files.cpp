@@ -1,0 +1,217 @@
+#include "cli/run/run_files.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "cli/files/take_file.hpp"
+#include "cli/run/run_targets.hpp"
+#include "cli/terminal/progress.hpp"
+
+namespace vellum::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kMostWaiting(2);  // for branches that another process has
+
+bool has_content(const std::string& path) {
+  std::error_code problem;
+  const auto bytes = fs::file_size(path, problem);
+  return !problem && bytes != 0;
+}
+
+// A file that the program has removed is not made again.
+bool was_removed(const std::string& path) {
+  std::error_code problem;
+  return !path.empty() && fs::status(path, problem).type() == fs::file_type::not_found;
+}
+
+bool is_busy(const std::string& branch, const Error& error) {
+  fmt::print(stderr, "vellum: branch '{}': {}\n", branch, error.what());
+  return error.code() == Errc::busy;  // of another process that the program has started
+}
+
+bool was_never_opened(const RunReports& reports, std::size_t target) {
+  return reports.complete() && !reports.was_opened(target);
+}
+
+std::int64_t ns(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Writes around the library while the file was live do not show in the file's times: closing the
+// file recorded those as its own. Setting the times to their present values gives a new change
+// time, and so has the file compared with its branch.
+void have_compared(const std::string& path) {
+  struct stat status;
+  if (lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  const timespec times[] = {{0, UTIME_OMIT}, status.st_mtim};
+  utimensat(AT_FDCWD, path.c_str(), times, AT_SYMLINK_NOFOLLOW);
+}
+
+}  // namespace
+
+// A killed process may take time to end. A process that this run has not started usually has the
+// branch for a moment only.
+template <typename Open>
+auto RunFiles::when_free(const Open& open) const {
+  for (;;) {
+    try {
+      return open();
+    } catch (const Error& error) {
+      if (error.code() != Errc::busy || Clock::now() >= wait_until_) throw;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+}
+
+RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::Target> targets)
+    : store_(store),
+      config_{store.path(), std::move(targets), 0},
+      wait_until_(Clock::now() + kMostWaiting) {
+  for (std::size_t i = 0; i < config_.targets.size(); ++i) {
+    if (config_.targets[i].branch.empty())
+      before_[i] = matching(i);
+    else
+      bring_up_to_date(context, config_.targets[i]);
+    for (const auto& [branch, path] : branches_of(i))
+      sequences_[branch] = store_.version(branch).sequence;
+  }
+}
+
+// Also repairs what a crash has left in the file.
+void RunFiles::bring_up_to_date(Context& context, const preload::Target& target) {
+  const bool known = store_.contains(target.branch);
+  if (!known && !has_content(target.path)) return;
+  if (!known) {
+    ProgressMeter meter("import", context.progress_wanted());
+    store_.import_file(target.branch, target.path, "as it was before the first run",
+                       meter.callback());
+  }
+  when_free([&] { commit_as_found(store_, target.branch, image_as_it_is(target.path)); });
+}
+
+// Returns each branch with its file's path. Branches record the paths of files found by a pattern.
+std::map<std::string, std::string> RunFiles::branches_of(std::size_t target) const {
+  const preload::Target& of = config_.targets[target];
+  if (!of.branch.empty()) {
+    if (!store_.contains(of.branch)) return {};
+    return {{of.branch, of.path}};
+  }
+  std::map<std::string, std::string> out;
+  for (const VersionInfo& version : store_.versions()) {
+    if (!version.is_branch || version.name.front() != '+') continue;
+    const auto image = store_.branch_image(version.name);
+    if (image && config_.target_for(image->path) == target) out[version.name] = image->path;
+  }
+  return out;
+}
+
+std::vector<std::string> RunFiles::branches() const {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < config_.targets.size(); ++i)
+    for (const auto& [branch, path] : branches_of(i)) out.push_back(branch);
+  return out;
+}
+
+// Finds files at low cost only: below the directory that the pattern begins with.
+RunFiles::Found RunFiles::matching(std::size_t target) const {
+  constexpr std::size_t kMostLookedAt = 100'000;
+  Found out;
+  std::size_t looked_at = 0;
+  std::error_code problem;
+  const std::string directory = directory_of_pattern(config_.targets[target].path);
+  fs::recursive_directory_iterator entry(directory, fs::directory_options::skip_permission_denied,
+                                         problem);
+  for (; !problem && entry != fs::recursive_directory_iterator() && looked_at < kMostLookedAt;
+       entry.increment(problem), ++looked_at) {
+    const std::string path = entry->path().string();
+    if (path == store_.path()) entry.disable_recursion_pending();
+    struct stat status;
+    if (config_.target_for(path) == target && lstat(path.c_str(), &status) == 0 &&
+        S_ISREG(status.st_mode))
+      out[path] = {static_cast<std::int64_t>(status.st_ino), status.st_size, ns(status.st_mtim),
+                   ns(status.st_ctim)};
+  }
+  return out;
+}
+
+RunOutcome RunFiles::finish(const RunReports& reports) {
+  RunOutcome outcome;
+  wait_until_ = Clock::now() + kMostWaiting;
+  for (std::size_t i = 0; i < config_.targets.size(); ++i) {
+    const std::uint64_t files_before = outcome.files;
+    std::vector<std::string> changed;
+    const auto branches = branches_of(i);
+    if (reports.was_changed(i))
+      for (const auto& [branch, path] : branches) have_compared(path);
+    for (const auto& [branch, path] : branches) finish_branch(branch, path, outcome, changed);
+    take_unknown(i, outcome, changed);
+    if (changed.empty() && reports.was_changed(i)) changed.push_back(config_.targets[i].path);
+    for (const std::string& path : changed)
+      outcome.problems.emplace_back(path, RunProblem::changed_around);
+    if (changed.empty() && outcome.files == files_before && was_never_opened(reports, i))
+      outcome.problems.emplace_back(config_.targets[i].path, RunProblem::never_opened);
+  }
+  return outcome;
+}
+
+void RunFiles::finish_branch(const std::string& branch, const std::string& path,
+                             RunOutcome& outcome, std::vector<std::string>& changed) {
+  try {
+    const std::uint64_t commits = store_.version(branch).sequence - sequences_[branch];
+    outcome.commits += commits;
+    outcome.files += commits != 0 ? 1 : 0;
+    const auto image = store_.branch_image(branch);
+    if (was_removed(path) || (image && !image->in_use && !image->changed)) return;
+    Region region = when_free([&] { return store_.open_region(branch, image_as_it_is(path)); });
+    const std::uint64_t sequence = region.sequence();
+    if (region.commit("changed around vellum run").sequence != sequence) changed.push_back(path);
+    region.close();
+  } catch (const Error& error) {
+    outcome.mended = is_busy(branch, error) && outcome.mended;
+  }
+}
+
+// Takes files without a branch: no program has opened them through the library to write.
+void RunFiles::take_unknown(std::size_t target, RunOutcome& outcome,
+                            std::vector<std::string>& changed) {
+  const auto take = [&](const std::string& branch, const std::string& path) {
+    if (store_.contains(branch) || !has_content(path)) return;
+    outcome.mended = make_branch(branch, path) && outcome.mended;
+    changed.push_back(path);
+  };
+  const preload::Target& of = config_.targets[target];
+  if (!of.branch.empty()) return take(of.branch, of.path);
+  const Found& before = before_[target];
+  for (const auto& [path, state] : matching(target)) {
+    adopt_unfinished(preload::branch_of_path(path), path, outcome);
+    const auto was = before.find(path);
+    if (was == before.end() || was->second != state) take(preload::branch_of_path(path), path);
+  }
+}
+
+// A killed process has made the branch, but has not recorded yet which file it belongs to.
+void RunFiles::adopt_unfinished(const std::string& branch, const std::string& path,
+                                RunOutcome& outcome) {
+  if (!store_.contains(branch) || store_.branch_image(branch)) return;
+  std::vector<std::string> changed;  // by the library, as far as it got
+  finish_branch(branch, path, outcome, changed);
+}
+
+bool RunFiles::make_branch(const std::string& branch, const std::string& path) {
+  try {
+    Region region = when_free([&] { return store_.create_region(branch, 1, image_at(path)); });
+    region.commit("changed around vellum run");
+    region.close();
+    return true;
+  } catch (const Error& error) {
+    return is_busy(branch, error);
+  }
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,67 @@
+// cli/run/run_files.hpp: the files of a run, before and after it: changes by the program through the
+// library, and changes around the library.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <vellum/store.hpp>
+
+#include "cli/run/run_reports.hpp"
+#include "cli/terminal/command.hpp"
+#include "preload/run/config.hpp"
+
+namespace vellum::cli {
+
+enum class RunProblem {
+  changed_around,  // its content is not what a live file has left
+  never_opened,    // for a pattern: no matching file was
+};
+
+struct RunOutcome {
+  std::uint64_t files = 0, commits = 0;  // committed while the program ran
+  std::vector<std::pair<std::string, RunProblem>> problems;
+  bool mended = true;  // each file holds the last commit
+};
+
+class RunFiles {
+ public:
+  // Commits what the files hold now to their branches. The program makes files that do not exist
+  // yet.
+  RunFiles(Context& context, Store& store, std::vector<preload::Target> targets);
+
+  // Call when the program has ended. Brings each file to its branch's last commit, as a killed
+  // program may have left it behind that, and commits what was written around the library.
+  RunOutcome finish(const RunReports& reports);
+  // The branches that the targets have now.
+  std::vector<std::string> branches() const;
+
+ private:
+  using State = std::array<std::int64_t, 4>;  // inode, size and times
+  using Found = std::map<std::string, State>;
+  using Clock = std::chrono::steady_clock;
+
+  std::map<std::string, std::string> branches_of(std::size_t target) const;
+  Found matching(std::size_t target) const;
+  void bring_up_to_date(Context& context, const preload::Target& target);
+  void finish_branch(const std::string& branch, const std::string& path, RunOutcome& outcome,
+                     std::vector<std::string>& changed);
+  void take_unknown(std::size_t target, RunOutcome& outcome, std::vector<std::string>& changed);
+  template <typename Open>
+  auto when_free(const Open& open) const;
+  void adopt_unfinished(const std::string& branch, const std::string& path, RunOutcome& outcome);
+  bool make_branch(const std::string& branch, const std::string& path);
+
+  Store& store_;
+  const preload::Config config_;
+  std::map<std::string, std::uint64_t> sequences_;  // of the branches, before the run
+  std::map<std::size_t, Found> before_;             // files that match patterns
+  Clock::time_point wait_until_;                    // from then on, a busy branch is an error
+};
+
+}  // namespace vellum::cli

@@ -1,0 +1,20 @@
+// cli/terminal/arguments.hpp: values from the command line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace vellum::cli {
+
+// Parses "4096", "64K", "64KiB", "1M", "2G", "1T": powers of 1024, in either case.
+// Errc::invalid_argument names `option`.
+std::uint64_t parse_size(const std::string& option, const std::string& text);
+
+// Throws Errc::invalid_argument unless `name` may name a branch or snapshot. Commands call it
+// before steps that must not happen when a later step would fail on the name.
+void require_good_name(const std::string& name);
+
+// Throws Errc::invalid_argument if a message is longer than a store takes.
+void require_good_message(const std::string& message);
+
+}  // namespace vellum::cli

@@ -1,0 +1,43 @@
+// cli/terminal/command.cpp: shared parts of the commands.
+#include "cli/terminal/command.hpp"
+
+#include <unistd.h>
+
+#include <utility>
+
+namespace vellum::cli {
+
+void Context::report(const Json& object, const std::string& sentence) {
+  if (json) {
+    out.print_json(object);
+  } else if (!quiet) {
+    out.write(printable(sentence) + "\n");
+  }
+}
+
+void Context::begin_object(const Json& object) {
+  std::string text = json_text(object);
+  text.pop_back();
+  out.write(text);
+  json_prefix = ",";
+}
+
+void Context::explain(const std::string& sentence) const {
+  if (json || quiet) return;
+  const std::string line = printable(sentence) + "\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+CLI::App* add_command(CLI::App& app, Context& context, const std::string& name,
+                      const std::string& description, std::string& store,
+                      std::function<int()> run) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->add_option("STORE", store, "The store's directory")->required();
+  command->callback([&context, &store, run = std::move(run)] {
+    context.store = &store;
+    context.action = run;
+  });
+  return command;
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,71 @@
+// cli/terminal/command.hpp: shared by main and the commands. Each cmd_*.cpp adds one command to the parser.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/terminal/output.hpp"
+
+namespace vellum::cli {
+
+struct Context {
+  bool json = false;
+  bool quiet = false;
+  bool no_progress = false;
+  // Standard output holds not JSON, but the bytes that the command was asked for.
+  bool raw_output = false;
+  // The text before the member "error" when a failure ends an object that a command has begun;
+  // empty: no object has begun.
+  std::string json_prefix;
+  // The command's STORE argument, for suggestions.
+  const std::string* store = nullptr;
+  // The arguments behind -- of `vellum run`.
+  std::vector<std::string> program;
+  Output out;
+  // Set by the parser for the given command. Returns the exit status; errors are vellum::Error.
+  std::function<int()> action;
+
+  bool progress_wanted() const { return !quiet && !no_progress; }
+  // Reports the result of a command: with --json the object, else the sentence unless --quiet.
+  void report(const Json& object, const std::string& sentence);
+  // Begins the object of a command that is about to fail: the failure adds the member "error".
+  void begin_object(const Json& object);
+  // Explains on standard error why there is no output. Silent with --json or --quiet.
+  void explain(const std::string& sentence) const;
+};
+
+// A command of the program, or of a command that has commands of its own; null: no such name.
+const CLI::App* find_command(const CLI::App& app, const std::string& word);
+std::vector<std::string> command_names(const CLI::App& app);
+
+// Adds the command `name`, which stores its STORE argument in `store` and runs `run`.
+CLI::App* add_command(CLI::App& app, Context& context, const std::string& name,
+                      const std::string& description, std::string& store, std::function<int()> run);
+
+void add_help(CLI::App& app, Context& context);
+void add_init(CLI::App& app, Context& context);
+void add_log(CLI::App& app, Context& context);
+void add_show(CLI::App& app, Context& context);
+void add_stat(CLI::App& app, Context& context);
+void add_diff(CLI::App& app, Context& context);
+void add_cat(CLI::App& app, Context& context);
+void add_export(CLI::App& app, Context& context);
+void add_import(CLI::App& app, Context& context);
+void add_attach(CLI::App& app, Context& context);
+void add_backup(CLI::App& app, Context& context);
+void add_restore(CLI::App& app, Context& context);
+void add_branch(CLI::App& app, Context& context);
+void add_snapshot(CLI::App& app, Context& context);
+void add_rm(CLI::App& app, Context& context);
+void add_forget(CLI::App& app, Context& context);
+void add_gc(CLI::App& app, Context& context);
+void add_tier(CLI::App& app, Context& context);
+void add_verify(CLI::App& app, Context& context);
+void add_repair(CLI::App& app, Context& context);
+void add_recover(CLI::App& app, Context& context);
+void add_run(CLI::App& app, Context& context);
+
+}  // namespace vellum::cli

@@ -1,0 +1,15 @@
+// cli/terminal/exit_status.hpp: the program's exit statuses (vellum(1), EXIT STATUS).
+#pragma once
+
+#include <vellum/error.hpp>
+
+namespace vellum::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitDifferent = 1;  // diff --exit-code found a difference
+inline constexpr int kExitAround = 13;    // run --strict: a file changed around vellum
+inline constexpr int kExitOther = 12;     // a failure that no Errc describes
+
+int exit_status(Errc code) noexcept;
+
+}  // namespace vellum::cli

@@ -1,0 +1,25 @@
+// cli/terminal/listing.hpp: lists of versions for log, branch and snapshot.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "cli/terminal/command.hpp"
+
+namespace vellum::cli {
+
+// Sorts branch heads by name, then snapshots from the newest to the oldest. The clock is not used.
+void sort_newest_first(std::vector<VersionInfo>& versions);
+
+// The time in a list: a snapshot's creation, or a branch's last commit.
+std::chrono::system_clock::time_point shown_time(const VersionInfo& version);
+
+// Prints a table; with `names_only`, names; with --json, an object with "store" and "versions".
+void print_versions(Context& context, const Store& store, const std::vector<VersionInfo>& versions,
+                    bool names_only);
+
+// Prints the list that branch and snapshot give when they get no name.
+void list_kind(Context& context, const std::string& store_path, bool branches, bool names_only);
+
+}  // namespace vellum::cli

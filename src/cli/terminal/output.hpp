@@ -1,0 +1,78 @@
+// cli/terminal/output.hpp: standard output, and the look of values in text and JSON.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <vellum/store.hpp>
+
+namespace vellum::cli {
+
+using Json = nlohmann::ordered_json;
+
+// Standard output with error checks: a full disk behind `>` is an Error, not a shorter file.
+class Output {
+ public:
+  void write(std::string_view bytes);
+  template <typename... Args>
+  void print(fmt::format_string<Args...> format, Args&&... args) {
+    write(fmt::format(format, std::forward<Args>(args)...));
+  }
+  // Prints one JSON object on one line. Bytes that are not UTF-8 become U+FFFD.
+  void print_json(const Json& value);
+  void flush();
+  // Flushes and closes: some file systems report a full disk only on close.
+  void finish();
+  // Drops unflushed output, so that a failure cannot fail again.
+  void discard() noexcept { buffer_.clear(); }
+
+ private:
+  void write_out(std::string_view bytes);
+  std::string buffer_;
+};
+
+// A JSON value as print_json() writes it, without the newline.
+std::string json_text(const Json& value);
+
+// Rows in columns, two spaces apart, without trailing spaces.
+class Table {
+ public:
+  enum class Align { left, right };
+  explicit Table(std::vector<std::pair<std::string, Align>> columns);
+  void add(std::vector<std::string> row);
+  void print(Output& out) const;
+
+ private:
+  std::vector<Align> aligns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+// `text` made safe for a terminal: control characters and invalid UTF-8 become \xNN. Names and
+// messages come from a store that someone else may have written.
+std::string printable(std::string_view text);
+std::string first_line(std::string_view text);
+
+std::string human_bytes(std::uint64_t bytes);                      // "1.5 GiB"
+std::string counted(std::uint64_t count, std::string_view one);    // "1 page", "2 pages"
+std::string utc_time(std::chrono::system_clock::time_point time);  // "2024-05-01T12:00:00Z"
+std::string utc_time_full(
+    std::chrono::system_clock::time_point time);  // "2024-05-01T12:00:00.000000000Z"
+const char* compression_name(Encoding::Compression compression) noexcept;
+const char* hash_name(Encoding::Hash hash) noexcept;         // "none" or "sha256"
+std::string compression_text(const Encoding& encoding);      // "zstd level 1", "lz4, sha256"
+std::string encoding_text(const Encoding& encoding);         // deviations from the default
+const char* kind_name(const VersionInfo& version) noexcept;  // "branch" or "snapshot"
+
+// compression, compression_level, block_bytes, grow_blocks, filters, dedup, deltas, hash
+Json encoding_json(const Encoding& encoding);
+Json version_json(const VersionInfo& version);
+
+}  // namespace vellum::cli

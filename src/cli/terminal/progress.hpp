@@ -1,0 +1,29 @@
+// cli/terminal/progress.hpp: a progress line on a terminal for long commands.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include <vellum/store.hpp>
+
+namespace vellum::cli {
+
+// The line goes to standard error, if that is a terminal, at most ten times a second. The
+// destructor wipes it.
+class ProgressMeter {
+ public:
+  ProgressMeter(std::string what, bool wanted);
+  ~ProgressMeter();
+  ProgressMeter(const ProgressMeter&) = delete;
+  ProgressMeter& operator=(const ProgressMeter&) = delete;
+
+  // For the library; empty if nothing is to be shown. Valid while the meter lives. Threads: any.
+  ProgressFn callback();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace vellum::cli

@@ -1,0 +1,98 @@
+// region/encode/encoder.hpp: the encoding of dirty pages for a commit.
+//
+// The encoder records each dirty page in the cheapest form: unchanged (dropped), zero, a delta
+// against its base copy, or whole, in a compressed block with its neighbours. A page in the spill
+// file is taken from there. The base copy follows at once, while the page is in the cache. It
+// follows the record, not the page, since another thread may be writing the page. When the commit
+// fails, undo() restores the base copies.
+//
+// A commit in the background is encoded in two steps. capture() compares and copies; from then on
+// the base copies hold what is recorded, whatever the program does to its pages. pack() compresses
+// them.
+//
+// Threads: one caller at a time; slices of the pages are worked on in parallel.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/codec.hpp"
+#include "base/thread_pool.hpp"
+#include "cards/tracked_range.hpp"
+#include "format/delta.hpp"
+#include "region/memory/memory.hpp"
+#include "store/branch/branch_writer.hpp"
+
+namespace vellum::region {
+
+class Encoder {
+ public:
+  // `memory` outlives the encoder.
+  Encoder(RegionMemory& memory, const format::Encoding& encoding, std::size_t threads);
+  ~Encoder();
+
+  // Of the pages named, ascending, only these lines can have changed since the last commit; the
+  // next encode() or capture() compares no others. REQUIRES: `marked` lives until then.
+  void use_marks(std::span<const cards::MarkedPage> marked) noexcept { marked_ = marked; }
+  // Encodes `dirty` (ascending) into `commit`. Returns how many pages had changed. Throws
+  // Errc::out_of_memory and what Commit::add throws; undo() is then due.
+  std::uint64_t encode(std::span<const format::PageNumber> dirty,
+                       store::BranchWriter::Commit& commit);
+  // The same in two steps. REQUIRES: nobody else changes base copies in between. encode() is better
+  // when much lies in the spill file, since capture() takes that into memory.
+  std::uint64_t capture(std::span<const format::PageNumber> dirty);
+  void pack(store::BranchWriter::Commit& commit);
+
+  // The commit failed: puts base copies back as they were before encode(). Pages whose old content
+  // was too much to keep go to `reload`, which must bring their base copies back from the store;
+  // its exceptions pass through.
+  void undo(const std::function<void(std::span<const format::PageNumber>)>& reload);
+  // For tests, while nothing is encoded: how many bytes of old pages undo() has at hand; nullopt:
+  // the default.
+  static void set_undo_budget(std::optional<std::size_t> bytes);
+  // The commit is durable: forgets what undo() would need. Returns the pages that were taken from
+  // the spill file, ascending.
+  std::vector<format::PageNumber> accept();
+
+ private:
+  struct Slice;
+  struct Captured;
+  struct Worker;
+  Worker& worker(std::size_t number);
+  template <typename Body>
+  std::uint64_t for_slices(std::span<const format::PageNumber> dirty, const Body& body);
+  void capture_slice(std::span<const format::PageNumber> dirty, Worker& worker, Slice& slice);
+  void prefetch(format::PageNumber page, std::uint64_t lines) const noexcept;
+  void capture_page(format::PageNumber page, std::uint64_t lines, Worker& worker, Slice& slice);
+  void capture_with_base_copy(format::PageNumber page, std::uint64_t lines, Worker& worker,
+                              Slice& slice);
+  void capture_spilled(format::PageNumber page, Worker& worker, Slice& slice);
+  void capture_fresh(format::PageNumber page, Worker& worker, Slice& slice);
+  void keep_old_page(format::PageNumber page, Slice& slice);
+  void write_fresh_base_copies(Worker& worker, Slice& slice);
+  void write_base_copies(format::PageNumber first, std::span<const std::byte> bytes, Slice& slice);
+  void pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Commit& commit);
+  static std::span<const format::PageNumber> next_block(std::span<const format::PageNumber>& whole,
+                                                        std::size_t block_pages);
+  void pack_blocks(Captured& captured, Worker& worker, bool note);
+  store::PageBlock compress(std::span<const format::PageNumber> pages, const Captured& captured,
+                            Worker& worker, bool note);
+
+  RegionMemory& memory_;
+  const std::byte* pages_;
+  Backing& backing_;
+  format::Encoding encoding_;
+  const std::size_t max_delta_cost_bytes_, max_fresh_delta_cost_bytes_;
+  base::ThreadPool pool_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<Slice>> slices_;  // of the commit in progress
+  std::atomic<std::size_t> kept_bytes_{0};
+  std::span<const cards::MarkedPage> marked_;  // of the commit in progress
+};
+
+}  // namespace vellum::region

@@ -1,0 +1,206 @@
+// Capturing: each page is compared with its base copy, which then becomes what is recorded.
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <optional>
+#include <vellum/error.hpp>
+
+#include "base/fail.hpp"
+#include "base/zeros.hpp"
+#include "format/page_diff.hpp"
+#include "region/encode/encoder.hpp"
+#include "region/encode/encoder_slice.hpp"
+#include "region/kernel/racing_page.hpp"
+
+namespace vellum::region {
+namespace {
+
+using format::PageNumber;
+
+constexpr std::size_t kPrefetchAhead = 4;
+
+constexpr std::size_t kMostLinesToPrefetch = 4;
+
+// The marks of pages, which are asked for in ascending order.
+class Lines {
+ public:
+  Lines(std::span<const cards::MarkedPage> marked, PageNumber first) noexcept
+      : marked_(marked.subspan(static_cast<std::size_t>(
+            std::lower_bound(marked.begin(), marked.end(), first,
+                             [](const auto& m, PageNumber page) { return m.page < page; }) -
+            marked.begin()))) {}
+  std::uint64_t of(PageNumber page) noexcept {
+    while (!marked_.empty() && marked_.front().page < page) marked_ = marked_.subspan(1);
+    const bool found = !marked_.empty() && marked_.front().page == page;
+    return found ? marked_.front().cards : format::DeltaBatch::kAllLines;
+  }
+
+ private:
+  std::span<const cards::MarkedPage> marked_;
+};
+
+// Whether the page has so many lines in use that a delta against zero is out of the question.
+__attribute__((no_sanitize("thread"))) bool mostly_used(const std::byte* page) noexcept {
+  std::size_t used = 0;
+  for (std::size_t line = 0; line < kPageBytes; line += 64) {
+    const auto* words = reinterpret_cast<const std::uint64_t*>(page + line);
+    std::uint64_t any = 0;
+    for (std::size_t i = 0; i < 8; ++i) any |= words[i];
+    used += any != 0;
+  }
+  return used * 64 > 2 * kMaxFreshDeltaCostBytes;
+}
+
+}  // namespace
+
+// Brings in the lines that are marked, if they are few. Otherwise the page's address translation and
+// first line: the hardware's own prefetch, which stops at a page's end, does the rest better than 64
+// prefetches.
+void Encoder::prefetch(PageNumber page, std::uint64_t lines) const noexcept {
+  if (!memory_.is_present(page)) return;
+  const bool has_base_copy = backing_.has_base_copy(page);
+  if (static_cast<std::size_t>(std::popcount(lines)) > kMostLinesToPrefetch) lines = 1;
+  for (; lines != 0; lines &= lines - 1) {
+    const std::size_t at = static_cast<std::size_t>(std::countr_zero(lines)) * format::kLineBytes;
+    __builtin_prefetch(pages_ + page * kPageBytes + at);
+    if (has_base_copy) __builtin_prefetch(backing_.base_copy(page) + at, 1);
+  }
+}
+
+void Encoder::capture_slice(std::span<const PageNumber> dirty, Worker& worker, Slice& slice) {
+  std::optional<Held> held(std::in_place, memory_, dirty);
+  worker.fresh_whole.clear();
+  Lines lines(marked_, dirty.empty() ? 0 : dirty.front()), lines_ahead = lines;
+  for (std::size_t i = 0; i < dirty.size(); ++i) {
+    if (i + kPrefetchAhead < dirty.size()) {
+      const PageNumber ahead = dirty[i + kPrefetchAhead];
+      prefetch(ahead, lines_ahead.of(ahead));
+    }
+    if (memory_.is_present(dirty[i])) {
+      capture_page(dirty[i], lines.of(dirty[i]), worker, slice);
+    } else {
+      capture_spilled(dirty[i], worker, slice);
+    }
+  }
+  write_fresh_base_copies(worker, slice);
+  held.reset();
+  memory_.stay_within_limit();
+}
+
+void Encoder::capture_page(PageNumber page, std::uint64_t lines, Worker& worker, Slice& slice) {
+  if (backing_.has_base_copy(page)) {
+    capture_with_base_copy(page, lines, worker, slice);
+  } else {
+    capture_fresh(page, worker, slice);
+  }
+}
+
+// The entry holds the difference from the last commit: the delta. Nothing comes into memory.
+void Encoder::capture_spilled(PageNumber page, Worker& worker, Slice& slice) {
+  Captured& out = slice.captured;
+  SpillFile::Entry entry;
+  if (!memory_.take_spilled(page, worker.record, entry)) {
+    if (memory_.is_present(page)) {
+      capture_page(page, format::DeltaBatch::kAllLines, worker, slice);
+    }
+    return;
+  }
+  slice.taken.push_back(page);
+  ++slice.changed;
+  if (!entry.whole && entry.bytes.size() + 3 * entry.spans.size() <= max_delta_cost_bytes_) {
+    out.writes.deltas.add(page, entry.spans, entry.bytes);
+    return;
+  }
+  if (!entry.whole) memory_.read_committed(page, worker.page.data());
+  entry.apply_to(worker.page.data());
+  if (base::is_zero(worker.page)) {
+    out.writes.zeros.push_back(page);
+    return;
+  }
+  out.whole.push_back(page);
+  out.spilled_whole.push_back(page);
+  out.spilled_content.insert(out.spilled_content.end(), worker.page.begin(), worker.page.end());
+}
+
+void Encoder::capture_with_base_copy(PageNumber page, std::uint64_t lines, Worker& worker,
+                                     Slice& slice) {
+  Captured& out = slice.captured;
+  std::byte* const base_copy = backing_.base_copy(page);
+  const std::byte* const now = pages_ + page * kPageBytes;
+  if (!out.writes.deltas.add_difference(page, base_copy, now, lines)) return;
+  ++slice.changed;
+  memory_.note_newer(page);
+  if (out.writes.deltas.last_cost_bytes() <= max_delta_cost_bytes_) {
+    const auto& delta = out.writes.deltas.pages().back();
+    const auto spans = out.writes.deltas.spans_of(delta);
+    worker.old_bytes.clear();
+    for (const auto& span : spans) {
+      worker.old_bytes.insert(worker.old_bytes.end(), base_copy + span.offset_bytes,
+                              base_copy + span.offset_bytes + span.length_bytes);
+    }
+    slice.old_bytes.add(page, spans, worker.old_bytes);
+    format::apply_delta(spans, out.writes.deltas.bytes_of(delta), base_copy);
+    return;
+  }
+  out.writes.deltas.pop_back();
+  keep_old_page(page, slice);
+  copy_racing_page(base_copy, now);  // from here on, the base copy is what gets recorded
+  if (base::is_zero({base_copy, kPageBytes})) {
+    out.writes.zeros.push_back(page);
+  } else {
+    out.whole.push_back(page);
+  }
+}
+
+void Encoder::capture_fresh(PageNumber page, Worker& worker, Slice& slice) {
+  Captured& out = slice.captured;
+  const std::byte* const now = pages_ + page * kPageBytes;
+  if (mostly_used(now)) {
+    ++slice.changed;
+    worker.fresh_whole.push_back(page);
+    return;
+  }
+  if (!out.writes.deltas.add_difference_from_zero(page, now)) return;
+  ++slice.changed;
+  if (out.writes.deltas.last_cost_bytes() > max_fresh_delta_cost_bytes_) {
+    out.writes.deltas.pop_back();
+    worker.fresh_whole.push_back(page);
+    return;
+  }
+  const auto& delta = out.writes.deltas.pages().back();
+  std::fill(worker.page.begin(), worker.page.end(), std::byte{0});
+  format::apply_delta(out.writes.deltas.spans_of(delta), out.writes.deltas.bytes_of(delta),
+                      worker.page.data());
+  write_base_copies(page, worker.page, slice);
+}
+
+// Copies neighbours at once; the copies in the backing then get recorded.
+void Encoder::write_fresh_base_copies(Worker& worker, Slice& slice) {
+  const auto& fresh = worker.fresh_whole;
+  for (std::size_t i = 0; i < fresh.size();) {
+    std::size_t n = 1;
+    while (i + n < fresh.size() && fresh[i + n] == fresh[i] + n) ++n;
+    write_base_copies(fresh[i], {pages_ + fresh[i] * kPageBytes, n * kPageBytes}, slice);
+    i += n;
+  }
+  auto& whole = slice.captured.whole;
+  worker.merged.resize(whole.size() + fresh.size());
+  std::merge(whole.begin(), whole.end(), fresh.begin(), fresh.end(), worker.merged.begin());
+  whole.swap(worker.merged);
+}
+
+void Encoder::write_base_copies(PageNumber first, std::span<const std::byte> bytes, Slice& slice) {
+  const std::size_t count = bytes.size() / kPageBytes;
+  for (std::size_t i = 0; i < count; ++i) {
+    slice.fresh.push_back(first + i);
+    memory_.note_newer(first + i);
+  }
+  const int error = backing_.write(first, bytes);
+  if (error != 0) {
+    fail(Errc::out_of_memory, "no memory for the committed copy of a page: {}",
+         std::strerror(error));
+  }
+  backing_.note_base_copies(first, count);
+}
+
+}  // namespace vellum::region

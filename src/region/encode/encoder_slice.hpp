@@ -1,0 +1,90 @@
+// region/encode/encoder_slice.hpp: what the parts of Encoder share: slices of the pages, and the
+// threads that work on them; internal.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/codec.hpp"
+#include "format/delta.hpp"
+#include "region/encode/encoder.hpp"
+#include "region/memory/memory.hpp"
+#include "store/encode/block_encoder.hpp"
+
+namespace vellum::region {
+
+// The delta limit of a page that was all zero: it has nothing that a delta could leave out.
+inline constexpr std::size_t kMaxFreshDeltaCostBytes = kPageBytes / 8;
+
+// The records of one slice: what is encoded so far, and the pages that are to be stored whole,
+// whose base copies hold their recorded content.
+struct Encoder::Captured {
+  store::PageWrites writes;
+  std::vector<format::PageNumber> whole;  // ascending
+  // Those of `whole` without a base copy, ascending, and their content one after the other.
+  std::vector<format::PageNumber> spilled_whole;
+  std::vector<std::byte> spilled_content;
+
+  const std::byte* content(format::PageNumber page, const Backing& backing) const {
+    const auto at = std::lower_bound(spilled_whole.begin(), spilled_whole.end(), page);
+    if (at == spilled_whole.end() || *at != page) return backing.base_copy(page);
+    return spilled_content.data() +
+           static_cast<std::size_t>(at - spilled_whole.begin()) * kPageBytes;
+  }
+};
+
+// The pages that one thread works on at once, and the data that undo() needs for them.
+struct Encoder::Slice {
+  Captured captured;                      // between capture and pack
+  format::DeltaBatch old_bytes;           // what the base copies held where they were changed
+  std::vector<format::PageNumber> fresh;  // pages that had no base copy
+  // Pages whose base copies were overwritten without keeping the old content.
+  std::vector<format::PageNumber> reload;
+  std::vector<format::PageNumber> taken;  // from the spill file
+  std::uint64_t changed = 0;
+};
+
+struct Encoder::Worker {
+  explicit Worker(const format::Encoding& encoding) : blocks(encoding) {}
+
+  base::Compressor compressor;
+  store::BlockEncoder blocks;
+  std::vector<std::byte> gathered;  // pages of a block that do not lie side by side
+  std::vector<std::byte> page = std::vector<std::byte>(kPageBytes);
+  std::vector<std::byte> old_bytes;
+  std::vector<format::PageNumber> fresh_whole;  // to be stored whole, and without a base copy yet
+  std::vector<format::PageNumber> merged;
+  alignas(8) SpillFile::Buffer record;
+};
+
+// Holds the chunks of pages (ascending) in place.
+class Held {
+ public:
+  Held(RegionMemory& memory, std::span<const format::PageNumber> pages)
+      : memory_(memory), pages_(pages) {
+    for_each_chunk([&](format::PageNumber first) { memory_.hold(first, 1); });
+  }
+  ~Held() {
+    for_each_chunk([&](format::PageNumber first) { memory_.release(first, 1); });
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  template <typename Do>
+  void for_each_chunk(Do&& what) const {
+    std::size_t last = SIZE_MAX;
+    for (const format::PageNumber page : pages_) {
+      if (memory_.chunk_of(page) == last) continue;
+      last = memory_.chunk_of(page);
+      what(page);
+    }
+  }
+  RegionMemory& memory_;
+  std::span<const format::PageNumber> pages_;
+};
+
+}  // namespace vellum::region

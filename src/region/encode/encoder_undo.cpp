@@ -1,0 +1,71 @@
+// What is kept of the last commit until the next is durable, and its return.
+#include <atomic>
+#include <utility>
+
+#include "region/encode/encoder.hpp"
+#include "region/encode/encoder_slice.hpp"
+
+namespace vellum::region {
+namespace {
+
+using format::PageNumber;
+
+// Old page contents kept for undo(), over all slices of a commit; beyond it a failed commit reads
+// them from the store.
+constexpr std::size_t kUndoBudgetBytes = 64u << 20;
+std::size_t& undo_budget_bytes() {
+  static std::size_t bytes = kUndoBudgetBytes;
+  return bytes;
+}
+
+}  // namespace
+
+void Encoder::set_undo_budget(std::optional<std::size_t> bytes) {
+  undo_budget_bytes() = bytes.value_or(kUndoBudgetBytes);
+}
+
+void Encoder::keep_old_page(PageNumber page, Slice& slice) {
+  if (kept_bytes_.fetch_add(kPageBytes, std::memory_order_relaxed) >= undo_budget_bytes()) {
+    slice.reload.push_back(page);
+    return;
+  }
+  static constexpr format::DeltaSpan kWholePage{0, kPageBytes};
+  slice.old_bytes.add(page, std::span(&kWholePage, 1), {backing_.base_copy(page), kPageBytes});
+}
+
+// A page may have lost its private copy because it equalled its base copy. The program's content
+// must stay when the base copy goes back.
+void Encoder::undo(const std::function<void(std::span<const PageNumber>)>& reload) {
+  const auto slices = std::move(slices_);
+  accept();
+  for (const auto& slice : slices) {
+    for (const auto& old : slice->old_bytes.pages()) {
+      const Held held(memory_, {&old.page, 1});
+      memory_.make_private(old.page);
+      format::apply_delta(slice->old_bytes.spans_of(old), slice->old_bytes.bytes_of(old),
+                          backing_.base_copy(old.page));
+    }
+    for (const PageNumber page : slice->fresh) {
+      const Held held(memory_, {&page, 1});
+      memory_.make_private(page);
+      backing_.drop_base_copies(page, 1);
+    }
+  }
+  for (const auto& slice : slices) {
+    std::vector<PageNumber> back = slice->reload;
+    memory_.give_back(slice->taken, back);
+    if (!back.empty()) reload(back);
+  }
+}
+
+std::vector<PageNumber> Encoder::accept() {
+  std::vector<PageNumber> taken;
+  for (const auto& slice : slices_) {
+    taken.insert(taken.end(), slice->taken.begin(), slice->taken.end());
+  }
+  slices_.clear();
+  kept_bytes_.store(0, std::memory_order_relaxed);
+  return taken;
+}
+
+}  // namespace vellum::region

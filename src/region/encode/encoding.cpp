@@ -1,0 +1,76 @@
+#include "region/encode/encoding.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vellum/error.hpp>
+
+#include "base/fail.hpp"
+
+namespace vellum::region {
+namespace {
+
+base::Codec codec_of(Encoding::Compression compression) {
+  switch (compression) {
+    case Encoding::Compression::none:
+      return base::Codec::none;
+    case Encoding::Compression::lz4:
+      return base::Codec::lz4;
+    case Encoding::Compression::zstd:
+      return base::Codec::zstd;
+  }
+  fail(Errc::invalid_argument, "unknown compression");
+}
+
+}  // namespace
+
+void require_range(const char* what, std::uint64_t value, std::uint64_t low, std::uint64_t high) {
+  if (value >= low && value <= high) return;
+  fail(Errc::invalid_argument, "{} is {}: it must lie between {} and {}", what, value, low, high);
+}
+
+format::Encoding to_format(const Encoding& given) {
+  require_range("block_bytes", given.block_bytes, format::kMinBlockBytes, format::kMaxBlockBytes);
+  if (!std::has_single_bit(given.block_bytes)) {
+    fail(Errc::invalid_argument, "block_bytes is {}: it must be a power of two", given.block_bytes);
+  }
+  if (given.compression == Encoding::Compression::zstd) {
+    require_range("compression_level",
+                  static_cast<std::uint64_t>(std::max(given.compression_level, 0)), 1, 19);
+  }
+  format::Encoding out;
+  out.block_bytes = given.block_bytes;
+  out.codec = codec_of(given.compression);
+  out.codec_level = static_cast<std::uint8_t>(given.compression_level);
+  out.grow_blocks = given.grow_blocks;
+  out.filters = given.filters;
+  out.dedup = given.dedup;
+  out.deltas = given.deltas;
+  if (given.hash != Encoding::Hash::none && given.hash != Encoding::Hash::sha256) {
+    fail(Errc::invalid_argument, "unknown hash");
+  }
+  out.sha256 = given.hash == Encoding::Hash::sha256;
+  return out;
+}
+
+std::optional<format::Encoding> to_format(const std::optional<Encoding>& given) {
+  if (!given.has_value()) return std::nullopt;
+  return to_format(*given);
+}
+
+Encoding from_format(const format::Encoding& stored) {
+  Encoding out;
+  out.compression = stored.codec == base::Codec::none  ? Encoding::Compression::none
+                    : stored.codec == base::Codec::lz4 ? Encoding::Compression::lz4
+                                                       : Encoding::Compression::zstd;
+  out.compression_level = stored.codec_level;
+  out.block_bytes = stored.block_bytes;
+  out.grow_blocks = stored.grow_blocks;
+  out.filters = stored.filters;
+  out.dedup = stored.dedup;
+  out.deltas = stored.deltas;
+  out.hash = stored.sha256 ? Encoding::Hash::sha256 : Encoding::Hash::none;
+  return out;
+}
+
+}  // namespace vellum::region

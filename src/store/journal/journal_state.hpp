@@ -1,0 +1,28 @@
+// store/journal/journal_state.hpp: what a branch's journal file holds.
+// Anyone may read it (store/journal/read_journal.hpp); only the holder of its lock writes it
+// (store/journal/journal_writer.hpp).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "format/journal.hpp"
+#include "format/version.hpp"
+
+namespace vellum::store {
+
+struct JournalState {
+  format::JournalHeader header;
+  std::uint64_t epoch = 0;
+  format::Version base;
+  std::vector<format::CommitBody> commits;  // oldest first
+  std::uint64_t tail_bytes = 0;             // file offset just past the last valid frame
+  std::uint64_t head_sequence() const { return base.sequence + commits.size(); }
+};
+
+// The size of the whole file.
+inline std::uint64_t journal_bytes(std::uint32_t half_bytes) noexcept {
+  return format::kJournalHeaderBytes + 2 * std::uint64_t{half_bytes};
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,294 @@
+#include "store/journal/journal_writer.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.hpp"
+#include "base/fail.hpp"
+#include "base/round_up.hpp"
+#include "format/superblock.hpp"
+#include "format/version.hpp"
+#include "store/pack/io_cost.hpp"
+
+namespace vellum::store {
+
+using base::round_up;
+using format::FrameHeader;
+using format::FrameType;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+std::uint64_t half_start(std::uint64_t epoch, std::uint32_t half_bytes) noexcept {
+  return format::kJournalHeaderBytes + (epoch % 2 == 1 ? 0 : half_bytes);
+}
+
+// File systems lose blocks, and media lose sectors.
+constexpr std::uint64_t kBlockBytes = 4096, kSectorBytes = 512;
+// The space that a writer prepares at first, and at least behind a frame, for its commit marker.
+constexpr std::uint64_t kFirstStepBytes = 8u << 10, kMarkerRoomBytes = kBlockBytes + kSectorBytes;
+
+}  // namespace
+
+std::vector<std::byte> new_journal_bytes(const format::JournalHeader& header,
+                                         const format::Version& base) {
+  std::vector<std::byte> out = format::encode_journal_header(header);
+  std::uint64_t seed = format::checksum_seed(header.store_id) ^ header.branch_id;
+  const auto frame = format::encode_frame({FrameType::base, 1, base.sequence, 0},
+                                          format::encode_version(base), seed);
+  out.insert(out.end(), frame.begin(), frame.end());
+  out.resize(static_cast<std::size_t>(journal_bytes(header.half_bytes)));
+  return out;
+}
+
+struct JournalWriter::Impl {
+  std::unique_ptr<base::File> file;
+  std::uint32_t half_bytes = 0;
+  std::uint64_t seed = 0;
+  std::uint64_t epoch = 0;
+  std::uint64_t sequence = 0;    // of the last frame
+  std::uint64_t base_end = 0;    // file offset just past the base frame
+  std::uint64_t tail_bytes = 0;  // file offset of the next frame
+  bool sync_failed = false;
+  std::uint64_t remains_at = 0;  // offset of a frame that could not be written
+  std::size_t remains_bytes = 0;
+  std::uint64_t ready_bytes[2] = {};  // file offset up to which the half of even and odd epochs is
+                                      // written: a commit there changes no metadata
+  IoCost io;
+
+  std::uint64_t half_end() const noexcept { return half_start(epoch, half_bytes) + half_bytes; }
+  // The place of the marker behind a frame that ends at `end`: no loss of one block takes both.
+  // Behind a base frame that nearly fills its half, another sector has to do.
+  std::uint64_t marker_place(std::uint64_t end) const noexcept {
+    return std::min(round_up(end, kBlockBytes), half_end() - kSectorBytes);
+  }
+
+  void write(std::span<const std::byte> bytes, std::uint64_t at) {
+    const auto start = Clock::now();
+    file->pwrite(bytes, at);
+    io.write_ns += base::elapsed_ns(start);
+    io.bytes_written += bytes.size();
+  }
+  void sync() {
+    const auto start = Clock::now();
+    try {
+      file->sync_data();
+    } catch (...) {
+      sync_failed = true;  // the kernel may have dropped dirty pages: the writer must stop
+      throw;
+    }
+    io.flush_ns += base::elapsed_ns(start);
+    ++io.flushes;
+  }
+  // Writes a frame that must not count if writing it fails: it is then wiped, at the latest before
+  // the next frame is written.
+  void write_frame(std::span<const std::byte> frame, std::uint64_t at) {
+    wipe_remains();
+    try {
+      write(frame, at);
+    } catch (...) {
+      remains_at = at;
+      remains_bytes = frame.size();
+      try {
+        wipe_remains();
+      } catch (...) {
+        if (!wipe_header(at) && frame_may_stand(frame.size(), at)) sync_failed = true;
+      }
+      throw;
+    }
+  }
+  void wipe_remains();
+  bool wipe_header(std::uint64_t at) noexcept;
+  bool frame_may_stand(std::size_t bytes, std::uint64_t at) noexcept;
+  void write_marker(std::uint64_t end) noexcept;
+  void renew_current_epoch();
+  void clear_free_space();
+  void clear(std::uint64_t from, std::uint64_t to);
+  void make_ready(std::uint64_t of_epoch, std::uint64_t end);
+  void fill_zeros(std::uint64_t from, std::uint64_t to);
+};
+
+// Sectors of a frame that was given up must be gone before another frame takes its place. Parts of
+// the two may be alike, and a crash that leaves only some of the new sectors could make the old
+// frame whole again.
+void JournalWriter::Impl::wipe_remains() {
+  if (remains_bytes == 0) return;
+  write(std::vector<std::byte>(remains_bytes), remains_at);
+  sync();
+  remains_bytes = 0;
+}
+
+bool JournalWriter::Impl::wipe_header(std::uint64_t at) noexcept {
+  static constexpr std::byte kZeros[format::kFrameHeaderBytes] = {};
+  try {
+    file->pwrite(kZeros, at);
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+bool JournalWriter::Impl::frame_may_stand(std::size_t bytes, std::uint64_t at) noexcept {
+  try {
+    std::vector<std::byte> found(bytes);
+    const int error = file->try_pread(found, at);
+    FrameHeader header;
+    std::span<const std::byte> payload;
+    return error == 0 ? format::decode_frame(found, seed, header, payload) : error != ENODATA;
+  } catch (...) {
+    return true;
+  }
+}
+
+// Records, behind a frame that ends at `end`, that the frame with `sequence` was synced. Without
+// the marker, a synced frame that is corrupted later looks like one that a crash tore, and its
+// commit would be lost silently. The marker costs no flush. A commit writes the marker of the
+// commit before with its own frame, and the same sync makes it durable. The commit's own marker is
+// written behind that sync; it survives a crash of this process, and only a power cut can lose it.
+void JournalWriter::Impl::write_marker(std::uint64_t end) noexcept {
+  try {
+    const std::uint64_t at = marker_place(end);
+    if (at < end) return;  // no room: behind the largest base frame in the smallest half
+    write(format::encode_frame({FrameType::commit_marker, epoch, sequence, 0}, {}, seed), at);
+  } catch (...) {
+    // The commit is durable without it.
+  }
+}
+
+// The frames of a crashed writer may be in the page cache only, taken for clean after a sync that
+// failed. Writing them again makes them dirty again, and the next sync tells the truth.
+void JournalWriter::Impl::renew_current_epoch() {
+  const std::uint64_t start = half_start(epoch, half_bytes);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tail_bytes - start));
+  file->pread(bytes, start);
+  file->pwrite(bytes, start);
+  sync();
+}
+
+void JournalWriter::Impl::fill_zeros(std::uint64_t from, std::uint64_t to) {
+  const std::vector<std::byte> zeros(std::min<std::uint64_t>(1u << 20, to - from));
+  while (from < to) {
+    const std::uint64_t n = std::min<std::uint64_t>(zeros.size(), to - from);
+    file->pwrite(std::span(zeros).first(static_cast<std::size_t>(n)), from);
+    from += n;
+  }
+}
+
+// A hole reads as zeros and takes no space: an idle branch takes little more than its base frame.
+void JournalWriter::Impl::clear(std::uint64_t from, std::uint64_t to) {
+  if (from == to) return;
+  try {
+    file->punch(from, to - from);
+  } catch (const Error& e) {
+    if (e.code() != Errc::unsupported) throw;
+    fill_zeros(from, to);
+  }
+}
+
+// Clears the part that a crash tore (see wipe_remains) and everything that other epochs left.
+void JournalWriter::Impl::clear_free_space() {
+  clear(tail_bytes, half_end());
+  const std::uint64_t other = half_start(epoch + 1, half_bytes);
+  clear(other, other + half_bytes);
+  ready_bytes[epoch % 2] = tail_bytes;
+  ready_bytes[(epoch + 1) % 2] = other;
+  make_ready(epoch, tail_bytes);
+  write_marker(tail_bytes);
+  sync();
+}
+
+// Writes zeros where the next frames go, twice as many each time. Commits then overwrite blocks
+// that the file system has allocated and written, and their sync writes no metadata. The sync of
+// the commit at hand makes the zeros durable, with its frame.
+void JournalWriter::Impl::make_ready(std::uint64_t of_epoch, std::uint64_t end) {
+  std::uint64_t& ready = ready_bytes[of_epoch % 2];
+  const std::uint64_t start = half_start(of_epoch, half_bytes);
+  const std::uint64_t wanted = std::min(end + kMarkerRoomBytes, start + half_bytes);
+  if (wanted <= ready) return;
+  const std::uint64_t step = std::max(kFirstStepBytes, 2 * (ready - start));
+  const std::uint64_t to = std::min(std::max(wanted, start + step), start + half_bytes);
+  try {
+    fill_zeros(ready, to);
+    ready = to;
+  } catch (const Error& e) {
+    // Commits then allocate their blocks and report a full disk themselves.
+    if (e.code() != Errc::no_space) throw;
+  }
+}
+
+JournalWriter::JournalWriter(std::unique_ptr<base::File> file, const JournalState& state)
+    : impl_(std::make_shared<Impl>()) {
+  Impl& j = *impl_;
+  j.file = std::move(file);
+  j.half_bytes = state.header.half_bytes;
+  j.seed = format::checksum_seed(state.header.store_id) ^ state.header.branch_id;
+  j.epoch = state.epoch;
+  j.sequence = state.head_sequence();
+  j.tail_bytes = state.tail_bytes;
+  FrameHeader base;
+  base.payload_bytes = static_cast<std::uint32_t>(format::encode_version(state.base).size());
+  j.base_end = half_start(j.epoch, j.half_bytes) + format::frame_extent_bytes(base);
+  // The order matters: the other half, the fallback, may go only when this epoch is durable.
+  j.renew_current_epoch();
+  j.clear_free_space();
+}
+
+bool JournalWriter::fits(std::size_t payload_bytes) const noexcept {
+  FrameHeader h;
+  h.payload_bytes = static_cast<std::uint32_t>(payload_bytes);
+  return payload_bytes <= impl_->half_bytes &&
+         round_up(impl_->tail_bytes + format::frame_extent_bytes(h), kBlockBytes) <
+             impl_->half_end();  // the marker behind it has its own block
+}
+
+void JournalWriter::append_commit(std::span<const std::byte> payload) {
+  Impl& j = *impl_;
+  const auto frame =
+      format::encode_frame({FrameType::commit, j.epoch, j.sequence + 1, 0}, payload, j.seed);
+  const std::uint64_t end = j.tail_bytes + frame.size();
+  j.make_ready(j.epoch, end);
+  j.write_frame(frame, j.tail_bytes);
+  j.write_marker(end);
+  j.sync();
+  j.tail_bytes = end;
+  ++j.sequence;
+  j.write_marker(end);
+}
+
+void JournalWriter::start_epoch(const format::Version& base) {
+  Impl& j = *impl_;
+  const auto frame = format::encode_frame({FrameType::base, j.epoch + 1, base.sequence, 0},
+                                          format::encode_version(base), j.seed);
+  if (frame.size() > j.half_bytes) {
+    fail(Errc::invalid_argument, "{}: a version of {} bytes does not fit the journal",
+         j.file->path(), frame.size());
+  }
+  const std::uint64_t start = half_start(j.epoch + 1, j.half_bytes);
+  j.make_ready(j.epoch + 1, start + frame.size());
+  j.write_frame(frame, start);
+  j.sync();
+  ++j.epoch;
+  j.sequence = base.sequence;
+  j.base_end = start + frame.size();
+  j.tail_bytes = j.base_end;
+  j.write_marker(j.tail_bytes);
+}
+
+void JournalWriter::release_space() noexcept {
+  constexpr std::uint64_t kHole = 4096;
+  Impl& j = *impl_;
+  try {
+    const std::uint64_t other = half_start(j.epoch + 1, j.half_bytes);
+    j.file->punch(other, j.half_bytes);
+    const std::uint64_t from = round_up(j.base_end, kHole);
+    if (from < j.half_end()) j.file->punch(from, j.half_end() - from);
+  } catch (...) {
+    // A file system without holes keeps its bytes.
+  }
+}
+
+const base::File& JournalWriter::file() const noexcept { return *impl_->file; }
+const IoCost& JournalWriter::io() const noexcept { return impl_->io; }
+bool JournalWriter::sync_failed() const noexcept { return impl_->sync_failed; }
+
+}  // namespace vellum::store

@@ -1,0 +1,46 @@
+// store/journal/journal_writer.hpp: writing a journal: commits, and the checkpoints between them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/file.hpp"
+#include "store/journal/journal_state.hpp"
+#include "store/pack/io_cost.hpp"
+
+namespace vellum::store {
+
+// A new journal file's whole content: header, zeroed halves, base frame of epoch 1.
+std::vector<std::byte> new_journal_bytes(const format::JournalHeader& header,
+                                         const format::Version& base);
+
+class JournalWriter {
+ public:
+  // REQUIRES: the caller holds the file's lock; `state` was just read from it. Clears all bytes
+  // outside the frames of the state. Commits overwrite only written blocks, so their sync writes no
+  // metadata of the file system. Each time these blocks run out, a larger number is prepared.
+  JournalWriter(std::unique_ptr<base::File> file, const JournalState& state);
+  // True when a commit frame of this payload size still fits the half.
+  bool fits(std::size_t payload_bytes) const noexcept;
+  // Appends a commit frame and syncs: the commit point of a small commit. The same sync makes the
+  // previous frame's marker durable. A failed write leaves the tail where it was.
+  void append_commit(std::span<const std::byte> payload);
+  // Starts the next epoch in the other half with `base` and syncs: the commit point of a
+  // checkpoint.
+  void start_epoch(const format::Version& base);
+  // Clean close: gives back the space of everything but the header and the base frame. REQUIRES: no
+  // commit frames.
+  void release_space() noexcept;
+  const base::File& file() const noexcept;
+  const IoCost& io() const noexcept;
+  // A sync failed, or the file is in an unknown state for another reason: the writer must give up.
+  bool sync_failed() const noexcept;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace vellum::store

@@ -1,0 +1,249 @@
+#include "store/journal/read_journal.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/fail.hpp"
+#include "format/superblock.hpp"
+#include "format/version.hpp"
+#include "store/pack/header_error.hpp"
+
+namespace vellum::store {
+
+using format::FrameHeader;
+using format::FrameType;
+using format::JournalHeader;
+
+namespace {
+
+constexpr int kMaxTries = 10'000;
+constexpr std::size_t kMaxBaseFrameBytes = format::kFrameHeaderBytes + format::kMaxVersionBytes + 8;
+
+struct Frame {
+  FrameHeader header;
+  std::span<const std::byte> payload;
+};
+
+struct Half {
+  std::uint64_t start = 0;  // in the file
+  std::vector<std::byte> bytes;
+
+  bool frame_at(std::uint64_t at, std::uint64_t seed, Frame& out) const noexcept {
+    if (at >= bytes.size()) return false;
+    const auto rest = std::span(bytes).subspan(static_cast<std::size_t>(at));
+    return format::decode_frame(rest, seed, out.header, out.payload);
+  }
+};
+
+JournalHeader read_header(const base::File& file, const format::Uuid& store_id) {
+  std::vector<std::byte> bytes(format::kJournalHeaderBytes);
+  file.pread(bytes, 0);
+  JournalHeader header;
+  if (const char* problem = format::decode_journal_header(bytes, store_id, header)) {
+    fail_header(file.path(), bytes, format::checksum_seed(store_id), problem);
+  }
+  return header;
+}
+
+// A journal has its whole length before it gets its name, so a shorter one was cut. Nothing in it
+// says how many commits the missing part held.
+void require_whole(const base::File& file, const JournalHeader& header) {
+  const std::uint64_t size = file.size_bytes(), whole = journal_bytes(header.half_bytes);
+  if (size >= whole) return;
+  fail(Errc::corrupted, "branch '{}': {}: the file ends at byte {} of {} (truncated)",
+       header.branch, file.path(), size, whole);
+}
+
+// Reads at most `limit_bytes` of half 0 or 1; less where the file ends, for
+// read_corrupted_journal().
+Half read_half(const base::File& file, unsigned index, std::uint32_t half_bytes,
+               std::uint64_t limit_bytes) {
+  Half half;
+  half.start = format::kJournalHeaderBytes + std::uint64_t{index} * half_bytes;
+  const std::uint64_t size = file.size_bytes();
+  if (size <= half.start) return half;
+  const std::uint64_t end =
+      half.start + std::min({std::uint64_t{half_bytes}, limit_bytes, size - half.start});
+  // The half of an idle branch is nearly all holes, and only holes follow the last piece of data.
+  constexpr std::uint64_t kPieceBytes = 64u << 10;
+  for (std::uint64_t at = file.next_data(half.start); at < end; at = file.next_data(at)) {
+    const auto n = static_cast<std::size_t>(std::min(kPieceBytes, end - at));
+    const auto within = static_cast<std::size_t>(at - half.start);
+    half.bytes.resize(within + n);
+    file.pread(std::span(half.bytes).subspan(within, n), at);
+    at += n;
+  }
+  return half;
+}
+
+// The epoch whose base frame a half starts with; 0 if there is none.
+std::uint64_t epoch_of(const Half& half, unsigned index, std::uint64_t seed) noexcept {
+  Frame frame;
+  if (!half.frame_at(0, seed, frame) || frame.header.type != FrameType::base) return 0;
+  const bool at_home = frame.header.epoch % 2 == (index == 0 ? 1 : 0);
+  return at_home ? frame.header.epoch : 0;
+}
+
+std::uint64_t newest_epoch(const base::File& file, std::uint32_t half_bytes, std::uint64_t seed) {
+  std::uint64_t newest = 0;
+  for (unsigned i = 0; i < 2; ++i) {
+    newest =
+        std::max(newest, epoch_of(read_half(file, i, half_bytes, kMaxBaseFrameBytes), i, seed));
+  }
+  return newest;
+}
+
+// Fills base, commits and tail of `state` from the half that holds its epoch.
+void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
+                 JournalState& state) {
+  Frame frame;
+  if (!half.frame_at(0, seed, frame) || !format::decode_version(frame.payload, state.base) ||
+      frame.header.sequence != state.base.sequence) {
+    fail(Errc::corrupted, "{} at byte {}: the base frame of epoch {} does not parse", path,
+         half.start, state.epoch);
+  }
+  if (state.base.branch_id != state.header.branch_id) {
+    fail(Errc::corrupted, "{} at byte {}: the base frame belongs to another branch", path,
+         half.start);
+  }
+  std::uint64_t at = format::frame_extent_bytes(frame.header);
+  while (half.frame_at(at, seed, frame) && frame.header.type == FrameType::commit &&
+         frame.header.epoch == state.epoch && frame.header.sequence == state.head_sequence() + 1) {
+    if (!format::decode_commit(frame.payload, state.commits.emplace_back())) {
+      fail(Errc::corrupted, "{} at byte {}: the commit of version {} does not parse", path,
+           half.start + at, frame.header.sequence);
+    }
+    at += format::frame_extent_bytes(frame.header);
+  }
+  state.tail_bytes = half.start + at;
+}
+
+// The largest number of a frame or marker at or behind `from`, if it is newer than the head; else
+// 0. Each frame was synced before the next was written and before any marker with its number. So
+// the frames from the head to such a frame, or to the number of such a marker, were whole once.
+std::uint64_t newest_behind(const Half& half, std::uint64_t from, std::uint64_t seed,
+                            const JournalState& state) noexcept {
+  static constexpr std::byte kZeros[4096] = {};
+  std::uint64_t newest = 0;
+  Frame frame;
+  for (std::uint64_t at = from; at + format::kFrameHeaderBytes <= half.bytes.size();) {
+    if (at % sizeof kZeros == 0 && at + sizeof kZeros <= half.bytes.size() &&
+        std::memcmp(half.bytes.data() + at, kZeros, sizeof kZeros) == 0) {
+      at += sizeof kZeros;
+      continue;
+    }
+    if (half.frame_at(at, seed, frame) &&
+        (frame.header.epoch > state.epoch ||
+         (frame.header.epoch == state.epoch && frame.header.sequence > state.head_sequence()))) {
+      newest = std::max(newest, frame.header.sequence);
+    }
+    at += format::kFrameAlignBytes;
+  }
+  return newest;
+}
+
+// The result of one look at the file. False: neither half starts with a whole base frame.
+struct Look {
+  JournalState state;
+  std::uint64_t newest = 0;  // newest_behind(), of the whole file
+};
+
+bool look_at(const base::File& file, const JournalHeader& header, std::uint64_t seed, Look& out) {
+  out = {};
+  out.state.header = header;
+  const Half halves[2] = {read_half(file, 0, header.half_bytes, header.half_bytes),
+                          read_half(file, 1, header.half_bytes, header.half_bytes)};
+  const std::uint64_t epochs[2] = {epoch_of(halves[0], 0, seed), epoch_of(halves[1], 1, seed)};
+  out.state.epoch = std::max(epochs[0], epochs[1]);
+  if (out.state.epoch == 0) return false;
+  const unsigned current = epochs[0] > epochs[1] ? 0 : 1;
+  read_frames(file.path(), halves[current], seed, out.state);
+  const std::uint64_t tail = out.state.tail_bytes - halves[current].start;
+  out.newest = std::max(newest_behind(halves[current], tail, seed, out.state),
+                        newest_behind(halves[1 - current], 0, seed, out.state));
+  return true;
+}
+
+[[noreturn]] void fail_without_base(const base::File& file) {
+  fail(Errc::corrupted, "{}: neither half holds a whole base frame", file.path());
+}
+
+}  // namespace
+
+std::vector<format::Version> read_base_versions(const base::File& file,
+                                                const format::Uuid& store_id) {
+  const JournalHeader header = read_header(file, store_id);
+  require_whole(file, header);
+  const std::uint64_t seed = format::checksum_seed(store_id) ^ header.branch_id;
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    std::vector<std::pair<std::uint64_t, format::Version>> found;
+    for (unsigned i = 0; i < 2; ++i) {
+      const Half half = read_half(file, i, header.half_bytes, kMaxBaseFrameBytes);
+      const std::uint64_t epoch = epoch_of(half, i, seed);
+      Frame frame;
+      format::Version version;
+      if (epoch == 0 || !half.frame_at(0, seed, frame) ||
+          !format::decode_version(frame.payload, version) ||
+          version.branch_id != header.branch_id) {
+        continue;
+      }
+      found.emplace_back(epoch, std::move(version));
+    }
+    // A writer leaves one half whole while it writes the other: it wrote both if neither was whole.
+    if (found.empty()) continue;
+    std::sort(found.begin(), found.end(),
+              [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<format::Version> out;
+    out.reserve(found.size());
+    for (auto& [epoch, version] : found) out.push_back(std::move(version));
+    return out;
+  }
+  fail_without_base(file);
+}
+
+JournalState read_journal(const base::File& file, const format::Uuid& store_id) {
+  const JournalHeader header = read_header(file, store_id);
+  require_whole(file, header);
+  const std::uint64_t seed = format::checksum_seed(store_id) ^ header.branch_id;
+  std::uint64_t suspect = 0;  // 1 + the head behind which newer frames were seen
+  for (int tries = 0; tries < kMaxTries; ++tries) {
+    Look look;
+    if (!look_at(file, header, seed, look)) {
+      // A writer that starts an epoch leaves the other half whole, but it may have changed halves
+      // twice during the read.
+      if (newest_epoch(file, header.half_bytes, seed) != 0) continue;
+      fail_without_base(file);
+    }
+    // The result was the head at that moment only if no newer epoch has started since.
+    if (newest_epoch(file, header.half_bytes, seed) != look.state.epoch) continue;
+    if (look.newest == 0) return std::move(look.state);
+
+    // Either the writer went on after the tail was read, and the next look sees more, or the frame
+    // at the tail is corrupted.
+    const std::uint64_t head = look.state.head_sequence();
+    if (suspect == head + 1) {
+      fail(
+          Errc::corrupted,
+          "branch '{}': {} at byte {}: the frame after version {} is corrupted, newer ones follow, "
+          "up to version {}",
+          header.branch, file.path(), look.state.tail_bytes, head, look.newest);
+    }
+    suspect = head + 1;
+  }
+  fail(Errc::busy, "{}: changes too fast to be read", file.path());
+}
+
+JournalRemains read_corrupted_journal(const base::File& file, const format::Uuid& store_id) {
+  const JournalHeader header = read_header(file, store_id);
+  Look look;
+  if (!look_at(file, header, format::checksum_seed(store_id) ^ header.branch_id, look)) {
+    fail_without_base(file);
+  }
+  JournalRemains out{std::move(look.state), std::nullopt};
+  if (file.size_bytes() >= journal_bytes(header.half_bytes)) {
+    out.lost_commits = std::max(look.newest, out.state.head_sequence()) - out.state.head_sequence();
+  }
+  return out;
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,87 @@
+#include "store/record/pack_store.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+
+#include "base/fail.hpp"
+#include "base/process_memory.hpp"
+#include "format/record.hpp"
+
+namespace vellum::store {
+
+namespace {
+
+// Address space, which takes memory only when used; less where memory is scarce.
+constexpr std::uint64_t kRecordCacheBytes = 80u << 20, kLeastCacheBytes = 4u << 20;
+std::size_t record_cache_bytes() {
+  const std::uint64_t share = base::memory_of_process() / 16;
+  return static_cast<std::size_t>(std::clamp(share, kLeastCacheBytes, kRecordCacheBytes));
+}
+
+}  // namespace
+
+struct PackStore::Impl {
+  base::Fs& fs;
+  std::string path;
+  const std::unique_ptr<base::File> superblock_file;  // stays open, so its inode is not reused
+  format::Superblock superblock;
+  std::uint64_t seed;
+  PackSet packs;
+  RecordCache records;
+  RunCache runs;
+  std::atomic<int> gcs_waiting{0};
+  std::once_flag pool_once;
+  std::unique_ptr<base::ThreadPool> pool;
+
+  Impl(base::Fs& f, const std::string& p, std::unique_ptr<base::File> file,
+       const format::Superblock& sb)
+      : fs(f),
+        path(p),
+        superblock_file(std::move(file)),
+        superblock(sb),
+        seed(format::checksum_seed(sb.store_id)),
+        packs(f, p, sb),
+        records(packs, seed, sb, record_cache_bytes()) {}
+};
+
+PackStore::PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
+                     const format::Superblock& superblock)
+    : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock)) {}
+PackStore::~PackStore() = default;
+
+base::Fs& PackStore::fs() const noexcept { return impl_->fs; }
+const std::string& PackStore::path() const noexcept { return impl_->path; }
+const format::Superblock& PackStore::superblock() const noexcept { return impl_->superblock; }
+std::uint64_t PackStore::checksum_seed() const noexcept { return impl_->seed; }
+std::string PackStore::packs_directory() const { return impl_->path + "/packs"; }
+std::string PackStore::snapshots_directory() const { return impl_->path + "/snapshots"; }
+std::string PackStore::branches_directory() const { return impl_->path + "/branches"; }
+std::string PackStore::tmp_directory() const { return impl_->path + "/tmp"; }
+std::string PackStore::journal_path(const std::string& branch) const {
+  return branches_directory() + "/" + branch + "/" + kJournalName;
+}
+std::string PackStore::superblock_path() const { return impl_->path + "/" + kSuperblockName; }
+std::shared_ptr<base::File> PackStore::open_superblock(base::OpenMode mode) const {
+  if (impl_->superblock_file->replaced()) {
+    fail(Errc::io,
+         "{}: the store that was opened there has been moved, or another one is in its place: open "
+         "it again",
+         impl_->path);
+  }
+  return impl_->fs.open(superblock_path(), mode);
+}
+PackSet& PackStore::packs() noexcept { return impl_->packs; }
+RecordCache& PackStore::records() noexcept { return impl_->records; }
+RunCache& PackStore::runs() noexcept { return impl_->runs; }
+std::atomic<int>& PackStore::gcs_waiting() noexcept { return impl_->gcs_waiting; }
+
+base::ThreadPool& PackStore::pool() noexcept {
+  std::call_once(impl_->pool_once, [this] {
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    impl_->pool = std::make_unique<base::ThreadPool>(cores - 1);
+  });
+  return *impl_->pool;
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,408 @@
+#include "store/record/record_cache.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "base/codec.hpp"
+#include "base/mix64.hpp"
+#include "store/record/record_frames.hpp"
+#include "store/record/record_front.hpp"
+
+namespace vellum::store {
+
+using format::RecordHeader;
+using format::RecordRef;
+using format::RecordType;
+
+namespace {
+
+constexpr std::size_t kMapRawBytes = format::kMaxMapBlockRawBytes;
+// Least size of a frame for pages: even where blocks are small, some that have grown a little fit.
+constexpr std::size_t kLeastPagesRawBytes = 128u << 10;
+// Limits of a frame for few deltas: those that a snapshot of some hundred pages leaves.
+constexpr std::size_t kFewDeltas = 1024;
+constexpr std::size_t kFewDeltasRawBytes = 16u << 10;
+constexpr std::size_t kDecoders = 8;
+constexpr std::size_t kLargeFrames = 16;
+constexpr std::uint64_t kMaxOffsetBytes = 1ULL << 62;
+
+// Work memory for decoding one record.
+struct Decoder {
+  base::HandlerLock lock;
+  std::optional<base::Decompressor> decompressor;
+  std::byte* stored = nullptr;  // a whole record
+  std::byte* raw = nullptr;     // for a map block
+};
+
+std::uint64_t fingerprint_of(const RecordRef& ref) noexcept {
+  const std::uint64_t h =
+      base::mix64(base::mix64(ref.pack) ^ ref.offset_bytes ^ (std::uint64_t{ref.tag} << 40));
+  return h == 0 ? 1 : h;
+}
+
+}  // namespace
+
+struct RecordCache::Impl {
+  PackSet& packs;
+  std::uint64_t seed;
+  std::size_t raw_capacity;     // of a frame for pages
+  std::size_t large_capacity;   // of a large frame: any block of pages fits
+  std::size_t stored_capacity;  // of a decoder
+  FrameClass pages, large, deltas, few_deltas, map;
+  std::array<Decoder, kDecoders> decoders;
+  std::array<Front, kDecoders> fronts;
+  FrontLength pages_front;
+  std::atomic<std::size_t> next_decoder{0}, next_front{0};
+  base::Reservation memory;
+
+  Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding, std::size_t budget_bytes);
+
+  void lay_out(std::size_t budget_bytes);
+  Decoder& lock_decoder() noexcept;
+  Front& lock_front() noexcept;
+  int read_front(const base::File& file, const RecordRef& ref, RecordType type,
+                 Front& front) noexcept;
+  CacheFrame* find(const RecordRef& ref, RecordType type, std::uint64_t fingerprint) noexcept;
+  const char* load(const RecordRef& ref, RecordType type, std::uint64_t fingerprint,
+                   CacheFrame*& out, int& os_errno) noexcept;
+  const char* load_from(const base::File& file, const RecordPlace& place, const RecordRef& ref,
+                        RecordType type, std::uint64_t fingerprint, CacheFrame*& out,
+                        int& os_errno) noexcept;
+  const char* load_into_frame(const Front& front, const base::File& file, const RecordPlace& place,
+                              const RecordRef& ref, RecordType type, std::uint64_t fingerprint,
+                              CacheFrame*& out, int& os_errno) noexcept;
+  FrameClass& class_for(const RecordHeader& h) noexcept;
+  const char* load_data(CacheFrame& frame, const base::File& file, const RecordRef& ref,
+                        std::span<const std::byte> front, int& os_errno) noexcept;
+  const char* load_map(CacheFrame& frame, const base::File& file, const RecordRef& ref,
+                       std::span<const std::byte> front, int& os_errno) noexcept;
+  const char* read_record(std::byte* at, const base::File& file, const RecordRef& ref,
+                          const RecordHeader& h, std::span<const std::byte> front,
+                          int& os_errno) const noexcept;
+};
+
+RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding,
+                        std::size_t budget_bytes)
+    : packs(p), seed(s) {
+  raw_capacity = std::max<std::size_t>(encoding.block_bytes, kLeastPagesRawBytes);
+  large_capacity = max_data_raw_bytes(encoding, RecordType::pages);
+  const std::size_t raw_limit = std::max(large_capacity, kMapRawBytes);
+  stored_capacity =
+      whole_pages(format::kRecordHeaderBytes + format::kHashBytes +
+                  std::max({base::compress_bound(base::Codec::zstd, raw_limit),
+                            base::compress_bound(base::Codec::lz4, raw_limit), raw_limit}));
+  lay_out(budget_bytes);
+}
+
+// Each kind of record has frames of its own. Every page-in needs a map block and many need a record
+// of deltas. Blocks of pages, which a sequential reader needs only once, must not push them out.
+void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
+  constexpr std::size_t kLineBytes = sizeof(format::DeltaIndexLine);
+  const auto make = [&](FrameClass& frames, std::size_t sixteenths, const FrameShape& shape) {
+    const std::size_t fit = budget_bytes / 16 * sixteenths / shape.frame_bytes();
+    frames.make(shape, std::clamp<std::size_t>(fit, 4, 1024));
+  };
+  make(pages, 5, {raw_capacity, 0, 0});
+  make(deltas, 5, {format::kMaxDeltaBatchRawBytes, format::kMaxDeltasPerBatch, kLineBytes});
+  make(few_deltas, 4, {kFewDeltasRawBytes, kFewDeltas, kLineBytes});
+  make(map, 2, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
+  // Grown blocks are few. Their frames are only address space until one comes.
+  large.make({large_capacity, 0, 0}, large_capacity > raw_capacity ? kLargeFrames : 0);
+
+  FrameClass* const classes[] = {&pages, &deltas, &few_deltas, &map, &large};
+  constexpr std::size_t kFrontRoom = whole_pages(kFrontBytes) + whole_pages(1);
+  std::size_t total_bytes = kDecoders * (stored_capacity + kMapRawBytes + kFrontRoom);
+  for (const FrameClass* frames : classes) total_bytes += frames->bytes();
+  memory = base::Reservation(total_bytes);
+  std::byte* at = memory.data();
+  for (FrameClass* frames : classes) at = frames->place(at);
+  for (Decoder& d : decoders) {
+    d.decompressor.emplace(std::max(large_capacity, kMapRawBytes));
+    d.stored = at;
+    d.raw = at + stored_capacity;
+    at += stored_capacity + kMapRawBytes;
+  }
+  for (Front& front : fronts) {
+    front.bytes = at;
+    at += kFrontRoom;
+  }
+}
+
+namespace {
+
+template <typename Lockable>
+Lockable& lock_one(std::array<Lockable, kDecoders>& of, std::atomic<std::size_t>& next) noexcept {
+  const std::size_t start = next.fetch_add(1, std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kDecoders; ++i) {
+    Lockable& one = of[(start + i) % kDecoders];
+    if (one.lock.try_lock()) return one;
+  }
+  Lockable& one = of[start % kDecoders];
+  one.lock.lock();
+  return one;
+}
+
+}  // namespace
+
+// Locking order: a front, a frame, a decoder.
+Decoder& RecordCache::Impl::lock_decoder() noexcept { return lock_one(decoders, next_decoder); }
+Front& RecordCache::Impl::lock_front() noexcept { return lock_one(fronts, next_front); }
+
+// Reads at least the header. Returns 0 or errno. A longer read may fail, because the bytes behind
+// the record may lie past the end of the file or be unreadable.
+int RecordCache::Impl::read_front(const base::File& file, const RecordRef& ref, RecordType type,
+                                  Front& front) noexcept {
+  front.length = type == RecordType::pages ? pages_front.from(ref.offset_bytes) : 0;
+  if (front.length > format::kRecordHeaderBytes &&
+      file.try_pread({front.bytes, front.length}, ref.offset_bytes) == 0) {
+    return 0;
+  }
+  front.length = format::kRecordHeaderBytes;
+  return file.try_pread({front.bytes, front.length}, ref.offset_bytes);
+}
+
+// Assembles the record at `at` and checks everything.
+const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file,
+                                           const RecordRef& ref, const RecordHeader& h,
+                                           std::span<const std::byte> front,
+                                           int& os_errno) const noexcept {
+  const std::size_t total =
+      format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0) + h.stored_bytes;
+  const std::span<std::byte> bytes(at, total);
+  const std::size_t here = std::min(total, front.size());
+  std::memcpy(at, front.data(), here);
+  os_errno = here == total ? 0 : file.try_pread(bytes.subspan(here), ref.offset_bytes + here);
+  if (os_errno != 0) return "the record cannot be read";
+  return format::verify_record(bytes, h, ref, seed);
+}
+
+// REQUIRES: the frame is of class_for(frame.header).
+const char* RecordCache::Impl::load_data(CacheFrame& frame, const base::File& file,
+                                         const RecordRef& ref, std::span<const std::byte> front,
+                                         int& os_errno) noexcept {
+  const RecordHeader& h = frame.header;
+  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  const std::size_t capacity =
+      h.type == RecordType::pages ? large_capacity : format::kMaxDeltaBatchRawBytes;
+  if (h.raw_bytes > capacity) return "the record is larger than the store's blocks";
+  if (h.type == RecordType::pages &&
+      std::uint64_t{h.raw_bytes} != std::uint64_t{h.items} * format::kPageBytes) {
+    return "the record's size does not match its number of pages";
+  }
+  if (h.codec == base::Codec::none) {
+    if (h.stored_bytes != h.raw_bytes) return "the record's sizes do not match";
+    std::byte* at = frame.raw - prefix;
+    if (const char* problem = read_record(at, file, ref, h, front, os_errno)) return problem;
+  } else {
+    if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
+    Decoder& d = lock_decoder();
+    const char* problem = read_record(d.stored, file, ref, h, front, os_errno);
+    if (problem == nullptr) {
+      const auto stored = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
+      if (!d.decompressor->decompress(h.codec, stored, {frame.raw, h.raw_bytes})) {
+        problem = "the record does not decompress";
+      }
+    }
+    d.lock.unlock();
+    if (problem != nullptr) return problem;
+  }
+  if (h.type == RecordType::deltas) {
+    const std::span lines(reinterpret_cast<format::DeltaIndexLine*>(frame.parsed),
+                          class_for(h).shape.items);
+    const int n = format::index_delta_batch({frame.raw, h.raw_bytes}, lines);
+    if (n < 0 || static_cast<std::uint32_t>(n) != h.items) return "the deltas do not parse";
+    frame.parsed_count = static_cast<std::size_t>(n);
+  }
+  return nullptr;
+}
+
+const char* RecordCache::Impl::load_map(CacheFrame& frame, const base::File& file,
+                                        const RecordRef& ref, std::span<const std::byte> front,
+                                        int& os_errno) noexcept {
+  const RecordHeader& h = frame.header;
+  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  if (h.raw_bytes > kMapRawBytes) return "the map block is too large";
+  if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
+  Decoder& d = lock_decoder();
+  const char* problem = read_record(d.stored, file, ref, h, front, os_errno);
+  if (problem == nullptr) {
+    auto raw = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
+    if (h.codec != base::Codec::none) {
+      if (!d.decompressor->decompress(h.codec, raw, {d.raw, h.raw_bytes})) {
+        problem = "the record does not decompress";
+      }
+      raw = {d.raw, h.raw_bytes};
+    }
+    if (problem == nullptr) {
+      const std::span entries(reinterpret_cast<format::MapEntry*>(frame.parsed), map.shape.items);
+      const int n = format::decode_map_block(raw, entries);
+      if (n <= 0 || static_cast<std::uint32_t>(n) != h.items) {
+        problem = "the map block does not parse";
+      } else {
+        frame.parsed_count = static_cast<std::size_t>(n);
+      }
+    }
+  }
+  d.lock.unlock();
+  return problem;
+}
+
+FrameClass& RecordCache::Impl::class_for(const RecordHeader& h) noexcept {
+  if (h.type == RecordType::map_block) return map;
+  if (h.type == RecordType::deltas) {
+    return h.items <= kFewDeltas && h.raw_bytes <= kFewDeltasRawBytes ? few_deltas : deltas;
+  }
+  return h.raw_bytes > raw_capacity && large.count != 0 ? large : pages;
+}
+
+// The frame that holds the record, locked; nullptr if none does.
+CacheFrame* RecordCache::Impl::find(const RecordRef& ref, RecordType type,
+                                    std::uint64_t fingerprint) noexcept {
+  FrameClass* classes[] = {&map, nullptr};
+  if (type == RecordType::pages) {
+    classes[0] = &pages;
+    classes[1] = &large;
+  } else if (type == RecordType::deltas) {
+    classes[0] = &few_deltas;
+    classes[1] = &deltas;
+  }
+  for (FrameClass* frames : classes) {
+    if (frames == nullptr || frames->count == 0) continue;
+    CacheFrame& frame = frames->pick(fingerprint);
+    if (frame.fingerprint.load(std::memory_order_relaxed) != fingerprint) continue;
+    frame.lock.lock();
+    if (frame.fingerprint.load(std::memory_order_relaxed) == fingerprint && frame.ref == ref) {
+      frames->touch(frame);
+      return &frame;
+    }
+    frame.lock.unlock();
+  }
+  return nullptr;
+}
+
+// Returns null and `out` locked, or what is wrong.
+const char* RecordCache::Impl::load(const RecordRef& ref, RecordType type,
+                                    std::uint64_t fingerprint, CacheFrame*& out,
+                                    int& os_errno) noexcept {
+  const RecordPlace place = packs.locate(ref);
+  if (place.problem != nullptr) return place.problem;
+  if (place.record.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
+  // A copy may lack the record. Its bytes are checked like those of the pack, and a failure is not
+  // reported.
+  if (place.copy != nullptr &&
+      load_from(*place.copy, place, ref, type, fingerprint, out, os_errno) == nullptr) {
+    return nullptr;
+  }
+  return load_from(*place.file, place, ref, type, fingerprint, out, os_errno);
+}
+
+const char* RecordCache::Impl::load_from(const base::File& file, const RecordPlace& place,
+                                         const RecordRef& ref, RecordType type,
+                                         std::uint64_t fingerprint, CacheFrame*& out,
+                                         int& os_errno) noexcept {
+  Front& front = lock_front();
+  os_errno = read_front(file, place.record, type, front);
+  const char* const problem =
+      os_errno != 0 ? "the record cannot be read"
+                    : load_into_frame(front, file, place, ref, type, fingerprint, out, os_errno);
+  front.lock.unlock();
+  return problem;
+}
+
+const char* RecordCache::Impl::load_into_frame(const Front& front, const base::File& file,
+                                               const RecordPlace& place, const RecordRef& ref,
+                                               RecordType type, std::uint64_t fingerprint,
+                                               CacheFrame*& out, int& os_errno) noexcept {
+  RecordHeader h;  // tells which frames the record fits
+  const auto header = front.read().first(format::kRecordHeaderBytes);
+  if (const char* problem = format::decode_record_header(header, h)) return problem;
+  if (h.type != type) return "the record is of another type";
+  if (type == RecordType::pages) {
+    pages_front.note(format::kRecordHeaderBytes + format::kHashBytes + h.stored_bytes);
+  }
+
+  FrameClass& frames = class_for(h);
+  CacheFrame& frame = frames.pick(fingerprint);
+  frame.lock.lock();
+  frames.touch(frame);
+  const char* problem = nullptr;
+  // Another thread may have loaded it meanwhile.
+  if (frame.fingerprint.load(std::memory_order_relaxed) != fingerprint || !(frame.ref == ref)) {
+    frame.fingerprint.store(0, std::memory_order_relaxed);
+    frame.header = h;
+    frame.parsed_count = 0;
+    problem = type == RecordType::map_block
+                  ? load_map(frame, file, place.record, front.read(), os_errno)
+                  : load_data(frame, file, place.record, front.read(), os_errno);
+    if (problem == nullptr) {
+      frame.ref = ref;
+      frame.dropped = place.dropped;
+      frame.fingerprint.store(fingerprint, std::memory_order_relaxed);
+    }
+  }
+  if (problem == nullptr) {
+    out = &frame;
+  } else {
+    frame.lock.unlock();
+  }
+  return problem;
+}
+
+RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, const format::Encoding& encoding,
+                         std::size_t budget_bytes)
+    : impl_(new Impl(packs, seed, encoding, budget_bytes)) {}
+
+RecordCache::~RecordCache() { delete impl_; }
+
+bool RecordCache::get(const RecordRef& ref, RecordType type, View& view,
+                      ReadFailure& failure) noexcept {
+  view.release();
+  const char* problem = "the record cannot be of this type";
+  int os_errno = 0;
+  if (type == RecordType::pages || type == RecordType::deltas || type == RecordType::map_block) {
+    const std::uint64_t fingerprint = fingerprint_of(ref);
+    CacheFrame* frame = impl_->find(ref, type, fingerprint);
+    problem = frame == nullptr             ? impl_->load(ref, type, fingerprint, frame, os_errno)
+              : frame->header.type == type ? nullptr
+                                           : "the record is of another type";
+    if (problem == nullptr) {
+      view.frame_ = frame;
+      return true;
+    }
+    if (frame != nullptr) frame->lock.unlock();
+  }
+  failure.reason = problem;
+  failure.record = impl_->packs.locate(ref).record;
+  failure.os_errno = os_errno;
+  return false;
+}
+
+void RecordCache::View::release() noexcept {
+  if (frame_ != nullptr) frame_->lock.unlock();
+  frame_ = nullptr;
+}
+
+const RecordHeader& RecordCache::View::header() const noexcept { return frame_->header; }
+
+std::span<const std::byte> RecordCache::View::raw() const noexcept {
+  return {frame_->raw, frame_->header.raw_bytes};
+}
+
+bool RecordCache::View::holds(std::uint32_t slot, std::uint64_t count) const noexcept {
+  return !format::any_dropped(frame_->dropped, slot, count);
+}
+
+std::span<const format::DeltaIndexLine> RecordCache::View::deltas() const noexcept {
+  return {reinterpret_cast<const format::DeltaIndexLine*>(frame_->parsed), frame_->parsed_count};
+}
+
+std::span<const format::MapEntry> RecordCache::View::entries() const noexcept {
+  return {reinterpret_cast<const format::MapEntry*>(frame_->parsed), frame_->parsed_count};
+}
+
+}  // namespace vellum::store

@@ -1,0 +1,37 @@
+// store/record/record_io.hpp: record reads in normal code, past the record cache.
+// They serve run roots, versions, indexes and verification.
+//
+// A reference says where a record was when it was written. The record's place is where it is now;
+// the two differ in a pack that was rewritten (PackSet::locate).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "format/record.hpp"
+#include "store/pack/record_file.hpp"
+#include "store/record/pack_store.hpp"
+
+namespace vellum::store {
+
+// "<pack path> at byte <offset>", of a place.
+std::string record_place(PackStore& store, std::uint64_t pack, std::uint64_t offset_bytes);
+// The same for the place that a reference leads to, as far as it is known.
+std::string record_place(PackStore& store, const format::RecordRef& ref);
+
+// Reads the header of the record that must be at a place, but not its payload.
+format::RecordHeader read_record_header(PackStore& store, std::uint64_t pack,
+                                        std::uint64_t offset_bytes);
+
+// read_record_at() in a pack, which is opened if need be.
+LoadedRecord load_record_at(PackStore& store, const format::RecordRef& place,
+                            format::RecordType type);
+
+// The record that a reference leads to.
+LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format::RecordType type);
+// The same, but from a cache directory if one has the record. For opening versions only: verify and
+// dedup need the content of the pack itself.
+LoadedRecord load_cached_record(PackStore& store, const format::RecordRef& ref,
+                                format::RecordType type);
+
+}  // namespace vellum::store
