@@ -113,7 +113,7 @@ vellum run --store /tmp/run/notes.store --file /tmp/run/notes -- sh -c 'echo kep
 echo "--- manual pages and completions"
 install man-db bash-completion zsh
 for page in vellum vellum-run vellum-tag; do
-  man "$page" 2>&3 | grep -qi "^$page(1)\|^vellum-snapshot(1)" || fail "no manual page $page"
+  man "$page" 2>&3 | grep -i "^$page(1)\|^vellum-snapshot(1)" || fail "no manual page $page"
 done
 bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader vellum; complete -p vellum'
 zsh -fc 'autoload -Uz compinit && compinit -u -D && print "compdef $_comps[vellum] vellum"' | grep 'compdef _vellum vellum'
@@ -124,7 +124,7 @@ printf 'int main(void) { return 0; }\n' >marked.c
 VELLUM_CARDS_STATS=1 vellum-clang marked.c -o marked
 ./marked
 ldd marked | grep -o 'libvellum-cards.so => .* ' || fail "the program does not use the runtime"
-man vellum-clang++ 2>&3 | grep -qi '^vellum-clang(1)' || fail "no manual page vellum-clang++"
+man vellum-clang++ 2>&3 | grep -i '^vellum-clang(1)' || fail "no manual page vellum-clang++"
 
 echo "--- removed"
 install ./packages/libvellum*.deb

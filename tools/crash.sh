@@ -42,6 +42,6 @@ grep -h '^generated:' "$logs"/*.log | awk '
                sequences, recoveries, points, built, distinct, violations }'
 echo "$((SECONDS - start)) s on $jobs processes"
 if ((status != 0)); then
-  grep -h -A12 'Failure' "$logs"/*.log | head -60
+  grep -h -A12 'Failure' "$logs"/*.log | sed -n 1,60p
 fi
 exit "$status"

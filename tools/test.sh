@@ -89,8 +89,8 @@ wait_for_build_ahead() {
 # The ten tests of a JUnit file that took the longest.
 print_slowest() {
   echo "the slowest tests, in seconds:"
-  sed -nE 's/.*<testcase name="([^"]*)".* time="([0-9.]+)".*/\2 \1/p' "$1" | sort -rn | head -n 10 |
-    awk '{ printf "  %7.1f  %s\n", $1, $2 }'
+  sed -nE 's/.*<testcase name="([^"]*)".* time="([0-9.]+)".*/\2 \1/p' "$1" | sort -rn |
+    awk 'NR <= 10 { printf "  %7.1f  %s\n", $1, $2 }'
 }
 
 # The value of one attribute of the <testsuite> element of a JUnit file.

@@ -22,7 +22,7 @@ cmake --build "$work/consumer"
 "$work/consumer/privateer" "$work/base-1"
 shared=$(find "$work/prefix" -name libvellum.so.1)
 if [[ -n $shared ]]; then
-  ldd "$work/consumer/consumer" | grep -q libvellum.so.1
+  ldd "$work/consumer/consumer" | grep libvellum.so.1
   echo "the static library"
   cmake -S "$consumer" -B "$work/static" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix" \
     -DCMAKE_CXX_COMPILER="$compiler" -DVellum_USE_STATIC_LIBS=ON >"$work/configure.log"
