@@ -130,6 +130,10 @@ void DeltaComposer::reset() { std::fill(mask_.begin(), mask_.end(), 0); }
 
 void DeltaComposer::apply(std::span<const DeltaSpan> spans, std::span<const std::byte> bytes) {
   apply_delta(spans, bytes, content_.data());
+  touch(spans);
+}
+
+void DeltaComposer::touch(std::span<const DeltaSpan> spans) {
   for (const DeltaSpan& s : spans) {
     const std::size_t end = std::size_t{s.offset_bytes} + s.length_bytes;
     for (std::size_t at = s.offset_bytes; at < end;) {
@@ -143,14 +147,22 @@ void DeltaComposer::apply(std::span<const DeltaSpan> spans, std::span<const std:
 
 // Untouched bytes are unknown here, so spans are not merged across them.
 void DeltaComposer::append_to(DeltaBatch& out, PageNumber page) const {
+  append_spans(out, page, content_.data(), 0);
+}
+
+void DeltaComposer::append_to(DeltaBatch& out, PageNumber page, const std::byte* now) const {
+  append_spans(out, page, now, kMergeGapBytes);
+}
+
+void DeltaComposer::append_spans(DeltaBatch& out, PageNumber page, const std::byte* content,
+                                 std::size_t merge_gap_bytes) const {
   std::uint64_t lines = 0;
   for (std::size_t i = 0; i < kLinesPerPage; ++i) lines |= std::uint64_t{mask_[i] != 0} << i;
   std::vector<DeltaSpan> spans;
   std::vector<std::byte> bytes;
-  for_each_span(lines, mask_.data(), 0, [&](std::size_t offset, std::size_t length) {
+  for_each_span(lines, mask_.data(), merge_gap_bytes, [&](std::size_t offset, std::size_t length) {
     spans.push_back({static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(length)});
-    const auto* from = content_.data() + offset;
-    bytes.insert(bytes.end(), from, from + length);
+    bytes.insert(bytes.end(), content + offset, content + offset + length);
   });
   assert(!spans.empty());
   out.add(page, spans, bytes);

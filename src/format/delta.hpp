@@ -80,7 +80,16 @@ class DeltaComposer {
   // Appends the composed delta to `out`. REQUIRES: at least one apply() since reset().
   void append_to(DeltaBatch& out, PageNumber page) const;
 
+  // The same where the bytes are known from elsewhere. A composer gets one kind of call between two
+  // resets.
+  void touch(std::span<const DeltaSpan> spans);
+  // REQUIRES: at least one touch() since reset(); `now` is the page's whole content.
+  void append_to(DeltaBatch& out, PageNumber page, const std::byte* now) const;
+
  private:
+  void append_spans(DeltaBatch& out, PageNumber page, const std::byte* content,
+                    std::size_t merge_gap_bytes) const;
+
   std::vector<std::byte> content_;
   std::vector<std::uint64_t> mask_;  // one bit per byte: touched
 };

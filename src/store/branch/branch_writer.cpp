@@ -54,7 +54,7 @@ void BranchWriter::Impl::give_up_checkpoint(const char* reason) noexcept {
     if (poison.empty()) poison = reason;
     return;
   }
-  depths.clear();
+  chains.clear();
   packs->abandon();
   counted_bytes = packs->bytes_appended();
 }
@@ -114,8 +114,8 @@ void BranchWriter::Impl::write_checkpoint(Version& next, std::span<const PageWri
   for (const PageWrites& p : commit) pieces.push_back(&p);
   auto entries = checkpoint_pieces(
       store, *packs, encoding, dedup, pieces, std::move(written),
-      [this]() -> const PageSource& { return last_checkpointed(); }, committed, depths);
-  depths.update(entries);
+      [this]() -> const PageSource& { return last_checkpointed(); }, committed, chains);
+  chains.depths.update(entries);
   next.pages_changed += pages_of(entries);
   next.runs = head.runs;
   write_hashes();

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "store/branch/branch_writer.hpp"
+#include "store/branch/checkpoint.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/pack/io_cost.hpp"
-#include "store/page_map/depth_table.hpp"
 #include "store/record/pack_writer.hpp"
 
 namespace vellum::store {
@@ -24,7 +24,7 @@ struct BranchWriter::Impl {
   std::uint64_t epoch_raw_bytes = 0;  // see max_epoch_raw_bytes()
   bool unsaved_parent = false;        // a published snapshot is not in the journal yet
   std::shared_ptr<PageSource> checkpointed;  // the last checkpoint's version; opened when needed
-  DepthTable depths;                         // of `checkpointed`
+  KnownChains chains;                        // of `checkpointed`
   Dedup dedup;                               // active during a large commit
   std::uint64_t counted_bytes = 0;  // of packs->bytes_appended(), up to the last checkpoint
   std::string poison;               // why every further commit is refused

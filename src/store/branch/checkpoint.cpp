@@ -45,6 +45,12 @@ struct Rebuild {
   bool against_base;
 };
 
+// The base that such a page keeps.
+struct KeptBase {
+  MapEntry entry;
+  bool is_read;  // its content is at hand; otherwise the changed bytes are known
+};
+
 constexpr std::size_t kRebuildsAtOnce = 4096;  // 16 MiB, or twice that with bases
 
 bool item_before(const Item& a, const Item& b) noexcept {
@@ -56,7 +62,7 @@ class Checkpointer {
   Checkpointer(StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
                std::span<const PageWrites* const> pieces, std::vector<MapEntry> written,
                const std::function<const PageSource&()>& last_checkpointed,
-               const CommittedPages* committed, DepthTable& depths)
+               const CommittedPages* committed, KnownChains& chains)
       : store_(store),
         packs_(packs),
         encoding_(encoding),
@@ -65,7 +71,7 @@ class Checkpointer {
         entries_(std::move(written)),
         last_checkpointed_(last_checkpointed),
         committed_(committed),
-        depth_table_(depths),
+        chains_(chains),
         workers_(store.pool().workers() + 1) {}
 
   std::vector<MapEntry> run() {
@@ -89,10 +95,13 @@ class Checkpointer {
   void place_deltas();
   void place_rebuilds();
   void place_rebuilt(const Rebuild& rebuild, const std::byte* now, const std::byte* base_content,
-                     const MapEntry& base);
+                     const KeptBase& base);
+  bool add_rebased(const PageItems& p, const std::byte* now, const std::byte* base_content,
+                   const KeptBase& base);
   void put_together(const PageItems& p, std::byte* now);
   void rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
-                    MapEntry& base);
+                    KeptBase& base);
+  void read_base(PageNumber page, const MapEntry& base, std::byte* out);
   void find_pages();
   void write_pages();
   void write_deltas(const DeltaBatch& batch, std::span<const std::uint8_t> depths);
@@ -126,7 +135,7 @@ class Checkpointer {
   std::vector<MapEntry> entries_;
   const std::function<const PageSource&()>& last_checkpointed_;
   const CommittedPages* const committed_;
-  DepthTable& depth_table_;
+  KnownChains& chains_;
   std::vector<std::unique_ptr<base::Compressor>> workers_;
 
   std::vector<Item> items_;
@@ -135,6 +144,7 @@ class Checkpointer {
   std::vector<Rebuild> rebuilds_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::byte>> unpacked_;
 
+  format::DeltaComposer composer_;
   DeltaBatch deltas_, rebased_;
   std::vector<std::uint8_t> depths_;  // of deltas_
 
@@ -213,9 +223,8 @@ void Checkpointer::place_deltas() {
   std::vector<PageNumber> pages;
   pages.reserve(pure_deltas_.size());
   for (const PageItems& p : pure_deltas_) pages.push_back(p.page);
-  const std::vector<std::uint8_t> below = depth_table_.lookup(last_checkpointed_(), pages);
+  const std::vector<std::uint8_t> below = chains_.depths.lookup(last_checkpointed_(), pages);
 
-  format::DeltaComposer composer;
   for (std::size_t i = 0; i < pure_deltas_.size(); ++i) {
     const PageItems& p = pure_deltas_[i];
     if (below[i] >= kMaxDeltaDepth) {
@@ -227,12 +236,12 @@ void Checkpointer::place_deltas() {
       const auto& d = delta_page(p.items[0]);
       deltas_.add(p.page, batch.spans_of(d), batch.bytes_of(d));
     } else {
-      composer.reset();
+      composer_.reset();
       for (const Item& item : p.items) {
         const auto& batch = pieces_[item.piece]->deltas;
-        composer.apply(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)));
+        composer_.apply(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)));
       }
-      composer.append_to(deltas_, p.page);
+      composer_.append_to(deltas_, p.page);
     }
     if (deltas_.last_cost_bytes() > kMaxDeltaCostBytes) {
       deltas_.pop_back();
@@ -240,6 +249,7 @@ void Checkpointer::place_deltas() {
       continue;
     }
     depths_.push_back(static_cast<std::uint8_t>(below[i] + 1));
+    chains_.changed.note(p.page, depths_.back(), deltas_.spans_of(deltas_.pages().back()));
   }
 }
 
@@ -268,43 +278,62 @@ void Checkpointer::put_together(const PageItems& p, std::byte* now) {
   }
 }
 
-// Makes the content of a page now and, if the page is to become a delta, that of its base.
+// Makes the content of a page now and, if the page is to become a delta and it is not known which
+// bytes have changed, that of its base.
 void Checkpointer::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
-                                MapEntry& base) {
+                                KeptBase& base) {
   const PageItems& p = rebuild.from;
   if (!in_memory(p.page, now)) put_together(p, now);
   if (!rebuild.against_base) return;
 
   const auto chain = last_checkpointed_().chain(p.page);
-  base = MapEntry{p.page, 1, 0, PageKind::zero, 0, {}};
-  if (!chain.empty() && chain.back().kind != PageKind::delta) base = chain.back();
+  base.entry = MapEntry{p.page, 1, 0, PageKind::zero, 0, {}};
+  if (!chain.empty() && chain.back().kind != PageKind::delta) base.entry = chain.back();
+  base.is_read = chains_.changed.of(p.page).empty();
+  if (base.is_read) read_base(p.page, base.entry, base_content);
+}
+
+void Checkpointer::read_base(PageNumber page, const MapEntry& base, std::byte* out) {
   if (base.kind == PageKind::zero) {
-    std::memset(base_content, 0, kPageBytes);
+    std::memset(out, 0, kPageBytes);
     return;
   }
   RecordCache::View view;
   ReadFailure failure;
-  failure.page = p.page;
+  failure.page = page;
   if (!store_.records().get(base.record, RecordType::pages, view, failure)) {
-    failure.page = p.page;
+    failure.page = page;
     last_checkpointed_().raise(failure);
   }
   if (base.slot >= view.header().items || !view.holds(base.slot, 1)) {
     view.release();
-    last_checkpointed_().raise({"the record has no such page", base.record, p.page, 0});
+    last_checkpointed_().raise({"the record has no such page", base.record, page, 0});
   }
-  std::memcpy(base_content, view.raw().data() + base.slot * kPageBytes, kPageBytes);
+  std::memcpy(out, view.raw().data() + base.slot * kPageBytes, kPageBytes);
+}
+
+// Appends the page's delta against its base to `rebased_`. False: the page equals its base.
+bool Checkpointer::add_rebased(const PageItems& p, const std::byte* now,
+                               const std::byte* base_content, const KeptBase& base) {
+  if (base.is_read) return rebased_.add_difference(p.page, base_content, now);
+  composer_.reset();
+  composer_.touch(chains_.changed.of(p.page));
+  for (const Item& item : p.items) {
+    composer_.touch(pieces_[item.piece]->deltas.spans_of(delta_page(item)));
+  }
+  composer_.append_to(rebased_, p.page, now);
+  return true;
 }
 
 void Checkpointer::place_rebuilt(const Rebuild& rebuild, const std::byte* now,
-                                 const std::byte* base_content, const MapEntry& base) {
+                                 const std::byte* base_content, const KeptBase& base) {
   const PageNumber page = rebuild.from.page;
   if (rebuild.against_base) {
-    const bool differs = base.kind == PageKind::zero
-                             ? rebased_.add_difference_from_zero(page, now)
-                             : rebased_.add_difference(page, base_content, now);
+    const bool differs = add_rebased(rebuild.from, now, base_content, base);
     if (!differs || rebased_.last_cost_bytes() <= kMaxDeltaCostBytes) {
-      entries_.push_back(base);
+      entries_.push_back(base.entry);
+      if (!differs) return;
+      chains_.changed.note(page, 1, rebased_.spans_of(rebased_.pages().back()));
       return;
     }
     rebased_.pop_back();
@@ -327,7 +356,7 @@ void Checkpointer::place_rebuilds() {
     last_checkpointed_();  // opened once, before the threads need it
   }
   std::vector<std::byte> now, base_contents;
-  std::vector<MapEntry> bases;
+  std::vector<KeptBase> bases;
   for (std::size_t first = 0; first < rebuilds_.size(); first += kRebuildsAtOnce) {
     const std::size_t count = std::min(kRebuildsAtOnce, rebuilds_.size() - first);
     now.resize(count * kPageBytes);
@@ -491,9 +520,9 @@ std::vector<MapEntry> checkpoint_pieces(StoreCore& store, PackWriter& packs,
                                         std::span<const PageWrites* const> pieces,
                                         std::vector<MapEntry> written,
                                         const std::function<const PageSource&()>& last_checkpointed,
-                                        const CommittedPages* committed, DepthTable& depths) {
+                                        const CommittedPages* committed, KnownChains& chains) {
   return Checkpointer(store, packs, encoding, dedup, pieces, std::move(written), last_checkpointed,
-                      committed, depths)
+                      committed, chains)
       .run();
 }
 
