@@ -45,13 +45,14 @@ struct Rebuild {
   bool against_base;
 };
 
-// The base that such a page keeps.
-struct KeptBase {
-  MapEntry entry;
-  bool is_read;  // its content is at hand; otherwise the changed bytes are known
+// What some rebuilds in a row have made.
+struct Rebuilt {
+  std::vector<std::byte> contents;  // of all their pages
+  std::vector<MapEntry> bases;      // of the pages that are to become deltas
+  DeltaBatch deltas;                // of those of them that differ from their bases
 };
 
-constexpr std::size_t kRebuildsAtOnce = 4096;  // 16 MiB, or twice that with bases
+constexpr std::size_t kRebuildsAtOnce = 4096;  // 16 MiB
 
 bool item_before(const Item& a, const Item& b) noexcept {
   return a.page != b.page ? a.page < b.page : a.piece < b.piece;
@@ -94,13 +95,12 @@ class Checkpointer {
   void place_blocks();
   void place_deltas();
   void place_rebuilds();
-  void place_rebuilt(const Rebuild& rebuild, const std::byte* now, const std::byte* base_content,
-                     const KeptBase& base);
-  bool add_rebased(const PageItems& p, const std::byte* now, const std::byte* base_content,
-                   const KeptBase& base);
+  void rebuild(std::span<const Rebuild> rebuilds, Rebuilt& out);
+  void place_rebuilt(std::span<const Rebuild> rebuilds, const Rebuilt& rebuilt);
+  bool place_rebased(PageNumber page, const MapEntry& base, const Rebuilt& rebuilt,
+                     std::size_t& next_delta);
   void put_together(const PageItems& p, std::byte* now);
-  void rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
-                    KeptBase& base);
+  MapEntry base_of(PageNumber page);
   void read_base(PageNumber page, const MapEntry& base, std::byte* out);
   void find_pages();
   void write_pages();
@@ -144,7 +144,6 @@ class Checkpointer {
   std::vector<Rebuild> rebuilds_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::byte>> unpacked_;
 
-  format::DeltaComposer composer_;
   DeltaBatch deltas_, rebased_;
   std::vector<std::uint8_t> depths_;  // of deltas_
 
@@ -225,6 +224,7 @@ void Checkpointer::place_deltas() {
   for (const PageItems& p : pure_deltas_) pages.push_back(p.page);
   const std::vector<std::uint8_t> below = chains_.depths.lookup(last_checkpointed_(), pages);
 
+  format::DeltaComposer composer;
   for (std::size_t i = 0; i < pure_deltas_.size(); ++i) {
     const PageItems& p = pure_deltas_[i];
     if (below[i] >= kMaxDeltaDepth) {
@@ -236,12 +236,12 @@ void Checkpointer::place_deltas() {
       const auto& d = delta_page(p.items[0]);
       deltas_.add(p.page, batch.spans_of(d), batch.bytes_of(d));
     } else {
-      composer_.reset();
+      composer.reset();
       for (const Item& item : p.items) {
         const auto& batch = pieces_[item.piece]->deltas;
-        composer_.apply(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)));
+        composer.apply(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)));
       }
-      composer_.append_to(deltas_, p.page);
+      composer.append_to(deltas_, p.page);
     }
     if (deltas_.last_cost_bytes() > kMaxDeltaCostBytes) {
       deltas_.pop_back();
@@ -278,19 +278,39 @@ void Checkpointer::put_together(const PageItems& p, std::byte* now) {
   }
 }
 
-// Makes the content of a page now and, if the page is to become a delta and it is not known which
-// bytes have changed, that of its base.
-void Checkpointer::rebuild_page(const Rebuild& rebuild, std::byte* now, std::byte* base_content,
-                                KeptBase& base) {
-  const PageItems& p = rebuild.from;
-  if (!in_memory(p.page, now)) put_together(p, now);
-  if (!rebuild.against_base) return;
+// Makes the contents of pages now and, of those that are to become deltas, their bases and deltas.
+// Where it is known which bytes have changed, the base is not read.
+void Checkpointer::rebuild(std::span<const Rebuild> rebuilds, Rebuilt& out) {
+  out.contents.resize(rebuilds.size() * kPageBytes);
+  std::vector<std::byte> base_content;
+  format::DeltaComposer changed;
+  std::byte* now = out.contents.data();
+  for (std::size_t i = 0; i < rebuilds.size(); ++i, now += kPageBytes) {
+    const PageItems& p = rebuilds[i].from;
+    if (!in_memory(p.page, now)) put_together(p, now);
+    if (!rebuilds[i].against_base) continue;
+    out.bases.push_back(base_of(p.page));
+    const auto spans = chains_.changed.of(p.page);
+    if (spans.empty()) {
+      base_content.resize(kPageBytes);
+      read_base(p.page, out.bases.back(), base_content.data());
+      out.deltas.add_difference(p.page, base_content.data(), now);
+      continue;
+    }
+    changed.reset();
+    changed.touch(spans);
+    for (const Item& item : p.items) {
+      changed.touch(pieces_[item.piece]->deltas.spans_of(delta_page(item)));
+    }
+    changed.append_to(out.deltas, p.page, now);
+  }
+}
 
-  const auto chain = last_checkpointed_().chain(p.page);
-  base.entry = MapEntry{p.page, 1, 0, PageKind::zero, 0, {}};
-  if (!chain.empty() && chain.back().kind != PageKind::delta) base.entry = chain.back();
-  base.is_read = chains_.changed.of(p.page).empty();
-  if (base.is_read) read_base(p.page, base.entry, base_content);
+// The entry under the page's deltas.
+MapEntry Checkpointer::base_of(PageNumber page) {
+  const auto chain = last_checkpointed_().chain(page);
+  if (!chain.empty() && chain.back().kind != PageKind::delta) return chain.back();
+  return MapEntry{page, 1, 0, PageKind::zero, 0, {}};
 }
 
 void Checkpointer::read_base(PageNumber page, const MapEntry& base, std::byte* out) {
@@ -312,34 +332,35 @@ void Checkpointer::read_base(PageNumber page, const MapEntry& base, std::byte* o
   std::memcpy(out, view.raw().data() + base.slot * kPageBytes, kPageBytes);
 }
 
-// Appends the page's delta against its base to `rebased_`. False: the page equals its base.
-bool Checkpointer::add_rebased(const PageItems& p, const std::byte* now,
-                               const std::byte* base_content, const KeptBase& base) {
-  if (base.is_read) return rebased_.add_difference(p.page, base_content, now);
-  composer_.reset();
-  composer_.touch(chains_.changed.of(p.page));
-  for (const Item& item : p.items) {
-    composer_.touch(pieces_[item.piece]->deltas.spans_of(delta_page(item)));
+void Checkpointer::place_rebuilt(std::span<const Rebuild> rebuilds, const Rebuilt& rebuilt) {
+  const std::byte* now = rebuilt.contents.data();
+  std::size_t next_base = 0, next_delta = 0;
+  for (std::size_t i = 0; i < rebuilds.size(); ++i, now += kPageBytes) {
+    const PageNumber page = rebuilds[i].from.page;
+    if (rebuilds[i].against_base &&
+        place_rebased(page, rebuilt.bases[next_base++], rebuilt, next_delta)) {
+      continue;
+    }
+    base_pages_.push_back(page);
+    base_contents_.insert(base_contents_.end(), now, now + kPageBytes);
   }
-  composer_.append_to(rebased_, p.page, now);
-  return true;
 }
 
-void Checkpointer::place_rebuilt(const Rebuild& rebuild, const std::byte* now,
-                                 const std::byte* base_content, const KeptBase& base) {
-  const PageNumber page = rebuild.from.page;
-  if (rebuild.against_base) {
-    const bool differs = add_rebased(rebuild.from, now, base_content, base);
-    if (!differs || rebased_.last_cost_bytes() <= kMaxDeltaCostBytes) {
-      entries_.push_back(base.entry);
-      if (!differs) return;
-      chains_.changed.note(page, 1, rebased_.spans_of(rebased_.pages().back()));
-      return;
+// False: the delta would cost too much.
+bool Checkpointer::place_rebased(PageNumber page, const MapEntry& base, const Rebuilt& rebuilt,
+                                 std::size_t& next_delta) {
+  const auto& deltas = rebuilt.deltas;
+  if (next_delta < deltas.pages().size() && deltas.pages()[next_delta].page == page) {
+    const auto& delta = deltas.pages()[next_delta++];
+    rebased_.add(page, deltas.spans_of(delta), deltas.bytes_of(delta));
+    if (rebased_.last_cost_bytes() > kMaxDeltaCostBytes) {
+      rebased_.pop_back();
+      return false;
     }
-    rebased_.pop_back();
+    chains_.changed.note(page, 1, deltas.spans_of(delta));
   }
-  base_pages_.push_back(page);
-  base_contents_.insert(base_contents_.end(), now, now + kPageBytes);
+  entries_.push_back(base);
+  return true;
 }
 
 void Checkpointer::place_rebuilds() {
@@ -355,24 +376,16 @@ void Checkpointer::place_rebuilds() {
                   [](const Rebuild& r) { return !r.from.starts_full(); })) {
     last_checkpointed_();  // opened once, before the threads need it
   }
-  std::vector<std::byte> now, base_contents;
-  std::vector<KeptBase> bases;
+  constexpr std::size_t kStep = 64;
   for (std::size_t first = 0; first < rebuilds_.size(); first += kRebuildsAtOnce) {
-    const std::size_t count = std::min(kRebuildsAtOnce, rebuilds_.size() - first);
-    now.resize(count * kPageBytes);
-    base_contents.resize(count * kPageBytes);
-    bases.resize(count);
-    constexpr std::size_t kStep = 64;
-    in_parallel((count + kStep - 1) / kStep, [&](std::size_t step, std::size_t) {
-      for (std::size_t i = step * kStep; i < std::min(count, (step + 1) * kStep); ++i) {
-        rebuild_page(rebuilds_[first + i], now.data() + i * kPageBytes,
-                     base_contents.data() + i * kPageBytes, bases[i]);
-      }
-    });
-    for (std::size_t i = 0; i < count; ++i) {
-      place_rebuilt(rebuilds_[first + i], now.data() + i * kPageBytes,
-                    base_contents.data() + i * kPageBytes, bases[i]);
-    }
+    const auto now = std::span(rebuilds_).subspan(first).first(
+        std::min(kRebuildsAtOnce, rebuilds_.size() - first));
+    const auto step = [&](std::size_t i) {
+      return now.subspan(i * kStep, std::min(kStep, now.size() - i * kStep));
+    };
+    std::vector<Rebuilt> rebuilt((now.size() + kStep - 1) / kStep);
+    in_parallel(rebuilt.size(), [&](std::size_t i, std::size_t) { rebuild(step(i), rebuilt[i]); });
+    for (std::size_t i = 0; i < rebuilt.size(); ++i) place_rebuilt(step(i), rebuilt[i]);
     write_pages();
   }
 }
