@@ -153,13 +153,15 @@ TEST(WriteRun, LargeRunsAreCutIntoBlocksBetweenChains) {
     for (std::uint8_t d = 3; d > 0; --d) entries.push_back({2 * p, 1, d, PageKind::delta, d, ref});
     entries.push_back({2 * p, 1, 0, PageKind::base, 0, ref});
   }
-  const auto run = write_run(packs, entries);
+  const auto run = write_run(packs, store->pool(), entries);
   EXPECT_EQ(run.entries, entries.size());
   packs.sync();
   const auto loaded = load_run(*store, run);
   EXPECT_EQ(loaded->root.packs, std::vector<std::uint64_t>{ref.pack});
   EXPECT_GE(loaded->root.blocks.size(), 12u);
   EXPECT_EQ(read_entries(*store, *loaded), entries);
+  const std::shared_ptr<const LoadedRun> runs[] = {loaded, loaded};
+  EXPECT_EQ(read_all_entries(*store, runs), (std::vector{entries, entries}));
 }
 
 }  // namespace

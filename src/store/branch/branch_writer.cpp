@@ -79,16 +79,16 @@ void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries) {
   std::vector<format::RunRef> runs = head.runs;
   runs.insert(runs.begin(), format::RunRef{{}, entries.size()});
   std::size_t merge = 1;
-  std::vector<std::vector<MapEntry>> merged;
   if (!entries.empty()) merge = std::max<std::size_t>(runs_to_merge(runs), 1);
-  merged.push_back(std::move(entries));
-  for (std::size_t i = 1; i < merge; ++i) {
-    merged.push_back(
-        with_context(label, [&] { return read_entries(store, *load_run(store, runs[i])); }));
-  }
+  auto merged = with_context(label, [&] {
+    std::vector<std::shared_ptr<const LoadedRun>> older;
+    for (std::size_t i = 1; i < merge; ++i) older.push_back(load_run(store, runs[i]));
+    return read_all_entries(store, older);
+  });
+  merged.insert(merged.begin(), std::move(entries));
   const auto result = merge_runs(merged, merge == runs.size());
   next.runs.clear();
-  if (!result.empty()) next.runs.push_back(write_run(*packs, result));
+  if (!result.empty()) next.runs.push_back(write_run(*packs, store.pool(), result));
   next.runs.insert(next.runs.end(), runs.begin() + static_cast<std::ptrdiff_t>(merge), runs.end());
 }
 

@@ -6,6 +6,7 @@
 
 #include "store/catalog/store_core.hpp"
 #include "store/encode/block_encoder.hpp"
+#include "store/encode/encoding_threads.hpp"
 #include "store/encode/payload.hpp"
 #include "store/page_map/overlay.hpp"
 
@@ -73,7 +74,7 @@ class Checkpointer {
         last_checkpointed_(last_checkpointed),
         committed_(committed),
         chains_(chains),
-        workers_(store.pool().workers() + 1) {}
+        threads_(store.pool(), packs.compressor()) {}
 
   std::vector<MapEntry> run() {
     gather();
@@ -113,19 +114,6 @@ class Checkpointer {
     return committed_ != nullptr && committed_->copy_page(page, out);
   }
   void add_entry(PageNumber page, PageKind kind) { entries_.push_back({page, 1, 0, kind, 0, {}}); }
-  base::Compressor& compressor(std::size_t worker) {
-    auto& own = workers_[worker];
-    if (worker == 0) return packs_.compressor();
-    if (own == nullptr) own = std::make_unique<base::Compressor>();
-    return *own;
-  }
-  void in_parallel(std::size_t count, const std::function<void(std::size_t, std::size_t)>& body) {
-    if (count == 1) {
-      body(0, 0);
-    } else if (count > 1) {
-      store_.pool().parallel_for(count, body);
-    }
-  }
 
   StoreCore& store_;
   PackWriter& packs_;
@@ -136,7 +124,7 @@ class Checkpointer {
   const std::function<const PageSource&()>& last_checkpointed_;
   const CommittedPages* const committed_;
   KnownChains& chains_;
-  std::vector<std::unique_ptr<base::Compressor>> workers_;
+  EncodingThreads threads_;
 
   std::vector<Item> items_;
   std::vector<PageItems> blocks_pages_;  // a block's page without later items
@@ -384,7 +372,8 @@ void Checkpointer::place_rebuilds() {
       return now.subspan(i * kStep, std::min(kStep, now.size() - i * kStep));
     };
     std::vector<Rebuilt> rebuilt((now.size() + kStep - 1) / kStep);
-    in_parallel(rebuilt.size(), [&](std::size_t i, std::size_t) { rebuild(step(i), rebuilt[i]); });
+    threads_.run(rebuilt.size(),
+                 [&](std::size_t i, base::Compressor&) { rebuild(step(i), rebuilt[i]); });
     for (std::size_t i = 0; i < rebuilt.size(); ++i) place_rebuilt(step(i), rebuilt[i]);
     write_pages();
   }
@@ -415,13 +404,13 @@ void Checkpointer::write_pages() {
   const std::size_t per_share = format::max_block_bytes(encoding_) / kPageBytes;
   const std::size_t pages = base_pages_.size();
   std::vector<std::vector<EncodedPayload>> shares((pages + per_share - 1) / per_share);
-  in_parallel(shares.size(), [&](std::size_t share, std::size_t worker) {
+  threads_.run(shares.size(), [&](std::size_t share, base::Compressor& compressor) {
     BlockEncoder blocks(encoding_);
     const std::size_t end = std::min(pages, (share + 1) * per_share);
     for (std::size_t first = share * per_share; first < end;) {
       const std::size_t count = std::min(blocks.pages(), end - first);
       const auto raw = std::span(base_contents_).subspan(first * kPageBytes, count * kPageBytes);
-      shares[share].push_back(blocks.encode(compressor(worker), raw));
+      shares[share].push_back(blocks.encode(compressor, raw));
       first += count;
     }
   });
@@ -455,9 +444,9 @@ void Checkpointer::write_deltas(const DeltaBatch& batch, std::span<const std::ui
     parts.push_back({first, count, {}});
     first += count;
   }
-  in_parallel(parts.size(), [&](std::size_t i, std::size_t worker) {
+  threads_.run(parts.size(), [&](std::size_t i, base::Compressor& compressor) {
     Part& part = parts[i];
-    part.payload = encode_deltas(compressor(worker), encoding_,
+    part.payload = encode_deltas(compressor, encoding_,
                                  format::encode_delta_batch(batch, part.first, part.count));
   });
   for (const Part& part : parts) {

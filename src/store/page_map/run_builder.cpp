@@ -4,6 +4,7 @@
 
 #include "base/fail.hpp"
 #include "format/page_map.hpp"
+#include "store/encode/encoding_threads.hpp"
 #include "store/encode/payload.hpp"
 
 namespace vellum::store {
@@ -22,6 +23,17 @@ std::size_t block_end(std::span<const MapEntry> entries, std::size_t first) {
   return end;
 }
 
+std::vector<std::span<const MapEntry>> split_into_blocks(std::span<const MapEntry> entries) {
+  std::vector<std::span<const MapEntry>> blocks;
+  for (std::size_t first = 0; first < entries.size();) {
+    const std::size_t end = block_end(entries, first);
+    if (end == first) fail(Errc::invalid_argument, "a page's chain is longer than a map block");
+    blocks.push_back(entries.subspan(first, end - first));
+    first = end;
+  }
+  return blocks;
+}
+
 std::vector<std::uint64_t> packs_of(std::span<const MapEntry> entries) {
   std::vector<std::uint64_t> packs;
   for (const MapEntry& e : entries) {
@@ -35,25 +47,27 @@ std::vector<std::uint64_t> packs_of(std::span<const MapEntry> entries) {
 
 }  // namespace
 
-format::RunRef write_run(PackWriter& packs, std::span<const MapEntry> entries) {
-  base::Compressor& compressor = packs.compressor();
+format::RunRef write_run(PackWriter& packs, base::ThreadPool& pool,
+                         std::span<const MapEntry> entries) {
+  const auto blocks = split_into_blocks(entries);
+  std::vector<EncodedPayload> payloads(blocks.size());
+  EncodingThreads(pool, packs.compressor())
+      .run(blocks.size(), [&](std::size_t i, base::Compressor& compressor) {
+        payloads[i] = encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel,
+                                     format::encode_map_block(blocks[i]));
+      });
   format::RunRoot root;
   root.packs = packs_of(entries);
-  for (std::size_t first = 0; first < entries.size();) {
-    const std::size_t end = block_end(entries, first);
-    if (end == first) fail(Errc::invalid_argument, "a page's chain is longer than a map block");
-    const auto part = entries.subspan(first, end - first);
-    const auto payload = encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel,
-                                        format::encode_map_block(part));
-    const auto items = static_cast<std::uint32_t>(part.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto block = blocks[i];
+    const auto items = static_cast<std::uint32_t>(block.size());
     // All blocks go to one pack: only the first may start a new one.
-    const auto ref = packs.append(format::RecordType::map_block, payload.codec, payload.raw_bytes,
-                                  payload.stored, items, {}, first == 0);
-    root.blocks.push_back({part.front().page, part.back().page + part.back().count - 1,
+    const auto ref = packs.append(format::RecordType::map_block, payloads[i].codec,
+                                  payloads[i].raw_bytes, payloads[i].stored, items, {}, i == 0);
+    root.blocks.push_back({block.front().page, block.back().page + block.back().count - 1,
                            ref.offset_bytes, ref.tag, items});
-    first = end;
   }
-  const auto payload = encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel,
+  const auto payload = encode_payload(packs.compressor(), base::Codec::zstd, kMetadataZstdLevel,
                                       format::encode_run_root(root));
   const auto ref =
       packs.append(format::RecordType::run_root, payload.codec, payload.raw_bytes, payload.stored,

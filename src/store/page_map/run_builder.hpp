@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "format/types.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/record/pack_writer.hpp"
@@ -20,8 +21,9 @@ inline constexpr std::size_t kRunsPerTier =
 inline constexpr std::uint64_t kTierFactor = 4;
 inline constexpr std::size_t kMaxRuns = 24;
 
-// Writes map blocks and a root. REQUIRES: entries in run order (format/page_map.hpp), not empty.
-format::RunRef write_run(PackWriter& packs, std::span<const format::MapEntry> entries);
+// Writes map blocks, which all threads of the pool encode, and a root. REQUIRES: entries in run order (format/page_map.hpp), not empty.
+format::RunRef write_run(PackWriter& packs, base::ThreadPool& pool,
+                         std::span<const format::MapEntry> entries);
 
 // How many of the newest runs to merge into one; 0 or 1: none.
 std::size_t runs_to_merge(std::span<const format::RunRef> runs) noexcept;

@@ -61,4 +61,30 @@ std::vector<MapEntry> read_entries(PackStore& store, const LoadedRun& run) {
   return out;
 }
 
+std::vector<std::vector<MapEntry>> read_all_entries(
+    PackStore& store, std::span<const std::shared_ptr<const LoadedRun>> runs) {
+  struct Block {
+    std::size_t run, block;
+  };
+  std::vector<Block> blocks;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    for (std::size_t b = 0; b < runs[run]->root.blocks.size(); ++b) blocks.push_back({run, b});
+  }
+  std::vector<std::vector<MapEntry>> parts(blocks.size());
+  const auto read = [&](std::size_t i, std::size_t) {
+    parts[i] = read_block(store, *runs[blocks[i].run], blocks[i].block);
+  };
+  if (blocks.size() > 1) {
+    store.pool().parallel_for(blocks.size(), read);
+  } else if (!blocks.empty()) {
+    read(0, 0);
+  }
+  std::vector<std::vector<MapEntry>> out(runs.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    auto& entries = out[blocks[i].run];
+    entries.insert(entries.end(), parts[i].begin(), parts[i].end());
+  }
+  return out;
+}
+
 }  // namespace vellum::store
