@@ -97,6 +97,13 @@ void DeltaBatch::add(PageNumber page, std::span<const DeltaSpan> spans,
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
 }
 
+void DeltaBatch::reserve(std::size_t pages) {
+  constexpr std::size_t kSpans = 4, kBytes = 32;
+  pages_.reserve(pages);
+  spans_.reserve(pages * kSpans);
+  bytes_.reserve(pages * kBytes);
+}
+
 void DeltaBatch::pop_back() {
   assert(!pages_.empty());
   spans_.resize(pages_.back().first_span);

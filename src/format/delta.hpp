@@ -53,6 +53,8 @@ class DeltaBatch {
   bool add_difference_from_zero(PageNumber page, const std::byte* now);
   // Appends a delta of another batch.
   void add(PageNumber page, std::span<const DeltaSpan> spans, std::span<const std::byte> bytes);
+  // Makes room for so many pages with a few changed words each.
+  void reserve(std::size_t pages);
   // Removes the last page again (the encoder chose a whole block instead).
   void pop_back();
   // Size of the last page's delta: span bytes + 3 bytes a span.

@@ -213,6 +213,8 @@ void Checkpointer::place_deltas() {
   const std::vector<std::uint8_t> below = chains_.depths.lookup(last_checkpointed_(), pages);
 
   format::DeltaComposer composer;
+  deltas_.reserve(pure_deltas_.size());
+  depths_.reserve(pure_deltas_.size());
   for (std::size_t i = 0; i < pure_deltas_.size(); ++i) {
     const PageItems& p = pure_deltas_[i];
     if (below[i] >= kMaxDeltaDepth) {
@@ -296,6 +298,7 @@ void Checkpointer::rebuild(std::span<const Rebuild> rebuilds, Rebuilt& out) {
 
 // The entry under the page's deltas.
 MapEntry Checkpointer::base_of(PageNumber page) {
+  if (const MapEntry* const known = chains_.changed.base_of(page)) return *known;
   const auto chain = last_checkpointed_().chain(page);
   if (!chain.empty() && chain.back().kind != PageKind::delta) return chain.back();
   return MapEntry{page, 1, 0, PageKind::zero, 0, {}};
@@ -346,6 +349,7 @@ bool Checkpointer::place_rebased(PageNumber page, const MapEntry& base, const Re
       return false;
     }
     chains_.changed.note(page, 1, deltas.spans_of(delta));
+    chains_.changed.note_base(base);
   }
   entries_.push_back(base);
   return true;
