@@ -56,6 +56,14 @@ mutation 'no sync of the pack before the base frame' src/store/record/pack_write
 mutation 'base frame before the sync of the pack' src/store/branch/branch_writer.cpp \
   's/^    packs->sync();$//' \
   's/^    journal->start_epoch(next);$/    journal->start_epoch(next); if (packs->dirty()) packs->sync();/'
+mutation 'a rebased delta lacks the newest changes' src/store/branch/checkpoint.cpp \
+  's/^      changed\.touch(pieces_.*$//'
+mutation 'a base is read though its changed bytes are known' src/store/branch/checkpoint.cpp \
+  's/    if (spans\.empty()) {/    if (spans.empty() || true) {/'
+mutation 'a new base is taken for the old one' src/store/page_map/changed_spans.cpp \
+  's/    chain\.base\.reset();//'
+mutation 'changed bytes are known from the middle of a chain on' src/store/page_map/changed_spans.cpp \
+  's/  if (known == pages_\.end()) return;$/  if (known == pages_.end()) return note(page, 1, spans);/'
 mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.cpp \
   's/store\.fs()\.sync_directory(store\.packs_directory());//'
 mutation 'no sync of a sealed pack' src/store/record/pack_writer.cpp \

@@ -287,6 +287,40 @@ TEST(Composer, GivesTheSamePageAsTheDeltasInTurn) {
   }
 }
 
+TEST(Composer, TakesTheBytesFromThePageNow) {
+  std::mt19937_64 random(8);
+  DeltaComposer composer;
+  for (int i = 0; i < 100; ++i) {
+    composer.reset();
+    const Bytes start = samples::random_page(random);
+    Bytes current = start;
+    for (std::uint64_t k = 0; k < 1 + random() % 6; ++k) {
+      const Bytes next = mutate(random, current);
+      DeltaBatch step;
+      if (!step.add_difference(1, current.data(), next.data())) continue;
+      composer.touch(step.spans_of(step.pages()[0]));
+      current = next;
+    }
+    if (current == start) continue;
+    DeltaBatch composed;
+    composer.append_to(composed, 44, current.data());
+    Bytes page = start;
+    apply_delta(composed.spans_of(composed.pages()[0]), composed.bytes_of(composed.pages()[0]),
+                page.data());
+    ASSERT_EQ(page, current);
+  }
+}
+
+// The whole page is known there, so a gap costs less than a span.
+TEST(Composer, MergesAcrossBytesOfThePageNow) {
+  DeltaComposer composer;
+  const DeltaSpan spans[] = {{10, 1}, {12, 1}, {13 + kMergeGapBytes + 1, 1}};
+  composer.touch(spans);
+  DeltaBatch out;
+  composer.append_to(out, 1, Bytes(kPageBytes, std::byte{7}).data());
+  EXPECT_EQ(spans_of(out), (Spans{{10, 3}, {13 + kMergeGapBytes + 1, 1}}));
+}
+
 // Bytes that no delta touched are unknown to the composer: it must not invent them.
 TEST(Composer, DoesNotMergeAcrossUntouchedBytes) {
   DeltaComposer composer;
