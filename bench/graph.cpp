@@ -20,6 +20,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -110,13 +111,16 @@ vellum::Encoding::Compression compression_named(const std::string& name) {
   throw std::runtime_error("--compression: zstd, lz4 or none");
 }
 
-// `snapshots`: at the end of each period; otherwise one commit at the end of the last. `peers`:
-// full copies are made of each period's state, too.
+// A commit at the end of the last period, or a snapshot at the end of each.
+enum class Keeps { one_commit, snapshots, async_snapshots };
+
+// `peers`: full copies are made of each period's state, too.
 template <typename Graph>
 Result run_vellum(const Setting& setting, const std::vector<Edge>& edges, const Ends& ends,
-                  bool snapshots, bench::Peers* peers) {
+                  Keeps keeps, bench::Peers* peers) {
   const std::string path = setting.directory + "/store";
   Result result;
+  std::vector<std::future<vellum::CommitReport>> reports;
   {
     auto store = vellum::Store::create(path, setting.store);
     vellum::RegionOptions options;
@@ -131,14 +135,20 @@ Result run_vellum(const Setting& setting, const std::vector<Edge>& edges, const 
       result.ingest_seconds += bench::seconds_since(start);
       begin = end;
       start = bench::Clock::now();
-      if (snapshots) {
-        result.add(region.snapshot("until-" + std::to_string(end)));
+      const std::string name = "until-" + std::to_string(end);
+      if (keeps == Keeps::snapshots) {
+        result.add(region.snapshot(name));
+      } else if (keeps == Keeps::async_snapshots) {
+        reports.push_back(region.snapshot_async(name));
       } else if (end == edges.size()) {
         result.add(region.commit());
       }
       result.snapshot_seconds += bench::seconds_since(start);
       if (peers != nullptr) peers->add(region);
     }
+    const auto start = bench::Clock::now();
+    for (auto& report : reports) result.add(report.get());
+    result.snapshot_seconds += bench::seconds_since(start);
   }
   result.bytes = static_cast<double>(vellum::Store::open(path).stat().stored_bytes);
   std::filesystem::remove_all(path);
@@ -157,17 +167,16 @@ Result run_plain(const std::vector<Edge>& edges) {
 
 struct Container {
   std::string name;
-  std::function<Result(const Setting&, const Input&, const Ends&, bool snapshots, bench::Peers*)>
-      vellum;
+  std::function<Result(const Setting&, const Input&, const Ends&, Keeps, bench::Peers*)> vellum;
   std::function<Result(const Input&)> plain;
 };
 
 template <typename Graph, typename Plain>
 Container container(const std::string& name) {
   return {name,
-          [](const Setting& setting, const Input& input, const Ends& ends, bool snapshots,
+          [](const Setting& setting, const Input& input, const Ends& ends, Keeps keeps,
              bench::Peers* peers) {
-            return run_vellum<Graph>(setting, input.edges, ends, snapshots, peers);
+            return run_vellum<Graph>(setting, input.edges, ends, keeps, peers);
           },
           [](const Input& input) { return run_plain<Plain>(input.edges); }};
 }
@@ -180,7 +189,7 @@ struct Series {
 };
 
 struct Measured {
-  Series plain, once, years, months;
+  Series plain, once, years, async_years, months, async_months;
   std::optional<bench::Peers> year_peers, month_peers;
 };
 
@@ -193,10 +202,15 @@ Measured measure(const Container& container, const Input& input, const bench::Op
   // Turn by turn, so that what else the machine does hits all alike.
   for (std::uint64_t round = 0; round < options.number("rounds", 1); ++round) {
     out.plain.rounds.push_back(container.plain(input));
-    out.once.rounds.push_back(container.vellum(setting, input, whole, false, nullptr));
-    out.years.rounds.push_back(container.vellum(setting, input, input.years, true, nullptr));
+    const auto run = [&](const Ends& ends, Keeps keeps, Series& series) {
+      series.rounds.push_back(container.vellum(setting, input, ends, keeps, nullptr));
+    };
+    run(whole, Keeps::one_commit, out.once);
+    run(input.years, Keeps::snapshots, out.years);
+    run(input.years, Keeps::async_snapshots, out.async_years);
     if (input.months.empty()) continue;
-    out.months.rounds.push_back(container.vellum(setting, input, input.months, true, nullptr));
+    run(input.months, Keeps::snapshots, out.months);
+    run(input.months, Keeps::async_snapshots, out.async_months);
   }
   if (options.number("copies", 1) == 0) return out;
   const auto patches = bench::patches_named(options.text("patch", "plain"));
@@ -205,7 +219,7 @@ Measured measure(const Container& container, const Input& input, const bench::Op
        {std::pair{&input.years, &out.year_peers}, {&input.months, &out.month_peers}}) {
     if (ends->empty()) continue;
     peers->emplace(setting.directory + "/copy", patches);
-    container.vellum(setting, input, *ends, false, &**peers);
+    container.vellum(setting, input, *ends, Keeps::one_commit, &**peers);
   }
   return out;
 }
@@ -295,12 +309,21 @@ void run_container(Tables& tables, bench::Report& report, const Container& conta
   tables.stage_row(name + ", one commit", measured.once);
   const std::string years = fmt::format("{}, {} periods", name, input.years.size());
   const std::string months = fmt::format("{}, {} periods", name, input.months.size());
-  add_row(tables, report, years, edges, measured, measured.years, measured.year_peers);
+  const auto rows = [&](const std::string& row, const Series& series, const Series& async,
+                        const std::optional<bench::Peers>& peers, double most) {
+    add_row(tables, report, row, edges, measured, series, peers);
+    add_row(tables, report, row + ", async", edges, measured, async, std::nullopt);
+    const double once = measured.once.seconds();
+    report.target(row + ": seconds / one commit", series.seconds() / once, most);
+    report.target(row + ": publish / snapshots",
+                  series.median(&Result::publish) / series.median(&Result::snapshot_seconds), 0.1);
+  };
+  rows(years, measured.years, measured.async_years, measured.year_peers, 1.5);
+  report.target(years + ", async: seconds / one commit",
+                measured.async_years.seconds() / measured.once.seconds(), 1.25);
   if (!input.months.empty()) {
-    add_row(tables, report, months, edges, measured, measured.months, measured.month_peers);
+    rows(months, measured.months, measured.async_months, measured.month_peers, 3);
   }
-  report.target(years + ": seconds / one commit",
-                measured.years.seconds() / measured.once.seconds(), 1.25);
   fmt::print(stderr, "{}: plain {:.2f} s, one commit {:.2f} s, years {:.2f} s\n", name,
              measured.plain.seconds(), measured.once.seconds(), measured.years.seconds());
 }
