@@ -61,9 +61,13 @@ mutation 'a rebased delta lacks the newest changes' src/store/branch/checkpoint.
 mutation 'a base is read though its changed bytes are known' src/store/branch/checkpoint.cpp \
   's/    if (spans\.empty()) {/    if (spans.empty() || true) {/'
 mutation 'a new base is taken for the old one' src/store/page_map/changed_spans.cpp \
-  's/    chain\.base\.reset();//'
+  's/^    bases_\.erase(page);$//'
+mutation 'a remembered base is never forgotten' src/store/page_map/changed_spans.cpp \
+  's/^  bases_\.erase(page);$//'
+mutation 'memory for pages is not counted' src/store/page_map/changed_spans.cpp \
+  's/  return spans_\.size() \* kBytesPerPage + bases_\.size() \* kBytesPerBase +/  return/'
 mutation 'changed bytes are known from the middle of a chain on' src/store/page_map/changed_spans.cpp \
-  's/  if (known == pages_\.end()) return;$/  if (known == pages_.end()) return note(page, 1, spans);/'
+  's/  if (known == spans_\.end()) return;$/  if (known == spans_.end()) return note(page, 1, spans);/'
 mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.cpp \
   's/store\.fs()\.sync_directory(store\.packs_directory());//'
 mutation 'no sync of a sealed pack' src/store/record/pack_writer.cpp \

@@ -77,9 +77,9 @@ bool DeltaBatch::add_difference(PageNumber page, const std::byte* old_content, c
     to += spans_[i].length_bytes;
   }
   bytes_.resize(first_byte + total);
-  pages_.push_back({page, static_cast<std::uint32_t>(first_span),
+  pages_.push_back({page, first_span, first_byte,
                     static_cast<std::uint32_t>(spans_.size() - first_span),
-                    static_cast<std::uint32_t>(first_byte), static_cast<std::uint32_t>(total)});
+                    static_cast<std::uint32_t>(total)});
   return true;
 }
 
@@ -90,9 +90,8 @@ bool DeltaBatch::add_difference_from_zero(PageNumber page, const std::byte* now)
 void DeltaBatch::add(PageNumber page, std::span<const DeltaSpan> spans,
                      std::span<const std::byte> bytes) {
   assert(pages_.empty() || page > pages_.back().page);
-  pages_.push_back(
-      {page, static_cast<std::uint32_t>(spans_.size()), static_cast<std::uint32_t>(spans.size()),
-       static_cast<std::uint32_t>(bytes_.size()), static_cast<std::uint32_t>(bytes.size())});
+  pages_.push_back({page, spans_.size(), bytes_.size(), static_cast<std::uint32_t>(spans.size()),
+                    static_cast<std::uint32_t>(bytes.size())});
   spans_.insert(spans_.end(), spans.begin(), spans.end());
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
 }
@@ -341,9 +340,8 @@ bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out) {
     const auto bytes = raw.subspan(l.byte_offset, covered);
     const std::size_t first_byte = out.bytes_.size();
     out.bytes_.insert(out.bytes_.end(), bytes.begin(), bytes.end());
-    out.pages_.push_back({l.page, static_cast<std::uint32_t>(first_span), l.spans,
-                          static_cast<std::uint32_t>(first_byte),
-                          static_cast<std::uint32_t>(covered)});
+    out.pages_.push_back(
+        {l.page, first_span, first_byte, l.spans, static_cast<std::uint32_t>(covered)});
   }
   return true;
 }

@@ -24,8 +24,8 @@ class DeltaBatch {
  public:
   struct Page {
     PageNumber page;
-    std::uint32_t first_span, spans;
-    std::uint32_t first_byte, bytes;
+    std::size_t first_span, first_byte;  // a checkpoint's batch may have more than 4 GiB
+    std::uint32_t spans, bytes;
   };
   const std::vector<Page>& pages() const { return pages_; }
   std::span<const DeltaSpan> spans_of(const Page& p) const {

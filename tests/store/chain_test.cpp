@@ -1,6 +1,7 @@
 // Pages that stand on long chains of deltas.
 #include <fstream>
 
+#include "fault_fs.hpp"
 #include "store/branch/checkpoint.hpp"
 #include "store/check/verify.hpp"
 #include "store/pack/pack_places.hpp"
@@ -114,15 +115,16 @@ TEST(Chains, OfAWriterGoOnWithoutTheirBases) {
 }
 
 // Full chains on bases of every kind, one after the other, by writers that know the chains and by
-// one that has found them.
+// one that has found them; with the pages in memory, without them, and after failed checkpoints.
 TEST(Chains, OnOneBaseAfterTheOther) {
   TempDirectory directory;
-  const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+  FaultFs fs(base::posix_fs());
+  const auto store = StoreCore::create(fs, directory.path("s"), small_options());
   store->create_branch("main", kChainPages * kPageBytes, 0);
   auto writer = BranchWriter::open(*store, "main");
   std::mt19937_64 random(6);
   Model model(kChainPages);
-  for (int base = 0; base < 4; ++base) {
+  for (int base = 0; base < 5; ++base) {
     for (PageNumber p = 0; p < kChainPages; ++p) {
       if ((p + static_cast<PageNumber>(base)) % 3 == 0) {
         model.zero(p);
@@ -137,7 +139,19 @@ TEST(Chains, OnOneBaseAfterTheOther) {
       }
       if (commits % 3 == 0) commit(*writer, model, false);
       for (PageNumber p = 0; p < kChainPages; p += 2) model.store64(p, 8 * (random() % 512), 1);
-      checkpoint_from_memory(*writer, model);
+      if (random() % 4 == 0) {
+        Model failed = model;  // with other changes, which will never have been
+        for (PageNumber p = 0; p < kChainPages; ++p) failed.store64(p, 8 * (random() % 512), 2);
+        if (random() % 2 == 0) failed.fill(random() % kChainPages, random);
+        fs.fail_nth(Call::write, 1, Errc::no_space);
+        EXPECT_THROW(checkpoint_from_memory(*writer, failed), Error);
+        fs.heal();
+      }
+      if (random() % 4 == 0) {
+        commit(*writer, model, true);
+      } else {
+        checkpoint_from_memory(*writer, model);
+      }
       expect_same(*open_version(*store, "main"), model.bytes);
       if (base != 2 || commits != kMaxDeltaDepth / 2) continue;
       writer.reset();
@@ -147,35 +161,64 @@ TEST(Chains, OnOneBaseAfterTheOther) {
   EXPECT_TRUE(verify_store(*store, true, nullptr).damages.empty());
 }
 
+using Spans = std::vector<format::DeltaSpan>;
+const Spans kFirst = {{8, 8}}, kSecond = {{0, 4}, {100, 2}};
+const format::MapEntry kBase{5, 1, 3, format::PageKind::base, 0, {1, 4096, 7}};
+
 TEST(ChangedSpansOf, APage) {
   ChangedSpans changed;
-  const format::DeltaSpan first[] = {{8, 8}}, second[] = {{0, 4}, {100, 2}};
-  changed.note(5, 2, second);
+  changed.note(5, 2, kSecond);
+  changed.note_base(kBase);
   EXPECT_TRUE(changed.of(5).empty()) << "the delta below is not known";
-  changed.note(5, 1, first);
-  changed.note(5, 2, second);
+  EXPECT_EQ(changed.base_of(5), nullptr);
+  changed.note(5, 1, kFirst);
+  changed.note(5, 2, kSecond);
   ASSERT_EQ(changed.of(5).size(), 3u);
   EXPECT_EQ(changed.of(5)[2].offset_bytes, 100u);
-  EXPECT_EQ(changed.base_of(5), nullptr);
-  const format::MapEntry base{5, 1, 3, format::PageKind::base, 0, {1, 4096, 7}};
-  changed.note_base(base);
+  changed.note_base(kBase);
   ASSERT_NE(changed.base_of(5), nullptr);
-  EXPECT_EQ(*changed.base_of(5), base);
-  changed.note(5, 1, first);
+  EXPECT_EQ(*changed.base_of(5), kBase);
+  changed.note(5, 1, kFirst);
   EXPECT_EQ(changed.of(5).size(), 1u);
   EXPECT_EQ(changed.base_of(5), nullptr) << "it may be another";
-  changed.clear();
-  EXPECT_TRUE(changed.of(5).empty());
 }
 
-// It takes 64 MiB at most, and a page whose beginning it has forgotten is not known.
-TEST(ChangedSpansOf, TooManyPages) {
+TEST(ChangedSpansOf, PagesThatGetANewBaseAreForgotten) {
   ChangedSpans changed;
-  const std::vector<format::DeltaSpan> spans(1 << 20, format::DeltaSpan{0, 1});
-  for (PageNumber p = 0; p < 16; ++p) changed.note(p, 1, spans);
-  EXPECT_FALSE(changed.of(0).empty());
-  changed.note(0, 2, std::span(spans).first(1));
-  for (PageNumber p = 0; p < 16; ++p) EXPECT_TRUE(changed.of(p).empty()) << p;
+  const std::size_t empty = changed.bytes();
+  for (PageNumber p = 4; p < 9; ++p) changed.note(p, 1, kSecond);
+  changed.note_base(kBase);
+  const format::MapEntry delta{5, 1, 0, format::PageKind::delta, 1, {1, 8192, 9}};
+  const format::MapEntry block{6, 2, 0, format::PageKind::base, 0, {1, 9000, 1}};
+  const format::MapEntry zeros{8, 10, 0, format::PageKind::zero, 0, {}};
+  const format::MapEntry written[] = {delta, kBase, block, zeros};
+  changed.update(written);
+  EXPECT_FALSE(changed.of(4).empty());
+  EXPECT_FALSE(changed.of(5).empty()) << "its delta stands on the base beside it";
+  EXPECT_NE(changed.base_of(5), nullptr);
+  for (PageNumber p = 6; p < 9; ++p) EXPECT_TRUE(changed.of(p).empty()) << p;
+  const format::MapEntry all{0, 100, 0, format::PageKind::zero, 0, {}};
+  changed.update({&all, 1});
+  EXPECT_EQ(changed.base_of(5), nullptr);
+  EXPECT_EQ(changed.bytes(), empty);
+}
+
+// With few spans a page it is the pages that take the memory.
+TEST(ChangedSpansOf, TooManyPages) {
+  ChangedSpans changed(1u << 20);
+  std::size_t most = 0, times_anew = 0;
+  for (PageNumber p = 0; p < 50'000; ++p) {
+    const std::size_t before = changed.bytes();
+    changed.note(p, 1, kFirst);
+    changed.note_base({p, 1, 0, format::PageKind::base, 0, {1, 4096, 7}});
+    changed.note(0, 2, kSecond);
+    EXPECT_NE(changed.of(0).size(), 2u) << "without its beginning it is not known";
+    most = std::max(most, changed.bytes());
+    times_anew += changed.bytes() < before;
+  }
+  EXPECT_LE(most, 1u << 20);
+  EXPECT_GE(most, 900u << 10);
+  EXPECT_GE(times_anew, 5u);
 }
 
 }  // namespace

@@ -153,7 +153,8 @@ TEST(WriteRun, LargeRunsAreCutIntoBlocksBetweenChains) {
     for (std::uint8_t d = 3; d > 0; --d) entries.push_back({2 * p, 1, d, PageKind::delta, d, ref});
     entries.push_back({2 * p, 1, 0, PageKind::base, 0, ref});
   }
-  const auto run = write_run(packs, store->pool(), entries);
+  EncodingThreads threads(store->pool(), packs.compressor());
+  const auto run = write_run(packs, threads, entries);
   EXPECT_EQ(run.entries, entries.size());
   packs.sync();
   const auto loaded = load_run(*store, run);

@@ -54,7 +54,7 @@ void BranchWriter::Impl::give_up_checkpoint(const char* reason) noexcept {
     if (poison.empty()) poison = reason;
     return;
   }
-  chains.clear();
+  chains.depths.clear();
   packs->abandon();
   counted_bytes = packs->bytes_appended();
 }
@@ -75,7 +75,8 @@ std::uint64_t pages_of(std::span<const MapEntry> entries) {
 
 // Writes the new entries as a run. Old runs that are due for merging go into it directly, so the
 // entries are written only once.
-void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries) {
+void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries,
+                                 EncodingThreads& threads) {
   std::vector<format::RunRef> runs = head.runs;
   runs.insert(runs.begin(), format::RunRef{{}, entries.size()});
   std::size_t merge = 1;
@@ -88,7 +89,7 @@ void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries) {
   merged.insert(merged.begin(), std::move(entries));
   const auto result = merge_runs(merged, merge == runs.size());
   next.runs.clear();
-  if (!result.empty()) next.runs.push_back(write_run(*packs, store.pool(), result));
+  if (!result.empty()) next.runs.push_back(write_run(*packs, threads, result));
   next.runs.insert(next.runs.end(), runs.begin() + static_cast<std::ptrdiff_t>(merge), runs.end());
 }
 
@@ -112,14 +113,16 @@ void BranchWriter::Impl::write_checkpoint(Version& next, std::span<const PageWri
   pieces.reserve(epoch.size() + commit.size());
   for (const PageWrites& p : epoch) pieces.push_back(&p);
   for (const PageWrites& p : commit) pieces.push_back(&p);
+  EncodingThreads threads(store.pool(), packs->compressor());
   auto entries = checkpoint_pieces(
       store, *packs, encoding, dedup, pieces, std::move(written),
-      [this]() -> const PageSource& { return last_checkpointed(); }, committed, chains);
+      [this]() -> const PageSource& { return last_checkpointed(); }, committed, chains, threads);
   chains.depths.update(entries);
+  chains.changed.update(entries);
   next.pages_changed += pages_of(entries);
   next.runs = head.runs;
   write_hashes();
-  if (!entries.empty()) add_run(next, std::move(entries));
+  if (!entries.empty()) add_run(next, std::move(entries), threads);
 
   // A copy for repair. Its statements about the pack end before the copy itself.
   const auto set_position = [&] {

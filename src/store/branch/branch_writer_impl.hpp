@@ -43,7 +43,8 @@ struct BranchWriter::Impl {
   void write_checkpoint(format::Version& next, std::span<const PageWrites> commit,
                         std::vector<format::MapEntry> written, const CommittedPages* committed);
   void write_hashes();
-  void add_run(format::Version& next, std::vector<format::MapEntry> entries);
+  void add_run(format::Version& next, std::vector<format::MapEntry> entries,
+               EncodingThreads& threads);
   void give_up_checkpoint(const char* reason) noexcept;
   IoCost io() const noexcept;
 };

@@ -6,7 +6,6 @@
 
 #include "store/catalog/store_core.hpp"
 #include "store/encode/block_encoder.hpp"
-#include "store/encode/encoding_threads.hpp"
 #include "store/encode/payload.hpp"
 #include "store/page_map/overlay.hpp"
 
@@ -50,10 +49,10 @@ struct Rebuild {
 struct Rebuilt {
   std::vector<std::byte> contents;  // of all their pages
   std::vector<MapEntry> bases;      // of the pages that are to become deltas
-  DeltaBatch deltas;                // of those of them that differ from their bases
+  DeltaBatch deltas;                // of these; a page that equals its base may have none
 };
 
-constexpr std::size_t kRebuildsAtOnce = 4096;  // 16 MiB
+constexpr std::size_t kRebuildsAtOnce = 4096;  // 16 MiB, or twice that when written whole
 
 bool item_before(const Item& a, const Item& b) noexcept {
   return a.page != b.page ? a.page < b.page : a.piece < b.piece;
@@ -64,7 +63,7 @@ class Checkpointer {
   Checkpointer(StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
                std::span<const PageWrites* const> pieces, std::vector<MapEntry> written,
                const std::function<const PageSource&()>& last_checkpointed,
-               const CommittedPages* committed, KnownChains& chains)
+               const CommittedPages* committed, KnownChains& chains, EncodingThreads& threads)
       : store_(store),
         packs_(packs),
         encoding_(encoding),
@@ -74,7 +73,7 @@ class Checkpointer {
         last_checkpointed_(last_checkpointed),
         committed_(committed),
         chains_(chains),
-        threads_(store.pool(), packs.compressor()) {}
+        threads_(threads) {}
 
   std::vector<MapEntry> run() {
     gather();
@@ -124,7 +123,7 @@ class Checkpointer {
   const std::function<const PageSource&()>& last_checkpointed_;
   const CommittedPages* const committed_;
   KnownChains& chains_;
-  EncodingThreads threads_;
+  EncodingThreads& threads_;
 
   std::vector<Item> items_;
   std::vector<PageItems> blocks_pages_;  // a block's page without later items
@@ -269,7 +268,7 @@ void Checkpointer::put_together(const PageItems& p, std::byte* now) {
 }
 
 // Makes the contents of pages now and, of those that are to become deltas, their bases and deltas.
-// Where it is known which bytes have changed, the base is not read.
+// Where it is known which bytes have changed, the base is not read for the comparison.
 void Checkpointer::rebuild(std::span<const Rebuild> rebuilds, Rebuilt& out) {
   out.contents.resize(rebuilds.size() * kPageBytes);
   std::vector<std::byte> base_content;
@@ -526,9 +525,10 @@ std::vector<MapEntry> checkpoint_pieces(StoreCore& store, PackWriter& packs,
                                         std::span<const PageWrites* const> pieces,
                                         std::vector<MapEntry> written,
                                         const std::function<const PageSource&()>& last_checkpointed,
-                                        const CommittedPages* committed, KnownChains& chains) {
+                                        const CommittedPages* committed, KnownChains& chains,
+                                        EncodingThreads& threads) {
   return Checkpointer(store, packs, encoding, dedup, pieces, std::move(written), last_checkpointed,
-                      committed, chains)
+                      committed, chains, threads)
       .run();
 }
 

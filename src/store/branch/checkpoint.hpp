@@ -3,9 +3,9 @@
 // Only the net effect of an epoch on each page is written: the newest full content with later
 // deltas applied, or all deltas composed into one. Chains stay short: a page whose chain has
 // reached kMaxDeltaDepth gets one delta against its base. The base then stands beside that delta in
-// the new run and hides the deltas between. The cost is the bytes that changed since the base. Which
-// these are is known of every chain that began while the writer was open; otherwise the base is
-// read.
+// the new run and hides the deltas between. The cost is the bytes that were stored to since the
+// base. The writer remembers them (ChangedSpans) for chains that began while it was open; for
+// others it reads the base.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,7 @@
 #include "format/types.hpp"
 #include "store/branch/committed_pages.hpp"
 #include "store/branch/dedup.hpp"
+#include "store/encode/encoding_threads.hpp"
 #include "store/page_map/changed_spans.hpp"
 #include "store/page_map/depth_table.hpp"
 #include "store/page_map/page_source.hpp"
@@ -27,15 +28,10 @@ class StoreCore;
 
 inline constexpr std::uint8_t kMaxDeltaDepth = 16;
 
-// What a branch's writer knows of its pages' chains. REQUIRES: it has seen every checkpoint since it
-// was made or cleared.
+// What a branch's writer knows of its pages' chains.
 struct KnownChains {
   DepthTable depths;
   ChangedSpans changed;
-  void clear() noexcept {
-    depths.clear();
-    changed.clear();
-  }
 };
 
 // Appends the entries of a block of pages. Consecutive pages become one extent.
@@ -61,6 +57,6 @@ std::vector<format::MapEntry> checkpoint_pieces(
     StoreCore& store, PackWriter& packs, const format::Encoding& encoding, Dedup& dedup,
     std::span<const PageWrites* const> pieces, std::vector<format::MapEntry> written,
     const std::function<const PageSource&()>& last_checkpointed, const CommittedPages* committed,
-    KnownChains& chains);
+    KnownChains& chains, EncodingThreads& threads);
 
 }  // namespace vellum::store

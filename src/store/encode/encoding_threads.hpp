@@ -1,6 +1,7 @@
 // store/encode/encoding_threads.hpp: encoding by all threads of a pool, each with a compressor.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <vector>

@@ -4,7 +4,6 @@
 
 #include "base/fail.hpp"
 #include "format/page_map.hpp"
-#include "store/encode/encoding_threads.hpp"
 #include "store/encode/payload.hpp"
 
 namespace vellum::store {
@@ -47,15 +46,14 @@ std::vector<std::uint64_t> packs_of(std::span<const MapEntry> entries) {
 
 }  // namespace
 
-format::RunRef write_run(PackWriter& packs, base::ThreadPool& pool,
+format::RunRef write_run(PackWriter& packs, EncodingThreads& threads,
                          std::span<const MapEntry> entries) {
   const auto blocks = split_into_blocks(entries);
   std::vector<EncodedPayload> payloads(blocks.size());
-  EncodingThreads(pool, packs.compressor())
-      .run(blocks.size(), [&](std::size_t i, base::Compressor& compressor) {
-        payloads[i] = encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel,
-                                     format::encode_map_block(blocks[i]));
-      });
+  threads.run(blocks.size(), [&](std::size_t i, base::Compressor& compressor) {
+    payloads[i] = encode_payload(compressor, base::Codec::zstd, kMetadataZstdLevel,
+                                 format::encode_map_block(blocks[i]));
+  });
   format::RunRoot root;
   root.packs = packs_of(entries);
   for (std::size_t i = 0; i < blocks.size(); ++i) {

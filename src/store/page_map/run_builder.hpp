@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "base/thread_pool.hpp"
 #include "format/types.hpp"
+#include "store/encode/encoding_threads.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/record/pack_writer.hpp"
 
@@ -21,8 +21,9 @@ inline constexpr std::size_t kRunsPerTier =
 inline constexpr std::uint64_t kTierFactor = 4;
 inline constexpr std::size_t kMaxRuns = 24;
 
-// Writes map blocks, which all threads of the pool encode, and a root. REQUIRES: entries in run order (format/page_map.hpp), not empty.
-format::RunRef write_run(PackWriter& packs, base::ThreadPool& pool,
+// Writes map blocks, encoded by `threads`, and a root. REQUIRES: entries in run order
+// (format/page_map.hpp), not empty.
+format::RunRef write_run(PackWriter& packs, EncodingThreads& threads,
                          std::span<const format::MapEntry> entries);
 
 // How many of the newest runs to merge into one; 0 or 1: none.

@@ -18,7 +18,8 @@ std::vector<format::MapEntry> read_block(PackStore& store, const LoadedRun& run,
 // All entries of a run, in order.
 std::vector<format::MapEntry> read_entries(PackStore& store, const LoadedRun& run);
 
-// All entries of each run. All threads of the store's pool read: REQUIRES: none of them calls.
+// All entries of each run, read by all threads of the store's pool. REQUIRES: the caller is none of
+// them.
 std::vector<std::vector<format::MapEntry>> read_all_entries(
     PackStore& store, std::span<const std::shared_ptr<const LoadedRun>> runs);
 
