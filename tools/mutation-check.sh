@@ -57,9 +57,12 @@ mutation 'base frame before the sync of the pack' src/store/branch/branch_writer
   's/^    packs->sync();$//' \
   's/^    journal->start_epoch(next);$/    journal->start_epoch(next); if (packs->dirty()) packs->sync();/'
 mutation 'a rebased delta lacks the newest changes' src/store/branch/checkpoint.cpp \
-  's/^      changed\.touch(pieces_.*$//'
+  's/^    changed\.touch(pieces_.*$//'
 mutation 'a base is read though its changed bytes are known' src/store/branch/checkpoint.cpp \
-  's/    if (spans\.empty()) {/    if (spans.empty() || true) {/'
+  's/  if (spans\.empty()) return false;/  if (spans.empty() || true) return false;/'
+mutation 'a page is stored whole though few of its bytes differ' src/store/branch/checkpoint.cpp \
+  '/^bool Checkpointer::add_known_difference/,/^}/s/  return false;$/  return true;/' \
+  '/^bool Checkpointer::add_known_difference/,/^}/s/  out\.pop_back();$//'
 mutation 'a new base is taken for the old one' src/store/page_map/changed_spans.cpp \
   's/^    bases_\.erase(page);$//'
 mutation 'a remembered base is never forgotten' src/store/page_map/changed_spans.cpp \

@@ -114,6 +114,27 @@ TEST(Chains, OfAWriterGoOnWithoutTheirBases) {
   EXPECT_TRUE(verify_store(*store, true, nullptr).damages.empty());
 }
 
+// Of words that change and change back, all have been stored to in the end, and few differ.
+TEST(Chains, OfWordsThatChangeBackStayCheap) {
+  TempDirectory directory;
+  const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+  store->create_branch("main", kChainPages * kPageBytes, 0);
+  auto writer = BranchWriter::open(*store, "main");
+  std::mt19937_64 random(7);
+  Model model(kChainPages);
+  for (std::size_t at = 0; at < kPageBytes; at += 8) model.store64(0, at, random());
+  checkpoint_from_memory(*writer, model);
+  const auto before = model.bytes;
+  const auto base = open_version(*store, "main")->chain(0).back();
+  for (int checkpoint = 0; checkpoint < 8 * kMaxDeltaDepth; ++checkpoint) {
+    std::memcpy(model.page(0), before.data(), kPageBytes);
+    for (int i = 0; i < 24; ++i) model.store64(0, 8 * (random() % 512), random());
+    checkpoint_from_memory(*writer, model);
+  }
+  EXPECT_EQ(open_version(*store, "main")->chain(0).back(), base) << "it has not been stored again";
+  expect_same(*open_version(*store, "main"), model.bytes);
+}
+
 // Full chains on bases of every kind, one after the other, by writers that know the chains and by
 // one that has found them; with the pages in memory, without them, and after failed checkpoints.
 TEST(Chains, OnOneBaseAfterTheOther) {

@@ -100,6 +100,8 @@ class Checkpointer {
   bool place_rebased(PageNumber page, const MapEntry& base, const Rebuilt& rebuilt,
                      std::size_t& next_delta);
   void put_together(const PageItems& p, std::byte* now);
+  bool add_known_difference(const PageItems& p, const std::byte* now,
+                            format::DeltaComposer& changed, DeltaBatch& out);
   MapEntry base_of(PageNumber page);
   void read_base(PageNumber page, const MapEntry& base, std::byte* out);
   void find_pages();
@@ -279,20 +281,28 @@ void Checkpointer::rebuild(std::span<const Rebuild> rebuilds, Rebuilt& out) {
     if (!in_memory(p.page, now)) put_together(p, now);
     if (!rebuilds[i].against_base) continue;
     out.bases.push_back(base_of(p.page));
-    const auto spans = chains_.changed.of(p.page);
-    if (spans.empty()) {
-      base_content.resize(kPageBytes);
-      read_base(p.page, out.bases.back(), base_content.data());
-      out.deltas.add_difference(p.page, base_content.data(), now);
-      continue;
-    }
-    changed.reset();
-    changed.touch(spans);
-    for (const Item& item : p.items) {
-      changed.touch(pieces_[item.piece]->deltas.spans_of(delta_page(item)));
-    }
-    changed.append_to(out.deltas, p.page, now);
+    if (add_known_difference(p, now, changed, out.deltas)) continue;
+    base_content.resize(kPageBytes);
+    read_base(p.page, out.bases.back(), base_content.data());
+    out.deltas.add_difference(p.page, base_content.data(), now);
   }
+}
+
+// Appends the page's delta against its base, if it is known which bytes have changed. Where they are
+// too many for a delta, some may have changed back: only the base tells.
+bool Checkpointer::add_known_difference(const PageItems& p, const std::byte* now,
+                                        format::DeltaComposer& changed, DeltaBatch& out) {
+  const auto spans = chains_.changed.of(p.page);
+  if (spans.empty()) return false;
+  changed.reset();
+  changed.touch(spans);
+  for (const Item& item : p.items) {
+    changed.touch(pieces_[item.piece]->deltas.spans_of(delta_page(item)));
+  }
+  changed.append_to(out, p.page, now);
+  if (out.last_cost_bytes() <= kMaxDeltaCostBytes) return true;
+  out.pop_back();
+  return false;
 }
 
 // The entry under the page's deltas.
