@@ -69,6 +69,8 @@ mutation 'a remembered base is never forgotten' src/store/page_map/changed_spans
   's/^  bases_\.erase(page);$//'
 mutation 'memory for pages is not counted' src/store/page_map/changed_spans.cpp \
   's/  return spans_\.size() \* kBytesPerPage + bases_\.size() \* kBytesPerBase +/  return/'
+mutation 'a failed checkpoint is believed' src/store/page_map/changed_spans.cpp \
+  '/^void ChangedSpans::clear/,/^}/s/^  .*$//'
 mutation 'changed bytes are known from the middle of a chain on' src/store/page_map/changed_spans.cpp \
   's/  if (known == spans_\.end()) return;$/  if (known == spans_.end()) return note(page, 1, spans);/'
 mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.cpp \

@@ -135,6 +135,41 @@ TEST(Chains, OfWordsThatChangeBackStayCheap) {
   expect_same(*open_version(*store, "main"), model.bytes);
 }
 
+// A failed checkpoint has compared a page with its base when a byte was as there. In the store, and
+// again later, it is another: no delta since tells of it.
+TEST(Chains, AFailedCheckpointTeachesNothing) {
+  TempDirectory directory;
+  FaultFs fs(base::posix_fs());
+  const auto store = StoreCore::create(fs, directory.path("s"), small_options());
+  store->create_branch("main", kChainPages * kPageBytes, 0);
+  std::mt19937_64 random(8);
+  Model model(kChainPages);
+  std::uint64_t word_of_base = 0;
+  {
+    const auto first = BranchWriter::open(*store, "main");
+    for (PageNumber p = 0; p < kChainPages; ++p) model.fill(p, random);
+    checkpoint_from_memory(*first, model);
+    std::memcpy(&word_of_base, model.page(0), sizeof word_of_base);
+    model.store64(0, 0, random());
+    checkpoint_from_memory(*first, model);
+  }
+  const auto writer = BranchWriter::open(*store, "main");  // does not know how the chain began
+  for (int checkpoint = 1; checkpoint < kMaxDeltaDepth; ++checkpoint) {
+    model.store64(0, 8 * static_cast<std::size_t>(checkpoint), random());
+    checkpoint_from_memory(*writer, model);
+  }
+  ASSERT_EQ(open_version(*store, "main")->chain(0).size(), 1u + kMaxDeltaDepth);
+  Model failed = model;
+  failed.store64(0, 0, word_of_base);
+  fs.fail_nth(Call::write, 1, Errc::no_space);
+  EXPECT_THROW(checkpoint_from_memory(*writer, failed), Error);
+  fs.heal();
+  model.store64(0, 800, random());
+  checkpoint_from_memory(*writer, model);
+  EXPECT_EQ(open_version(*store, "main")->chain(0).size(), 2u);
+  expect_same(*open_version(*store, "main"), model.bytes);
+}
+
 // Full chains on bases of every kind, one after the other, by writers that know the chains and by
 // one that has found them; with the pages in memory, without them, and after failed checkpoints.
 TEST(Chains, OnOneBaseAfterTheOther) {

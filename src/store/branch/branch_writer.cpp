@@ -1,5 +1,7 @@
 #include "store/branch/branch_writer.hpp"
 
+#include <utility>
+
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
@@ -54,7 +56,7 @@ void BranchWriter::Impl::give_up_checkpoint(const char* reason) noexcept {
     if (poison.empty()) poison = reason;
     return;
   }
-  chains.depths.clear();
+  if (std::exchange(checkpointing, false)) chains.clear();
   packs->abandon();
   counted_bytes = packs->bytes_appended();
 }
@@ -148,6 +150,7 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
                                     std::vector<MapEntry> written,
                                     const CommittedPages* committed) {
   Version next = target;
+  checkpointing = true;
   try {
     write_checkpoint(next, commit, std::move(written), committed);
     journal->start_epoch(next);
@@ -155,6 +158,7 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
     give_up_checkpoint(e.what());
     throw;
   }
+  checkpointing = false;
   packs->note_committed();
   counted_bytes = packs->bytes_appended();
   if (next.runs != head.runs) checkpointed.reset();

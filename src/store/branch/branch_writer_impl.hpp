@@ -25,6 +25,7 @@ struct BranchWriter::Impl {
   bool unsaved_parent = false;        // a published snapshot is not in the journal yet
   std::shared_ptr<PageSource> checkpointed;  // the last checkpoint's version; opened when needed
   KnownChains chains;                        // of `checkpointed`
+  bool checkpointing = false;                // `chains` may be ahead of it
   Dedup dedup;                               // active during a large commit
   std::uint64_t counted_bytes = 0;  // of packs->bytes_appended(), up to the last checkpoint
   std::string poison;               // why every further commit is refused

@@ -28,10 +28,15 @@ class StoreCore;
 
 inline constexpr std::uint8_t kMaxDeltaDepth = 16;
 
-// What a branch's writer knows of its pages' chains.
+// What a branch's writer knows of its pages' chains. REQUIRES: it has seen every checkpoint since it
+// was made or cleared, and none that was given up.
 struct KnownChains {
   DepthTable depths;
   ChangedSpans changed;
+  void clear() noexcept {
+    depths.clear();
+    changed.clear();
+  }
 };
 
 // Appends the entries of a block of pages. Consecutive pages become one extent.

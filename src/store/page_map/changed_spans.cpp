@@ -1,6 +1,7 @@
 #include "store/page_map/changed_spans.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace vellum::store {
 
@@ -11,9 +12,10 @@ using format::PageNumber;
 void ChangedSpans::note(PageNumber page, std::uint8_t depth, std::span<const DeltaSpan> spans) {
   stay_within(kBytesPerPage + spans.size_bytes());
   if (depth == 1) {
+    std::vector<DeltaSpan> fresh(spans.begin(), spans.end());  // an empty list would look known
     auto& known = spans_[page];
     span_count_ += spans.size() - known.size();
-    known.assign(spans.begin(), spans.end());
+    known = std::move(fresh);
     bases_.erase(page);
     return;
   }
@@ -64,7 +66,10 @@ void ChangedSpans::forget(PageNumber page) noexcept {
 }
 
 void ChangedSpans::stay_within(std::size_t more_bytes) noexcept {
-  if (bytes() + more_bytes <= max_bytes_) return;
+  if (bytes() + more_bytes > max_bytes_) clear();
+}
+
+void ChangedSpans::clear() noexcept {
   spans_.clear();
   bases_.clear();
   span_count_ = 0;

@@ -5,9 +5,6 @@
 // page's content now is all that it takes. Otherwise the base has to be read for the comparison: a
 // whole block is decompressed for one page.
 //
-// A checkpoint that is given up may leave spans that no delta of the store has. They do no harm:
-// the delta then repeats bytes of the base.
-//
 // Threads: one call at a time; of() and base_of() beside each other.
 #pragma once
 
@@ -38,6 +35,10 @@ class ChangedSpans {
   // Pages that get a new base have no deltas. Takes in the entries that a checkpoint writes: by
   // page, newest of a chain first.
   void update(std::span<const format::MapEntry> entries);
+
+  // Forgets everything, as is needed when a checkpoint is given up after note(): its delta may have
+  // lacked bytes that the chain in the store changes.
+  void clear() noexcept;
 
   // The spans of all deltas of the page's chain, in the order in which they came; they overlap.
   // Empty: not known. REQUIRES: the chain has deltas, and note() was told of the newest.
