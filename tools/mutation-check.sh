@@ -63,15 +63,15 @@ mutation 'a base is read though its changed bytes are known' src/store/branch/ch
 mutation 'a page is stored whole though few of its bytes differ' src/store/branch/checkpoint.cpp \
   '/^bool Checkpointer::add_known_difference/,/^}/s/  return false;$/  return true;/' \
   '/^bool Checkpointer::add_known_difference/,/^}/s/  out\.pop_back();$//'
-mutation 'a new base is taken for the old one' src/store/page_map/changed_spans.cpp \
+mutation 'a new base is taken for the old one' src/store/branch/changed_spans.cpp \
   's/^    bases_\.erase(page);$//'
-mutation 'a remembered base is never forgotten' src/store/page_map/changed_spans.cpp \
+mutation 'a remembered base is never forgotten' src/store/branch/changed_spans.cpp \
   's/^  bases_\.erase(page);$//'
-mutation 'memory for pages is not counted' src/store/page_map/changed_spans.cpp \
+mutation 'memory for pages is not counted' src/store/branch/changed_spans.cpp \
   's/  return spans_\.size() \* kBytesPerPage + bases_\.size() \* kBytesPerBase +/  return/'
-mutation 'a failed checkpoint is believed' src/store/page_map/changed_spans.cpp \
+mutation 'a failed checkpoint is believed' src/store/branch/changed_spans.cpp \
   '/^void ChangedSpans::clear/,/^}/s/^  .*$//'
-mutation 'changed bytes are known from the middle of a chain on' src/store/page_map/changed_spans.cpp \
+mutation 'changed bytes are known from the middle of a chain on' src/store/branch/changed_spans.cpp \
   's/  if (known == spans_\.end()) return;$/  if (known == spans_.end()) return note(page, 1, spans);/'
 mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.cpp \
   's/store\.fs()\.sync_directory(store\.packs_directory());//'

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "format/types.hpp"
+#include "store/branch/changed_spans.hpp"
 #include "store/branch/committed_pages.hpp"
 #include "store/branch/dedup.hpp"
+#include "store/branch/depth_table.hpp"
 #include "store/encode/encoding_threads.hpp"
-#include "store/page_map/changed_spans.hpp"
-#include "store/page_map/depth_table.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/record/pack_writer.hpp"
 

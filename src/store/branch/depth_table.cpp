@@ -1,4 +1,4 @@
-#include "store/page_map/depth_table.hpp"
+#include "store/branch/depth_table.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-// store/page_map/changed_spans.hpp: the bytes that each page's chain of deltas changes, for a
+// store/branch/changed_spans.hpp: the bytes that each page's chain of deltas changes, for a
 // branch's writer.
 //
 // A page at the end of its chain gets one delta against its base. Where these bytes are known, the

@@ -1,4 +1,4 @@
-#include "store/page_map/changed_spans.hpp"
+#include "store/branch/changed_spans.hpp"
 
 #include <algorithm>
 #include <utility>
