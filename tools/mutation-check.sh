@@ -72,7 +72,7 @@ mutation 'memory for pages is not counted' src/store/branch/changed_spans.cpp \
 mutation 'a failed checkpoint is believed' src/store/branch/changed_spans.cpp \
   '/^void ChangedSpans::clear/,/^}/s/^  .*$//'
 mutation 'changed bytes are known from the middle of a chain on' src/store/branch/changed_spans.cpp \
-  's/  if (known == spans_\.end()) return;$/  if (known == spans_.end()) return note(page, 1, spans);/'
+  '/^void ChangedSpans::note(/,/^}/s/  if (known == spans_\.end()) return;$/  if (known == spans_.end()) return note(page, 1, spans);/'
 mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.cpp \
   's/store\.fs()\.sync_directory(store\.packs_directory());//'
 mutation 'no sync of a sealed pack' src/store/record/pack_writer.cpp \
