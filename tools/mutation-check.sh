@@ -58,21 +58,17 @@ mutation 'base frame before the sync of the pack' src/store/branch/branch_writer
   's/^    journal->start_epoch(next);$/    journal->start_epoch(next); if (packs->dirty()) packs->sync();/'
 mutation 'a rebased delta lacks the newest changes' src/store/branch/checkpoint.cpp \
   's/^    changed\.touch(pieces_.*$//'
-mutation 'a base is read though its changed bytes are known' src/store/branch/checkpoint.cpp \
-  's/  if (spans\.empty()) return false;/  if (spans.empty() || true) return false;/'
 mutation 'a page is stored whole though few of its bytes differ' src/store/branch/checkpoint.cpp \
   '/^bool Checkpointer::add_known_difference/,/^}/s/  return false;$/  return true;/' \
   '/^bool Checkpointer::add_known_difference/,/^}/s/  out\.pop_back();$//'
 mutation 'a new base is taken for the old one' src/store/branch/changed_spans.cpp \
-  's/^    bases_\.erase(page);$//'
-mutation 'a remembered base is never forgotten' src/store/branch/changed_spans.cpp \
-  's/^  bases_\.erase(page);$//'
+  '/^void ChangedSpans::update/,/^}/s/    for (PageNumber page.*$//'
 mutation 'memory for pages is not counted' src/store/branch/changed_spans.cpp \
-  's/  return spans_\.size() \* kBytesPerPage + bases_\.size() \* kBytesPerBase +/  return/'
+  's/  return chains_\.size() \* kBytesPerPage +/  return/'
 mutation 'a failed checkpoint is believed' src/store/branch/changed_spans.cpp \
   '/^void ChangedSpans::clear/,/^}/s/^  .*$//'
-mutation 'changed bytes are known from the middle of a chain on' src/store/branch/changed_spans.cpp \
-  '/^void ChangedSpans::note(/,/^}/s/  if (known == spans_\.end()) return;$/  if (known == spans_.end()) return note(page, 1, spans);/'
+mutation 'bytes of a delta on a known chain are forgotten' src/store/branch/changed_spans.cpp \
+  's/^  all\.insert(all\.end.*$//'
 mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.cpp \
   's/store\.fs()\.sync_directory(store\.packs_directory());//'
 mutation 'no sync of a sealed pack' src/store/record/pack_writer.cpp \

@@ -1,9 +1,10 @@
-// store/branch/changed_spans.hpp: the bytes that each page's chain of deltas changes, for a
-// branch's writer.
+// store/branch/changed_spans.hpp: the bytes that the deltas of a page change, for pages whose chains
+// have been full.
 //
-// A page at the end of its chain gets one delta against its base. Where these bytes are known, the
-// page's content now is all that it takes. Otherwise the base has to be read for the comparison: a
-// whole block is decompressed for one page.
+// A page at the end of its chain gets one delta against its base. The first time, the base has to
+// be read for the comparison: a whole block is decompressed for one page. From then on it is known
+// which bytes differ and which are stored to, and the page's content is all that the next such
+// delta takes. Pages that change less often cost nothing here.
 //
 // Threads: one call at a time; of() and base_of() beside each other.
 #pragma once
@@ -26,39 +27,39 @@ class ChangedSpans {
   // Forgets everything when it would take more than `max_bytes`, and starts anew.
   explicit ChangedSpans(std::size_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
 
-  // A delta is put on the page's base or, with `depth` > 1, on the deltas above it. Without the
-  // deltas before, those of a later depth are of no use and are not kept. A delta of depth 1 may be
-  // on a new base.
-  void note(format::PageNumber page, std::uint8_t depth, std::span<const format::DeltaSpan> spans);
-  // The entry under the deltas of a page; kept where of() is not empty.
-  void note_base(const format::MapEntry& base);
+  // The page has one delta, with `spans`, against `base`.
+  void begin(const format::MapEntry& base, std::span<const format::DeltaSpan> spans);
+  // Another delta is put on the deltas of a page. Of a page that is not known, nothing is kept.
+  void extend(format::PageNumber page, std::span<const format::DeltaSpan> spans);
   // Pages that get a new base have no deltas. Takes in the entries that a checkpoint writes: by
   // page, newest of a chain first.
   void update(std::span<const format::MapEntry> entries);
-
-  // Forgets everything, as is needed when a checkpoint is given up after note(): its delta may have
-  // lacked bytes that the chain in the store changes.
+  // Forgets everything, as is needed when a checkpoint is given up after begin() or extend(): its
+  // delta may have lacked bytes that the chain in the store changes.
   void clear() noexcept;
 
   // The spans of all deltas of the page's chain, in the order in which they came; they overlap.
-  // Empty: not known. REQUIRES: the chain has deltas, and note() was told of the newest.
+  // Empty: not known.
   std::span<const format::DeltaSpan> of(format::PageNumber page) const noexcept;
-  // The entry under the deltas of a page of which of() is not empty; null: not known.
+  // The entry under these deltas; null: not known.
   const format::MapEntry* base_of(format::PageNumber page) const noexcept;
 
   // About what it takes.
   std::size_t bytes() const noexcept;
 
  private:
+  struct Chain {
+    std::vector<format::DeltaSpan> spans;
+    format::MapEntry base;
+  };
   // A node with its bucket, and the vector's block.
-  static constexpr std::size_t kBytesPerPage = 96, kBytesPerBase = 88;
+  static constexpr std::size_t kBytesPerPage = 144;
 
   void forget(format::PageNumber page) noexcept;
   void stay_within(std::size_t more_bytes) noexcept;
 
   std::size_t max_bytes_;
-  std::unordered_map<format::PageNumber, std::vector<format::DeltaSpan>> spans_;
-  std::unordered_map<format::PageNumber, format::MapEntry> bases_;
+  std::unordered_map<format::PageNumber, Chain> chains_;
   std::size_t span_count_ = 0;
 };
 

@@ -240,7 +240,7 @@ void Checkpointer::place_deltas() {
       continue;
     }
     depths_.push_back(static_cast<std::uint8_t>(below[i] + 1));
-    chains_.changed.note(p.page, depths_.back(), deltas_.spans_of(deltas_.pages().back()));
+    chains_.changed.extend(p.page, deltas_.spans_of(deltas_.pages().back()));
   }
 }
 
@@ -357,8 +357,7 @@ bool Checkpointer::place_rebased(PageNumber page, const MapEntry& base, const Re
       rebased_.pop_back();
       return false;
     }
-    chains_.changed.note(page, 1, deltas.spans_of(delta));
-    chains_.changed.note_base(base);
+    chains_.changed.begin(base, deltas.spans_of(delta));
   }
   entries_.push_back(base);
   return true;

@@ -4,8 +4,7 @@
 // deltas applied, or all deltas composed into one. Chains stay short: a page whose chain has
 // reached kMaxDeltaDepth gets one delta against its base. The base then stands beside that delta in
 // the new run and hides the deltas between. The cost is the bytes that were stored to since the
-// base. The writer remembers them (ChangedSpans) for chains that began while it was open; for
-// others it reads the base.
+// base. The writer reads the base for that once, and remembers them from then on (ChangedSpans).
 #pragma once
 
 #include <functional>
