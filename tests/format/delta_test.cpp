@@ -258,8 +258,10 @@ TEST(Batch, RefusesWhatCannotBe) {
   EXPECT_EQ(index_delta_batch(bytes_from({1, 7, 0, 5, 1, 0xa, 0xb}), {}), -1);  // no room
 }
 
-TEST(Composer, GivesTheSamePageAsTheDeltasInTurn) {
-  std::mt19937_64 random(7);
+// Composes the deltas between random contents of a page: compose(composer, delta) for each, then
+// append(composer, batch, content of the page now).
+void expect_the_same_page(unsigned seed, const auto& compose, const auto& append) {
+  std::mt19937_64 random(seed);
   DeltaComposer composer;
   for (int i = 0; i < 100; ++i) {
     composer.reset();
@@ -269,12 +271,12 @@ TEST(Composer, GivesTheSamePageAsTheDeltasInTurn) {
       const Bytes next = mutate(random, current);
       DeltaBatch step;
       if (!step.add_difference(1, current.data(), next.data())) continue;
-      composer.apply(step.spans_of(step.pages()[0]), step.bytes_of(step.pages()[0]));
+      compose(composer, step);
       current = next;
     }
     if (current == start) continue;
     DeltaBatch composed;
-    composer.append_to(composed, 44);
+    append(composer, composed, current);
     ASSERT_EQ(composed.pages()[0].page, 44u);
     Bytes page = start;
     apply_delta(composed.spans_of(composed.pages()[0]), composed.bytes_of(composed.pages()[0]),
@@ -287,28 +289,26 @@ TEST(Composer, GivesTheSamePageAsTheDeltasInTurn) {
   }
 }
 
+TEST(Composer, GivesTheSamePageAsTheDeltasInTurn) {
+  expect_the_same_page(
+      7,
+      [](DeltaComposer& composer, const DeltaBatch& delta) {
+        composer.apply(delta.spans_of(delta.pages()[0]), delta.bytes_of(delta.pages()[0]));
+      },
+      [](const DeltaComposer& composer, DeltaBatch& out, const Bytes&) {
+        composer.append_to(out, 44);
+      });
+}
+
 TEST(Composer, TakesTheBytesFromThePageNow) {
-  std::mt19937_64 random(8);
-  DeltaComposer composer;
-  for (int i = 0; i < 100; ++i) {
-    composer.reset();
-    const Bytes start = samples::random_page(random);
-    Bytes current = start;
-    for (std::uint64_t k = 0; k < 1 + random() % 6; ++k) {
-      const Bytes next = mutate(random, current);
-      DeltaBatch step;
-      if (!step.add_difference(1, current.data(), next.data())) continue;
-      composer.touch(step.spans_of(step.pages()[0]));
-      current = next;
-    }
-    if (current == start) continue;
-    DeltaBatch composed;
-    composer.append_to(composed, 44, current.data());
-    Bytes page = start;
-    apply_delta(composed.spans_of(composed.pages()[0]), composed.bytes_of(composed.pages()[0]),
-                page.data());
-    ASSERT_EQ(page, current);
-  }
+  expect_the_same_page(
+      8,
+      [](DeltaComposer& composer, const DeltaBatch& delta) {
+        composer.touch(delta.spans_of(delta.pages()[0]));
+      },
+      [](const DeltaComposer& composer, DeltaBatch& out, const Bytes& now) {
+        composer.append_to(out, 44, now.data());
+      });
 }
 
 // The whole page is known there, so a gap costs less than a span.

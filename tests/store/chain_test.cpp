@@ -9,15 +9,30 @@ namespace {
 
 constexpr std::size_t kChainPages = 64;
 
+class Chains : public ::testing::Test {
+ protected:
+  Chains() {
+    store->create_branch("main", kChainPages * kPageBytes, 0);
+    writer = BranchWriter::open(*store, "main");
+  }
+  // A writer that knows nothing of the chains.
+  void open_again() {
+    writer.reset();
+    writer = BranchWriter::open(*store, "main");
+  }
+
+  TempDirectory directory;
+  FaultFs fs{base::posix_fs()};
+  const std::shared_ptr<StoreCore> store =
+      StoreCore::create(fs, directory.path("s"), small_options());
+  std::unique_ptr<BranchWriter> writer;
+  Model model{kChainPages};
+};
+
 // As many deltas on each page as a checkpoint allows, and then some: reading a few of them side by
 // side needs more room than the fault handler has, and goes on in smaller steps.
-TEST(Chains, TheLongestOnManyPagesAtOnce) {
-  TempDirectory directory;
-  const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
-  store->create_branch("main", kChainPages * kPageBytes, 0);
-  auto writer = BranchWriter::open(*store, "main");
+TEST_F(Chains, TheLongestOnManyPagesAtOnce) {
   std::mt19937_64 random(3);
-  Model model(kChainPages);
   for (PageNumber p = 0; p < kChainPages; ++p) model.fill(p, random);
   commit(*writer, model, true);
   std::size_t longest = 0;
@@ -39,13 +54,8 @@ TEST(Chains, TheLongestOnManyPagesAtOnce) {
 }
 
 // A page that grows by small stores on a page of zeros has no base at all.
-TEST(Chains, OnZeros) {
-  TempDirectory directory;
-  const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
-  store->create_branch("main", kChainPages * kPageBytes, 0);
-  auto writer = BranchWriter::open(*store, "main");
+TEST_F(Chains, OnZeros) {
   std::mt19937_64 random(4);
-  Model model(kChainPages);
   for (int checkpoint = 0; checkpoint < 3 * kMaxDeltaDepth; ++checkpoint) {
     for (PageNumber p = 0; p < kChainPages; p += 3) {
       model.store64(p, 8 * static_cast<std::size_t>(checkpoint), random());
@@ -78,13 +88,8 @@ void checkpoint_from_memory(BranchWriter& writer, Model& model) {
 }
 
 // Of words that change and change back, all have been stored to in the end, and few differ.
-TEST(Chains, OfWordsThatChangeBackStayCheap) {
-  TempDirectory directory;
-  const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
-  store->create_branch("main", kChainPages * kPageBytes, 0);
-  auto writer = BranchWriter::open(*store, "main");
+TEST_F(Chains, OfWordsThatChangeBackStayCheap) {
   std::mt19937_64 random(7);
-  Model model(kChainPages);
   for (std::size_t at = 0; at < kPageBytes; at += 8) model.store64(0, at, random());
   checkpoint_from_memory(*writer, model);
   const auto before = model.bytes;
@@ -100,23 +105,15 @@ TEST(Chains, OfWordsThatChangeBackStayCheap) {
 
 // A failed checkpoint has compared a page with its base when a byte was as there. In the store, and
 // again later, it is another: no delta since tells of it.
-TEST(Chains, AFailedCheckpointTeachesNothing) {
-  TempDirectory directory;
-  FaultFs fs(base::posix_fs());
-  const auto store = StoreCore::create(fs, directory.path("s"), small_options());
-  store->create_branch("main", kChainPages * kPageBytes, 0);
+TEST_F(Chains, AFailedCheckpointTeachesNothing) {
   std::mt19937_64 random(8);
-  Model model(kChainPages);
   std::uint64_t word_of_base = 0;
-  {
-    const auto first = BranchWriter::open(*store, "main");
-    for (PageNumber p = 0; p < kChainPages; ++p) model.fill(p, random);
-    checkpoint_from_memory(*first, model);
-    std::memcpy(&word_of_base, model.page(0), sizeof word_of_base);
-    model.store64(0, 0, random());
-    checkpoint_from_memory(*first, model);
-  }
-  const auto writer = BranchWriter::open(*store, "main");  // does not know how the chain began
+  for (PageNumber p = 0; p < kChainPages; ++p) model.fill(p, random);
+  checkpoint_from_memory(*writer, model);
+  std::memcpy(&word_of_base, model.page(0), sizeof word_of_base);
+  model.store64(0, 0, random());
+  checkpoint_from_memory(*writer, model);
+  open_again();
   for (int checkpoint = 1; checkpoint < kMaxDeltaDepth; ++checkpoint) {
     model.store64(0, 8 * static_cast<std::size_t>(checkpoint), random());
     checkpoint_from_memory(*writer, model);
@@ -135,14 +132,8 @@ TEST(Chains, AFailedCheckpointTeachesNothing) {
 
 // Full chains on bases of every kind, one after the other, by writers that know the chains and by
 // one that has found them; with the pages in memory, without them, and after failed checkpoints.
-TEST(Chains, OnOneBaseAfterTheOther) {
-  TempDirectory directory;
-  FaultFs fs(base::posix_fs());
-  const auto store = StoreCore::create(fs, directory.path("s"), small_options());
-  store->create_branch("main", kChainPages * kPageBytes, 0);
-  auto writer = BranchWriter::open(*store, "main");
+TEST_F(Chains, OnOneBaseAfterTheOther) {
   std::mt19937_64 random(6);
-  Model model(kChainPages);
   for (int base = 0; base < 5; ++base) {
     for (PageNumber p = 0; p < kChainPages; ++p) {
       if ((p + static_cast<PageNumber>(base)) % 3 == 0) {
@@ -173,8 +164,7 @@ TEST(Chains, OnOneBaseAfterTheOther) {
       }
       expect_same(*open_version(*store, "main"), model.bytes);
       if (base != 2 || commits != kMaxDeltaDepth / 2) continue;
-      writer.reset();
-      writer = BranchWriter::open(*store, "main");
+      open_again();
     }
   }
   EXPECT_TRUE(verify_store(*store, true, nullptr).damages.empty());

@@ -6,6 +6,7 @@
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
 #include "store/branch/checkpoint.hpp"
+#include "store/branch/newest_entries.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/encode/payload.hpp"
 #include "store/journal/read_journal.hpp"
@@ -65,11 +66,8 @@ namespace {
 
 std::uint64_t pages_of(std::span<const MapEntry> entries) {
   std::uint64_t pages = 0;
-  PageNumber end = 0;
-  for (const MapEntry& e : entries) {
-    if (e.page + e.count > end) pages += e.count;  // the rest of a chain is the same page again
-    end = e.page + e.count;
-  }
+  for_each_newest(entries,
+                  [&](const MapEntry&, PageNumber first, PageNumber end) { pages += end - first; });
   return pages;
 }
 

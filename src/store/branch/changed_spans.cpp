@@ -1,7 +1,8 @@
 #include "store/branch/changed_spans.hpp"
 
-#include <algorithm>
 #include <utility>
+
+#include "store/branch/newest_entries.hpp"
 
 namespace vellum::store {
 
@@ -28,14 +29,10 @@ void ChangedSpans::extend(PageNumber page, std::span<const DeltaSpan> spans) {
 }
 
 void ChangedSpans::update(std::span<const MapEntry> entries) {
-  PageNumber end = 0;
-  for (const MapEntry& e : entries) {
-    const PageNumber first =
-        std::max(e.page, end);  // the rest of a chain lies below its first entry
-    end = e.page + e.count;
-    if (e.depth != 0) continue;
+  for_each_newest(entries, [this](const MapEntry& e, PageNumber first, PageNumber end) {
+    if (e.depth != 0) return;
     for (PageNumber page = first; page < end && !chains_.empty(); ++page) forget(page);
-  }
+  });
 }
 
 std::span<const DeltaSpan> ChangedSpans::of(PageNumber page) const noexcept {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/branch/newest_entries.hpp"
+
 namespace vellum::store {
 
 using format::MapEntry;
@@ -31,11 +33,7 @@ std::vector<std::uint8_t> DepthTable::lookup(const PageSource& last_checkpointed
 }
 
 void DepthTable::update(std::span<const MapEntry> entries) {
-  PageNumber end = 0;
-  for (const MapEntry& e : entries) {
-    const PageNumber first =
-        std::max(e.page, end);  // the rest of a chain lies below its first entry
-    end = e.page + e.count;
+  for_each_newest(entries, [this](const MapEntry& e, PageNumber first, PageNumber end) {
     for (PageNumber page = first; page < end;) {
       const std::uint64_t number = page / kPagesPerChunk;
       const PageNumber stop = std::min(end, (number + 1) * kPagesPerChunk);
@@ -47,7 +45,7 @@ void DepthTable::update(std::span<const MapEntry> entries) {
       }
       page = stop;
     }
-  }
+  });
 }
 
 }  // namespace vellum::store

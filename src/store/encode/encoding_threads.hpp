@@ -21,7 +21,6 @@ class EncodingThreads {
   // Calls body(index, compressor) for every index in [0, count), as ThreadPool::parallel_for does.
   void run(std::size_t count,
            const std::function<void(std::size_t index, base::Compressor& compressor)>& body) {
-    if (count == 0) return;
     if (count == 1) return body(0, own_);
     pool_.parallel_for(
         count, [&](std::size_t index, std::size_t worker) { body(index, compressor(worker)); });
