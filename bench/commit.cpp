@@ -5,8 +5,11 @@
 // to a preallocated file, and fdatasync) and plain MAP_SHARED with msync(MS_SYNC), which is neither
 // atomic nor versioned.
 //
-//   bench_commit [--json FILE] [--dir DIR] [--mib 1024] [--rounds 200] [--engine
-//   automatic|uffd|sigsegv|mapped]
+// Then many commits follow each other without a pause, for the slowest of them: checkpoints have to
+// keep up beside them. The floor comes after each hundred.
+//
+//   bench_commit [--json FILE] [--dir DIR] [--mib 1024] [--rounds 200] [--commits 10000]
+//                [--engine automatic|uffd|sigsegv|mapped]
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -112,6 +115,38 @@ Samples measure(vellum::Region& region, Floor& floor, MappedFile& mapped, std::s
   return out;
 }
 
+// Many commits without a pause.
+void measure_tail(vellum::Region& region, Floor& floor, std::size_t stores, std::size_t commits,
+                  bench::Table& table, bench::Report& report) {
+  std::mt19937_64 random(stores + 1);
+  auto* const base = static_cast<std::byte*>(region.data());
+  const std::uint64_t pages = region.size_bytes() / bench::kPageBytes;
+  std::vector<double> commit, floors;
+  std::uint64_t bytes = 0;
+  double seconds = 0;
+  for (std::size_t i = 0; i < commits; ++i) {
+    bench::store_into(base, bench::pick_pages(random, pages, stores), random);
+    const auto start = bench::Clock::now();
+    const auto made = region.commit();
+    commit.push_back(bench::seconds_since(start) * 1e6);
+    seconds += commit.back() / 1e6;
+    bytes += made.bytes_written;
+    if (i % 100 == 99) floors.push_back(floor.append_us(made.bytes_written));
+  }
+  const auto p = [&](double q) { return bench::percentile(commit, q); };
+  const double p50 = p(50), p99 = p(99);
+  table.row({std::to_string(stores), std::to_string(commits), bench::fixed(p50, 0),
+             bench::fixed(p(90), 0), bench::fixed(p99, 0), bench::fixed(p(99.9), 0),
+             bench::fixed(p(100), 0), bench::fixed(seconds, 1),
+             bench::human_bytes(static_cast<double>(bytes)),
+             bench::fixed(bench::percentile(floors, 50), 0),
+             bench::fixed(bench::percentile(floors, 99), 0)});
+  for (const double q : {50.0, 99.0, 99.9, 100.0}) {
+    report.figure(fmt::format("tail_{}_p{}", stores, q), p(q));
+  }
+  report.target(fmt::format("{} commits of {} stores, p99 / p50", commits, stores), p99 / p50, 3);
+}
+
 void run(const bench::Options& options) {
   bench::prefer_this_process();
   const std::size_t bytes = options.number("mib", 1024) << 20;
@@ -161,6 +196,15 @@ void run(const bench::Options& options) {
                     false);
   }
   table.print();
+
+  bench::Table tail({"8-byte stores", "commits", "p50", "p90", "p99", "p99.9", "slowest", "s",
+                     "bytes", "floor p50", "floor p99"});
+  const std::size_t commits = options.number("commits", 10'000);
+  for (const std::size_t stores : {1U, 64U, 4096U}) {
+    if (commits != 0) measure_tail(region, floor, stores, commits, tail, report);
+  }
+  fmt::print("\ncommits without a pause, microseconds\n\n");
+  tail.print();
   report.finish(options.json_file());
 }
 

@@ -44,6 +44,25 @@ void fuzz_commit(View input) {
   }
 }
 
+void fuzz_base_with_commits(View input) {
+  constexpr auto kType = format::FrameType::base_with_commits;
+  format::Version v, again;
+  if (!format::decode_base_version(kType, input, v)) return;
+  std::vector<format::CommitBody> commits, same;
+  format::FrameHeader h{kType, 1, v.sequence, 0};
+  require(!format::decode_base(h, input, v, commits), "a base frame with commits has one at least");
+  for (int i = 0; i < 4; ++i) {
+    ++h.sequence;
+    if (!format::decode_base(h, input, v, commits)) continue;
+    std::vector<Bytes> bodies;
+    for (const auto& c : commits) bodies.push_back(format::encode_commit(c));
+    require(bodies.size() == h.sequence - v.sequence, "the sequence counts the commits");
+    const Bytes encoded = format::encode_base_with_commits(v, bodies);
+    require(format::decode_base(h, encoded, again, same) && v == again && commits == same,
+            "a base frame with commits decodes to itself");
+  }
+}
+
 void fuzz_version(View input) {
   format::Version v, again;
   if (!format::decode_version(input, v)) return;

@@ -14,6 +14,7 @@ std::span<const Target> targets() {
       {"journal_header", fuzz_journal_header},
       {"frame", fuzz_frame},
       {"commit", fuzz_commit},
+      {"base_with_commits", fuzz_base_with_commits},
       {"version", fuzz_version},
       {"snapshot_ref", fuzz_snapshot_ref},
       {"saved_live_set", fuzz_saved_live_set},

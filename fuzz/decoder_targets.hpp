@@ -23,6 +23,7 @@ void fuzz_translation(View input);
 void fuzz_frame(View input);
 // bodies.cpp: no checksum of their own.
 void fuzz_commit(View input);
+void fuzz_base_with_commits(View input);
 void fuzz_version(View input);
 void fuzz_map_block(View input);
 void fuzz_run_root(View input);

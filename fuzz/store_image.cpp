@@ -128,6 +128,12 @@ Frame commit_frame(std::uint64_t epoch, std::uint64_t sequence, std::uint64_t pa
   return {{format::FrameType::commit, epoch, sequence, 0}, format::encode_commit(body)};
 }
 
+// As a checkpoint in the background leaves it: with the commit that came after it.
+Frame base_frame_with_commit(std::uint64_t epoch, const format::Version& v, const Frame& commit) {
+  return {{format::FrameType::base_with_commits, epoch, v.sequence + 1, 0},
+          format::encode_base_with_commits(v, std::vector<Bytes>{commit.payload})};
+}
+
 Image build_sample() {
   Image image;
   image.superblock.store_id = sample_id();
@@ -172,7 +178,7 @@ Image build_sample() {
 
   Journal main = journal_of("main", kBranch);
   main.halves[0] = {base_frame(1, first), commit_frame(1, 11, kSamplePages, 4)};
-  main.halves[1] = {base_frame(2, second), commit_frame(2, 21, kSamplePages, 5),
+  main.halves[1] = {base_frame_with_commit(2, second, commit_frame(2, 21, kSamplePages, 5)),
                     commit_frame(2, 22, 80, 6)};
   Journal side = journal_of("side", kSideBranch);
   auto fork = first;

@@ -292,7 +292,7 @@ void Script::change_image(Change change, Image& image) {
         const std::uint8_t which = in.u8();
         if (which % 3 == 0) f->header.epoch = number(in);
         if (which % 3 == 1) f->header.sequence = number(in);
-        if (which % 3 == 2) f->header.type = static_cast<format::FrameType>(1 + in.u8() % 2);
+        if (which % 3 == 2) f->header.type = static_cast<format::FrameType>(1 + in.u8() % 4);
       }
       return;
     case Change::ref_identity:

@@ -164,9 +164,13 @@ struct Sealer {
       for (const auto& f : j.halves[i]) {
         Bytes payload = f.payload;
         format::Version v;
-        if (f.header.type == format::FrameType::base && format::decode_version(payload, v)) {
+        std::vector<format::CommitBody> commits;
+        if (format::decode_base(f.header, payload, v, commits)) {
           fix(v);
-          payload = format::encode_version(v);
+          std::vector<Bytes> bodies;
+          for (const auto& c : commits) bodies.push_back(format::encode_commit(c));
+          payload = bodies.empty() ? format::encode_version(v)
+                                   : format::encode_base_with_commits(v, bodies);
         }
         const Bytes frame = format::encode_frame(f.header, payload, frame_seed);
         if (at + frame.size() > out.size()) break;

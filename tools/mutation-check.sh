@@ -56,18 +56,30 @@ mutation 'no sync of the pack before the base frame' src/store/record/pack_write
 mutation 'base frame before the sync of the pack' src/store/branch/branch_writer.cpp \
   's/^    packs->sync();$//' \
   's/^    journal->start_epoch(next);$/    journal->start_epoch(next); if (packs->dirty()) packs->sync();/'
-mutation 'a rebased delta lacks the newest changes' src/store/branch/checkpoint.cpp \
+mutation 'a background checkpoint forgets the commits since' src/store/branch/background.cpp \
+  's/^  if (background != nullptr) background->commits\.back() = std::move(payload);$//'
+mutation 'a background checkpoint takes a newer commit for its own' src/store/branch/background.cpp \
+  's/^    background->pieces = epoch\.size();$/    background->pieces = epoch.size() - 1;/'
+mutation 'a failed sync in the background does not poison' src/store/branch/background.cpp \
+  's/^  if (packs->sync_failed()) {$/  if (false) {/'
+mutation 'a commit that is given up takes the background along' src/store/branch/branch_writer.cpp \
+  's/^  if (background != nullptr) {$/  if (false) {/'
+mutation 'a composed chain lacks the newest changes' src/store/checkpoint/checkpoint.cpp \
+  '/^void Checkpointer::compose(/,/^}/s/^      composer\.apply(.*$//'
+mutation 'a base frame with commits may miscount them' src/format/journal.cpp \
+  's/ \&\& h\.sequence - base\.sequence == count;/;/'
+mutation 'a rebased delta lacks the newest changes' src/store/checkpoint/checkpoint.cpp \
   's/^    changed\.touch(pieces_.*$//'
-mutation 'a page is stored whole though few of its bytes differ' src/store/branch/checkpoint.cpp \
+mutation 'a page is stored whole though few of its bytes differ' src/store/checkpoint/checkpoint.cpp \
   '/^bool Checkpointer::add_known_difference/,/^}/s/  return false;$/  return true;/' \
   '/^bool Checkpointer::add_known_difference/,/^}/s/  out\.pop_back();$//'
-mutation 'a new base is taken for the old one' src/store/branch/changed_spans.cpp \
+mutation 'a new base is taken for the old one' src/store/checkpoint/changed_spans.cpp \
   '/^void ChangedSpans::update/,/^}/s/    for (PageNumber page.*$//'
-mutation 'memory for pages is not counted' src/store/branch/changed_spans.cpp \
+mutation 'memory for pages is not counted' src/store/checkpoint/changed_spans.cpp \
   's/  return chains_\.size() \* kBytesPerPage +/  return/'
-mutation 'a failed checkpoint is believed' src/store/branch/changed_spans.cpp \
+mutation 'a failed checkpoint is believed' src/store/checkpoint/changed_spans.cpp \
   '/^void ChangedSpans::clear/,/^}/s/^  .*$//'
-mutation 'bytes of a delta on a known chain are forgotten' src/store/branch/changed_spans.cpp \
+mutation 'bytes of a delta on a known chain are forgotten' src/store/checkpoint/changed_spans.cpp \
   's/^  all\.insert(all\.end.*$//'
 mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.cpp \
   's/store\.fs()\.sync_directory(store\.packs_directory());//'
@@ -331,7 +343,7 @@ mutation 'a child of fork stores to its own copy' src/preload/files/own_descript
 mutation 'a killed process leaves its unfinished journal' src/atomic_file/journal_file.cpp \
   's/^      remove_left(fs, path);$/      continue;/'
 
-mutation 'dedup: the record that was appended last is not found' src/store/branch/dedup.cpp \
+mutation 'dedup: the record that was appended last is not found' src/store/checkpoint/dedup.cpp \
   's/return record\.offset_bytes <= appended_\.offset_bytes;/return record.offset_bytes < appended_.offset_bytes;/'
 # The other two bounds of dedup, `<` before a published end, are the same with `<=`: Dedup::is_reached() says
 # why.

@@ -33,8 +33,11 @@ namespace vellum {
 // with another Encoding; and the sizes of its files. The defaults need no tuning.
 struct StoreOptions {
   Encoding encoding;
-  std::uint64_t pack_bytes = 256ULL << 20;      // size at which a pack file is sealed: 1 MiB..1 TiB
-  std::uint32_t journal_half_bytes = 1u << 20;  // 64 KiB..64 MiB
+  std::uint64_t pack_bytes = 256ULL << 20;  // size at which a pack file is sealed: 1 MiB..1 TiB
+  // How far small commits may be ahead of the packs, on disk and in memory: 64 KiB..64 MiB. A
+  // branch's journal grows to two such halves while it is written, and closing gives them back. In
+  // halves of 256 KiB and more, checkpoints are written beside commits.
+  std::uint32_t journal_half_bytes = 8u << 20;
 };
 
 struct VersionInfo {

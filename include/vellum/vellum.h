@@ -113,7 +113,7 @@ typedef struct vellum_store_options {
   int compression;             /* VELLUM_COMPRESSION_... */
   int compression_level;       /* zstd 1..19 */
   uint32_t block_bytes;        /* pages compressed together: 4 KiB..128 MiB, a power of two */
-  uint32_t journal_half_bytes; /* 64 KiB..64 MiB */
+  uint32_t journal_half_bytes; /* small commits ahead of the packs: 64 KiB..64 MiB */
   uint64_t pack_bytes;         /* size at which a pack file is sealed: 1 MiB..1 TiB */
   int fixed_blocks;            /* 1: blocks never grow where their pages compress little */
   int no_filters;              /* 1: no byte planes or differences of words before compression */

@@ -320,28 +320,32 @@ void apply_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& l
   }
 }
 
+void expand_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,
+                          std::vector<DeltaSpan>& spans, std::vector<std::byte>& bytes) {
+  const std::byte* gaps = raw.data() + line.gap_offset;
+  const std::byte* lengths = raw.data() + line.length_offset;
+  std::size_t at = 0, covered = 0;
+  for (std::uint32_t i = 0; i < line.spans; ++i) {
+    at += take_short(gaps);
+    const std::size_t length = take_short(lengths) + 1;
+    spans.push_back({static_cast<std::uint16_t>(at), static_cast<std::uint16_t>(length)});
+    at += length;
+    covered += length;
+  }
+  const auto covering = raw.subspan(line.byte_offset, covered);
+  bytes.insert(bytes.end(), covering.begin(), covering.end());
+}
+
 bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out) {
   out.clear();
   std::vector<DeltaIndexLine> lines(std::min<std::size_t>(kMaxDeltasPerBatch, raw.size()));
   const int n = index_delta_batch(raw, lines);
   if (n < 0) return false;
   for (const auto& l : std::span(lines).first(static_cast<std::size_t>(n))) {
-    const std::size_t first_span = out.spans_.size();
-    const std::byte* gaps = raw.data() + l.gap_offset;
-    const std::byte* lengths = raw.data() + l.length_offset;
-    std::size_t at = 0, covered = 0;
-    for (std::uint32_t i = 0; i < l.spans; ++i) {
-      at += take_short(gaps);
-      const std::size_t length = take_short(lengths) + 1;
-      out.spans_.push_back({static_cast<std::uint16_t>(at), static_cast<std::uint16_t>(length)});
-      at += length;
-      covered += length;
-    }
-    const auto bytes = raw.subspan(l.byte_offset, covered);
-    const std::size_t first_byte = out.bytes_.size();
-    out.bytes_.insert(out.bytes_.end(), bytes.begin(), bytes.end());
-    out.pages_.push_back(
-        {l.page, first_span, first_byte, l.spans, static_cast<std::uint32_t>(covered)});
+    const std::size_t first_span = out.spans_.size(), first_byte = out.bytes_.size();
+    expand_indexed_delta(raw, l, out.spans_, out.bytes_);
+    out.pages_.push_back({l.page, first_span, first_byte, l.spans,
+                          static_cast<std::uint32_t>(out.bytes_.size() - first_byte)});
   }
   return true;
 }

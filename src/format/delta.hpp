@@ -115,5 +115,8 @@ int index_delta_batch(std::span<const std::byte> raw, std::span<DeltaIndexLine> 
 // REQUIRES: `line` comes from index_delta_batch over the same bytes.
 void apply_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,
                          std::byte* page) noexcept;
+// For normal code: appends the delta's spans and their bytes. REQUIRES: as above.
+void expand_indexed_delta(std::span<const std::byte> raw, const DeltaIndexLine& line,
+                          std::vector<DeltaSpan>& spans, std::vector<std::byte>& bytes);
 
 }  // namespace vellum::format

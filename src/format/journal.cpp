@@ -17,7 +17,7 @@ namespace vellum::format {
 namespace {
 
 constexpr std::size_t kJournalNameOffset = 56, kJournalEncodingOffset = 256;
-constexpr std::size_t kFrameChecksumOffset = 32;
+constexpr std::size_t kFramePayloadBytesOffset = 24, kFrameChecksumOffset = 32;
 constexpr std::size_t kMinPartBytes = 5;  // type, codec, raw bytes, page count, stored length
 
 std::span<const std::byte> text_bytes(const std::string& s) {
@@ -96,6 +96,16 @@ std::uint64_t frame_extent_bytes(const FrameHeader& h) noexcept {
   return base::round_up(bytes, kFrameAlignBytes);
 }
 
+std::uint64_t frame_extent_at(std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() < kFrameHeaderBytes) return 0;
+  ByteReader in(bytes);
+  if (in.u32() != kFrameMagic) return 0;
+  in.bytes(kFramePayloadBytesOffset - 4);
+  FrameHeader h;
+  h.payload_bytes = in.u32();
+  return frame_extent_bytes(h);
+}
+
 std::vector<std::byte> encode_frame(const FrameHeader& h, std::span<const std::byte> payload,
                                     std::uint64_t seed) {
   assert(payload.size() <= kMaxJournalHalfBytes);
@@ -126,7 +136,7 @@ bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHea
   const std::uint8_t type = in.u8();
   const bool reserved_zero = (in.u8() | in.u16()) == 0;
   if (type < static_cast<std::uint8_t>(FrameType::base) ||
-      type > static_cast<std::uint8_t>(FrameType::commit_marker)) {
+      type > static_cast<std::uint8_t>(FrameType::base_with_commits)) {
     return false;
   }
   FrameHeader h;
@@ -247,6 +257,46 @@ bool decode_commit(std::span<const std::byte> payload, CommitBody& out) {
   if (!read_file_size(in, body.region_bytes, body.file_bytes)) return false;
   out = std::move(body);
   return true;
+}
+
+std::vector<std::byte> encode_base_with_commits(const Version& base,
+                                                std::span<const std::vector<std::byte>> commits) {
+  assert(!commits.empty());
+  const auto version = encode_version(base);
+  std::vector<std::byte> out;
+  ByteWriter w(out);
+  w.varint(version.size());
+  w.bytes(version);
+  w.varint(commits.size());
+  for (const auto& commit : commits) {
+    w.varint(commit.size());
+    w.bytes(commit);
+  }
+  return out;
+}
+
+bool decode_base_version(FrameType type, std::span<const std::byte> payload, Version& out) {
+  if (type == FrameType::base) return decode_version(payload, out);
+  ByteReader in(payload);
+  const auto version = in.bytes(in.varint());
+  return type == FrameType::base_with_commits && in.ok() && decode_version(version, out);
+}
+
+bool decode_base(const FrameHeader& h, std::span<const std::byte> payload, Version& base,
+                 std::vector<CommitBody>& commits) {
+  if (!is_base(h.type) || !decode_base_version(h.type, payload, base)) return false;
+  commits.clear();
+  if (h.type == FrameType::base) return h.sequence == base.sequence;
+  ByteReader in(payload);
+  in.bytes(in.varint());
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count == 0 || count > in.left()) return false;
+  // Grows commit by commit: one in memory is much larger than its least encoding.
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto commit = in.bytes(in.varint());
+    if (!in.ok() || !decode_commit(commit, commits.emplace_back())) return false;
+  }
+  return in.left() == 0 && h.sequence - base.sequence == count;
 }
 
 }  // namespace vellum::format

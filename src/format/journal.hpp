@@ -3,6 +3,7 @@
 // An epoch fills one half: a base frame (the whole Version that the packs hold), then commit frames
 // with sequence numbers without a gap. A checkpoint writes the pages of the epoch to packs and
 // starts the next epoch in the other half, so a torn base frame leaves the previous half whole.
+// Commits that were made while the checkpoint was written follow the version in its base frame.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "base/codec.hpp"
 #include "format/encoding.hpp"
 #include "format/types.hpp"
+#include "format/version.hpp"
 
 namespace vellum::format {
 
@@ -36,7 +38,16 @@ const char* decode_journal_header(std::span<const std::byte> bytes, const Uuid& 
 // The numbers are stored on disk: never reuse one. A commit marker says that the frame with its
 // sequence was synced. It stands behind that frame, empty and not synced itself, until the next
 // frame overwrites it.
-enum class FrameType : std::uint8_t { base = 1, commit = 2, commit_marker = 3 };
+enum class FrameType : std::uint8_t {
+  base = 1,
+  commit = 2,
+  commit_marker = 3,
+  base_with_commits = 4
+};
+// Whether an epoch starts with such a frame.
+constexpr bool is_base(FrameType type) noexcept {
+  return type == FrameType::base || type == FrameType::base_with_commits;
+}
 
 struct FrameHeader {
   FrameType type = FrameType::base;
@@ -52,8 +63,9 @@ std::vector<std::byte> encode_frame(const FrameHeader& h, std::span<const std::b
 bool decode_frame(std::span<const std::byte> bytes, std::uint64_t seed, FrameHeader& out,
                   std::span<const std::byte>& payload) noexcept;
 std::uint64_t frame_extent_bytes(const FrameHeader& h) noexcept;
-
-// Payload of a base frame: an encoded Version (format/version.hpp).
+// How many bytes the frame at the start of `bytes` takes by its header, which is not checked; 0 where
+// none begins.
+std::uint64_t frame_extent_at(std::span<const std::byte> bytes) noexcept;
 
 // Payload of a commit frame.
 enum class PartType : std::uint8_t { pages = 1, deltas = 2, zeros = 3 };
@@ -76,5 +88,15 @@ struct CommitBody {
 };
 std::vector<std::byte> encode_commit(const CommitBody& body);
 bool decode_commit(std::span<const std::byte> payload, CommitBody& out);
+
+// Payload of a base frame: an encoded Version. That of a base frame with commits goes on with the
+// commits that follow the version, as encode_commit() gives them, oldest first.
+std::vector<std::byte> encode_base_with_commits(const Version& base,
+                                                std::span<const std::vector<std::byte>> commits);
+// The version of a base frame of either type. The commits behind it are not looked at.
+bool decode_base_version(FrameType type, std::span<const std::byte> payload, Version& out);
+// A base frame of either type. False, too, where its sequence is not that of the last commit.
+bool decode_base(const FrameHeader& h, std::span<const std::byte> payload, Version& base,
+                 std::vector<CommitBody>& commits);
 
 }  // namespace vellum::format

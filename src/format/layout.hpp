@@ -101,6 +101,7 @@ inline constexpr Number kFrameTypeNumbers[] = {
     {"base", static_cast<std::uint64_t>(FrameType::base)},
     {"commit", static_cast<std::uint64_t>(FrameType::commit)},
     {"commit_marker", static_cast<std::uint64_t>(FrameType::commit_marker)},
+    {"base_with_commits", static_cast<std::uint64_t>(FrameType::base_with_commits)},
 };
 inline constexpr Number kPartTypeNumbers[] = {
     {"pages", static_cast<std::uint64_t>(PartType::pages)},

@@ -9,7 +9,7 @@
 #include "base/fail.hpp"
 #include "region/kernel/fault_router.hpp"
 #include "region/region_impl.hpp"
-#include "store/branch/committed_pages.hpp"
+#include "store/checkpoint/committed_pages.hpp"
 
 namespace vellum {
 

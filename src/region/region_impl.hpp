@@ -13,8 +13,8 @@
 #include <vector>
 #include <vellum/region.hpp>
 
+#include "base/background.hpp"
 #include "format/working_set.hpp"
-#include "region/background.hpp"
 #include "region/card_tracker.hpp"
 #include "region/encode/encoder.hpp"
 #include "region/memory/memory.hpp"
@@ -110,7 +110,7 @@ struct Region::Impl {
   TransactionState transaction = TransactionState::none;
   // Runs commits that were begun asynchronously; while it is busy, all of the above belongs to it.
   // Made with the region; null when read-only.
-  std::unique_ptr<region::Background> background;
+  std::unique_ptr<base::Background> background;
   std::unique_ptr<region::SpaceKeeper> space;  // null: read-only, or not wanted
 
  private:

@@ -155,7 +155,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
                                  : reinterpret_cast<std::uintptr_t>(impl->memory->data());
   impl->encoder = std::make_unique<region::Encoder>(*impl->memory, impl->writer->encoding(),
                                                     encode_threads(options));
-  impl->background = std::make_unique<region::Background>();
+  impl->background = std::make_unique<base::Background>();
   impl->note_shape();
   if (options.background_gc) impl->space = std::make_unique<region::SpaceKeeper>(impl->core, head);
   return impl;

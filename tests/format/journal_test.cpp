@@ -110,6 +110,48 @@ TEST(JournalHeader, SaysWhatIsWrong) {
   EXPECT_EQ(problem(encode_journal_header(h)), "belongs to another store");
 }
 
+TEST(BaseFrame, RoundTripWithCommits) {
+  const Version v = samples::version();
+  const CommitBody one = samples::commit_body(), two{};
+  const Bytes payload =
+      encode_base_with_commits(v, std::vector{encode_commit(one), encode_commit(two)});
+  FrameHeader h{FrameType::base_with_commits, 4, v.sequence + 2, 0};
+  Version back;
+  std::vector<CommitBody> commits;
+  ASSERT_TRUE(decode_base(h, payload, back, commits));
+  EXPECT_EQ(back, v);
+  EXPECT_EQ(commits, (std::vector{one, two}));
+  ASSERT_TRUE(decode_base_version(h.type, payload, back));
+  EXPECT_EQ(back, v);
+  for (const std::uint64_t sequence : {v.sequence, v.sequence + 1, v.sequence + 3}) {
+    h.sequence = sequence;
+    EXPECT_FALSE(decode_base(h, payload, back, commits)) << sequence;
+  }
+  h.sequence = v.sequence + 2;
+  for (std::size_t n = 0; n < payload.size(); ++n) {
+    EXPECT_FALSE(decode_base(h, std::span(payload).first(n), back, commits)) << n;
+  }
+  Bytes longer = payload;
+  longer.push_back(std::byte{0});
+  EXPECT_FALSE(decode_base(h, longer, back, commits));
+  h.type = FrameType::base;
+  EXPECT_FALSE(decode_base(h, payload, back, commits));
+  h.type = FrameType::commit;
+  EXPECT_FALSE(decode_base(h, payload, back, commits));
+}
+
+TEST(BaseFrame, WithoutCommitsItIsAVersion) {
+  const Version v = samples::version();
+  FrameHeader h{FrameType::base, 4, v.sequence, 0};
+  Version back;
+  std::vector<CommitBody> commits(3);
+  ASSERT_TRUE(decode_base(h, encode_version(v), back, commits));
+  EXPECT_EQ(back, v);
+  EXPECT_TRUE(commits.empty());
+  ++h.sequence;
+  EXPECT_FALSE(decode_base(h, encode_version(v), back, commits));
+}
+
 TEST(Frame, RoundTripAndExtent) {
   for (std::size_t n : {0u, 1u, 7u, 8u, 9u, 5000u}) {
     const Bytes payload(n, std::byte{0x77});

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <thread>
 
-#include "store/branch/dedup.hpp"
+#include "store/checkpoint/dedup.hpp"
 #include "store/gc/pack_mover.hpp"
 #include "store/lock/version_pin.hpp"
 #include "store/tiers_fixture.hpp"

@@ -1,7 +1,7 @@
 // Pages that stand on long chains of deltas.
 #include "fault_fs.hpp"
-#include "store/branch/checkpoint.hpp"
 #include "store/check/verify.hpp"
+#include "store/checkpoint/checkpoint.hpp"
 #include "support.hpp"
 
 namespace vellum::store::test {

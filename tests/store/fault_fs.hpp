@@ -29,11 +29,13 @@ class FaultFs final : public vellum::test::ForwardingFs {
  public:
   using ForwardingFs::ForwardingFs;
 
-  // The nth call from now on (1: the next one) fails; with `lasting` all after it as well. A write
-  // that fails writes half of its bytes first; a sync that fails syncs nothing.
-  void fail_nth(Call call, std::uint64_t nth, Errc code, bool lasting = false) {
+  // The nth call from now on (1: the next one) fails; with `lasting` all after it as well. Calls
+  // count whose path contains `in`. A write that fails writes half of its bytes first; a sync that
+  // fails syncs nothing.
+  void fail_nth(Call call, std::uint64_t nth, Errc code, bool lasting = false,
+                const std::string& in = "") {
     const std::lock_guard guard(mutex_);
-    at(call) = {0, nth, code, lasting};
+    at(call) = {0, nth, code, lasting, in};
   }
   void heal() {
     const std::lock_guard guard(mutex_);
@@ -78,6 +80,7 @@ class FaultFs final : public vellum::test::ForwardingFs {
     std::uint64_t seen = 0, nth = 0;
     Errc code = Errc::io;
     bool lasting = false;
+    std::string in = {};
   };
 
   class FaultFile final : public vellum::test::ForwardingFile {
@@ -118,6 +121,7 @@ class FaultFs final : public vellum::test::ForwardingFs {
   void check(Call call, const std::string& path) {
     const std::lock_guard guard(mutex_);
     Plan& p = at(call);
+    if (path.find(p.in) == std::string::npos) return;
     ++p.seen;
     if (p.nth == 0 || p.seen < p.nth || (p.seen > p.nth && !p.lasting)) return;
     throw Error(p.code, path + ": planned failure");

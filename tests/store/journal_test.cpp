@@ -58,6 +58,13 @@ class JournalTest : public ::testing::Test {
                          std::uint64_t sequence) {
     return put(half, at, {FrameType::commit, epoch, sequence, 0}, format::encode_commit({}));
   }
+  // A base frame that holds `commits` commits, too.
+  std::size_t put_base_with_commits(unsigned half, std::uint64_t epoch, const format::Version& v,
+                                    std::size_t commits, std::uint64_t sequence) {
+    const std::vector<Bytes> bodies(commits, format::encode_commit({}));
+    return put(half, 0, {FrameType::base_with_commits, epoch, sequence, 0},
+               format::encode_base_with_commits(v, bodies));
+  }
   std::unique_ptr<base::File> file() {
     fs_.erase("/journal");
     fs_.write_file("/journal", bytes_);
@@ -98,6 +105,60 @@ TEST_F(JournalTest, CommitsFollowTheirBase) {
   at = put_commit(0, at, 3, 11);
   put_commit(0, at, 3, 12);
   EXPECT_EQ(head(), 12u);
+}
+
+TEST_F(JournalTest, ABaseFrameHoldsTheCommitsMadeMeanwhile) {
+  std::size_t at = put_base_with_commits(0, 3, version(10), 3, 13);
+  EXPECT_EQ(head(), 13u);
+  put_commit(0, at, 3, 14);
+  EXPECT_EQ(head(), 14u);
+  EXPECT_EQ(bases(), std::vector<std::uint64_t>{10});
+}
+
+TEST_F(JournalTest, ABaseFrameWithCommitsMayBeLargerThanAnyVersion) {
+  put_base(1, 2, version(4));
+  format::CommitBody large;
+  large.region_bytes = 1u << 20;
+  large.parts.push_back(
+      {format::PartType::pages, base::Codec::none, 12288, {1, 2, 3}, Bytes(12288)});
+  put(0, 0, {FrameType::base_with_commits, 3, 11, 0},
+      format::encode_base_with_commits(version(10), std::vector<Bytes>{format::encode_commit(large)}));
+  EXPECT_EQ(head(), 11u);
+  EXPECT_EQ(bases(), (std::vector<std::uint64_t>{10, 4}));
+  bytes_[format::kJournalHeaderBytes + 12000] ^= std::byte{1};
+  EXPECT_EQ(head(), 4u);
+  EXPECT_EQ(bases(), std::vector<std::uint64_t>{4});
+}
+
+TEST_F(JournalTest, ABaseFrameWithCommitsCountsThem) {
+  put_base_with_commits(0, 3, version(10), 2, 11);
+  expect_corrupted("the base frame of epoch 3 does not parse");
+  put_base_with_commits(0, 3, version(10), 2, 13);
+  expect_corrupted("the base frame of epoch 3 does not parse");
+  put(0, 0, {FrameType::base_with_commits, 3, 10, 0}, format::encode_version(version(10)));
+  expect_corrupted("the base frame of epoch 3 does not parse");
+}
+
+// A writer goes on behind such a frame, and a clean close keeps all of it.
+TEST_F(JournalTest, AWriterGoesOnBehindABaseFrameWithCommits) {
+  put_base(0, 1, version(10));
+  JournalState state = read_journal(*file(), header_.store_id);
+  const std::vector<Bytes> commits(4, format::encode_commit({}));
+  write(state, [&](JournalWriter& w) {
+    w.append_commit(commits[0]);
+    w.append_commit(commits[1]);
+    EXPECT_TRUE(w.carries(version(10), commits.size(), 0));
+    EXPECT_FALSE(w.carries(version(10), commits.size(), kJournalHalfBytes / 4 * 3));
+    w.start_epoch(version(11), std::span(commits).first(2));  // 12, which is there, and 13
+    w.append_commit(commits[2]);
+  });
+  EXPECT_EQ(head(), 14u);
+  EXPECT_EQ(bases(), (std::vector<std::uint64_t>{11, 10}));
+  state = read_journal(*file(), header_.store_id);
+  EXPECT_EQ(state.epoch, 2u);
+  EXPECT_EQ(state.commits.size(), 3u);
+  write(state, [&](JournalWriter& w) { w.append_commit(commits[3]); });
+  EXPECT_EQ(head(), 15u);
 }
 
 // Frames of the epoch before the last stand in the same half; one may be left where the log ends.

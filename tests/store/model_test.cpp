@@ -1,7 +1,7 @@
 // Random histories against plain memory: whatever is done, every version reads back bit for bit.
-#include "store/branch/checkpoint.hpp"
 #include "store/check/stat.hpp"
 #include "store/check/verify.hpp"
+#include "store/checkpoint/checkpoint.hpp"
 #include "store/page_map/diff.hpp"
 #include "store/page_map/run_builder.hpp"
 #include "support.hpp"

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "store/branch/background_checkpoint.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/page_map/page_source.hpp"
@@ -79,6 +80,16 @@ inline format::Superblock small_options() {
   sb.journal_half_bytes = 64u << 10;
   return sb;
 }
+
+// While it lives, journals of any size have checkpoints in the background; `in_call`: within the
+// commit that begins one, so that calls come in one order.
+class BackgroundCheckpoints {
+ public:
+  explicit BackgroundCheckpoints(bool in_call) { BackgroundCheckpoint::set_policy({0, in_call}); }
+  ~BackgroundCheckpoints() { BackgroundCheckpoint::set_policy({}); }
+  BackgroundCheckpoints(const BackgroundCheckpoints&) = delete;
+  BackgroundCheckpoints& operator=(const BackgroundCheckpoints&) = delete;
+};
 
 // A region as plain memory, with what has changed since the last commit.
 class Model {

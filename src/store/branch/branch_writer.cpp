@@ -5,9 +5,9 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
-#include "store/branch/checkpoint.hpp"
-#include "store/branch/newest_entries.hpp"
 #include "store/catalog/store_core.hpp"
+#include "store/checkpoint/checkpoint.hpp"
+#include "store/checkpoint/newest_entries.hpp"
 #include "store/encode/payload.hpp"
 #include "store/journal/read_journal.hpp"
 #include "store/lock/version_pin.hpp"
@@ -21,8 +21,9 @@ using format::MapEntry;
 using format::PageNumber;
 using format::Version;
 
-const PageSource& BranchWriter::Impl::last_checkpointed() {
-  if (checkpointed == nullptr) checkpointed = PageSource::open(store, head, {}, label);
+// REQUIRES: `version` has the runs of the last checkpoint.
+const PageSource& BranchWriter::Impl::last_checkpointed(const Version& version) {
+  if (checkpointed == nullptr) checkpointed = PageSource::open(store, version, {}, label);
   return *checkpointed;
 }
 
@@ -42,17 +43,22 @@ void BranchWriter::Impl::check_in_place() const {
 
 IoCost BranchWriter::Impl::io() const noexcept {
   IoCost sum = journal->io();
-  const IoCost& p = packs->io();
+  const IoCost& p = background != nullptr ? pack_io : packs->io();
   sum.bytes_written += p.bytes_written;
-  sum.flushes += p.flushes;
-  sum.write_ns += p.write_ns;
-  sum.flush_ns += p.flush_ns;
+  sum.flushes += p.flushes - beside.flushes;
+  sum.write_ns += p.write_ns - beside.write_ns;
+  sum.flush_ns += p.flush_ns - beside.flush_ns;
   return sum;
 }
 
 // After a failed sync the state of the files is unknown, so nothing touches them any more.
-// Otherwise the appended records are dropped, and nothing has happened.
+// Otherwise the appended records are dropped, and nothing has happened. While a background writes
+// to the packs, nobody else has.
 void BranchWriter::Impl::give_up_checkpoint(const char* reason) noexcept {
+  if (background != nullptr) {
+    if (journal->sync_failed() && poison.empty()) poison = reason;
+    return;
+  }
   if (packs->sync_failed() || journal->sync_failed()) {
     if (poison.empty()) poison = reason;
     return;
@@ -77,7 +83,7 @@ std::uint64_t pages_of(std::span<const MapEntry> entries) {
 // entries are written only once.
 void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries,
                                  EncodingThreads& threads) {
-  std::vector<format::RunRef> runs = head.runs;
+  std::vector<format::RunRef> runs = std::move(next.runs);
   runs.insert(runs.begin(), format::RunRef{{}, entries.size()});
   std::size_t merge = 1;
   if (!entries.empty()) merge = std::max<std::size_t>(runs_to_merge(runs), 1);
@@ -94,8 +100,8 @@ void BranchWriter::Impl::add_run(Version& next, std::vector<MapEntry> entries,
 }
 
 // Called before add_run(): the copy of the version has to follow the run's root.
-void BranchWriter::Impl::write_hashes() {
-  const auto noted = dedup.noted();
+void BranchWriter::Impl::write_hashes(const Dedup& known) {
+  const auto noted = known.noted();
   for (std::size_t first = 0; first < noted.size(); first += format::kMaxPageHashes) {
     const std::size_t count = std::min<std::size_t>(noted.size() - first, format::kMaxPageHashes);
     const auto payload =
@@ -106,27 +112,33 @@ void BranchWriter::Impl::write_hashes() {
   }
 }
 
-void BranchWriter::Impl::write_checkpoint(Version& next, std::span<const PageWrites> commit,
-                                          std::vector<MapEntry> written,
-                                          const CommittedPages* committed) {
+std::vector<const PageWrites*> BranchWriter::Impl::pieces_of_epoch() const {
   std::vector<const PageWrites*> pieces;
-  pieces.reserve(epoch.size() + commit.size());
+  pieces.reserve(epoch.size());
   for (const PageWrites& p : epoch) pieces.push_back(&p);
-  for (const PageWrites& p : commit) pieces.push_back(&p);
-  EncodingThreads threads(store.pool(), packs->compressor());
+  return pieces;
+}
+
+// Writes the pieces, oldest first, and the entries in `written` to the packs, and syncs them.
+// `next` comes with the runs and the counts of the last checkpoint and leaves with the new ones.
+void BranchWriter::Impl::write_checkpoint(Version& next,
+                                          const std::vector<const PageWrites*>& pieces,
+                                          std::vector<MapEntry> written,
+                                          const CommittedPages* committed, Dedup& known,
+                                          EncodingThreads& threads) {
   auto entries = checkpoint_pieces(
-      store, *packs, encoding, dedup, pieces, std::move(written),
-      [this]() -> const PageSource& { return last_checkpointed(); }, committed, chains, threads);
+      store, *packs, encoding, known, pieces, std::move(written),
+      [&]() -> const PageSource& { return last_checkpointed(next); }, committed, chains, threads);
   chains.depths.update(entries);
   chains.changed.update(entries);
   next.pages_changed += pages_of(entries);
-  next.runs = head.runs;
-  write_hashes();
+  write_hashes(known);
   if (!entries.empty()) add_run(next, std::move(entries), threads);
 
   // A copy for repair. Its statements about the pack end before the copy itself.
+  const std::uint64_t before = next.bytes_added;
   const auto set_position = [&] {
-    next.bytes_added = head.bytes_added + (packs->bytes_appended() - counted_bytes);
+    next.bytes_added = before + (packs->bytes_appended() - counted_bytes);
     next.active_pack = packs->active_pack();
     next.active_pack_end_bytes = packs->end_bytes();
     next.next_pack_number = packs->next_pack_number();
@@ -143,14 +155,17 @@ void BranchWriter::Impl::write_checkpoint(Version& next, std::span<const PageWri
 }
 
 // Makes `target` the head: the journal's commits, the pieces of one more commit, and the entries
-// that this commit has written.
+// that this commit has written. REQUIRES: no background, and `target` follows from the head.
 void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageWrites> commit,
                                     std::vector<MapEntry> written,
                                     const CommittedPages* committed) {
   Version next = target;
+  auto pieces = pieces_of_epoch();
+  for (const PageWrites& p : commit) pieces.push_back(&p);
+  EncodingThreads threads(store.pool(), packs->compressor());
   checkpointing = true;
   try {
-    write_checkpoint(next, commit, std::move(written), committed);
+    write_checkpoint(next, pieces, std::move(written), committed, dedup, threads);
     journal->start_epoch(next);
   } catch (const std::exception& e) {
     give_up_checkpoint(e.what());
@@ -163,6 +178,7 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
   head = std::move(next);
   epoch.clear();
   epoch_raw_bytes = 0;
+  background_failed = false;
   unsaved_parent = false;
 }
 
@@ -185,6 +201,7 @@ BranchWriter::~BranchWriter() {
   if (w.journal == nullptr || !w.poison.empty()) return;
   try {
     w.check_in_place();
+    w.settle_background();
     if (!w.epoch.empty() || w.unsaved_parent) w.checkpoint(w.head, {}, {});
     w.journal->release_space();
   } catch (...) {

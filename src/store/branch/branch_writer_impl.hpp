@@ -1,9 +1,13 @@
 // store/branch/branch_writer_impl.hpp: the state that the parts of BranchWriter share; internal.
 #pragma once
 
+#include <list>
+
+#include "base/background.hpp"
+#include "store/branch/background_checkpoint.hpp"
 #include "store/branch/branch_writer.hpp"
-#include "store/branch/checkpoint.hpp"
 #include "store/catalog/store_core.hpp"
+#include "store/checkpoint/checkpoint.hpp"
 #include "store/journal/journal_writer.hpp"
 #include "store/pack/io_cost.hpp"
 #include "store/record/pack_writer.hpp"
@@ -20,7 +24,7 @@ struct BranchWriter::Impl {
   std::unique_ptr<JournalWriter> journal;
 
   format::Version head;               // its runs are those of the last checkpoint
-  std::vector<PageWrites> epoch;      // the writes of the journal's commits since, oldest first
+  std::list<PageWrites> epoch;        // the writes of the journal's commits since, oldest first
   std::uint64_t epoch_raw_bytes = 0;  // see max_epoch_raw_bytes()
   bool unsaved_parent = false;        // a published snapshot is not in the journal yet
   std::shared_ptr<PageSource> checkpointed;  // the last checkpoint's version; opened when needed
@@ -30,24 +34,47 @@ struct BranchWriter::Impl {
   std::uint64_t counted_bytes = 0;  // of packs->bytes_appended(), up to the last checkpoint
   std::string poison;               // why every further commit is refused
 
+  std::unique_ptr<BackgroundCheckpoint> background;  // none: nothing to be published
+  bool background_failed = false;                    // in this epoch
+  std::chrono::nanoseconds background_took{};        // the last one; zero: none yet
+  IoCost pack_io;                                    // of `packs`, when `background` began
+  IoCost beside;                                     // what the background took of it
+
   Impl(StoreCore& s, std::string n)
       : store(s),
         name(std::move(n)),
         label(fmt::format("branch '{}' of {}", name, s.path())),
         dedup(s) {}
 
-  const PageSource& last_checkpointed();
+  const PageSource& last_checkpointed(const format::Version& version);
   void check_not_poisoned() const;
   void check_in_place() const;
   void checkpoint(const format::Version& next, std::span<const PageWrites> commit,
                   std::vector<format::MapEntry> written, const CommittedPages* committed = nullptr);
-  void write_checkpoint(format::Version& next, std::span<const PageWrites> commit,
-                        std::vector<format::MapEntry> written, const CommittedPages* committed);
-  void write_hashes();
+  std::vector<const PageWrites*> pieces_of_epoch() const;
+  void write_checkpoint(format::Version& next, const std::vector<const PageWrites*>& pieces,
+                        std::vector<format::MapEntry> written, const CommittedPages* committed,
+                        Dedup& known, EncodingThreads& threads);
+  void write_hashes(const Dedup& known);
   void add_run(format::Version& next, std::vector<format::MapEntry> entries,
                EncodingThreads& threads);
   void give_up_checkpoint(const char* reason) noexcept;
   IoCost io() const noexcept;
+
+  // In background.cpp.
+  bool checkpoint_due() const noexcept;
+  void begin_background() noexcept;
+  void keep_pace();
+  void write_background(const std::vector<const PageWrites*>& pieces) noexcept;
+  bool background_written(bool wait);
+  bool can_carry(std::size_t payload_bytes) const;
+  void append_commit(std::vector<std::byte> payload);
+  void publish_background(std::vector<std::byte> commit);
+  void settle_background();
+  void drop_background() noexcept;
+  void end_background() noexcept;
+
+  base::Background thread;  // the last member: its task uses the others
 };
 
 }  // namespace vellum::store

@@ -3,7 +3,7 @@
 
 #include "base/fail.hpp"
 #include "store/branch/branch_writer_impl.hpp"
-#include "store/branch/checkpoint.hpp"
+#include "store/checkpoint/checkpoint.hpp"
 #include "store/pack/io_cost.hpp"
 #include "store/page_map/overlay.hpp"
 
@@ -15,6 +15,13 @@ using format::MapEntry;
 using format::PageNumber;
 using format::PartType;
 using format::Version;
+
+namespace {
+
+// A larger commit costs less when it goes to the packs at once than when it is written twice.
+constexpr std::size_t kMaxJournaledBytes = 256u << 10;
+
+}  // namespace
 
 struct BranchWriter::Commit::Impl {
   BranchWriter::Impl& writer;
@@ -28,13 +35,15 @@ struct BranchWriter::Commit::Impl {
   const IoCost before;  // add() writes too
 
   explicit Impl(BranchWriter::Impl& w) : writer(w), before(w.io()) {}
-  std::size_t journal_limit() const { return writer.store.superblock().journal_half_bytes / 4; }
+  std::size_t journal_limit() const {
+    return std::min<std::size_t>(kMaxJournaledBytes, writer.journal->half_bytes() / 4);
+  }
   void note_failure(const std::exception& e);
   void check(const PageWrites& piece) const;
   void check(const CommitMeta& meta) const;
   void write_blocks();
   std::vector<std::byte> encode(const CommitMeta& meta, std::uint64_t& raw_bytes);
-  bool append_to_journal(const Version& next, const CommitMeta& meta);
+  bool append_to_journal(const CommitMeta& meta);
 };
 
 namespace {
@@ -47,6 +56,16 @@ std::size_t size_of(const PageWrites& piece) {
   std::size_t bytes = piece.deltas.encoded_bound_bytes() + piece.zeros.size() * 2;
   for (const PageBlock& b : piece.blocks) bytes += b.stored.size() + b.pages.size() * 2;
   return bytes;
+}
+
+// Makes `head` the version of the commit that follows it.
+void follow(Version& head, CommitMeta meta) noexcept {
+  ++head.sequence;
+  head.time_ns = meta.time_ns;
+  head.region_bytes = meta.region_bytes;
+  head.base_address = meta.base_address;
+  head.message = std::move(meta.message);
+  head.file_bytes = meta.file_bytes;
 }
 
 PageNumber end_of(const PageWrites& piece) {
@@ -144,6 +163,7 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
   // Too large for the journal: blocks go where a checkpoint would put them.
   if (c.bytes <= c.journal_limit()) return;
   try {
+    c.writer.settle_background();
     c.write_blocks();
   } catch (const std::exception& e) {
     c.note_failure(e);
@@ -195,23 +215,32 @@ std::vector<std::byte> BranchWriter::Commit::Impl::encode(const CommitMeta& meta
 }
 
 // False: the commit is too large for the journal or for the space left in it.
-bool BranchWriter::Commit::Impl::append_to_journal(const Version& next, const CommitMeta& meta) {
+bool BranchWriter::Commit::Impl::append_to_journal(const CommitMeta& meta) {
+  BranchWriter::Impl& w = writer;
   std::uint64_t raw_bytes = 0;
-  const auto payload = encode(meta, raw_bytes);
-  if (payload.size() > journal_limit() || !writer.journal->fits(payload.size())) return false;
-  const std::uint32_t half = writer.store.superblock().journal_half_bytes;
-  if (writer.epoch_raw_bytes + raw_bytes > max_epoch_raw_bytes(half)) return false;
-  writer.epoch.reserve(writer.epoch.size() +
-                       pieces.size());  // nothing may fail after the commit point
-  try {
-    writer.journal->append_commit(payload);
-  } catch (const std::exception& e) {
-    if (writer.journal->sync_failed()) writer.poison = e.what();
-    throw;
+  auto payload = encode(meta, raw_bytes);
+  if (payload.size() > journal_limit()) return false;
+  const std::uint64_t most = max_epoch_raw_bytes(w.store.superblock().journal_half_bytes);
+  const auto joins_background = [&](bool wait) {
+    return w.background_written(wait) && w.can_carry(payload.size()) &&
+           w.epoch_raw_bytes - w.background->raw_bytes + raw_bytes <= most;
+  };
+  const bool fits = w.journal->fits(payload.size()) && w.epoch_raw_bytes + raw_bytes <= most;
+  const bool joins = joins_background(!fits);
+  if (!fits && !joins) return false;
+
+  // Nothing may fail after the commit point.
+  CommitMeta made = meta;
+  std::list<PageWrites> added(pieces.size());
+  if (joins) {
+    w.publish_background(std::move(payload));
+  } else {
+    w.append_commit(std::move(payload));
   }
-  for (PageWrites& piece : pieces) writer.epoch.push_back(std::move(piece));
-  writer.epoch_raw_bytes += raw_bytes;
-  writer.head = next;
+  std::move(pieces.begin(), pieces.end(), added.begin());
+  w.epoch.splice(w.epoch.end(), added);
+  w.epoch_raw_bytes += raw_bytes;
+  follow(w.head, std::move(made));
   return true;
 }
 
@@ -226,18 +255,15 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
   if (c.finished) fail(Errc::invalid_argument, "{}: the commit is finished already", w.label);
   c.check(meta);
 
-  Version next = w.head;
-  ++next.sequence;
-  next.time_ns = meta.time_ns;
-  next.region_bytes = meta.region_bytes;
-  next.base_address = meta.base_address;
-  next.message = meta.message;
-  next.file_bytes = meta.file_bytes;
-
   CommitCost cost;
   try {
-    cost.checkpointed = checkpoint || !c.written.empty() || !c.append_to_journal(next, meta);
-    if (cost.checkpointed) w.checkpoint(next, c.pieces, std::move(c.written), committed);
+    cost.checkpointed = checkpoint || !c.written.empty() || !c.append_to_journal(meta);
+    if (cost.checkpointed) {
+      w.settle_background();
+      Version next = w.head;
+      follow(next, meta);
+      w.checkpoint(next, c.pieces, std::move(c.written), committed);
+    }
   } catch (const std::exception& e) {
     c.note_failure(e);  // the records in packs are dropped: a second try would lack them
     throw;
@@ -246,11 +272,13 @@ CommitCost BranchWriter::Commit::finish(const CommitMeta& meta, bool checkpoint,
   w.dedup.leave(true);
 
   const IoCost after = w.io();
-  cost.sequence = next.sequence;
+  cost.sequence = w.head.sequence;
   cost.bytes_written = after.bytes_written - c.before.bytes_written;
   cost.flushes = after.flushes - c.before.flushes;
   cost.write_ns = after.write_ns - c.before.write_ns;
   cost.flush_ns = after.flush_ns - c.before.flush_ns;
+  w.keep_pace();
+  w.begin_background();
   return cost;
 }
 

@@ -16,13 +16,18 @@ class EncodingThreads {
   // `own` is the caller's compressor. The others are made when they are needed: each takes a
   // megabyte.
   EncodingThreads(base::ThreadPool& pool, base::Compressor& own)
-      : pool_(pool), own_(own), others_(pool.workers()) {}
+      : pool_(&pool), own_(own), others_(pool.workers()) {}
+  // The caller's thread alone.
+  explicit EncodingThreads(base::Compressor& own) : own_(own) {}
 
   // Calls body(index, compressor) for every index in [0, count), as ThreadPool::parallel_for does.
   void run(std::size_t count,
            const std::function<void(std::size_t index, base::Compressor& compressor)>& body) {
-    if (count == 1) return body(0, own_);
-    pool_.parallel_for(
+    if (count == 1 || pool_ == nullptr) {
+      for (std::size_t i = 0; i < count; ++i) body(i, own_);
+      return;
+    }
+    pool_->parallel_for(
         count, [&](std::size_t index, std::size_t worker) { body(index, compressor(worker)); });
   }
 
@@ -34,7 +39,7 @@ class EncodingThreads {
     return *other;
   }
 
-  base::ThreadPool& pool_;
+  base::ThreadPool* const pool_ = nullptr;
   base::Compressor& own_;
   std::vector<std::unique_ptr<base::Compressor>> others_;
 };

@@ -16,6 +16,7 @@ struct JournalState {
   std::uint64_t epoch = 0;
   format::Version base;
   std::vector<format::CommitBody> commits;  // oldest first
+  std::uint64_t base_end_bytes = 0;         // file offset just past the base frame
   std::uint64_t tail_bytes = 0;             // file offset just past the last valid frame
   std::uint64_t head_sequence() const { return base.sequence + commits.size(); }
 };

@@ -1,6 +1,7 @@
 #include "store/journal/journal_writer.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 
 #include "base/clock.hpp"
@@ -225,9 +226,7 @@ JournalWriter::JournalWriter(std::unique_ptr<base::File> file, const JournalStat
   j.epoch = state.epoch;
   j.sequence = state.head_sequence();
   j.tail_bytes = state.tail_bytes;
-  FrameHeader base;
-  base.payload_bytes = static_cast<std::uint32_t>(format::encode_version(state.base).size());
-  j.base_end = half_start(j.epoch, j.half_bytes) + format::frame_extent_bytes(base);
+  j.base_end = state.base_end_bytes;
   // The order matters: the other half, the fallback, may go only when this epoch is durable.
   j.renew_current_epoch();
   j.clear_free_space();
@@ -255,10 +254,25 @@ void JournalWriter::append_commit(std::span<const std::byte> payload) {
   j.write_marker(end);
 }
 
-void JournalWriter::start_epoch(const format::Version& base) {
+bool JournalWriter::carries(const format::Version& base, std::size_t commits,
+                            std::size_t commit_bytes) const {
+  constexpr std::size_t kMaxVarintBytes = 10;
+  const std::uint64_t lengths = (std::uint64_t{commits} + 2) * kMaxVarintBytes;
+  return format::kFrameHeaderBytes + format::encode_version(base).size() + lengths + commit_bytes <=
+         impl_->half_bytes / 4 * 3;
+}
+
+void JournalWriter::start_epoch(const format::Version& base,
+                                std::span<const std::vector<std::byte>> commits) {
   Impl& j = *impl_;
-  const auto frame = format::encode_frame({FrameType::base, j.epoch + 1, base.sequence, 0},
-                                          format::encode_version(base), j.seed);
+  const std::uint64_t sequence = base.sequence + commits.size();
+  assert(sequence == j.sequence || sequence == j.sequence + 1);
+  const auto frame =
+      commits.empty()
+          ? format::encode_frame({FrameType::base, j.epoch + 1, sequence, 0},
+                                 format::encode_version(base), j.seed)
+          : format::encode_frame({FrameType::base_with_commits, j.epoch + 1, sequence, 0},
+                                 format::encode_base_with_commits(base, commits), j.seed);
   if (frame.size() > j.half_bytes) {
     fail(Errc::invalid_argument, "{}: a version of {} bytes does not fit the journal",
          j.file->path(), frame.size());
@@ -268,11 +282,17 @@ void JournalWriter::start_epoch(const format::Version& base) {
   j.write_frame(frame, start);
   j.sync();
   ++j.epoch;
-  j.sequence = base.sequence;
+  j.sequence = sequence;
   j.base_end = start + frame.size();
   j.tail_bytes = j.base_end;
   j.write_marker(j.tail_bytes);
 }
+
+std::uint64_t JournalWriter::used_bytes() const noexcept {
+  return impl_->tail_bytes - half_start(impl_->epoch, impl_->half_bytes);
+}
+
+std::uint32_t JournalWriter::half_bytes() const noexcept { return impl_->half_bytes; }
 
 void JournalWriter::release_space() noexcept {
   constexpr std::uint64_t kHole = 4096;

@@ -28,8 +28,16 @@ class JournalWriter {
   // previous frame's marker durable. A failed write leaves the tail where it was.
   void append_commit(std::span<const std::byte> payload);
   // Starts the next epoch in the other half with `base` and syncs: the commit point of a
-  // checkpoint.
-  void start_epoch(const format::Version& base);
+  // checkpoint. `commits` are the payloads of the commits that follow `base`, oldest first: those
+  // that were appended since, and perhaps one more, whose commit point this is, too.
+  void start_epoch(const format::Version& base,
+                   std::span<const std::vector<std::byte>> commits = {});
+  // True when such commits leave a quarter of the half for others. `commit_bytes`: of their
+  // payloads.
+  bool carries(const format::Version& base, std::size_t commits, std::size_t commit_bytes) const;
+  // How much of its half the epoch has taken.
+  std::uint64_t used_bytes() const noexcept;
+  std::uint32_t half_bytes() const noexcept;
   // Clean close: gives back the space of everything but the header and the base frame. REQUIRES: no
   // commit frames.
   void release_space() noexcept;

@@ -17,6 +17,7 @@ using format::JournalHeader;
 namespace {
 
 constexpr int kMaxTries = 10'000;
+// Of a base frame without commits.
 constexpr std::size_t kMaxBaseFrameBytes = format::kFrameHeaderBytes + format::kMaxVersionBytes + 8;
 
 struct Frame {
@@ -76,10 +77,18 @@ Half read_half(const base::File& file, unsigned index, std::uint32_t half_bytes,
   return half;
 }
 
+// Reads as much of half 0 or 1 as its base frame takes, and some bytes more or all that there are.
+Half read_base_frame(const base::File& file, unsigned index, std::uint32_t half_bytes) {
+  Half half = read_half(file, index, half_bytes, kMaxBaseFrameBytes);
+  const std::uint64_t bytes = format::frame_extent_at(half.bytes);
+  if (bytes > half.bytes.size()) half = read_half(file, index, half_bytes, bytes);
+  return half;
+}
+
 // The epoch whose base frame a half starts with; 0 if there is none.
 std::uint64_t epoch_of(const Half& half, unsigned index, std::uint64_t seed) noexcept {
   Frame frame;
-  if (!half.frame_at(0, seed, frame) || frame.header.type != FrameType::base) return 0;
+  if (!half.frame_at(0, seed, frame) || !format::is_base(frame.header.type)) return 0;
   const bool at_home = frame.header.epoch % 2 == (index == 0 ? 1 : 0);
   return at_home ? frame.header.epoch : 0;
 }
@@ -87,8 +96,7 @@ std::uint64_t epoch_of(const Half& half, unsigned index, std::uint64_t seed) noe
 std::uint64_t newest_epoch(const base::File& file, std::uint32_t half_bytes, std::uint64_t seed) {
   std::uint64_t newest = 0;
   for (unsigned i = 0; i < 2; ++i) {
-    newest =
-        std::max(newest, epoch_of(read_half(file, i, half_bytes, kMaxBaseFrameBytes), i, seed));
+    newest = std::max(newest, epoch_of(read_base_frame(file, i, half_bytes), i, seed));
   }
   return newest;
 }
@@ -97,8 +105,8 @@ std::uint64_t newest_epoch(const base::File& file, std::uint32_t half_bytes, std
 void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
                  JournalState& state) {
   Frame frame;
-  if (!half.frame_at(0, seed, frame) || !format::decode_version(frame.payload, state.base) ||
-      frame.header.sequence != state.base.sequence) {
+  if (!half.frame_at(0, seed, frame) ||
+      !format::decode_base(frame.header, frame.payload, state.base, state.commits)) {
     fail(Errc::corrupted, "{} at byte {}: the base frame of epoch {} does not parse", path,
          half.start, state.epoch);
   }
@@ -107,6 +115,7 @@ void read_frames(const std::string& path, const Half& half, std::uint64_t seed,
          half.start);
   }
   std::uint64_t at = format::frame_extent_bytes(frame.header);
+  state.base_end_bytes = half.start + at;
   while (half.frame_at(at, seed, frame) && frame.header.type == FrameType::commit &&
          frame.header.epoch == state.epoch && frame.header.sequence == state.head_sequence() + 1) {
     if (!format::decode_commit(frame.payload, state.commits.emplace_back())) {
@@ -178,12 +187,12 @@ std::vector<format::Version> read_base_versions(const base::File& file,
   for (int tries = 0; tries < kMaxTries; ++tries) {
     std::vector<std::pair<std::uint64_t, format::Version>> found;
     for (unsigned i = 0; i < 2; ++i) {
-      const Half half = read_half(file, i, header.half_bytes, kMaxBaseFrameBytes);
+      const Half half = read_base_frame(file, i, header.half_bytes);
       const std::uint64_t epoch = epoch_of(half, i, seed);
       Frame frame;
       format::Version version;
       if (epoch == 0 || !half.frame_at(0, seed, frame) ||
-          !format::decode_version(frame.payload, version) ||
+          !format::decode_base_version(frame.header.type, frame.payload, version) ||
           version.branch_id != header.branch_id) {
         continue;
       }

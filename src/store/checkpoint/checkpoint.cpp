@@ -1,10 +1,11 @@
-#include "store/branch/checkpoint.hpp"
+#include "store/checkpoint/checkpoint.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <map>
 
 #include "store/catalog/store_core.hpp"
+#include "store/checkpoint/chain_deltas.hpp"
 #include "store/encode/block_encoder.hpp"
 #include "store/encode/payload.hpp"
 #include "store/page_map/overlay.hpp"
@@ -53,6 +54,7 @@ struct Rebuilt {
 };
 
 constexpr std::size_t kRebuildsAtOnce = 4096;  // 16 MiB, or twice that when written whole
+constexpr std::size_t kChainsAtOnce = 32768;   // some 50 MiB
 
 bool item_before(const Item& a, const Item& b) noexcept {
   return a.page != b.page ? a.page < b.page : a.piece < b.piece;
@@ -80,8 +82,10 @@ class Checkpointer {
     sort_out();
     place_blocks();
     place_deltas();
+    compose_chains();
     place_rebuilds();
     write_deltas(deltas_, depths_);
+    write_deltas(composed_, std::vector<std::uint8_t>(composed_.pages().size(), 1));
     write_deltas(rebased_, std::vector<std::uint8_t>(rebased_.pages().size(), 1));
     std::sort(entries_.begin(), entries_.end(), [](const MapEntry& a, const MapEntry& b) {
       return a.page != b.page ? a.page < b.page : a.depth > b.depth;
@@ -94,6 +98,11 @@ class Checkpointer {
   void sort_out();
   void place_blocks();
   void place_deltas();
+  void compose_chains();
+  void compose(std::span<const Rebuild> rebuilds, const ChainDeltas& chains, std::size_t first,
+               DeltaBatch& out) const;
+  void place_composed(std::span<const Rebuild> rebuilds, const ChainDeltas& chains,
+                      std::size_t first, const DeltaBatch& deltas);
   void place_rebuilds();
   void rebuild(std::span<const Rebuild> rebuilds, Rebuilt& out);
   void place_rebuilt(std::span<const Rebuild> rebuilds, const Rebuilt& rebuilt);
@@ -133,7 +142,7 @@ class Checkpointer {
   std::vector<Rebuild> rebuilds_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::byte>> unpacked_;
 
-  DeltaBatch deltas_, rebased_;
+  DeltaBatch deltas_, composed_, rebased_;
   std::vector<std::uint8_t> depths_;  // of deltas_
 
   std::vector<PageNumber> base_pages_;
@@ -241,6 +250,67 @@ void Checkpointer::place_deltas() {
     }
     depths_.push_back(static_cast<std::uint8_t>(below[i] + 1));
     chains_.changed.extend(p.page, deltas_.spans_of(deltas_.pages().back()));
+  }
+}
+
+// Pages at the end of their chains that are not in memory: each gets its chain's deltas and the new
+// ones as one. Its content is not needed for that. Pages in memory are left to rebuild(), which
+// reads no chain.
+void Checkpointer::compose_chains() {
+  const auto first_chain = std::stable_partition(
+      rebuilds_.begin(), rebuilds_.end(),
+      [this](const Rebuild& r) { return !r.against_base || in_memory(r.from.page); });
+  std::vector<Rebuild> all(first_chain, rebuilds_.end());
+  rebuilds_.erase(first_chain, rebuilds_.end());
+  constexpr std::size_t kStep = 256;
+  for (std::size_t at = 0; at < all.size(); at += kChainsAtOnce) {
+    const auto now = std::span(all).subspan(at, std::min(kChainsAtOnce, all.size() - at));
+    std::vector<PageNumber> pages;
+    pages.reserve(now.size());
+    for (const Rebuild& r : now) pages.push_back(r.from.page);
+    const ChainDeltas chains(store_, last_checkpointed_(), pages, threads_);
+    std::vector<DeltaBatch> composed((now.size() + kStep - 1) / kStep);
+    const auto step = [&](std::size_t i) {
+      return now.subspan(i * kStep, std::min(kStep, now.size() - i * kStep));
+    };
+    threads_.run(composed.size(), [&](std::size_t i, base::Compressor&) {
+      compose(step(i), chains, i * kStep, composed[i]);
+    });
+    for (std::size_t i = 0; i < composed.size(); ++i) {
+      place_composed(step(i), chains, i * kStep, composed[i]);
+    }
+  }
+}
+
+// `first`: the index of the first of the rebuilds in `chains`.
+void Checkpointer::compose(std::span<const Rebuild> rebuilds, const ChainDeltas& chains,
+                           std::size_t first, DeltaBatch& out) const {
+  format::DeltaComposer composer;
+  for (std::size_t i = 0; i < rebuilds.size(); ++i) {
+    const PageItems& p = rebuilds[i].from;
+    composer.reset();
+    chains.apply(first + i, composer);
+    for (const Item& item : p.items) {
+      const auto& batch = pieces_[item.piece]->deltas;
+      composer.apply(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)));
+    }
+    composer.append_to(out, p.page);
+  }
+}
+
+// Where a delta costs too much, some bytes may have changed back: only the base tells.
+void Checkpointer::place_composed(std::span<const Rebuild> rebuilds, const ChainDeltas& chains,
+                                  std::size_t first, const DeltaBatch& deltas) {
+  for (std::size_t i = 0; i < rebuilds.size(); ++i) {
+    const auto& delta = deltas.pages()[i];
+    composed_.add(delta.page, deltas.spans_of(delta), deltas.bytes_of(delta));
+    if (composed_.last_cost_bytes() > kMaxDeltaCostBytes) {
+      composed_.pop_back();
+      rebuilds_.push_back(rebuilds[i]);
+      continue;
+    }
+    chains_.changed.begin(chains.base(first + i), deltas.spans_of(delta));
+    entries_.push_back(chains.base(first + i));
   }
 }
 

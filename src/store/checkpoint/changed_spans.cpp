@@ -1,8 +1,8 @@
-#include "store/branch/changed_spans.hpp"
+#include "store/checkpoint/changed_spans.hpp"
 
 #include <utility>
 
-#include "store/branch/newest_entries.hpp"
+#include "store/checkpoint/newest_entries.hpp"
 
 namespace vellum::store {
 

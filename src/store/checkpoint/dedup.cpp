@@ -1,4 +1,4 @@
-#include "store/branch/dedup.hpp"
+#include "store/checkpoint/dedup.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,8 @@
-#include "store/branch/depth_table.hpp"
+#include "store/checkpoint/depth_table.hpp"
 
 #include <algorithm>
 
-#include "store/branch/newest_entries.hpp"
+#include "store/checkpoint/newest_entries.hpp"
 
 namespace vellum::store {
 

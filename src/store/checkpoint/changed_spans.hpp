@@ -1,4 +1,4 @@
-// store/branch/changed_spans.hpp: the bytes that the deltas of a page change, for pages whose chains
+// store/checkpoint/changed_spans.hpp: the bytes that the deltas of a page change, for pages whose chains
 // have been full.
 //
 // A page at the end of its chain gets one delta against its base. The first time, the base has to

@@ -1,4 +1,4 @@
-// store/branch/depth_table.hpp: the number of deltas on each page's base, for a branch's writer.
+// store/checkpoint/depth_table.hpp: the number of deltas on each page's base, for a branch's writer.
 //
 // A checkpoint needs this number for every page that it has a delta for. Asking the page map each
 // time would decode most of its blocks when the pages are scattered. Here each part of the map is

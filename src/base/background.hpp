@@ -1,12 +1,13 @@
-// region/background.hpp: a thread that does one thing at a time for a region.
+// base/background.hpp: a thread that does one thing at a time for its owner.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <thread>
 
-namespace vellum::region {
+namespace vellum::base {
 
 // The thread begins with the first task and takes no signals of the application. Any thread may
 // wait; one thread at a time starts tasks.
@@ -21,6 +22,8 @@ class Background {
   // the task has then not begun.
   void start(std::function<void()> task);
   void wait_idle();
+  bool wait_idle_for(std::chrono::nanoseconds time);  // false: the task goes on
+  bool idle();                                        // what the task did is seen after true
 
  private:
   void run();
@@ -32,4 +35,4 @@ class Background {
   std::thread thread_;
 };
 
-}  // namespace vellum::region
+}  // namespace vellum::base

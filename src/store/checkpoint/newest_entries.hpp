@@ -1,4 +1,4 @@
-// store/branch/newest_entries.hpp: what the entries of a run say of each page first.
+// store/checkpoint/newest_entries.hpp: what the entries of a run say of each page first.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// store/branch/dedup.hpp: an index of pages that the store already holds.
+// store/checkpoint/dedup.hpp: an index of pages that the store already holds.
 //
 // The index keeps a hash of every sixteenth page, chosen by its content, in memory and in the packs
 // (record type `hashes`). When such a page recurs, its hash leads to the stored copy. The contents

@@ -1,4 +1,4 @@
-// store/branch/committed_pages.hpp: pages of the commit at hand that its maker has in memory.
+// store/checkpoint/committed_pages.hpp: pages of the commit at hand that its maker has in memory.
 //
 // A checkpoint needs whole pages where a commit brought only deltas. Reading such a page back from
 // the packs means finding it, decompressing it and applying deltas; a region usually has it at hand

@@ -1,4 +1,4 @@
-// store/branch/checkpoint.hpp: the conversion of page writes into pack records and map entries.
+// store/checkpoint/checkpoint.hpp: the conversion of page writes into pack records and map entries.
 //
 // Only the net effect of an epoch on each page is written: the newest full content with later
 // deltas applied, or all deltas composed into one. Chains stay short: a page whose chain has
@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "format/types.hpp"
-#include "store/branch/changed_spans.hpp"
-#include "store/branch/committed_pages.hpp"
-#include "store/branch/dedup.hpp"
-#include "store/branch/depth_table.hpp"
+#include "store/checkpoint/changed_spans.hpp"
+#include "store/checkpoint/committed_pages.hpp"
+#include "store/checkpoint/dedup.hpp"
+#include "store/checkpoint/depth_table.hpp"
 #include "store/encode/encoding_threads.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/record/pack_writer.hpp"

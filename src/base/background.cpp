@@ -1,11 +1,11 @@
-#include "region/background.hpp"
+#include "base/background.hpp"
 
 #include <cassert>
 #include <utility>
 
 #include "base/signals_blocked.hpp"
 
-namespace vellum::region {
+namespace vellum::base {
 
 Background::~Background() {
   {
@@ -21,7 +21,7 @@ void Background::start(std::function<void()> task) {
     const std::lock_guard lock(mutex_);
     assert(task_ == nullptr);
     if (!thread_.joinable()) {
-      const base::SignalsBlocked blocked;
+      const SignalsBlocked blocked;
       thread_ = std::thread([this] { run(); });
     }
     task_ = std::move(task);
@@ -32,6 +32,16 @@ void Background::start(std::function<void()> task) {
 void Background::wait_idle() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return task_ == nullptr; });
+}
+
+bool Background::wait_idle_for(std::chrono::nanoseconds time) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, time, [&] { return task_ == nullptr; });
+}
+
+bool Background::idle() {
+  const std::lock_guard lock(mutex_);
+  return task_ == nullptr;
 }
 
 void Background::run() {
@@ -47,4 +57,4 @@ void Background::run() {
   }
 }
 
-}  // namespace vellum::region
+}  // namespace vellum::base
