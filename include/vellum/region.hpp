@@ -88,7 +88,8 @@ struct CommitReport {
 };
 
 // A region's pages in memory now, counted page by page (0.5 to 4 ms for 1 GiB), and the pages that
-// have left it since it was opened.
+// have left it since it was opened. With engine mapped the pages are the kernel's, and only
+// limit_bytes is known.
 struct MemoryUse {
   std::uint64_t limit_bytes = 0;     // of the region, or of the process when it has none of its own
   std::uint64_t resident_bytes = 0;  // committed copies and private ones

@@ -23,14 +23,16 @@
  * and stays until that thread's next failing call. An output argument (`out`) is set to NULL, and a
  * struct left alone, when the call fails. No C++ exception leaves the library.
  *
- * HANDLES. vellum_store, vellum_region and vellum_pin are opaque and belong to the caller, who
- * closes each once; closing NULL does nothing. A region keeps its store open: the two may be closed
- * in any order. Pins go before their region.
+ * HANDLES. vellum_store, vellum_region, vellum_transaction and vellum_pin are opaque and belong to
+ * the caller, who closes each once; closing NULL does nothing. They may be closed in any order: a
+ * region keeps its store open, and a transaction or a pin keeps its region open.
  *
  * UNITS. Sizes, offsets and lengths are bytes, times nanoseconds, and names UTF-8 strings of 1 to
  * 200 bytes: letters, digits and . _ + - (or UTF-8), not starting with '.' or '-'. Strings that go
  * in are copied. Where the manual says "may be NULL", NULL means the default or "not wanted";
- * nowhere else is NULL allowed: it gives VELLUM_ERR_INVALID_ARGUMENT.
+ * nowhere else is NULL allowed: it gives VELLUM_ERR_INVALID_ARGUMENT. An array of length 0 may be
+ * NULL. Memory of a region is named by address and length, bytes of a version by offset and length;
+ * VELLUM_ERR_INVALID_ARGUMENT when they do not all lie in it.
  *
  * THREADS. Loads and stores need no more care than in plain memory. Functions may be called from
  * any thread; commits, snapshots, rollbacks and grows of one region take turns. A handle must not
@@ -107,21 +109,32 @@ enum {
 
 enum { VELLUM_HASH_NONE = 0, VELLUM_HASH_SHA256 = 1 };
 
+/* How changed pages are stored. A field of 0 means the default, which needs no tuning. See
+ * encoding.hpp. */
+typedef struct vellum_encoding {
+  size_t struct_size;
+  int compression;       /* VELLUM_COMPRESSION_... */
+  int compression_level; /* zstd 1..19 */
+  uint32_t block_bytes;  /* pages compressed together: 4 KiB..128 MiB, a power of two; in
+                            vellum_region_options at most 1 MiB or the store's own, whichever is
+                            more */
+  int fixed_blocks;      /* 1: blocks never grow where their pages compress little */
+  int no_filters;        /* 1: no byte planes or differences of words before compression */
+  int no_dedup;          /* 1: a page that the store already holds is stored again */
+  int no_deltas;         /* 1: a changed page is stored whole */
+  int hash;              /* VELLUM_HASH_...: kept with every block, beside its checksum */
+} vellum_encoding;
+#define VELLUM_ENCODING_INIT {sizeof(vellum_encoding), 0, 0, 0, 0, 0, 0, 0, 0}
+
 /* Fixed when a store is made. A field of 0 means the default, which needs no tuning. */
 typedef struct vellum_store_options {
   size_t struct_size;
-  int compression;             /* VELLUM_COMPRESSION_... */
-  int compression_level;       /* zstd 1..19 */
-  uint32_t block_bytes;        /* pages compressed together: 4 KiB..128 MiB, a power of two */
-  uint32_t journal_half_bytes; /* small commits ahead of the packs: 64 KiB..64 MiB */
-  uint64_t pack_bytes;         /* size at which a pack file is sealed: 1 MiB..1 TiB */
-  int fixed_blocks;            /* 1: blocks never grow where their pages compress little */
-  int no_filters;              /* 1: no byte planes or differences of words before compression */
-  int no_dedup;                /* 1: a page that the store already holds is stored again */
-  int no_deltas;               /* 1: a changed page is stored whole */
-  int hash;                    /* VELLUM_HASH_...: kept with every block, beside its checksum */
+  const vellum_encoding* encoding; /* how its regions are stored, unless a branch was made, or is
+                                      opened, with another one; NULL: the default */
+  uint64_t pack_bytes;             /* size at which a pack file is sealed: 1 MiB..1 TiB */
+  uint32_t journal_half_bytes;     /* small commits ahead of the packs: 64 KiB..64 MiB */
 } vellum_store_options;
-#define VELLUM_STORE_OPTIONS_INIT {sizeof(vellum_store_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#define VELLUM_STORE_OPTIONS_INIT {sizeof(vellum_store_options), NULL, 0, 0}
 
 /* Makes a store. `path` must not exist, or be an empty directory; its parent must exist. `options`
  * may be NULL. */
@@ -134,7 +147,8 @@ void vellum_store_close(vellum_store* store);
 
 /* The path, which the store owns. Cannot fail: NULL for NULL. */
 const char* vellum_store_path(const vellum_store* store);
-/* The options that the store was made with; a default has its value here. */
+/* The options that the store was made with; a default has its value here. `encoding` belongs to the
+ * handle and lasts as long. */
 int vellum_store_get_options(const vellum_store* store, vellum_store_options* options);
 /* 32 hex digits and a 0. */
 int vellum_store_id(const vellum_store* store, char id[33]);
@@ -149,6 +163,9 @@ enum {
   VELLUM_ENGINE_SIGSEGV = 2,
   VELLUM_ENGINE_MAPPED = 3
 };
+
+/* A short, stable name ("uffd"). Never NULL; "unknown" for a number that is none. */
+const char* vellum_engine_name(int engine);
 
 /* How a commit finds the stores (vellum/tracker.hpp, vellum/cards.h). */
 enum {
@@ -167,10 +184,9 @@ typedef struct vellum_region_options {
   uint64_t base_address;   /* with fixed_address: the address, a multiple of 2 MiB */
   int encode_threads;      /* that help to commit: by default one less than the processors, at most
                               7; -1: none */
-  const vellum_store_options* encoding; /* how this region's commits are stored (sizes of packs
-                                           and journals do not count); NULL: as the branch was
-                                           made. Kept when the branch is made with it, else for
-                                           this opening only */
+  const vellum_encoding* encoding; /* how this region's commits are stored; NULL: as the branch was
+                                      made, or as the store says. Kept when the branch is made with
+                                      it, else for this opening only */
   const char* image_path; /* the plain file that VELLUM_ENGINE_MAPPED maps; naming one chooses that
                              engine. NULL: the file of the last time, or one in the store */
   uint64_t memory_limit_bytes; /* limit of the region's memory; 0: it shares three quarters of
@@ -190,9 +206,14 @@ typedef struct vellum_region_options {
                            names its page. For tests: it is slow */
   int no_background_gc; /* 1: unneeded space stays until `vellum gc`, also on a full disk; by
                            default it is given back while the region writes */
+  int image_is_content; /* 1: the region opens with the content of the file at image_path, whatever
+                           the branch had. See mapped.hpp */
+  int keep_copies;      /* 1: second copies of written pages that rest stay in memory, instead of
+                           being given back by a library thread. For a program whose threads block
+                           SIGSEGV, or store to the region in a handler of it */
 } vellum_region_options;
 #define VELLUM_REGION_OPTIONS_INIT \
-  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes a branch with a region of zero bytes, rounded up to pages of 4096. `options` may be NULL
  * here and below. VELLUM_ERR_ALREADY_EXISTS. */
@@ -208,8 +229,13 @@ int vellum_region_open_or_create(vellum_store* store, const char* branch, uint64
  * lock; any number may be open, also beside the writer. */
 int vellum_region_open_version(vellum_store* store, const char* name,
                                const vellum_region_options* options, vellum_region** out);
-/* Unmaps. Uncommitted stores are lost. */
+/* Unmaps, when no transaction or pin keeps the region open. Uncommitted stores are lost. */
 void vellum_region_close(vellum_region* region);
+/* Closes it, but the memory stays in place with its content: a mapping of the process's own, from
+ * vellum_region_data() on for vellum_region_capacity() bytes, which the caller must unmap
+ * (munmap(2)). After an error the handle is still to be closed. VELLUM_ERR_UNSUPPORTED unless the
+ * engine is VELLUM_ENGINE_MAPPED: only its pages need no fault handler. */
+int vellum_region_close_and_leave_memory(vellum_region* region);
 
 /* These cannot fail: NULL or 0 for a NULL region. */
 void* vellum_region_data(const vellum_region* region); /* page-aligned; stays the same */
@@ -217,6 +243,30 @@ uint64_t vellum_region_size(const vellum_region* region);
 uint64_t vellum_region_capacity(const vellum_region* region);
 int vellum_region_writable(const vellum_region* region);      /* 1 or 0 */
 uint64_t vellum_region_sequence(const vellum_region* region); /* of the last commit */
+int vellum_region_engine(const vellum_region* region); /* in use, so never AUTOMATIC but for NULL */
+/* The branch, or the version that was opened. The region owns it. */
+const char* vellum_region_name(const vellum_region* region);
+
+/* A region's pages in memory now, counted page by page (0.5 to 4 ms for 1 GiB), and the pages that
+ * have left it since it was opened. With VELLUM_ENGINE_MAPPED the pages are the kernel's, and only
+ * limit_bytes is known. */
+typedef struct vellum_memory_use {
+  size_t struct_size;
+  uint64_t limit_bytes;         /* of the region, or of the process when it has none of its own */
+  uint64_t resident_bytes;      /* committed copies and private ones */
+  uint64_t evicted_bytes;       /* all that ever left */
+  uint64_t spilled_pages;       /* written, not committed, and not in memory */
+  uint64_t spill_file_bytes;    /* space that the spill file occupies */
+  uint64_t spill_written_bytes; /* all that was ever written to it */
+} vellum_memory_use;
+#define VELLUM_MEMORY_USE_INIT {sizeof(vellum_memory_use), 0, 0, 0, 0, 0, 0}
+int vellum_region_memory_use(const vellum_region* region, vellum_memory_use* use);
+
+/* A piece of a region's memory, where a call takes several. */
+typedef struct vellum_span {
+  const void* address;
+  size_t length_bytes;
+} vellum_span;
 
 /* ---- Commits and snapshots ---- */
 
@@ -238,6 +288,13 @@ typedef struct vellum_commit_report {
  * is unchanged, and a later commit includes everything. VELLUM_ERR_POISONED: a flush failed now or
  * earlier; open the branch again. */
 int vellum_commit(vellum_region* region, const char* message, vellum_commit_report* report);
+
+/* Like vellum_commit(), but scans only the `count` spans of `written`, which saves a scan of the
+ * whole region. Whole pages count; spans may overlap. A store elsewhere is in the next
+ * vellum_commit() or vellum_snapshot(), or in the next call of this that names it. With
+ * VELLUM_TRACKER_CARDS the marks count instead. */
+int vellum_commit_ranges(vellum_region* region, const vellum_span* written, size_t count,
+                         const char* message, vellum_commit_report* report);
 
 /* vellum_commit(), then keeps that state under `name`. VELLUM_ERR_ALREADY_EXISTS: nothing is
  * committed. */
@@ -261,6 +318,40 @@ int vellum_wait(vellum_pending* pending, vellum_commit_report* report);
 /* Forgets everything stored since the last commit. No other thread may use the region meanwhile. */
 int vellum_rollback(vellum_region* region);
 
+/* Drops the region's own copies of pages that equal the last commit. With VELLUM_ENGINE_MAPPED
+ * these pages are the image's again, in the page cache, and their memory is free; with other
+ * engines nothing happens. Nothing in these spans may have been stored to since the last commit,
+ * nor during the call. */
+int vellum_drop_copies(vellum_region* region, const vellum_span* spans, size_t count);
+
+/* A transaction: what is stored while it is open is kept whole or not at all.
+ *
+ *   vellum_transaction *transaction = NULL;
+ *   int result = vellum_begin(region, &transaction);
+ *   if (result == VELLUM_OK) result = transfer(accounts, from, to, amount);
+ *   if (result == VELLUM_OK) result = vellum_transaction_commit(transaction, NULL, NULL);
+ *   vellum_transaction_close(transaction);   // rolls back, unless it was committed
+ *
+ * It goes back to the last commit: stores from before vellum_begin() belong to it. While it is
+ * open, the region itself refuses commits, snapshots, vellum_rollback() and another vellum_begin()
+ * by VELLUM_ERR_BUSY, in every thread; vellum_grow() belongs to it. Loads and stores of all threads
+ * go on, and belong to it: no other thread may use the region while it is rolled back. In a child
+ * of fork(2) it does nothing. */
+typedef struct vellum_transaction vellum_transaction;
+int vellum_begin(vellum_region* region, vellum_transaction** out);
+/* As vellum_commit(). It ends the transaction, and leaves the handle to be closed. After an error
+ * the transaction is still open, with all of its stores: make room and call this again, or roll it
+ * back. VELLUM_ERR_INVALID_ARGUMENT when it is not open. */
+int vellum_transaction_commit(vellum_transaction* transaction, const char* message,
+                              vellum_commit_report* report);
+/* As vellum_rollback(). It ends the transaction, and leaves the handle to be closed. */
+int vellum_transaction_rollback(vellum_transaction* transaction);
+int vellum_transaction_is_open(const vellum_transaction* transaction); /* 1 or 0; 0 for NULL */
+/* Rolls back what is still open. If that fails, a line on standard error says so, and the region
+ * refuses commits (VELLUM_ERR_POISONED) until a vellum_rollback() succeeds, or the branch is opened
+ * again. */
+void vellum_transaction_close(vellum_transaction* transaction);
+
 /* Makes the region larger, in place: new bytes are zero, and durable with the next commit.
  * VELLUM_ERR_INVALID_ARGUMENT beyond the capacity or below the size. */
 int vellum_grow(vellum_region* region, uint64_t size_bytes);
@@ -268,10 +359,11 @@ int vellum_grow(vellum_region* region, uint64_t size_bytes);
 /* The size of the plain file that the region stands for, as vellum_export() writes it: the region's
  * size, unless vellum_resize_file() or vellum_import() has set another. 0 for NULL. */
 uint64_t vellum_region_file_size(const vellum_region* region);
-/* Sets that size; durable with the next commit. A file larger than the region grows the region. In
- * a shorter file the bytes past its end become zero, and the region keeps its size.
- * VELLUM_ERR_INVALID_ARGUMENT beyond the capacity. */
-int vellum_resize_file(vellum_region* region, uint64_t file_bytes);
+/* Sets that size; durable with the next commit. A file larger than the region grows the region, and
+ * by `room_bytes` more, so that a file that is appended to a little at a time need not grow the
+ * region each time. In a shorter file the bytes past its end become zero, and the region keeps its
+ * size. VELLUM_ERR_INVALID_ARGUMENT beyond the capacity. */
+int vellum_resize_file(vellum_region* region, uint64_t file_bytes, uint64_t room_bytes);
 
 /* ---- Bringing memory in ---- */
 
@@ -316,10 +408,10 @@ typedef struct vellum_version_info {
   uint64_t sequence;  /* commits on its line */
   int64_t time_ns;    /* of the commit, since 1970-01-01 UTC */
   uint64_t region_bytes;
-  uint64_t pages_changed;               /* since the parent */
-  uint64_t bytes_added;                 /* to packs, since the parent */
-  const vellum_store_options* encoding; /* of a branch: how its commits are stored (sizes of packs
-                                           and journals are 0); NULL: as the store says */
+  uint64_t pages_changed;          /* since the parent */
+  uint64_t bytes_added;            /* to packs, since the parent */
+  const vellum_encoding* encoding; /* of a branch: how its commits are stored; NULL: as the store
+                                      says */
   uint64_t file_bytes; /* of region_bytes, the plain file's: see vellum_region_file_size() */
   int64_t created_ns;  /* when the snapshot was made, or the branch */
   uint64_t order;      /* for a snapshot: larger than all earlier snapshots' order; 0: a branch */
@@ -335,11 +427,10 @@ int vellum_versions(const vellum_store* store, vellum_version_fn visit, void* co
 int vellum_find_version(const vellum_store* store, const char* name, vellum_version_fn visit,
                         void* context);
 
-/* Its commits are stored as those of the branch `from_version`, or as the store says. */
-int vellum_create_branch(vellum_store* store, const char* name, const char* from_version);
-/* Stored as `encoding` says, for all openings (sizes of packs and journals do not count). */
-int vellum_create_branch_with(vellum_store* store, const char* name, const char* from_version,
-                              const vellum_store_options* encoding);
+/* Its commits are stored as `encoding` says, for all openings. `encoding` may be NULL: as those of
+ * the branch `from_version`, or as the store says. */
+int vellum_create_branch(vellum_store* store, const char* name, const char* from_version,
+                         const vellum_encoding* encoding);
 int vellum_create_snapshot(vellum_store* store, const char* name, const char* from_version,
                            const char* message /* may be NULL */);
 /* Makes a branch of a snapshot, under the same name; for a branch it does nothing. */
@@ -362,8 +453,7 @@ int vellum_find_branch_image(const vellum_store* store, const char* branch,
                              vellum_branch_image_fn visit, void* context);
 
 /* The number of snapshots that each rule keeps; 0: none. keep_last keeps the newest ones, the
- * others the newest of each of the newest days, weeks (from Monday), months or years that have any.
- * */
+ * others the newest of each of the newest days, weeks (from Monday), months or years that have any. */
 typedef struct vellum_retention_policy {
   size_t struct_size;
   uint32_t keep_last, keep_daily, keep_weekly, keep_monthly, keep_yearly;
@@ -567,8 +657,8 @@ typedef struct vellum_tier {
   size_t struct_size;
   int kind;              /* VELLUM_TIER_... */
   const char* directory; /* lasts until the callback returns */
-  int present;           /* 1: the directory is there and has this store's mark */
-  int writable;          /* 1: its mark names this store, and not one that it is a copy of */
+  int present;           /* 1: the directory is there and has this tier's id */
+  int writable;          /* 1: its tier id names this store, and not one that it is a copy of */
   uint64_t packs, bytes; /* on the medium; known when it is present */
   uint64_t limit_bytes;  /* for vellum_apply_tiers(); 0: none */
 } vellum_tier;

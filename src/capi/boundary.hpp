@@ -5,17 +5,33 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vellum/error.hpp>
 #include <vellum/region.hpp>
 #include <vellum/report.hpp>
 #include <vellum/store.hpp>
 
+namespace vellum::capi {
+
+vellum_encoding to_c(const Encoding& encoding);
+
+}  // namespace vellum::capi
+
 struct vellum_store {
+  explicit vellum_store(vellum::Store opened)
+      : store(std::move(opened)), encoding(vellum::capi::to_c(store.options().encoding)) {}
   vellum::Store store;
+  vellum_encoding encoding;  // for vellum_store_get_options()
 };
 struct vellum_region {
+  explicit vellum_region(vellum::Region opened) : region(std::move(opened)), name(region.name()) {}
   vellum::Region region;
+  std::string name;
+};
+struct vellum_transaction {
+  vellum::Transaction transaction;
 };
 struct vellum_pin {
   vellum::Pin pin;
@@ -68,8 +84,10 @@ Struct options_or_zero(const Struct* options) {
   return result;
 }
 
-// Errc::invalid_argument for an unknown compression.
-Encoding encoding_from(const vellum_store_options& options);
+// The default for NULL. Errc::invalid_argument for an unknown compression or hash.
+Encoding encoding_from(const vellum_encoding* given);
+// Nothing for NULL.
+std::optional<Encoding> optional_encoding(const vellum_encoding* given);
 
 // Call before the work: a bad struct is then refused before anything happens.
 template <class Struct>
@@ -108,7 +126,7 @@ struct VersionForC {
   explicit VersionForC(const VersionInfo& version);
   VersionForC(const VersionForC&) = delete;
   VersionForC& operator=(const VersionForC&) = delete;
-  vellum_store_options encoding = {};
+  vellum_encoding encoding = {};
   vellum_version_info info = {};
 };
 

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <vector>
 
 #include "base/fail.hpp"
 #include "capi/boundary.hpp"
@@ -15,6 +16,12 @@ using vellum::Region;
 using namespace vellum::capi;
 
 namespace {
+
+// Both interfaces use the same numbers.
+static_assert(VELLUM_ENGINE_AUTOMATIC == static_cast<int>(vellum::Engine::automatic));
+static_assert(VELLUM_ENGINE_UFFD == static_cast<int>(vellum::Engine::uffd));
+static_assert(VELLUM_ENGINE_SIGSEGV == static_cast<int>(vellum::Engine::sigsegv));
+static_assert(VELLUM_ENGINE_MAPPED == static_cast<int>(vellum::Engine::mapped));
 
 vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   const vellum_region_options options = options_or_zero(given);
@@ -46,6 +53,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
     result.encode_threads = options.encode_threads == -1 ? 0 : options.encode_threads;
   }
   result.image.path = or_empty(options.image_path);
+  result.image.is_content = options.image_is_content != 0;
   result.memory_limit_bytes = options.memory_limit_bytes;
   result.spill_directory = or_empty(options.spill_directory);
   result.fault_bytes = options.fault_bytes;
@@ -53,6 +61,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   result.working_set = options.working_set != 0;
   result.over_reservation = options.over_reservation != 0;
   result.verify_cards = options.verify_cards != 0;
+  result.give_back_copies = options.keep_copies == 0;
   result.background_gc = options.no_background_gc == 0;
   switch (options.tracker) {
     case VELLUM_TRACKER_PAGES:
@@ -66,9 +75,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
     default:
       fail(Errc::invalid_argument, "options: tracker is none of VELLUM_TRACKER_...");
   }
-  if (options.encoding != nullptr) {
-    result.encoding = encoding_from(options_or_zero(options.encoding));
-  }
+  result.encoding = optional_encoding(options.encoding);
   return result;
 }
 
@@ -97,7 +104,7 @@ int open_with(vellum_store* store, const char* name, const vellum_region_options
     *out = nullptr;
     require(store, "store");
     require(name, "the region's name");
-    *out = new vellum_region{open(to_cpp(options))};
+    *out = new vellum_region(open(to_cpp(options)));
   });
 }
 
@@ -121,9 +128,29 @@ const Region& region_of(const vellum_region* handle) {
   return handle->region;
 }
 
+std::vector<vellum::ByteRange> ranges_of(const Region& region, const vellum_span* spans,
+                                         size_t count) {
+  if (count != 0) require(spans, "spans");
+  std::vector<vellum::ByteRange> out;
+  for (size_t i = 0; i != count; ++i) {
+    out.push_back(region.range_of(spans[i].address, spans[i].length_bytes));
+  }
+  return out;
+}
+
+vellum::Transaction& transaction_of(vellum_transaction* handle) {
+  require(handle, "transaction");
+  return handle->transaction;
+}
+
 }  // namespace
 
 extern "C" {
+
+const char* vellum_engine_name(int engine) {
+  if (engine < VELLUM_ENGINE_AUTOMATIC || engine > VELLUM_ENGINE_MAPPED) return "unknown";
+  return vellum::engine_name(static_cast<vellum::Engine>(engine));
+}
 
 int vellum_region_create(vellum_store* store, const char* branch, uint64_t size_bytes,
                          const vellum_region_options* options, vellum_region** out) {
@@ -155,6 +182,13 @@ int vellum_region_open_version(vellum_store* store, const char* name,
 
 void vellum_region_close(vellum_region* region) { delete region; }
 
+int vellum_region_close_and_leave_memory(vellum_region* region) {
+  return guarded([&] {
+    region_of(region).close_and_leave_memory();
+    delete region;
+  });
+}
+
 void* vellum_region_data(const vellum_region* region) {
   return region == nullptr ? nullptr : region->region.data();
 }
@@ -173,12 +207,73 @@ uint64_t vellum_region_sequence(const vellum_region* region) {
   return sequence;
 }
 
+int vellum_region_engine(const vellum_region* region) {
+  return region == nullptr ? VELLUM_ENGINE_AUTOMATIC : static_cast<int>(region->region.engine());
+}
+const char* vellum_region_name(const vellum_region* region) {
+  return region == nullptr ? nullptr : region->name.c_str();
+}
+
+int vellum_region_memory_use(const vellum_region* region, vellum_memory_use* use) {
+  return guarded([&] {
+    require(use, "use");
+    require_struct(use);
+    const vellum::MemoryUse found = region_of(region).memory_use();
+    fill_struct(use, {sizeof *use, found.limit_bytes, found.resident_bytes, found.evicted_bytes,
+                      found.spilled_pages, found.spill_file_bytes, found.spill_written_bytes});
+  });
+}
+
 int vellum_commit(vellum_region* region, const char* message, vellum_commit_report* report) {
   return guarded([&] {
     require_struct(report);
     fill_struct(report, to_c(region_of(region).commit(or_empty(message))));
   });
 }
+
+int vellum_commit_ranges(vellum_region* region, const vellum_span* written, size_t count,
+                         const char* message, vellum_commit_report* report) {
+  return guarded([&] {
+    require_struct(report);
+    Region& in = region_of(region);
+    fill_struct(report, to_c(in.commit_ranges(ranges_of(in, written, count), or_empty(message))));
+  });
+}
+
+int vellum_drop_copies(vellum_region* region, const vellum_span* spans, size_t count) {
+  return guarded([&] {
+    Region& in = region_of(region);
+    in.drop_copies(ranges_of(in, spans, count));
+  });
+}
+
+int vellum_begin(vellum_region* region, vellum_transaction** out) {
+  return guarded([&] {
+    require(out, "out");
+    *out = nullptr;
+    auto handle = std::make_unique<vellum_transaction>();  // nothing may fail once it is open
+    handle->transaction = region_of(region).begin();
+    *out = handle.release();
+  });
+}
+
+int vellum_transaction_commit(vellum_transaction* transaction, const char* message,
+                              vellum_commit_report* report) {
+  return guarded([&] {
+    require_struct(report);
+    fill_struct(report, to_c(transaction_of(transaction).commit(or_empty(message))));
+  });
+}
+
+int vellum_transaction_rollback(vellum_transaction* transaction) {
+  return guarded([&] { transaction_of(transaction).rollback(); });
+}
+
+int vellum_transaction_is_open(const vellum_transaction* transaction) {
+  return transaction != nullptr && transaction->transaction.is_open() ? 1 : 0;
+}
+
+void vellum_transaction_close(vellum_transaction* transaction) { delete transaction; }
 
 int vellum_snapshot(vellum_region* region, const char* name, const char* message,
                     vellum_commit_report* report) {
@@ -227,8 +322,8 @@ uint64_t vellum_region_file_size(const vellum_region* region) {
   return region == nullptr ? 0 : region->region.file_bytes();
 }
 
-int vellum_resize_file(vellum_region* region, uint64_t file_bytes) {
-  return guarded([&] { region_of(region).resize_file(file_bytes); });
+int vellum_resize_file(vellum_region* region, uint64_t file_bytes, uint64_t room_bytes) {
+  return guarded([&] { region_of(region).resize_file(file_bytes, room_bytes); });
 }
 
 int vellum_pin_range(const vellum_region* region, const void* address, size_t length_bytes,

@@ -1,6 +1,7 @@
 // vellum_store and its versions: see vellum.h.
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "base/clock.hpp"
@@ -13,7 +14,8 @@ using namespace vellum::capi;
 
 namespace vellum::capi {
 
-Encoding encoding_from(const vellum_store_options& options) {
+Encoding encoding_from(const vellum_encoding* given) {
+  const vellum_encoding options = options_or_zero(given);
   Encoding result;
   switch (options.compression) {
     case VELLUM_COMPRESSION_DEFAULT:
@@ -28,7 +30,7 @@ Encoding encoding_from(const vellum_store_options& options) {
       result.compression = Encoding::Compression::zstd;
       break;
     default:
-      fail(Errc::invalid_argument, "options: compression is none of VELLUM_COMPRESSION_...");
+      fail(Errc::invalid_argument, "encoding: compression is none of VELLUM_COMPRESSION_...");
   }
   if (options.compression_level != 0) result.compression_level = options.compression_level;
   if (options.block_bytes != 0) result.block_bytes = options.block_bytes;
@@ -37,17 +39,20 @@ Encoding encoding_from(const vellum_store_options& options) {
   result.dedup = options.no_dedup == 0;
   result.deltas = options.no_deltas == 0;
   if (options.hash != VELLUM_HASH_NONE && options.hash != VELLUM_HASH_SHA256) {
-    fail(Errc::invalid_argument, "options: hash is none of VELLUM_HASH_...");
+    fail(Errc::invalid_argument, "encoding: hash is none of VELLUM_HASH_...");
   }
   if (options.hash == VELLUM_HASH_SHA256) result.hash = Encoding::Hash::sha256;
   return result;
 }
 
-namespace {
+std::optional<Encoding> optional_encoding(const vellum_encoding* given) {
+  if (given == nullptr) return std::nullopt;
+  return encoding_from(given);
+}
 
-vellum_store_options to_c(const vellum::Encoding& encoding) {
-  using Compression = vellum::Encoding::Compression;
-  vellum_store_options result = VELLUM_STORE_OPTIONS_INIT;
+vellum_encoding to_c(const Encoding& encoding) {
+  using Compression = Encoding::Compression;
+  vellum_encoding result = VELLUM_ENCODING_INIT;
   result.compression = encoding.compression == Compression::none  ? VELLUM_COMPRESSION_NONE
                        : encoding.compression == Compression::lz4 ? VELLUM_COMPRESSION_LZ4
                                                                   : VELLUM_COMPRESSION_ZSTD;
@@ -57,12 +62,9 @@ vellum_store_options to_c(const vellum::Encoding& encoding) {
   result.no_filters = encoding.filters ? 0 : 1;
   result.no_dedup = encoding.dedup ? 0 : 1;
   result.no_deltas = encoding.deltas ? 0 : 1;
-  result.hash =
-      encoding.hash == vellum::Encoding::Hash::sha256 ? VELLUM_HASH_SHA256 : VELLUM_HASH_NONE;
+  result.hash = encoding.hash == Encoding::Hash::sha256 ? VELLUM_HASH_SHA256 : VELLUM_HASH_NONE;
   return result;
 }
-
-}  // namespace
 
 VersionForC::VersionForC(const VersionInfo& version) {
   info.struct_size = sizeof info;
@@ -90,7 +92,7 @@ namespace {
 vellum::StoreOptions to_cpp(const vellum_store_options* given) {
   const vellum_store_options options = options_or_zero(given);
   vellum::StoreOptions result;
-  result.encoding = encoding_from(options);
+  result.encoding = encoding_from(options.encoding);
   if (options.pack_bytes != 0) result.pack_bytes = options.pack_bytes;
   if (options.journal_half_bytes != 0) result.journal_half_bytes = options.journal_half_bytes;
   return result;
@@ -102,7 +104,7 @@ int open_with(const char* path, vellum_store** out, const Open& open) {
     require(out, "out");
     *out = nullptr;
     require(path, "path");
-    *out = new vellum_store{open()};
+    *out = new vellum_store(open());
   });
 }
 
@@ -135,10 +137,8 @@ int vellum_store_get_options(const vellum_store* store, vellum_store_options* op
     require(options, "options");
     require_struct(options);
     const vellum::StoreOptions found = store_of(store).options();
-    vellum_store_options values = to_c(found.encoding);
-    values.pack_bytes = found.pack_bytes;
-    values.journal_half_bytes = found.journal_half_bytes;
-    fill_struct(options, values);
+    fill_struct(options, {sizeof(vellum_store_options), &store->encoding, found.pack_bytes,
+                          found.journal_half_bytes});
   });
 }
 
@@ -184,21 +184,12 @@ int vellum_find_branch_image(const vellum_store* store, const char* branch,
   });
 }
 
-int vellum_create_branch(vellum_store* store, const char* name, const char* from_version) {
+int vellum_create_branch(vellum_store* store, const char* name, const char* from_version,
+                         const vellum_encoding* encoding) {
   return guarded([&] {
     require(name, "the branch's name");
     require(from_version, "from_version");
-    store_of(store).create_branch(name, from_version);
-  });
-}
-
-int vellum_create_branch_with(vellum_store* store, const char* name, const char* from_version,
-                              const vellum_store_options* encoding) {
-  return guarded([&] {
-    require(name, "the branch's name");
-    require(from_version, "from_version");
-    require(encoding, "encoding");
-    store_of(store).create_branch(name, from_version, encoding_from(options_or_zero(encoding)));
+    store_of(store).create_branch(name, from_version, optional_encoding(encoding));
   });
 }
 

@@ -19,45 +19,21 @@
 #include <vellum/error.hpp>
 #include <vellum/store.hpp>
 
-#include "base/temp_directory.hpp"
+#include "api/capi_fixture.hpp"
 
 namespace {
 
-constexpr std::uint64_t kRegionBytes = 1 << 20;
-
-class CApiTest : public testing::Test {
- protected:
-  void SetUp() override {
-    path_ = directory_.path() + "/store";
-    ASSERT_EQ(vellum_store_create(path_.c_str(), nullptr, &store_), VELLUM_OK) << message();
-    // Thread sanitizer has no room for the default.
-    options_.capacity_bytes = 64 * kRegionBytes;
-    ASSERT_EQ(vellum_region_create(store_, "main", kRegionBytes, &options_, &region_), VELLUM_OK)
-        << message();
-  }
-  void TearDown() override {
-    vellum_region_close(region_);
-    vellum_store_close(store_);
-  }
-
-  static std::string message() { return vellum_error_message(); }
-  std::uint64_t* words() { return static_cast<std::uint64_t*>(vellum_region_data(region_)); }
-
-  vellum::test::TempDirectory directory_;
-  std::string path_;
-  vellum_store* store_ = nullptr;
-  vellum_region* region_ = nullptr;
-  vellum_region_options options_ = VELLUM_REGION_OPTIONS_INIT;
-};
+using vellum::test::CApiTest;
+using vellum::test::kCRegionBytes;
 
 TEST_F(CApiTest, TrackerNoTsan) {
   vellum_region* region = nullptr;
   options_.tracker = 3;
-  EXPECT_EQ(vellum_region_create(store_, "cards", kRegionBytes, &options_, &region),
+  EXPECT_EQ(vellum_region_create(store_, "cards", kCRegionBytes, &options_, &region),
             VELLUM_ERR_INVALID_ARGUMENT);
   options_.tracker = VELLUM_TRACKER_CARDS;
   options_.verify_cards = 1;
-  ASSERT_EQ(vellum_region_create(store_, "cards", kRegionBytes, &options_, &region), VELLUM_OK)
+  ASSERT_EQ(vellum_region_create(store_, "cards", kCRegionBytes, &options_, &region), VELLUM_OK)
       << message();
   auto* word = static_cast<std::uint64_t*>(vellum_region_data(region)) + 1000;
   *word = 5;
@@ -69,8 +45,8 @@ TEST_F(CApiTest, TrackerNoTsan) {
 }
 
 TEST_F(CApiTest, CommitSurvivesReopening) {
-  EXPECT_EQ(vellum_region_size(region_), kRegionBytes);
-  EXPECT_GE(vellum_region_capacity(region_), kRegionBytes);
+  EXPECT_EQ(vellum_region_size(region_), kCRegionBytes);
+  EXPECT_GE(vellum_region_capacity(region_), kCRegionBytes);
   EXPECT_EQ(vellum_region_writable(region_), 1);
   words()[0] = 7;
   ASSERT_EQ(vellum_commit(region_, "seven", nullptr), VELLUM_OK) << message();
@@ -183,7 +159,7 @@ TEST_F(CApiTest, SnapshotsAreReadBesideTheLiveRegion) {
   std::uint64_t read = 0;
   ASSERT_EQ(vellum_read(store_, "one", 0, &read, sizeof read), VELLUM_OK) << message();
   EXPECT_EQ(read, 1U);
-  EXPECT_EQ(vellum_read(store_, "one", kRegionBytes, &read, 1), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(vellum_read(store_, "one", kCRegionBytes, &read, 1), VELLUM_ERR_INVALID_ARGUMENT);
 }
 
 TEST_F(CApiTest, RollbackAndGrow) {
@@ -193,19 +169,19 @@ TEST_F(CApiTest, RollbackAndGrow) {
   ASSERT_EQ(vellum_rollback(region_), VELLUM_OK) << message();
   EXPECT_EQ(words()[0], 1U);
 
-  ASSERT_EQ(vellum_grow(region_, 4 * kRegionBytes), VELLUM_OK) << message();
-  EXPECT_EQ(vellum_region_size(region_), 4 * kRegionBytes);
-  words()[4 * kRegionBytes / 8 - 1] = 9;
+  ASSERT_EQ(vellum_grow(region_, 4 * kCRegionBytes), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_region_size(region_), 4 * kCRegionBytes);
+  words()[4 * kCRegionBytes / 8 - 1] = 9;
   EXPECT_EQ(vellum_commit(region_, nullptr, nullptr), VELLUM_OK) << message();
-  EXPECT_EQ(vellum_grow(region_, kRegionBytes), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(vellum_grow(region_, kCRegionBytes), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(vellum_grow(region_, vellum_region_capacity(region_) + 4096),
             VELLUM_ERR_INVALID_ARGUMENT);
 
-  EXPECT_EQ(vellum_region_file_size(region_), 4 * kRegionBytes);
-  ASSERT_EQ(vellum_resize_file(region_, 12345), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_region_file_size(region_), 4 * kCRegionBytes);
+  ASSERT_EQ(vellum_resize_file(region_, 12345, 0), VELLUM_OK) << message();
   ASSERT_EQ(vellum_commit(region_, nullptr, nullptr), VELLUM_OK) << message();
   EXPECT_EQ(vellum_region_file_size(region_), 12345U);
-  EXPECT_EQ(vellum_region_size(region_), 4 * kRegionBytes);
+  EXPECT_EQ(vellum_region_size(region_), 4 * kCRegionBytes);
   const auto see_size = [](const vellum_version_info* version, void* size) {
     *static_cast<std::uint64_t*>(size) = version->file_bytes;
     return 0;
@@ -213,7 +189,7 @@ TEST_F(CApiTest, RollbackAndGrow) {
   std::uint64_t seen = 0;
   ASSERT_EQ(vellum_versions(store_, see_size, &seen), VELLUM_OK) << message();
   EXPECT_EQ(seen, 12345U);
-  EXPECT_EQ(vellum_resize_file(region_, vellum_region_capacity(region_) + 1),
+  EXPECT_EQ(vellum_resize_file(region_, vellum_region_capacity(region_) + 1, 0),
             VELLUM_ERR_INVALID_ARGUMENT);
 }
 
@@ -223,11 +199,11 @@ TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
   vellum_region* version = nullptr;
   ASSERT_EQ(vellum_region_open_version(store_, "s", nullptr, &version), VELLUM_OK) << message();
   const void* data = vellum_region_data(version);
-  EXPECT_EQ(vellum_prefetch(version, data, kRegionBytes), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_prefetch(version, data, kCRegionBytes), VELLUM_OK) << message();
   vellum_pin* pin = nullptr;
-  ASSERT_EQ(vellum_pin_range(version, data, kRegionBytes, &pin), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_pin_range(version, data, kCRegionBytes, &pin), VELLUM_OK) << message();
   const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  EXPECT_EQ(write(null, data, kRegionBytes), static_cast<ssize_t>(kRegionBytes));
+  EXPECT_EQ(write(null, data, kCRegionBytes), static_cast<ssize_t>(kCRegionBytes));
   close(null);
   vellum_unpin(pin);
 
@@ -237,12 +213,12 @@ TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
   EXPECT_EQ(vellum_prefetch(version, &elsewhere, 4), VELLUM_ERR_INVALID_ARGUMENT);
   for (const int advice : {VELLUM_ADVICE_NORMAL, VELLUM_ADVICE_SEQUENTIAL, VELLUM_ADVICE_RANDOM,
                            VELLUM_ADVICE_WILL_NEED, VELLUM_ADVICE_DONT_NEED}) {
-    EXPECT_EQ(vellum_advise(version, data, kRegionBytes, advice), VELLUM_OK) << message();
+    EXPECT_EQ(vellum_advise(version, data, kCRegionBytes, advice), VELLUM_OK) << message();
     EXPECT_EQ(vellum_advise(version, &elsewhere, 4, advice), VELLUM_ERR_INVALID_ARGUMENT);
   }
-  EXPECT_EQ(vellum_advise(version, data, kRegionBytes, 5), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(vellum_advise(version, data, kCRegionBytes, 5), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(vellum_zero(version, const_cast<void*>(data), 1), VELLUM_ERR_READ_ONLY);
-  EXPECT_EQ(vellum_advise(version, data, kRegionBytes, -1), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(vellum_advise(version, data, kCRegionBytes, -1), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(*static_cast<const std::uint64_t*>(data), 1U);
   vellum_region_close(version);
 }
@@ -256,7 +232,7 @@ struct Seen {
 int see(const vellum_version_info* version, void* context) {
   auto& seen = *static_cast<Seen*>(context);
   EXPECT_EQ(version->struct_size, sizeof *version);
-  EXPECT_EQ(version->region_bytes, kRegionBytes);
+  EXPECT_EQ(version->region_bytes, kCRegionBytes);
   EXPECT_GT(version->time_ns, 0);
   seen.names.push_back((version->is_branch ? "branch " : "snapshot ") + std::string(version->name));
   if (std::strcmp(version->name, "two") == 0) {
@@ -272,7 +248,7 @@ TEST_F(CApiTest, VersionsAreListedBranchedAndRemoved) {
   ASSERT_EQ(vellum_snapshot(region_, "one", nullptr, nullptr), VELLUM_OK) << message();
   words()[0] = 2;
   ASSERT_EQ(vellum_snapshot(region_, "two", "the second", nullptr), VELLUM_OK) << message();
-  ASSERT_EQ(vellum_create_branch(store_, "side", "one"), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_create_branch(store_, "side", "one", nullptr), VELLUM_OK) << message();
   ASSERT_EQ(vellum_create_snapshot(store_, "uno", "one", "again"), VELLUM_OK) << message();
 
   Seen seen;
@@ -297,7 +273,7 @@ TEST_F(CApiTest, VersionsAreListedBranchedAndRemoved) {
   EXPECT_EQ(vellum_remove(store_, "none"), VELLUM_ERR_NOT_FOUND);
   EXPECT_EQ(vellum_remove(store_, "one"), VELLUM_OK) << message();
   EXPECT_EQ(vellum_remove(store_, "side"), VELLUM_OK) << message();
-  EXPECT_EQ(vellum_create_branch(store_, "late", "one"), VELLUM_ERR_NOT_FOUND);
+  EXPECT_EQ(vellum_create_branch(store_, "late", "one", nullptr), VELLUM_ERR_NOT_FOUND);
   Seen left;
   ASSERT_EQ(vellum_versions(store_, see, &left), VELLUM_OK) << message();
   EXPECT_EQ(left.names.size(), 3U);
@@ -308,7 +284,7 @@ TEST_F(CApiTest, ExportAndImport) {
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
   const std::string file = directory_.path() + "/copy";
   ASSERT_EQ(vellum_export(store_, "s", file.c_str(), nullptr, nullptr), VELLUM_OK) << message();
-  EXPECT_EQ(std::filesystem::file_size(file), kRegionBytes);
+  EXPECT_EQ(std::filesystem::file_size(file), kCRegionBytes);
   EXPECT_EQ(vellum_export(store_, "s", file.c_str(), nullptr, nullptr), VELLUM_ERR_ALREADY_EXISTS);
 
   vellum_commit_report report = VELLUM_COMMIT_REPORT_INIT;
@@ -325,14 +301,14 @@ TEST_F(CApiTest, ExportAndImport) {
 
 TEST_F(CApiTest, StatAndVerify) {
   std::mt19937_64 random(1);  // what does not compress
-  for (std::size_t i = 0; i < kRegionBytes / 8; ++i) words()[i] = random();
+  for (std::size_t i = 0; i < kCRegionBytes / 8; ++i) words()[i] = random();
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
   vellum_store_stat stat = VELLUM_STORE_STAT_INIT;
   ASSERT_EQ(vellum_stat(store_, &stat, nullptr, nullptr), VELLUM_OK) << message();
   EXPECT_EQ(stat.snapshots, 1U);
   EXPECT_EQ(stat.branches, 1U);
-  EXPECT_GT(stat.stored_bytes, kRegionBytes);
-  EXPECT_GE(stat.full_copy_bytes, kRegionBytes);
+  EXPECT_GT(stat.stored_bytes, kCRegionBytes);
+  EXPECT_GE(stat.full_copy_bytes, kCRegionBytes);
 
   vellum_verify_report summary = VELLUM_VERIFY_REPORT_INIT;
   vellum_verify_options all = VELLUM_VERIFY_OPTIONS_INIT;
@@ -341,7 +317,7 @@ TEST_F(CApiTest, StatAndVerify) {
       << message();
   EXPECT_EQ(summary.damages, 0U);
   EXPECT_GE(summary.versions, 2U);
-  EXPECT_GT(summary.bytes_read, kRegionBytes);
+  EXPECT_GT(summary.bytes_read, kCRegionBytes);
 
   vellum_region_close(region_);
   region_ = nullptr;
@@ -358,18 +334,20 @@ TEST_F(CApiTest, StatAndVerify) {
 
 TEST_F(CApiTest, OptionsReachTheLibrary) {
   vellum_store_options options = VELLUM_STORE_OPTIONS_INIT;
+  vellum_encoding encoding = VELLUM_ENCODING_INIT;
+  options.encoding = &encoding;
   const std::string other = directory_.path() + "/other";
   vellum_store* store = nullptr;
-  options.block_bytes = 5000;
+  encoding.block_bytes = 5000;
   EXPECT_EQ(vellum_store_create(other.c_str(), &options, &store), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(store, nullptr);
-  options.block_bytes = 4096;
-  options.compression = 17;
+  encoding.block_bytes = 4096;
+  encoding.compression = 17;
   EXPECT_EQ(vellum_store_create(other.c_str(), &options, &store), VELLUM_ERR_INVALID_ARGUMENT);
-  options.compression = VELLUM_COMPRESSION_LZ4;
-  options.hash = 17;
+  encoding.compression = VELLUM_COMPRESSION_LZ4;
+  encoding.hash = 17;
   EXPECT_EQ(vellum_store_create(other.c_str(), &options, &store), VELLUM_ERR_INVALID_ARGUMENT);
-  options.hash = VELLUM_HASH_SHA256;
+  encoding.hash = VELLUM_HASH_SHA256;
   ASSERT_EQ(vellum_store_open_or_create(other.c_str(), &options, &store), VELLUM_OK) << message();
 
   vellum_region_options how = VELLUM_REGION_OPTIONS_INIT;
@@ -424,20 +402,19 @@ TEST_F(CApiTest, AWorkingSetIsRememberedWhenAskedFor) {
 
 TEST_F(CApiTest, ABranchHasAnEncodingOfItsOwn) {
   ASSERT_EQ(vellum_snapshot(region_, "s", nullptr, nullptr), VELLUM_OK) << message();
-  vellum_store_options own = VELLUM_STORE_OPTIONS_INIT;
+  vellum_encoding own = VELLUM_ENCODING_INIT;
   own.compression = VELLUM_COMPRESSION_LZ4;
   own.no_dedup = 1;
   own.hash = VELLUM_HASH_SHA256;
-  ASSERT_EQ(vellum_create_branch_with(store_, "own", "s", &own), VELLUM_OK) << message();
-  ASSERT_EQ(vellum_create_branch(store_, "child", "own"), VELLUM_OK) << message();
-  EXPECT_EQ(vellum_create_branch_with(store_, "x", "s", nullptr), VELLUM_ERR_INVALID_ARGUMENT);
+  ASSERT_EQ(vellum_create_branch(store_, "own", "s", &own), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_create_branch(store_, "child", "own", nullptr), VELLUM_OK) << message();
   own.block_bytes = 5000;
-  EXPECT_EQ(vellum_create_branch_with(store_, "x", "s", &own), VELLUM_ERR_INVALID_ARGUMENT);
+  EXPECT_EQ(vellum_create_branch(store_, "x", "s", &own), VELLUM_ERR_INVALID_ARGUMENT);
   int own_ones = 0;
   const auto look = [](const vellum_version_info* info, void* context) {
     if (info->encoding == nullptr) return 0;
     ++*static_cast<int*>(context);
-    EXPECT_EQ(info->encoding->struct_size, sizeof(vellum_store_options));
+    EXPECT_EQ(info->encoding->struct_size, sizeof(vellum_encoding));
     EXPECT_EQ(info->encoding->compression, VELLUM_COMPRESSION_LZ4);
     EXPECT_EQ(info->encoding->no_dedup, 1);
     EXPECT_EQ(info->encoding->no_deltas, 0);
@@ -472,6 +449,8 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   vellum_store* store = nullptr;
   vellum_region* region = nullptr;
   vellum_pin* pin = nullptr;
+  vellum_transaction* transaction = nullptr;
+  vellum_memory_use use = VELLUM_MEMORY_USE_INIT;
   char byte = 0;
   expect_invalid(vellum_store_create(nullptr, nullptr, &store));
   expect_invalid(vellum_store_create("x", nullptr, nullptr));
@@ -484,11 +463,22 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   expect_invalid(vellum_region_open_or_create(nullptr, "x", 4096, nullptr, &region));
   expect_invalid(vellum_region_open_version(nullptr, "x", nullptr, &region));
   expect_invalid(vellum_commit(nullptr, nullptr, nullptr));
+  expect_invalid(vellum_commit_ranges(nullptr, nullptr, 0, nullptr, nullptr));
+  expect_invalid(vellum_commit_ranges(region_, nullptr, 1, nullptr, nullptr));
+  expect_invalid(vellum_drop_copies(nullptr, nullptr, 0));
+  expect_invalid(vellum_drop_copies(region_, nullptr, 1));
+  expect_invalid(vellum_begin(nullptr, &transaction));
+  expect_invalid(vellum_begin(region_, nullptr));
+  expect_invalid(vellum_transaction_commit(nullptr, nullptr, nullptr));
+  expect_invalid(vellum_transaction_rollback(nullptr));
+  expect_invalid(vellum_region_close_and_leave_memory(nullptr));
+  expect_invalid(vellum_region_memory_use(nullptr, &use));
+  expect_invalid(vellum_region_memory_use(region_, nullptr));
   expect_invalid(vellum_snapshot(nullptr, "x", nullptr, nullptr));
   expect_invalid(vellum_snapshot(region_, nullptr, nullptr, nullptr));
   expect_invalid(vellum_rollback(nullptr));
   expect_invalid(vellum_grow(nullptr, 4096));
-  expect_invalid(vellum_resize_file(nullptr, 4096));
+  expect_invalid(vellum_resize_file(nullptr, 4096, 0));
   expect_invalid(vellum_pin_range(nullptr, &byte, 1, &pin));
   expect_invalid(vellum_pin_range(region_, nullptr, 1, &pin));
   expect_invalid(vellum_pin_range(region_, words(), 1, nullptr));
@@ -502,9 +492,9 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   expect_invalid(vellum_advise(region_, nullptr, 1, VELLUM_ADVICE_NORMAL));
   expect_invalid(vellum_versions(nullptr, see, nullptr));
   expect_invalid(vellum_versions(store_, nullptr, nullptr));
-  expect_invalid(vellum_create_branch(nullptr, "a", "b"));
-  expect_invalid(vellum_create_branch(store_, nullptr, "b"));
-  expect_invalid(vellum_create_branch(store_, "a", nullptr));
+  expect_invalid(vellum_create_branch(nullptr, "a", "b", nullptr));
+  expect_invalid(vellum_create_branch(store_, nullptr, "b", nullptr));
+  expect_invalid(vellum_create_branch(store_, "a", nullptr, nullptr));
   expect_invalid(vellum_create_snapshot(store_, nullptr, "b", nullptr));
   expect_invalid(vellum_create_snapshot(store_, "a", nullptr, nullptr));
   expect_invalid(vellum_remove(nullptr, "a"));
@@ -525,6 +515,10 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   EXPECT_EQ(vellum_region_file_size(nullptr), 0U);
   EXPECT_EQ(vellum_region_writable(nullptr), 0);
   EXPECT_EQ(vellum_region_sequence(nullptr), 0U);
+  EXPECT_EQ(vellum_region_engine(nullptr), VELLUM_ENGINE_AUTOMATIC);
+  EXPECT_EQ(vellum_region_name(nullptr), nullptr);
+  EXPECT_EQ(vellum_transaction_is_open(nullptr), 0);
+  vellum_transaction_close(nullptr);
   vellum_region_close(nullptr);
   vellum_store_close(nullptr);
   vellum_unpin(nullptr);

@@ -94,7 +94,10 @@ TEST_F(CUpkeepTest, AStoreTellsItsPathIdAndOptions) {
   EXPECT_EQ(vellum::Store::open(path_).id(), id);
   vellum_store_options options = VELLUM_STORE_OPTIONS_INIT;
   ASSERT_EQ(vellum_store_get_options(store_, &options), VELLUM_OK) << message();
-  EXPECT_EQ(options.compression, VELLUM_COMPRESSION_ZSTD);
+  ASSERT_NE(options.encoding, nullptr);
+  EXPECT_EQ(options.encoding->struct_size, sizeof(vellum_encoding));
+  EXPECT_EQ(options.encoding->compression, VELLUM_COMPRESSION_ZSTD);
+  EXPECT_EQ(options.encoding->block_bytes, vellum::Encoding().block_bytes);
   EXPECT_EQ(options.pack_bytes, 1U << 20);
   EXPECT_EQ(options.journal_half_bytes, vellum::StoreOptions().journal_half_bytes);
 }

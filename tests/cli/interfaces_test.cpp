@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "cli/run_lib.hpp"
 
@@ -29,7 +30,8 @@ NameSet matches(const std::string& text, const std::string& pattern) {
 // "Store::open" and so on: functions of the public part, which stand two columns in.
 NameSet members_of(const std::string& class_name, const std::string& header) {
   const std::string text = text_of(header);
-  const std::size_t begin = text.find("\nclass " + class_name + " {");
+  std::size_t begin = text.find("\nclass " + class_name + " {");
+  if (begin == std::string::npos) begin = text.find("\nclass [[nodiscard]] " + class_name + " {");
   EXPECT_NE(begin, std::string::npos) << class_name;
   const std::string body = text.substr(begin, text.find("\n private:", begin) - begin);
   NameSet out;
@@ -43,6 +45,60 @@ NameSet members_of(const std::string& class_name, const std::string& header) {
 NameSet members() {
   NameSet out = members_of("Store", "include/vellum/store.hpp");
   out.merge(members_of("Region", "include/vellum/region.hpp"));
+  out.merge(members_of("Transaction", "include/vellum/region.hpp"));
+  return out;
+}
+
+// The fields of a struct that stand two columns in, each on a line of its own or with others.
+NameSet fields_of(const std::string& text, const std::string& begin, const std::string& prefix) {
+  const std::size_t at = text.find(begin);
+  EXPECT_NE(at, std::string::npos) << begin;
+  const std::string body = text.substr(at, text.find("\n}", at) - at);
+  NameSet out;
+  for (const std::string& names :
+       matches(std::regex_replace(body, std::regex("//[^\n]*|/\\*[^*]*\\*/| = [^,;]*"), ""),
+               "\n  (?!enum|size_t)[A-Za-z0-9_:<> ]*[ *>] ?((?:[a-z_]+, )*[a-z_]+);")) {
+    for (const std::string& name : matches(names, "([a-z_]+)")) out.insert(prefix + name);
+  }
+  return out;
+}
+
+struct OptionStruct {
+  const char* name;
+  const char* header;
+  const char* c_name;  // empty: its fields are another struct's in C
+};
+constexpr OptionStruct kOptionStructs[] = {
+    {"StoreOptions", "store.hpp", "vellum_store_options"},
+    {"Encoding", "encoding.hpp", "vellum_encoding"},
+    {"RegionOptions", "region_options.hpp", "vellum_region_options"},
+    {"ImageOptions", "mapped.hpp", ""},
+    {"GcOptions", "store.hpp", "vellum_gc_options"},
+    {"VerifyOptions", "store.hpp", "vellum_verify_options"},
+    {"RepairOptions", "store.hpp", "vellum_repair_options"},
+    {"TierMove", "tier.hpp", "vellum_tier_move"},
+    {"ApplyTiersOptions", "store.hpp", "vellum_apply_tiers_options"},
+    {"RetentionPolicy", "retention.hpp", "vellum_retention_policy"},
+};
+
+NameSet fields_of_cpp() {
+  NameSet out;
+  for (const OptionStruct& options : kOptionStructs) {
+    const std::string name = options.name;
+    out.merge(fields_of(text_of("include/vellum/" + std::string(options.header)),
+                        "\nstruct " + name + " {", name + "::"));
+  }
+  return out;
+}
+
+NameSet fields_of_c() {
+  NameSet out;
+  for (const OptionStruct& options : kOptionStructs) {
+    const std::string name = options.c_name;
+    if (name.empty()) continue;
+    out.merge(fields_of(text_of("include/vellum/vellum.h"), "\ntypedef struct " + name + " {",
+                        name + "."));
+  }
   return out;
 }
 
@@ -77,7 +133,7 @@ std::string table() { return text_of("docs/reference/interfaces.md"); }
 TEST(Interfaces, TheTableHasEachMemberOfStoreAndRegion) {
   const NameSet found = members();
   EXPECT_GT(found.size(), 50u);  // else the headers are read wrongly
-  EXPECT_EQ(matches(table(), "`((?:Store|Region)::[a-z_]+)`"), found);
+  EXPECT_EQ(matches(table(), "`((?:Store|Region|Transaction)::[a-z_]+)`"), found);
 }
 
 TEST(Interfaces, TheTableHasEachFunctionOfC) {
@@ -90,6 +146,35 @@ TEST(Interfaces, TheTableHasEachCommand) {
   const NameSet found = commands_of_the_program();
   EXPECT_GT(found.size(), 20u);
   EXPECT_EQ(matches(table(), "`vellum ([a-z][a-z ]*)`"), found);
+}
+
+TEST(Interfaces, TheTableHasEachOptionOfCpp) {
+  const NameSet found = fields_of_cpp();
+  EXPECT_GT(found.size(), 40u);
+  EXPECT_EQ(matches(table(),
+                    "`([A-Z][A-Za-z]*(?:Options|Policy)::[a-z_]+|"
+                    "Encoding::[a-z_]+|TierMove::[a-z_]+)`"),
+            found);
+}
+
+TEST(Interfaces, TheTableHasEachOptionOfC) {
+  const NameSet found = fields_of_c();
+  EXPECT_GT(found.size(), 40u);
+  EXPECT_EQ(matches(table(), "`(vellum_[a-z_]+\\.[a-z_]+)`"), found);
+}
+
+TEST(Interfaces, EachOptionOfACommandExists) {
+  const NameSet named = matches(table(), "`((?!vellum )[a-z][a-z ]* --[a-z-]+)`");
+  EXPECT_GT(named.size(), 30u);
+  for (const std::string& name : named) {
+    const std::size_t dashes = name.find(" --");
+    std::vector<std::string> command;
+    std::istringstream words(name.substr(0, dashes));
+    for (std::string word; words >> word;) command.push_back(word);
+    command.emplace_back("--help");
+    const NameSet options = matches(must(command).out, "(--[a-z-]+)");
+    EXPECT_TRUE(options.contains(name.substr(dashes + 1))) << name;
+  }
 }
 
 TEST(Interfaces, EachRowHasFourCells) {
