@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "region/paging/leave_first.hpp"
-#include "region/paging/read_ahead.hpp"
 
 namespace vellum::region::test {
 namespace {
@@ -196,59 +195,6 @@ TEST(LeaveFirst, ForgetsTheOldestRanges) {
   std::size_t index = 0, count = 0;
   for (; first.take(index); ++count) EXPECT_GE(index, 84U);
   EXPECT_EQ(count, 16U);
-}
-
-class Counting final : public ReadAheadTarget {
- public:
-  bool read_ahead_step() noexcept override {
-    EXPECT_TRUE(joined.load());
-    ++steps;
-    int left = work.load();
-    while (left > 0 && !work.compare_exchange_weak(left, left - 1)) {
-    }
-    return left > 0;
-  }
-  std::atomic<bool> joined{true};
-  std::atomic<int> work{0}, steps{0};
-};
-
-TEST(ReadAhead, WorksUntilNothingIsLeft) {
-  ReadAhead ahead;
-  Counting one, two;
-  ASSERT_TRUE(ahead.join(one));
-  ASSERT_TRUE(ahead.join(two));
-  for (int round = 0; round < 100; ++round) {
-    one.work = 5;
-    two.work = 50;
-    ahead.wake();
-    while (one.work != 0 || two.work != 0) std::this_thread::yield();
-  }
-  ahead.leave(one);
-  one.joined = false;
-  two.work = 1;
-  ahead.wake();
-  while (two.work != 0) std::this_thread::yield();
-  ahead.leave(two);
-}
-
-// The last one to leave ends the thread, beside others that begin it again.
-TEST(ReadAhead, TargetsComeAndGo) {
-  ReadAhead ahead;
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t) {
-    threads.emplace_back([&] {
-      for (int i = 0; i < 300; ++i) {
-        Counting target;
-        target.work = 3;
-        ASSERT_TRUE(ahead.join(target));
-        ahead.wake();
-        while (i % 3 == 0 && target.work != 0) std::this_thread::yield();
-        ahead.leave(target);
-        target.joined = false;
-      }
-    });
-  }
-  for (auto& thread : threads) thread.join();
 }
 
 }  // namespace

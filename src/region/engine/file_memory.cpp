@@ -16,6 +16,7 @@
 #include "format/types.hpp"
 #include "region/kernel/kernel.hpp"
 #include "region/paging/page_ranges.hpp"
+#include "region/paging/pager.hpp"
 
 namespace vellum::region {
 namespace {
@@ -31,7 +32,14 @@ constexpr std::size_t kReadPages = 256;
 
 FileMemory::FileMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
                        PrivatePages::Way best)
-    : RegionMemory(options, std::move(source)),
+    : FileMemory(
+          options, std::move(source), best,
+          std::make_shared<ImageBacking>(options.capacity_bytes, options.image->descriptor())) {}
+
+FileMemory::FileMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+                       PrivatePages::Way best, const std::shared_ptr<ImageBacking>& base_copies)
+    : RegionMemory(options, std::move(source), base_copies),
+      backing_(*base_copies),
       written_(data(), options.capacity_bytes, best),
       patched_(backing_.base_copy(0), options.capacity_bytes,
                std::max(best, PrivatePages::Way::scan)),
@@ -64,7 +72,8 @@ FaultResult FileMemory::on_fault(const Fault& fault) noexcept {
 // Memory is the kernel's, which counts it for the process.
 MemoryUse FileMemory::use() noexcept {
   MemoryUse use;
-  use.limit_bytes = pager_->limit_bytes();
+  use.limit_bytes = options_.memory_limit_bytes;
+  if (use.limit_bytes == 0) use.limit_bytes = Pager::of_process()->limit_bytes();
   return use;
 }
 

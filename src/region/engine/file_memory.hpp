@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "region/engine/image_backing.hpp"
 #include "region/kernel/fault_router.hpp"
 #include "region/kernel/private_pages.hpp"
 #include "region/memory/memory.hpp"
@@ -86,6 +87,9 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
   FaultResult on_fault(const Fault& fault) noexcept override;
 
  private:
+  FileMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+             PrivatePages::Way best, const std::shared_ptr<ImageBacking>& base_copies);
+
   int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept;
   void grow(std::uint64_t old_size, std::uint64_t new_size);
   bool is_foreign(PageNumber page) const noexcept;
@@ -96,6 +100,7 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
   void write_image(std::span<const PageNumber> pages);
   void write_backwards(std::span<const PageNumber> pages);
 
+  ImageBacking& backing_;  // base_copies_
   PrivatePages written_;
   PrivatePages patched_;             // of the alias: the base copies that the encoder has changed
   std::vector<PageNumber> foreign_;  // ascending

@@ -133,8 +133,8 @@ void FileMemory::abandon_commit(std::span<const PageNumber> dirty) noexcept {
 }
 
 void FileMemory::forget_base_copies(std::span<const PageNumber> pages) noexcept {
-  for_neighbourhoods(pages,
-                     [&](PageNumber first, std::size_t count) { backing_.forget(first, count); });
+  for_neighbourhoods(
+      pages, [&](PageNumber first, std::size_t count) { backing_.show_image(first, count); });
 }
 
 void FileMemory::note_closed(const format::Version& head) noexcept {

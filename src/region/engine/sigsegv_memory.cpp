@@ -13,6 +13,7 @@
 
 #include "base/fail.hpp"
 #include "region/kernel/kernel.hpp"
+#include "region/paging/bits.hpp"
 #include "region/paging/page_ranges.hpp"
 
 namespace vellum::region {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "region/memory/paged_memory.hpp"
+#include "region/paging/bits.hpp"
 
 namespace vellum::region {
 

@@ -15,6 +15,7 @@
 
 #include "base/fail.hpp"
 #include "region/kernel/kernel.hpp"
+#include "region/paging/bits.hpp"
 
 namespace vellum::region {
 

@@ -56,6 +56,16 @@ int map_range(std::byte* address, std::size_t bytes, Issue issue, OnExists on_ex
 
 std::size_t skip_page(std::byte*, std::size_t) noexcept { return kPage; }
 
+// UFFDIO_COPY, for map_range(): how many bytes are there now, or -1.
+std::int64_t copy(int uffd, std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  uffdio_copy request{};
+  request.dst = reinterpret_cast<std::uintptr_t>(to);
+  request.src = reinterpret_cast<std::uintptr_t>(from);
+  request.len = bytes;
+  if (ioctl(uffd, UFFDIO_COPY, &request) == 0) return static_cast<std::int64_t>(bytes);
+  return request.copy > 0 ? request.copy : -1;
+}
+
 bool try_uffd_engine() noexcept {
   const int uffd = open_userfaultfd();
   if (uffd < 0) return false;
@@ -201,15 +211,19 @@ int map_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
 
 int copy_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
   static std::byte zeros[16 * kPage];  // never written: the kernel's zero page, again and again
-  const auto issue = [uffd](std::byte* at, std::size_t n) {
-    uffdio_copy copy{};
-    copy.dst = reinterpret_cast<std::uintptr_t>(at);
-    copy.src = reinterpret_cast<std::uintptr_t>(zeros);
-    copy.len = std::min(n, sizeof zeros);
-    if (ioctl(uffd, UFFDIO_COPY, &copy) == 0) return static_cast<std::int64_t>(copy.len);
-    return static_cast<std::int64_t>(copy.copy > 0 ? copy.copy : -1);
-  };
-  return map_range(address, bytes, issue, skip_page);
+  return map_range(
+      address, bytes,
+      [uffd](std::byte* at, std::size_t n) {
+        return copy(uffd, at, zeros, std::min(n, sizeof zeros));
+      },
+      skip_page);
+}
+
+int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept {
+  return map_range(
+      address, kPage,
+      [uffd, content](std::byte* at, std::size_t n) { return copy(uffd, at, content, n); },
+      skip_page);
 }
 
 int arm(int uffd, std::byte* address, std::size_t bytes) noexcept {
@@ -257,17 +271,6 @@ long scan_private(int pagemap_fd, std::byte* begin, std::byte* end, bool arm,
   arg.category_anyof_mask = kPageIsPresent | kPageIsSwapped;
   arg.return_mask = kPageIsFile;  // one range for neighbours, whatever else they are
   return scan(pagemap_fd, arg, out, begin, end, resume);
-}
-
-int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept {
-  const auto issue = [uffd, content](std::byte* at, std::size_t n) {
-    uffdio_copy copy{};
-    copy.dst = reinterpret_cast<std::uintptr_t>(at);
-    copy.src = reinterpret_cast<std::uintptr_t>(content);
-    copy.len = n;
-    return ioctl(uffd, UFFDIO_COPY, &copy) == 0 ? static_cast<std::int64_t>(n) : -1;
-  };
-  return map_range(address, kPage, issue, skip_page);
 }
 
 int drop_pages(std::byte* address, std::size_t bytes) noexcept {

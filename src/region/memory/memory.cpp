@@ -11,23 +11,15 @@
 #include "region/kernel/racing_page.hpp"
 
 namespace vellum::region {
-namespace {
 
-std::shared_ptr<Pager> pager_of(const MemoryOptions& options) {
-  return options.memory_limit_bytes != 0 ? std::make_shared<Pager>(options.memory_limit_bytes)
-                                         : Pager::of_process();
-}
-
-}  // namespace
-
-RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source)
+RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+                           std::shared_ptr<Backing> base_copies)
     : options_(options),
       chunk_shift_(static_cast<unsigned>(std::countr_zero(options.chunk_bytes / kPageBytes))),
-      pager_(pager_of(options)),
       size_bytes_(options.size_bytes),
-      backing_(options.capacity_bytes, *pager_, options.image ? options.image->descriptor() : -1),
+      base_copies_(std::move(base_copies)),
       source_(std::move(source)),
-      range_(options, backing_.memfd()) {
+      range_(options, base_copies_->file()) {
   assert(options.capacity_bytes % kPageBytes == 0 && options.size_bytes % kPageBytes == 0);
   assert(std::has_single_bit(options.chunk_bytes) && options.chunk_bytes >= kPageBytes &&
          options.chunk_bytes <= kMostChunkPages * kPageBytes);

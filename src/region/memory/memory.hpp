@@ -29,7 +29,6 @@
 #include "region/memory/options.hpp"
 #include "region/paging/backing.hpp"
 #include "region/paging/live_source.hpp"
-#include "region/paging/pager.hpp"
 #include "region/paging/sizes.hpp"
 #include "region/paging/spill_file.hpp"
 #include "store/page_map/page_source.hpp"
@@ -92,7 +91,7 @@ class RegionMemory {
   // Restores pages from their base copies, or from the source. REQUIRES: nobody else uses them
   // meanwhile.
   virtual void discard(const std::vector<PageNumber>& pages) = 0;
-  Backing& backing() noexcept { return backing_; }
+  Backing& backing() noexcept { return *base_copies_; }
   // A page as of the commit at hand; null: it is zero, or not in memory. REQUIRES: held, present.
   virtual const std::byte* base_copy_of(PageNumber page) const noexcept = 0;
   // The base copy of the page is becoming newer than the source. REQUIRES: held. The encoder's
@@ -135,8 +134,10 @@ class RegionMemory {
   virtual std::vector<format::PageRange> working_set() = 0;
 
  protected:
-  // Maps the range, without access. Throws Errc::busy (address taken), out_of_memory, io.
-  RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source);
+  // Maps the range over the file of base copies, without access. Throws Errc::busy (address taken),
+  // out_of_memory, io.
+  RegionMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+               std::shared_ptr<Backing> base_copies);
 
   std::byte* address_of(PageNumber page) const noexcept { return data() + page * kPageBytes; }
   bool contains(const std::byte* address) const noexcept {
@@ -147,9 +148,8 @@ class RegionMemory {
 
   const MemoryOptions options_;
   const unsigned chunk_shift_;  // log2 of the pages of a chunk
-  const std::shared_ptr<Pager> pager_;
   std::atomic<std::uint64_t> size_bytes_;
-  Backing backing_;
+  const std::shared_ptr<Backing> base_copies_;
   LiveSource source_;
   AddressRange range_;  // last, so it is unmapped first
 };

@@ -37,7 +37,7 @@ void PagedMemory::want_chunks(PageNumber first, std::size_t count) {
     if (wanted_.size() > kMostWanted) wanted_.pop_front();
     join_read_ahead();
   }
-  if (ReadAhead* const ahead = read_ahead_.load()) ahead->wake();
+  if (HelperThread* const ahead = read_ahead_.load()) ahead->wake();
 }
 
 // The next chunk that the program has asked for; false: none.

@@ -7,6 +7,7 @@
 
 #include "base/zeros.hpp"
 #include "region/memory/paged_memory.hpp"
+#include "region/paging/bits.hpp"
 
 namespace vellum::region {
 

@@ -14,7 +14,15 @@ namespace vellum::region {
 
 PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
                          Traits traits)
-    : RegionMemory(options, std::move(source)),
+    : PagedMemory(options, std::move(source), traits,
+                  std::make_shared<MemfdBacking>(options.capacity_bytes,
+                                                 Pager::of_limit(options.memory_limit_bytes))) {}
+
+PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+                         Traits traits, const std::shared_ptr<MemfdBacking>& base_copies)
+    : RegionMemory(options, std::move(source), base_copies),
+      pager_(base_copies->pager()),
+      backing_(*base_copies),
       chunks_(options.capacity_bytes, options.chunk_bytes),
       traits_(traits),
       scratches_(chunk_pages()) {}
@@ -35,8 +43,8 @@ void PagedMemory::start() {
 
 void PagedMemory::stop_service() noexcept {
   remove_route(this);
-  if (ReadAhead* const ahead = read_ahead_.exchange(nullptr)) ahead->leave(*this);
-  if (std::exchange(joined_reclaimer_, false)) Reclaimer::of_process().leave(*this);
+  if (HelperThread* const ahead = read_ahead_.exchange(nullptr)) ahead->leave(help_ahead_);
+  if (HelperThread* const thread = std::exchange(reclaimer_, nullptr)) thread->leave(help_reclaim_);
   if (joined_) pager_->leave(*this, size_bytes());
   joined_ = false;
 }

@@ -36,20 +36,17 @@
 #include "region/memory/memory.hpp"
 #include "region/paging/chunk_table.hpp"
 #include "region/paging/gate.hpp"
+#include "region/paging/helper_thread.hpp"
 #include "region/paging/leave_first.hpp"
-#include "region/paging/read_ahead.hpp"
+#include "region/paging/memfd_backing.hpp"
+#include "region/paging/pager.hpp"
 #include "region/paging/read_streams.hpp"
-#include "region/paging/reclaimer.hpp"
 #include "region/paging/scratch.hpp"
 #include "region/paging/working_set.hpp"
 
 namespace vellum::region {
 
-class PagedMemory : public RegionMemory,
-                    public FaultTarget,
-                    public Pageable,
-                    public ReadAheadTarget,
-                    public ReclaimTarget {
+class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
  public:
   ~PagedMemory() override;
 
@@ -88,14 +85,12 @@ class PagedMemory : public RegionMemory,
   void resize(std::uint64_t size_bytes) override;
   std::vector<format::PageRange> working_set() override;
 
-  // FaultTarget, Pageable, ReadAheadTarget, ReclaimTarget.
+  // FaultTarget, Pageable.
   FaultResult on_fault(const Fault& fault) noexcept override;
   std::size_t make_room(std::size_t pages) noexcept override;
   void measure() noexcept override;
   std::int64_t untold_pages() const noexcept override;
   void tidy() noexcept override;
-  bool read_ahead_step() noexcept override;
-  std::optional<std::chrono::milliseconds> reclaim() noexcept override;
 
  protected:
   // What holds for all memory of an engine.
@@ -199,10 +194,14 @@ class PagedMemory : public RegionMemory,
   // Pages are gone for good: the next commit fails, and says why.
   void lose(const char* why) noexcept;
   std::size_t chunk_bytes() const noexcept { return chunk_pages() * kPageBytes; }
+  const std::shared_ptr<Pager> pager_;
+  MemfdBacking& backing_;  // base_copies_
   ChunkTable chunks_;
 
  private:
   // paged_memory.cpp
+  PagedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
+              Traits traits, const std::shared_ptr<MemfdBacking>& base_copies);
   void grow(std::uint64_t old_size, std::uint64_t new_size);
   void shrink(std::uint64_t old_size, std::uint64_t new_size);
   int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
@@ -267,6 +266,7 @@ class PagedMemory : public RegionMemory,
                     std::vector<PageNumber>& present);
 
   // paged_reclaim.cpp
+  std::optional<std::chrono::milliseconds> reclaim() noexcept;  // for the thread that reclaims
   void note_found_written(const std::vector<PageNumber>& pages) noexcept;
   bool grows() const noexcept;
   bool too_many_private(std::int64_t pages) const noexcept;
@@ -290,6 +290,7 @@ class PagedMemory : public RegionMemory,
   bool next_wanted(std::size_t& index) noexcept;
 
   // paged_read_ahead.cpp
+  std::optional<std::chrono::milliseconds> read_ahead() noexcept;  // for the thread that does
   void start_read_ahead();
   void join_read_ahead() noexcept;
   std::size_t most_ahead() const noexcept;
@@ -327,14 +328,15 @@ class PagedMemory : public RegionMemory,
   std::atomic<std::uint32_t> evicted_{0}, present_chunks_{0}, newer_chunks_{0};
   std::atomic<std::int64_t> spill_retry_ns_{0};  // it was full: no retry before this time
 
-  std::atomic<ReadAhead*> read_ahead_{nullptr};  // null: this region has not joined it
+  Help<PagedMemory> help_ahead_{*this, &PagedMemory::read_ahead};
+  std::atomic<HelperThread*> read_ahead_{nullptr};  // null: this region has not joined it
   Gate reading_ahead_;  // closed while pages are put back and while the region shrinks
   ReadStreams streams_;
   std::mutex wanted_mutex_;  // guards wanted_, and joining
   std::deque<ReadStreams::Window> wanted_;
   std::unique_ptr<WorkingSet> working_set_;  // null: not wanted
 
-  // One pass of the reclaimer's thread over the region; the thread's own.
+  // One pass of the thread that reclaims over the region; the thread's own.
   struct Pass {
     enum class Stage { none, count, reclaim };
     Stage stage = Stage::none;
@@ -352,7 +354,8 @@ class PagedMemory : public RegionMemory,
   std::atomic<std::uint32_t> commit_events_{0};  // scans, and ends of commits
   std::atomic<std::int64_t> found_written_{0};   // pages that scans have found since the last pass
   std::atomic<std::int64_t> base_copies_at_scan_{0};
-  bool joined_reclaimer_ = false;  // commits' own
+  Help<PagedMemory> help_reclaim_{*this, &PagedMemory::reclaim};
+  HelperThread* reclaimer_ = nullptr;  // null: this region has not joined it; commits' own
 
   std::mutex huge_mutex_;       // guards huge_
   std::set<std::size_t> huge_;  // numbers of tables, whose chunks are held

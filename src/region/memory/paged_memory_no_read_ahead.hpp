@@ -14,7 +14,7 @@ class PagedMemory::NoReadAhead {
   }
   ~NoReadAhead() {
     memory_.reading_ahead_.open();
-    if (ReadAhead* const ahead = memory_.read_ahead_.load()) ahead->wake();
+    if (HelperThread* const ahead = memory_.read_ahead_.load()) ahead->wake();
   }
   NoReadAhead(const NoReadAhead&) = delete;
   NoReadAhead& operator=(const NoReadAhead&) = delete;

@@ -16,7 +16,7 @@ constexpr std::size_t kLimitShare = 16;  // of the memory limit, for what is rea
 
 }  // namespace
 
-// No thread starts where there is nothing to read.
+// No thread starts where nothing can be read.
 void PagedMemory::start_read_ahead() {
   const auto& source = source_.shared();
   const std::size_t pages = size_bytes() / kPageBytes;
@@ -29,8 +29,8 @@ void PagedMemory::start_read_ahead() {
 // REQUIRES: wanted_mutex_ is held; stop_service() does not run meanwhile.
 void PagedMemory::join_read_ahead() noexcept {
   if (read_ahead_.load() != nullptr) return;
-  ReadAhead& ahead = ReadAhead::of_process();
-  if (ahead.join(*this)) read_ahead_.store(&ahead);
+  HelperThread& ahead = HelperThread::that_reads_ahead();
+  if (ahead.join(help_ahead_)) read_ahead_.store(&ahead);
 }
 
 std::size_t PagedMemory::most_ahead() const noexcept {
@@ -47,7 +47,7 @@ bool PagedMemory::worth_reading_ahead(std::size_t index) const noexcept {
 // Runs in the fault handler, before chunk `index` is filled. A chunk that cannot be read is left
 // for the fault that needs it.
 void PagedMemory::read_ahead_of(std::size_t index, bool for_writing) noexcept {
-  ReadAhead* const ahead = read_ahead_.load(std::memory_order_acquire);
+  HelperThread* const ahead = read_ahead_.load(std::memory_order_acquire);
   const Advice advice = chunks_[index].advice.load(std::memory_order_relaxed);
   if (ahead == nullptr || advice == Advice::random) return;
   auto window =
@@ -75,10 +75,11 @@ bool PagedMemory::make_room_ahead() noexcept {
   return lacking == 0 || make_room(lacking) >= lacking;
 }
 
-bool PagedMemory::read_ahead_step() noexcept {
+std::optional<std::chrono::milliseconds> PagedMemory::read_ahead() noexcept {
   const bool any = reading_ahead_.enter() && read_next();
   reading_ahead_.leave();
-  return any;
+  if (!any) return std::nullopt;
+  return std::chrono::milliseconds(0);
 }
 
 // By faults first, then by advice, then the last use's working set.

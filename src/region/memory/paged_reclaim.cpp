@@ -3,7 +3,7 @@
 // A written page is held twice: as the program's private copy and as the base copy that a commit
 // has brought up to it. Where the program does not write the page again, the private copy is of no
 // use. But the next write to the page costs more when it has to be copied again (2 us, otherwise
-// 0.8). So the reclaimer's thread makes passes at two times:
+// 0.8). So a helper thread (region/paging/helper_thread.hpp) makes passes at two times:
 //
 // - when there has been no commit for a while: over all chunks;
 // - while commits record many new pages, as they do when data is loaded: over the chunks of which
@@ -60,14 +60,17 @@ void PagedMemory::note_found_written(const std::vector<PageNumber>& pages) noexc
   }
   found_written_.fetch_add(static_cast<std::int64_t>(pages.size()), std::memory_order_relaxed);
   commit_events_.fetch_add(1);
-  if (!joined_reclaimer_) joined_reclaimer_ = Reclaimer::of_process().join(*this);
-  if (joined_reclaimer_) Reclaimer::of_process().wake();
+  if (reclaimer_ == nullptr) {
+    HelperThread& thread = HelperThread::that_reclaims();
+    if (thread.join(help_reclaim_)) reclaimer_ = &thread;
+  }
+  if (reclaimer_ != nullptr) reclaimer_->wake();
 }
 
 void PagedMemory::note_commit_end() noexcept {
-  if (!joined_reclaimer_) return;
+  if (reclaimer_ == nullptr) return;
   commit_events_.fetch_add(1);
-  Reclaimer::of_process().wake();
+  reclaimer_->wake();
 }
 
 // Whether the last commit has recorded many pages that were new.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "region/memory/paged_memory.hpp"
+#include "region/paging/bits.hpp"
 
 namespace vellum::region {
 

@@ -106,6 +106,10 @@ std::shared_ptr<Pager> Pager::of_process() {
   return pagers.get([] { return std::make_shared<Pager>(limit_of_process()); });
 }
 
+std::shared_ptr<Pager> Pager::of_limit(std::uint64_t bytes) {
+  return bytes != 0 ? std::make_shared<Pager>(bytes) : of_process();
+}
+
 void Pager::join(Pageable& region, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   region_bytes_ += bytes;

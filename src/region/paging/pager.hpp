@@ -48,6 +48,8 @@ class Pager {
   // cgroup's limit, or the machine's), less 64 MiB for the library's other needs, but at least half
   // of it. VELLUM_MEMORY_LIMIT=BYTES overrides it.
   static std::shared_ptr<Pager> of_process();
+  // A pager with this limit of its own; 0: the process's.
+  static std::shared_ptr<Pager> of_limit(std::uint64_t bytes);
 
   std::uint64_t limit_bytes() const noexcept;
   // Any context.
