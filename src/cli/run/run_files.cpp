@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <thread>
 
+#include "api/when_free.hpp"
 #include "cli/files/take_file.hpp"
 #include "cli/run/run_targets.hpp"
 #include "cli/terminal/progress.hpp"
@@ -59,14 +59,7 @@ void have_compared(const std::string& path) {
 // branch for a moment only.
 template <typename Open>
 auto RunFiles::when_free(const Open& open) const {
-  for (;;) {
-    try {
-      return open();
-    } catch (const Error& error) {
-      if (error.code() != Errc::busy || Clock::now() >= wait_until_) throw;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-  }
+  return api::when_free(wait_until_, {Errc::busy}, open);
 }
 
 RunFiles::RunFiles(Context& context, Store& store, std::vector<preload::Target> targets)

@@ -13,9 +13,10 @@
 #include <cstring>
 #include <functional>
 #include <new>
-#include <thread>
+#include <tuple>
 #include <vellum/error.hpp>
 
+#include "api/when_free.hpp"
 #include "base/error_number.hpp"
 #include "base/fail.hpp"
 #include "base/fork_count.hpp"
@@ -101,16 +102,9 @@ Region open(Store& store, const Config& config, const Target& target) {
 // Another run has the branch for a moment when it begins and when it ends.
 Region open_when_free(Store& store, const Config& config, const Target& target) {
   constexpr auto kMostWaiting = std::chrono::seconds(1);
-  const auto end = std::chrono::steady_clock::now() + kMostWaiting;
-  for (;;) {
-    try {
-      return open(store, config, target);
-    } catch (const Error& error) {
-      const bool another = error.code() == Errc::busy || error.code() == Errc::already_exists;
-      if (!another || std::chrono::steady_clock::now() >= end) throw;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+  return api::when_free(std::chrono::steady_clock::now() + kMostWaiting,
+                        {Errc::busy, Errc::already_exists},
+                        [&] { return open(store, config, target); });
 }
 
 std::string inherited_message(const std::string& path) {
@@ -421,7 +415,7 @@ int LiveFile::commit_soon() {
   }
   return reported(path_, [&] {
     drop_tail();
-    region_.commit_async();
+    std::ignore = region_.commit_async();
   });
 }
 
