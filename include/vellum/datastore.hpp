@@ -87,7 +87,7 @@ class Datastore {
   // Makes segment and files durable, both or neither. See Region::commit() and commit_async(); the
   // files are read in the call.
   CommitReport commit(const std::string& message = std::string());
-  std::future<CommitReport> commit_async(const std::string& message = std::string());
+  [[nodiscard]] std::future<CommitReport> commit_async(const std::string& message = std::string());
 
   // commit(), then keeps that state as the datastore `path`: DIR@NAME in this store, or a directory
   // that links here. The last part of its path becomes the version's name, with a number after it

@@ -15,6 +15,7 @@
 #include <initializer_list>
 #include <new>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include <vellum/datastore.hpp>
@@ -85,7 +86,7 @@ class basic_metall_storage {
       try {
         Datastore::remove(base_path.string());
       } catch (const Error& e) {
-        if (e.code() != Errc::not_found) throw;  // there is nothing to remove
+        if (e.code() != Errc::not_found) throw;  // already gone
       }
     });
   }
@@ -155,7 +156,7 @@ class basic_metall_segment_storage {
       if (wait) {
         datastore_.commit();
       } else {
-        datastore_.commit_async();
+        std::ignore = datastore_.commit_async();
       }
     });
   }

@@ -166,12 +166,12 @@ class Region {
   // next commit includes everything, as usual. The call itself throws for invalid arguments and for
   // errors that keep it from starting. Pages in the spill file are encoded in the call. The next
   // call that changes the region, and close(), wait for the end. The future may outlive the region.
-  // It need not be kept (so it is not nodiscard): its destructor does not wait, and what failed is
-  // in the next commit() that succeeds, so a program whose last commit() is a synchronous one
-  // misses no error. After fork(), a child must not wait for its parent's future.
-  std::future<CommitReport> commit_async(const std::string& message = std::string());
-  std::future<CommitReport> snapshot_async(const std::string& name,
-                                           const std::string& message = std::string());
+  // Its destructor does not wait. A program that drops it on purpose, as std::ignore, misses no
+  // error if its last commit() is a synchronous one: what failed is in the next commit() that
+  // succeeds. After fork(), a child must not wait for its parent's future.
+  [[nodiscard]] std::future<CommitReport> commit_async(const std::string& message = std::string());
+  [[nodiscard]] std::future<CommitReport> snapshot_async(
+      const std::string& name, const std::string& message = std::string());
 
   // Forgets everything stored since the last commit: O(pages dirty). REQUIRES: no other thread uses
   // the region during the call.
