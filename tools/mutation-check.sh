@@ -221,7 +221,7 @@ mutation 'a commit does not wait for a collector that is behind' src/region/turn
   's/lag_bytes() <= kFreeLagBytes;/true;/'
 mutation 'a step does not say how much was freed' src/region/turns.cpp \
   's/^  turns_\.freed_bytes_ = freed_bytes;$/  (void)freed_bytes;/'
-mutation 'a commit is told for ever that the collector is behind' src/region/turns.cpp \
+mutation 'a commit is told permanently that the collector is behind' src/region/turns.cpp \
   's/^  written_bytes_ = freed_bytes_;$//'
 mutation 'a collector that has ended is waited for' src/region/turns.cpp \
   '/::~Collection()/,/^}/s/turns_\.collecting_ = turns_\.stepping_ = false;/turns_.stepping_ = false;/'

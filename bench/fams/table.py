@@ -229,7 +229,7 @@ def judge(results, options, built):
                 for store in MSYNC:
                     add_target(targets, results, key, base, [store], 10)
         elif workload in READS:
-            # There is nothing to commit: the most that can be is as fast as memory.
+            # Nothing is committed: at best it is as fast as memory.
             if medium == "pm":
                 add_target(targets, results, key, base, ["volatile"], 1 / 1.05)
                 add_target(targets, results, key, base, PMDK, 1 / 1.05)

@@ -7,8 +7,8 @@
 // delete the key. MODE: default, writemap (both durable commits), nosync (WRITEMAP|NOSYNC, and one
 // flush a month). BATCH: rows a transaction; 0: a month.
 //
-// After each month it says `month NAME ROWS SECONDS` and waits for a line, for who takes a
-// snapshot; at the end `reads COUNT SECONDS` and `scan ENTRIES SECONDS`, both of the environment as
+// After each month it says `month NAME ROWS SECONDS` and waits for a line, so that
+// a snapshot can be taken; at the end `reads COUNT SECONDS` and `scan ENTRIES SECONDS`, both of the environment as
 // it is then, open to write.
 #include <lmdb.h>
 

@@ -28,7 +28,7 @@ TEST_P(FileSize, IsThatOfTheRegionUntilSomeoneSaysOtherwise) {
   EXPECT_EQ(region.file_bytes(), 2 * kMiB);
   region.commit();
   EXPECT_EQ(store.version("main").file_bytes, 2 * kMiB);
-  EXPECT_EQ(region.commit().sequence, 2U) << "there is nothing to do";
+  EXPECT_EQ(region.commit().sequence, 2U) << "nothing to do";
   region.resize_file(2 * kMiB);
   EXPECT_EQ(region.commit().sequence, 3U) << "somebody has said so";
 }
@@ -103,7 +103,7 @@ TEST_P(FileSize, RollbackTakesItBack) {
   region.rollback();
   EXPECT_EQ(region.file_bytes(), kMiB);
   EXPECT_EQ(bytes_of(region)[kMiB - 1], std::byte{5});
-  EXPECT_EQ(region.commit().sequence, 1U) << "there is nothing to do";
+  EXPECT_EQ(region.commit().sequence, 1U) << "nothing to do";
   region.resize_file(10);
   region.commit();
   region.resize_file(5 * kMiB);

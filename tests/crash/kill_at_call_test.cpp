@@ -197,7 +197,7 @@ class KillAtCall : public test::EngineTest {
     SCOPED_TRACE(where);
     if (board->report.killed) {
       EXPECT_CHILD_SIGNAL(end, SIGKILL);
-      // Faults are where the program touches memory. (Who reads ahead makes calls at any time.)
+      // Faults are where the program touches memory. (The thread that reads ahead makes calls at any time.)
       EXPECT_TRUE(!board->report.in_fault_handler || board->activity == Activity::touching);
       tally_.add(*board);
     } else {

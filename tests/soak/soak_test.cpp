@@ -99,7 +99,7 @@ class Soak : public EngineTest {
 };
 
 // Of the median of a quarter. Open, memory and mappings are as the round's work left them; closed,
-// there is nothing left but what malloc and the threads' stacks take.
+// nothing is left but what malloc and the threads' stacks take.
 constexpr Tolerance kOpen{16384, 1024, 256, 16, 4, 0, 0.05};
 constexpr double kNoLimit = 1e9;  // a sanitizer keeps what was freed
 constexpr Tolerance kClosed{

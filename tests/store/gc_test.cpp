@@ -66,7 +66,7 @@ TEST_F(GcTest, FreesWhatRemovedSnapshotsHadAlone) {
   EXPECT_LT(after, before);
   expect_all();
 
-  EXPECT_LT(gc().freed_bytes, 64u << 10);  // there is nothing left
+  EXPECT_LT(gc().freed_bytes, 64u << 10);  // nothing is left
   expect_all();
 }
 

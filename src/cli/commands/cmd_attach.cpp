@@ -15,7 +15,7 @@ std::string file_with_content(const std::string& file) {
   const auto bytes = std::filesystem::file_size(path, problem);
   if (problem) fail(Errc::io, "{}: {}", file, problem.message());
   if (bytes == 0) {
-    fail(Errc::invalid_argument, "{} is empty: there is nothing to attach", file);
+    fail(Errc::invalid_argument, "{} is empty: nothing can be attached", file);
   }
   return path;
 }

@@ -14,7 +14,7 @@ struct StatArguments {
   std::string store;
 };
 
-// How many times smaller the store is than full copies; 0 if there is nothing to compare.
+// How many times smaller the store is than full copies; 0 if nothing can be compared.
 double ratio(const StoreStat& stat) {
   if (stat.stored_bytes == 0) {
     return 0;

@@ -104,7 +104,7 @@ void StoreCore::create_branch_at(const NameLock& claim, const format::Version& v
   publish_branch(claim.name(), version, parent_snapshot, encoding);
 }
 
-// The branch gets one commit, which goes to packs: there is nothing to journal.
+// The branch gets one commit, which goes to packs: the journal stays empty.
 void StoreCore::create_branch_aside(const std::string& name, const format::Version& version,
                                     const std::string& parent_snapshot,
                                     const std::optional<format::Encoding>& encoding) {
