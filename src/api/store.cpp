@@ -7,13 +7,12 @@
 #include "api/store_impl.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
 #include "base/round_up.hpp"
-#include "base/zeros.hpp"
 #include "format/types.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"
 #include "store/branch/live_snapshot.hpp"
+#include "store/catalog/aside_name.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/check/repair.hpp"
@@ -29,7 +28,7 @@ namespace vellum {
 namespace {
 
 using format::kPageBytes;
-constexpr std::size_t kCopyPages = 256;  // import and export move 1 MiB at a time
+constexpr std::size_t kCopyPages = 256;  // read() moves 1 MiB at a time
 
 format::Superblock superblock_of(const StoreOptions& options) {
   format::Superblock sb;
@@ -76,94 +75,6 @@ std::uint64_t checked_size(std::uint64_t size_bytes) {
   }
   if (size_bytes == 0) fail(Errc::invalid_argument, "a region needs at least one byte");
   return base::round_up(size_bytes, kPageBytes);
-}
-
-std::shared_ptr<store::PageSource> open_source(store::StoreCore& core, const std::string& name) {
-  auto kept = store::resolve_kept(core, name);
-  auto source = store::PageSource::open(core, kept.version.version, std::move(kept.version.commits),
-                                        kept.version.label);
-  source->keep(std::move(kept.version_pin));
-  return source;
-}
-
-std::uint64_t file_size_of(const store::PageSource& source) {
-  return source.file_bytes().value_or(source.region_bytes());
-}
-
-// How many pages a version shows from `page` on, at most as many as are copied at once. The end is
-// known to a few pages: the rest is zero and costs as much as a search for it.
-std::size_t data_from(const store::PageSource& source, std::uint64_t page, std::uint64_t limit) {
-  constexpr std::size_t kStepPages = 16;
-  const auto most = static_cast<std::size_t>(std::min<std::uint64_t>(kCopyPages, limit));
-  std::size_t n = std::min(kStepPages, most);
-  while (n < most && source.zeros_from(page + n, kStepPages) < kStepPages) n += kStepPages;
-  return std::min(n, most);
-}
-
-// Writes the content to a file, without the zero pages.
-void write_content(const store::PageSource& source, base::File& out, const ProgressFn& progress) {
-  const std::uint64_t size = file_size_of(source);
-  const std::uint64_t pages = format::pages_in(size);
-  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
-  for (std::uint64_t page = 0; page < pages;) {
-    page += source.zeros_from(page, pages - page);
-    const std::size_t n = data_from(source, page, pages - page);
-    if (n > 0) source.read(page, n, buffer.data());
-    for (std::size_t i = 0; i < n; ++i) {
-      const std::span<const std::byte> content(buffer.data() + i * kPageBytes, kPageBytes);
-      if (!base::is_zero(content)) out.pwrite(content, (page + i) * kPageBytes);
-    }
-    page += n;
-    if (progress) progress({std::min(page * kPageBytes, size), size, "bytes"});
-  }
-  out.truncate(size);
-}
-
-std::byte* memory_at(Region& region, std::uint64_t offset_bytes) {
-  return static_cast<std::byte*>(region.data()) + offset_bytes;
-}
-
-void copy_into(Region& region, std::uint64_t offset_bytes, std::span<const std::byte> bytes) {
-  if (bytes.empty()) return;
-  region.prefetch({offset_bytes, bytes.size()});
-  base::make_equal(memory_at(region, offset_bytes), bytes);
-}
-
-// Holes are neither read nor examined page by page: the region becomes zero there.
-CommitReport fill_from_file(Region& region, const base::File& file, std::uint64_t size,
-                            const std::string& message, const ProgressFn& progress) {
-  region.resize_file(size);  // past the file's end all is zero from here on
-  const bool was_empty = region.sequence() == 0;
-  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
-  for (std::uint64_t at = 0; at < size;) {
-    const std::uint64_t found = std::min(file.next_data(at), size);
-    const std::uint64_t data = found / kPageBytes * kPageBytes;
-    if (data > at && !was_empty) region.zero({at, data - at});
-    at = std::max(at, data);
-    const std::uint64_t hole = found < size ? std::min(file.next_hole(found), size) : size;
-    const std::uint64_t end = std::min(format::pages_in(hole) * kPageBytes, size);
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(buffer.size(), end - at));
-    file.pread(std::span(buffer).first(n), at);
-    copy_into(region, at, std::span(buffer).first(n));
-    at += n;
-    if (progress) progress({at, size, "bytes"});
-  }
-  return region.commit(message);
-}
-
-CommitReport fill_region(Region& region, const ReadFn& read, std::uint64_t expected_bytes,
-                         const std::string& message, const ProgressFn& progress) {
-  region.resize_file(expected_bytes);  // past the file's end all is zero from here on
-  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
-  std::uint64_t at = 0;
-  while (const std::size_t n = read(buffer.data(), buffer.size())) {
-    if (at + n > region.file_bytes()) region.resize_file(at + n);
-    copy_into(region, at, std::span(buffer).first(n));
-    at += n;
-    if (progress) progress({at, std::max(at, expected_bytes), "bytes"});
-  }
-  if (at != region.file_bytes()) region.resize_file(at);
-  return region.commit(message);
 }
 
 }  // namespace
@@ -271,7 +182,9 @@ std::vector<VersionInfo> Store::versions() const {
   for (const auto& name : snapshot_names(*impl_->core)) {
     add(store::resolve_snapshot, name, snapshots);
   }
-  for (const auto& name : impl_->core->branch_names()) add(store::resolve_version, name, branches);
+  for (const auto& name : impl_->core->branch_names()) {
+    if (!store::is_aside_name(name)) add(store::resolve_version, name, branches);
+  }
   std::sort(snapshots.begin(), snapshots.end(), [](const VersionInfo& a, const VersionInfo& b) {
     return std::tie(a.order, a.name) < std::tie(b.order, b.name);
   });
@@ -377,85 +290,6 @@ void Store::read(const std::string& name, std::uint64_t offset_bytes, void* out,
     offset_bytes += n;
     length_bytes -= n;
   }
-}
-
-void Store::export_file(const std::string& name, const std::string& file,
-                        const ProgressFn& progress) const {
-  base::require_free(impl_->core->fs(), file);
-  const auto source = open_source(*impl_->core, name);
-  base::NewFile out(impl_->core->fs(), file);
-  write_content(*source, out.file(), progress);
-  out.publish();
-}
-
-namespace {
-
-// `fill` gives the branch's region its content and commits. A branch that was made for it is
-// removed if that fails.
-CommitReport import_into(Store& store, store::StoreCore& core, const std::string& branch,
-                         std::uint64_t bytes, const std::function<CommitReport(Region&)>& fill) {
-  const bool is_new = !has_branch(core, branch);
-  std::uint64_t id = 0;
-  try {
-    Region region = store.open_or_create_region(branch, std::max<std::uint64_t>(bytes, 1));
-    id = core.read_branch(branch).journal.header.branch_id;
-    return fill(region);
-  } catch (...) {
-    // The name must not stay with a branch that nobody has filled.
-    try {
-      if (is_new && id != 0) core.remove_new_branch(branch, id);
-    } catch (const Error&) {
-    }
-    throw;
-  }
-}
-
-}  // namespace
-
-CommitReport Store::import_file(const std::string& branch, const std::string& file,
-                                const std::string& message, const ProgressFn& progress) {
-  const auto in = impl_->core->fs().open(file, base::OpenMode::read_only);
-  const std::uint64_t size = in->size_bytes();
-  return import_into(*this, *impl_->core, branch, size, [&](Region& region) {
-    return fill_from_file(region, *in, size, message, progress);
-  });
-}
-
-CommitReport Store::import_stream(const std::string& branch, const ReadFn& read,
-                                  std::uint64_t expected_bytes, const std::string& message,
-                                  const ProgressFn& progress) {
-  return import_into(*this, *impl_->core, branch, expected_bytes, [&](Region& region) {
-    return fill_region(region, read, expected_bytes, message, progress);
-  });
-}
-
-CommitReport Store::import_version(const std::string& branch, const Store& from,
-                                   const std::string& name, const std::string& message,
-                                   const ProgressFn& progress) {
-  const auto source = open_source(*from.impl_->core, name);
-  const std::uint64_t size = source->region_bytes(), pages = size / kPageBytes;
-  Region region = open_or_create_region(branch, size);
-  // If version and branch both use all of their region, the branch stays as it is.
-  if (source->file_bytes().has_value() || region.file_bytes() != region.size_bytes()) {
-    region.resize_file(file_size_of(*source));
-  }
-  const std::uint64_t end_page = format::pages_in(region.file_bytes());  // all zero from there on
-  std::vector<std::byte> buffer(kCopyPages * kPageBytes);
-  // Content that the version lacks becomes zero in the branch; a new branch has none.
-  const bool was_empty = region.sequence() == 0;
-  for (std::uint64_t page = 0; page < end_page;) {
-    const std::uint64_t left = end_page - page;
-    const std::uint64_t zeros = page < pages ? source->zeros_from(page, left) : left;
-    if (zeros > 0 && !was_empty) region.zero({page * kPageBytes, zeros * kPageBytes});
-    page += zeros;
-    const std::size_t n =
-        page < pages ? data_from(*source, page, std::min(end_page, pages) - page) : 0;
-    if (n > 0) source->read(page, n, buffer.data());
-    copy_into(region, page * kPageBytes, std::span(buffer).first(n * kPageBytes));
-    page += n;
-    if (progress) progress({page * kPageBytes, size, "bytes"});
-  }
-  return region.commit(message);
 }
 
 GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& progress) {

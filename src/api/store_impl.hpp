@@ -19,6 +19,9 @@ struct StoreAccess {
   static Store handle_of(std::shared_ptr<store::StoreCore> core) {
     return Store(std::make_shared<Store::Impl>(Store::Impl{std::move(core)}));
   }
+  static const std::shared_ptr<store::StoreCore>& core_of(const Store& store) {
+    return store.impl_->core;
+  }
 };
 
 }  // namespace vellum

@@ -105,6 +105,14 @@ class PosixFile final : public File {
   void sync_data() override {
     check(retry([&] { return ::fdatasync(fd_.get()); }), path_, "fdatasync");
   }
+  void begin_read(std::uint64_t offset_bytes, std::uint64_t length_bytes) const noexcept override {
+    ::posix_fadvise(fd_.get(), static_cast<off_t>(offset_bytes), static_cast<off_t>(length_bytes),
+                    POSIX_FADV_WILLNEED);
+  }
+  void begin_flush(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept override {
+    ::sync_file_range(fd_.get(), static_cast<off_t>(offset_bytes), static_cast<off_t>(length_bytes),
+                      SYNC_FILE_RANGE_WRITE);
+  }
   void truncate(std::uint64_t size_bytes) override {
     const auto size = static_cast<off_t>(size_bytes);
     check(retry([&] { return ::ftruncate(fd_.get(), size); }), path_, "truncate");

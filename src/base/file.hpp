@@ -55,9 +55,14 @@ class File {
   // Like pread(), without exceptions or allocation, for the fault handler. Returns 0 or an errno
   // (ENODATA when the file ends early).
   virtual int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept = 0;
+  // Lets the medium begin to read these bytes, for a pread() that follows. Tells no error.
+  virtual void begin_read(std::uint64_t, std::uint64_t) const noexcept {}
   // Writes all bytes; extends the file where needed. Not durable before sync_data().
   virtual void pwrite(std::span<const std::byte> bytes, std::uint64_t offset_bytes) = 0;
   virtual void sync_data() = 0;  // fdatasync(2)
+  // Lets the medium begin with these bytes, so that a later sync_data() waits for less. Makes
+  // nothing durable, and tells no error.
+  virtual void begin_flush(std::uint64_t, std::uint64_t) noexcept {}
   virtual void truncate(std::uint64_t size_bytes) = 0;
   virtual void allocate(std::uint64_t offset_bytes,
                         std::uint64_t length_bytes) = 0;  // fallocate(2), extends

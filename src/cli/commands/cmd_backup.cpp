@@ -2,6 +2,7 @@
 // it open.
 #include <memory>
 
+#include "api/import.hpp"
 #include "base/fail.hpp"
 #include "cli/files/backup_source.hpp"
 #include "cli/files/take_file.hpp"
@@ -53,10 +54,8 @@ int run_backup(Context& context, BackupArguments arguments) {
   {
     const auto source = open_backup_source(arguments.file, arguments.stopped);
     ProgressMeter meter("backup", context.progress_wanted());
-    report = store.import_stream(
-        arguments.branch,
-        [&](void* to, std::size_t capacity_bytes) { return source->read(to, capacity_bytes); },
-        source->expected_bytes(), arguments.message, meter.callback());
+    report =
+        api::import_content(store, arguments.branch, *source, arguments.message, meter.callback());
   }
   keep_taken(store, arguments, report);
   report_taken(context, store, arguments, report);

@@ -1,6 +1,5 @@
 #include "cli/files/backup_source.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <vellum/error.hpp>
 
@@ -54,74 +53,67 @@ class Watch {
   base::FileIdentity before_;
 };
 
-class PlainSource final : public BackupSource {
+// Content that comes from another one.
+class Source : public store::Content {
  public:
-  PlainSource(std::unique_ptr<base::File> file, bool stopped)
-      : file_(std::move(file)), watch_(*file_, stopped), size_bytes_(file_->size_bytes()) {}
-
-  std::uint64_t expected_bytes() const override { return size_bytes_; }
-  std::size_t read(void* to, std::size_t capacity_bytes) override {
-    const std::size_t n = std::min<std::uint64_t>(capacity_bytes, size_bytes_ - at_);
-    if (file_->size_bytes() < at_ + n) watch_.require_unchanged();  // a better error than a read's
-    file_->pread({static_cast<std::byte*>(to), n}, at_);
-    at_ += n;
-    if (n == 0) watch_.require_unchanged();
-    return n;
+  Piece next(std::span<std::byte> room) override { return from().next(room); }
+  void read(format::PageNumber first, std::span<std::byte> out) const override {
+    from().read(first, out);
   }
+  bool restart() override { return from().restart(); }
+  std::uint64_t position_bytes() const override { return from().position_bytes(); }
+  std::uint64_t size_bytes() const override { return from().size_bytes(); }
 
- private:
-  std::unique_ptr<base::File> file_;
-  Watch watch_;
-  std::uint64_t size_bytes_, at_ = 0;
+ protected:
+  virtual store::Content& from() const = 0;
 };
 
-// The environment was not open anywhere, and LMDB does not know of this reader: a writer that came
-// meanwhile may have reused pages that were still to be read. It has left a lock file, or its
-// writes are detected.
-class UnlockedLmdbSource final : public BackupSource {
+class PlainSource final : public Source {
  public:
-  explicit UnlockedLmdbSource(std::unique_ptr<base::File> file)
-      : file_(std::move(file)), watch_(*file_, false), copy_(file_->path(), "") {}
-
-  std::uint64_t expected_bytes() const override { return copy_.expected_bytes(); }
-  std::size_t read(void* to, std::size_t capacity_bytes) override {
-    const std::size_t n = copy_.read(to, capacity_bytes);
-    if (n == 0) require_unchanged();
-    return n;
-  }
+  PlainSource(std::unique_ptr<base::File> file, bool stopped)
+      : file_(std::move(file)), watch_(*file_, stopped), content_(*file_) {}
+  void check() const override { watch_.require_unchanged(); }
 
  private:
-  void require_unchanged() const {
-    watch_.require_unchanged();
-    const std::string lock = lmdb::lock_file_of(file_->path());
-    if (lock.empty()) return;
+  store::Content& from() const override { return content_; }
+
+  std::unique_ptr<base::File> file_;
+  Watch watch_;
+  mutable store::FileContent content_;
+};
+
+class CopySource final : public Source {
+ public:
+  // The file is locked, so that no program under vellum run opens it.
+  CopySource(std::unique_ptr<base::File> file, const std::string& lock_file)
+      : file_(std::move(file)),
+        watch_(lock_file.empty() ? std::make_unique<Watch>(*file_, false) : nullptr),
+        copy_(file_->path(), lock_file),
+        content_([this](void* to, std::size_t bytes) { return copy_.read(to, bytes); },
+                 copy_.expected_bytes()) {}
+  void check() const override {
+    if (watch_ == nullptr) return;
+    watch_->require_unchanged();
+    if (lmdb::lock_file_of(file_->path()).empty()) return;
     fail(Errc::busy, "{}: somebody has opened it meanwhile; nothing was kept, try again",
          file_->path());
   }
 
-  std::unique_ptr<base::File> file_;
-  Watch watch_;
-  lmdb::Copy copy_;
-};
-
-class LmdbSource final : public BackupSource {
- public:
-  LmdbSource(std::unique_ptr<base::File> file, const std::string& lock_file)
-      : file_(std::move(file)), copy_(file_->path(), lock_file) {}
-
-  std::uint64_t expected_bytes() const override { return copy_.expected_bytes(); }
-  std::size_t read(void* to, std::size_t capacity_bytes) override {
-    return copy_.read(to, capacity_bytes);
-  }
-
  private:
-  std::unique_ptr<base::File> file_;  // locked, so that no program under vellum run opens it
+  store::Content& from() const override { return content_; }
+
+  std::unique_ptr<base::File> file_;
+  // Without a lock file the environment was not open anywhere, and LMDB does not know of this
+  // reader: a writer that came meanwhile may have reused pages that were still to be read. It has
+  // left a lock file, or its writes are detected.
+  const std::unique_ptr<const Watch> watch_;
   lmdb::Copy copy_;
+  mutable store::StreamContent content_;
 };
 
 }  // namespace
 
-std::unique_ptr<BackupSource> open_backup_source(const std::string& given, bool stopped) {
+std::unique_ptr<store::Content> open_backup_source(const std::string& given, bool stopped) {
   const std::string path = regular_file(given);
   require_no_journal(path);
   auto file = open_shared(path);
@@ -129,8 +121,7 @@ std::unique_ptr<BackupSource> open_backup_source(const std::string& given, bool 
     return std::make_unique<PlainSource>(std::move(file), stopped);
   std::string lock_file = lmdb::lock_file_of(std::filesystem::absolute(given).string());
   if (lock_file.empty()) lock_file = lmdb::lock_file_of(path);  // `given` is a link
-  if (lock_file.empty()) return std::make_unique<UnlockedLmdbSource>(std::move(file));
-  return std::make_unique<LmdbSource>(std::move(file), lock_file);
+  return std::make_unique<CopySource>(std::move(file), lock_file);
 }
 
 }  // namespace vellum::cli

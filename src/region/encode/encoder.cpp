@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "region/encode/encoder_slice.hpp"
+#include "store/encode/fresh_page.hpp"
 
 namespace vellum::region {
 namespace {
@@ -30,7 +31,7 @@ Encoder::Encoder(RegionMemory& memory, const format::Encoding& encoding, std::si
       backing_(memory.backing()),
       encoding_(encoding),
       max_delta_cost_bytes_(encoding.deltas ? store::kMaxDeltaCostBytes : 0),
-      max_fresh_delta_cost_bytes_(encoding.deltas ? kMaxFreshDeltaCostBytes : 0),
+      max_fresh_delta_cost_bytes_(encoding.deltas ? store::kMaxFreshDeltaCostBytes : 0),
       pool_(threads) {
   workers_.resize(threads + 1);
 }

@@ -77,8 +77,6 @@ class Encoder {
   void write_fresh_base_copies(Worker& worker, Slice& slice);
   void write_base_copies(format::PageNumber first, std::span<const std::byte> bytes, Slice& slice);
   void pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Commit& commit);
-  static std::span<const format::PageNumber> next_block(std::span<const format::PageNumber>& whole,
-                                                        std::size_t block_pages);
   void pack_blocks(Captured& captured, Worker& worker, bool note);
   store::PageBlock compress(std::span<const format::PageNumber> pages, const Captured& captured,
                             Worker& worker, bool note);

@@ -11,6 +11,7 @@
 #include "region/encode/encoder.hpp"
 #include "region/encode/encoder_slice.hpp"
 #include "region/kernel/racing_page.hpp"
+#include "store/encode/fresh_page.hpp"
 
 namespace vellum::region {
 namespace {
@@ -38,18 +39,6 @@ class Lines {
  private:
   std::span<const cards::MarkedPage> marked_;
 };
-
-// Whether the page has so many lines in use that a delta against zero is out of the question.
-__attribute__((no_sanitize("thread"))) bool mostly_used(const std::byte* page) noexcept {
-  std::size_t used = 0;
-  for (std::size_t line = 0; line < kPageBytes; line += 64) {
-    const auto* words = reinterpret_cast<const std::uint64_t*>(page + line);
-    std::uint64_t any = 0;
-    for (std::size_t i = 0; i < 8; ++i) any |= words[i];
-    used += any != 0;
-  }
-  return used * 64 > 2 * kMaxFreshDeltaCostBytes;
-}
 
 }  // namespace
 
@@ -155,7 +144,7 @@ void Encoder::capture_with_base_copy(PageNumber page, std::uint64_t lines, Worke
 void Encoder::capture_fresh(PageNumber page, Worker& worker, Slice& slice) {
   Captured& out = slice.captured;
   const std::byte* const now = pages_ + page * kPageBytes;
-  if (mostly_used(now)) {
+  if (store::mostly_used(now)) {
     ++slice.changed;
     worker.fresh_whole.push_back(page);
     return;

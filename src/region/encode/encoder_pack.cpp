@@ -6,6 +6,7 @@
 #include "region/encode/encoder.hpp"
 #include "region/encode/encoder_slice.hpp"
 #include "store/encode/block_encoder.hpp"
+#include "store/encode/next_block.hpp"
 
 namespace vellum::region {
 namespace {
@@ -39,21 +40,6 @@ void Encoder::pack_slice(Slice& slice, Worker& worker, store::BranchWriter::Comm
   captured = {};
 }
 
-// Takes the next block off the pages. Blocks follow the aligned blocks of the region where enough
-// pages of one changed; a few scattered pages share one.
-std::span<const PageNumber> Encoder::next_block(std::span<const PageNumber>& whole,
-                                                std::size_t block_pages) {
-  std::size_t n = 1;
-  while (n < whole.size() && n < block_pages) {
-    const bool crosses = whole[n] / block_pages != whole[n - 1] / block_pages;
-    if (crosses && n >= block_pages / 2) break;
-    ++n;
-  }
-  const auto block = whole.first(n);
-  whole = whole.subspan(n);
-  return block;
-}
-
 void Encoder::pack_blocks(Captured& captured, Worker& worker, bool note) {
   std::span<const PageNumber> left = captured.whole;
   auto& blocks = captured.writes.blocks;
@@ -62,7 +48,8 @@ void Encoder::pack_blocks(Captured& captured, Worker& worker, bool note) {
   while (!left.empty()) {
     const std::size_t block_pages = worker.blocks.pages();
     parts.clear();
-    while (!left.empty() && parts.size() < at_once) parts.push_back(next_block(left, block_pages));
+    while (!left.empty() && parts.size() < at_once)
+      parts.push_back(store::next_block(left, block_pages));
     if (parts.size() < kParallelBlocks) {
       for (const auto& part : parts) blocks.push_back(compress(part, captured, worker, note));
       continue;

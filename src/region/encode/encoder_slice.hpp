@@ -16,9 +16,6 @@
 
 namespace vellum::region {
 
-// The delta limit of a page that was all zero: it has nothing that a delta could leave out.
-inline constexpr std::size_t kMaxFreshDeltaCostBytes = kPageBytes / 8;
-
 // The records of one slice: what is encoded so far, and the pages that are to be stored whole,
 // whose base copies hold their recorded content.
 struct Encoder::Captured {

@@ -196,6 +196,13 @@ bool BranchWriter::in_place() const noexcept {
   }
 }
 
+void BranchWriter::checkpoint_journal() {
+  Impl& w = *impl_;
+  w.check_not_poisoned();
+  w.check_in_place();
+  if (!w.epoch.empty()) w.checkpoint(w.head, {}, {});
+}
+
 BranchWriter::~BranchWriter() {
   Impl& w = *impl_;
   if (w.journal == nullptr || !w.poison.empty()) return;

@@ -76,6 +76,9 @@ class BranchWriter {
    public:
     ~Commit();
     void add(PageWrites&& piece);
+    // From now on, add() writes deltas to the pack when there are many, so memory stays bounded also
+    // where pages change a little. REQUIRES: the journal has no commits (checkpoint_journal()).
+    void write_deltas_early() noexcept;
     // Finds pages that the store already holds; nullptr: this commit does not look for them.
     const Dedup* dedup() const noexcept;
     // Durable on return. With `checkpoint`, the commit goes through a checkpoint whatever its size.
@@ -92,6 +95,8 @@ class BranchWriter {
   // `pages`: about how many pages the commit will write. A large commit looks for its pages in the
   // store if the encoding says so.
   std::unique_ptr<Commit> begin(std::size_t pages = 0);
+  // Moves the journal's commits, if there are any, into packs. REQUIRES: no commit is unfinished.
+  void checkpoint_journal();
 
   // Whether the branch that was opened is still in its place. If not, the store was moved, and
   // another may be there: commits then throw Errc::io and change neither store.

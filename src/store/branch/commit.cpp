@@ -12,6 +12,7 @@ namespace vellum::store {
 using format::CommitBody;
 using format::kPageBytes;
 using format::MapEntry;
+using format::PageKind;
 using format::PageNumber;
 using format::PartType;
 using format::Version;
@@ -29,6 +30,8 @@ struct BranchWriter::Commit::Impl {
   std::vector<PageWrites> pieces;
   std::size_t bytes = 0;          // approximate size of the pieces
   std::vector<MapEntry> written;  // of blocks that are already in the pack
+  std::size_t held_bytes = 0;     // of deltas and zeros in the pieces, while `early` is set
+  bool early = false;             // write_deltas_early()
   bool finished = false;
   std::string failure;  // of an earlier add() or finish()
   Errc failure_code = Errc::io;
@@ -42,6 +45,7 @@ struct BranchWriter::Commit::Impl {
   void check(const PageWrites& piece) const;
   void check(const CommitMeta& meta) const;
   void write_blocks();
+  void write_held();
   std::vector<std::byte> encode(const CommitMeta& meta, std::uint64_t& raw_bytes);
   bool append_to_journal(const CommitMeta& meta);
 };
@@ -51,6 +55,28 @@ namespace {
 // A commit of this many pages looks for pages that the store already has. A page that is found
 // makes the commit a checkpoint, which a small commit should not become.
 constexpr std::size_t kLargeCommitPages = 256;
+
+// Deltas of a commit that writes them early: the most in memory.
+constexpr std::size_t kMostHeldBytes = std::size_t{8} << 20;
+
+std::size_t held_bytes_of(const PageWrites& piece) {
+  return piece.deltas.encoded_bound_bytes() + piece.zeros.size() * sizeof(PageNumber);
+}
+
+// Makes one entry of zero pages side by side.
+void join_zeros(std::vector<MapEntry>& entries) {
+  std::size_t kept = 0;
+  for (const MapEntry& e : entries) {
+    MapEntry* const last = kept > 0 ? &entries[kept - 1] : nullptr;
+    if (last != nullptr && e.kind == PageKind::zero && last->kind == PageKind::zero &&
+        last->page + last->count == e.page) {
+      last->count += e.count;
+    } else {
+      entries[kept++] = e;
+    }
+  }
+  entries.resize(kept);
+}
 
 std::size_t size_of(const PageWrites& piece) {
   std::size_t bytes = piece.deltas.encoded_bound_bytes() + piece.zeros.size() * 2;
@@ -151,6 +177,24 @@ void BranchWriter::Commit::Impl::write_blocks() {
   }
 }
 
+// The pieces become records and entries, as they would at the end.
+void BranchWriter::Commit::Impl::write_held() {
+  writer.checkpointing = true;
+  std::vector<const PageWrites*> all;
+  for (const PageWrites& piece : pieces) all.push_back(&piece);
+  EncodingThreads threads(writer.store.pool(), writer.packs->compressor());
+  auto entries = checkpoint_pieces(
+      writer.store, *writer.packs, writer.encoding, writer.dedup, all, {},
+      [this]() -> const PageSource& { return writer.last_checkpointed(); }, nullptr, writer.chains,
+      threads);
+  join_zeros(entries);
+  written.insert(written.end(), entries.begin(), entries.end());
+  pieces.clear();
+  held_bytes = 0;
+}
+
+void BranchWriter::Commit::write_deltas_early() noexcept { impl_->early = true; }
+
 void BranchWriter::Commit::add(PageWrites&& piece) {
   Impl& c = *impl_;
   const std::lock_guard guard(c.mutex);
@@ -159,12 +203,14 @@ void BranchWriter::Commit::add(PageWrites&& piece) {
   append_found_entries(piece.found, c.written);
   piece.found.clear();
   c.bytes += size_of(piece);
+  c.held_bytes += held_bytes_of(piece);
   c.pieces.push_back(std::move(piece));
   // Too large for the journal: blocks go where a checkpoint would put them.
   if (c.bytes <= c.journal_limit()) return;
   try {
     c.writer.settle_background();
     c.write_blocks();
+    if (c.early && c.held_bytes > kMostHeldBytes) c.write_held();
   } catch (const std::exception& e) {
     c.note_failure(e);
     c.writer.give_up_checkpoint(e.what());

@@ -58,11 +58,15 @@ class StoreCore : public PackStore {
   void create_branch_at(const NameLock& claim, const format::Version& version,
                         const std::string& parent_snapshot,
                         const std::optional<format::Encoding>& encoding = std::nullopt);
-  // Makes a branch for a live snapshot (store/branch/live_snapshot.hpp). REQUIRES: is_aside_name()
-  // holds for the name, which is new and not locked.
+  // Makes a branch aside (store/branch/branch_aside.hpp). REQUIRES: is_aside_name() holds for the
+  // name, which is new and not locked.
   void create_branch_aside(const std::string& name, const format::Version& version,
                            const std::string& parent_snapshot,
                            const std::optional<format::Encoding>& encoding);
+  // Makes a branch of the head of a branch aside, with its id and packs. REQUIRES: names are held
+  // until the branch aside is gone, and its writer writes no more.
+  void name_branch_aside(const NameLock& claim, const format::Version& head,
+                         const std::optional<format::Encoding>& encoding);
   // Errc::invalid_argument: its blocks would be larger than the store's readers accept.
   void check_encoding(const format::Encoding& encoding) const;
   // Throws Errc::corrupted unless the header, which was read from `file`, can be that of the
@@ -103,6 +107,9 @@ class StoreCore : public PackStore {
                                const std::string& parent_snapshot,
                                const std::optional<format::Encoding>& encoding,
                                std::uint32_t journal_half_bytes = 0);
+  void publish_journal(const std::string& name, const format::Version& base,
+                       const std::optional<format::Encoding>& encoding,
+                       std::uint32_t journal_half_bytes);
   void remove_ref(const std::string& name);
   BranchIds branch_ids_;
 };

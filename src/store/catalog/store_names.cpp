@@ -111,6 +111,11 @@ void StoreCore::create_branch_aside(const std::string& name, const format::Versi
   publish_branch(name, version, parent_snapshot, encoding, format::kMinJournalHalfBytes);
 }
 
+void StoreCore::name_branch_aside(const NameLock& claim, const format::Version& head,
+                                  const std::optional<format::Encoding>& encoding) {
+  publish_journal(claim.name(), head, encoding, 0);
+}
+
 std::uint64_t StoreCore::publish_branch(const std::string& name, const format::Version& version,
                                         const std::string& parent_snapshot,
                                         const std::optional<format::Encoding>& encoding,
@@ -127,7 +132,13 @@ std::uint64_t StoreCore::publish_branch(const std::string& name, const format::V
   base.active_pack = 0;
   base.active_pack_end_bytes = 0;
   base.next_pack_number = 1;
+  publish_journal(name, base, encoding, journal_half_bytes);
+  return base.branch_id;
+}
 
+void StoreCore::publish_journal(const std::string& name, const format::Version& base,
+                                const std::optional<format::Encoding>& encoding,
+                                std::uint32_t journal_half_bytes) {
   format::JournalHeader header;
   header.store_id = superblock().store_id;
   header.branch_id = base.branch_id;
@@ -147,7 +158,6 @@ std::uint64_t StoreCore::publish_branch(const std::string& name, const format::V
     if (e.code() != Errc::already_exists) throw;
     fail(Errc::already_exists, "a branch '{}' exists in {}", name, path());
   }
-  return base.branch_id;
 }
 
 void StoreCore::create_snapshot(const std::string& name, const SnapshotRef& like) {

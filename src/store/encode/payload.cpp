@@ -1,5 +1,7 @@
 #include "store/encode/payload.hpp"
 
+#include <memory>
+
 #include "base/sha256.hpp"
 
 namespace vellum::store {
@@ -9,10 +11,11 @@ bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_
   out.raw_bytes = static_cast<std::uint32_t>(raw.size());
   if (codec == base::Codec::none || raw.size() <= 64) return false;
   // There is no room for a result that is not smaller, so the codec gives up early.
-  out.stored.resize(raw.size() - raw.size() / 16);
-  const std::size_t size = compressor.compress(codec, level, raw, out.stored, stride_words);
-  out.stored.resize(size);
-  out.stored.shrink_to_fit();
+  const std::size_t room = raw.size() - raw.size() / 16;
+  const auto stored = std::make_unique_for_overwrite<std::byte[]>(room);
+  const std::size_t size =
+      compressor.compress(codec, level, raw, {stored.get(), room}, stride_words);
+  out.stored.assign(stored.get(), stored.get() + size);
   if (size != 0) out.codec = codec;
   return size != 0;
 }

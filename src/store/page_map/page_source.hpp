@@ -45,7 +45,12 @@ class PageSource {
   bool try_read(format::PageNumber first, std::size_t count, std::byte* out,
                 ReadFailure& failure) const noexcept;
 
-  // The same, but throws an Error that names version, page, file and offset (Errc::corrupted or
+  // Whether the pages have this content, as far as that shows without copying them. False says
+  // nothing: a page that has deltas, or cannot be read, is not compared.
+  bool surely_equal(format::PageNumber first, std::size_t count,
+                    const std::byte* content) const noexcept;
+
+  // The same as try_read(), but throws an Error that names version, page, file and offset (Errc::corrupted or
   // io).
   void read(format::PageNumber first, std::size_t count, std::byte* out) const;
   [[noreturn]] void raise(const ReadFailure& failure) const;

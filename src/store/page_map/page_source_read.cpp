@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/zeros.hpp"
 #include "store/page_map/page_source_state.hpp"
 
 namespace vellum::store {
@@ -60,12 +61,16 @@ class PageReader {
   explicit PageReader(const PageSourceState& source) : s(source) {}
   Collected load(PageNumber first, std::size_t count, std::byte* out,
                  ReadFailure& failure) const noexcept;
+  bool surely_equal(PageNumber first, std::size_t count, const std::byte* content) const noexcept;
 
  private:
   bool fill(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
             ReadFailure& failure) const noexcept;
-  bool fill_bases(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
-                  ReadFailure& failure) const noexcept;
+  // Calls use(index, pages, content) for pages side by side that share a source; content is null
+  // where they are zero. False: a page cannot be read, or `use` has returned false.
+  template <typename Use>
+  bool for_bases(const Plan& plan, PageNumber first, std::size_t count, ReadFailure& failure,
+                 const Use& use) const noexcept;
   bool fill_deltas(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
                    ReadFailure& failure) const noexcept;
   void fill_overlay(PageNumber first, std::size_t count, std::byte* out) const noexcept;
@@ -162,8 +167,9 @@ Collected PageReader::collect(PageNumber first, std::size_t count, Plan& plan,
   return Collected::all;
 }
 
-bool PageReader::fill_bases(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
-                            ReadFailure& failure) const noexcept {
+template <typename Use>
+bool PageReader::for_bases(const Plan& plan, PageNumber first, std::size_t count,
+                           ReadFailure& failure, const Use& use) const noexcept {
   for (std::size_t i = 0; i < count;) {
     const Target& t = plan.pages[i];
     std::size_t n = 1;
@@ -174,7 +180,7 @@ bool PageReader::fill_bases(const Plan& plan, PageNumber first, std::size_t coun
     };
     while (i + n < count && same(i + n)) ++n;
     if (t.state == Target::zero) {
-      std::memset(out + i * kPageBytes, 0, n * kPageBytes);
+      if (!use(i, n, nullptr)) return false;
     } else if (t.state == Target::base) {
       RecordCache::View view;
       if (!s.records->get(t.record, RecordType::pages, view, failure)) {
@@ -187,7 +193,7 @@ bool PageReader::fill_bases(const Plan& plan, PageNumber first, std::size_t coun
       if (!view.holds(t.slot, n)) {
         return fail_page(failure, "the page was given back", first + i, t.record);
       }
-      std::memcpy(out + i * kPageBytes, view.raw().data() + t.slot * kPageBytes, n * kPageBytes);
+      if (!use(i, n, view.raw().data() + t.slot * kPageBytes)) return false;
     }
     i += n;
   }
@@ -231,7 +237,15 @@ void PageReader::fill_overlay(PageNumber first, std::size_t count, std::byte* ou
 
 bool PageReader::fill(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
                       ReadFailure& failure) const noexcept {
-  if (!fill_bases(plan, first, count, out, failure)) return false;
+  const auto copy = [out](std::size_t i, std::size_t n, const std::byte* content) {
+    if (content == nullptr) {
+      std::memset(out + i * kPageBytes, 0, n * kPageBytes);
+    } else {
+      std::memcpy(out + i * kPageBytes, content, n * kPageBytes);
+    }
+    return true;
+  };
+  if (!for_bases(plan, first, count, failure, copy)) return false;
   if (plan.links_used != 0 && !fill_deltas(plan, first, count, out, failure)) return false;
   if (!s.overlay.empty()) fill_overlay(first, count, out);
   return true;
@@ -246,7 +260,34 @@ Collected PageReader::load(PageNumber first, std::size_t count, std::byte* out,
   return fill(plan, first, count, out, failure) ? Collected::all : Collected::failed;
 }
 
+// REQUIRES: count <= kPagesPerStep.
+bool PageReader::surely_equal(PageNumber first, std::size_t count,
+                              const std::byte* content) const noexcept {
+  if (!s.overlay.empty() && !s.overlay.find(first, count).empty()) return false;
+  Plan plan;
+  ReadFailure ignored;  // reading the pages meets the failure again
+  if (collect(first, count, plan, ignored) != Collected::all || plan.links_used != 0) return false;
+  const auto same = [content](std::size_t i, std::size_t n, const std::byte* held) {
+    const std::byte* const at = content + i * kPageBytes;
+    return held == nullptr ? base::is_zero({at, n * kPageBytes})
+                           : std::memcmp(at, held, n * kPageBytes) == 0;
+  };
+  return for_bases(plan, first, count, ignored, same);
+}
+
 }  // namespace
+
+bool PageSource::surely_equal(PageNumber first, std::size_t count,
+                              const std::byte* content) const noexcept {
+  if (first + count > impl_->region_bytes / kPageBytes) return false;
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t n = std::min(kPagesPerStep, count - done);
+    if (!PageReader(*impl_).surely_equal(first + done, n, content + done * kPageBytes))
+      return false;
+    done += n;
+  }
+  return true;
+}
 
 bool PageSource::try_read(PageNumber first, std::size_t count, std::byte* out,
                           ReadFailure& failure) const noexcept {

@@ -99,6 +99,9 @@ void PackWriter::Impl::write_out() {
   if (buffer.empty()) return;
   const auto start = Clock::now();
   active.file->pwrite(buffer, active.end - buffer.size());
+  if (buffer.size() >= kBufferBytes) {
+    active.file->begin_flush(active.end - buffer.size(), buffer.size());
+  }
   io.write_ns += base::elapsed_ns(start);
   io.bytes_written += buffer.size();
   buffer.clear();

@@ -1,0 +1,26 @@
+// store/stream/stream_options.hpp: with how many threads, and how much memory, a stream is worked on.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+
+namespace vellum::store {
+
+struct StreamOptions {
+  static constexpr std::size_t kMostThreads = 8;  // memory grows with them, and one of them writes
+
+  std::size_t threads =
+      std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, kMostThreads);
+  std::size_t piece_bytes = std::size_t{4} << 20;  // a multiple of a page
+
+  // 0: the caller does everything, as for a stream of one piece.
+  std::size_t threads_for(std::uint64_t bytes) const noexcept {
+    return bytes <= piece_bytes ? 0 : threads;
+  }
+  // Pieces in memory: one is read, one is written, the others are worked on.
+  static std::size_t slots_for(std::size_t threads) noexcept { return threads + 2; }
+};
+
+}  // namespace vellum::store
