@@ -211,7 +211,9 @@ class Store {
                    const ProgressFn& progress = nullptr) const;
   // Makes a plain file the content of a branch, in one commit. Only pages that differ are stored,
   // and the file's exact size (Region::resize_file()); the file may be empty. The branch is made
-  // when it does not exist.
+  // when it does not exist, and seen when it is whole. All processors work while the file is read;
+  // holes are skipped, and memory is bounded whatever the file's size. Errc::busy: the file has
+  // become shorter meanwhile.
   CommitReport import_file(const std::string& branch, const std::string& file,
                            const std::string& message, const ProgressFn& progress = nullptr);
   // The same, from the bytes that `read` gives, which may be more or fewer than `expected_bytes`.

@@ -407,7 +407,7 @@ TEST_F(BadInput, TooLittleMemoryExitsWith12NoSanitizer) {
     const struct rlimit limit{1u << 29, 1u << 29};
     ::setrlimit(RLIMIT_AS, &limit);
   };
-  const Result result = run({"--json", "import", s, "main", big}, little_address_space);
+  const Result result = run({"--json", "attach", s, "main", big}, little_address_space);
   EXPECT_EQ(result.status, 12) << result.err;
   EXPECT_EQ(result.json().at("error").at("code"), "out_of_memory");
 }

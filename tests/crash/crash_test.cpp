@@ -363,6 +363,33 @@ TEST(Crash, GcAfterACheckpointThatIsLost) {
   print("lost checkpoints", sum);
 }
 
+// Branches that get their content from streams: new ones, changed ones, ones that grow; and gc after
+// them, which takes what a cut-off one has left.
+TEST(Crash, ImportsAreThereWholeOrNot) {
+  SimSession simulated = session_on_new_store(2);  // packs of a few KiB
+  Session& session = simulated.session;
+  std::mt19937_64 random(3);
+  Pages pages(9);
+  const auto change = [&](std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) pages.fill(random() % pages.count(), random);
+  };
+  change(9);
+  session.import_branch("a", pages.bytes());
+  for (int i = 0; i < test::rounds(long_effort() ? 6 : 2, 1); ++i) {
+    pages.store64(random() % pages.count(), 8 * (random() % 512), random());
+    session.import_branch("a", pages.bytes());
+    pages.grow(pages.count() + 3);
+    change(5);
+    pages.zero(random() % pages.count());
+    session.import_branch("a", pages.bytes());
+    session.import_branch("b" + std::to_string(i), pages.bytes());
+    session.commit("a", false);
+    session.collect_garbage(true);
+  }
+  session.close_all();
+  cut_everywhere(simulated, 2, "imports");
+}
+
 // Packs go to an archive and come back, and have copies in a cache, between commits, removals, gc
 // and recompression.
 TEST(Crash, PacksThatMove) {

@@ -49,12 +49,20 @@ void write_step(const KillWorkload::Step& step, void* data, std::uint64_t bytes)
   std::mt19937_64 random(step.seed);
   switch (step.what) {
     case KillStep::large_commit:
+    case KillStep::import_branch:
       return write_most(words, random);
     case KillStep::medium_commit:
       return write_pages(words, random, 4 + random() % 16, 64);
     default:
       return write_pages(words, random, 1 + random() % 3, 3);
   }
+}
+
+Bytes stream_of(const KillWorkload::Step& step) {
+  std::mt19937_64 random(step.seed);
+  Bytes content((20 + random() % 60) * kPage);
+  write_step(step, content.data(), content.size());
+  return content;
 }
 
 std::uint64_t grown(std::uint64_t bytes) { return bytes + 7 * kPage; }
@@ -82,6 +90,8 @@ class Model {
         return;
       case KillStep::commit_branch:
         return write(step, step.name);
+      case KillStep::import_branch:
+        return import(step);
       case KillStep::snapshot:
         write(step, "main");
         state[step.name] = state.at("main");
@@ -92,6 +102,13 @@ class Model {
   }
 
  private:
+  // A region does not become shorter.
+  void import(const KillWorkload::Step& step) {
+    Bytes content = stream_of(step);
+    const auto before = state.find(step.name);
+    if (before != state.end()) content.resize(std::max(content.size(), before->second->size()));
+    state[step.name] = std::make_shared<const Bytes>(std::move(content));
+  }
   void write(const KillWorkload::Step& step, const std::string& branch) {
     Bytes content = *state.at(branch);
     if (step.what == KillStep::grow) content.resize(grown(content.size()));
@@ -102,12 +119,10 @@ class Model {
 
 // How often each step comes, beside the two that make the store.
 constexpr std::pair<KillStep, int> kShares[] = {
-    {KillStep::small_commit, 14}, {KillStep::medium_commit, 6},
-    {KillStep::large_commit, 6},  {KillStep::snapshot, 6},
-    {KillStep::rollback, 3},      {KillStep::reopen, 4},
-    {KillStep::grow, 2},          {KillStep::make_branch, 2},
-    {KillStep::commit_branch, 3}, {KillStep::remove_snapshot, 1},
-    {KillStep::read_version, 6}};
+    {KillStep::small_commit, 14}, {KillStep::medium_commit, 6},   {KillStep::large_commit, 6},
+    {KillStep::snapshot, 6},      {KillStep::rollback, 3},        {KillStep::reopen, 4},
+    {KillStep::grow, 2},          {KillStep::make_branch, 2},     {KillStep::commit_branch, 3},
+    {KillStep::import_branch, 4}, {KillStep::remove_snapshot, 1}, {KillStep::read_version, 6}};
 
 std::vector<KillStep> shuffled_steps(std::mt19937_64& random) {
   std::vector<KillStep> steps;
@@ -146,6 +161,10 @@ KillWorkload::Step make_step(KillStep what, std::size_t index, std::mt19937_64& 
       break;
     case KillStep::commit_branch:
       step.name = choose(state, false, random());
+      break;
+    case KillStep::import_branch:
+      step.name = random() % 2 == 0 ? choose(state, false, random()) : std::string();
+      if (step.name.empty()) step.name = "i" + number;
       break;
     case KillStep::remove_snapshot:
     case KillStep::read_version:
@@ -198,6 +217,9 @@ class Runner {
         return store().create_branch(step.name, step.other);
       case KillStep::commit_branch:
         return commit_branch(step);
+      case KillStep::import_branch:
+        at(Activity::importing);
+        return import(step);
       case KillStep::remove_snapshot:
         at(Activity::names);
         return store().remove_snapshot(step.name);
@@ -248,6 +270,20 @@ class Runner {
     branch.close();
   }
 
+  void import(const KillWorkload::Step& step) {
+    const Bytes content = stream_of(step);
+    std::size_t read_bytes = 0;
+    store().import_stream(
+        step.name,
+        [&](void* to, std::size_t capacity_bytes) {
+          const std::size_t n = std::min(capacity_bytes, content.size() - read_bytes);
+          std::memcpy(to, content.data() + read_bytes, n);
+          read_bytes += n;
+          return n;
+        },
+        content.size(), "");
+  }
+
   void read_version(const std::string& name, const Bytes& expected) {
     at(Activity::opening);
     // Its own handle: the blocks of a shared one are in its cache already.
@@ -273,8 +309,9 @@ class Runner {
 }  // namespace
 
 const char* activity_name(Activity activity) {
-  static constexpr const char* kNames[kActivities] = {"creating", "touching", "commit",  "snapshot",
-                                                      "opening",  "closing",  "reading", "names"};
+  static constexpr const char* kNames[kActivities] = {"creating", "touching", "commit",
+                                                      "snapshot", "opening",  "closing",
+                                                      "reading",  "names",    "importing"};
   return kNames[static_cast<std::size_t>(activity)];
 }
 

@@ -27,6 +27,7 @@ enum class KillStep {
   grow,
   make_branch,    // at a snapshot
   commit_branch,  // by a writer of its own
+  import_branch,  // a stream becomes a new branch, or an existing one's content
   remove_snapshot,
   read_version
 };
@@ -40,9 +41,10 @@ enum class Activity : int {
   opening,
   closing,
   reading,
-  names
+  names,
+  importing
 };
-inline constexpr std::size_t kActivities = 8;
+inline constexpr std::size_t kActivities = 9;
 const char* activity_name(Activity activity);
 
 using Bytes = std::vector<std::byte>;

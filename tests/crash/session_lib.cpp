@@ -1,8 +1,11 @@
 #include "crash/session_lib.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 
+#include "api/import.hpp"
+#include "api/store_impl.hpp"
 #include "store/gc/gc.hpp"
 #include "store/tier/tier_policy.hpp"
 
@@ -51,6 +54,28 @@ void Session::create_branch_at(const std::string& name, const std::string& versi
   next.branches[name] = state().snapshots.at(version);
   step({next},
        [&] { core_->create_branch_at(name, read_snapshot(*core_, version).version, version); });
+}
+
+void Session::import_branch(const std::string& name, const std::vector<std::byte>& content) {
+  close_writer(name);
+  StoreState next = state();
+  VersionState& head = next.branches[name];
+  std::vector<std::byte> region = content;
+  region.resize(std::max<std::size_t>(head.region_bytes, content.size()));
+  head = state_of(head.sequence + 1, region);
+  step({next}, [&] {
+    std::size_t at = 0;
+    store::StreamContent stream(
+        [&](void* to, std::size_t capacity_bytes) {
+          const std::size_t n = std::min(capacity_bytes, content.size() - at);
+          std::memcpy(to, content.data() + at, n);
+          at += n;
+          return n;
+        },
+        content.size());
+    Store handle = StoreAccess::handle_of(core_);
+    api::import_content(handle, name, stream, "", nullptr);
+  });
 }
 
 void Session::remove_branch(const std::string& name) {

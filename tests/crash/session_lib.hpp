@@ -30,6 +30,8 @@ class Session {
   void create_store(const format::Superblock& options);
   void create_branch(const std::string& name, std::size_t pages);
   void create_branch_at(const std::string& name, const std::string& version);
+  // The branch's writer is closed first. The branch is made when it does not exist.
+  void import_branch(const std::string& name, const std::vector<std::byte>& content);
   void remove_branch(const std::string& name);  // its writer is closed first
   // After reopen(): what is seen of the branch may not be durable.
   void remove_branch_as_found(const std::string& name);

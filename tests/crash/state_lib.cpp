@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/checksum.hpp"
+#include "store/catalog/aside_name.hpp"
 #include "vellum/error.hpp"
 
 namespace vellum::crash {
@@ -45,7 +46,9 @@ StoreState read_state(store::StoreCore& store) {
     const auto source = store::PageSource::open(store, v.version, std::move(v.commits), v.label);
     to[name] = state_of(sequence, read_pages(*source));
   };
-  for (const auto& name : store.branch_names()) add(name, out.branches);
+  for (const auto& name : store.branch_names()) {
+    if (!store::is_aside_name(name)) add(name, out.branches);  // Store::versions() shows none
+  }
   for (const auto& name : snapshot_names(store)) add(name, out.snapshots);
   return out;
 }

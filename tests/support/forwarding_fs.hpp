@@ -23,6 +23,12 @@ class ForwardingFile : public base::File {
   void pwrite(std::span<const std::byte> bytes, std::uint64_t at) override {
     below_->pwrite(bytes, at);
   }
+  void begin_read(std::uint64_t at, std::uint64_t length) const noexcept override {
+    below_->begin_read(at, length);
+  }
+  void begin_flush(std::uint64_t at, std::uint64_t length) noexcept override {
+    below_->begin_flush(at, length);
+  }
   void sync_data() override { below_->sync_data(); }
   void truncate(std::uint64_t size) override { below_->truncate(size); }
   void allocate(std::uint64_t at, std::uint64_t length) override { below_->allocate(at, length); }

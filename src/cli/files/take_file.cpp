@@ -4,6 +4,7 @@
 #include <memory>
 #include <system_error>
 
+#include "api/snapshot_head.hpp"
 #include "base/fail.hpp"
 #include "cli/terminal/arguments.hpp"
 
@@ -119,10 +120,8 @@ std::vector<std::string> branches_with_image(const Store& store, const std::stri
 
 void keep_taken(Store& store, const TakeFileArguments& arguments, CommitReport& report) {
   if (!arguments.snapshot) return;
-  // Uses the writer's snapshot, not Store::create_snapshot(): later versions then have it as their
-  // parent.
   const CommitReport kept =
-      store.open_region(arguments.branch).snapshot(*arguments.snapshot, arguments.message);
+      api::snapshot_head(store, arguments.branch, *arguments.snapshot, arguments.message);
   report.sequence = kept.sequence;
   report.bytes_written += kept.bytes_written;
 }

@@ -1,6 +1,7 @@
 // store/catalog/aside_name.hpp: the names of branches aside, "vellum-snapshot-" and 16 hex digits.
 // Such a branch exists while a snapshot is made beside its branch's writer
-// (store/branch/live_snapshot.hpp). Callers cannot make a branch or snapshot with such a name.
+// (store/branch/live_snapshot.hpp), or a branch gets its first content
+// (store/branch/branch_aside.hpp). Callers cannot make a branch or snapshot with such a name.
 #pragma once
 
 #include <string>

@@ -30,6 +30,12 @@ struct ImportSlot {
   EncodedPiece encoded;
 };
 
+void require_fits(std::uint64_t bytes) {
+  if (bytes <= format::kMaxRegionBytes) return;
+  fail(Errc::invalid_argument, "a region of {} bytes is too large: at most {} (64 TiB)", bytes,
+       format::kMaxRegionBytes);
+}
+
 class Import {
  public:
   Import(BranchWriter& writer, Content& content, const ImportOptions& options,
@@ -88,6 +94,7 @@ Import::Import(BranchWriter& writer, Content& content, const ImportOptions& opti
              [this](std::size_t slot) { take(slots_[slot].encoded); }}) {}
 
 ImportReport Import::run() {
+  require_fits(content_.size_bytes());
   writer_.checkpoint_journal();  // deltas can then go to the pack before the commit ends
   while (read_piece()) {
   }
@@ -108,10 +115,7 @@ bool Import::read_piece() {
   }
   const auto piece = content_.next({slot.content.get(), piece_bytes_});
   slot.end_bytes = content_.position_bytes();
-  if (slot.end_bytes > format::kMaxRegionBytes) {
-    fail(Errc::invalid_argument, "more than {} bytes (64 TiB) are too many for a region",
-         format::kMaxRegionBytes);
-  }
+  require_fits(slot.end_bytes);
   if (piece.pages == 0) return false;
   if (at_ == 0) expected_pages_ = format::pages_in(content_.size_bytes());
   slot.is_read = piece.is_read;
