@@ -122,7 +122,8 @@ TEST_F(JournalTest, ABaseFrameWithCommitsMayBeLargerThanAnyVersion) {
   large.parts.push_back(
       {format::PartType::pages, base::Codec::none, 12288, {1, 2, 3}, Bytes(12288)});
   put(0, 0, {FrameType::base_with_commits, 3, 11, 0},
-      format::encode_base_with_commits(version(10), std::vector<Bytes>{format::encode_commit(large)}));
+      format::encode_base_with_commits(version(10),
+                                       std::vector<Bytes>{format::encode_commit(large)}));
   EXPECT_EQ(head(), 11u);
   EXPECT_EQ(bases(), (std::vector<std::uint64_t>{10, 4}));
   bytes_[format::kJournalHeaderBytes + 12000] ^= std::byte{1};

@@ -4,6 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/real_path.hpp"
+#include "format/superblock.hpp"
 #include "store/pack/header_error.hpp"
 
 namespace vellum::store {

@@ -9,7 +9,7 @@
 
 #include "base/codec.hpp"
 #include "format/superblock.hpp"
-#include "store/branch/dedup.hpp"
+#include "store/checkpoint/dedup.hpp"
 #include "store/encode/block_encoder.hpp"
 #include "store/page_map/page_source.hpp"
 #include "store/page_map/page_writes.hpp"
