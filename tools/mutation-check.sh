@@ -90,7 +90,7 @@ mutation 'no sync of a published file' src/base/publish_file.cpp \
 mutation 'no sync of the directory of a published file' src/base/publish_file.cpp \
   's/  fs\.sync_directory(directory);//'
 mutation 'no sync of the directory of a new branch' src/store/catalog/store_names.cpp \
-  '/::publish_branch/,/^}/s/  fs()\.sync_directory(branches_directory());//'
+  '/::publish_journal/,/^}/s/  fs()\.sync_directory(branches_directory());//'
 mutation 'no sync after a removed snapshot' src/store/catalog/store_names.cpp \
   '/::remove_ref/,/^}/s/  fs()\.sync_directory(snapshots_directory());//'
 mutation 'a name is not locked while it is made' src/store/lock/name_lock.cpp \
@@ -111,8 +111,16 @@ mutation 'files in the making are not locked' src/base/publish_file.cpp \
   's/return file\.try_lock_byte(kMakingByte) && !file\.replaced();/return true;/'
 mutation 'the branch aside goes before the snapshot is named' src/store/branch/live_snapshot.cpp \
   's/^  store\.create_snapshot(claim, branch, version, message);/  aside.reset();\n&/'
-mutation 'the branch aside is not locked until then' src/store/branch/live_snapshot.cpp \
-  's/^    while (writer_ == nullptr) make(from);/&\n    writer_.reset();/'
+mutation 'the branch aside is not locked until then' src/store/branch/branch_aside.cpp \
+  's/^  while (writer_ == nullptr) make(version, encoding);/&\n  writer_.reset();/'
+mutation 'an import does not look whether the file became shorter' src/store/stream/import.cpp \
+  's/^  content_\.check();//'
+mutation 'an import keeps what the content leaves out' src/store/stream/import.cpp \
+  's/^  submit_zeros(at_, piece\.first);//'
+mutation 'deltas of a stream wait for the end of its commit' src/store/branch/commit.cpp \
+  's/if (c\.early && c\.held_bytes > kMostHeldBytes) c\.write_held();//'
+mutation 'an import names its branch and forgets its packs' src/store/catalog/store_names.cpp \
+  '/::name_branch_aside/,/^}/s/publish_journal(claim\.name(), head, encoding, 0)/publish_branch(claim.name(), head, "", encoding)/'
 mutation 'commits do not look where the store is' src/store/branch/branch_writer.cpp \
   's/if (!journal->file()\.replaced()) return;/return;/'
 mutation 'names are looked for in whatever store is there' src/store/record/pack_store.cpp \

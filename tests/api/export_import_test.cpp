@@ -2,8 +2,10 @@
 #include <sys/stat.h>
 #include <algorithm>
 
+#include <filesystem>
 #include <fstream>
 
+#include "support/child.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {
@@ -167,6 +169,56 @@ TEST_P(ExportImport, AStreamThatFailsLeavesNothing) {
   expect_error(Errc::busy, {"changed"}, [&] { store.import_stream("main", fails, kMiB, ""); });
   EXPECT_EQ(store.version("main").sequence, 1u);
   EXPECT_EQ(store.version("main").file_bytes, 1u);
+}
+
+// Nobody sees the branch before it is whole, and gc takes what is left of it.
+TEST_P(ExportImport, AKilledImportLeavesNothingToSee) {
+  Store store = create();
+  const auto packs_and_branches = [&] {
+    std::size_t count = 0;
+    for (const char* directory : {"/packs", "/branches"}) {
+      const std::filesystem::directory_iterator files(path() + directory);
+      count += static_cast<std::size_t>(std::distance(begin(files), end(files)));
+    }
+    return count;
+  };
+  const auto end = run_child([&] {
+    int pieces = 0;
+    std::uint64_t random = 1;
+    Store::open(path()).import_stream(
+        "new",
+        [&](void* to, std::size_t capacity_bytes) -> std::size_t {
+          if (++pieces == 8) ::kill(::getpid(), SIGKILL);
+          auto* const words = static_cast<std::uint64_t*>(to);
+          for (std::size_t i = 0; i < capacity_bytes / 8; ++i) {
+            words[i] = random = random * 6364136223846793005u + 1442695040888963407u;
+          }
+          return capacity_bytes;
+        },
+        64 * kMiB, "");
+  });
+  EXPECT_CHILD_SIGNAL(end, SIGKILL);
+  EXPECT_GE(packs_and_branches(), 2u) << "it was on its way";
+  EXPECT_FALSE(store.contains("new"));
+  EXPECT_TRUE(store.versions().empty());
+  store.collect_garbage();
+  EXPECT_EQ(packs_and_branches(), 0u);
+  EXPECT_TRUE(store.verify().damages.empty());
+}
+
+// What an import writes belongs to its branch, which goes on in the same pack.
+TEST_P(ExportImport, ANewBranchGoesOnInItsOwnPack) {
+  Store store = create();
+  for (int i = 1; i <= 3; ++i) {
+    write_file(directory_ / "file", std::vector<std::byte>(static_cast<std::size_t>(i) * kMiB,
+                                                           static_cast<std::byte>(i)));
+    store.import_file("main", directory_ / "file", "");
+    if (i == 1) {
+      EXPECT_EQ(store.version("main").pages_changed, 256u);
+    }
+  }
+  const std::filesystem::directory_iterator packs(path() + "/packs");
+  EXPECT_EQ(std::distance(begin(packs), end(packs)), 1);
 }
 
 TEST_P(ExportImport, SparseStaysSparse) {

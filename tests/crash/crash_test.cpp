@@ -375,7 +375,7 @@ TEST(Crash, ImportsAreThereWholeOrNot) {
   };
   change(9);
   session.import_branch("a", pages.bytes());
-  for (int i = 0; i < test::rounds(long_effort() ? 6 : 2, 1); ++i) {
+  for (int i = 0; i < (long_effort() ? 6 : 1); ++i) {
     pages.store64(random() % pages.count(), 8 * (random() % 512), random());
     session.import_branch("a", pages.bytes());
     pages.grow(pages.count() + 3);
