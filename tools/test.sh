@@ -31,7 +31,7 @@ tsan_tests=(base store region atomic_file api)
 asan_without_of_api='/sigsegv'
 tsan_without_of_api='/sigsegv|/mapped'
 without_of_all='PowerCutTest|CrashTest|ImageCrash|TierCrash|RecompressCrash|EveryVersionReadsBack/[12][0-9]'
-tsan_without_of_all='FailingCalls|AnyCallThat|EveryFailed|FlippedBits|RandomHistories|UnpacksTo'
+tsan_without_of_all='FailingCalls|AnyCallThat|EachCallMayFail|EveryFailed|FlippedBits|RandomHistories|UnpacksTo'
 if [[ -n ${VELLUM_LONG-} ]]; then
   asan_without_of_api=
   tsan_without_of_api=

@@ -4,6 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/file.hpp"
+#include "base/sparse_file.hpp"
 #include "base/unique_name.hpp"
 #include "base/zeros.hpp"
 
@@ -29,15 +30,35 @@ std::unique_ptr<File> make_locked(Fs& fs, const std::string& tmp_directory,
   }
 }
 
-// Zeros at the end become a hole.
-void write_content(File& file, std::span<const std::byte> bytes) {
+// Zeros at the end become a hole, and so does what is missing to the size.
+void write_content(File& file, std::span<const std::byte> bytes, std::uint64_t size_bytes) {
   constexpr std::size_t kAtOnce = 4096;
   std::size_t length = bytes.size();
   while (length >= kAtOnce && is_zero(bytes.subspan(length - kAtOnce, kAtOnce))) length -= kAtOnce;
   while (length > 0 && bytes[length - 1] == std::byte{0}) --length;
   file.pwrite(bytes.first(length), 0);
-  if (length < bytes.size()) file.truncate(bytes.size());
+  if (length < size_bytes) file.truncate(size_bytes);
   file.sync_data();
+}
+
+void publish(Fs& fs, const std::string& tmp_directory, const std::string& directory,
+             const std::string& name, std::span<const std::byte> bytes, std::uint64_t size_bytes,
+             bool replace) {
+  const auto file = make_locked(fs, tmp_directory, name);
+  const std::string& tmp = file->path();
+  const std::string target = directory + "/" + name;
+  try {
+    write_content(*file, bytes, size_bytes);
+    if (replace) {
+      fs.rename(tmp, target);
+    } else {
+      fs.rename_new(tmp, target);
+    }
+  } catch (...) {
+    unlink_quietly(fs, tmp);
+    throw;
+  }
+  fs.sync_directory(directory);
 }
 
 }  // namespace
@@ -67,21 +88,13 @@ void replace_hint_file(Fs& fs, const std::string& tmp_directory, const std::stri
 
 void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                   const std::string& name, std::span<const std::byte> bytes, bool replace) {
-  const auto file = make_locked(fs, tmp_directory, name);
-  const std::string& tmp = file->path();
-  const std::string target = directory + "/" + name;
-  try {
-    write_content(*file, bytes);
-    if (replace) {
-      fs.rename(tmp, target);
-    } else {
-      fs.rename_new(tmp, target);
-    }
-  } catch (...) {
-    unlink_quietly(fs, tmp);
-    throw;
-  }
-  fs.sync_directory(directory);
+  publish(fs, tmp_directory, directory, name, bytes, bytes.size(), replace);
+}
+
+void publish_sparse_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
+                         const std::string& name, std::span<const std::byte> start,
+                         std::uint64_t size_bytes) {
+  publish(fs, tmp_directory, directory, name, start, size_bytes, false);
 }
 
 bool remove_unpublished(Fs& fs, const std::string& path) {

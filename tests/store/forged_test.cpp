@@ -433,7 +433,7 @@ class ForgedCommit : public testing::Test {
     const std::string path = store_->journal_path("main");
     auto journal = store_->read_branch("main").journal;
     change(journal.base);
-    const Bytes bytes = new_journal_bytes(journal.header, journal.base);
+    const Bytes bytes = whole_journal(journal.header, journal.base);
     fs_.erase(path);
     fs_.write_file(path, bytes);
     const auto store = StoreCore::open(fs_, "/s");
@@ -549,7 +549,7 @@ TEST_F(ForgedCommit, ABranchWithBlocksThatReadersHaveNoRoomFor) {
     journal.header.encoding = format::Encoding{};
     journal.header.encoding->block_bytes = block_bytes;
     fs_.erase(path);
-    fs_.write_file(path, new_journal_bytes(journal.header, journal.base));
+    fs_.write_file(path, whole_journal(journal.header, journal.base));
     const auto store = StoreCore::open(fs_, "/s");
     const bool fits = block_bytes == 1u << 20;
     EXPECT_EQ(verify_store(*store, false, nullptr).damages.empty(), fits);

@@ -48,7 +48,7 @@ class Life {
     header_.branch_id = kJournalDamageBranchId;
     header_.half_bytes = kHalfBytes;
     header_.branch = "main";
-    fs_.write_file(kPath, new_journal_bytes(header_, version(0)));
+    fs_.write_file(kPath, whole_journal(header_, version(0)));
     durable_ = fs_.read_file(kPath);
     open();
   }

@@ -19,6 +19,7 @@
 #include "store/branch/background_checkpoint.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/store_core.hpp"
+#include "store/journal/journal_writer.hpp"
 #include "store/page_map/page_source.hpp"
 #include "vellum/error.hpp"
 
@@ -72,6 +73,14 @@ inline std::string error_text(Errc code, const std::function<void()>& body) {
 
 inline bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
+}
+
+// The file of a new journal.
+inline std::vector<std::byte> whole_journal(const format::JournalHeader& header,
+                                            const format::Version& base) {
+  auto bytes = new_journal_start(header, base);
+  bytes.resize(static_cast<std::size_t>(journal_bytes(header.half_bytes)));
+  return bytes;
 }
 
 inline format::Superblock small_options() {

@@ -185,8 +185,8 @@ void BranchWriter::Commit::Impl::write_held() {
   EncodingThreads threads(writer.store.pool(), writer.packs->compressor());
   auto entries = checkpoint_pieces(
       writer.store, *writer.packs, writer.encoding, writer.dedup, all, {},
-      [this]() -> const PageSource& { return writer.last_checkpointed(writer.head); }, nullptr, writer.chains,
-      threads);
+      [this]() -> const PageSource& { return writer.last_checkpointed(writer.head); }, nullptr,
+      writer.chains, threads);
   join_zeros(entries);
   written.insert(written.end(), entries.begin(), entries.end());
   pieces.clear();

@@ -5,6 +5,7 @@
 #include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
+#include "base/sparse_file.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/branch_lock.hpp"
 #include "store/catalog/snapshot_order.hpp"
@@ -152,8 +153,8 @@ void StoreCore::publish_journal(const std::string& name, const format::Version& 
   base::ensure_directory(fs(), directory);
   fs().sync_directory(branches_directory());
   try {
-    base::publish_file(fs(), tmp_directory(), directory, kJournalName,
-                       new_journal_bytes(header, base), false);
+    base::publish_sparse_file(fs(), tmp_directory(), directory, kJournalName,
+                              new_journal_start(header, base), journal_bytes(header.half_bytes));
   } catch (const Error& e) {
     if (e.code() != Errc::already_exists) throw;
     fail(Errc::already_exists, "a branch '{}' exists in {}", name, path());

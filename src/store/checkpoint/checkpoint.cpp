@@ -257,11 +257,11 @@ void Checkpointer::place_deltas() {
 // ones as one. Its content is not needed for that. Pages in memory are left to rebuild(), which
 // reads no chain.
 void Checkpointer::compose_chains() {
-  const auto first_chain = std::stable_partition(
-      rebuilds_.begin(), rebuilds_.end(),
-      [this](const Rebuild& r) { return !r.against_base || in_memory(r.from.page); });
-  std::vector<Rebuild> all(first_chain, rebuilds_.end());
-  rebuilds_.erase(first_chain, rebuilds_.end());
+  std::vector<Rebuild> all, others;
+  for (const Rebuild& r : rebuilds_) {
+    (r.against_base && !in_memory(r.from.page) ? all : others).push_back(r);
+  }
+  rebuilds_ = std::move(others);
   constexpr std::size_t kStep = 256;
   for (std::size_t at = 0; at < all.size(); at += kChainsAtOnce) {
     const auto now = std::span(all).subspan(at, std::min(kChainsAtOnce, all.size() - at));

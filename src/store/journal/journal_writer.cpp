@@ -31,14 +31,13 @@ constexpr std::uint64_t kFirstStepBytes = 8u << 10, kMarkerRoomBytes = kBlockByt
 
 }  // namespace
 
-std::vector<std::byte> new_journal_bytes(const format::JournalHeader& header,
+std::vector<std::byte> new_journal_start(const format::JournalHeader& header,
                                          const format::Version& base) {
   std::vector<std::byte> out = format::encode_journal_header(header);
   std::uint64_t seed = format::checksum_seed(header.store_id) ^ header.branch_id;
   const auto frame = format::encode_frame({FrameType::base, 1, base.sequence, 0},
                                           format::encode_version(base), seed);
   out.insert(out.end(), frame.begin(), frame.end());
-  out.resize(static_cast<std::size_t>(journal_bytes(header.half_bytes)));
   return out;
 }
 

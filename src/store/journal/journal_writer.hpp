@@ -12,8 +12,9 @@
 
 namespace vellum::store {
 
-// A new journal file's whole content: header, zeroed halves, base frame of epoch 1.
-std::vector<std::byte> new_journal_bytes(const format::JournalHeader& header,
+// What a new journal starts with: the header and the base frame of epoch 1. The rest of the file, up
+// to journal_bytes(), is zero.
+std::vector<std::byte> new_journal_start(const format::JournalHeader& header,
                                          const format::Version& base);
 
 class JournalWriter {
