@@ -195,7 +195,7 @@ mutation 'atomic: no marker of the record before' src/atomic_file/redo_journal.c
   's/  write_marker(tail_ + record\.size());//'
 mutation 'atomic: a corrupted header leads to an older epoch' src/atomic_file/redo_journal.cpp \
   's/  journal\.take_header_of_records();//'
-mutation 'spill: page numbers of 32 bits' src/region/paging/spill_file.cpp \
+mutation 'spill: page numbers of 32 bits' src/region/copies/spill_file.cpp \
   's/length - kCovered}, page)/length - kCovered}, static_cast<std::uint32_t>(page))/'
 mutation 'packs: descriptors without a bound' src/store/pack/pack_set.cpp \
   's/  if (descriptors_ < std::min(most_descriptors_, base::descriptor_share())) {/  if (true) {/'

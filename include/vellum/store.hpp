@@ -37,7 +37,7 @@ struct StoreOptions {
   // How far small commits may be ahead of the packs, on disk and in memory: 64 KiB..64 MiB. A
   // branch's journal grows to two such halves while it is written, and closing gives them back. In
   // halves of 256 KiB and more, checkpoints are written beside commits.
-  std::uint32_t journal_half_bytes = 8u << 20;
+  std::uint32_t journal_half_bytes = 16u << 20;
 };
 
 struct VersionInfo {

@@ -6,6 +6,7 @@
 #include "api/store_impl.hpp"
 #include "base/clock.hpp"
 #include "base/round_up.hpp"
+#include "region/commit_report.hpp"
 #include "region/memory/address_range.hpp"
 #include "region/space_keeper.hpp"
 #include "store/branch/branch_aside.hpp"
@@ -94,10 +95,7 @@ class Importer {
     CommitReport report;
     report.sequence = sequence;
     report.pages_dirty = report.pages_changed = imported.pages_changed;
-    report.bytes_written = imported.cost.bytes_written;
-    report.checkpointed = imported.cost.checkpointed;
-    report.write_time = std::chrono::nanoseconds(imported.cost.write_ns);
-    report.flush_time = std::chrono::nanoseconds(imported.cost.flush_ns);
+    region::set_cost(report, imported.cost);
     report.total_time = Clock::now() - start;
     return report;
   }

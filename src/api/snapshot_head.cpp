@@ -2,6 +2,7 @@
 
 #include "api/store_impl.hpp"
 #include "base/clock.hpp"
+#include "region/commit_report.hpp"
 #include "store/branch/branch_writer.hpp"
 
 namespace vellum::api {
@@ -18,8 +19,7 @@ CommitReport snapshot_head(Store& store, const std::string& branch, const std::s
   writer->publish_snapshot(claim, message);
   CommitReport report;
   report.sequence = cost.sequence;
-  report.bytes_written = cost.bytes_written;
-  report.checkpointed = true;
+  region::set_cost(report, cost);
   return report;
 }
 

@@ -147,10 +147,14 @@ std::vector<std::byte> read_whole(Fs& fs, const std::string& path, std::uint64_t
 // 2. rename
 // 3. fsync the directory
 // With `replace` false the name must be free (Errc::already_exists). Readers see all of it or
-// nothing. A kill leaves the file in tmp_directory. Zeros at the end become a hole, as far as the
-// file system has holes.
+// nothing. A kill leaves the file in tmp_directory.
 void publish_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
                   const std::string& name, std::span<const std::byte> bytes, bool replace);
+// As publish_file() where the name must be free: a file of `size_bytes` that starts with `start`
+// and is zero behind it, as a hole, as far as the file system has holes.
+void publish_sparse_file(Fs& fs, const std::string& tmp_directory, const std::string& directory,
+                         const std::string& name, std::span<const std::byte> start,
+                         std::uint64_t size_bytes);
 // Removes a leftover of publish_file(), unless its writer is at work and holds its lock.
 bool remove_unpublished(Fs& fs, const std::string& path);
 

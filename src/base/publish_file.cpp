@@ -4,9 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/file.hpp"
-#include "base/sparse_file.hpp"
 #include "base/unique_name.hpp"
-#include "base/zeros.hpp"
 
 namespace vellum::base {
 namespace {
@@ -30,14 +28,10 @@ std::unique_ptr<File> make_locked(Fs& fs, const std::string& tmp_directory,
   }
 }
 
-// Zeros at the end become a hole, and so does what is missing to the size.
+// What is missing to the size becomes a hole.
 void write_content(File& file, std::span<const std::byte> bytes, std::uint64_t size_bytes) {
-  constexpr std::size_t kAtOnce = 4096;
-  std::size_t length = bytes.size();
-  while (length >= kAtOnce && is_zero(bytes.subspan(length - kAtOnce, kAtOnce))) length -= kAtOnce;
-  while (length > 0 && bytes[length - 1] == std::byte{0}) --length;
-  file.pwrite(bytes.first(length), 0);
-  if (length < size_bytes) file.truncate(size_bytes);
+  file.pwrite(bytes, 0);
+  if (bytes.size() < size_bytes) file.truncate(size_bytes);
   file.sync_data();
 }
 

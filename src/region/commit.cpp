@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "region/commit_report.hpp"
 #include "region/kernel/fault_router.hpp"
 #include "region/region_impl.hpp"
 #include "store/checkpoint/committed_pages.hpp"
@@ -217,10 +218,7 @@ void Region::Impl::end_commit(CommitInProgress& c) {
       committed_before = true;
       commit_failed = false;
     }
-    report.bytes_written = cost.bytes_written;
-    report.checkpointed = cost.checkpointed;
-    report.write_time = std::chrono::nanoseconds(cost.write_ns);
-    report.flush_time = std::chrono::nanoseconds(cost.flush_ns);
+    region::set_cost(report, cost);
   } else if (commit_failed) {
     writer->begin();  // throws when a flush failed: the medium's content is then unknown
   }

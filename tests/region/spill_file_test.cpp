@@ -1,5 +1,5 @@
 // Pages that go into the spill file come back as they were, and the file does not grow without end.
-#include "region/paging/spill_file.hpp"
+#include "region/copies/spill_file.hpp"
 
 #include <gtest/gtest.h>
 

@@ -178,20 +178,20 @@ const format::MapEntry kOther{5, 1, 0, format::PageKind::base, 0, {2, 4096, 9}};
 TEST(ChangedSpansOf, APage) {
   ChangedSpans changed;
   changed.extend(5, kSecond);
-  EXPECT_TRUE(changed.of(5).empty()) << "the delta below is not known";
-  EXPECT_EQ(changed.base_of(5), nullptr);
+  EXPECT_EQ(changed.find(5), nullptr) << "the delta below is not known";
   changed.begin(kBase, kFirst);
   changed.extend(5, kSecond);
   changed.extend(6, kSecond);
-  ASSERT_EQ(changed.of(5).size(), 3u);
-  EXPECT_EQ(changed.of(5)[2].offset_bytes, 100u);
-  ASSERT_NE(changed.base_of(5), nullptr);
-  EXPECT_EQ(*changed.base_of(5), kBase);
+  ASSERT_NE(changed.find(5), nullptr);
+  ASSERT_EQ(changed.find(5)->spans.size(), 3u);
+  EXPECT_EQ(changed.find(5)->spans[2].offset_bytes, 100u);
+  EXPECT_EQ(changed.find(5)->base, kBase);
   changed.begin(kOther, kSecond);
-  EXPECT_EQ(changed.of(5).size(), 2u);
-  EXPECT_EQ(*changed.base_of(5), kOther);
+  ASSERT_NE(changed.find(5), nullptr);
+  EXPECT_EQ(changed.find(5)->spans.size(), 2u);
+  EXPECT_EQ(changed.find(5)->base, kOther);
   changed.clear();
-  EXPECT_EQ(changed.base_of(5), nullptr);
+  EXPECT_EQ(changed.find(5), nullptr);
 }
 
 TEST(ChangedSpansOf, PagesThatGetANewBaseAreForgotten) {
@@ -207,9 +207,9 @@ TEST(ChangedSpansOf, PagesThatGetANewBaseAreForgotten) {
   const format::MapEntry zeros{8, 10, 0, format::PageKind::zero, 0, {}};
   const format::MapEntry written[] = {delta, kBase, block, zeros};
   changed.update(written);
-  EXPECT_FALSE(changed.of(4).empty());
-  EXPECT_FALSE(changed.of(5).empty()) << "its delta stands on the base beside it";
-  for (PageNumber p = 6; p < 9; ++p) EXPECT_TRUE(changed.of(p).empty()) << p;
+  EXPECT_NE(changed.find(4), nullptr);
+  EXPECT_NE(changed.find(5), nullptr) << "its delta stands on the base beside it";
+  for (PageNumber p = 6; p < 9; ++p) EXPECT_EQ(changed.find(p), nullptr) << p;
   const format::MapEntry all{0, 100, 0, format::PageKind::zero, 0, {}};
   changed.update({&all, 1});
   EXPECT_EQ(changed.bytes(), empty);
@@ -233,7 +233,7 @@ TEST(ChangedSpansOf, TooManyPagesOrSpans) {
   changed.begin(kBase, kFirst);
   for (int i = 0; i < 300'000; ++i) note([&] { changed.extend(5, kSecond); });
   EXPECT_EQ(times_anew, 1u);
-  EXPECT_TRUE(changed.of(5).empty()) << "without its beginning it is not known";
+  EXPECT_EQ(changed.find(5), nullptr) << "without its beginning it is not known";
   EXPECT_LE(most, (1u << 20) + 8);
   EXPECT_GE(most, 900u << 10);
 }

@@ -4,7 +4,7 @@
 // The pages are the page cache's, so no pager counts them.
 #pragma once
 
-#include "region/paging/backing.hpp"
+#include "region/copies/backing.hpp"
 
 namespace vellum::region {
 

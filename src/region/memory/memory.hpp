@@ -1,7 +1,7 @@
 // region/memory/memory.hpp: the memory of a region, as Region, its commits and the encoder see it.
 //
 // A region's memory is a private mapping of a file that holds base copies: what each page was at
-// the last commit (region/paging/backing.hpp). A store of the program gives it a copy of the page
+// the last commit (region/copies/backing.hpp). A store of the program gives it a copy of the page
 // of its own; a commit compares the two and then brings the base copy up to what it has recorded.
 //
 // Two kinds of memory implement this:
@@ -24,13 +24,13 @@
 #include <vellum/region.hpp>
 
 #include "format/working_set.hpp"
+#include "region/copies/backing.hpp"
+#include "region/copies/spill_file.hpp"
 #include "region/memory/address_range.hpp"
 #include "region/memory/file_behind.hpp"
 #include "region/memory/options.hpp"
-#include "region/paging/backing.hpp"
 #include "region/paging/live_source.hpp"
 #include "region/paging/sizes.hpp"
-#include "region/paging/spill_file.hpp"
 #include "store/page_map/page_source.hpp"
 
 namespace vellum::region {

@@ -32,16 +32,16 @@
 #include <set>
 #include <vector>
 
+#include "region/copies/memfd_backing.hpp"
+#include "region/copies/scratch.hpp"
 #include "region/kernel/fault_router.hpp"
 #include "region/memory/memory.hpp"
 #include "region/paging/chunk_table.hpp"
 #include "region/paging/gate.hpp"
 #include "region/paging/helper_thread.hpp"
 #include "region/paging/leave_first.hpp"
-#include "region/paging/memfd_backing.hpp"
 #include "region/paging/pager.hpp"
 #include "region/paging/read_streams.hpp"
-#include "region/paging/scratch.hpp"
 #include "region/paging/working_set.hpp"
 
 namespace vellum::region {

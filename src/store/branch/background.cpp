@@ -36,7 +36,9 @@ void BranchWriter::Impl::begin_background() noexcept {
     background->used_bytes = journal->used_bytes();
     background->began = std::chrono::steady_clock::now();
     pack_io = packs->io();
-    auto task = [this, pieces = pieces_of_epoch()] { write_background(pieces); };
+    std::vector<const PageWrites*> all;
+    append_pointers(epoch, all);
+    auto task = [this, pieces = std::move(all)] { write_background(pieces); };
     if (BackgroundCheckpoint::policy().in_call) {
       task();
     } else {

@@ -112,11 +112,14 @@ void BranchWriter::Impl::write_hashes(const Dedup& known) {
   }
 }
 
-std::vector<const PageWrites*> BranchWriter::Impl::pieces_of_epoch() const {
-  std::vector<const PageWrites*> pieces;
-  pieces.reserve(epoch.size());
-  for (const PageWrites& p : epoch) pieces.push_back(&p);
-  return pieces;
+std::vector<MapEntry> BranchWriter::Impl::write_pieces(const Version& last,
+                                                       std::span<const PageWrites* const> pieces,
+                                                       std::vector<MapEntry> written,
+                                                       const CommittedPages* committed,
+                                                       Dedup& known, EncodingThreads& threads) {
+  const auto source = [&]() -> const PageSource& { return last_checkpointed(last); };
+  return checkpoint_pieces(store, *packs, encoding, known, pieces, std::move(written), source,
+                           committed, chains, threads);
 }
 
 // Writes the pieces, oldest first, and the entries in `written` to the packs, and syncs them.
@@ -126,9 +129,7 @@ void BranchWriter::Impl::write_checkpoint(Version& next,
                                           std::vector<MapEntry> written,
                                           const CommittedPages* committed, Dedup& known,
                                           EncodingThreads& threads) {
-  auto entries = checkpoint_pieces(
-      store, *packs, encoding, known, pieces, std::move(written),
-      [&]() -> const PageSource& { return last_checkpointed(next); }, committed, chains, threads);
+  auto entries = write_pieces(next, pieces, std::move(written), committed, known, threads);
   chains.depths.update(entries);
   chains.changed.update(entries);
   next.pages_changed += pages_of(entries);
@@ -160,8 +161,9 @@ void BranchWriter::Impl::checkpoint(const Version& target, std::span<const PageW
                                     std::vector<MapEntry> written,
                                     const CommittedPages* committed) {
   Version next = target;
-  auto pieces = pieces_of_epoch();
-  for (const PageWrites& p : commit) pieces.push_back(&p);
+  std::vector<const PageWrites*> pieces;
+  append_pointers(epoch, pieces);
+  append_pointers(commit, pieces);
   EncodingThreads threads(store.pool(), packs->compressor());
   checkpointing = true;
   try {
@@ -200,6 +202,7 @@ void BranchWriter::checkpoint_journal() {
   Impl& w = *impl_;
   w.check_not_poisoned();
   w.check_in_place();
+  w.settle_background();
   if (!w.epoch.empty()) w.checkpoint(w.head, {}, {});
 }
 

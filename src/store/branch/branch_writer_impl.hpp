@@ -51,7 +51,13 @@ struct BranchWriter::Impl {
   void check_in_place() const;
   void checkpoint(const format::Version& next, std::span<const PageWrites> commit,
                   std::vector<format::MapEntry> written, const CommittedPages* committed = nullptr);
-  std::vector<const PageWrites*> pieces_of_epoch() const;
+  // Writes the pieces, oldest first, to the packs; see checkpoint_pieces(). `last` has the runs of
+  // the last checkpoint.
+  std::vector<format::MapEntry> write_pieces(const format::Version& last,
+                                             std::span<const PageWrites* const> pieces,
+                                             std::vector<format::MapEntry> written,
+                                             const CommittedPages* committed, Dedup& known,
+                                             EncodingThreads& threads);
   void write_checkpoint(format::Version& next, const std::vector<const PageWrites*>& pieces,
                         std::vector<format::MapEntry> written, const CommittedPages* committed,
                         Dedup& known, EncodingThreads& threads);
@@ -76,5 +82,11 @@ struct BranchWriter::Impl {
 
   base::Background thread;  // the last member: its task uses the others
 };
+
+template <class Pieces>
+void append_pointers(const Pieces& pieces, std::vector<const PageWrites*>& out) {
+  out.reserve(out.size() + pieces.size());
+  for (const PageWrites& piece : pieces) out.push_back(&piece);
+}
 
 }  // namespace vellum::store

@@ -181,12 +181,9 @@ void BranchWriter::Commit::Impl::write_blocks() {
 void BranchWriter::Commit::Impl::write_held() {
   writer.checkpointing = true;
   std::vector<const PageWrites*> all;
-  for (const PageWrites& piece : pieces) all.push_back(&piece);
+  append_pointers(pieces, all);
   EncodingThreads threads(writer.store.pool(), writer.packs->compressor());
-  auto entries = checkpoint_pieces(
-      writer.store, *writer.packs, writer.encoding, writer.dedup, all, {},
-      [this]() -> const PageSource& { return writer.last_checkpointed(writer.head); }, nullptr,
-      writer.chains, threads);
+  auto entries = writer.write_pieces(writer.head, all, {}, nullptr, writer.dedup, threads);
   join_zeros(entries);
   written.insert(written.end(), entries.begin(), entries.end());
   pieces.clear();

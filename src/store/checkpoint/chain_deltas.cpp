@@ -21,6 +21,15 @@ constexpr std::size_t kRecordsPerTask = 16;
 
 }  // namespace
 
+MapEntry take_base(std::vector<MapEntry>& chain, PageNumber page) {
+  if (chain.empty() || chain.back().kind == PageKind::delta) {
+    return {page, 1, 0, PageKind::zero, 0, {}};
+  }
+  const MapEntry base = chain.back();
+  chain.pop_back();
+  return base;
+}
+
 ChainDeltas::ChainDeltas(StoreCore& store, const PageSource& version,
                          std::span<const PageNumber> pages, EncodingThreads& threads) {
   first_link_.reserve(pages.size() + 1);
@@ -28,12 +37,7 @@ ChainDeltas::ChainDeltas(StoreCore& store, const PageSource& version,
   for (const PageNumber page : pages) {
     first_link_.push_back(links_.size());
     auto chain = version.chain(page);
-    MapEntry base{page, 1, 0, PageKind::zero, 0, {}};
-    if (!chain.empty() && chain.back().kind != PageKind::delta) {
-      base = chain.back();
-      chain.pop_back();
-    }
-    bases_.push_back(base);
+    bases_.push_back(take_base(chain, page));
     const auto index = static_cast<std::uint32_t>(bases_.size() - 1);
     for (auto e = chain.rbegin(); e != chain.rend(); ++e) {
       links_.push_back({e->record, e->slot, index});

@@ -19,6 +19,9 @@ namespace vellum::store {
 
 class StoreCore;
 
+// Takes the entry under the deltas off a page's chain: a base, or zero where the chain has none.
+format::MapEntry take_base(std::vector<format::MapEntry>& chain, format::PageNumber page);
+
 class ChainDeltas {
  public:
   // Of `pages`, in `version`. Takes about 64 bytes and the delta for each link of a chain. Throws

@@ -35,14 +35,9 @@ void ChangedSpans::update(std::span<const MapEntry> entries) {
   });
 }
 
-std::span<const DeltaSpan> ChangedSpans::of(PageNumber page) const noexcept {
+const ChangedSpans::Chain* ChangedSpans::find(PageNumber page) const noexcept {
   const auto known = chains_.find(page);
-  return known == chains_.end() ? std::span<const DeltaSpan>() : known->second.spans;
-}
-
-const MapEntry* ChangedSpans::base_of(PageNumber page) const noexcept {
-  const auto known = chains_.find(page);
-  return known == chains_.end() ? nullptr : &known->second.base;
+  return known == chains_.end() ? nullptr : &known->second;
 }
 
 std::size_t ChangedSpans::bytes() const noexcept {

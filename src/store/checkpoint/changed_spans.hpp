@@ -6,7 +6,7 @@
 // which bytes differ and which are stored to, and the page's content is all that the next such
 // delta takes. Pages that change less often cost nothing here.
 //
-// Threads: one call at a time; of() and base_of() beside each other.
+// Threads: one call at a time; find() beside find().
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,11 @@ class ChangedSpans {
  public:
   static constexpr std::size_t kMaxBytes = 64u << 20;
 
+  struct Chain {
+    std::vector<format::DeltaSpan> spans;  // of all deltas, in the order in which they came
+    format::MapEntry base;                 // the entry under these deltas
+  };
+
   // Forgets everything when it would take more than `max_bytes`, and starts anew.
   explicit ChangedSpans(std::size_t max_bytes = kMaxBytes) : max_bytes_(max_bytes) {}
 
@@ -38,20 +43,13 @@ class ChangedSpans {
   // delta may have lacked bytes that the chain in the store changes.
   void clear() noexcept;
 
-  // The spans of all deltas of the page's chain, in the order in which they came; they overlap.
-  // Empty: not known.
-  std::span<const format::DeltaSpan> of(format::PageNumber page) const noexcept;
-  // The entry under these deltas; null: not known.
-  const format::MapEntry* base_of(format::PageNumber page) const noexcept;
+  // The page's chain; its spans overlap. Null: not known. Valid until a call changes something.
+  const Chain* find(format::PageNumber page) const noexcept;
 
   // About what it takes.
   std::size_t bytes() const noexcept;
 
  private:
-  struct Chain {
-    std::vector<format::DeltaSpan> spans;
-    format::MapEntry base;
-  };
   // A node with its bucket, and the vector's block.
   static constexpr std::size_t kBytesPerPage = 144;
 

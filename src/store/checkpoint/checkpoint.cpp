@@ -53,6 +53,16 @@ struct Rebuilt {
   DeltaBatch deltas;                // of these; a page that equals its base may have none
 };
 
+// Rebuilds in a row, for a thread each.
+struct Shares {
+  std::span<const Rebuild> all;
+  std::size_t each;
+  std::size_t count() const noexcept { return (all.size() + each - 1) / each; }
+  std::span<const Rebuild> operator[](std::size_t i) const {
+    return all.subspan(i * each, std::min(each, all.size() - i * each));
+  }
+};
+
 constexpr std::size_t kRebuildsAtOnce = 4096;  // 16 MiB, or twice that when written whole
 constexpr std::size_t kChainsAtOnce = 32768;   // some 50 MiB
 
@@ -110,8 +120,9 @@ class Checkpointer {
                      std::size_t& next_delta);
   void put_together(const PageItems& p, std::byte* now);
   bool add_known_difference(const PageItems& p, const std::byte* now,
+                            std::span<const format::DeltaSpan> known,
                             format::DeltaComposer& changed, DeltaBatch& out);
-  MapEntry base_of(PageNumber page);
+  void apply_items(const PageItems& p, format::DeltaComposer& composer) const;
   void read_base(PageNumber page, const MapEntry& base, std::byte* out);
   void find_pages();
   void write_pages();
@@ -237,10 +248,7 @@ void Checkpointer::place_deltas() {
       deltas_.add(p.page, batch.spans_of(d), batch.bytes_of(d));
     } else {
       composer.reset();
-      for (const Item& item : p.items) {
-        const auto& batch = pieces_[item.piece]->deltas;
-        composer.apply(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)));
-      }
+      apply_items(p, composer);
       composer.append_to(deltas_, p.page);
     }
     if (deltas_.last_cost_bytes() > kMaxDeltaCostBytes) {
@@ -262,22 +270,19 @@ void Checkpointer::compose_chains() {
     (r.against_base && !in_memory(r.from.page) ? all : others).push_back(r);
   }
   rebuilds_ = std::move(others);
-  constexpr std::size_t kStep = 256;
-  for (std::size_t at = 0; at < all.size(); at += kChainsAtOnce) {
-    const auto now = std::span(all).subspan(at, std::min(kChainsAtOnce, all.size() - at));
+  const Shares rounds{all, kChainsAtOnce};
+  for (std::size_t round = 0; round < rounds.count(); ++round) {
     std::vector<PageNumber> pages;
-    pages.reserve(now.size());
-    for (const Rebuild& r : now) pages.push_back(r.from.page);
+    pages.reserve(rounds[round].size());
+    for (const Rebuild& r : rounds[round]) pages.push_back(r.from.page);
     const ChainDeltas chains(store_, last_checkpointed_(), pages, threads_);
-    std::vector<DeltaBatch> composed((now.size() + kStep - 1) / kStep);
-    const auto step = [&](std::size_t i) {
-      return now.subspan(i * kStep, std::min(kStep, now.size() - i * kStep));
-    };
+    const Shares shares{rounds[round], 256};
+    std::vector<DeltaBatch> composed(shares.count());
     threads_.run(composed.size(), [&](std::size_t i, base::Compressor&) {
-      compose(step(i), chains, i * kStep, composed[i]);
+      compose(shares[i], chains, i * shares.each, composed[i]);
     });
     for (std::size_t i = 0; i < composed.size(); ++i) {
-      place_composed(step(i), chains, i * kStep, composed[i]);
+      place_composed(shares[i], chains, i * shares.each, composed[i]);
     }
   }
 }
@@ -290,11 +295,16 @@ void Checkpointer::compose(std::span<const Rebuild> rebuilds, const ChainDeltas&
     const PageItems& p = rebuilds[i].from;
     composer.reset();
     chains.apply(first + i, composer);
-    for (const Item& item : p.items) {
-      const auto& batch = pieces_[item.piece]->deltas;
-      composer.apply(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)));
-    }
+    apply_items(p, composer);
     composer.append_to(out, p.page);
+  }
+}
+
+// REQUIRES: the items are deltas.
+void Checkpointer::apply_items(const PageItems& p, format::DeltaComposer& composer) const {
+  for (const Item& item : p.items) {
+    const auto& batch = pieces_[item.piece]->deltas;
+    composer.apply(batch.spans_of(delta_page(item)), batch.bytes_of(delta_page(item)));
   }
 }
 
@@ -350,22 +360,26 @@ void Checkpointer::rebuild(std::span<const Rebuild> rebuilds, Rebuilt& out) {
     const PageItems& p = rebuilds[i].from;
     if (!in_memory(p.page, now)) put_together(p, now);
     if (!rebuilds[i].against_base) continue;
-    out.bases.push_back(base_of(p.page));
-    if (add_known_difference(p, now, changed, out.deltas)) continue;
+    if (const auto* const known = chains_.changed.find(p.page)) {
+      out.bases.push_back(known->base);
+      if (add_known_difference(p, now, known->spans, changed, out.deltas)) continue;
+    } else {
+      auto chain = last_checkpointed_().chain(p.page);
+      out.bases.push_back(take_base(chain, p.page));
+    }
     base_content.resize(kPageBytes);
     read_base(p.page, out.bases.back(), base_content.data());
     out.deltas.add_difference(p.page, base_content.data(), now);
   }
 }
 
-// Appends the page's delta against its base, if it is known which bytes have changed. Where they are
-// too many for a delta, some may have changed back: only the base tells.
+// Appends the page's delta against its base, whose `known` spans and items have changed. Where they
+// are too many for a delta, some may have changed back: only the base tells.
 bool Checkpointer::add_known_difference(const PageItems& p, const std::byte* now,
+                                        std::span<const format::DeltaSpan> known,
                                         format::DeltaComposer& changed, DeltaBatch& out) {
-  const auto spans = chains_.changed.of(p.page);
-  if (spans.empty()) return false;
   changed.reset();
-  changed.touch(spans);
+  changed.touch(known);
   for (const Item& item : p.items) {
     changed.touch(pieces_[item.piece]->deltas.spans_of(delta_page(item)));
   }
@@ -373,14 +387,6 @@ bool Checkpointer::add_known_difference(const PageItems& p, const std::byte* now
   if (out.last_cost_bytes() <= kMaxDeltaCostBytes) return true;
   out.pop_back();
   return false;
-}
-
-// The entry under the page's deltas.
-MapEntry Checkpointer::base_of(PageNumber page) {
-  if (const MapEntry* const known = chains_.changed.base_of(page)) return *known;
-  const auto chain = last_checkpointed_().chain(page);
-  if (!chain.empty() && chain.back().kind != PageKind::delta) return chain.back();
-  return MapEntry{page, 1, 0, PageKind::zero, 0, {}};
 }
 
 void Checkpointer::read_base(PageNumber page, const MapEntry& base, std::byte* out) {
@@ -446,17 +452,13 @@ void Checkpointer::place_rebuilds() {
                   [](const Rebuild& r) { return !r.from.starts_full(); })) {
     last_checkpointed_();  // opened once, before the threads need it
   }
-  constexpr std::size_t kStep = 64;
-  for (std::size_t first = 0; first < rebuilds_.size(); first += kRebuildsAtOnce) {
-    const auto now = std::span(rebuilds_).subspan(first).first(
-        std::min(kRebuildsAtOnce, rebuilds_.size() - first));
-    const auto step = [&](std::size_t i) {
-      return now.subspan(i * kStep, std::min(kStep, now.size() - i * kStep));
-    };
-    std::vector<Rebuilt> rebuilt((now.size() + kStep - 1) / kStep);
+  const Shares rounds{rebuilds_, kRebuildsAtOnce};
+  for (std::size_t round = 0; round < rounds.count(); ++round) {
+    const Shares shares{rounds[round], 64};
+    std::vector<Rebuilt> rebuilt(shares.count());
     threads_.run(rebuilt.size(),
-                 [&](std::size_t i, base::Compressor&) { rebuild(step(i), rebuilt[i]); });
-    for (std::size_t i = 0; i < rebuilt.size(); ++i) place_rebuilt(step(i), rebuilt[i]);
+                 [&](std::size_t i, base::Compressor&) { rebuild(shares[i], rebuilt[i]); });
+    for (std::size_t i = 0; i < rebuilt.size(); ++i) place_rebuilt(shares[i], rebuilt[i]);
     write_pages();
   }
 }

@@ -7,6 +7,7 @@
 #include "base/zeros.hpp"
 #include "store/stream/content.hpp"
 #include "store/stream/ordered_work.hpp"
+#include "store/stream/stream_progress.hpp"
 
 namespace vellum::store {
 
@@ -32,14 +33,13 @@ class Export {
  private:
   void write(const Range& range, std::size_t worker);
   void write_pages(PageNumber first, std::span<const std::byte> content);
-  void tell_progress(PageNumber done);
+  void reach(PageNumber done);
 
   const PageSource& source_;
   base::File& out_;
-  const ProgressFn& progress_;
+  StreamProgress progress_;
   const std::uint64_t size_bytes_;
   const std::size_t threads_, most_pages_;
-  PageNumber told_ = 0;
   std::vector<Range> ranges_;                          // of the slots
   std::vector<std::unique_ptr<std::byte[]>> buffers_;  // of the threads
   OrderedWork work_;  // the last member: its threads use the others
@@ -65,9 +65,7 @@ void Export::run() {
     page += source_.zeros_from(page, end - page);
     if (page >= end) break;
     const std::size_t slot = work_.free_slot();
-    if (const std::uint64_t taken = work_.taken(); taken > 0) {
-      tell_progress(ranges_[(taken - 1) % ranges_.size()].end());
-    }
+    if (const auto taken = work_.last_taken()) reach(ranges_[*taken].end());
     const auto limit = static_cast<std::size_t>(std::min<std::uint64_t>(most_pages_, end - page));
     ranges_[slot] = {page, std::max<std::size_t>(data_from(source_, page, limit), 1)};
     page = ranges_[slot].end();
@@ -75,7 +73,7 @@ void Export::run() {
   }
   work_.finish();
   out_.truncate(size_bytes_);
-  tell_progress(end);
+  reach(end);
 }
 
 void Export::write(const Range& range, std::size_t worker) {
@@ -106,10 +104,8 @@ void Export::write_pages(PageNumber first, std::span<const std::byte> content) {
   }
 }
 
-void Export::tell_progress(PageNumber done) {
-  if (!progress_ || done <= told_) return;
-  told_ = done;
-  progress_({std::min(done * kPageBytes, size_bytes_), size_bytes_, "bytes"});
+void Export::reach(PageNumber done) {
+  progress_.reach(std::min(done * kPageBytes, size_bytes_), size_bytes_);
 }
 
 }  // namespace

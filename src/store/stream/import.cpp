@@ -11,6 +11,7 @@
 #include "base/round_up.hpp"
 #include "store/stream/ordered_work.hpp"
 #include "store/stream/piece_encoder.hpp"
+#include "store/stream/stream_progress.hpp"
 
 namespace vellum::store {
 
@@ -47,7 +48,6 @@ class Import {
   void submit_zeros(PageNumber first, PageNumber end);
   ImportSlot& free_slot();
   void submit(ImportSlot& slot, PageNumber first, std::size_t pages, bool zeros);
-  void tell_progress(std::uint64_t done_bytes);
   void encode(ImportSlot& slot, std::size_t worker);
   void take(EncodedPiece& piece);
   void take_loose(const EncodedPiece& piece);
@@ -58,13 +58,12 @@ class Import {
   BranchWriter& writer_;
   Content& content_;
   const ImportOptions& options_;
-  const ProgressFn& progress_;
+  StreamProgress progress_;
   const std::shared_ptr<PageSource> head_;
   const std::size_t threads_, piece_bytes_;
   ImportReport report_;
   PageNumber at_ = 0;               // what lies before it is on its way
   std::size_t expected_pages_ = 0;  // known before the first piece is on its way
-  std::uint64_t told_bytes_ = 0;
   std::vector<ImportSlot> slots_;
   std::vector<std::unique_ptr<PieceEncoder>> encoders_;  // of the threads
   // Encoded, and not taken yet.
@@ -102,7 +101,7 @@ ImportReport Import::run() {
   work_.finish();
   content_.check();
   finish();
-  tell_progress(content_.size_bytes());
+  progress_.reach(content_.size_bytes(), content_.size_bytes());
   return report_;
 }
 
@@ -141,8 +140,8 @@ void Import::submit_zeros(PageNumber first, PageNumber end) {
 
 ImportSlot& Import::free_slot() {
   const std::size_t slot = work_.free_slot();
-  if (const std::uint64_t taken = work_.taken(); taken > 0) {
-    tell_progress(slots_[(taken - 1) % slots_.size()].end_bytes);
+  if (const auto taken = work_.last_taken()) {
+    progress_.reach(slots_[*taken].end_bytes, content_.size_bytes());
   }
   return slots_[slot];
 }
@@ -152,12 +151,6 @@ void Import::submit(ImportSlot& slot, PageNumber first, std::size_t pages, bool 
   slot.pages = pages;
   slot.zeros = zeros;
   work_.submit();
-}
-
-void Import::tell_progress(std::uint64_t done_bytes) {
-  if (!progress_ || done_bytes <= told_bytes_) return;
-  told_bytes_ = done_bytes;
-  progress_({done_bytes, content_.size_bytes(), "bytes"});
 }
 
 void Import::encode(ImportSlot& slot, std::size_t worker) {

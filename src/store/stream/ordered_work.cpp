@@ -94,9 +94,10 @@ void OrderedWork::submit() {
 
 void OrderedWork::finish() { wait_for(submitted_); }
 
-std::uint64_t OrderedWork::taken() const {
+std::optional<std::size_t> OrderedWork::last_taken() const {
   const std::lock_guard lock(mutex_);
-  return taken_;
+  if (taken_ == 0) return std::nullopt;
+  return (taken_ - 1) % slots_;
 }
 
 }  // namespace vellum::store

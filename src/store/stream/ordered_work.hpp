@@ -12,6 +12,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -35,7 +36,7 @@ class OrderedWork {
   void submit();  // the slot that free_slot() returned is filled
   // Waits until all results are taken. Rethrows as free_slot() does.
   void finish();
-  std::uint64_t taken() const;  // how many results
+  std::optional<std::size_t> last_taken() const;  // the slot of the newest result
 
  private:
   void run(std::size_t worker) noexcept;

@@ -1,4 +1,4 @@
-// region/paging/spill_file.hpp: dirty pages that memory had no room for.
+// region/copies/spill_file.hpp: dirty pages that memory had no room for.
 //
 // A record holds a page's difference from its committed content, or the whole page where that is
 // not much larger: a few changed words cost a few bytes, not a page. Records are appended to

@@ -1,4 +1,4 @@
-#include "region/paging/backing.hpp"
+#include "region/copies/backing.hpp"
 
 #include <sys/mman.h>
 

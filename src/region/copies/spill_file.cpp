@@ -1,4 +1,4 @@
-#include "region/paging/spill_file.hpp"
+#include "region/copies/spill_file.hpp"
 
 #include <algorithm>
 #include <cassert>

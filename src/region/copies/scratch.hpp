@@ -1,12 +1,12 @@
-// region/paging/scratch.hpp: buffers for page-ins and evictions, which allocate nothing.
+// region/copies/scratch.hpp: buffers for page-ins and evictions, which allocate nothing.
 #pragma once
 
 #include <cstddef>
 
 #include "base/handler_lock.hpp"
 #include "base/reserve.hpp"
+#include "region/copies/spill_file.hpp"
 #include "region/paging/sizes.hpp"
-#include "region/paging/spill_file.hpp"
 
 namespace vellum::region {
 

@@ -1,4 +1,4 @@
-#include "region/paging/memfd_backing.hpp"
+#include "region/copies/memfd_backing.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>

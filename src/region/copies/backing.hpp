@@ -1,4 +1,4 @@
-// region/paging/backing.hpp: the committed content of a region's pages, in memory.
+// region/copies/backing.hpp: the committed content of a region's pages, in memory.
 //
 // A file holds one copy of every page that has come in, as of the last commit: the page's base
 // copy. The program's region is a MAP_PRIVATE mapping of that file. Reading costs nothing extra.

@@ -1,4 +1,4 @@
-// region/paging/memfd_backing.hpp: base copies in a memfd, for engines uffd and sigsegv.
+// region/copies/memfd_backing.hpp: base copies in a memfd, for engines uffd and sigsegv.
 //
 // The alias is a shared mapping: patches in it show wherever the program has no copy of its own.
 #pragma once
@@ -9,7 +9,7 @@
 #include <memory>
 #include <span>
 
-#include "region/paging/backing.hpp"
+#include "region/copies/backing.hpp"
 #include "region/paging/pager.hpp"
 
 namespace vellum::region {
