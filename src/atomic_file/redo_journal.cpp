@@ -69,8 +69,12 @@ RedoJournal RedoJournal::create(std::unique_ptr<MediumFile> medium, const RedoHe
   RedoJournal journal(std::move(medium));
   if (journal.medium_->size_bytes() < kRedoLogBegin + log_bytes)
     journal.medium_->resize(kRedoLogBegin + log_bytes);
+  // Both copies, of which the second counts: when make_room() tears that one, the other and the
+  // records say what it said.
   RedoHeader first = header;
   first.least_bytes = journal.medium_->size_bytes();
+  journal.medium_->write(format::encode_redo_header(first), header_place(first.epoch));
+  ++first.epoch;
   journal.write_header(first);
   return journal;
 }

@@ -92,5 +92,21 @@ TEST_F(RedoJournalTest, AnEmptyJournalThatWasLeftGetsItsHeaderAgain) {
   EXPECT_EQ(2U, journal.next_sequence());
 }
 
+// A power cut while a journal becomes longer may tear the header, also that of a new journal.
+TEST_F(RedoJournalTest, AHeaderTornWhileTheJournalGrowsTakesNoCommit) {
+  for (const bool checkpointed : {false, true}) {
+    RedoJournal journal = create();
+    commit(journal, 'a');
+    if (checkpointed) journal.checkpoint(image_);
+    const std::size_t before = medium_->now().size();
+    char last = 'a';
+    while (medium_->now().size() == before) commit(journal, ++last);
+    Bytes torn = medium_->now();
+    const std::uint64_t epoch = journal.header().epoch;
+    torn[epoch % 2 * format::kRedoHeaderCopyBytes + 50] ^= std::byte{1};  // its least_bytes
+    EXPECT_EQ(last, recovered(torn)) << "epoch " << epoch;
+  }
+}
+
 }  // namespace
 }  // namespace vellum::atomic_file

@@ -152,6 +152,13 @@ TEST_F(Background, EverythingElseWaitsForIt) {
   EXPECT_TRUE(commit(*writer_, model_, false).checkpointed);
   expect_head();
   expect_after_crash();
+  // A checkpoint of what the journal has.
+  fill(0);
+  writer_->checkpoint_journal();
+  EXPECT_TRUE(journal().commits.empty());
+  expect_head();
+  commit_some();
+  expect_after_crash();
   // Closing.
   fill(0);
   open();

@@ -253,8 +253,9 @@ bool handles(int signal_number) noexcept {
 
 // Whether the other handler passes on foreign faults is unknown, hence a warning and no error.
 void look_at_handlers() noexcept {
-  static std::atomic<const void*> told_of{nullptr};
+  static std::atomic<const void*> told_of_bus{nullptr}, told_of_segv{nullptr};
   for (const int number : {SIGBUS, SIGSEGV}) {
+    auto& told_of = number == SIGBUS ? told_of_bus : told_of_segv;
     struct sigaction now{};
     if (sigaction(number, nullptr, &now) != 0 || is_a_copys(now.sa_sigaction)) continue;
     const auto* const handler = reinterpret_cast<const void*>(now.sa_sigaction);
