@@ -192,8 +192,8 @@ void fuzz_store(View input) {
 void fuzz_store_gc(View input) {
   with_hostile_store({}, [&](store::StoreCore& store) {
     auto& fs = dynamic_cast<test::MemoryFs&>(store.fs());
-    const auto gc = [&](bool look_only) {
-      return answers([&] { store::collect_garbage(store, look_only, nullptr); });
+    const auto gc = [&](bool dry_run) {
+      return answers([&] { store::collect_garbage(store, dry_run, nullptr); });
     };
     require(gc(false), "the sample can be collected");
     const std::string path = store::live_set_path(store);

@@ -201,9 +201,9 @@ class LiveSetFileTest : public SnapshotsTest {
     }
     return n;
   }
-  std::vector<ReadsFs::Read> reads_of_gc(bool look_only = false) {
+  std::vector<ReadsFs::Read> reads_of_gc(bool dry_run = false) {
     ReadsFs noting(base::posix_fs());
-    collect_garbage(*StoreCore::open(noting, store->path()), look_only, nullptr);
+    collect_garbage(*StoreCore::open(noting, store->path()), dry_run, nullptr);
     return std::move(noting.reads);
   }
 

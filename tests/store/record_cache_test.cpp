@@ -1,6 +1,8 @@
 // The cache of decoded records keeps a record that is in use from being read again and again.
 #include "store/record/record_cache.hpp"
 
+#include "base/mix64.hpp"
+#include "store/record/record_frames.hpp"
 #include "support.hpp"
 #include "support/forwarding_fs.hpp"
 
@@ -75,6 +77,26 @@ INSTANTIATE_TEST_SUITE_P(Checkpoints, DeltasInUse,
                          testing::Values(Shape{"OfFewPages", 2048, 240, 64},
                                          Shape{"OfManyPages", 8192, 60, 2048}),
                          [](const auto& shape) { return std::string(shape.param.name); });
+
+// Frames of a class that hold two thirds of what has room in it, in any order of fingerprints.
+TEST(FrameClass, RecordsThatHaveRoomStay) {
+  constexpr std::size_t kFrames = 360, kRecords = 240;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    FrameClass frames;
+    frames.make({}, kFrames);
+    const auto fingerprint = [&](std::size_t record) {
+      return base::mix64(seed << 32 | record) | 1;
+    };
+    std::size_t loads = 0;
+    for (std::size_t use = 0; use < 10 * kRecords; ++use) {
+      CacheFrame& frame = frames.pick(fingerprint(use % kRecords));
+      if (frame.fingerprint.load() != fingerprint(use % kRecords)) ++loads;
+      frame.fingerprint.store(fingerprint(use % kRecords));
+      frames.touch(frame);
+    }
+    EXPECT_LE(loads, kRecords + kRecords / 20) << "seed " << seed;
+  }
+}
 
 }  // namespace
 }  // namespace vellum::store::test

@@ -22,21 +22,21 @@ constexpr std::uint64_t kPunchStepHoles = 64;
 
 class Collector {
  public:
-  Collector(StoreCore& store, bool look_only, const ProgressFn& progress, int level,
+  Collector(StoreCore& store, bool dry_run, const ProgressFn& progress, int level,
             const GcPace& pace)
-      : store_(store), look_only_(look_only), progress_(progress), level_(level), pace_(pace) {}
+      : store_(store), dry_run_(dry_run), progress_(progress), level_(level), pace_(pace) {}
 
   GcReport run() {
-    const VersionPin lock = look_only_ ? nullptr : keep_gc_for_us(store_, pace_.patience);
-    if (!look_only_) {
+    const VersionPin lock = dry_run_ ? nullptr : keep_gc_for_us(store_, pace_.patience);
+    if (!dry_run_) {
       store_.packs().places().require_owned();
       remove_leftovers(store_);
       remove_what_kills_left(store_);
     }
     // A dry run has to keep a gc from freeing the records that it looks at.
-    VersionPin names = look_only_ ? hold_names(store_) : hold_names_alone(store_, pace_.patience);
+    VersionPin names = dry_run_ ? hold_names(store_) : hold_names_alone(store_, pace_.patience);
     const Roots roots = read_roots(store_);
-    if (!look_only_) {
+    if (!dry_run_) {
       names.reset();
       settle_removals();
       sweep_working_sets(store_);
@@ -49,14 +49,14 @@ class Collector {
     free(found.packs);
     // Written now that there is space. A live set with slots starts from no earlier one: all of it
     // has changed.
-    if (!look_only_ && (level_ != 0 || found.live_set->has_changed())) {
+    if (!dry_run_ && (level_ != 0 || found.live_set->has_changed())) {
       write_live_set_file(store_, found.live_set->save(), pace_.flush_live_set);
     }
     if (level_ != 0) {
       report_.recompressed = recompress_packs(store_, roots, *found.live_set, found.needs, level_,
-                                              look_only_, progress_);
+                                              dry_run_, progress_);
     }
-    if (!look_only_) {
+    if (!dry_run_) {
       // Packs that were written again hold next to nothing unneeded.
       if (level_ != 0) at_home_.left_bytes = at_home_.needed_bytes = home_pack_bytes(store_);
       write_space_note(store_, at_home_);
@@ -110,7 +110,7 @@ class Collector {
     for (const bool removable : {true, false}) {
       for (const PackUse& use : packs) {
         if (use.removable != removable) continue;
-        if (!look_only_) free(use);
+        if (!dry_run_) free(use);
         tell(++done, packs.size());
       }
     }
@@ -203,7 +203,7 @@ class Collector {
   }
 
   StoreCore& store_;
-  bool look_only_;
+  bool dry_run_;
   const ProgressFn& progress_;
   int level_;
   const GcPace& pace_;
@@ -215,13 +215,13 @@ class Collector {
 
 }  // namespace
 
-GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress,
+GcReport collect_garbage(StoreCore& store, bool dry_run, const ProgressFn& progress,
                          int recompress_level, const GcPace& pace) {
   if (recompress_level < 0 || recompress_level > kMaxRecompressLevel) {
     fail(Errc::invalid_argument, "recompression level {}: give 1 to {}", recompress_level,
          kMaxRecompressLevel);
   }
-  return Collector(store, look_only, progress, recompress_level, pace).run();
+  return Collector(store, dry_run, progress, recompress_level, pace).run();
 }
 
 }  // namespace vellum::store

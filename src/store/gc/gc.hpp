@@ -33,7 +33,7 @@ struct GcPace {
 // runs, or the names are held elsewhere for long), corrupted (a ref, journal or page map cannot be
 // read) and io (an archive is missing). Any other error comes after part of the work: the store is
 // whole, and the next call goes on.
-GcReport collect_garbage(StoreCore& store, bool look_only, const ProgressFn& progress,
+GcReport collect_garbage(StoreCore& store, bool dry_run, const ProgressFn& progress,
                          int recompress_level = 0, const GcPace& pace = {});
 
 }  // namespace vellum::store

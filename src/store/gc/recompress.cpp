@@ -29,13 +29,13 @@ bool worth(std::uint64_t before, std::uint64_t after, std::uint64_t share) {
 class Recompression {
  public:
   Recompression(StoreCore& store, const Roots& roots, LiveSet& live_set, const Needs& needs,
-                int level, bool look_only, const ProgressFn& progress)
+                int level, bool dry_run, const ProgressFn& progress)
       : store_(store),
         roots_(roots),
         live_set_(live_set),
         needs_(needs),
         level_(level),
-        look_only_(look_only),
+        dry_run_(dry_run),
         progress_(progress),
         pool_(std::max(1u, std::thread::hardware_concurrency()) - 1) {}
 
@@ -72,7 +72,7 @@ class Recompression {
     if (!worth(plan->allocated_bytes, about, kShareToBegin)) return;
     if (!open_file(pack)->pinned_bytes().empty()) {
       ++report_.packs_in_use;
-    } else if (look_only_) {
+    } else if (dry_run_) {
       count(*plan, in_blocks(about));
     } else {
       rewrite(*plan);
@@ -137,7 +137,7 @@ class Recompression {
   LiveSet& live_set_;
   const Needs& needs_;
   int level_;
-  bool look_only_;
+  bool dry_run_;
   const ProgressFn& progress_;
   base::ThreadPool pool_;  // not the store's: commits do not wait for it
   std::uint64_t done_bytes_ = 0, total_bytes_ = 0;
@@ -147,9 +147,9 @@ class Recompression {
 }  // namespace
 
 RecompressReport recompress_packs(StoreCore& store, const Roots& roots, LiveSet& live_set,
-                                  const Needs& needs, int level, bool look_only,
+                                  const Needs& needs, int level, bool dry_run,
                                   const ProgressFn& progress) {
-  return Recompression(store, roots, live_set, needs, level, look_only, progress).run();
+  return Recompression(store, roots, live_set, needs, level, dry_run, progress).run();
 }
 
 }  // namespace vellum::store

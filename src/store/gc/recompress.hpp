@@ -15,9 +15,9 @@ inline constexpr int kMaxRecompressLevel = 19;
 // Writes a pack again if that promises to save a twentieth of its size, and a block. Throws
 // Errc::corrupted, naming the place, and Errc::busy if the names are held elsewhere for long; packs
 // done by then stay done. REQUIRES: the live set was made for slots; the lock of gc or, with
-// `look_only`, that names are held.
+// `dry_run`, that names are held.
 RecompressReport recompress_packs(StoreCore& store, const Roots& roots, LiveSet& live_set,
-                                  const Needs& needs, int level, bool look_only,
+                                  const Needs& needs, int level, bool dry_run,
                                   const ProgressFn& progress);
 
 }  // namespace vellum::store

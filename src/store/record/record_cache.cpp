@@ -257,7 +257,7 @@ FrameClass& RecordCache::Impl::class_for(const RecordHeader& h) noexcept {
   if (h.type == RecordType::deltas) {
     return h.items <= kFewDeltas && h.raw_bytes <= kFewDeltasRawBytes ? few_deltas : deltas;
   }
-  return h.raw_bytes > raw_capacity && large.count != 0 ? large : pages;
+  return h.raw_bytes > raw_capacity && large.sets != 0 ? large : pages;
 }
 
 // The frame that holds the record, locked; nullptr if none does.
@@ -272,7 +272,7 @@ CacheFrame* RecordCache::Impl::find(const RecordRef& ref, RecordType type,
     classes[1] = &deltas;
   }
   for (FrameClass* frames : classes) {
-    if (frames == nullptr || frames->count == 0) continue;
+    if (frames == nullptr || frames->sets == 0) continue;
     CacheFrame& frame = frames->pick(fingerprint);
     if (frame.fingerprint.load(std::memory_order_relaxed) != fingerprint) continue;
     frame.lock.lock();

@@ -21,7 +21,7 @@ namespace vellum::store {
 // Room in front of a frame's raw bytes, so that an uncompressed record can be read straight into
 // its final place.
 inline constexpr std::size_t kHeadroomBytes = 4096;
-inline constexpr std::size_t kWays = 16;
+inline constexpr std::size_t kFramesPerSet = 8;
 
 constexpr std::size_t whole_pages(std::size_t bytes) noexcept {
   return base::round_up(bytes, format::kPageBytes);
@@ -51,42 +51,47 @@ struct FrameShape {
   std::size_t frame_bytes() const noexcept { return items_at() + whole_pages(items * item_bytes); }
 };
 
-// Frames of one kind. A record has kWays places where it may be, and the least recently used one is
-// the victim. Chains of deltas keep some hundred records in use at once; with fewer places they
-// would evict each other.
+// Frames of one kind. A record may be in either of two sets, and the least recently used frame of
+// both is the victim. Chains of deltas keep some hundred records in use at once. With one set, even
+// one twice as large, some sets have more records than frames while others stay empty, and the
+// records in use evict each other ("the power of two choices", Mitzenmacher 2001).
 struct FrameClass {
   FrameShape shape{};
   std::unique_ptr<CacheFrame[]> frames;
-  std::size_t count = 0;  // a multiple of `ways`
-  std::size_t ways = 0;
+  std::size_t sets = 0;
+  std::size_t frames_per_set = 0;
   std::atomic<std::uint64_t> clock{0};
 
   void make(const FrameShape& of_each, std::size_t at_most) {
     shape = of_each;
-    ways = std::min(at_most, kWays);
-    count = ways == 0 ? 0 : at_most / ways * ways;
-    frames = std::make_unique<CacheFrame[]>(count);
+    frames_per_set = std::min(at_most, kFramesPerSet);
+    sets = frames_per_set == 0 ? 0 : at_most / frames_per_set;
+    frames = std::make_unique<CacheFrame[]>(count());
   }
-  std::size_t bytes() const noexcept { return count * shape.frame_bytes(); }
+  std::size_t count() const noexcept { return sets * frames_per_set; }
+  std::size_t bytes() const noexcept { return count() * shape.frame_bytes(); }
   // Gives each frame its bytes. Returns the end of the last frame's bytes.
   std::byte* place(std::byte* at) noexcept {
-    for (std::size_t i = 0; i < count; ++i, at += shape.frame_bytes()) {
+    for (std::size_t i = 0; i < count(); ++i, at += shape.frame_bytes()) {
       frames[i].raw = shape.raw_bytes == 0 ? nullptr : at + kHeadroomBytes;
       frames[i].parsed = at + shape.items_at();
     }
     return at;
   }
+  // The frame that holds the record, or the victim that makes room for it.
   // REQUIRES: the class has frames.
   CacheFrame& pick(std::uint64_t fingerprint) noexcept {
-    CacheFrame* const set = &frames[static_cast<std::size_t>(fingerprint % (count / ways)) * ways];
-    CacheFrame* oldest = set;
+    CacheFrame* oldest = nullptr;
     std::uint64_t oldest_use = UINT64_MAX;
-    for (CacheFrame* frame = set; frame != set + ways; ++frame) {
-      if (frame->fingerprint.load(std::memory_order_relaxed) == fingerprint) return *frame;
-      const std::uint64_t use = frame->used.load(std::memory_order_relaxed);
-      if (use < oldest_use) {
-        oldest = frame;
-        oldest_use = use;
+    for (const std::uint64_t set : {fingerprint % sets, fingerprint / sets % sets}) {
+      CacheFrame* const first = &frames[static_cast<std::size_t>(set) * frames_per_set];
+      for (CacheFrame* frame = first; frame != first + frames_per_set; ++frame) {
+        if (frame->fingerprint.load(std::memory_order_relaxed) == fingerprint) return *frame;
+        const std::uint64_t use = frame->used.load(std::memory_order_relaxed);
+        if (oldest == nullptr || use < oldest_use) {
+          oldest = frame;
+          oldest_use = use;
+        }
       }
     }
     return *oldest;

@@ -16,9 +16,9 @@ namespace {
 
 class Work {
  public:
-  Work(StoreCore& store, bool look_only, const ProgressFn& progress)
-      : store_(store), places_(store.packs().places()), look_only_(look_only), progress_(progress) {
-    if (!look_only) {
+  Work(StoreCore& store, bool dry_run, const ProgressFn& progress)
+      : store_(store), places_(store.packs().places()), dry_run_(dry_run), progress_(progress) {
+    if (!dry_run) {
       lock_ = keep_gc_for_us(store);
       places_.require_owned();
       remove_leftovers(store);
@@ -26,7 +26,7 @@ class Work {
     // Names are held while versions are read; with the lock of gc, only until the roots are known.
     names_ = hold_names(store);
     const Roots roots = read_roots(store);
-    if (!look_only) names_.reset();
+    if (!dry_run) names_.reset();
     heats_ = heat_of_packs(store, roots);
     for (const std::uint64_t pack : places_.list_in(places_.home())) at_home_.insert(pack);
     for (const PackHeat& heat : heats_) {
@@ -93,11 +93,11 @@ class Work {
   }
 
   bool to_archive(const PackHeat& heat, const std::string& archive) {
-    if (look_only_) return !is_pinned(heat.pack);
+    if (dry_run_) return !is_pinned(heat.pack);
     return move_to_archive(store_, heat.pack, archive, telling());
   }
   bool to_home(const PackHeat& heat) {
-    if (look_only_) return !is_pinned(heat.pack);
+    if (dry_run_) return !is_pinned(heat.pack);
     return move_home(store_, heat.pack, telling());
   }
   bool is_pinned(std::uint64_t pack) const { return !places_.open(pack)->pinned_bytes().empty(); }
@@ -117,7 +117,7 @@ class Work {
                     [&](const PackHeat& h) { return is_copy_current(store_, h.pack, cache.path); });
       for (const PackHeat& heat : wanted) total_bytes_ += heat.bytes;
       for (const PackHeat& heat : wanted) {
-        if (!look_only_) copy_to_cache(store_, heat.pack, cache.path, telling());
+        if (!dry_run_) copy_to_cache(store_, heat.pack, cache.path, telling());
         advance(heat);
         ++report_.copies_made;
         report_.copied_bytes += heat.bytes;
@@ -136,7 +136,7 @@ class Work {
       const bool is_wanted = std::any_of(wanted.begin(), wanted.end(),
                                          [&](const PackHeat& h) { return h.pack == pack; });
       if (is_wanted && is_copy_current(store_, pack, cache)) continue;
-      if (!look_only_) store_.fs().unlink(cache + "/" + pack_file_name(pack));
+      if (!dry_run_) store_.fs().unlink(cache + "/" + pack_file_name(pack));
       ++report_.copies_removed;
     }
   }
@@ -154,7 +154,7 @@ class Work {
 
   StoreCore& store_;
   const PackPlaces& places_;
-  bool look_only_;
+  bool dry_run_;
   const ProgressFn& progress_;
   VersionPin lock_, names_;
   std::vector<PackHeat> heats_;  // hottest first
@@ -171,8 +171,8 @@ TierReport move_packs(StoreCore& store, const TierMove& choice, const ProgressFn
   return work.report();
 }
 
-TierReport apply_tiers(StoreCore& store, bool look_only, const ProgressFn& progress) {
-  Work work(store, look_only, progress);
+TierReport apply_tiers(StoreCore& store, bool dry_run, const ProgressFn& progress) {
+  Work work(store, dry_run, progress);
   const auto state = store.packs().places().state();
   if (state->tiers.home_limit_bytes != 0) {
     work.move({true, state->tiers.home_limit_bytes, 0});

@@ -15,6 +15,6 @@ TierReport move_packs(StoreCore& store, const TierMove& move, const ProgressFn& 
 
 // Applies the limits of home and caches (store/tier/tiers.hpp). The coldest packs go to the
 // archive; each cache that is present gets copies of the hottest packs and loses all others.
-TierReport apply_tiers(StoreCore& store, bool look_only, const ProgressFn& progress);
+TierReport apply_tiers(StoreCore& store, bool dry_run, const ProgressFn& progress);
 
 }  // namespace vellum::store
