@@ -82,11 +82,19 @@ const Step kSpaceSteps[] = {
     {"main", Fill::numbers, 0, 8, 36, "last"},
 };
 
+// Commits that the last checkpoint, written beside them, carries in its base frame; and one more.
+const Branch kBesideBranches[] = {{"main", nullptr, 96, {}}};
+const Step kBesideSteps[] = {
+    {"main", Fill::text, 0, 96, 50, "start"},      {"main", Fill::speckles, 0, 30, 51, nullptr},
+    {"main", Fill::speckles, 20, 30, 52, nullptr}, {"main", Fill::speckles, 40, 30, 53, nullptr},
+    {"main", Fill::speckles, 60, 30, 54, nullptr}, {"main", Fill::zeros, 90, 3, 0, nullptr},
+    {"main", Fill::text, 91, 1, 57, nullptr},      {"main", Fill::touch, 7, 40, 58, nullptr},
+};
+
 const History kHistories[] = {
-    {"codecs", kCodecBranches, kCodecSteps},
-    {"history", kHistoryBranches, kHistorySteps},
-    {"packs", kSpaceBranches, kSpaceSteps},
-    {"tiers", kSpaceBranches, kSpaceSteps},
+    {"codecs", kCodecBranches, kCodecSteps},   {"history", kHistoryBranches, kHistorySteps},
+    {"packs", kSpaceBranches, kSpaceSteps},    {"tiers", kSpaceBranches, kSpaceSteps},
+    {"beside", kBesideBranches, kBesideSteps},
 };
 
 void put_text(std::span<std::byte> out, std::mt19937_64& random) {

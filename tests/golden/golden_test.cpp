@@ -16,6 +16,7 @@
 #include <vellum/datastore.hpp>
 #include <vellum/store.hpp>
 
+#include "base/round_up.hpp"
 #include "base/temp_directory.hpp"
 #include "format/layout.hpp"
 #include "format/number.hpp"
@@ -33,6 +34,7 @@ struct Tally {
   std::set<format::RecordType> records;
   std::set<base::Codec> codecs;  // of records of pages
   std::set<format::PartType> parts;
+  std::set<format::FrameType> frames;
   bool hash = false;            // a record with a SHA-256
   bool trailer = false;         // a sealed pack
   bool translation = false;     // a translated pack
@@ -70,10 +72,33 @@ void count_pack(const fs::path& path, std::uint64_t seed, Tally& tally) {
   }
 }
 
+// The frames of both halves of a journal, as far as each follows the one before it, and the marker
+// behind them.
+void count_frames(const fs::path& path, const store::JournalState& journal, std::uint64_t seed,
+                  Tally& tally) {
+  const auto file = base::posix_fs().open(path, base::OpenMode::read_only);
+  Bytes half(journal.header.half_bytes);
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    file->pread(half, format::kJournalHeaderBytes + i * half.size());
+    format::FrameHeader frame;
+    std::span<const std::byte> payload;
+    const auto is_frame_at = [&](std::size_t at) {
+      if (!format::decode_frame(std::span(half).subspan(at), seed, frame, payload)) return false;
+      tally.frames.insert(frame.type);
+      return true;
+    };
+    std::size_t end = 0;
+    while (is_frame_at(end)) end += static_cast<std::size_t>(format::frame_extent_bytes(frame));
+    is_frame_at(base::round_up(end, kPageBytes));
+  }
+}
+
 void count_store(const fs::path& path, Tally& tally) {
   const auto core = store::StoreCore::open(base::posix_fs(), path);
   for (const auto& name : core->branch_names()) {
     const auto head = core->read_branch(name).journal;
+    count_frames(path / "branches" / name / "journal", head,
+                 core->checksum_seed() ^ head.header.branch_id, tally);
     tally.own_encoding |= head.header.encoding.has_value();
     for (const auto& commit : head.commits) {
       for (const auto& part : commit.parts) tally.parts.insert(part.type);
@@ -178,12 +203,13 @@ class Golden : public testing::TestWithParam<std::string> {
 
 TEST_P(Golden, HoldEverythingThatTheFormatHas) {
   Tally tally;
-  for (const char* name : {"codecs", "history", "packs", "tiers"})
+  for (const char* name : {"codecs", "history", "packs", "tiers", "beside"})
     count_store(unpack(name) / "store", tally);
   const auto none = testing::ElementsAre();
   EXPECT_THAT(missing(format::kRecordTypeNumbers, tally.records), none);
   EXPECT_THAT(missing(format::kCodecNumbers, tally.codecs), none);
   EXPECT_THAT(missing(format::kPartTypeNumbers, tally.parts), none);
+  EXPECT_THAT(missing(format::kFrameTypeNumbers, tally.frames), none);
   EXPECT_TRUE(tally.hash);
   EXPECT_TRUE(tally.trailer);
   EXPECT_TRUE(tally.translation);

@@ -1,18 +1,21 @@
-// golden_make DIR: makes the golden stores of this format, DIR/<name>.tar.gz (see golden_lib.hpp).
-// Run once for a format, before its release, from the top of the project:
-//   cmake --build --preset release --target golden_make && build/release/bin/golden_make
-//   tests/golden/1.0
+// golden_make DIR [NAME]: makes the golden stores of this format, DIR/<name>.tar.gz, or one of them
+// (see golden_lib.hpp). Run once for a format, before its release, from the top of the project:
+//   cmake --build --preset release --target golden_make
+//   build/release/bin/golden_make tests/golden/1.0
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <stdexcept>
 #include <vellum/atomic_file.hpp>
 #include <vellum/datastore.hpp>
 #include <vellum/store.hpp>
 
 #include "golden/golden_lib.hpp"
+#include "store/branch/background_checkpoint.hpp"
 #include "store/catalog/store_core.hpp"
 
 namespace vellum::golden {
@@ -81,6 +84,17 @@ void play(const History& history, const std::string& path, const std::string& co
 void make_codecs(const History& history, const fs::path& work) {
   make_store(work / "store");
   play(history, work / "store");
+}
+
+// A journal as a crash leaves it, whose newest base frame carries commits. The checkpoint is written
+// within the commit that begins it, so that the same commits are carried each time.
+void make_beside(const History& history, const fs::path& work) {
+  const fs::path whole = work / "whole";
+  make_store(whole);
+  store::BackgroundCheckpoint::set_policy({0, true});
+  play(history, whole, work / "store");
+  store::BackgroundCheckpoint::set_policy({});
+  fs::remove_all(whole);
 }
 
 // Journals as a crash leaves them, a working set, an image, a version that is a plain file of
@@ -175,8 +189,25 @@ void make_atomic(const fs::path& work) {
   fs::remove(path);
 }
 
-template <typename Make>
-void make(const std::string& name, const fs::path& to, Make&& fill) {
+using Maker = std::function<void(const fs::path& work)>;
+
+std::map<std::string, Maker> makers() {
+  std::map<std::string, Maker> out = {{"datastore", make_datastore}, {"atomic", make_atomic}};
+  const std::map<std::string, void (*)(const History&, const fs::path&)> with_history = {
+      {"codecs", make_codecs},
+      {"history", make_history},
+      {"packs", make_packs},
+      {"tiers", make_tiers},
+      {"beside", make_beside}};
+  for (const History& history : histories()) {
+    out[history.name] = [&history, maker = with_history.at(history.name)](const fs::path& work) {
+      maker(history, work);
+    };
+  }
+  return out;
+}
+
+void make(const std::string& name, const fs::path& to, const Maker& fill) {
   const fs::path work = fs::absolute(to) / ("work-" + name);
   fs::remove_all(work);
   fs::create_directories(work);
@@ -185,27 +216,23 @@ void make(const std::string& name, const fs::path& to, Make&& fill) {
   fs::remove_all(work);
 }
 
-void make_all(const fs::path& to) {
+void make_some(const fs::path& to, const std::string& only) {
   fs::create_directories(to);
-  const auto all = histories();
-  make("codecs", to, [&](const fs::path& work) { make_codecs(all[0], work); });
-  make("history", to, [&](const fs::path& work) { make_history(all[1], work); });
-  make("packs", to, [&](const fs::path& work) { make_packs(all[2], work); });
-  make("tiers", to, [&](const fs::path& work) { make_tiers(all[3], work); });
-  make("datastore", to, make_datastore);
-  make("atomic", to, make_atomic);
+  const auto all = makers();
+  if (!only.empty()) return make(only, to, all.at(only));
+  for (const auto& [name, fill] : all) make(name, to, fill);
 }
 
 }  // namespace
 }  // namespace vellum::golden
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: golden_make DIR\n");
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr, "usage: golden_make DIR [NAME]\n");
     return 2;
   }
   try {
-    vellum::golden::make_all(argv[1]);
+    vellum::golden::make_some(argv[1], argc == 3 ? argv[2] : "");
   } catch (const std::exception& e) {
     std::fprintf(stderr, "golden_make: %s\n", e.what());
     return 1;
