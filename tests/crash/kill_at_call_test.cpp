@@ -126,7 +126,7 @@ class Aftermath {
 // Kills, by what the process was doing.
 struct Tally {
   std::uint64_t kills = 0, in_handler = 0, commits = 0, checkpoints = 0, snapshots = 0;
-  std::uint64_t not_reached = 0;
+  std::uint64_t in_background = 0, not_reached = 0;
   std::array<std::uint64_t, kActivities> others{};
 
   bool has_each() const {
@@ -136,7 +136,9 @@ struct Tally {
   void add(const KillBoard& board) {
     const Activity activity = board.activity;
     ++kills;
-    if (board.report.in_fault_handler) {
+    if (board.report.in_background) {
+      ++in_background;
+    } else if (board.report.in_fault_handler) {
       ++in_handler;
     } else if (activity == Activity::snapshot) {
       ++snapshots;
@@ -151,8 +153,9 @@ struct Tally {
 
   std::string line() const {
     std::string out = fmt::format(
-        "{} kills: {} in the fault handler, {} in a commit, {} in a checkpoint, {} in a snapshot",
-        kills, in_handler, commits, checkpoints, snapshots);
+        "{} kills: {} in the fault handler, {} in a commit, {} in a checkpoint, {} in one beside "
+        "commits, {} in a snapshot",
+        kills, in_handler, commits, checkpoints, in_background, snapshots);
     for (std::size_t i = 0; i < kActivities; ++i) {
       if (others[i] != 0) {
         out += fmt::format(", {} {}", others[i], activity_name(static_cast<Activity>(i)));
@@ -170,7 +173,8 @@ class KillAtCall : public test::EngineTest {
                            KillBoard& board) const {
     std::filesystem::remove_all(path());
     return test::run_child([&] {
-      kill_at_call(nth, moment, &board.report);
+      const auto calls = workload.in_background ? KillCalls::in_background : KillCalls::all;
+      kill_at_call(nth, moment, calls, &board.report);
       run_kill_workload(workload, path(), GetParam(), board);
     });
   }
@@ -182,7 +186,8 @@ class KillAtCall : public test::EngineTest {
     for (int run = 0; run < 3; ++run) {
       const Shared<KillBoard> board;
       EXPECT_CHILD_EXIT(run_until(workload, 0, KillMoment::before_call, *board), 0);
-      EXPECT_TRUE(std::filesystem::exists(path() + "/gc.census")) << "its commits have collected";
+      EXPECT_TRUE(workload.in_background || std::filesystem::exists(path() + "/gc.census"))
+          << "its commits have collected";
       least = std::min<std::uint64_t>(least, board->report.calls);
     }
     return least;
@@ -216,8 +221,7 @@ class KillAtCall : public test::EngineTest {
   // which of them the stride meets differs from run to run: where none was met, moments in between
   // follow. (A sanitizer makes that take too long: there, what was met is enough after a few
   // rounds.)
-  void kill_all_over(std::uint64_t seed, std::uint64_t wanted) {
-    const KillWorkload workload = make_kill_workload(seed);
+  void kill_all_over(const KillWorkload& workload, std::uint64_t wanted) {
     const std::uint64_t moments = 2 * count_calls(workload);
     const std::uint64_t stride = wanted == 0 ? 1 : std::max<std::uint64_t>(1, moments / wanted) | 1;
     const std::uint64_t rounds = test::kSanitizer && wanted != 0 ? 3 : stride;
@@ -229,24 +233,34 @@ class KillAtCall : public test::EngineTest {
     }
   }
 
+  // At `wanted` moments of each workload, or at all when it is 0.
+  void kill_workloads(KillWorkload (*make)(std::uint64_t seed), int workloads, int wanted) {
+    if (const char* const all = std::getenv("VELLUM_KILL_EVERY_CALL")) {
+      workloads = std::atoi(all);
+      wanted = 0;
+    }
+    for (int seed = 1; seed <= workloads; ++seed) {
+      kill_all_over(make(static_cast<std::uint64_t>(seed)), static_cast<std::uint64_t>(wanted));
+    }
+    if (HasFailure()) return;
+    // Some runs make fewer calls than any run that was counted.
+    EXPECT_LE(tally_.not_reached, 1 + tally_.kills / 10);
+    fmt::print("{}: {}\n", engine_name(GetParam()), tally_.line());
+  }
+
   const test::TempDirectory directory_{test::memory_directory()};
   Tally tally_;
 };
 
 TEST_P(KillAtCall, TheLastCommitIsThereWhole) {
-  const char* const rounds = std::getenv("VELLUM_KILL_EVERY_CALL");
-  if (rounds == nullptr) {
-    kill_all_over(1, static_cast<std::uint64_t>(test::rounds(100, 40)));
-  } else {
-    for (std::uint64_t seed = 1; seed <= std::strtoull(rounds, nullptr, 10); ++seed) {
-      kill_all_over(seed, 0);
-    }
-  }
-  if (HasFailure()) return;
-  EXPECT_TRUE(tally_.has_each() || test::kSanitizer) << tally_.line();
-  // Some runs make fewer calls than any run that was counted.
-  EXPECT_LE(tally_.not_reached, 1 + tally_.kills / 10);
-  fmt::print("{}: {}\n", engine_name(GetParam()), tally_.line());
+  kill_workloads(make_kill_workload, 1, test::rounds(100, 40));
+  EXPECT_TRUE(tally_.has_each() || test::kSanitizer || HasFailure()) << tally_.line();
+}
+
+// The process dies at the calls of the thread that makes a checkpoint beside commits.
+TEST_P(KillAtCall, TheLastCommitBesideACheckpointIsThereWhole) {
+  kill_workloads(make_background_workload, 3, 0);
+  EXPECT_GE(tally_.in_background, 10u) << tally_.line();
 }
 
 VELLUM_BOTH_ENGINES(KillAtCall);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "region/space_keeper.hpp"
+#include "store/branch/background_checkpoint.hpp"
 
 namespace vellum::crash {
 
@@ -118,15 +119,21 @@ class Model {
 };
 
 // How often each step comes, beside the two that make the store.
-constexpr std::pair<KillStep, int> kShares[] = {
+using Share = std::pair<KillStep, int>;
+constexpr Share kShares[] = {
     {KillStep::small_commit, 14}, {KillStep::medium_commit, 6},   {KillStep::large_commit, 6},
     {KillStep::snapshot, 6},      {KillStep::rollback, 3},        {KillStep::reopen, 4},
     {KillStep::grow, 2},          {KillStep::make_branch, 2},     {KillStep::commit_branch, 3},
     {KillStep::import_branch, 4}, {KillStep::remove_snapshot, 1}, {KillStep::read_version, 6}};
+constexpr Share kBackgroundShares[] = {{KillStep::small_commit, 10},
+                                       {KillStep::medium_commit, 60},
+                                       {KillStep::snapshot, 1},
+                                       {KillStep::reopen, 2},
+                                       {KillStep::read_version, 3}};
 
-std::vector<KillStep> shuffled_steps(std::mt19937_64& random) {
+std::vector<KillStep> shuffled_steps(std::span<const Share> shares, std::mt19937_64& random) {
   std::vector<KillStep> steps;
-  for (const auto& [step, count] : kShares) {
+  for (const auto& [step, count] : shares) {
     steps.insert(steps.end(), static_cast<std::size_t>(count), step);
   }
   std::shuffle(steps.begin(), steps.end(), random);
@@ -330,11 +337,13 @@ StoreOptions kill_store_options() {
   return options;
 }
 
-KillWorkload make_kill_workload(std::uint64_t seed) {
+namespace {
+
+KillWorkload workload_of(std::span<const Share> shares, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   KillWorkload workload;
   Model model;
-  for (const KillStep what : shuffled_steps(random)) {
+  for (const KillStep what : shuffled_steps(shares, random)) {
     workload.states.push_back(model.state);
     workload.steps.push_back(make_step(what, workload.steps.size(), random, model.state));
     model.apply(workload.steps.back());
@@ -343,10 +352,21 @@ KillWorkload make_kill_workload(std::uint64_t seed) {
   return workload;
 }
 
+}  // namespace
+
+KillWorkload make_kill_workload(std::uint64_t seed) { return workload_of(kShares, seed); }
+
+KillWorkload make_background_workload(std::uint64_t seed) {
+  KillWorkload workload = workload_of(kBackgroundShares, seed);
+  workload.in_background = true;
+  return workload;
+}
+
 void run_kill_workload(const KillWorkload& workload, const std::string& path, Engine engine,
                        KillBoard& board) {
   // Space comes back all the time, within commits: so that a call has the same number in each run.
   region::SpaceKeeper::set_policy({64u << 10, 16u << 10, 16u << 10, true});
+  if (workload.in_background) store::BackgroundCheckpoint::set_policy({0, false});
   Runner runner(path, engine, board);
   for (std::size_t i = 0; i < workload.steps.size(); ++i) {
     board.started = i + 1;

@@ -60,9 +60,14 @@ struct KillWorkload {
   };
   std::vector<Step> steps;
   std::vector<NamedContents> states;  // before each step, and after the last
+  // Journals of any size have checkpoints in the background, and the process dies there.
+  bool in_background = false;
 };
 
+// Everything that a store is for; all checkpoints are made by commits, snapshots and closes.
 KillWorkload make_kill_workload(std::uint64_t seed);
+// Mostly commits that the journal takes, so that threads make checkpoints beside them.
+KillWorkload make_background_workload(std::uint64_t seed);
 
 // In memory that the process shares with its parent.
 struct KillBoard {

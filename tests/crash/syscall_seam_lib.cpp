@@ -120,6 +120,7 @@ struct KillPlan {
   std::atomic<KillReport*> report{nullptr};
   std::uint64_t nth = 0;
   KillMoment moment = KillMoment::before_call;
+  KillCalls calls = KillCalls::all;
   std::atomic<bool> checkpointing{false};
 };
 KillPlan kill_plan;
@@ -148,10 +149,12 @@ bool handling_a_fault() {
 // Around a call. `changes_pack`: it writes to a pack.
 class KillPoint {
  public:
-  KillPoint(const char* call, bool changes_pack) : call_(call) {
+  KillPoint(const char* call, bool changes_pack)
+      : call_(call), in_background_(changes_pack && ::syscall(SYS_gettid) != ::getpid()) {
     KillReport* const report = kill_plan.report.load(std::memory_order_acquire);
     if (report == nullptr) return;
     if (changes_pack) kill_plan.checkpointing = true;
+    if (kill_plan.calls == KillCalls::in_background && !in_background_) return;
     chosen_ = ++report->calls == kill_plan.nth;
     if (chosen_ && kill_plan.moment == KillMoment::before_call) die(*report);
   }
@@ -166,11 +169,13 @@ class KillPoint {
     std::strncpy(report.call, call_, sizeof report.call - 1);
     report.in_fault_handler = handling_a_fault();
     report.checkpointing = kill_plan.checkpointing;
+    report.in_background = in_background_;
     report.killed = true;
     ::syscall(SYS_kill, ::getpid(), SIGKILL);
   }
 
   const char* call_;
+  bool in_background_;
   bool chosen_ = false;
 };
 
@@ -208,9 +213,10 @@ void FaultScope::strike_again() { armed = true; }
 
 std::uint64_t faults_injected() { return injected; }
 
-void kill_at_call(std::uint64_t nth, KillMoment moment, KillReport* report) {
+void kill_at_call(std::uint64_t nth, KillMoment moment, KillCalls calls, KillReport* report) {
   kill_plan.nth = nth;
   kill_plan.moment = moment;
+  kill_plan.calls = calls;
   kill_plan.report.store(report, std::memory_order_release);
 }
 

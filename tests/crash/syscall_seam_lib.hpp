@@ -46,13 +46,15 @@ struct KillReport {
   char call[16] = {};             // its name
   bool in_fault_handler = false;  // on the thread that died, SIGBUS or SIGSEGV was being handled
   bool checkpointing = false;     // a pack has been changed since begin_operation()
+  bool in_background = false;  // it changes a pack, and the process's first thread did not make it
 };
 
 enum class KillMoment { before_call, after_call };
+enum class KillCalls { all, in_background };  // those that count
 
 // From now on this process counts its file calls, in signal handlers, too, and dies by SIGKILL
 // exactly before or after the nth (0: never). There is no way back: for child processes.
-void kill_at_call(std::uint64_t nth, KillMoment moment, KillReport* report);
+void kill_at_call(std::uint64_t nth, KillMoment moment, KillCalls calls, KillReport* report);
 void begin_operation();
 
 }  // namespace vellum::crash

@@ -156,7 +156,7 @@ void make_datastore(const fs::path& work) {
   options.store.journal_half_bytes = 64 << 10;
   Datastore data = Datastore::create(path, 1 << 30, options);
   data.extend(kSegmentBytes);
-  for (const std::uint64_t seed : {1, 2}) {
+  for (const std::uint64_t seed : {std::uint64_t{1}, std::uint64_t{2}}) {
     const Bytes content = segment(seed);
     std::memcpy(data.segment(), content.data(), content.size());
     const fs::path file = Datastore::files_directory(path) + "/" + kMetadata;
