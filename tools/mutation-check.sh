@@ -65,7 +65,7 @@ mutation 'a failed sync in the background does not poison' src/store/branch/back
 mutation 'a commit that is given up takes the background along' src/store/branch/branch_writer.cpp \
   's/^  if (background != nullptr) {$/  if (false) {/'
 mutation 'a composed chain lacks the newest changes' src/store/checkpoint/checkpoint.cpp \
-  '/^void Checkpointer::compose(/,/^}/s/^      composer\.apply(.*$//'
+  '/^void Checkpointer::compose(/,/^}/s/^    apply_items(.*$//'
 mutation 'a base frame with commits may miscount them' src/format/journal.cpp \
   's/ \&\& h\.sequence - base\.sequence == count;/;/'
 mutation 'a rebased delta lacks the newest changes' src/store/checkpoint/checkpoint.cpp \

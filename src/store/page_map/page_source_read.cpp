@@ -20,21 +20,20 @@ namespace {
 constexpr std::size_t kPagesPerStep = 16;
 constexpr std::size_t kMaxLinks = 128;
 static_assert(kMaxChainDeltas <= kMaxLinks);
-constexpr std::uint16_t kNone = UINT16_MAX;
 
 // A delta in the chain of a page.
 struct Link {
   RecordRef record;
   std::uint32_t slot = 0;
-  std::uint16_t newer = kNone;  // the next link to apply
+  std::uint8_t page = 0;  // of the step
 };
+static_assert(kPagesPerStep <= UINT8_MAX);
 
 // The sources of one page.
 struct Target {
   enum State : std::uint8_t { open, zero, base, overlaid };
   RecordRef record;
   std::uint32_t slot = 0;
-  std::uint16_t oldest = kNone;  // link
   State state = open;
   std::uint8_t depth = 0;  // of the oldest delta met so far
   std::uint8_t deltas = 0;
@@ -42,6 +41,7 @@ struct Target {
 
 struct Plan {
   Target pages[kPagesPerStep];
+  // Those of newer runs first, and so the links of each page from the newest to the oldest.
   Link links[kMaxLinks];
   std::size_t links_used = 0;
 };
@@ -71,21 +71,22 @@ class PageReader {
   template <typename Use>
   bool for_bases(const Plan& plan, PageNumber first, std::size_t count, ReadFailure& failure,
                  const Use& use) const noexcept;
-  bool fill_deltas(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
+  bool fill_deltas(const Plan& plan, PageNumber first, std::byte* out,
                    ReadFailure& failure) const noexcept;
   void fill_overlay(PageNumber first, std::size_t count, std::byte* out) const noexcept;
   Collected collect(PageNumber first, std::size_t count, Plan& plan,
                     ReadFailure& failure) const noexcept;
   Collected collect_run(const LoadedRun& run, PageNumber first, std::size_t count, Plan& plan,
                         std::size_t& open_pages, ReadFailure& failure) const noexcept;
-  Collected note(const MapEntry& e, PageNumber page, Target& target, Plan& plan,
+  Collected note(const MapEntry& e, PageNumber first, PageNumber page, Plan& plan,
                  std::size_t& open_pages, ReadFailure& failure) const noexcept;
   const PageSourceState& s;
 };
 
 // Adds the information of an entry about a page that is still open.
-Collected PageReader::note(const MapEntry& e, PageNumber page, Target& target, Plan& plan,
+Collected PageReader::note(const MapEntry& e, PageNumber first, PageNumber page, Plan& plan,
                            std::size_t& open_pages, ReadFailure& failure) const noexcept {
+  Target& target = plan.pages[page - first];
   // Depths count down to the base, so a version that lost a run in between shows here.
   if (target.deltas != 0 && e.depth + 1 != target.depth) {
     fail_page(failure, "the page's delta chain is broken", page, e.record);
@@ -103,9 +104,7 @@ Collected PageReader::note(const MapEntry& e, PageNumber page, Target& target, P
     return Collected::failed;
   }
   if (plan.links_used == kMaxLinks) return Collected::too_many;
-  const auto link = static_cast<std::uint16_t>(plan.links_used++);
-  plan.links[link] = {e.record, e.slot, target.oldest};
-  target.oldest = link;
+  plan.links[plan.links_used++] = {e.record, e.slot, static_cast<std::uint8_t>(page - first)};
   target.depth = e.depth;
   ++target.deltas;
   return Collected::all;
@@ -128,9 +127,8 @@ Collected PageReader::collect_run(const LoadedRun& run, PageNumber first, std::s
     for (const MapEntry* e = first_reaching(entries, first); e != stop && e->page < end; ++e) {
       const PageNumber to = std::min(end, e->page + e->count);
       for (PageNumber page = std::max(first, e->page); page < to; ++page) {
-        Target& target = plan.pages[page - first];
-        if (target.state != Target::open) continue;
-        const Collected c = note(*e, page, target, plan, open_pages, failure);
+        if (plan.pages[page - first].state != Target::open) continue;
+        const Collected c = note(*e, first, page, plan, open_pages, failure);
         if (c != Collected::all) return c;
       }
     }
@@ -200,29 +198,30 @@ bool PageReader::for_bases(const Plan& plan, PageNumber first, std::size_t count
   return true;
 }
 
-bool PageReader::fill_deltas(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
+// The oldest first. Deltas of the same run, for pages side by side, are mostly in the same record,
+// which is looked up once for all of them.
+bool PageReader::fill_deltas(const Plan& plan, PageNumber first, std::byte* out,
                              ReadFailure& failure) const noexcept {
   RecordCache::View view;
   const RecordRef* held = nullptr;
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::uint16_t l = plan.pages[i].oldest; l != kNone; l = plan.links[l].newer) {
-      const Link& link = plan.links[l];
-      if (held == nullptr || *held != link.record) {
-        if (!s.records->get(link.record, RecordType::deltas, view, failure)) {
-          failure.page = first + i;
-          return false;
-        }
-        held = &link.record;
+  for (std::size_t l = plan.links_used; l-- > 0;) {
+    const Link& link = plan.links[l];
+    const PageNumber page = first + link.page;
+    if (held == nullptr || *held != link.record) {
+      if (!s.records->get(link.record, RecordType::deltas, view, failure)) {
+        failure.page = page;
+        return false;
       }
-      const auto lines = view.deltas();
-      if (link.slot >= lines.size() || lines[link.slot].page != first + i) {
-        return fail_page(failure, "the record has no such delta", first + i, link.record);
-      }
-      if (!view.holds(link.slot)) {
-        return fail_page(failure, "the delta was given back", first + i, link.record);
-      }
-      format::apply_indexed_delta(view.raw(), lines[link.slot], out + i * kPageBytes);
+      held = &link.record;
     }
+    const auto lines = view.deltas();
+    if (link.slot >= lines.size() || lines[link.slot].page != page) {
+      return fail_page(failure, "the record has no such delta", page, link.record);
+    }
+    if (!view.holds(link.slot)) {
+      return fail_page(failure, "the delta was given back", page, link.record);
+    }
+    format::apply_indexed_delta(view.raw(), lines[link.slot], out + link.page * kPageBytes);
   }
   return true;
 }
@@ -246,7 +245,7 @@ bool PageReader::fill(const Plan& plan, PageNumber first, std::size_t count, std
     return true;
   };
   if (!for_bases(plan, first, count, failure, copy)) return false;
-  if (plan.links_used != 0 && !fill_deltas(plan, first, count, out, failure)) return false;
+  if (plan.links_used != 0 && !fill_deltas(plan, first, out, failure)) return false;
   if (!s.overlay.empty()) fill_overlay(first, count, out);
   return true;
 }
