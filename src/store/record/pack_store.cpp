@@ -13,7 +13,7 @@ namespace vellum::store {
 namespace {
 
 // Address space, which takes memory only when used; less where memory is scarce.
-constexpr std::uint64_t kRecordCacheBytes = 128u << 20, kLeastCacheBytes = 4u << 20;
+constexpr std::uint64_t kRecordCacheBytes = 160u << 20, kLeastCacheBytes = 4u << 20;
 std::size_t record_cache_bytes() {
   const std::uint64_t share = base::memory_of_process() / 16;
   return static_cast<std::size_t>(std::clamp(share, kLeastCacheBytes, kRecordCacheBytes));

@@ -100,19 +100,18 @@ RecordCache::Impl::Impl(PackSet& p, std::uint64_t s, const format::Encoding& enc
 }
 
 // Each kind of record has frames of its own. Every page-in needs a map block and many need a record
-// of deltas: of a region of 256 MiB whose pages change a quarter at a time, some 300 of medium size
-// are in use at once. Blocks of pages, which a sequential reader needs only once, must not push them
-// out.
+// of deltas. Blocks of pages, which a sequential reader needs only once, must not push them out.
+// docs/decisions/encoding.md has the measurements behind the shares.
 void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
   constexpr std::size_t kLineBytes = sizeof(format::DeltaIndexLine);
   const auto make = [&](FrameClass& frames, std::size_t sixteenths, const FrameShape& shape) {
     const std::size_t fit = budget_bytes / 16 * sixteenths / shape.frame_bytes();
     frames.make(shape, std::clamp<std::size_t>(fit, 4, 1024));
   };
-  make(pages, 3, {raw_capacity, 0, 0});
-  make(deltas, 8, {format::kMaxDeltaBatchRawBytes, format::kMaxDeltasPerBatch, kLineBytes});
+  make(pages, 2, {raw_capacity, 0, 0});
+  make(deltas, 6, {format::kMaxDeltaBatchRawBytes, format::kMaxDeltasPerBatch, kLineBytes});
   make(few_deltas, 3, {kFewDeltasRawBytes, kFewDeltas, kLineBytes});
-  make(map, 2, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
+  make(map, 5, {0, format::kMaxEntriesPerMapBlock, sizeof(format::MapEntry)});
   // Grown blocks are few. Their frames are only address space until one comes.
   large.make({large_capacity, 0, 0}, large_capacity > raw_capacity ? kLargeFrames : 0);
 
