@@ -66,6 +66,10 @@ mutation 'a commit that is given up takes the background along' src/store/branch
   's/^  if (background != nullptr) {$/  if (false) {/'
 mutation 'a composed chain lacks the newest changes' src/store/checkpoint/checkpoint.cpp \
   '/^void Checkpointer::compose(/,/^}/s/^    apply_items(.*$//'
+mutation 'a record has frames in one set only' src/store/record/record_frames.hpp \
+  's/fingerprint \/ sets % sets/fingerprint % sets/'
+mutation 'deltas of a page are applied newest first' src/store/page_map/page_source_read.cpp \
+  's/for (std::size_t l = plan\.links_used; l-- > 0;) {/for (std::size_t l = 0; l < plan.links_used; ++l) {/'
 mutation 'a base frame with commits may miscount them' src/format/journal.cpp \
   's/ \&\& h\.sequence - base\.sequence == count;/;/'
 mutation 'a rebased delta lacks the newest changes' src/store/checkpoint/checkpoint.cpp \
