@@ -81,6 +81,14 @@ void play(const History& history, const std::string& path, const std::string& co
   if (!copy.empty()) fs::copy(path, copy, fs::copy_options::recursive);
 }
 
+// The store as a crash behind the last step would leave it.
+void play_and_crash(const History& history, const fs::path& work) {
+  const fs::path whole = work / "whole";
+  make_store(whole);
+  play(history, whole, work / "store");
+  fs::remove_all(whole);
+}
+
 void make_codecs(const History& history, const fs::path& work) {
   make_store(work / "store");
   play(history, work / "store");
@@ -89,21 +97,15 @@ void make_codecs(const History& history, const fs::path& work) {
 // A journal as a crash leaves it, whose newest base frame carries commits. The checkpoint is written
 // within the commit that begins it, so that the same commits are carried each time.
 void make_beside(const History& history, const fs::path& work) {
-  const fs::path whole = work / "whole";
-  make_store(whole);
   store::BackgroundCheckpoint::set_policy({0, true});
-  play(history, whole, work / "store");
+  play_and_crash(history, work);
   store::BackgroundCheckpoint::set_policy({});
-  fs::remove_all(whole);
 }
 
 // Journals as a crash leaves them, a working set, an image, a version that is a plain file of
 // 10,000 bytes.
 void make_history(const History& history, const fs::path& work) {
-  const fs::path whole = work / "whole";
-  make_store(whole);
-  play(history, whole, work / "store");
-  fs::remove_all(whole);
+  play_and_crash(history, work);
   Store store = Store::open(work / "store");
   std::ofstream(work / "file") << metadata(7) << std::string(10'000 - metadata(7).size(), 'f');
   store.import_file("file", work / "file", "a plain file");
