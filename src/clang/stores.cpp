@@ -182,12 +182,12 @@ class Finder {
 
   // Calls that the compiler leaves to libatomic: sized ones, __atomic_store_16(at, ...), and the
   // general __atomic_store(bytes, at, ...). The general compare-exchange and exchange write a
-  // result to another address, too.
+  // result to another address, too, and the general load writes its result alone.
   bool atomic_library_call(CallInst& call) {
     const llvm::Function* callee = call.getCalledFunction();
     if (callee == nullptr || !callee->isDeclaration()) return false;
     llvm::StringRef name = callee->getName();
-    if (!name.consume_front("__atomic_") || name.starts_with("load") || name.starts_with("is_") ||
+    if (!name.consume_front("__atomic_") || name.starts_with("load_") || name.starts_with("is_") ||
         name.starts_with("thread_") || name.starts_with("signal_"))
       return false;
     const std::size_t underscore = name.rfind('_');
@@ -200,7 +200,9 @@ class Finder {
     Value* length = sized ? behind_.getInt64(bytes) : call.getArgOperand(0);
     if (const auto* number = llvm::dyn_cast<llvm::ConstantInt>(length))
       bytes = number->getZExtValue();
-    out_.push_back({call.getArgOperand(first), length, 1, bytes});
+    const bool is_load = name == "load";
+    if (is_load && call.arg_size() < 4) return unknown();
+    out_.push_back({call.getArgOperand(is_load ? 2 : first), length, 1, bytes});
     if (name.starts_with("compare_exchange"))
       out_.push_back({call.getArgOperand(first + 1), length, 1, bytes});
     else if (!sized && name.starts_with("exchange"))

@@ -32,7 +32,7 @@ class Stores : public CompileNoSanitizer, public ::testing::WithParamInterface<S
   }
 };
 
-TEST_P(Stores, OfEveryKindAreMarked) { must(compile("vellum-clang", "stores.c", "")); }
+TEST_P(Stores, OfEveryKindAreMarked) { must(compile("vellum-clang", "stores.c", "-latomic ")); }
 
 TEST_P(Stores, OfLibraryFunctionsAreMarked) { must(compile("vellum-clang", "library.c", "")); }
 
@@ -93,7 +93,7 @@ class PassNoSanitizer : public CompileNoSanitizer {};
 TEST_F(PassNoSanitizer, WithoutItStoresAreNotMarked) {
   const std::string out = path("program");
   must("clang-" + std::to_string(std::max({VELLUM_PASS_VERSIONS})) + " -O1 -w " +
-       program("stores.c") + tracked_memory() + " -o " + out);
+       program("stores.c") + tracked_memory() + " -latomic -o " + out);
   const Result result = run(out);
   EXPECT_EQ(1, result.status);
   for (const char* kind :
@@ -107,7 +107,7 @@ TEST_F(PassNoSanitizer, StepsCanBeLeftOut) {
     const std::string out = path("program");
     const Result result =
         must(kChecked + ("VELLUM_CARDS_OFF=" + std::string(off)) + " " + built("bin/vellum-clang") +
-             " -O2 " + program("stores.c") + tracked_memory() + " -o " + out);
+             " -O2 " + program("stores.c") + tracked_memory() + " -latomic -o " + out);
     const bool merges = std::string(off) == "loops";
     const bool moves = std::string(off) == "merge";
     EXPECT_EQ(!merges, result.output.find("(0 with another") != std::string::npos) << result.output;

@@ -167,6 +167,29 @@ KIND(atomic_compare_failed_expected) {
   __atomic_compare_exchange_n(&object, (uint64_t*)(at + 512), 1, 0, __ATOMIC_SEQ_CST,
                               __ATOMIC_SEQ_CST);
 }
+// The compiler leaves these to libatomic's general functions, which are told the number of bytes.
+typedef struct {
+  uint64_t words[3];
+} Triple;
+static Triple triple = {{7, 8, 9}};
+KIND(atomic_general_load) {
+  triple.words[1] = bytes_of(n);
+  __atomic_load(&triple, (Triple*)at, __ATOMIC_SEQ_CST);
+}
+KIND(atomic_general_store) {
+  Triple value = {{bytes_of(n), 1, 2}};
+  __atomic_store((Triple*)at, &value, __ATOMIC_SEQ_CST);
+}
+KIND(atomic_general_exchange) {
+  Triple value = {{bytes_of(n), 3, 4}};
+  for (unsigned i = 0; i < 3; ++i) ((Triple*)at)->words[i] = ~((Triple*)(at + 512))->words[i];
+  __atomic_exchange((Triple*)at, &value, (Triple*)(at + 512), __ATOMIC_SEQ_CST);
+}
+KIND(atomic_general_compare) {
+  Triple expected = *(Triple*)at, desired = {{bytes_of(n), 5, 6}};
+  __atomic_compare_exchange((Triple*)at, &expected, &desired, 0, __ATOMIC_SEQ_CST,
+                            __ATOMIC_SEQ_CST);
+}
 #ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
 KIND(atomic_sixteen) {
   __sync_bool_compare_and_swap((unsigned __int128*)at, (unsigned __int128)0,
@@ -499,6 +522,10 @@ static const struct kind kinds[] = {
     K(atomic_compared, 8),
     K(atomic_compare_failed, 8),
     K(atomic_compare_failed_expected, 8),
+    K(atomic_general_load, 8),
+    K(atomic_general_store, 8),
+    K(atomic_general_exchange, 8),
+    K(atomic_general_compare, 8),
 #ifdef __GCC_HAVE_SYNC_COMPARE_AND_SWAP_16
     K(atomic_sixteen, 16),
 #endif
