@@ -14,8 +14,12 @@
 // The targets are for engine uffd with 1 and 2 threads. A page of data is decoded before it is
 // written; what decoding takes is what reading takes in the same order.
 //
+// With --events 1, a second table has what keeps threads from scaling on more processors than this
+// machine has, counted by the kernel for the threads that touch: TLB flushes that other processors
+// were asked for, and waits for locks of the kernel, for a thousand pages.
+//
 //   bench_faults [--json FILE] [--dir DIR] [--mib 64] [--rounds 3] [--most-threads 2]
-//                [--engine all|uffd|sigsegv|mapped] [--only data|zeros|new]
+//                [--engine all|uffd|sigsegv|mapped] [--only data|zeros|new] [--events 0]
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -32,6 +36,7 @@
 #include <vellum/store.hpp>
 
 #include "child_lib.hpp"
+#include "kernel_events_lib.hpp"
 #include "report_lib.hpp"
 #include "workload_lib.hpp"
 
@@ -92,14 +97,23 @@ std::uint64_t touch(std::byte* base, std::span<const std::uint32_t> pages, bool 
 struct Touched {
   double seconds = 0;
   std::uint64_t sum = 0;
+  bench::KernelEventCounts events;
+};
+
+struct Manner {
+  bool write = false;
+  std::size_t threads = 1;
+  bool counts_events = false;
 };
 
 // `base`: nothing of it has been touched.
-Touched touch_all(std::byte* base, const Order& order, bool write, std::size_t thread_count) {
+Touched touch_all(std::byte* base, const Order& order, const Manner& manner) {
   struct Share {
     std::uint64_t sum = 0;
     bench::Clock::time_point start, end;
+    bench::KernelEventCounts events;
   };
+  const std::size_t thread_count = manner.threads;
   std::latch ready(static_cast<std::ptrdiff_t>(thread_count));
   std::vector<Share> shares(thread_count);
   std::vector<std::thread> threads;
@@ -109,9 +123,12 @@ Touched touch_all(std::byte* base, const Order& order, bool write, std::size_t t
   for (std::size_t i = 0; i < thread_count; ++i) {
     threads.emplace_back([&, i] {
       ready.arrive_and_wait();
+      std::optional<bench::KernelEvents> events;
+      if (manner.counts_events) events.emplace();
       shares[i].start = bench::Clock::now();
-      shares[i].sum = touch(base, all.subspan(i * count, count), write);
+      shares[i].sum = touch(base, all.subspan(i * count, count), manner.write);
       shares[i].end = bench::Clock::now();
+      if (events) shares[i].events = events->counts();
     });
   }
   Touched out;
@@ -121,6 +138,8 @@ Touched touch_all(std::byte* base, const Order& order, bool write, std::size_t t
     start = std::min(start, shares[i].start);
     end = std::max(end, shares[i].end);
     out.sum += shares[i].sum;
+    out.events.remote_flushes += shares[i].events.remote_flushes;
+    out.events.lock_waits += shares[i].events.lock_waits;
   }
   out.seconds = std::chrono::duration<double>(end - start).count();
   return out;
@@ -156,10 +175,12 @@ class Bench {
         bytes_(options.number("mib", 64) << 20),
         rounds_(options.number("rounds", 3)),
         only_(options.text("only", "")),
+        counts_events_(options.number("events", 0) != 0),
         engines_(bench::engines_named(options.text("engine", "all"))) {
     const std::uint64_t most_threads = options.number("most-threads", 2);
     for (std::size_t threads = 1; threads <= most_threads; threads *= 2)
       threads_.push_back(threads);
+    if (counts_events_) bench::KernelEvents();  // says at once what this machine lacks
     for (const Kind kind : {Kind::data, Kind::zeros}) prepare(kind);
   }
 
@@ -171,13 +192,24 @@ class Bench {
       heading.push_back(fmt::format("{} / peer", threads));
     }
     bench::Table table(heading);
+    std::vector<std::string> events_heading{"for 1,000 pages, threads:"};
+    for (const char* what : {"TLB flushes", "lock waits"}) {
+      for (const std::size_t threads : threads_)
+        events_heading.push_back(fmt::format("{}, {}", what, threads));
+    }
+    bench::Table events_table(events_heading);
     for (const Kind kind : {Kind::data, Kind::zeros, Kind::fresh}) {
       if (!only_.empty() && only_ != kKindNames[static_cast<std::size_t>(kind)]) continue;
       for (const bool write : {false, true}) {
-        for (const bool random : {false, true}) run_case({kind, write, random}, table, report);
+        for (const bool random : {false, true})
+          run_case({kind, write, random}, table, events_table, report);
       }
     }
     table.print();
+    if (counts_events_) {
+      fmt::print("\n");
+      events_table.print();
+    }
     check_targets(report);
   }
 
@@ -233,8 +265,8 @@ class Bench {
       auto store = c.kind == Kind::fresh ? vellum::Store::create(path) : vellum::Store::open(path);
       const auto region = open_region(store, way, c);
       if (!way.reads_ahead) region.advise({0, bytes_}, vellum::Advice::random);
-      return touch_all(static_cast<std::byte*>(region.data()), order_of(pages(), c.random), c.write,
-                       threads);
+      return touch_all(static_cast<std::byte*>(region.data()), order_of(pages(), c.random),
+                       {c.write, threads, counts_events_});
     });
     if (c.kind == Kind::fresh) std::filesystem::remove_all(path);
     return out;
@@ -245,41 +277,60 @@ class Bench {
     if (c.kind != Kind::fresh) file = path_of(c.kind) + "-file";
     return bench::in_child([&] {
       const Mapping mapping(file, bytes_);
-      return touch_all(mapping.data(), order_of(pages(), c.random), c.write, threads);
+      return touch_all(mapping.data(), order_of(pages(), c.random),
+                       {c.write, threads, counts_events_});
     });
   }
 
-  void run_case(const Case& c, bench::Table& table, bench::Report& report) {
+  // The median of rounds, for a thousand pages.
+  std::string per_thousand(const std::vector<Touched>& rounds,
+                           std::uint64_t bench::KernelEventCounts::* count) const {
+    const double events = bench::median_of(
+        rounds, [&](const Touched& t) { return static_cast<double>(t.events.*count); });
+    return bench::fixed(events / static_cast<double>(pages()) * 1e3, 2);
+  }
+
+  void run_case(const Case& c, bench::Table& table, bench::Table& events_table,
+                bench::Report& report) {
     const auto ways = ways_of(c.kind);
     const std::size_t sources = ways.size() + 1;  // the last is the peer
-    std::vector<std::map<std::size_t, std::vector<double>>> rates(sources);
+    std::vector<std::map<std::size_t, std::vector<Touched>>> touched(sources);
     // Turn by turn, so that what else the machine does hits all alike. The first one is for the
     // page cache.
     in_plain(c, 1);
     for (std::uint64_t round = 0; round < rounds_; ++round) {
       for (const std::size_t threads : threads_) {
         const Touched plain = in_plain(c, threads);
-        rates.back()[threads].push_back(static_cast<double>(pages()) / plain.seconds);
+        touched.back()[threads].push_back(plain);
         for (std::size_t i = 0; i < ways.size(); ++i) {
-          const Touched touched = in_region(ways[i], c, threads);
-          if (touched.sum != plain.sum) throw std::runtime_error(c.name() + ": the sums differ");
-          rates[i][threads].push_back(static_cast<double>(pages()) / touched.seconds);
+          touched[i][threads].push_back(in_region(ways[i], c, threads));
+          if (touched[i][threads].back().sum != plain.sum)
+            throw std::runtime_error(c.name() + ": the sums differ");
         }
       }
     }
+    const auto rate_of = [&](std::size_t source, std::size_t threads) {
+      const double seconds = bench::median_of(touched[source][threads], &Touched::seconds);
+      return static_cast<double>(pages()) / seconds;
+    };
     for (std::size_t i = 0; i < sources; ++i) {
       const char* plain_name = c.kind == Kind::fresh ? "anonymous memory" : "plain file";
       const std::string name = c.name() + ", " + (i < ways.size() ? ways[i].name() : plain_name);
-      std::vector<std::string> cells{name}, ratios;
+      std::vector<std::string> cells{name}, ratios, flushes{name}, waits;
       for (const std::size_t threads : threads_) {
-        const double rate = bench::percentile(rates[i][threads], 50);
+        const double rate = rate_of(i, threads);
         medians_[name][threads] = rate;
         cells.push_back(bench::fixed(rate / 1e3, 0));
-        ratios.push_back(bench::fixed(rate / bench::percentile(rates.back()[threads], 50), 3));
+        ratios.push_back(bench::fixed(rate / rate_of(ways.size(), threads), 3));
+        using Counts = bench::KernelEventCounts;
+        flushes.push_back(per_thousand(touched[i][threads], &Counts::remote_flushes));
+        waits.push_back(per_thousand(touched[i][threads], &Counts::lock_waits));
         report.figure(fmt::format("{}, {} threads, pages_per_second", name, threads), rate);
       }
       cells.insert(cells.end(), ratios.begin(), ratios.end());
       table.row(cells);
+      flushes.insert(flushes.end(), waits.begin(), waits.end());
+      events_table.row(flushes);
     }
   }
 
@@ -322,6 +373,7 @@ class Bench {
   std::size_t bytes_;
   std::uint64_t rounds_;
   std::string only_;
+  bool counts_events_;
   std::vector<vellum::Engine> engines_;
   std::vector<std::size_t> threads_;                              // 1, 2, 4 and so on
   std::map<std::string, std::map<std::size_t, double>> medians_;  // by row and threads
