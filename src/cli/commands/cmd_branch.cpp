@@ -7,6 +7,7 @@
 #include "cli/terminal/encoding_arguments.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/listing.hpp"
+#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -19,8 +20,9 @@ struct BranchArguments {
   bool names_only = false;
 };
 
-int make_branch(Context& context, const BranchArguments& arguments) {
+int make_branch(Context& context, BranchArguments arguments) {
   Store store = Store::open(arguments.store);
+  arguments.from = resolve_version(store, arguments.from);
   std::optional<Encoding> encoding;
   if (arguments.encoding.any()) {
     encoding = arguments.encoding.on(

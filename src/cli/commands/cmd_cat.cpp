@@ -7,6 +7,7 @@
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -65,8 +66,9 @@ void cat_head(Context& context, Store& store, const CatArguments& arguments) {
   }
 }
 
-int run_cat(Context& context, const CatArguments& arguments) {
+int run_cat(Context& context, CatArguments arguments) {
   Store store = Store::open(arguments.store);
+  arguments.version = resolve_version(store, arguments.version);
   const VersionInfo version = store.version(arguments.version);
   if (version.is_branch) {
     cat_head(context, store, arguments);

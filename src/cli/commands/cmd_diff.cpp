@@ -7,6 +7,7 @@
 
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -183,8 +184,10 @@ DiffResult diff_as_json(Context& context, const Store& store, const DiffArgument
   return result;
 }
 
-int run_diff(Context& context, const DiffArguments& arguments) {
+int run_diff(Context& context, DiffArguments arguments) {
   const Store store = Store::open(arguments.store);
+  arguments.a = resolve_version(store, arguments.a);
+  arguments.b = resolve_version(store, arguments.b);
   const DiffResult result = context.json ? diff_as_json(context, store, arguments)
                                          : diff_as_text(context, store, arguments);
   const bool tell = arguments.exit_code || context.quiet;

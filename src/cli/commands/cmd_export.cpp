@@ -6,6 +6,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -19,6 +20,7 @@ struct ExportArguments {
 int run_export(Context& context, ExportArguments arguments) {
   store_first(arguments.store, arguments.file);
   const Store store = Store::open(arguments.store);
+  arguments.version = resolve_version(store, arguments.version);
   {
     ProgressMeter meter("export", context.progress_wanted());
     store.export_file(arguments.version, arguments.file, meter.callback());

@@ -1,12 +1,11 @@
 // cli/commands/cmd_log.cpp: vellum log: the versions of a store, or of one line, newest first.
 #include <memory>
 #include <optional>
-#include <set>
-#include <unordered_map>
 
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/listing.hpp"
+#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -17,37 +16,10 @@ struct LogArguments {
   bool names_only = false;
 };
 
-// `name` and the earlier snapshots on its line; for a branch also every snapshot made on it. A
-// removed snapshot breaks the chain of parents, and a snapshot of a head need not be a parent of
-// any version.
-std::vector<VersionInfo> line_of(const Store& store, const std::string& name) {
-  const VersionInfo last = store.version(name);
-  std::unordered_map<std::string, VersionInfo> snapshots;
-  for (VersionInfo& v : store.versions()) {
-    if (!v.is_branch) {
-      snapshots.emplace(v.name, std::move(v));
-    }
-  }
-  std::set<std::string> before;
-  std::string parent = last.parent;
-  // insert() fails on a cycle, which only a corrupted store has.
-  while (snapshots.contains(parent) && before.insert(parent).second) {
-    parent = snapshots.at(parent).parent;
-  }
-  before.erase(name);
-  std::vector<VersionInfo> line{last};
-  for (const auto& [snapshot, v] : snapshots) {
-    if (before.contains(snapshot) || (last.is_branch && v.branch == name)) {
-      line.push_back(v);
-    }
-  }
-  return line;
-}
-
 int run_log(Context& context, const LogArguments& arguments) {
   const Store store = Store::open(arguments.store);
   std::vector<VersionInfo> versions =
-      arguments.line ? line_of(store, *arguments.line) : store.versions();
+      arguments.line ? line_of(store, resolve_version(store, *arguments.line)) : store.versions();
   sort_newest_first(versions);
   print_versions(context, store, versions, arguments.names_only);
   if (versions.empty() && !arguments.names_only) {

@@ -14,6 +14,7 @@
 #include "cli/files/take_file.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "cli/terminal/version_names.hpp"
 #include "lmdb/lock_file.hpp"
 
 namespace vellum::cli {
@@ -119,6 +120,7 @@ void keep_what_is_there(Store& store, const std::string& path) {
 int run_restore(Context& context, RestoreArguments arguments) {
   store_first(arguments.store, arguments.file);
   Store store = Store::open(arguments.store);
+  arguments.version = resolve_version(store, arguments.version);
   const std::uint64_t bytes = store.version(arguments.version).file_bytes;
   const std::string path = whole_path(data_file(arguments.file));
   {

@@ -19,6 +19,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "cli/terminal/version_names.hpp"
 #include "preload/run/config.hpp"
 
 namespace vellum::cli {
@@ -100,11 +101,12 @@ int run_old_version(Context& context, const RunArguments& arguments,
   if (targets.size() != 1 || targets[0].branch.empty())
     fail(Errc::invalid_argument, "--version is for one --file");
   const Store store = Store::open(arguments.store);
+  const std::string version = resolve_version(store, *arguments.version);
   const PrivateDirectory directory(fs::temp_directory_path() / "vellum-run-");
   targets[0].copy = (directory.path() / fs::path(targets[0].path).filename()).string();
   {
     ProgressMeter meter("export", context.progress_wanted());
-    store.export_file(*arguments.version, targets[0].copy, meter.callback());
+    store.export_file(version, targets[0].copy, meter.callback());
   }
   const RunReports reports;
   RunningProgram program;

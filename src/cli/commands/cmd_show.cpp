@@ -4,6 +4,7 @@
 
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -47,7 +48,7 @@ void print_version(Output& out, const VersionInfo& v) {
 
 int run_show(Context& context, const ShowArguments& arguments) {
   const Store store = Store::open(arguments.store);
-  const VersionInfo version = store.version(arguments.version);
+  const VersionInfo version = store.version(resolve_version(store, arguments.version));
   if (context.json) {
     Json object = version_json(version);
     object["store"] = store.path();

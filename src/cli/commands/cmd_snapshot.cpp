@@ -6,6 +6,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/listing.hpp"
+#include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -18,9 +19,10 @@ struct SnapshotArguments {
   bool names_only = false;
 };
 
-int make_snapshot(Context& context, const SnapshotArguments& arguments) {
+int make_snapshot(Context& context, SnapshotArguments arguments) {
   require_good_message(arguments.message);
   Store store = Store::open(arguments.store);
+  arguments.from = resolve_version(store, arguments.from);
   store.create_snapshot(*arguments.name, arguments.from, arguments.message);
   Json object = version_json(store.version(*arguments.name));
   object["store"] = store.path();
