@@ -19,7 +19,7 @@ _vellum_options() {
   case $1 in
     '') echo '--version' ;;
     init) echo "$_vellum_encoding --pack-size" ;;
-    log | ls) echo '--names' ;;
+    log | ls) echo '--graph --names' ;;
     diff) echo '--pages --summary --exit-code' ;;
     cat) echo '--offset --length' ;;
     import) echo '--message --metall --snapshot' ;;

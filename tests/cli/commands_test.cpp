@@ -510,5 +510,68 @@ TEST_F(Commands, CatOfAHeadReadsOneCommit) {
   EXPECT_EQ(must({"cat", store_path, "main"}).out, std::string(3000 * kPageOfFiles, 'b'));
 }
 
+TEST_F(Commands, LogDrawsWhichVersionCameFromWhich) {
+  const std::string store = make_store_with({noise(1, 1), noise(1, 2), noise(1, 3)});
+  must({"branch", store, "early", "v1"});
+  must({"branch", store, "side", "v2"});
+  must({"import", store, "side", file("f", noise(1, 4)), "--snapshot", "s1"});
+  EXPECT_EQ(must({"log", store, "--graph", "--names"}).out,
+            "* side\n"
+            "* s1\n"
+            "| * main\n"
+            "| * v3\n"
+            "|/\n"
+            "* v2\n"
+            "| * early\n"
+            "|/\n"
+            "* v1\n");
+  const auto lines = lines_of(must({"log", store, "--graph"}).out);
+  ASSERT_EQ(lines.size(), 10U);
+  EXPECT_TRUE(contains(lines[4], "| *   v3 ")) << lines[4];
+  EXPECT_TRUE(contains(lines[4], "snapshot")) << lines[4];
+  EXPECT_EQ(lines[5], "|/");
+  EXPECT_EQ(must({"log", store, "--graph", "--json"}).out, must({"log", store, "--json"}).out);
+  must({"rm", store, "v2"});
+  EXPECT_EQ(must({"log", store, "--graph", "--names"}).out,
+            "* side\n"
+            "* s1\n"
+            "* main\n"
+            "* v3\n"
+            "* early\n"
+            "* v1\n");
+}
+
+TEST_F(Commands, LogDrawsLinesThatCrossOthers) {
+  const std::string store = make_store_with({noise(1, 1)});
+  for (const char* name : {"a", "b", "c"}) {
+    must({"branch", store, name, "v1"});
+    must({"import", store, name, file("f", noise(1, 9)), "--snapshot", std::string(name) + "1"});
+  }
+  EXPECT_EQ(must({"log", store, "--graph", "--names"}).out,
+            "* c\n"
+            "* c1\n"
+            "| * b\n"
+            "| * b1\n"
+            "| | * a\n"
+            "| | * a1\n"
+            "| | | * main\n"
+            "|_|_|/\n"
+            "|_|/\n"
+            "|/\n"
+            "* v1\n");
+  must({"branch", store, "d", "a1"});
+  must({"rm", store, "v1"});
+  EXPECT_EQ(must({"log", store, "--graph", "--names"}).out,
+            "* c\n"
+            "* c1\n"
+            "* b\n"
+            "* b1\n"
+            "* a\n"
+            "| * d\n"
+            "|/\n"
+            "* a1\n"
+            "* main\n");
+}
+
 }  // namespace
 }  // namespace vellum::cli_test

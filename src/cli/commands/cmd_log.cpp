@@ -14,6 +14,7 @@ struct LogArguments {
   std::string store;
   std::optional<std::string> line;
   bool names_only = false;
+  bool graph = false;
 };
 
 int run_log(Context& context, const LogArguments& arguments) {
@@ -21,7 +22,11 @@ int run_log(Context& context, const LogArguments& arguments) {
   std::vector<VersionInfo> versions =
       arguments.line ? line_of(store, resolve_version(store, *arguments.line)) : store.versions();
   sort_newest_first(versions);
-  print_versions(context, store, versions, arguments.names_only);
+  if (arguments.graph && !context.json) {
+    print_graph(context, versions, arguments.names_only);
+  } else {
+    print_versions(context, store, versions, arguments.names_only);
+  }
   if (versions.empty() && !arguments.names_only) {
     context.explain(fmt::format(
         "{} has no version yet: vellum import, backup or run, or a program with the library, "
@@ -41,6 +46,7 @@ void add_log(CLI::App& app, Context& context) {
   command->alias("ls");
   command->add_option("BRANCH", arguments->line,
                       "List only the line of this branch or snapshot: it and what came before");
+  command->add_flag("--graph", arguments->graph, "Draw which version came from which");
   command->add_flag("--names", arguments->names_only, "List only names, one on each line");
 }
 

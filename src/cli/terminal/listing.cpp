@@ -4,28 +4,57 @@
 #include <algorithm>
 #include <tuple>
 
+#include "cli/terminal/version_graph.hpp"
+
 namespace vellum::cli {
 namespace {
 
-void print_table(Output& out, const std::vector<VersionInfo>& versions) {
-  using enum Table::Align;
-  std::vector<std::pair<std::string, Table::Align>> columns{
-      {"version", left}, {"kind", left},           {"time", left},  {"commit", right},
-      {"region", right}, {"changed pages", right}, {"added", right}};
-  const bool encodings = std::any_of(versions.begin(), versions.end(),
-                                     [](const VersionInfo& v) { return v.encoding.has_value(); });
-  if (encodings) columns.push_back({"encoding", left});
-  columns.push_back({"message", left});
-  Table table(columns);
-  for (const VersionInfo& v : versions) {
-    std::vector<std::string> row{printable(v.name),           kind_name(v),
-                                 utc_time(shown_time(v)),     fmt::format("{}", v.sequence),
-                                 human_bytes(v.region_bytes), fmt::format("{}", v.pages_changed),
-                                 human_bytes(v.bytes_added)};
-    if (encodings) row.push_back(v.encoding ? encoding_text(*v.encoding) : "");
+// The table of versions, with a drawing before each row where there is one.
+class VersionTable {
+ public:
+  VersionTable(const std::vector<VersionInfo>& versions, bool drawn)
+      : drawn_(drawn),
+        encodings_(std::any_of(versions.begin(), versions.end(),
+                               [](const VersionInfo& v) { return v.encoding.has_value(); })),
+        table_(columns()) {}
+
+  void add(const VersionInfo& v, const std::string& drawing = "") {
+    std::vector<std::string> row;
+    if (drawn_) row.push_back(drawing);
+    row.insert(row.end(), {printable(v.name), kind_name(v), utc_time(shown_time(v)),
+                           fmt::format("{}", v.sequence), human_bytes(v.region_bytes),
+                           fmt::format("{}", v.pages_changed), human_bytes(v.bytes_added)});
+    if (encodings_) row.push_back(v.encoding ? encoding_text(*v.encoding) : "");
     row.push_back(first_line(v.message));
-    table.add(std::move(row));
+    table_.add(std::move(row));
   }
+  void add_drawing(const std::string& drawing) { table_.add({drawing}); }
+  void print(Output& out) const { table_.print(out); }
+
+ private:
+  std::vector<std::pair<std::string, Table::Align>> columns() const {
+    using enum Table::Align;
+    std::vector<std::pair<std::string, Table::Align>> columns;
+    if (drawn_) columns.push_back({"", left});
+    columns.insert(columns.end(), {{"version", left},
+                                   {"kind", left},
+                                   {"time", left},
+                                   {"commit", right},
+                                   {"region", right},
+                                   {"changed pages", right},
+                                   {"added", right}});
+    if (encodings_) columns.push_back({"encoding", left});
+    columns.push_back({"message", left});
+    return columns;
+  }
+
+  bool drawn_, encodings_;
+  Table table_;
+};
+
+void print_table(Output& out, const std::vector<VersionInfo>& versions) {
+  VersionTable table(versions, false);
+  for (const VersionInfo& v : versions) table.add(v);
   table.print(out);
 }
 
@@ -56,6 +85,20 @@ void print_versions(Context& context, const Store& store, const std::vector<Vers
   } else if (!versions.empty()) {
     print_table(context.out, versions);
   }
+}
+
+void print_graph(Context& context, const std::vector<VersionInfo>& versions, bool names_only) {
+  VersionTable table(versions, true);
+  for (const GraphRow& row : graph_of(versions)) {
+    if (names_only) {
+      context.out.write(row.drawing + (row.version ? printable(row.version->name) : "") + "\n");
+    } else if (row.version) {
+      table.add(*row.version, row.drawing);
+    } else {
+      table.add_drawing(row.drawing);
+    }
+  }
+  if (!names_only && !versions.empty()) table.print(context.out);
 }
 
 void list_kind(Context& context, const std::string& store_path, bool branches, bool names_only) {

@@ -19,6 +19,9 @@ std::chrono::system_clock::time_point shown_time(const VersionInfo& version);
 void print_versions(Context& context, const Store& store, const std::vector<VersionInfo>& versions,
                     bool names_only);
 
+// Prints the table, or the names, with the lines that they lie on drawn before each row.
+void print_graph(Context& context, const std::vector<VersionInfo>& versions, bool names_only);
+
 // Prints the list that branch and snapshot give when they get no name.
 void list_kind(Context& context, const std::string& store_path, bool branches, bool names_only);
 
