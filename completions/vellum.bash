@@ -21,6 +21,8 @@ _vellum_options() {
     init) echo "$_vellum_encoding --pack-size" ;;
     log | ls) echo '--graph --names' ;;
     diff) echo '--pages --summary --exit-code' ;;
+    heat) echo '--columns --svg' ;;
+    blame) echo '--offset --length --pages' ;;
     cat) echo '--offset --length' ;;
     import) echo '--message --metall --snapshot' ;;
     attach) echo '--message --snapshot' ;;
@@ -53,7 +55,7 @@ _vellum_argument() {
     help:1) echo command ;;
     recover:1 | backup:2 | restore:3) echo file ;;
     *:1) echo directory ;;
-    log:2 | ls:2 | show:2 | cat:2 | export:2 | restore:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
+    log:2 | ls:2 | show:2 | heat:2 | blame:2 | cat:2 | export:2 | restore:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
     import:3 | attach:3 | export:3) echo file ;;
     rm:*) if [[ $3 == yes ]]; then echo branch; else echo snapshot; fi ;;
@@ -61,7 +63,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='help init log ls show stat diff cat export import attach backup restore branch snapshot tag rm forget gc tier verify repair recover run'
+  local commands='help init log ls show stat diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier verify repair recover run'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -74,7 +76,7 @@ _vellum() {
       continue
     fi
     case $word in
-      --compression | --level | --block | --pack-size | --offset | --length | -m | --message | \
+      --compression | --level | --block | --pack-size | --offset | --length | --columns | -m | --message | \
         --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | \
         --file | --snapshot-every-* | --version | --name)
         takes_value=yes

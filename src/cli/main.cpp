@@ -2,7 +2,6 @@
 // exit statuses.
 #include <algorithm>
 #include <cerrno>
-#include <clocale>
 #include <exception>
 #include <sstream>
 #include <string>
@@ -73,6 +72,8 @@ void add_commands(CLI::App& app, Context& context) {
   add_show(app, context);
   add_stat(app, context);
   add_diff(app, context);
+  add_heat(app, context);
+  add_blame(app, context);
   add_cat(app, context);
   add_export(app, context);
   add_import(app, context);

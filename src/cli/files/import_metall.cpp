@@ -13,13 +13,15 @@
 #include "base/file.hpp"
 #include "base/zeros.hpp"
 #include "cli/files/take_file.hpp"
+#include "format/types.hpp"
 
 namespace vellum::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kPageBytes = 4096, kCopyBytes = 1u << 20;
+using format::kPageBytes;
+constexpr std::size_t kCopyBytes = 1u << 20;
 constexpr std::uint64_t kLeastCapacityBytes = 1ULL
                                               << 40;  // address space; an opening may ask for more
 

@@ -51,6 +51,8 @@ void add_log(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);
 void add_stat(CLI::App& app, Context& context);
 void add_diff(CLI::App& app, Context& context);
+void add_heat(CLI::App& app, Context& context);
+void add_blame(CLI::App& app, Context& context);
 void add_cat(CLI::App& app, Context& context);
 void add_export(CLI::App& app, Context& context);
 void add_import(CLI::App& app, Context& context);

@@ -1,4 +1,4 @@
-// cli/commands/cmd_diff.cpp: vellum diff: bytes or pages that differ between two versions.
+// cli/commands/history/cmd_diff.cpp: vellum diff: bytes or pages that differ between two versions.
 //
 // There may be hundreds of millions of ranges, so nothing is collected: text and JSON go out as the
 // ranges arrive.
@@ -8,11 +8,12 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/version_names.hpp"
+#include "format/types.hpp"
 
 namespace vellum::cli {
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
+using format::kPageBytes;
 
 struct DiffArguments {
   std::string store;

@@ -1,4 +1,4 @@
-// cli/commands/cmd_log.cpp: vellum log: the versions of a store, or of one line, newest first.
+// cli/commands/history/cmd_log.cpp: vellum log: the versions of a store, or of one line, newest first.
 #include <memory>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// cli/commands/cmd_show.cpp: vellum show: prints all that is known of one version.
+// cli/commands/history/cmd_show.cpp: vellum show: prints all that is known of one version.
 #include <memory>
 #include <sstream>
 

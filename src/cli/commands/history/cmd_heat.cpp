@@ -1,0 +1,102 @@
+// cli/commands/history/cmd_heat.cpp: vellum heat: draws which parts of a region changed when.
+#include <langinfo.h>
+#include <locale.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "base/fail.hpp"
+#include "cli/history/heat_drawing.hpp"
+#include "cli/history/line.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/progress.hpp"
+
+namespace vellum::cli {
+namespace {
+
+constexpr std::uint32_t kMostColumns = 4096;
+constexpr std::size_t kUsualColumns = 64;
+constexpr std::size_t kBesideDrawing = 52;  // names of some length, times, sizes and edges
+
+struct HeatArguments {
+  std::string store;
+  std::string stretch;
+  std::optional<std::uint32_t> columns;
+  bool svg = false;
+};
+
+// What fits on the terminal's lines.
+std::size_t usual_columns() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kUsualColumns;
+  return std::max<std::size_t>(16,
+                               size.ws_col - std::min<std::size_t>(kBesideDrawing, size.ws_col));
+}
+
+// Of the user's locale; the program itself runs in that of C.
+bool terminal_takes_utf8() {
+  const locale_t users = ::newlocale(LC_CTYPE_MASK, "", nullptr);
+  if (users == nullptr) return false;
+  const bool utf8 = std::string_view(::nl_langinfo_l(CODESET, users)) == "UTF-8";
+  ::freelocale(users);
+  return utf8;
+}
+
+Json json_of(const Store& store, const HeatMap& map) {
+  Json rows = Json::array();
+  for (auto row = map.rows.rbegin(); row != map.rows.rend(); ++row) {
+    rows.push_back(Json{{"version", row->version.name},
+                        {"bytes_changed", row->bytes_changed},
+                        {"columns", row->changed_in_column}});
+  }
+  return Json{{"store", store.path()},
+              {"since", map.first.name},
+              {"region_bytes", map.region_bytes},
+              {"column_bytes", map.column_bytes},
+              {"rows", std::move(rows)}};
+}
+
+int run_heat(Context& context, const HeatArguments& arguments) {
+  if (arguments.columns && (*arguments.columns == 0 || *arguments.columns > kMostColumns))
+    fail(Errc::invalid_argument, "--columns takes 1 to {}", kMostColumns);
+  if (arguments.svg && context.json)
+    fail(Errc::invalid_argument, "--svg and --json exclude each other");
+  const Store store = Store::open(arguments.store);
+  const auto versions = versions_of(store, arguments.stretch);
+  const HeatMap map = [&] {
+    ProgressMeter meter("heat", context.progress_wanted());
+    return heat_of(store, versions, arguments.columns.value_or(usual_columns()), meter.callback());
+  }();
+  if (context.json) {
+    context.out.print_json(json_of(store, map));
+  } else if (arguments.svg) {
+    context.out.write(heat_svg(map));
+  } else if (map.rows.empty()) {
+    context.explain(fmt::format("'{}' is the only version of its line: nothing to compare it with",
+                                map.first.name));
+  } else {
+    print_heat(context.out, map, terminal_takes_utf8());
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_heat(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<HeatArguments>();
+  CLI::App* command = add_command(
+      app, context, "heat", "Draw which parts of a region changed in which version",
+      arguments->store, [&context, arguments] { return run_heat(context, *arguments); });
+  command->add_option("A..B", arguments->stretch,
+                      "The versions from A to B, or all of B's line (default: main)");
+  command->add_option("--columns", arguments->columns, "How many columns to draw at most")
+      ->type_name("N");
+  command->add_flag("--svg", arguments->svg, "Write an SVG picture to standard output");
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,42 @@
+#include "cli/history/line.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "cli/terminal/version_names.hpp"
+
+namespace vellum::cli {
+namespace {
+
+std::string usual_branch(const Store& store) {
+  std::vector<std::string> branches;
+  for (const VersionInfo& v : store.versions()) {
+    if (v.is_branch) branches.push_back(v.name);
+  }
+  if (branches.size() == 1) return branches[0];
+  if (std::find(branches.begin(), branches.end(), "main") != branches.end()) return "main";
+  fail(branches.empty() ? Errc::not_found : Errc::invalid_argument, "{} has {}: name a version",
+       store.path(), branches.empty() ? "no branch" : "several branches, none of them 'main'");
+}
+
+}  // namespace
+
+std::vector<VersionInfo> versions_of(const Store& store, const std::string& stretch) {
+  const std::size_t dots = stretch.find("..");
+  const std::string last = dots == std::string::npos ? stretch : stretch.substr(dots + 2);
+  std::vector<VersionInfo> line =
+      line_of(store, last.empty() ? usual_branch(store) : resolve_version(store, last));
+  std::reverse(line.begin(), line.end());
+  if (dots == std::string::npos || dots == 0) return line;
+  const std::string first = resolve_version(store, stretch.substr(0, dots));
+  const auto found =
+      std::find_if(line.begin(), line.end(), [&](const VersionInfo& v) { return v.name == first; });
+  if (found == line.end()) {
+    store.version(first);  // says so if there is no such version at all
+    fail(Errc::invalid_argument, "'{}' is not before '{}' on its line", first, line.back().name);
+  }
+  line.erase(line.begin(), found);
+  return line;
+}
+
+}  // namespace vellum::cli
