@@ -5,8 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/terminal/listing.hpp"
-
 namespace vellum::cli {
 namespace {
 
@@ -59,7 +57,6 @@ class Drawing {
 }  // namespace
 
 std::vector<GraphRow> graph_of(std::vector<VersionInfo> versions) {
-  sort_newest_first(versions);
   std::map<std::string, std::uint64_t> orders;  // of snapshots
   for (const VersionInfo& v : versions) {
     if (!v.is_branch) orders.emplace(v.name, v.order);

@@ -17,7 +17,8 @@ struct GraphRow {
 
 // Every version once, below all that came from it: snapshots from the newest to the oldest, a
 // branch's head above the snapshot that it came from. A parent that is not among `versions`, or is
-// no older than its child (the name was given again), ends a line.
+// no older than its child (the name was given again), ends a line. REQUIRES: `versions` are as
+// sort_newest_first() leaves them.
 std::vector<GraphRow> graph_of(std::vector<VersionInfo> versions);
 
 }  // namespace vellum::cli
