@@ -1,6 +1,6 @@
 # Thin names for what the scripts in tools/ and the CMake presets do.
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench plot docs package lint format clean
+.PHONY: help build demo test check bench plot docs package python lint format clean
 
 help: ## this list
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
@@ -41,6 +41,9 @@ docs: ## the documents as a site in build/docs/site (MkDocs from PyPI, in an env
 
 package: ## Debian packages in build/package/packages
 	tools/packages.sh
+
+python: ## the Python package's wheel, tested in a fresh environment; PYTHON=python3.12, ARGS="--optional"
+	PYTHON="$(PYTHON)" tools/python.sh $(ARGS)
 
 lint: ## format check, links and clang-tidy
 	tools/test.sh lint tidy

@@ -1,4 +1,11 @@
 # What the library cannot be built without, and what the optional parts need (Parts.cmake).
+option(VELLUM_STATIC_NEEDS "Link the libraries that the library needs statically, for the Python package" OFF)
+set(fmt_target fmt::fmt)
+if(VELLUM_STATIC_NEEDS)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+  set(OPENSSL_USE_STATIC_LIBS ON)
+  set(fmt_target fmt::fmt-header-only)  # Debian has no static one
+endif()
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(OpenSSL QUIET COMPONENTS Crypto)
@@ -14,7 +21,7 @@ foreach(module "ZSTD zstd 1.5" "LZ4 lz4 1.9" "XXHASH xxhash 0.8")
   vellum_require("${name} ${least} (lib${name}-dev)" VELLUM_${prefix}_FOUND)
 endforeach()
 set(VELLUM_EXTERNAL_LIBS PkgConfig::VELLUM_ZSTD PkgConfig::VELLUM_LZ4 PkgConfig::VELLUM_XXHASH
-                         OpenSSL::Crypto fmt::fmt Threads::Threads)
+                         OpenSSL::Crypto ${fmt_target} Threads::Threads)
 
 find_path(VELLUM_CLI11_INCLUDE_DIR CLI/CLI.hpp)
 find_path(VELLUM_JSON_INCLUDE_DIR nlohmann/json.hpp)

@@ -7,9 +7,10 @@
 set -euo pipefail
 
 # PACKAGE GROUP,... THING..., where a thing is program:NAME, module:NAME (of pkg-config), header:NAME (which
-# the compiler finds), library:FILE (which ld.so finds), llvm:VERSION, sanitizers:VERSION (of clang), or
-# python:MODULE. The groups: what `make build` and `make demo` build, tests, benchmarks, lint, the sanitizers,
-# vellum-clang, the documentation, packages. Without --for all but the last two are wanted.
+# the compiler finds), library:FILE (which ld.so finds), llvm:VERSION, sanitizers:VERSION (of clang),
+# python:MODULE, or python-header:FILE. The groups: what `make build` and `make demo` build, tests, benchmarks,
+# lint, the sanitizers, vellum-clang, the documentation, packages, the Python package. Without --for all but the
+# last three are wanted.
 table='
 build-essential      build,demo,test       program:c++ program:cc program:make header:stdio.h
 cmake                build,demo,test       program:cmake program:ctest
@@ -18,7 +19,7 @@ pkgconf              build,demo,test       program:pkg-config
 ccache               test                  program:ccache
 mold                 test                  program:mold
 git                  lint                  program:git
-python3              test,lint,docs        program:python3
+python3              test,lint,docs,python program:python3
 clang-19             sanitizers,clang      program:clang-19 program:clang++-19
 clang-tidy-19        lint                  program:clang-tidy-19
 clang-format-19      lint                  program:clang-format-19
@@ -46,7 +47,8 @@ libjemalloc2         test                  library:libjemalloc.so.2
 libtcmalloc-minimal4 test                  library:libtcmalloc_minimal.so.4
 libgoogle-perftools4 test                  library:libtcmalloc.so.4
 libmimalloc2.0       test                  library:libmimalloc.so.2
-python3-venv         docs                  python:ensurepip
+python3-venv         docs,python           python:ensurepip
+python3-dev          python                python-header:Python.h
 mandoc               docs                  program:mandoc
 dpkg-dev             packages              program:dpkg-shlibdeps program:dpkg-gensymbols
 file                 packages              program:file
@@ -88,6 +90,10 @@ has() {
     module:*) pkg-config --exists "$name" 2>/dev/null ;;
     header:*) has_header "$name" ;;
     python:*) python3 -c "import $name" 2>/dev/null ;;
+    python-header:*)
+      directory=$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))' 2>/dev/null) &&
+        [[ -e $directory/$name ]]
+      ;;
     library:*) { ldconfig -p || /sbin/ldconfig -p; } 2>/dev/null | grep -F "$name " >/dev/null ;;
     llvm:*)
       directory=$("llvm-config-$name" --includedir 2>/dev/null) &&

@@ -9,6 +9,7 @@
 #   bench    gcc, optimised: builds the benchmarks and runs none
 #   clang    clang, optimised: builds all, and runs the tests of the two lowest layers
 #   tidy     clang-tidy over src and include
+#   python   the Python package over the release build's library: lint, types, tests (tools/python.sh --linked)
 # A sanitizer slows tests down and is in the way of a few. Tests whose name contains NoSanitizer, and those
 # labelled `slow` or `install`, run under release only; NoTsan and NoAsan in a name leave out one sanitizer.
 # While a stage's tests run, the build of the next stage goes on beside them at the lowest priority, as tests
@@ -18,7 +19,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(lint release asan tsan fuzz bench clang tidy)
+all_stages=(lint release asan tsan fuzz bench clang tidy python)
 default_stages=(lint release)
 # A sanitizer builds and runs these: the layers that hold memory, and those that have threads. The rest of the
 # tests use these same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and
@@ -128,6 +129,25 @@ run_tests() {
   return "$status"
 }
 
+# Adds pytest's counts; a build that fails counts as one failure.
+stage_python() {
+  local report=$PWD/build/python/junit.xml bad skip
+  rm -f "$report"
+  tools/python.sh --linked --junit-xml="$report"
+  local status=$?
+  if [[ ! -s $report ]]; then
+    failed=$((failed + 1))
+    return 1
+  fi
+  bad=$(($(junit_count "$report" failures) + $(junit_count "$report" errors)))
+  skip=$(junit_count "$report" skipped)
+  print_slowest "$report"
+  passed=$((passed + $(junit_count "$report" tests) - bad - skip))
+  failed=$((failed + bad))
+  skipped=$((skipped + skip))
+  return "$status"
+}
+
 # Counts a stage without tests as one failure when it fails.
 counted() {
   "$@" && return 0
@@ -163,6 +183,7 @@ run_stage() {
       ;;
     fuzz) counted tools/fuzz.sh 2s ;;
     tidy) counted tools/tidy.sh ;;
+    python) stage_python ;;
   esac
 }
 

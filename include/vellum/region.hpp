@@ -132,6 +132,10 @@ class Region {
   std::uint64_t capacity_bytes() const noexcept;  // how far grow() can go
   bool writable() const noexcept;
   Engine engine() const noexcept;  // the engine in use: never automatic
+  // Whether a system call may touch absent pages: with engine mapped, and where
+  // RegionOptions::fault_thread is permitted to. Otherwise it fails with EFAULT, unless pin() came
+  // first.
+  bool serves_system_calls() const noexcept;
   std::string name() const;        // the branch, or the version that was opened
   std::uint64_t sequence() const;  // of the last commit
 

@@ -73,6 +73,14 @@ struct RegionOptions {
   // Switch it off for a program whose threads block SIGSEGV, or store to the region in a handler of
   // it: a store to such a page at that moment would end the process.
   bool give_back_copies = true;
+  // With engine uffd: a library thread answers page faults, instead of handlers of SIGBUS and SIGSEGV
+  // in the thread that faults. For programs whose other parts install handlers of these signals, or
+  // block them, and for programs that pass absent pages to system calls: where the process may have
+  // it (CAP_SYS_PTRACE, the sysctl vm.unprivileged_userfaultfd, or access to /dev/userfaultfd), a
+  // system call waits for the pages that it touches (Region::serves_system_calls()). The price is a
+  // switch of threads at each fault, some 50 us, and copies are not given back. With other engines
+  // it has no effect.
+  bool fault_thread = false;
   // For versions that are open to read: prefetch() puts pages into huge pages of 2 MiB, which stay.
   // For following pointers at random; docs/guides/regions.md, Huge pages. In branches nothing
   // happens.

@@ -211,9 +211,11 @@ typedef struct vellum_region_options {
   int keep_copies;      /* 1: second copies of written pages that rest stay in memory, instead of
                            being given back by a library thread. For a program whose threads block
                            SIGSEGV, or store to the region in a handler of it */
+  int fault_thread;     /* 1: with engine uffd, a library thread answers page faults, instead of
+                           handlers of signals: RegionOptions::fault_thread in region_options.hpp */
 } vellum_region_options;
 #define VELLUM_REGION_OPTIONS_INIT \
-  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes a branch with a region of zero bytes, rounded up to pages of 4096. `options` may be NULL
  * here and below. VELLUM_ERR_ALREADY_EXISTS. */
@@ -244,6 +246,8 @@ uint64_t vellum_region_capacity(const vellum_region* region);
 int vellum_region_writable(const vellum_region* region);      /* 1 or 0 */
 uint64_t vellum_region_sequence(const vellum_region* region); /* of the last commit */
 int vellum_region_engine(const vellum_region* region); /* in use, so never AUTOMATIC but for NULL */
+/* 1: a system call may touch absent pages: Region::serves_system_calls() in region.hpp. */
+int vellum_region_serves_system_calls(const vellum_region* region);
 /* The branch, or the version that was opened. The region owns it. */
 const char* vellum_region_name(const vellum_region* region);
 

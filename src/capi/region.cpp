@@ -62,6 +62,7 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   result.over_reservation = options.over_reservation != 0;
   result.verify_cards = options.verify_cards != 0;
   result.give_back_copies = options.keep_copies == 0;
+  result.fault_thread = options.fault_thread != 0;
   result.background_gc = options.no_background_gc == 0;
   switch (options.tracker) {
     case VELLUM_TRACKER_PAGES:
@@ -209,6 +210,10 @@ uint64_t vellum_region_sequence(const vellum_region* region) {
 
 int vellum_region_engine(const vellum_region* region) {
   return region == nullptr ? VELLUM_ENGINE_AUTOMATIC : static_cast<int>(region->region.engine());
+}
+
+int vellum_region_serves_system_calls(const vellum_region* region) {
+  return region != nullptr && region->region.serves_system_calls() ? 1 : 0;
 }
 const char* vellum_region_name(const vellum_region* region) {
   return region == nullptr ? nullptr : region->name.c_str();

@@ -144,8 +144,7 @@ void Region::Impl::undo_commit(std::vector<PageNumber> dirty) {
 // program change nothing in the commit. If pages lie in the spill file, all is encoded: they would
 // come into memory otherwise.
 void Region::Impl::begin_commit(CommitInProgress& c, bool capture) {
-  if (memory->file_behind() == nullptr)
-    region::look_at_handlers();  // a file's pages come in without them
+  if (memory->needs_handlers()) region::look_at_handlers();
   require_base_copies();
   writer->require_in_place();
   c.report.sequence = sequence;

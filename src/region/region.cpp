@@ -57,6 +57,9 @@ void* Region::values(ByteRange first, std::uint64_t count, std::size_t alignment
   return impl_->memory->data() + offset;
 }
 Engine Region::engine() const noexcept { return valid() ? impl_->shape.engine : Engine::automatic; }
+bool Region::serves_system_calls() const noexcept {
+  return valid() && impl_->shape.serves_system_calls;
+}
 
 std::string Region::name() const {
   require_valid(impl_);

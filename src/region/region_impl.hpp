@@ -84,6 +84,7 @@ struct Region::Impl {
     std::uint64_t capacity_bytes = 0;
     Engine engine = Engine::automatic;
     bool writable = false;
+    bool serves_system_calls = false;
   } shape;
   std::shared_ptr<store::StoreCore> core;
   std::string name;

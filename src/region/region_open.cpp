@@ -59,6 +59,8 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
   memory.memory_limit_bytes = options.memory_limit_bytes;
   memory.huge_pages = options.huge_pages;
   memory.gives_back_copies = options.give_back_copies;
+  memory.fault_thread =
+      options.fault_thread && region::choose_engine(options.engine, writable) == Engine::uffd;
   if (options.fault_bytes != 0) memory.chunk_bytes = options.fault_bytes;
   if (!std::has_single_bit(memory.chunk_bytes) || memory.chunk_bytes < kPageBytes ||
       memory.chunk_bytes > region::kMostChunkPages * kPageBytes) {
@@ -198,7 +200,8 @@ void Region::Impl::remember(const RegionOptions& options, const format::WorkingS
 }
 
 void Region::Impl::note_shape() noexcept {
-  shape = {memory->data(), memory->capacity_bytes(), memory->engine(), writer != nullptr};
+  shape = {memory->data(), memory->capacity_bytes(), memory->engine(), writer != nullptr,
+           memory->serves_system_calls()};
 }
 
 }  // namespace vellum

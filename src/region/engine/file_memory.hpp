@@ -37,6 +37,8 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
 
   // RegionMemory.
   Engine engine() const noexcept override { return Engine::mapped; }
+  bool serves_system_calls() const noexcept override { return true; }
+  bool needs_handlers() const noexcept override { return false; }  // the kernel brings pages in
   FileBehind* file_behind() noexcept override { return this; }
   MemoryUse use() noexcept override;
   bool make_present(PageNumber first, std::size_t count,

@@ -30,7 +30,9 @@ bool UffdMemory::is_unwritten(PageNumber first, std::size_t count) noexcept {
 }
 
 // With a limit for data, pages that opened again would count anew, and might find no room.
+// With a fault thread, nobody would wait in a handler.
 bool UffdMemory::may_return_copies() noexcept {
+  if (options_.fault_thread) return false;
   rlimit data{};
   if (getrlimit(RLIMIT_DATA, &data) != 0 || data.rlim_cur != RLIM_INFINITY) return false;
   return !stay_closed_.load() && handles(SIGSEGV);

@@ -1,5 +1,6 @@
-// Engine uffd: missing pages raise SIGBUS in the thread that touches them; writes are noticed by
-// asynchronous write protection and found by PAGEMAP_SCAN. A write causes no signal, no handler
+// Engine uffd: missing pages raise SIGBUS in the thread that touches them, or wait for the fault
+// thread (MemoryOptions::fault_thread); writes are noticed by asynchronous write protection and found
+// by PAGEMAP_SCAN. A write causes no signal, no handler
 // call and no change of mappings.
 #include "region/engine/uffd_memory.hpp"
 
@@ -23,7 +24,7 @@ UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::Page
     : PagedMemory(options, std::move(source),
                   {.fault_signal = SIGBUS, .zeros_take_memory = false, .writes_unmapped = true}),
       ranges_(kScanRanges) {
-  uffd_ = open_userfaultfd();
+  uffd_ = options.fault_thread ? open_fault_userfaultfd(serves_kernel_) : open_userfaultfd();
   pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   int error = uffd_ < 0 || pagemap_ < 0 ? errno : 0;
   if (error == 0) error = register_range(uffd_, data(), options.capacity_bytes, options.writable);
@@ -35,6 +36,7 @@ UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::Page
 
 UffdMemory::~UffdMemory() {
   stop_service();
+  fault_thread_.reset();
   close_descriptors();
 }
 
@@ -44,7 +46,11 @@ void UffdMemory::close_descriptors() noexcept {
 }
 
 void UffdMemory::begin_service() {
-  add_route(range_.data(), range_.end(), this);
+  if (options_.fault_thread) {
+    fault_thread_ = std::make_unique<FaultThread>(uffd_, *this);
+  } else {
+    add_route(range_.data(), range_.end(), this);
+  }
   const int error = protect_beyond(0, size_bytes());
   if (error != 0) fail(Errc::out_of_memory, "cannot map the region: {}", std::strerror(error));
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "region/kernel/fault_thread.hpp"
 #include "region/kernel/kernel.hpp"
 #include "region/memory/paged_memory.hpp"
 
@@ -16,6 +17,7 @@ class UffdMemory final : public PagedMemory {
   ~UffdMemory() override;
 
   Engine engine() const noexcept override { return Engine::uffd; }
+  bool serves_system_calls() const noexcept override { return serves_kernel_; }
   // A present page needs nothing more: the kernel resolves write protection in a system call by
   // itself.
   void pin(PageNumber, std::size_t) override {}
@@ -59,7 +61,9 @@ class UffdMemory final : public PagedMemory {
 
   std::atomic<bool> stay_closed_{
       false};  // opening pages again has failed once: none close any more
-  std::atomic<std::uint32_t> windows_{0};  // how often pages were closed for writing
+  std::atomic<std::uint32_t> windows_{0};      // how often pages were closed for writing
+  std::unique_ptr<FaultThread> fault_thread_;  // null: faults are signals
+  bool serves_kernel_ = false;
   int uffd_ = -1;
   int pagemap_ = -1;
   std::vector<ScanRange> ranges_;

@@ -15,9 +15,18 @@ namespace {
 
 // Linux 6.7 ABI; Debian 12's headers are those of 6.1.
 constexpr std::uint64_t kFeatureWpUnpopulated = 1U << 13;
+constexpr std::uint64_t kFeaturePoison = 1U << 14;
 constexpr std::uint64_t kFeatureWpAsync = 1U << 15;
 constexpr std::uint64_t kContinueModeWp = 2;
 constexpr int kUserModeOnly = 1;  // UFFD_USER_MODE_ONLY: allowed without privilege
+constexpr int kUffdFlags = O_CLOEXEC | O_NONBLOCK;
+struct PoisonArg {
+  uffdio_range range;
+  std::uint64_t mode;
+  std::int64_t updated;
+};
+constexpr unsigned long kPoison = _IOWR(UFFDIO, 0x08, PoisonArg);
+constexpr unsigned long kNewUserfaultfd = _IO(UFFDIO, 0x00);  // of /dev/userfaultfd
 
 struct ScanArg {
   std::uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
@@ -103,8 +112,23 @@ bool try_uffd_engine() noexcept {
 
 namespace {
 
-int open_with_features(std::uint64_t features) noexcept {
-  const int fd = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kUserModeOnly));
+int new_userfaultfd(int flags) noexcept {
+  return static_cast<int>(syscall(SYS_userfaultfd, kUffdFlags | flags));
+}
+
+// -1 where this process may not have one that answers system calls.
+int new_userfaultfd_for_kernel() noexcept {
+  const int fd = new_userfaultfd(0);
+  if (fd >= 0) return fd;
+  const int device = open("/dev/userfaultfd", O_RDWR | O_CLOEXEC);
+  if (device < 0) return -1;
+  const int from_device = ioctl(device, kNewUserfaultfd, kUffdFlags);
+  close(device);
+  return from_device;
+}
+
+// Takes the descriptor over; returns it, or -1 with errno.
+int with_features(int fd, std::uint64_t features) noexcept {
   if (fd < 0) return -1;
   uffdio_api api{};
   api.api = UFFD_API;
@@ -164,11 +188,43 @@ long scan_own(int pagemap_fd, std::byte* begin, std::byte* end, std::uint64_t wh
 }  // namespace
 
 int open_userfaultfd() noexcept {
-  return open_with_features(UFFD_FEATURE_SIGBUS | UFFD_FEATURE_MISSING_SHMEM |
-                            kFeatureWpUnpopulated);
+  return with_features(new_userfaultfd(kUserModeOnly),
+                       UFFD_FEATURE_SIGBUS | UFFD_FEATURE_MISSING_SHMEM | kFeatureWpUnpopulated);
 }
 
-int open_write_tracker() noexcept { return open_with_features(0); }
+int open_fault_userfaultfd(bool& serves_kernel) noexcept {
+  int fd = new_userfaultfd_for_kernel();
+  serves_kernel = fd >= 0;
+  if (fd < 0) fd = new_userfaultfd(kUserModeOnly);
+  return with_features(fd, UFFD_FEATURE_MISSING_SHMEM | kFeatureWpUnpopulated | kFeaturePoison);
+}
+
+int open_write_tracker() noexcept { return with_features(new_userfaultfd(kUserModeOnly), 0); }
+
+bool read_fault(int uffd, std::byte*& address, bool& is_write) noexcept {
+  uffd_msg message;
+  for (;;) {
+    const ssize_t n = read(uffd, &message, sizeof message);
+    if (n < 0 && errno == EINTR) continue;
+    if (n != sizeof message) return false;
+    if (message.event != UFFD_EVENT_PAGEFAULT) continue;
+    address = reinterpret_cast<std::byte*>(message.arg.pagefault.address & ~(kPage - 1));
+    is_write = (message.arg.pagefault.flags & UFFD_PAGEFAULT_FLAG_WRITE) != 0;
+    return true;
+  }
+}
+
+void wake_waiters(int uffd, std::byte* page) noexcept {
+  uffdio_range range{reinterpret_cast<std::uintptr_t>(page), kPage};
+  ioctl(uffd, UFFDIO_WAKE, &range);
+}
+
+void poison_page(int uffd, std::byte* page) noexcept {
+  PoisonArg arg{};
+  arg.range = {reinterpret_cast<std::uintptr_t>(page), kPage};
+  while (ioctl(uffd, kPoison, &arg) != 0 && errno == EAGAIN) {
+  }
+}
 
 int register_range(int uffd, void* address, std::size_t bytes, bool track_writes) noexcept {
   const std::uint64_t writes = track_writes ? UFFDIO_REGISTER_MODE_WP : 0;

@@ -15,7 +15,19 @@ namespace vellum::region {
 // Returns the descriptor, or -1 with errno (EPERM, ENOSYS; ENOTSUP when a feature is missing).
 int open_userfaultfd() noexcept;
 
-// Registers [address, address + bytes). Missing pages raise SIGBUS. With `track_writes`, write
+// The same without SIGBUS: whoever touches a missing page waits for an answer (fault_thread.hpp).
+// `serves_kernel`: system calls that touch one wait, too, which takes a privilege (CAP_SYS_PTRACE,
+// the sysctl vm.unprivileged_userfaultfd, or access to /dev/userfaultfd); otherwise they fail with
+// EFAULT.
+int open_fault_userfaultfd(bool& serves_kernel) noexcept;
+// Takes the next fault; false: nobody waits. `address` is its page's.
+bool read_fault(int uffd, std::byte*& address, bool& is_write) noexcept;
+// Lets the threads that wait for a page try again.
+void wake_waiters(int uffd, std::byte* page) noexcept;
+// Accesses to a page that is not mapped are SIGBUS from now on, and those that wait go on to it.
+void poison_page(int uffd, std::byte* page) noexcept;
+
+// Registers [address, address + bytes). Missing pages raise SIGBUS, or wait. With `track_writes`, write
 // protection is asynchronous: a first write clears the protection in the kernel, without a signal.
 // 0 or errno.
 int register_range(int uffd, void* address, std::size_t bytes, bool track_writes) noexcept;

@@ -46,6 +46,10 @@ class RegionMemory {
   std::uint64_t capacity_bytes() const noexcept { return range_.bytes(); }
   bool writable() const noexcept { return options_.writable; }
   virtual Engine engine() const noexcept = 0;
+  // Whether a system call that touches an absent page waits for it.
+  virtual bool serves_system_calls() const noexcept = 0;
+  // Whether pages come in by signals, whose handlers then matter.
+  virtual bool needs_handlers() const noexcept = 0;
   // The plain file that holds the last commit; null: the region has none.
   virtual FileBehind* file_behind() noexcept = 0;
   // The source of committed content; null: all zero. REQUIRES: as for replace_source().

@@ -29,7 +29,8 @@ struct MemoryOptions {
   // Of paged memory.
   std::string spill_directory;  // empty: dirty pages stay in memory, whatever the limit
   bool huge_pages = false;
-  bool gives_back_copies = true;   // private copies that equal their base copies
+  bool fault_thread = false;      // of engine uffd: faults are answered by a thread, not by signals
+  bool gives_back_copies = true;  // private copies that equal their base copies
   bool keeps_working_set = false;  // remembers which pages are used, and brings in the last use's
   std::vector<format::PageRange> last_working_set;
 

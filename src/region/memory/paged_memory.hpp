@@ -55,6 +55,8 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
 
   // RegionMemory.
   FileBehind* file_behind() noexcept override { return nullptr; }
+  bool serves_system_calls() const noexcept override { return false; }
+  bool needs_handlers() const noexcept override { return !options_.fault_thread; }
   MemoryUse use() noexcept override;  // counts
   bool make_present(PageNumber first, std::size_t count,
                     store::ReadFailure& failure) noexcept override;

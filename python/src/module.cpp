@@ -1,0 +1,17 @@
+#include <vellum/version.hpp>
+
+#include "bindings.hpp"
+
+NB_MODULE(_core, module) {
+  // Regions that a program has left open end with the process, as in C++.
+  nanobind::set_leak_warnings(false);
+  module.doc() =
+      "The C++ library, as vellum's Python code calls it. Not an interface for programs.";
+  module.def("library_version", &vellum::version);
+  vellum::python::bind_errors(module);
+  vellum::python::bind_reports(module);
+  vellum::python::bind_region(module);
+  vellum::python::bind_extent(module);
+  vellum::python::bind_store(module);
+  vellum::python::bind_array_buffer(module);
+}

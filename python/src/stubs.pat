@@ -1,0 +1,3 @@
+# What nanobind's stubs lack.
+^_core\.Extent\.__buffer__$:
+    def __buffer__(self, flags: int, /) -> memoryview: ...

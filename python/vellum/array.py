@@ -1,0 +1,142 @@
+"""`Array`: a `numpy.ndarray` whose memory is a region's.
+
+It is numpy's own class with a few properties more, and indexing is numpy's own. Slices and views are Arrays,
+too; results of arithmetic are plain `numpy.ndarray`s. `numpy.asarray(x)` is a plain one over the same memory: for
+many small operations, where a subclass costs a microsecond each.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from . import _core, _mapping
+from .attributes import Attributes
+from .catalog import Entry
+from .errors import InvalidArgument
+
+# numpy 2 has moved it.
+_byte_bounds: Any = getattr(np.lib, "array_utils", np).byte_bounds
+
+
+class Array(np.ndarray[Any, np.dtype[Any]]):
+    """An array of a region, or a view of one."""
+
+    __slots__ = ()
+
+    def _place(self) -> tuple[_mapping.Mapping, str, int] | None:
+        """The mapping, the array's name, and this view's offset in it in bytes. None: plain memory."""
+        low, high = _byte_bounds(self)
+        mapping = _mapping.find(low, max(high - low, 1))
+        if mapping is None:
+            return None
+        offset = low - mapping.core.address
+        for name, entry in mapping.catalog.entries.items():
+            if entry["kind"] == "array":
+                begin, length = entry["extent"]
+                if begin <= offset < begin + length:
+                    return mapping, name, self.__array_interface__["data"][0] - mapping.core.address - begin
+        return None
+
+    def _pages(self) -> tuple[_mapping.Mapping, int, int] | None:
+        """The mapping, and offset and length of the pages from the first element to the last."""
+        low, high = _byte_bounds(self)
+        mapping = _mapping.find(low, high - low) if high > low else None
+        if mapping is None:
+            return None
+        offset = low - mapping.core.address
+        return mapping, offset // 4096 * 4096, _mapping.round_to_pages(offset, high - low)
+
+    def _entry(self) -> tuple[_mapping.Mapping, str, Entry]:
+        place = self._place()
+        if place is None:
+            raise InvalidArgument("this array lies in no region: it was computed, removed or rolled back")
+        return place[0], place[1], place[0].catalog.entries[place[1]]
+
+    @property
+    def name(self) -> str:
+        """The name in the region, such as "group/x"."""
+        return self._entry()[1]
+
+    @property
+    def attrs(self) -> Attributes:
+        """The attributes: JSON values by name."""
+        mapping, name, _ = self._entry()
+        return Attributes(mapping, name)
+
+    @property
+    def nbytes_changed(self) -> int:
+        """How many bytes of this array or view differ from the last commit.
+
+        For an array of an old version: from the version before it. Compares the content, so it reads both.
+        """
+        from .region import nbytes_changed
+
+        mapping, name, _ = self._entry()
+        return nbytes_changed(mapping, name, self)
+
+    def prefetch(self) -> None:
+        """Brings all of it into memory now. A page that cannot be read is `Corrupted`."""
+        pages = self._pages()
+        if pages is not None:
+            pages[0].core.prefetch(*pages[1:])
+
+    def advise(self, advice: str) -> None:
+        """Says what will be done: "sequential", "random", "normal", "will_need", "dont_need"."""
+        pages = self._pages()
+        if pages is not None:
+            pages[0].core.advise(*pages[1:], advice)
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Results are plain arrays, unless they were written into this one."""
+        if array is self:
+            return array
+        return array[()] if return_scalar else np.asarray(array)
+
+    # ---- What leaves the process, or enters the kernel
+
+    def _prefetch_for_kernel(self) -> None:
+        pages = self._pages()
+        if pages is not None and not pages[0].core.serves_system_calls:
+            pages[0].core.prefetch(*pages[1:])
+
+    if sys.version_info >= (3, 12):  # before: prefetch_before_buffers(), below
+
+        def __buffer__(self, flags: int, /) -> memoryview:
+            """Who takes a buffer may hand it to a system call: where that cannot wait, all comes in first."""
+            self._prefetch_for_kernel()
+            return super().__buffer__(flags)
+
+    def tofile(self, fid: Any, sep: str = "", format: str = "%s") -> None:  # noqa: D102
+        self._prefetch_for_kernel()
+        super().tofile(fid, sep, format)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A reference where the version is read-only, else the values."""
+        from .reference import reduce_array
+
+        reduced = reduce_array(self)
+        if reduced is not None:
+            return reduced
+        return np.asarray(self).__reduce_ex__(protocol)
+
+    def __reduce__(self) -> Any:
+        """As `__reduce_ex__`."""
+        return self.__reduce_ex__(2)
+
+    def __dask_tokenize__(self) -> Any:
+        """A name for dask that costs no reading."""
+        from .reference import reduce_array
+
+        reduced = reduce_array(self)
+        if reduced is not None:
+            return reduced[1]
+        from dask.base import normalize_token
+
+        return normalize_token(np.asarray(self))
+
+
+if sys.version_info < (3, 12):
+    _core.prefetch_before_buffers(Array)

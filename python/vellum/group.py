@@ -1,0 +1,237 @@
+"""Groups: names of arrays, strings, dicts and other groups, as in h5py and zarr."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, MutableMapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+
+from . import strings
+from ._mapping import Mapping
+from .array import Array
+from .attributes import Attributes, Dict
+from .catalog import PAGE, Entry, Extent, byte_count, checked_name, describe_dtype, dtype_from, round_up
+from .errors import InvalidArgument, NotFound, ReadOnly
+from .strings import Strings
+
+_LEAST_ROOM_BYTES = 1 << 20
+
+
+class Group(MutableMapping[str, Any]):
+    """A mapping of names. "a/b" names b in the group a; groups on the way are made by themselves."""
+
+    def __init__(self, mapping: Mapping, name: str = "") -> None:
+        self._mapping = mapping
+        self._name = name
+
+    # ---- What is here
+
+    def _full(self, name: str) -> str:
+        if not isinstance(name, str):
+            raise InvalidArgument(f"{name!r} is no name")
+        return f"{self._name}/{name}" if self._name else name
+
+    def _used(self) -> Mapping:
+        """The mapping, for each use."""
+        self._mapping.require_open()
+        return self._mapping
+
+    def _to_change(self) -> Mapping:
+        mapping = self._used()
+        if mapping.version is not None:
+            raise ReadOnly(f"{mapping.title} is open read-only: open a branch to change it")
+        return mapping
+
+    @property
+    def name(self) -> str:
+        """The name of the group; "" for all of the region."""
+        return self._name
+
+    @property
+    def attrs(self) -> Attributes:
+        """The attributes: JSON values by name."""
+        return Attributes(self._used(), self._name)
+
+    def __getitem__(self, name: str) -> Any:
+        full = self._full(name)
+        entry = self._used().catalog.find(full)
+        kind = entry["kind"]
+        if kind == "array":
+            return _array(self._used(), entry)
+        if kind == "group":
+            return Group(self._used(), full)
+        return Dict(self._used(), full) if kind == "dict" else Strings(self._used(), full)
+
+    def __iter__(self) -> Iterator[str]:
+        prefix = f"{self._name}/" if self._name else ""
+        here = [n[len(prefix) :] for n in self._used().catalog.entries if n.startswith(prefix) and n != ""]
+        return iter([name for name in here if "/" not in name])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name != "" and self._full(name) in self._used().catalog.entries
+
+    def visit(self) -> Iterator[tuple[str, Any]]:
+        """Everything below, by name: arrays, strings and dicts, and those of groups inside."""
+        for name in self:
+            item = self[name]
+            if isinstance(item, Group):
+                yield from ((f"{name}/{inner}", each) for inner, each in item.visit())
+            else:
+                yield name, item
+
+    def __repr__(self) -> str:
+        return f"<Group {self._name!r}: {', '.join(self) or 'empty'}>"
+
+    # ---- New things
+
+    def create_array(
+        self,
+        name: str,
+        shape: int | tuple[int, ...] | None = None,
+        dtype: DTypeLike | None = None,
+        *,
+        data: ArrayLike | None = None,
+        chunks: None = None,
+        room: int | None = None,
+    ) -> Array:
+        """Makes an array of zeros, or of `data`.
+
+        `room` is the number of rows for which `resize()` keeps space behind the array; by default three times
+        as many as it has, and at least 1 MiB. Unused room takes neither memory nor disk. `chunks` is None:
+        an array is one piece of memory, whatever its size.
+        """
+        if chunks is not None:
+            raise InvalidArgument("arrays are plain memory and have no chunks: leave `chunks` out")
+        mapping = self._to_change()
+        given = None if data is None else np.asarray(data, dtype=dtype)
+        if given is not None and shape is None:
+            shape = given.shape
+        if shape is None:
+            raise InvalidArgument("create_array() needs a shape, or data")
+        dtype = np.dtype(dtype) if given is None else given.dtype
+        lengths = _shape(shape)
+        described = describe_dtype(dtype)
+        full = checked_name(self._full(name))
+        entry: Entry = {"kind": "array", "dtype": described, "shape": lengths, "attrs": {}}
+        entry["extent"] = mapping.catalog.allocate(*_space(lengths, dtype, room))
+        mapping.catalog.add(full, entry)
+        array = _array(mapping, entry)
+        if given is not None:
+            array[...] = given
+        return array
+
+    def create_strings(self, name: str, values: Iterable[str] = ()) -> Strings:
+        """Makes a sequence of `str` of any length."""
+        return strings.create(self._to_change(), checked_name(self._full(name)), "string", values)
+
+    def create_bytes(self, name: str, values: Iterable[bytes] = ()) -> Strings:
+        """Makes a sequence of `bytes` of any length."""
+        return strings.create(self._to_change(), checked_name(self._full(name)), "bytes", values)
+
+    def create_dict(self, name: str, values: Any = ()) -> Dict:
+        """Makes a dict of small objects: JSON values by name."""
+        full = self._full(name)
+        self._to_change().catalog.add(full, {"kind": "dict", "items": {}})
+        made = Dict(self._used(), full)
+        made.update(values)
+        return made
+
+    def create_group(self, name: str) -> Group:
+        """Makes a group."""
+        full = self._full(name)
+        self._to_change().catalog.add(full, {"kind": "group"})
+        return Group(self._used(), full)
+
+    # ---- Changes
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """A new array, or new values of one that has the same shape and dtype."""
+        full = self._full(name)
+        entry = self._used().catalog.entries.get(full)
+        if entry is None:
+            self.create_array(name, data=value)
+            return
+        if entry["kind"] != "array":
+            raise InvalidArgument(f"{full!r} is no array, but of kind {entry['kind']}: remove it first")
+        self._to_change()
+        array, given = _array(self._used(), entry), np.asarray(value)
+        if given.shape != array.shape or given.dtype != array.dtype:
+            raise InvalidArgument(
+                f"{full!r} has shape {array.shape} and dtype {array.dtype}, not {given.shape} and "
+                f"{given.dtype}: resize() it, or remove it first"
+            )
+        if given.__array_interface__["data"] != array.__array_interface__["data"] or given.strides != array.strides:
+            array[...] = given
+
+    def __delitem__(self, name: str) -> None:
+        """Removes what has the name. Arrays of it that are in use keep their memory, but not their place."""
+        full = self._full(name)
+        if full == "":
+            raise NotFound("the region itself cannot be removed")
+        self._to_change().catalog.remove(full)
+
+    def resize(self, name: str, rows: int) -> Array:
+        """Changes an array's length along the first axis, and returns the array.
+
+        New rows are zero. The array stays in its place while its room lasts; then it moves, which copies it
+        and is a BufferError while arrays of it are in use, because these would be left behind.
+        """
+        mapping = self._to_change()
+        full = self._full(name)
+        entry = mapping.catalog.find(full)
+        if entry["kind"] != "array" or not entry["shape"]:
+            raise InvalidArgument(f"{full!r} is no array with a first axis")
+        old, extent = tuple(entry["shape"]), tuple(entry["extent"])
+        new = (*_shape(rows), *old[1:])
+        dtype = dtype_from(entry["dtype"])
+        old_bytes, new_bytes = byte_count(old, dtype), byte_count(new, dtype)
+        if new_bytes > extent[1]:
+            _move(mapping, full, entry, _space(new, dtype, None))
+        elif new_bytes < old_bytes:
+            mapping.core.zero(extent[0] + new_bytes, old_bytes - new_bytes)
+        entry["shape"] = new
+        mapping.catalog.dirty = True
+        return _array(mapping, entry)
+
+
+def _array(mapping: Mapping, entry: Entry) -> Array:
+    array: Array = mapping.view(tuple(entry["extent"]), tuple(entry["shape"]), dtype_from(entry["dtype"]), Array)
+    return array
+
+
+def _shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    lengths = (shape,) if isinstance(shape, (int, np.integer)) else shape
+    out = tuple(int(length.__index__()) for length in lengths)
+    if any(length < 0 for length in out):
+        raise InvalidArgument(f"a shape with a negative length: {out}")
+    return out
+
+
+def _space(shape: tuple[int, ...], dtype: np.dtype[Any], room: int | None) -> Extent:
+    """Length and alignment of an array's extent."""
+    used = byte_count(shape, dtype)
+    if not shape:
+        return round_up(max(used, 1), 64), 64
+    if room is None:
+        return round_up(max(4 * used, _LEAST_ROOM_BYTES), PAGE), PAGE
+    return round_up(max(used, 1) + byte_count((room, *shape[1:]), dtype), PAGE), PAGE
+
+
+def _move(mapping: Mapping, name: str, entry: Entry, space: Extent) -> None:
+    old = tuple(entry["extent"])
+    if mapping.has_views(old):
+        raise BufferError(
+            f"{name!r} has no room to grow, and an array of it is in use, which would be left behind: "
+            "drop all references to it before resize(), or make it with create_array(room=...)"
+        )
+    new = mapping.catalog.allocate(*space)
+    dtype = dtype_from(entry["dtype"])
+    shape = tuple(entry["shape"])
+    mapping.view(new, shape, dtype, Array)[...] = mapping.view(old, shape, dtype, Array)
+    mapping.catalog.free(old)
+    entry["extent"] = new

@@ -1,0 +1,384 @@
+"""`Region`: the arrays of a branch, to change them, or those of a version, to read them."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+
+from . import _core, _mapping
+from .array import Array
+from .diff import Diff, changed_ranges
+from .errors import AlreadyExists, Busy, InvalidArgument, NotFound
+from .group import Group, _array
+from .progress import Callback
+from .store import Path, Store, VersionInfo, _native
+
+_FIRST_BYTES = 64 << 20
+_CAPACITY_BYTES = 1 << 40
+
+
+class Region(Group):
+    """The root group of a branch or a version, with commits, names and upkeep.
+
+    Use it with `with`: leaving it commits, or rolls back when an exception leaves it. `close()` alone forgets
+    what is not committed. Arrays stay usable afterwards: they keep the memory, and for a branch they keep the
+    branch open, until the last of them goes. Opening it again in this process takes the memory over.
+    """
+
+    def __init__(self, mapping: _mapping.Mapping) -> None:
+        super().__init__(mapping)
+        self._open: _mapping.Mapping | None = mapping
+        self._transaction: _core.Transaction | None = None
+        self._finalizer = weakref.finalize(self, _let_go, mapping)
+        self._finalizer.atexit = False
+
+    def _used(self) -> _mapping.Mapping:
+        if self._open is None:
+            raise InvalidArgument("this region is closed")
+        return self._open
+
+    def __repr__(self) -> str:
+        if self._open is None:
+            return "<Region, closed>"
+        return f"<Region {self._open.title}: {', '.join(self) or 'empty'}>"
+
+    # ---- Life
+
+    @property
+    def store(self) -> Store:
+        """The store that the region lies in."""
+        return Store(self._used().store.path)
+
+    @property
+    def branch(self) -> str:
+        """The branch, or the one that the version was made on."""
+        mapping = self._used()
+        return mapping.name if mapping.version is None else mapping.version.branch
+
+    @property
+    def version(self) -> str | None:
+        """The version that is open to read; None: a branch is open to write."""
+        mapping = self._used()
+        return None if mapping.version is None else mapping.name
+
+    @property
+    def writable(self) -> bool:
+        """Whether a branch is open to write."""
+        return self._used().version is None
+
+    @property
+    def engine(self) -> str:
+        """How pages come in: "uffd", "sigsegv" or "mapped"."""
+        return self._used().core.engine
+
+    @property
+    def serves_system_calls(self) -> bool:
+        """Whether a system call may touch what has not come in. Otherwise taking a buffer brings it in."""
+        return self._used().core.serves_system_calls
+
+    def close(self) -> None:
+        """Forgets what is not committed, and ends the use of this object. Closing twice does nothing."""
+        mapping, self._open = self._open, None
+        if mapping is None:
+            return
+        del self._mapping
+        if mapping.version is None and mapping.names_in_use():
+            if self._transaction is not None and self._transaction.is_open:
+                self._transaction.rollback()
+            mapping.rollback()
+        self._transaction = None
+        mapping.is_open = False
+        self._finalizer()
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close()` was called."""
+        return self._open is None
+
+    def __enter__(self) -> Region:
+        self._used()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None and self._open is not None and self._open.version is None:
+                self.commit()
+        finally:
+            self.close()
+
+    # ---- Commits
+
+    def commit(self, message: str = "") -> _core.CommitReport:
+        """Makes everything durable that was changed since the last commit, in one step."""
+        mapping = self._to_change()
+        self._refuse_in_transaction("commit")
+        mapping.catalog.write()
+        return mapping.core.commit(message)
+
+    def snapshot(self, name: str, message: str = "") -> _core.CommitReport:
+        """Commits, and keeps that version under a name, until `forget()` or `Store.remove_tag()`."""
+        mapping = self._to_change()
+        self._refuse_in_transaction("snapshot")
+        mapping.catalog.write()
+        return mapping.core.snapshot(name, message)
+
+    def rollback(self, to: str | None = None) -> None:
+        """Forgets what is not committed. With a version: its content becomes this branch's next commit.
+
+        Arrays stay in their places, and show what they are rolled back to.
+        """
+        mapping = self._to_change()
+        self._refuse_in_transaction("rollback")
+        mapping.rollback()
+        if to is not None:
+            _take_content(mapping, to)
+            mapping.core.commit(f"rollback to {to}")
+
+    @contextmanager
+    def transaction(self, message: str = "") -> Iterator[Region]:
+        """What is changed inside becomes one commit, or is rolled back by an exception.
+
+        What was changed before it is committed first.
+        """
+        mapping = self._to_change()
+        self.commit()
+        self._transaction = transaction = mapping.core.begin()
+        try:
+            yield self
+            mapping.catalog.write()
+            transaction.commit(message)
+        except BaseException:
+            if transaction.is_open:
+                size_bytes = mapping.core.size_bytes
+                transaction.rollback()
+                mapping.grow_to(size_bytes)
+                mapping.catalog.load()
+            raise
+        finally:
+            self._transaction = None
+
+    def _refuse_in_transaction(self, call: str) -> None:
+        if self._transaction is not None and self._transaction.is_open:
+            raise Busy(f"{call}(): a transaction of {self._used().title} is open; its end commits or rolls back")
+
+    # ---- Names and upkeep: those of the store
+
+    def log(self) -> list[VersionInfo]:
+        """The snapshots of this branch, newest first."""
+        return self.store.log(self.branch)
+
+    @property
+    def branches(self) -> list[str]:
+        """The names of the store's branches."""
+        return self.store.branches
+
+    @property
+    def tags(self) -> list[str]:
+        """The names of the store's snapshots, oldest first."""
+        return self.store.tags
+
+    def diff(self, a: str, b: str | None = None) -> Diff:
+        """What differs between two versions; by default up to this branch's last commit."""
+        return self.store.diff(a, self.branch if b is None else b)
+
+    def checkout(self, name: str, *, create: bool = False) -> Region:
+        """Opens another branch to write, or a snapshot to read, beside this one.
+
+        `create`: makes the branch, which begins at this region's last commit.
+        """
+        store = self.store
+        if create:
+            store.create_branch(name, self._used().name)
+        if store.version(name).is_branch:
+            return open(store.path, name)
+        return open(store.path, version=name)
+
+    def stat(self) -> _core.StoreStat:
+        """The space that the store takes."""
+        return self.store.stat()
+
+    def verify(self, *, read_data: bool = True, progress: bool | Callback | None = None) -> _core.VerifyReport:
+        """As `Store.verify`."""
+        return self.store.verify(read_data=read_data, progress=progress)
+
+    def gc(
+        self, *, dry_run: bool = False, recompress: int = 0, progress: bool | Callback | None = None
+    ) -> _core.GcReport:
+        """As `Store.gc`."""
+        return self.store.gc(dry_run=dry_run, recompress=recompress, progress=progress)
+
+    def forget(self, **rules: Any) -> list[str]:
+        """As `Store.forget`."""
+        return self.store.forget(**rules)
+
+    def prefetch(self) -> None:
+        """Brings all arrays into memory now. A page that cannot be read is `Corrupted`."""
+        for _, item in self.visit():
+            if isinstance(item, Array):
+                item.prefetch()
+
+    def __reduce__(self) -> Any:
+        from .reference import reduce_region
+
+        return reduce_region(self)
+
+
+def _let_go(mapping: _mapping.Mapping) -> None:
+    mapping.is_held = False
+
+
+def open(
+    path: Path,
+    branch: str = "main",
+    *,
+    version: str | None = None,
+    create: bool = False,
+    mode: Literal["r", "r+"] | None = None,
+    engine: str = "automatic",
+    memory_limit_bytes: int = 0,
+    capacity_bytes: int = 0,
+    working_set: bool = False,
+) -> Region:
+    """Opens a branch to write, or a version to read.
+
+    path
+        The store's directory.
+    branch
+        The branch. Its one writer at a time is `Busy` for others.
+    version
+        A snapshot's name, or a branch's, for its last commit as it is now: open to read, beside any writer.
+    create
+        Makes the store and the branch where they are missing.
+    mode
+        "r+": the branch, to write (the default); "r": its last commit, to read.
+    engine, memory_limit_bytes, working_set
+        As in the C++ interface (region_options.hpp).
+    capacity_bytes
+        How far the region can grow, 1 TiB by default. It is address space, and costs nothing.
+    """
+    if mode not in (None, "r", "r+"):
+        raise InvalidArgument(f'mode is "r" or "r+", not {mode!r}')
+    if version is not None and (mode == "r+" or create):
+        raise InvalidArgument("a version is open to read: it goes with neither create nor mode 'r+'")
+    options = _core.OpenOptions()
+    options.engine, options.memory_limit_bytes, options.working_set = engine, memory_limit_bytes, working_set
+    native = _native(path, create)
+    if version is not None or mode == "r":
+        return open_version(native, version if version is not None else branch, options)
+    adopted = _adopt(native, branch)
+    if adopted is not None:
+        return adopted
+    options.capacity_bytes = capacity_bytes or _CAPACITY_BYTES
+    return Region(_mapping.Mapping(native, _open_branch(native, branch, create, options), None))
+
+
+def open_version(native: _core.Store, name: str, options: _core.OpenOptions) -> Region:
+    """Opens a version to read."""
+    return Region(_mapping.Mapping(native, native.open_version(name, options), native.version(name)))
+
+
+def _open_branch(native: _core.Store, branch: str, create: bool, options: _core.OpenOptions) -> _core.Region:
+    try:
+        return native.open_region(branch, options)
+    except NotFound:
+        if not create:
+            raise
+    except Busy as error:
+        users = [m for m in _mapping.writers() if m.store.id == native.id and m.name == branch]
+        if not users:
+            raise
+        raise Busy(f"{error.message} (this process has it open)") from None
+    try:
+        return native.create_region(branch, _FIRST_BYTES, options)
+    except AlreadyExists:  # another process was faster
+        return native.open_region(branch, options)
+
+
+def _adopt(native: _core.Store, branch: str) -> Region | None:
+    """The memory of a branch whose handle is gone, while arrays still use it."""
+    for mapping in _mapping.writers():
+        if mapping.store.id == native.id and mapping.name == branch and not mapping.is_held:
+            mapping.is_open = mapping.is_held = True
+            mapping.rollback()
+            return Region(mapping)
+    return None
+
+
+def _take_content(mapping: _mapping.Mapping, version: str) -> None:
+    """Makes the memory of a branch that is as committed equal to a version."""
+    old = open_version(mapping.store, version, _core.OpenOptions())
+    source = old._used().core
+    diff = np.frombuffer(mapping.store.diff(mapping.name, version), dtype=np.uint64).reshape(-1, 2)
+    mapping.grow_to(source.size_bytes)
+    live = np.frombuffer(_core.Extent(mapping, mapping.core, 0, mapping.core.size_bytes), dtype=np.uint8)
+    then = np.frombuffer(_core.Extent(old._used(), source, 0, source.size_bytes), dtype=np.uint8)
+    for offset, length in diff.tolist():
+        kept = max(0, min(length, source.size_bytes - offset))
+        live[offset : offset + kept] = then[offset : offset + kept]
+        live[offset + kept : offset + length] = 0
+    mapping.catalog.load()
+
+
+def nbytes_changed(mapping: _mapping.Mapping, name: str, array: np.ndarray[Any, Any]) -> int:
+    """How many bytes of a view of an array differ from the version before."""
+    if mapping.version is None:
+        before = mapping.name
+    else:
+        before = mapping.version.parent
+        if before == "" or not mapping.store.contains(before):
+            return array.nbytes
+    old = open_version(mapping.store, before, _core.OpenOptions())
+    found = old._used().catalog.entries.get(name)
+    if found is None or found["kind"] != "array":
+        return array.nbytes
+    then = _array(old._used(), found)
+    entry = mapping.catalog.entries[name]
+    if then.dtype != array.dtype or then.nbytes == 0:
+        return array.nbytes
+    # The same place in the older array, as far as it reaches.
+    offset = array.__array_interface__["data"][0] - mapping.core.address - entry["extent"][0]
+    last = sum((length - 1) * stride for length, stride in zip(array.shape, array.strides, strict=True))
+    if array.nbytes == 0:
+        return 0
+    if any(stride < 0 for stride in array.strides) or offset + last + array.itemsize > then.nbytes:
+        return _changed_of_rows(array, then)
+    base = then.reshape(-1).view(np.uint8)
+    same_place = np.ndarray(array.shape, array.dtype, buffer=base, offset=offset, strides=array.strides)
+    return _count_changed(array, same_place)
+
+
+def _count_changed(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> int:
+    if a.flags.c_contiguous and b.flags.c_contiguous:
+        ranges = changed_ranges(_bytes_of(a), _bytes_of(b))
+        return int((ranges[:, 1] - ranges[:, 0]).sum())
+    if a.ndim == 0:
+        return _count_changed(np.array(a), np.array(b))
+    return sum(_count_changed(x, y) for x, y in _pieces(a, b))
+
+
+def _pieces(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Copies of a bounded size, so that views with strides compare as bytes."""
+    row_bytes = max(a.nbytes // max(len(a), 1), 1)
+    step = max((16 << 20) // row_bytes, 1)
+    for at in range(0, len(a), step):
+        yield np.ascontiguousarray(a[at : at + step]), np.ascontiguousarray(b[at : at + step])
+
+
+def _bytes_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    flat: np.ndarray[Any, Any] = np.asarray(array).reshape(-1).view(np.uint8)
+    return flat
+
+
+def _changed_of_rows(array: np.ndarray[Any, Any], then: np.ndarray[Any, Any]) -> int:
+    """For a whole array that was resized: rows that only one has are changed."""
+    if array.shape[1:] != then.shape[1:]:
+        return array.nbytes
+    common = min(len(array), len(then))
+    return _count_changed(array[:common], then[:common]) + array[common:].nbytes

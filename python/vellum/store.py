@@ -1,0 +1,139 @@
+"""`Store`: the directory that holds every version, without one of them in memory."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from . import _core
+from .diff import Diff
+from .errors import InvalidArgument, NotFound, StoreNotFound
+from .progress import Callback, shown
+
+if TYPE_CHECKING:
+    from .region import Region
+
+Path = str | os.PathLike[str]
+VersionInfo = _core.VersionInfo
+
+
+def _native(path: Path, create: bool) -> _core.Store:
+    where = os.path.abspath(os.fspath(path))
+    if "://" in os.fspath(path):
+        raise InvalidArgument(f"{os.fspath(path)!r}: stores are directories; there are no remote ones yet")
+    try:
+        return _core.Store.open_or_create(where) if create else _core.Store.open(where)
+    except NotFound as error:
+        raise StoreNotFound(error.message) from None
+
+
+class Store:
+    """A store. Names of branches and of tags (snapshots) share one name space."""
+
+    def __init__(self, path: Path, *, create: bool = False) -> None:
+        self._native = _native(path, create)
+
+    @property
+    def path(self) -> str:
+        """The directory."""
+        return self._native.path
+
+    @property
+    def id(self) -> str:
+        """32 hex digits, made with the store."""
+        return self._native.id
+
+    def __repr__(self) -> str:
+        return f"<Store {self.path!r}>"
+
+    def __reduce__(self) -> tuple[type[Store], tuple[str]]:
+        return Store, (self.path,)
+
+    def open(self, branch: str = "main", **options: object) -> Region:
+        """As `vellum.open`."""
+        from .region import open as open_region
+
+        return open_region(self.path, branch, **options)  # type: ignore[arg-type]
+
+    # ---- Names
+
+    def versions(self) -> list[VersionInfo]:
+        """All snapshots, oldest first, then all branches."""
+        return self._native.versions()
+
+    def version(self, name: str) -> VersionInfo:
+        """One of them."""
+        return self._native.version(name)
+
+    def __contains__(self, name: str) -> bool:
+        return self._native.contains(name)
+
+    @property
+    def branches(self) -> list[str]:
+        """The names of the branches."""
+        return [version.name for version in self.versions() if version.is_branch]
+
+    @property
+    def tags(self) -> list[str]:
+        """The names of the snapshots, oldest first."""
+        return [version.name for version in self.versions() if not version.is_branch]
+
+    def log(self, branch: str | None = None) -> list[VersionInfo]:
+        """The snapshots, newest first; of one branch, or of all."""
+        found = [v for v in self.versions() if not v.is_branch and branch in (None, v.branch)]
+        return found[::-1]
+
+    def create_branch(self, name: str, version: str) -> None:
+        """A branch that begins at a version."""
+        self._native.create_branch(name, version)
+
+    def create_tag(self, name: str, version: str, message: str = "") -> None:
+        """A snapshot of a branch's last commit, also while a writer is at work; or a second name."""
+        self._native.create_snapshot(name, version, message)
+
+    def remove_tag(self, name: str) -> None:
+        """Removes a snapshot; `gc()` gives its space back."""
+        self._native.remove_snapshot(name)
+
+    def remove_branch(self, name: str) -> None:
+        """Removes a branch. Busy: it has a writer."""
+        self._native.remove_branch(name)
+
+    def forget(
+        self,
+        *,
+        keep_last: int = 0,
+        keep_daily: int = 0,
+        keep_weekly: int = 0,
+        keep_monthly: int = 0,
+        keep_yearly: int = 0,
+        dry_run: bool = False,
+    ) -> list[str]:
+        """Removes the snapshots that no rule keeps, and returns their names. Without a rule: InvalidArgument."""
+        names = self._native.not_kept(keep_last, keep_daily, keep_weekly, keep_monthly, keep_yearly)
+        if not dry_run:
+            for name in names:
+                self._native.remove_snapshot(name)
+        return names
+
+    # ---- Content and upkeep
+
+    def diff(self, a: str, b: str) -> Diff:
+        """What differs, by the name of each array."""
+        return Diff(self._native, a, b)
+
+    def stat(self) -> _core.StoreStat:
+        """The space that the store takes, and that of each version."""
+        return self._native.stat()
+
+    def verify(self, *, read_data: bool = True, progress: bool | Callback | None = None) -> _core.VerifyReport:
+        """Looks for damage: `damages` of the report is empty where all is well."""
+        with shown("verify", progress) as callback:
+            return self._native.verify(read_data, callback)
+
+    def gc(
+        self, *, dry_run: bool = False, recompress: int = 0, progress: bool | Callback | None = None
+    ) -> _core.GcReport:
+        """Gives back the space of what no version needs. `recompress`: a level of zstd, 1 to 19."""
+        with shown("gc", progress) as callback:
+            return self._native.collect_garbage(dry_run, recompress, callback)
