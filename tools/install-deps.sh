@@ -43,6 +43,11 @@ libgtest-dev         test                  module:gtest
 libgmock-dev         test                  module:gmock
 libbenchmark-dev     bench                 module:benchmark
 lmdb-utils           test                  program:mdb_stat
+libfuse3-dev         test                  module:fuse3
+libsqlite3-dev       test                  module:sqlite3
+e2fsprogs            test                  program:mkfs.ext4
+xfsprogs             test                  program:mkfs.xfs
+btrfs-progs          test                  program:mkfs.btrfs
 libjemalloc2         test                  library:libjemalloc.so.2
 libtcmalloc-minimal4 test                  library:libtcmalloc_minimal.so.4
 libgoogle-perftools4 test                  library:libtcmalloc.so.4
@@ -53,6 +58,7 @@ mandoc               docs                  program:mandoc
 dpkg-dev             packages              program:dpkg-shlibdeps program:dpkg-gensymbols
 file                 packages              program:file
 '
+sbin=${VELLUM_SBIN-/usr/sbin:/sbin} # where mkfs.* are, on the PATH of root only
 wanted=build,demo,test,bench,lint,sanitizers,clang
 if [[ ${1-} == --list ]]; then
   printf '%s' "${table#?}"
@@ -86,7 +92,7 @@ has_header() { printf '#include <%s>\n' "$1" | c++ -x c++ -E - -o /dev/null 2>/d
 has() {
   local name=${1#*:} directory
   case $1 in
-    program:*) command -v "$name" >/dev/null ;;
+    program:*) PATH=$PATH:$sbin command -v "$name" >/dev/null ;;
     module:*) pkg-config --exists "$name" 2>/dev/null ;;
     header:*) has_header "$name" ;;
     python:*) python3 -c "import $name" 2>/dev/null ;;

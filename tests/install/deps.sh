@@ -45,7 +45,7 @@ make_machine() {
   done
 }
 
-run() { PATH=$work/bin "$work/bin/bash" "$script" "$@"; }
+run() { VELLUM_SBIN=$work/bin PATH=$work/bin "$work/bin/bash" "$script" "$@"; }
 fail() {
   echo "deps: $*" >&2
   exit 1

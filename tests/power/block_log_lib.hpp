@@ -1,0 +1,51 @@
+// What a block device was asked to do: every write and every flush, in the order of their arrival.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "power/shared_memory_lib.hpp"
+
+namespace vellum::power {
+
+// How far a workload has come, out of band: in memory that it shares with the recorder. The states
+// of what it writes are numbered; a power cut may leave any from `returned` to `begun`.
+struct Progress {
+  std::atomic<std::uint64_t> begun{0};
+  std::atomic<std::uint64_t> returned{0};
+};
+
+// How an entry begins in the recorder's file; the bytes of a write follow.
+struct LogHeader {
+  std::uint64_t at_bytes = 0;
+  std::uint64_t length_bytes = 0;  // 0: a flush
+  std::uint64_t begun = 0;         // when the entry arrived, and nothing of it was done
+  std::uint64_t returned = 0;
+};
+
+struct LogEntry {
+  LogHeader header;
+  std::span<const std::byte> bytes;
+  bool is_flush() const { return bytes.empty(); }
+};
+
+class BlockLog {
+ public:
+  // `file`: what a recorder has written. `progress`: as of its end.
+  BlockLog(MappedMemory file, const Progress& progress);
+  const std::vector<LogEntry>& entries() const noexcept { return entries_; }
+  // The progress at a moment just before an entry arrived, or after the last one.
+  const LogHeader& before(std::size_t entry) const {
+    return entry < entries_.size() ? entries_[entry].header : end_;
+  }
+
+ private:
+  MappedMemory file_;
+  std::vector<LogEntry> entries_;
+  LogHeader end_;
+};
+
+}  // namespace vellum::power

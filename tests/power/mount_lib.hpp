@@ -1,0 +1,46 @@
+// Loop devices and mounts that leave nothing behind, however the process ends.
+#pragma once
+
+#include <string>
+
+#include "power/shared_memory_lib.hpp"
+
+namespace vellum::power {
+
+// A mount namespace of this process alone: what is mounted in it goes when its last process ends.
+// False: not allowed here.
+bool make_mounts_private();
+
+// Detached by the kernel when its last user is gone.
+class LoopDevice {
+ public:
+  explicit LoopDevice(const std::string& file);
+  const std::string& path() const { return path_; }
+  // What the page cache holds of the device is read again. REQUIRES: it is not mounted.
+  void forget_pages();
+
+ private:
+  std::string path_;
+  Descriptor device_;
+};
+
+struct MountAs {
+  const char* type;
+  const char* options;
+};
+
+class Mount {
+ public:
+  // Throws std::system_error.
+  Mount(const std::string& device, std::string directory, const MountAs& as);
+  ~Mount();
+  Mount(const Mount&) = delete;
+  Mount& operator=(const Mount&) = delete;
+  void unmount();  // throws when somebody uses it
+
+ private:
+  std::string directory_;
+  bool mounted_ = true;
+};
+
+}  // namespace vellum::power
