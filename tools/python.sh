@@ -36,22 +36,26 @@ if [[ -n $optional ]]; then
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-optional.txt
 fi
 if command -v ccache >/dev/null; then
-  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
+  export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
 fi
 export CMAKE_BUILD_PARALLEL_LEVEL=${VELLUM_JOBS:-$(nproc)}
 
 "$venv/bin/ruff" check --quiet .
-"$venv/bin/ruff" format --quiet --check python bench/python
+"$venv/bin/ruff" format --quiet --check python bench/python examples/python
 if [[ -n $linked ]]; then
   [[ -e build/release/build.ninja ]] || cmake --preset release
   cmake --build --preset release --target vellum
   "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w "$work/wheels" \
     -C "build-dir=$work/linked" -C "cmake.define.VELLUM_LIBRARY=$PWD/build/release/lib/libvellum.a" .
 else
-  rm -rf "$work/dist"
+  rm -rf "$work/dist" "$work/source" "$work/whole"
   "$venv/bin/python" -m build --no-isolation --sdist --outdir "$work/dist" .
+  # At the same place each time, for ccache.
+  mkdir "$work/source"
+  tar -xf "$work"/dist/vellum-*.tar.gz -C "$work/source" --strip-components 1
   "$venv/bin/pip" wheel --disable-pip-version-check --no-build-isolation --no-deps -w "$work/dist" \
-    -C "build-dir=$PWD/$work/whole" "$work"/dist/vellum-*.tar.gz
+    -C "build-dir=$PWD/$work/whole" "$work/source"
   "$venv/bin/auditwheel" show "$work"/dist/*.whl
   PATH=$PWD/$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$work/wheels" "$work"/dist/*.whl
   # Repairing would have copied the libraries that are not linked in.

@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <chrono>
+#include <string>
 #include <vellum/store.hpp>
 
 #include "bindings.hpp"
@@ -25,6 +26,12 @@ void bind_commit(nb::module_& module) {
       .def_ro("pages_changed", &CommitReport::pages_changed)
       .def_ro("bytes_written", &CommitReport::bytes_written)
       .def_ro("checkpointed", &CommitReport::checkpointed)
+      .def("__repr__",
+           [](const CommitReport& r) {
+             return "<CommitReport " + std::to_string(r.sequence) + ": " +
+                    std::to_string(r.pages_changed) + " pages changed, " +
+                    std::to_string(r.bytes_written) + " bytes written>";
+           })
       .def_prop_ro("seconds", [](const CommitReport& r) { return seconds(r.total_time); })
       .def_prop_ro("flush_seconds", [](const CommitReport& r) { return seconds(r.flush_time); });
 }
@@ -41,8 +48,17 @@ void bind_version(nb::module_& module) {
       .def_ro("region_bytes", &VersionInfo::region_bytes)
       .def_ro("pages_changed", &VersionInfo::pages_changed)
       .def_ro("bytes_added", &VersionInfo::bytes_added)
-      .def_prop_ro("committed_at", [](const VersionInfo& v) { return since_1970(v.committed_at); })
-      .def_prop_ro("created_at", [](const VersionInfo& v) { return since_1970(v.created_at); });
+      .def("__repr__",
+           [](const VersionInfo& v) {
+             return std::string(v.is_branch ? "<branch '" : "<snapshot '") + v.name + "'" +
+                    (v.message.empty() ? "" : ": " + v.message) + ">";
+           })
+      .def_prop_ro(
+          "committed_at", [](const VersionInfo& v) { return since_1970(v.committed_at); },
+          "Seconds since 1970.")
+      .def_prop_ro(
+          "created_at", [](const VersionInfo& v) { return since_1970(v.created_at); },
+          "Seconds since 1970. A snapshot of an old commit is younger than that commit.");
 }
 
 void bind_stat(nb::module_& module) {

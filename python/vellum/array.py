@@ -17,6 +17,7 @@ from .attributes import Attributes
 from .catalog import Entry
 from .errors import InvalidArgument
 
+_NUMPY_1 = np.__version__.startswith("1.")
 # numpy 2 has moved it.
 _byte_bounds: Any = getattr(np.lib, "array_utils", np).byte_bounds
 
@@ -93,7 +94,8 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         """Results are plain arrays, unless they were written into this one."""
         if array is self:
             return array
-        return array[()] if return_scalar else np.asarray(array)
+        # numpy 1 does not say whether the caller wants a scalar: it does where there are no axes.
+        return array[()] if return_scalar or (array.ndim == 0 and _NUMPY_1) else np.asarray(array)
 
     # ---- What leaves the process, or enters the kernel
 

@@ -257,7 +257,14 @@ class Catalog:
         """Brings the region up to date; the next commit makes it durable."""
         if not self.dirty:
             return
-        document = json.dumps(self.entries, separators=(",", ":"), allow_nan=True).encode("utf-8")
+        self.dirty = False  # before: another thread may change the entries meanwhile
+        try:
+            self._write(json.dumps(self.entries, separators=(",", ":")).encode("utf-8"))
+        except BaseException:
+            self.dirty = True
+            raise
+
+    def _write(self, document: bytes) -> None:
         if len(document) > MOST_DOCUMENT_BYTES:
             raise InvalidArgument("the list of arrays, attributes and dicts is larger than 1 GiB")
         if len(document) > self._extent[1]:
@@ -267,7 +274,6 @@ class Catalog:
         self.mapping.write(offset, document)
         checksum = zlib.crc32(document)
         self.mapping.write(0, HEADER.pack(MAGIC, FORMAT, checksum, offset, len(document), room))
-        self.dirty = False
 
     # ---- Space
 
