@@ -9,7 +9,7 @@ set -euo pipefail
 # PACKAGE GROUP,... THING..., where a thing is program:NAME, module:NAME (of pkg-config), header:NAME (which
 # the compiler finds), library:FILE (which ld.so finds), llvm:VERSION, sanitizers:VERSION (of clang), or
 # python:MODULE. The groups: what `make build` and `make demo` build, tests, benchmarks, lint, the sanitizers,
-# vellum-clang, the documentation, packages. Without --for all but the last two are wanted.
+# vellum-clang, MPI, the documentation, packages. Without --for all but the last two are wanted.
 table='
 build-essential      build,demo,test       program:c++ program:cc program:make header:stdio.h
 cmake                build,demo,test       program:cmake program:ctest
@@ -41,6 +41,10 @@ libboost-dev         demo,test,bench       header:boost/version.hpp
 libgtest-dev         test                  module:gtest
 libgmock-dev         test                  module:gmock
 libbenchmark-dev     bench                 module:benchmark
+libopenmpi-dev       mpi                   module:ompi-c
+openmpi-bin          mpi                   program:mpirun.openmpi
+libmpich-dev         mpi                   module:mpich
+mpich                mpi                   program:mpirun.mpich
 lmdb-utils           test                  program:mdb_stat
 libjemalloc2         test                  library:libjemalloc.so.2
 libtcmalloc-minimal4 test                  library:libtcmalloc_minimal.so.4
@@ -51,7 +55,7 @@ mandoc               docs                  program:mandoc
 dpkg-dev             packages              program:dpkg-shlibdeps program:dpkg-gensymbols
 file                 packages              program:file
 '
-wanted=build,demo,test,bench,lint,sanitizers,clang
+wanted=build,demo,test,bench,lint,sanitizers,clang,mpi
 if [[ ${1-} == --list ]]; then
   printf '%s' "${table#?}"
   exit 0
