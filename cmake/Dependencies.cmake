@@ -46,6 +46,28 @@ mark_as_advanced(METALL_INCLUDE_DIR VELLUM_BOOST_INCLUDE_DIR)
 vellum_part(METALL "tests, example, benchmark of Metall" "Metall (METALL_ROOT) and Boost"
             METALL_INCLUDE_DIR VELLUM_BOOST_INCLUDE_DIR)
 
+# MPI: a library for each implementation that is found. Debian has two, side by side, and their pkg-config files
+# tell them apart; for another one, FindMPI asks the compiler wrapper.
+set(VELLUM_MPI_FLAVOURS "")
+foreach(flavour "openmpi ompi-c" "mpich mpich")
+  string(REPLACE " " ";" flavour ${flavour})
+  list(GET flavour 0 name)
+  list(GET flavour 1 module)
+  pkg_check_modules(VELLUM_MPI_${name} QUIET ${module})
+  if(VELLUM_MPI_${name}_FOUND)
+    list(APPEND VELLUM_MPI_FLAVOURS ${name})
+  endif()
+endforeach()
+if(NOT VELLUM_MPI_FLAVOURS)
+  find_package(MPI QUIET COMPONENTS C)
+  if(MPI_C_FOUND)
+    set(VELLUM_MPI_FLAVOURS other)
+    set(VELLUM_MPI_other_INCLUDE_DIRS ${MPI_C_INCLUDE_DIRS})
+    set(VELLUM_MPI_other_LINK_LIBRARIES ${MPI_C_LIBRARIES})
+  endif()
+endif()
+vellum_part(MPI "versions over the ranks of MPI" "MPI (libopenmpi-dev or libmpich-dev)" VELLUM_MPI_FLAVOURS)
+
 # A project that includes this one wants the library.
 set(is_top_level ${PROJECT_IS_TOP_LEVEL})
 find_package(GTest QUIET)

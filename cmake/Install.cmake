@@ -12,6 +12,11 @@ install(EXPORT VellumStaticTargets NAMESPACE Vellum:: DESTINATION ${config_dir} 
 install(TARGETS vellum_privateer EXPORT VellumPrivateerTargets
         ARCHIVE COMPONENT libvellum-dev LIBRARY COMPONENT libvellum-dev)
 install(EXPORT VellumPrivateerTargets NAMESPACE Vellum:: DESTINATION ${config_dir} COMPONENT libvellum-dev)
+if(VELLUM_WITH_MPI)
+  list(TRANSFORM VELLUM_MPI_FLAVOURS PREPEND vellum_mpi_ OUTPUT_VARIABLE mpi_targets)
+  install(TARGETS ${mpi_targets} EXPORT VellumMpiTargets ARCHIVE COMPONENT libvellum-dev)
+  install(EXPORT VellumMpiTargets NAMESPACE Vellum:: DESTINATION ${config_dir} COMPONENT libvellum-dev)
+endif()
 install(DIRECTORY include/vellum include/privateer DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT libvellum-dev FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 if(TARGET vellum_cli)
@@ -45,6 +50,26 @@ foreach(pc vellum.pc vellum-privateer.pc)
   configure_file(cmake/${pc}.in ${pc} @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${pc} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
           COMPONENT libvellum-dev)
+endforeach()
+
+# vellum-mpi.pc is that of the first MPI that was found.
+foreach(VELLUM_MPI_FLAVOUR IN LISTS VELLUM_MPI_FLAVOURS)
+  if(NOT VELLUM_WITH_MPI)
+    break()
+  endif()
+  string(JOIN " " VELLUM_MPI_LIBS ${VELLUM_MPI_${VELLUM_MPI_FLAVOUR}_LINK_LIBRARIES})
+  list(TRANSFORM VELLUM_MPI_${VELLUM_MPI_FLAVOUR}_INCLUDE_DIRS PREPEND -I OUTPUT_VARIABLE include_flags)
+  string(JOIN " " VELLUM_MPI_INCLUDES ${include_flags})
+  set(names vellum-mpi-${VELLUM_MPI_FLAVOUR}.pc)
+  list(GET VELLUM_MPI_FLAVOURS 0 first)
+  if(VELLUM_MPI_FLAVOUR STREQUAL first)
+    list(APPEND names vellum-mpi.pc)
+  endif()
+  foreach(name IN LISTS names)
+    configure_file(cmake/vellum-mpi.pc.in ${name} @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${name} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+            COMPONENT libvellum-dev)
+  endforeach()
 endforeach()
 
 # What section 3 describes are functions; vellum-clang has a package of its own.

@@ -36,6 +36,7 @@ _vellum_options() {
       ;;
     gc) echo '--dry-run --recompress' ;;
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
+    group) echo '--stores --read-data --dry-run' ;;
     verify) echo '--read-data' ;;
     repair) echo '--to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
@@ -51,6 +52,8 @@ _vellum_argument() {
   case $1:$2 in
     tier:1) echo tier ;;
     tier:2) echo directory ;;
+    group:1) echo group ;;
+    group:[24]) echo directory ;;
     tier:[34]) echo tier_argument ;;
     help:1) echo command ;;
     recover:1 | backup:2 | restore:3) echo file ;;
@@ -63,7 +66,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='help init log ls show stat diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier verify repair recover run'
+  local commands='help init log ls show stat diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier group verify repair recover run'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -77,7 +80,7 @@ _vellum() {
     fi
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | --columns | -m | --message | \
-        --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | \
+        --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | --stores | \
         --file | --snapshot-every-* | --version | --name)
         takes_value=yes
         ;;
@@ -128,6 +131,7 @@ _vellum() {
       ;;
     command) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current") ;;
     tier) mapfile -t COMPREPLY < <(compgen -W 'list add remove limit move apply' -- "$current") ;;
+    group) mapfile -t COMPREPLY < <(compgen -W 'log show verify export rm gc' -- "$current") ;;
     tier_argument)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -W 'archive cache home' -- "$current"; compgen -d -- "$current")

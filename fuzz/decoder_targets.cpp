@@ -19,6 +19,8 @@ std::span<const Target> targets() {
       {"snapshot_ref", fuzz_snapshot_ref},
       {"saved_live_set", fuzz_saved_live_set},
       {"working_set", fuzz_working_set},
+      {"group_file", fuzz_group_file},
+      {"group_record", fuzz_group_record},
       {"map_block", fuzz_map_block},
       {"run_root", fuzz_run_root},
       {"page_hashes", fuzz_page_hashes},

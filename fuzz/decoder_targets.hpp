@@ -16,6 +16,8 @@ void fuzz_journal_header(View input);
 void fuzz_snapshot_ref(View input);
 void fuzz_saved_live_set(View input);
 void fuzz_working_set(View input);
+void fuzz_group_file(View input);
+void fuzz_group_record(View input);
 // records.cpp
 void fuzz_record(View input);
 void fuzz_index(View input);

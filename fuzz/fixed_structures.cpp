@@ -1,5 +1,6 @@
 // Structures that end in a checksum of all before it.
 #include "decoder_targets.hpp"
+#include "format/group.hpp"
 #include "format/saved_live_set.hpp"
 #include "format/version.hpp"
 #include "format/working_set.hpp"
@@ -89,6 +90,25 @@ void check_working_set(View bytes) {
           "a working set decodes to itself");
 }
 
+void check_group_file(View bytes) {
+  format::GroupFile group, again;
+  if (format::decode_group_file(bytes, group) != nullptr) return;
+  require(format::decode_group_file(format::encode_group_file(group), again) == nullptr &&
+              group == again,
+          "a group decodes to itself");
+}
+
+void check_group_record(View bytes) {
+  const format::Uuid id = uuid_at(bytes, kStoreIdAt);
+  format::GroupRecord record, again;
+  if (format::decode_group_record(bytes, id, record) != nullptr) return;
+  require(!record.partitions.empty() && record.number != 0 && record.pin.epoch <= record.epoch,
+          "a record has partitions and numbers");
+  const Bytes encoded = format::encode_group_record(record, id);
+  require(format::decode_group_record(encoded, id, again) == nullptr && record == again,
+          "a group's record decodes to itself");
+}
+
 // Corrects the length at byte 12 of `bytes`, and the checksum at the end.
 void seal_file(Bytes& bytes) {
   constexpr std::size_t kLengthAt = 12;
@@ -154,6 +174,20 @@ void fuzz_working_set(View input) {
   Bytes sealed(input.begin(), input.end());
   seal_file(sealed);
   check_working_set(sealed);
+}
+
+void fuzz_group_file(View input) {
+  check_group_file(input);
+  Bytes sealed(input.begin(), input.end());
+  seal_file(sealed);
+  check_group_file(sealed);
+}
+
+void fuzz_group_record(View input) {
+  check_group_record(input);
+  Bytes sealed(input.begin(), input.end());
+  seal_file(sealed);
+  check_group_record(sealed);
 }
 
 }  // namespace vellum::fuzz

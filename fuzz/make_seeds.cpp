@@ -47,6 +47,9 @@ void write_fixed_structures() {
   write("working_set", "sample",
         format::encode_working_set(samples::working_set(), samples::store_id()));
   write("working_set", "empty", format::encode_working_set({}, samples::store_id()));
+  write("group_file", "sample", format::encode_group_file(samples::group_file()));
+  write("group_record", "sample",
+        format::encode_group_record(samples::group_record(), samples::store_id()));
 }
 
 void write_records() {

@@ -9,8 +9,8 @@ set -euo pipefail
 # PACKAGE GROUP,... THING..., where a thing is program:NAME, module:NAME (of pkg-config), header:NAME (which
 # the compiler finds), library:FILE (which ld.so finds), llvm:VERSION, sanitizers:VERSION (of clang),
 # python:MODULE, or python-header:FILE. The groups: what `make build` and `make demo` build, tests, benchmarks,
-# lint, the sanitizers, vellum-clang, the documentation, packages, the Python package. Without --for all but the
-# last three are wanted.
+# lint, the sanitizers, vellum-clang, MPI, the documentation, packages, the Python package. Without --for all but
+# the last three are wanted.
 table='
 build-essential      build,demo,test       program:c++ program:cc program:make header:stdio.h
 cmake                build,demo,test       program:cmake program:ctest
@@ -42,6 +42,10 @@ libboost-dev         demo,test,bench       header:boost/version.hpp
 libgtest-dev         test                  module:gtest
 libgmock-dev         test                  module:gmock
 libbenchmark-dev     bench                 module:benchmark
+libopenmpi-dev       mpi                   module:ompi-c
+openmpi-bin          mpi                   program:mpirun.openmpi
+libmpich-dev         mpi                   module:mpich
+mpich                mpi                   program:mpirun.mpich
 lmdb-utils           test                  program:mdb_stat
 libfuse3-dev         test                  module:fuse3
 libsqlite3-dev       test                  module:sqlite3
@@ -59,7 +63,7 @@ dpkg-dev             packages              program:dpkg-shlibdeps program:dpkg-g
 file                 packages              program:file
 '
 sbin=${VELLUM_SBIN-/usr/sbin:/sbin} # where mkfs.* are, on the PATH of root only
-wanted=build,demo,test,bench,lint,sanitizers,clang
+wanted=build,demo,test,bench,lint,sanitizers,clang,mpi
 if [[ ${1-} == --list ]]; then
   printf '%s' "${table#?}"
   exit 0

@@ -15,29 +15,23 @@ using vellum::Errc;
 using vellum::Region;
 using namespace vellum::capi;
 
-namespace {
+namespace vellum::capi {
 
-// Both interfaces use the same numbers.
-static_assert(VELLUM_ENGINE_AUTOMATIC == static_cast<int>(vellum::Engine::automatic));
-static_assert(VELLUM_ENGINE_UFFD == static_cast<int>(vellum::Engine::uffd));
-static_assert(VELLUM_ENGINE_SIGSEGV == static_cast<int>(vellum::Engine::sigsegv));
-static_assert(VELLUM_ENGINE_MAPPED == static_cast<int>(vellum::Engine::mapped));
-
-vellum::RegionOptions to_cpp(const vellum_region_options* given) {
+RegionOptions region_options_from(const vellum_region_options* given) {
   const vellum_region_options options = options_or_zero(given);
-  vellum::RegionOptions result;
+  RegionOptions result;
   switch (options.engine) {
     case VELLUM_ENGINE_AUTOMATIC:
-      result.engine = vellum::Engine::automatic;
+      result.engine = Engine::automatic;
       break;
     case VELLUM_ENGINE_UFFD:
-      result.engine = vellum::Engine::uffd;
+      result.engine = Engine::uffd;
       break;
     case VELLUM_ENGINE_SIGSEGV:
-      result.engine = vellum::Engine::sigsegv;
+      result.engine = Engine::sigsegv;
       break;
     case VELLUM_ENGINE_MAPPED:
-      result.engine = vellum::Engine::mapped;
+      result.engine = Engine::mapped;
       break;
     default:
       fail(Errc::invalid_argument, "options: engine is none of VELLUM_ENGINE_...");
@@ -68,10 +62,10 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
     case VELLUM_TRACKER_PAGES:
       break;
     case VELLUM_TRACKER_CARDS:
-      result.tracker = vellum::Tracker::cards;
+      result.tracker = Tracker::cards;
       break;
     case VELLUM_TRACKER_CARDS_AND_PAGES:
-      result.tracker = vellum::Tracker::cards_and_pages;
+      result.tracker = Tracker::cards_and_pages;
       break;
     default:
       fail(Errc::invalid_argument, "options: tracker is none of VELLUM_TRACKER_...");
@@ -79,6 +73,16 @@ vellum::RegionOptions to_cpp(const vellum_region_options* given) {
   result.encoding = optional_encoding(options.encoding);
   return result;
 }
+
+}  // namespace vellum::capi
+
+namespace {
+
+// Both interfaces use the same numbers.
+static_assert(VELLUM_ENGINE_AUTOMATIC == static_cast<int>(vellum::Engine::automatic));
+static_assert(VELLUM_ENGINE_UFFD == static_cast<int>(vellum::Engine::uffd));
+static_assert(VELLUM_ENGINE_SIGSEGV == static_cast<int>(vellum::Engine::sigsegv));
+static_assert(VELLUM_ENGINE_MAPPED == static_cast<int>(vellum::Engine::mapped));
 
 vellum::Advice advice_from(int advice) {
   switch (advice) {
@@ -105,7 +109,7 @@ int open_with(vellum_store* store, const char* name, const vellum_region_options
     *out = nullptr;
     require(store, "store");
     require(name, "the region's name");
-    *out = new vellum_region(open(to_cpp(options)));
+    *out = new vellum_region(open(region_options_from(options)));
   });
 }
 

@@ -87,16 +87,16 @@ VersionForC::VersionForC(const VersionInfo& version) {
   }
 }
 
-namespace {
-
-vellum::StoreOptions to_cpp(const vellum_store_options* given) {
+StoreOptions store_options_from(const vellum_store_options* given) {
   const vellum_store_options options = options_or_zero(given);
-  vellum::StoreOptions result;
+  StoreOptions result;
   result.encoding = encoding_from(options.encoding);
   if (options.pack_bytes != 0) result.pack_bytes = options.pack_bytes;
   if (options.journal_half_bytes != 0) result.journal_half_bytes = options.journal_half_bytes;
   return result;
 }
+
+namespace {
 
 template <class Open>
 int open_with(const char* path, vellum_store** out, const Open& open) {
@@ -114,7 +114,7 @@ int open_with(const char* path, vellum_store** out, const Open& open) {
 extern "C" {
 
 int vellum_store_create(const char* path, const vellum_store_options* options, vellum_store** out) {
-  return open_with(path, out, [&] { return Store::create(path, to_cpp(options)); });
+  return open_with(path, out, [&] { return Store::create(path, store_options_from(options)); });
 }
 
 int vellum_store_open(const char* path, vellum_store** out) {
@@ -123,7 +123,8 @@ int vellum_store_open(const char* path, vellum_store** out) {
 
 int vellum_store_open_or_create(const char* path, const vellum_store_options* options,
                                 vellum_store** out) {
-  return open_with(path, out, [&] { return Store::open_or_create(path, to_cpp(options)); });
+  return open_with(path, out,
+                   [&] { return Store::open_or_create(path, store_options_from(options)); });
 }
 
 void vellum_store_close(vellum_store* store) { delete store; }

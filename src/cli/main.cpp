@@ -86,6 +86,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_forget(app, context);
   add_gc(app, context);
   add_tier(app, context);
+  add_group(app, context);
   add_verify(app, context);
   add_repair(app, context);
   add_recover(app, context);

@@ -9,6 +9,7 @@
 
 #include "base/codec.hpp"
 #include "format/delta.hpp"
+#include "format/group.hpp"
 #include "format/journal.hpp"
 #include "format/limits.hpp"
 #include "format/magic.hpp"
@@ -172,6 +173,10 @@ inline constexpr Number kLimitNumbers[] = {
     {"kMaxTierDirectories", kMaxTierDirectories},
     {"kMaxTierPathBytes", kMaxTierPathBytes},
     {"kMaxTiersBytes", kMaxTiersBytes},
+    {"kMaxGroupPartitions", kMaxGroupPartitions},
+    {"kMaxGroupRecordBytes", kMaxGroupRecordBytes},
+    {"kMaxGroupPathBytes", kMaxGroupPathBytes},
+    {"kMaxGroupHostBytes", kMaxGroupHostBytes},
 };
 
 }  // namespace vellum::format

@@ -16,6 +16,8 @@ inline constexpr char kSpaceNoteMagic[] = "VLMSPCE\n";
 inline constexpr char kWorkingSetMagic[] = "VLMWSET\n";
 inline constexpr char kTiersMagic[] = "VLMTIER\n";
 inline constexpr char kTierIdMagic[] = "VLMTDIR\n";
+inline constexpr char kGroupMagic[] = "VLMGRUP\n";
+inline constexpr char kGroupRecordMagic[] = "VLMGVER\n";
 inline constexpr std::uint32_t kRecordMagic = 0x43455256;  // "VREC"
 inline constexpr std::uint32_t kFrameMagic = 0x4d524656;   // "VFRM"
 

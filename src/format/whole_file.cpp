@@ -47,4 +47,13 @@ const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte
   return nullptr;
 }
 
+Uuid id_of_whole_file(std::span<const std::byte> bytes) noexcept {
+  constexpr std::size_t kIdOffsetBytes = 16;
+  Uuid id{};
+  if (bytes.size() >= kIdOffsetBytes + id.size()) {
+    std::memcpy(id.data(), bytes.data() + kIdOffsetBytes, id.size());
+  }
+  return id;
+}
+
 }  // namespace vellum::format

@@ -27,4 +27,8 @@ std::vector<std::byte> encode_whole_file(const WholeFileKind& kind, std::span<co
 const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte> bytes,
                             const Uuid& store_id, std::span<const std::byte>& body) noexcept;
 
+// The id in the header: of the store, or of whatever else the file belongs to. Zeros where the file
+// is too short.
+Uuid id_of_whole_file(std::span<const std::byte> bytes) noexcept;
+
 }  // namespace vellum::format

@@ -51,7 +51,8 @@ TEST(Documents, TheseAreTheCommands) {
             (std::vector<std::string>{
                 "help", "init",   "log",    "show",   "stat",   "diff",    "heat",    "blame",
                 "cat",  "export", "import", "attach", "backup", "restore", "branch",  "snapshot",
-                "rm",   "forget", "gc",     "tier",   "verify", "repair",  "recover", "run"}));
+                "rm",   "forget", "gc",     "tier",   "group",  "verify",  "repair",  "recover",
+                "run"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {
@@ -90,6 +91,18 @@ TEST(Documents, EveryOptionOfTierIsInTheManualAndTheCompletions) {
       }
     }
     EXPECT_NE(source("docs/man/vellum-tier.1").find(action), std::string::npos) << action;
+  }
+}
+
+TEST(Documents, EveryOptionOfGroupIsInTheManualAndTheCompletions) {
+  for (const char* action : {"log", "show", "verify", "export", "rm", "gc"}) {
+    for (const std::string& option : options_in(must({"group", action, "--help"}).out)) {
+      for (const char* file :
+           {"docs/man/vellum-group.1", "completions/vellum.bash", "completions/_vellum"}) {
+        EXPECT_NE(unescaped(source(file)).find(option), std::string::npos) << file << " " << option;
+      }
+    }
+    EXPECT_NE(source("docs/man/vellum-group.1").find(action), std::string::npos) << action;
   }
 }
 
@@ -143,6 +156,7 @@ TEST(Documents, BashCompletionCompletes) {
   EXPECT_EQ(complete("vellum verify --r").out, "--read-data\n");
   EXPECT_EQ(complete("vellum init --compression l").out, "lz4\n");
   EXPECT_EQ(complete("vellum tier ap").out, "apply\n");
+  EXPECT_EQ(complete("vellum group ex").out, "export\n");
 }
 
 class Completion : public CliTest {};

@@ -46,6 +46,8 @@ NameSet members() {
   NameSet out = members_of("Store", "include/vellum/store.hpp");
   out.merge(members_of("Region", "include/vellum/region.hpp"));
   out.merge(members_of("Transaction", "include/vellum/region.hpp"));
+  out.merge(members_of("Group", "include/vellum/mpi.hpp"));
+  out.merge(members_of("GroupVersion", "include/vellum/group.hpp"));
   return out;
 }
 
@@ -79,6 +81,7 @@ constexpr OptionStruct kOptionStructs[] = {
     {"TierMove", "tier.hpp", "vellum_tier_move"},
     {"ApplyTiersOptions", "store.hpp", "vellum_apply_tiers_options"},
     {"RetentionPolicy", "retention.hpp", "vellum_retention_policy"},
+    {"GroupOptions", "mpi.hpp", "vellum_group_options"},
 };
 
 NameSet fields_of_cpp() {
@@ -96,14 +99,15 @@ NameSet fields_of_c() {
   for (const OptionStruct& options : kOptionStructs) {
     const std::string name = options.c_name;
     if (name.empty()) continue;
-    out.merge(fields_of(text_of("include/vellum/vellum.h"), "\ntypedef struct " + name + " {",
-                        name + "."));
+    out.merge(fields_of(text_of("include/vellum/vellum.h") + text_of("include/vellum/mpi.h"),
+                        "\ntypedef struct " + name + " {", name + "."));
   }
   return out;
 }
 
 NameSet functions_of_c() {
-  return matches(text_of("include/vellum/vellum.h"), "\\b(vellum_[a-z0-9_]+)\\(");
+  return matches(text_of("include/vellum/vellum.h") + text_of("include/vellum/mpi.h"),
+                 "\\b(vellum_[a-z0-9_]+)\\(");
 }
 
 // What stands under "Commands:" or "Subcommands:" of a help text, without its other names.
@@ -120,10 +124,12 @@ NameSet commands_in(const std::string& help) {
 NameSet commands_of_the_program() {
   NameSet out;
   for (const std::string& name : commands_in(must({"--help"}).out)) {
-    if (name != "tier") out.insert(name);
+    if (name != "tier" && name != "group") out.insert(name);
   }
-  for (const std::string& name : commands_in(must({"tier", "--help"}).out)) {
-    out.insert("tier " + name);
+  for (const std::string command : {"tier", "group"}) {
+    for (const std::string& name : commands_in(must({command, "--help"}).out)) {
+      out.insert(command + " " + name);
+    }
   }
   return out;
 }
@@ -133,7 +139,8 @@ std::string table() { return text_of("docs/reference/interfaces.md"); }
 TEST(Interfaces, TheTableHasEachMemberOfStoreAndRegion) {
   const NameSet found = members();
   EXPECT_GT(found.size(), 50u);  // else the headers are read wrongly
-  EXPECT_EQ(matches(table(), "`((?:Store|Region|Transaction)::[a-z_]+)`"), found);
+  EXPECT_EQ(matches(table(), "`((?:Store|Region|Transaction|Group|GroupVersion)::[a-z_]+)`"),
+            found);
 }
 
 TEST(Interfaces, TheTableHasEachFunctionOfC) {

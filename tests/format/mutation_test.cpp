@@ -144,6 +144,19 @@ TEST(Mutation, WorkingSet) {
   });
 }
 
+TEST(Mutation, Group) {
+  const Bytes file = encode_group_file(samples::group_file());
+  always_detected(file, file.size(), [](const Bytes& b) {
+    GroupFile out;
+    return decode_group_file(b, out) == nullptr;
+  });
+  const Bytes good = encode_group_record(samples::group_record(), samples::store_id());
+  always_detected(good, good.size(), [](const Bytes& b) {
+    GroupRecord out;
+    return decode_group_record(b, samples::store_id(), out) == nullptr;
+  });
+}
+
 // The bodies below have no checksum of their own. Each accepted input must be a value that encodes
 // and decodes again.
 TEST(Mutation, Version) {

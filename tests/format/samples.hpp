@@ -12,6 +12,7 @@
 
 #include "format/checks.hpp"
 #include "format/delta.hpp"
+#include "format/group.hpp"
 #include "format/journal.hpp"
 #include "format/page_hashes.hpp"
 #include "format/page_map.hpp"
@@ -92,6 +93,32 @@ inline Tiers tiers() {
   out.directories[1].limit_bytes = 64u << 20;
   out.directories[1].path = "/nvme";
   return out;
+}
+
+inline GroupFile group_file() { return {store_id(), 1700000000123456789, 3}; }
+
+inline GroupRecord group_record() {
+  GroupRecord record;
+  record.number = 300;
+  record.epoch = 4;
+  record.pin = {3, 17};
+  record.created_ns = 1700000000123456789;
+  record.name = "step-1000";
+  record.message = "nightly";
+  record.partitions.resize(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    GroupPartition& p = record.partitions[i];
+    p.store_id.fill(static_cast<std::byte>(0x11 * (i + 1)));
+    p.digest.fill(static_cast<std::byte>(0xa0 + i));
+    p.order = 40 + i;
+    p.sequence = 1000 + i;
+    p.region_bytes = 1u << 30;
+    p.bytes_written = 5000 * i;
+    p.store = i == 2 ? "/local/store-2" : "../store-" + std::to_string(i);
+    p.branch = "main";
+    p.host = i == 0 ? "node7" : "node8";
+  }
+  return record;
 }
 
 inline Version version() {

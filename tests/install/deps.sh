@@ -67,7 +67,7 @@ make_machine "${things[@]}"
 run >/dev/null || fail "fails where nothing is lacking"
 [[ ! -e $work/asked ]] || fail "asks where nothing is lacking: $(cat "$work/asked")"
 
-all=build,demo,test,bench,lint,sanitizers,clang,docs,packages
+all=build,demo,test,bench,lint,sanitizers,clang,mpi,docs,packages
 for lacking in "${things[@]}"; do
   # Without these nothing else can be looked for.
   case $lacking in program:c++ | program:pkg-config | program:llvm-config-19) continue ;; esac

@@ -72,6 +72,22 @@ for source in "$work"/document-*.cpp; do
 done
 ((built == 3))
 
+# A group of one rank, by each library that was installed, and by the first one's CMake target.
+if compgen -G "$work/prefix/lib*/libvellum_mpi_*.a" >/dev/null || compgen -G "$work/prefix/lib*/*/libvellum_mpi_*.a" >/dev/null; then
+  echo "groups over MPI"
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  for file in "$pc"/vellum-mpi-*.pc; do
+    name=$(basename "$file" .pc)
+    flags=$(PKG_CONFIG_PATH=$pc pkg-config --cflags --libs "$name")
+    # shellcheck disable=SC2086 # a list of flags
+    "$compiler" -std=c++17 -o "$work/$name" "$consumer/mpi.cpp" $flags
+    mkdir "$work/$name-run"
+    for expected in 1 2; do [[ $("$work/$name" "$work/$name-run") == "$expected" ]]; done
+  done
+  mkdir "$work/mpi-run"
+  [[ $("$work/consumer/mpi" "$work/mpi-run") == 1 ]]
+fi
+
 if [[ -e $build/bin/vellum ]]; then
   echo "installed program"
   test -x "$work/prefix/bin/vellum"

@@ -65,6 +65,7 @@ void add_rm(CLI::App& app, Context& context);
 void add_forget(CLI::App& app, Context& context);
 void add_gc(CLI::App& app, Context& context);
 void add_tier(CLI::App& app, Context& context);
+void add_group(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);
 void add_repair(CLI::App& app, Context& context);
 void add_recover(CLI::App& app, Context& context);

@@ -47,6 +47,7 @@ class Vellum(CMakePackage):
             self.define("VELLUM_CLANG", self.spec.satisfies("+clang")),
             # Of Metall, the tests, an example and a benchmark; its interface is a header in any case.
             self.define("VELLUM_METALL", False),
+            self.define("VELLUM_MPI", False),
             self.define("VELLUM_TESTS", False),
             self.define("VELLUM_EXAMPLES", False),
             self.define("VELLUM_BENCH", False),

@@ -1,0 +1,62 @@
+// cli/commands/group/cmd_group.cpp: vellum group: versions of many stores, which a parallel job made.
+#include "cli/commands/group/cmd_group.hpp"
+
+namespace vellum::cli {
+namespace {
+
+// Adds a command of `vellum group`.
+CLI::App* add_work(CLI::App& app, Context& context, const char* name, const char* description,
+                   const std::shared_ptr<GroupArguments>& arguments,
+                   int (*run)(Context&, const GroupArguments&)) {
+  CLI::App* command = app.add_subcommand(name, description);
+  command->add_option("RECORD_DIR", arguments->records, "The directory of the group's records")
+      ->required();
+  command->callback([&context, arguments, run] {
+    context.action = [&context, arguments, run] { return run(context, *arguments); };
+  });
+  return command;
+}
+
+void add_stores(CLI::App& command, const std::shared_ptr<GroupArguments>& arguments) {
+  command
+      .add_option("--stores", arguments->stores,
+                  "Where the stores are now: a path in which {} is the partition's number")
+      ->type_name("PATH");
+}
+
+}  // namespace
+
+void add_group(CLI::App& app, Context& context) {
+  CLI::App& group =
+      *app.add_subcommand("group", "Look at versions of many stores, made by a parallel job");
+  group.require_subcommand(1);
+  auto arguments = std::make_shared<GroupArguments>();
+  add_work(group, context, "log", "List the versions, newest first", arguments, run_group_log);
+
+  CLI::App* command = add_work(group, context, "show", "Describe a version and its partitions",
+                               arguments, run_group_show);
+  command->add_option("VERSION", arguments->version, "A name or a number; the newest if left out");
+  add_stores(*command, arguments);
+
+  command = add_work(group, context, "verify", "Look which partitions lack what, or are damaged",
+                     arguments, run_group_verify);
+  command->add_flag("--read-data", arguments->read_data, "Read and check every byte of the stores");
+  add_stores(*command, arguments);
+
+  command = add_work(group, context, "export", "Write the partitions of a version as plain files",
+                     arguments, run_group_export);
+  command->add_option("VERSION", arguments->version, "A name or a number")->required();
+  command->add_option("DIR", arguments->to, "The directory for partition-0 and so on; it is made")
+      ->required();
+  add_stores(*command, arguments);
+
+  command = add_work(group, context, "rm", "Remove a version by its name", arguments, run_group_rm);
+  command->add_option("VERSION", arguments->version, "A name")->required();
+
+  command = add_work(group, context, "gc", "Give back the space of what no version needs",
+                     arguments, run_group_gc);
+  command->add_flag("--dry-run", arguments->dry_run, "Only say what would be removed");
+  add_stores(*command, arguments);
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,102 @@
+#include "group/group_version.hpp"
+
+#include "api/store_impl.hpp"
+#include "base/clock.hpp"
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "group/job.hpp"
+#include "group/region_partition.hpp"
+#include "region/region_impl.hpp"
+
+namespace vellum {
+
+namespace group {
+
+GroupVersionInfo info_of(const format::GroupRecord& record) {
+  GroupVersionInfo info;
+  info.number = record.number;
+  info.epoch = record.epoch;
+  info.name = record.name;
+  info.message = record.message;
+  info.created_at = base::time_point_of(record.created_ns);
+  info.is_repeated = record.pin.epoch != record.epoch;
+  info.partitions = static_cast<std::uint32_t>(record.partitions.size());
+  for (const format::GroupPartition& p : record.partitions) {
+    info.region_bytes += p.region_bytes;
+    info.bytes_written += p.bytes_written;
+  }
+  return info;
+}
+
+}  // namespace group
+
+const format::GroupPartition& GroupVersion::Impl::at(std::uint32_t number) const {
+  if (number >= record.partitions.size()) {
+    fail(Errc::invalid_argument, "{}: the group has no partition {}: it has {}", records, number,
+         record.partitions.size());
+  }
+  return record.partitions[number];
+}
+
+std::string GroupVersion::Impl::store_path(std::uint32_t number) const {
+  if (!stores.empty()) return vellum::group::path_of_partition(stores, number);
+  return vellum::group::path_from_record(at(number).store, records);
+}
+
+std::pair<Store, std::string> GroupVersion::Impl::open_store(std::uint32_t number) const {
+  const format::GroupPartition& p = at(number);
+  return with_context(fmt::format("partition {}", number), [&] {
+    Store store = Store::open(store_path(number));
+    std::string pin = vellum::group::pin_name(group.id, number, record.pin);
+    vellum::group::checked_pin(*StoreAccess::core_of(store), pin, p);
+    return std::pair(std::move(store), std::move(pin));
+  });
+}
+
+GroupVersion GroupVersion::open(const std::string& records, const std::string& version,
+                                const std::string& stores) {
+  const auto directory = group::RecordDirectory::open(base::posix_fs(), records);
+  return GroupAccess::of_record(records, stores, directory.group(),
+                                group::find_record(directory, version));
+}
+
+const GroupVersionInfo& GroupVersion::info() const noexcept { return impl_->info; }
+
+std::uint32_t GroupVersion::partitions() const noexcept { return impl_->info.partitions; }
+
+GroupPartitionInfo GroupVersion::partition(std::uint32_t number) const {
+  const format::GroupPartition& p = impl_->at(number);
+  GroupPartitionInfo info;
+  info.number = number;
+  info.store = impl_->store_path(number);
+  for (const std::byte b : p.store_id)
+    info.store_id += fmt::format("{:02x}", std::to_integer<int>(b));
+  info.branch = p.branch;
+  info.snapshot = group::pin_name(impl_->group.id, number, impl_->record.pin);
+  info.host = p.host;
+  info.sequence = p.sequence;
+  info.region_bytes = p.region_bytes;
+  info.bytes_written = p.bytes_written;
+  return info;
+}
+
+Region GroupVersion::open_partition(std::uint32_t number, const RegionOptions& options) const {
+  auto [store, pin] = impl_->open_store(number);
+  return store.open_version(pin, options);
+}
+
+void GroupVersion::export_partition(std::uint32_t number, const std::string& file,
+                                    const ProgressFn& progress) const {
+  const auto [store, pin] = impl_->open_store(number);
+  store.export_file(pin, file, progress);
+}
+
+std::vector<GroupVersionInfo> group_versions(const std::string& records) {
+  std::vector<GroupVersionInfo> versions;
+  for (const auto& record : group::RecordDirectory::open(base::posix_fs(), records).all()) {
+    versions.push_back(group::info_of(record));
+  }
+  return versions;
+}
+
+}  // namespace vellum

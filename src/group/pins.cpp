@@ -1,0 +1,139 @@
+#include "group/pins.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include "base/fail.hpp"
+#include "base/sha256.hpp"
+#include "store/catalog/names.hpp"
+
+namespace vellum::group {
+namespace {
+
+constexpr std::string_view kPrefix = "vellum-group-";
+
+// "vellum-group-<16 hex digits>-": the first half of the id is enough to tell groups apart.
+std::string group_prefix(const format::Uuid& group_id) {
+  std::string text(kPrefix);
+  for (std::size_t i = 0; i < 8; ++i)
+    text += fmt::format("{:02x}", std::to_integer<int>(group_id[i]));
+  return text + "-";
+}
+
+std::string partition_prefix(const format::Uuid& group_id, std::uint32_t partition) {
+  return fmt::format("{}{}-", group_prefix(group_id), partition);
+}
+
+bool parse_number(std::string_view text, std::uint64_t& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+format::VersionDigest digest_of(const format::SnapshotRef& ref, const format::Uuid& store_id) {
+  const base::Sha256 hash = base::sha256(format::encode_snapshot_ref(ref, store_id));
+  format::VersionDigest digest;
+  std::copy_n(hash.begin(), digest.size(), digest.begin());
+  return digest;
+}
+
+bool stands_on(const store::BranchHead& branch, const format::Version& version) {
+  const format::Version& base = branch.journal.base;
+  return branch.journal.commits.empty() && base.sequence == version.sequence &&
+         base.region_bytes == version.region_bytes && base.file_bytes == version.file_bytes &&
+         base.runs == version.runs;
+}
+
+}  // namespace
+
+std::string pin_name(const format::Uuid& group_id, std::uint32_t partition, const GroupPin& pin) {
+  return fmt::format("{}{}-{}", partition_prefix(group_id, partition), pin.epoch, pin.attempt);
+}
+
+std::optional<GroupPin> parse_pin(const format::Uuid& group_id, std::uint32_t partition,
+                                  const std::string& name) {
+  const std::string prefix = partition_prefix(group_id, partition);
+  if (!name.starts_with(prefix)) return std::nullopt;
+  const std::string_view rest = std::string_view(name).substr(prefix.size());
+  const std::size_t dash = rest.find('-');
+  GroupPin pin;
+  if (dash == std::string_view::npos || !parse_number(rest.substr(0, dash), pin.epoch) ||
+      !parse_number(rest.substr(dash + 1), pin.attempt) ||
+      pin_name(group_id, partition, pin) != name) {
+    return std::nullopt;
+  }
+  return pin;
+}
+
+void require_no_other_group(const store::StoreCore& store, const std::string& branch,
+                            const format::Uuid& group_id) {
+  const std::string ours = group_prefix(group_id);
+  for (const std::string& name : store::snapshot_names(store)) {
+    if (!name.starts_with(kPrefix) || name.starts_with(ours)) continue;
+    if (store::read_snapshot(store, name).branch != branch) continue;
+    fail(Errc::already_exists,
+         "branch '{}' of {} belongs to another group: it has the snapshot '{}'", branch,
+         store.path(), name);
+  }
+}
+
+format::GroupPartition describe_pin(const store::StoreCore& store, const std::string& pin) {
+  const format::SnapshotRef ref = store::read_snapshot(store, pin);
+  format::GroupPartition partition;
+  partition.store_id = store.superblock().store_id;
+  partition.digest = digest_of(ref, partition.store_id);
+  partition.order = ref.order;
+  partition.sequence = ref.version.sequence;
+  partition.region_bytes = ref.version.region_bytes;
+  return partition;
+}
+
+format::SnapshotRef checked_pin(const store::StoreCore& store, const std::string& pin,
+                                const format::GroupPartition& partition) {
+  const format::Uuid& store_id = store.superblock().store_id;
+  if (store_id != partition.store_id) {
+    fail(Errc::not_found, "{}: not the store that the record names, but another one", store.path());
+  }
+  format::SnapshotRef ref = store::read_snapshot(store, pin);
+  if (ref.order != partition.order || ref.version.sequence != partition.sequence ||
+      digest_of(ref, store_id) != partition.digest) {
+    fail(Errc::corrupted, "snapshot '{}' of {} is not the version that the record names", pin,
+         store.path());
+  }
+  return ref;
+}
+
+void settle_branch(store::StoreCore& store, const std::string& branch,
+                   const format::SnapshotRef& pin,
+                   const std::optional<format::Encoding>& encoding) {
+  std::optional<format::Encoding> own = encoding;
+  if (store::has_branch(store, branch)) {
+    const store::BranchHead head = store.read_branch(branch);
+    if (stands_on(head, pin.version)) return;
+    if (!own.has_value()) own = head.journal.header.encoding;
+    store.remove_branch(branch);
+  }
+  store.create_branch_at(branch, pin.version, pin.version.parent, own);
+}
+
+std::vector<GroupPin> pins_in(const store::StoreCore& store, const format::Uuid& group_id,
+                              std::uint32_t partition) {
+  std::vector<GroupPin> pins;
+  for (const std::string& name : store::snapshot_names(store)) {
+    if (const auto pin = parse_pin(group_id, partition, name)) pins.push_back(*pin);
+  }
+  return pins;
+}
+
+std::size_t remove_pins_except(store::StoreCore& store, const format::Uuid& group_id,
+                               std::uint32_t partition, const std::set<GroupPin>& keep) {
+  std::size_t removed = 0;
+  for (const GroupPin& pin : pins_in(store, group_id, partition)) {
+    if (keep.contains(pin)) continue;
+    store.remove_snapshot(pin_name(group_id, partition, pin));
+    ++removed;
+  }
+  return removed;
+}
+
+}  // namespace vellum::group

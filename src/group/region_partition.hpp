@@ -1,0 +1,43 @@
+// group/region_partition.hpp: partitions that are regions of stores.
+#pragma once
+
+#include <string>
+#include <vellum/store.hpp>
+
+#include "group/partition_memory.hpp"
+
+namespace vellum::group {
+
+// A partition's path: each "{}" in the pattern becomes its number.
+std::string path_of_partition(const std::string& pattern, std::uint32_t partition);
+// The path that a record names: relative to the directory of the records where the store lies in it
+// or beside it, so that all can move together; otherwise absolute.
+std::string path_for_record(const std::string& store, const std::string& records);
+// The store that a record names.
+std::string path_from_record(const std::string& path, const std::string& records);
+
+struct RegionPartitionOptions {
+  std::string store;  // pattern
+  std::string branch;
+  std::uint64_t region_bytes = 0;  // of a new partition
+  StoreOptions new_store;
+  RegionOptions region;
+};
+
+class RegionPartitions final : public PartitionOpener {
+ public:
+  // Errc::invalid_argument: options that a group's regions cannot have.
+  explicit RegionPartitions(RegionPartitionOptions options);
+  std::shared_ptr<store::StoreCore> open_store(std::uint32_t partition, bool may_create) override;
+  void create_branch(store::StoreCore& store, std::uint32_t partition) override;
+  std::unique_ptr<PartitionMemory> open_branch(const std::shared_ptr<store::StoreCore>& store,
+                                               std::uint32_t partition) override;
+
+ private:
+  const RegionPartitionOptions options_;
+};
+
+// The region of a partition that RegionPartitions has opened.
+Region& region_of(PartitionMemory& memory);
+
+}  // namespace vellum::group

@@ -1,0 +1,243 @@
+// Power cuts while a job makes global versions: the next boot finds the last version that returned
+// or the one in progress, the same in all partitions, and every version with a name that returned.
+//
+// All stores and the records are on one disk, and what has not been synced is lost at random: so
+// each partition may be ahead of the others, or behind, in any combination.
+#include <fmt/format.h>
+
+#include "group/job.hpp"
+#include "store/catalog/names.hpp"
+#include "store/check/verify.hpp"
+#include "store/support.hpp"
+#include "support/crash_images_lib.hpp"
+
+namespace vellum::group {
+namespace {
+
+using store::BranchWriter;
+using store::StoreCore;
+using store::test::Model;
+
+constexpr std::size_t kPages = 16;
+constexpr std::uint32_t kPartitions = 3;
+
+std::string store_path(std::uint32_t partition) { return "/s" + std::to_string(partition); }
+
+Bytes read_all(StoreCore& store, const std::string& name) {
+  Bytes out(kPages * format::kPageBytes);
+  store::test::open_version(store, name)->read(0, kPages, out.data());
+  return out;
+}
+
+// A partition without a region: a model of its memory, and the branch's writer.
+class WriterPartition final : public PartitionMemory {
+ public:
+  WriterPartition(StoreCore& store, const std::string& branch)
+      : writer_(BranchWriter::open(store, branch)), model_(kPages) {
+    const Bytes found = read_all(store, branch);
+    for (std::size_t at = 0; at < found.size(); at += 8) {
+      std::uint64_t word;
+      std::memcpy(&word, found.data() + at, 8);
+      model_.store64(at / format::kPageBytes, at % format::kPageBytes, word);
+    }
+    base::Compressor compressor;
+    model_.take(4, compressor);  // from here on, changes
+  }
+  CommitReport snapshot(const std::string& name, const std::string& message) override {
+    CommitReport report;
+    report.bytes_written = store::test::commit(*writer_, model_, true).bytes_written;
+    writer_->publish_snapshot(name, message);
+    return report;
+  }
+  std::future<CommitReport> snapshot_async(const std::string& name,
+                                           const std::string& message) override {
+    return std::async(std::launch::deferred, [=, this] { return snapshot(name, message); });
+  }
+  void rollback(const std::string&) override { FAIL() << "no test of it here"; }
+  void close() override { writer_.reset(); }
+
+  Model& model() { return model_; }
+
+ private:
+  std::unique_ptr<BranchWriter> writer_;
+  Model model_;
+};
+
+class WriterPartitions final : public PartitionOpener {
+ public:
+  explicit WriterPartitions(base::Fs& fs) : fs_(fs) {}
+  std::shared_ptr<StoreCore> open_store(std::uint32_t partition, bool may_create) override {
+    if (!may_create || fs_.exists(store_path(partition) + "/vellum.store")) {
+      return StoreCore::open(fs_, store_path(partition));
+    }
+    format::Superblock options = store::test::small_options();
+    options.journal_half_bytes = 16u << 10;
+    options.pack_bytes = 24u << 10;
+    return StoreCore::create(fs_, store_path(partition), options);
+  }
+  void create_branch(StoreCore& store, std::uint32_t) override {
+    store.create_branch("main", kPages * format::kPageBytes, 0);
+  }
+  std::unique_ptr<PartitionMemory> open_branch(const std::shared_ptr<StoreCore>& store,
+                                               std::uint32_t) override {
+    return std::make_unique<WriterPartition>(*store, "main");
+  }
+
+ private:
+  base::Fs& fs_;
+};
+
+using State = std::vector<Bytes>;  // of all partitions
+
+class GroupCuts {
+ public:
+  explicit GroupCuts(std::uint64_t seed) : random_(seed), fs_(std::make_unique<sim::SimFs>()) {
+    fs_->start_log();
+    now_.assign(kPartitions, Bytes(kPages * format::kPageBytes));
+  }
+
+  void run(int cuts) {
+    for (int i = 0; i < cuts && !::testing::Test::HasFailure(); ++i) {
+      fs_->cut_power_at(1 + random_() % 200);
+      live();
+      fs_ = sim::next_boot(*fs_, random_);
+      if (random_() % 3 == 0) {  // power goes again, while the branches go back
+        fs_->cut_power_at(1 + random_() % 40);
+        open_only();
+        fs_ = sim::next_boot(*fs_, random_);
+      }
+      look();
+    }
+  }
+  int versions_made() const { return made_; }
+  int found_in_progress() const { return found_in_progress_; }
+
+ private:
+  std::unique_ptr<Job> open_job() {
+    JobOptions options;
+    options.records = "/g";
+    options.partitions = kPartitions;
+    options.store_path = store_path;
+    options.release_in_background = false;
+    WriterPartitions opener(*fs_);
+    return std::make_unique<Job>(*fs_, rank_, options, opener);
+  }
+
+  void open_only() {
+    try {
+      open_job();
+    } catch (const Error& e) {
+      expect_power_cut(e);
+    }
+  }
+
+  void expect_power_cut(const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("power cut"), std::string::npos) << e.what();
+  }
+
+  // Works until the power goes.
+  void live() {
+    try {
+      const auto job = open_job();
+      // The version that was found, or the first one, and it has a record now.
+      for (std::uint32_t p = 0; p < kPartitions; ++p) {
+        ASSERT_TRUE(partition(*job, p).model().bytes == now_[p]) << "partition " << p;
+      }
+      for (;;) {
+        next_ = now_;
+        for (std::uint32_t p = 0; p < kPartitions; ++p) change(partition(*job, p).model(), p);
+        const std::string name =
+            random_() % 4 == 0 ? "v" + std::to_string(names_made_++) : std::string();
+        if (!name.empty()) maybe_named_[name] = next_;
+        if (random_() % 4 == 0) {
+          job->finish(job->snapshot_async(name, ""));
+        } else {
+          job->snapshot(name, "");
+        }
+        now_ = next_;
+        if (!name.empty()) named_[name] = now_;
+        ++made_;
+      }
+    } catch (const Error& e) {
+      expect_power_cut(e);
+    }
+  }
+
+  static WriterPartition& partition(Job& job, std::uint32_t number) {
+    return static_cast<WriterPartition&>(job.memory(number));
+  }
+
+  void change(Model& model, std::uint32_t number) {
+    for (std::size_t k = random_() % 4; k > 0; --k) {
+      const format::PageNumber p = random_() % kPages;
+      if (random_() % 6 == 0) {
+        model.fill(p, random_);
+      } else {
+        model.store64(p, 8 * (random_() % 512), random_());
+      }
+    }
+    next_[number] = model.bytes;
+  }
+
+  State state_of(const format::GroupRecord& record, const RecordDirectory& directory) {
+    State state;
+    for (std::uint32_t p = 0; p < kPartitions; ++p) {
+      const auto core = StoreCore::open(*fs_, store_path(p));
+      const std::string pin = pin_name(directory.group().id, p, record.pin);
+      checked_pin(*core, pin, record.partitions[p]);
+      state.push_back(read_all(*core, pin));
+    }
+    return state;
+  }
+
+  void look() {
+    const bool is_there = fs_->exists("/g/vellum.group");
+    ASSERT_TRUE(is_there || made_ == 0);
+    if (!is_there) return;
+    const RecordDirectory directory = RecordDirectory::open(*fs_, "/g");
+    const auto newest = directory.newest();
+    ASSERT_TRUE(newest.has_value() || made_ == 0);
+    if (!newest.has_value()) return;
+    const State found = state_of(*newest, directory);
+    if (found != now_) {
+      ASSERT_TRUE(found == next_) << "neither the last version nor the one in progress";
+      ++found_in_progress_;
+      now_ = next_;
+    }
+    std::set<std::string> seen;
+    for (const auto& record : directory.all()) {
+      if (record.name.empty()) continue;
+      ASSERT_TRUE(maybe_named_.contains(record.name));
+      ASSERT_TRUE(state_of(record, directory) == maybe_named_[record.name]) << record.name;
+      named_[record.name] = maybe_named_[record.name];
+      seen.insert(record.name);
+    }
+    for (const auto& [name, state] : named_) EXPECT_TRUE(seen.contains(name)) << name;
+    for (std::uint32_t p = 0; p < kPartitions; ++p) {
+      for (const Damage& d :
+           store::verify_store(*StoreCore::open(*fs_, store_path(p)), true, {}).damages) {
+        ADD_FAILURE() << d.object << ": " << d.reason;
+      }
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::unique_ptr<sim::SimFs> fs_;
+  OneRank rank_;
+  State now_, next_;
+  std::map<std::string, State> named_, maybe_named_;
+  int names_made_ = 0, made_ = 0, found_in_progress_ = 0;
+};
+
+class GroupPowerCutTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(GroupPowerCutTest, TheNewestRecordIsWholeInAllPartitions) {
+  GroupCuts cuts(static_cast<std::uint64_t>(GetParam()));
+  cuts.run(30);
+  EXPECT_GT(cuts.versions_made(), 10);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, GroupPowerCutTest, ::testing::Range(1, 7));
+
+}  // namespace
+}  // namespace vellum::group

@@ -1,0 +1,63 @@
+/* The C face of a group: c_ranks RECORDS STORES. Each rank counts to 3, of which the last is rolled
+ * back. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <vellum/mpi.h>
+
+#define CHECK(call)                                                           \
+  do {                                                                        \
+    const int result = (call);                                                \
+    if (result != VELLUM_OK) {                                                \
+      fprintf(stderr, "%s: %d, %s\n", #call, result, vellum_error_message()); \
+      MPI_Abort(MPI_COMM_WORLD, 1);                                           \
+    }                                                                         \
+  } while (0)
+#define REQUIRE(holds)                         \
+  do {                                         \
+    if (!(holds)) {                            \
+      fprintf(stderr, "not so: %s\n", #holds); \
+      MPI_Abort(MPI_COMM_WORLD, 1);            \
+    }                                          \
+  } while (0)
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  REQUIRE(argc == 3);
+
+  vellum_group* group = NULL;
+  REQUIRE(vellum_group_open(MPI_COMM_WORLD, NULL, NULL, &group) == VELLUM_ERR_INVALID_ARGUMENT);
+  vellum_group_options options = VELLUM_GROUP_OPTIONS_INIT;
+  options.store = argv[2];
+  options.region_bytes = 1 << 20;
+  CHECK(vellum_group_open(MPI_COMM_WORLD, argv[1], &options, &group));
+  REQUIRE(vellum_group_partitions(group) == (uint32_t)ranks);
+  REQUIRE(vellum_group_size(group, (uint32_t)rank) == 1 << 20);
+  REQUIRE(vellum_group_data(group, (uint32_t)ranks) == NULL);
+  uint64_t* const count = vellum_group_data(group, (uint32_t)rank);
+
+  *count = 1;
+  vellum_group_report report = VELLUM_GROUP_REPORT_INIT;
+  CHECK(vellum_group_commit(group, "one", &report));
+  REQUIRE(report.number == vellum_group_number(group) && report.bytes_written > 0);
+  *count = 2;
+  vellum_pending_version* pending = NULL;
+  CHECK(vellum_group_snapshot_async(group, "two", NULL, &pending));
+  CHECK(vellum_group_wait(pending, &report));
+  REQUIRE(vellum_group_snapshot(group, "two", NULL, NULL) == VELLUM_ERR_ALREADY_EXISTS);
+  CHECK(vellum_group_grow(group, (uint32_t)rank, 2 << 20));
+  *count = 3;
+  CHECK(vellum_group_rollback(group));
+  REQUIRE(*count == 2);
+
+  vellum_region* region = NULL;
+  CHECK(vellum_group_open_version(argv[1], "two", (uint32_t)(ranks - 1 - rank), NULL, &region));
+  REQUIRE(*(const uint64_t*)vellum_region_data(region) == 2);
+  vellum_region_close(region);
+  vellum_group_close(group);
+  vellum_group_close(NULL);
+  MPI_Finalize();
+  return 0;
+}
