@@ -35,6 +35,7 @@ libssl-dev           build,demo,test       module:libcrypto
 libfmt-dev           build,demo,test       module:fmt
 libpmem-dev          build,test            module:libpmem
 liblmdb-dev          build,test            module:lmdb
+libcurl4-openssl-dev build,test            module:libcurl
 libcli11-dev         build,test            header:CLI/CLI.hpp
 nlohmann-json3-dev   build,test,bench      header:nlohmann/json.hpp
 libboost-dev         demo,test,bench       header:boost/version.hpp
@@ -42,6 +43,7 @@ libgtest-dev         test                  module:gtest
 libgmock-dev         test                  module:gmock
 libbenchmark-dev     bench                 module:benchmark
 lmdb-utils           test                  program:mdb_stat
+openssl              test                  program:openssl
 libjemalloc2         test                  library:libjemalloc.so.2
 libtcmalloc-minimal4 test                  library:libtcmalloc_minimal.so.4
 libgoogle-perftools4 test                  library:libtcmalloc.so.4
