@@ -34,6 +34,9 @@ _vellum_options() {
       ;;
     gc) echo '--dry-run --recompress' ;;
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
+    remote) echo '--one-writer' ;;
+    push) echo '--all --remote --take-over' ;;
+    pull) echo '--remote' ;;
     verify) echo '--read-data' ;;
     repair) echo '--to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
@@ -50,10 +53,13 @@ _vellum_argument() {
     tier:1) echo tier ;;
     tier:2) echo directory ;;
     tier:[34]) echo tier_argument ;;
+    remote:1) echo remote ;;
+    remote:2 | clone:2) echo directory ;;
+    remote:* | clone:* | pull:[2-9]*) echo nothing ;;
     help:1) echo command ;;
     recover:1 | backup:2 | restore:3) echo file ;;
     *:1) echo directory ;;
-    log:2 | ls:2 | show:2 | cat:2 | export:2 | restore:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
+    log:2 | ls:2 | show:2 | cat:2 | export:2 | restore:2 | push:[2-9]* | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
     import:3 | attach:3 | export:3) echo file ;;
     rm:*) if [[ $3 == yes ]]; then echo branch; else echo snapshot; fi ;;
@@ -61,7 +67,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='help init log ls show stat diff cat export import attach backup restore branch snapshot tag rm forget gc tier verify repair recover run'
+  local commands='help init log ls show stat diff cat export import attach backup restore branch snapshot tag rm forget gc tier remote push pull clone verify repair recover run'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -76,7 +82,7 @@ _vellum() {
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | -m | --message | \
         --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | \
-        --file | --snapshot-every-* | --version | --name)
+        --file | --snapshot-every-* | --version | --name | --remote)
         takes_value=yes
         ;;
       --)
@@ -126,6 +132,7 @@ _vellum() {
       ;;
     command) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current") ;;
     tier) mapfile -t COMPREPLY < <(compgen -W 'list add remove limit move apply' -- "$current") ;;
+    remote) mapfile -t COMPREPLY < <(compgen -W 'add list remove' -- "$current") ;;
     tier_argument)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -W 'archive cache home' -- "$current"; compgen -d -- "$current")

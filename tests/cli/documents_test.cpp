@@ -46,12 +46,13 @@ std::string unescaped(std::string text) {
   return text;
 }
 
-TEST(Documents, ThereAreTwentyTwoCommands) {
+TEST(Documents, ThereAreTwentySixCommands) {
   EXPECT_EQ(commands(),
             (std::vector<std::string>{
-                "help",   "init",   "log",    "show",    "stat",    "diff",     "cat", "export",
-                "import", "attach", "backup", "restore", "branch",  "snapshot", "rm",  "forget",
-                "gc",     "tier",   "verify", "repair",  "recover", "run"}));
+                "help",   "init",   "log",    "show",    "stat",    "diff",   "cat",
+                "export", "import", "attach", "backup",  "restore", "branch", "snapshot",
+                "rm",     "forget", "gc",     "tier",    "remote",  "push",   "pull",
+                "clone",  "verify", "repair", "recover", "run"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {
@@ -90,6 +91,18 @@ TEST(Documents, EveryOptionOfTierIsInTheManualAndTheCompletions) {
       }
     }
     EXPECT_NE(source("docs/man/vellum-tier.1").find(action), std::string::npos) << action;
+  }
+}
+
+TEST(Documents, EveryOptionOfRemoteIsInTheManualAndTheCompletions) {
+  for (const char* action : {"list", "add", "remove"}) {
+    for (const std::string& option : options_in(must({"remote", action, "--help"}).out)) {
+      for (const char* file :
+           {"docs/man/vellum-remote.1", "completions/vellum.bash", "completions/_vellum"}) {
+        EXPECT_NE(unescaped(source(file)).find(option), std::string::npos) << file << " " << option;
+      }
+    }
+    EXPECT_NE(source("docs/man/vellum-remote.1").find(action), std::string::npos) << action;
   }
 }
 
