@@ -37,6 +37,9 @@ _vellum_options() {
     gc) echo '--dry-run --recompress' ;;
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
     group) echo '--stores --read-data --dry-run' ;;
+    remote) echo '--one-writer' ;;
+    push) echo '--all --remote --take-over' ;;
+    pull) echo '--remote' ;;
     verify) echo '--read-data' ;;
     repair) echo '--to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
@@ -55,10 +58,13 @@ _vellum_argument() {
     group:1) echo group ;;
     group:[24]) echo directory ;;
     tier:[34]) echo tier_argument ;;
+    remote:1) echo remote ;;
+    remote:2 | clone:2) echo directory ;;
+    remote:* | clone:* | pull:[2-9]*) echo nothing ;;
     help:1) echo command ;;
     recover:1 | backup:2 | restore:3) echo file ;;
     *:1) echo directory ;;
-    log:2 | ls:2 | show:2 | heat:2 | blame:2 | cat:2 | export:2 | restore:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
+    log:2 | ls:2 | show:2 | heat:2 | blame:2 | cat:2 | export:2 | restore:2 | push:[2-9]* | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
     import:3 | attach:3 | export:3) echo file ;;
     rm:*) if [[ $3 == yes ]]; then echo branch; else echo snapshot; fi ;;
@@ -66,7 +72,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='help init log ls show stat diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier group verify repair recover run'
+  local commands='help init log ls show stat diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier remote push pull clone group verify repair recover run'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -81,7 +87,7 @@ _vellum() {
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | --columns | -m | --message | \
         --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | --stores | \
-        --file | --snapshot-every-* | --version | --name)
+        --file | --snapshot-every-* | --version | --name | --remote)
         takes_value=yes
         ;;
       --)
@@ -132,6 +138,7 @@ _vellum() {
     command) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current") ;;
     tier) mapfile -t COMPREPLY < <(compgen -W 'list add remove limit move apply' -- "$current") ;;
     group) mapfile -t COMPREPLY < <(compgen -W 'log show verify export rm gc' -- "$current") ;;
+    remote) mapfile -t COMPREPLY < <(compgen -W 'add list remove' -- "$current") ;;
     tier_argument)
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -W 'archive cache home' -- "$current"; compgen -d -- "$current")

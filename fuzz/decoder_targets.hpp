@@ -32,6 +32,12 @@ void fuzz_run_root(View input);
 void fuzz_page_hashes(View input);
 // redo.cpp: the journal of an atomic file.
 void fuzz_redo(View input);
+// remote_objects.cpp: what a server returns, and what a store keeps of a remote.
+void fuzz_head(View input);
+void fuzz_piece_list(View input);
+void fuzz_piece(View input);
+void fuzz_remote_file(View input);
+void fuzz_s3_listing(View input);
 // deltas.cpp
 void fuzz_delta_batch(View input);
 void fuzz_page_diff(View input);

@@ -6,6 +6,7 @@
 #include "base/codec.hpp"
 #include "format/redo.hpp"
 #include "format/samples.hpp"
+#include "remote/remote_samples.hpp"
 
 namespace {
 
@@ -50,6 +51,20 @@ void write_fixed_structures() {
   write("group_file", "sample", format::encode_group_file(samples::group_file()));
   write("group_record", "sample",
         format::encode_group_record(samples::group_record(), samples::store_id()));
+}
+
+void write_remote_objects() {
+  const format::Uuid id = samples::store_id();
+  write("head", "sample", remote::encode_head(remote::samples::sample_head(), id));
+  write("piece_list", "sample", remote::encode_piece_list(remote::samples::sample_list(), id));
+  write("piece", "sample", remote::encode_contents(remote::samples::sample_records(), id));
+  write("remote_file", "sample", remote::encode_remote_file(remote::samples::sample_file(), id));
+  const std::string listing =
+      "<ListBucketResult><EncodingType>url</EncodingType><Contents><Key>a%2Fb&amp;c</Key>"
+      "<Size>12</Size></Contents><IsTruncated>true</IsTruncated>"
+      "<NextContinuationToken>t</NextContinuationToken></ListBucketResult>";
+  const auto* text = reinterpret_cast<const std::byte*>(listing.data());
+  write("s3_listing", "sample", Bytes(text, text + listing.size()));
 }
 
 void write_records() {
@@ -149,6 +164,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   root = argv[1];
   write_fixed_structures();
+  write_remote_objects();
   write_records();
   write_bodies();
   write_redo();

@@ -36,6 +36,7 @@ libssl-dev           build,demo,test       module:libcrypto
 libfmt-dev           build,demo,test       module:fmt
 libpmem-dev          build,test            module:libpmem
 liblmdb-dev          build,test            module:lmdb
+libcurl4-openssl-dev build,test            module:libcurl
 libcli11-dev         build,test            header:CLI/CLI.hpp
 nlohmann-json3-dev   build,test,bench      header:nlohmann/json.hpp
 libboost-dev         demo,test,bench       header:boost/version.hpp
@@ -52,6 +53,7 @@ libsqlite3-dev       test                  module:sqlite3
 e2fsprogs            test                  program:mkfs.ext4
 xfsprogs             test                  program:mkfs.xfs
 btrfs-progs          test                  program:mkfs.btrfs
+openssl              test                  program:openssl
 libjemalloc2         test                  library:libjemalloc.so.2
 libtcmalloc-minimal4 test                  library:libtcmalloc_minimal.so.4
 libgoogle-perftools4 test                  library:libtcmalloc.so.4

@@ -85,9 +85,8 @@ std::vector<RetentionDecision> decide_retention(const std::vector<VersionInfo>& 
 
 namespace vellum::api {
 
-std::vector<VersionInfo> snapshots_of(const Store& store, const std::string& branch,
+std::vector<VersionInfo> snapshots_of(std::vector<VersionInfo> versions, const std::string& branch,
                                       const std::string& prefix) {
-  std::vector<VersionInfo> versions = store.versions();
   std::erase_if(versions, [&](const VersionInfo& v) {
     return v.is_branch || (!branch.empty() && v.branch != branch) || !v.name.starts_with(prefix);
   });

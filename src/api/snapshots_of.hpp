@@ -8,8 +8,8 @@
 
 namespace vellum::api {
 
-// The snapshots that were made on `branch` (empty: on any) and whose names begin with `prefix`.
-std::vector<VersionInfo> snapshots_of(const Store& store, const std::string& branch,
+// Of these versions, the snapshots that were made on `branch` (empty: on any) and whose names begin with `prefix`.
+std::vector<VersionInfo> snapshots_of(std::vector<VersionInfo> versions, const std::string& branch,
                                       const std::string& prefix);
 
 }  // namespace vellum::api

@@ -177,7 +177,8 @@ int vellum_decide_retention(const vellum_store* store, const vellum_retention_po
     require(visit, "visit");
     const vellum_retention_policy p = options_or_zero(policy);
     const auto decisions = vellum::decide_retention(
-        vellum::api::snapshots_of(store_of(store), or_empty(p.branch), or_empty(p.prefix)),
+        vellum::api::snapshots_of(store_of(store).versions(), or_empty(p.branch),
+                                  or_empty(p.prefix)),
         {p.keep_last, p.keep_daily, p.keep_weekly, p.keep_monthly, p.keep_yearly});
     for (const auto& decision : decisions) {
       const std::vector<const char*> rules = pointers_to(decision.kept_by);

@@ -87,6 +87,10 @@ void add_commands(CLI::App& app, Context& context) {
   add_gc(app, context);
   add_tier(app, context);
   add_group(app, context);
+  add_remote(app, context);
+  add_push(app, context);
+  add_pull(app, context);
+  add_clone(app, context);
   add_verify(app, context);
   add_repair(app, context);
   add_recover(app, context);

@@ -42,7 +42,7 @@ const char* open_whole_file(const WholeFileKind& kind, std::span<const std::byte
   if (length != bytes.size()) return "malformed";
   if (!ends_with_checksum(bytes, checksum_seed(id))) return "checksum mismatch";
   if (version != kFormatVersion) return "malformed";
-  if (id != store_id) return "belongs to another store";
+  if (id != store_id) return kOtherStore;
   body = bytes.subspan(kWholeFileHeaderBytes, bytes.size() - kWholeFileHeaderBytes - 8);
   return nullptr;
 }

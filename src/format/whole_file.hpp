@@ -14,6 +14,9 @@ namespace vellum::format {
 
 inline constexpr std::size_t kWholeFileHeaderBytes = 32;
 
+// The text for a file of another store.
+inline constexpr const char* kOtherStore = "belongs to another store";
+
 struct WholeFileKind {
   const char* magic;  // 8 bytes
   std::uint32_t max_bytes;

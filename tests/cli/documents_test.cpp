@@ -48,11 +48,11 @@ std::string unescaped(std::string text) {
 
 TEST(Documents, TheseAreTheCommands) {
   EXPECT_EQ(commands(),
-            (std::vector<std::string>{
-                "help", "init",   "log",    "show",   "stat",   "diff",    "heat",    "blame",
-                "cat",  "export", "import", "attach", "backup", "restore", "branch",  "snapshot",
-                "rm",   "forget", "gc",     "tier",   "group",  "verify",  "repair",  "recover",
-                "run"}));
+            (std::vector<std::string>{"help",   "init",    "log",    "show",     "stat",   "diff",
+                                      "heat",   "blame",   "cat",    "export",   "import", "attach",
+                                      "backup", "restore", "branch", "snapshot", "rm",     "forget",
+                                      "gc",     "tier",    "group",  "remote",   "push",   "pull",
+                                      "clone",  "verify",  "repair", "recover",  "run"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {
@@ -103,6 +103,18 @@ TEST(Documents, EveryOptionOfGroupIsInTheManualAndTheCompletions) {
       }
     }
     EXPECT_NE(source("docs/man/vellum-group.1").find(action), std::string::npos) << action;
+  }
+}
+
+TEST(Documents, EveryOptionOfRemoteIsInTheManualAndTheCompletions) {
+  for (const char* action : {"list", "add", "remove"}) {
+    for (const std::string& option : options_in(must({"remote", action, "--help"}).out)) {
+      for (const char* file :
+           {"docs/man/vellum-remote.1", "completions/vellum.bash", "completions/_vellum"}) {
+        EXPECT_NE(unescaped(source(file)).find(option), std::string::npos) << file << " " << option;
+      }
+    }
+    EXPECT_NE(source("docs/man/vellum-remote.1").find(action), std::string::npos) << action;
   }
 }
 

@@ -23,6 +23,7 @@ for lacking in fmt zstd lz4 xxhash; do
 done
 grep -qE '^  OpenSSL.* yes$' "$work/log" || fail "misses OpenSSL, which is there"
 grep -qE '^  backup of a live LMDB +no, not found: LMDB' "$work/log" || fail "does not miss LMDB"
+grep -qE '^  remotes on S3 +no, not found: libcurl' "$work/log" || fail "does not miss libcurl"
 grep -qE '^  tests +no \(VELLUM_TESTS=OFF\)' "$work/log" || fail "does not say that tests are off"
 for part in "command line" "persistent memory" examples benchmarks sanitizers libvellum.so; do
   grep -qE "^  $part +[a-z]" "$work/log" || fail "the table has no line for $part"

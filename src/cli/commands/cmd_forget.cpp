@@ -4,8 +4,10 @@
 #include <vellum/retention.hpp>
 
 #include "api/snapshots_of.hpp"
+#include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -33,13 +35,13 @@ Json decision_json(const RetentionDecision& decision) {
               {"kept_by", decision.kept_by}};
 }
 
-Json report_json(const Store& store, const std::vector<RetentionDecision>& decisions,
+Json report_json(const std::string& place, const std::vector<RetentionDecision>& decisions,
                  bool dry_run) {
   Json kept = Json::array(), removed = Json::array();
   for (const RetentionDecision& decision : decisions) {
     (decision.kept_by.empty() ? removed : kept).push_back(decision_json(decision));
   }
-  return Json{{"store", store.path()},
+  return Json{{"store", place},
               {"dry_run", dry_run},
               {"kept", std::move(kept)},
               {"removed", std::move(removed)}};
@@ -68,17 +70,36 @@ void print_text(Context& context, const std::vector<RetentionDecision>& decision
                     counted(removed, "snapshot"), decisions.size() - removed);
 }
 
-int run_forget(Context& context, const ForgetArguments& arguments) {
+std::vector<RetentionDecision> forget_in_store(const ForgetArguments& arguments) {
   Store store = Store::open(arguments.store);
-  const auto decisions = decide_retention(
-      api::snapshots_of(store, arguments.branch, arguments.prefix), arguments.policy);
+  auto decisions = decide_retention(
+      api::snapshots_of(store.versions(), arguments.branch, arguments.prefix), arguments.policy);
   for (const RetentionDecision& decision : decisions) {
     if (decision.kept_by.empty() && !arguments.dry_run) {
       store.remove_snapshot(decision.version.name);
     }
   }
+  return decisions;
+}
+
+// All of them by one head.
+std::vector<RetentionDecision> forget_at_remote(const ForgetArguments& arguments) {
+  auto decisions = decide_retention(
+      api::snapshots_of(list_remote(arguments.store), arguments.branch, arguments.prefix),
+      arguments.policy);
+  std::set<std::string> names;
+  for (const RetentionDecision& decision : decisions) {
+    if (decision.kept_by.empty()) names.insert(decision.version.name);
+  }
+  if (!arguments.dry_run) remove_at_remote(arguments.store, names, false);
+  return decisions;
+}
+
+int run_forget(Context& context, const ForgetArguments& arguments) {
+  const bool is_remote = remote::is_remote_url(arguments.store);
+  const auto decisions = is_remote ? forget_at_remote(arguments) : forget_in_store(arguments);
   if (context.json) {
-    context.out.print_json(report_json(store, decisions, arguments.dry_run));
+    context.out.print_json(report_json(arguments.store, decisions, arguments.dry_run));
   } else {
     print_text(context, decisions, arguments.dry_run);
   }

@@ -3,9 +3,11 @@
 #include <memory>
 
 #include "base/fail.hpp"
+#include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -90,6 +92,12 @@ std::string needed_by(const GcReport& report) {
 int run_gc(Context& context, const GcArguments& arguments) {
   GcOptions options = arguments.options;
   if (!arguments.recompress.empty()) options.recompress_level = parse_level(arguments.recompress);
+  if (remote::is_remote_url(arguments.store)) {
+    if (options.recompress_level != 0) {
+      fail(Errc::invalid_argument, "--recompress: works on a store, not at a remote");
+    }
+    return gc_remote(context, arguments.store, options.dry_run);
+  }
   Store store = Store::open(arguments.store);
   ProgressMeter meter("gc", context.progress_wanted());
   const GcReport report = store.collect_garbage(options, meter.callback());

@@ -3,8 +3,10 @@
 #include <set>
 
 #include "base/fail.hpp"
+#include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -26,23 +28,26 @@ void require_removable(const Store& store, const std::string& name, bool branch)
   }
 }
 
-int run_rm(Context& context, const RmArguments& arguments) {
+void remove_in_store(const RmArguments& arguments, const std::set<std::string>& names) {
   Store store = Store::open(arguments.store);
-  const std::set<std::string> names(arguments.names.begin(), arguments.names.end());
-  for (const std::string& name : names) {
-    require_removable(store, name, arguments.branch);
-  }
-  Json removed = Json::array();
+  for (const std::string& name : names) require_removable(store, name, arguments.branch);
   for (const std::string& name : names) {
     arguments.branch ? store.remove_branch(name) : store.remove_snapshot(name);
-    removed.push_back(name);
+  }
+}
+
+int run_rm(Context& context, const RmArguments& arguments) {
+  const std::set<std::string> names(arguments.names.begin(), arguments.names.end());
+  if (remote::is_remote_url(arguments.store)) {
+    remove_at_remote(arguments.store, names, arguments.branch);
+  } else {
+    remove_in_store(arguments, names);
   }
   const char* kind = arguments.branch ? "branch" : "snapshot";
   const std::string sentence = names.size() == 1
                                    ? fmt::format("removed {} '{}'", kind, *names.begin())
                                    : "removed " + counted(names.size(), kind);
-  context.report(Json{{"store", store.path()}, {"kind", kind}, {"removed", std::move(removed)}},
-                 sentence);
+  context.report(Json{{"store", arguments.store}, {"kind", kind}, {"removed", names}}, sentence);
   return kExitOk;
 }
 

@@ -3,9 +3,11 @@
 #include <memory>
 #include <tuple>
 
+#include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/listing.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -123,6 +125,7 @@ void print_space(Output& out, const StoreStat& stat, const std::vector<VersionIn
 }
 
 int run_stat(Context& context, const StatArguments& arguments) {
+  if (remote::is_remote_url(arguments.store)) return stat_remote(context, arguments.store);
   const Store store = Store::open(arguments.store);
   const StoreStat stat = store.stat();
   std::vector<VersionInfo> versions = store.versions();

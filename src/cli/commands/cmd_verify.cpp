@@ -3,9 +3,11 @@
 #include <set>
 
 #include "base/fail.hpp"
+#include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -62,6 +64,9 @@ void print_text(Context& context, const VerifyReport& report) {
 }
 
 int run_verify(Context& context, const VerifyArguments& arguments) {
+  if (remote::is_remote_url(arguments.store)) {
+    return verify_remote(context, arguments.store, arguments.read_data);
+  }
   const Store store = Store::open(arguments.store);
   const VerifyReport report = verify(context, store, arguments.read_data);
   if (!context.json) {

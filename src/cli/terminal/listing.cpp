@@ -70,14 +70,14 @@ std::chrono::system_clock::time_point shown_time(const VersionInfo& version) {
   return version.is_branch ? version.committed_at : version.created_at;
 }
 
-void print_versions(Context& context, const Store& store, const std::vector<VersionInfo>& versions,
-                    bool names_only) {
+void print_versions(Context& context, const std::string& place,
+                    const std::vector<VersionInfo>& versions, bool names_only) {
   if (context.json) {
     Json list = Json::array();
     for (const VersionInfo& v : versions) {
       list.push_back(version_json(v));
     }
-    context.out.print_json(Json{{"store", store.path()}, {"versions", std::move(list)}});
+    context.out.print_json(Json{{"store", place}, {"versions", std::move(list)}});
   } else if (names_only) {
     for (const VersionInfo& v : versions) {
       context.out.write(printable(v.name) + "\n");
@@ -108,7 +108,7 @@ void list_kind(Context& context, const std::string& store_path, bool branches, b
   if (!branches) {
     sort_newest_first(versions);
   }
-  print_versions(context, store, versions, names_only);
+  print_versions(context, store.path(), versions, names_only);
 }
 
 }  // namespace vellum::cli

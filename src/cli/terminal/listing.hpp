@@ -15,9 +15,10 @@ void sort_newest_first(std::vector<VersionInfo>& versions);
 // The time in a list: a snapshot's creation, or a branch's last commit.
 std::chrono::system_clock::time_point shown_time(const VersionInfo& version);
 
-// Prints a table; with `names_only`, names; with --json, an object with "store" and "versions".
-void print_versions(Context& context, const Store& store, const std::vector<VersionInfo>& versions,
-                    bool names_only);
+// Prints a table; with `names_only`, names; with --json, an object with "store", which is the path
+// or the URL of `place`, and "versions".
+void print_versions(Context& context, const std::string& place,
+                    const std::vector<VersionInfo>& versions, bool names_only);
 
 // Prints the table, or the names, with the lines that they lie on drawn before each row.
 void print_graph(Context& context, const std::vector<VersionInfo>& versions, bool names_only);

@@ -162,9 +162,12 @@ std::string resolve_version(const Store& store, const std::string& text) {
 }
 
 std::vector<VersionInfo> line_of(const Store& store, const std::string& name) {
-  const VersionInfo last = store.version(name);
+  return line_of(store.versions(), store.version(name));
+}
+
+std::vector<VersionInfo> line_of(std::vector<VersionInfo> versions, const VersionInfo& last) {
   std::unordered_map<std::string, VersionInfo> snapshots;
-  for (VersionInfo& v : store.versions()) {
+  for (VersionInfo& v : versions) {
     if (!v.is_branch) snapshots.emplace(v.name, std::move(v));
   }
   std::set<std::string> before;
@@ -173,10 +176,10 @@ std::vector<VersionInfo> line_of(const Store& store, const std::string& name) {
   while (snapshots.contains(parent) && before.insert(parent).second) {
     parent = snapshots.at(parent).parent;
   }
-  before.erase(name);
+  before.erase(last.name);
   std::vector<VersionInfo> line{last};
   for (const auto& [snapshot, v] : snapshots) {
-    if (before.contains(snapshot) || (last.is_branch && v.branch == name)) line.push_back(v);
+    if (before.contains(snapshot) || (last.is_branch && v.branch == last.name)) line.push_back(v);
   }
   sort_newest_first(line);
   return line;

@@ -26,5 +26,7 @@ std::string resolve_version(const Store& store, const std::string& text);
 // `name` and the earlier snapshots on its line, newest first; for a branch also every snapshot made
 // on it. A removed snapshot breaks the chain of parents.
 std::vector<VersionInfo> line_of(const Store& store, const std::string& name);
+// The same of `last`, which is one of `versions`.
+std::vector<VersionInfo> line_of(std::vector<VersionInfo> versions, const VersionInfo& last);
 
 }  // namespace vellum::cli

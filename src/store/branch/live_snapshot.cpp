@@ -33,18 +33,19 @@ format::Version checkpoint_aside(StoreCore& store, BranchAside& aside,
 
 }  // namespace
 
+HeadInPacks::HeadInPacks(StoreCore& store, const std::string& branch)
+    : kept_(resolve_kept(store, branch)), version_(kept_.version.version) {
+  const ResolvedVersion& from = kept_.version;
+  if (from.commits.empty()) return;
+  aside_.emplace(store, from.version, from.encoding);
+  version_ = checkpoint_aside(store, *aside_, from);
+  version_.sequence = from.version.sequence + from.commits.size();
+}
+
 void snapshot_of_live(StoreCore& store, const std::string& branch, const NameLock& claim,
                       const std::string& message) {
-  const KeptVersion kept = resolve_kept(store, branch);
-  const ResolvedVersion& from = kept.version;
-  format::Version version = from.version;
-  std::optional<BranchAside> aside;  // lives until the snapshot needs its packs
-  if (!from.commits.empty()) {
-    aside.emplace(store, from.version, from.encoding);
-    version = checkpoint_aside(store, *aside, from);
-    version.sequence = from.version.sequence + from.commits.size();
-  }
-  store.create_snapshot(claim, branch, version, message);
+  const HeadInPacks head(store, branch);
+  store.create_snapshot(claim, branch, head.version(), message);
 }
 
 }  // namespace vellum::store

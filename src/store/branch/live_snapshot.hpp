@@ -1,16 +1,35 @@
-// store/branch/live_snapshot.hpp: a snapshot of a branch in use, taken without its writer.
+// store/branch/live_snapshot.hpp: the head of a branch in use, taken without its writer.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "store/branch/branch_aside.hpp"
+#include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_core.hpp"
 
 namespace vellum::store {
 
-// Publishes the branch's last commit under the claimed name, from any process. The journal belongs
-// to the writer alone, so commits that only the journal holds are written once more, into packs of
-// a branch aside that exists only for this time. After a crash, gc removes that branch. Errors:
-// those of reading and writing.
+// The last commit of a branch as a version in packs, from any process. The journal belongs to the
+// writer alone, so commits that only the journal holds are written once more, into packs of a
+// branch aside that exists only while this lives. After a crash, gc removes that branch. gc keeps
+// what the version needs while this lives. Errors: those of reading and writing.
+class HeadInPacks {
+ public:
+  HeadInPacks(StoreCore& store, const std::string& branch);
+
+  const format::Version& version() const noexcept { return version_; }
+  // As the journal had it.
+  const ResolvedVersion& head() const noexcept { return kept_.version; }
+
+ private:
+  const KeptVersion kept_;
+  std::optional<BranchAside> aside_;
+  format::Version version_;
+};
+
+// Publishes the head of `branch` as a snapshot of the claimed name. If `message` is empty, that of
+// the commit stays.
 void snapshot_of_live(StoreCore& store, const std::string& branch, const NameLock& claim,
                       const std::string& message);
 

@@ -40,10 +40,15 @@ bool is_unfinished_store(base::Fs& fs, const std::string& path) {
 
 std::shared_ptr<StoreCore> StoreCore::create(base::Fs& fs, const std::string& given_path,
                                              format::Superblock options) {
-  const std::string path = base::without_end_slashes(given_path);
   options.store_id = random_uuid();
   options.created_ns = base::wall_clock_ns();
-  const auto bytes = format::encode_superblock(options);
+  return create_copy(fs, given_path, options);
+}
+
+std::shared_ptr<StoreCore> StoreCore::create_copy(base::Fs& fs, const std::string& given_path,
+                                                  const format::Superblock& superblock) {
+  const std::string path = base::without_end_slashes(given_path);
+  const auto bytes = format::encode_superblock(superblock);
   format::Superblock checked;
   if (format::decode_superblock(bytes, checked) != format::SuperblockStatus::ok) {
     fail(Errc::invalid_argument, "{}: a store option is outside its range", path);

@@ -34,6 +34,9 @@ class StoreCore : public PackStore {
   // id and time are filled in.
   static std::shared_ptr<StoreCore> create(base::Fs& fs, const std::string& path,
                                            format::Superblock options);
+  // The same with a superblock as it is: another copy of a store that exists elsewhere.
+  static std::shared_ptr<StoreCore> create_copy(base::Fs& fs, const std::string& path,
+                                                const format::Superblock& superblock);
   // Errc::not_found, not_a_store, newer_format, corrupted; each names the path. Works on a
   // read-only medium.
   static std::shared_ptr<StoreCore> open(base::Fs& fs, const std::string& path);

@@ -511,7 +511,9 @@ void Verifier::check_sealed_packs() {
   for (const std::uint64_t pack : named) {
     const auto bytes = pack_bytes_.find(pack);
     if (bytes == pack_bytes_.end() || newest.at(pack >> 32) == pack) continue;
-    for (const PackProblem& p : check_pack_index(store_, pack, bytes->second, needed[pack])) {
+    const bool has_branch = active_packs_.contains(pack >> 32);
+    for (const PackProblem& p :
+         check_pack_index(store_, pack, bytes->second, needed[pack], has_branch)) {
       damages_.add(p.object, p.reason);
     }
   }

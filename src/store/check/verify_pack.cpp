@@ -50,7 +50,7 @@ const char* check_line(const base::File& file, std::uint64_t pack, const format:
 }  // namespace
 
 std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, std::uint64_t bytes,
-                                          const std::set<std::uint64_t>& needed) {
+                                          const std::set<std::uint64_t>& needed, bool must_have) {
   const std::string path = store.packs().path_of(pack);
   try {
     const auto file = store.fs().open(path, base::OpenMode::read_only);
@@ -61,6 +61,7 @@ std::vector<PackProblem> check_pack_index(StoreCore& store, std::uint64_t pack, 
       file->pread(trailer, bytes - trailer.size());
       sealed = format::decode_pack_trailer(trailer, pack, store.checksum_seed(), offset);
     }
+    if (!sealed && !must_have) return {};
     if (!sealed) return {{path, "the pack's trailer is missing or corrupted"}};
     // The trailer has no tag, so the tag in the record's own header has to do.
     std::array<std::byte, format::kRecordHeaderBytes> head;

@@ -287,6 +287,11 @@ void JournalWriter::start_epoch(const format::Version& base,
   j.write_marker(j.tail_bytes);
 }
 
+void JournalWriter::start_line(const format::Version& base) {
+  impl_->sequence = base.sequence;
+  start_epoch(base);
+}
+
 std::uint64_t JournalWriter::used_bytes() const noexcept {
   return impl_->tail_bytes - half_start(impl_->epoch, impl_->half_bytes);
 }

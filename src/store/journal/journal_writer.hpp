@@ -33,6 +33,8 @@ class JournalWriter {
   // that were appended since, and perhaps one more, whose commit point this is, too.
   void start_epoch(const format::Version& base,
                    std::span<const std::vector<std::byte>> commits = {});
+  // The same for a version of another line, with any sequence.
+  void start_line(const format::Version& base);
   // True when such commits leave a quarter of the half for others. `commit_bytes`: of their
   // payloads.
   bool carries(const format::Version& base, std::size_t commits, std::size_t commit_bytes) const;

@@ -1,11 +1,15 @@
-// cli/commands/history/cmd_log.cpp: vellum log: the versions of a store, or of one line, newest first.
+// cli/commands/history/cmd_log.cpp: vellum log: the versions of a store or remote, or of one line, newest first.
+#include <algorithm>
 #include <memory>
 #include <optional>
 
+#include "base/fail.hpp"
+#include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/listing.hpp"
 #include "cli/terminal/version_names.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -17,21 +21,40 @@ struct LogArguments {
   bool graph = false;
 };
 
-int run_log(Context& context, const LogArguments& arguments) {
+std::vector<VersionInfo> versions_at_remote(const LogArguments& arguments) {
+  std::vector<VersionInfo> versions = list_remote(arguments.store);
+  if (!arguments.line) return versions;
+  const auto last = std::find_if(versions.begin(), versions.end(),
+                                 [&](const VersionInfo& v) { return v.name == *arguments.line; });
+  if (last == versions.end()) {
+    fail(Errc::not_found, "{}: the remote has no version '{}'", arguments.store, *arguments.line);
+  }
+  return line_of(versions, VersionInfo(*last));
+}
+
+std::vector<VersionInfo> versions_in_store(const LogArguments& arguments) {
   const Store store = Store::open(arguments.store);
+  if (!arguments.line) return store.versions();
+  return line_of(store, resolve_version(store, *arguments.line));
+}
+
+int run_log(Context& context, const LogArguments& arguments) {
+  const bool is_remote = remote::is_remote_url(arguments.store);
   std::vector<VersionInfo> versions =
-      arguments.line ? line_of(store, resolve_version(store, *arguments.line)) : store.versions();
+      is_remote ? versions_at_remote(arguments) : versions_in_store(arguments);
   sort_newest_first(versions);
   if (arguments.graph && !context.json) {
     print_graph(context, versions, arguments.names_only);
   } else {
-    print_versions(context, store, versions, arguments.names_only);
+    print_versions(context, arguments.store, versions, arguments.names_only);
   }
-  if (versions.empty() && !arguments.names_only) {
+  if (versions.empty() && !arguments.names_only && is_remote) {
+    context.explain(arguments.store + " has no version yet: vellum push sends the first");
+  } else if (versions.empty() && !arguments.names_only) {
     context.explain(fmt::format(
         "{} has no version yet: vellum import, backup or run, or a program with the library, "
         "makes the first",
-        store.path()));
+        arguments.store));
   }
   return kExitOk;
 }

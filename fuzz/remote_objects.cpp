@@ -1,0 +1,60 @@
+// The objects of a remote, and a server's listing.
+#include "decoder_targets.hpp"
+#include "remote/engine/s3_replies.hpp"
+#include "remote/objects/head.hpp"
+#include "remote/objects/piece.hpp"
+#include "remote/objects/piece_list.hpp"
+#include "remote/objects/remote_file.hpp"
+#include "seal.hpp"
+
+namespace vellum::fuzz {
+namespace {
+
+constexpr std::size_t kIdAt = 16, kFrameLengthAt = 12;
+
+// As it is, and as a forger would send it: with the right length and checksum.
+template <typename Value, typename Decode, typename Encode>
+void check_frame(View input, const Decode& decode, const Encode& encode) {
+  Bytes sealed(input.begin(), input.end());
+  if (sealed.size() >= kFrameLengthAt + 4) {
+    const auto length = static_cast<std::uint32_t>(sealed.size());
+    std::memcpy(sealed.data() + kFrameLengthAt, &length, sizeof length);
+    seal_end(sealed, format::checksum_seed(uuid_at(sealed, kIdAt)));
+  }
+  for (const View bytes : {input, View(sealed)}) {
+    const format::Uuid id = uuid_at(bytes, kIdAt);
+    Value value, again;
+    if (decode(bytes, id, value) != nullptr) continue;
+    require(decode(encode(value, id), id, again) == nullptr && value == again,
+            "an object of a remote decodes to itself");
+  }
+}
+
+}  // namespace
+
+void fuzz_head(View input) {
+  check_frame<remote::Head>(input, remote::decode_head, remote::encode_head);
+}
+
+void fuzz_piece_list(View input) {
+  check_frame<remote::PieceList>(input, remote::decode_piece_list, remote::encode_piece_list);
+}
+
+void fuzz_piece(View input) {
+  check_frame<std::vector<remote::PieceRecord>>(input, remote::decode_contents,
+                                                remote::encode_contents);
+}
+
+void fuzz_remote_file(View input) {
+  check_frame<remote::RemoteFile>(input, remote::decode_remote_file, remote::encode_remote_file);
+}
+
+void fuzz_s3_listing(View input) {
+  remote::S3Listing listing;
+  if (!remote::parse_s3_listing(input, listing)) return;
+  std::size_t bytes = listing.next.size();
+  for (const remote::ObjectInfo& object : listing.objects) bytes += object.key.size();
+  require(bytes <= input.size(), "a listing holds no more than the server has sent");
+}
+
+}  // namespace vellum::fuzz

@@ -1,0 +1,92 @@
+// cli/remote/cmd_pull.cpp: vellum pull and vellum clone: versions come from a remote.
+#include <memory>
+
+#include "base/fail.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/progress.hpp"
+#include "remote/pull.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct PullArguments {
+  std::string store, url, directory;
+  std::string remote = remote::kDefaultRemoteName;
+  std::vector<std::string> names;
+};
+
+Json pull_json(const remote::PullReport& report) {
+  Json names = Json::array();
+  for (const remote::PulledName& name : report.names) {
+    names.push_back(Json{{"name", name.name},
+                         {"kind", name.is_branch ? "branch" : "snapshot"},
+                         {"was_there", name.was_there},
+                         {"is_ahead", name.is_ahead}});
+  }
+  return Json{{"versions", std::move(names)},
+              {"pieces_read", report.pieces_read},
+              {"bytes_read", report.bytes_read}};
+}
+
+std::string pull_sentence(const remote::PullReport& report) {
+  std::size_t got = 0, ahead = 0;
+  for (const remote::PulledName& name : report.names) {
+    got += name.was_there || name.is_ahead ? 0 : 1;
+    ahead += name.is_ahead ? 1 : 0;
+  }
+  std::string text =
+      fmt::format("got {} ({} of {})", counted(got, "version"), human_bytes(report.bytes_read),
+                  counted(report.pieces_read, "piece"));
+  if (ahead != 0) text += fmt::format("; {} here with commits that were not pushed", ahead);
+  return text;
+}
+
+int run_pull(Context& context, const PullArguments& arguments) {
+  const auto store = store::StoreCore::open(base::posix_fs(), arguments.store);
+  remote::Session session(*store, arguments.remote);
+  ProgressMeter meter("pull", context.progress_wanted());
+  const auto report = remote::pull(session, {arguments.names}, meter.callback());
+  Json object{{"store", store->path()}, {"remote", arguments.remote}};
+  object.update(pull_json(report));
+  context.report(object, pull_sentence(report));
+  return kExitOk;
+}
+
+int run_clone(Context& context, const PullArguments& arguments) {
+  ProgressMeter meter("clone", context.progress_wanted());
+  const auto report = remote::clone(base::posix_fs(), arguments.url, arguments.directory,
+                                    {arguments.names, nullptr}, meter.callback());
+  Json object{{"url", arguments.url}, {"store", arguments.directory}};
+  object.update(pull_json(report));
+  context.report(object, "made " + arguments.directory + ": " + pull_sentence(report));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_pull(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<PullArguments>();
+  CLI::App* command =
+      add_command(app, context, "pull", "Get versions from a remote", arguments->store,
+                  [&context, arguments] { return run_pull(context, *arguments); });
+  command->add_option("VERSION", arguments->names,
+                      "The snapshots and branches to get (default: all)");
+  command->add_option("--remote", arguments->remote, "The remote's name (default: origin)")
+      ->type_name("NAME");
+}
+
+void add_clone(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<PullArguments>();
+  CLI::App* command = app.add_subcommand("clone", "Make a store from a remote");
+  command->add_option("URL", arguments->url, "The remote: s3://bucket/prefix or file:///path")
+      ->required();
+  command->add_option("DIR", arguments->directory, "The new store's directory")->required();
+  command->add_option("VERSION", arguments->names,
+                      "The snapshots and branches to get (default: all)");
+  command->callback([&context, arguments] {
+    context.action = [&context, arguments] { return run_clone(context, *arguments); };
+  });
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,83 @@
+// cli/remote/cmd_push.cpp: vellum push: versions go to a remote.
+#include <memory>
+
+#include "base/fail.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/progress.hpp"
+#include "remote/push.hpp"
+#include "store/catalog/aside_name.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct PushArguments {
+  std::string store;
+  std::string remote = remote::kDefaultRemoteName;
+  std::vector<std::string> names;
+  bool all = false, take_over = false;
+};
+
+std::vector<std::string> names_to_push(const store::StoreCore& store,
+                                       const PushArguments& arguments) {
+  if (arguments.all == !arguments.names.empty()) {
+    fail(Errc::invalid_argument, "give the versions to push, or --all");
+  }
+  if (!arguments.all) return arguments.names;
+  std::vector<std::string> names = store::snapshot_names(store);
+  for (const std::string& branch : store.branch_names()) {
+    if (!store::is_aside_name(branch)) names.push_back(branch);
+  }
+  if (names.empty()) fail(Errc::invalid_argument, "{} has no version yet", store.path());
+  return names;
+}
+
+Json push_json(const store::StoreCore& store, const PushArguments& arguments,
+               const remote::PushReport& report) {
+  Json names = Json::array();
+  for (const remote::PushedName& name : report.names) {
+    names.push_back(Json{{"name", name.name},
+                         {"kind", name.is_branch ? "branch" : "snapshot"},
+                         {"was_there", name.was_there},
+                         {"epoch", name.is_branch ? Json(name.epoch) : Json(nullptr)}});
+  }
+  return Json{{"store", store.path()},
+              {"remote", arguments.remote},
+              {"versions", std::move(names)},
+              {"objects_uploaded", report.objects_uploaded},
+              {"bytes_uploaded", report.bytes_uploaded},
+              {"pieces_used_again", report.pieces_used_again}};
+}
+
+int run_push(Context& context, const PushArguments& arguments) {
+  const auto store = store::StoreCore::open(base::posix_fs(), arguments.store);
+  const remote::PushOptions options{names_to_push(*store, arguments), arguments.take_over};
+  remote::Session session(*store, arguments.remote);
+  ProgressMeter meter("push", context.progress_wanted());
+  const remote::PushReport report = remote::push(session, options, meter.callback());
+  std::size_t pushed = 0;
+  for (const remote::PushedName& name : report.names) pushed += name.was_there ? 0 : 1;
+  context.report(
+      push_json(*store, arguments, report),
+      fmt::format("pushed {} to '{}' ({} of {}); {} there already", counted(pushed, "version"),
+                  arguments.remote, human_bytes(report.bytes_uploaded),
+                  counted(report.objects_uploaded, "object"), report.names.size() - pushed));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_push(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<PushArguments>();
+  CLI::App* command =
+      add_command(app, context, "push", "Send versions to a remote", arguments->store,
+                  [&context, arguments] { return run_push(context, *arguments); });
+  command->add_option("VERSION", arguments->names, "The snapshots and branches to push");
+  command->add_flag("--all", arguments->all, "Push every snapshot and branch");
+  command->add_option("--remote", arguments->remote, "The remote's name (default: origin)")
+      ->type_name("NAME");
+  command->add_flag("--take-over", arguments->take_over,
+                    "Push branches that another store has pushed, too: what it pushed is dropped");
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,109 @@
+// cli/remote/cmd_remote.cpp: vellum remote: the remotes that a store knows.
+#include <memory>
+
+#include "base/fail.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "remote/engine/open_engine.hpp"
+#include "remote/engine/probe.hpp"
+#include "remote/remote.hpp"
+#include "remote/session.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct RemoteArguments {
+  std::string store, name, url;
+  bool one_writer = false;
+};
+
+std::shared_ptr<store::StoreCore> open_core(const std::string& path) {
+  return store::StoreCore::open(base::posix_fs(), path);
+}
+
+// A remote of another store is refused before anything is written there.
+void require_same_store(remote::ObjectStore& objects, const store::StoreCore& store) {
+  try {
+    if (remote::read_superblock(objects).store_id == store.superblock().store_id) return;
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    return;
+  }
+  fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
+       objects.url(), store.path());
+}
+
+int run_add(Context& context, const RemoteArguments& arguments) {
+  const auto store = open_core(arguments.store);
+  const auto objects = remote::open_object_store(base::posix_fs(), arguments.url);
+  require_same_store(*objects, *store);
+  const remote::ProbeResult probe = remote::probe_conditional_writes(*objects);
+  if (!probe.one_creator_wins() && !arguments.one_writer) {
+    fail(Errc::unsupported,
+         "{}: of several creators of an object, not just one won ({} of {} rounds): two stores "
+         "that push "
+         "would lose versions. --one-writer lets this store alone push, to a new remote",
+         arguments.url, probe.several_won + probe.none_won + probe.other_content, probe.rounds);
+  }
+  remote::add_remote_file(*store, arguments.name, arguments.url, arguments.one_writer);
+  context.report(Json{{"store", store->path()},
+                      {"name", arguments.name},
+                      {"url", arguments.url},
+                      {"one_writer", arguments.one_writer},
+                      {"one_creator_wins", probe.one_creator_wins()}},
+                 fmt::format("added remote '{}', {}{}", arguments.name, arguments.url,
+                             arguments.one_writer ? ", with one writer" : ""));
+  return kExitOk;
+}
+
+int run_list(Context& context, const RemoteArguments& arguments) {
+  const auto store = open_core(arguments.store);
+  Json list = Json::array();
+  Table table({{"remote", Table::Align::left},
+               {"writers", Table::Align::left},
+               {"URL", Table::Align::left}});
+  for (const std::string& name : remote::remote_names(*store)) {
+    const remote::RemoteFile file = remote::read_remote_file(*store, name);
+    list.push_back(Json{{"name", name}, {"url", file.url}, {"one_writer", file.one_writer}});
+    table.add({printable(name), file.one_writer ? "one" : "any", printable(file.url)});
+  }
+  if (context.json) {
+    context.out.print_json(Json{{"store", store->path()}, {"remotes", std::move(list)}});
+  } else if (!list.empty()) {
+    table.print(context.out);
+  } else {
+    context.explain(store->path() + " knows no remote: vellum remote add makes one known");
+  }
+  return kExitOk;
+}
+
+int run_remove(Context& context, const RemoteArguments& arguments) {
+  const auto store = open_core(arguments.store);
+  remote::remove_remote_file(*store, arguments.name);
+  context.report(Json{{"store", store->path()}, {"name", arguments.name}},
+                 fmt::format("removed remote '{}'; what it holds stays there", arguments.name));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_remote(CLI::App& app, Context& context) {
+  CLI::App& remote =
+      *app.add_subcommand("remote", "Say where versions can be pushed to and pulled from");
+  remote.require_subcommand(1);
+  auto arguments = std::make_shared<RemoteArguments>();
+  CLI::App* command =
+      add_command(remote, context, "add", "Make a remote known, after a probe", arguments->store,
+                  [&context, arguments] { return run_add(context, *arguments); });
+  command->add_option("NAME", arguments->name, "Its name in this store, such as origin")
+      ->required();
+  command->add_option("URL", arguments->url, "s3://bucket/prefix or file:///path")->required();
+  command->add_flag("--one-writer", arguments->one_writer, "Let this store alone push there");
+  add_command(remote, context, "list", "List the remotes", arguments->store,
+              [&context, arguments] { return run_list(context, *arguments); });
+  command = add_command(remote, context, "remove", "Forget where a remote is", arguments->store,
+                        [&context, arguments] { return run_remove(context, *arguments); });
+  command->add_option("NAME", arguments->name, "Its name")->required();
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,57 @@
+#include "cli/remote/remote_place.hpp"
+
+#include "base/clock.hpp"
+#include "remote/engine/open_engine.hpp"
+
+namespace vellum::cli {
+namespace {
+
+Encoding public_encoding(const format::Encoding& e) {
+  Encoding out;
+  out.compression = e.codec == base::Codec::none  ? Encoding::Compression::none
+                    : e.codec == base::Codec::lz4 ? Encoding::Compression::lz4
+                                                  : Encoding::Compression::zstd;
+  out.compression_level = e.codec_level;
+  out.block_bytes = e.block_bytes;
+  out.grow_blocks = e.grow_blocks;
+  out.filters = e.filters;
+  out.dedup = e.dedup;
+  out.deltas = e.deltas;
+  out.hash = e.sha256 ? Encoding::Hash::sha256 : Encoding::Hash::none;
+  return out;
+}
+
+VersionInfo info_of_name(const remote::RemoteName& name) {
+  const format::Version& version = name.ref.version;
+  VersionInfo out;
+  out.name = name.ref.name;
+  out.is_branch = name.is_branch;
+  out.branch = name.ref.branch;
+  out.sequence = version.sequence;
+  out.committed_at = base::time_point_of(version.time_ns);
+  out.created_at = name.is_branch ? out.committed_at : base::time_point_of(name.ref.created_ns);
+  out.order = name.ref.order;
+  out.message = version.message;
+  out.parent = version.parent;
+  out.region_bytes = version.region_bytes;
+  out.file_bytes = version.file_bytes.value_or(version.region_bytes);
+  out.pages_changed = version.pages_changed;
+  out.bytes_added = version.bytes_added;
+  if (name.encoding.has_value()) out.encoding = public_encoding(*name.encoding);
+  return out;
+}
+
+}  // namespace
+
+RemotePlace::RemotePlace(const std::string& url)
+    : objects_(remote::open_object_store(base::posix_fs(), url)),
+      superblock_(remote::read_superblock(*objects_)),
+      remote_(std::make_unique<remote::Remote>(*objects_, superblock_.store_id)) {}
+
+std::vector<VersionInfo> versions_of(const remote::Head& head) {
+  std::vector<VersionInfo> out;
+  for (const remote::RemoteName& name : head.names) out.push_back(info_of_name(name));
+  return out;
+}
+
+}  // namespace vellum::cli

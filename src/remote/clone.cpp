@@ -1,0 +1,46 @@
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "remote/engine/open_engine.hpp"
+#include "remote/pull.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr const char* kUnfinishedSuffix = ".vellum-clone";
+
+// What a clone that was cut off has left, or a new store.
+std::shared_ptr<store::StoreCore> open_unfinished(base::Fs& fs, const std::string& path,
+                                                  const format::Superblock& superblock) {
+  if (!fs.exists(path + "/" + store::kSuperblockName)) {
+    return store::StoreCore::create_copy(fs, path, superblock);
+  }
+  auto store = store::StoreCore::open(fs, path);
+  if (store->superblock().store_id != superblock.store_id) {
+    fail(Errc::already_exists, "{}: an unfinished clone of another remote: remove it first", path);
+  }
+  return store;
+}
+
+}  // namespace
+
+PullReport clone(base::Fs& fs, const std::string& url, const std::string& given,
+                 CloneOptions options, const ProgressFn& progress) {
+  const std::string directory = base::without_end_slashes(given);
+  base::require_free(fs, directory);
+  auto objects =
+      options.objects != nullptr ? std::move(options.objects) : open_object_store(fs, url);
+  const format::Superblock superblock = read_superblock(*objects);
+  const std::string unfinished = directory + kUnfinishedSuffix;
+  PullReport report;
+  {
+    const auto store = open_unfinished(fs, unfinished, superblock);
+    if (remote_names(*store).empty()) add_remote_file(*store, kDefaultRemoteName, url, false);
+    Session session(*store, kDefaultRemoteName, std::move(objects));
+    report = pull(session, {std::move(options.names)}, progress);
+  }
+  fs.rename_new(unfinished, directory);
+  fs.sync_directory(base::parent_of(directory));
+  return report;
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,136 @@
+#include "remote/engine/directory_engine.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr const char* kTmpName = "tmp";
+
+std::string name_of(const std::string& key) { return key.substr(key.rfind('/') + 1); }
+
+}  // namespace
+
+DirectoryEngine::DirectoryEngine(base::Fs& fs, std::string path)
+    : fs_(fs), path_(std::move(path)), url_("file://" + path_) {}
+
+std::string DirectoryEngine::path_of(const std::string& key) const {
+  require_good_key(key);
+  return path_ + "/" + key;
+}
+
+std::vector<std::byte> DirectoryEngine::get(const std::string& key, std::uint64_t limit_bytes) {
+  return base::read_whole(fs_, path_of(key), limit_bytes);
+}
+
+std::vector<std::byte> DirectoryEngine::get_range(const std::string& key, ByteRange range) {
+  const auto file = fs_.open(path_of(key), base::OpenMode::read_only);
+  const std::uint64_t size = file->size_bytes();
+  if (range.offset_bytes > size || range.length_bytes > size - range.offset_bytes) {
+    fail(Errc::corrupted, "{}: {} bytes, and not the {} that are expected", file->path(), size,
+         range.offset_bytes + range.length_bytes);
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(range.length_bytes));
+  file->pread(bytes, range.offset_bytes);
+  return bytes;
+}
+
+// A directory that exists may have lost its name's durability to a crash of its maker: the parent is
+// synced in any case by whoever makes something in it.
+std::string DirectoryEngine::make_directories(const std::string& key) {
+  std::string directory = path_;
+  if (base::ensure_directory(fs_, directory)) fs_.sync_directory(base::parent_of(directory));
+  base::ensure_directory(fs_, path_ + "/" + kTmpName);
+  for (std::size_t at = 0, slash; (slash = key.find('/', at)) != std::string::npos;
+       at = slash + 1) {
+    const std::string parent = directory;
+    directory += "/" + key.substr(at, slash - at);
+    if (base::ensure_directory(fs_, directory)) fs_.sync_directory(parent);
+  }
+  return directory;
+}
+
+bool DirectoryEngine::put_if_absent(const std::string& key, std::span<const std::byte> bytes) {
+  const std::string path = path_of(key);
+  if (!fs_.exists(path)) {
+    const std::string directory = make_directories(key);
+    try {
+      base::publish_file(fs_, path_ + "/" + kTmpName, directory, name_of(key), bytes, false);
+      return true;
+    } catch (const Error& e) {
+      if (e.code() != Errc::already_exists) throw;
+    }
+  }
+  // Its maker may have been killed before the name was durable.
+  fs_.sync_directory(base::parent_of(path));
+  return false;
+}
+
+void DirectoryEngine::put(const std::string& key, std::span<const std::byte> bytes) {
+  require_good_key(key);
+  const std::string directory = make_directories(key);
+  base::publish_file(fs_, path_ + "/" + kTmpName, directory, name_of(key), bytes, true);
+}
+
+void DirectoryEngine::list_below(const std::string& directory, const std::string& prefix,
+                                 std::vector<ObjectInfo>& out) const {
+  const std::string path = directory.empty() ? path_ : path_ + "/" + directory;
+  for (const auto& entry : fs_.list(path)) {
+    const std::string key = directory.empty() ? entry.name : directory + "/" + entry.name;
+    if (directory.empty() && entry.name == kTmpName) continue;
+    if (!is_good_key(key)) continue;
+    if (entry.is_directory) {
+      const std::string inside = key + "/";
+      if (inside.starts_with(prefix) || prefix.starts_with(inside)) list_below(key, prefix, out);
+    } else if (entry.is_regular_file && key.starts_with(prefix)) {
+      out.push_back({key, 0});
+    }
+  }
+}
+
+std::vector<ObjectInfo> DirectoryEngine::list(const std::string& prefix, std::size_t most) {
+  std::vector<ObjectInfo> out;
+  if (!fs_.exists(path_)) return out;
+  list_below("", prefix, out);
+  std::sort(out.begin(), out.end(),
+            [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
+  if (out.size() > most) out.resize(most);
+  std::vector<ObjectInfo> there;
+  there.reserve(out.size());
+  for (ObjectInfo& object : out) {
+    try {
+      object.size_bytes = fs_.open(path_of(object.key), base::OpenMode::read_only)->size_bytes();
+      there.push_back(std::move(object));
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;  // removed just now
+    }
+  }
+  return there;
+}
+
+void DirectoryEngine::remove(const std::string& key) {
+  const std::string path = path_of(key);
+  try {
+    fs_.unlink(path);
+  } catch (const Error& e) {
+    if (e.code() == Errc::not_found) return;
+    throw;
+  }
+  fs_.sync_directory(base::parent_of(path));
+}
+
+// A file whose writer is at work is locked.
+void DirectoryEngine::sweep() noexcept {
+  try {
+    const std::string tmp = path_ + "/" + kTmpName;
+    if (!fs_.exists(tmp)) return;
+    for (const auto& entry : fs_.list(tmp)) base::remove_unpublished(fs_, tmp + "/" + entry.name);
+  } catch (const std::exception&) {
+    // The next gc takes it.
+  }
+}
+
+}  // namespace vellum::remote

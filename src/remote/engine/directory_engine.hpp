@@ -1,0 +1,39 @@
+// remote/engine/directory_engine.hpp: objects as files of a shared directory (Lustre, NFS, a disk).
+//
+// An object is the file of its key below the directory. It is written in `tmp`, synced, and renamed
+// to its name without replacing (where the file system lacks that: by a hard link), and the
+// directory is synced. So an object is there whole or not at all, and of several creators one wins.
+#pragma once
+
+#include "base/file.hpp"
+#include "remote/engine/object_store.hpp"
+
+namespace vellum::remote {
+
+class DirectoryEngine : public ObjectStore {
+ public:
+  // The directory is made by the first put(); its parent must exist.
+  DirectoryEngine(base::Fs& fs, std::string path);
+
+  const std::string& url() const noexcept override { return url_; }
+  std::size_t connections() const noexcept override { return 4; }
+  std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override;
+  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override;
+  bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override;
+  void put(const std::string& key, std::span<const std::byte> bytes) override;
+  std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override;
+  void remove(const std::string& key) override;
+  void sweep() noexcept override;
+
+ private:
+  std::string path_of(const std::string& key) const;
+  // Makes the directories on the way to a key, and returns that of its file.
+  std::string make_directories(const std::string& key);
+  void list_below(const std::string& directory, const std::string& prefix,
+                  std::vector<ObjectInfo>& out) const;
+
+  base::Fs& fs_;
+  const std::string path_, url_;
+};
+
+}  // namespace vellum::remote

@@ -1,0 +1,80 @@
+#include "remote/engine/probe.hpp"
+
+#include <fmt/format.h>
+
+#include <barrier>
+#include <mutex>
+#include <random>
+#include <thread>
+
+namespace vellum::remote {
+namespace {
+
+std::vector<std::byte> content_of(std::size_t creator) {
+  return std::vector<std::byte>(256, static_cast<std::byte>(creator + 1));
+}
+
+// Races once for each key: threads that exist already start closer together than new ones.
+class Race {
+ public:
+  Race(ObjectStore& objects, std::vector<std::string> keys, std::size_t creators)
+      : objects_(objects), keys_(std::move(keys)), creators_(creators), winners_(keys_.size()) {}
+
+  const std::vector<std::vector<std::size_t>>& run() {
+    std::barrier start(static_cast<std::ptrdiff_t>(creators_));
+    std::vector<std::thread> threads;
+    for (std::size_t c = 0; c < creators_; ++c) {
+      threads.emplace_back([&, c] { create_all(c, start); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    if (failure_ != nullptr) std::rethrow_exception(failure_);
+    return winners_;
+  }
+
+ private:
+  void create_all(std::size_t creator, std::barrier<>& start) {
+    for (std::size_t round = 0; round < keys_.size(); ++round) {
+      start.arrive_and_wait();
+      try {
+        const bool won = objects_.put_if_absent(keys_[round], content_of(creator));
+        const std::lock_guard lock(mutex_);
+        if (won) winners_[round].push_back(creator);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        if (failure_ == nullptr) failure_ = std::current_exception();
+      }
+    }
+  }
+
+  ObjectStore& objects_;
+  const std::vector<std::string> keys_;
+  const std::size_t creators_;
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::vector<std::size_t>> winners_;
+  std::exception_ptr failure_;
+};
+
+}  // namespace
+
+ProbeResult probe_conditional_writes(ObjectStore& objects, const ProbeOptions& options) {
+  std::random_device device;
+  const std::string directory = fmt::format("probe/{:08x}{:08x}", device(), device());
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < options.rounds; ++i)
+    keys.push_back(fmt::format("{}-{}", directory, i));
+  Race race(objects, keys, options.creators);
+  const auto& winners = race.run();
+  ProbeResult result;
+  result.rounds = options.rounds;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (winners[i].size() > 1) ++result.several_won;
+    if (winners[i].empty()) ++result.none_won;
+    if (winners[i].size() == 1 && objects.get(keys[i], 4096) != content_of(winners[i].front())) {
+      ++result.other_content;
+    }
+    objects.remove(keys[i]);
+  }
+  return result;
+}
+
+}  // namespace vellum::remote

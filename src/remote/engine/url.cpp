@@ -1,0 +1,153 @@
+#include "remote/engine/url.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr std::string_view kFile = "file://", kS3 = "s3://";
+
+[[noreturn]] void refuse(const std::string& url, const std::string& reason) {
+  fail(Errc::invalid_argument, "'{}': {}", url, reason);
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string decoded(const std::string& url, std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out.push_back(text[i]);
+      continue;
+    }
+    if (i + 2 >= text.size() || hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0) {
+      refuse(url, "a percent sign needs two hexadecimal digits behind it");
+    }
+    out.push_back(static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])));
+    i += 2;
+  }
+  if (std::any_of(out.begin(), out.end(),
+                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; })) {
+    refuse(url, "it has a control character");
+  }
+  return out;
+}
+
+bool is_bucket(const std::string& name) {
+  if (name.size() < 3 || name.size() > 63) return false;
+  const auto is_end = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  if (!is_end(name.front()) || !is_end(name.back())) return false;
+  return std::all_of(name.begin(), name.end(),
+                     [&](char c) { return is_end(c) || c == '-' || c == '.'; });
+}
+
+bool is_prefix(const std::string& prefix) {
+  if (prefix.empty()) return true;
+  if (prefix.size() > 500 || prefix.find("//") != std::string::npos) return false;
+  for (std::size_t at = 0; at <= prefix.size();) {
+    const std::size_t end = std::min(prefix.find('/', at), prefix.size());
+    const std::string part = prefix.substr(at, end - at);
+    if (part == "." || part == "..") return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+std::string endpoint_of(const std::string& url, std::string value) {
+  while (!value.empty() && value.back() == '/') value.pop_back();
+  const bool has_scheme = value.starts_with("http://") || value.starts_with("https://");
+  if (!has_scheme) refuse(url, "the endpoint has to begin with https:// or http://");
+  const std::string host = value.substr(value.find("//") + 2);
+  if (host.empty()) refuse(url, "the endpoint names no host");
+  if (host.find('@') != std::string::npos) {
+    refuse(url, "credentials do not belong into a URL: give them as AWS's tools take them");
+  }
+  if (host.find_first_of("/?# ") != std::string::npos)
+    refuse(url, "the endpoint is a host, without a path");
+  return value;
+}
+
+void read_option(RemoteUrl& out, const std::string& name, const std::string& value) {
+  if (name == "endpoint") {
+    out.endpoint = endpoint_of(out.text, value);
+  } else if (name == "region") {
+    out.region = value;
+  } else if (name == "profile") {
+    out.profile = value;
+  } else if (name == "addressing" && value == "path") {
+    out.addressing = RemoteUrl::Addressing::path;
+  } else if (name == "addressing" && value == "virtual") {
+    out.addressing = RemoteUrl::Addressing::virtual_host;
+  } else if (name == "addressing") {
+    refuse(out.text, "addressing is 'path' or 'virtual'");
+  } else {
+    refuse(out.text,
+           "there is no option '" + name + "': known are endpoint, region, profile and addressing");
+  }
+}
+
+void read_options(RemoteUrl& out, std::string_view query) {
+  while (!query.empty()) {
+    const std::string_view part = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(part.size() + 1, query.size()));
+    const std::size_t equals = part.find('=');
+    if (equals == std::string_view::npos || equals + 1 == part.size()) {
+      refuse(out.text, "an option needs a value: name=value");
+    }
+    read_option(out, decoded(out.text, part.substr(0, equals)),
+                decoded(out.text, part.substr(equals + 1)));
+  }
+}
+
+RemoteUrl parse_file(const std::string& text) {
+  RemoteUrl out;
+  out.text = text;
+  out.path = base::without_end_slashes(decoded(text, std::string_view(text).substr(kFile.size())));
+  if (!out.path.starts_with("/")) refuse(text, "give an absolute path: file:///path");
+  return out;
+}
+
+RemoteUrl parse_s3(const std::string& text) {
+  RemoteUrl out;
+  out.kind = RemoteUrl::Kind::s3;
+  out.text = text;
+  std::string_view rest = std::string_view(text).substr(kS3.size());
+  const std::string_view place = rest.substr(0, rest.find('?'));
+  rest.remove_prefix(std::min(place.size() + 1, rest.size()));
+  if (place.find('@') != std::string_view::npos) {
+    refuse(text, "credentials do not belong into a URL: give them as AWS's tools take them");
+  }
+  const std::size_t slash = std::min(place.find('/'), place.size());
+  out.bucket = std::string(place.substr(0, slash));
+  out.prefix = decoded(text, place.substr(std::min(slash + 1, place.size())));
+  while (!out.prefix.empty() && out.prefix.back() == '/') out.prefix.pop_back();
+  if (!is_bucket(out.bucket)) {
+    refuse(text, "a bucket's name has 3 to 63 lower-case letters, digits, '-' and '.'");
+  }
+  if (!is_prefix(out.prefix)) refuse(text, "the prefix has an empty part, '.' or '..'");
+  read_options(out, rest);
+  return out;
+}
+
+}  // namespace
+
+bool is_remote_url(const std::string& text) {
+  return text.starts_with(kFile) || text.starts_with(kS3);
+}
+
+RemoteUrl parse_remote_url(const std::string& text) {
+  if (text.starts_with(kFile)) return parse_file(text);
+  if (text.starts_with(kS3)) return parse_s3(text);
+  refuse(text, "a remote is s3://bucket/prefix or file:///path");
+}
+
+}  // namespace vellum::remote

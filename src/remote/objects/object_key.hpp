@@ -1,0 +1,34 @@
+// remote/objects/object_key.hpp: the keys of a remote's objects.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/sha256.hpp"
+
+namespace vellum::remote {
+
+inline constexpr const char* kSuperblockKey = "store/vellum.store";
+inline constexpr const char* kPiecePrefix = "pieces/";
+inline constexpr const char* kListPrefix = "lists/";
+inline constexpr const char* kHeadPrefix = "heads/";
+
+// An object that is named for its content, and the generation in which it was uploaded.
+struct ContentName {
+  std::uint32_t generation = 0;
+  base::Sha256 hash{};
+  auto operator<=>(const ContentName&) const = default;
+};
+
+std::string piece_key(const ContentName& name);
+std::string list_key(const ContentName& name);
+// Larger numbers have smaller keys: a listing gives the newest head first.
+std::string head_key(std::uint64_t number);
+
+// nullopt: it is no such key.
+std::optional<ContentName> parse_content_key(const std::string& key, const std::string& prefix);
+std::optional<std::uint64_t> parse_head_key(const std::string& key);
+
+}  // namespace vellum::remote

@@ -1,0 +1,44 @@
+// remote/objects/piece.hpp: a piece of packs: records, behind a table that says which.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "format/record.hpp"
+#include "format/translation.hpp"
+#include "format/types.hpp"
+
+namespace vellum::remote {
+
+inline constexpr std::uint32_t kMaxContentsBytes = 64u << 20;
+inline constexpr std::uint64_t kMaxPieceBytes = 192u << 20;  // a record of the largest size fits
+
+// A record in a piece.
+struct PieceRecord {
+  format::RecordType type = format::RecordType::pages;
+  format::RecordRef ref;         // as versions refer to it
+  std::uint64_t size_bytes = 0;  // with header and padding
+  // Where the record's own header says it is. As `ref`, unless it comes from a translated pack.
+  format::RecordRef place;
+  std::vector<format::SlotRange> dropped;  // slots that were given back there
+  bool operator==(const PieceRecord&) const = default;
+
+  // As it was written at first, with all of its slots.
+  bool is_original() const noexcept { return place == ref && dropped.empty(); }
+};
+
+// The start of a piece. The records follow it. REQUIRES: decode_contents() would accept it.
+std::vector<std::byte> encode_contents(std::span<const PieceRecord> records,
+                                       const format::Uuid& store_id);
+// nullptr, or a description of the error. `bytes` is the start alone.
+const char* decode_contents(std::span<const std::byte> bytes, const format::Uuid& store_id,
+                            std::vector<PieceRecord>& out);
+
+// The bytes of all records together.
+std::uint64_t records_bytes(std::span<const PieceRecord> records) noexcept;
+
+// Checks the bytes of a record. nullptr, or a description of the error.
+const char* check_record(const PieceRecord& record, std::span<const std::byte> bytes,
+                         std::uint64_t seed) noexcept;
+
+}  // namespace vellum::remote

@@ -1,0 +1,69 @@
+#include "remote/objects/remote_file.hpp"
+
+#include <cstring>
+
+#include "format/superblock.hpp"
+#include "format/whole_file.hpp"
+#include "format/wire.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr format::WholeFileKind kRemoteFile{"VLMRMOT\n", kMaxRemoteFileBytes, "not a remote's file",
+                                            "too large for a remote's file"};
+constexpr std::uint64_t kOneWriterFlag = 1;
+constexpr std::size_t kMinBranchBytes = 74;
+
+void read_write_id(format::ByteReader& in, WriteId& out) {
+  const auto bytes = in.bytes(out.size());
+  if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::Uuid& store_id) {
+  std::vector<std::byte> body;
+  format::ByteWriter w(body);
+  w.string(file.url);
+  w.bytes(file.writer);
+  w.varint(file.one_writer ? kOneWriterFlag : 0);
+  w.varint(file.branches.size());
+  for (const SeenBranch& branch : file.branches) {
+    w.string(branch.name);
+    w.bytes(branch.seen);
+    w.bytes(branch.intended);
+    w.bytes(branch.pulling);
+    w.u64(branch.branch_id);
+    w.u64(branch.sequence);
+    w.u64(static_cast<std::uint64_t>(branch.time_ns));
+  }
+  return encode_whole_file(kRemoteFile, body, store_id);
+}
+
+const char* decode_remote_file(std::span<const std::byte> bytes, const format::Uuid& store_id,
+                               RemoteFile& out) {
+  std::span<const std::byte> body;
+  if (const char* problem = open_whole_file(kRemoteFile, bytes, store_id, body)) return problem;
+  out = {};
+  format::ByteReader in(body);
+  out.url = in.string(kMaxUrlBytes);
+  read_write_id(in, out.writer);
+  const std::uint64_t flags = in.varint();
+  out.one_writer = flags == kOneWriterFlag;
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || flags > kOneWriterFlag || count > in.left() / kMinBranchBytes) return "malformed";
+  out.branches.resize(static_cast<std::size_t>(count));
+  for (SeenBranch& branch : out.branches) {
+    branch.name = in.string(format::kMaxNameBytes);
+    read_write_id(in, branch.seen);
+    read_write_id(in, branch.intended);
+    read_write_id(in, branch.pulling);
+    branch.branch_id = in.u64();
+    branch.sequence = in.u64();
+    branch.time_ns = static_cast<std::int64_t>(in.u64());
+    if (!in.ok() || format::name_problem(branch.name) != nullptr) return "malformed";
+  }
+  return in.done() ? nullptr : "malformed";
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,41 @@
+// remote/objects/remote_file.hpp: the file in which a store keeps where a remote is, and what this
+// store has seen of it.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/types.hpp"
+#include "remote/objects/head.hpp"
+
+namespace vellum::remote {
+
+inline constexpr std::uint32_t kMaxRemoteFileBytes = 1u << 20;
+inline constexpr std::size_t kMaxUrlBytes = 4096;
+
+struct SeenBranch {
+  std::string name;
+  WriteId seen{};      // of the remote's branch, as last pushed or pulled
+  WriteId intended{};  // of a push that has begun to publish; zeros: none has
+  WriteId pulling{};   // of a pull that has begun to change the local branch; zeros: none has
+  // The head of the local branch when `seen` was.
+  std::uint64_t branch_id = 0, sequence = 0;
+  std::int64_t time_ns = 0;
+  bool operator==(const SeenBranch&) const = default;
+};
+
+struct RemoteFile {
+  std::string url;
+  WriteId writer{};         // random: this store, as it names itself to the remote
+  bool one_writer = false;  // this is such a remote
+  std::vector<SeenBranch> branches;
+  bool operator==(const RemoteFile&) const = default;
+};
+
+std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::Uuid& store_id);
+// nullptr, or a description of the error.
+const char* decode_remote_file(std::span<const std::byte> bytes, const format::Uuid& store_id,
+                               RemoteFile& out);
+
+}  // namespace vellum::remote

@@ -1,0 +1,308 @@
+#include "remote/push.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "base/fail.hpp"
+#include "remote/known_pieces.hpp"
+#include "remote/piece_maker.hpp"
+#include "remote/version_records.hpp"
+#include "store/branch/adopt_version.hpp"
+#include "store/branch/live_snapshot.hpp"
+#include "store/catalog/kept_version.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr int kMostTries = 1000;         // each lost to another pusher
+constexpr std::size_t kMostRelated = 3;  // of each kind of relation
+
+// A version of the store that is to be pushed; gc keeps it while this lives.
+struct Wanted {
+  std::string name;
+  bool is_branch = false;
+  std::unique_ptr<store::KeptVersion> snapshot;
+  std::unique_ptr<store::HeadInPacks> head;
+  store::SeenHead seen;  // of a branch
+  WriteId replaces{};    // of a branch: the remote's, as this push has found it; zeros: none
+  RemoteName entry;      // as the remote is to have it
+};
+
+Wanted find_wanted(store::StoreCore& store, const std::string& name) {
+  Wanted out;
+  out.name = name;
+  if (!store::has_snapshot(store, name) && store::has_branch(store, name)) {
+    out.is_branch = true;
+    out.head = std::make_unique<store::HeadInPacks>(store, name);
+    const store::ResolvedVersion& head = out.head->head();
+    out.seen = {head.version.branch_id, head.version.sequence + head.commits.size(),
+                head.commits.empty() ? head.version.time_ns : head.commits.back().time_ns};
+    out.entry.is_branch = true;
+    out.entry.ref = {name, name, 0, 0, out.head->version()};
+    out.entry.encoding = head.encoding;
+    return out;
+  }
+  out.snapshot = std::make_unique<store::KeptVersion>(store::resolve_kept(store, name));
+  const store::ResolvedVersion& version = out.snapshot->version;
+  out.entry.ref = {name, version.branch, version.created_ns, version.order, version.version};
+  return out;
+}
+
+bool is_same_snapshot(const RemoteName& there, const RemoteName& here) {
+  return !there.is_branch && there.ref.branch == here.ref.branch &&
+         there.ref.created_ns == here.ref.created_ns && there.ref.version == here.ref.version;
+}
+
+std::size_t runs_in_common(const format::Version& a, const format::Version& b) {
+  std::size_t common = 0;
+  for (const auto& run : a.runs) {
+    common += std::count_if(b.runs.begin(), b.runs.end(),
+                            [&](const auto& r) { return r.root == run.root; }) != 0
+                  ? 1
+                  : 0;
+  }
+  return common;
+}
+
+std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
+
+// Names of the remote whose pieces the version probably shares.
+std::set<const RemoteName*> related_names(const Head& head, const RemoteName& wanted) {
+  std::set<const RemoteName*> out;
+  if (const RemoteName* same = head.find(wanted.ref.name)) out.insert(same);
+  std::vector<std::tuple<std::size_t, const RemoteName*>> sharing;
+  std::vector<std::tuple<std::uint64_t, const RemoteName*>> near;
+  for (const RemoteName& name : head.names) {
+    const std::size_t common = runs_in_common(name.ref.version, wanted.ref.version);
+    if (common != 0) sharing.emplace_back(SIZE_MAX - common, &name);
+    if (name.ref.branch == wanted.ref.branch || name.ref.name == wanted.ref.version.parent) {
+      near.emplace_back(distance(name.ref.version.sequence, wanted.ref.version.sequence), &name);
+    }
+  }
+  const auto take = [&](auto& candidates) {
+    std::sort(candidates.begin(), candidates.end());
+    for (std::size_t i = 0; i < std::min(candidates.size(), kMostRelated); ++i) {
+      out.insert(std::get<1>(candidates[i]));
+    }
+  };
+  take(sharing);
+  take(near);
+  return out;
+}
+
+class Push {
+ public:
+  Push(Session& session, const PushOptions& options, const ProgressFn& progress)
+      : session_(session), remote_(session.remote()), options_(options), progress_(progress) {
+    for (const std::string& name : std::set(options.names.begin(), options.names.end())) {
+      wanted_.push_back(find_wanted(session.store(), name));
+    }
+    // What later versions share is pushed with the earlier ones.
+    std::sort(wanted_.begin(), wanted_.end(), [](const Wanted& a, const Wanted& b) {
+      const auto order = [](const Wanted& w) {
+        return std::tie(w.entry.ref.branch, w.entry.ref.version.sequence, w.name);
+      };
+      return order(a) < order(b);
+    });
+  }
+
+  PushReport run() {
+    for (int i = 0; i < kMostTries; ++i) {
+      if (try_once()) return report_;
+    }
+    fail(Errc::busy, "{}: others have pushed {} times meanwhile", remote_.objects().url(),
+         kMostTries);
+  }
+
+ private:
+  // The remote belongs to the store whose versions come first. Its heads are refused to others.
+  void claim_remote() {
+    const auto ours = format::encode_superblock(session_.store().superblock());
+    if (remote_.objects().put_if_absent(kSuperblockKey, ours)) return;
+    const format::Superblock theirs = read_superblock(remote_.objects());
+    if (theirs.store_id == remote_.store_id()) return;
+    fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
+         remote_.objects().url(), session_.store().path());
+  }
+
+  bool try_once() {
+    report_ = {};
+    const StoredHead base = remote_.newest_head();
+    if (base.head.number == 0) claim_remote();
+    Head next = base.head;
+    check_writer(base.head, next);
+    std::vector<Wanted*> changed;
+    for (Wanted& wanted : wanted_) {
+      const bool is_there = settle_entry(base.head, wanted);
+      report_.names.push_back({wanted.name, wanted.is_branch, is_there, wanted.entry.epoch});
+      if (!is_there) changed.push_back(&wanted);
+    }
+    if (changed.empty()) return true;
+    upload(base.head, changed);
+    for (const Wanted* wanted : changed) put_entry(wanted->entry, next.names);
+    note(changed, true);
+    if (!remote_.publish(base, std::move(next))) return false;
+    note(changed, false);
+    return true;
+  }
+
+  void check_writer(const Head& head, Head& next) const {
+    const WriteId& me = session_.file().writer;
+    if (head.only_writer != WriteId{} && head.only_writer != me) {
+      fail(Errc::busy,
+           "{}: only the store that made the remote may push to it, since its server lets two "
+           "writers "
+           "win",
+           remote_.objects().url());
+    }
+    if (!session_.file().one_writer || head.only_writer == me) return;
+    if (head.number != 0) {
+      fail(Errc::busy, "{}: others push to the remote, and its server lets two writers win",
+           remote_.objects().url());
+    }
+    next.only_writer = me;
+  }
+
+  // Fills in what depends on the head. True: the remote has the version already.
+  bool settle_entry(const Head& head, Wanted& wanted) const {
+    const RemoteName* there = head.find(wanted.name);
+    if (there != nullptr && there->is_branch != wanted.is_branch) {
+      fail(Errc::already_exists, "{}: '{}' is a {} there", remote_.objects().url(), wanted.name,
+           there->is_branch ? "branch" : "snapshot");
+    }
+    wanted.entry.write_id = random_write_id();
+    if (wanted.is_branch) return settle_branch(there, wanted);
+    if (there == nullptr) return false;
+    if (is_same_snapshot(*there, wanted.entry)) return true;
+    fail(Errc::already_exists, "{}: it has another snapshot '{}'", remote_.objects().url(),
+         wanted.name);
+  }
+
+  bool settle_branch(const RemoteName* there, Wanted& wanted) const {
+    const SeenBranch* seen = session_.find(wanted.name);
+    wanted.entry.writer = session_.file().writer;
+    wanted.entry.epoch = 1;
+    wanted.replaces = there == nullptr ? WriteId{} : there->write_id;
+    if (there == nullptr) return false;
+    const bool is_known =
+        seen != nullptr && (there->write_id == seen->seen || there->write_id == seen->intended);
+    if (!is_known && !options_.take_over) {
+      fail(Errc::busy,
+           "{}: another store has pushed branch '{}' (commit {}): pull it, or push with "
+           "--take-over, "
+           "which drops what that store has pushed",
+           remote_.objects().url(), wanted.name, there->ref.version.sequence);
+    }
+    wanted.entry.epoch = there->epoch + (there->writer == wanted.entry.writer ? 0 : 1);
+    const bool unchanged =
+        is_known &&
+        store::SeenHead{seen->branch_id, seen->sequence, seen->time_ns} == wanted.seen &&
+        there->write_id == seen->seen;
+    if (unchanged) wanted.entry.epoch = there->epoch;
+    return unchanged;
+  }
+
+  void upload(const Head& head, const std::vector<Wanted*>& changed) {
+    KnownPieces known;
+    PieceMaker maker(session_.store(), remote_, head.generation, progress_);
+    for (Wanted* wanted : changed) {
+      learn(head, *wanted, known);
+      const auto needed = records_of_version(session_.store(), wanted->entry.ref.version);
+      KnownPieces::Plan plan = known.plan(needed);
+      report_.pieces_used_again += plan.used.size();
+      std::vector<PieceRecord> missing;
+      for (const std::size_t i : plan.missing) missing.push_back(needed[i]);
+      for (const MadePiece& piece : maker.upload(missing)) {
+        known.add(piece.name, piece.records);
+        plan.used.push_back(known.id_of(piece.name));
+      }
+      upload_list(head, known.list(plan.used), wanted->entry.list);
+    }
+    report_.objects_uploaded += maker.uploaded().objects;
+    report_.bytes_uploaded += maker.uploaded().bytes;
+  }
+
+  // Fetches what is not cached, by many connections.
+  void learn(const Head& head, const Wanted& wanted, KnownPieces& known) {
+    PieceList pieces;
+    for (const RemoteName* name : related_names(head, wanted.entry)) {
+      for (const PieceName& piece : remote_.list(name->list)) {
+        if (!known.has(piece)) pieces.push_back(piece);
+      }
+    }
+    std::sort(pieces.begin(), pieces.end());
+    pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
+    std::vector<std::vector<PieceRecord>> contents(pieces.size());
+    base::ThreadPool pool(remote_.objects().connections() - 1);
+    pool.parallel_for(pieces.size(), [&](std::size_t i, std::size_t) {
+      contents[i] = remote_.contents(pieces[i]);
+    });
+    for (std::size_t i = 0; i < pieces.size(); ++i) known.add(pieces[i], contents[i]);
+  }
+
+  void upload_list(const Head& head, const PieceList& pieces, ListName& out) {
+    out = {};
+    if (pieces.empty()) return;
+    const auto bytes = encode_piece_list(pieces, remote_.store_id());
+    out.name = {head.generation, base::sha256(bytes)};
+    out.size_bytes = bytes.size();
+    const bool is_new = remote_.objects().put_if_absent(list_key(out.name), bytes);
+    remote_.remember(list_key(out.name), bytes);
+    if (!is_new) return;
+    ++report_.objects_uploaded;
+    report_.bytes_uploaded += bytes.size();
+  }
+
+  static void put_entry(const RemoteName& entry, std::vector<RemoteName>& names) {
+    const auto at = std::lower_bound(
+        names.begin(), names.end(), entry.ref.name,
+        [](const RemoteName& n, const std::string& name) { return n.ref.name < name; });
+    if (at != names.end() && at->ref.name == entry.ref.name) {
+      *at = entry;
+    } else {
+      names.insert(at, entry);
+    }
+  }
+
+  // A push that was cut off after its head was published is known by what it intended.
+  void note(const std::vector<Wanted*>& changed, bool intended) {
+    std::vector<SeenBranch> branches;
+    for (const Wanted* wanted : changed) {
+      if (!wanted->is_branch) continue;
+      SeenBranch branch;
+      branch.name = wanted->name;
+      if (intended) {
+        const SeenBranch* before = session_.find(wanted->name);
+        if (before != nullptr && before->seen == wanted->replaces) branch = *before;
+        branch.seen = wanted->replaces;
+        branch.intended = wanted->entry.write_id;
+      } else {
+        branch.seen = wanted->entry.write_id;
+        branch.branch_id = wanted->seen.branch_id;
+        branch.sequence = wanted->seen.sequence;
+        branch.time_ns = wanted->seen.time_ns;
+      }
+      branches.push_back(branch);
+    }
+    session_.note(branches);
+  }
+
+  Session& session_;
+  const Remote& remote_;
+  const PushOptions& options_;
+  const ProgressFn& progress_;
+  std::vector<Wanted> wanted_;
+  PushReport report_;
+};
+
+}  // namespace
+
+PushReport push(Session& session, const PushOptions& options, const ProgressFn& progress) {
+  if (options.names.empty()) fail(Errc::invalid_argument, "nothing to push");
+  return Push(session, options, progress).run();
+}
+
+}  // namespace vellum::remote

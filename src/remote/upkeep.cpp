@@ -1,0 +1,265 @@
+#include "remote/upkeep.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/fail.hpp"
+#include "base/thread_pool.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr std::size_t kEverything = SIZE_MAX;
+constexpr std::size_t kMostVerifying = 16;  // each may hold a piece in memory
+constexpr int kMostChanges = 1000;
+
+std::size_t threads_beside(const Remote& remote, std::size_t most) {
+  return std::min(most, remote.objects().connections()) - 1;
+}
+
+// The keys of all objects that a head's versions need.
+std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
+  std::set<ContentName> lists;
+  std::set<std::string> out;
+  for (const RemoteName& name : head.names) {
+    if (name.list.size_bytes == 0 || !lists.insert(name.list.name).second) continue;
+    out.insert(list_key(name.list.name));
+    for (const PieceName& piece : remote.list(name.list)) out.insert(piece_key(piece.name));
+  }
+  return out;
+}
+
+std::vector<ObjectInfo> content_objects(const Remote& remote) {
+  std::vector<ObjectInfo> out = remote.objects().list(kListPrefix, kEverything);
+  for (ObjectInfo& object : remote.objects().list(kPiecePrefix, kEverything)) {
+    out.push_back(std::move(object));
+  }
+  return out;
+}
+
+std::optional<ContentName> content_name(const std::string& key) {
+  const auto list = parse_content_key(key, kListPrefix);
+  return list.has_value() ? list : parse_content_key(key, kPiecePrefix);
+}
+
+StoredHead head_that_exists(const Remote& remote) {
+  StoredHead out = remote.newest_head();
+  if (out.head.number == 0)
+    fail(Errc::not_found, "{}: the remote has no versions yet", remote.objects().url());
+  return out;
+}
+
+// Publishes a head that follows from the newest one. Returns that head, as published, or nothing
+// where another was faster every time.
+template <typename Change>
+Head publish_change(const Remote& remote, const Change& change) {
+  for (int i = 0; i < kMostChanges; ++i) {
+    const StoredHead base = head_that_exists(remote);
+    Head next = base.head;
+    change(next);
+    if (remote.publish(base, next)) {
+      ++next.number;
+      return next;
+    }
+  }
+  fail(Errc::busy, "{}: others have pushed {} times meanwhile", remote.objects().url(),
+       kMostChanges);
+}
+
+class Verifier {
+ public:
+  Verifier(const Remote& remote, bool read_data, const ProgressFn& progress)
+      : remote_(remote),
+        read_data_(read_data),
+        progress_(progress),
+        pool_(threads_beside(remote, read_data ? kMostVerifying : kEverything)) {}
+
+  RemoteVerifyReport run() {
+    const Head head = remote_.newest_head().head;
+    report_.versions = head.names.size();
+    std::map<std::string, std::pair<ListName, std::vector<std::string>>> lists;
+    for (const RemoteName& name : head.names) {
+      if (name.list.size_bytes == 0) continue;
+      auto& [list, users] = lists[list_key(name.list.name)];
+      list = name.list;
+      users.push_back(name.ref.name);
+    }
+    report_.lists = lists.size();
+    for (const auto& [key, list] : lists) read_list(key, list.first, list.second);
+    for (const ObjectInfo& object : remote_.objects().list(kPiecePrefix, kEverything)) {
+      sizes_[object.key] = object.size_bytes;
+    }
+    report_.pieces = users_.size();
+    const std::vector<std::pair<PieceName, std::set<std::string>>> pieces(users_.begin(),
+                                                                          users_.end());
+    constexpr std::size_t kStep = 64;
+    for (std::size_t first = 0; first < pieces.size(); first += kStep) {
+      const std::size_t count = std::min(kStep, pieces.size() - first);
+      pool_.parallel_for(count, [&](std::size_t i, std::size_t) {
+        look_at(pieces[first + i].first, pieces[first + i].second);
+      });
+      if (progress_) progress_({first + count, pieces.size(), "pieces"});
+    }
+    std::sort(report_.damages.begin(), report_.damages.end(),
+              [](const RemoteDamage& a, const RemoteDamage& b) { return a.object < b.object; });
+    return report_;
+  }
+
+ private:
+  void read_list(const std::string& key, const ListName& list,
+                 const std::vector<std::string>& users) {
+    try {
+      for (const PieceName& piece : remote_.list(list)) {
+        users_[piece].insert(users.begin(), users.end());
+      }
+    } catch (const Error& e) {
+      note(key, e, users);
+    }
+  }
+
+  void look_at(const PieceName& name, const std::set<std::string>& users) {
+    const std::string key = piece_key(name.name);
+    try {
+      require_size(key, name.size_bytes);
+      const auto records = remote_.contents(name);
+      std::uint64_t bytes_read = name.contents_bytes;
+      if (name.contents_bytes + records_bytes(records) != name.size_bytes) {
+        fail(Errc::corrupted, "{}: the records are not as long as the contents say",
+             remote_.name_of(key));
+      }
+      if (read_data_) {
+        bytes_read = name.size_bytes;
+        check_records(name);
+      }
+      const std::lock_guard lock(mutex_);
+      report_.records += records.size();
+      report_.bytes_read += bytes_read;
+    } catch (const Error& e) {
+      note(key, e, {users.begin(), users.end()});
+    }
+  }
+
+  void require_size(const std::string& key, std::uint64_t size_bytes) const {
+    const auto at = sizes_.find(key);
+    if (at == sizes_.end()) fail(Errc::not_found, "{}: missing", remote_.name_of(key));
+    if (at->second == size_bytes) return;
+    fail(Errc::corrupted, "{}: {} bytes, and not the {} that are expected", remote_.name_of(key),
+         at->second, size_bytes);
+  }
+
+  void check_records(const PieceName& name) const {
+    const Piece piece = remote_.piece(name);
+    std::size_t at = static_cast<std::size_t>(name.contents_bytes);
+    for (const PieceRecord& record : piece.records) {
+      const auto content =
+          std::span(piece.bytes).subspan(at, static_cast<std::size_t>(record.size_bytes));
+      const char* problem =
+          check_record(record, content, format::checksum_seed(remote_.store_id()));
+      if (problem != nullptr) {
+        fail(Errc::corrupted, "{} at byte {}: {}", remote_.name_of(piece_key(name.name)), at,
+             problem);
+      }
+      at += content.size();
+    }
+  }
+
+  // What only this run could not do is no damage.
+  void note(const std::string& key, const Error& e, std::vector<std::string> versions) {
+    if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw e;
+    const std::lock_guard lock(mutex_);
+    report_.damages.push_back(
+        {key, e.code() == Errc::not_found ? "missing" : e.what(), std::move(versions)});
+  }
+
+  const Remote& remote_;
+  const bool read_data_;
+  const ProgressFn& progress_;
+  base::ThreadPool pool_;
+  std::map<PieceName, std::set<std::string>> users_;
+  std::map<std::string, std::uint64_t> sizes_;  // of the pieces that are there
+  std::mutex mutex_;                            // guards what follows
+  RemoteVerifyReport report_;
+};
+
+}  // namespace
+
+RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const ProgressFn& progress) {
+  return Verifier(remote, read_data, progress).run();
+}
+
+RemoteSpace space_of_remote(const Remote& remote) {
+  const Head head = remote.newest_head().head;
+  const std::set<std::string> needed = needed_keys(remote, head);
+  RemoteSpace out;
+  out.generation = head.generation;
+  out.heads = remote.objects().list(kHeadPrefix, kEverything).size();
+  for (const ObjectInfo& object : content_objects(remote)) {
+    ++out.objects;
+    out.object_bytes += object.size_bytes;
+    if (!needed.contains(object.key)) continue;
+    ++out.needed_objects;
+    out.needed_bytes += object.size_bytes;
+  }
+  return out;
+}
+
+void forget_names(const Remote& remote, const std::vector<std::string>& names) {
+  const std::set<std::string> gone(names.begin(), names.end());
+  publish_change(remote, [&](Head& next) {
+    for (const std::string& name : gone) {
+      if (next.find(name) == nullptr) {
+        fail(Errc::not_found, "{}: the remote has no version '{}'", remote.objects().url(), name);
+      }
+    }
+    std::erase_if(next.names, [&](const RemoteName& n) { return gone.contains(n.ref.name); });
+  });
+}
+
+RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress) {
+  Head boundary = head_that_exists(remote).head;
+  // The lists are read before the boundary: one that cannot be read ends the gc.
+  std::set<std::string> needed = needed_keys(remote, boundary);
+  if (!dry_run) {
+    boundary = publish_change(remote, [](Head& next) {
+      if (next.generation == UINT32_MAX) fail(Errc::unsupported, "no generation is left");
+      ++next.generation;
+    });
+    needed = needed_keys(remote, boundary);
+  }
+  const std::uint32_t generation = dry_run ? UINT32_MAX : boundary.generation;
+  RemoteGcReport report;
+  std::vector<std::string> doomed;
+  for (const ObjectInfo& object : content_objects(remote)) {
+    const auto name = content_name(object.key);
+    const bool is_doomed =
+        name.has_value() && name->generation < generation && !needed.contains(object.key);
+    (is_doomed ? report.objects_removed : report.objects_left) += 1;
+    (is_doomed ? report.bytes_removed : report.bytes_left) += object.size_bytes;
+    if (is_doomed) doomed.push_back(object.key);
+  }
+  const std::size_t contents = doomed.size();
+  std::vector<ObjectInfo> heads = remote.objects().list(kHeadPrefix, kEverything);
+  std::reverse(heads.begin(), heads.end());  // oldest first
+  for (const ObjectInfo& object : heads) {
+    const auto number = parse_head_key(object.key);
+    if (!number.has_value() || *number >= boundary.number) continue;
+    ++report.heads_removed;
+    doomed.push_back(object.key);
+  }
+  if (dry_run) return report;
+  base::ThreadPool pool(threads_beside(remote, kEverything));
+  constexpr std::size_t kStep = 256;
+  for (std::size_t first = 0; first < contents; first += kStep) {
+    const std::size_t count = std::min(kStep, contents - first);
+    pool.parallel_for(
+        count, [&](std::size_t i, std::size_t) { remote.objects().remove(doomed[first + i]); });
+    if (progress) progress({first + count, doomed.size(), "objects"});
+  }
+  for (std::size_t i = contents; i < doomed.size(); ++i) remote.objects().remove(doomed[i]);
+  remote.objects().sweep();
+  return report;
+}
+
+}  // namespace vellum::remote

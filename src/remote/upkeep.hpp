@@ -1,0 +1,44 @@
+// remote/upkeep.hpp: verifying, forgetting and collecting at a remote, without a store.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "remote/remote.hpp"
+#include "vellum/report.hpp"
+
+namespace vellum::remote {
+
+struct RemoteDamage {
+  std::string object, reason;
+  std::vector<std::string> versions;  // that need it; sorted
+};
+
+struct RemoteVerifyReport {
+  std::uint64_t versions = 0, lists = 0, pieces = 0, records = 0, bytes_read = 0;
+  std::vector<RemoteDamage> damages;
+};
+
+// Reads the newest head, and every list and the contents of every piece that its versions need; with
+// `read_data` the pieces whole, and each of their records. Throws what keeps it from looking at all.
+RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const ProgressFn& progress);
+
+struct RemoteSpace {
+  std::uint64_t heads = 0, objects = 0, object_bytes = 0;  // objects: lists and pieces
+  std::uint64_t needed_objects = 0, needed_bytes = 0;      // of them, that some version needs
+  std::uint32_t generation = 0;
+};
+RemoteSpace space_of_remote(const Remote& remote);
+
+// Removes the names by a new head. What they alone needed stays until the next gc. Errc::not_found:
+// there is no such name; nothing is forgotten then.
+void forget_names(const Remote& remote, const std::vector<std::string>& names);
+
+struct RemoteGcReport {
+  std::uint64_t objects_removed = 0, bytes_removed = 0, heads_removed = 0;
+  std::uint64_t objects_left = 0, bytes_left = 0;
+};
+// Deletes what no version needs. A dry run deletes nothing, and publishes no boundary.
+RemoteGcReport collect_remote(const Remote& remote, bool dry_run, const ProgressFn& progress);
+
+}  // namespace vellum::remote

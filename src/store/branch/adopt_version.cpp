@@ -1,0 +1,33 @@
+#include "store/branch/adopt_version.hpp"
+
+#include "base/fail.hpp"
+#include "store/catalog/branch_lock.hpp"
+#include "store/journal/journal_writer.hpp"
+#include "store/journal/read_journal.hpp"
+
+namespace vellum::store {
+
+SeenHead seen_head(const JournalState& journal) {
+  const std::int64_t time =
+      journal.commits.empty() ? journal.base.time_ns : journal.commits.back().time_ns;
+  return {journal.header.branch_id, journal.head_sequence(), time};
+}
+
+bool adopt_version(StoreCore& store, const std::string& branch, const SeenHead& seen,
+                   const format::Version& version) {
+  store.settle_name(branch);
+  auto file = try_lock_branch(store, branch);
+  if (file == nullptr) fail(Errc::busy, "branch '{}' of {} has a writer", branch, store.path());
+  const JournalState state = read_journal(*file, store.superblock().store_id);
+  store.check_journal(file->path(), branch, state.header);
+  if (seen_head(state) != seen) return false;
+  format::Version base = version;
+  base.branch_id = state.base.branch_id;
+  base.active_pack = state.base.active_pack;
+  base.active_pack_end_bytes = state.base.active_pack_end_bytes;
+  base.next_pack_number = state.base.next_pack_number;
+  JournalWriter(std::move(file), state).start_line(base);
+  return true;
+}
+
+}  // namespace vellum::store

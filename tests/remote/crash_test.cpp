@@ -1,0 +1,255 @@
+// Pushes, pulls and clones that are cut off: by a power cut at any change of store and remote, by a
+// kill at any call, by a server that fails at any request.
+#include <gtest/gtest.h>
+
+#include "base/expect_error.hpp"
+#include "remote/remote_fixture.hpp"
+#include "support/crash_images_lib.hpp"
+#include "support/sim_fs_lib.hpp"
+
+namespace vellum::remote::test {
+namespace {
+
+// A store at /s and a directory as its remote at /r, on one simulated disk.
+constexpr const char* kStore = "/s";
+constexpr const char* kRemote = "/r";
+const std::string kUrl = "file:///r";
+
+std::unique_ptr<ObjectStore> remote_of(base::Fs& fs) {
+  return std::make_unique<DirectoryEngine>(fs, kRemote);
+}
+
+// Snapshots s0 and s1 are pushed; s2 and a head with a commit in the journal are not.
+struct Made {
+  Contents before, after;  // of the remote, before and after the push that follows
+};
+
+Made make_before_push(base::Fs& fs) {
+  Made out;
+  const auto store = StoreCore::create(fs, kStore, remote_options());
+  add_remote_file(*store, "origin", kUrl, false);
+  Line line(*store, "main", 11);
+  line.begin();
+  for (const char* name : {"s0", "s1"}) {
+    line.step(name, 4);
+    out.before[name] = line.bytes();
+  }
+  out.before["main"] = line.bytes();
+  push_all(*store, remote_of(fs));
+  out.after = out.before;
+  line.step("s2", 4);
+  out.after["s2"] = line.bytes();
+  line.step("", 2, false);
+  out.after["main"] = line.bytes();
+  return out;
+}
+
+// What a clone of the remote has, which must be whole.
+Contents cloned(base::Fs& fs, const Contents& like) {
+  clone(fs, kUrl, "/clone", {{}, remote_of(fs)}, nullptr);
+  const auto store = StoreCore::open(fs, "/clone");
+  Contents out;
+  for (const auto& [name, bytes] : like) {
+    if (!store::has_snapshot(*store, name) && !store::has_branch(*store, name)) continue;
+    const auto source = store::test::open_version(*store, name);
+    out[name].resize(source->region_bytes());
+    source->read(0, out[name].size() / format::kPageBytes, out[name].data());
+  }
+  store::test::expect_no_damage(*store);
+  return out;
+}
+
+void expect_before_or_after(base::Fs& fs, const Made& made, bool must_be_after) {
+  const Contents there = cloned(fs, made.after);
+  EXPECT_TRUE(there == made.after || (!must_be_after && there == made.before));
+}
+
+TEST(RemoteCrash, APowerCutAtAnyChangeOfAPushLosesNothing) {
+  sim::SimFs fs;
+  const Made made = make_before_push(fs);
+  fs.start_log();
+  fs.allow_states(0, 1);
+  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  fs.allow_states(1, 1);
+  fs.stop_log();
+  std::uint64_t images = 0;
+  sim::CrashImages(fs, {3, 6, 3, 4}, 5)
+      .for_each([&](const sim::Disk& image, std::size_t low, std::size_t) {
+        if (testing::Test::HasFailure()) return;
+        {
+          sim::SimFs disk(image);
+          expect_before_or_after(disk, made, low == 1);
+        }
+        if (++images % 8 != 0) return;
+        // The store is whole, and pushes what is missing.
+        sim::SimFs disk(image);
+        const auto store = StoreCore::open(disk, kStore);
+        expect_contents(*store, made.after);
+        push_all(*store, remote_of(disk));
+        EXPECT_EQ(cloned(disk, made.after), made.after);
+      });
+  std::printf("  %llu images\n", static_cast<unsigned long long>(images));
+  EXPECT_GT(images, 100u);
+}
+
+// Runs `work` on copies of a disk, each killed at a later call, and then `check` on what is left.
+template <typename Work, typename Check>
+std::uint64_t kill_at_each_call(const sim::Disk& start, const Work& work, const Check& check) {
+  for (std::uint64_t nth = 1;; ++nth) {
+    sim::SimFs fs(start);
+    fs.cut_power_at(nth);
+    bool was_killed = false;
+    try {
+      work(fs);
+    } catch (const sim::PowerCut&) {
+      was_killed = true;
+    } catch (const Error&) {
+      was_killed = true;  // the cut, as a worker thread told it
+    }
+    sim::SimFs left(fs.disk());
+    check(left, was_killed);
+    if (!was_killed || testing::Test::HasFailure()) return nth;
+  }
+}
+
+TEST(RemoteCrash, AKillAtAnyCallOfAPushLosesNothing) {
+  sim::SimFs fs;
+  const Made made = make_before_push(fs);
+  const std::uint64_t calls = kill_at_each_call(
+      fs.disk(), [](base::Fs& disk) { push_all(*StoreCore::open(disk, kStore), remote_of(disk)); },
+      [&](sim::SimFs& left, bool was_killed) {
+        sim::SimFs other(left.disk());
+        expect_before_or_after(other, made, !was_killed);
+        push_all(*StoreCore::open(left, kStore), remote_of(left));
+        EXPECT_EQ(cloned(left, made.after), made.after);
+      });
+  EXPECT_GT(calls, 20u);
+}
+
+TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesOneThatGoesOn) {
+  sim::SimFs fs;
+  const Made made = make_before_push(fs);
+  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  const std::uint64_t calls = kill_at_each_call(
+      fs.disk(),
+      [](base::Fs& disk) { clone(disk, kUrl, "/clone", {{}, remote_of(disk)}, nullptr); },
+      [&](sim::SimFs& left, bool was_killed) {
+        if (was_killed && !left.exists("/clone")) {
+          EXPECT_EQ(cloned(left, made.after), made.after);
+        } else {
+          expect_contents(*StoreCore::open(left, "/clone"), made.after);
+        }
+      });
+  EXPECT_GT(calls, 50u);
+}
+
+TEST(RemoteCrash, AKillAtAnyCallOfAPullLosesNothing) {
+  sim::SimFs fs;
+  const Made made = make_before_push(fs);
+  clone(fs, kUrl, "/copy", {{}, remote_of(fs)}, nullptr);
+  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  const std::uint64_t calls = kill_at_each_call(
+      fs.disk(),
+      [](base::Fs& disk) { pull_names(*StoreCore::open(disk, "/copy"), {}, remote_of(disk)); },
+      [&](sim::SimFs& left, bool) {
+        const auto store = StoreCore::open(left, "/copy");
+        expect_contents(*store, {{"s0", made.before.at("s0")}, {"s1", made.before.at("s1")}});
+        pull_names(*store, {}, remote_of(left));
+        expect_contents(*store, made.after);
+      });
+  EXPECT_GT(calls, 20u);
+}
+
+TEST(RemoteCrash, AKillAtAnyCallOfARemoteGcLosesNothing) {
+  sim::SimFs fs;
+  Made made = make_before_push(fs);
+  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  const auto work = [](base::Fs& disk) {
+    const auto objects = remote_of(disk);
+    const Remote remote(*objects, read_superblock(*objects).store_id);
+    forget_names(remote, {"s1"});
+    collect_remote(remote, false, nullptr);
+  };
+  Contents without = made.after;
+  without.erase("s1");
+  const std::uint64_t calls =
+      kill_at_each_call(fs.disk(), work, [&](sim::SimFs& left, bool was_killed) {
+        sim::SimFs other(left.disk());
+        const Contents there = cloned(other, made.after);
+        EXPECT_TRUE(there == without || (was_killed && there == made.after));
+        const auto objects = remote_of(left);
+        collect_remote(Remote(*objects, read_superblock(*objects).store_id), false, nullptr);
+        EXPECT_EQ(cloned(left, made.after), there);
+      });
+  EXPECT_GT(calls, 15u);
+}
+
+// Fails one call: before it does anything, or after it has done it.
+class FailingObjects final : public ObjectStore {
+ public:
+  FailingObjects(std::unique_ptr<ObjectStore> objects, std::uint64_t nth, bool after)
+      : objects_(std::move(objects)), nth_(nth), after_(after) {}
+  const std::string& url() const noexcept override { return objects_->url(); }
+  std::size_t connections() const noexcept override { return objects_->connections(); }
+  std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
+    return call([&] { return objects_->get(key, limit); });
+  }
+  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override {
+    return call([&] { return objects_->get_range(key, range); });
+  }
+  bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
+    return call([&] { return objects_->put_if_absent(key, bytes); });
+  }
+  void put(const std::string& key, std::span<const std::byte> bytes) override {
+    call([&] { return objects_->put(key, bytes), 0; });
+  }
+  std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
+    return call([&] { return objects_->list(prefix, most); });
+  }
+  void remove(const std::string& key) override {
+    call([&] { return objects_->remove(key), 0; });
+  }
+
+ private:
+  template <typename Call>
+  auto call(const Call& body) -> decltype(body()) {
+    const bool fails = ++calls_ == nth_;
+    if (fails && !after_) throw Error(Errc::io, "the server is gone");
+    auto result = body();
+    if (fails) throw Error(Errc::io, "the server is gone");
+    return result;
+  }
+  const std::unique_ptr<ObjectStore> objects_;
+  std::atomic<std::uint64_t> calls_{0};
+  const std::uint64_t nth_;
+  const bool after_;
+};
+
+TEST(RemoteCrash, AServerThatFailsAtAnyRequestCostsNothing) {
+  sim::SimFs start;
+  const Made made = make_before_push(start);
+  for (const bool after : {false, true}) {
+    for (std::uint64_t nth = 1;; ++nth) {
+      sim::SimFs fs(start.disk());
+      const auto store = StoreCore::open(fs, kStore);
+      bool failed = false;
+      try {
+        push_all(*store, std::make_unique<FailingObjects>(remote_of(fs), nth, after));
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), Errc::io) << e.what();
+        failed = true;
+      }
+      {
+        sim::SimFs other(fs.disk());
+        expect_before_or_after(other, made, !failed);
+      }
+      push_all(*store, remote_of(fs));
+      EXPECT_EQ(cloned(fs, made.after), made.after);
+      if (!failed || HasFailure()) break;
+      ASSERT_LT(nth, 1000u);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vellum::remote::test

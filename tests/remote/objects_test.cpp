@@ -1,0 +1,158 @@
+// Heads, lists, contents of pieces and remotes' files: round trips, and bytes that somebody forged.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "format/checks.hpp"
+#include "format/samples.hpp"
+#include "remote/objects/object_key.hpp"
+#include "remote/remote_samples.hpp"
+
+namespace vellum::remote {
+namespace {
+
+using format::samples::Bytes;
+using format::samples::store_id;
+using namespace samples;
+
+struct Structure {
+  const char* name;
+  Bytes sample;
+  // nullptr where the bytes are accepted; then they encode to the same bytes again.
+  std::function<const char*(const Bytes& bytes, Bytes& again)> decode;
+};
+
+std::vector<Structure> structures() {
+  return {
+      {"head", encode_head(sample_head(), store_id()),
+       [](const Bytes& bytes, Bytes& again) {
+         Head out;
+         const char* problem = decode_head(bytes, store_id(), out);
+         if (problem == nullptr) again = encode_head(out, store_id());
+         return problem;
+       }},
+      {"list", encode_piece_list(sample_list(), store_id()),
+       [](const Bytes& bytes, Bytes& again) {
+         PieceList out;
+         const char* problem = decode_piece_list(bytes, store_id(), out);
+         if (problem == nullptr) again = encode_piece_list(out, store_id());
+         return problem;
+       }},
+      {"piece", encode_contents(sample_records(), store_id()),
+       [](const Bytes& bytes, Bytes& again) {
+         std::vector<PieceRecord> out;
+         const char* problem = decode_contents(bytes, store_id(), out);
+         if (problem == nullptr) again = encode_contents(out, store_id());
+         return problem;
+       }},
+      {"file", encode_remote_file(sample_file(), store_id()),
+       [](const Bytes& bytes, Bytes& again) {
+         RemoteFile out;
+         const char* problem = decode_remote_file(bytes, store_id(), out);
+         if (problem == nullptr) again = encode_remote_file(out, store_id());
+         return problem;
+       }},
+  };
+}
+
+TEST(RemoteObjects, RoundTrips) {
+  Head head;
+  ASSERT_EQ(decode_head(encode_head(sample_head(), store_id()), store_id(), head), nullptr);
+  EXPECT_EQ(head, sample_head());
+  EXPECT_EQ(head.find("night"), &head.names[1]);
+  EXPECT_EQ(head.find("nigh"), nullptr);
+  std::vector<PieceRecord> records;
+  ASSERT_EQ(decode_contents(encode_contents(sample_records(), store_id()), store_id(), records),
+            nullptr);
+  EXPECT_EQ(records, sample_records());
+  PieceList list;
+  ASSERT_EQ(decode_piece_list(encode_piece_list(sample_list(), store_id()), store_id(), list),
+            nullptr);
+  EXPECT_EQ(list, sample_list());
+  RemoteFile file;
+  ASSERT_EQ(decode_remote_file(encode_remote_file(sample_file(), store_id()), store_id(), file),
+            nullptr);
+  EXPECT_EQ(file, sample_file());
+}
+
+TEST(RemoteObjects, EveryFlippedBitAndEveryCutIsNoticed) {
+  for (const Structure& s : structures()) {
+    Bytes again;
+    ASSERT_EQ(s.decode(s.sample, again), nullptr) << s.name;
+    for (std::size_t bit = 0; bit < 8 * s.sample.size(); ++bit) {
+      Bytes bad = s.sample;
+      bad[bit / 8] ^= static_cast<std::byte>(1 << bit % 8);
+      EXPECT_NE(s.decode(bad, again), nullptr) << s.name << " bit " << bit;
+    }
+    for (std::size_t size = 0; size < s.sample.size(); ++size) {
+      EXPECT_NE(
+          s.decode(Bytes(s.sample.begin(), s.sample.begin() + static_cast<std::ptrdiff_t>(size)),
+                   again),
+          nullptr)
+          << s.name << " of " << size;
+    }
+  }
+}
+
+// A forger sets length and checksum right. What is accepted then means one thing only.
+TEST(RemoteObjects, ForgedBytesAreRefusedOrMeanWhatTheySay) {
+  std::mt19937_64 random(4);
+  for (const Structure& s : structures()) {
+    std::size_t accepted = 0;
+    for (int i = 0; i < 20'000; ++i) {
+      Bytes bad = s.sample;
+      for (std::uint64_t n = 1 + random() % 3; n > 0; --n) {
+        const std::size_t at = 32 + random() % (bad.size() - 40);
+        const std::uint64_t how = random() % 4;
+        if (how == 0) bad[at] = static_cast<std::byte>(random());
+        if (how == 1) bad[at] = std::byte{0xff};
+        if (how == 2 && bad.size() > 48) bad.erase(bad.begin() + static_cast<std::ptrdiff_t>(at));
+        if (how == 3)
+          bad.insert(bad.begin() + static_cast<std::ptrdiff_t>(at),
+                     static_cast<std::byte>(random()));
+      }
+      bad = format::samples::sealed(std::move(bad));
+      Bytes again;
+      if (s.decode(bad, again) != nullptr) continue;
+      ++accepted;
+      Bytes third;
+      EXPECT_EQ(s.decode(again, third), nullptr) << s.name;
+      EXPECT_EQ(again, third) << s.name;
+    }
+    EXPECT_LT(accepted, 19'000u) << s.name;
+  }
+}
+
+TEST(RemoteObjects, AnotherStoresAndNewerOnesAreNamed) {
+  format::Uuid other = store_id();
+  other[0] ^= std::byte{1};
+  Head head;
+  EXPECT_STREQ(decode_head(encode_head(sample_head(), store_id()), other, head),
+               "belongs to another store");
+  Bytes newer = encode_head(sample_head(), store_id());
+  newer[10] = std::byte{3};
+  EXPECT_STREQ(decode_head(format::samples::sealed(newer), store_id(), head),
+               "written by a newer format");
+}
+
+TEST(RemoteObjects, KeysLeadBackToWhatTheyName) {
+  const ContentName name{0xabc, filled<32>(0x5f)};
+  EXPECT_EQ(parse_content_key(piece_key(name), kPiecePrefix), name);
+  EXPECT_EQ(parse_content_key(list_key(name), kListPrefix), name);
+  EXPECT_EQ(parse_content_key(list_key(name), kPiecePrefix), std::nullopt);
+  for (const std::uint64_t number : {std::uint64_t{1}, std::uint64_t{77}, UINT64_MAX}) {
+    EXPECT_EQ(parse_head_key(head_key(number)), number);
+  }
+  EXPECT_LT(head_key(2), head_key(1));
+  for (std::string bad : {"", "heads/", "heads/0", "heads/fffffffffffffffg",
+                          "heads/FFFFFFFFFFFFFFFF", "heads/00000000000000001"}) {
+    EXPECT_EQ(parse_head_key(bad), std::nullopt) << bad;
+  }
+  std::string bad = piece_key(name);
+  bad[bad.size() - 1] = 'g';
+  EXPECT_EQ(parse_content_key(bad, kPiecePrefix), std::nullopt);
+  EXPECT_EQ(parse_content_key(piece_key(name) + "0", kPiecePrefix), std::nullopt);
+}
+
+}  // namespace
+}  // namespace vellum::remote

@@ -1,0 +1,379 @@
+// Versions that go to a remote and come back.
+#include <gtest/gtest.h>
+
+#include "base/expect_error.hpp"
+#include "remote/remote_fixture.hpp"
+#include "store/gc/gc.hpp"
+
+namespace vellum::remote::test {
+namespace {
+
+class PushTest : public RemoteTest {};
+
+TEST_F(PushTest, ACloneHasAllVersionsBitForBit) {
+  make(6);
+  store->create_branch_at("side", store::read_snapshot(*store, "s2").version, "s2");
+  contents["side"] = contents["s2"];
+  const auto writer = line.step_and_stay();
+  contents["main"] = line.bytes();
+  const PushReport report = push_all(*store);
+  EXPECT_EQ(report.names.size(), 8u);
+  EXPECT_GT(report.bytes_uploaded, 0u);
+  const auto copy = clone_to("c");
+  expect_contents(*copy, contents);
+  expect_same_snapshots(*store, *copy);
+  EXPECT_EQ(copy->superblock().store_id, store->superblock().store_id);
+  EXPECT_EQ(copy->read_branch("main").journal.head_sequence(),
+            store->read_branch("main").journal.head_sequence());
+  expect_good_remote();
+  // Writers and gc go on in the copy.
+  Line there(*copy, "main", 9);
+  there.go_on(line);
+  there.step("t0");
+  contents["t0"] = contents["main"] = there.bytes();
+  store::collect_garbage(*copy, false, nullptr);
+  expect_contents(*StoreCore::open(base::posix_fs(), dir.path("c")), contents);
+}
+
+TEST_F(PushTest, AnEmptyBranchGoesToo) {
+  store->create_branch("empty", 4096 * 4, 0);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  EXPECT_EQ(store::test::open_version(*copy, "empty")->region_bytes(), 4u * 4096);
+  expect_good_remote();
+}
+
+TEST_F(PushTest, WhatIsThereIsNotPushedAgain) {
+  make(3);
+  const PushReport first = push_all(*store);
+  const PushReport again = push_all(*store);
+  EXPECT_EQ(again.bytes_uploaded, 0u);
+  for (const PushedName& name : again.names) EXPECT_TRUE(name.was_there) << name.name;
+  step("s3", 2);
+  const PushReport more = push_names(*store, {"s3"});
+  EXPECT_LT(more.bytes_uploaded, first.bytes_uploaded / 3);
+  EXPECT_GT(more.pieces_used_again, 0u);
+  expect_contents(*clone_to("c", {"s3"}), {{"s3", contents["s3"]}});
+}
+
+TEST_F(PushTest, ManySmallPushesDoNotMakeManyPieces) {
+  make(1);
+  for (int i = 0; i < 40; ++i) {
+    step("", 1, false);
+    push_names(*store, {"main"});
+  }
+  const auto there = objects();
+  const Remote remote(*there, store->superblock().store_id);
+  const auto head = remote.newest_head().head;
+  EXPECT_LE(remote.list(head.find("main")->list).size(), 34u);
+  expect_contents(*clone_to("c"), {{"main", contents["main"]}});
+}
+
+TEST_F(PushTest, APullBringsWhatIsNewAndFollowsBranches) {
+  make(2);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  step("s2");
+  step("s3");
+  step("", 2, false);
+  push_all(*store);
+  const PullReport report = pull_names(*copy);
+  EXPECT_EQ(report.names.size(), 5u);
+  expect_contents(*copy, contents);
+  expect_same_snapshots(*store, *copy);
+  // Nothing is left to do.
+  EXPECT_EQ(pull_names(*copy).pieces_read, 0u);
+  store::collect_garbage(*copy, false, nullptr);
+  expect_contents(*copy, contents);
+}
+
+TEST_F(PushTest, TwoStoresTakeTurnsAndNeverBothWin) {
+  make(2);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  Line there(*copy, "main", 77);
+  there.go_on(line);
+  there.step("");
+  step("");
+  push_names(*copy, {"main"});
+  // This store has not seen that push.
+  const std::string text =
+      store::test::error_text(Errc::busy, [&] { push_names(*store, {"main"}); });
+  EXPECT_TRUE(store::test::contains(text, "--take-over")) << text;
+  EXPECT_ERRC(pull_names(*store, {"main"}), Errc::io);  // both have changed
+  const PushReport taken = push_names(*store, {"main"}, nullptr, true);
+  EXPECT_EQ(taken.names[0].epoch, 3u);
+  EXPECT_ERRC(push_names(*copy, {"main"}), Errc::busy);
+  expect_contents(*clone_to("d", {"main"}), {{"main", line.bytes()}});
+}
+
+TEST_F(PushTest, ABranchGoesBackAndForth) {
+  make(1);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  Line there(*copy, "main", 78);
+  there.go_on(line);
+  for (int i = 0; i < 3; ++i) {
+    there.step("");
+    push_names(*copy, {"main"});
+    pull_names(*store, {"main"});
+    store::test::expect_same(*store::test::open_version(*store, "main"), there.bytes());
+    line.go_on(there);
+    line.step("");
+    push_names(*store, {"main"});
+    pull_names(*copy, {"main"});
+    there.go_on(line);
+  }
+  expect_contents(*copy, {{"main", line.bytes()}, {"s0", contents["s0"]}});
+  expect_contents(*store, {{"main", line.bytes()}, {"s0", contents["s0"]}});
+}
+
+TEST_F(PushTest, ALocalBranchThatIsAheadStays) {
+  make(1);
+  push_all(*store);
+  step("");
+  const PullReport report = pull_names(*store, {"main"});
+  EXPECT_TRUE(report.names[0].is_ahead);
+  expect_contents(*store, contents);
+}
+
+TEST_F(PushTest, NamesThatMeanSomethingElseAreRefused) {
+  make(1);
+  push_all(*store);
+  store->remove_snapshot("s0");
+  step("s0");
+  EXPECT_ERRC(push_names(*store, {"s0"}), Errc::already_exists);
+  EXPECT_ERRC(pull_names(*store, {"s0"}), Errc::already_exists);
+  EXPECT_ERRC(push_names(*store, {"nothing"}), Errc::not_found);
+  EXPECT_ERRC(pull_names(*store, {"nothing"}), Errc::not_found);
+  const auto other = StoreCore::create(base::posix_fs(), dir.path("o"), remote_options());
+  other->create_branch("main", 4096, 0);
+  add_remote_file(*other, "origin", url(), false);
+  EXPECT_ERRC(push_names(*other, {"main"}), Errc::invalid_argument);
+  EXPECT_ERRC(Session(*store, "elsewhere"), Errc::not_found);
+  EXPECT_ERRC(add_remote_file(*store, "origin", url(), false), Errc::already_exists);
+  EXPECT_ERRC(clone(base::posix_fs(), "file://" + dir.path("none"), dir.path("c"), {}, nullptr),
+              Errc::not_found);
+  EXPECT_ERRC(clone(base::posix_fs(), url(), dir.path("o"), {}, nullptr), Errc::already_exists);
+}
+
+TEST_F(PushTest, OnePushAtATime) {
+  make(1);
+  const Session session(*store, "origin");
+  EXPECT_ERRC(push_names(*store, {"main"}), Errc::busy);
+}
+
+TEST_F(PushTest, AServerThatLetsTwoWinHasOneWriter) {
+  make(1);
+  remove_remote_file(*store, "origin");
+  add_remote_file(*store, "origin", url(), true);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  Line there(*copy, "main", 3);
+  there.go_on(line);
+  there.step("");
+  const std::string text =
+      store::test::error_text(Errc::busy, [&] { push_names(*copy, {"main"}); });
+  EXPECT_TRUE(store::test::contains(text, "two writers")) << text;
+  step("");
+  push_names(*store, {"main"});
+}
+
+TEST_F(PushTest, CopiesOfAStoreThatWentApartAreNeverMixed) {
+  make(1);
+  push_all(*store);
+  store::test::copy_directory(dir.path("s"), dir.path("twin"));
+  const auto twin = StoreCore::open(base::posix_fs(), dir.path("twin"));
+  Line other(*twin, "main", 99);
+  other.go_on(line);
+  other.step("t1");
+  step("s1");
+  push_names(*store, {"s1", "main"});
+  EXPECT_ERRC(push_names(*twin, {"main"}), Errc::busy);
+  push_names(*twin, {"t1"});
+  // Each of them can be cloned, and the store itself refuses the other's records.
+  expect_contents(*clone_to("c1", {"s1"}), {{"s1", contents["s1"]}});
+  expect_contents(*clone_to("c2", {"t1"}), {{"t1", other.bytes()}});
+  EXPECT_ERRC(pull_names(*store, {"t1"}), Errc::corrupted);
+  expect_contents(*store, contents);
+}
+
+TEST_F(PushTest, PacksThatWereWrittenAgainComeAsTheyAre) {
+  make(8);
+  push_names(*store, {"s0", "s1"});
+  for (const char* name : {"s0", "s2", "s4"}) {
+    store->remove_snapshot(name);
+    contents.erase(name);
+  }
+  store::collect_garbage(*store, false, nullptr, 12);
+  ASSERT_GT(store::test::translated_packs(*store), 0u);
+  push_all(*store);
+  const auto copy = clone_to("c", {"s1", "s3", "s5", "s6", "s7", "main"});
+  expect_contents(*copy, contents);
+  const auto whole = clone_to("d");
+  contents["s0"] = contents["s0"];
+  EXPECT_TRUE(store::has_snapshot(*whole, "s0"));
+  store::test::expect_no_damage(*whole);
+  // A copy that has packs of its own form takes more records of them.
+  store::collect_garbage(*copy, false, nullptr, 15);
+  pull_names(*copy);
+  store::test::expect_no_damage(*copy);
+  EXPECT_TRUE(store::has_snapshot(*copy, "s0"));
+}
+
+TEST_F(PushTest, ACloneThatWasCutOffGoesOn) {
+  make(4);
+  push_all(*store);
+  std::filesystem::create_directory(dir.path("c.vellum-clone"));
+  store::test::copy_directory(dir.path("s"), dir.path("x"));
+  expect_contents(*clone_to("c"), contents);
+  EXPECT_FALSE(std::filesystem::exists(dir.path("c.vellum-clone")));
+}
+
+TEST_F(PushTest, ACacheThatLiesIsNotBelieved) {
+  make(3);
+  push_all(*store);
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path("s/remotes/cache"))) {
+    std::filesystem::resize_file(entry.path(), std::filesystem::file_size(entry.path()) / 2);
+  }
+  step("s3");
+  push_all(*store);
+  expect_contents(*clone_to("c"), contents);
+}
+
+TEST_F(PushTest, WhatIsForgottenIsCollectedAndNothingElse) {
+  make(6);
+  push_all(*store);
+  const auto there = objects();
+  const Remote remote(*there, store->superblock().store_id);
+  EXPECT_ERRC(forget_names(remote, {"s1", "nothing"}), Errc::not_found);
+  for (const char* name : {"s1", "s2", "s3"}) contents.erase(name);
+  forget_names(remote, {"s1", "s2", "s3"});
+  const RemoteSpace before = space_of_remote(remote);
+  EXPECT_LT(before.needed_bytes, before.object_bytes);
+  const RemoteGcReport dry = collect_remote(remote, true, nullptr);
+  EXPECT_EQ(space_of_remote(remote).objects, before.objects);
+  const RemoteGcReport report = collect_remote(remote, false, nullptr);
+  EXPECT_EQ(report.objects_removed, dry.objects_removed);
+  EXPECT_GT(report.objects_removed, 0u);
+  const RemoteSpace after = space_of_remote(remote);
+  EXPECT_EQ(after.needed_bytes, after.object_bytes);
+  EXPECT_EQ(after.heads, 1u);
+  EXPECT_EQ(after.generation, before.generation + 1);
+  expect_good_remote();
+  expect_contents(*clone_to("c"), contents);
+  step("s6");
+  push_all(*store);
+  expect_contents(*clone_to("d"), contents);
+}
+
+// Lets a gc of the remote run when a push has uploaded everything, just before its head.
+class GcBeforeHead final : public DirectoryEngine {
+ public:
+  GcBeforeHead(std::string path, const format::Uuid& store_id, int times)
+      : DirectoryEngine(base::posix_fs(), std::move(path)), store_id_(store_id), times_(times) {}
+  bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
+    if (key.starts_with(kHeadPrefix) && times_ > 0) {
+      --times_;
+      DirectoryEngine other(base::posix_fs(), url().substr(7));
+      collect_remote(Remote(other, store_id_), false, nullptr);
+    }
+    return DirectoryEngine::put_if_absent(key, bytes);
+  }
+
+ private:
+  const format::Uuid store_id_;
+  int times_;
+};
+
+TEST_F(PushTest, AGcDuringAPushTakesNothingThatItNeeds) {
+  make(2);
+  push_all(*store);
+  step("s2");
+  step("s3");
+  push_all(*store, std::make_unique<GcBeforeHead>(dir.path("r"), store->superblock().store_id, 3));
+  expect_good_remote();
+  expect_contents(*clone_to("c"), contents);
+}
+
+// Sleeps between reading the newest head and publishing the next, while others push and collect.
+class SleepsBeforeHead final : public DirectoryEngine {
+ public:
+  SleepsBeforeHead(std::string path, std::function<void()> meanwhile)
+      : DirectoryEngine(base::posix_fs(), std::move(path)), meanwhile_(std::move(meanwhile)) {}
+  bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
+    if (key.starts_with(kHeadPrefix) && meanwhile_ != nullptr) std::exchange(meanwhile_, nullptr)();
+    return DirectoryEngine::put_if_absent(key, bytes);
+  }
+
+ private:
+  std::function<void()> meanwhile_;
+};
+
+TEST_F(PushTest, AHeadOfASleeperDoesNotCountWhereAnotherWasDeleted) {
+  make(2);
+  push_all(*store);
+  const auto copy = clone_to("c");
+  Line there(*copy, "main", 4);
+  there.go_on(line);
+  const auto others = [&] {
+    there.step("t0");
+    push_names(*copy, {"t0"});
+    const auto again = objects();
+    collect_remote(Remote(*again, store->superblock().store_id), false, nullptr);
+    there.step("t1");
+    push_names(*copy, {"t1"});
+  };
+  step("s2");
+  push_all(*store, std::make_unique<SleepsBeforeHead>(dir.path("r"), others));
+  expect_good_remote();
+  const auto all = clone_to("d");
+  expect_contents(*all, contents);
+  EXPECT_TRUE(store::has_snapshot(*all, "t0"));
+  store::test::expect_same(*store::test::open_version(*all, "t1"), there.bytes());
+}
+
+TEST_F(PushTest, EveryObjectThatIsDamagedIsNamed) {
+  make(3);
+  push_all(*store);
+  const auto there = objects();
+  const Remote remote(*there, store->superblock().store_id);
+  int done = 0;
+  for (const ObjectInfo& object : there->list("", 1000)) {
+    const auto good = there->get(object.key, 1u << 30);
+    for (const int kind : {0, 1, 2, 3}) {
+      auto bad = good;
+      if (kind == 0) bad[bad.size() / 2] ^= std::byte{4};
+      if (kind == 1) bad.resize(bad.size() - 1);
+      if (kind == 2) bad.push_back(std::byte{0});
+      there->put(object.key, bad);
+      if (kind == 3) there->remove(object.key);
+      const bool is_content =
+          object.key.starts_with(kPiecePrefix) || object.key.starts_with(kListPrefix);
+      if (is_content) {
+        const auto damages = verify_remote(remote, true, nullptr).damages;
+        ASSERT_EQ(damages.size(), 1u) << object.key << " " << kind;
+        EXPECT_EQ(damages[0].object, object.key);
+        EXPECT_FALSE(damages[0].versions.empty());
+      }
+      // The first head is the only one, so without it the remote has no versions.
+      const bool is_empty = kind == 3 && object.key.starts_with(kHeadPrefix);
+      const std::string target = "c" + std::to_string(done++);
+      try {
+        clone_to(target);
+        EXPECT_TRUE(is_empty) << object.key << " " << kind;
+      } catch (const Error& e) {
+        EXPECT_TRUE(e.code() == Errc::corrupted || e.code() == Errc::not_found ||
+                    e.code() == Errc::not_a_store)
+            << e.what();
+        EXPECT_TRUE(store::test::contains(e.what(), object.key)) << e.what();
+      }
+      there->put(object.key, good);
+    }
+  }
+  expect_good_remote();
+  expect_contents(*clone_to("good"), contents);
+}
+
+}  // namespace
+}  // namespace vellum::remote::test

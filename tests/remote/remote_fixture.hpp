@@ -1,0 +1,143 @@
+// Stores that push to a remote and are cloned from it, with the expected content of each version.
+#pragma once
+
+#include "remote/engine/directory_engine.hpp"
+#include "remote/engine/open_engine.hpp"
+#include "remote/pull.hpp"
+#include "remote/push.hpp"
+#include "remote/upkeep.hpp"
+#include "store/recompress_support.hpp"
+#include "store/snapshots_fixture.hpp"
+
+namespace vellum::remote::test {
+
+using store::BranchWriter;
+using store::StoreCore;
+using store::test::commit;
+using store::test::Model;
+
+using Contents = std::map<std::string, std::vector<std::byte>>;
+
+inline constexpr std::size_t kRemotePages = 96;
+
+inline format::Superblock remote_options() {
+  format::Superblock options = store::test::small_options();
+  options.pack_bytes = 64u << 10;
+  return options;
+}
+
+// A line of a store that grows.
+class Line {
+ public:
+  Line(StoreCore& store, std::string branch, std::uint64_t seed)
+      : store_(store), branch_(std::move(branch)), random_(seed), model_(kRemotePages) {}
+
+  // Makes the branch, with every page filled.
+  void begin() {
+    store_.create_branch(branch_, kRemotePages * format::kPageBytes, 0);
+    for (format::PageNumber p = 0; p < kRemotePages; ++p)
+      store::test::fill_text(model_, p, random_);
+  }
+  // Goes on with the content that the branch has, which is that of another line.
+  void go_on(const Line& other) { model_ = other.model_; }
+
+  // Commits changes of some pages, and names the head if it gets a name.
+  void step(const std::string& snapshot, std::size_t pages = 8, bool checkpoint = true) {
+    const auto writer = BranchWriter::open(store_, branch_);
+    for (std::size_t i = 0; i < pages; ++i) {
+      store::test::fill_text(model_, random_() % kRemotePages, random_);
+    }
+    model_.store64(random_() % kRemotePages, 8, random_());
+    commit(*writer, model_, checkpoint || !snapshot.empty());
+    if (!snapshot.empty()) writer->publish_snapshot(snapshot, "message of " + snapshot);
+  }
+  // Commits to the journal alone; closing the writer would move the commit to a pack.
+  std::unique_ptr<BranchWriter> step_and_stay() {
+    auto writer = BranchWriter::open(store_, branch_);
+    model_.store64(random_() % kRemotePages, 16, random_());
+    commit(*writer, model_, false);
+    return writer;
+  }
+  const std::vector<std::byte>& bytes() const { return model_.bytes; }
+
+ private:
+  StoreCore& store_;
+  const std::string branch_;
+  std::mt19937_64 random_;
+  Model model_;
+};
+
+inline void expect_contents(StoreCore& store, const Contents& contents) {
+  for (const auto& [name, bytes] : contents) {
+    store::test::expect_same(*store::test::open_version(store, name), bytes);
+  }
+  store::test::expect_no_damage(store);
+}
+
+inline void expect_same_snapshots(StoreCore& a, StoreCore& b) {
+  ASSERT_EQ(store::snapshot_names(a), store::snapshot_names(b));
+  for (const std::string& name : store::snapshot_names(a)) {
+    format::SnapshotRef x = store::read_snapshot(a, name), y = store::read_snapshot(b, name);
+    x.order = y.order = 1;
+    EXPECT_EQ(x, y) << name;
+  }
+}
+
+inline PushReport push_names(StoreCore& store, std::vector<std::string> names,
+                             std::unique_ptr<ObjectStore> objects = nullptr,
+                             bool take_over = false) {
+  Session session(store, "origin", std::move(objects));
+  return push(session, {std::move(names), take_over}, nullptr);
+}
+
+inline PushReport push_all(StoreCore& store, std::unique_ptr<ObjectStore> objects = nullptr) {
+  std::vector<std::string> names = store::snapshot_names(store);
+  for (const std::string& branch : store.branch_names()) names.push_back(branch);
+  return push_names(store, std::move(names), std::move(objects));
+}
+
+inline PullReport pull_names(StoreCore& store, std::vector<std::string> names = {},
+                             std::unique_ptr<ObjectStore> objects = nullptr) {
+  Session session(store, "origin", std::move(objects));
+  return pull(session, {std::move(names)}, nullptr);
+}
+
+class RemoteTest : public testing::Test {
+ protected:
+  RemoteTest() { add_remote_file(*store, "origin", url(), false); }
+  std::string url() const { return "file://" + dir.path("r"); }
+  std::unique_ptr<ObjectStore> objects() const {
+    return open_object_store(base::posix_fs(), url());
+  }
+
+  // `main` with snapshots s0, s1, ...
+  void make(int snapshots) {
+    line.begin();
+    for (int i = 0; i < snapshots; ++i) step("s" + std::to_string(i));
+  }
+  void step(const std::string& snapshot, std::size_t pages = 8, bool checkpoint = true) {
+    line.step(snapshot, pages, checkpoint);
+    contents["main"] = line.bytes();
+    if (!snapshot.empty()) contents[snapshot] = line.bytes();
+  }
+  std::shared_ptr<StoreCore> clone_to(const std::string& name,
+                                      std::vector<std::string> names = {}) {
+    clone(base::posix_fs(), url(), dir.path(name), {std::move(names), nullptr}, nullptr);
+    return StoreCore::open(base::posix_fs(), dir.path(name));
+  }
+  void expect_good_remote() {
+    const auto there = objects();
+    const Remote remote(*there, store->superblock().store_id);
+    for (const RemoteDamage& damage : verify_remote(remote, true, nullptr).damages) {
+      ADD_FAILURE() << damage.object << ": " << damage.reason;
+    }
+  }
+
+  store::test::TempDirectory dir;
+  std::shared_ptr<StoreCore> store =
+      StoreCore::create(base::posix_fs(), dir.path("s"), remote_options());
+  Line line{*store, "main", 5};
+  Contents contents;
+};
+
+}  // namespace vellum::remote::test

@@ -1,0 +1,81 @@
+// One valid value of every object of a remote, for tests and for the seeds of fuzzing.
+#pragma once
+
+#include "remote/objects/head.hpp"
+#include "remote/objects/piece.hpp"
+#include "remote/objects/piece_list.hpp"
+#include "remote/objects/remote_file.hpp"
+
+namespace vellum::remote::samples {
+
+template <std::size_t n>
+std::array<std::byte, n> filled(int value) {
+  std::array<std::byte, n> out;
+  out.fill(static_cast<std::byte>(value));
+  return out;
+}
+
+inline format::Version sample_version() {
+  format::Version v;
+  v.branch_id = 3;
+  v.sequence = 1000;
+  v.time_ns = 1'700'000'000'123'456'789;
+  v.region_bytes = 1u << 30;
+  v.message = "nightly";
+  v.parent = "v1";
+  v.active_pack = (3ULL << 32) | 2;
+  v.active_pack_end_bytes = 4096;
+  v.next_pack_number = 3;
+  v.runs = {{{(3ULL << 32) | 2, 2048, 0xdeadbeef}, 12}, {{(3ULL << 32) | 1, 640, 0x01020304}, 900}};
+  return v;
+}
+
+inline Head sample_head() {
+  Head head;
+  head.number = 7;
+  head.generation = 2;
+  head.write_id = filled<16>(1);
+  head.before = filled<32>(2);
+  RemoteName branch;
+  branch.is_branch = true;
+  branch.ref = {"main", "main", 0, 0, sample_version()};
+  branch.epoch = 4;
+  branch.writer = filled<16>(3);
+  branch.write_id = filled<16>(4);
+  branch.encoding = format::Encoding{};
+  branch.list = {{1, filled<32>(5)}, 300};
+  RemoteName snapshot;
+  snapshot.ref = {"night", "main", 5, 9, sample_version()};
+  snapshot.write_id = filled<16>(6);
+  head.names = {branch, snapshot};
+  return head;
+}
+
+inline std::vector<PieceRecord> sample_records() {
+  constexpr std::uint64_t kPack1 = (3ULL << 32) | 1, kPack2 = (3ULL << 32) | 2;
+  PieceRecord a, b, c;
+  a = {format::RecordType::pages, {kPack1, 64, 0x11111111}, 160, {kPack1, 64, 0x11111111}, {}};
+  b = {format::RecordType::run_root, {kPack1, 640, 0x22222222}, 72, {kPack1, 512, 0x33333333}, {}};
+  c = {format::RecordType::deltas,
+       {kPack2, 128, 0x44444444},
+       88,
+       {kPack2, 96, 0x55555555},
+       {{0, 2}, {3, 1}}};
+  return {a, b, c};
+}
+
+inline PieceList sample_list() {
+  return {{{0, filled<32>(7)}, 5000, 200}, {{2, filled<32>(8)}, 9000, 100}};
+}
+
+inline RemoteFile sample_file() {
+  RemoteFile file;
+  file.url = "s3://bucket/prefix";
+  file.writer = filled<16>(1);
+  file.one_writer = true;
+  file.branches = {{"main", filled<16>(2), filled<16>(3), filled<16>(9), 4, 5, 6},
+                   {"side", filled<16>(7), {}, {}, 8, 9, 10}};
+  return file;
+}
+
+}  // namespace vellum::remote::samples

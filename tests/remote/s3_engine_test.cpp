@@ -1,0 +1,164 @@
+// The S3 engine against a server in this process that fails in every way it can.
+#include <gtest/gtest.h>
+
+#include "base/expect_error.hpp"
+#include "base/thread_pool.hpp"
+#include "remote/engine/probe.hpp"
+#include "remote/s3_server_lib.hpp"
+
+namespace vellum::remote::test {
+namespace {
+
+std::vector<std::byte> object_bytes(const std::string& text) {
+  const auto* from = reinterpret_cast<const std::byte*>(text.data());
+  return {from, from + text.size()};
+}
+
+const std::string kHello = "hello, objects";
+
+// The fault for the nth request, and none for the others.
+std::function<Fault(const S3Request&)> nth_request(std::uint64_t n, Fault fault) {
+  return [=](const S3Request& request) { return request.number == n ? fault : Fault::none; };
+}
+
+TEST(S3EngineTest, KeepsObjects) {
+  S3Server server;
+  const auto objects = make_s3_engine(server.options());
+  EXPECT_TRUE(objects->list("", 10).empty());
+  EXPECT_ERRC(objects->get("a/b", 10), Errc::not_found);
+  EXPECT_TRUE(objects->put_if_absent("a/b", object_bytes("one")));
+  EXPECT_FALSE(objects->put_if_absent("a/b", object_bytes("one")));
+  EXPECT_EQ(server.objects().at("pre/fix/a/b"), "one");
+  EXPECT_EQ(objects->get("a/b", 3), object_bytes("one"));
+  EXPECT_ERRC(objects->get("a/b", 2), Errc::corrupted);
+  EXPECT_EQ(objects->get_range("a/b", {1, 2}), object_bytes("ne"));
+  EXPECT_ERRC(objects->get_range("a/b", {1, 3}), Errc::corrupted);
+  EXPECT_ERRC(objects->get_range("a/b", {7, 1}), Errc::corrupted);
+  objects->put("a/b", object_bytes("three"));
+  objects->put("b", object_bytes(""));
+  EXPECT_EQ(objects->list("", 10), (std::vector<ObjectInfo>{{"a/b", 5}, {"b", 0}}));
+  objects->remove("a/b");
+  objects->remove("a/b");
+  EXPECT_EQ(objects->list("", 10), (std::vector<ObjectInfo>{{"b", 0}}));
+}
+
+TEST(S3EngineTest, ListsInPagesAndLeavesOutStrangers) {
+  S3Server server;
+  server.most_listed = 7;
+  for (int i = 0; i < 30; ++i) server.set("pre/fix/k/" + std::to_string(100 + i), "x");
+  server.set("pre/fix/k/Strange Name", "x");
+  server.set("pre/fixed/k/1", "x");
+  const auto objects = make_s3_engine(server.options());
+  EXPECT_EQ(objects->list("k/", 1000).size(), 30u);
+  EXPECT_EQ(objects->list("k/", 10).back().key, "k/109");
+  EXPECT_EQ(objects->list("", 1).front().key, "k/100");
+}
+
+TEST(S3EngineTest, EveryPassingFaultIsRepeated) {
+  for (const Fault fault :
+       {Fault::reset_before, Fault::lost_reply, Fault::error_500, Fault::error_503, Fault::cut_body,
+        Fault::twice, Fault::late, Fault::wrong_clock}) {
+    SCOPED_TRACE(static_cast<int>(fault));
+    S3Server server;
+    const auto objects = make_s3_engine(server.options());
+    objects->put("a", object_bytes(kHello));
+    for (std::uint64_t n : {1u, 3u}) {
+      const auto reset = [&] { server.fault = nth_request(server.requests() + n, fault); };
+      reset();
+      EXPECT_EQ(objects->get("a", 100), object_bytes(kHello));
+      EXPECT_EQ(objects->get_range("a", {2, 5}), object_bytes(kHello.substr(2, 5)));
+      EXPECT_EQ(objects->list("a", 5).size(), 1u);
+      reset();
+      objects->put("b", object_bytes(kHello));
+      objects->remove("b");
+      objects->put("b", object_bytes("again"));
+      EXPECT_EQ(objects->get("b", 100), object_bytes("again"));
+      objects->remove("b");
+    }
+  }
+}
+
+TEST(S3EngineTest, ALostReplyToAConditionalPutIsNoConflict) {
+  for (const Fault fault : {Fault::lost_reply, Fault::cut_body}) {
+    S3Server server;
+    const auto objects = make_s3_engine(server.options());
+    server.fault = nth_request(1, fault);
+    EXPECT_TRUE(objects->put_if_absent("a", object_bytes("mine")));
+    // Another's object is one, whatever was lost.
+    server.fault = nth_request(server.requests() + 1, fault);
+    server.set("pre/fix/b", "theirs");
+    EXPECT_FALSE(objects->put_if_absent("b", object_bytes("mine, and longer")));
+    EXPECT_EQ(server.objects().at("pre/fix/b"), "theirs");
+  }
+}
+
+TEST(S3EngineTest, AFaultThatStaysEndsWithAnErrorThatNamesTheObject) {
+  S3Server server;
+  S3Options options = server.options();
+  options.attempts = 3;
+  const auto objects = make_s3_engine(options);
+  server.fault = [](const S3Request&) { return Fault::error_503; };
+  try {
+    objects->get("a/b", 10);
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Errc::io);
+    for (const char* part : {"s3://bucket/pre/fix: a/b", "503", "SlowDown", "It & is a test"}) {
+      EXPECT_NE(std::string(e.what()).find(part), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_EQ(server.requests(), 3u);
+}
+
+TEST(S3EngineTest, ARefusalIsNotRepeatedAndTellsNoSecret) {
+  S3Server server;
+  S3Options options = server.options();
+  options.credentials.secret_access_key = "not-the-secret";
+  const auto objects = make_s3_engine(options);
+  try {
+    objects->put("a", object_bytes("x"));
+    ADD_FAILURE() << "no error";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("SignatureDoesNotMatch"), std::string::npos) << e.what();
+    EXPECT_EQ(std::string(e.what()).find("not-the-secret"), std::string::npos) << e.what();
+  }
+  EXPECT_EQ(server.requests(), 1u);
+}
+
+TEST(S3EngineTest, ManyCallsRunAtOnceOverFewConnections) {
+  S3Server server;
+  const auto objects = make_s3_engine(server.options());
+  server.fault = [](const S3Request&) { return Fault::late; };
+  base::ThreadPool pool(31);
+  pool.parallel_for(200, [&](std::size_t i, std::size_t) {
+    const std::string key = "k/" + std::to_string(i);
+    const auto bytes = object_bytes(std::string(20'000, static_cast<char>('a' + i % 26)));
+    EXPECT_TRUE(objects->put_if_absent(key, bytes));
+    EXPECT_EQ(objects->get(key, 20'000), bytes);
+  });
+  EXPECT_EQ(server.objects().size(), 200u);
+}
+
+TEST(S3EngineTest, AServerThatIsNotThereIsNamed) {
+  S3Options options;
+  {
+    S3Server server;
+    options = server.options();
+  }
+  options.attempts = 2;
+  EXPECT_ERRC(make_s3_engine(options)->get("a", 1), Errc::io);
+}
+
+TEST(ProbeTest, SeesServersThatCheckAndThenWrite) {
+  S3Server server;
+  const auto objects = make_s3_engine(server.options());
+  EXPECT_TRUE(probe_conditional_writes(*objects, {20, 6}).one_creator_wins());
+  server.conditional_writes_race = true;
+  const ProbeResult result = probe_conditional_writes(*objects, {20, 6});
+  EXPECT_FALSE(result.one_creator_wins());
+  EXPECT_GT(result.several_won, 0u);
+  EXPECT_TRUE(objects->list("probe", 10).empty());
+}
+
+}  // namespace
+}  // namespace vellum::remote::test

@@ -1,0 +1,124 @@
+// Pushes and clones over S3, from a server that fails again and again, and pushers that race.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/expect_error.hpp"
+#include "remote/remote_fixture.hpp"
+#include "remote/s3_server_lib.hpp"
+
+namespace vellum::remote::test {
+namespace {
+
+class S3RemoteTest : public RemoteTest {
+ protected:
+  std::unique_ptr<ObjectStore> over_s3() const { return make_s3_engine(server.options()); }
+  std::shared_ptr<StoreCore> clone_over_s3(const std::string& name) {
+    clone(base::posix_fs(), "s3://bucket/pre/fix", dir.path(name), {{}, over_s3()}, nullptr);
+    return StoreCore::open(base::posix_fs(), dir.path(name));
+  }
+  S3Server server;
+};
+
+TEST_F(S3RemoteTest, AServerThatFailsEveryFifthTimeCostsTimeOnly) {
+  constexpr std::array kFaults = {Fault::reset_before, Fault::lost_reply,  Fault::error_500,
+                                  Fault::error_503,    Fault::cut_body,    Fault::twice,
+                                  Fault::late,         Fault::flipped_body};
+  server.fault = [&](const S3Request& request) {
+    if (request.number % 5 != 0) return Fault::none;
+    const Fault chosen = kFaults[request.number / 5 % kFaults.size()];
+    // A flipped listing is a listing of other objects: nothing protects it but TLS.
+    return chosen == Fault::flipped_body && request.key.empty() ? Fault::late : chosen;
+  };
+  make(5);
+  push_all(*store, over_s3());
+  step("s5");
+  push_all(*store, over_s3());
+  const auto copy = clone_over_s3("c");
+  expect_contents(*copy, contents);
+  step("", 3, false);
+  push_names(*store, {"main"}, over_s3());
+  pull_names(*copy, {}, over_s3());
+  expect_contents(*copy, contents);
+}
+
+// Listing, head, piece, list of pieces, new head, listing.
+TEST_F(S3RemoteTest, ASmallPushTakesSixRequestsAndALookTwo) {
+  make(4);
+  push_all(*store, over_s3());
+  step("s4", 2);
+  const std::uint64_t before = server.requests();
+  push_names(*store, {"s4"}, over_s3());
+  EXPECT_LE(server.requests() - before, 6u);
+  const auto objects = over_s3();
+  const std::uint64_t pushed = server.requests();
+  EXPECT_EQ(Remote(*objects, store->superblock().store_id).newest_head().head.names.size(), 6u);
+  EXPECT_EQ(server.requests() - pushed, 2u);
+}
+
+TEST_F(S3RemoteTest, PushersThatRaceAndAGcLoseNothing) {
+  make(1);
+  push_all(*store, over_s3());
+  constexpr int kPushers = 3, kPushes = 6;
+  std::vector<std::shared_ptr<StoreCore>> stores;
+  for (int i = 0; i < kPushers; ++i) stores.push_back(clone_over_s3("c" + std::to_string(i)));
+  std::vector<Contents> pushed(kPushers);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kPushers; ++i) {
+    threads.emplace_back([&, i] {
+      Line line_of(*stores[static_cast<std::size_t>(i)], "line" + std::to_string(i),
+                   100u + static_cast<unsigned>(i));
+      line_of.begin();
+      for (int n = 0; n < kPushes; ++n) {
+        const std::string name = "p" + std::to_string(i) + "-" + std::to_string(n);
+        line_of.step(name, 3);
+        push_names(*stores[static_cast<std::size_t>(i)], {name}, over_s3());
+        pushed[static_cast<std::size_t>(i)][name] = line_of.bytes();
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    const auto objects = over_s3();
+    for (int n = 0; n < kPushes; ++n)
+      collect_remote(Remote(*objects, store->superblock().store_id), false, nullptr);
+  });
+  for (std::thread& thread : threads) thread.join();
+  const auto all = clone_over_s3("all");
+  for (const Contents& of_one : pushed) expect_contents(*all, of_one);
+  const auto objects = over_s3();
+  EXPECT_TRUE(
+      verify_remote(Remote(*objects, store->superblock().store_id), true, nullptr).damages.empty());
+}
+
+TEST_F(S3RemoteTest, TwoStoresThatPushOneBranchAtOnceDoNotBothWin) {
+  make(1);
+  push_all(*store, over_s3());
+  const std::vector<std::shared_ptr<StoreCore>> stores{clone_over_s3("a"), clone_over_s3("b")};
+  std::vector<std::vector<std::byte>> bytes(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    Line other(*stores[i], "main", 1000 + i);
+    other.go_on(line);
+    other.step("", 2);
+    bytes[i] = other.bytes();
+  }
+  std::atomic<std::size_t> winner{2}, wins{0};
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        push_names(*stores[i], {"main"}, over_s3());
+        winner = i;
+        ++wins;
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), Errc::busy) << e.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_EQ(wins, 1u);
+  const auto copy = clone_over_s3("w");
+  store::test::expect_same(*store::test::open_version(*copy, "main"), bytes[winner]);
+}
+
+}  // namespace
+}  // namespace vellum::remote::test

@@ -1,0 +1,119 @@
+// Certificates are verified: a server that nobody vouches for gets no request.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/expect_error.hpp"
+#include "base/temp_directory.hpp"
+#include "remote/engine/s3_engine.hpp"
+
+namespace vellum::remote::test {
+namespace {
+
+sockaddr_in loopback(int port) {
+  sockaddr_in out{};
+  out.sin_family = AF_INET;
+  out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  out.sin_port = htons(static_cast<std::uint16_t>(port));
+  return out;
+}
+
+int free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = loopback(0);
+  socklen_t length = sizeof address;
+  EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), length), 0);
+  EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length), 0);
+  ::close(fd);
+  return ntohs(address.sin_port);
+}
+
+bool accepts(int port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in address = loopback(port);
+  const bool accepted =
+      ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(fd);
+  return accepted;
+}
+
+// OpenSSL's own test server, with a certificate that it has signed itself. It serves the files of a
+// directory.
+class TlsServer {
+ public:
+  explicit TlsServer(const std::string& directory) : directory_(directory), port_(free_port()) {
+    const std::string make =
+        "cd '" + directory +
+        "' && openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out cert " +
+        "-days 2 -subj /CN=test -addext subjectAltName=IP:127.0.0.1 >/dev/null 2>&1";
+    EXPECT_EQ(std::system(make.c_str()), 0);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const std::string accept = "127.0.0.1:" + std::to_string(port_);
+      if (::chdir(directory.c_str()) == 0 && std::freopen("/dev/null", "w", stdout) != nullptr) {
+        ::execlp("openssl", "openssl", "s_server", "-accept", accept.c_str(), "-key", "key",
+                 "-cert", "cert", "-WWW", "-quiet", nullptr);
+      }
+      ::_exit(127);
+    }
+    while (!accepts(port_) && ::waitpid(pid_, nullptr, WNOHANG) == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }
+  ~TlsServer() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  TlsServer(const TlsServer&) = delete;
+  TlsServer& operator=(const TlsServer&) = delete;
+
+  S3Options options() const {
+    S3Options out;
+    out.url = "s3://bucket";
+    out.endpoint = "https://127.0.0.1:" + std::to_string(port_);
+    out.bucket = "bucket";
+    out.region = "r";
+    out.credentials = {"id", "secret", ""};
+    out.attempts = 1;
+    return out;
+  }
+  std::string certificate() const { return directory_ + "/cert"; }
+
+ private:
+  const std::string directory_;
+  const int port_;
+  pid_t pid_ = -1;
+};
+
+TEST(S3Tls, OnlyAServerThatIsVouchedForIsSpokenTo) {
+  if (std::system("openssl version >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "no program openssl here";
+  vellum::test::TempDirectory directory;
+  std::filesystem::create_directory(directory / "bucket");
+  std::ofstream(directory / "bucket/a") << "content";
+  const TlsServer server(directory / "");
+  try {
+    make_s3_engine(server.options())->get("a", 100);
+    ADD_FAILURE() << "the certificate was believed";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Errc::io);
+    EXPECT_NE(std::string(e.what()).find("certificate"), std::string::npos) << e.what();
+  }
+  S3Options trusting = server.options();
+  trusting.http.ca_bundle = server.certificate();
+  EXPECT_EQ(make_s3_engine(trusting)->get("a", 100).size(), 7u);
+  // The certificate is of an address, and not of this name.
+  trusting.endpoint.replace(trusting.endpoint.find("127.0.0.1"), 9, "localhost");
+  EXPECT_ERRC(make_s3_engine(trusting)->get("a", 100), Errc::io);
+}
+
+}  // namespace
+}  // namespace vellum::remote::test
