@@ -297,7 +297,7 @@ void add_row(Tables& tables, bench::Report& report, const std::string& row, doub
   }
   if (patch_bytes > 0) {
     report.figure(row + ", patch-from, bytes", patch_bytes);
-    report.target(row + ": bytes / patch-from", bytes / patch_bytes, 1.5);
+    report.target(row + ": bytes / patch-from", bytes / patch_bytes, 1.25);
   }
 }
 

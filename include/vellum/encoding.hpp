@@ -15,7 +15,7 @@ namespace vellum {
 struct Encoding {
   enum class Compression { none, lz4, zstd };
   Compression compression = Compression::zstd;
-  int compression_level = 1;  // zstd 1..19
+  int compression_level = 1;  // zstd 1..19; deltas take at least 4
   // Pages compressed together: 4 KiB..128 MiB, a power of two. In RegionOptions at most 1 MiB or
   // the store's own, whichever is more.
   std::uint32_t block_bytes = 64u << 10;

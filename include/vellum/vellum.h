@@ -114,7 +114,7 @@ enum { VELLUM_HASH_NONE = 0, VELLUM_HASH_SHA256 = 1 };
 typedef struct vellum_encoding {
   size_t struct_size;
   int compression;       /* VELLUM_COMPRESSION_... */
-  int compression_level; /* zstd 1..19 */
+  int compression_level; /* zstd 1..19; deltas take at least 4 */
   uint32_t block_bytes;  /* pages compressed together: 4 KiB..128 MiB, a power of two; in
                             vellum_region_options at most 1 MiB or the store's own, whichever is
                             more */

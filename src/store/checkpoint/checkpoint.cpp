@@ -1,6 +1,7 @@
 #include "store/checkpoint/checkpoint.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 
@@ -544,6 +545,20 @@ void Checkpointer::write_deltas(const DeltaBatch& batch, std::span<const std::ui
   }
 }
 
+constexpr std::size_t varint_bytes(std::uint64_t v) noexcept {
+  return v < 0x80 ? 1 : (static_cast<std::size_t>(std::bit_width(v)) + 6) / 7;
+}
+
+// Of the two columns, gaps and lengths, when the spans are encoded.
+std::size_t span_columns_bytes(std::span<const format::DeltaSpan> spans) noexcept {
+  std::size_t end = 0, bytes = 0;
+  for (const auto& s : spans) {
+    bytes += varint_bytes(s.offset_bytes - end) + varint_bytes(s.length_bytes - 1u);
+    end = std::size_t{s.offset_bytes} + s.length_bytes;
+  }
+  return bytes;
+}
+
 // The hash for the block's record, or nothing. A block from the journal has no hash yet.
 std::vector<std::byte> hash_of(const PageBlock& block, const format::Encoding& encoding) {
   if (!encoding.sha256 || !block.hash.empty()) return block.hash;
@@ -587,18 +602,17 @@ void append_found_entries(std::span<const PageRef> found, std::vector<MapEntry>&
 }
 
 std::size_t deltas_that_fit(const DeltaBatch& batch, std::size_t first) noexcept {
-  const auto& pages = batch.pages();
-  // Two bytes each for a span's gap and length, twelve for a page's gap and number of spans, and
-  // the count of pages.
-  std::size_t bound = 16;
-  std::size_t n = 0;
-  while (first + n < pages.size() && n < format::kMaxDeltasPerBatch) {
-    const auto& p = pages[first + n];
-    bound += std::size_t{12} + 4 * std::size_t{p.spans} + p.bytes;
-    if (n > 0 && bound > format::kMaxDeltaBatchRawBytes) break;
-    ++n;
+  const auto left = std::span(batch.pages()).subspan(first);
+  std::size_t count = 0, bytes = 0;
+  PageNumber next = 0;
+  for (const auto& p : left.first(std::min<std::size_t>(left.size(), format::kMaxDeltasPerBatch))) {
+    bytes += varint_bytes(p.page - next) + varint_bytes(p.spans - 1) +
+             span_columns_bytes(batch.spans_of(p)) + p.bytes;
+    if (count > 0 && varint_bytes(count + 1) + bytes > format::kMaxDeltaBatchRawBytes) break;
+    next = p.page + 1;
+    ++count;
   }
-  return n;
+  return count;
 }
 
 std::vector<MapEntry> checkpoint_pieces(StoreCore& store, PackWriter& packs,

@@ -1,10 +1,17 @@
 #include "store/encode/payload.hpp"
 
+#include <algorithm>
 #include <memory>
 
 #include "base/sha256.hpp"
 
 namespace vellum::store {
+namespace {
+
+// The first level that finds repetitions of four bytes, of which deltas have many.
+constexpr int kLeastDeltasZstdLevel = 4;
+
+}  // namespace
 
 bool shrink(base::Compressor& compressor, base::Codec codec, std::size_t stride_words, int level,
             std::span<const std::byte> raw, EncodedPayload& out) {
@@ -37,7 +44,8 @@ EncodedPayload encode_payload(base::Compressor& compressor, base::Codec codec, i
 EncodedPayload encode_deltas(base::Compressor& compressor, const format::Encoding& encoding,
                              std::vector<std::byte> raw) {
   auto hash = payload_hash(encoding, raw);
-  auto out = encode_payload(compressor, encoding.codec, encoding.codec_level, std::move(raw));
+  const int level = std::max(int{encoding.codec_level}, kLeastDeltasZstdLevel);
+  auto out = encode_payload(compressor, encoding.codec, level, std::move(raw));
   out.hash = std::move(hash);
   return out;
 }
