@@ -33,12 +33,21 @@
 // so is a Heap made since.
 //
 // Room: a full heap grows its region by itself, up to Region::capacity_bytes(). Beyond that, or at
-// once with Growth::manual, an allocation throws boost::interprocess::bad_alloc. The container in
-// use may then have lost elements (Boost's vector moves them first): call Region::rollback().
+// once with Growth::manual, an allocation throws HeapFull. The container in use may then have lost
+// elements (Boost's vector moves them first): call Region::rollback().
 //
-// Threads: allocation, find and destroy take a process-wide lock, no part of which lies in the
-// region. Containers are not guarded (as with std). A commit() beside a thread that is changing a
-// container stores it half changed: commit while no thread writes.
+// Blocks up to 4 KiB are rounded up to one of 28 sizes, by a fifth at most beyond 128 bytes, and
+// have no header. Blocks of a size lie together, and those of a thread: a heap takes 32 KiB at a
+// time for each size, of which pages that are never used cost nothing. 32 KiB that have become
+// empty serve any size, and larger blocks before the region grows. A region below 2 MiB has no such
+// sizes. Older programs refuse a heap that has them; older heaps get them when they allocate.
+//
+// Threads: each of up to 64 threads allocates from blocks of its own, so small allocations do not
+// wait for one another; any thread may free. Larger ones, find and destroy take one process-wide
+// lock. No part of a lock lies in the region, and a thread holds nothing back: what is free is
+// free in every version, also after a crash. Containers are not guarded (as with std). A commit()
+// beside a thread that is changing a container stores it half changed: commit while no thread
+// writes.
 #ifndef VELLUM_HEAP_HPP
 #define VELLUM_HEAP_HPP
 
@@ -52,7 +61,6 @@
 #include <boost/interprocess/exceptions.hpp>
 #include <boost/interprocess/indexes/iset_index.hpp>
 #include <boost/interprocess/managed_external_buffer.hpp>
-#include <boost/interprocess/mem_algo/rbtree_best_fit.hpp>
 #include <boost/interprocess/offset_ptr.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -69,115 +77,12 @@
 #include <utility>
 #include <vector>
 #include <vellum/error.hpp>
+#include <vellum/heap/algorithm.hpp>
 #include <vellum/region.hpp>
 
 namespace vellum {
 
 namespace detail {
-
-// Boost puts an object of this type into the region and locks it. It has no state, so a crash
-// cannot leave it locked in a region, and read-only memory can be "locked".
-class HeapMutex {
- public:
-  void lock() { of_process().lock(); }
-  bool try_lock() { return of_process().try_lock(); }
-  void unlock() { of_process().unlock(); }
-
-  static std::recursive_mutex& of_process() {
-    static std::recursive_mutex mutex;
-    return mutex;
-  }
-};
-using HeapGuard = std::lock_guard<std::recursive_mutex>;
-
-struct HeapMutexFamily {
-  using mutex_type = HeapMutex;
-  using recursive_mutex_type = HeapMutex;
-};
-
-// Makes the heap at `segment` larger by at least `least_bytes`: doubles its region, or adds
-// `wanted_bytes` if that is more, as far as there is room. False: the heap stays as it is.
-inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
-                         std::uint64_t wanted_bytes);
-
-// Boost's best-fit allocator, extended to ask for a larger region before it gives up.
-class HeapAlgorithm
-    : public boost::interprocess::rbtree_best_fit<HeapMutexFamily,
-                                                  boost::interprocess::offset_ptr<void>> {
-  using base = rbtree_best_fit;
-
-  template <class Attempt>
-  auto until_grown(std::size_t least_bytes, std::size_t wanted_bytes, const Attempt& attempt) {
-    // The base locks too, but reads the segment's size before it does.
-    const HeapGuard guard(HeapMutex::of_process());
-    auto result = attempt();
-    if (!result && grow_heap_at(this, least_bytes, wanted_bytes)) {
-      result = attempt();
-    }
-    return result;
-  }
-
- public:
-  using size_type = base::size_type;
-
-  HeapAlgorithm(size_type size, size_type reserved_bytes) : base(size, reserved_bytes) {}
-
-  // An upper bound for one request of a container. Not the present size: the heap grows.
-  size_type get_size() const { return size_type{1} << 46; }
-
-  void* allocate(size_type bytes) {
-    return until_grown(bytes, bytes, [&] { return base::allocate(bytes); });
-  }
-
-  void* allocate_aligned(size_type bytes, size_type alignment) {
-    return until_grown(bytes + alignment, bytes + alignment,
-                       [&] { return base::allocate_aligned(bytes, alignment); });
-  }
-
-  void allocate_many(size_type bytes, size_type count, multiallocation_chain& chain) {
-    const size_type before = chain.size();
-    const size_type total = (bytes + kBlockBytes) * count;
-    until_grown(total, total, [&] {
-      base::allocate_many(bytes, count, chain);
-      return chain.size() != before;
-    });
-  }
-
-  void allocate_many(const size_type* sizes, size_type count, size_type unit,
-                     multiallocation_chain& chain) {
-    const size_type before = chain.size();
-    size_type total = 0;
-    for (size_type i = 0; i < count; ++i) {
-      total += sizes[i] * unit + kBlockBytes;
-    }
-    until_grown(total, total, [&] {
-      base::allocate_many(sizes, count, unit, chain);
-      return chain.size() != before;
-    });
-  }
-
-  template <class T>
-  T* allocation_command(boost::interprocess::allocation_type command, size_type least,
-                        size_type& wanted_then_received, T*& reuse) {
-    const size_type wanted = wanted_then_received;
-    T* const block = reuse;
-    const auto attempt = [&] {
-      // The base refuses outright any request larger than the present segment.
-      wanted_then_received = std::max(least, std::min(wanted, base::get_size() / sizeof(T)));
-      reuse = block;
-      return base::allocation_command(command, least, wanted_then_received, reuse);
-    };
-    if ((command & boost::interprocess::allocate_new) == 0) {
-      // Expanding a block in place may fail: the container then asks for a new one.
-      const HeapGuard guard(HeapMutex::of_process());
-      return attempt();
-    }
-    return until_grown(least * sizeof(T), wanted * sizeof(T), attempt);
-  }
-
- private:
-  static constexpr size_type kBlockBytes = 32;  // a block's overhead beside its payload, at most
-};
 
 using HeapSegment =
     boost::interprocess::basic_managed_external_buffer<char, HeapAlgorithm,
@@ -200,8 +105,12 @@ using string =
     boost::container::basic_string<char, std::char_traits<char>,
                                    boost::interprocess::allocator<char, detail::SegmentManager>>;
 
+// Doubles when it is full.
 template <class T>
-using vector = boost::container::vector<T, allocator<T>>;
+using vector =
+    boost::container::vector<T, allocator<T>,
+                             boost::container::vector_options_t<boost::container::growth_factor<
+                                 boost::container::growth_factor_100>>>;
 
 namespace detail {
 
@@ -600,20 +509,6 @@ class unordered_map<Key, T, Hash, KeyEqual>::Iterator {
 
 namespace detail {
 
-// Lies at the start of the region, before Boost's segment.
-struct HeapHeader {
-  char magic[8];
-  std::uint32_t version;
-  std::uint32_t layout;
-  std::uint64_t segment_bytes;
-  std::uint64_t reserved[5];
-};
-static_assert(sizeof(HeapHeader) == 64 && sizeof(std::size_t) == 8,
-              "the heap is for 64-bit machines");
-
-constexpr char kHeapMagic[8] = {'V', 'L', 'M', 'H', 'E', 'A', 'P', '\n'};
-constexpr std::uint32_t kHeapVersion = 1;
-
 // Distinguishes heaps whose containers are laid out differently in memory, for instance because
 // another release of Boost made them.
 constexpr std::uint32_t heap_layout() {
@@ -652,9 +547,24 @@ inline void require_room(const Region& region) {
   }
 }
 
+// REQUIRES: segment_bytes lie behind the header.
+inline bool classes_fit(const HeapHeader& header) {
+  const std::uint64_t place = header.classes.load();
+  if (place == 0) {
+    return true;
+  }
+  if (place % 16 != 0 || place > header.segment_bytes ||
+      header.segment_bytes - place < sizeof(HeapClasses)) {
+    return false;
+  }
+  const auto* const start = reinterpret_cast<const char*>(&header);
+  return reinterpret_cast<const HeapClasses*>(start + place)->fits(place, header.segment_bytes);
+}
+
 // Throws unless the region holds a heap that this program can use.
 inline void check_heap(const Region& region) {
   require_room(region);
+  const HeapGuard guard(HeapMutex::of_process());
   if (!has_magic(region)) {
     if (is_blank(region)) {
       refuse_heap(Errc::not_found, region, "there is none, the region is empty");
@@ -662,16 +572,16 @@ inline void check_heap(const Region& region) {
     refuse_heap(Errc::invalid_argument, region, "there is none, the region holds something else");
   }
   const HeapHeader& header = *heap_header(region);
-  if (header.version > kHeapVersion) {
+  if (header.version > kHeapWithClasses) {
     refuse_heap(Errc::newer_format, region,
                 "its format " + std::to_string(header.version) + " is newer than this program's " +
-                    std::to_string(kHeapVersion));
+                    std::to_string(kHeapWithClasses));
   }
   if (header.layout != heap_layout()) {
     refuse_heap(Errc::unsupported, region,
                 "made with another release of Boost or for another machine");
   }
-  if (header.segment_bytes > region.size_bytes() - sizeof header ||
+  if (header.segment_bytes > region.size_bytes() - sizeof header || !classes_fit(header) ||
       header.segment_bytes <= heap_segment(region)->get_free_memory()) {
     refuse_heap(Errc::corrupted, region, "the sizes in its header do not fit together");
   }
@@ -679,11 +589,10 @@ inline void check_heap(const Region& region) {
 
 inline void take_in_growth(const Region& region) {
   const HeapGuard guard(HeapMutex::of_process());
-  HeapHeader& header = *heap_header(region);
-  const std::uint64_t extra = region.size_bytes() - sizeof header - header.segment_bytes;
-  if (extra > 0) {
-    heap_segment(region)->grow(extra);
-    header.segment_bytes += extra;
+  const HeapHeader& header = *heap_header(region);
+  const std::uint64_t more = region.size_bytes() - sizeof header - header.segment_bytes;
+  if (more > 0) {
+    heap_segment(region)->grow(more);
   }
 }
 
@@ -694,41 +603,6 @@ T* find_root(SegmentManager* segment, const Region& region, const std::string& n
     refuse_heap(Errc::invalid_argument, region, "'" + name + "' was made as another type");
   }
   return object;
-}
-
-// The heaps that grow by themselves. Guarded by HeapMutex.
-struct GrowingHeap {
-  const void* segment;
-  std::shared_ptr<Region> region;
-};
-inline std::vector<GrowingHeap>& growing_heaps() {
-  static std::vector<GrowingHeap> heaps;
-  return heaps;
-}
-
-inline bool grow_heap_at(const void* segment, std::uint64_t least_bytes,
-                         std::uint64_t wanted_bytes) {
-  constexpr std::uint64_t kSlackBytes = 64 << 10;  // the blocks' own headers, alignment
-  const auto& heaps = growing_heaps();
-  const auto heap = std::find_if(heaps.begin(), heaps.end(), [&](const GrowingHeap& candidate) {
-    return candidate.segment == segment && candidate.region->valid();
-  });
-  if (heap == heaps.end()) {
-    return false;
-  }
-  const std::uint64_t now = heap->region->size_bytes();
-  const std::uint64_t room = heap->region->capacity_bytes() - now;
-  if (room < kSlackBytes || room - kSlackBytes < least_bytes) {
-    return false;
-  }
-  const std::uint64_t more = std::max(now, std::min(room, wanted_bytes) + kSlackBytes);
-  try {
-    heap->region->grow(now + std::min(room, more));
-  } catch (const Error&) {
-    return false;  // the allocation throws bad_alloc
-  }
-  take_in_growth(*heap->region);
-  return true;
 }
 
 }  // namespace detail
@@ -812,19 +686,17 @@ class Heap : public ConstHeap {
       detail::check_heap(region);
       this->grow();
     }
-    if (growth == Growth::automatic) {
-      detail::growing_heaps().push_back({segment(), region_});
-      grows_itself_ = true;
-    }
+    detail::open_heaps().push_back({segment(), region_, growth == Growth::automatic});
+    is_listed_ = true;
   }
   ~Heap() { forget(); }
   Heap(Heap&& other) noexcept
-      : ConstHeap(std::move(other)), grows_itself_(std::exchange(other.grows_itself_, false)) {}
+      : ConstHeap(std::move(other)), is_listed_(std::exchange(other.is_listed_, false)) {}
   Heap& operator=(Heap&& other) noexcept {
     if (this != &other) {
       forget();
       ConstHeap::operator=(std::move(other));
-      grows_itself_ = std::exchange(other.grows_itself_, false);
+      is_listed_ = std::exchange(other.is_listed_, false);
     }
     return *this;
   }
@@ -892,25 +764,25 @@ class Heap : public ConstHeap {
     detail::HeapHeader& header = *detail::heap_header(*region_);
     const std::uint64_t bytes = region_->size_bytes() - sizeof header;
     detail::HeapSegment(boost::interprocess::create_only, detail::heap_segment(*region_), bytes);
-    header.version = detail::kHeapVersion;
+    header.version = detail::kHeapWithoutClasses;  // it has none before its region has 2 MiB
     header.layout = detail::heap_layout();
     header.segment_bytes = bytes;
     std::memcpy(header.magic, detail::kHeapMagic, sizeof header.magic);
   }
 
   void forget() noexcept {
-    if (!grows_itself_) {
+    if (!is_listed_) {
       return;
     }
     const detail::HeapGuard guard(detail::HeapMutex::of_process());
-    auto& heaps = detail::growing_heaps();
-    const auto mine =
-        std::find_if(heaps.begin(), heaps.end(),
-                     [&](const detail::GrowingHeap& heap) { return heap.region == region_; });
+    auto& heaps = detail::open_heaps();
+    const auto mine = std::find_if(heaps.begin(), heaps.end(), [&](const detail::OpenHeap& heap) {
+      return heap.region == region_;
+    });
     heaps.erase(mine);
   }
 
-  bool grows_itself_ = false;
+  bool is_listed_ = false;
 };
 
 }  // namespace vellum

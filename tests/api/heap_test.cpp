@@ -379,6 +379,7 @@ TEST_F(HeapTest, HeaderThatDoesNotFitIsRefused) {
     EXPECT_EQ(code_of([&] { (void)Heap::open_read_only(region); }), code);
     field = kept;
   };
+  header->version = detail::kHeapWithClasses;
   expect_refused(header->version, Errc::newer_format);
   expect_refused(header->layout, Errc::unsupported);
   expect_refused(header->segment_bytes, Errc::corrupted);
