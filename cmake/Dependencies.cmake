@@ -25,6 +25,9 @@ vellum_part(CLI "command line" "CLI11 and nlohmann-json (libcli11-dev, nlohmann-
 pkg_check_modules(LMDB_PC QUIET IMPORTED_TARGET lmdb>=0.9.24)
 vellum_part(LMDB "backup of a live LMDB" "LMDB 0.9.24 (liblmdb-dev)" VELLUM_WITH_CLI LMDB_PC_FOUND)
 
+pkg_check_modules(FUSE_PC QUIET IMPORTED_TARGET fuse3>=3.14)
+vellum_part(MOUNT "vellum mount" "FUSE 3.14 (libfuse3-dev)" VELLUM_WITH_CLI FUSE_PC_FOUND)
+
 pkg_check_modules(PMEM_PC QUIET IMPORTED_TARGET libpmem>=1.11)
 vellum_part(PMEM "persistent memory" "libpmem 1.11 (libpmem-dev)" PMEM_PC_FOUND)
 if(VELLUM_WITH_PMEM)

@@ -37,6 +37,7 @@ _vellum_options() {
     verify) echo '--read-data' ;;
     repair) echo '--to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
+    mount) echo '--background' ;;
     run)
       echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --no-gc --version --strict'
       ;;
@@ -56,12 +57,13 @@ _vellum_argument() {
     log:2 | ls:2 | show:2 | cat:2 | export:2 | restore:2 | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
     import:3 | attach:3 | export:3) echo file ;;
+    mount:2) echo directory ;;
     rm:*) if [[ $3 == yes ]]; then echo branch; else echo snapshot; fi ;;
   esac
 }
 
 _vellum() {
-  local commands='help init log ls show stat diff cat export import attach backup restore branch snapshot tag rm forget gc tier verify repair recover run'
+  local commands='help init log ls show stat diff cat export import attach backup restore branch snapshot tag rm forget gc tier verify repair recover run mount'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i

@@ -46,12 +46,12 @@ std::string unescaped(std::string text) {
   return text;
 }
 
-TEST(Documents, ThereAreTwentyTwoCommands) {
+TEST(Documents, ThereAreTwentyThreeCommands) {
   EXPECT_EQ(commands(),
             (std::vector<std::string>{
-                "help",   "init",   "log",    "show",    "stat",    "diff",     "cat", "export",
-                "import", "attach", "backup", "restore", "branch",  "snapshot", "rm",  "forget",
-                "gc",     "tier",   "verify", "repair",  "recover", "run"}));
+                "help",   "init",   "log",    "show",    "stat",    "diff",     "cat",  "export",
+                "import", "attach", "backup", "restore", "branch",  "snapshot", "rm",   "forget",
+                "gc",     "tier",   "verify", "repair",  "recover", "run",      "mount"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {
