@@ -43,6 +43,7 @@ _vellum_options() {
     verify) echo '--read-data' ;;
     repair) echo '--to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
+    mount) echo '--background' ;;
     run)
       echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --no-gc --version --strict'
       ;;
@@ -67,12 +68,13 @@ _vellum_argument() {
     log:2 | ls:2 | show:2 | heat:2 | blame:2 | cat:2 | export:2 | restore:2 | push:[2-9]* | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
     import:3 | attach:3 | export:3) echo file ;;
+    mount:2) echo directory ;;
     rm:*) if [[ $3 == yes ]]; then echo branch; else echo snapshot; fi ;;
   esac
 }
 
 _vellum() {
-  local commands='help init log ls show stat diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier remote push pull clone group verify repair recover run'
+  local commands='help init log ls show stat diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier remote push pull clone group verify repair recover run mount'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i

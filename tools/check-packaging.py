@@ -14,7 +14,7 @@ ROOT = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 CONAN = "packaging/conan/conanfile.py"
 SPACK = "packaging/spack/packages/vellum/package.py"
 CHANGELOG = "packaging/debian/changelog"
-SPACK_NAMES = {"libpmem": "pmdk", "libcurl": "curl"}
+SPACK_NAMES = {"libpmem": "pmdk", "libcurl": "curl", "fuse3": "libfuse"}
 
 
 def read(path):

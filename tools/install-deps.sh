@@ -48,7 +48,8 @@ openmpi-bin          mpi                   program:mpirun.openmpi
 libmpich-dev         mpi                   module:mpich
 mpich                mpi                   program:mpirun.mpich
 lmdb-utils           test                  program:mdb_stat
-libfuse3-dev         test                  module:fuse3
+libfuse3-dev         build,test            module:fuse3
+fuse3                test                  program:fusermount3
 libsqlite3-dev       test                  module:sqlite3
 e2fsprogs            test                  program:mkfs.ext4
 xfsprogs             test                  program:mkfs.xfs

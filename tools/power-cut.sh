@@ -9,13 +9,14 @@
 # Exit status 1 when an image is wrong: the log says the seed. Mounts and loop devices end with the
 # processes, also when those are killed.
 #
+# VELLUM_POWER_LOGS: another place for the logs, for several runs at once (of other seeds).
 # VELLUM_POWER_SYSTEMS: some of "ext4_ordered ext4_journal ext4_writeback xfs btrfs". VELLUM_TEST_POWER: the test
 # program, when it is not to be built.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 wanted=${1-10000}
 first=${2-0}
-logs=build/power
+logs=${VELLUM_POWER_LOGS-build/power}
 program=${VELLUM_TEST_POWER-build/release/bin/test_power}
 read -ra systems <<<"${VELLUM_POWER_SYSTEMS-ext4_ordered ext4_journal ext4_writeback xfs btrfs}"
 images=500 # of each workload in a round

@@ -95,6 +95,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_repair(app, context);
   add_recover(app, context);
   add_run(app, context);
+  add_mount(app, context);
 }
 
 std::string or_help(const std::string& hint) { return hint.empty() ? "; see vellum --help" : hint; }

@@ -27,8 +27,7 @@ class Planner {
     add_certain(most - most / 3);
     // Small logs have fewer images than are asked for.
     for (std::size_t tries = 0; cuts_.size() < most && tries < 4 * most; ++tries) add_sample();
-    std::stable_sort(cuts_.begin(), cuts_.end(),
-                     [](const Cut& a, const Cut& b) { return a.at < b.at; });
+    std::sort(cuts_.begin(), cuts_.end(), [](const Cut& a, const Cut& b) { return a.at < b.at; });
     return std::move(cuts_);
   }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "crash/script_lib.hpp"
@@ -49,6 +50,7 @@ class PowerCut : public testing::TestWithParam<FileSystem> {
     fmt::print("power: {} on {}: {} writes, {} flushes, {} images, {} unmounted, {} violations\n",
                workload->name(), GetParam().name, outcome.writes, outcome.flushes, outcome.images,
                outcome.unmounted, outcome.violations);
+    std::fflush(stdout);  // tools/power-cut.sh counts as it goes
     EXPECT_EQ(0U, outcome.unmounted);
     EXPECT_EQ(0U, outcome.violations);
     for (const std::string& text : outcome.first_problems) ADD_FAILURE() << text;

@@ -74,5 +74,6 @@ void add_verify(CLI::App& app, Context& context);
 void add_repair(CLI::App& app, Context& context);
 void add_recover(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
+void add_mount(CLI::App& app, Context& context);
 
 }  // namespace vellum::cli

@@ -13,6 +13,7 @@ class Vellum(CMakePackage):
     variant("cli", default=True, description="Build the command line and the run library")
     variant("lmdb", default=False, when="+cli", description="Backup of a live LMDB")
     variant("s3", default=True, when="+cli", description="Remotes on S3")
+    variant("mount", default=False, when="+cli", description="vellum mount, by FUSE")
     variant("pmem", default=False, description="Persistent memory through libpmem")
     variant("clang", default=False, description="Build vellum-clang, for LLVM 19 or 16")
     variant("metall", default=False, description="Bring Metall, whose stores vellum/metall.hpp keeps")
@@ -31,6 +32,7 @@ class Vellum(CMakePackage):
     depends_on("nlohmann-json@3.11:", when="+cli", type="build")
     depends_on("lmdb@0.9.24:", when="+lmdb")
     depends_on("curl@7.85:", when="+s3")
+    depends_on("libfuse@3.14:", when="+mount")
     depends_on("pmdk@1.11:", when="+pmem")
     depends_on("llvm@19", when="+clang")
     depends_on("metall", when="+metall", type=("build", "link", "run"))
@@ -46,6 +48,7 @@ class Vellum(CMakePackage):
             self.define("VELLUM_CLI", self.spec.satisfies("+cli")),
             self.define("VELLUM_LMDB", self.spec.satisfies("+lmdb")),
             self.define("VELLUM_S3", self.spec.satisfies("+s3")),
+            self.define("VELLUM_MOUNT", self.spec.satisfies("+mount")),
             self.define("VELLUM_PMEM", self.spec.satisfies("+pmem")),
             self.define("VELLUM_CLANG", self.spec.satisfies("+clang")),
             # Of Metall, the tests, an example and a benchmark; its interface is a header in any case.

@@ -1,0 +1,83 @@
+// cli/mount/cmd_mount.cpp: vellum mount: shows every version of a store as a file.
+#include <filesystem>
+#include <memory>
+
+#include "base/fail.hpp"
+#include "cli/mount/background.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "mount/serve.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct MountArguments {
+  std::string store;
+  std::string directory;
+  bool background = false;
+};
+
+void require_directory(const MountArguments& arguments) {
+  namespace fs = std::filesystem;
+  const fs::path& directory = arguments.directory;
+  if (!fs::is_directory(directory)) {
+    fail(fs::exists(directory) ? Errc::invalid_argument : Errc::not_found,
+         "{}: is no directory to mount on", arguments.directory);
+  }
+  const fs::path below =
+      fs::canonical(directory).lexically_relative(fs::canonical(arguments.store));
+  if (!below.empty() && *below.begin() != "..") {
+    fail(Errc::invalid_argument, "{}: lies in the store", arguments.directory);
+  }
+}
+
+void report_mounted(Context& context, const Store& store, const MountArguments& arguments) {
+  context.report(Json{{"store", store.path()}, {"directory", arguments.directory}},
+                 fmt::format("{} shows {}; unmount it by: fusermount3 -u {}", arguments.directory,
+                             store.path(), arguments.directory));
+  context.out.flush();
+}
+
+int run_mount(Context& context, MountArguments arguments) {
+  mount::clear_dead_mount(arguments.directory);
+  // In the background the working directory is another.
+  arguments.store = std::filesystem::absolute(arguments.store);
+  const Store store = Store::open(arguments.store);
+  require_directory(arguments);
+  mount::serve(store, arguments.directory, [&] { report_mounted(context, store, arguments); });
+  return kExitOk;
+}
+
+int run_in_background(Context& context, const MountArguments& arguments) {
+  mount::clear_dead_mount(arguments.directory);
+  MountArguments there = arguments;
+  there.store = std::filesystem::absolute(arguments.store);
+  there.directory = std::filesystem::absolute(arguments.directory);
+  // Before the store is open: its threads and locks belong to the process that serves.
+  Background background;
+  if (!background.is_child()) return background.wait();
+  const Store store = Store::open(there.store);
+  require_directory(there);
+  mount::serve(store, there.directory, [&] {
+    report_mounted(context, store, arguments);
+    background.is_ready();
+  });
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_mount(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<MountArguments>();
+  CLI::App* command =
+      add_command(app, context, "mount", "Show every version as a read-only file (FUSE)",
+                  arguments->store, [&context, arguments] {
+                    return arguments->background ? run_in_background(context, *arguments)
+                                                 : run_mount(context, *arguments);
+                  });
+  command->add_option("DIR", arguments->directory, "The directory to mount on")->required();
+  command->add_flag("--background", arguments->background,
+                    "Return when the directory shows the store, and serve on");
+}
+
+}  // namespace vellum::cli

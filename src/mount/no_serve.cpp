@@ -1,0 +1,13 @@
+// mount/no_serve.cpp: a build without FUSE.
+#include "base/fail.hpp"
+#include "mount/serve.hpp"
+
+namespace vellum::mount {
+
+void clear_dead_mount(const std::string&) {}
+
+void serve(const Store&, const std::string&, const std::function<void()>&) {
+  fail(Errc::unsupported, "vellum is built without FUSE (libfuse3-dev), which mounting takes");
+}
+
+}  // namespace vellum::mount

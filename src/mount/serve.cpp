@@ -1,0 +1,93 @@
+// mount/serve.cpp: see serve.hpp.
+#include "mount/serve.hpp"
+
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <string>
+
+#include "api/store_impl.hpp"
+#include "base/fail.hpp"
+#include "mount/operations.hpp"
+#include "mount/tree.hpp"
+
+namespace vellum::mount {
+namespace {
+
+struct CloseSession {
+  void operator()(fuse_session* session) const {
+    fuse_remove_signal_handlers(session);
+    fuse_session_unmount(session);
+    fuse_session_destroy(session);
+  }
+};
+using Session = std::unique_ptr<fuse_session, CloseSession>;
+
+// A value of a mount option.
+std::string escaped(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == ',' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// The kernel checks who may read what: only the user that mounts, without `allow_other`.
+Session make_session(Tree& tree, const std::string& store) {
+  std::string options =
+      "ro,nosuid,nodev,default_permissions,subtype=vellum,fsname=" + escaped(store);
+  std::string name = "vellum", option = "-o";
+  char* words[] = {name.data(), option.data(), options.data(), nullptr};
+  fuse_args arguments = FUSE_ARGS_INIT(3, words);
+  Session session(fuse_session_new(&arguments, &kOperations, sizeof kOperations, &tree));
+  fuse_opt_free_args(&arguments);
+  if (session == nullptr) fail(Errc::io, "FUSE does not start");
+  return session;
+}
+
+void answer(fuse_session* session) {
+  const std::unique_ptr<fuse_loop_config, void (*)(fuse_loop_config*)> config(
+      fuse_loop_cfg_create(), fuse_loop_cfg_destroy);
+  // Threads that read beside each other, each by its own descriptor.
+  constexpr unsigned kMostThreads = 16;
+  fuse_loop_cfg_set_max_threads(config.get(), kMostThreads);
+  fuse_loop_cfg_set_clone_fd(config.get(), 1);
+  const int result = fuse_session_loop_mt(session, config.get());
+  if (result < 0) fail(Errc::io, "FUSE: error {}", -result);  // above 0: a signal
+}
+
+}  // namespace
+
+void clear_dead_mount(const std::string& directory) {
+  struct stat ignored{};
+  if (stat(directory.c_str(), &ignored) == 0 || errno != ENOTCONN) return;
+  if (umount2(directory.c_str(), MNT_DETACH) == 0) return;
+  std::string program = "fusermount3", option = "-uzq", path = directory;
+  char* words[] = {program.data(), option.data(), path.data(), nullptr};
+  pid_t child = 0;
+  int status = 0;
+  if (posix_spawnp(&child, words[0], nullptr, nullptr, words, environ) == 0) {
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+}
+
+void serve(const Store& store, const std::string& directory,
+           const std::function<void()>& when_mounted) {
+  Tree tree(StoreAccess::core_of(store));
+  const Session session = make_session(tree, store.path());
+  if (fuse_set_signal_handlers(session.get()) != 0 ||
+      fuse_session_mount(session.get(), directory.c_str()) != 0) {
+    fail(Errc::io, "{}: cannot be mounted", directory);
+  }
+  when_mounted();
+  answer(session.get());
+}
+
+}  // namespace vellum::mount

@@ -1,0 +1,98 @@
+// mount/versions.cpp: see versions.hpp.
+#include "mount/versions.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "store/catalog/aside_name.hpp"
+#include "store/lock/version_pin.hpp"
+
+namespace vellum::mount {
+namespace {
+
+using store::ResolvedVersion;
+
+// The version that the first `count` of the commits make.
+FoundVersion found(const std::string& name, const ResolvedVersion& resolved, std::size_t count) {
+  const format::Version& base = resolved.version;
+  FoundVersion out{name, {base.branch_id, base.sequence + count, base.time_ns}, 0, 0};
+  out.region_bytes = base.region_bytes;
+  auto file_bytes = base.file_bytes;
+  if (count > 0) {
+    const format::CommitBody& last = resolved.commits[count - 1];
+    out.key.time_ns = last.time_ns;
+    out.region_bytes = last.region_bytes;
+    file_bytes = last.file_bytes;
+  }
+  out.file_bytes = file_bytes.value_or(out.region_bytes);
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> Versions::branches() const {
+  std::vector<std::string> out = store_->branch_names();
+  std::erase_if(out, [](const std::string& name) { return store::is_aside_name(name); });
+  return out;
+}
+
+std::vector<std::string> Versions::names() const {
+  std::vector<std::string> out = branches();
+  const auto snapshots = store::snapshot_names(*store_);
+  out.insert(out.end(), snapshots.begin(), snapshots.end());
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+FoundVersion Versions::find(const std::string& name) const {
+  const ResolvedVersion resolved = store::resolve_version(*store_, name);
+  return found(name, resolved, resolved.commits.size());
+}
+
+std::map<std::uint64_t, FoundVersion> Versions::commits_of(const std::string& branch) const {
+  const ResolvedVersion head = store::resolve_version(*store_, branch);
+  if (!head.is_branch) fail(Errc::not_found, "no branch '{}'", branch);
+  std::map<std::uint64_t, FoundVersion> out;
+  for (const std::string& name : store::snapshot_names(*store_)) {
+    try {
+      const ResolvedVersion snapshot = store::resolve_snapshot(*store_, name);
+      if (snapshot.version.branch_id != head.version.branch_id) continue;
+      out.emplace(snapshot.version.sequence, found(name, snapshot, 0));
+    } catch (const Error& error) {
+      if (error.code() != Errc::not_found) throw;  // it was removed meanwhile
+    }
+  }
+  for (std::size_t count = 0; count <= head.commits.size(); ++count) {
+    out.insert_or_assign(head.version.sequence + count, found(branch, head, count));
+  }
+  return out;
+}
+
+// The journal may have moved on since the version was found: a snapshot may have it still.
+ResolvedVersion Versions::resolve(const FoundVersion& version) const {
+  ResolvedVersion resolved = store::resolve_version(*store_, version.name);
+  for (std::size_t count = 0; count <= resolved.commits.size(); ++count) {
+    if (found(version.name, resolved, count).key != version.key) continue;
+    resolved.commits.resize(count);
+    return resolved;
+  }
+  for (const std::string& name : store::snapshot_names(*store_)) {
+    ResolvedVersion snapshot = store::resolve_snapshot(*store_, name);
+    if (found(name, snapshot, 0).key == version.key) return snapshot;
+  }
+  fail(Errc::not_found, "commit {} of '{}' is not kept any more", version.key.sequence,
+       version.name);
+}
+
+std::shared_ptr<const store::PageSource> Versions::open(const FoundVersion& version) const {
+  store::VersionPin names = store::hold_names(*store_);
+  ResolvedVersion resolved = resolve(version);
+  store::VersionPin pin = store::keep_version(*store_, std::move(names), resolved.version);
+  auto source = store::PageSource::open(*store_, resolved.version, std::move(resolved.commits),
+                                        resolved.label);
+  source->keep(std::move(pin));
+  return source;
+}
+
+}  // namespace vellum::mount

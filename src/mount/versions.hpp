@@ -1,0 +1,51 @@
+// mount/versions.hpp: the versions that a mounted store shows, found by name and opened.
+//
+// A version is known by its key, whatever name leads to it: what the kernel caches of its bytes
+// stays right when a branch goes on. Threads: all calls from any thread.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "store/catalog/store_core.hpp"
+#include "store/page_map/page_source.hpp"
+
+namespace vellum::mount {
+
+struct VersionKey {
+  std::uint64_t branch_id = 0, sequence = 0;
+  std::int64_t time_ns = 0;  // tells a commit from one that took its place after a failure
+  auto operator<=>(const VersionKey&) const = default;
+};
+
+struct FoundVersion {
+  std::string name;  // of the snapshot or branch that leads to it
+  VersionKey key;
+  std::uint64_t file_bytes = 0, region_bytes = 0;
+};
+
+class Versions {
+ public:
+  explicit Versions(std::shared_ptr<store::StoreCore> store) : store_(std::move(store)) {}
+
+  std::vector<std::string> names() const;  // of snapshots and branches, sorted
+  std::vector<std::string> branches() const;
+  // Errc::not_found.
+  FoundVersion find(const std::string& name) const;
+  // Every commit of a branch that can still be read: those in its journal, and those that
+  // snapshots keep. Errc::not_found.
+  std::map<std::uint64_t, FoundVersion> commits_of(const std::string& branch) const;
+  // Keeps the version from gc while the result lives. Errc::not_found when it is gone.
+  std::shared_ptr<const store::PageSource> open(const FoundVersion& version) const;
+
+ private:
+  store::ResolvedVersion resolve(const FoundVersion& version) const;
+
+  std::shared_ptr<store::StoreCore> store_;
+};
+
+}  // namespace vellum::mount

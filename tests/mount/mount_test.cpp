@@ -1,0 +1,297 @@
+// vellum mount: versions are files for every program.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <vellum/datastore.hpp>
+#include <vellum/store.hpp>
+
+#include "cli/run_lib.hpp"
+
+namespace vellum::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A store that is mounted as long as the test.
+class MountNoSanitizer : public CliTest {
+ protected:
+  void SetUp() override {
+    fs::create_directory(path("m"));
+    if (access("/dev/fuse", R_OK | W_OK) != 0) GTEST_SKIP() << "/dev/fuse cannot be opened";
+  }
+  ~MountNoSanitizer() override {
+    stop(SIGTERM);
+    umount2(path("m").c_str(), MNT_DETACH);
+  }
+
+  std::string at(const std::string& name) const { return path("m") + "/" + name; }
+
+  // Starts the process that serves, and waits until the directory shows the store.
+  void serve(const std::string& store) {
+    int said[2];
+    ASSERT_EQ(0, pipe(said));
+    server_ = fork();
+    if (server_ == 0) {
+      dup2(said[1], STDOUT_FILENO);
+      close(said[0]);
+      become_vellum({"mount", store, path("m")});
+    }
+    close(said[1]);
+    char byte = 0;
+    EXPECT_EQ(1, read(said[0], &byte, 1)) << "it does not mount";
+    close(said[0]);
+  }
+  // Its exit status, or 128 plus the signal.
+  int stop(int signal) {
+    if (server_ <= 0) return -1;
+    kill(server_, signal);
+    int status = 0;
+    while (waitpid(server_, &status, 0) < 0 && errno == EINTR) {
+    }
+    server_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  static std::vector<std::string> names_in(const std::string& directory) {
+    std::vector<std::string> out;
+    for (const auto& entry : fs::directory_iterator(directory)) {
+      out.push_back(entry.path().filename());
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+ private:
+  pid_t server_ = -1;
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(MountNoSanitizer, EachVersionIsAFileOfItsSizeAndTime) {
+  const std::string a = noise(5, 1) + "tail", b = noise(9, 2);
+  const std::string s = make_store_with({a, b});
+  serve(s);
+  EXPECT_EQ((Names{"at", "main", "v1", "v2"}), names_in(path("m")));
+  EXPECT_EQ(a, read_file(at("v1")));
+  EXPECT_EQ(b, read_file(at("v2")));
+  EXPECT_EQ(b, read_file(at("main")));
+  EXPECT_EQ((Names{"main"}), names_in(at("at")));
+  struct stat status{};
+  ASSERT_EQ(0, stat(at("v1").c_str(), &status));
+  EXPECT_EQ(static_cast<off_t>(a.size()), status.st_size);
+  EXPECT_EQ(S_IFREG | 0444U, status.st_mode);
+  const auto version = Store::open(s).version("v1");
+  EXPECT_EQ(std::chrono::system_clock::to_time_t(version.committed_at), status.st_mtime);
+}
+
+TEST_F(MountNoSanitizer, EveryCommitInTheJournalIsAFile) {
+  const std::string s = make_store();
+  Store store = Store::open(s);
+  Region region = store.create_region("main", 4 * 4096);
+  auto* const words = static_cast<std::uint64_t*>(region.data());
+  for (std::uint64_t n = 1; n <= 5; ++n) {
+    words[0] = n;
+    words[512 * (n % 4)] += n;
+    region.commit();
+  }
+  serve(s);
+  EXPECT_EQ((Names{"0", "1", "2", "3", "4", "5"}), names_in(at("at/main")));
+  for (std::uint64_t n = 0; n <= 5; ++n) {
+    std::uint64_t found = ~n;
+    std::ifstream(at("at/main/" + std::to_string(n)))
+        .read(reinterpret_cast<char*>(&found), sizeof found);
+    EXPECT_EQ(n == 4 ? 8 : n, found);  // commit 4 stores to the first word twice
+  }
+  for (const char* name : {"at/main/6", "at/main/05", "at/main/x", "at/other", "none", ".x"}) {
+    EXPECT_FALSE(fs::exists(at(name))) << name;
+  }
+}
+
+TEST_F(MountNoSanitizer, NamesFollowTheStore) {
+  const std::string s = make_store_with({noise(3, 1)});
+  serve(s);
+  const std::string first = read_file(at("main"));
+  const std::string next = noise(4, 2);
+  must({"import", s, "main", file("next", next)});
+  EXPECT_EQ(next, read_file(at("main")));
+  must({"snapshot", s, "v2", "main"});
+  EXPECT_EQ(next, read_file(at("v2")));
+  must({"rm", s, "v1"});
+  EXPECT_FALSE(fs::exists(at("v1")));
+  // Another version of this name is not taken for the earlier one.
+  must({"snapshot", s, "v1", "main"});
+  EXPECT_EQ(next, read_file(at("v1")));
+}
+
+TEST_F(MountNoSanitizer, WhatIsOpenStaysBesideGc) {
+  const std::string content = noise(400, 1);
+  const std::string s = make_store_with({content});
+  serve(s);
+  const int fd = open(at("v1").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  std::string found(content.size(), '\0');
+  EXPECT_EQ(4096, pread(fd, found.data(), 4096, 0));
+  must({"import", s, "main", file("next", noise(10, 2)), "--snapshot", "v2"});
+  must({"import", s, "main", file("last", noise(11, 3)), "--snapshot", "v3"});
+  must({"rm", s, "v1", "v2"});
+  EXPECT_EQ(1, must({"gc", s, "--json"}).json().at("open_versions"));
+  for (std::size_t at_byte = 0; at_byte < found.size();) {
+    const ssize_t n =
+        pread(fd, &found[at_byte], found.size() - at_byte, static_cast<off_t>(at_byte));
+    ASSERT_GT(n, 0) << std::strerror(errno);
+    at_byte += static_cast<std::size_t>(n);
+  }
+  close(fd);
+  EXPECT_TRUE(content == found);
+  // The kernel tells the server a moment later that the file is closed.
+  std::uint64_t freed = 0, still_open = 1;
+  while (still_open != 0) {
+    const auto report = must({"gc", s, "--json"}).json();
+    still_open = report.at("open_versions");
+    freed += report.at("freed_bytes").get<std::uint64_t>();
+  }
+  EXPECT_GT(freed, 1U << 20);
+}
+
+TEST_F(MountNoSanitizer, ProgramsMapCopyAndSkipHoles) {
+  constexpr std::size_t kHole = 40 << 20;
+  const std::string content = noise(4, 1) + std::string(kHole, '\0') + noise(3, 2) + "needle";
+  const std::string s = make_store_with({content});
+  serve(s);
+  const int fd = open(at("v1").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  for (const int flags : {MAP_SHARED, MAP_PRIVATE}) {
+    void* const memory = mmap(nullptr, content.size(), PROT_READ, flags, fd, 0);
+    ASSERT_NE(MAP_FAILED, memory);
+    EXPECT_EQ(0, std::memcmp(memory, content.data(), content.size()));
+    munmap(memory, content.size());
+  }
+  const int copy = open(path("copy").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  for (off_t from = 0; sendfile(copy, fd, &from, 1 << 20) > 0;) {
+  }
+  close(copy);
+  EXPECT_TRUE(content == read_file(path("copy")));
+  const off_t hole = lseek(fd, 0, SEEK_HOLE), data = lseek(fd, hole, SEEK_DATA);
+  EXPECT_GT(hole, 0);
+  EXPECT_GT(data - hole, static_cast<off_t>(kHole) - (256 << 10));
+  EXPECT_EQ(-1, lseek(fd, static_cast<off_t>(content.size()), SEEK_DATA));
+  close(fd);
+  EXPECT_EQ(0, run_program({"cp", "--sparse=auto", at("v1"), path("sparse")}).status);
+  EXPECT_TRUE(content == read_file(path("sparse")));
+  struct stat status{};
+  ASSERT_EQ(0, stat(path("sparse").c_str(), &status));
+  EXPECT_LT(status.st_blocks * 512, 1 << 20);
+  EXPECT_EQ(0, run_program({"grep", "-qa", "needle", at("v1")}).status);
+}
+
+TEST_F(MountNoSanitizer, ADatastoreIsADirectory) {
+  const std::string files = Datastore::files_directory(path("ds"));
+  {
+    Datastore datastore = Datastore::create(path("ds"), 1 << 20);
+    std::memcpy(datastore.segment(), "objects", 7);
+    fs::create_directories(files + "/deep");
+    std::ofstream(files + "/names") << "a=1";
+    std::ofstream(files + "/deep/free") << "none";
+    datastore.commit();
+  }
+  serve(path("ds/store"));
+  EXPECT_EQ((Names{"files", "segment"}), names_in(at("main")));
+  EXPECT_EQ((Names{"deep", "names"}), names_in(at("main/files")));
+  EXPECT_EQ("a=1", read_file(at("main/files/names")));
+  EXPECT_EQ("none", read_file(at("main/files/deep/free")));
+  char word[8] = {};
+  std::ifstream(at("main/segment")).read(word, 7);
+  EXPECT_STREQ("objects", word);
+}
+
+TEST_F(MountNoSanitizer, AHundredVersionsAtOnce) {
+  constexpr unsigned kVersions = 100;
+  const std::string s = make_store();
+  for (unsigned v = 0; v < kVersions; ++v) {
+    must({"import", s, "main", file("f", noise(8, 1) + noise(8, v)), "--snapshot",
+          "s" + std::to_string(v)});
+  }
+  serve(s);
+  std::vector<std::thread> readers;
+  std::atomic<unsigned> right{0};
+  for (unsigned r = 0; r < 10; ++r) {
+    readers.emplace_back([&, r] {
+      for (unsigned v = r; v < kVersions; v += 10) {
+        if (read_file(at("s" + std::to_string(v))) == noise(8, 1) + noise(8, v)) ++right;
+      }
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(kVersions, right);
+}
+
+TEST_F(MountNoSanitizer, NobodyWrites) {
+  serve(make_store_with({noise(1, 1)}));
+  EXPECT_EQ(-1, open(at("v1").c_str(), O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(EROFS, errno);
+  EXPECT_EQ(-1, open(at("new").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  EXPECT_EQ(-1, unlink(at("v1").c_str()));
+  EXPECT_EQ(EROFS, errno);
+}
+
+TEST_F(MountNoSanitizer, OtherUsersSeeNothing) {
+  if (geteuid() != 0) GTEST_SKIP() << "becoming another user takes root";
+  fs::permissions(directory_, fs::perms(0755));
+  serve(make_store_with({noise(1, 1)}));
+  const Result result = run_program({"cat", at("v1")}, [] {
+    constexpr uid_t kNobody = 65534;
+    if (setgid(kNobody) != 0 || setuid(kNobody) != 0) _exit(1);
+  });
+  EXPECT_NE(0, result.status);
+  EXPECT_NE(std::string::npos, result.err.find("ermission denied")) << result.err;
+}
+
+TEST_F(MountNoSanitizer, EndsByASignalAndByUnmounting) {
+  const std::string s = make_store_with({noise(1, 1)});
+  serve(s);
+  EXPECT_EQ(0, stop(SIGTERM));
+  EXPECT_TRUE(names_in(path("m")).empty());
+  must({"mount", s, path("m"), "--background"});
+  EXPECT_TRUE(fs::exists(at("v1")));
+  EXPECT_EQ(0, umount2(path("m").c_str(), 0));
+  EXPECT_TRUE(names_in(path("m")).empty());
+}
+
+TEST_F(MountNoSanitizer, AKilledOneIsReplaced) {
+  const std::string s = make_store_with({noise(1, 1)});
+  serve(s);
+  EXPECT_EQ(128 + SIGKILL, stop(SIGKILL));
+  struct stat status{};
+  EXPECT_EQ(-1, stat(path("m").c_str(), &status));
+  EXPECT_EQ(ENOTCONN, errno);
+  serve(s);
+  EXPECT_TRUE(fs::exists(at("v1")));
+}
+
+TEST_F(MountNoSanitizer, SaysWhatIsWrong) {
+  const std::string s = make_store_with({noise(1, 1)});
+  expect_failure({"mount", s, path("none")}, 3, "not_found", path("none"));
+  expect_failure({"mount", path("none"), path("m")}, 3, "not_found", path("none"));
+  expect_failure({"mount", s, file("f", "x")}, 2, "invalid_argument", path("f"));
+  fs::create_directory(s + "/m");
+  expect_failure({"mount", s, s + "/m"}, 2, "invalid_argument", "lies in the store");
+  expect_failure({"mount", path("none"), path("m"), "--background"}, 3, "not_found", path("none"));
+}
+
+}  // namespace
+}  // namespace vellum::cli_test
