@@ -292,7 +292,7 @@ JobReport Job::make(Commits& commits) {
     if (record_goes) directory_->remove(before.number);
     if (!pin_goes) return;
     for (const Partition& p : partitions_) {
-      p.store->remove_snapshot(pin_name(group_.id, p.number, before.pin));
+      remove_pin(*p.store, pin_name(group_.id, p.number, before.pin));
     }
   });
   return report;
@@ -307,7 +307,7 @@ void Job::give_up(const Commits& commits, const Outcome& outcome, bool is_end) {
     run_later([this, pin = commits.pin] {
       for (const Partition& p : partitions_) {
         const std::string name = pin_name(group_.id, p.number, pin);
-        if (has_snapshot(*p.store, name)) p.store->remove_snapshot(name);
+        if (has_snapshot(*p.store, name)) remove_pin(*p.store, name);
       }
     });
   }

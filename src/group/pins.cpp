@@ -7,6 +7,7 @@
 #include "base/fail.hpp"
 #include "base/sha256.hpp"
 #include "store/catalog/names.hpp"
+#include "store/catalog/space_note.hpp"
 
 namespace vellum::group {
 namespace {
@@ -123,6 +124,12 @@ std::vector<GroupPin> pins_in(const store::StoreCore& store, const format::Uuid&
     if (const auto pin = parse_pin(group_id, partition, name)) pins.push_back(*pin);
   }
   return pins;
+}
+
+void remove_pin(store::StoreCore& store, const std::string& pin) {
+  const auto note = store::read_space_note(store);
+  store.remove_snapshot(pin);
+  if (note != format::SpaceNote()) store::write_space_note(store, note);
 }
 
 std::size_t remove_pins_except(store::StoreCore& store, const format::Uuid& group_id,

@@ -46,6 +46,10 @@ void settle_branch(store::StoreCore& store, const std::string& branch,
 // The pins of a partition that are in the store.
 std::vector<GroupPin> pins_in(const store::StoreCore& store, const format::Uuid& group_id,
                               std::uint32_t partition);
+// Removes a pin. Names that are removed make gc look at all of a store anew (remove_space_note()). A
+// pin lives for one version only, and what it kept is as little as that version changed: so the next
+// gc comes when packs have grown, as if nothing had been removed.
+void remove_pin(store::StoreCore& store, const std::string& pin);
 // Removes the partition's pins except `keep`. Returns their number.
 std::size_t remove_pins_except(store::StoreCore& store, const format::Uuid& group_id,
                                std::uint32_t partition, const std::set<GroupPin>& keep);

@@ -180,6 +180,21 @@ TEST_F(GroupRecords, ASnapshotThatIsAnotherOneIsNotTaken) {
   EXPECT_ERROR(corrupted, GroupVersion::open(records(), "five").open_partition(1), pin);
 }
 
+// Else every version would make the next look for space a collection of the whole store.
+TEST_F(GroupRecords, AVersionLeavesTheSpaceNote) {
+  OneProcess group(directory_.path());
+  group.set(9);
+  group.job().snapshot("", "");
+  Store::open(store(0)).collect_garbage();
+  ASSERT_TRUE(fs::exists(store(0) + "/gc.space"));
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    group.set(i);
+    group.job().snapshot("", "");
+  }
+  group.job().close();
+  EXPECT_TRUE(fs::exists(store(0) + "/gc.space"));
+}
+
 TEST_F(GroupRecords, CollectsWhatNoVersionNeeds) {
   {
     OneProcess group(directory_.path());

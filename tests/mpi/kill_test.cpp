@@ -27,12 +27,14 @@ class GroupKillTest : public MpiTest {
   // Looks at what a job has left, and notes how far it came.
   void look(const JobEnd& end, const std::string& what) {
     SCOPED_TRACE(what + "\n" + testing::PrintToString(end));
-    const std::uint64_t made = std::max(known_, last_number(end.output, "made"));
+    const StepsOfJob progress = place_.progress();
+    const std::uint64_t made = std::max(known_, progress.made);
     const auto found = place_.steps(kRanks);
     ASSERT_TRUE(found.has_value() || made == 0);
     const std::uint64_t steps = found.value_or(0);
     EXPECT_GE(steps, made) << "a version that was made is gone";
-    EXPECT_LE(steps, made + 1) << "a version that nobody has begun";
+    EXPECT_LE(steps, std::max(known_, progress.begun)) << "a version that nobody has begun";
+    EXPECT_LE(progress.begun, made + 1);
     in_progress_ += steps > made ? 1 : 0;
     known_ = steps;
     if (!end.succeeded()) ++killed_;

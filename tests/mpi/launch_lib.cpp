@@ -69,6 +69,14 @@ void PrintTo(const JobEnd& end, std::ostream* out) {
 
 JobPlace::JobPlace(const Mpi& mpi) : mpi_(mpi), directory_(memory_directory()) {
   fs::create_directory(records() + ".pids");
+  const StepsOfJob none;
+  std::ofstream(records() + ".steps").write(reinterpret_cast<const char*>(&none), sizeof none);
+}
+
+StepsOfJob JobPlace::progress() const {
+  StepsOfJob steps;
+  std::ifstream(records() + ".steps").read(reinterpret_cast<char*>(&steps), sizeof steps);
+  return steps;
 }
 
 std::string JobPlace::store(std::uint32_t partition) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/temp_directory.hpp"
+#include "mpi/programs/model.hpp"
 #include "support/child.hpp"
 
 namespace vellum::test {
@@ -51,6 +52,7 @@ class JobPlace {
   // Waits until no rank of the last job lives; then ends those that do not go by themselves.
   void bury(int ranks);
 
+  StepsOfJob progress() const;
   // Looks at the newest version with no MPI: all partitions hold what the same number of steps makes
   // of them. Returns that number; nothing: there is no version yet.
   std::optional<std::uint64_t> steps(std::uint32_t partitions) const;

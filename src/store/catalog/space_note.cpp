@@ -8,6 +8,8 @@ namespace {
 
 constexpr const char* kSpaceNoteName = "gc.space";
 
+}  // namespace
+
 format::SpaceNote read_space_note(PackStore& store) {
   format::SpaceNote note;
   try {
@@ -19,8 +21,6 @@ format::SpaceNote read_space_note(PackStore& store) {
   }
   return note;
 }
-
-}  // namespace
 
 std::string space_note_path(const PackStore& store) { return store.path() + "/" + kSpaceNoteName; }
 

@@ -21,6 +21,8 @@ struct GcOutlook {
 };
 GcOutlook gc_outlook(PackStore& store, std::uint64_t slack_bytes);
 
+// Zeros: there is none.
+format::SpaceNote read_space_note(PackStore& store);
 // Best effort: throws no Error. Leaves the file alone if it says the same already.
 void write_space_note(PackStore& store, const format::SpaceNote& note);
 void remove_space_note(PackStore& store);

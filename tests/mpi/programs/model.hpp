@@ -21,6 +21,11 @@ inline std::uint64_t mixed(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
+// How far rank 0 has come, in a file that it maps: what a killed launcher does not pass on is there.
+struct StepsOfJob {
+  std::uint64_t begun = 0, made = 0;  // the version of this step
+};
+
 // The stores of a step; word 0 is the number of steps.
 inline void store_step(std::uint64_t* words, std::uint64_t partition, std::uint64_t step) {
   words[0] = step;

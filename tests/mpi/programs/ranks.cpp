@@ -1,7 +1,9 @@
 // What the ranks of a job do, for group_test.cpp and kill_test.cpp:
 //   ranks WHAT RECORDS STORES [ARGUMENTS]
 // Rank 0 prints a line for each version that has been made. Ends with 0 when all went as it should.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -105,6 +107,14 @@ Errc code_of(const std::function<void()>& body, const std::string& part_of_text)
   return Errc::ok;
 }
 
+volatile StepsOfJob* map_steps(const Arguments& a) {
+  const int fd = open((a.records + ".steps").c_str(), O_RDWR);
+  void* const at = mmap(nullptr, sizeof(StepsOfJob), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  require(at != MAP_FAILED, "the file of steps can be mapped");
+  close(fd);
+  return static_cast<volatile StepsOfJob*>(at);
+}
+
 // Goes on from what it finds, for some steps: STEPS [RANK CALL MOMENT], and then that rank dies.
 void work(const Arguments& a) {
   note_process(a);
@@ -115,13 +125,16 @@ void work(const Arguments& a) {
         a.more.at(3) == "before" ? crash::KillMoment::before_call : crash::KillMoment::after_call,
         crash::KillCalls::all, &report);
   }
+  volatile StepsOfJob* const steps = map_steps(a);
   Group group = Group::open(MPI_COMM_WORLD, a.records, options_for(a));
   std::uint64_t step = check_memory(group);
   say("found %lu", step);
   for (const std::uint64_t last = step + a.number(0); step < last;) {
+    if (my_rank() == 0) steps->begun = step + 1;
     store_all(group, step + 1);
     make_version(group, step + 1);
     ++step;
+    if (my_rank() == 0) steps->made = step;
     say("made %lu", step);
   }
   group.close();
