@@ -120,10 +120,12 @@ NameSet commands_in(const std::string& help) {
 NameSet commands_of_the_program() {
   NameSet out;
   for (const std::string& name : commands_in(must({"--help"}).out)) {
-    if (name != "tier") out.insert(name);
+    if (name != "tier" && name != "remote") out.insert(name);
   }
-  for (const std::string& name : commands_in(must({"tier", "--help"}).out)) {
-    out.insert("tier " + name);
+  for (const std::string group : {"tier", "remote"}) {
+    for (const std::string& name : commands_in(must({group, "--help"}).out)) {
+      out.insert(group + " " + name);
+    }
   }
   return out;
 }
