@@ -124,9 +124,9 @@ NameSet commands_in(const std::string& help) {
 NameSet commands_of_the_program() {
   NameSet out;
   for (const std::string& name : commands_in(must({"--help"}).out)) {
-    if (name != "tier" && name != "group") out.insert(name);
+    if (name != "tier" && name != "group" && name != "remote") out.insert(name);
   }
-  for (const std::string command : {"tier", "group"}) {
+  for (const std::string command : {"tier", "group", "remote"}) {
     for (const std::string& name : commands_in(must({command, "--help"}).out)) {
       out.insert(command + " " + name);
     }

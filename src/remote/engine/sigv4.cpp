@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <string_view>
 
 #include "base/fail.hpp"
@@ -49,29 +50,24 @@ std::string trimmed(const std::string& value) {
 }
 
 // Sorted by name; values of one name are joined by commas, in their order.
-NameValues canonical_headers(const NameValues& headers) {
-  NameValues sorted;
-  for (const auto& [name, value] : headers) sorted.emplace_back(lower(name), trimmed(value));
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  NameValues out;
-  for (auto& [name, value] : sorted) {
-    if (!out.empty() && out.back().first == name) {
-      out.back().second += "," + value;
-    } else {
-      out.emplace_back(std::move(name), std::move(value));
-    }
+using CanonicalHeaders = std::map<std::string, std::string>;
+
+CanonicalHeaders canonical_headers(const NameValues& headers) {
+  CanonicalHeaders out;
+  for (const auto& [name, value] : headers) {
+    const auto [at, fresh] = out.try_emplace(lower(name), trimmed(value));
+    if (!fresh) at->second += "," + trimmed(value);
   }
   return out;
 }
 
-std::string signed_names(const NameValues& headers) {
+std::string signed_names(const CanonicalHeaders& headers) {
   std::string out;
   for (const auto& header : headers) out += (out.empty() ? "" : ";") + header.first;
   return out;
 }
 
-std::string canonical_request(const RequestToSign& request, const NameValues& headers) {
+std::string canonical_request(const RequestToSign& request, const CanonicalHeaders& headers) {
   std::string out =
       request.method + "\n" + request.path + "\n" + canonical_query(request.query) + "\n";
   for (const auto& [name, value] : headers) out += name + ":" + value + "\n";
@@ -136,7 +132,7 @@ std::string hex(std::span<const std::byte> bytes) {
 
 std::string sign(const RequestToSign& request, const SigningScope& scope,
                  const Credentials& credentials) {
-  const NameValues headers = canonical_headers(request.headers);
+  const CanonicalHeaders headers = canonical_headers(request.headers);
   const std::string date = scope.time.substr(0, 8);
   const std::string credential_scope =
       date + "/" + scope.region + "/" + scope.service + "/aws4_request";
