@@ -210,7 +210,7 @@ def measure(peer_type, folder, values, versions, column):
     rows = len(values)
     peer = peer_type(folder, values)
     peer.keep("first")
-    os.sync()
+    subprocess.run(["sync", "-f", folder], check=True)
     before, commits, middle = disk_bytes(folder), [], None
     for version in range(versions):
         if column:
@@ -221,7 +221,7 @@ def measure(peer_type, folder, values, versions, column):
         commits.append(timed(lambda v=version: peer.keep(v))[0])
         if version == versions // 2:
             middle = np.array(peer.live[::97])
-    os.sync()
+    subprocess.run(["sync", "-f", folder], check=True)
     out = {"commit s": sum(commits) / versions, "MiB a version": (disk_bytes(folder) - before) / versions / 2**20}
     at = versions // 2
     forget_pages(folder)
