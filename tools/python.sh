@@ -5,7 +5,7 @@
 #                             second build of the library's sources that a real wheel takes
 # PYTHON names the interpreter, 3.11 or later: python3. With --optional, first, the tests with large peers
 # (python/requirements-optional.txt) run, too; otherwise they are skipped. Arguments after these go to pytest.
-# The last line of the tests is pytest's.
+# The last line of the tests is pytest's. Exit status 77: the requirements cannot be had here (no package index).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,7 +31,7 @@ venv=$work/venv
 rm -rf "$venv" "$work/wheels"
 mkdir -p "$work/wheels"
 "$python" -m venv "$venv"
-"$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-test.txt
+"$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-test.txt || exit 77
 if [[ -n $optional ]]; then
   "$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-optional.txt
 fi

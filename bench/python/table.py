@@ -16,6 +16,7 @@ makes; with ARGS=--optional it has the peers, too.
 import argparse
 import concurrent.futures
 import glob
+import mmap
 import multiprocessing
 import os
 import pickle
@@ -210,7 +211,7 @@ def measure(peer_type, folder, values, versions, column):
     rows = len(values)
     peer = peer_type(folder, values)
     peer.keep("first")
-    os.sync()
+    subprocess.run(["sync", "-f", folder], check=True)
     before, commits, middle = disk_bytes(folder), [], None
     for version in range(versions):
         if column:
@@ -221,7 +222,7 @@ def measure(peer_type, folder, values, versions, column):
         commits.append(timed(lambda v=version: peer.keep(v))[0])
         if version == versions // 2:
             middle = np.array(peer.live[::97])
-    os.sync()
+    subprocess.run(["sync", "-f", folder], check=True)
     out = {"commit s": sum(commits) / versions, "MiB a version": (disk_bytes(folder) - before) / versions / 2**20}
     at = versions // 2
     forget_pages(folder)
@@ -261,15 +262,20 @@ def resident_ratio(folder):
     mapped = np.memmap(f"{folder}/mapped", "f4", "w+", shape=x.shape)
     mapped[:] = x
     plain = np.array(x)
+    # numpy asks for huge pages, which a region cannot have: its pages are written one by one.
+    memory = mmap.mmap(-1, x.nbytes)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    small = np.frombuffer(memory, "f4")
+    small[:] = x
     index = np.random.default_rng(3).integers(0, len(plain), 1 << 20)
     uses = {"x += 1": lambda a: a.__iadd__(1), "x.sum()": lambda a: a.sum(), "x[index]": lambda a: a[index]}
     out = {}
     for title, use in uses.items():
         least = {}
         for _ in range(9):
-            for name, array in (("vellum", x), ("plain", plain), ("memmap", mapped)):
+            for name, array in (("vellum", x), ("plain", plain), ("small", small), ("memmap", mapped)):
                 least[name] = min(least.get(name, 1e9), timed(lambda a=array, u=use: u(a))[0])
-        out[title] = {"to plain": least["vellum"] / least["plain"], "to memmap": least["vellum"] / least["memmap"]}
+        out[title] = {name: least["vellum"] / least[name] for name in ("plain", "small", "memmap")}
     return out
 
 
@@ -278,19 +284,39 @@ def import_ms():
     return min(float(subprocess.check_output([sys.executable, "-c", program])) for _ in range(5))
 
 
-def print_targets(results, resident, milliseconds):
-    ours, others = results["vellum"], [r for name, r in results.items() if name != "vellum"]
-    lines = [
-        ("commit, times faster than each", min(o["commit s"] for o in others) / ours["commit s"], ">=", 10),
-        ("bytes of a version, of each", ours["MiB a version"] / min(o["MiB a version"] for o in others), "<=", 0.1),
-        ("pickle, bytes", ours["pickle B"], "<=", 1024),
-        ("import beside numpy, ms", milliseconds, "<=", 60),
-        *((f"resident {use}, of plain numpy", ratio["to plain"], "<=", 1.02) for use, ratio in resident.items()),
-        *((f"resident {use}, of np.memmap", ratio["to memmap"], "<=", 1.02) for use, ratio in resident.items()),
-    ]
+def print_lines(lines):
     for text, value, relation, target in lines:
         met = value >= target if relation == ">=" else value <= target
         print(f"  {text}: {value:.3g} (target {relation} {target}{'' if met else ', MISSED'})", flush=True)
+
+
+def print_commit_targets(results):
+    """Those of random rows."""
+    ours, others = results["vellum"], [r for name, r in results.items() if name != "vellum"]
+    if not others:
+        return
+    print_lines(
+        [
+            ("commit, times faster than each", min(o["commit s"] for o in others) / ours["commit s"], ">=", 10),
+            (
+                "bytes of a version, of each",
+                ours["MiB a version"] / min(o["MiB a version"] for o in others),
+                "<=",
+                0.1,
+            ),
+            ("pickle, bytes", ours["pickle B"], "<=", 1024),
+        ]
+    )
+
+
+def print_resident_targets(resident):
+    """An array that is in memory, beside others of the same content."""
+    titles = {"plain": "plain numpy", "small": "plain numpy on pages of 4 KiB", "memmap": "np.memmap"}
+    print("\nresident arrays, seconds by those of another, and the import")
+    print_lines(
+        [(f"{use}, of {titles[peer]}", ratio[peer], "<=", 1.02) for peer in titles for use, ratio in resident.items()]
+    )
+    print_lines([("import beside numpy, ms", import_ms(), "<=", 60)])
 
 
 def main():
@@ -307,6 +333,7 @@ def main():
     report = {"mib": arguments.mib, "versions": arguments.versions}
     with tempfile.TemporaryDirectory(prefix="bench-python-", dir=arguments.dir) as top:
         resident = resident_ratio(top)
+        print_resident_targets(resident)
         for what in ("rows", "column"):
             results = {}
             for peer in peers:
@@ -324,7 +351,8 @@ def main():
                     for name, found in results.items()
                 ]
             )
-            print_targets(results, resident, import_ms())
+            if what == "rows":
+                print_commit_targets(results)
             report[what] = results
     report["resident"] = resident
     if arguments.json:

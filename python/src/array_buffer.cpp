@@ -10,7 +10,7 @@ namespace {
 getbufferproc numpys = nullptr;
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
-  PyObject* const done = PyObject_CallMethod(self, "_prefetch_for_kernel", nullptr);
+  PyObject* const done = PyObject_CallMethod(self, "_open_to_kernel", nullptr);
   if (done == nullptr) return -1;
   Py_DECREF(done);
   return numpys(self, view, flags);

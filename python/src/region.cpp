@@ -41,6 +41,13 @@ void bind_memory(nb::class_<Region>& region) {
             r.prefetch({offset, length});
           },
           nb::arg("offset_bytes"), nb::arg("length_bytes"), Unlocked())
+      // Under engine sigsegv pages of a branch stay open to write until the next commit.
+      .def(
+          "open_to_system_calls",
+          [](const Region& r, std::uint64_t offset, std::uint64_t length) {
+            r.pin({offset, length}).release();
+          },
+          nb::arg("offset_bytes"), nb::arg("length_bytes"), Unlocked())
       .def(
           "advise",
           [](const Region& r, std::uint64_t offset, std::uint64_t length,

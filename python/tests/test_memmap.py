@@ -9,13 +9,7 @@ import pytest
 
 import vellum
 
-try:
-    from numpy._core.tests import test_memmap as numpys
-except ImportError:  # numpy 1
-    try:
-        from numpy.core.tests import test_memmap as numpys
-    except ImportError:
-        pytest.skip("this numpy comes without its tests", allow_module_level=True)
+numpys = pytest.importorskip("numpy._core.tests.test_memmap", reason="numpy 1, or a numpy without its tests")
 
 
 class memmap(vellum.Array):

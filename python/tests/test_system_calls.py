@@ -110,6 +110,16 @@ def test_other_ways_of_paging(numbers, tmp_path, values):
         assert (tmp_path / f"y{number}").read_bytes() == values[start:].tobytes()
 
 
+def test_reads_into_a_branch_by_other_ways_of_paging(numbers, tmp_path, values):
+    (tmp_path / "raw").write_bytes(values[::-1].tobytes())
+    with vellum.open(numbers, engine="sigsegv") as r, open(tmp_path / "raw", "rb", buffering=0) as file:
+        assert file.readinto(r["x"]) == values.nbytes
+        r.commit()
+        file.seek(0)
+        assert file.readinto(r["x"][:100]) == 800
+    np.testing.assert_array_equal(vellum.open(numbers, mode="r")["x"], values[::-1])
+
+
 def test_a_corrupted_page_is_an_error_not_bytes(numbers, tmp_path):
     for pack in numbers.rglob("*.pack"):
         with pack.open("r+b") as file:

@@ -52,11 +52,11 @@ class Mapping:
     def read(self, offset: int, length: int) -> bytes:
         """Bytes of the region. REQUIRES: they lie in it."""
         self.core.prefetch(offset // _PAGE * _PAGE, round_to_pages(offset, length))
-        return bytes(memoryview(_core.Extent(None, self.core, offset, length)))
+        return bytes(memoryview(extent_of(None, self.core, offset, length)))
 
     def write(self, offset: int, content: bytes) -> None:
         """Stores bytes into the region. REQUIRES: they lie in it."""
-        memoryview(_core.Extent(None, self.core, offset, len(content)))[:] = content
+        memoryview(extent_of(None, self.core, offset, len(content)))[:] = content
 
     def grow_to(self, size_bytes: int) -> None:
         """Makes the region large enough."""
@@ -69,9 +69,9 @@ class Mapping:
         """An array over the first bytes of an extent."""
         offset, length = extent
         found = self._extents.get(offset)
-        base = found[1]() if found is not None and found[0] == (offset, length) else None
+        base: Any = found[1]() if found is not None and found[0] == (offset, length) else None
         if base is None:
-            base = _core.Extent(self, self.core, offset, length)
+            base = extent_of(self, self.core, offset, length)
             key, extents = offset, self._extents
             token = weakref.ref(base, lambda dead: _forget(extents, key, dead))
             extents[offset] = ((offset, length), token)
@@ -104,6 +104,11 @@ class Mapping:
         core = getattr(self, "core", None)
         if core is not None and self.pid == os.getpid():
             core.close()
+
+
+def extent_of(owner: Mapping | None, core: _core.Region, offset: int, length: int) -> Any:
+    """A buffer over a range of a region; the stubs of CPython 3.11 do not know that it is one."""
+    return _core.Extent(owner, core, offset, length)
 
 
 def _forget(extents: dict[int, Any], key: int, dead: object) -> None:

@@ -99,20 +99,20 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
 
     # ---- What leaves the process, or enters the kernel
 
-    def _prefetch_for_kernel(self) -> None:
+    def _open_to_kernel(self) -> None:
         pages = self._pages()
         if pages is not None and not pages[0].core.serves_system_calls:
-            pages[0].core.prefetch(*pages[1:])
+            pages[0].core.open_to_system_calls(*pages[1:])
 
     if sys.version_info >= (3, 12):  # before: prefetch_before_buffers(), below
 
         def __buffer__(self, flags: int, /) -> memoryview:
             """Who takes a buffer may hand it to a system call: where that cannot wait, all comes in first."""
-            self._prefetch_for_kernel()
+            self._open_to_kernel()
             return super().__buffer__(flags)
 
     def tofile(self, fid: Any, sep: str = "", format: str = "%s") -> None:  # noqa: D102
-        self._prefetch_for_kernel()
+        self._open_to_kernel()
         super().tofile(fid, sep, format)
 
     def __reduce_ex__(self, protocol: Any) -> Any:

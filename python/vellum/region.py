@@ -317,8 +317,8 @@ def _take_content(mapping: _mapping.Mapping, version: str) -> None:
     source = old._used().core
     diff = np.frombuffer(mapping.store.diff(mapping.name, version), dtype=np.uint64).reshape(-1, 2)
     mapping.grow_to(source.size_bytes)
-    live = np.frombuffer(_core.Extent(mapping, mapping.core, 0, mapping.core.size_bytes), dtype=np.uint8)
-    then = np.frombuffer(_core.Extent(old._used(), source, 0, source.size_bytes), dtype=np.uint8)
+    live = np.frombuffer(_mapping.extent_of(mapping, mapping.core, 0, mapping.core.size_bytes), dtype=np.uint8)
+    then = np.frombuffer(_mapping.extent_of(old._used(), source, 0, source.size_bytes), dtype=np.uint8)
     for offset, length in diff.tolist():
         kept = max(0, min(length, source.size_bytes - offset))
         live[offset : offset + kept] = then[offset : offset + kept]

@@ -2,7 +2,7 @@
 #include "base/checksum.hpp"
 
 #define XXH_STATIC_LINKING_ONLY  // for a state that lives on the stack
-#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>)
+#if defined(__x86_64__) && __has_include(<xxh_x86dispatch.h>) && !defined(VELLUM_STATIC_XXHASH)
 #include <xxh_x86dispatch.h>
 #else
 #include <xxhash.h>
