@@ -144,13 +144,13 @@ mutation 'dedup: no gap behind what a crash has left' src/store/record/pack_writ
 mutation 'frame checksum not verified' src/format/journal.cpp \
   's/if (in\.u64() != frame_checksum(bytes, h\.payload_bytes, seed)) return false;/static_cast<void>(in.u64()); static_cast<void>(seed); static_cast<void>(\&frame_checksum);/'
 mutation 'a branch that is ahead of the record stays' src/group/pins.cpp \
-  's/    if (stands_on(head, pin\.version)) return;/    return;/'
+  's/    if (stands_on(head, pin\.version)) return;/    if (stands_on(head, pin.version) || true) return;/'
 mutation 'older pins go before the record' src/group/job.cpp \
-  's/^  JobReport report = publish(commits);$/  for (const Partition\& p : partitions_) if (!kept_.contains(before.pin)) p.store->remove_snapshot(pin_name(group_.id, p.number, before.pin)); JobReport report = publish(commits);/'
+  's/^  JobReport report = publish(commits);$/  for (const Partition\& p : partitions_) { if (!kept_.contains(before.pin)) p.store->remove_snapshot(pin_name(group_.id, p.number, before.pin)); }\n  JobReport report = publish(commits);/'
 mutation 'a job takes a number that others have passed' src/group/record_directory.cpp \
-  's/  if (last == record\.number) return;/  return;/'
+  's/  if (last == record\.number) return;/  if (last != 0) return;/'
 mutation 'the digest of a pin is not compared' src/group/pins.cpp \
-  's/digest_of(ref, store_id) != partition\.digest/false/'
+  's/digest_of(ref, store_id) != partition\.digest/digest_of(ref, store_id) != digest_of(ref, store_id)/'
 mutation 'record checksum not verified' src/format/record.cpp \
   's/record_checksum(record, seed) != h\.checksum) {/(false \&\& record_checksum(record, seed) != h.checksum)) {/'
 mutation 'checksum of refs, tiers, live_set not verified' src/format/whole_file.cpp \

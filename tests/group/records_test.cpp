@@ -182,11 +182,14 @@ TEST_F(GroupRecords, ASnapshotThatIsAnotherOneIsNotTaken) {
 
 // Else every version would make the next look for space a collection of the whole store.
 TEST_F(GroupRecords, AVersionLeavesTheSpaceNote) {
-  OneProcess group(directory_.path());
-  group.set(9);
-  group.job().snapshot("", "");
+  {
+    OneProcess group(directory_.path());
+    group.set(9);
+    group.job().snapshot("", "");
+  }
   Store::open(store(0)).collect_garbage();
   ASSERT_TRUE(fs::exists(store(0) + "/gc.space"));
+  OneProcess group(directory_.path());
   for (std::uint64_t i = 1; i <= 3; ++i) {
     group.set(i);
     group.job().snapshot("", "");

@@ -1,0 +1,203 @@
+// bench mpi: what a global version costs beyond the local ones that it is made of.
+//
+//   bench/mpi/table.py [--ranks 4] [--json FILE] [--dir DIR] [--mib 256] [--rounds 12]
+//
+// Each rank has a region of integers. Per round 1 % of its pages, picked at random, is dirtied by one
+// 8-byte store each; then all ranks begin at once to keep a version, in three ways, one after the
+// other: each its own snapshot (Region::snapshot()); a global snapshot (Group::snapshot()); and the
+// way of metall_mpi_adaptor on a file system without reflinks: each rank copies its file whole and
+// syncs the copy, and the results are ANDed. A time is that of the slowest rank.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <random>
+#include <vellum/mpi.hpp>
+
+#include "report_lib.hpp"
+
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+struct Setup {
+  char directory[1024] = {};
+  std::uint64_t bytes = 0, rounds = 0;
+};
+
+int my_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+double slowest(double seconds) {
+  double most = 0;
+  MPI_Allreduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return most;
+}
+
+double total(double value) {
+  double sum = 0;
+  MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  return sum;
+}
+
+void dirty(void* data, std::uint64_t bytes, std::mt19937_64& random) {
+  auto* const words = static_cast<std::uint64_t*>(data);
+  const std::uint64_t pages = bytes / kPage;
+  for (std::uint64_t i = 0; i < pages / 100; ++i) {
+    words[random() % pages * (kPage / 8) + random() % (kPage / 8)] = random();
+  }
+}
+
+void fill(void* data, std::uint64_t bytes) {
+  auto* const words = static_cast<std::uint64_t*>(data);
+  for (std::uint64_t i = 0; i < bytes / 8; ++i) words[i] = i * 7;
+}
+
+// All ranks begin together; the time of the slowest.
+template <typename Body>
+double timed(Body body) {
+  MPI_Barrier(MPI_COMM_WORLD);
+  const auto start = bench::Clock::now();
+  body();
+  return slowest(bench::seconds_since(start));
+}
+
+struct Figures {
+  std::vector<double> local_ms, global_ms, coordination_ms, copy_ms;
+  double local_bytes = 0, global_bytes = 0, copy_bytes = 0;
+};
+
+// A mapped file, and whole copies of it.
+class MappedFile {
+ public:
+  MappedFile(std::string path, std::uint64_t bytes) : path_(std::move(path)), bytes_(bytes) {
+    fd_ = ::open(path_.c_str(), O_CREAT | O_RDWR, 0600);
+    bench::check(fd_ >= 0 && ftruncate(fd_, static_cast<off_t>(bytes)) == 0, "make a file");
+    data_ = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    bench::check(data_ != MAP_FAILED, "mmap");
+  }
+  ~MappedFile() {
+    munmap(data_, bytes_);
+    ::close(fd_);
+  }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  void* data() const { return data_; }
+  void copy() const {
+    bench::check(msync(data_, bytes_, MS_SYNC) == 0, "msync");
+    const std::string to = path_ + "-copy";
+    std::filesystem::remove(to);
+    std::filesystem::copy_file(path_, to);
+    const int fd = ::open(to.c_str(), O_RDWR);
+    bench::check(fd >= 0 && fdatasync(fd) == 0, "fdatasync");
+    ::close(fd);
+  }
+
+ private:
+  std::string path_;
+  std::uint64_t bytes_;
+  int fd_ = -1;
+  void* data_ = nullptr;
+};
+
+Figures measure(const Setup& setup) {
+  const std::string directory = setup.directory;
+  vellum::GroupOptions options;
+  options.store = directory + "/store-{}";
+  options.region_bytes = setup.bytes;
+  auto group = vellum::Group::open(MPI_COMM_WORLD, directory + "/records", options);
+  vellum::Region& region = group.region();
+  fill(region.data(), region.size_bytes());
+  group.commit();
+  const MappedFile file(directory + "/file-" + std::to_string(my_rank()), setup.bytes);
+  fill(file.data(), setup.bytes);
+
+  Figures figures;
+  std::mt19937_64 random(static_cast<std::uint64_t>(my_rank()) + 1);
+  for (std::uint64_t round = 0; round < setup.rounds; ++round) {
+    dirty(region.data(), setup.bytes, random);
+    vellum::CommitReport local;
+    figures.local_ms.push_back(
+        1e3 * timed([&] { local = region.snapshot("local-" + std::to_string(round)); }));
+    figures.local_bytes += total(static_cast<double>(local.bytes_written));
+
+    dirty(region.data(), setup.bytes, random);
+    vellum::GroupReport global;
+    figures.global_ms.push_back(
+        1e3 * timed([&] { global = group.snapshot("global-" + std::to_string(round)); }));
+    figures.coordination_ms.push_back(
+        1e3 * slowest(std::chrono::duration<double>(global.coordination_time).count()));
+    figures.global_bytes += static_cast<double>(global.bytes_written);
+
+    dirty(file.data(), setup.bytes, random);
+    figures.copy_ms.push_back(1e3 * timed([&] {
+                                file.copy();
+                                int mine = 1, all = 0;
+                                MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+                              }));
+    figures.copy_bytes += total(static_cast<double>(setup.bytes));
+  }
+  group.close();
+  return figures;
+}
+
+void report(const Setup& setup, const Figures& figures, const std::string& json_file) {
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const auto rounds = static_cast<double>(setup.rounds);
+  const auto p50 = [](const std::vector<double>& samples) {
+    return bench::percentile(samples, 50);
+  };
+  bench::Table table({fmt::format("{} ranks, 1 % changed", ranks), "p50 ms", "least ms", "bytes"});
+  const auto row = [&](const char* name, const std::vector<double>& ms, double bytes) {
+    table.row({name, bench::fixed(p50(ms), 2),
+               bench::fixed(*std::min_element(ms.begin(), ms.end()), 2),
+               bytes == 0 ? "" : bench::human_bytes(bytes / rounds)});
+  };
+  row("a snapshot on each rank", figures.local_ms, figures.local_bytes);
+  row("a global snapshot", figures.global_ms, figures.global_bytes);
+  row("beyond the slowest rank", figures.coordination_ms, 0);
+  row("file copied on each rank", figures.copy_ms, figures.copy_bytes);
+  table.print();
+  bench::Report out("mpi");
+  out.figure("local_ms", p50(figures.local_ms));
+  out.figure("global_ms", p50(figures.global_ms));
+  out.figure("copy_ms", p50(figures.copy_ms));
+  out.figure("global_bytes", figures.global_bytes / rounds);
+  out.target("coordination beyond the slowest rank, ms", p50(figures.coordination_ms), 1);
+  out.target("global snapshot / copy", p50(figures.global_ms) / p50(figures.copy_ms), 1);
+  out.finish(json_file);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  Setup setup;
+  int status = 0;
+  const auto run = [&](const std::string& json_file) {
+    MPI_Bcast(&setup, sizeof setup, MPI_BYTE, 0, MPI_COMM_WORLD);
+    const Figures figures = measure(setup);
+    if (my_rank() == 0) report(setup, figures, json_file);
+    MPI_Barrier(MPI_COMM_WORLD);  // rank 0 removes the directory
+  };
+  if (my_rank() == 0) {
+    status = bench::run_main("mpi", argc, argv, [&](const bench::Options& options) {
+      options.scratch().copy(setup.directory, sizeof setup.directory - 1);
+      setup.bytes = options.number("mib", 256) << 20;
+      setup.rounds = options.number("rounds", 12);
+      run(options.json_file());
+    });
+  } else {
+    run("");
+  }
+  if (status != 0) MPI_Abort(MPI_COMM_WORLD, status);
+  MPI_Finalize();
+  return status;
+}
