@@ -7,12 +7,15 @@
 // page cache. Each reads words at random places, the same words again, and, in a process of its
 // own, all of the version. Beside it: a full copy of the same version, opened by mmap.
 //
+// Whole versions: all 64 KiB chunks of a version in random order, cold and warm, beside a full copy
+// in the same order (whole_versions_lib.hpp).
+//
 // Differences: neighbours that differ in 26 pages, in 1 % of the region, and in all pages (one
 // 8-byte store each), and the same numbers of pages in a region of a quarter of the size. Beside
 // it: memcmp, page by page, of two full copies in memory.
 //
 //   bench_versions [--json FILE] [--dir DIR] [--mib 256] [--snapshots 40] [--reads 100000]
-//                  [--rounds 3]
+//                  [--rounds 3] [--only reads|whole|differences]
 #include <fmt/format.h>
 
 #include <cstring>
@@ -22,6 +25,7 @@
 #include "child_lib.hpp"
 #include "copies_lib.hpp"
 #include "report_lib.hpp"
+#include "whole_versions_lib.hpp"
 #include "workload_lib.hpp"
 
 namespace {
@@ -290,8 +294,10 @@ void run(const bench::Options& options) {
   const Size size{options.number("mib", 256) << 20};
   if (size.pages() < 10'400) throw std::runtime_error("--mib: 41 or more");
   bench::Report report("versions");
-  run_old_versions(options, size, report);
-  run_differences(options, size, report);
+  const std::string only = options.text("only", "");
+  if (only.empty() || only == "reads") run_old_versions(options, size, report);
+  if (only.empty() || only == "whole") bench::run_whole_versions(options, report);
+  if (only.empty() || only == "differences") run_differences(options, size, report);
   report.finish(options.json_file());
 }
 

@@ -11,11 +11,14 @@
 // Region::snapshot() keeps each period's state. At the end every snapshot is opened read-only,
 // beside the live graph, and asked questions, and the answers are compared with what was counted
 // while the edges went in. For comparison the program also keeps versions in the usual way: it
-// copies the region to a file for each snapshot.
+// copies the region to a file for each snapshot, and asks the same questions of some of the copies,
+// mapped by mmap(2).
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -131,6 +134,14 @@ std::string readable_bytes(std::uint64_t bytes) {
   return text;
 }
 
+void show_progress_of_queries(std::size_t done, std::size_t of, double seconds) {
+  static const bool on_terminal = isatty(STDERR_FILENO) == 1;
+  if (on_terminal) {
+    std::fprintf(stderr, "\r\033[Kopened and asked %zu of %zu snapshots, %.1f s", done, of,
+                 seconds);
+  }
+}
+
 // ---- The comparison: a full copy per snapshot ----
 
 // Copies a region's pages that are not zero into a new file, makes it durable, and returns what it
@@ -202,6 +213,7 @@ struct Row {
   std::uint64_t added_bytes = 0;  // by this snapshot
   std::uint64_t copy_bytes = 0;   // what a full copy takes
   double copy_s = -1;             // -1: it was only counted
+  double copy_query_s = -1;       // -1: no copy was asked
 };
 
 struct Totals {
@@ -210,6 +222,8 @@ struct Totals {
   std::uint64_t copy_bytes = 0;
   std::uint64_t stored_bytes = 0;
   std::uint64_t wrong = 0;
+  std::uint64_t copies_asked = 0;
+  double copy_query_s = 0, same_query_s = 0;  // of the copies asked, and of the same snapshots
 };
 
 // Decides whether a full copy is made for real, and removes each after its measurement.
@@ -288,20 +302,79 @@ std::vector<Row> ingest(const vellum::Store& store, vellum::Region& region,
   return rows;
 }
 
-// Opens the row's snapshot beside the live graph and compares what it answers.
-bool check_snapshot(vellum::Store& store, Row& row) {
+// A read-only mapping of a file.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path) {
+    const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat information = {};
+    if (file < 0 || fstat(file, &information) != 0) {
+      fail_with_errno(path);
+    }
+    bytes_ = static_cast<std::size_t>(information.st_size);
+    data_ = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED, file, 0);
+    close(file);
+    if (data_ == MAP_FAILED) {
+      fail_with_errno(path);
+    }
+  }
+  ~MappedFile() { munmap(data_, bytes_); }
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+  const char* data() const { return static_cast<const char*>(data_); }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// Asks the same of a full copy of the snapshot, which is in the page cache and goes afterwards.
+Answers ask_copy(const vellum::Region& region, const Graph* graph, const std::string& path,
+                 Row& row) {
+  copy_to_file(region, path);
   const auto start = Clock::now();
-  const auto heap = vellum::Heap::open_read_only(store.open_version(row.period));
+  const MappedFile copy(path);
+  const char* const at = copy.data() + (reinterpret_cast<const char*>(graph) -
+                                        static_cast<const char*>(region.data()));
+  const Answers answers = ask(*reinterpret_cast<const Graph*>(at));  // its pointers are offsets
+  row.copy_query_s = seconds_since(start);
+  std::filesystem::remove(path);
+  return answers;
+}
+
+// Opens the row's snapshot beside the live graph and compares what it answers. `copy`: where a copy
+// of it may go; empty: none is asked.
+bool check_snapshot(vellum::Store& store, Row& row, const std::string& copy) {
+  const auto start = Clock::now();
+  const vellum::Region region = store.open_version(row.period);
+  const auto heap = vellum::Heap::open_read_only(region);
   const Graph* graph = heap.find<Graph>(kRoot);
   const Answers answers = graph == nullptr ? Answers() : ask(*graph);
   row.query_s = seconds_since(start);
-  if (answers == row.expected) {
-    return true;
+  if (answers != row.expected) {
+    std::fprintf(stderr, "%s: the snapshot answers %lu nodes, %lu edges; expected %lu, %lu\n",
+                 row.period.c_str(), answers.nodes, answers.edges, row.expected.nodes,
+                 row.expected.edges);
+    return false;
   }
-  std::fprintf(stderr, "%s: the snapshot answers %lu nodes, %lu edges; expected %lu, %lu\n",
-               row.period.c_str(), answers.nodes, answers.edges, row.expected.nodes,
-               row.expected.edges);
-  return false;
+  return copy.empty() || ask_copy(region, graph, copy, row) == row.expected;
+}
+
+// Returns how many answered wrong. Some snapshots, spread evenly, are asked as copies as well.
+std::uint64_t check_snapshots(vellum::Store& store, std::vector<Row>& rows,
+                              const std::string& copy) {
+  constexpr std::size_t kCopies = 12;
+  const std::size_t apart = std::max<std::size_t>(rows.size() / kCopies, 1);
+  const auto start = Clock::now();
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    show_progress_of_queries(i, rows.size(), seconds_since(start));
+    // The newest are the largest.
+    const bool asked = (rows.size() - 1 - i) % apart == 0;
+    wrong += check_snapshot(store, rows[i], asked ? copy : std::string()) ? 0 : 1;
+  }
+  clear_progress();
+  return wrong;
 }
 
 Totals sum_up(const std::vector<Row>& rows) {
@@ -314,6 +387,11 @@ Totals sum_up(const std::vector<Row>& rows) {
     if (row.copy_s >= 0) {
       totals.copy_s += row.copy_s;
       ++totals.copies;
+    }
+    if (row.copy_query_s >= 0) {
+      totals.copy_query_s += row.copy_query_s;
+      totals.same_query_s += row.query_s;
+      ++totals.copies_asked;
     }
   }
   return totals;
@@ -354,6 +432,12 @@ void print_totals(const std::vector<Row>& rows, const Totals& totals) {
   if (totals.copies > 0) {
     std::printf("; %lu full copies %.2f", totals.copies, totals.copy_s);
   }
+  if (totals.copies_asked > 0) {
+    std::printf(
+        "\n%lu of the snapshots answered in %.2f s, mapped full copies of them in %.2f: %.2f times",
+        totals.copies_asked, totals.same_query_s, totals.copy_query_s,
+        totals.same_query_s / totals.copy_query_s);
+  }
   if (totals.wrong == 0) {
     std::printf("\nevery snapshot was opened and answered as counted\n");
   } else {
@@ -374,6 +458,9 @@ void print_json(const std::vector<Row>& rows, const Totals& totals) {
         row.copy_bytes);
     if (row.copy_s >= 0) {
       std::printf("\"full_copy_s\": %.6f, ", row.copy_s);
+    }
+    if (row.copy_query_s >= 0) {
+      std::printf("\"full_copy_query_s\": %.6f, ", row.copy_query_s);
     }
     std::printf("\"query_s\": %.6f}", row.query_s);
     separator = ",\n";
@@ -490,10 +577,8 @@ std::uint64_t run(const Options& options, const std::string& store_path) {
   FullCopies full_copies(options, store_path + ".full-copy");
   std::vector<Row> rows = ingest(store, region, edges, options, full_copies);
 
-  std::uint64_t wrong = 0;
-  for (Row& row : rows) {
-    wrong += check_snapshot(store, row) ? 0 : 1;
-  }
+  const std::string copy = options.full_copies == Options::never ? "" : store_path + ".full-copy";
+  const std::uint64_t wrong = check_snapshots(store, rows, copy);
   Totals totals = sum_up(rows);
   totals.read_s = read_s;
   totals.wrong = wrong;

@@ -213,7 +213,8 @@ class Region {
   // Brings a range in and keeps it: system calls work on it. Errc::corrupted or io when a page
   // cannot be read.
   [[nodiscard]] Pin pin(ByteRange range) const;
-  // Brings a range in, without keeping it (but see RegionOptions::huge_pages).
+  // Brings a range in, by all processors where it is large, without keeping it (but see
+  // RegionOptions::huge_pages).
   void prefetch(ByteRange range) const;
 
   // Makes a range zero, like memset(3). Zero bytes are not written again, and empty pages that are
@@ -229,8 +230,12 @@ class Region {
   //  - dont_need: chunks of 64 KiB that lie wholly in the range's pages leave memory. Chunks with
   //    uncommitted pages stay, and are the first to go (to the spill file) when memory is short.
   //  - sequential: the first fault reads ahead, up to 2 MiB; pages already passed go first when
-  //    memory is short. random: nothing is read ahead. normal: three faults in consecutive chunks
-  //    start reading ahead. Each of these three holds until the next of them, or close().
+  //    memory is short. random: nothing is read ahead, and a version is not loaded widely. normal:
+  //    three faults in consecutive chunks start reading ahead. Each of these three holds until the
+  //    next of them, or close().
+  // A version that a program reads at many places (faults in a sixty-fourth of its chunks, at least
+  // 16 of them) is loaded widely: library threads bring all of it in, up to half of the memory
+  // limit.
   void advise(ByteRange range, Advice advice) const;
 
   MemoryUse memory_use() const;

@@ -78,6 +78,53 @@ INSTANTIATE_TEST_SUITE_P(Checkpoints, DeltasInUse,
                                          Shape{"OfManyPages", 8192, 60, 2048}),
                          [](const auto& shape) { return std::string(shape.param.name); });
 
+// All pages of a block at once need no frame; a frame that holds the block serves them, too.
+TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
+  constexpr std::size_t kPages = 64;
+  TempDirectory directory;
+  Model model(kPages);
+  {
+    const auto store = StoreCore::create(base::posix_fs(), directory.path("s"), small_options());
+    store->create_branch("main", kPages * kPageBytes, 0);
+    auto writer = BranchWriter::open(*store, "main");
+    std::mt19937_64 random(6);
+    for (PageNumber p = 0; p < kPages; ++p) model.fill(p, random);
+    commit(*writer, model, true);
+  }
+  const auto store = StoreCore::open(base::posix_fs(), directory.path("s"));
+  const auto source = open_version(*store, "main");
+  const format::MapEntry base = source->chain(0).back();
+  ASSERT_EQ(base.kind, format::PageKind::base);
+  RecordCache::View view;
+  ReadFailure failure;
+  ASSERT_TRUE(store->records().get(base.record, format::RecordType::pages, view, failure));
+  const std::size_t pages = view.header().items;
+  ASSERT_GT(pages, 1U);
+
+  const auto fresh = StoreCore::open(base::posix_fs(), directory.path("s"));
+  const auto keeps_packs_open = open_version(*fresh, "main");
+  std::vector<std::byte> out(pages * kPageBytes);
+  const auto get = [&](std::size_t direct_pages) {
+    std::fill(out.begin(), out.end(), std::byte{0});
+    return fresh->records().get(base.record, format::RecordType::pages, view, failure,
+                                std::span(out).first(direct_pages * kPageBytes));
+  };
+  const auto is_block = [&](const std::byte* content) {
+    return std::memcmp(content, model.page(0), pages * kPageBytes) == 0;
+  };
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(get(pages));
+    EXPECT_TRUE(view.empty());
+    EXPECT_TRUE(is_block(out.data()));
+  }
+  ASSERT_TRUE(get(pages - 1));
+  ASSERT_FALSE(view.empty());
+  EXPECT_TRUE(is_block(view.raw().data()));
+  ASSERT_TRUE(get(pages));
+  ASSERT_FALSE(view.empty()) << "was read again";
+  EXPECT_TRUE(is_block(view.raw().data()));
+}
+
 // Frames of a class that hold two thirds of what has room in it, in any order of fingerprints.
 TEST(FrameClass, RecordsThatHaveRoomStay) {
   constexpr std::size_t kFrames = 360, kRecords = 240;

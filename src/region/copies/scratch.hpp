@@ -1,6 +1,8 @@
 // region/copies/scratch.hpp: buffers for page-ins and evictions, which allocate nothing.
 #pragma once
 
+#include <sched.h>
+
 #include <cstddef>
 
 #include "base/handler_lock.hpp"
@@ -36,8 +38,10 @@ class ScratchSet {
     }
   }
 
-  // Locks a free one, or waits for the one at `start`. The caller unlocks it. Any context.
-  Scratch& lock(std::size_t start) noexcept {
+  // Locks a free one, best the one that this processor has used last, or waits for that one. The
+  // caller unlocks it. Any context.
+  Scratch& lock() noexcept {
+    const auto start = static_cast<std::size_t>(sched_getcpu());
     for (std::size_t i = 0; i < kCount; ++i) {
       Scratch& s = all_[(start + i) % kCount];
       if (s.lock.try_lock()) return s;

@@ -98,7 +98,7 @@ std::size_t PagedMemory::evict_claimed(std::size_t index, Changed what) noexcept
     return 0;
   }
   const bool unused = working_set_ && is_unused(index);
-  Scratch& scratch = scratches_.lock(index);
+  Scratch& scratch = scratches_.lock();
   frozen.old = scratch.old;
   frozen.place = scratch.place;
   std::size_t freed = 0;

@@ -79,7 +79,7 @@ void PagedMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
 bool PagedMemory::fill_from_source(std::size_t index, std::size_t pages,
                                    store::ReadFailure& failure, Mapping mapping) noexcept {
   const PageNumber first = index * chunk_pages();
-  Scratch& scratch = scratches_.lock(index);
+  Scratch& scratch = scratches_.lock();
   bool ok = false;
   {
     const LiveSource::Use source(source_);
@@ -138,7 +138,7 @@ struct PagedMemory::Unspilled {
 bool PagedMemory::fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
                                   store::ReadFailure& failure) noexcept {
   const PageNumber first = index * chunk_pages();
-  Scratch& scratch = scratches_.lock(index);
+  Scratch& scratch = scratches_.lock();
   bool zero = false;
   Unspilled found;
   bool ok = read_source(first, pages, scratch.old, zero, failure);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <utility>
 #include <vellum/error.hpp>
@@ -11,6 +12,11 @@
 #include "region/memory/paged_memory_no_read_ahead.hpp"
 
 namespace vellum::region {
+namespace {
+
+constexpr std::size_t kWorthThreads = 2 * kTablePages;
+
+}  // namespace
 
 PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
                          Traits traits)
@@ -36,6 +42,7 @@ void PagedMemory::start() {
         std::make_unique<SpillFile>(options_.spill_directory, options_.capacity_bytes / kPageBytes);
   }
   if (options_.keeps_working_set) make_working_set();
+  make_wide_load();
   pager_->join(*this, size_bytes());
   joined_ = true;
   start_read_ahead();
@@ -43,6 +50,7 @@ void PagedMemory::start() {
 
 void PagedMemory::stop_service() noexcept {
   remove_route(this);
+  if (wide_load_) wide_load_->end();
   if (HelperThread* const ahead = read_ahead_.exchange(nullptr)) ahead->leave(help_ahead_);
   if (HelperThread* const thread = std::exchange(reclaimer_, nullptr)) thread->leave(help_reclaim_);
   if (joined_) pager_->leave(*this, size_bytes());
@@ -52,6 +60,15 @@ void PagedMemory::stop_service() noexcept {
 bool PagedMemory::make_present(PageNumber first, std::size_t count,
                                store::ReadFailure& failure) noexcept {
   if (count == 0) return true;
+  try {
+    if (count >= kWorthThreads) return make_present_widely(first, count, failure);
+  } catch (const std::exception&) {  // no memory for threads
+  }
+  return make_chunks_present(first, count, failure);
+}
+
+bool PagedMemory::make_chunks_present(PageNumber first, std::size_t count,
+                                      store::ReadFailure& failure) noexcept {
   for (std::size_t index = chunk_of(first); index <= chunk_of(first + count - 1); ++index) {
     if (!fill(index, failure) || !map_all(index, failure)) return false;
   }
@@ -73,6 +90,7 @@ FaultResult PagedMemory::on_fault(const Fault& fault) noexcept {
   if (fault.signal_number != traits_.fault_signal) return on_other_fault(page, fault);
   const std::size_t index = chunk_of(page);
   const bool was_present = chunks_[index].state.load() == Chunk::kPresent;
+  if (!was_present) load_widely(index);
   if (!was_present) read_ahead_of(index, fault.is_write);
   if (!was_present && working_set_) prefetch_beside(index);
   store::ReadFailure failure;

@@ -14,6 +14,7 @@
 //  - paged_advice.cpp: the program's advice;
 //  - paged_read_ahead.cpp: chunks that are likely to be touched soon come in early;
 //  - paged_prefetch.cpp: the working set, which comes in at the opening;
+//  - paged_wide_load.cpp: all of a version that is read at many places comes in;
 //  - paged_huge.cpp: huge pages of a version.
 //
 // Signal context: on_fault() and everything it calls. It allocates nothing and takes only
@@ -32,6 +33,7 @@
 #include <set>
 #include <vector>
 
+#include "base/thread_pool.hpp"
 #include "region/copies/memfd_backing.hpp"
 #include "region/copies/scratch.hpp"
 #include "region/kernel/fault_router.hpp"
@@ -42,6 +44,7 @@
 #include "region/paging/leave_first.hpp"
 #include "region/paging/pager.hpp"
 #include "region/paging/read_streams.hpp"
+#include "region/paging/wide_load.hpp"
 #include "region/paging/working_set.hpp"
 
 namespace vellum::region {
@@ -207,6 +210,8 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   void grow(std::uint64_t old_size, std::uint64_t new_size);
   void shrink(std::uint64_t old_size, std::uint64_t new_size);
   int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
+  bool make_chunks_present(PageNumber first, std::size_t count,
+                           store::ReadFailure& failure) noexcept;
   std::size_t chunks_of(std::uint64_t size_bytes) const noexcept {
     return (size_bytes + chunk_bytes() - 1) / chunk_bytes();
   }
@@ -311,6 +316,15 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   bool map_all(std::size_t index, store::ReadFailure& failure) noexcept;
   bool is_unused(std::size_t index) noexcept;
 
+  // paged_wide_load.cpp
+  void make_wide_load();
+  void load_widely(std::size_t index) noexcept;
+  bool has_room_for_unit() noexcept;
+  void load_unit(std::size_t unit) noexcept;
+  bool load_next_unit() noexcept;
+  bool load_step() noexcept;
+  bool make_present_widely(PageNumber first, std::size_t count, store::ReadFailure& failure);
+
   // paged_huge.cpp
   int make_table_huge(std::size_t table) noexcept;
 
@@ -336,7 +350,9 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   ReadStreams streams_;
   std::mutex wanted_mutex_;  // guards wanted_, and joining
   std::deque<ReadStreams::Window> wanted_;
-  std::unique_ptr<WorkingSet> working_set_;  // null: not wanted
+  std::unique_ptr<WorkingSet> working_set_;    // null: not wanted
+  std::unique_ptr<WideLoad> wide_load_;        // null: none is made
+  std::unique_ptr<base::ThreadPool> loaders_;  // the read-ahead thread's own
 
   // One pass of the thread that reclaims over the region; the thread's own.
   struct Pass {

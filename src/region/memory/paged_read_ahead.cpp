@@ -82,7 +82,7 @@ std::optional<std::chrono::milliseconds> PagedMemory::read_ahead() noexcept {
   return std::chrono::milliseconds(0);
 }
 
-// By faults first, then by advice, then the last use's working set.
+// By faults first, then by advice, then the last use's working set, then all of a version.
 bool PagedMemory::read_next() noexcept {
   store::ReadFailure ignored;
   if (const auto ahead = streams_.next()) {
@@ -96,7 +96,7 @@ bool PagedMemory::read_next() noexcept {
     if (make_room_ahead()) fill(index, ignored);
     return true;
   }
-  return prefetch_step();
+  return load_step();
 }
 
 }  // namespace vellum::region

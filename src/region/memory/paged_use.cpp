@@ -66,7 +66,7 @@ void PagedMemory::tidy() noexcept {
 void PagedMemory::move_spilled(PageNumber page) noexcept {
   const std::size_t index = chunk_of(page);
   if (!chunks_.claim(index, Chunk::kMissing)) return;
-  Scratch& scratch = scratches_.lock(index);
+  Scratch& scratch = scratches_.lock();
   if (spill_->holds(page)) spill_->move(page, scratch.record);
   scratch.lock.unlock();
   chunks_.settle(index, 1, Chunk::kMissing);

@@ -68,9 +68,12 @@ class PageReader {
             ReadFailure& failure) const noexcept;
   // Calls use(index, pages, content) for pages side by side that share a source; content is null
   // where they are zero. False: a page cannot be read, or `use` has returned false.
+  // With `out`, a block whose pages are all needed may be decoded to there, without a call.
   template <typename Use>
-  bool for_bases(const Plan& plan, PageNumber first, std::size_t count, ReadFailure& failure,
-                 const Use& use) const noexcept;
+  bool for_bases(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
+                 ReadFailure& failure, const Use& use) const noexcept;
+  static const std::byte* pages_in(const RecordCache::View& view, const Target& t, std::size_t n,
+                                   PageNumber page, ReadFailure& failure) noexcept;
   bool fill_deltas(const Plan& plan, PageNumber first, std::byte* out,
                    ReadFailure& failure) const noexcept;
   void fill_overlay(PageNumber first, std::size_t count, std::byte* out) const noexcept;
@@ -165,8 +168,22 @@ Collected PageReader::collect(PageNumber first, std::size_t count, Plan& plan,
   return Collected::all;
 }
 
+// The n pages of a record that begin with the target's. Null: the record lacks them.
+const std::byte* PageReader::pages_in(const RecordCache::View& view, const Target& t, std::size_t n,
+                                      PageNumber page, ReadFailure& failure) noexcept {
+  const char* problem = nullptr;
+  if (std::uint64_t{t.slot} + n > view.header().items) {
+    problem = "the record has no such page";
+  } else if (!view.holds(t.slot, n)) {
+    problem = "the page was given back";
+  }
+  if (problem == nullptr) return view.raw().data() + t.slot * kPageBytes;
+  fail_page(failure, problem, page, t.record);
+  return nullptr;
+}
+
 template <typename Use>
-bool PageReader::for_bases(const Plan& plan, PageNumber first, std::size_t count,
+bool PageReader::for_bases(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
                            ReadFailure& failure, const Use& use) const noexcept {
   for (std::size_t i = 0; i < count;) {
     const Target& t = plan.pages[i];
@@ -180,18 +197,17 @@ bool PageReader::for_bases(const Plan& plan, PageNumber first, std::size_t count
     if (t.state == Target::zero) {
       if (!use(i, n, nullptr)) return false;
     } else if (t.state == Target::base) {
+      std::span<std::byte> direct;
+      if (out != nullptr && t.slot == 0) direct = {out + i * kPageBytes, n * kPageBytes};
       RecordCache::View view;
-      if (!s.records->get(t.record, RecordType::pages, view, failure)) {
+      if (!s.records->get(t.record, RecordType::pages, view, failure, direct)) {
         failure.page = first + i;
         return false;
       }
-      if (std::uint64_t{t.slot} + n > view.header().items) {
-        return fail_page(failure, "the record has no such page", first + i, t.record);
+      if (!view.empty()) {
+        const std::byte* const content = pages_in(view, t, n, first + i, failure);
+        if (content == nullptr || !use(i, n, content)) return false;
       }
-      if (!view.holds(t.slot, n)) {
-        return fail_page(failure, "the page was given back", first + i, t.record);
-      }
-      if (!use(i, n, view.raw().data() + t.slot * kPageBytes)) return false;
     }
     i += n;
   }
@@ -244,7 +260,7 @@ bool PageReader::fill(const Plan& plan, PageNumber first, std::size_t count, std
     }
     return true;
   };
-  if (!for_bases(plan, first, count, failure, copy)) return false;
+  if (!for_bases(plan, first, count, out, failure, copy)) return false;
   if (plan.links_used != 0 && !fill_deltas(plan, first, out, failure)) return false;
   if (!s.overlay.empty()) fill_overlay(first, count, out);
   return true;
@@ -271,7 +287,7 @@ bool PageReader::surely_equal(PageNumber first, std::size_t count,
     return held == nullptr ? base::is_zero({at, n * kPageBytes})
                            : std::memcmp(at, held, n * kPageBytes) == 0;
   };
-  return for_bases(plan, first, count, ignored, same);
+  return for_bases(plan, first, count, nullptr, ignored, same);
 }
 
 }  // namespace

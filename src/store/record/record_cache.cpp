@@ -1,5 +1,7 @@
 #include "store/record/record_cache.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -39,6 +41,14 @@ struct Decoder {
   std::byte* raw = nullptr;     // for a map block
 };
 
+// What a call of get() asks for.
+struct Wanted {
+  const RecordRef& ref;
+  RecordType type;
+  std::uint64_t fingerprint;
+  std::span<std::byte> direct;  // empty: into a frame, whatever its size
+};
+
 std::uint64_t fingerprint_of(const RecordRef& ref) noexcept {
   const std::uint64_t h =
       base::mix64(base::mix64(ref.pack) ^ ref.offset_bytes ^ (std::uint64_t{ref.tag} << 40));
@@ -57,7 +67,6 @@ struct RecordCache::Impl {
   std::array<Decoder, kDecoders> decoders;
   std::array<Front, kDecoders> fronts;
   FrontLength pages_front;
-  std::atomic<std::size_t> next_decoder{0}, next_front{0};
   base::Reservation memory;
 
   Impl(PackSet& p, std::uint64_t s, const format::Encoding& encoding, std::size_t budget_bytes);
@@ -68,14 +77,18 @@ struct RecordCache::Impl {
   int read_front(const base::File& file, const RecordRef& ref, RecordType type,
                  Front& front) noexcept;
   CacheFrame* find(const RecordRef& ref, RecordType type, std::uint64_t fingerprint) noexcept;
-  const char* load(const RecordRef& ref, RecordType type, std::uint64_t fingerprint,
-                   CacheFrame*& out, int& os_errno) noexcept;
-  const char* load_from(const base::File& file, const RecordPlace& place, const RecordRef& ref,
-                        RecordType type, std::uint64_t fingerprint, CacheFrame*& out,
-                        int& os_errno) noexcept;
-  const char* load_into_frame(const Front& front, const base::File& file, const RecordPlace& place,
-                              const RecordRef& ref, RecordType type, std::uint64_t fingerprint,
-                              CacheFrame*& out, int& os_errno) noexcept;
+  const char* load(const Wanted& wanted, CacheFrame*& out, int& os_errno) noexcept;
+  const char* load_from(const base::File& file, const RecordPlace& place, const Wanted& wanted,
+                        CacheFrame*& out, int& os_errno) noexcept;
+  const char* load_read(const Front& front, const base::File& file, const RecordPlace& place,
+                        const Wanted& wanted, CacheFrame*& out, int& os_errno) noexcept;
+  const char* load_into_frame(const Front& front, const RecordHeader& h, const base::File& file,
+                              const RecordPlace& place, const Wanted& wanted, CacheFrame*& out,
+                              int& os_errno) noexcept;
+  const char* check_sizes(const RecordHeader& h) const noexcept;
+  const char* decode(std::span<std::byte> raw, const RecordHeader& h, const base::File& file,
+                     const RecordRef& ref, std::span<const std::byte> front,
+                     int& os_errno) noexcept;
   FrameClass& class_for(const RecordHeader& h) noexcept;
   const char* load_data(CacheFrame& frame, const base::File& file, const RecordRef& ref,
                         std::span<const std::byte> front, int& os_errno) noexcept;
@@ -136,9 +149,10 @@ void RecordCache::Impl::lay_out(std::size_t budget_bytes) {
 
 namespace {
 
+// The one that this processor has used last, whose memory is in its cache.
 template <typename Lockable>
-Lockable& lock_one(std::array<Lockable, kDecoders>& of, std::atomic<std::size_t>& next) noexcept {
-  const std::size_t start = next.fetch_add(1, std::memory_order_relaxed);
+Lockable& lock_one(std::array<Lockable, kDecoders>& of) noexcept {
+  const auto start = static_cast<std::size_t>(sched_getcpu());
   for (std::size_t i = 0; i < kDecoders; ++i) {
     Lockable& one = of[(start + i) % kDecoders];
     if (one.lock.try_lock()) return one;
@@ -151,8 +165,8 @@ Lockable& lock_one(std::array<Lockable, kDecoders>& of, std::atomic<std::size_t>
 }  // namespace
 
 // Locking order: a front, a frame, a decoder.
-Decoder& RecordCache::Impl::lock_decoder() noexcept { return lock_one(decoders, next_decoder); }
-Front& RecordCache::Impl::lock_front() noexcept { return lock_one(fronts, next_front); }
+Decoder& RecordCache::Impl::lock_decoder() noexcept { return lock_one(decoders); }
+Front& RecordCache::Impl::lock_front() noexcept { return lock_one(fronts); }
 
 // Reads at least the header. Returns 0 or errno. A longer read may fail, because the bytes behind
 // the record may lie past the end of the file or be unreadable.
@@ -182,12 +196,8 @@ const char* RecordCache::Impl::read_record(std::byte* at, const base::File& file
   return format::verify_record(bytes, h, ref, seed);
 }
 
-// REQUIRES: the frame is of class_for(frame.header).
-const char* RecordCache::Impl::load_data(CacheFrame& frame, const base::File& file,
-                                         const RecordRef& ref, std::span<const std::byte> front,
-                                         int& os_errno) noexcept {
-  const RecordHeader& h = frame.header;
-  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+// Of a record of pages or deltas.
+const char* RecordCache::Impl::check_sizes(const RecordHeader& h) const noexcept {
   const std::size_t capacity =
       h.type == RecordType::pages ? large_capacity : format::kMaxDeltaBatchRawBytes;
   if (h.raw_bytes > capacity) return "the record is larger than the store's blocks";
@@ -195,23 +205,43 @@ const char* RecordCache::Impl::load_data(CacheFrame& frame, const base::File& fi
       std::uint64_t{h.raw_bytes} != std::uint64_t{h.items} * format::kPageBytes) {
     return "the record's size does not match its number of pages";
   }
-  if (h.codec == base::Codec::none) {
-    if (h.stored_bytes != h.raw_bytes) return "the record's sizes do not match";
-    std::byte* at = frame.raw - prefix;
-    if (const char* problem = read_record(at, file, ref, h, front, os_errno)) return problem;
-  } else {
-    if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
-    Decoder& d = lock_decoder();
-    const char* problem = read_record(d.stored, file, ref, h, front, os_errno);
-    if (problem == nullptr) {
-      const auto stored = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
-      if (!d.decompressor->decompress(h.codec, stored, {frame.raw, h.raw_bytes})) {
-        problem = "the record does not decompress";
-      }
-    }
-    d.lock.unlock();
-    if (problem != nullptr) return problem;
+  if (h.codec == base::Codec::none && h.stored_bytes != h.raw_bytes) {
+    return "the record's sizes do not match";
   }
+  return nullptr;
+}
+
+// Reads the record into a decoder, and its payload, unpacked, to `raw`.
+const char* RecordCache::Impl::decode(std::span<std::byte> raw, const RecordHeader& h,
+                                      const base::File& file, const RecordRef& ref,
+                                      std::span<const std::byte> front, int& os_errno) noexcept {
+  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
+  Decoder& d = lock_decoder();
+  const char* problem = read_record(d.stored, file, ref, h, front, os_errno);
+  if (problem == nullptr) {
+    const auto stored = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
+    if (h.codec == base::Codec::none) {
+      std::memcpy(raw.data(), stored.data(), raw.size());
+    } else if (!d.decompressor->decompress(h.codec, stored, raw)) {
+      problem = "the record does not decompress";
+    }
+  }
+  d.lock.unlock();
+  return problem;
+}
+
+// REQUIRES: the frame is of class_for(frame.header).
+const char* RecordCache::Impl::load_data(CacheFrame& frame, const base::File& file,
+                                         const RecordRef& ref, std::span<const std::byte> front,
+                                         int& os_errno) noexcept {
+  const RecordHeader& h = frame.header;
+  if (const char* problem = check_sizes(h)) return problem;
+  const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
+  const char* const problem = h.codec == base::Codec::none
+                                  ? read_record(frame.raw - prefix, file, ref, h, front, os_errno)
+                                  : decode({frame.raw, h.raw_bytes}, h, file, ref, front, os_errno);
+  if (problem != nullptr) return problem;
   if (h.type == RecordType::deltas) {
     const std::span lines(reinterpret_cast<format::DeltaIndexLine*>(frame.parsed),
                           class_for(h).shape.items);
@@ -287,63 +317,69 @@ CacheFrame* RecordCache::Impl::find(const RecordRef& ref, RecordType type,
 }
 
 // Returns null and `out` locked, or what is wrong.
-const char* RecordCache::Impl::load(const RecordRef& ref, RecordType type,
-                                    std::uint64_t fingerprint, CacheFrame*& out,
+const char* RecordCache::Impl::load(const Wanted& wanted, CacheFrame*& out,
                                     int& os_errno) noexcept {
-  const RecordPlace place = packs.locate(ref);
+  const RecordPlace place = packs.locate(wanted.ref);
   if (place.problem != nullptr) return place.problem;
   if (place.record.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
   // A copy may lack the record. Its bytes are checked like those of the pack, and a failure is not
   // reported.
-  if (place.copy != nullptr &&
-      load_from(*place.copy, place, ref, type, fingerprint, out, os_errno) == nullptr) {
+  if (place.copy != nullptr && load_from(*place.copy, place, wanted, out, os_errno) == nullptr) {
     return nullptr;
   }
-  return load_from(*place.file, place, ref, type, fingerprint, out, os_errno);
+  return load_from(*place.file, place, wanted, out, os_errno);
 }
 
 const char* RecordCache::Impl::load_from(const base::File& file, const RecordPlace& place,
-                                         const RecordRef& ref, RecordType type,
-                                         std::uint64_t fingerprint, CacheFrame*& out,
+                                         const Wanted& wanted, CacheFrame*& out,
                                          int& os_errno) noexcept {
   Front& front = lock_front();
-  os_errno = read_front(file, place.record, type, front);
-  const char* const problem =
-      os_errno != 0 ? "the record cannot be read"
-                    : load_into_frame(front, file, place, ref, type, fingerprint, out, os_errno);
+  os_errno = read_front(file, place.record, wanted.type, front);
+  const char* const problem = os_errno != 0 ? "the record cannot be read"
+                                            : load_read(front, file, place, wanted, out, os_errno);
   front.lock.unlock();
   return problem;
 }
 
-const char* RecordCache::Impl::load_into_frame(const Front& front, const base::File& file,
-                                               const RecordPlace& place, const RecordRef& ref,
-                                               RecordType type, std::uint64_t fingerprint,
-                                               CacheFrame*& out, int& os_errno) noexcept {
+const char* RecordCache::Impl::load_read(const Front& front, const base::File& file,
+                                         const RecordPlace& place, const Wanted& wanted,
+                                         CacheFrame*& out, int& os_errno) noexcept {
   RecordHeader h;  // tells which frames the record fits
   const auto header = front.read().first(format::kRecordHeaderBytes);
   if (const char* problem = format::decode_record_header(header, h)) return problem;
-  if (h.type != type) return "the record is of another type";
-  if (type == RecordType::pages) {
+  if (h.type != wanted.type) return "the record is of another type";
+  if (h.type == RecordType::pages) {
     pages_front.note(format::kRecordHeaderBytes + format::kHashBytes + h.stored_bytes);
   }
+  if (!wanted.direct.empty() && h.raw_bytes == wanted.direct.size() && place.dropped.empty()) {
+    if (const char* problem = check_sizes(h)) return problem;
+    return decode(wanted.direct, h, file, place.record, front.read(), os_errno);
+  }
+  return load_into_frame(front, h, file, place, wanted, out, os_errno);
+}
 
+const char* RecordCache::Impl::load_into_frame(const Front& front, const RecordHeader& h,
+                                               const base::File& file, const RecordPlace& place,
+                                               const Wanted& wanted, CacheFrame*& out,
+                                               int& os_errno) noexcept {
   FrameClass& frames = class_for(h);
-  CacheFrame& frame = frames.pick(fingerprint);
+  CacheFrame& frame = frames.pick(wanted.fingerprint);
   frame.lock.lock();
   frames.touch(frame);
   const char* problem = nullptr;
   // Another thread may have loaded it meanwhile.
-  if (frame.fingerprint.load(std::memory_order_relaxed) != fingerprint || !(frame.ref == ref)) {
+  if (frame.fingerprint.load(std::memory_order_relaxed) != wanted.fingerprint ||
+      !(frame.ref == wanted.ref)) {
     frame.fingerprint.store(0, std::memory_order_relaxed);
     frame.header = h;
     frame.parsed_count = 0;
-    problem = type == RecordType::map_block
+    problem = h.type == RecordType::map_block
                   ? load_map(frame, file, place.record, front.read(), os_errno)
                   : load_data(frame, file, place.record, front.read(), os_errno);
     if (problem == nullptr) {
-      frame.ref = ref;
+      frame.ref = wanted.ref;
       frame.dropped = place.dropped;
-      frame.fingerprint.store(fingerprint, std::memory_order_relaxed);
+      frame.fingerprint.store(wanted.fingerprint, std::memory_order_relaxed);
     }
   }
   if (problem == nullptr) {
@@ -360,17 +396,19 @@ RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, const format::Encod
 
 RecordCache::~RecordCache() { delete impl_; }
 
-bool RecordCache::get(const RecordRef& ref, RecordType type, View& view,
-                      ReadFailure& failure) noexcept {
+bool RecordCache::get(const RecordRef& ref, RecordType type, View& view, ReadFailure& failure,
+                      std::span<std::byte> direct) noexcept {
   view.release();
   const char* problem = "the record cannot be of this type";
   int os_errno = 0;
   if (type == RecordType::pages || type == RecordType::deltas || type == RecordType::map_block) {
     const std::uint64_t fingerprint = fingerprint_of(ref);
     CacheFrame* frame = impl_->find(ref, type, fingerprint);
-    problem = frame == nullptr             ? impl_->load(ref, type, fingerprint, frame, os_errno)
-              : frame->header.type == type ? nullptr
-                                           : "the record is of another type";
+    if (frame == nullptr) {
+      problem = impl_->load({ref, type, fingerprint, direct}, frame, os_errno);
+    } else {
+      problem = frame->header.type == type ? nullptr : "the record is of another type";
+    }
     if (problem == nullptr) {
       view.frame_ = frame;
       return true;

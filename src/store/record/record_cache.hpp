@@ -49,6 +49,7 @@ class RecordCache {
     View(const View&) = delete;
     View& operator=(const View&) = delete;
     void release() noexcept;
+    bool empty() const noexcept { return frame_ == nullptr; }
     const format::RecordHeader& header() const noexcept;
     // Whether none of these slots was given back; the content of a slot that was is meaningless.
     bool holds(std::uint32_t slot, std::uint64_t count = 1) const noexcept;
@@ -64,8 +65,12 @@ class RecordCache {
   // Reads, verifies, decompresses and parses the record at `ref` unless a frame holds it. False:
   // `failure` says why. REQUIRES: ref's pack has been opened in the PackSet (otherwise it fails
   // with a reason).
-  bool get(const format::RecordRef& ref, format::RecordType type, View& view,
-           ReadFailure& failure) noexcept;
+  //
+  // With `direct`, for pages: a record of exactly that size that no frame holds is decoded to there,
+  // and the view stays empty. What the caller needs all of is rarely needed again, and a frame would
+  // have to leave the processor's cache for it. REQUIRES: `direct` is no region memory.
+  bool get(const format::RecordRef& ref, format::RecordType type, View& view, ReadFailure& failure,
+           std::span<std::byte> direct = {}) noexcept;
 
  private:
   struct Impl;
