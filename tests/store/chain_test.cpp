@@ -264,7 +264,7 @@ TEST(ChangedSpansOf, TheOldestAreForgotten) {
     const std::vector<format::DeltaSpan> spans(8, {8, 1});
     const std::vector<std::byte> bytes(8);
     for (PageNumber p = 100; p < 400; ++p) many.add(p, spans, bytes);
-    changed.add(many);
+    changed.add(std::move(many));
     most = std::max(most, changed.bytes());
   }
   EXPECT_LE(most, 1u << 20);

@@ -3,8 +3,8 @@
 // A page at the end of its chain gets one delta against its base. To compare the two, the base would
 // have to be read: a whole block is decompressed for one page. But where it is known which bytes the
 // chain's deltas change, the page's content is all that the new delta takes. So the spans of the
-// newest checkpoints' deltas are kept, as they were written. A page that never comes to the end of
-// its chain costs a copy of them.
+// newest checkpoints' deltas are kept, as they were written. They cost memory alone, also where no page
+// ever comes to the end of its chain.
 //
 // Threads: one call at a time; touch() beside touch().
 #pragma once
@@ -31,7 +31,7 @@ class ChangedSpans {
 
   // A checkpoint puts these deltas on the chains of their pages. `bases`, if there are any, are the
   // entries that the deltas stand on, one each: their chains begin with them.
-  void add(const format::DeltaBatch& deltas, std::vector<format::MapEntry> bases = {});
+  void add(format::DeltaBatch&& deltas, std::vector<format::MapEntry> bases = {});
   // Touches the bytes that the newest `deltas` of the page change. False: not all of them are known,
   // and some bytes may be missing. Fills `base` where the oldest of them came with its base.
   bool touch(format::PageNumber page, std::size_t deltas, format::DeltaComposer& changed,
@@ -47,9 +47,7 @@ class ChangedSpans {
   // The deltas of one call, by page.
   struct Batch {
     format::PageNumber first_page, last_page;
-    std::vector<format::PageNumber> pages;
-    std::vector<std::size_t> first_spans;  // one more than pages
-    std::vector<format::DeltaSpan> spans;
+    format::DeltaBatch deltas;            // without their bytes
     std::vector<format::MapEntry> bases;  // none, or one for each page
     std::size_t bytes() const noexcept;
   };

@@ -109,9 +109,9 @@ class Checkpointer {
     write_deltas(deltas_, depths_);
     write_deltas(composed_, std::vector<std::uint8_t>(composed_.pages().size(), 1));
     write_deltas(rebased_, std::vector<std::uint8_t>(rebased_.pages().size(), 1));
-    chains_.changed.add(deltas_);
-    chains_.changed.add(composed_, std::move(composed_bases_));
-    chains_.changed.add(rebased_, std::move(rebased_bases_));
+    chains_.changed.add(std::move(deltas_));
+    chains_.changed.add(std::move(composed_), std::move(composed_bases_));
+    chains_.changed.add(std::move(rebased_), std::move(rebased_bases_));
     std::sort(entries_.begin(), entries_.end(), [](const MapEntry& a, const MapEntry& b) {
       return a.page != b.page ? a.page < b.page : a.depth > b.depth;
     });
