@@ -77,14 +77,18 @@ mutation 'a rebased delta lacks the newest changes' src/store/checkpoint/checkpo
 mutation 'a page is stored whole though few of its bytes differ' src/store/checkpoint/checkpoint.cpp \
   '/^bool Checkpointer::add_known_difference/,/^}/s/  return false;$/  return true;/' \
   '/^bool Checkpointer::add_known_difference/,/^}/s/  out\.pop_back();$//'
-mutation 'a new base is taken for the old one' src/store/checkpoint/changed_spans.cpp \
-  '/^void ChangedSpans::update/,/^}/s/    for (PageNumber page.*$//'
-mutation 'memory for pages is not counted' src/store/checkpoint/changed_spans.cpp \
-  's/  return chains_\.size() \* kBytesPerPage +/  return/'
+mutation 'a chain of which a part is known is taken for known' src/store/checkpoint/changed_spans.cpp \
+  's/^  return deltas == 0;$/  return true;/'
+mutation 'the base of an older chain is taken for the base' src/store/checkpoint/changed_spans.cpp \
+  's/    if (--deltas == 0 \&\& !batch->bases\.empty()) {/    --deltas;\n    if (!batch->bases.empty()) {/'
+mutation 'memory for spans is not bounded' src/store/checkpoint/changed_spans.cpp \
+  's/  while (bytes_ > max_bytes_ || /  while (/'
 mutation 'a failed checkpoint is believed' src/store/checkpoint/changed_spans.cpp \
   '/^void ChangedSpans::clear/,/^}/s/^  .*$//'
-mutation 'bytes of a delta on a known chain are forgotten' src/store/checkpoint/changed_spans.cpp \
-  's/^  all\.insert(all\.end.*$//'
+mutation 'a delta against a base is not remembered' src/store/checkpoint/checkpoint.cpp \
+  's/^    chains_\.changed\.add(std::move(rebased_).*$//'
+mutation 'a page that changes too much is taken for its base' src/store/checkpoint/checkpoint.cpp \
+  's/^  if (how == Rebased::whole) return false;$//'
 mutation 'no sync of the directory of a new pack' src/store/record/pack_writer.cpp \
   's/store\.fs()\.sync_directory(store\.packs_directory());//'
 mutation 'no sync of a sealed pack' src/store/record/pack_writer.cpp \

@@ -60,6 +60,12 @@ class DeltaBatch {
   // Size of the last page's delta: span bytes + 3 bytes a span.
   std::size_t last_cost_bytes() const;
   void clear();
+  // Forgets the bytes, and remembers which they are: bytes_of() is not to be called any more.
+  void drop_bytes() noexcept { bytes_ = {}; }
+  std::size_t memory_bytes() const noexcept {
+    return pages_.capacity() * sizeof(Page) + spans_.capacity() * sizeof(DeltaSpan) +
+           bytes_.capacity();
+  }
 
  private:
   friend bool decode_delta_batch(std::span<const std::byte> raw, DeltaBatch& out);

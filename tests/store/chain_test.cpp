@@ -103,6 +103,25 @@ TEST_F(Chains, OfWordsThatChangeBackStayCheap) {
   expect_same(*open_version(*store, "main"), model.bytes);
 }
 
+// Pages whose full chains have changed too much, and never change back: after some comparisons in
+// vain they are stored whole without one.
+TEST_F(Chains, ThatChangeTooMuchEndInWholePages) {
+  std::mt19937_64 random(9);
+  for (PageNumber p = 0; p < kChainPages; ++p) model.fill(p, random);
+  checkpoint_from_memory(*writer, model);
+  for (int checkpoint = 1; checkpoint <= 8 * (kMaxDeltaDepth + 1); ++checkpoint) {
+    for (PageNumber p = 0; p < kChainPages; ++p) {
+      for (int i = 0; i < 30; ++i) model.store64(p, 8 * (random() % 512), random());
+    }
+    checkpoint_from_memory(*writer, model);
+    const auto head = open_version(*store, "main");
+    expect_same(*head, model.bytes);
+    const std::size_t deltas = static_cast<std::size_t>(checkpoint) % (kMaxDeltaDepth + 1);
+    for (PageNumber p = 0; p < kChainPages; ++p) ASSERT_EQ(head->chain(p).size(), 1 + deltas) << p;
+  }
+  EXPECT_TRUE(verify_store(*store, true, nullptr).damages.empty());
+}
+
 // A failed checkpoint has compared a page with its base when a byte was as there. In the store, and
 // again later, it is another: no delta since tells of it.
 TEST_F(Chains, AFailedCheckpointTeachesNothing) {
@@ -170,72 +189,112 @@ TEST_F(Chains, OnOneBaseAfterTheOther) {
   EXPECT_TRUE(verify_store(*store, true, nullptr).damages.empty());
 }
 
-using Spans = std::vector<format::DeltaSpan>;
-const Spans kFirst = {{8, 8}}, kSecond = {{0, 4}, {100, 2}};
 const format::MapEntry kBase{5, 1, 3, format::PageKind::base, 0, {1, 4096, 7}};
-const format::MapEntry kOther{5, 1, 0, format::PageKind::base, 0, {2, 4096, 9}};
 
-TEST(ChangedSpansOf, APage) {
+// A delta of the bytes at these offsets on each of the pages.
+format::DeltaBatch deltas_of(std::initializer_list<PageNumber> pages,
+                             std::initializer_list<std::uint16_t> offsets) {
+  format::DeltaBatch out;
+  std::vector<format::DeltaSpan> spans;
+  for (const std::uint16_t offset : offsets) spans.push_back({offset, 1});
+  const std::vector<std::byte> bytes(spans.size(), std::byte{1});
+  for (const PageNumber page : pages) out.add(page, spans, bytes);
+  return out;
+}
+
+// The offsets that the newest deltas of page 5 change, as far as they are known; far enough apart
+// not to be merged.
+struct Touched {
+  explicit Touched(const ChangedSpans& changed, std::size_t deltas, PageNumber page = 5) {
+    format::DeltaComposer composer;
+    known = changed.touch(page, deltas, composer, base);
+    if (!known) return;
+    const std::vector<std::byte> content(kPageBytes);
+    format::DeltaBatch out;
+    composer.append_to(out, page, content.data());
+    for (const auto& span : out.spans_of(out.pages()[0])) offsets.push_back(span.offset_bytes);
+  }
+  bool known = false;
+  std::optional<format::MapEntry> base;
+  std::vector<std::uint16_t> offsets;
+};
+
+using Offsets = std::vector<std::uint16_t>;
+
+TEST(ChangedSpansOf, TheNewestDeltasOfAPage) {
   ChangedSpans changed;
-  changed.extend(5, kSecond);
-  EXPECT_EQ(changed.find(5), nullptr) << "the delta below is not known";
-  changed.begin(kBase, kFirst);
-  changed.extend(5, kSecond);
-  changed.extend(6, kSecond);
-  ASSERT_NE(changed.find(5), nullptr);
-  ASSERT_EQ(changed.find(5)->spans.size(), 3u);
-  EXPECT_EQ(changed.find(5)->spans[2].offset_bytes, 100u);
-  EXPECT_EQ(changed.find(5)->base, kBase);
-  changed.begin(kOther, kSecond);
-  ASSERT_NE(changed.find(5), nullptr);
-  EXPECT_EQ(changed.find(5)->spans.size(), 2u);
-  EXPECT_EQ(changed.find(5)->base, kOther);
+  EXPECT_FALSE(Touched(changed, 1).known);
+  changed.add(deltas_of({4, 5}, {100}));
+  changed.add({});
+  changed.add(deltas_of({3, 6}, {200}));
+  changed.add(deltas_of({5}, {300, 400}));
+  changed.add(deltas_of({5, 6}, {500}));
+  EXPECT_EQ(Touched(changed, 1).offsets, Offsets{500});
+  EXPECT_EQ(Touched(changed, 2).offsets, (Offsets{300, 400, 500}));
+  EXPECT_EQ(Touched(changed, 3).offsets, (Offsets{100, 300, 400, 500}));
+  EXPECT_FALSE(Touched(changed, 3).base.has_value());
+  EXPECT_FALSE(Touched(changed, 4).known) << "the delta below is not known";
+  EXPECT_EQ(Touched(changed, 2, 6).offsets, (Offsets{200, 500}));
+  EXPECT_FALSE(Touched(changed, 1, 7).known);
   changed.clear();
-  EXPECT_EQ(changed.find(5), nullptr);
+  EXPECT_FALSE(Touched(changed, 1).known);
+  EXPECT_EQ(changed.bytes(), 0u);
 }
 
-TEST(ChangedSpansOf, PagesThatGetANewBaseAreForgotten) {
+// A base is told only where the chain begins with the delta that came with it.
+TEST(ChangedSpansOf, AChainThatBeginsAnew) {
   ChangedSpans changed;
-  const std::size_t empty = changed.bytes();
-  for (PageNumber p = 4; p < 9; ++p) {
-    format::MapEntry base = kBase;
-    base.page = p;
-    changed.begin(base, kSecond);
-  }
-  const format::MapEntry delta{5, 1, 0, format::PageKind::delta, 1, {1, 8192, 9}};
-  const format::MapEntry block{6, 2, 0, format::PageKind::base, 0, {1, 9000, 1}};
-  const format::MapEntry zeros{8, 10, 0, format::PageKind::zero, 0, {}};
-  const format::MapEntry written[] = {delta, kBase, block, zeros};
-  changed.update(written);
-  EXPECT_NE(changed.find(4), nullptr);
-  EXPECT_NE(changed.find(5), nullptr) << "its delta stands on the base beside it";
-  for (PageNumber p = 6; p < 9; ++p) EXPECT_EQ(changed.find(p), nullptr) << p;
-  const format::MapEntry all{0, 100, 0, format::PageKind::zero, 0, {}};
-  changed.update({&all, 1});
-  EXPECT_EQ(changed.bytes(), empty);
+  changed.add(deltas_of({5}, {100}));
+  changed.add(deltas_of({5}, {200}), {kBase});
+  EXPECT_EQ(Touched(changed, 1).base, kBase);
+  changed.add(deltas_of({5}, {300}));
+  EXPECT_FALSE(Touched(changed, 1).base.has_value());
+  EXPECT_EQ(Touched(changed, 2).base, kBase);
+  EXPECT_EQ(Touched(changed, 2).offsets, (Offsets{200, 300}));
+  EXPECT_FALSE(Touched(changed, 3).base.has_value());
 }
 
-// With few spans a page it is the pages that take the memory; with many, the spans.
-TEST(ChangedSpansOf, TooManyPagesOrSpans) {
+TEST(ChangedSpansOf, TheOldestAreForgotten) {
   ChangedSpans changed(1u << 20);
-  std::size_t most = 0, times_anew = 0;
-  const auto note = [&](const auto& body) {
-    const std::size_t before = changed.bytes();
-    body();
+  changed.add(deltas_of({5}, {100}));
+  std::size_t most = 0, batches = 1;
+  for (; Touched(changed, 1).known; ++batches) {
+    ASSERT_LT(batches, 10'000u);
+    format::DeltaBatch many;
+    const std::vector<format::DeltaSpan> spans(8, {8, 1});
+    const std::vector<std::byte> bytes(8);
+    for (PageNumber p = 100; p < 400; ++p) many.add(p, spans, bytes);
+    changed.add(std::move(many));
     most = std::max(most, changed.bytes());
-    times_anew += changed.bytes() < before;
-  };
-  for (PageNumber p = 0; p < 50'000; ++p) {
-    note([&] { changed.begin({p, 1, 0, format::PageKind::base, 0, {1, 4096, 7}}, kFirst); });
   }
-  EXPECT_GE(times_anew, 5u);
-  times_anew = 0;
-  changed.begin(kBase, kFirst);
-  for (int i = 0; i < 300'000; ++i) note([&] { changed.extend(5, kSecond); });
-  EXPECT_EQ(times_anew, 1u);
-  EXPECT_EQ(changed.find(5), nullptr) << "without its beginning it is not known";
-  EXPECT_LE(most, (1u << 20) + 8);
+  EXPECT_LE(most, 1u << 20);
   EXPECT_GE(most, 900u << 10);
+  EXPECT_TRUE(Touched(changed, 1, 200).known);
+  // The number of batches is bounded, too.
+  for (std::size_t i = 0; i < ChangedSpans::kMaxBatches; ++i) changed.add(deltas_of({5}, {100}));
+  EXPECT_FALSE(Touched(changed, 1, 200).known);
+  EXPECT_TRUE(Touched(changed, ChangedSpans::kMaxBatches).known);
+}
+
+// The comparison with the base goes on as long as it finds something, and begins again.
+TEST(DearDeltasOf, PagesThatChangeBackAndOthers) {
+  DearDeltas dear;
+  const auto compared = [&](bool cheap) {
+    int n = 0;
+    for (PageNumber page = 0; page < 4096; ++page) {
+      if (!dear.worth_comparing(page)) continue;
+      dear.note_compared(cheap);
+      ++n;
+    }
+    return n;
+  };
+  EXPECT_EQ(compared(true), 4096);
+  const int in_vain = compared(false) + compared(false);
+  EXPECT_GT(in_vain, 2 * 256);
+  EXPECT_LT(in_vain, 2048);
+  EXPECT_EQ(compared(false), 256) << "one in sixteen";
+  EXPECT_GT(compared(true), 256);
+  EXPECT_EQ(compared(true), 4096);
 }
 
 }  // namespace

@@ -131,7 +131,6 @@ void BranchWriter::Impl::write_checkpoint(Version& next,
                                           EncodingThreads& threads) {
   auto entries = write_pieces(next, pieces, std::move(written), committed, known, threads);
   chains.depths.update(entries);
-  chains.changed.update(entries);
   next.pages_changed += pages_of(entries);
   write_hashes(known);
   if (!entries.empty()) add_run(next, std::move(entries), threads);

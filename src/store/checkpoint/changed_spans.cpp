@@ -1,63 +1,52 @@
 #include "store/checkpoint/changed_spans.hpp"
 
+#include <algorithm>
+#include <cassert>
 #include <utility>
-
-#include "store/checkpoint/newest_entries.hpp"
 
 namespace vellum::store {
 
-using format::DeltaSpan;
+using format::DeltaBatch;
 using format::MapEntry;
 using format::PageNumber;
 
-void ChangedSpans::begin(const MapEntry& base, std::span<const DeltaSpan> spans) {
-  stay_within(kBytesPerPage + spans.size_bytes());
-  Chain fresh{{spans.begin(), spans.end()}, base};
-  forget(base.page);
-  chains_.emplace(base.page, std::move(fresh));
-  span_count_ += spans.size();
+std::size_t ChangedSpans::Batch::bytes() const noexcept {
+  return sizeof(Batch) + deltas.memory_bytes() + bases.capacity() * sizeof(MapEntry);
 }
 
-void ChangedSpans::extend(PageNumber page, std::span<const DeltaSpan> spans) {
-  if (chains_.empty()) return;
-  const auto known = chains_.find(page);
-  if (known == chains_.end()) return;
-  auto& all = known->second.spans;
-  all.insert(all.end(), spans.begin(), spans.end());
-  span_count_ += spans.size();
-  stay_within(0);
+void ChangedSpans::add(DeltaBatch&& deltas, std::vector<MapEntry> bases) {
+  assert(bases.empty() || bases.size() == deltas.pages().size());
+  if (deltas.empty()) return;
+  deltas.drop_bytes();
+  const PageNumber first = deltas.pages().front().page, last = deltas.pages().back().page;
+  batches_.push_back({first, last, std::move(deltas), std::move(bases)});
+  bytes_ += batches_.back().bytes();
+  while (bytes_ > max_bytes_ || batches_.size() > kMaxBatches) {
+    bytes_ -= batches_.front().bytes();
+    batches_.pop_front();
+  }
 }
 
-void ChangedSpans::update(std::span<const MapEntry> entries) {
-  for_each_newest(entries, [this](const MapEntry& e, PageNumber first, PageNumber end) {
-    if (e.depth != 0) return;
-    for (PageNumber page = first; page < end && !chains_.empty(); ++page) forget(page);
-  });
-}
-
-const ChangedSpans::Chain* ChangedSpans::find(PageNumber page) const noexcept {
-  const auto known = chains_.find(page);
-  return known == chains_.end() ? nullptr : &known->second;
-}
-
-std::size_t ChangedSpans::bytes() const noexcept {
-  return chains_.size() * kBytesPerPage + span_count_ * sizeof(DeltaSpan);
-}
-
-void ChangedSpans::forget(PageNumber page) noexcept {
-  const auto known = chains_.find(page);
-  if (known == chains_.end()) return;
-  span_count_ -= known->second.spans.size();
-  chains_.erase(known);
-}
-
-void ChangedSpans::stay_within(std::size_t more_bytes) noexcept {
-  if (bytes() + more_bytes > max_bytes_) clear();
+bool ChangedSpans::touch(PageNumber page, std::size_t deltas, format::DeltaComposer& changed,
+                         std::optional<MapEntry>& base) const {
+  for (auto batch = batches_.rbegin(); deltas > 0 && batch != batches_.rend(); ++batch) {
+    if (page < batch->first_page || page > batch->last_page) continue;
+    const auto& pages = batch->deltas.pages();
+    const auto at =
+        std::lower_bound(pages.begin(), pages.end(), page,
+                         [](const DeltaBatch::Page& d, PageNumber p) { return d.page < p; });
+    if (at->page != page) continue;
+    changed.touch(batch->deltas.spans_of(*at));
+    if (--deltas == 0 && !batch->bases.empty()) {
+      base = batch->bases[static_cast<std::size_t>(at - pages.begin())];
+    }
+  }
+  return deltas == 0;
 }
 
 void ChangedSpans::clear() noexcept {
-  chains_.clear();
-  span_count_ = 0;
+  batches_.clear();
+  bytes_ = 0;
 }
 
 }  // namespace vellum::store

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "store/catalog/store_core.hpp"
 #include "store/checkpoint/chain_deltas.hpp"
@@ -45,13 +46,24 @@ struct PageItems {
 struct Rebuild {
   PageItems from;
   bool against_base;
+  std::uint8_t depth = 0;  // against_base: of its chain
+};
+
+// How the delta of a page against its base was found.
+enum class Rebased {
+  known,     // from what is known of the chain
+  compared,  // with the base
+  dear,      // known to cost too much, compared all the same
+  whole,     // known to cost too much: there is none
 };
 
 // What some rebuilds in a row have made.
 struct Rebuilt {
   std::vector<std::byte> contents;  // of all their pages
-  std::vector<MapEntry> bases;      // of the pages that are to become deltas
-  DeltaBatch deltas;                // of these; a page that equals its base may have none
+  // Of the pages that are to become deltas.
+  std::vector<MapEntry> bases;
+  std::vector<Rebased> how;
+  DeltaBatch deltas;  // a page that equals its base may have none
 };
 
 // Rebuilds in a row, for a thread each.
@@ -98,6 +110,9 @@ class Checkpointer {
     write_deltas(deltas_, depths_);
     write_deltas(composed_, std::vector<std::uint8_t>(composed_.pages().size(), 1));
     write_deltas(rebased_, std::vector<std::uint8_t>(rebased_.pages().size(), 1));
+    chains_.changed.add(std::move(deltas_));
+    chains_.changed.add(std::move(composed_), std::move(composed_bases_));
+    chains_.changed.add(std::move(rebased_), std::move(rebased_bases_));
     std::sort(entries_.begin(), entries_.end(), [](const MapEntry& a, const MapEntry& b) {
       return a.page != b.page ? a.page < b.page : a.depth > b.depth;
     });
@@ -116,12 +131,13 @@ class Checkpointer {
                       std::size_t first, const DeltaBatch& deltas);
   void place_rebuilds();
   void rebuild(std::span<const Rebuild> rebuilds, Rebuilt& out);
+  Rebased rebase(const Rebuild& r, const std::byte* now, format::DeltaComposer& changed,
+                 Rebuilt& out);
   void place_rebuilt(std::span<const Rebuild> rebuilds, const Rebuilt& rebuilt);
-  bool place_rebased(PageNumber page, const MapEntry& base, const Rebuilt& rebuilt,
+  bool place_rebased(PageNumber page, const MapEntry& base, Rebased how, const Rebuilt& rebuilt,
                      std::size_t& next_delta);
   void put_together(const PageItems& p, std::byte* now);
   bool add_known_difference(const PageItems& p, const std::byte* now,
-                            std::span<const format::DeltaSpan> known,
                             format::DeltaComposer& changed, DeltaBatch& out);
   void apply_items(const PageItems& p, format::DeltaComposer& composer) const;
   void read_base(PageNumber page, const MapEntry& base, std::byte* out);
@@ -156,6 +172,7 @@ class Checkpointer {
 
   DeltaBatch deltas_, composed_, rebased_;
   std::vector<std::uint8_t> depths_;  // of deltas_
+  std::vector<MapEntry> composed_bases_, rebased_bases_;
 
   std::vector<PageNumber> base_pages_;
   std::vector<std::byte> base_contents_;
@@ -240,7 +257,7 @@ void Checkpointer::place_deltas() {
   for (std::size_t i = 0; i < pure_deltas_.size(); ++i) {
     const PageItems& p = pure_deltas_[i];
     if (below[i] >= kMaxDeltaDepth) {
-      rebuilds_.push_back({p, true});
+      rebuilds_.push_back({p, true, below[i]});
       continue;
     }
     if (p.items.size() == 1) {
@@ -258,7 +275,6 @@ void Checkpointer::place_deltas() {
       continue;
     }
     depths_.push_back(static_cast<std::uint8_t>(below[i] + 1));
-    chains_.changed.extend(p.page, deltas_.spans_of(deltas_.pages().back()));
   }
 }
 
@@ -320,7 +336,7 @@ void Checkpointer::place_composed(std::span<const Rebuild> rebuilds, const Chain
       rebuilds_.push_back(rebuilds[i]);
       continue;
     }
-    chains_.changed.begin(chains.base(first + i), deltas.spans_of(delta));
+    composed_bases_.push_back(chains.base(first + i));
     entries_.push_back(chains.base(first + i));
   }
 }
@@ -351,36 +367,42 @@ void Checkpointer::put_together(const PageItems& p, std::byte* now) {
 }
 
 // Makes the contents of pages now and, of those that are to become deltas, their bases and deltas.
-// Where it is known which bytes have changed, the base is not read for the comparison.
 void Checkpointer::rebuild(std::span<const Rebuild> rebuilds, Rebuilt& out) {
   out.contents.resize(rebuilds.size() * kPageBytes);
-  std::vector<std::byte> base_content;
   format::DeltaComposer changed;
   std::byte* now = out.contents.data();
-  for (std::size_t i = 0; i < rebuilds.size(); ++i, now += kPageBytes) {
-    const PageItems& p = rebuilds[i].from;
-    if (!in_memory(p.page, now)) put_together(p, now);
-    if (!rebuilds[i].against_base) continue;
-    if (const auto* const known = chains_.changed.find(p.page)) {
-      out.bases.push_back(known->base);
-      if (add_known_difference(p, now, known->spans, changed, out.deltas)) continue;
-    } else {
-      auto chain = last_checkpointed_().chain(p.page);
-      out.bases.push_back(take_base(chain, p.page));
-    }
-    base_content.resize(kPageBytes);
-    read_base(p.page, out.bases.back(), base_content.data());
-    out.deltas.add_difference(p.page, base_content.data(), now);
+  for (const Rebuild& r : rebuilds) {
+    if (!in_memory(r.from.page, now)) put_together(r.from, now);
+    if (r.against_base) out.how.push_back(rebase(r, now, changed, out));
+    now += kPageBytes;
   }
 }
 
-// Appends the page's delta against its base, whose `known` spans and items have changed. Where they
-// are too many for a delta, some may have changed back: only the base tells.
-bool Checkpointer::add_known_difference(const PageItems& p, const std::byte* now,
-                                        std::span<const format::DeltaSpan> known,
-                                        format::DeltaComposer& changed, DeltaBatch& out) {
+// Adds the base of a page, and its delta against that. Where it is known which bytes have changed,
+// the base is not read.
+Rebased Checkpointer::rebase(const Rebuild& r, const std::byte* now, format::DeltaComposer& changed,
+                             Rebuilt& out) {
+  const PageNumber page = r.from.page;
+  std::optional<MapEntry> base;
   changed.reset();
-  changed.touch(known);
+  const bool known = chains_.changed.touch(page, r.depth, changed, base);
+  if (!base) {
+    auto chain = last_checkpointed_().chain(page);
+    base = take_base(chain, page);
+  }
+  out.bases.push_back(*base);
+  if (known && add_known_difference(r.from, now, changed, out.deltas)) return Rebased::known;
+  if (known && !chains_.dear.worth_comparing(page)) return Rebased::whole;
+  std::vector<std::byte> base_content(kPageBytes);
+  read_base(page, *base, base_content.data());
+  out.deltas.add_difference(page, base_content.data(), now);
+  return known ? Rebased::dear : Rebased::compared;
+}
+
+// Appends the page's delta against its base, where the chain has `changed` bytes and the items have
+// changed others. False, and nothing is appended, where it costs too much.
+bool Checkpointer::add_known_difference(const PageItems& p, const std::byte* now,
+                                        format::DeltaComposer& changed, DeltaBatch& out) {
   for (const Item& item : p.items) {
     changed.touch(pieces_[item.piece]->deltas.spans_of(delta_page(item)));
   }
@@ -414,9 +436,12 @@ void Checkpointer::place_rebuilt(std::span<const Rebuild> rebuilds, const Rebuil
   std::size_t next_base = 0, next_delta = 0;
   for (std::size_t i = 0; i < rebuilds.size(); ++i, now += kPageBytes) {
     const PageNumber page = rebuilds[i].from.page;
-    if (rebuilds[i].against_base &&
-        place_rebased(page, rebuilt.bases[next_base++], rebuilt, next_delta)) {
-      continue;
+    if (rebuilds[i].against_base) {
+      const std::size_t b = next_base++;
+      const Rebased how = rebuilt.how[b];
+      const bool is_delta = place_rebased(page, rebuilt.bases[b], how, rebuilt, next_delta);
+      if (how == Rebased::dear) chains_.dear.note_compared(is_delta);
+      if (is_delta) continue;
     }
     base_pages_.push_back(page);
     base_contents_.insert(base_contents_.end(), now, now + kPageBytes);
@@ -424,8 +449,9 @@ void Checkpointer::place_rebuilt(std::span<const Rebuild> rebuilds, const Rebuil
 }
 
 // False: the delta would cost too much.
-bool Checkpointer::place_rebased(PageNumber page, const MapEntry& base, const Rebuilt& rebuilt,
-                                 std::size_t& next_delta) {
+bool Checkpointer::place_rebased(PageNumber page, const MapEntry& base, Rebased how,
+                                 const Rebuilt& rebuilt, std::size_t& next_delta) {
+  if (how == Rebased::whole) return false;
   const auto& deltas = rebuilt.deltas;
   if (next_delta < deltas.pages().size() && deltas.pages()[next_delta].page == page) {
     const auto& delta = deltas.pages()[next_delta++];
@@ -434,7 +460,7 @@ bool Checkpointer::place_rebased(PageNumber page, const MapEntry& base, const Re
       rebased_.pop_back();
       return false;
     }
-    chains_.changed.begin(base, deltas.spans_of(delta));
+    rebased_bases_.push_back(base);
   }
   entries_.push_back(base);
   return true;

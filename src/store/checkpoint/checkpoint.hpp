@@ -4,7 +4,8 @@
 // deltas applied, or all deltas composed into one. Chains stay short: a page whose chain has
 // reached kMaxDeltaDepth gets one delta against its base. The base then stands beside that delta in
 // the new run and hides the deltas between. The cost is the bytes that were stored to since the
-// base. The writer reads the base for that once, and remembers them from then on (ChangedSpans).
+// base. The writer remembers which these are (ChangedSpans), so it reads no base where it has seen the
+// chain grow.
 #pragma once
 
 #include <functional>
@@ -27,11 +28,33 @@ class StoreCore;
 
 inline constexpr std::uint8_t kMaxDeltaDepth = 16;
 
+// Pages whose delta against their base costs too much by the bytes that were stored to. Some of these
+// may have changed back, which only a comparison with the base tells. It is made as long as it finds
+// such pages; then for one page of some, which tells whether that has changed.
+class DearDeltas {
+ public:
+  bool worth_comparing(format::PageNumber page) const noexcept {
+    return compared_ < kSample || cheap_ * kWorthOneOf >= compared_ || page % kStillOneOf == 0;
+  }
+  void note_compared(bool cheap) noexcept {
+    ++compared_;
+    cheap_ += cheap ? 1 : 0;
+    if (compared_ < 2 * kSample) return;
+    compared_ /= 2;
+    cheap_ /= 2;
+  }
+
+ private:
+  static constexpr std::uint32_t kSample = 256, kWorthOneOf = 8, kStillOneOf = 16;
+  std::uint32_t compared_ = 0, cheap_ = 0;  // of the last kSample to 2 * kSample
+};
+
 // What a branch's writer knows of its pages' chains. REQUIRES: it has seen every checkpoint since it
 // was made or cleared, and none that was given up.
 struct KnownChains {
   DepthTable depths;
   ChangedSpans changed;
+  DearDeltas dear;  // a guess, which clear() keeps
   void clear() noexcept {
     depths.clear();
     changed.clear();
