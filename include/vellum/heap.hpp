@@ -36,10 +36,10 @@
 // once with Growth::manual, an allocation throws HeapFull. The container in use may then have lost
 // elements (Boost's vector moves them first): call Region::rollback().
 //
-// Blocks up to 4 KiB are rounded up to one of 28 sizes, by a fifth at most beyond 128 bytes, and
-// have no header. Blocks of a size lie together, and those of a thread: a heap takes 32 KiB at a
-// time for each size, of which pages that are never used cost nothing. 32 KiB that have become
-// empty serve any size, and larger blocks before the region grows. A region below 2 MiB has no such
+// Blocks up to 1 KiB are rounded up to one of 20 sizes, by a fifth at most beyond 128 bytes, and
+// have no header. Blocks of a size lie together, and those of a thread: a heap takes 16 KiB at a
+// time for each size, of which pages that are never used cost nothing. 16 KiB that have become
+// empty serve any size, and larger blocks before the region grows. A heap below 1 MiB has no such
 // sizes. Older programs refuse a heap that has them; older heaps get them when they allocate.
 //
 // Threads: each of up to 64 threads allocates from blocks of its own, so small allocations do not
@@ -764,7 +764,7 @@ class Heap : public ConstHeap {
     detail::HeapHeader& header = *detail::heap_header(*region_);
     const std::uint64_t bytes = region_->size_bytes() - sizeof header;
     detail::HeapSegment(boost::interprocess::create_only, detail::heap_segment(*region_), bytes);
-    header.version = detail::kHeapWithoutClasses;  // it has none before its region has 2 MiB
+    header.version = detail::kHeapWithoutClasses;  // it has none before it has 1 MiB
     header.layout = detail::heap_layout();
     header.segment_bytes = bytes;
     std::memcpy(header.magic, detail::kHeapMagic, sizeof header.magic);

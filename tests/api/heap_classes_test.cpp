@@ -103,7 +103,7 @@ TEST(HeapSpanMap, HasPartsForEachDoubling) {
     ASSERT_FALSE(map.contains(heap.data(), number));
   }
   // Of the largest region, 64 TiB: half of all bits.
-  EXPECT_EQ(map.missing_bytes(heap.data(), 0x7fffffffU), std::size_t{1} << 27);
+  EXPECT_EQ(map.missing_bytes(heap.data(), 0xffffffffU), std::size_t{1} << 28);
 }
 
 class HeapClassesTest : public testing::Test {
@@ -252,7 +252,7 @@ TEST_F(HeapClassesTest, ModelWithCommitsRollbacksReopeningAndCrashes) {
     SCOPED_TRACE(seed);
     const std::string path = directory_ / ("of" + std::to_string(seed));
     auto store = Store::create(path);
-    // The first ones begin below 2 MiB, without spans.
+    // The first ones begin below 1 MiB, without spans.
     auto region = store.create_region("main", (seed % 2 == 0 ? 256 : 4096) << 10, small_region());
     std::optional<Heap> heap(region);
     region.commit();
@@ -594,13 +594,13 @@ TEST_F(HeapClassesTest, PlaceOfClassesThatDoesNotFitIsRefused) {
   EXPECT_EQ(Heap::open_read_only(region).used_bytes(), Heap(region).used_bytes());
 }
 
-// Spans start at multiples of 32 KiB in the region, also where that lies at another multiple.
+// Spans start at multiples of 16 KiB in the region, also where that lies at another multiple.
 TEST_F(HeapClassesTest, AtAnAddressThatIsNoMultipleOfASpan) {
   constexpr std::size_t kReserved = 64 * kMiBytes;
   void* const room =
       mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   ASSERT_NE(room, MAP_FAILED);
-  const auto aligned = (reinterpret_cast<std::uintptr_t>(room) + 32'767) / 32'768 * 32'768;
+  const auto aligned = (reinterpret_cast<std::uintptr_t>(room) + 16'383) / 16'384 * 16'384;
   {
     Region first = create(4 * kMiBytes);
     {

@@ -1,7 +1,7 @@
 // vellum/heap/algorithm.hpp: how a heap allocates.
 //
-// Boost's best fit serves the heap. Blocks up to 4 KiB come from spans (classes.hpp), and the spans
-// come from best fit; so do small blocks of a region below 2 MiB, or of one that has no room for
+// Boost's best fit serves the heap. Blocks up to 1 KiB come from spans (classes.hpp), and the spans
+// come from best fit; so do small blocks of a heap below 1 MiB, or of one that has no room for
 // another span. A heap that an earlier Vellum made gets spans when it needs one, and keeps the
 // blocks that it has.
 #ifndef VELLUM_HEAP_ALGORITHM_HPP
@@ -179,7 +179,7 @@ class HeapAlgorithm
  private:
   static constexpr size_type kBlockBytes = 32;  // a block's overhead beside its payload, at most
   // Of a smaller region, spans that are hardly used would take a large part.
-  static constexpr std::uint64_t kLeastBytesForSpans = 2 << 20;
+  static constexpr std::uint64_t kLeastBytesForSpans = 1 << 20;
 
   HeapHeader& header() { return *(reinterpret_cast<HeapHeader*>(this) - 1); }
   const HeapHeader& header() const { return *(reinterpret_cast<const HeapHeader*>(this) - 1); }

@@ -12,13 +12,12 @@ namespace vellum::detail {
 
 using SizeClass = std::uint32_t;
 
-constexpr std::size_t kLargestClassBytes = 4096;
-constexpr SizeClass kSizeClasses = 28;
+constexpr std::size_t kLargestClassBytes = 1024;
+constexpr SizeClass kSizeClasses = 20;
 
 // The bytes of each class.
 constexpr std::uint16_t kClassBytes[kSizeClasses] = {
-    16,  32,  48,  64,  80,  96,   112,  128,  160,  192,  224,  256,  320,  384,
-    448, 512, 640, 768, 896, 1024, 1280, 1536, 1792, 2048, 2560, 3072, 3584, 4096};
+    16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 640, 768, 896, 1024};
 static_assert(kClassBytes[kSizeClasses - 1] == kLargestClassBytes);
 
 // The smallest class that holds so many bytes. REQUIRES: bytes <= kLargestClassBytes.

@@ -1,4 +1,4 @@
-// vellum/heap/span.hpp: 32 KiB of a heap that hold blocks of one size.
+// vellum/heap/span.hpp: 16 KiB of a heap that hold blocks of one size.
 //
 // A bitmap at its start says which blocks are in use. Blocks have no headers, and a free block is
 // not written to. The bitmap tells all: whatever version of the region is opened, exactly those
@@ -15,7 +15,7 @@ namespace vellum::detail {
 
 // Spans start at multiples of kSpanBytes in the region, and have numbers: their place divided by
 // it. The heap's header lies at place 0, so 0 is no span's number.
-constexpr std::size_t kSpanBytes = 32 << 10;
+constexpr std::size_t kSpanBytes = 16 << 10;
 using SpanNumber = std::uint32_t;
 
 // Guarded by the lock of its slot, except slot() itself.
@@ -111,7 +111,7 @@ class Span {
   std::uint16_t free_;
   std::uint64_t in_use_[kWords] = {};
 };
-static_assert(sizeof(Span) == 272 && sizeof(Span) % 16 == 0);
+static_assert(sizeof(Span) == 144 && sizeof(Span) % 16 == 0);
 
 }  // namespace vellum::detail
 

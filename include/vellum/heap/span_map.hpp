@@ -1,6 +1,6 @@
 // vellum/heap/span_map.hpp: which parts of a heap are spans.
 //
-// A bit for each 32 KiB. The first 128 MiB have their bits in the map itself; each doubling of the
+// A bit for each 16 KiB. The first 64 MiB have their bits in the map itself; each doubling of the
 // heap after that has a part of its own, as long as all before. No part ever moves, so a thread
 // may ask without a lock while another one adds.
 #ifndef VELLUM_HEAP_SPAN_MAP_HPP
@@ -60,7 +60,7 @@ class SpanMap {
  private:
   using Word = std::atomic<std::uint64_t>;
   static constexpr std::uint32_t kFirstWords = 64;  // of 4,096 spans
-  static constexpr std::uint32_t kParts = 19;       // 64 TiB with the first
+  static constexpr std::uint32_t kParts = 20;       // 64 TiB with the first
 
   struct Place {
     std::uint32_t part;  // 0: first_
