@@ -23,7 +23,7 @@ stub ldconfig "[[ \$* == -p ]] && grep ^library: '$work/things' | while IFS=: re
 make_machine() {
   local thing name
   printf '%s\n' "$@" >"$work/things"
-  rm -rf "$work"/bin/*-1[0-9] "$work/clang" "$work/llvm" "$work/asked"
+  rm -rf "$work"/bin/*-1[0-9] "$work/clang" "$work/llvm" "$work/python" "$work/asked"
   for thing in "${programs[@]}"; do
     case $thing in
       program:c++ | program:pkg-config) ;; # the stubs above
@@ -34,7 +34,13 @@ make_machine() {
     name=${thing#*:}
     case $thing in
       program:clang-[0-9]*) stub "$name" "echo '$work/clang/${name#clang-}'" ;;
-      program:python3) stub python3 "grep -qxF \"python:\${2#import }\" '$work/things'" ;;
+      program:python3)
+        stub python3 "case \$2 in
+          *sysconfig*) echo '$work/python' ;;
+          *) grep -qxF \"python:\${2#import }\" '$work/things' ;;
+        esac"
+        ;;
+      python-header:*) mkdir -p "$work/python" && : >"$work/python/$name" ;;
       program:*) [[ -e $work/bin/$name ]] || stub "$name" 'exit 0' ;;
       llvm:*)
         stub "llvm-config-$name" "echo '$work/llvm/$name'"
@@ -67,7 +73,7 @@ make_machine "${things[@]}"
 run >/dev/null || fail "fails where nothing is lacking"
 [[ ! -e $work/asked ]] || fail "asks where nothing is lacking: $(cat "$work/asked")"
 
-all=build,demo,test,bench,lint,sanitizers,clang,mpi,docs,packages
+all=build,demo,test,bench,lint,sanitizers,clang,mpi,docs,packages,python
 for lacking in "${things[@]}"; do
   # Without these nothing else can be looked for.
   case $lacking in program:c++ | program:pkg-config | program:llvm-config-19) continue ;; esac
@@ -79,7 +85,7 @@ for lacking in "${things[@]}"; do
   wanted="install -y -q --no-install-recommends ${package_of[$lacking]}"
   # A compiler that is not there has no sanitizers either.
   [[ $lacking == program:clang-19 ]] && wanted+=" libclang-rt-19-dev"
-  [[ $lacking == program:python3 ]] && wanted+=" python3-venv" # nor has a Python its modules
+  [[ $lacking == program:python3 ]] && wanted+=" python3-venv python3-dev" # nor has a Python its modules
   [[ $(cat "$work/asked") == "$wanted" ]] || fail "for $lacking it asks: $(cat "$work/asked")"
 done
 
