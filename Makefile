@@ -21,7 +21,7 @@ check: ## every stage: also the sanitizers over all tests, fuzzing, clang, clang
 
 bench: ## NAME=x runs one benchmark and writes build/bench/x.json; EDGES=FILE for graph, KV=FILE for lmdb, ARGS= goes through
 	@test -n "$(NAME)" || { echo "make bench NAME=x; there are:"; \
-	  ls bench/*.cpp bench/*/table.py 2>/dev/null | grep -v _lib.cpp | \
+	  ls -d bench/*.cpp bench/*/ | grep -v bench/lib | \
 	  sed -E 's,bench/([^./]*).*,  \1,' | sort; exit 2; }
 	tools/install-deps.sh --for build,bench
 	cmake --preset release

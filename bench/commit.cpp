@@ -20,8 +20,8 @@
 #include <cstring>
 #include <vellum/store.hpp>
 
-#include "report_lib.hpp"
-#include "workload_lib.hpp"
+#include "lib/report.hpp"
+#include "lib/workload.hpp"
 
 namespace {
 

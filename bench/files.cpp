@@ -21,8 +21,8 @@
 #include <stdexcept>
 #include <vellum/store.hpp>
 
-#include "child_lib.hpp"
-#include "report_lib.hpp"
+#include "lib/child.hpp"
+#include "lib/report.hpp"
 
 namespace {
 

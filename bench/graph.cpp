@@ -27,10 +27,10 @@
 #include <vellum/heap.hpp>
 #include <vellum/store.hpp>
 
-#include "copies_lib.hpp"
 #include "edge_list.hpp"
-#include "report_lib.hpp"
-#include "workload_lib.hpp"
+#include "lib/copies.hpp"
+#include "lib/report.hpp"
+#include "lib/workload.hpp"
 
 namespace {
 

@@ -24,11 +24,11 @@
 #include <thread>
 #include <vellum/store.hpp>
 
-#include "child_lib.hpp"
-#include "copies_lib.hpp"
-#include "memory_group_lib.hpp"
-#include "report_lib.hpp"
-#include "workload_lib.hpp"
+#include "lib/child.hpp"
+#include "lib/copies.hpp"
+#include "lib/memory_group.hpp"
+#include "lib/report.hpp"
+#include "lib/workload.hpp"
 
 namespace {
 

@@ -24,8 +24,8 @@
 #include <vector>
 #include <vellum/store.hpp>
 
-#include "report_lib.hpp"
-#include "workload_lib.hpp"
+#include "lib/report.hpp"
+#include "lib/workload.hpp"
 
 namespace {
 

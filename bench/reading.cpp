@@ -19,10 +19,10 @@
 #include <thread>
 #include <vellum/store.hpp>
 
-#include "child_lib.hpp"
-#include "copies_lib.hpp"
-#include "report_lib.hpp"
-#include "workload_lib.hpp"
+#include "lib/child.hpp"
+#include "lib/copies.hpp"
+#include "lib/report.hpp"
+#include "lib/workload.hpp"
 
 namespace {
 

@@ -22,9 +22,9 @@
 #include <fstream>
 #include <vellum/store.hpp>
 
-#include "child_lib.hpp"
-#include "report_lib.hpp"
-#include "workload_lib.hpp"
+#include "lib/child.hpp"
+#include "lib/report.hpp"
+#include "lib/workload.hpp"
 
 namespace {
 

@@ -24,9 +24,9 @@
 #include <random>
 #include <vellum/store.hpp>
 
-#include "child_lib.hpp"
-#include "report_lib.hpp"
-#include "workload_lib.hpp"
+#include "lib/child.hpp"
+#include "lib/report.hpp"
+#include "lib/workload.hpp"
 
 namespace {
 

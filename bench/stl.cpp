@@ -26,8 +26,8 @@
 #include <vellum/heap.hpp>
 #include <vellum/store.hpp>
 
-#include "copies_lib.hpp"
-#include "report_lib.hpp"
+#include "lib/copies.hpp"
+#include "lib/report.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 // own, all of the version. Beside it: a full copy of the same version, opened by mmap.
 //
 // Whole versions: all 64 KiB chunks of a version in random order, cold and warm, beside a full copy
-// in the same order (whole_versions_lib.hpp).
+// in the same order (lib/whole_versions.hpp).
 //
 // Differences: neighbours that differ in 26 pages, in 1 % of the region, and in all pages (one
 // 8-byte store each), and the same numbers of pages in a region of a quarter of the size. Beside
@@ -22,11 +22,11 @@
 #include <filesystem>
 #include <vellum/store.hpp>
 
-#include "child_lib.hpp"
-#include "copies_lib.hpp"
-#include "report_lib.hpp"
-#include "whole_versions_lib.hpp"
-#include "workload_lib.hpp"
+#include "lib/child.hpp"
+#include "lib/copies.hpp"
+#include "lib/report.hpp"
+#include "lib/whole_versions.hpp"
+#include "lib/workload.hpp"
 
 namespace {
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-#include "report_lib.hpp"
+#include "lib/report.hpp"
 
 namespace fams {
 

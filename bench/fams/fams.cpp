@@ -22,7 +22,7 @@
 #include <optional>
 
 #include "device.hpp"
-#include "report_lib.hpp"
+#include "lib/report.hpp"
 #include "store.hpp"
 #include "workloads.hpp"
 

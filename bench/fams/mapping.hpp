@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "report_lib.hpp"
+#include "lib/report.hpp"
 
 namespace fams {
 

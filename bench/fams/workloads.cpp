@@ -9,7 +9,7 @@
 #include <random>
 #include <unordered_map>
 
-#include "report_lib.hpp"
+#include "lib/report.hpp"
 
 namespace fams {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "edge_list.hpp"
-#include "report_lib.hpp"
+#include "lib/report.hpp"
 
 namespace bench {
 

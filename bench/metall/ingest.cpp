@@ -38,7 +38,7 @@
 #include <stdexcept>
 
 #include "edge_list.hpp"
-#include "report_lib.hpp"
+#include "lib/report.hpp"
 
 namespace {
 

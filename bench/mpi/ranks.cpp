@@ -17,7 +17,7 @@
 #include <random>
 #include <vellum/mpi.hpp>
 
-#include "report_lib.hpp"
+#include "lib/report.hpp"
 
 namespace {
 

@@ -253,7 +253,7 @@ TEST_F(HeapClassesTest, ModelWithCommitsRollbacksReopeningAndCrashes) {
     const std::string path = directory_ / ("of" + std::to_string(seed));
     auto store = Store::create(path);
     // The first ones begin below 1 MiB, without spans.
-    auto region = store.create_region("main", (seed % 2 == 0 ? 256 : 4096) << 10, small_region());
+    auto region = store.create_region("main", (seed % 2 == 0 ? 256U : 4096U) << 10, small_region());
     std::optional<Heap> heap(region);
     region.commit();
     Model model(seed);

@@ -1,7 +1,7 @@
-// bench/whole_versions_lib.hpp: reading all of an old version, in random order of its chunks.
+// bench/lib/whole_versions.hpp: reading all of an old version, in random order of its chunks.
 #pragma once
 
-#include "report_lib.hpp"
+#include "lib/report.hpp"
 
 namespace bench {
 

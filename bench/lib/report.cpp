@@ -1,4 +1,4 @@
-#include "report_lib.hpp"
+#include "lib/report.hpp"
 
 #include <fmt/format.h>
 #include <sched.h>

@@ -1,4 +1,4 @@
-// bench/kernel_events_lib.hpp: what the kernel did for a thread, by its tracepoints. Times need as
+// bench/lib/kernel_events.hpp: what the kernel did for a thread, by its tracepoints. Times need as
 // many processors as threads; these counts tell on a small machine what a large one has to expect.
 #pragma once
 

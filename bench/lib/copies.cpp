@@ -1,4 +1,4 @@
-#include "copies_lib.hpp"
+#include "lib/copies.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,8 +14,8 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include "report_lib.hpp"
-#include "workload_lib.hpp"
+#include "lib/report.hpp"
+#include "lib/workload.hpp"
 
 namespace bench {
 namespace {

@@ -1,4 +1,4 @@
-// bench/report_lib.hpp: the shared parts of all benchmarks: percentiles, a table, and the JSON with
+// bench/lib/report.hpp: the shared parts of all benchmarks: percentiles, a table, and the JSON with
 // its targets.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "memory_group_lib.hpp"
+#include "lib/memory_group.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// bench/workload_lib.hpp: content and stores that the benchmarks share.
+// bench/lib/workload.hpp: content and stores that the benchmarks share.
 #pragma once
 
 #include <cstddef>

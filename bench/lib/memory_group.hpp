@@ -1,4 +1,4 @@
-// bench/memory_group_lib.hpp: a process under a memory limit of the kernel's: a cgroup (v1 or v2).
+// bench/lib/memory_group.hpp: a process under a memory limit of the kernel's: a cgroup (v1 or v2).
 #pragma once
 
 #include <cstdint>

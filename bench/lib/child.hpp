@@ -1,4 +1,4 @@
-// bench/child_lib.hpp: a measurement in a process of its own, so that the writing process leaves
+// bench/lib/child.hpp: a measurement in a process of its own, so that the writing process leaves
 // nothing over: no mapping, no cache of records, no open store.
 #pragma once
 

@@ -1,4 +1,4 @@
-// bench/copies_lib.hpp: the cost of versions without Vellum: full copies, and zstd --patch-from of
+// bench/lib/copies.hpp: the cost of versions without Vellum: full copies, and zstd --patch-from of
 // one copy after the other.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "kernel_events_lib.hpp"
+#include "lib/kernel_events.hpp"
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>

@@ -1,4 +1,4 @@
-#include "whole_versions_lib.hpp"
+#include "lib/whole_versions.hpp"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -10,10 +10,10 @@
 #include <span>
 #include <vellum/store.hpp>
 
-#include "child_lib.hpp"
-#include "copies_lib.hpp"
-#include "memory_group_lib.hpp"
-#include "workload_lib.hpp"
+#include "lib/child.hpp"
+#include "lib/copies.hpp"
+#include "lib/memory_group.hpp"
+#include "lib/workload.hpp"
 
 namespace bench {
 namespace {

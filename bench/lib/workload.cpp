@@ -1,4 +1,4 @@
-#include "workload_lib.hpp"
+#include "lib/workload.hpp"
 
 #include <vellum/cards.h>
 #include <cstring>
