@@ -80,7 +80,7 @@ void check_that_payloads_are_full(const format::DeltaBatch& batch) {
 
 TEST(DeltaEncoding, PayloadsAreFull) {
   std::mt19937_64 random(12);
-  for (const std::size_t most_spans : {1, 3, 40, 1000}) {
+  for (const std::size_t most_spans : {1U, 3U, 40U, 1000U}) {
     format::DeltaBatch batch;
     format::PageNumber page = 0;
     for (std::uint64_t i = 0; i < 5000; ++i) {
