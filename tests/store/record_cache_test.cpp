@@ -95,14 +95,15 @@ TEST(RecordCache, DecodesAWholeBlockToWhereItIsWanted) {
   const auto source = open_version(*store, "main");
   const format::MapEntry base = source->chain(0).back();
   ASSERT_EQ(base.kind, format::PageKind::base);
-  RecordCache::View view;
+  RecordCache::View block;
   ReadFailure failure;
-  ASSERT_TRUE(store->records().get(base.record, format::RecordType::pages, view, failure));
-  const std::size_t pages = view.header().items;
+  ASSERT_TRUE(store->records().get(base.record, format::RecordType::pages, block, failure));
+  const std::size_t pages = block.header().items;
   ASSERT_GT(pages, 1U);
 
   const auto fresh = StoreCore::open(base::posix_fs(), directory.path("s"));
   const auto keeps_packs_open = open_version(*fresh, "main");
+  RecordCache::View view;  // releases its frame before `fresh` goes
   std::vector<std::byte> out(pages * kPageBytes);
   const auto get = [&](std::size_t direct_pages) {
     std::fill(out.begin(), out.end(), std::byte{0});
