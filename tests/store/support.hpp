@@ -178,7 +178,7 @@ inline CommitMeta meta_for(const Model& model, const std::string& message = "") 
 
 inline CommitCost commit(BranchWriter& writer, Model& model, bool checkpoint,
                          std::size_t block_pages = 4) {
-  static base::Compressor compressor;
+  thread_local base::Compressor compressor;
   auto c = writer.begin();
   c->add(model.take(block_pages, compressor));
   return c->finish(meta_for(model), checkpoint);
