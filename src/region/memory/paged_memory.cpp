@@ -36,13 +36,14 @@ PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::Pa
 PagedMemory::~PagedMemory() { pager_->add_pages(-private_pages_.load()); }
 
 void PagedMemory::start() {
-  begin_service();
+  // Whoever answers faults may be a thread, which finds all that a fault needs.
   if (options_.writable && !options_.spill_directory.empty()) {
     spill_ =
         std::make_unique<SpillFile>(options_.spill_directory, options_.capacity_bytes / kPageBytes);
   }
   if (options_.keeps_working_set) make_working_set();
   make_wide_load();
+  begin_service();
   pager_->join(*this, size_bytes());
   joined_ = true;
   start_read_ahead();
