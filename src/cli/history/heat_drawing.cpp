@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "cli/terminal/listing.hpp"
+
 namespace vellum::cli {
 namespace {
 
@@ -74,10 +76,8 @@ void print_heat(Output& out, const HeatMap& map, bool utf8) {
     std::string drawing = edge;
     for (std::size_t i = 0; i < row->changed_in_column.size(); ++i)
       drawing += cells[shade_of(row->changed_in_column[i], bytes_of_column(map, i))];
-    table.add(
-        {printable(row->version.name),
-         utc_time(row->version.is_branch ? row->version.committed_at : row->version.created_at),
-         human_bytes(row->bytes_changed), drawing + edge});
+    table.add({printable(row->version.name), utc_time(shown_time(row->version)),
+               human_bytes(row->bytes_changed), drawing + edge});
   }
   table.print(out);
   out.print("\na column is {} of {}; changed in a version:", human_bytes(map.column_bytes),

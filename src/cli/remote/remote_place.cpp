@@ -1,25 +1,11 @@
 #include "cli/remote/remote_place.hpp"
 
 #include "base/clock.hpp"
+#include "region/encode/encoding.hpp"
 #include "remote/engine/open_engine.hpp"
 
 namespace vellum::cli {
 namespace {
-
-Encoding public_encoding(const format::Encoding& e) {
-  Encoding out;
-  out.compression = e.codec == base::Codec::none  ? Encoding::Compression::none
-                    : e.codec == base::Codec::lz4 ? Encoding::Compression::lz4
-                                                  : Encoding::Compression::zstd;
-  out.compression_level = e.codec_level;
-  out.block_bytes = e.block_bytes;
-  out.grow_blocks = e.grow_blocks;
-  out.filters = e.filters;
-  out.dedup = e.dedup;
-  out.deltas = e.deltas;
-  out.hash = e.sha256 ? Encoding::Hash::sha256 : Encoding::Hash::none;
-  return out;
-}
 
 VersionInfo info_of_name(const remote::RemoteName& name) {
   const format::Version& version = name.ref.version;
@@ -37,7 +23,7 @@ VersionInfo info_of_name(const remote::RemoteName& name) {
   out.file_bytes = version.file_bytes.value_or(version.region_bytes);
   out.pages_changed = version.pages_changed;
   out.bytes_added = version.bytes_added;
-  if (name.encoding.has_value()) out.encoding = public_encoding(*name.encoding);
+  if (name.encoding.has_value()) out.encoding = region::from_format(*name.encoding);
   return out;
 }
 

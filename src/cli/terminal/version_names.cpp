@@ -1,6 +1,5 @@
 #include "cli/terminal/version_names.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <optional>
@@ -111,12 +110,6 @@ std::string at_time(const Store& store, const std::string& name, std::string_vie
   return found->name;
 }
 
-bool has_version(const Store& store, const std::string& name) {
-  const auto versions = store.versions();
-  return std::any_of(versions.begin(), versions.end(),
-                     [&](const VersionInfo& v) { return v.name == name; });
-}
-
 std::string latest(const Store& store) {
   const auto versions = store.versions();
   const VersionInfo* found = newest_until(versions, Moment::max());
@@ -132,7 +125,7 @@ std::string parent_of(const Store& store, const std::string& name, std::uint32_t
       fail(Errc::not_found, "'{}' has {} before it on its line, so there is no '{}~{}'", name,
            counted(step, "snapshot"), name, steps);
     }
-    if (!has_version(store, parent)) {
+    if (!store.contains(parent)) {
       fail(Errc::not_found, "'{}~{}' goes back to '{}', which has been removed", name, step + 1,
            parent);
     }
@@ -150,7 +143,7 @@ std::string resolve_version(const Store& store, const std::string& text) {
     name = at_time(store, name.substr(0, at),
                    std::string_view(name).substr(at + 2, name.size() - at - 3));
   } else if (name == "latest") {
-    if (!has_version(store, name)) name = latest(store);
+    if (!store.contains(name)) name = latest(store);
   }
   if (tilde == std::string::npos) return name;
   const std::string_view steps = std::string_view(text).substr(tilde + 1);

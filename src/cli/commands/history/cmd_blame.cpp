@@ -8,6 +8,7 @@
 #include "cli/terminal/arguments.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/listing.hpp"
 #include "cli/terminal/progress.hpp"
 
 namespace vellum::cli {
@@ -42,8 +43,8 @@ void print_text(Output& out, const std::vector<VersionInfo>& versions,
   for (const Blamed& b : blamed) {
     const VersionInfo& v = versions[b.version];
     table.add({fmt::format("{}", b.range.offset_bytes), fmt::format("{}", b.range.length_bytes),
-               printable(v.name) + (b.version == 0 ? " or before" : ""),
-               utc_time(v.is_branch ? v.committed_at : v.created_at), first_line(v.message)});
+               printable(v.name) + (b.version == 0 ? " or before" : ""), utc_time(shown_time(v)),
+               first_line(v.message)});
   }
   table.print(out);
 }
