@@ -220,6 +220,12 @@ int decode_map_block(std::span<const std::byte> raw, std::span<MapEntry> out) no
   return static_cast<int>(n);
 }
 
+bool is_described(std::span<const MapEntry> entries, const MapBlockRef& block) noexcept {
+  return entries.size() == block.entries && !entries.empty() &&
+         entries.front().page == block.first_page &&
+         entries.back().page + entries.back().count - 1 == block.last_page;
+}
+
 std::vector<std::byte> encode_run_root(const RunRoot& root) {
   const std::vector<MapBlockRef>& blocks = root.blocks;
   std::vector<std::byte> out;

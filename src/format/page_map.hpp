@@ -30,6 +30,10 @@ struct MapBlockRef {
   std::uint32_t entries = 0;
   bool operator==(const MapBlockRef&) const = default;
 };
+// True if `entries`, which decode_map_block() has passed, are the block that the root describes.
+// Readers find a block by the pages that its root claims for it, so they may use no other.
+bool is_described(std::span<const MapEntry> entries, const MapBlockRef& block) noexcept;
+
 // The root of a run: its blocks, and every pack that its entries point into (ascending, distinct).
 // Opening a version opens these packs, and gc sees a version's needs without reading its blocks.
 struct RunRoot {

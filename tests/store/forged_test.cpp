@@ -373,19 +373,32 @@ TEST_F(Forged, ARootOfAnotherNumberOfBlocks) {
   expect_refused("the root of a run does not parse");
 }
 
-// A root's words about its blocks only steer the search: pages may be missed, nothing else. A
-// reader of the whole run compares.
+// Readers find a block by the pages that its root claims for it. A block of other pages would be
+// found or missed depending on the pages that are read together.
 TEST_F(Forged, AMapBlockThatItsRootDescribesWrongly) {
-  const RecordRef record = add_pages(4);
-  auto block = add_block({base(0, record, 0, 4)});
-  block.last_page = 9;
-  publish({add_root({{block}, {pack_->id()}})});
-  Bytes out = read();
-  EXPECT_EQ(out[0], std::byte{1});
-  EXPECT_EQ(out[5 * kPageBytes], std::byte{0});
-  expect_verify_complains();
-  error_text(Errc::corrupted, [&] { collect_garbage(*open(), false, nullptr); });
-  use_otherwise();
+  const auto expect_refused_as = [&](PageNumber first, PageNumber last, std::uint32_t entries) {
+    SCOPED_TRACE(testing::Message() << first << " to " << last << ", " << entries << " entries");
+    pack_ = std::make_unique<Pack>(*store_, 1);
+    format::MapBlockRef wrong = add_block({base(2, add_pages(4), 0, 4)});
+    wrong.first_page = first;
+    wrong.last_page = last;
+    wrong.entries = entries;
+    publish({add_root({{wrong}, {pack_->id()}})});
+    expect_page_refused("the map block is not the one that its root describes");
+    const auto store = open();
+    const auto source = open_version(*store, "forged");
+    error_text(Errc::corrupted, [&] { source->chain(4); });
+    std::uint8_t depths[8];
+    error_text(Errc::corrupted, [&] { source->depths(0, depths); });
+    EXPECT_EQ(source->zeros_from(4, 9), 0u) << "takes pages of a damaged run for zero";
+    fs_.erase("/s");
+    store_ = StoreCore::create(fs_, "/s", small_options());
+  };
+  expect_refused_as(2, 9, 1);
+  expect_refused_as(4, 5, 1);
+  expect_refused_as(0, 5, 1);
+  expect_refused_as(2, 4, 1);
+  expect_refused_as(2, 5, 2);
 }
 
 TEST_F(Forged, PagesOutsideOfTheRegion) {

@@ -290,8 +290,7 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
     entries.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
     if (n < 0 || static_cast<std::uint32_t>(n) != record.header.items) {
       reason = "the map block does not parse";
-    } else if (entries.size() != block.entries || entries.front().page != block.first_page ||
-               entries.back().page + entries.back().count - 1 != block.last_page) {
+    } else if (!format::is_described(entries, block)) {
       reason = "the map block is not the one that its root describes";
     }
     for (const MapEntry& e : entries) {

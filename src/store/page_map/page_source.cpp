@@ -13,7 +13,6 @@ using format::kPageBytes;
 using format::MapEntry;
 using format::PageKind;
 using format::PageNumber;
-using format::RecordType;
 
 const MapEntry* first_reaching(std::span<const MapEntry> entries, PageNumber page) noexcept {
   const auto at = std::partition_point(entries.begin(), entries.end(),
@@ -64,10 +63,8 @@ std::uint64_t next_entry(const PageSourceState& s, const LoadedRun& run, PageNum
   out.count = 0;
   RecordCache::View view;
   ReadFailure ignored;  // reading the page will meet the failure again
-  if (!s.records->get(run.block_ref(b), RecordType::map_block, view, ignored)) return 0;
-  const auto entries = view.entries();
-  const MapEntry* e = first_reaching(entries, first);
-  if (e == entries.data() + entries.size()) return 0;  // not the block that the root describes
+  if (!get_block(*s.records, run, b, view, ignored)) return 0;
+  const MapEntry* const e = first_reaching(view.entries(), first);
   if (e->page > first) return e->page - first;
   out = *e;
   return 0;
@@ -114,7 +111,7 @@ std::vector<MapEntry> PageSource::chain(PageNumber page) const {
     if (b == run->root.blocks.size() || run->root.blocks[b].first_page > page) continue;
     RecordCache::View view;
     ReadFailure failure;
-    if (!impl_->records->get(run->block_ref(b), RecordType::map_block, view, failure)) {
+    if (!get_block(*impl_->records, *run, b, view, failure)) {
       failure.page = page;
       raise(failure);
     }
@@ -149,7 +146,7 @@ void PageSource::depths(PageNumber first, std::span<std::uint8_t> out) const {
          ++b) {
       RecordCache::View view;
       ReadFailure failure;
-      if (!impl_->records->get((*run)->block_ref(b), RecordType::map_block, view, failure)) {
+      if (!get_block(*impl_->records, **run, b, view, failure)) {
         failure.page = std::max(first, blocks[b].first_page);
         raise(failure);
       }

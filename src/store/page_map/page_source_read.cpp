@@ -121,7 +121,7 @@ Collected PageReader::collect_run(const LoadedRun& run, PageNumber first, std::s
   for (std::size_t b = run.block_from(first); b < blocks.size() && blocks[b].first_page < end;
        ++b) {
     RecordCache::View view;
-    if (!s.records->get(run.block_ref(b), RecordType::map_block, view, failure)) {
+    if (!get_block(*s.records, run, b, view, failure)) {
       failure.page = first;
       return Collected::failed;
     }

@@ -32,24 +32,26 @@ std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef
   return store.runs().get(ref, [&] { return read_run(store, ref); });
 }
 
-std::vector<MapEntry> read_block(PackStore& store, const LoadedRun& run, std::size_t block) {
-  const format::MapBlockRef& claimed = run.root.blocks[block];
+bool get_block(RecordCache& records, const LoadedRun& run, std::size_t block,
+               RecordCache::View& view, ReadFailure& failure) noexcept {
   const format::RecordRef ref = run.block_ref(block);
-  const std::string place = record_place(store, ref);
+  if (!records.get(ref, format::RecordType::map_block, view, failure)) return false;
+  if (format::is_described(view.entries(), run.root.blocks[block])) return true;
+  view.release();
+  failure = {"the map block is not the one that its root describes", ref, 0, 0};
+  return false;
+}
+
+std::vector<MapEntry> read_block(PackStore& store, const LoadedRun& run, std::size_t block) {
   RecordCache::View view;
   ReadFailure failure;
-  if (!store.records().get(ref, format::RecordType::map_block, view, failure)) {
+  if (!get_block(store.records(), run, block, view, failure)) {
     const bool os = failure.os_errno != 0 && failure.os_errno != ENODATA;
-    fail(os ? Errc::io : Errc::corrupted, "{}: {}", place, failure.reason);
+    fail(os ? Errc::io : Errc::corrupted, "{}: {}", record_place(store, run.block_ref(block)),
+         failure.reason);
   }
   const auto found = view.entries();
-  std::vector<MapEntry> entries(found.begin(), found.end());
-  view.release();
-  if (entries.size() != claimed.entries || entries.front().page != claimed.first_page ||
-      entries.back().page + entries.back().count - 1 != claimed.last_page) {
-    fail(Errc::corrupted, "{}: the map block is not the one that its root describes", place);
-  }
-  return entries;
+  return {found.begin(), found.end()};
 }
 
 std::vector<MapEntry> read_entries(PackStore& store, const LoadedRun& run) {

@@ -12,6 +12,11 @@ namespace vellum::store {
 // are open at the same time share it. Throws Errc::corrupted.
 std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef& ref);
 
+// Looks up one block of a run, which the root must describe. False: `failure` says why, but for the page.
+// Allocates nothing, as the fault handler comes here.
+bool get_block(RecordCache& records, const LoadedRun& run, std::size_t block,
+               RecordCache::View& view, ReadFailure& failure) noexcept;
+
 // The entries of one block: at most 1024. Throws Errc::corrupted, naming the place.
 std::vector<format::MapEntry> read_block(PackStore& store, const LoadedRun& run, std::size_t block);
 
