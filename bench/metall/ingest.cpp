@@ -9,14 +9,15 @@
 //
 //   bench_metall [--json FILE] [--dir DIR] [--only vector|map|unordered_map|graph]
 //                [--keys random|sequential] [--inserts 4000000] [--rmat 18] [--edge-factor 16]
-//                [--rounds 10] [--snapshots 1] [--sync 0] [--capacity-gib 32] [--check 1]
+//                [--rounds 10] [--snapshots 1] [--sync 0] [--async 0] [--capacity-gib 32] [--check 1]
 //
-// Seconds of inserts, of snapshots (with --sync 1 until the file system has all of it on disk), of
-// closing and of opening the last snapshot. Bytes after each round and at the end: the files'
-// sizes, their disk blocks (of hard links once, of reflinks as often as they are there), and how
-// much less room the file system has, which is what counts where blocks are shared or compressed -
-// when nothing else writes there, and, before the end, only with --sync 1. With --check, the first
-// and the last snapshot must have what was put in.
+// Seconds of inserts, of snapshots (with --sync 1 until the file system has all of it on disk; with
+// --async 1 what the program waits for, the rest is in closing), of closing and of opening the last
+// snapshot. Bytes after each round and at the end: the files' sizes, their disk blocks (of hard
+// links once, of reflinks as often as they are there), and how much less room the file system has,
+// which is what counts where blocks are shared or compressed - when nothing else writes there, and,
+// before the end, only with --sync 1. With --check, the first and the last snapshot must have what
+// was put in.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -58,7 +59,7 @@ using Graph = metall::container::unordered_map<
 struct Setting {
   std::string directory;
   std::size_t rounds, capacity_bytes;
-  bool snapshots, sync, check;
+  bool snapshots, sync, async, check;
   std::string live() const { return directory + "/live"; }
   std::string snapshot(std::size_t round) const {
     return directory + fmt::format("/round{}", round);
@@ -142,6 +143,38 @@ double check_snapshots(const Setting& setting, const std::vector<std::size_t>& c
   return seconds;
 }
 
+// Snapshots of one manager. In the background where the manager can and `--async` says so: then
+// they are all there when wait() returns.
+class Snapshots {
+ public:
+  explicit Snapshots(const Setting& setting) : setting_(setting) {}
+  void take(metall::manager& manager, std::size_t round) {
+    const std::string path = setting_.snapshot(round);
+    if (setting_.async) {
+#ifdef VELLUM_METALL_HPP
+      pending_.push_back(vellum::metall_snapshot_async(manager, path));
+      return;
+#else
+      throw std::runtime_error("this manager has no snapshots in the background");
+#endif
+    }
+    if (!manager.snapshot(path)) throw std::runtime_error("no snapshot");
+    if (setting_.sync) sync_file_system(setting_.directory);
+  }
+  void wait() {
+#ifdef VELLUM_METALL_HPP
+    for (auto& future : pending_) future.get();
+    pending_.clear();
+#endif
+  }
+
+ private:
+  const Setting& setting_;
+#ifdef VELLUM_METALL_HPP
+  std::vector<std::future<vellum::CommitReport>> pending_;
+#endif
+};
+
 // `insert(container, round)` does one round's inserts.
 template <typename Container, typename Insert>
 Result run_workload(const Setting& setting, Insert insert) {
@@ -162,17 +195,17 @@ Result run_workload(const Setting& setting, Insert insert) {
     manager.emplace(metall::create_only, setting.live(), setting.capacity_bytes);
     container = manager->construct<Container>("container")(manager->get_allocator<>());
   });
+  Snapshots snapshots(setting);
   for (std::size_t round = 0; round < setting.rounds; ++round) {
     timed(result.insert_seconds.emplace_back(), [&] { insert(*container, round); });
     timed(result.snapshot_seconds.emplace_back(), [&] {
-      if (!setting.snapshots) return;
-      if (!manager->snapshot(setting.snapshot(round))) throw std::runtime_error("no snapshot");
-      if (setting.sync) sync_file_system(setting.directory);
+      if (setting.snapshots) snapshots.take(*manager, round);
     });
     result.round_bytes.push_back(stored_bytes(setting.directory, used_before));
     if (setting.check) counts.push_back(count(*container));
   }
   timed(result.close_seconds, [&] {
+    snapshots.wait();
     manager.reset();
     if (setting.sync) sync_file_system(setting.directory);
   });
@@ -262,6 +295,7 @@ void run(const bench::Options& options) {
                         options.number("capacity-gib", 32) << 30,
                         options.number("snapshots", 1) != 0,
                         options.number("sync", 0) != 0,
+                        options.number("async", 0) != 0,
                         options.number("check", 1) != 0};
   const std::string only = options.text("only", "");
   bench::Table table({"workload", "seconds", "create", "inserts", "snapshots", "last one", "close",

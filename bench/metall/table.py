@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Runs bench_metall of several managers in turns, and prints one table of them.
 
-    bench/metall/table.py [--peer "NAME=PROGRAM@DIR[,statvfs][,VARIABLE=VALUE]..."]...
+    bench/metall/table.py [--peer "NAME=PROGRAM@DIR[,statvfs][,async][,VARIABLE=VALUE]..."]...
 
 A peer is a program that was built from ingest.cpp, the directory where its data go, and what is to be
 in its environment. `statvfs` counts its bytes by what its file system has less room, where blocks are
-shared or compressed; nothing else may write there. Otherwise its files' disk blocks count. Without
---peer: what the build has made, in --dir.
+shared or compressed; nothing else may write there. Otherwise its files' disk blocks count. `async`
+takes snapshots in the background; they are durable at the end. Without --peer: what the build has
+made, in --dir.
 
 Each run has an emptied directory and a machine whose file systems were synchronised; the page cache
 stays. As shipped: a snapshot is as durable as the peer makes it. Durable: its seconds last until the
@@ -28,8 +29,12 @@ from table_lib import kill_group, print_rows, write_json
 MODES = {"as shipped": "0", "durable": "1"}
 # What plain Metall takes some seconds for: keys, and for the graph R-MAT's scale.
 SIZES = {"vector": 40_000_000, "map": 2_000_000, "unordered_map": 5_000_000, "graph": 20}
-DEFAULT_PROGRAMS = {"Vellum": "bench_metall", "Vellum, Privateer's door": "bench_metall_privateer",
-                    "plain Metall": "bench_metall_plain", "LLNL Privateer": "bench_metall_llnl"}
+DEFAULT_PEERS = (("Vellum", "bench_metall", ()),
+                 ("Vellum, snapshot_async()", "bench_metall", ("async",)),
+                 ("Vellum, Privateer's door", "bench_metall_privateer", ()),
+                 ("plain Metall", "bench_metall_plain", ()),
+                 ("LLNL Privateer", "bench_metall_llnl", ()))
+SETTINGS = ("statvfs", "async")
 SECONDS = ("insert seconds", "snapshot seconds", "seconds")
 
 
@@ -37,7 +42,8 @@ class Peer:
     def __init__(self, name, program, directory, settings=()):
         self.name, self.program, self.directory = name, os.path.abspath(program), directory
         self.statvfs = "statvfs" in settings
-        self.environment = dict(s.split("=", 1) for s in settings if s != "statvfs")
+        self.arguments = ["--async", "1"] if "async" in settings else []
+        self.environment = dict(s.split("=", 1) for s in settings if s not in SETTINGS)
         if not os.access(self.program, os.X_OK):
             sys.exit(f"table: {name}: no program {program}")
 
@@ -47,8 +53,9 @@ class Peer:
         name, equals, rest = first.partition("=")
         program, at, directory = rest.rpartition("@")
         if not (name and equals and program and at and directory) or any(
-                s != "statvfs" and "=" not in s for s in settings):
-            sys.exit(f"table: --peer {text}: not NAME=PROGRAM@DIR[,statvfs][,VARIABLE=VALUE]...")
+                s not in SETTINGS and "=" not in s for s in settings):
+            sys.exit(f"table: --peer {text}: not NAME=PROGRAM@DIR[,statvfs][,async]"
+                     "[,VARIABLE=VALUE]...")
         return Peer(name, program, directory, settings)
 
     def bytes_of(self, figures, prefix):
@@ -66,7 +73,8 @@ def run_program(peer, workload, mode, options):
         size = str(options.size[workload])
         command = [peer.program, "--json", out.name, "--dir", scratch, "--only", workload,
                    "--rmat" if workload == "graph" else "--inserts", size,
-                   "--rounds", str(options.snapshots), "--sync", MODES[mode], *options.arguments]
+                   "--rounds", str(options.snapshots), "--sync", MODES[mode], *peer.arguments,
+                   *options.arguments]
         process = subprocess.Popen(command, env={**os.environ, **peer.environment}, stderr=said,
                                    stdout=subprocess.DEVNULL, start_new_session=True)
         try:
@@ -198,7 +206,7 @@ def parse_sizes(words):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--peer", action="append", default=[],
-                        metavar="NAME=PROGRAM@DIR[,statvfs][,VARIABLE=VALUE]...")
+                        metavar="NAME=PROGRAM@DIR[,statvfs][,async][,VARIABLE=VALUE]...")
     parser.add_argument("--programs", default=f"{TOP}/build/release/bench", metavar="DIR",
                         help="where the build has put its own")
     parser.add_argument("--dir", default=f"{TOP}/build/bench/data", help="for their data")
@@ -223,9 +231,9 @@ def parse_options():
 def peers_of(options):
     peers = [Peer.parse(text) for text in options.peer]
     if not peers:
-        found = {name: os.path.join(options.programs, program)
-                 for name, program in DEFAULT_PROGRAMS.items()}
-        peers = [Peer(name, program, options.dir) for name, program in found.items()
+        found = [(name, os.path.join(options.programs, program), settings)
+                 for name, program, settings in DEFAULT_PEERS]
+        peers = [Peer(name, program, options.dir, settings) for name, program, settings in found
                  if os.path.exists(program)]
     if len({peer.name for peer in peers}) != len(peers):
         sys.exit("table: two peers of one name")

@@ -93,6 +93,10 @@ class Datastore {
   // that links here. The last part of its path becomes the version's name, with a number after it
   // when that name is taken. already_exists.
   CommitReport snapshot(const std::string& path);
+  // The same beside the program: see Region::snapshot_async(). The version opens when the future is
+  // ready. Until then, and after an error, a `path` of its own is a link to a version that is not
+  // there: it is not consistent(), and prepare() removes it.
+  [[nodiscard]] std::future<CommitReport> snapshot_async(const std::string& path);
 
   void close() noexcept;
 

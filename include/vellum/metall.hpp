@@ -16,6 +16,7 @@
 //    number of threads have no effect. copy() makes a datastore that stands alone.
 //  - Any snapshot opens, read-only or to write, beside the live datastore. The live datastore does
 //    not open a second time while it is open to write: snapshot it.
+//  - vellum::metall_snapshot_async(manager, path) copies the written pages and returns a future.
 //  - flush(false) copies the written pages and returns; the rest runs beside the program.
 //  - flush() is void in Metall: a failure is logged, as by all of Metall, and
 //    vellum::metall_last_error() returns it.
@@ -63,9 +64,22 @@ using metall_manager = ::metall::basic_manager<metall_storage, metall_segment_st
 // The error of this thread's last failed call. Empty: none has failed.
 inline const std::string& metall_last_error() { return detail::metall_last_error(); }
 
+// manager.snapshot(path), which only copies the written pages before it returns; a library thread
+// compresses and writes them. The snapshot opens when the future is ready, which throws
+// vellum::Error if there is none. This call throws, too: io, when the manager has refused.
+[[nodiscard]] inline std::future<CommitReport> metall_snapshot_async(
+    metall_manager& manager, const std::filesystem::path& path) {
+  std::future<CommitReport> result;
+  detail::metall_pending_snapshot() = &result;
+  const bool begun = manager.snapshot(path);
+  detail::metall_pending_snapshot() = nullptr;
+  if (!begun) throw Error(Errc::io, path.string() + ": no snapshot: " + metall_last_error());
+  return result;
+}
+
 }  // namespace vellum
 
-// Four members of Metall's kernel, for these storage classes only. Its own members would say that a
+// Five members of Metall's kernel, for these storage classes only. Its own members would say that a
 // datastore is whole only after it was closed.
 namespace metall::kernel {
 
@@ -94,7 +108,27 @@ inline bool vellum::metall_manager::manager_kernel_type::priv_properly_closed(
   return vellum::metall_storage::consistent(base_path);
 }
 
-// Metall has written its files, of a snapshot or a copy. They stay as they are from here on; if the
+// Writes the snapshot's own files, its uuid and description. The version has all others, and an
+// opening puts them back.
+template <>
+inline bool vellum::metall_manager::manager_kernel_type::priv_snapshot(const path_type& destination,
+                                                                       const bool clone,
+                                                                       const int threads) {
+  priv_check_sanity();
+  if (!priv_serialize_management_data() || !priv_create_datastore_directory(destination)) {
+    return false;
+  }
+  if (!m_segment_storage.snapshot(destination, clone, threads)) return false;
+  const auto directory = vellum::metall_storage::get_path(destination, k_management_dir_name);
+  json_store metadata;
+  std::string description;
+  return mdtl::create_directory(directory) && priv_set_uuid(&metadata) &&
+         priv_set_version(&metadata) && priv_write_management_metadata(destination, metadata) &&
+         (!priv_read_description(m_base_path, &description) ||
+          priv_write_description(destination, description));
+}
+
+// Metall has written its files, of a copy. They stay as they are from here on; if the
 // process is killed before this, they are restored.
 template <>
 inline bool vellum::metall_manager::manager_kernel_type::priv_mark_properly_closed(

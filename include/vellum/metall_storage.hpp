@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <future>
 #include <initializer_list>
 #include <new>
 #include <string>
@@ -38,6 +39,12 @@ namespace detail {
 inline std::string& metall_last_error() {
   static thread_local std::string text;
   return text;
+}
+
+// Where this thread's snapshots leave their futures; null: they are waited for.
+inline std::future<CommitReport>*& metall_pending_snapshot() {
+  static thread_local std::future<CommitReport>* future = nullptr;
+  return future;
 }
 
 // Runs a body that may throw, for callers that know only bool.
@@ -162,7 +169,13 @@ class basic_metall_segment_storage {
   }
   // O(written pages), whatever the segment's size.
   bool snapshot(const path_type& snapshot_path, bool /*clone*/, int /*max_num_threads*/) {
-    return writes([&] { datastore_.snapshot(snapshot_path.string()); });
+    return writes([&] {
+      if (auto* const pending = detail::metall_pending_snapshot()) {
+        *pending = datastore_.snapshot_async(snapshot_path.string());
+      } else {
+        datastore_.snapshot(snapshot_path.string());
+      }
+    });
   }
   // Makes unneeded pages zero, so that no version stores them.
   bool free_region(std::ptrdiff_t offset, std::size_t nbytes) {

@@ -84,6 +84,8 @@ struct Datastore::Impl {
   Region region;
   FileIndex index;         // describes the area in memory
   bool committed = false;  // and describes the last commit, too
+  // The last that snapshot_async() has begun. The next call waits for its end, so one is enough.
+  std::string begun;
 
   std::byte* data() const { return static_cast<std::byte*>(region.data()); }
   std::uint64_t segment_bytes() const { return region.size_bytes() - kAreaBytes; }
@@ -104,6 +106,15 @@ struct Datastore::Impl {
     }
     committed = false;
     reporting([&] { datastore::pack_files(place.files(), area(), index); });
+  }
+  // The place of a new snapshot, and its name in this store.
+  std::pair<Place, std::string> snapshot_at(const std::string& path) const {
+    const Place target = datastore::place_of(path);
+    std::string name = datastore::snapshot_name(target, store->path(), begun);
+    if (!target.linked && datastore::is_there(target)) {
+      fail(Errc::already_exists, "{}: a datastore is there already", path);
+    }
+    return {target, std::move(name)};
   }
   // Stamps the files as equal to the last commit: the next opening may leave them alone.
   void stamp_files() noexcept;
@@ -239,17 +250,26 @@ std::future<CommitReport> Datastore::commit_async(const std::string& message) {
 CommitReport Datastore::snapshot(const std::string& path) {
   Impl& impl = opened();
   return reporting([&] {
-    const Place target = datastore::place_of(path);
-    const std::string name = datastore::snapshot_name(target, impl.store->path());
-    if (!target.linked && datastore::is_there(target)) {
-      fail(Errc::already_exists, "{}: a datastore is there already", path);
-    }
+    const auto [target, name] = impl.snapshot_at(path);
     impl.pack();
     const CommitReport report = impl.region.snapshot(name);
     impl.committed = true;
     // Its files are put back on demand: the maker of the snapshot may write them.
     if (!target.linked) datastore::write_link(target, impl.store->path(), name);
     return report;
+  });
+}
+
+std::future<CommitReport> Datastore::snapshot_async(const std::string& path) {
+  Impl& impl = opened();
+  return reporting([&] {
+    const auto [target, name] = impl.snapshot_at(path);
+    impl.pack();
+    // First, as nobody is there to write it when the version is.
+    if (!target.linked) datastore::write_link(target, impl.store->path(), name);
+    auto result = impl.region.snapshot_async(name);
+    impl.begun = name;
+    return result;
   });
 }
 

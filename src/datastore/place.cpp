@@ -92,7 +92,8 @@ void make_directory(const Place& place) {
   if (error) fail(Errc::io, "{}: cannot be made: {}", place.files(), error.message());
 }
 
-std::string snapshot_name(const Place& place, const std::string& store_path) {
+std::string snapshot_name(const Place& place, const std::string& store_path,
+                          const std::string& begun) {
   std::error_code error;
   if (place.linked && fs::equivalent(place.store, store_path, error)) return place.version;
   if (place.linked) {
@@ -109,7 +110,9 @@ std::string snapshot_name(const Place& place, const std::string& store_path) {
   name.resize(std::min<std::size_t>(name.size(), 180));
   const Store store = Store::open(store_path);
   std::string free = name;
-  for (int i = 2; store.contains(free); ++i) free = name + "-" + std::to_string(i);
+  for (int i = 2; free == begun || store.contains(free); ++i) {
+    free = name + "-" + std::to_string(i);
+  }
   return free;
 }
 

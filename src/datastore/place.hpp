@@ -28,9 +28,10 @@ bool is_there(const Place& place);
 // Makes the directory of a path, with no datastore in it.
 void make_directory(const Place& place);
 
-// The name for a snapshot at `path` in `store_path`. For DIR@NAME, which must be of that store
-// (Errc::invalid_argument), NAME.
-std::string snapshot_name(const Place& place, const std::string& store_path);
+// The name for a snapshot at `path` in `store_path`, other than `begun`, which will be there soon.
+// For DIR@NAME, which must be of that store (Errc::invalid_argument), NAME.
+std::string snapshot_name(const Place& place, const std::string& store_path,
+                          const std::string& begun);
 
 // Durable on return.
 void write_link(const Place& place, const std::string& store_path, const std::string& version);

@@ -108,6 +108,41 @@ TEST_P(Datastores, KeepSnapshotsUnderPathsAndNames) {
   EXPECT_TRUE(Store::open(path() + "/store").verify({.read_data = true}).damages.empty());
 }
 
+TEST_P(Datastores, TakeSnapshotsBesideTheProgram) {
+  {
+    Datastore datastore = create(path());
+    std::vector<std::future<CommitReport>> pending;
+    const std::vector<std::string> places = {path() + "@one", path("two"), path("other/two"),
+                                             path("third/two")};
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      set(datastore, path(), i + 1);
+      Datastore::prepare(places[i]);
+      pending.push_back(datastore.snapshot_async(places[i]));
+      set(datastore, path(), 1000);  // not in it
+    }
+    for (auto& future : pending) EXPECT_GT(future.get().sequence, 0u);
+    for (std::size_t i = 0; i < places.size(); ++i) expect_holds(places[i], i + 1);
+    EXPECT_ERRC(std::ignore = datastore.snapshot_async(path("two")), Errc::already_exists);
+    EXPECT_ERRC(std::ignore = datastore.snapshot_async(path() + "@one"), Errc::already_exists);
+  }
+  expect_holds(path(), 4);
+  EXPECT_TRUE(Store::open(path() + "/store").verify({.read_data = true}).damages.empty());
+}
+
+// The link is there before its version; a process that dies in between leaves it.
+TEST_P(Datastores, ALinkWithoutItsVersionIsReplaced) {
+  Datastore datastore = create(path());
+  set(datastore, path(), 1);
+  datastore.snapshot(path("two"));
+  Store::open(path() + "/store").remove_snapshot("two");
+  EXPECT_FALSE(Datastore::consistent(path("two"), options()));
+  EXPECT_ERRC(read(path("two")), Errc::not_found);
+  Datastore::prepare(path("two"));
+  set(datastore, path(), 2);
+  datastore.snapshot_async(path("two")).get();
+  expect_holds(path("two"), 2);
+}
+
 TEST_P(Datastores, OpenVersionsThatOthersMade) {
   {
     Datastore datastore = create(path());

@@ -69,6 +69,9 @@ TEST_F(MetallManager, SnapshotsHaveUuidsDescriptionsAndLivesOfTheirOwn) {
     ASSERT_TRUE(manager.set_description("the first"));
     ASSERT_TRUE(manager.snapshot(path("snap")));
   }
+  std::string first;
+  ASSERT_TRUE(Manager::get_description(path("snap"), &first));
+  EXPECT_EQ(first, "the first");
   EXPECT_NE(Manager::get_uuid(path()), "");
   EXPECT_NE(Manager::get_uuid(path("snap")), Manager::get_uuid(path()));
   ASSERT_TRUE(Manager::set_description(path("snap"), "a branch"));
@@ -91,12 +94,23 @@ TEST_F(MetallManager, AsynchronousForms) {
     count_to(*manager.construct<Vector>("v")(manager.get_allocator<>()), 1'000);
     manager.flush(false);
     count_to(*manager.find<Vector>("v").first, 1'500);
+    auto first = metall_snapshot_async(manager, path() + "@first");
+    count_to(*manager.find<Vector>("v").first, 2'500);
+    auto second = metall_snapshot_async(manager, path("second"));
+    count_to(*manager.find<Vector>("v").first, 3'500);
+    EXPECT_GT(first.get().sequence, 0u);
+    EXPECT_GT(second.get().sequence, 0u);
+    expect_counts_to(path() + "@first", 1'500);
+    expect_counts_to(path("second"), 2'500);
+    EXPECT_NE(Manager::get_uuid(path("second")), Manager::get_uuid(path() + "@first"));
+    EXPECT_THROW(std::ignore = metall_snapshot_async(manager, ""), Error);
   }
-  expect_counts_to(path(), 1'500);
+  count_to(*Manager(::metall::open_only, path()).find<Vector>("v").first, 3'500);
+  expect_counts_to(path(), 3'500);
   EXPECT_TRUE(Manager::copy_async(path(), path("copy")).get());
   EXPECT_TRUE(Manager::remove_async(path()).get());
   EXPECT_FALSE(Manager::consistent(path()));
-  expect_counts_to(path("copy"), 1'500);
+  expect_counts_to(path("copy"), 3'500);
 }
 
 // A datastore of plain Metall moves in with everything that it points to, also allocators inside

@@ -203,6 +203,10 @@ class ImageTest : public ::testing::Test {
     const std::byte byte{static_cast<unsigned char>(value)};
     fs_.open(path, base::OpenMode::read_write)->pwrite(std::span(&byte, 1), at);
   }
+  // Surely another byte than the one that is there.
+  void spoil(const std::string& path, std::uint64_t at) {
+    poke(path, at, std::to_integer<int>(content_of(fs_, path).at(at) ^ std::byte{0xa5}));
+  }
   void change(Model& model) {
     for (int k = 0; k < 20; ++k) model.store64(random_() % model.pages(), 64, random_());
   }
@@ -263,7 +267,7 @@ TEST_F(ImageTest, WithoutACredibleMapOfRangesAllIsCompared) {
     if (gone) {
       std::filesystem::remove(map);
     } else {
-      poke(map, 17, 0x80);
+      spoil(map, 17);
     }
     const Session session(*store_);
     expect_whole(in_store());
@@ -280,7 +284,7 @@ TEST_F(ImageTest, ACorruptedStateMeansMakingItAgain) {
   poke(in_store(), 5, 0x77);
   const auto state = directory_.path("s/branches/main/image.state");
   for (std::uint64_t at = 0; at < std::filesystem::file_size(state); at += 13) {
-    poke(state, at, 0xa5);
+    spoil(state, at);
     poke(in_store(), 5, 0x77);
     Session session(*store_);
     expect_whole(in_store());
