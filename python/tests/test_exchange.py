@@ -11,6 +11,7 @@ import pytest
 
 import vellum
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*does not have a Zarr V3 specification")
 DTYPES = ["?", "u1", ">i4", "<f2", "<f8", "<c16", "<M8[ns]", "<m8[s]", "S7", "<U5", [("a", "<i4"), ("b", "<f8")]]
 FORMATS = ["npz", "hdf5", "zarr"]
 TEXT = ["", "a", "ä", "日本", "x" * 5000] * 1000
