@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """Versions of a float32 array by Vellum and by what people do instead, in one run and one table.
 
-    bench/python/table.py [--mib 1024] [--versions 20] [--rounds 1] [--dir DIR] [--json FILE] [--peer NAME]...
+    bench/python/table.py [--mib 1024] [--versions 20] [--dir DIR] [--json FILE] [--peer NAME]... [--pattern NAME]
+                          [--more FILE]
 
 An array of --mib MiB, rows of 1 KiB of values that compress by little. Each version changes 1 % of the rows
 at random, and in a second pass one column of all rows. Every peer makes its version durable (fsync). Bytes
 are disk blocks of all versions. Reads are of the version in the middle: 5 % of the rows at random, then all.
 Workers are 8 processes, each of which opens the version from a pickle, or a path, and sums an eighth.
-Peers that are not installed are left out: zarr, h5py. Ratios are to the best of the others.
+Peers that are not installed are left out: zarr, icechunk, h5py, parquet, duckdb. Ratios are to the best of the
+others. --peer and --pattern (rows, column) choose some. With --more, results are added to those in a file of the same
+size, and the table shows all of them: for runs in pieces.
 
 Another Python than one that has the package hands over to build/python/*/venv/bin/python, which `make python`
 makes; with ARGS=--optional it has the peers, too.
@@ -16,6 +19,7 @@ makes; with ARGS=--optional it has the peers, too.
 import argparse
 import concurrent.futures
 import glob
+import json
 import mmap
 import multiprocessing
 import os
@@ -37,15 +41,10 @@ except ImportError:
         sys.exit("bench/python/table.py: there is no Python with the package: make python")
     os.execve(pythons[-1], [pythons[-1], *sys.argv], {**os.environ, "VELLUM_BENCH_PYTHON": "1"})
 sys.path.insert(0, f"{TOP}/bench")
+from peers import COLUMNS, PEERS, Vellum, installed  # noqa: E402
 from table_lib import print_rows, write_json  # noqa: E402
 
-COLUMNS = 256
-
-
-def sync_file(path):
-    fd = os.open(path, os.O_RDONLY)
-    os.fsync(fd)
-    os.close(fd)
+PATTERNS = {"rows": "1 % of the rows at random", "column": "one column of all rows"}
 
 
 def disk_bytes(folder):
@@ -61,140 +60,8 @@ def forget_pages(folder):
             os.close(fd)
 
 
-class Vellum:
-    """One region; a snapshot is a version."""
-
-    name = "vellum"
-
-    def __init__(self, folder, values):
-        self.path = f"{folder}/store"
-        self.region = vellum.open(self.path, create=True)
-        self.live = self.region.create_array("x", data=values)
-
-    def keep(self, version):
-        self.region.snapshot(f"v{version}")
-
-    def open(self, version):
-        return vellum.open(self.path, version=f"v{version}")["x"]
-
-    def reference(self, version):
-        return self.open(version)
-
-
-class Memmap:
-    """A mapped file; a copy of it is a version."""
-
-    name = "np.memmap + copy"
-
-    def __init__(self, folder, values):
-        self.folder = folder
-        self.shape = values.shape
-        self.live = np.memmap(f"{folder}/live", "f4", "w+", shape=values.shape)
-        self.live[:] = values
-
-    def file(self, version):
-        return f"{self.folder}/v{version}"
-
-    def keep(self, version):
-        self.live.flush()
-        shutil.copyfile(f"{self.folder}/live", self.file(version))
-        sync_file(self.file(version))
-
-    def open(self, version):
-        return np.memmap(self.file(version), "f4", "r", shape=self.shape)
-
-    def reference(self, version):
-        return self.open(version)
-
-
-class Save:
-    """Plain memory; np.save is a version."""
-
-    name = "np.save"
-
-    def __init__(self, folder, values):
-        self.folder, self.live = folder, values.copy()
-
-    def keep(self, version):
-        path = f"{self.folder}/v{version}.npy"
-        np.save(path, self.live)
-        sync_file(path)
-
-    def open(self, version):
-        return np.load(f"{self.folder}/v{version}.npy", mmap_mode="r")
-
-    def reference(self, version):
-        return self.open(version)
-
-
-class Zarr:
-    """Plain memory; a zarr group of chunks of 1 MiB is a version. Its default codec compresses."""
-
-    name = "zarr"
-
-    def __init__(self, folder, values):
-        self.folder, self.live = folder, values.copy()
-
-    def keep(self, version):
-        path = f"{self.folder}/v{version}"
-        import zarr
-
-        made = zarr.open_array(path, mode="w", shape=self.live.shape, dtype="f4", chunks=(1024, COLUMNS))
-        made[:] = self.live
-        subprocess.run(["sync", "-f", path], check=True)
-
-    def open(self, version):
-        import zarr
-
-        return zarr.open_array(f"{self.folder}/v{version}", mode="r")
-
-    reference = open
-
-
-class H5py:
-    """Plain memory; a data set of chunks of 1 MiB, compressed by lzf, is a version."""
-
-    name = "h5py"
-
-    def __init__(self, folder, values):
-        self.folder, self.live = folder, values.copy()
-
-    def keep(self, version):
-        import h5py
-
-        path = f"{self.folder}/v{version}.h5"
-        with h5py.File(path, "w") as file:
-            file.create_dataset("x", data=self.live, chunks=(1024, COLUMNS), compression="lzf")
-        sync_file(path)
-
-    def open(self, version):
-        import h5py
-
-        return h5py.File(f"{self.folder}/v{version}.h5", "r")["x"]
-
-    def reference(self, version):
-        return None  # data sets do not pickle
-
-
-def installed(peer):
-    modules = {"zarr": "zarr", "h5py": "h5py"}
-    try:
-        __import__(modules.get(peer.name, "numpy"))
-    except ImportError:
-        return False
-    return True
-
-
-PEERS = [Vellum, Memmap, Save, Zarr, H5py]
-
-
 def sum_of_part(peer_type, folder, shape, pickled, version, part):
-    if pickled is None:
-        peer = peer_type.__new__(peer_type)
-        peer.folder, peer.path, peer.shape = folder, f"{folder}/store", shape
-        array = peer.open(version)
-    else:
-        array = pickle.loads(pickled)
+    array = peer_type.of(folder, shape).open(version) if pickled is None else pickle.loads(pickled)
     rows = shape[0] // 8
     return float(np.asarray(array[part * rows : (part + 1) * rows]).sum(dtype="f8"))
 
@@ -229,22 +96,23 @@ def measure(peer_type, folder, values, versions, column):
     out["open ms"], old = timed(lambda: peer.open(at))
     out["open ms"] *= 1000
     picked = np.sort(rng.choice(rows, rows // 20, replace=False))
-    out["random 5 % s"] = timed(lambda: old[picked] if peer_type is not Zarr else old.oindex[picked])[0]
+    out["random 5 % s"] = timed(lambda: peer.rows(old, picked))[0]
     del old
     forget_pages(folder)
     old = peer.open(at)
     out["all s"], total = timed(lambda: np.asarray(old[:]).sum(dtype="f8"))
     assert np.array_equal(np.asarray(old[:])[::97], middle), f"{peer.name}: another content"
     # A reference, unless it would be the data: then the path goes to the workers.
-    pickled = None
-    if peer_type in (Vellum, Zarr):
-        pickled = pickle.dumps(peer.reference(at))
+    reference, pickled = peer.reference(at), None
+    if reference is not None:
+        pickled = pickle.dumps(reference)
         out["pickle B"] = len(pickled)
-    elif peer_type in (Memmap, Save):
-        out["pickle B"] = old.nbytes + 200  # np.memmap pickles as its values
+    elif isinstance(old, np.memmap):
+        out["pickle B"] = old.nbytes + 200  # it pickles as its values
+    del reference
     forget_pages(folder)
     context = multiprocessing.get_context("spawn")
-    with concurrent.futures.ProcessPoolExecutor(8, context) as pool:
+    with concurrent.futures.ProcessPoolExecutor(8, context, installed, (peer_type,)) as pool:
         list(pool.map(abs, range(64)))  # the workers are there
         jobs = [(peer_type, folder, values.shape, pickled, at, part) for part in range(8)]
         seconds, sums = timed(lambda: list(pool.map(sum_of_part, *zip(*jobs, strict=True))))
@@ -292,18 +160,15 @@ def print_lines(lines):
 
 def print_commit_targets(results):
     """Those of random rows."""
-    ours, others = results["vellum"], [r for name, r in results.items() if name != "vellum"]
-    if not others:
+    ours, others = results.get("vellum"), [r for name, r in results.items() if name != "vellum"]
+    if ours is None or not others:
         return
+    faster = min(o["commit s"] for o in others) / ours["commit s"]
+    smaller = ours["MiB a version"] / min(o["MiB a version"] for o in others)
     print_lines(
         [
-            ("commit, times faster than each", min(o["commit s"] for o in others) / ours["commit s"], ">=", 10),
-            (
-                "bytes of a version, of each",
-                ours["MiB a version"] / min(o["MiB a version"] for o in others),
-                "<=",
-                0.1,
-            ),
+            ("commit, times faster than each", faster, ">=", 10),
+            ("bytes of a version, of each", smaller, "<=", 0.1),
             ("pickle, bytes", ours["pickle B"], "<=", 1024),
         ]
     )
@@ -319,42 +184,62 @@ def print_resident_targets(resident):
     print_lines([("import beside numpy, ms", import_ms(), "<=", 60)])
 
 
-def main():
+def print_table(size, pattern, results):
+    mib, versions = size
+    print(f"\n{mib} MiB of float32, {versions} versions, {PATTERNS[pattern]}", flush=True)
+    columns = list(dict.fromkeys(column for found in results.values() for column in found))
+    print_rows(
+        [["", *columns]]
+        + [[name, *(f"{found[c]:.3g}" if c in found else "-" for c in columns)] for name, found in results.items()]
+    )
+    if pattern == "rows":
+        print_commit_targets(results)
+
+
+def earlier_results(file, size):
+    """What --more has, by pattern."""
+    if file is None or not os.path.exists(file):
+        return {}
+    with open(file, encoding="utf-8") as opened:
+        report = json.load(opened)
+    if (report["mib"], report["versions"]) != size:
+        sys.exit(f"bench/python/table.py: {file} has results of another size")
+    return {pattern: report[pattern] for pattern in PATTERNS if pattern in report}
+
+
+def parsed_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mib", type=int, default=1024)
     parser.add_argument("--versions", type=int, default=20)
-    parser.add_argument("--peer", action="append", default=[])
+    parser.add_argument("--peer", action="append", choices=[peer.name for peer in PEERS])
+    parser.add_argument("--pattern", choices=PATTERNS)
+    parser.add_argument("--more")
     parser.add_argument("--dir")
     parser.add_argument("--json")
-    arguments = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    arguments = parsed_arguments()
+    size = (arguments.mib, arguments.versions)
     rows = (arguments.mib << 20) // (COLUMNS * 4)
     values = np.random.default_rng(1).normal(size=(rows, COLUMNS)).astype("f4")
-    peers = [p for p in PEERS if installed(p) and (not arguments.peer or p.name in ("vellum", *arguments.peer))]
-    report = {"mib": arguments.mib, "versions": arguments.versions}
+    peers = [p for p in PEERS if installed(p) and p.name in (arguments.peer or [p.name])]
+    report = {"mib": arguments.mib, "versions": arguments.versions, **earlier_results(arguments.more, size)}
     with tempfile.TemporaryDirectory(prefix="bench-python-", dir=arguments.dir) as top:
-        resident = resident_ratio(top)
-        print_resident_targets(resident)
-        for what in ("rows", "column"):
-            results = {}
+        if Vellum in peers:
+            report["resident"] = resident_ratio(top)
+            print_resident_targets(report["resident"])
+        for pattern in [arguments.pattern] if arguments.pattern else PATTERNS:
+            results = report.setdefault(pattern, {})
             for peer in peers:
-                folder = f"{top}/{what}-{peers.index(peer)}"
+                folder = f"{top}/{pattern}-{peers.index(peer)}"
                 os.mkdir(folder)
-                results[peer.name] = measure(peer, folder, values, arguments.versions, what == "column")
+                results[peer.name] = measure(peer, folder, values, arguments.versions, pattern == "column")
                 shutil.rmtree(folder)
-            title = "1 % of the rows at random" if what == "rows" else "one column of all rows"
-            print(f"\n{arguments.mib} MiB of float32, {arguments.versions} versions, {title}", flush=True)
-            columns = list(results["vellum"])
-            print_rows(
-                [["", *columns]]
-                + [
-                    [name, *(f"{found[c]:.3g}" if c in found else "-" for c in columns)]
-                    for name, found in results.items()
-                ]
-            )
-            if what == "rows":
-                print_commit_targets(results)
-            report[what] = results
-    report["resident"] = resident
+                if arguments.more:
+                    write_json(arguments.more, "python", report)
+            print_table(size, pattern, results)
     if arguments.json:
         write_json(arguments.json, "python", report)
 

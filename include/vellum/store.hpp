@@ -24,6 +24,7 @@
 #include <vellum/encoding.hpp>
 #include <vellum/error.hpp>
 #include <vellum/region.hpp>
+#include <vellum/remote.hpp>
 #include <vellum/report.hpp>
 #include <vellum/tier.hpp>
 
@@ -225,6 +226,39 @@ class Store {
   // The same, from a version of another store: its content becomes the branch's.
   CommitReport import_version(const std::string& branch, const Store& from, const std::string& name,
                               const std::string& message, const ProgressFn& progress = nullptr);
+
+  // Remotes: versions leave the machine, and come from others (vellum/remote.hpp). One push, pull
+  // or round of a replication at a time for each store, in all processes: Errc::busy.
+  std::vector<RemoteInfo> remotes() const;  // sorted by name
+  // Makes a remote known under a name of this store's own, such as "origin". First it probes what
+  // the server's conditional writes are worth, by some hundred small requests. False: several
+  // creators of an object won, and so this store alone may push (AddRemoteOptions::one_writer; else
+  // Errc::unsupported). Errc::already_exists: the name is in use; invalid_argument: the remote has
+  // the versions of another store, or the URL is malformed.
+  bool add_remote(const std::string& name, const std::string& url,
+                  const AddRemoteOptions& options = AddRemoteOptions());
+  void remove_remote(const std::string& name);  // what it holds stays there
+  // Sends versions to a remote, all or none, beside writers in any processes. What it reports is
+  // durable there. A call that is cut off leaves the remote as it was, and the next one goes on.
+  // Errc::not_found: there is no such remote or version; busy: another store has pushed a branch
+  // since, or is the only one that may push; already_exists: the remote has another version of a
+  // snapshot's name; io: the server does not answer, after attempts of about a minute.
+  PushReport push(const std::string& remote, const PushOptions& options = PushOptions(),
+                  const ProgressFn& progress = nullptr);
+  // Gets versions from a remote. Snapshots and branches that the store lacks are made. A branch
+  // that it has, and has not changed since it was last pushed or pulled, gets the remote's head;
+  // one with commits of its own stays as it is. Each version has its name when all of it is there;
+  // a call that is cut off goes on with the next. Errc::not_found: there is no such remote or
+  // version; already_exists: the store has another snapshot of the name; busy: the branch has a
+  // writer, or a gc is at work; io: branch and remote have both changed.
+  PullReport pull(const std::string& remote, const PullOptions& options = PullOptions(),
+                  const ProgressFn& progress = nullptr);
+  // Makes the store `directory` from a remote, which it then knows as "origin". `directory` must
+  // not exist; it gets its name when it is whole, and a call that was cut off goes on with what it
+  // has left in `directory`.vellum-clone.
+  static PullReport clone(const std::string& url, const std::string& directory,
+                          const CloneOptions& options = CloneOptions(),
+                          const ProgressFn& progress = nullptr);
 
   StoreStat stat() const;
   // Looks for damage, and names the versions that it hurts. Damage is no error of the call.

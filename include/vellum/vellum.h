@@ -715,6 +715,84 @@ typedef struct vellum_apply_tiers_options {
 int vellum_apply_tiers(vellum_store* store, const vellum_apply_tiers_options* options,
                        vellum_tier_report* report, vellum_progress_fn progress, void* context);
 
+/* ---- Remotes: see remote.hpp ---- */
+
+typedef struct vellum_remote_info {
+  size_t struct_size;
+  const char* name; /* these last until the callback returns */
+  const char* url;
+  int one_writer; /* 1: this store alone may push there */
+} vellum_remote_info;
+typedef void (*vellum_remote_fn)(const vellum_remote_info* remote, void* context);
+
+/* Calls `visit` for each remote that the store knows, sorted by name. */
+int vellum_remotes(const vellum_store* store, vellum_remote_fn visit, void* context);
+
+typedef struct vellum_add_remote_options {
+  size_t struct_size;
+  int one_writer; /* 1: this store alone will push to the remote, which is new */
+} vellum_add_remote_options;
+#define VELLUM_ADD_REMOTE_OPTIONS_INIT {sizeof(vellum_add_remote_options), 0}
+
+/* Makes a remote known, after a probe of its server. `options` may be NULL.
+ * VELLUM_ERR_UNSUPPORTED: the server lets two creators of an object win, and one_writer is 0. */
+int vellum_add_remote(vellum_store* store, const char* name, const char* url,
+                      const vellum_add_remote_options* options);
+int vellum_remove_remote(vellum_store* store, const char* name);
+
+/* A version that a push or a pull was about. */
+typedef struct vellum_moved_version {
+  size_t struct_size;
+  const char* name; /* lasts until the callback returns */
+  int is_branch;
+  int was_there;  /* 1: nothing was to be done */
+  int is_ahead;   /* of a pull: 1: a branch with commits of this store's own, which stays */
+  uint64_t epoch; /* of a pushed branch */
+} vellum_moved_version;
+typedef void (*vellum_moved_fn)(const vellum_moved_version* version, void* context);
+
+typedef struct vellum_push_options {
+  size_t struct_size;
+  const char* const* versions; /* ends with NULL; NULL: all snapshots and branches */
+  int take_over; /* 1: also branches that another store has pushed since; its push is lost */
+} vellum_push_options;
+#define VELLUM_PUSH_OPTIONS_INIT {sizeof(vellum_push_options), 0, 0}
+
+typedef struct vellum_push_report {
+  size_t struct_size;
+  uint64_t objects_uploaded, bytes_uploaded; /* besides the head that names them */
+  uint64_t pieces_used_again;
+} vellum_push_report;
+#define VELLUM_PUSH_REPORT_INIT {sizeof(vellum_push_report), 0, 0, 0}
+
+/* Sends versions to a remote, all or none. `options`, `report` and the callbacks, which get
+ * `context`, may be NULL. Errors: see Store::push(). */
+int vellum_push(vellum_store* store, const char* remote, const vellum_push_options* options,
+                vellum_push_report* report, vellum_moved_fn visit, vellum_progress_fn progress,
+                void* context);
+
+typedef struct vellum_pull_options { /* also of a clone */
+  size_t struct_size;
+  const char* const* versions; /* ends with NULL; NULL: all of the remote's */
+} vellum_pull_options;
+#define VELLUM_PULL_OPTIONS_INIT {sizeof(vellum_pull_options), 0}
+
+typedef struct vellum_pull_report {
+  size_t struct_size;
+  uint64_t pieces_read, bytes_read;
+} vellum_pull_report;
+#define VELLUM_PULL_REPORT_INIT {sizeof(vellum_pull_report), 0, 0}
+
+/* Gets versions from a remote. `options`, `report` and the callbacks may be NULL. */
+int vellum_pull(vellum_store* store, const char* remote, const vellum_pull_options* options,
+                vellum_pull_report* report, vellum_moved_fn visit, vellum_progress_fn progress,
+                void* context);
+
+/* Makes the store `directory`, which must not exist, from the remote at `url`. */
+int vellum_clone(const char* url, const char* directory, const vellum_pull_options* options,
+                 vellum_pull_report* report, vellum_moved_fn visit, vellum_progress_fn progress,
+                 void* context);
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,6 +9,7 @@
 
 #include <nanobind/nanobind.h>
 #include <vellum/report.hpp>
+#include <vellum/store.hpp>
 
 namespace vellum::python {
 
@@ -19,6 +20,7 @@ void bind_reports(nb::module_& module);
 void bind_region(nb::module_& module);
 void bind_extent(nb::module_& module);
 void bind_store(nb::module_& module);
+void bind_remotes(nb::module_& module, nb::class_<Store>& store);
 void bind_array_buffer(nb::module_& module);
 
 // Calls `callback(done, total, unit)` unless it is None, and ends the call on Ctrl-C.

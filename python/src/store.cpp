@@ -162,6 +162,7 @@ void bind_store(nb::module_& module) {
   bind_regions(store);
   bind_names(store);
   bind_upkeep(store);
+  bind_remotes(module, store);
 }
 
 }  // namespace vellum::python

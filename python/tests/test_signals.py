@@ -29,6 +29,10 @@ INSTALLS = {
     "exits": "h = ctypes.CDLL(None)._exit; [ctypes.CDLL(None).signal(n, h) for n in (7, 11)]",
     "blocked": "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGBUS, signal.SIGSEGV])",
     "torch": "import torch; torch.ones(3).sum()",
+    "jvm": """
+import jpype
+jpype.startJVM()
+assert jpype.JClass("java.lang.Integer")(5).intValue() == 5""",
     "absl": """
 import absl.app
 try:
@@ -44,12 +48,20 @@ def run(install, path, **more):
     )
 
 
+def require_jvm():
+    jpype = pytest.importorskip("jpype")
+    try:
+        jpype.getDefaultJVMPath()
+    except jpype.JVMNotFoundException:
+        pytest.skip("there is no JVM")
+
+
 @pytest.mark.parametrize("how", INSTALLS)
 def test_later_handlers(numbers, how):
-    if how == "torch":
-        pytest.importorskip("torch")
-    if how == "absl":
-        pytest.importorskip("absl")
+    if how in ("torch", "absl"):
+        pytest.importorskip(how)
+    if how == "jvm":
+        require_jvm()
     ended = run(INSTALLS[how], numbers)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "done\n", "")
 

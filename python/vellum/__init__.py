@@ -17,7 +17,17 @@ The guide is docs/guides/python.md.
 """
 
 from . import errors
-from ._core import CommitReport, GcReport, StoreStat, VerifyReport, VersionInfo, library_version
+from ._core import (
+    CommitReport,
+    GcReport,
+    PullReport,
+    PushReport,
+    RemoteInfo,
+    StoreStat,
+    VerifyReport,
+    VersionInfo,
+    library_version,
+)
 from .array import Array
 from .attributes import Attributes, Dict
 from .diff import ArrayDiff, Diff
@@ -41,7 +51,7 @@ from .errors import (
 from .group import Group
 from .reference import WriterReference
 from .region import Region, open
-from .store import Store
+from .store import Store, clone
 from .strings import Strings
 
 __version__ = library_version()
@@ -67,8 +77,11 @@ __all__ = [
     "NotFound",
     "OutOfMemory",
     "Poisoned",
+    "PullReport",
+    "PushReport",
     "ReadOnly",
     "Region",
+    "RemoteInfo",
     "Store",
     "StoreNotFound",
     "StoreStat",
@@ -77,6 +90,7 @@ __all__ = [
     "VerifyReport",
     "VersionInfo",
     "WriterReference",
+    "clone",
     "errors",
     "open",
 ]

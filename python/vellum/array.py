@@ -90,6 +90,12 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
         if pages is not None:
             pages[0].core.advise(*pages[1:], advice)
 
+    def _leave_memory(self) -> None:
+        """Makes room, where nobody writes: pages of a version come in again when they are touched."""
+        pages = self._pages()
+        if pages is not None and pages[0].version is not None:
+            pages[0].core.advise(*pages[1:], "dont_need")
+
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         """Results are plain arrays, unless they were written into this one."""
         if array is self:

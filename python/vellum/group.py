@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, MutableMapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from .array import Array
 from .attributes import Attributes, Dict
 from .catalog import PAGE, Entry, Extent, byte_count, checked_name, describe_dtype, dtype_from, round_up
 from .errors import InvalidArgument, NotFound, ReadOnly
+from .progress import Callback
 from .strings import Strings
 
 _LEAST_ROOM_BYTES = 1 << 20
@@ -147,6 +149,12 @@ class Group(MutableMapping[str, Any]):
         self._to_change().catalog.add(full, {"kind": "group"})
         return Group(self._used(), full)
 
+    def require_group(self, name: str) -> Group:
+        """The group of that name, which is made if it is missing."""
+        if name in self and isinstance(found := self[name], Group):
+            return found
+        return self.create_group(name)
+
     # ---- Changes
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -197,6 +205,109 @@ class Group(MutableMapping[str, Any]):
         entry["shape"] = new
         mapping.catalog.dirty = True
         return _array(mapping, entry)
+
+    # ---- Import and export
+    #
+    # An export takes all that is below, or what has one of `names`, and makes a new file: AlreadyExists where there
+    # is one. An import makes new arrays: AlreadyExists where there are some. Both go through in pieces. Pages of a
+    # version leave memory behind an export; `memory_limit_bytes` of `open()` bounds what an import takes. `progress`
+    # is as in `Store.verify`, in bytes.
+
+    def export_npz(
+        self,
+        target: str | os.PathLike[str],
+        *,
+        names: Iterable[str] | None = None,
+        compress: bool = False,
+        progress: bool | Callback | None = None,
+    ) -> None:
+        """Writes a file as `numpy.savez` does, for `numpy.load`."""
+        from .exchange import npz
+
+        self._used()
+        npz.export(self, target, _listed(names), compress, progress)
+
+    def import_npz(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        names: Iterable[str] | None = None,
+        progress: bool | Callback | None = None,
+    ) -> None:
+        """Takes what `export_npz`, or `numpy.savez`, has written."""
+        from .exchange import npz
+
+        self._to_change()
+        npz.import_(self, source, _listed(names), progress)
+
+    def export_hdf5(
+        self,
+        target: Any,
+        *,
+        names: Iterable[str] | None = None,
+        progress: bool | Callback | None = None,
+        **options: Any,
+    ) -> None:
+        """Writes an HDF5 file, or into an `h5py.Group`. `options` are those of `h5py.Group.create_dataset`."""
+        from .exchange import hdf5
+
+        self._used()
+        hdf5.export(self, target, _listed(names), progress, options)
+
+    def import_hdf5(
+        self, source: Any, *, names: Iterable[str] | None = None, progress: bool | Callback | None = None
+    ) -> None:
+        """Takes what is in an HDF5 file, or in an `h5py.Group`. Links to other files are not followed.
+
+        Attributes that are no JSON values, such as references, stay behind with a RuntimeWarning.
+        """
+        from .exchange import hdf5
+
+        self._to_change()
+        hdf5.import_(self, source, _listed(names), progress)
+
+    def export_zarr(
+        self,
+        target: Any,
+        *,
+        names: Iterable[str] | None = None,
+        progress: bool | Callback | None = None,
+        **options: Any,
+    ) -> None:
+        """Writes a zarr group at a path or in a store of zarr's. `options` are those of `zarr.Group.create_array`."""
+        from .exchange import zarr
+
+        self._used()
+        zarr.export(self, target, _listed(names), progress, options)
+
+    def import_zarr(
+        self, source: Any, *, names: Iterable[str] | None = None, progress: bool | Callback | None = None
+    ) -> None:
+        """Takes what is in a zarr group: a path, a store of zarr's, or a `zarr.Group`."""
+        from .exchange import zarr
+
+        self._to_change()
+        zarr.import_(self, source, _listed(names), progress)
+
+    def to_arrow(self, names: Iterable[str] | None = None) -> Any:
+        """A `pyarrow.Table` over the memory, without a copy: a column for each array of one axis, and for strings.
+
+        A table of a branch changes with it. Arrays that Arrow has only as copies are InvalidArgument.
+        """
+        from .exchange import arrow
+
+        self._used()
+        return arrow.table_of(self, _listed(names))
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """For whoever takes Arrow's tables: `polars.DataFrame(group)`, `pandas.DataFrame.from_arrow(group)`."""
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+
+def _listed(names: Iterable[str] | None) -> list[str] | None:
+    if isinstance(names, str):
+        raise InvalidArgument(f"names is a list: [{names!r}]")
+    return None if names is None else list(names)
 
 
 def _array(mapping: Mapping, entry: Entry) -> Array:

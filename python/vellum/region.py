@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal
@@ -213,6 +213,17 @@ class Region(Group):
     ) -> _core.GcReport:
         """As `Store.gc`."""
         return self.store.gc(dry_run=dry_run, recompress=recompress, progress=progress)
+
+    def push(
+        self,
+        remote: str = "origin",
+        versions: Iterable[str] = (),
+        *,
+        take_over: bool = False,
+        progress: bool | Callback | None = None,
+    ) -> _core.PushReport:
+        """As `Store.push`. What is not committed stays behind."""
+        return self.store.push(remote, versions, take_over=take_over, progress=progress)
 
     def forget(self, **rules: Any) -> list[str]:
         """As `Store.forget`."""

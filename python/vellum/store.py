@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from . import _core
@@ -20,7 +21,7 @@ VersionInfo = _core.VersionInfo
 def _native(path: Path, create: bool) -> _core.Store:
     where = os.path.abspath(os.fspath(path))
     if "://" in os.fspath(path):
-        raise InvalidArgument(f"{os.fspath(path)!r}: stores are directories; there are no remote ones yet")
+        raise InvalidArgument(f"{os.fspath(path)!r}: stores are directories: vellum.clone() makes one of a remote")
     try:
         return _core.Store.open_or_create(where) if create else _core.Store.open(where)
     except NotFound as error:
@@ -116,6 +117,50 @@ class Store:
                 self._native.remove_snapshot(name)
         return names
 
+    # ---- Remotes: other machines have versions, too
+
+    @property
+    def remotes(self) -> list[_core.RemoteInfo]:
+        """The remotes that the store knows, by name."""
+        return self._native.remotes()
+
+    def add_remote(self, name: str, url: str, *, one_writer: bool = False) -> bool:
+        """Makes a remote known: "s3://bucket/prefix", or "file:///mnt/shared/x" for a directory.
+
+        First it probes the server. False: it lets two creators of an object win, and so only this store may push,
+        which takes `one_writer=True`. Credentials come from the environment or ~/.aws.
+        """
+        return self._native.add_remote(name, url, one_writer)
+
+    def remove_remote(self, name: str) -> None:
+        """Forgets a remote. What it holds stays there."""
+        self._native.remove_remote(name)
+
+    def push(
+        self,
+        remote: str = "origin",
+        versions: Iterable[str] = (),
+        *,
+        take_over: bool = False,
+        progress: bool | Callback | None = None,
+    ) -> _core.PushReport:
+        """Sends versions to a remote, all that there are or those named, all or none.
+
+        Busy: another store has pushed a branch since. `take_over` pushes it nevertheless; what was there is lost.
+        """
+        with shown("push", progress) as callback:
+            return self._native.push(remote, _names(versions), take_over, callback)
+
+    def pull(
+        self, remote: str = "origin", versions: Iterable[str] = (), *, progress: bool | Callback | None = None
+    ) -> _core.PullReport:
+        """Gets versions from a remote, all that it has or those named.
+
+        A branch with commits of this store's own stays as it is: `is_ahead` of its entry in the report.
+        """
+        with shown("pull", progress) as callback:
+            return self._native.pull(remote, _names(versions), callback)
+
     # ---- Content and upkeep
 
     def diff(self, a: str, b: str) -> Diff:
@@ -137,3 +182,19 @@ class Store:
         """Gives back the space of what no version needs. `recompress`: a level of zstd, 1 to 19."""
         with shown("gc", progress) as callback:
             return self._native.collect_garbage(dry_run, recompress, callback)
+
+
+def _names(versions: Iterable[str]) -> list[str]:
+    if isinstance(versions, str):
+        raise InvalidArgument(f"versions is a list: [{versions!r}]")
+    return list(versions)
+
+
+def clone(url: str, path: Path, versions: Iterable[str] = (), *, progress: bool | Callback | None = None) -> Store:
+    """Makes a store from a remote, which it then knows as "origin": of all versions, or of those named.
+
+    The directory must not exist. A clone that was cut off goes on where it ended.
+    """
+    with shown("clone", progress) as callback:
+        _core.Store.clone(url, os.path.abspath(os.fspath(path)), _names(versions), callback)
+    return Store(path)

@@ -29,8 +29,8 @@ def _encoded(values: Iterable[str | bytes], kind: str) -> list[bytes]:
 class Strings(Sequence[Any]):
     """A sequence of `str` or of `bytes`. Appending is cheap; changing the length of a value moves those after it.
 
-    `offsets` and `data` are arrays over the memory itself, as Arrow's large strings have them:
-    `pyarrow.LargeStringArray.from_buffers(len(s), pyarrow.py_buffer(s.offsets), pyarrow.py_buffer(s.data))`.
+    `offsets` and `data` are arrays over the memory itself, as Arrow's large strings have them. `to_arrow()` puts them
+    together.
     """
 
     def __init__(self, mapping: Mapping, name: str) -> None:
@@ -39,6 +39,12 @@ class Strings(Sequence[Any]):
 
     def _entry(self) -> Entry:
         return self._mapping.catalog.find(self._name)
+
+    @property
+    def kind(self) -> str:
+        """What the values are: "string" or "bytes"."""
+        kind: str = self._entry()["kind"]
+        return kind
 
     @property
     def attrs(self) -> Attributes:
@@ -120,6 +126,20 @@ class Strings(Sequence[Any]):
         out = np.empty(len(self), dtype=object)
         out[:] = list(self)
         return out
+
+    def check_offsets(self) -> None:
+        """Corrupted: the offsets are not in order, or do not fit the bytes. Reads all of them."""
+        self._bounds(0, len(self))
+
+    def to_arrow(self) -> Any:
+        """A `pyarrow.LargeStringArray` or `LargeBinaryArray` over the memory, without a copy."""
+        from .exchange import arrow
+
+        return arrow.strings_of(self)
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> Any:
+        """For whoever takes Arrow's arrays: `polars.Series(strings)`, `pyarrow.array(strings)`."""
+        return self.to_arrow().__arrow_c_array__(requested_schema)
 
     # ---- Changes
 

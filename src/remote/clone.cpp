@@ -24,11 +24,11 @@ std::shared_ptr<store::StoreCore> open_unfinished(base::Fs& fs, const std::strin
 }  // namespace
 
 PullReport clone(base::Fs& fs, const std::string& url, const std::string& given,
-                 CloneOptions options, const ProgressFn& progress) {
+                 const CloneOptions& options, const ProgressFn& progress,
+                 std::shared_ptr<ObjectStore> objects) {
   const std::string directory = base::without_end_slashes(given);
   base::require_free(fs, directory);
-  auto objects =
-      options.objects != nullptr ? std::move(options.objects) : open_object_store(fs, url);
+  if (objects == nullptr) objects = open_object_store(fs, url);
   const format::Superblock superblock = read_superblock(*objects);
   const std::string unfinished = directory + kUnfinishedSuffix;
   PullReport report;
@@ -36,7 +36,7 @@ PullReport clone(base::Fs& fs, const std::string& url, const std::string& given,
     const auto store = open_unfinished(fs, unfinished, superblock);
     if (remote_names(*store).empty()) add_remote_file(*store, kDefaultRemoteName, url, false);
     Session session(*store, kDefaultRemoteName, std::move(objects));
-    report = pull(session, {std::move(options.names)}, progress);
+    report = pull(session, {options.versions}, progress);
   }
   fs.rename_new(unfinished, directory);
   fs.sync_directory(base::parent_of(directory));

@@ -35,14 +35,14 @@ class Pull {
         progress_(progress),
         pool_(std::min(kMostReadingThreads, remote_.objects().connections()) - 1) {
     head_ = remote_.newest_head().head;
-    for (const std::string& name : options.names) {
+    for (const std::string& name : options.versions) {
       const RemoteName* found = head_.find(name);
       if (found == nullptr) {
         fail(Errc::not_found, "{}: the remote has no version '{}'", remote_.objects().url(), name);
       }
       wanted_.push_back(found);
     }
-    if (options.names.empty()) {
+    if (options.versions.empty()) {
       for (const RemoteName& name : head_.names) wanted_.push_back(&name);
     }
     // Snapshots get their order anew, so they come in that of the remote.
@@ -56,11 +56,11 @@ class Pull {
   PullReport run() {
     std::vector<const RemoteName*> to_do;
     for (const RemoteName* name : wanted_) {
-      PulledName pulled{name->ref.name, name->is_branch, false, false};
+      PulledVersion pulled{name->ref.name, name->is_branch, false, false};
       const Action action = action_for(*name);
       pulled.was_there = action == Action::nothing || action == Action::note;
       pulled.is_ahead = action == Action::leave;
-      report_.names.push_back(pulled);
+      report_.versions.push_back(pulled);
       if (action == Action::get) to_do.push_back(name);
       if (action == Action::note) note(*name);
     }

@@ -12,6 +12,7 @@
 #include "remote/version_records.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/branch/live_snapshot.hpp"
+#include "store/catalog/aside_name.hpp"
 #include "store/catalog/kept_version.hpp"
 
 namespace vellum::remote {
@@ -30,6 +31,17 @@ struct Wanted {
   WriteId replaces{};    // of a branch: the remote's, as this push has found it; zeros: none
   RemoteName entry;      // as the remote is to have it
 };
+
+std::set<std::string> names_to_push(const store::StoreCore& store, const PushOptions& options) {
+  std::set<std::string> names(options.versions.begin(), options.versions.end());
+  if (!names.empty()) return names;
+  for (const std::string& name : store::snapshot_names(store)) names.insert(name);
+  for (const std::string& branch : store.branch_names()) {
+    if (!store::is_aside_name(branch)) names.insert(branch);
+  }
+  if (names.empty()) fail(Errc::invalid_argument, "{} has no version yet", store.path());
+  return names;
+}
 
 Wanted find_wanted(store::StoreCore& store, const std::string& name) {
   Wanted out;
@@ -97,7 +109,7 @@ class Push {
  public:
   Push(Session& session, const PushOptions& options, const ProgressFn& progress)
       : session_(session), remote_(session.remote()), options_(options), progress_(progress) {
-    for (const std::string& name : std::set(options.names.begin(), options.names.end())) {
+    for (const std::string& name : names_to_push(session.store(), options)) {
       wanted_.push_back(find_wanted(session.store(), name));
     }
     // What later versions share is pushed with the earlier ones.
@@ -137,7 +149,7 @@ class Push {
     std::vector<Wanted*> changed;
     for (Wanted& wanted : wanted_) {
       const bool is_there = settle_entry(base.head, wanted);
-      report_.names.push_back({wanted.name, wanted.is_branch, is_there, wanted.entry.epoch});
+      report_.versions.push_back({wanted.name, wanted.is_branch, is_there, wanted.entry.epoch});
       if (!is_there) changed.push_back(&wanted);
     }
     if (changed.empty()) return true;
@@ -301,7 +313,6 @@ class Push {
 }  // namespace
 
 PushReport push(Session& session, const PushOptions& options, const ProgressFn& progress) {
-  if (options.names.empty()) fail(Errc::invalid_argument, "nothing to push");
   return Push(session, options, progress).run();
 }
 

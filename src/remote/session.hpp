@@ -5,27 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "remote/engine/object_store.hpp"
+#include "remote/known_remotes.hpp"
 #include "remote/local_cache.hpp"
-#include "remote/objects/remote_file.hpp"
 #include "remote/remote.hpp"
 #include "store/catalog/store_core.hpp"
 
 namespace vellum::remote {
-
-// The remote of a command that names none, and the one that a clone comes from.
-inline constexpr const char* kDefaultRemoteName = "origin";
-
-// The remotes that a store knows, sorted.
-std::vector<std::string> remote_names(const store::StoreCore& store);
-// Errc::not_found names the remote, corrupted the file.
-RemoteFile read_remote_file(const store::StoreCore& store, const std::string& name);
-
-// Notes a new remote. Errc::already_exists: one has the name; invalid_argument: it is malformed.
-void add_remote_file(store::StoreCore& store, const std::string& name, const std::string& url,
-                     bool one_writer);
-// Errc::not_found names the remote. The objects stay.
-void remove_remote_file(store::StoreCore& store, const std::string& name);
 
 // One at a time for each store, in all processes.
 class Session {
@@ -33,7 +18,7 @@ class Session {
   // Errc::busy: another push or pull is at work; not_found: there is no such remote. `objects`
   // stands in for what the remote's URL names, if it is not null.
   Session(store::StoreCore& store, const std::string& name,
-          std::unique_ptr<ObjectStore> objects = nullptr);
+          std::shared_ptr<ObjectStore> objects = nullptr);
 
   store::StoreCore& store() const noexcept { return store_; }
   const std::string& name() const noexcept { return name_; }
@@ -49,7 +34,7 @@ class Session {
   const std::string name_;
   std::unique_ptr<base::File> lock_;
   RemoteFile file_;
-  std::unique_ptr<ObjectStore> objects_;
+  std::shared_ptr<ObjectStore> objects_;
   std::unique_ptr<LocalCache> cache_;
   std::unique_ptr<Remote> remote_;
 };

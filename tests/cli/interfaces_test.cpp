@@ -80,6 +80,10 @@ constexpr OptionStruct kOptionStructs[] = {
     {"RepairOptions", "store.hpp", "vellum_repair_options"},
     {"TierMove", "tier.hpp", "vellum_tier_move"},
     {"ApplyTiersOptions", "store.hpp", "vellum_apply_tiers_options"},
+    {"AddRemoteOptions", "remote.hpp", "vellum_add_remote_options"},
+    {"PushOptions", "remote.hpp", "vellum_push_options"},
+    {"PullOptions", "remote.hpp", "vellum_pull_options"},
+    {"CloneOptions", "remote.hpp", ""},
     {"RetentionPolicy", "retention.hpp", "vellum_retention_policy"},
     {"GroupOptions", "mpi.hpp", "vellum_group_options"},
 };

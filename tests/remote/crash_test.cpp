@@ -46,7 +46,7 @@ Made make_before_push(base::Fs& fs) {
 
 // What a clone of the remote has, which must be whole.
 Contents cloned(base::Fs& fs, const Contents& like) {
-  clone(fs, kUrl, "/clone", {{}, remote_of(fs)}, nullptr);
+  clone(fs, kUrl, "/clone", {}, nullptr, remote_of(fs));
   const auto store = StoreCore::open(fs, "/clone");
   Contents out;
   for (const auto& [name, bytes] : like) {
@@ -131,8 +131,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesOneThatGoesOn) {
   const Made made = make_before_push(fs);
   push_all(*StoreCore::open(fs, kStore), remote_of(fs));
   const std::uint64_t calls = kill_at_each_call(
-      fs.disk(),
-      [](base::Fs& disk) { clone(disk, kUrl, "/clone", {{}, remote_of(disk)}, nullptr); },
+      fs.disk(), [](base::Fs& disk) { clone(disk, kUrl, "/clone", {}, nullptr, remote_of(disk)); },
       [&](sim::SimFs& left, bool was_killed) {
         if (was_killed && !left.exists("/clone")) {
           EXPECT_EQ(cloned(left, made.after), made.after);
@@ -146,7 +145,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesOneThatGoesOn) {
 TEST(RemoteCrash, AKillAtAnyCallOfAPullLosesNothing) {
   sim::SimFs fs;
   const Made made = make_before_push(fs);
-  clone(fs, kUrl, "/copy", {{}, remote_of(fs)}, nullptr);
+  clone(fs, kUrl, "/copy", {}, nullptr, remote_of(fs));
   push_all(*StoreCore::open(fs, kStore), remote_of(fs));
   const std::uint64_t calls = kill_at_each_call(
       fs.disk(),

@@ -17,7 +17,7 @@ TEST_F(PushTest, ACloneHasAllVersionsBitForBit) {
   const auto writer = line.step_and_stay();
   contents["main"] = line.bytes();
   const PushReport report = push_all(*store);
-  EXPECT_EQ(report.names.size(), 8u);
+  EXPECT_EQ(report.versions.size(), 8u);
   EXPECT_GT(report.bytes_uploaded, 0u);
   const auto copy = clone_to("c");
   expect_contents(*copy, contents);
@@ -48,7 +48,7 @@ TEST_F(PushTest, WhatIsThereIsNotPushedAgain) {
   const PushReport first = push_all(*store);
   const PushReport again = push_all(*store);
   EXPECT_EQ(again.bytes_uploaded, 0u);
-  for (const PushedName& name : again.names) EXPECT_TRUE(name.was_there) << name.name;
+  for (const PushedVersion& name : again.versions) EXPECT_TRUE(name.was_there) << name.name;
   step("s3", 2);
   const PushReport more = push_names(*store, {"s3"});
   EXPECT_LT(more.bytes_uploaded, first.bytes_uploaded / 3);
@@ -78,7 +78,7 @@ TEST_F(PushTest, APullBringsWhatIsNewAndFollowsBranches) {
   step("", 2, false);
   push_all(*store);
   const PullReport report = pull_names(*copy);
-  EXPECT_EQ(report.names.size(), 5u);
+  EXPECT_EQ(report.versions.size(), 5u);
   expect_contents(*copy, contents);
   expect_same_snapshots(*store, *copy);
   // Nothing is left to do.
@@ -102,7 +102,7 @@ TEST_F(PushTest, TwoStoresTakeTurnsAndNeverBothWin) {
   EXPECT_TRUE(store::test::contains(text, "--take-over")) << text;
   EXPECT_ERRC(pull_names(*store, {"main"}), Errc::io);  // both have changed
   const PushReport taken = push_names(*store, {"main"}, nullptr, true);
-  EXPECT_EQ(taken.names[0].epoch, 3u);
+  EXPECT_EQ(taken.versions[0].epoch, 3u);
   EXPECT_ERRC(push_names(*copy, {"main"}), Errc::busy);
   expect_contents(*clone_to("d", {"main"}), {{"main", line.bytes()}});
 }
@@ -133,7 +133,7 @@ TEST_F(PushTest, ALocalBranchThatIsAheadStays) {
   push_all(*store);
   step("");
   const PullReport report = pull_names(*store, {"main"});
-  EXPECT_TRUE(report.names[0].is_ahead);
+  EXPECT_TRUE(report.versions[0].is_ahead);
   expect_contents(*store, contents);
 }
 

@@ -84,20 +84,20 @@ inline void expect_same_snapshots(StoreCore& a, StoreCore& b) {
 }
 
 inline PushReport push_names(StoreCore& store, std::vector<std::string> names,
-                             std::unique_ptr<ObjectStore> objects = nullptr,
+                             std::shared_ptr<ObjectStore> objects = nullptr,
                              bool take_over = false) {
   Session session(store, "origin", std::move(objects));
   return push(session, {std::move(names), take_over}, nullptr);
 }
 
-inline PushReport push_all(StoreCore& store, std::unique_ptr<ObjectStore> objects = nullptr) {
+inline PushReport push_all(StoreCore& store, std::shared_ptr<ObjectStore> objects = nullptr) {
   std::vector<std::string> names = store::snapshot_names(store);
   for (const std::string& branch : store.branch_names()) names.push_back(branch);
   return push_names(store, std::move(names), std::move(objects));
 }
 
 inline PullReport pull_names(StoreCore& store, std::vector<std::string> names = {},
-                             std::unique_ptr<ObjectStore> objects = nullptr) {
+                             std::shared_ptr<ObjectStore> objects = nullptr) {
   Session session(store, "origin", std::move(objects));
   return pull(session, {std::move(names)}, nullptr);
 }
@@ -122,7 +122,7 @@ class RemoteTest : public testing::Test {
   }
   std::shared_ptr<StoreCore> clone_to(const std::string& name,
                                       std::vector<std::string> names = {}) {
-    clone(base::posix_fs(), url(), dir.path(name), {std::move(names), nullptr}, nullptr);
+    clone(base::posix_fs(), url(), dir.path(name), {std::move(names)}, nullptr);
     return StoreCore::open(base::posix_fs(), dir.path(name));
   }
   void expect_good_remote() {

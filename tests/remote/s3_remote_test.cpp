@@ -14,7 +14,7 @@ class S3RemoteTest : public RemoteTest {
  protected:
   std::unique_ptr<ObjectStore> over_s3() const { return make_s3_engine(server.options()); }
   std::shared_ptr<StoreCore> clone_over_s3(const std::string& name) {
-    clone(base::posix_fs(), "s3://bucket/pre/fix", dir.path(name), {{}, over_s3()}, nullptr);
+    clone(base::posix_fs(), "s3://bucket/pre/fix", dir.path(name), {}, nullptr, over_s3());
     return StoreCore::open(base::posix_fs(), dir.path(name));
   }
   S3Server server;

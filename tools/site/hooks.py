@@ -1,7 +1,7 @@
 """What MkDocs does besides (mkdocs.yml): pages that are no Markdown files of docs/.
 
-The README is the start page. Manual pages are converted by mandoc, public headers by headers.py; any other
-file that a document links to becomes a page with its text. Links in the documents are those of the
+The README is the start page. Manual pages are converted by mandoc, public headers by headers.py, notebooks by
+notebooks.py; any other file that a document links to becomes a page with its text. Links in the documents are those of the
 repository, so they are turned to the site's pages as each page is read.
 """
 
@@ -15,6 +15,7 @@ from mkdocs.structure.files import File
 
 sys.path.insert(0, os.path.dirname(__file__))
 import headers
+import notebooks
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)")
@@ -80,6 +81,8 @@ def plan():
     pages["README.md"] = "index.md"
     for path in ("CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"):
         pages[path] = f"project/{path.lower()}"
+    for path in listed("docs/notebooks", r".*\.ipynb"):
+        pages[path] = f"notebooks/{posixpath.basename(path)}.md"
     for path in listed("docs/man", r".*\.\d"):
         pages[path] = f"manual/{posixpath.basename(path)}.md"
     pages["docs/man"] = "manual/index.md"
@@ -110,6 +113,8 @@ def content_of(path):
         return read(path)
     if path.startswith("docs/man/"):
         return manual_markdown(path)
+    if path.endswith(".ipynb"):
+        return notebooks.markdown(read(path))
     if path.startswith("include/"):
         return headers.markdown(path, read(path))
     return text_page(path)

@@ -16,9 +16,9 @@ struct PullArguments {
   std::vector<std::string> names;
 };
 
-Json pull_json(const remote::PullReport& report) {
+Json pull_json(const PullReport& report) {
   Json names = Json::array();
-  for (const remote::PulledName& name : report.names) {
+  for (const PulledVersion& name : report.versions) {
     names.push_back(Json{{"name", name.name},
                          {"kind", name.is_branch ? "branch" : "snapshot"},
                          {"was_there", name.was_there},
@@ -29,9 +29,9 @@ Json pull_json(const remote::PullReport& report) {
               {"bytes_read", report.bytes_read}};
 }
 
-std::string pull_sentence(const remote::PullReport& report) {
+std::string pull_sentence(const PullReport& report) {
   std::size_t got = 0, ahead = 0;
-  for (const remote::PulledName& name : report.names) {
+  for (const PulledVersion& name : report.versions) {
     got += name.was_there || name.is_ahead ? 0 : 1;
     ahead += name.is_ahead ? 1 : 0;
   }
@@ -56,7 +56,7 @@ int run_pull(Context& context, const PullArguments& arguments) {
 int run_clone(Context& context, const PullArguments& arguments) {
   ProgressMeter meter("clone", context.progress_wanted());
   const auto report = remote::clone(base::posix_fs(), arguments.url, arguments.directory,
-                                    {arguments.names, nullptr}, meter.callback());
+                                    {arguments.names}, meter.callback());
   Json object{{"url", arguments.url}, {"store", arguments.directory}};
   object.update(pull_json(report));
   context.report(object, "made " + arguments.directory + ": " + pull_sentence(report));

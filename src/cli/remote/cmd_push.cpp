@@ -6,7 +6,6 @@
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
 #include "remote/push.hpp"
-#include "store/catalog/aside_name.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -18,24 +17,10 @@ struct PushArguments {
   bool all = false, take_over = false;
 };
 
-std::vector<std::string> names_to_push(const store::StoreCore& store,
-                                       const PushArguments& arguments) {
-  if (arguments.all == !arguments.names.empty()) {
-    fail(Errc::invalid_argument, "give the versions to push, or --all");
-  }
-  if (!arguments.all) return arguments.names;
-  std::vector<std::string> names = store::snapshot_names(store);
-  for (const std::string& branch : store.branch_names()) {
-    if (!store::is_aside_name(branch)) names.push_back(branch);
-  }
-  if (names.empty()) fail(Errc::invalid_argument, "{} has no version yet", store.path());
-  return names;
-}
-
 Json push_json(const store::StoreCore& store, const PushArguments& arguments,
-               const remote::PushReport& report) {
+               const PushReport& report) {
   Json names = Json::array();
-  for (const remote::PushedName& name : report.names) {
+  for (const PushedVersion& name : report.versions) {
     names.push_back(Json{{"name", name.name},
                          {"kind", name.is_branch ? "branch" : "snapshot"},
                          {"was_there", name.was_there},
@@ -50,18 +35,21 @@ Json push_json(const store::StoreCore& store, const PushArguments& arguments,
 }
 
 int run_push(Context& context, const PushArguments& arguments) {
+  if (arguments.all == !arguments.names.empty()) {
+    fail(Errc::invalid_argument, "give the versions to push, or --all");
+  }
   const auto store = store::StoreCore::open(base::posix_fs(), arguments.store);
-  const remote::PushOptions options{names_to_push(*store, arguments), arguments.take_over};
+  const PushOptions options{arguments.names, arguments.take_over};
   remote::Session session(*store, arguments.remote);
   ProgressMeter meter("push", context.progress_wanted());
-  const remote::PushReport report = remote::push(session, options, meter.callback());
+  const PushReport report = remote::push(session, options, meter.callback());
   std::size_t pushed = 0;
-  for (const remote::PushedName& name : report.names) pushed += name.was_there ? 0 : 1;
+  for (const PushedVersion& name : report.versions) pushed += name.was_there ? 0 : 1;
   context.report(
       push_json(*store, arguments, report),
       fmt::format("pushed {} to '{}' ({} of {}); {} there already", counted(pushed, "version"),
                   arguments.remote, human_bytes(report.bytes_uploaded),
-                  counted(report.objects_uploaded, "object"), report.names.size() - pushed));
+                  counted(report.objects_uploaded, "object"), report.versions.size() - pushed));
   return kExitOk;
 }
 

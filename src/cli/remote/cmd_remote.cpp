@@ -1,13 +1,9 @@
 // cli/remote/cmd_remote.cpp: vellum remote: the remotes that a store knows.
 #include <memory>
 
-#include "base/fail.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "remote/engine/open_engine.hpp"
-#include "remote/engine/probe.hpp"
-#include "remote/remote.hpp"
-#include "remote/session.hpp"
+#include "remote/known_remotes.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -21,36 +17,15 @@ std::shared_ptr<store::StoreCore> open_core(const std::string& path) {
   return store::StoreCore::open(base::posix_fs(), path);
 }
 
-// A remote of another store is refused before anything is written there.
-void require_same_store(remote::ObjectStore& objects, const store::StoreCore& store) {
-  try {
-    if (remote::read_superblock(objects).store_id == store.superblock().store_id) return;
-  } catch (const Error& e) {
-    if (e.code() != Errc::not_found) throw;
-    return;
-  }
-  fail(Errc::invalid_argument, "{}: the remote has the versions of another store than {}",
-       objects.url(), store.path());
-}
-
 int run_add(Context& context, const RemoteArguments& arguments) {
   const auto store = open_core(arguments.store);
-  const auto objects = remote::open_object_store(base::posix_fs(), arguments.url);
-  require_same_store(*objects, *store);
-  const remote::ProbeResult probe = remote::probe_conditional_writes(*objects);
-  if (!probe.one_creator_wins() && !arguments.one_writer) {
-    fail(Errc::unsupported,
-         "{}: of several creators of an object, not just one won ({} of {} rounds): two stores "
-         "that push "
-         "would lose versions. --one-writer lets this store alone push, to a new remote",
-         arguments.url, probe.several_won + probe.none_won + probe.other_content, probe.rounds);
-  }
-  remote::add_remote_file(*store, arguments.name, arguments.url, arguments.one_writer);
+  const bool one_creator_wins =
+      remote::add_remote(*store, arguments.name, arguments.url, arguments.one_writer);
   context.report(Json{{"store", store->path()},
                       {"name", arguments.name},
                       {"url", arguments.url},
                       {"one_writer", arguments.one_writer},
-                      {"one_creator_wins", probe.one_creator_wins()}},
+                      {"one_creator_wins", one_creator_wins}},
                  fmt::format("added remote '{}', {}{}", arguments.name, arguments.url,
                              arguments.one_writer ? ", with one writer" : ""));
   return kExitOk;

@@ -12,7 +12,7 @@ class Vellum(CMakePackage):
     variant("shared", default=True, description="Build libvellum.so beside the static library")
     variant("cli", default=True, description="Build the command line and the run library")
     variant("lmdb", default=False, when="+cli", description="Backup of a live LMDB")
-    variant("s3", default=True, when="+cli", description="Remotes on S3")
+    variant("s3", default=True, description="Remotes on S3")
     variant("mount", default=False, when="+cli", description="vellum mount, by FUSE")
     variant("pmem", default=False, description="Persistent memory through libpmem")
     variant("clang", default=False, description="Build vellum-clang, for LLVM 19 or 16")

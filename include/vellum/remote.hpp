@@ -1,0 +1,72 @@
+// vellum/remote.hpp: what the calls of a store that send versions to a remote, and get them from
+// there, take and tell. vellum/store.hpp includes it.
+//
+// A remote holds versions of one store in an object store: an S3 bucket
+// (`s3://bucket/prefix?endpoint=https://host:port&region=R&profile=P&addressing=path|virtual`, all
+// behind the question mark optional) or a directory that several machines share
+// (`file:///mnt/shared/x`). Credentials come from the environment or ~/.aws, as for Amazon's own
+// tools, and never from a URL. S3 needs libcurl 7.85 on the machine: Errc::unsupported without it.
+#ifndef VELLUM_REMOTE_HPP
+#define VELLUM_REMOTE_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace vellum {
+
+// A remote that a store knows.
+struct RemoteInfo {
+  std::string name, url;
+  bool one_writer = false;  // this store alone may push there
+};
+
+// Store::add_remote().
+struct AddRemoteOptions {
+  // Only this store will push there: where the probe finds that the server lets two creators of an
+  // object win. The remote must be new.
+  bool one_writer = false;
+};
+
+// Store::push().
+struct PushOptions {
+  std::vector<std::string> versions;  // snapshots and branches; empty: all
+  // Also pushes branches that another store has pushed since; what it pushed last is lost.
+  bool take_over = false;
+};
+struct PushedVersion {
+  std::string name;
+  bool is_branch = false;
+  bool was_there = false;   // the remote has this version already
+  std::uint64_t epoch = 0;  // of a branch: one more each time that another store takes it over
+};
+struct PushReport {
+  std::vector<PushedVersion> versions;
+  std::uint64_t objects_uploaded = 0, bytes_uploaded = 0;  // besides the head that names them
+  std::uint64_t pieces_used_again = 0;
+};
+
+// Store::pull().
+struct PullOptions {
+  std::vector<std::string> versions;  // empty: all of the remote's
+};
+// Store::clone().
+struct CloneOptions {
+  std::vector<std::string> versions;  // empty: all of the remote's
+};
+struct PulledVersion {
+  std::string name;
+  bool is_branch = false;
+  bool was_there = false;  // nothing was to be done
+  bool is_ahead = false;   // a branch with commits of this store's own, which stays as it is
+};
+struct PullReport {
+  std::vector<PulledVersion> versions;
+  std::uint64_t pieces_read = 0, bytes_read = 0;
+};
+
+}  // namespace vellum
+
+#endif  // VELLUM_REMOTE_HPP

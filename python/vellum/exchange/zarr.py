@@ -1,0 +1,144 @@
+"""zarr groups, by zarr 3.
+
+Groups, arrays, text and bytes of variable length, and attributes are zarr's own. A dict is a group with the attribute
+`vellum.dict`. zarr gives numbers in the machine's byte order, whichever they are stored in.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from ..array import Array
+from ..attributes import Dict
+from ..errors import InvalidArgument
+from ..group import Group
+from ..progress import Callback
+from .walk import (
+    PIECE_VALUES,
+    Count,
+    batches_of,
+    byte_count_of,
+    counted,
+    is_wanted,
+    items_of,
+    new_file,
+    part_of,
+    parts_of,
+    pieces,
+)
+
+_DICT = "vellum.dict"
+
+
+# ---- Export
+
+
+def export(group: Group, target: Any, names: Any, progress: bool | Callback | None, options: dict[str, Any]) -> None:
+    """As `Group.export_zarr`."""
+    import zarr
+
+    if isinstance(target, zarr.Group):
+        _export(group, target, names, progress, options)
+    elif isinstance(target, (str, os.PathLike)) and "://" not in os.fspath(target):
+        with new_file(target) as path:
+            _export(group, zarr.create_group(path), names, progress, options)
+    else:
+        _export(group, zarr.create_group(target), names, progress, options)
+
+
+def _export(group: Group, made: Any, names: Any, progress: bool | Callback | None, options: dict[str, Any]) -> None:
+    items = list(items_of(group, names))
+    made.attrs.update(dict(group.attrs))
+    with counted("export", byte_count_of(items), progress) as count:
+        for name, item in items:
+            if isinstance(item, Array):
+                _write_array(made, name, item, count, options)
+            elif isinstance(item, Dict):
+                made.create_group(name, attributes={**item.attrs, _DICT: dict(item)})
+            elif isinstance(item, Group):
+                made.require_group(name).attrs.update(dict(item.attrs))
+            else:
+                _write_strings(made, name, item)
+
+
+def _write_array(target: Any, name: str, array: Array, count: Count, options: dict[str, Any]) -> None:
+    try:
+        made = target.create_array(
+            name, shape=array.shape, dtype=array.dtype, attributes=dict(array.attrs), **options
+        )
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"{name!r}, of dtype {array.dtype}, as an array of zarr: {error}") from error
+    for where, part in parts_of(array, count, made.shards or made.chunks):
+        made[(*where, ...)] = np.asarray(part)
+
+
+def _write_strings(target: Any, name: str, strings: Any) -> None:
+    from zarr.dtype import VariableLengthBytes, VariableLengthUTF8
+
+    kind = VariableLengthUTF8() if strings.kind == "string" else VariableLengthBytes()
+    made = target.create_array(
+        name, shape=(len(strings),), dtype=kind, chunks=(PIECE_VALUES,), attributes=dict(strings.attrs)
+    )
+    at = 0
+    for values in batches_of(strings):
+        batch = np.empty(len(values), object)
+        batch[:] = values
+        made[at : at + len(values)] = batch.astype(made.dtype)
+        at += len(values)
+
+
+# ---- Import
+
+
+def import_(group: Group, source: Any, names: Any, progress: bool | Callback | None) -> None:
+    """As `Group.import_zarr`."""
+    import zarr
+
+    opened = source if isinstance(source, zarr.Group) else zarr.open_group(source, mode="r")
+    items = sorted((n, item) for n, item in opened.members(max_depth=None) if is_wanted(n, names))
+    group.attrs.update(dict(opened.attrs))
+    with counted("import", byte_count_of(items), progress) as count:
+        for name, item in items:
+            _read_item(group, name, item, count)
+
+
+def _read_item(group: Group, name: str, item: Any, count: Count) -> None:
+    import zarr
+
+    attributes = dict(item.attrs)
+    made: Any
+    if not isinstance(item, zarr.Array):
+        values = attributes.pop(_DICT, None)
+        made = group.require_group(name) if values is None else group.create_dict(name, values)
+    elif (kind := _kind_of(name, item)) == "array":
+        made = _read_array(group, name, item, count)
+    else:
+        made = group.create_strings(name) if kind == "string" else group.create_bytes(name)
+        step = (item.shards or item.chunks)[0]
+        for begin in range(0, item.shape[0], step):
+            made.extend(np.asarray(item[begin : begin + step]).tolist())
+    made.attrs.update(attributes)
+
+
+def _kind_of(name: str, item: Any) -> str:
+    from zarr.dtype import VariableLengthBytes, VariableLengthUTF8
+
+    stored = getattr(item.metadata, "data_type", None) or item.metadata.dtype
+    for kind, one in (("string", VariableLengthUTF8), ("bytes", VariableLengthBytes)):
+        if isinstance(stored, one):
+            if item.ndim == 1:
+                return kind
+            raise InvalidArgument(f"{name!r}: values of {stored} in {item.ndim} axes: choose others by `names`")
+    return "array"
+
+
+def _read_array(group: Group, name: str, item: Any, count: Count) -> Array:
+    array = group.create_array(name, item.shape, item.dtype)
+    for where in pieces(item.shape, item.dtype.itemsize, item.shards or item.chunks):
+        part = part_of(array, where)
+        part[...] = item[(*where, ...)]
+        count(part.nbytes)
+    return array
