@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -76,7 +77,8 @@ void take(Settings& settings, const std::string& path, const CLI::ConfigItem& it
 Settings read_settings() {
   Settings settings;
   const std::string path = config_path();
-  if (!path.empty() && base::posix_fs().exists(path)) {
+  std::error_code unreachable;  // a home of another user's, which may not be searched
+  if (!path.empty() && std::filesystem::exists(path, unreachable)) {
     for (const CLI::ConfigItem& item : items_of(path)) take(settings, path, item);
   }
   const std::string store = variable("VELLUM_STORE");

@@ -18,7 +18,7 @@ struct Settings {
   std::string time_format;  // empty: as the program does by itself
 };
 
-// No file is no error. Throws Errc::invalid_argument for a key that is unknown, a value that is
+// No file, or none that can be reached, is no error. Throws Errc::invalid_argument for a key that is unknown, a value that is
 // none, or a relative path, and names file and key.
 Settings read_settings();
 
