@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <exception>
 
@@ -30,6 +31,20 @@ void clear(Slot& slot) noexcept {
   }
 }
 
+// Opened by its path: `vellum run` keeps what the library opens so out of the program's way, and out
+// of its children. -1, and errno.
+int open_page_file() noexcept {
+  const int made = memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (made < 0) return -1;
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/self/fd/%d", made);
+  const int opened = open(path, O_RDWR | O_CLOEXEC);
+  const int error = errno;
+  close(made);
+  errno = error;
+  return opened;
+}
+
 }  // namespace
 
 std::shared_ptr<ProcessPage> ProcessPage::get() noexcept {
@@ -41,7 +56,7 @@ std::shared_ptr<ProcessPage> ProcessPage::get() noexcept {
   }
 }
 
-ProcessPage::ProcessPage() : descriptor_(memfd_create(kFileName, MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+ProcessPage::ProcessPage() : descriptor_(open_page_file()) {
   void* at = MAP_FAILED;
   // Sealed, so that no reader can take the memory away below a counter.
   if (descriptor_ >= 0 && ftruncate(descriptor_, sizeof(Page)) == 0 &&

@@ -1,11 +1,11 @@
 // cli/commands/history/cmd_du.cpp: vellum du: what each version costs in the store.
 #include <algorithm>
 #include <memory>
+#include <tuple>
 
 #include "cli/history/space.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "cli/terminal/listing.hpp"
 #include "cli/terminal/version_names.hpp"
 
 namespace vellum::cli {
@@ -27,15 +27,13 @@ std::vector<Cost> costs_of(const Store& store, const StoreStat& stat,
   std::vector<VersionInfo> versions;
   for (const std::string& name : wanted)
     versions.push_back(store.version(resolve_version(store, name)));
-  if (wanted.empty()) {
-    versions = store.versions();
-    sort_newest_first(versions);
-  }
+  if (wanted.empty()) versions = store.versions();
   std::vector<Cost> costs;
   for (const VersionInfo& v : versions) costs.push_back({v, space_of(stat, v)});
   if (wanted.empty()) {
-    std::stable_sort(costs.begin(), costs.end(), [](const Cost& a, const Cost& b) {
-      return a.space.unique_bytes > b.space.unique_bytes;
+    std::sort(costs.begin(), costs.end(), [](const Cost& a, const Cost& b) {
+      return std::tie(b.space.unique_bytes, a.version.name) <
+             std::tie(a.space.unique_bytes, b.version.name);
     });
   }
   return costs;
