@@ -39,6 +39,12 @@ vellum_part(S3 "remotes on S3" "libcurl 7.85 (libcurl4-openssl-dev)" CURL_PC_FOU
 pkg_check_modules(FUSE_PC QUIET IMPORTED_TARGET fuse3>=3.14)
 vellum_part(MOUNT "vellum mount" "FUSE 3.14 (libfuse3-dev)" VELLUM_WITH_CLI FUSE_PC_FOUND)
 
+pkg_check_modules(PNG_PC QUIET IMPORTED_TARGET libpng>=1.6)
+vellum_part(PNG "vellum heat --png" "libpng 1.6 (libpng-dev)" VELLUM_WITH_CLI PNG_PC_FOUND)
+
+pkg_check_modules(MHD_PC QUIET IMPORTED_TARGET libmicrohttpd>=0.9.71)
+vellum_part(WEB "vellum web" "libmicrohttpd 0.9.71 (libmicrohttpd-dev)" VELLUM_WITH_CLI MHD_PC_FOUND)
+
 pkg_check_modules(PMEM_PC QUIET IMPORTED_TARGET libpmem>=1.11)
 vellum_part(PMEM "persistent memory" "libpmem 1.11 (libpmem-dev)" PMEM_PC_FOUND)
 if(VELLUM_WITH_PMEM)

@@ -20,8 +20,9 @@ _vellum_options() {
     '') echo '--version' ;;
     init) echo "$_vellum_encoding --pack-size" ;;
     log | ls) echo '--graph --names' ;;
-    diff) echo '--pages --summary --exit-code' ;;
-    heat) echo '--columns --svg' ;;
+    show) echo '--stat' ;;
+    diff) echo '--pages --summary --stat --exit-code' ;;
+    heat) echo '--columns --svg --png' ;;
     blame) echo '--offset --length --pages' ;;
     cat) echo '--offset --length' ;;
     import) echo '--message --metall --snapshot' ;;
@@ -44,11 +45,13 @@ _vellum_options() {
     repair) echo '--to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
     mount) echo '--background' ;;
+    web) echo '--port' ;;
+    top) echo '--pid --interval --once --metrics' ;;
     run)
       echo '--store --file --branch --snapshot-every-commits --snapshot-every-seconds --no-gc --version --strict'
       ;;
   esac
-  echo '--help --json --quiet --no-progress'
+  echo '--help --json --quiet --no-progress --time-format'
 }
 
 # What stands at a place after the command: _vellum_argument COMMAND PLACE REMOVES_BRANCHES
@@ -65,7 +68,7 @@ _vellum_argument() {
     help:1) echo command ;;
     recover:1 | backup:2 | restore:3) echo file ;;
     *:1) echo directory ;;
-    log:2 | ls:2 | show:2 | heat:2 | blame:2 | cat:2 | export:2 | restore:2 | push:[2-9]* | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
+    log:2 | ls:2 | show:2 | du:[2-9]* | heat:2 | blame:2 | cat:2 | export:2 | restore:2 | push:[2-9]* | diff:[23] | branch:3 | snapshot:3 | tag:3) echo version ;;
     import:2 | attach:2) echo branch ;;
     import:3 | attach:3 | export:3) echo file ;;
     mount:2) echo directory ;;
@@ -74,7 +77,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='help init log ls show stat diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier remote push pull clone group verify repair recover run mount'
+  local commands='help init log ls show stat du diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier remote push pull clone group verify repair recover run mount top web'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i
@@ -89,7 +92,7 @@ _vellum() {
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | --columns | -m | --message | \
         --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | --stores | \
-        --file | --snapshot-every-* | --version | --name | --remote)
+        --file | --snapshot-every-* | --version | --name | --remote | --time-format | --png | --pid | --interval | --port)
         takes_value=yes
         ;;
       --)
@@ -113,10 +116,11 @@ _vellum() {
 
   if [[ $takes_value == yes ]]; then
     [[ $previous == --branch ]] && _vellum_names branch "$store" "$current"
-    if [[ $previous == --store || $previous == --file ]]; then
+    if [[ $previous == --store || $previous == --file || $previous == --png ]]; then
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")
     fi
+    [[ $previous == --time-format ]] && mapfile -t COMPREPLY < <(compgen -W 'iso human' -- "$current")
     [[ $previous == --compression ]] && mapfile -t COMPREPLY < <(compgen -W 'none lz4 zstd' -- "$current")
     return
   fi

@@ -51,6 +51,8 @@ lmdb-utils           test                  program:mdb_stat
 libfuse3-dev         build,test            module:fuse3
 fuse3                test                  program:fusermount3
 libsqlite3-dev       test                  module:sqlite3
+libpng-dev           build,test            module:libpng
+libmicrohttpd-dev    build,test            module:libmicrohttpd
 e2fsprogs            test                  program:mkfs.ext4
 xfsprogs             test                  program:mkfs.xfs
 btrfs-progs          test                  program:mkfs.btrfs

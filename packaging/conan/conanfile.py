@@ -69,7 +69,7 @@ class VellumConan(ConanFile):
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables["VELLUM_SHARED"] = bool(self.options.shared)
         toolchain.cache_variables["VELLUM_CLI"] = "ON" if self.options.with_cli else "OFF"
-        for part in ("VELLUM_LMDB", "VELLUM_S3", "VELLUM_MOUNT", "VELLUM_PMEM", "VELLUM_METALL", "VELLUM_MPI", "VELLUM_CLANG",
+        for part in ("VELLUM_LMDB", "VELLUM_S3", "VELLUM_MOUNT", "VELLUM_PNG", "VELLUM_WEB", "VELLUM_PMEM", "VELLUM_METALL", "VELLUM_MPI", "VELLUM_CLANG",
                      "VELLUM_TESTS", "VELLUM_EXAMPLES", "VELLUM_BENCH"):
             toolchain.cache_variables[part] = "OFF"
         toolchain.generate()

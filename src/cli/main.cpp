@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <exception>
+#include <map>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -15,7 +16,9 @@
 
 #include "base/fail.hpp"
 #include "cli/terminal/command.hpp"
+#include "cli/terminal/default_store.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "cli/terminal/settings.hpp"
 #include "cli/terminal/suggest.hpp"
 
 namespace vellum::cli {
@@ -58,11 +61,20 @@ int fail(Context& context, const Error& error) {
   return fail(context, errc_name(error.code()), exit_status(error.code()), error.what());
 }
 
+const std::map<std::string, TimeFormat> kTimeFormats{{"iso", TimeFormat::iso},
+                                                     {"human", TimeFormat::human}};
+
 void add_global_options(CLI::App& app, Context& context) {
   app.set_version_flag("-V,--version", std::string("vellum ") + version());
   app.add_flag("--json", context.json, "Print one JSON object instead of text");
   app.add_flag("-q,--quiet", context.quiet, "Print only what was asked for, and errors");
   app.add_flag("--no-progress", context.no_progress, "Show no progress line on a terminal");
+  app.add_option_function<std::string>(
+         "--time-format",
+         [&context](const std::string& name) { context.out.time_format = kTimeFormats.at(name); },
+         "How text shows times: iso or human")
+      ->type_name("FORMAT")
+      ->check(CLI::IsMember({"iso", "human"}));
 }
 
 void add_commands(CLI::App& app, Context& context) {
@@ -71,6 +83,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_log(app, context);
   add_show(app, context);
   add_stat(app, context);
+  add_du(app, context);
   add_diff(app, context);
   add_heat(app, context);
   add_blame(app, context);
@@ -96,21 +109,19 @@ void add_commands(CLI::App& app, Context& context) {
   add_recover(app, context);
   add_run(app, context);
   add_mount(app, context);
+  add_top(app, context);
+  add_web(app, context);
 }
 
 std::string or_help(const std::string& hint) { return hint.empty() ? "; see vellum --help" : hint; }
 
 // The parser's own message for an unknown command would be that a command is missing.
 void require_known_command(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const auto command = std::find_if(arguments.begin(), arguments.end(),
-                                    [](const std::string& a) { return !a.starts_with('-'); });
-  if (command == arguments.end()) {
-    return;
-  }
-  if (find_command(app, *command) == nullptr) {
-    fail(Errc::invalid_argument, "there is no command '{}'{}", *command,
-         or_help(did_you_mean(*command, command_names(app))));
-  }
+  const Words words = words_of(app, arguments);
+  if (words.command != nullptr || words.positionals.empty()) return;
+  const std::string& command = arguments[words.positionals[0]];
+  fail(Errc::invalid_argument, "there is no command '{}'{}", command,
+       or_help(did_you_mean(command, command_names(app))));
 }
 
 void add_long_options(const CLI::App& app, std::vector<std::string>& names) {
@@ -151,11 +162,11 @@ void require_no_empty_value(const CLI::App& app) {
 }
 
 // The parser must not see the arguments of the program that `vellum run` starts.
-std::vector<std::string> take_program(std::vector<std::string>& arguments) {
-  const auto command = std::find_if(arguments.begin(), arguments.end(),
-                                    [](const std::string& a) { return !a.starts_with('-'); });
+std::vector<std::string> take_program(const CLI::App& app, std::vector<std::string>& arguments) {
+  const Words words = words_of(app, arguments);
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
-  if (command == arguments.end() || *command != "run" || dashes == arguments.end()) return {};
+  if (words.command == nullptr || words.command->get_name() != "run" || dashes == arguments.end())
+    return {};
   std::vector<std::string> program(dashes + 1, arguments.end());
   arguments.erase(dashes, arguments.end());
   return program;
@@ -164,6 +175,13 @@ std::vector<std::string> take_program(std::vector<std::string>& arguments) {
 bool asks_for_json(const std::vector<std::string>& arguments) {
   const auto end = std::find(arguments.begin(), arguments.end(), "--");
   return std::find(arguments.begin(), end, "--json") != end;
+}
+
+void apply_settings(Context& context, const CLI::App& app, std::vector<std::string>& arguments) {
+  const Settings settings = read_settings();
+  add_default_store(app, settings.store, arguments);
+  if (!settings.time_format.empty())
+    context.out.time_format = kTimeFormats.at(settings.time_format);
 }
 
 // Help and version leave the parser as exceptions, too.
@@ -196,17 +214,18 @@ int parse_and_run(Context& context, std::vector<std::string> arguments) {
   app.get_formatter()->label("TEXT", "");
   app.get_formatter()->label("REQUIRED", "");
   app.footer(
-      "--json, --quiet and --no-progress go with every command.\nvellum COMMAND --help describes "
-      "one command; vellum(1) lists the exit statuses.");
+      "--json, --quiet, --no-progress and --time-format go with every command.\nvellum COMMAND "
+      "--help describes one command; vellum(1) lists the exit statuses.");
   app.fallthrough();  // global options may come after the command
   app.require_subcommand(1);
   add_global_options(app, context);
   add_commands(app, context);
-  context.program = take_program(arguments);
+  context.program = take_program(app, arguments);
   // For errors in the arguments themselves; the parser decides for all others.
   const bool json_wanted = asks_for_json(arguments);
   context.json = json_wanted;
   require_known_command(app, arguments);
+  apply_settings(context, app, arguments);
   context.json = false;
   try {
     // The parser wants the last one first.

@@ -226,6 +226,7 @@ void Region::Impl::end_commit(CommitInProgress& c) {
   // The rest: base copies have followed while the pages were encoded.
   const auto stages = report.scan_time + report.encode_time + report.write_time + report.flush_time;
   report.publish_time = report.total_time - std::min(stages, report.total_time);
+  counters->note_commit(report, memory->size_bytes(), writer->backlog_bytes());
   c.turn.reset();
   if (space != nullptr && report.bytes_written != 0) space->note_written(report.bytes_written);
 }

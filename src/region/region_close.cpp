@@ -34,6 +34,7 @@ void Region::Impl::finish() noexcept {
   }
   encoder.reset();
   memory.reset();
+  counters.reset();
   cards.reset();
   source.reset();
   writer.reset();
@@ -58,6 +59,7 @@ Region::Impl::~Impl() {
   static_cast<void>(space.release());
   static_cast<void>(encoder.release());
   static_cast<void>(memory.release());
+  static_cast<void>(counters.release());
   static_cast<void>(writer.release());
   // NOLINTEND(bugprone-unused-return-value)
 }

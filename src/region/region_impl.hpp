@@ -19,6 +19,7 @@
 #include "region/encode/encoder.hpp"
 #include "region/memory/memory.hpp"
 #include "region/space_keeper.hpp"
+#include "region/statistics/counters.hpp"
 #include "store/branch/branch_writer.hpp"
 #include "store/catalog/store_core.hpp"
 
@@ -97,6 +98,7 @@ struct Region::Impl {
   std::uint64_t remembered_address = 0;
   std::optional<format::WorkingSetOwner> remembered_as;  // of its working set; none: not wanted
   std::unique_ptr<region::CardTracker> cards;            // null: the page tracker alone
+  std::unique_ptr<region::Counters> counters;
   // Declared after everything that faults need, so it is unmapped first.
   std::unique_ptr<region::RegionMemory> memory;
   std::unique_ptr<region::Encoder> encoder;

@@ -137,6 +137,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_branch(std::shared_ptr<store::S
   if (!memory.image)
     impl->remember(options, store::working_set_owner_of_branch(head.branch_id), memory);
   memory.open_committed = [impl = impl.get()] { return impl->writer->open_head(); };
+  impl->counters = std::make_unique<region::Counters>(impl->core->path(), branch, true);
+  memory.counters = impl->counters.get();
   impl->cards = region::CardTracker::make(options, memory, head.branch_id);
   try {
     impl->memory = with_context(source->label(), [&] {
@@ -183,6 +185,8 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   impl->remember(options, set_owner, memory);
   if (address == 0 && options.base_address == 0) memory.address_required = false;
   impl->committed_bytes = size;
+  impl->counters = std::make_unique<region::Counters>(impl->core->path(), name, false);
+  memory.counters = impl->counters.get();
   impl->memory = with_context(impl->source->label(), [&] {
     return region::make_region_memory(options.engine, memory, impl->source);
   });
@@ -202,6 +206,7 @@ void Region::Impl::remember(const RegionOptions& options, const format::WorkingS
 void Region::Impl::note_shape() noexcept {
   shape = {memory->data(), memory->capacity_bytes(), memory->engine(), writer != nullptr,
            memory->serves_system_calls()};
+  counters->note_shape(shape.engine, memory->size_bytes());
 }
 
 }  // namespace vellum

@@ -61,7 +61,8 @@ void print_text(Context& context, const std::vector<RetentionDecision>& decision
   for (const RetentionDecision& d : decisions) {
     removed += d.kept_by.empty() ? 1 : 0;
     table.add({d.kept_by.empty() ? "remove" : "keep", printable(d.version.name),
-               printable(d.version.branch), utc_time(d.version.created_at), joined(d.kept_by)});
+               printable(d.version.branch), context.out.time(d.version.created_at),
+               joined(d.kept_by)});
   }
   if (!decisions.empty()) {
     table.print(context.out);

@@ -1,8 +1,7 @@
 // cli/commands/cmd_stat.cpp: vellum stat: the space of a store, compared with full copies of its versions.
-#include <algorithm>
 #include <memory>
-#include <tuple>
 
+#include "cli/history/space.hpp"
 #include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
@@ -22,17 +21,6 @@ double ratio(const StoreStat& stat) {
     return 0;
   }
   return static_cast<double>(stat.full_copy_bytes) / static_cast<double>(stat.stored_bytes);
-}
-
-// Empty for a version that was made meanwhile.
-VersionSpace space_of(const StoreStat& stat, const VersionInfo& version) {
-  const auto wanted = std::tie(version.is_branch, version.name);
-  const auto at = std::lower_bound(stat.versions.begin(), stat.versions.end(), wanted,
-                                   [](const VersionSpace& space, const auto& w) {
-                                     return std::tie(space.is_branch, space.name) < w;
-                                   });
-  const bool known = at != stat.versions.end() && std::tie(at->is_branch, at->name) == wanted;
-  return known ? *at : VersionSpace{};
 }
 
 Json stat_json(const Store& store, const StoreStat& stat,
@@ -118,7 +106,7 @@ void print_space(Output& out, const StoreStat& stat, const std::vector<VersionIn
                {"shared", Align::right}});
   for (const VersionInfo& v : versions) {
     const VersionSpace space = space_of(stat, v);
-    table.add({printable(v.name), kind_name(v), utc_time(shown_time(v)),
+    table.add({printable(v.name), kind_name(v), out.time(shown_time(v)),
                human_bytes(space.unique_bytes), human_bytes(space.shared_bytes)});
   }
   table.print(out);

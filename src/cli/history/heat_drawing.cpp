@@ -2,46 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include <fmt/format.h>
 
+#include "cli/history/markup.hpp"
 #include "cli/terminal/listing.hpp"
 
 namespace vellum::cli {
 namespace {
 
-constexpr std::size_t kShades = 6;
 constexpr std::array<double, kShades - 1> kAtMost{0, 0.01, 0.1, 0.4, 0.8};  // of a column
 constexpr std::array<const char*, kShades> kBlocks{" ", "·", "░", "▒", "▓", "█"};
 constexpr std::array<const char*, kShades> kAscii{" ", ".", ":", "+", "#", "@"};
-constexpr std::array<const char*, kShades> kColors{"#f4f4f4", "#fee8c8", "#fdbb84",
-                                                   "#fc8d59", "#d7301f", "#7f0000"};
-
-std::uint64_t bytes_of_column(const HeatMap& map, std::size_t column) {
-  const std::uint64_t begin = column * map.column_bytes;
-  return std::min(map.column_bytes, map.region_bytes - begin);
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
+constexpr std::array<std::uint32_t, kShades> kColors{0xf4f4f4, 0xfee8c8, 0xfdbb84,
+                                                     0xfc8d59, 0xd7301f, 0x7f0000};
 
 constexpr int kCellWidth = 8, kCellHeight = 14, kNamesWidth = 180, kMargin = 12, kTop = 48;
 
@@ -51,11 +25,10 @@ void add_svg_cell(std::string& svg, const HeatMap& map, const HeatRow& row, std:
   const unsigned shade = shade_of(changed, bytes_of_column(map, column));
   if (shade == 0) return;
   svg += fmt::format(
-      R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}"><title>{}: {} from {} on</title></rect>)"
+      R"(<rect x="{}" y="{}" width="{}" height="{}" fill="#{:06x}"><title>{}: {} from {} on</title></rect>)"
       "\n",
       kNamesWidth + static_cast<int>(column) * kCellWidth, y, kCellWidth, kCellHeight - 2,
-      kColors[shade], escaped(printable(row.version.name)), human_bytes(changed),
-      column * map.column_bytes);
+      kColors[shade], in_markup(row.version.name), human_bytes(changed), column * map.column_bytes);
 }
 
 }  // namespace
@@ -67,6 +40,13 @@ unsigned shade_of(std::uint64_t bytes_changed, std::uint64_t bytes) noexcept {
   return shade;
 }
 
+std::uint32_t color_of(unsigned shade) noexcept { return kColors[shade]; }
+
+std::uint64_t bytes_of_column(const HeatMap& map, std::size_t column) noexcept {
+  const std::uint64_t begin = column * map.column_bytes;
+  return std::min(map.column_bytes, map.region_bytes - begin);
+}
+
 void print_heat(Output& out, const HeatMap& map, bool utf8) {
   const auto& cells = utf8 ? kBlocks : kAscii;
   const char* const edge = utf8 ? "│" : "|";
@@ -76,7 +56,7 @@ void print_heat(Output& out, const HeatMap& map, bool utf8) {
     std::string drawing = edge;
     for (std::size_t i = 0; i < row->changed_in_column.size(); ++i)
       drawing += cells[shade_of(row->changed_in_column[i], bytes_of_column(map, i))];
-    table.add({printable(row->version.name), utc_time(shown_time(row->version)),
+    table.add({printable(row->version.name), out.time(shown_time(row->version)),
                human_bytes(row->bytes_changed), drawing + edge});
   }
   table.print(out);
@@ -99,16 +79,16 @@ std::string heat_svg(const HeatMap& map) {
       "\n"
       R"(<text x="{2}" y="20" font-size="13">What changed since '{3}': a column is {4} of {5})"
       "</text>\n",
-      width, height, kMargin, escaped(printable(map.first.name)), human_bytes(map.column_bytes),
+      width, height, kMargin, in_markup(map.first.name), human_bytes(map.column_bytes),
       human_bytes(map.region_bytes));
   int y = kTop;
   for (auto row = map.rows.rbegin(); row != map.rows.rend(); ++row, y += kCellHeight) {
     svg += fmt::format(R"(<text x="{}" y="{}" text-anchor="end">{}</text>)"
-                       R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}"/>)"
+                       R"(<rect x="{}" y="{}" width="{}" height="{}" fill="#{:06x}"/>)"
                        "\n",
-                       kNamesWidth - kMargin, y + kCellHeight - 4,
-                       escaped(printable(row->version.name)), kNamesWidth, y,
-                       static_cast<int>(columns) * kCellWidth, kCellHeight - 2, kColors[0]);
+                       kNamesWidth - kMargin, y + kCellHeight - 4, in_markup(row->version.name),
+                       kNamesWidth, y, static_cast<int>(columns) * kCellWidth, kCellHeight - 2,
+                       kColors[0]);
     for (std::size_t i = 0; i < columns; ++i) add_svg_cell(svg, map, *row, i, y);
   }
   return svg + "</svg>\n";

@@ -1,6 +1,8 @@
 // cli/history/heat_drawing.hpp: a heat map for a terminal and as a picture.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "cli/history/heat_map.hpp"
@@ -8,8 +10,16 @@
 
 namespace vellum::cli {
 
-// How much of `bytes` changed, as one of few shades: 0 is nothing, 5 nearly all.
+inline constexpr unsigned kShades = 6;
+
+// How much of `bytes` changed, as one of kShades: 0 is nothing, 5 nearly all.
 unsigned shade_of(std::uint64_t bytes_changed, std::uint64_t bytes) noexcept;
+
+// The colour of a shade, as 0xRRGGBB.
+std::uint32_t color_of(unsigned shade) noexcept;
+
+// The bytes that a column has: the last one may have fewer.
+std::uint64_t bytes_of_column(const HeatMap& map, std::size_t column) noexcept;
 
 // A row for each version, the newest first, and what the shades mean. `utf8`: with shaded blocks;
 // otherwise with characters of ASCII.

@@ -50,6 +50,7 @@ void add_init(CLI::App& app, Context& context);
 void add_log(CLI::App& app, Context& context);
 void add_show(CLI::App& app, Context& context);
 void add_stat(CLI::App& app, Context& context);
+void add_du(CLI::App& app, Context& context);
 void add_diff(CLI::App& app, Context& context);
 void add_heat(CLI::App& app, Context& context);
 void add_blame(CLI::App& app, Context& context);
@@ -75,5 +76,7 @@ void add_repair(CLI::App& app, Context& context);
 void add_recover(CLI::App& app, Context& context);
 void add_run(CLI::App& app, Context& context);
 void add_mount(CLI::App& app, Context& context);
+void add_top(CLI::App& app, Context& context);
+void add_web(CLI::App& app, Context& context);
 
 }  // namespace vellum::cli

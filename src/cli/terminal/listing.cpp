@@ -12,8 +12,9 @@ namespace {
 // The table of versions, with a drawing before each row where there is one.
 class VersionTable {
  public:
-  VersionTable(const std::vector<VersionInfo>& versions, bool drawn)
-      : drawn_(drawn),
+  VersionTable(Output& out, const std::vector<VersionInfo>& versions, bool drawn)
+      : out_(out),
+        drawn_(drawn),
         encodings_(std::any_of(versions.begin(), versions.end(),
                                [](const VersionInfo& v) { return v.encoding.has_value(); })),
         table_(columns()) {}
@@ -21,7 +22,7 @@ class VersionTable {
   void add(const VersionInfo& v, const std::string& drawing = "") {
     std::vector<std::string> row;
     if (drawn_) row.push_back(drawing);
-    row.insert(row.end(), {printable(v.name), kind_name(v), utc_time(shown_time(v)),
+    row.insert(row.end(), {printable(v.name), kind_name(v), out_.time(shown_time(v)),
                            fmt::format("{}", v.sequence), human_bytes(v.region_bytes),
                            fmt::format("{}", v.pages_changed), human_bytes(v.bytes_added)});
     if (encodings_) row.push_back(v.encoding ? encoding_text(*v.encoding) : "");
@@ -29,7 +30,7 @@ class VersionTable {
     table_.add(std::move(row));
   }
   void add_drawing(const std::string& drawing) { table_.add({drawing}); }
-  void print(Output& out) const { table_.print(out); }
+  void print() const { table_.print(out_); }
 
  private:
   std::vector<std::pair<std::string, Table::Align>> columns() const {
@@ -48,14 +49,15 @@ class VersionTable {
     return columns;
   }
 
+  Output& out_;
   bool drawn_, encodings_;
   Table table_;
 };
 
 void print_table(Output& out, const std::vector<VersionInfo>& versions) {
-  VersionTable table(versions, false);
+  VersionTable table(out, versions, false);
   for (const VersionInfo& v : versions) table.add(v);
-  table.print(out);
+  table.print();
 }
 
 }  // namespace
@@ -88,7 +90,7 @@ void print_versions(Context& context, const std::string& place,
 }
 
 void print_graph(Context& context, const std::vector<VersionInfo>& versions, bool names_only) {
-  VersionTable table(versions, true);
+  VersionTable table(context.out, versions, true);
   for (const GraphRow& row : graph_of(versions)) {
     if (names_only) {
       context.out.write(row.drawing + (row.version ? printable(row.version->name) : "") + "\n");
@@ -98,7 +100,7 @@ void print_graph(Context& context, const std::vector<VersionInfo>& versions, boo
       table.add_drawing(row.drawing);
     }
   }
-  if (!names_only && !versions.empty()) table.print(context.out);
+  if (!names_only && !versions.empty()) table.print();
 }
 
 void list_kind(Context& context, const std::string& store_path, bool branches, bool names_only) {

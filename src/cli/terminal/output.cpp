@@ -111,6 +111,15 @@ void Output::finish() {
   }
 }
 
+std::string Output::time(Time time) const {
+  return time_format == TimeFormat::human ? human_time(time, std::chrono::system_clock::now())
+                                          : utc_time(time);
+}
+
+std::string Output::full_time(Time time) const {
+  return time_format == TimeFormat::human ? this->time(time) : utc_time_full(time);
+}
+
 void Output::write_out(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
@@ -205,6 +214,19 @@ std::string utc_time(Time time) { return date_and_time(split_time(time).parts) +
 std::string utc_time_full(Time time) {
   const SplitTime split = split_time(time);
   return fmt::format("{}.{:09}Z", date_and_time(split.parts), split.nanoseconds);
+}
+
+std::string human_time(Time time, Time now) {
+  using namespace std::chrono;
+  const auto seconds_ago = floor<seconds>(now - time).count();
+  constexpr std::int64_t kMinute = 60, kHour = 60 * kMinute, kDay = 24 * kHour;
+  if (seconds_ago < 0 || seconds_ago >= 14 * kDay) return utc_time(time).substr(0, 10);
+  const auto ago = [&](std::int64_t unit, std::string_view name) {
+    return counted(static_cast<std::uint64_t>(seconds_ago / unit), name) + " ago";
+  };
+  if (seconds_ago < 2 * kMinute) return ago(1, "second");
+  if (seconds_ago < 2 * kHour) return ago(kMinute, "minute");
+  return seconds_ago < 2 * kDay ? ago(kHour, "hour") : ago(kDay, "day");
 }
 
 const char* compression_name(Encoding::Compression compression) noexcept {

@@ -18,6 +18,12 @@ namespace vellum::cli {
 
 using Json = nlohmann::ordered_json;
 
+// How times look in text. JSON has all of them as ISO 8601.
+enum class TimeFormat {
+  iso,   // "2024-05-01T12:00:00Z"
+  human  // "3 hours ago", and the date beyond two weeks
+};
+
 // Standard output with error checks: a full disk behind `>` is an Error, not a shorter file.
 class Output {
  public:
@@ -33,6 +39,11 @@ class Output {
   void finish();
   // Drops unflushed output, so that a failure cannot fail again.
   void discard() noexcept { buffer_.clear(); }
+
+  TimeFormat time_format = TimeFormat::iso;
+  // A time as this output shows it; full_time() has nanoseconds where the format has them.
+  std::string time(std::chrono::system_clock::time_point time) const;
+  std::string full_time(std::chrono::system_clock::time_point time) const;
 
  private:
   void write_out(std::string_view bytes);
@@ -65,6 +76,9 @@ std::string counted(std::uint64_t count, std::string_view one);    // "1 page", 
 std::string utc_time(std::chrono::system_clock::time_point time);  // "2024-05-01T12:00:00Z"
 std::string utc_time_full(
     std::chrono::system_clock::time_point time);  // "2024-05-01T12:00:00.000000000Z"
+// "3 hours ago"; the date, when `time` is two weeks before `now`, or after it.
+std::string human_time(std::chrono::system_clock::time_point time,
+                       std::chrono::system_clock::time_point now);
 const char* compression_name(Encoding::Compression compression) noexcept;
 const char* hash_name(Encoding::Hash hash) noexcept;         // "none" or "sha256"
 std::string compression_text(const Encoding& encoding);      // "zstd level 1", "lz4, sha256"

@@ -10,6 +10,7 @@
 
 #include "format/working_set.hpp"
 #include "region/paging/sizes.hpp"
+#include "region/statistics/counters.hpp"
 #include "store/image/image_file.hpp"
 #include "store/page_map/page_source.hpp"
 
@@ -25,6 +26,8 @@ struct MemoryOptions {
   std::uint64_t memory_limit_bytes = 0;  // 0: shares the limit of the process
   std::size_t chunk_bytes =
       kDefaultChunkBytes;  // a power of two, kPageBytes..kMostChunkPages pages
+
+  Counters* counters = nullptr;  // outlive the memory; null: nothing is counted
 
   // Of paged memory.
   std::string spill_directory;  // empty: dirty pages stay in memory, whatever the limit

@@ -186,6 +186,9 @@ void PagedMemory::note_departure(std::size_t index, bool unused) noexcept {
   const std::uint32_t number = evicted_.fetch_add(1) + 1;
   chunks_[index].evicted_at.store(number == 0 ? 1 : number);
   present_chunks_.fetch_sub(1, std::memory_order_relaxed);
+  counters_.count_departure(index);
+  note_resident();
+  if (spill_) counters_.note_spilled(spill_->pages(), spill_->put_bytes());
 }
 
 }  // namespace vellum::region

@@ -31,6 +31,7 @@ PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::Pa
       backing_(*base_copies),
       chunks_(options.capacity_bytes, options.chunk_bytes),
       traits_(traits),
+      counters_(options.counters != nullptr ? *options.counters : nothing_),
       scratches_(chunk_pages()) {}
 
 PagedMemory::~PagedMemory() { pager_->add_pages(-private_pages_.load()); }
@@ -91,6 +92,8 @@ FaultResult PagedMemory::on_fault(const Fault& fault) noexcept {
   if (fault.signal_number != traits_.fault_signal) return on_other_fault(page, fault);
   const std::size_t index = chunk_of(page);
   const bool was_present = chunks_[index].state.load() == Chunk::kPresent;
+  using enum statistics::FaultKind;
+  counters_.count_fault(was_present ? present : fault.is_write ? write : read, index);
   if (!was_present) load_widely(index);
   if (!was_present) read_ahead_of(index, fault.is_write);
   if (!was_present && working_set_) prefetch_beside(index);

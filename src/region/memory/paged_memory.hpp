@@ -328,7 +328,13 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   // paged_huge.cpp
   int make_table_huge(std::size_t table) noexcept;
 
+  void note_resident() noexcept {
+    counters_.note_resident(backing_.base_copy_pages() + private_pages_.load());
+  }
+
   const Traits traits_;
+  Counters nothing_;
+  Counters& counters_;  // of the options, or nothing_
   ScratchSet scratches_;
   bool joined_ = false;               // the pager knows this region
   std::unique_ptr<SpillFile> spill_;  // null: read-only, or no place for it

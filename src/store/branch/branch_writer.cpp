@@ -188,6 +188,9 @@ BranchWriter::BranchWriter() = default;
 std::shared_ptr<PageSource> BranchWriter::source_at_open() const { return impl_->source_at_open; }
 const Version& BranchWriter::head() const noexcept { return impl_->head; }
 const format::Encoding& BranchWriter::encoding() const noexcept { return impl_->encoding; }
+std::uint64_t BranchWriter::backlog_bytes() const noexcept {
+  return impl_->journal == nullptr ? 0 : impl_->journal->used_bytes();
+}
 void BranchWriter::require_in_place() const { impl_->check_in_place(); }
 bool BranchWriter::in_place() const noexcept {
   try {

@@ -69,6 +69,8 @@ class BranchWriter {
   const format::Version& head() const noexcept;
   // How pages are stored.
   const format::Encoding& encoding() const noexcept;
+  // What the journal holds that no checkpoint has published. Between commits.
+  std::uint64_t backlog_bytes() const noexcept;
 
   // An unfinished commit. Several threads may add pieces. The blocks of a large commit go to the
   // pack at once, so memory stays bounded. Without finish(), the destructor discards the commit.

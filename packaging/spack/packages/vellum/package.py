@@ -14,6 +14,8 @@ class Vellum(CMakePackage):
     variant("lmdb", default=False, when="+cli", description="Backup of a live LMDB")
     variant("s3", default=True, description="Remotes on S3")
     variant("mount", default=False, when="+cli", description="vellum mount, by FUSE")
+    variant("png", default=False, when="+cli", description="vellum heat --png")
+    variant("web", default=False, when="+cli", description="vellum web")
     variant("pmem", default=False, description="Persistent memory through libpmem")
     variant("clang", default=False, description="Build vellum-clang, for LLVM 19 or 16")
     variant("metall", default=False, description="Bring Metall, whose stores vellum/metall.hpp keeps")
@@ -33,6 +35,8 @@ class Vellum(CMakePackage):
     depends_on("lmdb@0.9.24:", when="+lmdb")
     depends_on("curl@7.85:", when="+s3")
     depends_on("libfuse@3.14:", when="+mount")
+    depends_on("libpng@1.6:", when="+png")
+    depends_on("libmicrohttpd@0.9.71:", when="+web")
     depends_on("pmdk@1.11:", when="+pmem")
     depends_on("llvm@19", when="+clang")
     depends_on("metall", when="+metall", type=("build", "link", "run"))
@@ -49,6 +53,8 @@ class Vellum(CMakePackage):
             self.define("VELLUM_LMDB", self.spec.satisfies("+lmdb")),
             self.define("VELLUM_S3", self.spec.satisfies("+s3")),
             self.define("VELLUM_MOUNT", self.spec.satisfies("+mount")),
+            self.define("VELLUM_PNG", self.spec.satisfies("+png")),
+            self.define("VELLUM_WEB", self.spec.satisfies("+web")),
             self.define("VELLUM_PMEM", self.spec.satisfies("+pmem")),
             self.define("VELLUM_CLANG", self.spec.satisfies("+clang")),
             # Of Metall, the tests, an example and a benchmark; its interface is a header in any case.

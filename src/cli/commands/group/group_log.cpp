@@ -45,7 +45,7 @@ Json partition_json(const GroupPartitionInfo& p) {
 void print_version(Output& out, const GroupVersionInfo& info) {
   out.print("version     {}\n", info.number);
   if (!info.name.empty()) out.print("name        {}\n", printable(info.name));
-  out.print("made        {}\n", utc_time(info.created_at));
+  out.print("made        {}\n", out.time(info.created_at));
   out.print("job         {}\n", info.epoch);
   if (!info.message.empty()) out.print("message     {}\n", printable(info.message));
   out.print("size        {} in {}\n", human_bytes(info.region_bytes),
@@ -73,7 +73,7 @@ int run_group_log(Context& context, const GroupArguments& arguments) {
                {"written", Align::right},
                {"message", Align::left}});
   for (const auto& info : versions) {
-    table.add({std::to_string(info.number), printable(info.name), utc_time(info.created_at),
+    table.add({std::to_string(info.number), printable(info.name), context.out.time(info.created_at),
                std::to_string(info.epoch), std::to_string(info.partitions),
                human_bytes(info.region_bytes), human_bytes(info.bytes_written),
                printable(note_of(info))});

@@ -43,7 +43,7 @@ void print_text(Output& out, const std::vector<VersionInfo>& versions,
   for (const Blamed& b : blamed) {
     const VersionInfo& v = versions[b.version];
     table.add({fmt::format("{}", b.range.offset_bytes), fmt::format("{}", b.range.length_bytes),
-               printable(v.name) + (b.version == 0 ? " or before" : ""), utc_time(shown_time(v)),
+               printable(v.name) + (b.version == 0 ? " or before" : ""), out.time(shown_time(v)),
                first_line(v.message)});
   }
   table.print(out);

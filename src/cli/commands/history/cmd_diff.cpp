@@ -1,10 +1,12 @@
-// cli/commands/history/cmd_diff.cpp: vellum diff: bytes or pages that differ between two versions.
+// cli/commands/history/cmd_diff.cpp: vellum diff: bytes, pages or parts that differ between two versions.
 //
 // There may be hundreds of millions of ranges, so nothing is collected: text and JSON go out as the
 // ranges arrive.
 #include <memory>
 #include <optional>
 
+#include "base/fail.hpp"
+#include "cli/history/change_stat.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/version_names.hpp"
@@ -20,6 +22,7 @@ struct DiffArguments {
   std::string a, b;
   bool pages = false;
   bool summary = false;
+  bool stat = false;
   bool exit_code = false;
 };
 
@@ -123,6 +126,15 @@ DiffResult run_library(const Store& store, const DiffArguments& arguments,
   return result;
 }
 
+Json totals_json(const DiffResult& result) {
+  return Json{{"different", result.different()},
+              {"a_region_bytes", result.a_bytes},
+              {"b_region_bytes", result.b_bytes},
+              {"pages_different", result.totals.pages_different},
+              {"bytes_different", result.totals.bytes_different},
+              {"range_count", result.totals.ranges}};
+}
+
 void print_summary(Output& out, const DiffResult& result) {
   if (!result.different()) {
     out.write("no difference\n");
@@ -175,22 +187,39 @@ DiffResult diff_as_json(Context& context, const Store& store, const DiffArgument
     throw;
   }
   out.write(arguments.summary ? "," : "],");
-  out.write(members(Json{{"different", result.different()},
-                         {"a_region_bytes", result.a_bytes},
-                         {"b_region_bytes", result.b_bytes},
-                         {"pages_different", result.totals.pages_different},
-                         {"bytes_different", result.totals.bytes_different},
-                         {"range_count", result.totals.ranges}}));
+  out.write(members(totals_json(result)));
   out.write("}\n");
   return result;
 }
 
+DiffResult diff_by_parts(Context& context, const Store& store, const DiffArguments& arguments) {
+  const ChangeStat stat = change_stat(store, arguments.a, arguments.b);
+  const DiffResult result{stat.totals, stat.a_bytes, stat.b_bytes};
+  if (context.json) {
+    Json object{{"store", store.path()}, {"a", arguments.a}, {"b", arguments.b}};
+    object.update(parts_json(stat));
+    object.update(totals_json(result));
+    context.out.print_json(object);
+  } else if (!context.quiet) {
+    print_parts(context.out, stat);
+    print_summary(context.out, result);
+  }
+  return result;
+}
+
+DiffResult compare(Context& context, const Store& store, const DiffArguments& arguments) {
+  if (arguments.stat) return diff_by_parts(context, store, arguments);
+  return context.json ? diff_as_json(context, store, arguments)
+                      : diff_as_text(context, store, arguments);
+}
+
 int run_diff(Context& context, DiffArguments arguments) {
+  if (arguments.stat && (arguments.pages || arguments.summary))
+    fail(Errc::invalid_argument, "--stat excludes --pages and --summary");
   const Store store = Store::open(arguments.store);
   arguments.a = resolve_version(store, arguments.a);
   arguments.b = resolve_version(store, arguments.b);
-  const DiffResult result = context.json ? diff_as_json(context, store, arguments)
-                                         : diff_as_text(context, store, arguments);
+  const DiffResult result = compare(context, store, arguments);
   const bool tell = arguments.exit_code || context.quiet;
   return tell && result.different() ? kExitDifferent : kExitOk;
 }
@@ -206,6 +235,7 @@ void add_diff(CLI::App& app, Context& context) {
   command->add_option("B", arguments->b, "Another branch or snapshot")->required();
   command->add_flag("--pages", arguments->pages, "List pages of 4096 bytes instead of bytes");
   command->add_flag("--summary", arguments->summary, "Print only the totals");
+  command->add_flag("--stat", arguments->stat, "Say how much of which parts of the region differs");
   command->add_flag("--exit-code", arguments->exit_code,
                     "Exit with 1 when the versions differ; --quiet implies this");
 }

@@ -10,7 +10,10 @@
 #include <string_view>
 
 #include "base/fail.hpp"
+#include "base/file.hpp"
+#include "base/new_file.hpp"
 #include "cli/history/heat_drawing.hpp"
+#include "cli/history/heat_png.hpp"
 #include "cli/history/line.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
@@ -28,6 +31,7 @@ struct HeatArguments {
   std::string stretch;
   std::optional<std::uint32_t> columns;
   bool svg = false;
+  std::optional<std::string> png;
 };
 
 // What fits on the terminal's lines.
@@ -61,17 +65,34 @@ Json json_of(const Store& store, const HeatMap& map) {
               {"rows", std::move(rows)}};
 }
 
+int write_png(Context& context, const Store& store, const HeatMap& map, const std::string& file) {
+  if (map.rows.empty())
+    fail(Errc::invalid_argument, "'{}' is the only version of its line: there is nothing to draw",
+         map.first.name);
+  const Png png = heat_png(map);
+  base::NewFile picture(base::posix_fs(), file);
+  picture.file().pwrite(png.bytes, 0);
+  picture.replace();
+  context.report(
+      Json{{"store", store.path()}, {"file", file}, {"width", png.width}, {"height", png.height}},
+      fmt::format("wrote {}: {} x {} pixels", file, png.width, png.height));
+  return kExitOk;
+}
+
 int run_heat(Context& context, const HeatArguments& arguments) {
   if (arguments.columns && (*arguments.columns == 0 || *arguments.columns > kMostColumns))
     fail(Errc::invalid_argument, "--columns takes 1 to {}", kMostColumns);
   if (arguments.svg && context.json)
     fail(Errc::invalid_argument, "--svg and --json exclude each other");
+  if (arguments.svg && arguments.png)
+    fail(Errc::invalid_argument, "--svg and --png exclude each other");
   const Store store = Store::open(arguments.store);
   const auto versions = versions_of(store, arguments.stretch);
   const HeatMap map = [&] {
     ProgressMeter meter("heat", context.progress_wanted());
     return heat_of(store, versions, arguments.columns.value_or(usual_columns()), meter.callback());
   }();
+  if (arguments.png) return write_png(context, store, map, *arguments.png);
   if (context.json) {
     context.out.print_json(json_of(store, map));
   } else if (arguments.svg) {
@@ -97,6 +118,8 @@ void add_heat(CLI::App& app, Context& context) {
   command->add_option("--columns", arguments->columns, "How many columns to draw at most")
       ->type_name("N");
   command->add_flag("--svg", arguments->svg, "Write an SVG picture to standard output");
+  command->add_option("--png", arguments->png, "Write a PNG picture to this file")
+      ->type_name("FILE");
 }
 
 }  // namespace vellum::cli

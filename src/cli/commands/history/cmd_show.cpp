@@ -1,7 +1,10 @@
 // cli/commands/history/cmd_show.cpp: vellum show: prints all that is known of one version.
 #include <memory>
+#include <optional>
 #include <sstream>
 
+#include "cli/history/change_stat.hpp"
+#include "cli/history/parent.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/version_names.hpp"
@@ -12,6 +15,7 @@ namespace {
 struct ShowArguments {
   std::string store;
   std::string version;
+  bool stat = false;
 };
 
 void print_message(Output& out, const std::string& message) {
@@ -27,10 +31,10 @@ void print_version(Output& out, const VersionInfo& v) {
   out.print("branch   {}\n", printable(v.branch));
   out.print("commit   {}\n", v.sequence);
   if (v.is_branch) {
-    out.print("time     {}\n", utc_time_full(v.committed_at));
+    out.print("time     {}\n", out.full_time(v.committed_at));
   } else {
-    out.print("made     {}, as number {}\n", utc_time_full(v.created_at), v.order);
-    out.print("time     {} of the commit\n", utc_time_full(v.committed_at));
+    out.print("made     {}, as number {}\n", out.full_time(v.created_at), v.order);
+    out.print("time     {} of the commit\n", out.full_time(v.committed_at));
   }
   out.print("parent   {}\n", v.parent.empty() ? "none" : printable(v.parent));
   out.print("region   {} ({} bytes)\n", human_bytes(v.region_bytes), v.region_bytes);
@@ -46,16 +50,47 @@ void print_version(Output& out, const VersionInfo& v) {
   }
 }
 
+std::optional<ChangeStat> change_since_parent(const Store& store, const VersionInfo& version) {
+  const auto parent = parent_that_is_left(store, version);
+  if (!parent) return std::nullopt;
+  return change_stat(store, parent->name, version.name);
+}
+
+void print_change(Output& out, const VersionInfo& version,
+                  const std::optional<ChangeStat>& change) {
+  out.write("\n");
+  if (!change) {
+    out.write("no version is left on its line to compare it with\n");
+    return;
+  }
+  print_parts(out, *change);
+  out.print("{} in {} on {} since '{}'\n", counted(change->totals.bytes_different, "byte"),
+            counted(change->totals.ranges, "range"),
+            counted(change->totals.pages_different, "page"), printable(version.parent));
+}
+
+Json change_json(const ChangeStat& change) {
+  Json object = parts_json(change);
+  object["pages_different"] = change.totals.pages_different;
+  object["bytes_different"] = change.totals.bytes_different;
+  object["range_count"] = change.totals.ranges;
+  return object;
+}
+
 int run_show(Context& context, const ShowArguments& arguments) {
   const Store store = Store::open(arguments.store);
   const VersionInfo version = store.version(resolve_version(store, arguments.version));
+  std::optional<ChangeStat> change;
+  if (arguments.stat) change = change_since_parent(store, version);
   if (context.json) {
     Json object = version_json(version);
     object["store"] = store.path();
+    if (arguments.stat) object["stat"] = change ? change_json(*change) : Json(nullptr);
     context.out.print_json(object);
-  } else {
-    print_version(context.out, version);
+    return kExitOk;
   }
+  print_version(context.out, version);
+  if (arguments.stat) print_change(context.out, version, change);
   return kExitOk;
 }
 
@@ -68,6 +103,8 @@ void add_show(CLI::App& app, Context& context) {
                                   [&context, arguments] { return run_show(context, *arguments); });
   command->add_option("VERSION", arguments->version, "A branch (its head) or a snapshot")
       ->required();
+  command->add_flag("--stat", arguments->stat,
+                    "Also say how much of which parts of the region changed since the parent");
 }
 
 }  // namespace vellum::cli

@@ -1,0 +1,11 @@
+// cli/history/no_heat_png.cpp: in builds without libpng.
+#include "base/fail.hpp"
+#include "cli/history/heat_png.hpp"
+
+namespace vellum::cli {
+
+Png heat_png(const HeatMap&) {
+  fail(Errc::unsupported, "this vellum was built without libpng: --svg makes a picture, too");
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,42 @@
+// cli/top/sample.hpp: what the regions of running processes count of themselves, now.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "region/statistics/layout.hpp"
+
+namespace vellum::cli {
+
+// Bytes and pages now, or at the last commit; and counts since the region was opened.
+struct RegionCounts {
+  std::uint64_t region_bytes = 0, resident_bytes = 0, spilled_bytes = 0;
+  std::uint64_t backlog_bytes = 0, dirty_pages = 0;
+  std::uint64_t commits = 0, pages_dirty = 0, pages_changed = 0, bytes_written = 0;
+  std::uint64_t commit_ns = 0, flush_ns = 0, spill_written_bytes = 0;
+  std::uint64_t chunks_in = 0, chunks_out = 0;
+  std::array<std::uint64_t, region::statistics::kFaultKinds> faults{};
+};
+
+struct RegionSample {
+  pid_t process = 0;
+  std::string program;
+  std::string store, version;
+  bool writable = false;
+  const char* engine = "";
+  std::uint64_t id = 0;  // of this region among those that the process has had
+  RegionCounts counts;
+};
+
+// Every region of every process that this user may look at, by process and name. `process`: only
+// of this one; 0: of all. `store`: only of this directory; empty: of all.
+// What the processes say is not to be trusted: numbers may be any, and text may hold any byte but
+// zero.
+std::vector<RegionSample> sample_regions(pid_t process, const std::string& store);
+
+}  // namespace vellum::cli

@@ -1,0 +1,43 @@
+// cli/web/html.hpp: the parts that all pages are made of.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace vellum::cli {
+
+// A whole page: `body` is markup, `title` is text.
+std::string page_of(std::string_view title, std::string_view body);
+
+// The style of all pages: a file of its own, since no page may hold any.
+std::string_view style_sheet() noexcept;
+
+// `text` as a value in the query of a URL.
+std::string in_query(std::string_view text);
+
+// A link to a page of the site; `text` is text.
+std::string link_to(std::string_view page_and_query, std::string_view text);
+std::string link_to_version(std::string_view name);
+
+// A bar as long as the share of `most`.
+std::string bar(std::uint64_t value, std::uint64_t most);
+
+struct Cell {
+  std::string markup;
+  bool is_number = false;  // and stands on the right
+};
+
+// A table: the head's texts, then rows.
+class HtmlTable {
+ public:
+  explicit HtmlTable(const std::vector<std::string_view>& head);
+  void add(const std::vector<Cell>& cells);
+  std::string take();
+
+ private:
+  std::string markup_;
+};
+
+}  // namespace vellum::cli

@@ -1,0 +1,109 @@
+#include "cli/web/server.hpp"
+
+#include <arpa/inet.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/fail.hpp"
+
+namespace vellum::cli {
+namespace {
+
+constexpr unsigned kMostConnections = 32;
+constexpr unsigned kTimeoutSeconds = 30;
+
+// A page may hold what a stranger wrote into a store: nothing of it runs, is loaded from elsewhere,
+// is kept by the browser, or tells another site of the token.
+constexpr std::pair<const char*, const char*> kHeaders[] = {
+    {"Content-Security-Policy",
+     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
+     "frame-ancestors 'none'"},
+    {"X-Content-Type-Options", "nosniff"},
+    {"Referrer-Policy", "no-referrer"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cache-Control", "no-store"},
+};
+
+MHD_Result add_parameter(void* to, MHD_ValueKind, const char* name, const char* value) {
+  auto& query = *static_cast<std::map<std::string, std::string>*>(to);
+  query[name] = value == nullptr ? "" : value;
+  return MHD_YES;
+}
+
+Request request_of(MHD_Connection* connection, const char* url, const char* method) {
+  Request request;
+  request.method = method;
+  request.path = url;
+  const char* const host =
+      MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+  if (host != nullptr) request.host = host;
+  MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add_parameter, &request.query);
+  return request;
+}
+
+MHD_Result send(MHD_Connection* connection, const Response& response) {
+  MHD_Response* const message = MHD_create_response_from_buffer(
+      response.body.size(), const_cast<char*>(response.body.data()), MHD_RESPMEM_MUST_COPY);
+  if (message == nullptr) return MHD_NO;
+  MHD_add_response_header(message, MHD_HTTP_HEADER_CONTENT_TYPE, response.type.c_str());
+  for (const auto& [name, value] : kHeaders) MHD_add_response_header(message, name, value);
+  const MHD_Result sent = MHD_queue_response(connection, response.status, message);
+  MHD_destroy_response(message);
+  return sent;
+}
+
+}  // namespace
+
+struct Server::Impl {
+  const Site& site;
+  MHD_Daemon* daemon = nullptr;
+  std::atomic<std::uint16_t> port{0};
+
+  // The first call for a request has its head, the last one all of its body, which is not wanted.
+  static MHD_Result answer(void* self, MHD_Connection* connection, const char* url,
+                           const char* method, const char*, const char*, std::size_t* body_bytes,
+                           void** seen) {
+    const auto& impl = *static_cast<const Impl*>(self);
+    static char mark;
+    if (*seen == nullptr) {
+      *seen = &mark;
+      return MHD_YES;
+    }
+    if (*body_bytes != 0) {
+      *body_bytes = 0;
+      return MHD_YES;
+    }
+    try {
+      return send(connection, impl.site.answer(request_of(connection, url, method), impl.port));
+    } catch (const std::exception&) {
+      return MHD_NO;
+    }
+  }
+};
+
+Server::Server(const Site& site, std::uint16_t port) : impl_(new Impl{site, nullptr, {0}}) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(port);
+  errno = 0;
+  impl_->daemon = MHD_start_daemon(
+      MHD_USE_INTERNAL_POLLING_THREAD, port, nullptr, nullptr, &Impl::answer, impl_.get(),
+      MHD_OPTION_SOCK_ADDR, reinterpret_cast<sockaddr*>(&address), MHD_OPTION_CONNECTION_LIMIT,
+      kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kTimeoutSeconds, MHD_OPTION_END);
+  if (impl_->daemon == nullptr)
+    fail(Errc::io, "cannot listen at 127.0.0.1:{}: {}", port, std::strerror(errno));
+  impl_->port = MHD_get_daemon_info(impl_->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
+}
+
+Server::~Server() { MHD_stop_daemon(impl_->daemon); }
+
+std::uint16_t Server::port() const noexcept { return impl_->port; }
+
+}  // namespace vellum::cli

@@ -1,0 +1,33 @@
+// cli/web/site.hpp: answers requests about one store, to whoever knows the site's token.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <vellum/store.hpp>
+
+#include "cli/web/request.hpp"
+
+namespace vellum::cli {
+
+class Site {
+ public:
+  // A token of 256 random bits.
+  explicit Site(Store store);
+
+  const std::string& token() const noexcept { return token_; }
+  // What the user opens. `port`: of 127.0.0.1.
+  std::string url(std::uint16_t port) const;
+
+  // Never throws. Without the token there is nothing but 404; with another Host than the loopback
+  // and `port` there is 403, since a name that leads here may be an attacker's (DNS rebinding).
+  Response answer(const Request& request, std::uint16_t port) const noexcept;
+
+ private:
+  bool knows_token(const std::string& first_of_path) const noexcept;
+  Response answer_page(const std::string& page, const Request& request) const;
+  Store store_;
+  std::string token_;
+};
+
+}  // namespace vellum::cli

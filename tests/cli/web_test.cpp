@@ -1,0 +1,243 @@
+// vellum web: pages about a store, over HTTP, and in a browser where there is one.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "cli/run_lib.hpp"
+#include "format/types.hpp"
+
+namespace vellum::cli_test {
+namespace {
+
+using format::kPageBytes;
+
+struct Answer {
+  int status = 0;
+  std::string head, body;
+};
+
+class Web : public CliTest {
+ protected:
+  // v2 changes 8 bytes at 5000 to the double 2.5, and all of page 3.
+  Web() {
+    const std::string v1 = noise(8, 1);
+    std::string v2 = v1;
+    const double value = 2.5;
+    std::memcpy(&v2[5000], &value, sizeof value);
+    for (std::size_t i = 3 * kPageBytes; i < 4 * kPageBytes; ++i) v2[i] = static_cast<char>(~v1[i]);
+    store_ = make_store_with({v1, v2});
+    must({"snapshot", store_, "told", "v1", "-m", "<script>alert(1)</script> & \"more\""});
+    begin();
+  }
+  ~Web() override { end(); }
+
+  void begin() {
+    int ends[2];
+    if (::pipe(ends) != 0) throw std::runtime_error("pipe");
+    server_ = ::fork();
+    if (server_ == 0) {
+      ::dup2(ends[1], STDOUT_FILENO);
+      ::close(ends[0]);
+      ::close(ends[1]);
+      become_vellum({"web", store_, "--json"});
+    }
+    ::close(ends[1]);
+    std::string line;
+    for (char c; ::read(ends[0], &c, 1) == 1 && c != '\n';) line += c;
+    ::close(ends[0]);
+    is_built_ = !contains(line, "\"error\"");
+    if (!is_built_) return;
+    const auto said = nlohmann::json::parse(line);
+    url_ = said.at("url");
+    port_ = said.at("port");
+    token_ = url_.substr(url_.size() - 65, 64);
+  }
+
+  int end() {
+    if (server_ <= 0) return 0;
+    int status = 0;
+    ::kill(server_, SIGTERM);
+    ::waitpid(server_, &status, 0);
+    server_ = 0;
+    return status;
+  }
+
+  // What the server sends for these bytes, to the end.
+  std::string exchange(const std::string& request, in_addr_t to = INADDR_LOOPBACK) const {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(to);
+    address.sin_port = htons(port_);
+    std::string got;
+    if (::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 &&
+        ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(request.size())) {
+      char some[4096];
+      for (ssize_t n = 0; (n = ::read(fd, some, sizeof some)) > 0;)
+        got.append(some, static_cast<std::size_t>(n));
+    }
+    ::close(fd);
+    return got;
+  }
+
+  Answer ask(const std::string& path, const std::string& host, const char* method = "GET") const {
+    const std::string got =
+        exchange(std::string(method) + " " + path + " HTTP/1.1\r\n" +
+                 (host.empty() ? "" : "Host: " + host + "\r\n") + "Connection: close\r\n\r\n");
+    Answer answer;
+    const std::size_t end = got.find("\r\n\r\n");
+    if (got.size() < 12 || end == std::string::npos) return answer;
+    answer.status = std::stoi(got.substr(9, 3));
+    answer.head = got.substr(0, end);
+    answer.body = got.substr(end + 4);
+    return answer;
+  }
+  std::string own_host() const { return "127.0.0.1:" + std::to_string(port_); }
+  Answer page(const std::string& name) const { return ask("/" + token_ + "/" + name, own_host()); }
+  std::string body(const std::string& name) const {
+    const Answer answer = page(name);
+    EXPECT_EQ(answer.status, 200) << name << ": " << answer.body;
+    return answer.body;
+  }
+
+  std::string store_, url_, token_;
+  pid_t server_ = 0;
+  std::uint16_t port_ = 0;
+  bool is_built_ = false;
+};
+
+#define SKIP_WITHOUT_SERVER() \
+  if (!is_built_) GTEST_SKIP() << "built without libmicrohttpd"
+
+TEST_F(Web, EachPageHasWhatItsCommandSays) {
+  SKIP_WITHOUT_SERVER();
+  const std::string versions = body("");
+  for (const char* name : {">main</a>", ">v1</a>", ">v2</a>", ">told</a>"})
+    EXPECT_TRUE(contains(versions, name)) << name;
+  EXPECT_TRUE(contains(body("sizes"), "<meter"));
+  EXPECT_TRUE(contains(body("version?name=v2"), "4104 bytes in 2 ranges on 2 pages"));
+  EXPECT_TRUE(contains(body("version?name=v1"), "No version is left"));
+  EXPECT_TRUE(contains(body("diff?a=v1&b=v2"), ">12288</a>"));
+  EXPECT_TRUE(contains(body("diff?a=v2&b=main"), "No difference"));
+  EXPECT_TRUE(contains(body("diff?a=main~2&b=latest"), "No difference")) << "both are v1's";
+  EXPECT_TRUE(contains(body("heat?versions=v1..v2"), "<title>v2: 4.0 KiB"));
+  EXPECT_TRUE(contains(body("style.css"), "body {"));
+  EXPECT_EQ(page("nothing").status, 404);
+  EXPECT_EQ(page("version?name=gone").status, 404);
+  EXPECT_EQ(page("diff?a=v1").status, 404);
+}
+
+TEST_F(Web, BytesAreShownAsHexAndAsValues) {
+  SKIP_WITHOUT_SERVER();
+  const std::string hex = body("bytes?version=v2&offset=4992&against=v1");
+  EXPECT_TRUE(contains(hex, "<mark>04</mark> <mark>40</mark>")) << "2.5 ends in 04 40";
+  EXPECT_FALSE(contains(body("bytes?version=v2&offset=4992"), "<mark>"));
+  const std::string values = body("bytes?version=v2&offset=5000&as=f64&against=v1");
+  EXPECT_TRUE(contains(values, " <mark>                     2.5</mark>")) << values;
+  EXPECT_TRUE(contains(body("bytes?version=v1"), ">After</a>"));
+  EXPECT_FALSE(contains(body("bytes?version=v1&offset=28K"), ">After</a>"));
+  EXPECT_EQ(page("bytes?version=v1&offset=32K").status, 400);
+  EXPECT_EQ(page("bytes?version=v1&offset=x").status, 400);
+  EXPECT_EQ(page("bytes?version=v1&as=f16").status, 400);
+}
+
+TEST_F(Web, NothingIsAnsweredWithoutTheToken) {
+  SKIP_WITHOUT_SERVER();
+  std::string wrong = token_;
+  wrong.back() = wrong.back() == '0' ? '1' : '0';
+  for (const std::string& path :
+       {std::string("/"), "/" + wrong + "/", "/" + token_.substr(1) + "/", "/" + token_,
+        "/" + token_ + "0/", std::string("//"), "/" + wrong + "/style.css"}) {
+    const Answer answer = ask(path, own_host());
+    EXPECT_EQ(answer.status, 404) << path;
+    EXPECT_FALSE(contains(answer.body, "v1")) << path;
+  }
+}
+
+TEST_F(Web, AnotherHostsNameIsRefused) {
+  SKIP_WITHOUT_SERVER();
+  const std::string path = "/" + token_ + "/", port = ":" + std::to_string(port_);
+  for (const std::string& host :
+       {std::string(""), "attacker.example" + port, std::string("127.0.0.1"),
+        std::string("localhost:1"), "127.0.0.1.attacker.example" + port})
+    EXPECT_NE(ask(path, host).status, 200) << host;
+  EXPECT_EQ(ask(path, "localhost" + port).status, 200);
+  EXPECT_EQ(ask(path, own_host(), "POST").status, 405);
+  EXPECT_EQ(ask(path, own_host(), "HEAD").status, 200);
+}
+
+TEST_F(Web, NoMarkupOfAStrangerIsLeft) {
+  SKIP_WITHOUT_SERVER();
+  const std::string path = "version?name=%3Cscript%3Ealert(2)%3C/script%3E";
+  for (const std::string& markup : {body(""), body("version?name=told"), page(path).body}) {
+    EXPECT_FALSE(contains(markup, "<script")) << markup;
+    EXPECT_TRUE(contains(markup, "&lt;script&gt;")) << markup;
+  }
+  const std::string heat = body("heat?versions=");
+  EXPECT_FALSE(contains(heat, "http://") && !contains(heat, "www.w3.org")) << heat;
+  const Answer answer = page("");
+  EXPECT_TRUE(contains(answer.head, "default-src 'none'")) << answer.head;
+  EXPECT_TRUE(contains(answer.head, "no-referrer"));
+  EXPECT_TRUE(contains(answer.head, "no-store"));
+}
+
+TEST_F(Web, ItListensAtTheLoopbackAloneAndEndsByASignal) {
+  SKIP_WITHOUT_SERVER();
+  EXPECT_FALSE(exchange("GET / HTTP/1.0\r\n\r\n").empty());
+  bool is_loopback = false;
+  for (const std::string& line : lines_of(read_file("/proc/net/tcp"))) {
+    char port[8];
+    std::snprintf(port, sizeof port, ":%04X", static_cast<unsigned>(port_));
+    if (!contains(line, std::string(port) + " 00000000:0000 0A")) continue;
+    EXPECT_TRUE(contains(line, "0100007F" + std::string(port))) << line;
+    is_loopback = true;
+  }
+  EXPECT_TRUE(is_loopback);
+  const int status = end();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(exchange("GET / HTTP/1.0\r\n\r\n"), "");
+}
+
+TEST_F(Web, ManyClientsAtOnceAndClientsThatSayNothing) {
+  SKIP_WITHOUT_SERVER();
+  std::vector<int> silent;
+  for (int i = 0; i < 20; ++i) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port_);
+    EXPECT_EQ(::connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    silent.push_back(fd);
+  }
+  EXPECT_EQ(page("").status, 200);
+  for (const int fd : silent) ::close(fd);
+  EXPECT_NE(ask("/" + std::string(100'000, 'a'), own_host()).status, 200);
+  EXPECT_EQ(page("").status, 200) << "a request that is too long does no harm";
+}
+
+TEST_F(Web, ABrowserShowsThePages) {
+  SKIP_WITHOUT_SERVER();
+  if (run_program({"chromium", "--version"}).status != 0) GTEST_SKIP() << "no chromium here";
+  const auto browse = [&](const std::string& name, const std::string& option) {
+    return run_program({"timeout", "60", "chromium", "--headless=new", "--no-sandbox",
+                        "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1000,700",
+                        "--user-data-dir=" + path("browser"), option, url_ + name});
+  };
+  const Result dom = browse("", "--dump-dom");
+  ASSERT_EQ(dom.status, 0) << dom.err;
+  EXPECT_TRUE(contains(dom.out, ">told</a>")) << dom.out;
+  const Result picture = browse("heat", "--screenshot=" + path("heat.png"));
+  ASSERT_EQ(picture.status, 0) << picture.err;
+  EXPECT_GT(read_file(path("heat.png")).size(), 5000U);
+  EXPECT_FALSE(contains(picture.err, "Content Security Policy")) << picture.err;
+}
+
+}  // namespace
+}  // namespace vellum::cli_test
