@@ -33,7 +33,7 @@ pkg_check_modules(LMDB_PC QUIET IMPORTED_TARGET lmdb>=0.9.24)
 vellum_part(LMDB "backup of a live LMDB" "LMDB 0.9.24 (liblmdb-dev)" VELLUM_WITH_CLI LMDB_PC_FOUND)
 
 pkg_check_modules(CURL_PC QUIET IMPORTED_TARGET libcurl>=7.85)
-vellum_part(S3 "remotes on S3" "libcurl 7.85 (libcurl4-openssl-dev)" VELLUM_WITH_CLI CURL_PC_FOUND)
+vellum_part(S3 "remotes on S3" "libcurl 7.85 (libcurl4-openssl-dev)" CURL_PC_FOUND)
 
 pkg_check_modules(FUSE_PC QUIET IMPORTED_TARGET fuse3>=3.14)
 vellum_part(MOUNT "vellum mount" "FUSE 3.14 (libfuse3-dev)" VELLUM_WITH_CLI FUSE_PC_FOUND)

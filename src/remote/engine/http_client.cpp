@@ -1,7 +1,5 @@
 #include "remote/engine/http_client.hpp"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cctype>
 #include <condition_variable>
@@ -12,25 +10,21 @@
 
 #include "base/fail.hpp"
 #include "base/signals_blocked.hpp"
+#include "remote/engine/libcurl.hpp"
 
 namespace vellum::remote {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-void start_curl_once() {
-  static const CURLcode started = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (started != CURLE_OK) fail(Errc::unsupported, "libcurl: {}", curl_easy_strerror(started));
-}
-
 struct HeaderList {
   curl_slist* list = nullptr;
   HeaderList() = default;
-  ~HeaderList() { curl_slist_free_all(list); }
+  ~HeaderList() { libcurl().slist_free_all(list); }
   HeaderList(const HeaderList&) = delete;
   HeaderList& operator=(const HeaderList&) = delete;
   void add(const std::string& line) {
-    curl_slist* const longer = curl_slist_append(list, line.c_str());
+    curl_slist* const longer = libcurl().slist_append(list, line.c_str());
     if (longer == nullptr) fail(Errc::out_of_memory, "out of memory for a header");
     list = longer;
   }
@@ -126,13 +120,12 @@ struct HttpClient::Impl {
   std::vector<CURL*> idle;
 
   explicit Impl(HttpOptions o) : options(std::move(o)) {
-    start_curl_once();
-    multi = curl_multi_init();
+    multi = libcurl().multi_init();
     if (multi == nullptr) fail(Errc::out_of_memory, "libcurl: out of memory");
     const long most = static_cast<long>(options.connections);
-    curl_multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, most);
-    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, most);
-    curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
+    libcurl().multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, most);
+    libcurl().multi_setopt(multi, CURLMOPT_MAXCONNECTS, most);
+    libcurl().multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
   }
 
   ~Impl() {
@@ -140,10 +133,10 @@ struct HttpClient::Impl {
       const std::lock_guard lock(mutex);
       stopping = true;
     }
-    curl_multi_wakeup(multi);
+    libcurl().multi_wakeup(multi);
     if (thread.joinable()) thread.join();
-    for (CURL* easy : idle) curl_easy_cleanup(easy);
-    curl_multi_cleanup(multi);
+    for (CURL* easy : idle) libcurl().easy_cleanup(easy);
+    libcurl().multi_cleanup(multi);
   }
 
   void prepare(Transfer& transfer);
@@ -163,36 +156,38 @@ void HttpClient::Impl::prepare(Transfer& transfer) {
   CURL* const easy = transfer.easy;
   for (const auto& [name, value] : request.headers) transfer.headers.add(name + ": " + value);
   transfer.headers.add("Expect:");  // a round trip that nothing is gained by
-  curl_easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
-  curl_easy_setopt(easy, CURLOPT_URL, request.url.c_str());
-  curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(easy, CURLOPT_HTTPHEADER, transfer.headers.list);
-  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.error);
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-  curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
-  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
-  curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
-  if (!options.ca_bundle.empty()) curl_easy_setopt(easy, CURLOPT_CAINFO, options.ca_bundle.c_str());
-  curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
-                   static_cast<long>(options.connect_timeout.count()));
-  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
-  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
-  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
+  libcurl().easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
+  libcurl().easy_setopt(easy, CURLOPT_URL, request.url.c_str());
+  libcurl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  libcurl().easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  libcurl().easy_setopt(easy, CURLOPT_HTTPHEADER, transfer.headers.list);
+  libcurl().easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.error);
+  libcurl().easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  libcurl().easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  libcurl().easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+  libcurl().easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+  libcurl().easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+  if (!options.ca_bundle.empty())
+    libcurl().easy_setopt(easy, CURLOPT_CAINFO, options.ca_bundle.c_str());
+  libcurl().easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                        static_cast<long>(options.connect_timeout.count()));
+  libcurl().easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+  libcurl().easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
+  libcurl().easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+  libcurl().easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
   if (request.method == "PUT") {
-    curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
-    curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
-    curl_easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
-    curl_easy_setopt(easy, CURLOPT_READDATA, &transfer);
-    curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, rewind_body);
-    curl_easy_setopt(easy, CURLOPT_SEEKDATA, &transfer);
-    curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    libcurl().easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+    libcurl().easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
+    libcurl().easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
+    libcurl().easy_setopt(easy, CURLOPT_READDATA, &transfer);
+    libcurl().easy_setopt(easy, CURLOPT_SEEKFUNCTION, rewind_body);
+    libcurl().easy_setopt(easy, CURLOPT_SEEKDATA, &transfer);
+    libcurl().easy_setopt(easy, CURLOPT_INFILESIZE_LARGE,
+                          static_cast<curl_off_t>(request.body.size()));
   } else {
-    curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, 512L << 10);
+    libcurl().easy_setopt(easy, CURLOPT_BUFFERSIZE, 512L << 10);
     if (request.method != "GET")
-      curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+      libcurl().easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
   }
 }
 
@@ -208,15 +203,15 @@ void HttpClient::Impl::begin_waiting() {
       if (!idle.empty()) {
         transfer->easy = idle.back();
         idle.pop_back();
-        curl_easy_reset(transfer->easy);
+        libcurl().easy_reset(transfer->easy);
       } else {
-        transfer->easy = curl_easy_init();
+        transfer->easy = libcurl().easy_init();
       }
       if (transfer->easy == nullptr) fail(Errc::out_of_memory, "libcurl: out of memory");
       active.push_back(transfer);
       prepare(*transfer);
       transfer->last_progress = Clock::now();
-      if (curl_multi_add_handle(multi, transfer->easy) != CURLM_OK) {
+      if (libcurl().multi_add_handle(multi, transfer->easy) != CURLM_OK) {
         fail(Errc::out_of_memory, "libcurl refuses another transfer");
       }
     } catch (const std::exception&) {
@@ -227,13 +222,13 @@ void HttpClient::Impl::begin_waiting() {
 
 void HttpClient::Impl::end(Transfer& transfer, CURLcode code) {
   if (transfer.easy != nullptr) {
-    curl_multi_remove_handle(multi, transfer.easy);
-    curl_easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &transfer.response.status);
+    libcurl().multi_remove_handle(multi, transfer.easy);
+    libcurl().easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &transfer.response.status);
     idle.push_back(transfer.easy);
   }
   if (code != CURLE_OK) {
     transfer.response.failure =
-        transfer.error[0] != '\0' ? transfer.error : curl_easy_strerror(code);
+        transfer.error[0] != '\0' ? transfer.error : libcurl().easy_strerror(code);
   }
   std::erase(active, &transfer);
   const std::lock_guard lock(mutex);
@@ -243,11 +238,11 @@ void HttpClient::Impl::end(Transfer& transfer, CURLcode code) {
 
 void HttpClient::Impl::end_finished() {
   int left = 0;
-  while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
+  while (const CURLMsg* message = libcurl().multi_info_read(multi, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
     const CURLcode code = message->data.result;
     Transfer* transfer = nullptr;
-    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+    libcurl().easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
     end(*transfer, code);
   }
 }
@@ -258,8 +253,8 @@ void HttpClient::Impl::end_stalled() {
   const std::vector<Transfer*> all = active;
   for (Transfer* transfer : all) {
     curl_off_t up = 0, down = 0;
-    curl_easy_getinfo(transfer->easy, CURLINFO_SIZE_UPLOAD_T, &up);
-    curl_easy_getinfo(transfer->easy, CURLINFO_SIZE_DOWNLOAD_T, &down);
+    libcurl().easy_getinfo(transfer->easy, CURLINFO_SIZE_UPLOAD_T, &up);
+    libcurl().easy_getinfo(transfer->easy, CURLINFO_SIZE_DOWNLOAD_T, &down);
     const auto moved = static_cast<std::uint64_t>(up) + static_cast<std::uint64_t>(down);
     if (moved != transfer->moved) {
       transfer->moved = moved;
@@ -277,11 +272,11 @@ bool HttpClient::Impl::run_once() {
   }
   begin_waiting();
   int running = 0;
-  curl_multi_perform(multi, &running);
+  libcurl().multi_perform(multi, &running);
   end_finished();
   end_stalled();
   // A request that came meanwhile has woken it up in advance.
-  curl_multi_poll(multi, nullptr, 0, active.empty() ? 10'000 : 100, nullptr);
+  libcurl().multi_poll(multi, nullptr, 0, active.empty() ? 10'000 : 100, nullptr);
   return true;
 }
 
@@ -296,7 +291,7 @@ HttpResponse HttpClient::perform(const HttpRequest& request) {
     impl_->thread = std::thread([impl = impl_.get()] { impl->run(); });
   }
   impl_->waiting.push_back(&transfer);
-  curl_multi_wakeup(impl_->multi);
+  libcurl().multi_wakeup(impl_->multi);
   impl_->finished.wait(lock, [&] { return transfer.done; });
   return std::move(transfer.response);
 }
