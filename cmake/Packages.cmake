@@ -81,7 +81,13 @@ vellum_describe(libvellum-dev libdevel "libvellum1 (= ${full_version})" "version
   "Headers for C++17 and C11, the static library, pkg-config and CMake files.")
 set(CPACK_DEBIAN_LIBVELLUM-DEV_PACKAGE_SUGGESTS
     "libzstd-dev, liblz4-dev, libxxhash-dev, libssl-dev, libfmt-dev, libboost-dev")
-vellum_describe(vellum utils "" "versioned durable memory (command line)"
+# Loaded at the first use of S3 (src/remote/engine/libcurl.hpp), so no list of linked libraries has it.
+set(libcurl "")
+if(VELLUM_WITH_S3)
+  set(libcurl libcurl4)
+  set(CPACK_DEBIAN_LIBVELLUM1_PACKAGE_SUGGESTS libcurl4)
+endif()
+vellum_describe(vellum utils "${libcurl}" "versioned durable memory (command line)"
   "Looks at stores and changes them, backs up LMDB, and runs unmodified programs\nwhose files get versions.")
 vellum_describe(vellum-clang devel "clang-19 | clang-16" "versioned durable memory (compiler)"
   "clang with a pass that marks stores to tracked memory, and its runtime.")

@@ -37,7 +37,7 @@ void fuzz_head(View input) {
 }
 
 void fuzz_piece_list(View input) {
-  check_frame<remote::PieceList>(input, remote::decode_piece_list, remote::encode_piece_list);
+  check_frame<remote::VersionPieces>(input, remote::decode_piece_list, remote::encode_piece_list);
 }
 
 void fuzz_piece(View input) {

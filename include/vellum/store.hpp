@@ -25,6 +25,7 @@
 #include <vellum/error.hpp>
 #include <vellum/region.hpp>
 #include <vellum/remote.hpp>
+#include <vellum/remote_options.hpp>
 #include <vellum/report.hpp>
 #include <vellum/tier.hpp>
 
@@ -106,7 +107,14 @@ class Store {
  public:
   // `path` must not exist, or be an empty directory; its parent must exist.
   static Store create(const std::string& path, const StoreOptions& options = StoreOptions());
+  // A directory, or the URL of a remote (s3://bucket/prefix, file:///mnt/x), whose versions can then
+  // be read without a clone. Opening one takes the listing and two round trips, whatever its age;
+  // its pages come when they are touched. Names are those of the moment of opening. A call that
+  // would write throws Errc::read_only; stat() and verify() throw Errc::unsupported. Touching a page
+  // may wait for the network: see RemoteOptions.
   [[nodiscard]] static Store open(const std::string& path);
+  // The same, of a URL alone.
+  [[nodiscard]] static Store open(const std::string& url, const RemoteOptions& options);
   static Store open_or_create(const std::string& path,
                               const StoreOptions& options = StoreOptions());
 

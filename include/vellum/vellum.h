@@ -139,7 +139,23 @@ typedef struct vellum_store_options {
 /* Makes a store. `path` must not exist, or be an empty directory; its parent must exist. `options`
  * may be NULL. */
 int vellum_store_create(const char* path, const vellum_store_options* options, vellum_store** out);
+/* A directory, or the URL of a remote (s3://bucket/prefix, file:///mnt/x), whose versions can then be
+ * read without a clone: vellum::Store::open() in store.hpp says how. */
 int vellum_store_open(const char* path, vellum_store** out);
+
+/* How a store is read from a remote. NULL and 0 mean what the environment says, or else the default
+ * (remote_options.hpp). */
+typedef struct vellum_remote_options {
+  size_t struct_size;
+  const char* cache_directory; /* for copies of what was read; "": none */
+  uint64_t cache_bytes;        /* above this, the oldest copies leave */
+  uint64_t longest_wait_ms;    /* for a remote that does not answer */
+} vellum_remote_options;
+#define VELLUM_REMOTE_OPTIONS_INIT {sizeof(vellum_remote_options), NULL, 0, 0}
+
+/* The same, of a URL alone. `options` may be NULL. */
+int vellum_store_open_remote(const char* url, const vellum_remote_options* options,
+                             vellum_store** out);
 /* `options` may be NULL; they matter only when the store is made. */
 int vellum_store_open_or_create(const char* path, const vellum_store_options* options,
                                 vellum_store** out);

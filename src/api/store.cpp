@@ -11,6 +11,8 @@
 #include "format/types.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/region_impl.hpp"
+#include "remote/engine/url.hpp"
+#include "remote/lazy/open_remote.hpp"
 #include "store/branch/live_snapshot.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/kept_version.hpp"
@@ -82,12 +84,20 @@ std::uint64_t checked_size(std::uint64_t size_bytes) {
 Store::Store(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 
 Store Store::create(const std::string& path, const StoreOptions& options) {
+  if (remote::is_remote_url(path)) {
+    fail(Errc::unsupported, "{}: a remote is made by pushing to it", path);
+  }
   return StoreAccess::handle_of(
       store::StoreCore::create(base::posix_fs(), path, superblock_of(options)));
 }
 
 Store Store::open(const std::string& path) {
+  if (remote::is_remote_url(path)) return open(path, RemoteOptions());
   return StoreAccess::handle_of(store::StoreCore::open(base::posix_fs(), path));
+}
+
+Store Store::open(const std::string& url, const RemoteOptions& options) {
+  return StoreAccess::handle_of(remote::open_remote(base::posix_fs(), url, options));
 }
 
 Store Store::open_or_create(const std::string& path, const StoreOptions& options) {
@@ -296,9 +306,24 @@ GcReport Store::collect_garbage(const GcOptions& options, const ProgressFn& prog
   return store::collect_garbage(*impl_->core, options.dry_run, progress, options.recompress_level);
 }
 
-StoreStat Store::stat() const { return store::stat_store(*impl_->core); }
+namespace {
+
+// Of a store that is a directory.
+void require_directory(store::StoreCore& core, const char* what, const char* command) {
+  if (core.packs().are_files()) return;
+  fail(Errc::unsupported, "{}: {} reads the packs of a directory; for a remote there is `{} URL`",
+       core.path(), what, command);
+}
+
+}  // namespace
+
+StoreStat Store::stat() const {
+  require_directory(*impl_->core, "Store::stat()", "vellum stat");
+  return store::stat_store(*impl_->core);
+}
 
 VerifyReport Store::verify(const VerifyOptions& options, const ProgressFn& progress) const {
+  require_directory(*impl_->core, "Store::verify()", "vellum verify");
   return store::verify_store(*impl_->core, options.read_data, progress);
 }
 

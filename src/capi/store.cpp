@@ -98,6 +98,20 @@ StoreOptions store_options_from(const vellum_store_options* given) {
 
 namespace {
 
+RemoteOptions remote_options_from(const vellum_remote_options* given) {
+  const auto options = options_or_zero(given);
+  RemoteOptions result;
+  if (options.cache_directory != nullptr) result.cache_directory = options.cache_directory;
+  if (options.cache_bytes != 0) result.cache_bytes = options.cache_bytes;
+  if (options.longest_wait_ms > INT64_MAX) {
+    fail(Errc::invalid_argument, "longest_wait_ms: {} is too large", options.longest_wait_ms);
+  }
+  if (options.longest_wait_ms != 0) {
+    result.longest_wait = std::chrono::milliseconds(options.longest_wait_ms);
+  }
+  return result;
+}
+
 template <class Open>
 int open_with(const char* path, vellum_store** out, const Open& open) {
   return guarded([&] {
@@ -119,6 +133,11 @@ int vellum_store_create(const char* path, const vellum_store_options* options, v
 
 int vellum_store_open(const char* path, vellum_store** out) {
   return open_with(path, out, [&] { return Store::open(path); });
+}
+
+int vellum_store_open_remote(const char* url, const vellum_remote_options* options,
+                             vellum_store** out) {
+  return open_with(url, out, [&] { return Store::open(url, remote_options_from(options)); });
 }
 
 int vellum_store_open_or_create(const char* path, const vellum_store_options* options,

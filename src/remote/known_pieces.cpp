@@ -26,7 +26,7 @@ bool KnownPieces::Form::serves(const PieceRecord& needed) const {
 void KnownPieces::add(const PieceName& name, const std::vector<PieceRecord>& records) {
   const auto [at, fresh] = ids_.try_emplace(name, static_cast<PieceId>(pieces_.size()));
   if (!fresh) return;
-  pieces_.push_back({name, records.front().ref, records_bytes(records)});
+  pieces_.push_back({name, records.front().ref, spans_of(records), records_bytes(records)});
   for (const PieceRecord& r : records) {
     forms_[r.ref].push_back({at->second, r.place.tag, r.dropped});
   }
@@ -71,6 +71,13 @@ PieceList KnownPieces::list(std::vector<PieceId> pieces) const {
   pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
   PieceList out;
   for (const PieceId id : pieces) out.push_back(pieces_[id].name);
+  return out;
+}
+
+std::vector<std::vector<PackSpan>> KnownPieces::spans(const PieceList& list) const {
+  std::vector<std::vector<PackSpan>> out;
+  out.reserve(list.size());
+  for (const PieceName& name : list) out.push_back(pieces_[id_of(name)].spans);
   return out;
 }
 

@@ -27,14 +27,16 @@ class KnownPieces {
   };
   Plan plan(const std::vector<PieceRecord>& needed) const;
 
-  // The list of these pieces, in the order that lists have.
+  // The list of these pieces, in the order that lists have, and where their records lie.
   PieceList list(std::vector<PieceId> pieces) const;
+  std::vector<std::vector<PackSpan>> spans(const PieceList& list) const;
   PieceId id_of(const PieceName& name) const { return ids_.at(name); }
 
  private:
   struct Piece {
     PieceName name;
     format::RecordRef first;
+    std::vector<PackSpan> spans;
     std::uint64_t records_bytes = 0;
   };
   // A record's form in a piece.

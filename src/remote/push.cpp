@@ -231,7 +231,10 @@ class Push {
         known.add(piece.name, piece.records);
         plan.used.push_back(known.id_of(piece.name));
       }
-      upload_list(head, known.list(plan.used), wanted->entry.list);
+      VersionPieces pieces;
+      pieces.list = known.list(plan.used);
+      pieces.index = opening_index(known.spans(pieces.list), needed);
+      upload_list(head, pieces, wanted->entry.list);
     }
     report_.objects_uploaded += maker.uploaded().objects;
     report_.bytes_uploaded += maker.uploaded().bytes;
@@ -255,9 +258,23 @@ class Push {
     for (std::size_t i = 0; i < pieces.size(); ++i) known.add(pieces[i], contents[i]);
   }
 
-  void upload_list(const Head& head, const PieceList& pieces, ListName& out) {
+  // With the roots at hand, opening a version reads no piece.
+  OpeningIndex opening_index(std::vector<std::vector<PackSpan>> spans,
+                             const std::vector<PieceRecord>& needed) const {
+    OpeningIndex out;
+    out.spans = std::move(spans);
+    for (const PieceRecord& record : needed) {
+      if (record.type != format::RecordType::run_root) continue;
+      const auto bytes = read_record_bytes(session_.store(), record);
+      out.roots.push_back(record);
+      out.root_bytes.insert(out.root_bytes.end(), bytes.begin(), bytes.end());
+    }
+    return out;
+  }
+
+  void upload_list(const Head& head, const VersionPieces& pieces, ListName& out) {
     out = {};
-    if (pieces.empty()) return;
+    if (pieces.list.empty()) return;
     const auto bytes = encode_piece_list(pieces, remote_.store_id());
     out.name = {head.generation, base::sha256(bytes)};
     out.size_bytes = bytes.size();

@@ -96,17 +96,20 @@ std::optional<StoredHead> Remote::read_head(std::uint64_t number) const {
   });
 }
 
+std::optional<std::uint64_t> Remote::newest_number(ObjectStore& objects) {
+  for (const ObjectInfo& object : objects.list(kHeadPrefix, kHeadsListed)) {
+    const auto number = parse_head_key(object.key);
+    if (number.has_value()) return number;
+  }
+  return std::nullopt;
+}
+
 // The newest is never deleted while it is the newest; one that is not there any more was passed.
-StoredHead Remote::newest_head() const {
-  for (;;) {
-    std::optional<std::uint64_t> number;
-    for (const ObjectInfo& object : objects_.list(kHeadPrefix, kHeadsListed)) {
-      number = parse_head_key(object.key);
-      if (number.has_value()) break;
-    }
-    if (!number.has_value()) return {};
+StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
+  for (; number.has_value(); number = newest_number(objects_)) {
     if (auto head = read_head(*number)) return std::move(*head);
   }
+  return {};
 }
 
 // Heads are deleted from the oldest on, so one may have been made again where another stood. It
@@ -137,11 +140,11 @@ bool Remote::publish(const StoredHead& base, Head next) const {
   return is_published(next.number, base::sha256(bytes));
 }
 
-PieceList Remote::list(const ListName& name) const {
+VersionPieces Remote::pieces_of(const ListName& name) const {
   if (name.size_bytes == 0) return {};
   const std::string key = list_key(name.name);
   return read_twice([&] {
-    PieceList out;
+    VersionPieces out;
     std::vector<std::byte> bytes;
     const bool is_cached = cache_ != nullptr && cache_->get(key, name.name.hash, bytes);
     if (!is_cached) {

@@ -45,13 +45,18 @@ class Remote {
   ObjectStore& objects() const noexcept { return objects_; }
   const format::Uuid& store_id() const noexcept { return store_id_; }
 
-  StoredHead newest_head() const;
+  StoredHead newest_head() const { return newest_head(newest_number(objects_)); }
+  // The same, where its number was looked up just now.
+  StoredHead newest_head(std::optional<std::uint64_t> number) const;
+  // nullopt: the remote has no head.
+  static std::optional<std::uint64_t> newest_number(ObjectStore& objects);
   // Publishes `next` behind `base`; sets its number, its `before` and its write id. False: another
   // head is there already, and nothing has changed.
   bool publish(const StoredHead& base, Head next) const;
 
   // Errc::not_found, corrupted; each names the object.
-  PieceList list(const ListName& name) const;
+  VersionPieces pieces_of(const ListName& name) const;
+  PieceList list(const ListName& name) const { return pieces_of(name).list; }
   std::vector<PieceRecord> contents(const PieceName& name) const;
   // The same, without a request; nothing where there is no copy in the cache.
   std::optional<std::vector<PieceRecord>> cached_contents(const PieceName& name) const;

@@ -72,6 +72,7 @@ struct OptionStruct {
 };
 constexpr OptionStruct kOptionStructs[] = {
     {"StoreOptions", "store.hpp", "vellum_store_options"},
+    {"RemoteOptions", "remote_options.hpp", "vellum_remote_options"},
     {"Encoding", "encoding.hpp", "vellum_encoding"},
     {"RegionOptions", "region_options.hpp", "vellum_region_options"},
     {"ImageOptions", "mapped.hpp", ""},

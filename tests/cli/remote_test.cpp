@@ -74,6 +74,28 @@ TEST_F(Remotes, ARemoteIsLookedAtAndTidiedUpWithoutAStore) {
   EXPECT_EQ(must({"cat", path("copy"), "v2"}).out, noise(100, 2));
 }
 
+TEST_F(Remotes, VersionsAreReadWithoutAClone) {
+  const std::string s = with_remote();
+  must({"push", s, "--all"});
+  ASSERT_EQ(setenv("VELLUM_CACHE_DIR", path("cache").c_str(), 1), 0);
+  fs::remove_all(s);
+  EXPECT_EQ(must({"cat", url(), "v1"}).out, noise(100, 1));
+  EXPECT_EQ(must({"cat", url(), "main", "--offset", "4096", "--length", "10"}).out,
+            noise(100, 2).substr(4096, 10));
+  EXPECT_EQ(must({"diff", url(), "v1", "v2", "--json"}).json().at("pages_different"), 100);
+  EXPECT_EQ(must({"show", url(), "v2", "--json"}).json().at("branch"), "main");
+  must({"export", url(), "v2", path("out")});
+  EXPECT_EQ(read_file(path("out")), noise(100, 2));
+  EXPECT_FALSE(fs::is_empty(path("cache/pieces")));
+  expect_failure({"snapshot", url(), "x", "main"}, 8, "read_only", "clone");
+  expect_failure({"cat", url(), "none"}, 3, "not_found", "none");
+  expect_failure({"cat", "file://" + path("nowhere"), "v1"}, 3, "not_found", "no remote");
+  fs::remove_all(path("cache"));
+  fs::remove_all(path("remote/pieces"));
+  expect_failure({"cat", url(), "v1"}, 11, "corrupted", "missing at the remote");
+  ASSERT_EQ(unsetenv("VELLUM_CACHE_DIR"), 0);
+}
+
 TEST_F(Remotes, DamageThereIsNamed) {
   const std::string s = with_remote();
   must({"push", s, "--all"});

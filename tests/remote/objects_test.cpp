@@ -33,7 +33,7 @@ std::vector<Structure> structures() {
        }},
       {"list", encode_piece_list(sample_list(), store_id()),
        [](const Bytes& bytes, Bytes& again) {
-         PieceList out;
+         VersionPieces out;
          const char* problem = decode_piece_list(bytes, store_id(), out);
          if (problem == nullptr) again = encode_piece_list(out, store_id());
          return problem;
@@ -65,7 +65,7 @@ TEST(RemoteObjects, RoundTrips) {
   ASSERT_EQ(decode_contents(encode_contents(sample_records(), store_id()), store_id(), records),
             nullptr);
   EXPECT_EQ(records, sample_records());
-  PieceList list;
+  VersionPieces list;
   ASSERT_EQ(decode_piece_list(encode_piece_list(sample_list(), store_id()), store_id(), list),
             nullptr);
   EXPECT_EQ(list, sample_list());

@@ -64,8 +64,14 @@ inline std::vector<PieceRecord> sample_records() {
   return {a, b, c};
 }
 
-inline PieceList sample_list() {
-  return {{{0, filled<32>(7)}, 5000, 200}, {{2, filled<32>(8)}, 9000, 100}};
+inline VersionPieces sample_list() {
+  VersionPieces out;
+  out.list = {{{0, filled<32>(7)}, 5000, 200}, {{2, filled<32>(8)}, 9000, 100}};
+  const auto records = sample_records();
+  out.index.spans = {spans_of(records), {{(3ULL << 32) | 2, 128, 4096}}};
+  out.index.roots = {records[1]};
+  out.index.root_bytes.resize(static_cast<std::size_t>(records[1].size_bytes), std::byte{5});
+  return out;
 }
 
 inline RemoteFile sample_file() {

@@ -7,6 +7,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "mount/serve.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -24,6 +25,7 @@ void require_directory(const MountArguments& arguments) {
     fail(fs::exists(directory) ? Errc::invalid_argument : Errc::not_found,
          "{}: is no directory to mount on", arguments.directory);
   }
+  if (remote::is_remote_url(arguments.store)) return;
   const fs::path below =
       fs::canonical(directory).lexically_relative(fs::canonical(arguments.store));
   if (!below.empty() && *below.begin() != "..") {
@@ -38,10 +40,15 @@ void report_mounted(Context& context, const Store& store, const MountArguments& 
   context.out.flush();
 }
 
+// A URL is one already.
+std::string absolute_place(const std::string& store) {
+  return remote::is_remote_url(store) ? store : std::filesystem::absolute(store).string();
+}
+
 int run_mount(Context& context, MountArguments arguments) {
   mount::clear_dead_mount(arguments.directory);
   // In the background the working directory is another.
-  arguments.store = std::filesystem::absolute(arguments.store);
+  arguments.store = absolute_place(arguments.store);
   const Store store = Store::open(arguments.store);
   require_directory(arguments);
   mount::serve(store, arguments.directory, [&] { report_mounted(context, store, arguments); });
@@ -51,7 +58,7 @@ int run_mount(Context& context, MountArguments arguments) {
 int run_in_background(Context& context, const MountArguments& arguments) {
   mount::clear_dead_mount(arguments.directory);
   MountArguments there = arguments;
-  there.store = std::filesystem::absolute(arguments.store);
+  there.store = absolute_place(arguments.store);
   there.directory = std::filesystem::absolute(arguments.directory);
   // Before the store is open: its threads and locks belong to the process that serves.
   Background background;

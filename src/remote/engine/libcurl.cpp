@@ -9,6 +9,7 @@ namespace {
 
 // The names of Debian's two builds; one with another TLS library has the first one elsewhere.
 constexpr const char* kLibraryNames[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+constexpr unsigned kLeastVersion = 0x075500;  // 7.85: CURLOPT_PROTOCOLS_STR
 
 void* open_library() {
   std::string reasons;
@@ -29,6 +30,7 @@ LibCurl load() {
   void* const library = open_library();
   LibCurl out;
   find(library, "curl_global_init", out.global_init);
+  find(library, "curl_version_info", out.version_info);
   find(library, "curl_easy_init", out.easy_init);
   find(library, "curl_easy_setopt", out.easy_setopt);
   find(library, "curl_easy_getinfo", out.easy_getinfo);
@@ -46,6 +48,11 @@ LibCurl load() {
   find(library, "curl_multi_cleanup", out.multi_cleanup);
   find(library, "curl_slist_append", out.slist_append);
   find(library, "curl_slist_free_all", out.slist_free_all);
+  const auto* const version = out.version_info(CURLVERSION_NOW);
+  if (version->version_num < kLeastVersion) {
+    fail(Errc::unsupported, "remotes on S3 need libcurl 7.85, and the system's is {}",
+         version->version);
+  }
   const CURLcode started = out.global_init(CURL_GLOBAL_DEFAULT);
   if (started != CURLE_OK) fail(Errc::unsupported, "libcurl: {}", out.easy_strerror(started));
   return out;

@@ -11,6 +11,7 @@ namespace vellum::remote {
 
 struct LibCurl {
   decltype(&curl_global_init) global_init;
+  decltype(&curl_version_info) version_info;
   decltype(&curl_easy_init) easy_init;
   decltype(&curl_easy_setopt) easy_setopt;
   decltype(&curl_easy_getinfo) easy_getinfo;

@@ -13,9 +13,84 @@ constexpr format::WholeFileKind kList{"VLMLIST\n", kMaxListBytes, "not a list of
                                       "too large for a list of pieces"};
 constexpr std::size_t kMinPieceBytes = 38;  // of an encoded name
 
+constexpr std::size_t kMinSpanBytes = 3;
+
+void write_spans(format::ByteWriter& w, const std::vector<PackSpan>& spans) {
+  w.varint(spans.size());
+  std::uint64_t pack = 0;
+  for (const PackSpan& span : spans) {
+    w.varint(span.pack - pack);
+    w.varint(span.first_offset_bytes / format::kRecordAlignBytes);
+    w.varint((span.last_offset_bytes - span.first_offset_bytes) / format::kRecordAlignBytes);
+    pack = span.pack;
+  }
+}
+
+bool read_spans(format::ByteReader& in, std::vector<PackSpan>& out) {
+  constexpr std::uint64_t kMostLines = format::kMaxPackOffsetBytes / format::kRecordAlignBytes;
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count == 0 || count > in.left() / kMinSpanBytes) return false;
+  out.resize(static_cast<std::size_t>(count));
+  std::uint64_t pack = 0;
+  for (PackSpan& span : out) {
+    const std::uint64_t more = in.varint(), first = in.varint(), lines = in.varint();
+    if (!in.ok() || more == 0 || more > UINT64_MAX - pack || first > kMostLines ||
+        lines > kMostLines - first) {
+      return false;
+    }
+    span.pack = pack += more;
+    span.first_offset_bytes = first * format::kRecordAlignBytes;
+    span.last_offset_bytes = (first + lines) * format::kRecordAlignBytes;
+  }
+  return true;
+}
+
+bool read_names(format::ByteReader& in, PieceList& out) {
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count > in.left() / kMinPieceBytes) return false;
+  out.resize(static_cast<std::size_t>(count));
+  for (PieceName& piece : out) {
+    piece.name.generation = in.u32();
+    const auto hash = in.bytes(piece.name.hash.size());
+    if (!in.ok()) return false;
+    std::memcpy(piece.name.hash.data(), hash.data(), hash.size());
+    piece.size_bytes = in.varint();
+    piece.contents_bytes = in.varint();
+    if (piece.size_bytes > kMaxPieceBytes || piece.contents_bytes > kMaxContentsBytes ||
+        piece.contents_bytes >= piece.size_bytes) {
+      return false;
+    }
+  }
+  return in.ok();
+}
+
+bool read_roots(format::ByteReader& in, const format::Uuid& store_id, OpeningIndex& out) {
+  const std::uint64_t contents_bytes = in.varint();
+  if (contents_bytes == 0) return in.done();
+  const auto contents = in.bytes(contents_bytes);
+  if (!in.ok() || decode_contents(contents, store_id, out.roots) != nullptr) return false;
+  const auto records = in.bytes(in.left());
+  out.root_bytes.assign(records.begin(), records.end());
+  return in.done() && records_bytes(out.roots) == out.root_bytes.size();
+}
+
 }  // namespace
 
-std::vector<std::byte> encode_piece_list(const PieceList& list, const format::Uuid& store_id) {
+std::vector<PackSpan> spans_of(std::span<const PieceRecord> records) {
+  std::vector<PackSpan> out;
+  for (const PieceRecord& record : records) {
+    const format::RecordRef& ref = record.ref;
+    if (out.empty() || out.back().pack != ref.pack) {
+      out.push_back({ref.pack, ref.offset_bytes, ref.offset_bytes});
+    }
+    out.back().last_offset_bytes = ref.offset_bytes;
+  }
+  return out;
+}
+
+std::vector<std::byte> encode_piece_list(const VersionPieces& pieces,
+                                         const format::Uuid& store_id) {
+  const auto& [list, index] = pieces;
   std::vector<std::byte> body;
   format::ByteWriter w(body);
   w.varint(list.size());
@@ -25,31 +100,26 @@ std::vector<std::byte> encode_piece_list(const PieceList& list, const format::Uu
     w.varint(piece.size_bytes);
     w.varint(piece.contents_bytes);
   }
+  for (const auto& spans : index.spans) write_spans(w, spans);
+  const auto contents =
+      index.roots.empty() ? std::vector<std::byte>() : encode_contents(index.roots, store_id);
+  w.varint(contents.size());
+  w.bytes(contents);
+  w.bytes(index.root_bytes);
   return encode_whole_file(kList, body, store_id);
 }
 
 const char* decode_piece_list(std::span<const std::byte> bytes, const format::Uuid& store_id,
-                              PieceList& out) {
+                              VersionPieces& out) {
   std::span<const std::byte> body;
   if (const char* problem = open_whole_file(kList, bytes, store_id, body)) return problem;
-  out.clear();
+  out = {};
   format::ByteReader in(body);
-  const std::uint64_t count = in.varint();
-  if (!in.ok() || count > in.left() / kMinPieceBytes) return "malformed";
-  out.resize(static_cast<std::size_t>(count));
-  for (PieceName& piece : out) {
-    piece.name.generation = in.u32();
-    const auto hash = in.bytes(piece.name.hash.size());
-    if (!in.ok()) return "malformed";
-    std::memcpy(piece.name.hash.data(), hash.data(), hash.size());
-    piece.size_bytes = in.varint();
-    piece.contents_bytes = in.varint();
-    if (piece.size_bytes > kMaxPieceBytes || piece.contents_bytes > kMaxContentsBytes ||
-        piece.contents_bytes >= piece.size_bytes) {
-      return "malformed";
-    }
+  if (!read_names(in, out.list)) return "malformed";
+  for (std::size_t i = 0; i < out.list.size(); ++i) {
+    if (!read_spans(in, out.index.spans.emplace_back())) return "malformed";
   }
-  return in.done() ? nullptr : "malformed";
+  return read_roots(in, store_id, out.index) ? nullptr : "malformed";
 }
 
 }  // namespace vellum::remote

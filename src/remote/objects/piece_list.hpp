@@ -6,6 +6,7 @@
 
 #include "format/types.hpp"
 #include "remote/objects/object_key.hpp"
+#include "remote/objects/piece.hpp"
 
 namespace vellum::remote {
 
@@ -20,9 +21,35 @@ struct PieceName {
 
 using PieceList = std::vector<PieceName>;
 
-std::vector<std::byte> encode_piece_list(const PieceList& list, const format::Uuid& store_id);
-// nullptr, or a description of the error.
+// Where the records of a piece lie in one pack, as versions refer to them. There may be gaps.
+struct PackSpan {
+  std::uint64_t pack = 0, first_offset_bytes = 0, last_offset_bytes = 0;
+  auto operator<=>(const PackSpan&) const = default;
+};
+
+// What opening a version from the remote needs beside the names of its pieces.
+struct OpeningIndex {
+  std::vector<std::vector<PackSpan>> spans;  // one for each piece, ascending by pack
+  // The roots of the version's runs, as in a piece: what `roots` lists, one after the other.
+  std::vector<PieceRecord> roots;
+  std::vector<std::byte> root_bytes;
+  bool operator==(const OpeningIndex&) const = default;
+};
+
+// The spans of records that ascend. REQUIRES: there are some.
+std::vector<PackSpan> spans_of(std::span<const PieceRecord> records);
+
+// What the object holds.
+struct VersionPieces {
+  PieceList list;
+  OpeningIndex index;
+  bool operator==(const VersionPieces&) const = default;
+};
+
+// REQUIRES: decode_piece_list() would accept it.
+std::vector<std::byte> encode_piece_list(const VersionPieces& pieces, const format::Uuid& store_id);
+// nullptr, or a description of the error. The records of the index are not checked.
 const char* decode_piece_list(std::span<const std::byte> bytes, const format::Uuid& store_id,
-                              PieceList& out);
+                              VersionPieces& out);
 
 }  // namespace vellum::remote

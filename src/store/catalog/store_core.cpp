@@ -64,7 +64,8 @@ std::shared_ptr<StoreCore> StoreCore::create_copy(base::Fs& fs, const std::strin
   return open(fs, path);
 }
 
-std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& given_path) {
+std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& given_path,
+                                           std::shared_ptr<PacksElsewhere> elsewhere) {
   const std::string path = base::without_end_slashes(given_path);
   if (!fs.exists(path)) fail(Errc::not_found, "{}: no such directory", path);
   const std::string file = path + "/" + kSuperblockName;
@@ -91,7 +92,8 @@ std::shared_ptr<StoreCore> StoreCore::open(base::Fs& fs, const std::string& give
     if (at == entries.end()) fail(Errc::corrupted, "{}/{}: missing", path, name);
     if (!at->is_directory) fail(Errc::corrupted, "{}/{}: not a directory", path, name);
   }
-  return std::shared_ptr<StoreCore>(new StoreCore(fs, path, std::move(opened), superblock));
+  return std::shared_ptr<StoreCore>(
+      new StoreCore(fs, path, std::move(opened), superblock, std::move(elsewhere)));
 }
 
 }  // namespace vellum::store

@@ -39,7 +39,9 @@ class StoreCore : public PackStore {
                                                 const format::Superblock& superblock);
   // Errc::not_found, not_a_store, newer_format, corrupted; each names the path. Works on a
   // read-only medium.
-  static std::shared_ptr<StoreCore> open(base::Fs& fs, const std::string& path);
+  // `elsewhere`: see PackSet.
+  static std::shared_ptr<StoreCore> open(base::Fs& fs, const std::string& path,
+                                         std::shared_ptr<PacksElsewhere> elsewhere = nullptr);
 
   std::vector<std::string> branch_names() const;  // sorted
 

@@ -93,9 +93,11 @@ struct PackSet::Table {
   }
 };
 
-PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock)
+PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock,
+                 std::shared_ptr<PacksElsewhere> elsewhere)
     : fs_(fs),
       places_(fs, std::move(store_path), superblock.store_id),
+      elsewhere_(std::move(elsewhere)),
       store_id_(superblock.store_id),
       pack_bytes_(superblock.pack_bytes),
       most_descriptors_(base::descriptor_share()) {
@@ -105,9 +107,14 @@ PackSet::PackSet(base::Fs& fs, std::string store_path, const format::Superblock&
 
 PackSet::~PackSet() = default;
 
+void PackSet::learn(const format::Version& version) const {
+  if (elsewhere_ != nullptr) elsewhere_->learn(version);
+}
+
 const base::File* PackSet::find(std::uint64_t pack) const noexcept {
   const OpenPack* p = table_.load(std::memory_order_acquire)->find(pack);
-  return p == nullptr ? nullptr : p->file.get();
+  if (p == nullptr) return elsewhere_ == nullptr ? nullptr : elsewhere_->pack();
+  return p->file.get();
 }
 
 const format::Translation* PackSet::translation(std::uint64_t pack) const noexcept {
@@ -118,10 +125,11 @@ const format::Translation* PackSet::translation(std::uint64_t pack) const noexce
 RecordPlace PackSet::locate(const format::RecordRef& ref) const noexcept {
   const OpenPack* p = table_.load(std::memory_order_acquire)->find(ref.pack);
   const auto nowhere = [&](const char* problem) {
-    return RecordPlace{problem, p == nullptr ? nullptr : p->file.get(), ref, {}, nullptr};
+    return RecordPlace{problem, p == nullptr ? nullptr : p->file.get(), ref, {}, nullptr, 0};
   };
+  if (p == nullptr && elsewhere_ != nullptr) return elsewhere_->locate(ref);
   if (p == nullptr) return nowhere("the pack is not one that this version names");
-  if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}, p->copy.get()};
+  if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}, p->copy.get(), 0};
   const format::TranslationLine* line = p->translation->find(ref.offset_bytes);
   if (line == nullptr) return nowhere("the record was given back");
   if (line->old_tag != ref.tag) return nowhere("stale record");
@@ -129,7 +137,8 @@ RecordPlace PackSet::locate(const format::RecordRef& ref) const noexcept {
           p->file.get(),
           {ref.pack, line->new_offset_bytes, line->new_tag},
           p->translation->dropped_of(*line),
-          p->copy.get()};
+          p->copy.get(),
+          0};
 }
 
 std::shared_ptr<const void> PackSet::pin(std::uint64_t pack, std::uint64_t offset_bytes) {

@@ -32,6 +32,8 @@
 #include "format/types.hpp"
 #include "store/pack/pack_file.hpp"
 #include "store/pack/pack_places.hpp"
+#include "store/pack/packs_elsewhere.hpp"
+#include "store/pack/record_place.hpp"
 
 namespace vellum::store {
 
@@ -40,24 +42,21 @@ namespace vellum::store {
 std::unique_ptr<const format::Translation> read_translation(const base::File& file,
                                                             const format::PackHeader& header);
 
-// The place that a reference leads to.
-struct RecordPlace {
-  const char* problem = nullptr;               // why there is no such place; static text
-  const base::File* file = nullptr;            // lives as long as the set, like `dropped`
-  format::RecordRef record;                    // in that file, as its own header has it
-  std::span<const format::SlotRange> dropped;  // slots of the record, given back
-  const base::File* copy = nullptr;            // cached; may hold the record at the same place
-};
-
 class PackSet {
  public:
-  PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock);
+  // `elsewhere`, if it is not null, has the packs that are no files of the store.
+  PackSet(base::Fs& fs, std::string store_path, const format::Superblock& superblock,
+          std::shared_ptr<PacksElsewhere> elsewhere = nullptr);
   ~PackSet();
 
   // Opens a pack unless it is open already, and checks its header. Throws Errc::corrupted when the
   // pack is missing, is not a regular file or belongs elsewhere, and Errc::io when it may be in an
   // archive that is absent. The message names the file.
   void open(std::uint64_t pack);
+  // Whether each pack is a file of the store, or was one.
+  bool are_files() const noexcept { return elsewhere_ == nullptr; }
+  // Prepares for a version of which packs may be elsewhere. Before its records are read.
+  void learn(const format::Version& version) const;
   // An open pack, or nullptr.
   const base::File* find(std::uint64_t pack) const noexcept;
   // The translation table of an open pack that was rewritten, or nullptr.
@@ -98,6 +97,7 @@ class PackSet {
 
   base::Fs& fs_;
   PackPlaces places_;
+  const std::shared_ptr<PacksElsewhere> elsewhere_;
   const format::Uuid store_id_;
   const std::uint64_t pack_bytes_;      // a pack that has passed this is sealed
   const std::size_t most_descriptors_;  // for packs and their copies

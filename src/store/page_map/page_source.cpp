@@ -35,6 +35,7 @@ std::shared_ptr<PageSource> PageSource::open(PackStore& store, const format::Ver
   with_context(s.label, [&] {
     s.region_bytes = commits.empty() ? version.region_bytes : commits.back().region_bytes;
     s.file_bytes = commits.empty() ? version.file_bytes : commits.back().file_bytes;
+    store.packs().learn(version);
     s.runs.reserve(version.runs.size());
     for (const auto& run : version.runs) s.runs.push_back(load_run(store, run));
     check_raw_bytes(commits, store.superblock().journal_half_bytes);

@@ -45,11 +45,19 @@ class FixedText {
 
 }  // namespace
 
+namespace {
+
+const base::File* file_of(const PageSourceState& source, const ReadFailure& failure) noexcept {
+  return failure.file != nullptr ? failure.file : source.store->packs().find(failure.record.pack);
+}
+
+}  // namespace
+
 void PageSource::describe(const ReadFailure& failure, std::span<char> out) const noexcept {
   FixedText text(out);
   text << impl_->label << ": page " << failure.page << ": ";
   if (failure.record.pack != 0) {
-    if (const base::File* file = impl_->store->packs().find(failure.record.pack)) {
+    if (const base::File* file = file_of(*impl_, failure)) {
       text << file->path();
     } else {
       text << impl_->packs_directory << "/";
@@ -74,7 +82,7 @@ void PageSource::describe(const ReadFailure& failure, std::span<char> out) const
 
 void PageSource::raise(const ReadFailure& failure) const {
   // Long enough for the longest label and path.
-  const base::File* const file = impl_->store->packs().find(failure.record.pack);
+  const base::File* const file = file_of(*impl_, failure);
   const std::size_t path = file != nullptr ? file->path().size() : impl_->packs_directory.size();
   std::vector<char> text(impl_->label.size() + path + 512);
   describe(failure, text);

@@ -35,19 +35,20 @@ struct PackStore::Impl {
   std::unique_ptr<base::ThreadPool> pool;
 
   Impl(base::Fs& f, const std::string& p, std::unique_ptr<base::File> file,
-       const format::Superblock& sb)
+       const format::Superblock& sb, std::shared_ptr<PacksElsewhere> elsewhere)
       : fs(f),
         path(p),
         superblock_file(std::move(file)),
         superblock(sb),
         seed(format::checksum_seed(sb.store_id)),
-        packs(f, p, sb),
+        packs(f, p, sb, std::move(elsewhere)),
         records(packs, seed, sb, record_cache_bytes()) {}
 };
 
 PackStore::PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
-                     const format::Superblock& superblock)
-    : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock)) {}
+                     const format::Superblock& superblock,
+                     std::shared_ptr<PacksElsewhere> elsewhere)
+    : impl_(std::make_unique<Impl>(fs, path, std::move(file), superblock, std::move(elsewhere))) {}
 PackStore::~PackStore() = default;
 
 base::Fs& PackStore::fs() const noexcept { return impl_->fs; }

@@ -23,8 +23,9 @@ inline constexpr const char* kJournalName = "journal";
 class PackStore {
  public:
   // REQUIRES: `path` is a store's directory, `file` its superblock with the content `superblock`.
+  // `elsewhere`: see PackSet.
   PackStore(base::Fs& fs, const std::string& path, std::unique_ptr<base::File> file,
-            const format::Superblock& superblock);
+            const format::Superblock& superblock, std::shared_ptr<PacksElsewhere> elsewhere);
   ~PackStore();
 
   base::Fs& fs() const noexcept;

@@ -77,7 +77,8 @@ struct RecordCache::Impl {
   int read_front(const base::File& file, const RecordRef& ref, RecordType type,
                  Front& front) noexcept;
   CacheFrame* find(const RecordRef& ref, RecordType type, std::uint64_t fingerprint) noexcept;
-  const char* load(const Wanted& wanted, CacheFrame*& out, int& os_errno) noexcept;
+  const char* load(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
+                   int& os_errno) noexcept;
   const char* load_from(const base::File& file, const RecordPlace& place, const Wanted& wanted,
                         CacheFrame*& out, int& os_errno) noexcept;
   const char* load_read(const Front& front, const base::File& file, const RecordPlace& place,
@@ -317,9 +318,10 @@ CacheFrame* RecordCache::Impl::find(const RecordRef& ref, RecordType type,
 }
 
 // Returns null and `out` locked, or what is wrong.
-const char* RecordCache::Impl::load(const Wanted& wanted, CacheFrame*& out,
+const char* RecordCache::Impl::load(const Wanted& wanted, CacheFrame*& out, RecordPlace& place,
                                     int& os_errno) noexcept {
-  const RecordPlace place = packs.locate(wanted.ref);
+  place = packs.locate(wanted.ref);
+  os_errno = place.os_errno;
   if (place.problem != nullptr) return place.problem;
   if (place.record.offset_bytes > kMaxOffsetBytes) return "the record's offset is impossible";
   // A copy may lack the record. Its bytes are checked like those of the pack, and a failure is not
@@ -401,11 +403,13 @@ bool RecordCache::get(const RecordRef& ref, RecordType type, View& view, ReadFai
   view.release();
   const char* problem = "the record cannot be of this type";
   int os_errno = 0;
+  RecordPlace place;
+  place.record = ref;
   if (type == RecordType::pages || type == RecordType::deltas || type == RecordType::map_block) {
     const std::uint64_t fingerprint = fingerprint_of(ref);
     CacheFrame* frame = impl_->find(ref, type, fingerprint);
     if (frame == nullptr) {
-      problem = impl_->load({ref, type, fingerprint, direct}, frame, os_errno);
+      problem = impl_->load({ref, type, fingerprint, direct}, frame, place, os_errno);
     } else {
       problem = frame->header.type == type ? nullptr : "the record is of another type";
     }
@@ -413,11 +417,15 @@ bool RecordCache::get(const RecordRef& ref, RecordType type, View& view, ReadFai
       view.frame_ = frame;
       return true;
     }
-    if (frame != nullptr) frame->lock.unlock();
+    if (frame != nullptr) {
+      frame->lock.unlock();  // locate() may wait
+      place = impl_->packs.locate(ref);
+    }
   }
   failure.reason = problem;
-  failure.record = impl_->packs.locate(ref).record;
+  failure.record = place.record;
   failure.os_errno = os_errno;
+  failure.file = place.file;
   return false;
 }
 

@@ -24,7 +24,8 @@ struct ReadFailure {
   const char* reason = nullptr;  // static text
   format::RecordRef record;      // the place, when a record is to blame
   format::PageNumber page = 0;
-  int os_errno = 0;  // from the operating system, when it is to blame
+  int os_errno = 0;                  // from the operating system, when it is to blame
+  const base::File* file = nullptr;  // of the record, where that is known; outlives the version
 };
 
 // The most that a record of pages or deltas may unpack to in a store of this encoding. Frames have

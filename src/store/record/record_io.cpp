@@ -56,7 +56,10 @@ LoadedRecord load_record(PackStore& store, const format::RecordRef& ref, format:
   store.packs().open(ref.pack);
   const RecordPlace place = store.packs().locate(ref);
   if (place.problem != nullptr) {
-    fail(Errc::corrupted, "{}: {}", record_place(store, ref.pack, ref.offset_bytes), place.problem);
+    const std::string name = place.file != nullptr
+                                 ? place.file->path()
+                                 : record_place(store, ref.pack, ref.offset_bytes);
+    fail(place.os_errno != 0 ? Errc::io : Errc::corrupted, "{}: {}", name, place.problem);
   }
   return read_record_at(*place.file, place.record, type, store.checksum_seed());
 }

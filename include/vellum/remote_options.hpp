@@ -1,0 +1,29 @@
+// vellum/remote_options.hpp: how a store is read from a remote (Store::open() with a URL).
+#ifndef VELLUM_REMOTE_OPTIONS_HPP
+#define VELLUM_REMOTE_OPTIONS_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace vellum {
+
+// Each value that is not set comes from the environment, or else is the default.
+struct RemoteOptions {
+  // A directory for copies of what was read, shared by all processes of this user. It may be removed
+  // at any time; each copy is checked before it is used. Not set: VELLUM_CACHE_DIR, or else `vellum`
+  // in XDG_CACHE_HOME, or else ~/.cache/vellum. Empty: no copies.
+  std::optional<std::string> cache_directory;
+  // Above this, the oldest copies leave. A process that writes may pass it by a sixteenth. Not set:
+  // VELLUM_CACHE_BYTES, or else 10 GiB.
+  std::optional<std::uint64_t> cache_bytes;
+  // How long a page waits for a remote that does not answer, at least a millisecond. Then pin(),
+  // prefetch() and read() throw Errc::io, and a thread that touches the page gets SIGBUS, after one
+  // line on standard error. Not set: VELLUM_REMOTE_WAIT_S, in seconds, or else 60 seconds.
+  std::optional<std::chrono::milliseconds> longest_wait;
+};
+
+}  // namespace vellum
+
+#endif  // VELLUM_REMOTE_OPTIONS_HPP

@@ -1,0 +1,171 @@
+#include "remote/lazy/away_piece.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/fail.hpp"
+#include "base/futex.hpp"
+
+namespace vellum::remote {
+
+// A pack's records in a piece. Reads may go past the end of a record, where other bytes follow than
+// in the pack: who reads records checks them.
+class AwayPiece::InPack final : public base::ReadOnlyFile {
+ public:
+  InPack(AwayPiece& piece, std::uint64_t pack, bool proven)
+      : piece_(piece), pack_(pack), proven_(proven) {}
+
+  std::uint64_t pack() const noexcept { return pack_; }
+  bool proven() const noexcept { return proven_; }
+
+  const std::string& path() const noexcept override { return piece_.path(); }
+  std::uint64_t size_bytes() const override { return format::kMaxPackOffsetBytes; }
+  void pread(std::span<std::byte> out, std::uint64_t offset_bytes) const override {
+    const int problem = try_pread(out, offset_bytes);
+    if (problem == 0) return;
+    fail(problem == ENODATA ? Errc::corrupted : Errc::io,
+         "{}: the record at byte {} of pack {:016x} cannot be read", path(), offset_bytes, pack_);
+  }
+  int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept override {
+    Failure failure;
+    if (!piece_.await(proven_, failure)) return failure.os_errno == 0 ? EIO : failure.os_errno;
+    const auto* record = piece_.contents()->at_place(pack_, offset_bytes);
+    if (record == nullptr) return ENODATA;
+    return piece_.read(proven_, out,
+                       record->at_bytes + (offset_bytes - record->place.offset_bytes));
+  }
+  bool pin_byte(std::uint64_t) override { return true; }
+  bool byte_locked(std::uint64_t) const override { return false; }
+  void unpin_byte(std::uint64_t) override {}
+  std::vector<std::uint64_t> pinned_bytes() const override { return {}; }
+  bool replaced() const override { return false; }
+  std::uint64_t allocated_bytes() const override { return 0; }
+
+ private:
+  AwayPiece& piece_;
+  const std::uint64_t pack_;
+  const bool proven_;
+};
+
+AwayPiece::AwayPiece(PieceSource& source, const PieceName& name, std::string path,
+                     std::vector<PackSpan> spans)
+    : source_(source), name_(name), path_(std::move(path)) {
+  for (const PackSpan& span : spans) {
+    for (const bool proven : {false, true}) {
+      packs_.push_back(std::make_unique<InPack>(*this, span.pack, proven));
+    }
+  }
+}
+
+AwayPiece::~AwayPiece() { delete contents_.load(); }
+
+const base::File* AwayPiece::in_pack(std::uint64_t pack, bool proven) const noexcept {
+  for (const auto& of_pack : packs_) {
+    if (of_pack->pack() == pack && of_pack->proven() == proven) return of_pack.get();
+  }
+  return nullptr;
+}
+
+bool AwayPiece::is_ready() const noexcept { return state_.load() == kReady; }
+
+bool AwayPiece::ask() noexcept {
+  for (const State from : {kAbsent, kFailed}) {
+    std::uint32_t expected = from;
+    if (state_.compare_exchange_strong(expected, kWanted)) return true;
+  }
+  return false;
+}
+
+bool AwayPiece::await(bool proven, Failure& failure) noexcept {
+  if (is_usable(state_.load(), proven)) return true;
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + source_.longest_wait();
+  waiters_.fetch_add(1);
+  if (proven) proof_wanted_.store(true);
+  bool has_waited = false, came = false;
+  for (;;) {
+    std::uint32_t state = state_.load();
+    came = is_usable(state, proven);
+    if (came || (state == kFailed && has_waited)) break;
+    if (state != kWanted && state != kRetiring) {
+      has_waited = true;
+      if (state_.compare_exchange_strong(state, kWanted)) source_.want(*this);
+      continue;
+    }
+    has_waited = true;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    if (left.count() <= 0) break;
+    base::futex_wait(state_, state, left);
+  }
+  waiters_.fetch_sub(1);
+  if (came) return true;
+  const bool has_failed = state_.load() == kFailed;
+  failure.reason = has_failed ? reason_.load() : "the remote has not answered in time";
+  failure.os_errno = has_failed ? os_errno_.load() : ETIMEDOUT;
+  return false;
+}
+
+int AwayPiece::read(bool proven, std::span<std::byte> out, std::uint64_t at_bytes) noexcept {
+  for (;;) {
+    readers_.fetch_add(1);
+    if (is_usable(state_.load(), proven)) {
+      const int problem = file_->try_pread(out, at_bytes);
+      last_use_.store(
+          static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()),
+          std::memory_order_relaxed);
+      const bool is_first = is_ahead_.load(std::memory_order_relaxed) && is_ahead_.exchange(false);
+      readers_.fetch_sub(1);
+      if (is_first) source_.used_ahead(*this);
+      return problem;
+    }
+    readers_.fetch_sub(1);
+    Failure failure;
+    if (!await(proven, failure)) return failure.os_errno == 0 ? EIO : failure.os_errno;
+  }
+}
+
+// Reads are short, and a reader that comes later finds the state changed.
+void AwayPiece::wait_until_unread() const noexcept {
+  while (readers_.load() != 0) sched_yield();
+}
+
+void AwayPiece::become(State state) noexcept {
+  state_.store(state);
+  base::futex_wake(state_, INT32_MAX);
+}
+
+void AwayPiece::let_go_of_file() noexcept {
+  wait_until_unread();
+  file_ = nullptr;
+  is_proven_.store(false);
+}
+
+void AwayPiece::fetched(std::unique_ptr<base::File> file,
+                        std::unique_ptr<const PieceContents> contents, bool is_proven,
+                        bool is_ahead) noexcept {
+  file_ = std::move(file);
+  if (contents_.load() == nullptr) contents_.store(contents.release());
+  is_proven_.store(is_proven);
+  is_ahead_.store(is_ahead);
+  last_use_.store(
+      static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
+  become(kReady);
+}
+
+void AwayPiece::failed(const Failure& failure) noexcept {
+  reason_.store(failure.reason);
+  os_errno_.store(failure.os_errno);
+  become(kFailed);
+}
+
+bool AwayPiece::retire() noexcept {
+  std::uint32_t expected = kReady;
+  if (!state_.compare_exchange_strong(expected, kRetiring)) return false;
+  let_go_of_file();
+  become(kAbsent);
+  return true;
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,240 @@
+#include "remote/lazy/fetcher.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/fail.hpp"
+#include "base/fork_count.hpp"
+#include "base/futex.hpp"
+#include "base/mapped_file.hpp"
+#include "base/sha256.hpp"
+#include "base/signals_blocked.hpp"
+#include "remote/lazy/bytes_file.hpp"
+
+namespace vellum::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMostThreads = 16;  // each holds a piece in memory while it fetches
+constexpr std::size_t kMostAhead = 4;     // pieces of 4 MiB
+constexpr std::size_t kMostOpen = 256;
+constexpr std::size_t kMostInMemory = 16;  // where no cache keeps them
+constexpr std::size_t kMostReasons = 256;
+constexpr auto kFirstPause = 50ms, kLongestPause = 2000ms;
+
+}  // namespace
+
+Fetcher::Fetcher(const Remote& remote, PieceCache& cache, std::chrono::milliseconds longest_wait)
+    : remote_(remote), cache_(cache), longest_wait_(longest_wait), owner_(base::fork_count()) {
+  const base::SignalsBlocked blocked;
+  const std::size_t count = std::min(kMostThreads, remote.objects().connections());
+  for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this] { run(); });
+}
+
+void Fetcher::stop() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stopped_.notify_all();
+  work_.fetch_add(1);
+  base::futex_wake(work_, INT32_MAX);
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+bool Fetcher::is_of_this_process() const noexcept { return base::fork_count() == owner_; }
+
+void Fetcher::want(AwayPiece& piece) noexcept {
+  if (!is_of_this_process()) {
+    piece.failed({"the store was opened before a fork: open it again in this process", EINVAL});
+    return;
+  }
+  piece.next_in_line = line_.load();
+  while (!line_.compare_exchange_weak(piece.next_in_line, &piece)) {
+  }
+  work_.fetch_add(1);
+  base::futex_wake(work_, 1);
+}
+
+void Fetcher::used_ahead(AwayPiece& piece) noexcept {
+  used_ahead_.store(&piece);
+  work_.fetch_add(1);
+  base::futex_wake(work_, 1);
+}
+
+void Fetcher::fetch_ahead(std::span<AwayPiece* const> pieces) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (AwayPiece* piece : pieces) {
+      if (piece->ask()) ahead_.push_back(piece);
+    }
+  }
+  work_.fetch_add(1);
+  base::futex_wake(work_, INT32_MAX);
+}
+
+void Fetcher::run() {
+  for (;;) {
+    const std::uint32_t seen = work_.load();
+    if (AwayPiece* const piece = take()) {
+      serve(*piece);
+      continue;
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopping_) return;
+    }
+    base::futex_wait(work_, seen);
+  }
+}
+
+// Null: there is nothing to do.
+AwayPiece* Fetcher::take() {
+  const std::lock_guard lock(mutex_);
+  if (stopping_) return nullptr;
+  const auto first_fresh = waiting_.size();
+  for (AwayPiece* piece = line_.exchange(nullptr); piece != nullptr; piece = piece->next_in_line) {
+    waiting_.insert(waiting_.begin() + static_cast<std::ptrdiff_t>(first_fresh), piece);
+  }
+  if (AwayPiece* const used = used_ahead_.exchange(nullptr)) note_order(*used, true);
+  if (!waiting_.empty()) {
+    AwayPiece* const piece = waiting_.front();
+    waiting_.pop_front();
+    note_order(*piece, false);
+    return piece;
+  }
+  if (ahead_.empty()) return nullptr;
+  auto at = std::find_if(ahead_.begin(), ahead_.end(),
+                         [](const AwayPiece* piece) { return piece->is_waited_for(); });
+  if (at == ahead_.end()) at = ahead_.begin();
+  AwayPiece* const piece = *at;
+  ahead_.erase(at);
+  return piece;
+}
+
+// The window doubles each time that the piece is the one that was expected. REQUIRES: mutex_.
+void Fetcher::note_order(AwayPiece& piece, bool was_ahead) {
+  const bool is_expected = was_ahead || &piece == expected_;
+  window_ = is_expected ? std::clamp<std::size_t>(2 * window_, 1, kMostAhead) : 0;
+  AwayPiece* next = piece.following.load();
+  expected_ = next;
+  bool has_more = false;
+  for (std::size_t i = 0; i < window_ && next != nullptr; ++i, next = next->following.load()) {
+    if (!next->ask()) continue;
+    ahead_.push_back(next);
+    has_more = true;
+  }
+  if (!has_more) return;
+  work_.fetch_add(1);
+  base::futex_wake(work_, INT32_MAX);
+}
+
+void Fetcher::serve(AwayPiece& piece) {
+  const auto until = std::chrono::steady_clock::now() + longest_wait_;
+  piece.let_go_of_file();
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(held_, [&](const Held& held) { return held.piece == &piece; });
+  }
+  for (std::chrono::milliseconds time = kFirstPause;; time = std::min(2 * time, kLongestPause)) {
+    try {
+      if (!open_copy(piece)) fetch(piece);
+      return;
+    } catch (const Error& e) {
+      const bool may_pass = e.code() == Errc::io || e.code() == Errc::out_of_memory;
+      const bool in_time = std::chrono::steady_clock::now() + time < until;
+      if (!may_pass || !in_time || !piece.is_waited_for() || !pause(time)) {
+        return piece.failed(failure_of(piece, e));
+      }
+    } catch (const std::exception&) {  // std::bad_alloc
+      return piece.failed({"no memory for the piece", ENOMEM});
+    }
+  }
+}
+
+// False: the fetcher stops.
+bool Fetcher::pause(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return !stopped_.wait_for(lock, time, [&] { return stopping_; });
+}
+
+bool Fetcher::open_copy(AwayPiece& piece) {
+  const PieceName& name = piece.name();
+  auto file = cache_.open(name);
+  if (file == nullptr) return false;
+  const bool must_be_proven = piece.must_be_proven();
+  std::vector<std::byte> bytes(
+      static_cast<std::size_t>(must_be_proven ? name.size_bytes : name.contents_bytes));
+  std::vector<PieceRecord> records;
+  const bool is_sound =
+      file->try_pread(bytes, 0) == 0 &&
+      (!must_be_proven || base::sha256(bytes) == name.name.hash) &&
+      decode_contents(std::span(bytes).first(static_cast<std::size_t>(name.contents_bytes)),
+                      remote_.store_id(), records) == nullptr &&
+      name.contents_bytes + records_bytes(records) == name.size_bytes;
+  if (!is_sound) {
+    cache_.drop(name);
+    return false;
+  }
+  give(piece, std::move(file), std::make_unique<PieceContents>(records, name.contents_bytes),
+       must_be_proven, false);
+  return true;
+}
+
+// Another process may bring it while this one waits for its turn.
+void Fetcher::fetch(AwayPiece& piece) {
+  const PieceName& name = piece.name();
+  const PieceCache::Turn turn = cache_.take_turn(name);
+  if (open_copy(piece)) return;
+  Piece got = remote_.piece(name);
+  auto contents = std::make_unique<PieceContents>(got.records, name.contents_bytes);
+  auto file = cache_.put(name, got.bytes);
+  const bool in_memory = file == nullptr;
+  if (in_memory) file = std::make_unique<BytesFile>(piece.path(), std::move(got.bytes));
+  give(piece, std::move(file), std::move(contents), true, in_memory);
+}
+
+void Fetcher::give(AwayPiece& piece, std::unique_ptr<base::File> file,
+                   std::unique_ptr<const PieceContents> contents, bool is_proven, bool in_memory) {
+  {
+    const std::lock_guard lock(mutex_);
+    held_.push_back({&piece, in_memory});
+  }
+  piece.fetched(std::move(file), std::move(contents), is_proven, !piece.is_waited_for());
+  make_room();
+}
+
+// Closes what was read the longest ago.
+void Fetcher::make_room() {
+  const std::lock_guard lock(mutex_);
+  const auto close_one_of = [&](bool in_memory, std::size_t most) {
+    const auto count = std::count_if(held_.begin(), held_.end(),
+                                     [&](const Held& h) { return h.in_memory == in_memory; });
+    if (static_cast<std::size_t>(count) <= most) return;
+    const auto oldest =
+        std::min_element(held_.begin(), held_.end(), [&](const Held& a, const Held& b) {
+          return std::pair(a.in_memory != in_memory, a.piece->last_use()) <
+                 std::pair(b.in_memory != in_memory, b.piece->last_use());
+        });
+    if (oldest->piece->retire()) held_.erase(oldest);
+  };
+  close_one_of(true, kMostInMemory);
+  close_one_of(false, std::min(kMostOpen, base::descriptor_share()));
+}
+
+AwayPiece::Failure Fetcher::failure_of(const AwayPiece& piece, const Error& error) {
+  if (error.code() == Errc::not_found) return {"the object is missing at the remote", 0};
+  const int os_errno = error.code() == Errc::corrupted       ? 0
+                       : error.code() == Errc::out_of_memory ? ENOMEM
+                                                             : ETIMEDOUT;
+  std::string text = error.what();
+  const std::string place = piece.path() + ": ";
+  if (text.starts_with(place)) text.erase(0, place.size());
+  const std::lock_guard lock(mutex_);
+  if (reasons_.size() >= kMostReasons) return {"the object cannot be read", os_errno};
+  return {reasons_.insert(text).first->c_str(), os_errno};
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,78 @@
+// remote/lazy/fetcher.hpp: the threads that bring pieces of a remote here.
+//
+// Pieces that somebody waits for go first. Where pieces are read in order, those that follow are
+// fetched ahead. During an outage a thread tries again for as long as somebody waits, up to the
+// longest wait.
+//
+// Threads: all calls from any thread; want() and used_ahead() also in the fault handler.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "remote/lazy/away_piece.hpp"
+#include "remote/lazy/piece_cache.hpp"
+#include "remote/remote.hpp"
+
+namespace vellum::remote {
+
+class Fetcher final : public PieceSource {
+ public:
+  // `remote` and `cache` outlive it.
+  Fetcher(const Remote& remote, PieceCache& cache, std::chrono::milliseconds longest_wait);
+  ~Fetcher() override { stop(); }
+
+  // Ends the threads. No piece comes any more.
+  void stop() noexcept;
+  // Whether this process has the threads: a fork of the one that made them has none.
+  bool is_of_this_process() const noexcept;
+
+  void want(AwayPiece& piece) noexcept override;
+  void used_ahead(AwayPiece& piece) noexcept override;
+  std::chrono::milliseconds longest_wait() const noexcept override { return longest_wait_; }
+
+  // Fetches pieces that nobody waits for yet.
+  void fetch_ahead(std::span<AwayPiece* const> pieces);
+
+ private:
+  struct Held {
+    AwayPiece* piece;
+    bool in_memory;
+  };
+  void run();
+  AwayPiece* take();
+  void note_order(AwayPiece& piece, bool was_ahead);
+  void serve(AwayPiece& piece);
+  bool open_copy(AwayPiece& piece);
+  void fetch(AwayPiece& piece);
+  void give(AwayPiece& piece, std::unique_ptr<base::File> file,
+            std::unique_ptr<const PieceContents> contents, bool is_proven, bool in_memory);
+  void make_room();
+  bool pause(std::chrono::milliseconds time);
+  AwayPiece::Failure failure_of(const AwayPiece& piece, const Error& error);
+
+  const Remote& remote_;
+  PieceCache& cache_;
+  const std::chrono::milliseconds longest_wait_;
+  const std::uint32_t owner_;  // the process (base::fork_count()): a fork has none of the threads
+  std::atomic<AwayPiece*> line_{nullptr};  // wanted, the last one first
+  std::atomic<AwayPiece*> used_ahead_{nullptr};
+  std::atomic<std::uint32_t> work_{0};  // changes when there is something to do
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable stopped_;
+  bool stopping_ = false;
+  std::deque<AwayPiece*> waiting_, ahead_;
+  AwayPiece* expected_ = nullptr;  // the piece that comes next where they are read in order
+  std::size_t window_ = 0;         // how many pieces are fetched ahead
+  std::vector<Held> held_;
+  std::set<std::string> reasons_;  // texts of failures, which pieces refer to
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace vellum::remote

@@ -1,0 +1,163 @@
+#include "remote/lazy/piece_cache.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+
+namespace vellum::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLongestTurn = 10s;
+constexpr auto kTurnPause = 2ms;
+constexpr std::uint64_t kShareBetweenLooks = 16;  // of the limit
+constexpr std::uint64_t kTrimmedShare = 10;       // of the limit; leaves room for what follows
+
+// Runs `body`. An Error ends it, unless it reports lack of memory. False: it has failed.
+template <typename Body>
+bool try_to(const Body& body) {
+  try {
+    body();
+    return true;
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+    return false;
+  }
+}
+
+std::string name_of(const PieceName& piece) {
+  const std::string key = piece_key(piece.name);
+  return key.substr(key.rfind('-') + 1);  // the hash: a piece may come from several remotes
+}
+
+void make_with_parents(base::Fs& fs, const std::string& directory) {
+  if (fs.exists(directory)) return;
+  const std::string parent = base::parent_of(directory);
+  if (parent != directory) make_with_parents(fs, parent);
+  base::ensure_directory(fs, directory);
+}
+
+}  // namespace
+
+PieceCache::PieceCache(base::Fs& fs, std::string directory, std::uint64_t limit_bytes)
+    : fs_(fs),
+      directory_(limit_bytes == 0 ? "" : std::move(directory)),
+      pieces_(directory_ + "/pieces"),
+      tmp_(directory_ + "/tmp"),
+      turns_(directory_ + "/turns"),
+      limit_bytes_(limit_bytes),
+      unaccounted_bytes_(limit_bytes) {}  // the first copy causes a look
+
+std::string PieceCache::path_of(const PieceName& piece) const {
+  return pieces_ + "/" + name_of(piece);
+}
+
+bool PieceCache::make_directories() {
+  return try_to([&] {
+    for (const std::string& path : {pieces_, tmp_, turns_}) make_with_parents(fs_, path);
+  });
+}
+
+std::unique_ptr<base::File> PieceCache::open(const PieceName& piece) {
+  std::unique_ptr<base::File> out;
+  if (directory_.empty()) return out;
+  try_to([&] {
+    auto file = fs_.open(path_of(piece), base::OpenMode::read_only);
+    if (file->size_bytes() == piece.size_bytes) out = std::move(file);
+  });
+  return out;
+}
+
+std::unique_ptr<base::File> PieceCache::put(const PieceName& piece,
+                                            std::span<const std::byte> bytes) {
+  if (directory_.empty() || bytes.size() > limit_bytes_) return nullptr;
+  std::unique_ptr<base::File> out;
+  try_to([&] {
+    if (!make_directories()) return;
+    base::replace_hint_file(fs_, tmp_, pieces_, name_of(piece), bytes);
+    out = fs_.open(path_of(piece), base::OpenMode::read_only);
+  });
+  if (unaccounted_bytes_.fetch_add(bytes.size()) + bytes.size() >=
+      limit_bytes_ / kShareBetweenLooks) {
+    trim();
+  }
+  return out;
+}
+
+void PieceCache::drop(const PieceName& piece) {
+  if (!directory_.empty()) base::unlink_quietly(fs_, path_of(piece));
+}
+
+// The oldest go. Who has one open keeps it.
+void PieceCache::trim() {
+  const std::unique_lock lock(trimming_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  unaccounted_bytes_ = 0;
+  try_to([&] {
+    std::vector<std::tuple<std::int64_t, std::string, std::uint64_t>> copies;
+    std::uint64_t total_bytes = 0;
+    for (const base::DirEntry& entry : fs_.list(pieces_)) {
+      const std::string path = pieces_ + "/" + entry.name;
+      try_to([&] {
+        const auto identity = fs_.open(path, base::OpenMode::read_only)->identity();
+        copies.emplace_back(identity.modified_ns, path, identity.size_bytes);
+        total_bytes += identity.size_bytes;
+      });
+    }
+    if (total_bytes <= limit_bytes_) return;
+    std::sort(copies.begin(), copies.end());
+    const std::uint64_t wanted_bytes = limit_bytes_ - limit_bytes_ / kTrimmedShare;
+    for (const auto& [modified_ns, path, bytes] : copies) {
+      if (total_bytes <= wanted_bytes) return;
+      base::unlink_quietly(fs_, path);
+      total_bytes -= bytes;
+    }
+  });
+  try_to([&] {
+    for (const base::DirEntry& entry : fs_.list(tmp_)) {
+      base::remove_unpublished(fs_, tmp_ + "/" + entry.name);
+    }
+  });
+}
+
+std::unique_ptr<base::File> PieceCache::open_turn(const std::string& path) {
+  for (;;) {
+    try {
+      return fs_.open(path, base::OpenMode::create_new);
+    } catch (const Error& e) {
+      if (e.code() != Errc::already_exists) throw;
+    }
+    try {
+      return fs_.open(path, base::OpenMode::read_write);
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;  // that turn has ended just now
+    }
+  }
+}
+
+// The lock's file goes with the turn, so a lock on a file without a name is of a turn that has ended.
+std::unique_ptr<base::File> PieceCache::wait_for_turn(const std::string& path) {
+  const auto until = std::chrono::steady_clock::now() + kLongestTurn;
+  while (std::chrono::steady_clock::now() < until) {
+    auto file = open_turn(path);
+    if (file->try_lock_exclusive() && !file->replaced()) return file;
+    std::this_thread::sleep_for(kTurnPause);
+  }
+  return nullptr;
+}
+
+PieceCache::Turn PieceCache::take_turn(const PieceName& piece) {
+  std::unique_ptr<base::File> file;
+  if (!directory_.empty() && make_directories()) {
+    try_to([&] { file = wait_for_turn(turns_ + "/" + name_of(piece)); });
+  }
+  return {fs_, std::move(file)};
+}
+
+}  // namespace vellum::remote

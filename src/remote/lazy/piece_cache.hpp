@@ -1,0 +1,63 @@
+// remote/lazy/piece_cache.hpp: copies of pieces on this machine, for all processes of the user.
+//
+// A copy has the name of its content. It may vanish or rot at any time: whoever uses it checks it.
+// One process at a time fetches a piece; others wait for it, and then find the copy. Nothing here
+// throws but for lack of memory: without a cache, all is read from the remote.
+//
+// Threads: all calls from any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/file.hpp"
+#include "remote/objects/piece_list.hpp"
+
+namespace vellum::remote {
+
+class PieceCache {
+ public:
+  // Of `directory`, which is made when it is first needed. Empty, or a limit of 0: no cache.
+  PieceCache(base::Fs& fs, std::string directory, std::uint64_t limit_bytes);
+
+  // The copy of a piece; null: there is none of the right size.
+  std::unique_ptr<base::File> open(const PieceName& piece);
+  // Keeps a copy, and opens it; null: it cannot be kept.
+  std::unique_ptr<base::File> put(const PieceName& piece, std::span<const std::byte> bytes);
+  // Removes a copy that is damaged.
+  void drop(const PieceName& piece);
+
+  // The right to fetch a piece. It dies with its holder.
+  class Turn {
+   public:
+    Turn(base::Fs& fs, std::unique_ptr<base::File> file) : fs_(fs), file_(std::move(file)) {}
+    ~Turn() {
+      if (file_ != nullptr) base::unlink_quietly(fs_, file_->path());
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    base::Fs& fs_;
+    const std::unique_ptr<base::File> file_;
+  };
+  // Waits while another process has it, at most as long as one can be expected to fetch.
+  Turn take_turn(const PieceName& piece);
+
+ private:
+  std::string path_of(const PieceName& piece) const;
+  bool make_directories();
+  void trim();
+  std::unique_ptr<base::File> open_turn(const std::string& path);
+  std::unique_ptr<base::File> wait_for_turn(const std::string& path);
+
+  base::Fs& fs_;
+  const std::string directory_, pieces_, tmp_, turns_;
+  const std::uint64_t limit_bytes_;
+  std::atomic<std::uint64_t> unaccounted_bytes_;  // written since the last look at the directory
+  std::mutex trimming_;
+};
+
+}  // namespace vellum::remote

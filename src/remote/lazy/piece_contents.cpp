@@ -1,0 +1,54 @@
+#include "remote/lazy/piece_contents.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace vellum::remote {
+
+PieceContents::PieceContents(std::span<const PieceRecord> records, std::uint64_t contents_bytes) {
+  records_.reserve(records.size());
+  std::uint64_t at = contents_bytes;
+  bool is_translated = false;
+  for (const PieceRecord& record : records) {
+    records_.push_back({record.ref, record.place, at, record.size_bytes,
+                        static_cast<std::uint32_t>(dropped_.size()),
+                        static_cast<std::uint32_t>(record.dropped.size())});
+    dropped_.insert(dropped_.end(), record.dropped.begin(), record.dropped.end());
+    is_translated |= !record.is_original();
+    at += record.size_bytes;
+  }
+  if (!is_translated) return;
+  for (const Record& record : records_) places_.push_back(&record);
+  std::sort(places_.begin(), places_.end(), [](const Record* a, const Record* b) {
+    return std::pair(a->place.pack, a->place.offset_bytes) <
+           std::pair(b->place.pack, b->place.offset_bytes);
+  });
+}
+
+const PieceContents::Record* PieceContents::find(const format::RecordRef& ref) const noexcept {
+  const auto at = std::partition_point(records_.begin(), records_.end(),
+                                       [&](const Record& r) { return r.ref < ref; });
+  return at != records_.end() && at->ref == ref ? &*at : nullptr;
+}
+
+const PieceContents::Record* PieceContents::at_place(std::uint64_t pack,
+                                                     std::uint64_t offset_bytes) const noexcept {
+  const auto is_before = [&](const Record& r) {
+    return r.place.pack < pack ||
+           (r.place.pack == pack && r.place.offset_bytes + r.size_bytes <= offset_bytes);
+  };
+  const Record* found = nullptr;
+  if (places_.empty()) {
+    const auto at = std::partition_point(records_.begin(), records_.end(), is_before);
+    if (at != records_.end()) found = &*at;
+  } else {
+    const auto at = std::partition_point(places_.begin(), places_.end(),
+                                         [&](const Record* r) { return is_before(*r); });
+    if (at != places_.end()) found = *at;
+  }
+  const bool holds =
+      found != nullptr && found->place.pack == pack && found->place.offset_bytes <= offset_bytes;
+  return holds ? found : nullptr;
+}
+
+}  // namespace vellum::remote

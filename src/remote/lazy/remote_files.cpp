@@ -1,0 +1,92 @@
+#include "remote/lazy/remote_files.hpp"
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "format/journal.hpp"
+#include "remote/lazy/bytes_file.hpp"
+#include "store/catalog/names.hpp"
+#include "store/journal/journal_state.hpp"
+#include "store/journal/journal_writer.hpp"
+
+namespace vellum::remote {
+
+RemoteFiles::RemoteFiles(base::Fs& below, const std::string& url,
+                         const format::Superblock& superblock, const Head& head)
+    : below_(below), root_(url), directories_{url} {
+  for (const char* name : {"/branches", "/snapshots", "/packs", "/tmp"}) {
+    directories_.insert(root_ + name);
+  }
+  add_file(root_ + "/" + store::kSuperblockName, format::encode_superblock(superblock));
+  for (const RemoteName& name : head.names) {
+    if (name.is_branch) {
+      add_journal(name, superblock);
+    } else {
+      add_file(root_ + "/snapshots/" + name.ref.name + store::kRefSuffix,
+               format::encode_snapshot_ref(name.ref, superblock.store_id));
+    }
+  }
+}
+
+// All commits of a branch at a remote are in packs.
+void RemoteFiles::add_journal(const RemoteName& name, const format::Superblock& superblock) {
+  format::JournalHeader header;
+  header.store_id = superblock.store_id;
+  header.branch_id = name.ref.version.branch_id;
+  header.created_ns = name.ref.version.time_ns;
+  header.half_bytes = superblock.journal_half_bytes;
+  header.branch = name.ref.name;
+  header.encoding = name.encoding;
+  const std::string directory = root_ + "/branches/" + name.ref.name;
+  directories_.insert(directory);
+  files_[directory + "/" + store::kJournalName] = {
+      store::new_journal_start(header, name.ref.version), store::journal_bytes(header.half_bytes)};
+}
+
+void RemoteFiles::add_file(const std::string& path, std::vector<std::byte> bytes) {
+  const std::uint64_t size = bytes.size();
+  files_[path] = {std::move(bytes), size};
+}
+
+bool RemoteFiles::is_remote(const std::string& path) const {
+  return path.starts_with(root_) && (path.size() == root_.size() || path[root_.size()] == '/');
+}
+
+base::Fs& RemoteFiles::writable(const std::string& path) const {
+  if (!is_remote(path)) return below_;
+  fail(Errc::read_only, "{}: a remote is only read here: clone it to write", path);
+}
+
+std::unique_ptr<base::File> RemoteFiles::open(const std::string& path, base::OpenMode mode) {
+  if (mode != base::OpenMode::read_only || !is_remote(path)) return writable(path).open(path, mode);
+  const auto at = files_.find(path);
+  if (at == files_.end()) fail(Errc::not_found, "{}: open: no such file", path);
+  return std::make_unique<BytesFile>(path, at->second.start, at->second.size_bytes);
+}
+
+std::vector<base::DirEntry> RemoteFiles::list(const std::string& path) const {
+  if (!is_remote(path)) return below_.list(path);
+  if (!directories_.contains(path)) fail(Errc::not_found, "{}: no such directory", path);
+  const std::string inside = path + "/";
+  std::map<std::string, base::DirEntry> found;
+  const auto add = [&](const std::string& name, bool is_directory) {
+    if (!name.starts_with(inside) || name.find('/', inside.size()) != std::string::npos) return;
+    const std::string own = name.substr(inside.size());
+    found[own] = {own, !is_directory, is_directory};
+  };
+  for (const auto& [name, content] : files_) add(name, false);
+  for (const std::string& name : directories_) add(name, true);
+  std::vector<base::DirEntry> out;
+  for (auto& [name, entry] : found) out.push_back(std::move(entry));
+  return out;
+}
+
+bool RemoteFiles::is_directory(const std::string& path) const {
+  return is_remote(path) ? directories_.contains(path) : below_.is_directory(path);
+}
+
+bool RemoteFiles::exists(const std::string& path) const {
+  if (!is_remote(path)) return below_.exists(path);
+  return files_.contains(path) || directories_.contains(path);
+}
+
+}  // namespace vellum::remote

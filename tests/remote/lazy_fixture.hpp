@@ -1,0 +1,102 @@
+// Stores that are opened from a remote without a clone, from engines that count, fail and damage.
+#pragma once
+
+#include <vellum/store.hpp>
+
+#include "api/store_impl.hpp"
+#include "remote/lazy/open_remote.hpp"
+#include "remote/remote_fixture.hpp"
+
+namespace vellum::remote::test {
+
+// What becomes of a get() of a key.
+struct Interference {
+  std::mutex mutex;
+  std::function<void(const std::string& key)> before;  // may throw, may wait
+  std::function<void(const std::string& key, std::vector<std::byte>&)> after;
+  std::map<std::string, int> gets;
+
+  int gets_of(const std::string& prefix) {
+    const std::lock_guard lock(mutex);
+    int sum = 0;
+    for (const auto& [key, count] : gets) sum += key.starts_with(prefix) ? count : 0;
+    return sum;
+  }
+};
+
+class InterferedObjects final : public ObjectStore {
+ public:
+  InterferedObjects(std::unique_ptr<ObjectStore> objects, std::shared_ptr<Interference> with)
+      : objects_(std::move(objects)), with_(std::move(with)) {}
+
+  const std::string& url() const noexcept override { return objects_->url(); }
+  std::size_t connections() const noexcept override { return 8; }
+  std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
+    {
+      const std::lock_guard lock(with_->mutex);
+      ++with_->gets[key];
+    }
+    if (with_->before) with_->before(key);
+    auto bytes = objects_->get(key, limit);
+    if (with_->after) with_->after(key, bytes);
+    return bytes;
+  }
+  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override {
+    return objects_->get_range(key, range);
+  }
+  bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
+    return objects_->put_if_absent(key, bytes);
+  }
+  void put(const std::string& key, std::span<const std::byte> bytes) override {
+    objects_->put(key, bytes);
+  }
+  std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
+    return objects_->list(prefix, most);
+  }
+  void remove(const std::string& key) override { objects_->remove(key); }
+
+ private:
+  const std::unique_ptr<ObjectStore> objects_;
+  const std::shared_ptr<Interference> with_;
+};
+
+class LazyTest : public RemoteTest {
+ protected:
+  RemoteOptions options() const {
+    RemoteOptions out;
+    out.cache_directory = dir.path("cache");
+    out.longest_wait = std::chrono::seconds(20);
+    return out;
+  }
+  std::shared_ptr<StoreCore> open_lazily(const RemoteOptions& options) const {
+    return open_remote(base::posix_fs(), url(), options,
+                       std::make_unique<InterferedObjects>(objects(), interference));
+  }
+  Store open_store(const RemoteOptions& options) const {
+    return StoreAccess::handle_of(open_lazily(options));
+  }
+  std::vector<std::filesystem::path> pieces() const {
+    std::vector<std::filesystem::path> out;
+    for (const auto& entry : std::filesystem::directory_iterator(dir.path("r") + "/pieces")) {
+      out.push_back(entry.path());
+    }
+    return out;
+  }
+
+  std::shared_ptr<Interference> interference = std::make_shared<Interference>();
+};
+
+inline void expect_bytes(const Region& region, const std::vector<std::byte>& bytes) {
+  ASSERT_EQ(region.size_bytes(), bytes.size());
+  EXPECT_EQ(std::memcmp(region.data(), bytes.data(), bytes.size()), 0);
+}
+
+inline void flip_byte(const std::filesystem::path& path, std::streamoff at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(at);
+  const int byte = file.get();
+  file.seekp(at);
+  file.put(static_cast<char>(byte ^ 0x10));
+}
+
+}  // namespace vellum::remote::test

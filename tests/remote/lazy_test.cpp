@@ -1,0 +1,359 @@
+// Versions of a remote are read without a clone: content, requests, outages, damage, the cache.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/expect_error.hpp"
+#include "remote/lazy_fixture.hpp"
+#include "support/child.hpp"
+#include "support/engines.hpp"
+
+namespace vellum::remote::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_F(LazyTest, EveryVersionHasItsContent) {
+  make(6);
+  push_all(*store);
+  const auto lazy = open_lazily(options());
+  for (const auto& [name, bytes] : contents) {
+    store::test::expect_same(*store::test::open_version(*lazy, name), bytes);
+  }
+  EXPECT_EQ(store::snapshot_names(*lazy), store::snapshot_names(*store));
+  EXPECT_EQ(lazy->branch_names(), store->branch_names());
+}
+
+TEST_F(LazyTest, VersionsShareTheirPieces) {
+  make(6);
+  push_all(*store);
+  const auto lazy = open_lazily(options());
+  for (const auto& [name, bytes] : contents) {
+    store::test::expect_same(*store::test::open_version(*lazy, name), bytes);
+  }
+  for (const auto& [key, count] : interference->gets) EXPECT_EQ(count, 1) << key;
+}
+
+TEST_F(LazyTest, RewrittenPacksAndPiecesOfManyPushesAreRead) {
+  line.begin();
+  for (int i = 0; i < 12; ++i) {
+    step("s" + std::to_string(i), 3);
+    push_all(*store);
+    if (i % 4 == 3) store::collect_garbage(*store, false, nullptr, 9);
+  }
+  for (const char* name : {"s2", "s5"}) {
+    store->remove_snapshot(name);
+    contents.erase(name);
+  }
+  store::collect_garbage(*store, false, nullptr, 9);
+  add_remote_file(*store, "other", "file://" + dir.path("o"), false);
+  {
+    Session session(*store, "other");
+    std::vector<std::string> names = store::snapshot_names(*store);
+    push(session, {std::move(names), false}, nullptr);
+  }
+  for (const std::string from : {"r", "o"}) {
+    const auto lazy = open_remote(base::posix_fs(), "file://" + dir.path(from), options());
+    for (const auto& [name, bytes] : contents) {
+      if (from == "o" && name == "main") continue;
+      store::test::expect_same(*store::test::open_version(*lazy, name), bytes);
+    }
+  }
+}
+
+TEST_F(LazyTest, OpeningReadsHeadAndListAndNoPieceThatIsNotPrefetched) {
+  make(3);
+  push_all(*store);
+  interference->before = [](const std::string& key) {
+    if (key.starts_with(kPiecePrefix)) throw Error(Errc::io, "no pieces today");
+  };
+  const auto lazy = open_lazily(options());
+  EXPECT_EQ(store::test::open_version(*lazy, "s1")->region_bytes(), contents["s1"].size());
+  EXPECT_EQ(interference->gets_of(kHeadPrefix), 1);
+  EXPECT_EQ(interference->gets_of(kListPrefix), 1);
+}
+
+TEST_F(LazyTest, AVersionIsExportedToAFile) {
+  make(2);
+  push_all(*store);
+  const Store lazy = open_store(options());
+  lazy.export_file("s1", dir.path("out"));
+  const auto bytes = base::read_whole(base::posix_fs(), dir.path("out"), 1u << 30);
+  EXPECT_EQ(bytes, contents["s1"]);
+}
+
+TEST_F(LazyTest, NothingIsWritten) {
+  make(1);
+  push_all(*store);
+  Store lazy = open_store(options());
+  EXPECT_ERRC(lazy.create_snapshot("x", "main"), Errc::read_only);
+  EXPECT_ERRC(lazy.create_branch("x", "s0"), Errc::read_only);
+  EXPECT_ERRC(lazy.remove_snapshot("s0"), Errc::read_only);
+  EXPECT_ERRC(static_cast<void>(lazy.open_region("main")), Errc::read_only);
+  EXPECT_ERRC(lazy.collect_garbage(), Errc::read_only);
+  EXPECT_ERRC(lazy.stat(), Errc::unsupported);
+  EXPECT_ERRC(lazy.verify(), Errc::unsupported);
+  EXPECT_ERRC(static_cast<void>(lazy.open_version("none")), Errc::not_found);
+}
+
+class LazyRegionTest : public LazyTest, public testing::WithParamInterface<Engine> {
+ protected:
+  void SetUp() override {
+    if (!vellum::test::engine_available(GetParam())) GTEST_SKIP() << vellum::test::kNoUffd;
+    region_options.engine = GetParam();
+    make(4);
+    push_all(*store);
+  }
+  RegionOptions region_options;
+};
+
+TEST_P(LazyRegionTest, ThreadsThatTouchPagesWaitForThem) {
+  interference->before = [](const std::string&) { std::this_thread::sleep_for(5ms); };
+  Store lazy = open_store(options());
+  const Region region = lazy.open_version("s2", region_options);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (std::size_t t = 0; t < 6; ++t) {
+    threads.emplace_back([&, t] {
+      const auto* const bytes = static_cast<const std::byte*>(region.data());
+      for (std::size_t p = 0; p < kRemotePages; ++p) {
+        const std::size_t at = (p * 7 + t * 13) % kRemotePages * format::kPageBytes + p;
+        if (bytes[at] != contents["s2"][at]) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  expect_bytes(region, contents["s2"]);
+  for (const auto& [key, count] : interference->gets) EXPECT_EQ(count, 1) << key;
+}
+
+TEST_P(LazyRegionTest, AnOutageIsWaitedFor) {
+  std::atomic<bool> out{false};
+  interference->before = [&](const std::string& key) {
+    if (out && key.starts_with(kPiecePrefix)) throw Error(Errc::io, "the server is gone");
+  };
+  Store lazy = open_store(options());
+  out = true;
+  const Region region = lazy.open_version("s1", region_options);
+  std::thread end([&] {
+    std::this_thread::sleep_for(300ms);
+    out = false;
+  });
+  expect_bytes(region, contents["s1"]);
+  end.join();
+}
+
+TEST_P(LazyRegionTest, PinAndPrefetchThrowAfterTheLongestWait) {
+  interference->before = [](const std::string& key) {
+    if (key.starts_with(kPiecePrefix)) throw Error(Errc::io, "the server is gone");
+  };
+  RemoteOptions impatient = options();
+  impatient.longest_wait = 200ms;
+  Store lazy = open_store(impatient);
+  const Region region = lazy.open_version("s1", region_options);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_ERRC(static_cast<void>(region.pin({0, region.size_bytes()})), Errc::io);
+  EXPECT_ERRC(region.prefetch({0, 4096}), Errc::io);
+  EXPECT_ERRC(lazy.read("s1", 0, std::vector<std::byte>(100).data(), 100), Errc::io);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+  interference->before = nullptr;
+  expect_bytes(region, contents["s1"]);
+}
+
+// By URL, since the child is another program: arguments are URL, cache, engine.
+const vellum::test::ChildProgram kTouch("touch lazily", [](const std::vector<std::string>& a) {
+  RemoteOptions options;
+  options.cache_directory = a[1];
+  options.longest_wait = 200ms;
+  Store lazy = Store::open(a[0], options);
+  RegionOptions region_options;
+  region_options.engine = vellum::test::engine_named(a[2]);
+  const Region region = lazy.open_version("s1", region_options);
+  std::uint64_t sum = 0;
+  for (std::size_t at = 0; at < region.size_bytes(); at += format::kPageBytes) {
+    sum += static_cast<const unsigned char*>(region.data())[at];
+  }
+  _exit(sum == 0 ? 1 : 0);
+});
+
+TEST_P(LazyRegionTest, TouchingWhatIsMissingIsASigbusWithItsName) {
+  ASSERT_FALSE(pieces().empty());
+  for (const auto& piece : pieces()) std::filesystem::remove(piece);
+  const auto end = vellum::test::run_program("touch lazily",
+                                             {url(), dir.path("cache"), engine_name(GetParam())});
+  EXPECT_CHILD_SIGNAL(end, SIGBUS);
+  EXPECT_NE(end.standard_error.find("snapshot 's1': page "), std::string::npos);
+  EXPECT_NE(end.standard_error.find("pieces/"), std::string::npos) << end.standard_error;
+  EXPECT_NE(end.standard_error.find("missing at the remote"), std::string::npos)
+      << end.standard_error;
+}
+
+TEST_P(LazyRegionTest, AReaderThatIsKilledLeavesNothingThatHarms) {
+  for (int i = 0; i < 10; ++i) {
+    auto child = vellum::test::start_program("touch lazily",
+                                             {url(), dir.path("cache"), engine_name(GetParam())});
+    std::this_thread::sleep_for(std::chrono::milliseconds(5 * i));
+    child.kill(SIGKILL);
+    child.wait();
+  }
+  Store lazy = open_store(options());
+  expect_bytes(lazy.open_version("s1", region_options), contents["s1"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(, LazyRegionTest, testing::Values(Engine::uffd, Engine::sigsegv),
+                         vellum::test::engine_test_name);
+
+// Never wrong data: what is damaged throws, and names the object.
+TEST_F(LazyTest, EachDamagedPieceIsNamedAndTheOthersAreRead) {
+  make(3);
+  push_all(*store);
+  for (const auto& piece : pieces()) {
+    const auto size = static_cast<std::streamoff>(std::filesystem::file_size(piece));
+    for (const std::streamoff at : {std::streamoff{40}, size / 2, size - 9}) {
+      flip_byte(piece, at);
+      RemoteOptions without = options();
+      without.cache_directory = "";
+      const auto lazy = open_lazily(without);
+      int damaged = 0;
+      for (const auto& [name, bytes] : contents) {
+        const auto source = store::test::open_version(*lazy, name);
+        std::vector<std::byte> page(format::kPageBytes);
+        for (format::PageNumber p = 0; p < kRemotePages; ++p) {
+          try {
+            source->read(p, 1, page.data());
+            ASSERT_EQ(std::memcmp(page.data(), &bytes[p * page.size()], page.size()), 0);
+          } catch (const Error& e) {
+            ++damaged;
+            EXPECT_EQ(e.code(), Errc::corrupted);
+            EXPECT_NE(std::string(e.what()).find(piece.filename().string()), std::string::npos)
+                << e.what();
+          }
+        }
+      }
+      EXPECT_GT(damaged, 0);
+      flip_byte(piece, at);
+    }
+  }
+}
+
+TEST_F(LazyTest, DamageOnTheWayIsReadAgain) {
+  make(3);
+  push_all(*store);
+  std::set<std::string> seen;
+  interference->after = [&](const std::string& key, std::vector<std::byte>& bytes) {
+    const std::lock_guard lock(interference->mutex);
+    if (seen.insert(key).second) bytes[bytes.size() / 2] ^= std::byte{1};
+  };
+  const auto lazy = open_lazily(options());
+  for (const auto& [name, bytes] : contents) {
+    store::test::expect_same(*store::test::open_version(*lazy, name), bytes);
+  }
+}
+
+TEST_F(LazyTest, TheCacheServesOtherProcessesAndIsNeverBelieved) {
+  make(4);
+  push_all(*store);
+  const auto read_all = [&] {
+    const auto lazy = open_lazily(options());
+    for (const auto& [name, bytes] : contents) {
+      store::test::expect_same(*store::test::open_version(*lazy, name), bytes);
+    }
+  };
+  read_all();
+  const int fetched = interference->gets_of(kPiecePrefix);
+  EXPECT_GT(fetched, 0);
+  read_all();
+  EXPECT_EQ(interference->gets_of(kPiecePrefix), fetched);
+  for (const auto& copy : std::filesystem::directory_iterator(dir.path("cache") + "/pieces")) {
+    const auto size = static_cast<std::streamoff>(copy.file_size());
+    for (const std::streamoff at : {std::streamoff{40}, size / 2, size - 9}) {
+      flip_byte(copy.path(), at);
+      read_all();
+      EXPECT_EQ(std::filesystem::file_size(copy.path()), static_cast<std::uintmax_t>(size));
+    }
+    std::filesystem::resize_file(copy.path(), static_cast<std::uintmax_t>(size / 2));
+    read_all();
+  }
+  std::filesystem::remove_all(dir.path("cache"));
+  read_all();
+}
+
+TEST_F(LazyTest, TheCacheKeepsItsLimit) {
+  make(12);
+  push_all(*store);
+  RemoteOptions small = options();
+  small.cache_bytes = 100u << 10;
+  const auto lazy = open_lazily(small);
+  for (const auto& [name, bytes] : contents) {
+    store::test::expect_same(*store::test::open_version(*lazy, name), bytes);
+  }
+  std::uintmax_t total = 0;
+  for (const auto& copy : std::filesystem::directory_iterator(dir.path("cache") + "/pieces")) {
+    total += copy.file_size();
+  }
+  EXPECT_LE(total, *small.cache_bytes + *small.cache_bytes / 16);
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path("cache") + "/turns"));
+}
+
+TEST_F(LazyTest, StoresThatReadAtOnceFetchEachPieceOnce) {
+  make(4);
+  push_all(*store);
+  interference->before = [](const std::string&) { std::this_thread::sleep_for(10ms); };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const auto lazy = open_lazily(options());
+      store::test::expect_same(*store::test::open_version(*lazy, "s3"), contents["s3"]);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& [key, count] : interference->gets) {
+    if (!key.starts_with(kPiecePrefix)) continue;
+    EXPECT_EQ(count, 1) << key;
+  }
+}
+
+TEST_F(LazyTest, ASlowReaderKeepsWhatItsVersionsNeedDuringGc) {
+  make(5);
+  push_all(*store);
+  const auto lazy = open_lazily(options());
+  const auto source = store::test::open_version(*lazy, "s4");
+  const auto gone = store::test::open_version(*lazy, "s0");
+  const auto there = objects();
+  const Remote remote(*there, store->superblock().store_id);
+  forget_names(remote, {"s0", "s1", "s2"});
+  collect_remote(remote, false, nullptr);
+  store::test::expect_same(*source, contents["s4"]);
+  std::vector<std::byte> page(format::kPageBytes);
+  for (format::PageNumber p = 0; p < kRemotePages; ++p) {
+    try {
+      gone->read(p, 1, page.data());
+      ASSERT_EQ(std::memcmp(page.data(), &contents["s0"][p * page.size()], page.size()), 0);
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find("missing at the remote"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(LazyTest, AForkDoesNotWaitForThreadsThatItLacks) {
+  make(2);
+  push_all(*store);
+  auto lazy = open_lazily(options());
+  const auto source = store::test::open_version(*lazy, "s0");
+  const auto end = vellum::test::run_child([&] {
+    std::vector<std::byte> page(format::kPageBytes);
+    try {
+      for (format::PageNumber p = 0; p < kRemotePages; ++p) source->read(p, 1, page.data());
+    } catch (const Error& e) {
+      vellum::test::require(std::string(e.what()).find("fork") != std::string::npos, e.what());
+    }
+    lazy = nullptr;
+  });
+  EXPECT_CHILD_EXIT(end, 0);
+}
+
+}  // namespace
+}  // namespace vellum::remote::test
