@@ -1,6 +1,8 @@
 // Stores that are opened from a remote without a clone, from engines that count, fail and damage.
 #pragma once
 
+#include <filesystem>
+#include <fstream>
 #include <vellum/store.hpp>
 
 #include "api/store_impl.hpp"

@@ -16,12 +16,11 @@ constexpr std::size_t kLimitShare = 16;  // of the memory limit, for what is rea
 
 }  // namespace
 
-// No thread starts where nothing can be read.
+// No thread starts where nothing can be read. Reads nothing itself: the version may be at a remote.
 void PagedMemory::start_read_ahead() {
   const auto& source = source_.shared();
-  const std::size_t pages = size_bytes() / kPageBytes;
   const bool ahead = most_ahead() != 0 || (working_set_ && working_set_->any_wanted());
-  if (!ahead || source == nullptr || source->zeros_from(0, pages) >= pages) return;
+  if (!ahead || source == nullptr || source->mentions_nothing()) return;
   const std::lock_guard lock(wanted_mutex_);
   join_read_ahead();
 }

@@ -140,6 +140,8 @@ void AwayPacks::add_roots(const RemoteName& version, const OpeningIndex& index) 
 void AwayPacks::rebuild_index() {
   indices_.push_back(std::make_unique<const Index>(spans_));
   index_.store(indices_.back().get());
+  // A reader counts itself before it takes an index.
+  if (readers_.load() == 0) indices_.erase(indices_.begin(), indices_.end() - 1);
 }
 
 // What the version itself has changed stands before the root of its newest run.
@@ -178,22 +180,29 @@ bool AwayPacks::find_in(const AwayPiece& piece, const format::RecordRef& ref,
 
 // First in the pieces whose contents are known, then in those that have to come. Waits for the piece
 // here, since the reader that follows holds locks.
-store::RecordPlace AwayPacks::locate(const format::RecordRef& ref) const noexcept {
+store::RecordPlace AwayPacks::look_up(const Index& index,
+                                      const format::RecordRef& ref) const noexcept {
   store::RecordPlace out{"no piece of the version has the record", pack(), ref, {}, nullptr, 0};
-  const Index& index = *index_.load();
-  for (const bool is_known : {true, false}) {
+  for (const bool only_known : {true, false}) {
     index.for_pieces(ref, [&](AwayPiece& piece) {
-      if ((piece.contents() != nullptr) != is_known) return false;
-      if (is_known && piece.contents()->find(ref) == nullptr) return false;
+      const PieceContents* const contents = piece.contents();  // another thread may bring it now
+      if (contents == nullptr ? only_known : contents->find(ref) == nullptr) return false;
       AwayPiece::Failure failure;
       if (!piece.await(false, failure)) {
         out = {failure.reason, piece.in_pack(ref.pack, true), ref, {}, nullptr, failure.os_errno};
-        return is_known;
+        return contents != nullptr;
       }
       return find_in(piece, ref, out);
     });
     if (out.problem == nullptr) break;
   }
+  return out;
+}
+
+store::RecordPlace AwayPacks::locate(const format::RecordRef& ref) const noexcept {
+  readers_.fetch_add(1);
+  const store::RecordPlace out = look_up(*index_.load(), ref);
+  readers_.fetch_sub(1);
   return out;
 }
 

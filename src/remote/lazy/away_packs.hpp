@@ -42,6 +42,7 @@ class AwayPacks final : public store::PacksElsewhere {
   AwayPiece& piece_of(const PieceName& name, const std::vector<PackSpan>& spans);
   void add_roots(const RemoteName& version, const OpeningIndex& index);
   void rebuild_index();
+  store::RecordPlace look_up(const Index& index, const format::RecordRef& ref) const noexcept;
   void fetch_changes(const format::Version& version, std::span<AwayPiece* const> pieces);
   static bool find_in(const AwayPiece& piece, const format::RecordRef& ref,
                       store::RecordPlace& out) noexcept;
@@ -53,8 +54,10 @@ class AwayPacks final : public store::PacksElsewhere {
   std::map<PieceName, std::unique_ptr<AwayPiece>> pieces_;
   std::vector<std::unique_ptr<AwayPiece>> roots_;
   std::vector<Span> spans_;
-  std::vector<std::unique_ptr<const Index>> indices_;  // readers may use an old one
+  std::vector<std::unique_ptr<const Index>>
+      indices_;  // the last one; others while readers may use them
   std::atomic<const Index*> index_{nullptr};
+  mutable std::atomic<std::uint32_t> readers_{0};  // of an index
 };
 
 }  // namespace vellum::remote

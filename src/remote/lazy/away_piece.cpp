@@ -9,6 +9,16 @@
 #include "base/futex.hpp"
 
 namespace vellum::remote {
+namespace {
+
+constexpr std::chrono::nanoseconds kOnePageIn = std::chrono::milliseconds(5);
+
+std::int64_t now_ns() noexcept {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+}  // namespace
 
 // A pack's records in a piece. Reads may go past the end of a record, where other bytes follow than
 // in the pack: who reads records checks them.
@@ -78,10 +88,16 @@ bool AwayPiece::ask() noexcept {
   return false;
 }
 
+// A page-in asks several times; it waits once.
+bool AwayPiece::was_given_up_just_now() const noexcept {
+  return now_ns() - kOnePageIn.count() < gave_up_ns_.load();
+}
+
 bool AwayPiece::await(bool proven, Failure& failure) noexcept {
   if (is_usable(state_.load(), proven)) return true;
   using Clock = std::chrono::steady_clock;
-  const auto until = Clock::now() + source_.longest_wait();
+  const auto until =
+      Clock::now() + (was_given_up_just_now() ? Clock::duration::zero() : source_.longest_wait());
   waiters_.fetch_add(1);
   if (proven) proof_wanted_.store(true);
   bool has_waited = false, came = false;
@@ -104,6 +120,7 @@ bool AwayPiece::await(bool proven, Failure& failure) noexcept {
   const bool has_failed = state_.load() == kFailed;
   failure.reason = has_failed ? reason_.load() : "the remote has not answered in time";
   failure.os_errno = has_failed ? os_errno_.load() : ETIMEDOUT;
+  if (failure.os_errno != 0) gave_up_ns_.store(now_ns());
   return false;
 }
 
@@ -112,9 +129,7 @@ int AwayPiece::read(bool proven, std::span<std::byte> out, std::uint64_t at_byte
     readers_.fetch_add(1);
     if (is_usable(state_.load(), proven)) {
       const int problem = file_->try_pread(out, at_bytes);
-      last_use_.store(
-          static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()),
-          std::memory_order_relaxed);
+      last_use_.store(static_cast<std::uint64_t>(now_ns()), std::memory_order_relaxed);
       const bool is_first = is_ahead_.load(std::memory_order_relaxed) && is_ahead_.exchange(false);
       readers_.fetch_sub(1);
       if (is_first) source_.used_ahead(*this);
@@ -149,8 +164,7 @@ void AwayPiece::fetched(std::unique_ptr<base::File> file,
   if (contents_.load() == nullptr) contents_.store(contents.release());
   is_proven_.store(is_proven);
   is_ahead_.store(is_ahead);
-  last_use_.store(
-      static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count()));
+  last_use_.store(static_cast<std::uint64_t>(now_ns()));
   become(kReady);
 }
 

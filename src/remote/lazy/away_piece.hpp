@@ -91,6 +91,7 @@ class AwayPiece {
   bool is_usable(std::uint32_t state, bool proven) const noexcept {
     return state == kReady && (!proven || is_proven_.load());
   }
+  bool was_given_up_just_now() const noexcept;
   void wait_until_unread() const noexcept;
   void become(State state) noexcept;
 
@@ -105,7 +106,8 @@ class AwayPiece {
   std::atomic<const PieceContents*> contents_{nullptr};
   std::atomic<const char*> reason_{nullptr};
   std::atomic<int> os_errno_{0};
-  std::unique_ptr<base::File> file_;  // while it is ready
+  std::atomic<std::int64_t> gave_up_ns_{INT64_MIN};  // when a wait was last in vain
+  std::unique_ptr<base::File> file_;                 // while it is ready
 };
 
 }  // namespace vellum::remote

@@ -51,6 +51,9 @@ void PageSource::keep(std::shared_ptr<const void> version_pin) noexcept {
 const std::string& PageSource::label() const noexcept { return impl_->label; }
 std::uint64_t PageSource::region_bytes() const noexcept { return impl_->region_bytes; }
 std::optional<std::uint64_t> PageSource::file_bytes() const noexcept { return impl_->file_bytes; }
+bool PageSource::mentions_nothing() const noexcept {
+  return impl_->runs.empty() && impl_->overlay.empty();
+}
 
 namespace {
 

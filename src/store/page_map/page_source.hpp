@@ -39,6 +39,8 @@ class PageSource {
   std::uint64_t region_bytes() const noexcept;               // after the commits
   std::optional<std::uint64_t> file_bytes() const noexcept;  // the same
 
+  // Whether neither journal nor page map has any page, so all is zero. Reads nothing.
+  bool mentions_nothing() const noexcept;
   // How many pages from `first` on, at most `limit`, journal and page map alone show to be zero.
   std::size_t zeros_from(format::PageNumber first, std::size_t limit) const noexcept;
   // Fills `out` (count * kPageBytes). Pages past region_bytes() read as zero.

@@ -1,0 +1,67 @@
+// Versions are read over S3 without a clone, from a server that fails, and with few requests.
+#include <gtest/gtest.h>
+
+#include "remote/lazy_fixture.hpp"
+#include "remote/s3_server_lib.hpp"
+
+namespace vellum::remote::test {
+namespace {
+
+class S3LazyTest : public LazyTest {
+ protected:
+  std::unique_ptr<ObjectStore> over_s3() const { return make_s3_engine(server.options()); }
+  std::shared_ptr<StoreCore> open_over_s3() const {
+    return open_remote(base::posix_fs(), "s3://bucket/pre/fix", options(), over_s3());
+  }
+  S3Server server;
+};
+
+TEST_F(S3LazyTest, AServerThatFailsEveryThirdTimeCostsTimeOnly) {
+  make(5);
+  push_all(*store, over_s3());
+  constexpr std::array kFaults = {Fault::reset_before, Fault::lost_reply, Fault::error_500,
+                                  Fault::error_503,    Fault::cut_body,   Fault::late,
+                                  Fault::flipped_body};
+  server.fault = [&](const S3Request& request) {
+    if (request.number % 3 != 0) return Fault::none;
+    const Fault chosen = kFaults[request.number / 3 % kFaults.size()];
+    return chosen == Fault::flipped_body && request.key.empty() ? Fault::late : chosen;
+  };
+  const auto lazy = open_over_s3();
+  for (const auto& [name, bytes] : contents) {
+    store::test::expect_same(*store::test::open_version(*lazy, name), bytes);
+  }
+}
+
+// The superblock beside the listing, then the head; the list of the version's pieces; the pieces.
+TEST_F(S3LazyTest, OpeningTakesThreeRequestsAndAVersionOneMore) {
+  make(8);
+  push_all(*store, over_s3());
+  std::map<std::string, int> pieces_read;
+  std::mutex mutex;
+  server.fault = [&](const S3Request& request) {
+    const std::lock_guard lock(mutex);
+    if (request.key.find(kPiecePrefix) != std::string::npos) ++pieces_read[request.key];
+    return Fault::none;
+  };
+  const auto counted = [&] {
+    const std::lock_guard lock(mutex);
+    std::uint64_t pieces = 0;
+    for (const auto& [key, count] : pieces_read) {
+      EXPECT_EQ(count, 1) << key;
+      ++pieces;
+    }
+    return server.requests() - pieces;
+  };
+  const std::uint64_t before = counted();
+  const auto lazy = open_over_s3();
+  EXPECT_EQ(counted() - before, 3u);
+  for (const char* name : {"s0", "s7", "s3"}) {
+    const std::uint64_t opened = counted();
+    store::test::expect_same(*store::test::open_version(*lazy, name), contents[name]);
+    EXPECT_EQ(counted() - opened, 1u) << name;
+  }
+}
+
+}  // namespace
+}  // namespace vellum::remote::test
