@@ -187,8 +187,7 @@ void PagedMemory::note_departure(std::size_t index, bool unused) noexcept {
   chunks_[index].evicted_at.store(number == 0 ? 1 : number);
   present_chunks_.fetch_sub(1, std::memory_order_relaxed);
   counters_.count_departure(index);
-  note_resident();
-  if (spill_) counters_.note_spilled(spill_->pages(), spill_->put_bytes());
+  note_memory();
 }
 
 }  // namespace vellum::region

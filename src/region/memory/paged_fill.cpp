@@ -75,7 +75,6 @@ void PagedMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
   const bool soon = left != 0 && evicted_.load(std::memory_order_relaxed) - left < present;
   c.heat.store(soon ? 2 : 0, std::memory_order_relaxed);
   counters_.count_arrival(index);
-  note_resident();
 }
 
 bool PagedMemory::fill_from_source(std::size_t index, std::size_t pages,

@@ -62,6 +62,13 @@ void PagedMemory::stop_service() noexcept {
 bool PagedMemory::make_present(PageNumber first, std::size_t count,
                                store::ReadFailure& failure) noexcept {
   if (count == 0) return true;
+  const bool ok = make_all_present(first, count, failure);
+  note_memory();
+  return ok;
+}
+
+bool PagedMemory::make_all_present(PageNumber first, std::size_t count,
+                                   store::ReadFailure& failure) noexcept {
   try {
     if (count >= kWorthThreads) return make_present_widely(first, count, failure);
   } catch (const std::exception&) {  // no memory for threads
@@ -100,6 +107,7 @@ FaultResult PagedMemory::on_fault(const Fault& fault) noexcept {
   store::ReadFailure failure;
   const auto written = fault.is_write ? std::optional(page) : std::nullopt;
   bool ok = fill(index, failure, written);  // waits when another thread is filling it
+  if (!was_present) note_memory();
   // A write to a chunk that was missing may fault once more, and come here again.
   if (ok && was_present) {
     chunks_[index].prefetched.store(0);

@@ -210,6 +210,7 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   void grow(std::uint64_t old_size, std::uint64_t new_size);
   void shrink(std::uint64_t old_size, std::uint64_t new_size);
   int open_cut_chunk(std::uint64_t old_size, std::uint64_t new_size) noexcept;
+  bool make_all_present(PageNumber first, std::size_t count, store::ReadFailure& failure) noexcept;
   bool make_chunks_present(PageNumber first, std::size_t count,
                            store::ReadFailure& failure) noexcept;
   std::size_t chunks_of(std::uint64_t size_bytes) const noexcept {
@@ -328,8 +329,10 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   // paged_huge.cpp
   int make_table_huge(std::size_t table) noexcept;
 
-  void note_resident() noexcept {
+  // For other processes to see; once for all chunks that a fault brings in.
+  void note_memory() noexcept {
     counters_.note_resident(backing_.base_copy_pages() + private_pages_.load());
+    if (spill_) counters_.note_spilled(spill_->pages(), spill_->put_bytes());
   }
 
   const Traits traits_;
