@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import os
+import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,9 +16,47 @@ from . import _core
 from .catalog import Catalog, Extent
 from .errors import InvalidArgument
 
-# Every mapping of the process, for finding the one that an address lies in.
-_all: weakref.WeakSet[Mapping] = weakref.WeakSet()
+# Every mapping of the process, for finding the one that an address lies in. Threads open and close regions while
+# others look: a dict copies itself in one step, a WeakSet does not.
+_all: dict[int, weakref.ref[Mapping]] = {}
+_numbers = itertools.count()
 _PAGE = 4096
+
+
+class _Extents:
+    """The extents of a mapping that arrays use, each with a weak reference to its buffer, by offset.
+
+    A buffer may go at any moment, in any thread, also while its own thread is in here.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self._found: dict[int, tuple[Extent, weakref.ref[_core.Extent]]] = {}
+
+    def buffer(self, extent: Extent, make: Callable[[], Any]) -> Any:
+        """The extent's buffer, which is made if there is none."""
+        with self.lock:
+            found = self._found.get(extent[0])
+            base: Any = found[1]() if found is not None and found[0] == extent else None
+            if base is None:
+                base = make()
+                self._found[extent[0]] = (extent, weakref.ref(base, functools.partial(self._forget, extent[0])))
+            return base
+
+    def _forget(self, offset: int, dead: object) -> None:
+        with self.lock:
+            found = self._found.get(offset)
+            if found is not None and found[1] is dead:
+                del self._found[offset]
+
+    def has(self, offset: int) -> bool:
+        """Whether an array uses the extent that begins there."""
+        found = self._found.get(offset)
+        return found is not None and found[1]() is not None
+
+    def live(self) -> set[int]:
+        """Where the extents begin that arrays use."""
+        return {offset for offset in self._found.copy() if self.has(offset)}
 
 
 class Mapping:
@@ -34,9 +76,10 @@ class Mapping:
         self.is_held = True  # there is a handle, or nobody ever needs one
         self.pid = os.getpid()
         self.parents: list[_core.Region] = []  # in a child of fork(2): see reference.py
-        self._extents: dict[int, tuple[Extent, weakref.ref[_core.Extent]]] = {}
+        self.extents = _Extents()
         self.catalog = Catalog(self)
-        _all.add(self)
+        number = next(_numbers)
+        _all[number] = weakref.ref(self, functools.partial(_all.pop, number))
 
     @property
     def title(self) -> str:
@@ -67,24 +110,16 @@ class Mapping:
 
     def view(self, extent: Extent, shape: tuple[int, ...], dtype: np.dtype[Any], kind: type[Any]) -> Any:
         """An array over the first bytes of an extent."""
-        offset, length = extent
-        found = self._extents.get(offset)
-        base: Any = found[1]() if found is not None and found[0] == (offset, length) else None
-        if base is None:
-            base = extent_of(self, self.core, offset, length)
-            key, extents = offset, self._extents
-            token = weakref.ref(base, lambda dead: _forget(extents, key, dead))
-            extents[offset] = ((offset, length), token)
+        base = self.extents.buffer(extent, lambda: extent_of(self, self.core, *extent))
         return np.ndarray.__new__(kind, shape, dtype, buffer=base)
 
     def has_views(self, extent: Extent) -> bool:
         """Whether an array of the extent lives."""
-        found = self._extents.get(extent[0])
-        return found is not None and found[1]() is not None
+        return self.extents.has(extent[0])
 
     def names_in_use(self) -> list[str]:
         """The names of arrays that live."""
-        live = {offset for offset, (_, extent) in list(self._extents.items()) if extent() is not None}
+        live = self.extents.live()
         return sorted(
             name
             for name, entry in self.catalog.entries.items()
@@ -100,9 +135,10 @@ class Mapping:
         self.grow_to(size_bytes)
         self.catalog.load()
 
-    def __del__(self) -> None:
+    def __del__(self, getpid: Callable[[], int] = os.getpid) -> None:
+        # At the interpreter's end the names of modules may be gone.
         core = getattr(self, "core", None)
-        if core is not None and self.pid == os.getpid():
+        if core is not None and self.pid == getpid():
             core.close()
 
 
@@ -111,21 +147,20 @@ def extent_of(owner: Mapping | None, core: _core.Region, offset: int, length: in
     return _core.Extent(owner, core, offset, length)
 
 
-def _forget(extents: dict[int, Any], key: int, dead: object) -> None:
-    found = extents.get(key)
-    if found is not None and found[1] is dead:
-        del extents[key]
-
-
 def round_to_pages(offset: int, length: int) -> int:
     """The bytes of the pages that a range touches."""
     begin = offset // _PAGE * _PAGE
     return -(-(offset + length) // _PAGE) * _PAGE - begin
 
 
+def everyone() -> list[Mapping]:
+    """The mappings of the process."""
+    return [mapping for mapping in (found() for found in _all.copy().values()) if mapping is not None]
+
+
 def find(address: int, length: int = 1) -> Mapping | None:
     """The mapping that holds a range of memory."""
-    for mapping in list(_all):
+    for mapping in everyone():
         begin = mapping.core.address
         if begin <= address and address + length <= begin + mapping.core.size_bytes:
             return mapping
@@ -134,9 +169,9 @@ def find(address: int, length: int = 1) -> Mapping | None:
 
 def writers() -> list[Mapping]:
     """The mappings that are open to write."""
-    return [mapping for mapping in list(_all) if mapping.version is None]
+    return [mapping for mapping in everyone() if mapping.version is None]
 
 
 def readers() -> list[Mapping]:
     """The mappings of versions."""
-    return [mapping for mapping in list(_all) if mapping.version is not None]
+    return [mapping for mapping in everyone() if mapping.version is not None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import warnings
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -157,7 +158,9 @@ def _after_fork_in_child() -> None:
 
     Of a branch that the parent writes, the child gets the last commit, to read.
     """
-    mappings = list(_mapping._all)
+    mappings = _mapping.everyone()
+    for mapping in mappings:
+        mapping.extents.lock = threading.RLock()  # another thread of the parent may have had it
     # All places are taken first: what opens next could lie in one of them.
     for step in (_keep_place, _open_in_place):
         for mapping in list(mappings):
