@@ -49,10 +49,10 @@ std::string unescaped(std::string text) {
 TEST(Documents, TheseAreTheCommands) {
   EXPECT_EQ(commands(),
             (std::vector<std::string>{
-                "help",  "init",   "log",    "show",    "stat",   "diff",    "heat",   "blame",
-                "cat",   "export", "import", "attach",  "backup", "restore", "branch", "snapshot",
-                "rm",    "forget", "gc",     "tier",    "group",  "remote",  "push",   "pull",
-                "clone", "verify", "repair", "recover", "run",    "mount"}));
+                "help", "init",   "log",    "show",   "stat",    "diff",    "heat",   "blame",
+                "cat",  "export", "import", "attach", "backup",  "restore", "branch", "snapshot",
+                "rm",   "forget", "gc",     "tier",   "group",   "remote",  "push",   "replicate",
+                "pull", "clone",  "verify", "repair", "recover", "run",     "mount"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {

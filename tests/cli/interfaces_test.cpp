@@ -82,6 +82,7 @@ constexpr OptionStruct kOptionStructs[] = {
     {"ApplyTiersOptions", "store.hpp", "vellum_apply_tiers_options"},
     {"AddRemoteOptions", "remote.hpp", "vellum_add_remote_options"},
     {"PushOptions", "remote.hpp", "vellum_push_options"},
+    {"ReplicateOptions", "remote.hpp", "vellum_replicate_options"},
     {"PullOptions", "remote.hpp", "vellum_pull_options"},
     {"CloneOptions", "remote.hpp", ""},
     {"RetentionPolicy", "retention.hpp", "vellum_retention_policy"},
