@@ -71,7 +71,7 @@ struct PullReport {
 struct ReplicateOptions {
   // A machine that is lost takes no commit with it that is older, as long as the server answers and
   // a push takes no more than half of it.
-  std::chrono::milliseconds interval{1000};
+  std::chrono::milliseconds interval = std::chrono::milliseconds(1000);
   bool take_over = false;  // as PushOptions::take_over
 };
 struct ReplicateState {

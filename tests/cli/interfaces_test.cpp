@@ -59,7 +59,7 @@ NameSet fields_of(const std::string& text, const std::string& begin, const std::
   NameSet out;
   for (const std::string& names :
        matches(std::regex_replace(body, std::regex("//[^\n]*|/\\*[^*]*\\*/| = [^,;]*"), ""),
-               "\n  (?!enum|size_t)[A-Za-z0-9_:<> ]*[ *>] ?((?:[a-z_]+, )*[a-z_]+);")) {
+               "\n  (?!enum|size_t)[A-Za-z0-9_:<> *]*[ *>] ?((?:[a-z_]+, )*[a-z_]+);")) {
     for (const std::string& name : matches(names, "([a-z_]+)")) out.insert(prefix + name);
   }
   return out;

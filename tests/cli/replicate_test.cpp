@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <random>
@@ -22,6 +23,16 @@ class Replicate : public CliTest {
     child = fork();
     if (child == 0) become_vellum({"replicate", store, url(), "--interval", "40ms", "--quiet"});
   }
+  // Until the remote has the version, and so the replication is at work.
+  void wait_for(const std::string& name) const {
+    for (int i = 0; i < 400; ++i) {
+      const Result log = run({"log", url(), "--names"});
+      const auto names = lines_of(log.out);
+      if (std::find(names.begin(), names.end(), name) != names.end()) return;
+      std::this_thread::sleep_for(50ms);
+    }
+    ADD_FAILURE() << name << " does not come";
+  }
   // The exit status, or minus the signal that ended it.
   int end(int signal) {
     kill(child, signal);
@@ -39,6 +50,7 @@ class Replicate : public CliTest {
 
 TEST_F(Replicate, ASignalEndsItWhenAllIsSent) {
   begin();
+  wait_for("main");
   import(7, "a");
   EXPECT_EQ(end(SIGTERM), 0);
   must({"clone", url(), path("copy")});
@@ -78,6 +90,7 @@ TEST_F(Replicate, KilledAtRandomItLosesNothingThatWasThere) {
     }
   }
   begin();
+  wait_for("k" + std::to_string(kills - 1));
   EXPECT_EQ(end(SIGINT), 0);
   must({"clone", url(), path("all")});
   for (int i = 0; i < kills; ++i) {
