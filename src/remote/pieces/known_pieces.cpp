@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint64_t kSmallPieceBytes = 1u << 20;
 constexpr std::size_t kMostSmallPieces = 32;
+constexpr int kMostRounds = 4;
 constexpr std::uint64_t kLeastShare = 4;  // a piece is used if a version needs a fourth of it
 
 }  // namespace
@@ -53,28 +54,48 @@ std::vector<KnownPieces::PieceId> KnownPieces::pieces_to_merge(
   return small;
 }
 
-KnownPieces::Plan KnownPieces::plan(const std::vector<PieceRecord>& needed) const {
-  constexpr PieceId kNone = UINT32_MAX;
-  std::vector<PieceId> chosen(needed.size(), kNone);
-  std::map<PieceId, std::uint64_t> used_bytes;
+// For each record the largest piece that has it, of those that were not passed over: pieces that
+// have come together stay together.
+KnownPieces::Choice KnownPieces::choose(const std::vector<PieceRecord>& needed,
+                                        const std::set<PieceId>& passed) const {
+  Choice out;
+  out.pieces.assign(needed.size(), kNoPiece);
+  const auto is_better = [&](PieceId a, PieceId b) {
+    if (b == kNoPiece) return true;
+    const std::uint64_t bytes_a = pieces_[a].records_bytes, bytes_b = pieces_[b].records_bytes;
+    return bytes_a != bytes_b ? bytes_a > bytes_b : a < b;
+  };
   for (std::size_t i = 0; i < needed.size(); ++i) {
     const auto at = forms_.find(needed[i].ref);
     if (at == forms_.end()) continue;
-    // The same piece for all that it has, where there are several.
+    PieceId& chosen = out.pieces[i];
     for (const Form& form : at->second) {
-      if (!form.serves(needed[i])) continue;
-      if (chosen[i] == kNone || form.piece < chosen[i]) chosen[i] = form.piece;
+      if (passed.contains(form.piece) || !form.serves(needed[i])) continue;
+      if (is_better(form.piece, chosen)) chosen = form.piece;
     }
-    if (chosen[i] != kNone) used_bytes[chosen[i]] += needed[i].size_bytes;
+    if (chosen != kNoPiece) out.used_bytes[chosen] += needed[i].size_bytes;
   }
-  std::erase_if(used_bytes, [&](const auto& use) {
-    return use.second < pieces_[use.first].records_bytes / kLeastShare;
-  });
+  return out;
+}
+
+KnownPieces::Plan KnownPieces::plan(const std::vector<PieceRecord>& needed) const {
+  std::set<PieceId> passed;  // of which the version needs too little
+  Choice choice;
+  for (int round = 0; round < kMostRounds; ++round) {
+    choice = choose(needed, passed);
+    const std::size_t before = passed.size();
+    for (const auto& [id, bytes] : choice.used_bytes) {
+      if (bytes < pieces_[id].records_bytes / kLeastShare) passed.insert(id);
+    }
+    if (passed.size() == before) break;
+  }
+  auto& used_bytes = choice.used_bytes;
+  std::erase_if(used_bytes, [&](const auto& use) { return passed.contains(use.first); });
   for (const PieceId id : pieces_to_merge(used_bytes)) used_bytes.erase(id);
   Plan out;
   for (const auto& use : used_bytes) out.used.push_back(use.first);
   for (std::size_t i = 0; i < needed.size(); ++i) {
-    if (!used_bytes.contains(chosen[i])) out.missing.push_back(i);
+    if (!used_bytes.contains(choice.pieces[i])) out.missing.push_back(i);
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -48,6 +49,12 @@ class KnownPieces {
     std::size_t operator()(const format::RecordRef& ref) const noexcept;
   };
 
+  static constexpr PieceId kNoPiece = UINT32_MAX;
+  struct Choice {
+    std::vector<PieceId> pieces;  // for each record
+    std::map<PieceId, std::uint64_t> used_bytes;
+  };
+  Choice choose(const std::vector<PieceRecord>& needed, const std::set<PieceId>& passed) const;
   std::vector<PieceId> pieces_to_merge(const std::map<PieceId, std::uint64_t>& used_bytes) const;
 
   std::vector<Piece> pieces_;
