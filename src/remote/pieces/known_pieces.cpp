@@ -42,7 +42,8 @@ std::vector<KnownPieces::PieceId> KnownPieces::pieces_to_merge(
     if (pieces_[use.first].records_bytes < kSmallPieceBytes) small.push_back(use.first);
   }
   if (small.size() <= kMostSmallPieces) return {};
-  std::ranges::stable_sort(small, {}, [&](PieceId id) { return pieces_[id].records_bytes; });
+  std::ranges::sort(small, {},
+                    [&](PieceId id) { return std::pair(pieces_[id].records_bytes, id); });
   std::uint64_t together = 0;
   std::size_t count = 0;
   for (; count < small.size(); ++count) {
