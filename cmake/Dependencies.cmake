@@ -32,7 +32,7 @@ vellum_part(CLI "command line" "CLI11 and nlohmann-json (libcli11-dev, nlohmann-
 pkg_check_modules(LMDB_PC QUIET IMPORTED_TARGET lmdb>=0.9.24)
 vellum_part(LMDB "backup of a live LMDB" "LMDB 0.9.24 (liblmdb-dev)" VELLUM_WITH_CLI LMDB_PC_FOUND)
 
-# Its headers alone: the library itself is loaded when a program names a remote on S3 (src/remote/engine).
+# Its headers alone: the library itself is loaded when a program names a remote on S3 (src/remote/s3).
 pkg_check_modules(CURL_PC QUIET libcurl>=7.85)
 vellum_part(S3 "remotes on S3" "libcurl 7.85 (libcurl4-openssl-dev)" CURL_PC_FOUND)
 

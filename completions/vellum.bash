@@ -40,6 +40,7 @@ _vellum_options() {
     group) echo '--stores --read-data --dry-run' ;;
     remote) echo '--one-writer' ;;
     push) echo '--all --remote --take-over' ;;
+    replicate) echo '--interval --take-over' ;;
     pull) echo '--remote' ;;
     verify) echo '--read-data' ;;
     repair) echo '--to --removed --dry-run' ;;
@@ -77,7 +78,7 @@ _vellum_argument() {
 }
 
 _vellum() {
-  local commands='help init log ls show stat du diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier remote push pull clone group verify repair recover run mount top web'
+  local commands='help init log ls show stat du diff heat blame cat export import attach backup restore branch snapshot tag rm forget gc tier remote push replicate pull clone group verify repair recover run mount top web'
   local current=${COMP_WORDS[COMP_CWORD]}
   local previous=${COMP_WORDS[COMP_CWORD - 1]}
   local command='' store='' place=0 branches=no takes_value=no word i

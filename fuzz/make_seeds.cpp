@@ -6,6 +6,7 @@
 #include "base/codec.hpp"
 #include "format/redo.hpp"
 #include "format/samples.hpp"
+#include "remote/objects/name_table.hpp"
 #include "remote/remote_samples.hpp"
 
 namespace {
@@ -56,6 +57,8 @@ void write_fixed_structures() {
 void write_remote_objects() {
   const format::Uuid id = samples::store_id();
   write("head", "sample", remote::encode_head(remote::samples::sample_head(), id));
+  write("name_table", "sample",
+        remote::encode_name_table(remote::samples::sample_head().names, 2, id));
   write("piece_list", "sample", remote::encode_piece_list(remote::samples::sample_list(), id));
   write("piece", "sample", remote::encode_contents(remote::samples::sample_records(), id));
   write("remote_file", "sample", remote::encode_remote_file(remote::samples::sample_file(), id));

@@ -1,10 +1,11 @@
 // The objects of a remote, and a server's listing.
 #include "decoder_targets.hpp"
-#include "remote/engine/s3_replies.hpp"
 #include "remote/objects/head.hpp"
+#include "remote/objects/name_table.hpp"
 #include "remote/objects/piece.hpp"
 #include "remote/objects/piece_list.hpp"
 #include "remote/objects/remote_file.hpp"
+#include "remote/s3/s3_replies.hpp"
 #include "seal.hpp"
 
 namespace vellum::fuzz {
@@ -34,6 +35,13 @@ void check_frame(View input, const Decode& decode, const Encode& encode) {
 
 void fuzz_head(View input) {
   check_frame<remote::Head>(input, remote::decode_head, remote::encode_head);
+}
+
+void fuzz_name_table(View input) {
+  const auto encode = [](const std::vector<remote::RemoteName>& names, const format::Uuid& id) {
+    return remote::encode_name_table(names, UINT32_MAX, id);
+  };
+  check_frame<std::vector<remote::RemoteName>>(input, remote::decode_name_table, encode);
 }
 
 void fuzz_piece_list(View input) {

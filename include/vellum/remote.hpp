@@ -67,6 +67,24 @@ struct PullReport {
   std::uint64_t pieces_read = 0, bytes_read = 0;
 };
 
+// Store::replicate().
+struct ReplicateOptions {
+  // A machine that is lost takes no commit with it that is older, as long as the server answers and
+  // a push takes no more than half of it.
+  std::chrono::milliseconds interval = std::chrono::milliseconds(1000);
+  bool take_over = false;  // as PushOptions::take_over
+};
+struct ReplicateState {
+  std::uint64_t pushes = 0, versions = 0, bytes_uploaded = 0;
+  // How long ago the oldest commit was noticed that is not at the remote; 0: there is none.
+  std::chrono::milliseconds behind{0};
+  // Why the last push failed, or which version the remote has otherwise and does not take; empty: all
+  // is well. Pushes go on.
+  std::string failure;
+};
+// False ends the replication.
+using ReplicateFn = std::function<bool(const ReplicateState&)>;
+
 }  // namespace vellum
 
 #endif  // VELLUM_REMOTE_HPP

@@ -267,6 +267,14 @@ class Store {
   static PullReport clone(const std::string& url, const std::string& directory,
                           const CloneOptions& options = CloneOptions(),
                           const ProgressFn& progress = nullptr);
+  // Sends each commit and each new snapshot to the remote at `url`, in the calling thread, beside
+  // writers in any processes, until `told` returns false; then once more, and returns. `told` is
+  // called about ten times a second. A remote that the store does not know is added as "replica".
+  // Snapshots that are removed here stay there, and those that are removed there are not sent
+  // again: `vellum forget URL` and `vellum gc URL` are for that. A push that fails is tried again;
+  // what no later one can heal is thrown: Errc::busy when another store has pushed a branch.
+  ReplicateState replicate(const std::string& url, const ReplicateOptions& options,
+                           const ReplicateFn& told);
 
   StoreStat stat() const;
   // Looks for damage, and names the versions that it hurts. Damage is no error of the call.

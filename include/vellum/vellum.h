@@ -787,6 +787,28 @@ int vellum_push(vellum_store* store, const char* remote, const vellum_push_optio
                 vellum_push_report* report, vellum_moved_fn visit, vellum_progress_fn progress,
                 void* context);
 
+typedef struct vellum_replicate_options {
+  size_t struct_size;
+  uint64_t interval_ms; /* what a lost machine loses at most; 0: 1000 */
+  int take_over;        /* as vellum_push_options.take_over */
+} vellum_replicate_options;
+#define VELLUM_REPLICATE_OPTIONS_INIT {sizeof(vellum_replicate_options), 0, 0}
+
+typedef struct vellum_replicate_state {
+  size_t struct_size;
+  uint64_t pushes, versions, bytes_uploaded;
+  uint64_t behind_ms;  /* since the oldest commit was noticed that is not at the remote; 0: none */
+  const char* failure; /* of the last push, lasts until the callback returns; NULL: none */
+} vellum_replicate_state;
+/* 0 goes on; another value ends the replication. */
+typedef int (*vellum_replicate_fn)(const vellum_replicate_state* state, void* context);
+
+/* Sends each commit and each new snapshot to the remote at `url`, in the calling thread, until
+ * `told`, which is called about ten times a second, wants an end; then once more. `options` may be
+ * NULL. VELLUM_ERR_IO: the last push failed. See Store::replicate(). */
+int vellum_replicate(vellum_store* store, const char* url, const vellum_replicate_options* options,
+                     vellum_replicate_fn told, void* context);
+
 typedef struct vellum_pull_options { /* also of a clone */
   size_t struct_size;
   const char* const* versions; /* ends with NULL; NULL: all of the remote's */

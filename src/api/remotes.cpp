@@ -2,9 +2,10 @@
 #include <vellum/store.hpp>
 
 #include "api/store_impl.hpp"
-#include "remote/known_remotes.hpp"
 #include "remote/pull.hpp"
 #include "remote/push.hpp"
+#include "remote/replicator.hpp"
+#include "remote/session/known_remotes.hpp"
 
 namespace vellum {
 
@@ -41,6 +42,11 @@ PullReport Store::pull(const std::string& remote, const PullOptions& options,
 PullReport Store::clone(const std::string& url, const std::string& directory,
                         const CloneOptions& options, const ProgressFn& progress) {
   return remote::clone(base::posix_fs(), url, directory, options, progress);
+}
+
+ReplicateState Store::replicate(const std::string& url, const ReplicateOptions& options,
+                                const ReplicateFn& told) {
+  return remote::Replicator(*impl_->core, url, options).run(told);
 }
 
 }  // namespace vellum

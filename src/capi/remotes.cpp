@@ -88,6 +88,31 @@ int vellum_push(vellum_store* store, const char* remote, const vellum_push_optio
   });
 }
 
+int vellum_replicate(vellum_store* store, const char* url, const vellum_replicate_options* options,
+                     vellum_replicate_fn told, void* context) {
+  return guarded([&] {
+    require(url, "url");
+    require(told, "told");
+    const vellum_replicate_options given = options_or_zero(options);
+    vellum::ReplicateOptions wanted;
+    if (given.interval_ms != 0) {
+      wanted.interval = std::chrono::milliseconds(static_cast<std::int64_t>(given.interval_ms));
+    }
+    wanted.take_over = given.take_over != 0;
+    const vellum::ReplicateState last =
+        store_of(store).replicate(url, wanted, [&](const vellum::ReplicateState& s) {
+          const vellum_replicate_state state{sizeof state,
+                                             s.pushes,
+                                             s.versions,
+                                             s.bytes_uploaded,
+                                             static_cast<std::uint64_t>(s.behind.count()),
+                                             s.failure.empty() ? nullptr : s.failure.c_str()};
+          return told(&state, context) == 0;
+        });
+    if (!last.failure.empty()) throw vellum::Error(vellum::Errc::io, last.failure);
+  });
+}
+
 int vellum_pull(vellum_store* store, const char* remote, const vellum_pull_options* options,
                 vellum_pull_report* report, vellum_moved_fn visit, vellum_progress_fn progress,
                 void* context) {

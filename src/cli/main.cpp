@@ -102,6 +102,7 @@ void add_commands(CLI::App& app, Context& context) {
   add_group(app, context);
   add_remote(app, context);
   add_push(app, context);
+  add_replicate(app, context);
   add_pull(app, context);
   add_clone(app, context);
   add_verify(app, context);

@@ -1,7 +1,7 @@
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
-#include "remote/engine/open_engine.hpp"
 #include "remote/pull.hpp"
+#include "remote/session/open_engine.hpp"
 
 namespace vellum::remote {
 namespace {

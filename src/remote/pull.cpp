@@ -4,7 +4,7 @@
 
 #include "base/fail.hpp"
 #include "base/thread_pool.hpp"
-#include "remote/pack_filler.hpp"
+#include "remote/pieces/pack_filler.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/lock/patience.hpp"
 #include "store/lock/version_pin.hpp"

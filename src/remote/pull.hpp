@@ -6,7 +6,7 @@
 #include <vellum/remote.hpp>
 
 #include "base/file.hpp"
-#include "remote/session.hpp"
+#include "remote/session/session.hpp"
 #include "vellum/report.hpp"
 
 namespace vellum::remote {

@@ -7,9 +7,10 @@
 #include <tuple>
 
 #include "base/fail.hpp"
-#include "remote/known_pieces.hpp"
-#include "remote/piece_maker.hpp"
-#include "remote/version_records.hpp"
+#include "remote/pieces/known_pieces.hpp"
+#include "remote/pieces/piece_maker.hpp"
+#include "remote/pieces/uploads.hpp"
+#include "remote/pieces/version_records.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/branch/live_snapshot.hpp"
 #include "store/catalog/aside_name.hpp"
@@ -18,8 +19,12 @@
 namespace vellum::remote {
 namespace {
 
-constexpr int kMostTries = 1000;         // each lost to another pusher
-constexpr std::size_t kMostRelated = 3;  // of each kind of relation
+constexpr int kMostTries = 1000;          // each lost to another pusher
+constexpr std::size_t kMostRelated = 3;   // of each kind of relation
+constexpr std::size_t kMostThreads = 16;  // each holds a piece in memory
+
+// The head that a push has built on is no longer the newest.
+struct HeadPassed {};
 
 // A version of the store that is to be pushed; gc keeps it while this lives.
 struct Wanted {
@@ -108,7 +113,11 @@ std::set<const RemoteName*> related_names(const Head& head, const RemoteName& wa
 class Push {
  public:
   Push(Session& session, const PushOptions& options, const ProgressFn& progress)
-      : session_(session), remote_(session.remote()), options_(options), progress_(progress) {
+      : session_(session),
+        remote_(session.remote()),
+        options_(options),
+        progress_(progress),
+        pool_(std::min(kMostThreads, remote_.objects().connections()) - 1) {
     for (const std::string& name : names_to_push(session.store(), options)) {
       wanted_.push_back(find_wanted(session.store(), name));
     }
@@ -122,8 +131,11 @@ class Push {
   }
 
   PushReport run() {
+    if (const auto guess = remote_.cached_head(); guess.has_value() && try_guess(*guess)) {
+      return report_;
+    }
     for (int i = 0; i < kMostTries; ++i) {
-      if (try_once()) return report_;
+      if (try_from(remote_.newest_head(), false)) return report_;
     }
     fail(Errc::busy, "{}: others have pushed {} times meanwhile", remote_.objects().url(),
          kMostTries);
@@ -140,9 +152,24 @@ class Push {
          remote_.objects().url(), session_.store().path());
   }
 
-  bool try_once() {
+  // Takes the last head that this store knows for the newest one. Whether it is, is asked while the
+  // objects are uploaded. False: it is not, or what it says has to be asked anew.
+  // Takes the last head that this store knows for the newest one. Whether it is, is asked while the
+  // objects are uploaded. False: it is not, or refuses what the newest one may take.
+  bool try_guess(const StoredHead& guess) {
+    try {
+      return try_from(guess, true);
+    } catch (const Error& e) {
+      // What a passed head refers to may be gone, too.
+      if (e.code() != Errc::busy && e.code() != Errc::already_exists && e.code() != Errc::not_found)
+        throw;
+    } catch (const HeadPassed&) {
+    }
+    return false;
+  }
+
+  bool try_from(StoredHead base, bool is_guess) {
     report_ = {};
-    const StoredHead base = remote_.newest_head();
     if (base.head.number == 0) claim_remote();
     Head next = base.head;
     check_writer(base.head, next);
@@ -152,8 +179,8 @@ class Push {
       report_.versions.push_back({wanted.name, wanted.is_branch, is_there, wanted.entry.epoch});
       if (!is_there) changed.push_back(&wanted);
     }
+    upload(base, is_guess, changed);
     if (changed.empty()) return true;
-    upload(base.head, changed);
     for (const Wanted* wanted : changed) put_entry(wanted->entry, next.names);
     note(changed, true);
     if (!remote_.publish(base, std::move(next))) return false;
@@ -185,7 +212,7 @@ class Push {
       fail(Errc::already_exists, "{}: '{}' is a {} there", remote_.objects().url(), wanted.name,
            there->is_branch ? "branch" : "snapshot");
     }
-    wanted.entry.write_id = random_write_id();
+    wanted.entry.write_id = wanted.is_branch ? random_write_id() : WriteId{};
     if (wanted.is_branch) return settle_branch(there, wanted);
     if (there == nullptr) return false;
     if (is_same_snapshot(*there, wanted.entry)) return true;
@@ -217,9 +244,33 @@ class Push {
     return unchanged;
   }
 
-  void upload(const Head& head, const std::vector<Wanted*>& changed) {
+  // The objects of the changed versions, and a table of names where one is due. All that is small
+  // goes side by side, with the two questions whether a guessed head is the newest.
+  void upload(StoredHead& base, bool is_guess, const std::vector<Wanted*>& changed) {
+    std::vector<std::function<void()>> questions;
+    if (is_guess) {
+      questions.push_back([&] { require_newest(remote_.newest_number() == base.head.number); });
+      questions.push_back([&] { require_newest(remote_.is_there(base)); });
+    }
+    Uploads uploads(remote_, pool_, [&] {
+      for (const auto& question : std::exchange(questions, {})) question();
+    });
+    make_objects(base.head, changed, uploads);
+    const auto table = changed.empty() ? std::nullopt : remote_.make_table(base);
+    if (table.has_value()) uploads.add(table->key, table->bytes);
+    uploads.finish(questions);
+    if (table.has_value()) table->use(base);
+    report_.objects_uploaded = uploads.objects();
+    report_.bytes_uploaded = uploads.bytes();
+  }
+
+  static void require_newest(bool is_newest) {
+    if (!is_newest) throw HeadPassed();
+  }
+
+  void make_objects(const Head& head, const std::vector<Wanted*>& changed, Uploads& uploads) {
     KnownPieces known;
-    PieceMaker maker(session_.store(), remote_, head.generation, progress_);
+    PieceMaker maker(session_.store(), remote_, head.generation, pool_, progress_);
     for (Wanted* wanted : changed) {
       learn(head, *wanted, known);
       const auto needed = records_of_version(session_.store(), wanted->entry.ref.version);
@@ -227,17 +278,15 @@ class Push {
       report_.pieces_used_again += plan.used.size();
       std::vector<PieceRecord> missing;
       for (const std::size_t i : plan.missing) missing.push_back(needed[i]);
-      for (const MadePiece& piece : maker.upload(missing)) {
+      for (const MadePiece& piece : maker.make(missing, uploads)) {
         known.add(piece.name, piece.records);
         plan.used.push_back(known.id_of(piece.name));
       }
       VersionPieces pieces;
       pieces.list = known.list(plan.used);
       pieces.index = opening_index(known.spans(pieces.list), needed);
-      upload_list(head, pieces, wanted->entry.list);
+      wanted->entry.list = make_list(head, pieces, uploads);
     }
-    report_.objects_uploaded += maker.uploaded().objects;
-    report_.bytes_uploaded += maker.uploaded().bytes;
   }
 
   // Fetches what is not cached, by many connections.
@@ -251,8 +300,7 @@ class Push {
     std::sort(pieces.begin(), pieces.end());
     pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
     std::vector<std::vector<PieceRecord>> contents(pieces.size());
-    base::ThreadPool pool(remote_.objects().connections() - 1);
-    pool.parallel_for(pieces.size(), [&](std::size_t i, std::size_t) {
+    pool_.parallel_for(pieces.size(), [&](std::size_t i, std::size_t) {
       contents[i] = remote_.contents(pieces[i]);
     });
     for (std::size_t i = 0; i < pieces.size(); ++i) known.add(pieces[i], contents[i]);
@@ -272,17 +320,13 @@ class Push {
     return out;
   }
 
-  void upload_list(const Head& head, const VersionPieces& pieces, ListName& out) {
-    out = {};
-    if (pieces.list.empty()) return;
-    const auto bytes = encode_piece_list(pieces, remote_.store_id());
-    out.name = {head.generation, base::sha256(bytes)};
-    out.size_bytes = bytes.size();
-    const bool is_new = remote_.objects().put_if_absent(list_key(out.name), bytes);
+  ObjectName make_list(const Head& head, const VersionPieces& pieces, Uploads& uploads) const {
+    if (pieces.list.empty()) return {};
+    auto bytes = encode_piece_list(pieces, remote_.store_id());
+    const ObjectName out{{head.generation, base::sha256(bytes)}, bytes.size()};
     remote_.remember(list_key(out.name), bytes);
-    if (!is_new) return;
-    ++report_.objects_uploaded;
-    report_.bytes_uploaded += bytes.size();
+    uploads.add(list_key(out.name), std::move(bytes));
+    return out;
   }
 
   static void put_entry(const RemoteName& entry, std::vector<RemoteName>& names) {
@@ -323,6 +367,7 @@ class Push {
   const Remote& remote_;
   const PushOptions& options_;
   const ProgressFn& progress_;
+  base::ThreadPool pool_;
   std::vector<Wanted> wanted_;
   PushReport report_;
 };

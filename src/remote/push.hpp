@@ -3,7 +3,7 @@
 
 #include <vellum/remote.hpp>
 
-#include "remote/session.hpp"
+#include "remote/session/session.hpp"
 #include "vellum/report.hpp"
 
 namespace vellum::remote {

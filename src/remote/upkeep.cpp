@@ -23,6 +23,7 @@ std::size_t threads_beside(const Remote& remote, std::size_t most) {
 std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
   std::set<ContentName> lists;
   std::set<std::string> out;
+  if (head.table.size_bytes != 0) out.insert(names_key(head.table.name));
   for (const RemoteName& name : head.names) {
     if (name.list.size_bytes == 0 || !lists.insert(name.list.name).second) continue;
     out.insert(list_key(name.list.name));
@@ -33,15 +34,19 @@ std::set<std::string> needed_keys(const Remote& remote, const Head& head) {
 
 std::vector<ObjectInfo> content_objects(const Remote& remote) {
   std::vector<ObjectInfo> out = remote.objects().list(kListPrefix, kEverything);
-  for (ObjectInfo& object : remote.objects().list(kPiecePrefix, kEverything)) {
-    out.push_back(std::move(object));
+  for (const char* prefix : {kPiecePrefix, kNamesPrefix}) {
+    for (ObjectInfo& object : remote.objects().list(prefix, kEverything)) {
+      out.push_back(std::move(object));
+    }
   }
   return out;
 }
 
 std::optional<ContentName> content_name(const std::string& key) {
-  const auto list = parse_content_key(key, kListPrefix);
-  return list.has_value() ? list : parse_content_key(key, kPiecePrefix);
+  for (const char* prefix : {kListPrefix, kPiecePrefix, kNamesPrefix}) {
+    if (const auto name = parse_content_key(key, prefix)) return name;
+  }
+  return std::nullopt;
 }
 
 StoredHead head_that_exists(const Remote& remote) {
@@ -56,13 +61,14 @@ StoredHead head_that_exists(const Remote& remote) {
 template <typename Change>
 Head publish_change(const Remote& remote, const Change& change) {
   for (int i = 0; i < kMostChanges; ++i) {
-    const StoredHead base = head_that_exists(remote);
+    StoredHead base = head_that_exists(remote);
     Head next = base.head;
     change(next);
-    if (remote.publish(base, next)) {
-      ++next.number;
-      return next;
+    if (const auto table = remote.make_table(base)) {
+      remote.objects().put_if_absent(table->key, table->bytes);
+      table->use(base);
     }
+    if (auto published = remote.publish(base, std::move(next))) return std::move(published->head);
   }
   fail(Errc::busy, "{}: others have pushed {} times meanwhile", remote.objects().url(),
        kMostChanges);
@@ -79,7 +85,7 @@ class Verifier {
   RemoteVerifyReport run() {
     const Head head = remote_.newest_head().head;
     report_.versions = head.names.size();
-    std::map<std::string, std::pair<ListName, std::vector<std::string>>> lists;
+    std::map<std::string, std::pair<ObjectName, std::vector<std::string>>> lists;
     for (const RemoteName& name : head.names) {
       if (name.list.size_bytes == 0) continue;
       auto& [list, users] = lists[list_key(name.list.name)];
@@ -108,7 +114,7 @@ class Verifier {
   }
 
  private:
-  void read_list(const std::string& key, const ListName& list,
+  void read_list(const std::string& key, const ObjectName& list,
                  const std::vector<std::string>& users) {
     try {
       for (const PieceName& piece : remote_.list(list)) {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "remote/remote.hpp"
+#include "remote/session/remote.hpp"
 #include "vellum/report.hpp"
 
 namespace vellum::remote {
@@ -24,7 +24,8 @@ struct RemoteVerifyReport {
 RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const ProgressFn& progress);
 
 struct RemoteSpace {
-  std::uint64_t heads = 0, objects = 0, object_bytes = 0;  // objects: lists and pieces
+  std::uint64_t heads = 0, objects = 0, object_bytes = 0;  // objects: lists, pieces and
+                                                           // tables of names
   std::uint64_t needed_objects = 0, needed_bytes = 0;      // of them, that some version needs
   std::uint32_t generation = 0;
 };

@@ -85,6 +85,27 @@ TEST_F(RemotesTest, InC) {
             VELLUM_ERR_NOT_FOUND);
 }
 
+TEST_F(RemotesTest, AReplicationSendsWhatIsThereAtItsEnd) {
+  snapshot("a", 1);
+  Store store = Store::open(path_);
+  int calls = 0;
+  const auto told = [&](const ReplicateState& state) {
+    EXPECT_EQ(state.failure, "");
+    if (++calls == 1) snapshot("b", 2);
+    return calls < 2;
+  };
+  const ReplicateState last = store.replicate(url(), {}, told);
+  EXPECT_GE(last.pushes, 2u);
+  EXPECT_EQ(store.remotes()[0].name, "replica");
+  Store::clone(url(), clone_path());
+  EXPECT_EQ(word_of(Store::open(clone_path()), "b"), 2u);
+  snapshot("c", 3);
+  const auto end_at_once = [](const vellum_replicate_state*, void*) { return 1; };
+  ASSERT_EQ(vellum_replicate(store_, url().c_str(), nullptr, end_at_once, nullptr), VELLUM_OK)
+      << message();
+  EXPECT_EQ(Store::open(clone_path()).pull("origin", {{"c"}}).versions.size(), 1u);
+}
+
 // A callback that wants no more ends the call, and the remote stays as it was.
 TEST_F(RemotesTest, ACallbackEndsAPush) {
   snapshot("a", 5);

@@ -47,12 +47,13 @@ std::string unescaped(std::string text) {
 }
 
 TEST(Documents, TheseAreTheCommands) {
-  EXPECT_EQ(commands(), (std::vector<std::string>{
-                            "help",    "init",   "log",      "show",   "stat",   "du",     "diff",
-                            "heat",    "blame",  "cat",      "export", "import", "attach", "backup",
-                            "restore", "branch", "snapshot", "rm",     "forget", "gc",     "tier",
-                            "group",   "remote", "push",     "pull",   "clone",  "verify", "repair",
-                            "recover", "run",    "mount",    "top",    "web"}));
+  EXPECT_EQ(commands(),
+            (std::vector<std::string>{
+                "help",    "init",    "log",      "show",      "stat",   "du",     "diff",
+                "heat",    "blame",   "cat",      "export",    "import", "attach", "backup",
+                "restore", "branch",  "snapshot", "rm",        "forget", "gc",     "tier",
+                "group",   "remote",  "push",     "replicate", "pull",   "clone",  "verify",
+                "repair",  "recover", "run",      "mount",     "top",    "web"}));
 }
 
 TEST(Documents, EveryCommandAndOptionIsInTheManual) {

@@ -59,7 +59,7 @@ NameSet fields_of(const std::string& text, const std::string& begin, const std::
   NameSet out;
   for (const std::string& names :
        matches(std::regex_replace(body, std::regex("//[^\n]*|/\\*[^*]*\\*/| = [^,;]*"), ""),
-               "\n  (?!enum|size_t)[A-Za-z0-9_:<> ]*[ *>] ?((?:[a-z_]+, )*[a-z_]+);")) {
+               "\n  (?!enum|size_t)[A-Za-z0-9_:<> *]*[ *>] ?((?:[a-z_]+, )*[a-z_]+);")) {
     for (const std::string& name : matches(names, "([a-z_]+)")) out.insert(prefix + name);
   }
   return out;
@@ -83,6 +83,7 @@ constexpr OptionStruct kOptionStructs[] = {
     {"ApplyTiersOptions", "store.hpp", "vellum_apply_tiers_options"},
     {"AddRemoteOptions", "remote.hpp", "vellum_add_remote_options"},
     {"PushOptions", "remote.hpp", "vellum_push_options"},
+    {"ReplicateOptions", "remote.hpp", "vellum_replicate_options"},
     {"PullOptions", "remote.hpp", "vellum_pull_options"},
     {"CloneOptions", "remote.hpp", ""},
     {"RetentionPolicy", "retention.hpp", "vellum_retention_policy"},

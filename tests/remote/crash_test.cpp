@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
+#include "remote/failing_objects.hpp"
 #include "remote/remote_fixture.hpp"
 #include "support/crash_images_lib.hpp"
 #include "support/sim_fs_lib.hpp"
@@ -182,47 +183,6 @@ TEST(RemoteCrash, AKillAtAnyCallOfARemoteGcLosesNothing) {
       });
   EXPECT_GT(calls, 15u);
 }
-
-// Fails one call: before it does anything, or after it has done it.
-class FailingObjects final : public ObjectStore {
- public:
-  FailingObjects(std::unique_ptr<ObjectStore> objects, std::uint64_t nth, bool after)
-      : objects_(std::move(objects)), nth_(nth), after_(after) {}
-  const std::string& url() const noexcept override { return objects_->url(); }
-  std::size_t connections() const noexcept override { return objects_->connections(); }
-  std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
-    return call([&] { return objects_->get(key, limit); });
-  }
-  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override {
-    return call([&] { return objects_->get_range(key, range); });
-  }
-  bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
-    return call([&] { return objects_->put_if_absent(key, bytes); });
-  }
-  void put(const std::string& key, std::span<const std::byte> bytes) override {
-    call([&] { return objects_->put(key, bytes), 0; });
-  }
-  std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
-    return call([&] { return objects_->list(prefix, most); });
-  }
-  void remove(const std::string& key) override {
-    call([&] { return objects_->remove(key), 0; });
-  }
-
- private:
-  template <typename Call>
-  auto call(const Call& body) -> decltype(body()) {
-    const bool fails = ++calls_ == nth_;
-    if (fails && !after_) throw Error(Errc::io, "the server is gone");
-    auto result = body();
-    if (fails) throw Error(Errc::io, "the server is gone");
-    return result;
-  }
-  const std::unique_ptr<ObjectStore> objects_;
-  std::atomic<std::uint64_t> calls_{0};
-  const std::uint64_t nth_;
-  const bool after_;
-};
 
 TEST(RemoteCrash, AServerThatFailsAtAnyRequestCostsNothing) {
   sim::SimFs start;

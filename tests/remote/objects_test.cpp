@@ -5,6 +5,7 @@
 
 #include "format/checks.hpp"
 #include "format/samples.hpp"
+#include "remote/objects/name_table.hpp"
 #include "remote/objects/object_key.hpp"
 #include "remote/remote_samples.hpp"
 
@@ -29,6 +30,13 @@ std::vector<Structure> structures() {
          Head out;
          const char* problem = decode_head(bytes, store_id(), out);
          if (problem == nullptr) again = encode_head(out, store_id());
+         return problem;
+       }},
+      {"table", encode_name_table(sample_head().names, 2, store_id()),
+       [](const Bytes& bytes, Bytes& again) {
+         std::vector<RemoteName> out;
+         const char* problem = decode_name_table(bytes, store_id(), out);
+         if (problem == nullptr) again = encode_name_table(out, UINT32_MAX, store_id());
          return problem;
        }},
       {"list", encode_piece_list(sample_list(), store_id()),

@@ -69,6 +69,28 @@ TEST_F(PushTest, ManySmallPushesDoNotMakeManyPieces) {
   expect_contents(*clone_to("c"), {{"main", contents["main"]}});
 }
 
+// Otherwise the pieces that came together are left for the small ones that they are made of.
+TEST_F(PushTest, PiecesThatCameTogetherStayTogether) {
+  make(1);
+  push_all(*store);
+  const auto there = objects();
+  const Remote remote(*there, store->superblock().store_id);
+  std::size_t before = 0, merges = 0;
+  for (int i = 0; i < 60; ++i) {
+    const std::string name = "t" + std::to_string(i);
+    step(name, 1);
+    push_names(*store, {name});
+    const std::size_t pieces = remote.list(remote.newest_head().head.find(name)->list).size();
+    merges += pieces < before;
+    if (i > 0) {
+      EXPECT_LE(pieces, before + 2) << i;
+    }
+    before = pieces;
+  }
+  EXPECT_GE(merges, 1u);
+  expect_contents(*clone_to("c"), {{"t59", contents["t59"]}, {"t20", contents["t20"]}});
+}
+
 TEST_F(PushTest, APullBringsWhatIsNewAndFollowsBranches) {
   make(2);
   push_all(*store);

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "remote/engine/directory_engine.hpp"
-#include "remote/engine/open_engine.hpp"
 #include "remote/pull.hpp"
 #include "remote/push.hpp"
+#include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
 #include "store/recompress_support.hpp"
 #include "store/snapshots_fixture.hpp"

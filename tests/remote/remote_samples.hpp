@@ -46,8 +46,9 @@ inline Head sample_head() {
   branch.list = {{1, filled<32>(5)}, 300};
   RemoteName snapshot;
   snapshot.ref = {"night", "main", 5, 9, sample_version()};
-  snapshot.write_id = filled<16>(6);
   head.names = {branch, snapshot};
+  head.table = {{1, filled<32>(6)}, 900};
+  head.gone = {"dawn", "eve"};
   return head;
 }
 
@@ -79,6 +80,7 @@ inline RemoteFile sample_file() {
   file.url = "s3://bucket/prefix";
   file.writer = filled<16>(1);
   file.one_writer = true;
+  for (const std::uint64_t order : {1, 2, 9, 5, 4}) file.replicated.add(order);
   file.branches = {{"main", filled<16>(2), filled<16>(3), filled<16>(9), 4, 5, 6},
                    {"side", filled<16>(7), {}, {}, 8, 9, 10}};
   return file;

@@ -1,6 +1,8 @@
 // Pushes and clones over S3, from a server that fails again and again, and pushers that race.
 #include <gtest/gtest.h>
 
+#include <fmt/format.h>
+
 #include <thread>
 
 #include "base/expect_error.hpp"
@@ -42,18 +44,86 @@ TEST_F(S3RemoteTest, AServerThatFailsEveryFifthTimeCostsTimeOnly) {
   expect_contents(*copy, contents);
 }
 
-// Listing, head, piece, list of pieces, new head, listing.
-TEST_F(S3RemoteTest, ASmallPushTakesSixRequestsAndALookTwo) {
+// Side by side: listing, last head, piece and list; then the new head; then a listing.
+TEST_F(S3RemoteTest, ASmallPushTakesThreeRequestsInSequence) {
   make(4);
   push_all(*store, over_s3());
   step("s4", 2);
-  const std::uint64_t before = server.requests();
+  constexpr int kSideBySide = 4;
+  std::atomic<int> arrived{0};
+  std::atomic<bool> came_together{true};
+  server.fault = [&](const S3Request&) {
+    if (++arrived > kSideBySide) return Fault::none;
+    for (int ms = 0; ms < 5000 && arrived < kSideBySide; ++ms) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    if (arrived < kSideBySide) came_together = false;
+    return Fault::none;
+  };
   push_names(*store, {"s4"}, over_s3());
-  EXPECT_LE(server.requests() - before, 6u);
+  EXPECT_TRUE(came_together);
+  EXPECT_EQ(arrived, kSideBySide + 2);
+  server.fault = nullptr;
+  store::test::expect_same(*store::test::open_version(*clone_over_s3("c"), "s4"), contents["s4"]);
+}
+
+// Another store has pushed since: the last head that this one has seen is not the newest.
+TEST_F(S3RemoteTest, APushBehindAnotherStoresGoesOnFromTheNewestHead) {
+  make(2);
+  push_all(*store, over_s3());
+  const auto other = clone_over_s3("other");
+  Line side(*other, "side", 9);
+  side.begin();
+  for (int i = 0; i < 3; ++i) {
+    const std::string theirs = "theirs" + std::to_string(i), ours = "ours" + std::to_string(i);
+    side.step(theirs);
+    push_names(*other, {theirs}, over_s3());
+    contents[theirs] = side.bytes();
+    const auto objects = over_s3();
+    if (i == 1) collect_remote(Remote(*objects, store->superblock().store_id), false, nullptr);
+    step(ours);
+    push_names(*store, {ours, "main"}, over_s3());
+  }
+  expect_contents(*clone_over_s3("c"), contents);
+}
+
+// The remote is emptied, and another store of the same origin fills it: what this store remembers
+// of it is worth nothing.
+TEST_F(S3RemoteTest, ARemoteThatWasEmptiedGetsEverythingAgain) {
+  make(2);
+  push_all(*store, over_s3());
+  for (const auto& [key, body] : server.objects()) server.erase(key);
+  step("s2");
+  push_all(*store, over_s3());
+  expect_contents(*clone_over_s3("c"), contents);
+}
+
+TEST_F(S3RemoteTest, ALookAtAThousandVersionsTakesThreeRequests) {
+  make(1);
+  push_all(*store, over_s3());
   const auto objects = over_s3();
-  const std::uint64_t pushed = server.requests();
-  EXPECT_EQ(Remote(*objects, store->superblock().store_id).newest_head().head.names.size(), 6u);
-  EXPECT_EQ(server.requests() - pushed, 2u);
+  const Remote remote(*objects, store->superblock().store_id);
+  std::size_t small_heads = 0;
+  for (int i = 0; i < 1000; ++i) {
+    StoredHead base = remote.newest_head();
+    Head next = base.head;
+    RemoteName name = *next.find("s0");
+    name.ref.name = fmt::format("v{:04}", i);
+    name.ref.order = static_cast<std::uint64_t>(i) + 2;
+    name.list.name.hash = base::sha256(std::as_bytes(std::span(name.ref.name)));
+    next.names.push_back(name);
+    if (const auto table = remote.make_table(base)) {
+      objects->put_if_absent(table->key, table->bytes);
+      table->use(base);
+    }
+    const auto published = remote.publish(base, std::move(next));
+    ASSERT_TRUE(published.has_value());
+    small_heads += server.objects().at("pre/fix/" + head_key(published->head.number)).size() < 4096;
+  }
+  EXPECT_EQ(small_heads, 1000u);
+  const std::uint64_t before = server.requests();
+  EXPECT_EQ(newest_head_of(*objects).head.names.size(), 1002u);
+  EXPECT_EQ(server.requests() - before, 3u);
 }
 
 TEST_F(S3RemoteTest, PushersThatRaceAndAGcLoseNothing) {

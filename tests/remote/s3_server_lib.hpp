@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "remote/engine/s3_engine.hpp"
+#include "remote/s3/s3_engine.hpp"
 
 namespace vellum::remote::test {
 

@@ -13,7 +13,7 @@
 
 #include "base/expect_error.hpp"
 #include "base/temp_directory.hpp"
-#include "remote/engine/s3_engine.hpp"
+#include "remote/s3/s3_engine.hpp"
 
 namespace vellum::remote::test {
 namespace {

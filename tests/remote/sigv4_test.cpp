@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/sha256.hpp"
-#include "remote/engine/sigv4.hpp"
+#include "remote/s3/sigv4.hpp"
 
 namespace vellum::remote {
 namespace {

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
-#include "remote/engine/aws_config.hpp"
 #include "remote/engine/object_store.hpp"
-#include "remote/engine/s3_replies.hpp"
 #include "remote/engine/url.hpp"
+#include "remote/s3/aws_config.hpp"
+#include "remote/s3/s3_replies.hpp"
 
 namespace vellum::remote {
 namespace {

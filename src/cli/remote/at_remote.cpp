@@ -4,6 +4,7 @@
 #include "cli/remote/remote_place.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
 
 namespace vellum::cli {
@@ -33,7 +34,8 @@ void print_report(Context& context, const remote::RemoteVerifyReport& report) {
 }  // namespace
 
 std::vector<VersionInfo> list_remote(const std::string& url) {
-  return versions_of(RemotePlace(url).remote().newest_head().head);
+  const auto objects = remote::open_object_store(base::posix_fs(), url);
+  return versions_of(remote::newest_head_of(*objects).head);
 }
 
 int stat_remote(Context& context, const std::string& url) {

@@ -3,7 +3,7 @@
 
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
-#include "remote/known_remotes.hpp"
+#include "remote/session/known_remotes.hpp"
 
 namespace vellum::cli {
 namespace {

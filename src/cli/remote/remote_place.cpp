@@ -2,7 +2,7 @@
 
 #include "base/clock.hpp"
 #include "region/encode/encoding.hpp"
-#include "remote/engine/open_engine.hpp"
+#include "remote/session/open_engine.hpp"
 
 namespace vellum::cli {
 namespace {

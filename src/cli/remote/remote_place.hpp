@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/terminal/command.hpp"
-#include "remote/remote.hpp"
+#include "remote/session/remote.hpp"
 
 namespace vellum::cli {
 

@@ -69,6 +69,7 @@ void add_tier(CLI::App& app, Context& context);
 void add_group(CLI::App& app, Context& context);
 void add_remote(CLI::App& app, Context& context);
 void add_push(CLI::App& app, Context& context);
+void add_replicate(CLI::App& app, Context& context);
 void add_pull(CLI::App& app, Context& context);
 void add_clone(CLI::App& app, Context& context);
 void add_verify(CLI::App& app, Context& context);

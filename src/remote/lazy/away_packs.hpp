@@ -13,8 +13,8 @@
 #include "remote/engine/object_store.hpp"
 #include "remote/lazy/fetcher.hpp"
 #include "remote/lazy/piece_cache.hpp"
-#include "remote/local_cache.hpp"
-#include "remote/remote.hpp"
+#include "remote/session/local_cache.hpp"
+#include "remote/session/remote.hpp"
 #include "store/pack/packs_elsewhere.hpp"
 
 namespace vellum::remote {

@@ -17,7 +17,7 @@
 
 #include "remote/lazy/away_piece.hpp"
 #include "remote/lazy/piece_cache.hpp"
-#include "remote/remote.hpp"
+#include "remote/session/remote.hpp"
 
 namespace vellum::remote {
 

@@ -8,9 +8,9 @@
 
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
-#include "remote/engine/open_engine.hpp"
 #include "remote/lazy/away_packs.hpp"
 #include "remote/lazy/remote_files.hpp"
+#include "remote/session/open_engine.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -85,7 +85,7 @@ std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& g
   // Side by side with the listing: one round trip less.
   auto superblock_there =
       std::async(std::launch::async, [&objects] { return read_superblock(*objects); });
-  const auto number = Remote::newest_number(*objects);
+  const auto number = newest_number_at(*objects);
   const format::Superblock superblock = superblock_there.get();
   Head head = Remote(*objects, superblock.store_id).newest_head(number).head;
   auto out = std::make_shared<OpenRemote>(fs, url, superblock, head);

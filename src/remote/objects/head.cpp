@@ -16,77 +16,17 @@ using format::ByteWriter;
 
 constexpr format::WholeFileKind kHead{"VLMHEAD\n", kMaxHeadBytes, "not a head of a remote",
                                       "too large for a head"};
-constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
-constexpr std::size_t kMinNameBytes = 90;  // of an encoded name: bounds what is allocated
+constexpr std::size_t kMinGoneBytes = 2;  // of an encoded name that is gone
 
-template <typename Bytes>
-void read_bytes(ByteReader& in, Bytes& out) {
-  const auto bytes = in.bytes(out.size());
-  if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
-}
-
-void write_name(ByteWriter& w, const RemoteName& name) {
-  w.u8(name.is_branch ? kBranchKind : kSnapshotKind);
-  w.string(name.ref.name);
-  w.string(name.ref.branch);
-  w.u64(static_cast<std::uint64_t>(name.ref.created_ns));
-  w.varint(name.ref.order);
-  w.varint(name.epoch);
-  w.bytes(name.writer);
-  w.bytes(name.write_id);
-  w.u8(name.encoding.has_value() ? 1 : 0);
-  if (name.encoding.has_value()) write_encoding(w, *name.encoding);
-  const auto version = format::encode_version(name.ref.version);
-  w.varint(version.size());
-  w.bytes(version);
-  w.u32(name.list.name.generation);
-  w.bytes(name.list.name.hash);
-  w.varint(name.list.size_bytes);
-}
-
-bool read_own_encoding(ByteReader& in, std::optional<format::Encoding>& out) {
-  const std::uint8_t has = in.u8();
-  if (has > 1) return false;
-  if (has == 1 && !read_encoding(in, out.emplace())) return false;
-  return in.ok();
-}
-
-bool read_version(ByteReader& in, format::Version& out) {
-  const std::uint64_t bytes = in.varint();
-  return bytes <= format::kMaxVersionBytes && format::decode_version(in.bytes(bytes), out);
-}
-
-bool read_list_name(ByteReader& in, std::uint32_t generation, ListName& out) {
-  out.name.generation = in.u32();
-  read_bytes(in, out.name.hash);
-  out.size_bytes = in.varint();
-  return in.ok() && out.name.generation <= generation && (out.size_bytes != 0 || out == ListName{});
-}
-
-// What tells a branch from a snapshot.
-bool kind_ok(const RemoteName& n) {
-  if (!n.is_branch) {
-    return n.epoch == 0 && n.writer == WriteId{} && !n.encoding.has_value() && n.ref.order >= 1 &&
-           n.ref.order <= format::kMaxSnapshotOrder;
+bool read_gone(ByteReader& in, std::vector<std::string>& out) {
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count > in.left() / kMinGoneBytes) return false;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    out.push_back(in.string(format::kMaxNameBytes));
+    if (format::name_problem(out.back()) != nullptr) return false;
+    if (i > 0 && out[i - 1] >= out[i]) return false;
   }
-  return n.epoch >= 1 && n.ref.order == 0 && n.ref.created_ns == 0 && n.ref.branch == n.ref.name;
-}
-
-bool read_name(ByteReader& in, std::uint32_t generation, RemoteName& out) {
-  const std::uint8_t kind = in.u8();
-  if (kind != kSnapshotKind && kind != kBranchKind) return false;
-  out.is_branch = kind == kBranchKind;
-  out.ref.name = in.string(format::kMaxNameBytes);
-  out.ref.branch = in.string(format::kMaxNameBytes);
-  out.ref.created_ns = static_cast<std::int64_t>(in.u64());
-  out.ref.order = in.varint();
-  out.epoch = in.varint();
-  read_bytes(in, out.writer);
-  read_bytes(in, out.write_id);
-  if (!read_own_encoding(in, out.encoding) || !read_version(in, out.ref.version)) return false;
-  if (!read_list_name(in, generation, out.list)) return false;
-  return format::name_problem(out.ref.name) == nullptr &&
-         format::name_problem(out.ref.branch) == nullptr && kind_ok(out);
+  return in.ok();
 }
 
 }  // namespace
@@ -106,8 +46,12 @@ std::vector<std::byte> encode_head(const Head& head, const format::Uuid& store_i
   w.bytes(head.write_id);
   w.bytes(head.before);
   w.bytes(head.only_writer);
-  w.varint(head.names.size());
-  for (const RemoteName& name : head.names) write_name(w, name);
+  w.u32(head.table.name.generation);
+  w.bytes(head.table.name.hash);
+  w.varint(head.table.size_bytes);
+  write_names(w, head.names);
+  w.varint(head.gone.size());
+  for (const std::string& name : head.gone) w.string(name);
   return encode_whole_file(kHead, body, store_id);
 }
 
@@ -121,13 +65,13 @@ const char* decode_head(std::span<const std::byte> bytes, const format::Uuid& st
   read_bytes(in, out.write_id);
   read_bytes(in, out.before);
   read_bytes(in, out.only_writer);
-  const std::uint64_t count = in.varint();
-  if (!in.ok() || out.number == 0 || count > in.left() / kMinNameBytes) return "malformed";
-  out.names.reserve(static_cast<std::size_t>(count));
-  for (std::uint64_t i = 0; i < count; ++i) {
-    RemoteName& name = out.names.emplace_back();
-    if (!read_name(in, out.generation, name)) return "malformed";
-    if (i > 0 && out.names[i - 1].ref.name >= name.ref.name) return "malformed";
+  out.table.name.generation = in.u32();
+  read_bytes(in, out.table.name.hash);
+  out.table.size_bytes = in.varint();
+  if (!in.ok() || out.number == 0 || out.table.name.generation > out.generation ||
+      (out.table.size_bytes == 0 && out.table != ObjectName{}) ||
+      !read_names(in, out.generation, out.names) || !read_gone(in, out.gone)) {
+    return "malformed";
   }
   return in.done() ? nullptr : "malformed";
 }

@@ -1,42 +1,16 @@
-// remote/objects/head.hpp: a head of a remote: the names of its versions.
+// remote/objects/head.hpp: a head of a remote: the names of its versions, as far as they are no
+// older than a table to which the head refers.
 #pragma once
 
-#include <array>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/sha256.hpp"
-#include "format/encoding.hpp"
-#include "format/version.hpp"
-#include "remote/objects/object_key.hpp"
+#include "remote/objects/remote_name.hpp"
 
 namespace vellum::remote {
 
 inline constexpr std::uint32_t kMaxHeadBytes = 64u << 20;
-
-using WriteId = std::array<std::byte, 16>;
-
-// A list of pieces, as a head names it.
-struct ListName {
-  ContentName name;
-  std::uint64_t size_bytes = 0;  // 0: there are no pieces, and no such object
-  bool operator==(const ListName&) const = default;
-};
-
-struct RemoteName {
-  bool is_branch = false;
-  // Name, branch, time, order and version of a snapshot. Of a branch, `branch` is the name, and time
-  // and order are 0.
-  format::SnapshotRef ref;
-  std::uint64_t epoch = 0;  // of a branch, from 1; of a snapshot 0
-  WriteId writer{};         // of a branch: the store that pushed it last; of a snapshot: zeros
-  WriteId write_id{};       // of the push that published this version
-  std::optional<format::Encoding> encoding;  // of a branch that has its own
-  ListName list;
-  bool operator==(const RemoteName&) const = default;
-};
 
 struct Head {
   std::uint64_t number = 0;  // from 1; 0: the remote is empty
@@ -44,7 +18,9 @@ struct Head {
   WriteId write_id{};
   base::Sha256 before{};
   WriteId only_writer{};          // the store that alone may push; zeros: any may
-  std::vector<RemoteName> names;  // ascending by name
+  ObjectName table;               // of older names (remote/objects/name_table.hpp)
+  std::vector<RemoteName> names;  // ascending by name; where it has one of the table, it counts
+  std::vector<std::string> gone;  // names of the table that are forgotten; ascending
   bool operator==(const Head&) const = default;
 
   const RemoteName* find(const std::string& name) const noexcept;

@@ -29,6 +29,8 @@ bool parse_hex(std::string_view text, Number& out) {
 std::string piece_key(const ContentName& name) { return content_key(kPiecePrefix, name); }
 std::string list_key(const ContentName& name) { return content_key(kListPrefix, name); }
 
+std::string names_key(const ContentName& name) { return content_key(kNamesPrefix, name); }
+
 std::string head_key(std::uint64_t number) {
   return fmt::format("{}{:016x}", kHeadPrefix, UINT64_MAX - number);
 }

@@ -13,6 +13,7 @@ namespace vellum::remote {
 inline constexpr const char* kSuperblockKey = "store/vellum.store";
 inline constexpr const char* kPiecePrefix = "pieces/";
 inline constexpr const char* kListPrefix = "lists/";
+inline constexpr const char* kNamesPrefix = "names/";
 inline constexpr const char* kHeadPrefix = "heads/";
 
 // An object that is named for its content, and the generation in which it was uploaded.
@@ -24,8 +25,16 @@ struct ContentName {
 
 std::string piece_key(const ContentName& name);
 std::string list_key(const ContentName& name);
+std::string names_key(const ContentName& name);
 // Larger numbers have smaller keys: a listing gives the newest head first.
 std::string head_key(std::uint64_t number);
+
+// A list of pieces, or a table of names, as a head refers to it.
+struct ObjectName {
+  ContentName name;
+  std::uint64_t size_bytes = 0;  // 0: there is no such object, since it would be empty
+  bool operator==(const ObjectName&) const = default;
+};
 
 // nullopt: it is no such key.
 std::optional<ContentName> parse_content_key(const std::string& key, const std::string& prefix);

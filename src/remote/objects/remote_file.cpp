@@ -27,6 +27,7 @@ std::vector<std::byte> encode_remote_file(const RemoteFile& file, const format::
   w.string(file.url);
   w.bytes(file.writer);
   w.varint(file.one_writer ? kOneWriterFlag : 0);
+  file.replicated.write(w);
   w.varint(file.branches.size());
   for (const SeenBranch& branch : file.branches) {
     w.string(branch.name);
@@ -50,6 +51,7 @@ const char* decode_remote_file(std::span<const std::byte> bytes, const format::U
   read_write_id(in, out.writer);
   const std::uint64_t flags = in.varint();
   out.one_writer = flags == kOneWriterFlag;
+  if (!out.replicated.read(in)) return "malformed";
   const std::uint64_t count = in.varint();
   if (!in.ok() || flags > kOneWriterFlag || count > in.left() / kMinBranchBytes) return "malformed";
   out.branches.resize(static_cast<std::size_t>(count));

@@ -8,6 +8,7 @@
 
 #include "format/types.hpp"
 #include "remote/objects/head.hpp"
+#include "remote/objects/order_set.hpp"
 
 namespace vellum::remote {
 
@@ -29,6 +30,7 @@ struct RemoteFile {
   std::string url;
   WriteId writer{};         // random: this store, as it names itself to the remote
   bool one_writer = false;  // this is such a remote
+  OrderSet replicated;      // snapshots; the remote may have forgotten some of them since
   std::vector<SeenBranch> branches;
   bool operator==(const RemoteFile&) const = default;
 };

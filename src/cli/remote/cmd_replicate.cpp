@@ -1,0 +1,104 @@
+// cli/remote/cmd_replicate.cpp: vellum replicate: commits go to a remote as they are made.
+#include <signal.h>
+
+#include <map>
+#include <memory>
+
+#include "base/fail.hpp"
+#include "cli/terminal/command.hpp"
+#include "cli/terminal/exit_status.hpp"
+#include "remote/replicator.hpp"
+
+namespace vellum::cli {
+namespace {
+
+struct ReplicateArguments {
+  std::string store, url;
+  double interval_ms = 1000;
+  bool take_over = false;
+};
+
+// SIGINT, SIGTERM and SIGHUP ask for an end, and no longer interrupt.
+class EndRequest {
+ public:
+  EndRequest() {
+    sigemptyset(&wanted_);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&wanted_, number);
+    pthread_sigmask(SIG_BLOCK, &wanted_, &before_);
+  }
+  ~EndRequest() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  EndRequest(const EndRequest&) = delete;
+  EndRequest& operator=(const EndRequest&) = delete;
+  bool has_come() {
+    const timespec no_wait{};
+    has_come_ |= sigtimedwait(&wanted_, nullptr, &no_wait) > 0;
+    return has_come_;
+  }
+
+ private:
+  sigset_t wanted_{}, before_{};
+  bool has_come_ = false;
+};
+
+// Tells of failures and recoveries as they come.
+class Teller {
+ public:
+  explicit Teller(Context& context) : context_(context) {}
+  void tell(const ReplicateState& state) {
+    if (state.failure == failure_) return;
+    failure_ = state.failure;
+    context_.explain(failure_.empty() ? "replicate: the remote has all commits again"
+                                      : "replicate: goes on after a failure: " + failure_);
+  }
+
+ private:
+  Context& context_;
+  std::string failure_;
+};
+
+int run_replicate(Context& context, const ReplicateArguments& arguments) {
+  const auto store = store::StoreCore::open(base::posix_fs(), arguments.store);
+  EndRequest end;
+  Teller teller(context);
+  const std::chrono::milliseconds interval(static_cast<std::int64_t>(arguments.interval_ms));
+  remote::Replicator replicator(*store, arguments.url, {interval, arguments.take_over});
+  const ReplicateState state = replicator.run([&](const ReplicateState& now) {
+    teller.tell(now);
+    return !end.has_come();
+  });
+  if (!state.failure.empty()) {
+    fail(Errc::io, "the remote does not have all commits: {}", state.failure);
+  }
+  context.report(Json{{"store", store->path()},
+                      {"url", arguments.url},
+                      {"pushes", state.pushes},
+                      {"versions", state.versions},
+                      {"bytes_uploaded", state.bytes_uploaded}},
+                 fmt::format("the remote has all commits: sent {} in {} ({})",
+                             counted(state.versions, "version"),
+                             state.pushes == 1 ? "1 push" : fmt::format("{} pushes", state.pushes),
+                             human_bytes(state.bytes_uploaded)));
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_replicate(CLI::App& app, Context& context) {
+  auto arguments = std::make_shared<ReplicateArguments>();
+  CLI::App* command = add_command(
+      app, context, "replicate", "Send each commit to a remote as it is made, until a signal",
+      arguments->store, [&context, arguments] { return run_replicate(context, *arguments); });
+  command->add_option("URL", arguments->url, "The remote: s3://bucket/prefix or file:///path")
+      ->required();
+  command
+      ->add_option("--interval", arguments->interval_ms,
+                   "What a lost machine loses at most, such as 500ms, 1s, 5m (default: 1s)")
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, double>{{"ms", 1}, {"s", 1e3}, {"m", 6e4}, {"h", 3.6e6}},
+          CLI::AsNumberWithUnit::UNIT_REQUIRED, "TIME"))
+      ->check(CLI::Range(1.0, 1e12));
+  command->add_flag("--take-over", arguments->take_over,
+                    "Push branches that another store has pushed, too: what it pushed is dropped");
+}
+
+}  // namespace vellum::cli

@@ -1,0 +1,131 @@
+#include "remote/objects/remote_name.hpp"
+
+#include <cstring>
+
+#include "base/codec.hpp"
+#include "format/superblock.hpp"
+
+namespace vellum::remote {
+namespace {
+
+using format::ByteReader;
+using format::ByteWriter;
+
+constexpr int kLevel = 9;
+constexpr std::uint64_t kMaxNamesBytes = 64u << 20;  // before they are compressed
+constexpr std::uint8_t kSnapshotKind = 1, kBranchKind = 2;
+constexpr std::size_t kMinNameBytes = 58;  // of an encoded name: bounds what is allocated
+
+void write_name(ByteWriter& w, const RemoteName& name) {
+  w.u8(name.is_branch ? kBranchKind : kSnapshotKind);
+  w.string(name.ref.name);
+  w.string(name.ref.branch);
+  w.u64(static_cast<std::uint64_t>(name.ref.created_ns));
+  w.varint(name.ref.order);
+  w.varint(name.epoch);
+  if (name.is_branch) w.bytes(name.writer);
+  if (name.is_branch) w.bytes(name.write_id);
+  w.u8(name.encoding.has_value() ? 1 : 0);
+  if (name.encoding.has_value()) write_encoding(w, *name.encoding);
+  const auto version = format::encode_version(name.ref.version);
+  w.varint(version.size());
+  w.bytes(version);
+  w.u32(name.list.name.generation);
+  w.bytes(name.list.name.hash);
+  w.varint(name.list.size_bytes);
+}
+
+bool read_own_encoding(ByteReader& in, std::optional<format::Encoding>& out) {
+  const std::uint8_t has = in.u8();
+  if (has > 1) return false;
+  if (has == 1 && !read_encoding(in, out.emplace())) return false;
+  return in.ok();
+}
+
+bool read_version(ByteReader& in, format::Version& out) {
+  const std::uint64_t bytes = in.varint();
+  return bytes <= format::kMaxVersionBytes && format::decode_version(in.bytes(bytes), out);
+}
+
+bool read_list_name(ByteReader& in, std::uint32_t generation, ObjectName& out) {
+  out.name.generation = in.u32();
+  read_bytes(in, out.name.hash);
+  out.size_bytes = in.varint();
+  return in.ok() && out.name.generation <= generation &&
+         (out.size_bytes != 0 || out == ObjectName{});
+}
+
+// What tells a branch from a snapshot.
+bool kind_ok(const RemoteName& n) {
+  if (!n.is_branch) {
+    return n.epoch == 0 && !n.encoding.has_value() && n.ref.order >= 1 &&
+           n.ref.order <= format::kMaxSnapshotOrder;
+  }
+  return n.epoch >= 1 && n.ref.order == 0 && n.ref.created_ns == 0 && n.ref.branch == n.ref.name;
+}
+
+bool read_name(ByteReader& in, std::uint32_t generation, RemoteName& out) {
+  const std::uint8_t kind = in.u8();
+  if (kind != kSnapshotKind && kind != kBranchKind) return false;
+  out.is_branch = kind == kBranchKind;
+  out.ref.name = in.string(format::kMaxNameBytes);
+  out.ref.branch = in.string(format::kMaxNameBytes);
+  out.ref.created_ns = static_cast<std::int64_t>(in.u64());
+  out.ref.order = in.varint();
+  out.epoch = in.varint();
+  if (out.is_branch) read_bytes(in, out.writer);
+  if (out.is_branch) read_bytes(in, out.write_id);
+  if (!read_own_encoding(in, out.encoding) || !read_version(in, out.ref.version)) return false;
+  if (!read_list_name(in, generation, out.list)) return false;
+  return format::name_problem(out.ref.name) == nullptr &&
+         format::name_problem(out.ref.branch) == nullptr && kind_ok(out);
+}
+
+// False where the bytes do not decompress to what they say.
+bool unpack(ByteReader& in, std::vector<std::byte>& raw) {
+  const std::uint8_t codec = in.u8();
+  const std::uint64_t raw_bytes = in.varint(), stored_bytes = in.varint();
+  if (!in.ok() || raw_bytes > kMaxNamesBytes) return false;
+  const auto stored = in.bytes(stored_bytes);
+  if (!in.ok()) return false;
+  if (codec == static_cast<std::uint8_t>(base::Codec::none)) {
+    raw.assign(stored.begin(), stored.end());
+    return raw.size() == raw_bytes;
+  }
+  if (codec != static_cast<std::uint8_t>(base::Codec::zstd)) return false;
+  raw.resize(static_cast<std::size_t>(raw_bytes));
+  return base::Decompressor(0).decompress(base::Codec::zstd, stored, raw);
+}
+
+}  // namespace
+
+void write_names(ByteWriter& w, std::span<const RemoteName> names) {
+  std::vector<std::byte> raw;
+  ByteWriter names_writer(raw);
+  names_writer.varint(names.size());
+  for (const RemoteName& name : names) write_name(names_writer, name);
+  std::vector<std::byte> packed(raw.size());
+  base::Compressor compressor;
+  packed.resize(compressor.compress(base::Codec::zstd, kLevel, raw, packed));
+  const bool is_packed = !packed.empty();
+  w.u8(static_cast<std::uint8_t>(is_packed ? base::Codec::zstd : base::Codec::none));
+  w.varint(raw.size());
+  w.varint(is_packed ? packed.size() : raw.size());
+  w.bytes(is_packed ? packed : raw);
+}
+
+bool read_names(ByteReader& in, std::uint32_t generation, std::vector<RemoteName>& out) {
+  std::vector<std::byte> raw;
+  if (!unpack(in, raw)) return false;
+  ByteReader names(raw);
+  const std::uint64_t count = names.varint();
+  if (!names.ok() || count > names.left() / kMinNameBytes) return false;
+  out.reserve(static_cast<std::size_t>(count));
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!read_name(names, generation, out.emplace_back())) return false;
+    if (i > 0 && out[i - 1].ref.name >= out[i].ref.name) return false;
+  }
+  return names.done();
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,46 @@
+// remote/objects/remote_name.hpp: a version of a remote, as heads and tables of names have it.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/sha256.hpp"
+#include "format/encoding.hpp"
+#include "format/version.hpp"
+#include "format/wire.hpp"
+#include "remote/objects/object_key.hpp"
+
+namespace vellum::remote {
+
+using WriteId = std::array<std::byte, 16>;
+
+struct RemoteName {
+  bool is_branch = false;
+  // Name, branch, time, order and version of a snapshot. Of a branch, `branch` is the name, and time
+  // and order are 0.
+  format::SnapshotRef ref;
+  std::uint64_t epoch = 0;  // of a branch, from 1; of a snapshot 0
+  WriteId writer{};         // of a branch: the store that pushed it last; of a snapshot: zeros
+  WriteId write_id{};  // of a branch: of the push that gave it this version; of a snapshot: zeros
+  std::optional<format::Encoding> encoding;  // of a branch that has its own
+  ObjectName list;
+  bool operator==(const RemoteName&) const = default;
+};
+
+// Reads a hash, or an id.
+template <typename Bytes>
+void read_bytes(format::ByteReader& in, Bytes& out) {
+  const auto bytes = in.bytes(out.size());
+  if (bytes.size() == out.size()) std::memcpy(out.data(), bytes.data(), out.size());
+}
+
+// Names that ascend, compressed: those of one store have much in common.
+void write_names(format::ByteWriter& w, std::span<const RemoteName> names);
+// False: malformed. Reads names whose lists are of this generation or an earlier one.
+bool read_names(format::ByteReader& in, std::uint32_t generation, std::vector<RemoteName>& out);
+
+}  // namespace vellum::remote

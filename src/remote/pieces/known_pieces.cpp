@@ -1,0 +1,122 @@
+#include "remote/pieces/known_pieces.hpp"
+
+#include <algorithm>
+
+#include "base/mix64.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr std::uint64_t kSmallPieceBytes = 1u << 20;
+constexpr std::size_t kMostSmallPieces = 32;
+constexpr int kMostRounds = 4;
+constexpr std::uint64_t kLeastShare = 4;  // a piece is used if a version needs a fourth of it
+
+}  // namespace
+
+std::size_t KnownPieces::RefHash::operator()(const format::RecordRef& ref) const noexcept {
+  return static_cast<std::size_t>(base::mix64(ref.pack) ^ base::mix64(ref.offset_bytes + ref.tag));
+}
+
+// Slots that were given back are missing for good: another version may need them.
+bool KnownPieces::Form::serves(const PieceRecord& needed) const {
+  if (dropped.empty()) return true;
+  return dropped == needed.dropped && place_tag == needed.place.tag;
+}
+
+void KnownPieces::add(const PieceName& name, const std::vector<PieceRecord>& records) {
+  const auto [at, fresh] = ids_.try_emplace(name, static_cast<PieceId>(pieces_.size()));
+  if (!fresh) return;
+  pieces_.push_back({name, records.front().ref, spans_of(records), records_bytes(records)});
+  for (const PieceRecord& r : records) {
+    forms_[r.ref].push_back({at->second, r.place.tag, r.dropped});
+  }
+}
+
+// The smaller half of too many small pieces, and larger ones as long as they double it at most: so
+// a record is uploaded again a number of times that grows with the logarithm of its piece.
+std::vector<KnownPieces::PieceId> KnownPieces::pieces_to_merge(
+    const std::map<PieceId, std::uint64_t>& used_bytes) const {
+  std::vector<PieceId> small;
+  for (const auto& use : used_bytes) {
+    if (pieces_[use.first].records_bytes < kSmallPieceBytes) small.push_back(use.first);
+  }
+  if (small.size() <= kMostSmallPieces) return {};
+  std::ranges::sort(small, {},
+                    [&](PieceId id) { return std::pair(pieces_[id].records_bytes, id); });
+  std::uint64_t together = 0;
+  std::size_t count = 0;
+  for (; count < small.size(); ++count) {
+    const std::uint64_t bytes = pieces_[small[count]].records_bytes;
+    if (count >= kMostSmallPieces / 2 && bytes > together) break;
+    together += bytes;
+  }
+  small.resize(count);
+  return small;
+}
+
+// For each record the largest piece that has it, of those that were not passed over: pieces that
+// have come together stay together.
+KnownPieces::Choice KnownPieces::choose(const std::vector<PieceRecord>& needed,
+                                        const std::set<PieceId>& passed) const {
+  Choice out;
+  out.pieces.assign(needed.size(), kNoPiece);
+  const auto is_better = [&](PieceId a, PieceId b) {
+    if (b == kNoPiece) return true;
+    const std::uint64_t bytes_a = pieces_[a].records_bytes, bytes_b = pieces_[b].records_bytes;
+    return bytes_a != bytes_b ? bytes_a > bytes_b : a < b;
+  };
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    const auto at = forms_.find(needed[i].ref);
+    if (at == forms_.end()) continue;
+    PieceId& chosen = out.pieces[i];
+    for (const Form& form : at->second) {
+      if (passed.contains(form.piece) || !form.serves(needed[i])) continue;
+      if (is_better(form.piece, chosen)) chosen = form.piece;
+    }
+    if (chosen != kNoPiece) out.used_bytes[chosen] += needed[i].size_bytes;
+  }
+  return out;
+}
+
+KnownPieces::Plan KnownPieces::plan(const std::vector<PieceRecord>& needed) const {
+  std::set<PieceId> passed;  // of which the version needs too little
+  Choice choice;
+  for (int round = 0; round < kMostRounds; ++round) {
+    choice = choose(needed, passed);
+    const std::size_t before = passed.size();
+    for (const auto& [id, bytes] : choice.used_bytes) {
+      if (bytes < pieces_[id].records_bytes / kLeastShare) passed.insert(id);
+    }
+    if (passed.size() == before) break;
+  }
+  auto& used_bytes = choice.used_bytes;
+  std::erase_if(used_bytes, [&](const auto& use) { return passed.contains(use.first); });
+  for (const PieceId id : pieces_to_merge(used_bytes)) used_bytes.erase(id);
+  Plan out;
+  for (const auto& use : used_bytes) out.used.push_back(use.first);
+  for (std::size_t i = 0; i < needed.size(); ++i) {
+    if (!used_bytes.contains(choice.pieces[i])) out.missing.push_back(i);
+  }
+  return out;
+}
+
+PieceList KnownPieces::list(std::vector<PieceId> pieces) const {
+  std::sort(pieces.begin(), pieces.end(), [&](PieceId a, PieceId b) {
+    return std::tie(pieces_[a].first, pieces_[a].name) <
+           std::tie(pieces_[b].first, pieces_[b].name);
+  });
+  pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
+  PieceList out;
+  for (const PieceId id : pieces) out.push_back(pieces_[id].name);
+  return out;
+}
+
+std::vector<std::vector<PackSpan>> KnownPieces::spans(const PieceList& list) const {
+  std::vector<std::vector<PackSpan>> out;
+  out.reserve(list.size());
+  for (const PieceName& name : list) out.push_back(pieces_[id_of(name)].spans);
+  return out;
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,212 @@
+#include "remote/pieces/pack_filler.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/fail.hpp"
+#include "base/mix64.hpp"
+#include "base/new_file.hpp"
+#include "remote/pieces/translated_pack.hpp"
+#include "remote/pieces/version_records.hpp"
+#include "store/lock/version_pin.hpp"
+#include "store/pack/pack_places.hpp"
+#include "store/reach/pack_use.hpp"
+#include "store/record/pack_extents.hpp"
+
+namespace vellum::remote {
+
+using format::RecordRef;
+
+namespace {
+
+[[noreturn]] void fail_gone_apart(const std::string& path, std::uint64_t offset_bytes) {
+  fail(
+      Errc::corrupted,
+      "{} at byte {}: this store has, or will have, another record there than the remote: they are "
+      "two copies of one store that have gone apart. Clone the remote into a new directory",
+      path, offset_bytes);
+}
+
+}  // namespace
+
+// A pack that gets records.
+struct PackFiller::Filled {
+  std::uint64_t pack = 0;
+  bool existed = false;
+  std::string path;
+  std::uint64_t limit_bytes = UINT64_MAX;  // what lies behind may be written by a branch's writer
+  bool has_index = false;
+  std::unique_ptr<base::File> file;  // null while the pack is to be written anew
+  std::vector<PieceRecord> live;     // what versions of this store need of it
+  std::vector<PieceRecord> written;  // to the file
+  std::vector<OwnedRecord> anew;     // records that have no place in the file as it is
+};
+
+std::size_t PackFiller::RefHash::operator()(const RecordRef& ref) const noexcept {
+  return static_cast<std::size_t>(base::mix64(ref.pack) ^ base::mix64(ref.offset_bytes + ref.tag));
+}
+
+PackFiller::PackFiller(store::StoreCore& store) : store_(store) {
+  const store::VersionPin names = store::hold_names(store);
+  roots_ = store::read_roots(store);
+  store::LiveSet live_set(store);
+  store::reach_roots(store, roots_, live_set);
+  note_live(live_set);
+}
+
+PackFiller::~PackFiller() = default;
+
+void PackFiller::note_live(const store::LiveSet& live_set) {
+  for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
+    if (!live_set.is_reached(id)) continue;
+    const RecordRef& ref = live_set.record(id);
+    if (live_.insert(ref).second) live_of_pack_[ref.pack].push_back(ref);
+  }
+}
+
+// Reads the whole page map, which has come with the records.
+void PackFiller::require_all(const format::Version& version) {
+  store::LiveSet live_set(store_);
+  live_set.reach(version);
+  for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
+    if (!live_set.is_reached(id)) continue;
+    PieceRecord here;
+    if (find_local_record(store_, live_set.record(id), here)) continue;
+    fail(Errc::corrupted,
+         "pack {:016x} at byte {}: the remote's pieces lack a record of the version",
+         live_set.record(id).pack, live_set.record(id).offset_bytes);
+  }
+  note_live(live_set);
+}
+
+bool PackFiller::has(const PieceRecord& record) const {
+  PieceRecord here;
+  if (!find_local_record(store_, record.ref, here)) return false;
+  if (!here.dropped.empty() && here.dropped != record.dropped) return false;
+  if (live_.contains(record.ref)) return true;
+  try {  // what a pull that was cut off has left
+    read_record_bytes(store_, here);
+    return true;
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;
+    return false;
+  }
+}
+
+PackFiller::Filled& PackFiller::filled(std::uint64_t pack) {
+  auto& out = filled_[pack];
+  if (out != nullptr) return *out;
+  out = std::make_unique<Filled>();
+  out->pack = pack;
+  out->path = store_.packs().path_of(pack);
+  out->limit_bytes = roots_.settled_bytes(pack).value_or(UINT64_MAX);
+  if (out->limit_bytes == 0) fail_gone_apart(out->path, 0);
+  out->existed = store_.fs().exists(out->path);
+  if (!out->existed) {
+    directories_.insert(base::parent_of(out->path));
+    out->file = store_.fs().open(out->path, base::OpenMode::create_new);
+    out->file->pwrite(
+        format::encode_pack_header({store_.superblock().store_id, pack, pack >> 32, 0, 0}), 0);
+    return *out;
+  }
+  try {
+    store_.packs().open(pack);
+  } catch (const Error& e) {
+    // A pull that was cut off has left the file without its header.
+    if (e.code() != Errc::corrupted || live_of_pack_.contains(pack)) throw;
+    out->file = store_.fs().open(out->path, base::OpenMode::read_write);
+    out->file->pwrite(
+        format::encode_pack_header({store_.superblock().store_id, pack, pack >> 32, 0, 0}), 0);
+    return *out;
+  }
+  for (const RecordRef& ref : live_of_pack_[pack]) {
+    PieceRecord here;
+    if (find_local_record(store_, ref, here)) out->live.push_back(std::move(here));
+  }
+  out->has_index = store::index_extent(store_, pack).to != 0;
+  if (store_.packs().translation(pack) == nullptr) {
+    out->file = store_.fs().open(out->path, base::OpenMode::read_write);
+  }
+  return *out;
+}
+
+void PackFiller::add(const PieceRecord& record, std::span<const std::byte> bytes) {
+  Filled& pack = filled(record.ref.pack);
+  if (pack.file != nullptr && record.is_original()) {
+    write(pack, record, bytes);
+  } else {
+    pack.anew.push_back({record, {bytes.begin(), bytes.end()}});
+  }
+}
+
+// Whether the record can have been there, and nothing else is or may come there. A place that gc has
+// given back is free again for the record that it was.
+bool PackFiller::is_free(const Filled& pack, const PieceRecord& record) const {
+  const std::uint64_t from = record.ref.offset_bytes, to = from + record.size_bytes;
+  if (to > pack.limit_bytes) return false;
+  if (std::ranges::any_of(pack.live, [&](const PieceRecord& other) {
+        return other.place.offset_bytes < to && from < other.place.offset_bytes + other.size_bytes;
+      })) {
+    return false;
+  }
+  if (!pack.has_index) return true;
+  try {
+    return store::record_lines(store_, pack.pack, std::span(&from, 1)).front().tag ==
+           record.ref.tag;
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;
+    return false;
+  }
+}
+
+void PackFiller::write(Filled& pack, const PieceRecord& record, std::span<const std::byte> bytes) {
+  if (!is_free(pack, record)) fail_gone_apart(pack.path, record.ref.offset_bytes);
+  pack.file->pwrite(bytes, record.ref.offset_bytes);
+  pack.written.push_back(record);
+}
+
+// The old file's records and the new ones, as a translated pack that replaces the file.
+void PackFiller::write_anew(Filled& pack) {
+  std::map<RecordRef, PieceRecord> kept;
+  if (pack.existed && store_.packs().translation(pack.pack) != nullptr) {
+    for (const auto& line : store_.packs().translation(pack.pack)->lines) {
+      PieceRecord here;
+      const RecordRef ref{pack.pack, line.old_offset_bytes, line.old_tag};
+      if (find_local_record(store_, ref, here)) kept[ref] = std::move(here);
+    }
+  }
+  for (const PieceRecord& record : pack.live) kept[record.ref] = record;
+  for (const PieceRecord& record : pack.written) kept[record.ref] = record;
+  for (const OwnedRecord& record : pack.anew) kept.erase(record.record.ref);
+  for (const auto& [ref, record] : kept) {
+    // Written just now, perhaps, through another descriptor than that of the set of packs.
+    const auto file = store_.fs().open(pack.path, base::OpenMode::read_only);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(record.size_bytes));
+    file->pread(bytes, record.place.offset_bytes);
+    if (const char* problem = check_record(record, bytes, store_.checksum_seed())) {
+      fail(Errc::corrupted, "{} at byte {}: {}", pack.path, record.place.offset_bytes, problem);
+    }
+    pack.anew.push_back({record, std::move(bytes)});
+  }
+  pack.file.reset();
+  write_translated_pack(store_, pack.pack, pack.path, std::move(pack.anew));
+}
+
+void PackFiller::finish_below(std::uint64_t pack) {
+  while (!filled_.empty() && filled_.begin()->first < pack) {
+    Filled& first = *filled_.begin()->second;
+    if (!first.anew.empty()) {
+      write_anew(first);
+    } else if (first.file != nullptr) {
+      first.file->sync_data();
+    }
+    filled_.erase(filled_.begin());
+  }
+}
+
+void PackFiller::finish() {
+  finish_below(UINT64_MAX);
+  for (const std::string& directory : directories_) store_.fs().sync_directory(directory);
+}
+
+}  // namespace vellum::remote

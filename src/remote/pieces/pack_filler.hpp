@@ -1,0 +1,61 @@
+// remote/pieces/pack_filler.hpp: records from a remote go into a store's packs.
+//
+// A record goes to the place of its reference in the pack's file. A pack that has, or gets, records
+// from a translated pack is written anew, as a translated pack. Where a branch's writer may write,
+// nothing is touched. docs/remote-format.md has the order of writes.
+//
+// REQUIRES: gc is kept out while this lives.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_set>
+#include <vector>
+
+#include "remote/objects/piece.hpp"
+#include "store/catalog/store_core.hpp"
+#include "store/reach/live_set.hpp"
+#include "store/reach/roots.hpp"
+
+namespace vellum::remote {
+
+class PackFiller {
+ public:
+  explicit PackFiller(store::StoreCore& store);
+  ~PackFiller();
+  PackFiller(const PackFiller&) = delete;
+  PackFiller& operator=(const PackFiller&) = delete;
+
+  // Whether the store has the record, whole, with the slots that this one has. Threads: any.
+  bool has(const PieceRecord& record) const;
+  // Takes a record that has() denies. REQUIRES: its bytes are checked, and records ascend by pack as
+  // far as finish_below() says. Errc::corrupted: the store has something else in its place.
+  void add(const PieceRecord& record, std::span<const std::byte> bytes);
+  // Packs with smaller ids get no more records.
+  void finish_below(std::uint64_t pack);
+  // Makes all of it durable.
+  void finish();
+  // Checks that each record that the version needs is there. Errc::corrupted names one that is not.
+  void require_all(const format::Version& version);
+
+ private:
+  struct Filled;
+  void note_live(const store::LiveSet& live_set);
+  Filled& filled(std::uint64_t pack);
+  bool is_free(const Filled& filled, const PieceRecord& record) const;
+  void write(Filled& filled, const PieceRecord& record, std::span<const std::byte> bytes);
+  void write_anew(Filled& filled);
+
+  store::StoreCore& store_;
+  store::Roots roots_;
+  struct RefHash {
+    std::size_t operator()(const format::RecordRef& ref) const noexcept;
+  };
+  std::unordered_set<format::RecordRef, RefHash> live_;  // that versions of this store need
+  std::map<std::uint64_t, std::vector<format::RecordRef>> live_of_pack_;
+  std::map<std::uint64_t, std::unique_ptr<Filled>> filled_;
+  std::set<std::string> directories_;  // that got a new pack
+};
+
+}  // namespace vellum::remote

@@ -1,0 +1,43 @@
+// remote/pieces/piece_maker.hpp: new pieces out of a store's records, uploaded by many connections at once.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "base/thread_pool.hpp"
+#include "remote/pieces/uploads.hpp"
+#include "store/catalog/store_core.hpp"
+#include "vellum/report.hpp"
+
+namespace vellum::remote {
+
+inline constexpr std::uint64_t kPieceBytes = 4u << 20;
+
+struct MadePiece {
+  PieceName name;
+  std::vector<PieceRecord> records;
+};
+
+class PieceMaker {
+ public:
+  PieceMaker(store::StoreCore& store, const Remote& remote, std::uint32_t generation,
+             base::ThreadPool& pool, const ProgressFn& progress);
+
+  // Adds the records, which ascend, to the uploads, in pieces. The same records always make the same
+  // pieces, so those of a push that was cut off are not uploaded again.
+  std::vector<MadePiece> make(const std::vector<PieceRecord>& records, Uploads& uploads);
+
+ private:
+  MadePiece make_one(std::span<const PieceRecord> records, Uploads& uploads);
+  void look_for_remains();
+
+  store::StoreCore& store_;
+  const Remote& remote_;
+  const std::uint32_t generation_;
+  const ProgressFn& progress_;
+  base::ThreadPool& pool_;
+  bool looked_ = false;
+  std::map<std::string, std::uint64_t> remains_;  // keys of this generation, with their sizes
+};
+
+}  // namespace vellum::remote

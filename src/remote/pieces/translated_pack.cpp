@@ -1,0 +1,129 @@
+#include "remote/pieces/translated_pack.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "format/translation.hpp"
+#include "store/encode/payload.hpp"
+#include "store/gc/pack_rewriter.hpp"
+#include "store/lock/version_pin.hpp"
+
+namespace vellum::remote {
+namespace {
+
+using format::RecordHeader;
+using format::RecordType;
+
+class Writer {
+ public:
+  Writer(const store::StoreCore& store, std::uint64_t pack, base::File& file)
+      : store_(store), pack_(pack), file_(file) {}
+
+  void put(const OwnedRecord& owned) {
+    RecordHeader header;
+    if (const char* problem = format::decode_record_header(owned.bytes, header)) {
+      fail(Errc::corrupted, "{}: {}", file_.path(), problem);
+    }
+    const auto hash = format::record_hash(owned.bytes, header);
+    const auto stored = format::record_payload(owned.bytes, header);
+    const std::uint32_t new_tag = append(header, hash, stored);
+    index_.push_back({header.type, header.offset_bytes, header.stored_bytes, header.raw_bytes,
+                      header.items, new_tag});
+    const PieceRecord& r = owned.record;
+    translation_.lines.push_back({r.ref.offset_bytes, header.offset_bytes, r.ref.tag, new_tag,
+                                  static_cast<std::uint32_t>(translation_.dropped.size()),
+                                  static_cast<std::uint32_t>(r.dropped.size())});
+    translation_.dropped.insert(translation_.dropped.end(), r.dropped.begin(), r.dropped.end());
+  }
+
+  // Translation, index and trailer, then the header, which names the translation.
+  void end() {
+    RecordHeader table, index;
+    append_metadata(RecordType::translation, format::encode_translation(translation_),
+                    translation_.lines.size(), table);
+    append_metadata(RecordType::index, format::encode_index(index_), index_.size(), index);
+    const auto trailer =
+        format::encode_pack_trailer(pack_, index.offset_bytes, store_.checksum_seed());
+    file_.pwrite(trailer, end_);
+    file_.pwrite(format::encode_pack_header({store_.superblock().store_id, pack_, pack_ >> 32,
+                                             table.offset_bytes, table.tag()}),
+                 0);
+    file_.sync_data();
+  }
+
+ private:
+  std::uint32_t append(RecordHeader& header, std::span<const std::byte> hash,
+                       std::span<const std::byte> stored) {
+    header.pack = pack_;
+    header.offset_bytes = end_;
+    buffer_.clear();
+    format::append_record(buffer_, header, hash, stored, store_.checksum_seed());
+    file_.pwrite(buffer_, end_);
+    end_ += buffer_.size();
+    return header.tag();
+  }
+
+  void append_metadata(RecordType type, std::vector<std::byte> raw, std::size_t items,
+                       RecordHeader& header) {
+    if (raw.size() > format::kMaxTranslationRawBytes) {
+      fail(Errc::unsupported, "{}: too many records for a translated pack", file_.path());
+    }
+    base::Compressor compressor;
+    const auto payload = store::encode_payload(compressor, base::Codec::zstd,
+                                               store::kMetadataZstdLevel, std::move(raw));
+    header = {};
+    header.type = type;
+    header.codec = payload.codec;
+    header.raw_bytes = payload.raw_bytes;
+    header.items = static_cast<std::uint32_t>(items);
+    append(header, {}, payload.stored);
+  }
+
+  const store::StoreCore& store_;
+  const std::uint64_t pack_;
+  base::File& file_;
+  std::uint64_t end_ = format::kPackHeaderBytes;
+  std::vector<std::byte> buffer_;
+  format::Translation translation_;
+  std::vector<format::IndexLine> index_;
+};
+
+// As recompression does: a process that pins a byte of a pack holds the names meanwhile.
+void put_in_place(store::StoreCore& store, const std::string& from, const std::string& path) {
+  {
+    const store::VersionPin names = store::hold_names_alone(store);
+    if (store.fs().exists(path) &&
+        !store.fs().open(path, base::OpenMode::read_only)->pinned_bytes().empty()) {
+      fail(Errc::busy, "{}: somebody has a version open that holds the pack in place", path);
+    }
+    store.fs().rename(from, path);
+  }
+  store.fs().sync_directory(base::parent_of(path));
+  store.packs().refresh();
+}
+
+}  // namespace
+
+void write_translated_pack(store::StoreCore& store, std::uint64_t pack, const std::string& path,
+                           std::vector<OwnedRecord> records) {
+  std::sort(records.begin(), records.end(),
+            [](const OwnedRecord& a, const OwnedRecord& b) { return a.record.ref < b.record.ref; });
+  const std::string directory = base::parent_of(path);
+  const std::string tmp =
+      (directory == store.packs_directory() ? store.tmp_directory() : directory) + "/" +
+      store::rewritten_file_name(pack);
+  if (store.fs().exists(tmp)) store.fs().unlink(tmp);
+  try {
+    const auto file = store.fs().open(tmp, base::OpenMode::create_new);
+    Writer writer(store, pack, *file);
+    for (const OwnedRecord& record : records) writer.put(record);
+    writer.end();
+    put_in_place(store, tmp, path);
+  } catch (...) {
+    base::unlink_quietly(store.fs(), tmp);
+    throw;
+  }
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,45 @@
+#include "remote/pieces/uploads.hpp"
+
+#include <utility>
+
+namespace vellum::remote {
+namespace {
+
+constexpr std::uint64_t kMostKeptBytes = 8u << 20;
+
+}  // namespace
+
+Uploads::Uploads(const Remote& remote, base::ThreadPool& pool, std::function<void()> before_large)
+    : remote_(remote), pool_(pool), before_large_(std::move(before_large)) {}
+
+bool Uploads::keep(const std::string& key, std::vector<std::byte>& bytes) {
+  const std::lock_guard lock(mutex_);
+  if (kept_bytes_ + bytes.size() > kMostKeptBytes) return false;
+  kept_bytes_ += bytes.size();
+  kept_.emplace(key, std::move(bytes));
+  return true;
+}
+
+void Uploads::add(const std::string& key, std::vector<std::byte> bytes) {
+  if (keep(key, bytes)) return;
+  if (before_large_) std::call_once(asked_, before_large_);
+  put(key, bytes);
+}
+
+void Uploads::put(const std::string& key, std::span<const std::byte> bytes) {
+  if (!remote_.objects().put_if_absent(key, bytes)) return;
+  const std::lock_guard lock(mutex_);
+  ++objects_;
+  bytes_ += bytes.size();
+}
+
+void Uploads::finish(const std::vector<std::function<void()>>& tasks) {
+  const std::map<std::string, std::vector<std::byte>> kept = std::exchange(kept_, {});
+  std::vector<std::function<void()>> all = tasks;
+  for (const auto& [key, bytes] : kept) {
+    all.push_back([this, &key = key, &bytes = bytes] { put(key, bytes); });
+  }
+  pool_.parallel_for(all.size(), [&](std::size_t i, std::size_t) { all[i](); });
+}
+
+}  // namespace vellum::remote

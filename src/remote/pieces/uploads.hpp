@@ -1,0 +1,45 @@
+// remote/pieces/uploads.hpp: the objects that a push makes: small ones together at its end, all at once;
+// large ones as soon as they are made.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.hpp"
+#include "remote/session/remote.hpp"
+
+namespace vellum::remote {
+
+class Uploads {
+ public:
+  // `before_large` is called once, before the first object leaves ahead of finish(); it may be null,
+  // and what it throws ends the upload. The pool is the caller's.
+  Uploads(const Remote& remote, base::ThreadPool& pool, std::function<void()> before_large);
+
+  // Puts the object if it is absent, now or in finish(). From any thread.
+  void add(const std::string& key, std::vector<std::byte> bytes);
+  // Puts what is left, beside the other tasks.
+  void finish(const std::vector<std::function<void()>>& tasks);
+
+  // Objects that were there already do not count.
+  std::uint64_t objects() const noexcept { return objects_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  void put(const std::string& key, std::span<const std::byte> bytes);
+  bool keep(const std::string& key, std::vector<std::byte>& bytes);
+
+  const Remote& remote_;
+  base::ThreadPool& pool_;
+  const std::function<void()> before_large_;
+  std::once_flag asked_;
+  std::mutex mutex_;  // guards what follows
+  std::map<std::string, std::vector<std::byte>> kept_;
+  std::uint64_t kept_bytes_ = 0;
+  std::uint64_t objects_ = 0, bytes_ = 0;
+};
+
+}  // namespace vellum::remote

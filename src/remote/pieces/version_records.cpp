@@ -1,0 +1,105 @@
+#include "remote/pieces/version_records.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/fail.hpp"
+#include "store/reach/live_set.hpp"
+#include "store/record/pack_extents.hpp"
+#include "store/record/record_io.hpp"
+
+namespace vellum::remote {
+namespace {
+
+using format::RecordRef;
+
+// Type and size from the header at the record's place.
+const char* read_header(const base::File& file, PieceRecord& record) {
+  std::array<std::byte, format::kRecordHeaderBytes> bytes;
+  if (file.try_pread(bytes, record.place.offset_bytes) != 0) return "truncated";
+  format::RecordHeader header;
+  if (const char* problem = format::decode_record_header(bytes, header)) return problem;
+  if (header.tag() != record.place.tag) return "stale record";
+  record.type = header.type;
+  record.size_bytes = format::record_extent_bytes(header);
+  return nullptr;
+}
+
+// nullptr, or why there is no such record.
+const char* locate(store::StoreCore& store, const RecordRef& ref, PieceRecord& out) {
+  store.packs().open(ref.pack);
+  const store::RecordPlace place = store.packs().locate(ref);
+  if (place.problem != nullptr) return place.problem;
+  out.ref = ref;
+  out.place = place.record;
+  out.dropped.assign(place.dropped.begin(), place.dropped.end());
+  return read_header(*place.file, out);
+}
+
+// The reference that leads to the record at a place; nothing refers to a version's copy.
+RecordRef reference_to(store::StoreCore& store, const RecordRef& place) {
+  const format::Translation* translation = store.packs().translation(place.pack);
+  if (translation == nullptr) return place;
+  const format::TranslationLine* line = translation->find_new(place.offset_bytes);
+  if (line == nullptr) {
+    fail(Errc::corrupted, "{}: the pack's translation lacks the record",
+         store::record_place(store, place.pack, place.offset_bytes));
+  }
+  return {place.pack, line->old_offset_bytes, line->old_tag};
+}
+
+void add_record(store::StoreCore& store, const RecordRef& ref, std::vector<PieceRecord>& out) {
+  PieceRecord& record = out.emplace_back();
+  if (const char* problem = locate(store, ref, record)) {
+    fail(Errc::corrupted, "{}: {}", store::record_place(store, ref), problem);
+  }
+}
+
+}  // namespace
+
+std::vector<PieceRecord> records_of_version(store::StoreCore& store,
+                                            const format::Version& version) {
+  std::vector<PieceRecord> out;
+  if (version.runs.empty()) return out;
+  store::LiveSet live_set(store);
+  live_set.reach(version);
+  out.reserve(live_set.size() + 1);
+  for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
+    if (live_set.is_reached(id)) add_record(store, live_set.record(id), out);
+  }
+  const RecordRef& newest = version.runs.front().root;
+  const store::Extent copy = store::version_copy_extent(store, newest.pack, newest.offset_bytes);
+  if (copy.to != 0) {
+    const auto header = store::read_record_header(store, newest.pack, copy.from);
+    add_record(store, reference_to(store, {newest.pack, copy.from, header.tag()}), out);
+  }
+  std::sort(out.begin(), out.end(),
+            [](const PieceRecord& a, const PieceRecord& b) { return a.ref < b.ref; });
+  return out;
+}
+
+std::vector<std::byte> read_record_bytes(store::StoreCore& store, const PieceRecord& record) {
+  const store::RecordPlace place = store.packs().locate(record.ref);
+  if (place.problem != nullptr || place.record != record.place) {
+    fail(Errc::corrupted, "{}: {}", store::record_place(store, record.ref),
+         place.problem != nullptr ? place.problem : "the record has moved");
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(record.size_bytes));
+  place.file->pread(bytes, record.place.offset_bytes);
+  if (const char* problem = check_record(record, bytes, store.checksum_seed())) {
+    fail(Errc::corrupted, "{} at byte {}: {}", place.file->path(), record.place.offset_bytes,
+         problem);
+  }
+  return bytes;
+}
+
+bool find_local_record(store::StoreCore& store, const RecordRef& ref, PieceRecord& out) {
+  try {
+    return locate(store, ref, out) == nullptr;
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted && e.code() != Errc::not_found) throw;
+    return false;
+  }
+}
+
+}  // namespace vellum::remote

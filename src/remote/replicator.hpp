@@ -1,0 +1,51 @@
+// remote/replicator.hpp: the commits of a store go to a remote as they are made.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vellum/remote.hpp>
+
+#include "remote/session/session.hpp"
+
+namespace vellum::remote {
+
+// Looks twice in each interval what the store has that the remote has not seen, and pushes it. So a
+// commit waits for half an interval at most, and the push has the other half.
+class Replicator {
+ public:
+  // Makes the remote known if it is not. `objects` stands in for what the URL names, if not null.
+  Replicator(store::StoreCore& store, const std::string& url, const ReplicateOptions& options,
+             std::shared_ptr<ObjectStore> objects = nullptr);
+
+  // Until `told` returns false; see Store::replicate().
+  ReplicateState run(const ReplicateFn& told);
+  // Pushes what is new, once. False: it failed in a way that may pass (state().failure).
+  bool push_new();
+  const ReplicateState& state() const noexcept { return state_; }
+
+ private:
+  struct NewVersions {
+    std::vector<std::string> names;
+    std::vector<std::uint64_t> orders;  // of the snapshots among them
+  };
+  bool is_known_branch(const RemoteFile& file, const std::string& branch) const;
+  NewVersions find_new() const;
+  std::unique_ptr<Session> open_session();
+  void push_names(Session& session, const std::vector<std::string>& names);
+  void push_each(Session& session, const std::vector<std::string>& names);
+  bool wait(const ReplicateFn& told, std::chrono::steady_clock::time_point until);
+  void update_behind();
+
+  store::StoreCore& store_;
+  const ReplicateOptions options_;
+  std::string remote_;
+  std::shared_ptr<ObjectStore> objects_;
+  std::map<std::string, std::string> refused_;  // names that mean something else at the remote
+  std::optional<std::chrono::steady_clock::time_point> behind_since_;
+  ReplicateState state_;
+};
+
+}  // namespace vellum::remote

@@ -1,0 +1,299 @@
+#include "remote/s3/http_client.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "base/fail.hpp"
+#include "base/signals_blocked.hpp"
+#include "remote/s3/libcurl.hpp"
+
+namespace vellum::remote {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct HeaderList {
+  curl_slist* list = nullptr;
+  HeaderList() = default;
+  ~HeaderList() { libcurl().slist_free_all(list); }
+  HeaderList(const HeaderList&) = delete;
+  HeaderList& operator=(const HeaderList&) = delete;
+  void add(const std::string& line) {
+    curl_slist* const longer = libcurl().slist_append(list, line.c_str());
+    if (longer == nullptr) fail(Errc::out_of_memory, "out of memory for a header");
+    list = longer;
+  }
+};
+
+// A request under way. Its thread waits; the thread of transfers fills the response.
+struct Transfer {
+  const HttpRequest& request;
+  HttpResponse response;
+  HeaderList headers;
+  std::size_t sent = 0;
+  char error[CURL_ERROR_SIZE] = {};
+  CURL* easy = nullptr;
+  Clock::time_point last_progress = Clock::now();
+  std::uint64_t moved = 0;  // bytes in either direction, at last_progress
+  bool done = false;        // guarded by the client's mutex
+
+  explicit Transfer(const HttpRequest& r) : request(r) {}
+};
+
+std::size_t take_body(char* data, std::size_t size, std::size_t count, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  auto& body = transfer.response.body;
+  const std::size_t bytes = size * count;
+  if (bytes > transfer.request.limit_bytes -
+                  std::min<std::uint64_t>(body.size(), transfer.request.limit_bytes)) {
+    transfer.response.too_large = true;
+    return 0;
+  }
+  try {
+    const auto* from = reinterpret_cast<const std::byte*>(data);
+    body.insert(body.end(), from, from + bytes);
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+  return bytes;
+}
+
+std::size_t give_body(char* out, std::size_t size, std::size_t count, void* context) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  const auto body = transfer.request.body;
+  const std::size_t bytes = std::min(size * count, body.size() - transfer.sent);
+  std::memcpy(out, body.data() + transfer.sent, bytes);
+  transfer.sent += bytes;
+  return bytes;
+}
+
+// libcurl sends a body again where a kept connection turns out to be closed.
+int rewind_body(void* context, curl_off_t offset, int origin) {
+  auto& transfer = *static_cast<Transfer*>(context);
+  if (origin != SEEK_SET || offset < 0 ||
+      static_cast<std::uint64_t>(offset) > transfer.request.body.size()) {
+    return CURL_SEEKFUNC_FAIL;
+  }
+  transfer.sent = static_cast<std::size_t>(offset);
+  return CURL_SEEKFUNC_OK;
+}
+
+std::size_t take_header(char* data, std::size_t size, std::size_t count, void* context) {
+  constexpr std::size_t kMostHeaders = 100, kMostHeaderBytes = 8192;
+  auto& headers = static_cast<Transfer*>(context)->response.headers;
+  const std::size_t bytes = size * count;
+  try {
+    const std::string line(data, bytes);
+    if (line.starts_with("HTTP/")) headers.clear();  // that of "100 Continue" came before
+    const auto colon = line.find(':');
+    if (colon == std::string::npos || bytes > kMostHeaderBytes || headers.size() >= kMostHeaders) {
+      return bytes;
+    }
+    std::string name = line.substr(0, colon);
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const auto first = line.find_first_not_of(" \t", colon + 1);
+    const auto last = line.find_last_not_of(" \t\r\n");
+    const bool is_empty = first == std::string::npos || last < first;
+    headers[name] = is_empty ? "" : line.substr(first, last - first + 1);
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+struct HttpClient::Impl {
+  const HttpOptions options;
+  CURLM* multi = nullptr;
+  std::mutex mutex;  // guards `waiting`, `stopping`, `thread` and each Transfer::done
+  std::condition_variable finished;
+  std::deque<Transfer*> waiting;
+  bool stopping = false;
+  std::thread thread;
+  std::vector<Transfer*> active;  // of the thread alone, like `idle`
+  std::vector<CURL*> idle;
+
+  explicit Impl(HttpOptions o) : options(std::move(o)) {
+    multi = libcurl().multi_init();
+    if (multi == nullptr) fail(Errc::out_of_memory, "libcurl: out of memory");
+    const long most = static_cast<long>(options.connections);
+    libcurl().multi_setopt(multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, most);
+    libcurl().multi_setopt(multi, CURLMOPT_MAXCONNECTS, most);
+    libcurl().multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING);
+  }
+
+  ~Impl() {
+    {
+      const std::lock_guard lock(mutex);
+      stopping = true;
+    }
+    libcurl().multi_wakeup(multi);
+    if (thread.joinable()) thread.join();
+    for (CURL* easy : idle) libcurl().easy_cleanup(easy);
+    libcurl().multi_cleanup(multi);
+  }
+
+  void prepare(Transfer& transfer);
+  void begin_waiting();
+  void end(Transfer& transfer, CURLcode code);
+  void end_finished();
+  void end_stalled();
+  bool run_once();
+  void run() {
+    while (run_once()) {
+    }
+  }
+};
+
+void HttpClient::Impl::prepare(Transfer& transfer) {
+  const HttpRequest& request = transfer.request;
+  CURL* const easy = transfer.easy;
+  for (const auto& [name, value] : request.headers) transfer.headers.add(name + ": " + value);
+  transfer.headers.add("Expect:");  // a round trip that nothing is gained by
+  libcurl().easy_setopt(easy, CURLOPT_PRIVATE, &transfer);
+  libcurl().easy_setopt(easy, CURLOPT_URL, request.url.c_str());
+  libcurl().easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  libcurl().easy_setopt(easy, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  libcurl().easy_setopt(easy, CURLOPT_HTTPHEADER, transfer.headers.list);
+  libcurl().easy_setopt(easy, CURLOPT_ERRORBUFFER, transfer.error);
+  libcurl().easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  libcurl().easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  libcurl().easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
+  libcurl().easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 1L);
+  libcurl().easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 2L);
+  if (!options.ca_bundle.empty())
+    libcurl().easy_setopt(easy, CURLOPT_CAINFO, options.ca_bundle.c_str());
+  libcurl().easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                        static_cast<long>(options.connect_timeout.count()));
+  libcurl().easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
+  libcurl().easy_setopt(easy, CURLOPT_WRITEDATA, &transfer);
+  libcurl().easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header);
+  libcurl().easy_setopt(easy, CURLOPT_HEADERDATA, &transfer);
+  if (request.method == "PUT") {
+    libcurl().easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+    libcurl().easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
+    libcurl().easy_setopt(easy, CURLOPT_READFUNCTION, give_body);
+    libcurl().easy_setopt(easy, CURLOPT_READDATA, &transfer);
+    libcurl().easy_setopt(easy, CURLOPT_SEEKFUNCTION, rewind_body);
+    libcurl().easy_setopt(easy, CURLOPT_SEEKDATA, &transfer);
+    libcurl().easy_setopt(easy, CURLOPT_INFILESIZE_LARGE,
+                          static_cast<curl_off_t>(request.body.size()));
+  } else {
+    libcurl().easy_setopt(easy, CURLOPT_BUFFERSIZE, 512L << 10);
+    if (request.method != "GET")
+      libcurl().easy_setopt(easy, CURLOPT_CUSTOMREQUEST, request.method.c_str());
+  }
+}
+
+// Takes the requests that came since.
+void HttpClient::Impl::begin_waiting() {
+  std::deque<Transfer*> fresh;
+  {
+    const std::lock_guard lock(mutex);
+    fresh.swap(waiting);
+  }
+  for (Transfer* transfer : fresh) {
+    try {
+      if (!idle.empty()) {
+        transfer->easy = idle.back();
+        idle.pop_back();
+        libcurl().easy_reset(transfer->easy);
+      } else {
+        transfer->easy = libcurl().easy_init();
+      }
+      if (transfer->easy == nullptr) fail(Errc::out_of_memory, "libcurl: out of memory");
+      active.push_back(transfer);
+      prepare(*transfer);
+      transfer->last_progress = Clock::now();
+      if (libcurl().multi_add_handle(multi, transfer->easy) != CURLM_OK) {
+        fail(Errc::out_of_memory, "libcurl refuses another transfer");
+      }
+    } catch (const std::exception&) {
+      end(*transfer, CURLE_OUT_OF_MEMORY);
+    }
+  }
+}
+
+void HttpClient::Impl::end(Transfer& transfer, CURLcode code) {
+  if (transfer.easy != nullptr) {
+    libcurl().multi_remove_handle(multi, transfer.easy);
+    libcurl().easy_getinfo(transfer.easy, CURLINFO_RESPONSE_CODE, &transfer.response.status);
+    idle.push_back(transfer.easy);
+  }
+  if (code != CURLE_OK) {
+    transfer.response.failure =
+        transfer.error[0] != '\0' ? transfer.error : libcurl().easy_strerror(code);
+  }
+  std::erase(active, &transfer);
+  const std::lock_guard lock(mutex);
+  transfer.done = true;
+  finished.notify_all();
+}
+
+void HttpClient::Impl::end_finished() {
+  int left = 0;
+  while (const CURLMsg* message = libcurl().multi_info_read(multi, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    const CURLcode code = message->data.result;
+    Transfer* transfer = nullptr;
+    libcurl().easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &transfer);
+    end(*transfer, code);
+  }
+}
+
+// libcurl's own limits are of time as a whole, or of speed; a slow server that goes on is no error.
+void HttpClient::Impl::end_stalled() {
+  const auto now = Clock::now();
+  const std::vector<Transfer*> all = active;
+  for (Transfer* transfer : all) {
+    curl_off_t up = 0, down = 0;
+    libcurl().easy_getinfo(transfer->easy, CURLINFO_SIZE_UPLOAD_T, &up);
+    libcurl().easy_getinfo(transfer->easy, CURLINFO_SIZE_DOWNLOAD_T, &down);
+    const auto moved = static_cast<std::uint64_t>(up) + static_cast<std::uint64_t>(down);
+    if (moved != transfer->moved) {
+      transfer->moved = moved;
+      transfer->last_progress = now;
+    } else if (now - transfer->last_progress > options.stall_timeout) {
+      end(*transfer, CURLE_OPERATION_TIMEDOUT);
+    }
+  }
+}
+
+bool HttpClient::Impl::run_once() {
+  {
+    const std::lock_guard lock(mutex);
+    if (stopping) return false;
+  }
+  begin_waiting();
+  int running = 0;
+  libcurl().multi_perform(multi, &running);
+  end_finished();
+  end_stalled();
+  // A request that came meanwhile has woken it up in advance.
+  libcurl().multi_poll(multi, nullptr, 0, active.empty() ? 10'000 : 100, nullptr);
+  return true;
+}
+
+HttpClient::HttpClient(HttpOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+HttpClient::~HttpClient() = default;
+
+HttpResponse HttpClient::perform(const HttpRequest& request) {
+  Transfer transfer(request);
+  std::unique_lock lock(impl_->mutex);
+  if (!impl_->thread.joinable()) {
+    const base::SignalsBlocked blocked;
+    impl_->thread = std::thread([impl = impl_.get()] { impl->run(); });
+  }
+  impl_->waiting.push_back(&transfer);
+  libcurl().multi_wakeup(impl_->multi);
+  impl_->finished.wait(lock, [&] { return transfer.done; });
+  return std::move(transfer.response);
+}
+
+}  // namespace vellum::remote

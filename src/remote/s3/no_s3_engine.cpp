@@ -1,0 +1,12 @@
+// remote/s3/no_s3_engine.cpp: a build without libcurl.
+#include "base/fail.hpp"
+#include "remote/s3/s3_engine.hpp"
+
+namespace vellum::remote {
+
+std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url) {
+  fail(Errc::unsupported, "{}: this build of vellum has no S3, since libcurl was not there",
+       url.text);
+}
+
+}  // namespace vellum::remote

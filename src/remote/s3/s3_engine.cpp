@@ -1,0 +1,303 @@
+#include "remote/s3/s3_engine.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "base/fail.hpp"
+#include "base/sha256.hpp"
+#include "remote/s3/aws_config.hpp"
+#include "remote/s3/s3_replies.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr std::uint64_t kMostReplyBytes = 16u << 20;  // of a listing or an error
+constexpr std::size_t kMostListed = 1000;             // by one request
+
+std::string amz_time(std::chrono::system_clock::time_point now) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%dT%H%M%SZ", &utc);
+  return text;
+}
+
+// "Tue, 24 Nov 2026 22:13:40 GMT"; nothing where it is another text.
+std::optional<std::chrono::system_clock::time_point> parse_http_date(const std::string& text) {
+  std::tm utc{};
+  const char* const end = strptime(text.c_str(), "%a, %d %b %Y %H:%M:%S", &utc);
+  if (end == nullptr) return std::nullopt;
+  return std::chrono::system_clock::from_time_t(timegm(&utc));
+}
+
+struct Call {
+  std::string method;
+  std::string key;  // empty: the bucket
+  NameValues query;
+  NameValues headers;
+  std::span<const std::byte> body;
+  std::uint64_t limit_bytes = kMostReplyBytes;
+};
+
+struct Reply {
+  HttpResponse response;
+  S3Error error;
+  // An attempt before this one may have done its work although it has failed.
+  bool is_repeated = false;
+};
+
+class S3Engine final : public ObjectStore {
+ public:
+  explicit S3Engine(S3Options options) : options_(std::move(options)), http_(options_.http) {
+    const std::size_t host = options_.endpoint.find("//") + 2;
+    scheme_ = options_.endpoint.substr(0, host);
+    authority_ = options_.endpoint.substr(host);
+    // libcurl leaves out a port that the scheme implies.
+    const std::string implied = scheme_ == "http://" ? ":80" : ":443";
+    if (authority_.ends_with(implied)) authority_.resize(authority_.size() - implied.size());
+    if (!options_.path_addressing) authority_ = options_.bucket + "." + authority_;
+  }
+
+  const std::string& url() const noexcept override { return options_.url; }
+  std::size_t connections() const noexcept override { return options_.http.connections; }
+
+  std::vector<std::byte> get(const std::string& key, std::uint64_t limit_bytes) override {
+    require_good_key(key);
+    Reply reply = perform({"GET", key, {}, {}, {}, std::max(limit_bytes, kMostReplyBytes)});
+    auto& body = reply.response.body;
+    if (reply.response.too_large || (reply.response.status == 200 && body.size() > limit_bytes)) {
+      fail(Errc::corrupted, "{}: more than the {} bytes that are expected", name(key), limit_bytes);
+    }
+    require_status(reply, key, {200});
+    return std::move(body);
+  }
+
+  std::vector<std::byte> get_range(const std::string& key, ByteRange range) override {
+    require_good_key(key);
+    if (range.length_bytes == 0) return {};
+    const std::uint64_t last = range.offset_bytes + range.length_bytes - 1;
+    Reply reply = perform({"GET",
+                           key,
+                           {},
+                           {{"range", fmt::format("bytes={}-{}", range.offset_bytes, last)}},
+                           {},
+                           std::max(range.length_bytes, kMostReplyBytes)});
+    if (reply.response.status == 416 ||
+        (reply.response.status == 206 && reply.response.body.size() != range.length_bytes)) {
+      fail(Errc::corrupted, "{}: does not have the bytes {} to {} that are expected", name(key),
+           range.offset_bytes, last);
+    }
+    require_status(reply, key, {206});
+    return std::move(reply.response.body);
+  }
+
+  bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
+    require_good_key(key);
+    const Reply reply = perform({"PUT", key, {}, {{"if-none-match", "*"}}, bytes});
+    if (reply.response.status == 412) return reply.is_repeated && holds(key, bytes);
+    require_status(reply, key, {200, 201, 204});
+    return true;
+  }
+
+  void put(const std::string& key, std::span<const std::byte> bytes) override {
+    require_good_key(key);
+    require_status(perform({"PUT", key, {}, {}, bytes}), key, {200, 201, 204});
+  }
+
+  std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
+    std::vector<ObjectInfo> out;
+    for (std::string token; out.size() < most;) {
+      const S3Listing listing = list_some(prefix, token, most - out.size());
+      for (const ObjectInfo& object : listing.objects) add(object, prefix, out);
+      token = listing.next;
+      if (token.empty()) break;
+    }
+    if (out.size() > most) out.resize(most);
+    return out;
+  }
+
+  void remove(const std::string& key) override {
+    require_good_key(key);
+    require_status(perform({"DELETE", key, {}, {}, {}}), key, {200, 204, 404});
+  }
+
+ private:
+  std::string name(const std::string& key) const {
+    return key.empty() ? options_.url : options_.url + ": " + key;
+  }
+  std::string in_bucket(const std::string& key) const {
+    return options_.prefix.empty() ? key : options_.prefix + "/" + key;
+  }
+
+  // Whether the object is the one that these bytes make: an attempt of ours, then, has made it.
+  bool holds(const std::string& key, std::span<const std::byte> bytes) {
+    try {
+      return std::ranges::equal(get(key, bytes.size()), bytes);
+    } catch (const Error& e) {
+      if (e.code() == Errc::corrupted || e.code() == Errc::not_found) return false;
+      throw;
+    }
+  }
+
+  S3Listing list_some(const std::string& prefix, const std::string& token, std::size_t most) {
+    Call call{"GET", "", {{"list-type", "2"}, {"encoding-type", "url"}}, {}, {}};
+    call.query.emplace_back("prefix", in_bucket(prefix));
+    call.query.emplace_back("max-keys", std::to_string(std::min(most, kMostListed)));
+    if (!token.empty()) call.query.emplace_back("continuation-token", token);
+    const Reply reply = perform(call);
+    require_status(reply, "", {200});
+    S3Listing out;
+    if (!parse_s3_listing(reply.response.body, out)) {
+      fail(Errc::io, "{}: the server's listing does not parse", options_.url);
+    }
+    return out;
+  }
+
+  // Objects that are none of Vellum's are left out.
+  void add(const ObjectInfo& object, const std::string& prefix,
+           std::vector<ObjectInfo>& out) const {
+    const std::string start = options_.prefix.empty() ? "" : options_.prefix + "/";
+    if (!object.key.starts_with(start)) return;
+    std::string key = object.key.substr(start.size());
+    if (key.starts_with(prefix) && is_good_key(key))
+      out.push_back({std::move(key), object.size_bytes});
+  }
+
+  std::string path_of(const Call& call) const {
+    std::string path = options_.path_addressing ? "/" + options_.bucket : "";
+    if (!call.key.empty() || path.empty()) {
+      path += "/" + (call.key.empty() ? "" : uri_encoded(in_bucket(call.key), true));
+    }
+    return path;
+  }
+
+  HttpResponse send(const Call& call) {
+    const auto now = std::chrono::system_clock::now() + std::chrono::seconds(clock_ahead_s_.load());
+    const std::string time = amz_time(now);
+    RequestToSign to_sign{call.method, path_of(call), call.query, call.headers,
+                          hex(base::sha256(call.body))};
+    to_sign.headers.emplace_back("x-amz-content-sha256", to_sign.payload_hash);
+    to_sign.headers.emplace_back("x-amz-date", time);
+    if (!options_.credentials.session_token.empty()) {
+      to_sign.headers.emplace_back("x-amz-security-token", options_.credentials.session_token);
+    }
+    HttpRequest request{call.method, scheme_ + authority_ + to_sign.path, to_sign.headers,
+                        call.body, call.limit_bytes};
+    if (!call.query.empty()) request.url += "?" + canonical_query(call.query);
+    to_sign.headers.emplace_back("host", authority_);
+    request.headers.emplace_back(
+        "authorization", sign(to_sign, {options_.region, "s3", time}, options_.credentials));
+    return http_.perform(request);
+  }
+
+  // The request, repeated while its failure may pass.
+  Reply perform(const Call& call) {
+    Reply reply;
+    for (int attempt = 1;; ++attempt) {
+      reply.response = send(call);
+      reply.error = {};
+      if (reply.response.status >= 300) reply.error = parse_s3_error(reply.response.body);
+      if (!may_pass(reply) || attempt >= options_.attempts) return reply;
+      reply.is_repeated |= may_have_arrived(reply);
+      pause(attempt);
+    }
+  }
+
+  bool may_pass(const Reply& reply) {
+    const HttpResponse& response = reply.response;
+    if (response.too_large) return false;
+    if (!response.failure.empty()) return true;
+    if (reply.error.code == "RequestTimeTooSkewed") return learn_time(response);
+    if (response.status == 501) return false;
+    for (const char* code : {"RequestTimeout", "XAmzContentSHA256Mismatch", "BadDigest",
+                             "IncompleteBody", "ConditionalRequestConflict", "OperationAborted"}) {
+      if (reply.error.code == code) return true;
+    }
+    return response.status >= 500 || response.status == 429 || response.status == 408;
+  }
+
+  static bool may_have_arrived(const Reply& reply) {
+    return !reply.response.failure.empty() || reply.response.status >= 500;
+  }
+
+  // Signs with the server's time from now on. False: it does not tell.
+  bool learn_time(const HttpResponse& response) {
+    const auto date = response.headers.find("date");
+    if (date == response.headers.end()) return false;
+    const auto time = parse_http_date(date->second);
+    if (!time.has_value()) return false;
+    const auto ahead =
+        std::chrono::duration_cast<std::chrono::seconds>(*time - std::chrono::system_clock::now());
+    clock_ahead_s_.store(ahead.count());
+    return true;
+  }
+
+  void pause(int attempt) {
+    const auto longest =
+        std::min(options_.longest_pause, options_.first_pause * (1 << std::min(attempt - 1, 16)));
+    std::int64_t chosen_ms = 0;
+    {
+      const std::lock_guard lock(random_mutex_);
+      chosen_ms = std::uniform_int_distribution<std::int64_t>(0, longest.count())(random_);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(chosen_ms));
+  }
+
+  void require_status(const Reply& reply, const std::string& key,
+                      std::initializer_list<long> expected) const {
+    const HttpResponse& response = reply.response;
+    if (!response.failure.empty()) fail(Errc::io, "{}: {}", name(key), response.failure);
+    if (std::find(expected.begin(), expected.end(), response.status) != expected.end()) return;
+    const S3Error& error = reply.error;
+    std::string reason = fmt::format("HTTP status {}", response.status);
+    if (!error.code.empty()) reason += " (" + error.code + ")";
+    if (!error.message.empty()) reason += ": " + error.message;
+    fail(code_of(response.status, error), "{}: {}", name(key), reason);
+  }
+
+  static Errc code_of(long status, const S3Error& error) {
+    if (status == 404) return Errc::not_found;
+    if (status == 501) return Errc::unsupported;
+    if (status == 507 || error.code == "QuotaExceeded") return Errc::no_space;
+    return Errc::io;
+  }
+
+  const S3Options options_;
+  std::string scheme_, authority_;
+  HttpClient http_;
+  std::atomic<std::int64_t> clock_ahead_s_{0};
+  std::mutex random_mutex_;
+  std::mt19937_64 random_{std::random_device{}()};
+};
+
+}  // namespace
+
+std::unique_ptr<ObjectStore> make_s3_engine(S3Options options) {
+  return std::make_unique<S3Engine>(std::move(options));
+}
+
+std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url) {
+  const AwsSettings settings = find_aws_settings(url, process_environment());
+  S3Options options;
+  options.url = url.text;
+  options.bucket = url.bucket;
+  options.prefix = url.prefix;
+  options.region = settings.region;
+  options.credentials = settings.credentials;
+  options.http.ca_bundle = settings.ca_bundle;
+  const bool own_endpoint = !settings.endpoint.empty();
+  options.endpoint =
+      own_endpoint ? settings.endpoint : "https://s3." + settings.region + ".amazonaws.com";
+  options.path_addressing = url.addressing == RemoteUrl::Addressing::path ||
+                            (url.addressing == RemoteUrl::Addressing::automatic && own_endpoint);
+  return make_s3_engine(std::move(options));
+}
+
+}  // namespace vellum::remote

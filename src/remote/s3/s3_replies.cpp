@@ -1,0 +1,98 @@
+#include "remote/s3/s3_replies.hpp"
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+namespace vellum::remote {
+namespace {
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// What stands between <name> and </name>, from `at` on; `at` goes behind it.
+std::optional<std::string_view> element(std::string_view xml, std::string_view name,
+                                        std::size_t& at) {
+  const std::string open = "<" + std::string(name) + ">", close = "</" + std::string(name) + ">";
+  const std::size_t from = xml.find(open, at);
+  if (from == std::string_view::npos) return std::nullopt;
+  const std::size_t to = xml.find(close, from);
+  if (to == std::string_view::npos) return std::nullopt;
+  at = to + close.size();
+  return xml.substr(from + open.size(), to - from - open.size());
+}
+
+std::optional<std::string_view> element(std::string_view xml, std::string_view name) {
+  std::size_t at = 0;
+  return element(xml, name, at);
+}
+
+std::string without_entities(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, char>, 5> kEntities = {
+      {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}};
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    bool found = false;
+    for (const auto& [entity, c] : kEntities) {
+      if (!text.substr(i).starts_with(entity)) continue;
+      out.push_back(c);
+      i += entity.size();
+      found = true;
+      break;
+    }
+    if (!found) out.push_back(text[i++]);
+  }
+  return out;
+}
+
+std::string without_percents(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned value = 0;
+    const char* const digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2) {
+      out.push_back(static_cast<char>(value));
+      i += 2;
+    } else {
+      out.push_back(text[i]);
+    }
+  }
+  return out;
+}
+
+bool parse_object(std::string_view xml, bool is_encoded, ObjectInfo& out) {
+  const auto key = element(xml, "Key"), size = element(xml, "Size");
+  if (!key.has_value() || !size.has_value()) return false;
+  out.key = without_entities(*key);
+  if (is_encoded) out.key = without_percents(out.key);
+  const char* const end = size->data() + size->size();
+  const auto [stop, problem] = std::from_chars(size->data(), end, out.size_bytes);
+  return problem == std::errc() && stop == end;
+}
+
+}  // namespace
+
+S3Error parse_s3_error(std::span<const std::byte> xml) {
+  const std::string_view text = text_of(xml);
+  return {without_entities(element(text, "Code").value_or("")),
+          without_entities(element(text, "Message").value_or(""))};
+}
+
+bool parse_s3_listing(std::span<const std::byte> xml, S3Listing& out) {
+  out = {};
+  const std::string_view text = text_of(xml);
+  if (text.find("<ListBucketResult") == std::string_view::npos) return false;
+  const bool is_encoded = element(text, "EncodingType").value_or("") == "url";
+  std::size_t at = 0;
+  while (const auto contents = element(text, "Contents", at)) {
+    if (!parse_object(*contents, is_encoded, out.objects.emplace_back())) return false;
+  }
+  if (element(text, "IsTruncated").value_or("") != "true") return true;
+  out.next = without_entities(element(text, "NextContinuationToken").value_or(""));
+  return !out.next.empty();
+}
+
+}  // namespace vellum::remote

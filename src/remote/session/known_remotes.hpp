@@ -1,0 +1,36 @@
+// remote/session/known_remotes.hpp: the remotes that a store knows, by name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "remote/objects/remote_file.hpp"
+#include "store/catalog/store_core.hpp"
+
+namespace vellum::remote {
+
+// The remote of a command that names none, and the one that a clone comes from.
+inline constexpr const char* kDefaultRemoteName = "origin";
+
+// The remotes that a store knows, sorted.
+std::vector<std::string> remote_names(const store::StoreCore& store);
+// Errc::not_found names the remote, corrupted the file.
+RemoteFile read_remote_file(const store::StoreCore& store, const std::string& name);
+
+// Where the file of a remote is, and what else a store keeps of its remotes.
+std::string remotes_directory(const store::StoreCore& store);
+void write_remote_file(store::StoreCore& store, const std::string& name, const RemoteFile& file,
+                       bool replace);
+
+// Notes a new remote. Errc::already_exists: one has the name; invalid_argument: it is malformed.
+void add_remote_file(store::StoreCore& store, const std::string& name, const std::string& url,
+                     bool one_writer);
+// The same, after a probe of its server; the remote is checked to be this store's, or new.
+// Errc::unsupported: the server lets two creators of an object win, and `one_writer` is false;
+// invalid_argument: the remote has the versions of another store. True: one creator won each time.
+bool add_remote(store::StoreCore& store, const std::string& name, const std::string& url,
+                bool one_writer);
+// Errc::not_found names the remote. The objects stay.
+void remove_remote_file(store::StoreCore& store, const std::string& name);
+
+}  // namespace vellum::remote

@@ -1,0 +1,53 @@
+#include "remote/session/local_cache.hpp"
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr std::uint64_t kMaxCachedBytes = 64u << 20;
+
+}  // namespace
+
+LocalCache::LocalCache(base::Fs& fs, std::string directory, std::string tmp_directory)
+    : fs_(fs), directory_(std::move(directory)), tmp_directory_(std::move(tmp_directory)) {}
+
+std::string LocalCache::name_of(const std::string& key) const {
+  std::string name = key;
+  for (char& c : name) {
+    if (c == '/') c = '.';
+  }
+  return name;
+}
+
+bool LocalCache::get(const std::string& key, std::vector<std::byte>& out) const {
+  try {
+    out = base::read_whole(fs_, directory_ + "/" + name_of(key), kMaxCachedBytes);
+    return true;
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+    return false;
+  }
+}
+
+bool LocalCache::get(const std::string& key, const base::Sha256& hash,
+                     std::vector<std::byte>& out) const {
+  return get(key, out) && base::sha256(out) == hash;
+}
+
+bool LocalCache::get(const std::string& key, std::uint64_t size_bytes,
+                     std::vector<std::byte>& out) const {
+  return get(key, out) && out.size() == size_bytes;
+}
+
+void LocalCache::put(const std::string& key, std::span<const std::byte> bytes) {
+  try {
+    base::ensure_directory(fs_, directory_);
+    base::replace_hint_file(fs_, tmp_directory_, directory_, name_of(key), bytes);
+  } catch (const Error& e) {
+    if (e.code() == Errc::out_of_memory) throw;
+  }
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,37 @@
+// remote/session/local_cache.hpp: copies of lists and of contents of pieces, in the store.
+//
+// They spare a push the reading of what it pushed before. A copy is used only if it checks out, and
+// may vanish at any time. Nothing here throws but for lack of memory: without a cache, all is read
+// from the remote.
+//
+// Threads: all calls from any thread.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/sha256.hpp"
+
+namespace vellum::remote {
+
+class LocalCache {
+ public:
+  // REQUIRES: both directories are on one file system.
+  LocalCache(base::Fs& fs, std::string directory, std::string tmp_directory);
+
+  // False: there is no copy, or none with this hash, or of this size.
+  bool get(const std::string& key, std::vector<std::byte>& out) const;
+  bool get(const std::string& key, const base::Sha256& hash, std::vector<std::byte>& out) const;
+  bool get(const std::string& key, std::uint64_t size_bytes, std::vector<std::byte>& out) const;
+  void put(const std::string& key, std::span<const std::byte> bytes);
+
+ private:
+  std::string name_of(const std::string& key) const;
+
+  base::Fs& fs_;
+  const std::string directory_, tmp_directory_;
+};
+
+}  // namespace vellum::remote

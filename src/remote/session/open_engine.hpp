@@ -1,0 +1,17 @@
+// remote/session/open_engine.hpp: the engine for a URL.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/file.hpp"
+#include "remote/engine/object_store.hpp"
+
+namespace vellum::remote {
+
+// Opens the engine that the URL names (remote/engine/url.hpp). A directory goes through `fs`. Makes
+// no request. Errc::invalid_argument: the URL is malformed, or no credentials are found.
+// Errc::unsupported: this build has no S3.
+std::unique_ptr<ObjectStore> open_object_store(base::Fs& fs, const std::string& url);
+
+}  // namespace vellum::remote

@@ -1,0 +1,295 @@
+#include "remote/session/remote.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "base/fail.hpp"
+#include "format/number.hpp"
+#include "format/whole_file.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr std::uint64_t kMaxSuperblockObjectBytes = 64u << 10;
+constexpr std::size_t kHeadsListed = 8;  // strangers among them are passed over
+
+// Runs `read` again after damage, which may have come about on the way.
+template <typename Read>
+auto read_twice(const Read& read) {
+  try {
+    return read();
+  } catch (const Error& e) {
+    if (e.code() != Errc::corrupted) throw;
+  }
+  return read();
+}
+
+void require_content(const std::string& name, std::span<const std::byte> bytes,
+                     const base::Sha256& hash) {
+  if (base::sha256(bytes) == hash) return;
+  fail(Errc::corrupted, "{}: the content does not have the SHA-256 of its name", name);
+}
+
+void require_sound(const std::string& name, const char* problem) {
+  if (problem == nullptr) return;
+  const std::string_view text = problem;
+  const Errc code = text == format::kNewerFormat  ? Errc::newer_format
+                    : text == format::kOtherStore ? Errc::invalid_argument
+                                                  : Errc::corrupted;
+  fail(code, "{}: {}", name, problem);
+}
+
+std::optional<std::vector<std::byte>> get_if_there(ObjectStore& objects, const std::string& key,
+                                                   std::uint64_t limit_bytes) {
+  try {
+    return objects.get(key, limit_bytes);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> newest_number_at(ObjectStore& objects) {
+  for (const ObjectInfo& object : objects.list(kHeadPrefix, kHeadsListed)) {
+    if (const auto number = parse_head_key(object.key)) return number;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::byte> read_superblock_bytes(ObjectStore& objects) {
+  try {
+    return objects.get(kSuperblockKey, kMaxSuperblockObjectBytes);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    fail(Errc::not_found, "{}: there is no remote ({})", objects.url(), e.what());
+  }
+}
+
+format::Superblock read_superblock(ObjectStore& objects) {
+  return read_twice([&] {
+    format::Superblock out;
+    const std::string name = objects.url() + ": " + kSuperblockKey;
+    switch (format::decode_superblock(read_superblock_bytes(objects), out)) {
+      case format::SuperblockStatus::ok:
+        return out;
+      case format::SuperblockStatus::newer_format:
+        fail(Errc::newer_format, "{}: written by a newer Vellum", name);
+      case format::SuperblockStatus::not_a_store:
+        fail(Errc::not_a_store, "{}: not the superblock of a Vellum store", name);
+      case format::SuperblockStatus::corrupted:
+        break;
+    }
+    fail(Errc::corrupted, "{}: the superblock is corrupted", name);
+  });
+}
+
+WriteId random_write_id() {
+  std::random_device device;
+  WriteId id;
+  for (auto& b : id) b = static_cast<std::byte>(device());
+  return id;
+}
+
+// As it stands there. nullopt: there is none of this number.
+std::optional<StoredHead> Remote::read_head(std::uint64_t number) const {
+  const std::string key = head_key(number);
+  return read_twice([&]() -> std::optional<StoredHead> {
+    const auto bytes = get_if_there(objects_, key, kMaxHeadBytes);
+    if (!bytes.has_value()) return std::nullopt;
+    return decoded_head(number, *bytes);
+  });
+}
+
+StoredHead Remote::decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const {
+  StoredHead out;
+  const std::string name = name_of(head_key(number));
+  require_sound(name, decode_head(bytes, store_id_, out.head));
+  if (out.head.number != number)
+    fail(Errc::corrupted, "{}: this is head {}", name, out.head.number);
+  out.hash = base::sha256(bytes);
+  remember(cached_head_, bytes);
+  return out;
+}
+
+// Reads the table that the head refers to.
+StoredHead Remote::with_table(StoredHead head) const {
+  const ObjectName& name = head.head.table;
+  if (name.size_bytes == 0) return head;
+  const std::string key = names_key(name.name);
+  read_twice([&] {
+    const auto bytes = get_content(key, name, kMaxNameTableBytes);
+    require_sound(name_of(key), decode_name_table(bytes, store_id_, head.table));
+    return 0;
+  });
+  head.head.names = all_names(head.head, head.table);
+  head.head.gone.clear();
+  return head;
+}
+
+std::optional<std::uint64_t> Remote::newest_number() const { return newest_number_at(objects_); }
+
+// The newest is never deleted while it is the newest; one that is not there any more was passed.
+StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
+  for (; number.has_value(); number = newest_number()) {
+    if (auto head = read_head(*number)) return with_table(std::move(*head));
+  }
+  return {};
+}
+
+StoredHead newest_head_of(ObjectStore& objects) {
+  for (;;) {
+    const auto number = newest_number_at(objects);
+    if (!number.has_value()) {
+      read_superblock(objects);
+      return {};
+    }
+    const auto bytes = get_if_there(objects, head_key(*number), kMaxHeadBytes);
+    if (!bytes.has_value()) continue;
+    const Remote remote(objects, format::id_of_whole_file(*bytes));
+    try {
+      return remote.with_table(remote.decoded_head(*number, *bytes));
+    } catch (const Error& e) {
+      if (e.code() != Errc::corrupted) throw;
+    }
+    // Damage that came about on the way may have hit the id, too.
+    return Remote(objects, read_superblock(objects).store_id).newest_head();
+  }
+}
+
+std::optional<StoredHead> Remote::cached_head() const {
+  std::vector<std::byte> bytes;
+  StoredHead out;
+  if (cache_ == nullptr || !cache_->get(cached_head_, bytes) ||
+      decode_head(bytes, store_id_, out.head) != nullptr) {
+    return std::nullopt;
+  }
+  out.hash = base::sha256(bytes);
+  std::vector<std::byte> table;
+  const ObjectName& name = out.head.table;
+  if (name.size_bytes != 0 && !cache_->get(names_key(name.name), name.name.hash, table)) {
+    return std::nullopt;
+  }
+  return with_table(std::move(out));
+}
+
+bool Remote::is_there(const StoredHead& head) const {
+  const auto there = get_if_there(objects_, head_key(head.head.number), kMaxHeadBytes);
+  return there.has_value() && base::sha256(*there) == head.hash;
+}
+
+// Heads are deleted from the oldest on, so one may have been made again where another stood. It
+// counts if it is the newest, or if the next one was made by somebody who had read it.
+bool Remote::is_published(std::uint64_t number, const base::Sha256& hash) const {
+  const auto newest = newest_number();
+  if (newest == number) return true;
+  const auto next = newest.has_value() ? read_head(number + 1) : std::nullopt;
+  return next.has_value() && next->head.before == hash;
+}
+
+void Remote::NewTable::use(StoredHead& base) const {
+  base.head.table = name;
+  base.table = base.head.names;
+}
+
+std::optional<Remote::NewTable> Remote::make_table(const StoredHead& base) const {
+  Head own = base.head;
+  set_names(own, base.head.names, base.table);
+  if (!wants_new_table(own, base.table)) return std::nullopt;
+  NewTable out;
+  out.bytes = encode_name_table(base.head.names, base.head.generation, store_id_);
+  out.name = {{base.head.generation, base::sha256(out.bytes)}, out.bytes.size()};
+  out.key = names_key(out.name.name);
+  remember(out.key, out.bytes);
+  return out;
+}
+
+std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next) const {
+  next.number = base.head.number + 1;
+  next.before = base.hash;
+  next.write_id = random_write_id();
+  next.table = base.head.table;
+  Head short_head = next;
+  set_names(short_head, next.names, base.table);
+  const auto bytes = encode_head(short_head, store_id_);
+  if (bytes.size() > kMaxHeadBytes) {
+    fail(Errc::invalid_argument, "{}: too many versions: their names take {} bytes", objects_.url(),
+         bytes.size());
+  }
+  Head again;
+  require_sound("a new head of " + objects_.url(), decode_head(bytes, store_id_, again));
+  if (!objects_.put_if_absent(head_key(next.number), bytes)) return std::nullopt;
+  StoredHead out{std::move(next), base::sha256(bytes), base.table};
+  if (!is_published(out.head.number, out.hash)) return std::nullopt;
+  remember(cached_head_, bytes);
+  return out;
+}
+
+// Out of the cache, or from the remote; with the hash that it must have.
+std::vector<std::byte> Remote::get_content(const std::string& key, const ObjectName& name,
+                                           std::uint64_t most_bytes) const {
+  std::vector<std::byte> bytes;
+  if (cache_ != nullptr && cache_->get(key, name.name.hash, bytes)) return bytes;
+  bytes = objects_.get(key, std::min(name.size_bytes, most_bytes));
+  require_content(name_of(key), bytes, name.name.hash);
+  remember(key, bytes);
+  return bytes;
+}
+
+VersionPieces Remote::pieces_of(const ObjectName& name) const {
+  if (name.size_bytes == 0) return {};
+  const std::string key = list_key(name.name);
+  return read_twice([&] {
+    VersionPieces out;
+    const auto bytes = get_content(key, name, kMaxListBytes);
+    require_sound(name_of(key), decode_piece_list(bytes, store_id_, out));
+    return out;
+  });
+}
+
+// The hash is that of the whole piece. The contents have a checksum, and are compared with the
+// records before one of these is used.
+std::vector<PieceRecord> Remote::contents(const PieceName& name) const {
+  if (auto cached = cached_contents(name)) return std::move(*cached);
+  const std::string key = piece_key(name.name);
+  return read_twice([&] {
+    std::vector<PieceRecord> out;
+    const auto bytes = objects_.get_range(key, {0, name.contents_bytes});
+    require_sound(name_of(key), decode_contents(bytes, store_id_, out));
+    if (cache_ != nullptr) cache_->put(key, bytes);
+    return out;
+  });
+}
+
+std::optional<std::vector<PieceRecord>> Remote::cached_contents(const PieceName& name) const {
+  std::vector<std::byte> bytes;
+  std::vector<PieceRecord> out;
+  if (cache_ == nullptr || !cache_->get(piece_key(name.name), name.contents_bytes, bytes) ||
+      decode_contents(bytes, store_id_, out) != nullptr) {
+    return std::nullopt;
+  }
+  return out;
+}
+
+Piece Remote::piece(const PieceName& name) const {
+  const std::string key = piece_key(name.name);
+  return read_twice([&] {
+    Piece out;
+    out.bytes = objects_.get(key, name.size_bytes);
+    if (out.bytes.size() != name.size_bytes) {
+      fail(Errc::corrupted, "{}: {} bytes, and not the {} that are expected", name_of(key),
+           out.bytes.size(), name.size_bytes);
+    }
+    require_content(name_of(key), out.bytes, name.name.hash);
+    const auto start = std::span(out.bytes).first(static_cast<std::size_t>(name.contents_bytes));
+    require_sound(name_of(key), decode_contents(start, store_id_, out.records));
+    if (name.contents_bytes + records_bytes(out.records) != out.bytes.size()) {
+      fail(Errc::corrupted, "{}: the records are not as long as the contents say", name_of(key));
+    }
+    if (cache_ != nullptr) cache_->put(key, start);
+    return out;
+  });
+}
+
+}  // namespace vellum::remote

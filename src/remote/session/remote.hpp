@@ -1,0 +1,114 @@
+// remote/session/remote.hpp: a remote's objects, read with all of their checks, and the one way to publish.
+// docs/remote-format.md has the objects and the order of writes.
+//
+// An object that fails its checks is read once more, since it may have been damaged on the way.
+//
+// Threads: all calls from any thread.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/superblock.hpp"
+#include "remote/engine/object_store.hpp"
+#include "remote/objects/head.hpp"
+#include "remote/objects/name_table.hpp"
+#include "remote/objects/piece.hpp"
+#include "remote/objects/piece_list.hpp"
+#include "remote/session/local_cache.hpp"
+
+namespace vellum::remote {
+
+struct StoredHead {
+  Head head;                      // with all of its names; number 0: the remote has none
+  base::Sha256 hash{};            // of its bytes
+  std::vector<RemoteName> table;  // the names in the table that it refers to
+};
+
+// The superblock of the store whose versions a remote has. Errc::not_found: there is no remote.
+std::vector<std::byte> read_superblock_bytes(ObjectStore& objects);
+format::Superblock read_superblock(ObjectStore& objects);
+
+WriteId random_write_id();
+
+struct Piece {
+  std::vector<PieceRecord> records;
+  std::vector<std::byte> bytes;  // the records begin at contents_bytes of its name
+};
+
+class Remote {
+ public:
+  // `cache` may be null; it outlives this. `name` tells heads of several remotes apart there.
+  Remote(ObjectStore& objects, const format::Uuid& store_id, LocalCache* cache = nullptr,
+         const std::string& name = "")
+      : objects_(objects), store_id_(store_id), cache_(cache), cached_head_("head-" + name) {}
+
+  ObjectStore& objects() const noexcept { return objects_; }
+  const format::Uuid& store_id() const noexcept { return store_id_; }
+
+  StoredHead newest_head() const { return newest_head(newest_number()); }
+  // The same, where its number was looked up just now.
+  StoredHead newest_head(std::optional<std::uint64_t> number) const;
+  // The newest head that this store has seen, out of the cache; it may have been passed.
+  std::optional<StoredHead> cached_head() const;
+  // The rest of the question whether a head is the newest, which needs the listing, too: whether it
+  // is there as it was seen.
+  bool is_there(const StoredHead& head) const;
+  // The number of the newest head; nothing: there is none.
+  std::optional<std::uint64_t> newest_number() const;
+
+  // A table of all names of `base`, where one is due. Whoever uploads it under `key` puts it into
+  // the base of the next head by use().
+  struct NewTable {
+    ObjectName name;
+    std::string key;
+    std::vector<std::byte> bytes;
+    void use(StoredHead& base) const;
+  };
+  std::optional<NewTable> make_table(const StoredHead& base) const;
+
+  // Publishes `next`, which has all of its names, behind `base`; sets its number, its `before`, its
+  // write id and its table. Nothing: another head is there already, and nothing has changed.
+  std::optional<StoredHead> publish(const StoredHead& base, Head next) const;
+
+  // Errc::not_found, corrupted; each names the object.
+  VersionPieces pieces_of(const ObjectName& name) const;
+  PieceList list(const ObjectName& name) const { return pieces_of(name).list; }
+  std::vector<PieceRecord> contents(const PieceName& name) const;
+  // The same, without a request; nothing where there is no copy in the cache.
+  std::optional<std::vector<PieceRecord>> cached_contents(const PieceName& name) const;
+  // All of it, the records as long as the contents say.
+  Piece piece(const PieceName& name) const;
+
+  // Keeps a list, or the contents of a piece, that was uploaded just now in the cache.
+  void remember(const std::string& key, std::span<const std::byte> bytes) const {
+    if (cache_ != nullptr) cache_->put(key, bytes);
+  }
+
+  std::string name_of(const std::string& key) const { return objects_.url() + ": " + key; }
+
+ private:
+  friend StoredHead newest_head_of(ObjectStore& objects);
+  std::optional<StoredHead> read_head(std::uint64_t number) const;
+  StoredHead decoded_head(std::uint64_t number, std::span<const std::byte> bytes) const;
+  StoredHead with_table(StoredHead head) const;
+  std::vector<std::byte> get_content(const std::string& key, const ObjectName& name,
+                                     std::uint64_t most_bytes) const;
+  bool is_published(std::uint64_t number, const base::Sha256& hash) const;
+
+  ObjectStore& objects_;
+  const format::Uuid store_id_;
+  LocalCache* const cache_;
+  const std::string cached_head_;
+};
+
+// The number of a remote's newest head; nothing: it has none.
+std::optional<std::uint64_t> newest_number_at(ObjectStore& objects);
+
+// The newest head of a remote, whatever store its versions are of. Errc::not_found: there is no
+// remote.
+StoredHead newest_head_of(ObjectStore& objects);
+
+}  // namespace vellum::remote

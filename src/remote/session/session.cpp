@@ -1,0 +1,70 @@
+#include "remote/session/session.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "remote/session/open_engine.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr const char* kCacheName = "cache";
+constexpr const char* kLockName = "lock";
+
+std::unique_ptr<base::File> lock_remotes(store::StoreCore& store) {
+  const std::string path = remotes_directory(store) + "/" + kLockName;
+  base::ensure_directory(store.fs(), remotes_directory(store));
+  try {
+    store.fs().open(path, base::OpenMode::create_new);
+  } catch (const Error& e) {
+    if (e.code() != Errc::already_exists) throw;
+  }
+  auto file = store.fs().open(path, base::OpenMode::read_write);
+  if (!file->try_lock_exclusive()) {
+    fail(Errc::busy, "{}: another push or pull is at work", store.path());
+  }
+  return file;
+}
+
+}  // namespace
+
+Session::Session(store::StoreCore& store, const std::string& name,
+                 std::shared_ptr<ObjectStore> objects)
+    : store_(store), name_(name), file_(read_remote_file(store, name)) {
+  lock_ = lock_remotes(store);
+  file_ = read_remote_file(store, name);  // another may have written it before
+  objects_ = objects != nullptr ? std::move(objects) : open_object_store(store.fs(), file_.url);
+  cache_ = std::make_unique<LocalCache>(store.fs(), remotes_directory(store) + "/" + kCacheName,
+                                        store.tmp_directory());
+  remote_ = std::make_unique<Remote>(*objects_, store.superblock().store_id, cache_.get(), name);
+}
+
+const SeenBranch* Session::find(const std::string& branch) const noexcept {
+  for (const SeenBranch& seen : file_.branches) {
+    if (seen.name == branch) return &seen;
+  }
+  return nullptr;
+}
+
+void Session::note_replicated(const std::vector<std::uint64_t>& orders) {
+  if (orders.empty()) return;
+  for (const std::uint64_t order : orders) file_.replicated.add(order);
+  write_remote_file(store_, name_, file_, true);
+}
+
+void Session::note(const std::vector<SeenBranch>& branches) {
+  if (branches.empty()) return;
+  for (const SeenBranch& branch : branches) {
+    const auto at = std::find_if(file_.branches.begin(), file_.branches.end(),
+                                 [&](const SeenBranch& b) { return b.name == branch.name; });
+    if (at == file_.branches.end()) {
+      file_.branches.push_back(branch);
+    } else {
+      *at = branch;
+    }
+  }
+  write_remote_file(store_, name_, file_, true);
+}
+
+}  // namespace vellum::remote

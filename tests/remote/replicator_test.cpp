@@ -1,0 +1,188 @@
+// A store whose commits go to a remote as they are made: beside writers, over outages, after kills.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "base/expect_error.hpp"
+#include "remote/failing_objects.hpp"
+#include "remote/remote_fixture.hpp"
+#include "remote/replicator.hpp"
+#include "support/sim_fs_lib.hpp"
+
+namespace vellum::remote::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ReplicatorTest : public RemoteTest {
+ protected:
+  Replicator replicator(std::shared_ptr<ObjectStore> objects = nullptr) {
+    return Replicator(*store, url(), {1000ms, false}, std::move(objects));
+  }
+  void expect_clone(const std::string& name) { expect_contents(*clone_to(name), contents); }
+};
+
+TEST_F(ReplicatorTest, EachLookSendsWhatIsNew) {
+  make(2);
+  Replicator replicator = this->replicator();
+  EXPECT_TRUE(replicator.push_new());
+  expect_clone("a");
+  EXPECT_TRUE(replicator.push_new());
+  EXPECT_EQ(replicator.state().pushes, 1u);  // nothing was new
+  step("s2");
+  const auto writer = line.step_and_stay();  // a commit that only the journal of an open writer has
+  contents["main"] = line.bytes();
+  EXPECT_TRUE(replicator.push_new());
+  EXPECT_EQ(replicator.state().pushes, 2u);
+  expect_clone("b");
+  expect_good_remote();
+}
+
+TEST_F(ReplicatorTest, TheRemotesRetentionIsItsOwn) {
+  make(3);
+  Replicator replicator = this->replicator();
+  EXPECT_TRUE(replicator.push_new());
+  const auto there = objects();
+  const Remote remote(*there, store->superblock().store_id);
+  forget_names(remote, {"s0"});
+  store->remove_snapshot("s1");
+  step("s3");
+  EXPECT_TRUE(this->replicator().push_new());  // also one that begins anew
+  const Head head = remote.newest_head().head;
+  EXPECT_EQ(head.find("s0"), nullptr);
+  EXPECT_NE(head.find("s1"), nullptr);
+  EXPECT_NE(head.find("s3"), nullptr);
+}
+
+TEST_F(ReplicatorTest, AnOutageIsToldAndPasses) {
+  make(1);
+  auto objects = std::make_shared<OutObjects>(this->objects());
+  Replicator replicator = this->replicator(objects);
+  EXPECT_TRUE(replicator.push_new());
+  objects->is_out = true;
+  step("s1");
+  EXPECT_FALSE(replicator.push_new());
+  EXPECT_NE(replicator.state().failure, "");
+  step("s2");
+  std::this_thread::sleep_for(5ms);
+  EXPECT_FALSE(replicator.push_new());
+  EXPECT_GE(replicator.state().behind, 5ms);
+  objects->is_out = false;
+  EXPECT_TRUE(replicator.push_new());
+  EXPECT_EQ(replicator.state().behind, 0ms);
+  expect_clone("a");
+}
+
+TEST_F(ReplicatorTest, ASnapshotThatTheRemoteHasOtherwiseStaysBehindAlone) {
+  make(1);
+  EXPECT_TRUE(replicator().push_new());
+  store->remove_snapshot("s0");
+  step("s0");
+  step("s1");
+  Replicator replicator = this->replicator();
+  EXPECT_FALSE(replicator.push_new());
+  EXPECT_TRUE(store::test::contains(replicator.state().failure, "s0"))
+      << replicator.state().failure;
+  const auto copy = clone_to("a");
+  expect_contents(*copy, {{"s1", contents["s1"]}, {"main", contents["main"]}});
+}
+
+TEST_F(ReplicatorTest, ABranchThatAnotherStoreHasPushedEndsIt) {
+  make(1);
+  EXPECT_TRUE(replicator().push_new());
+  const auto copy = clone_to("a");
+  Line there(*copy, "main", 77);
+  there.go_on(line);
+  there.step("");
+  push_names(*copy, {"main"});
+  step("");
+  Replicator replicator = this->replicator();
+  EXPECT_ERRC(replicator.push_new(), Errc::busy);
+}
+
+// What a clone has is a commit that was made, whole, and no older than the interval allows.
+TEST_F(ReplicatorTest, BesideAWriterACloneIsACommitThatWasMade) {
+  make(1);
+  std::atomic<bool> stops{false};
+  std::thread replicating([&] {
+    Replicator(*store, url(), {20ms, false}).run([&](const ReplicateState&) { return !stops; });
+  });
+  std::map<std::uint64_t, std::vector<std::byte>> commits;  // by sequence
+  const auto note = [&] {
+    commits[store->read_branch("main").journal.head_sequence()] = line.bytes();
+  };
+  note();
+  for (int i = 0; i < 60; ++i) {
+    step(i % 20 == 19 ? "t" + std::to_string(i) : "", 3, i % 3 == 0);
+    note();
+    if (i % 20 != 10) continue;
+    std::this_thread::sleep_for(40ms);
+    const std::string name = "c" + std::to_string(i);
+    if (!objects()->list(kHeadPrefix, 1).empty()) {
+      const auto copy = clone_to(name, {"main"});
+      const auto sequence = copy->read_branch("main").journal.head_sequence();
+      ASSERT_TRUE(commits.contains(sequence)) << sequence;
+      store::test::expect_same(*store::test::open_version(*copy, "main"), commits.at(sequence));
+    }
+  }
+  stops = true;
+  replicating.join();
+  expect_clone("all");
+  expect_good_remote();
+}
+
+// Killed at each of its calls: the remote has the state before or after, and the next run goes on.
+TEST(ReplicatorKill, AtAnyCallLosesNothing) {
+  sim::SimFs start;
+  Contents contents;
+  {
+    const auto store = StoreCore::create(start, "/s", remote_options());
+    add_remote_file(*store, "replica", "file:///r", false);
+    Line line(*store, "main", 11);
+    line.begin();
+    line.step("s0", 4);
+    contents["s0"] = line.bytes();
+    Replicator(*store, "file:///r", {1000ms, false}).push_new();
+    line.step("s1", 4);
+    contents["s1"] = line.bytes();
+    line.step("", 2, false);
+    contents["main"] = line.bytes();
+  }
+  const auto replicate = [](base::Fs& fs) {
+    const auto store = StoreCore::open(fs, "/s");
+    Replicator replicator(*store, "file:///r", {1000ms, false},
+                          std::make_shared<DirectoryEngine>(fs, "/r"));
+    if (!replicator.push_new()) throw Error(Errc::io, replicator.state().failure);
+  };
+  const auto cloned = [&](base::Fs& fs) {
+    clone(fs, "file:///r", "/clone", {}, nullptr, std::make_shared<DirectoryEngine>(fs, "/r"));
+    return StoreCore::open(fs, "/clone");
+  };
+  for (std::uint64_t nth = 1;; ++nth) {
+    sim::SimFs fs(start.disk());
+    fs.cut_power_at(nth);
+    bool was_killed = false;
+    try {
+      replicate(fs);
+    } catch (const sim::PowerCut&) {
+      was_killed = true;
+    } catch (const Error&) {
+      was_killed = true;  // the cut, as a worker thread told it
+    }
+    sim::SimFs left(fs.disk());
+    {
+      sim::SimFs other(left.disk());
+      expect_contents(*cloned(other), {{"s0", contents["s0"]}});
+    }
+    replicate(left);
+    expect_contents(*cloned(left), contents);
+    if (HasFailure()) break;
+    if (!was_killed) {
+      EXPECT_GT(nth, 20u);
+      break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace vellum::remote::test
