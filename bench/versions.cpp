@@ -10,12 +10,15 @@
 // Whole versions: all 64 KiB chunks of a version in random order, cold and warm, beside a full copy
 // in the same order (lib/whole_versions.hpp).
 //
+// Readers of one version: eight processes read all of it, sharing its pages and not
+// (lib/shared_versions.hpp).
+//
 // Differences: neighbours that differ in 26 pages, in 1 % of the region, and in all pages (one
 // 8-byte store each), and the same numbers of pages in a region of a quarter of the size. Beside
 // it: memcmp, page by page, of two full copies in memory.
 //
 //   bench_versions [--json FILE] [--dir DIR] [--mib 256] [--snapshots 40] [--reads 100000]
-//                  [--rounds 3] [--only reads|whole|differences]
+//                  [--rounds 3] [--only reads|whole|shared|differences]
 #include <fmt/format.h>
 
 #include <cstring>
@@ -25,6 +28,7 @@
 #include "lib/child.hpp"
 #include "lib/copies.hpp"
 #include "lib/report.hpp"
+#include "lib/shared_versions.hpp"
 #include "lib/whole_versions.hpp"
 #include "lib/workload.hpp"
 
@@ -297,6 +301,7 @@ void run(const bench::Options& options) {
   const std::string only = options.text("only", "");
   if (only.empty() || only == "reads") run_old_versions(options, size, report);
   if (only.empty() || only == "whole") bench::run_whole_versions(options, report);
+  if (only.empty() || only == "shared") bench::run_shared_versions(options, report);
   if (only.empty() || only == "differences") run_differences(options, size, report);
   report.finish(options.json_file());
 }

@@ -97,6 +97,7 @@ struct MemoryUse {
   std::uint64_t spilled_pages = 0;   // written, not committed, and not in memory
   std::uint64_t spill_file_bytes = 0;     // space that the spill file occupies
   std::uint64_t spill_written_bytes = 0;  // all that was ever written to it
+  std::uint64_t shared_bytes = 0;  // of the resident ones: those that other processes may share
 };
 
 class Region {

@@ -85,6 +85,13 @@ struct RegionOptions {
   // For following pointers at random; docs/guides/regions.md, Huge pages. In branches nothing
   // happens.
   bool huge_pages = false;
+  // For versions that are open to read: processes of one user that open the same version with this
+  // option share its pages. Whoever touches a page first brings it in for all, so many readers take
+  // the memory and the time of one. The pages lie in a file in /dev/shm that goes with the last
+  // reader. A region that cannot share says nothing, and has pages of its own; MemoryUse::shared_bytes
+  // tells. Not with huge_pages. In branches nothing happens. docs/guides/operating.md, Readers that
+  // share.
+  bool share = false;
 
   // ---- Commits
 

@@ -229,9 +229,31 @@ typedef struct vellum_region_options {
                            SIGSEGV, or store to the region in a handler of it */
   int fault_thread;     /* 1: with engine uffd, a library thread answers page faults, instead of
                            handlers of signals: RegionOptions::fault_thread in region_options.hpp */
+  int share; /* 1: processes of one user that open the same version with this option share
+                           its pages: RegionOptions::share in region_options.hpp */
 } vellum_region_options;
 #define VELLUM_REGION_OPTIONS_INIT \
-  {sizeof(vellum_region_options), 0, 0, 0, 0, 0, NULL, NULL, 0, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+  {sizeof(vellum_region_options),  \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   NULL,                           \
+   NULL,                           \
+   0,                              \
+   NULL,                           \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0,                              \
+   0}
 
 /* Makes a branch with a region of zero bytes, rounded up to pages of 4096. `options` may be NULL
  * here and below. VELLUM_ERR_ALREADY_EXISTS. */
@@ -278,8 +300,9 @@ typedef struct vellum_memory_use {
   uint64_t spilled_pages;       /* written, not committed, and not in memory */
   uint64_t spill_file_bytes;    /* space that the spill file occupies */
   uint64_t spill_written_bytes; /* all that was ever written to it */
+  uint64_t shared_bytes;        /* of the resident ones: those that other processes may share */
 } vellum_memory_use;
-#define VELLUM_MEMORY_USE_INIT {sizeof(vellum_memory_use), 0, 0, 0, 0, 0, 0}
+#define VELLUM_MEMORY_USE_INIT {sizeof(vellum_memory_use), 0, 0, 0, 0, 0, 0, 0}
 int vellum_region_memory_use(const vellum_region* region, vellum_memory_use* use);
 
 /* A piece of a region's memory, where a call takes several. */

@@ -27,6 +27,7 @@ struct OpenOptions {
   std::uint64_t memory_limit_bytes = 0;
   std::uint64_t reserved_address = 0;  // not 0: over the caller's reservation of capacity_bytes
   bool working_set = false;
+  bool share = false;
 
   RegionOptions to_region_options() const {
     RegionOptions options;
@@ -35,6 +36,7 @@ struct OpenOptions {
     options.capacity_bytes = capacity_bytes;
     options.memory_limit_bytes = memory_limit_bytes;
     options.working_set = working_set;
+    options.share = share;
     options.over_reservation = reserved_address != 0;
     options.base_address = reserved_address;
     return options;
@@ -48,7 +50,8 @@ void bind_options(nb::module_& module) {
       .def_rw("capacity_bytes", &OpenOptions::capacity_bytes)
       .def_rw("memory_limit_bytes", &OpenOptions::memory_limit_bytes)
       .def_rw("reserved_address", &OpenOptions::reserved_address)
-      .def_rw("working_set", &OpenOptions::working_set);
+      .def_rw("working_set", &OpenOptions::working_set)
+      .def_rw("share", &OpenOptions::share);
 }
 
 // The ranges as pairs of 64-bit words, offset and length: there may be millions.

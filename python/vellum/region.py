@@ -256,6 +256,7 @@ def open(
     memory_limit_bytes: int = 0,
     capacity_bytes: int = 0,
     working_set: bool = False,
+    share: bool = False,
 ) -> Region:
     """Opens a branch to write, or a version to read.
 
@@ -269,7 +270,7 @@ def open(
         Makes the store and the branch where they are missing.
     mode
         "r+": the branch, to write (the default); "r": its last commit, to read.
-    engine, memory_limit_bytes, working_set
+    engine, memory_limit_bytes, working_set, share
         As in the C++ interface (region_options.hpp).
     capacity_bytes
         How far the region can grow, 1 TiB by default. It is address space, and costs nothing.
@@ -279,7 +280,8 @@ def open(
     if version is not None and (mode == "r+" or create):
         raise InvalidArgument("a version is open to read: it goes with neither create nor mode 'r+'")
     options = _core.OpenOptions()
-    options.engine, options.memory_limit_bytes, options.working_set = engine, memory_limit_bytes, working_set
+    options.engine, options.memory_limit_bytes = engine, memory_limit_bytes
+    options.working_set, options.share = working_set, share
     native = _native(path, create)
     if version is not None or mode == "r":
         return open_version(native, version if version is not None else branch, options)

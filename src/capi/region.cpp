@@ -57,6 +57,7 @@ RegionOptions region_options_from(const vellum_region_options* given) {
   result.verify_cards = options.verify_cards != 0;
   result.give_back_copies = options.keep_copies == 0;
   result.fault_thread = options.fault_thread != 0;
+  result.share = options.share != 0;
   result.background_gc = options.no_background_gc == 0;
   switch (options.tracker) {
     case VELLUM_TRACKER_PAGES:
@@ -229,7 +230,8 @@ int vellum_region_memory_use(const vellum_region* region, vellum_memory_use* use
     require_struct(use);
     const vellum::MemoryUse found = region_of(region).memory_use();
     fill_struct(use, {sizeof *use, found.limit_bytes, found.resident_bytes, found.evicted_bytes,
-                      found.spilled_pages, found.spill_file_bytes, found.spill_written_bytes});
+                      found.spilled_pages, found.spill_file_bytes, found.spill_written_bytes,
+                      found.shared_bytes});
   });
 }
 

@@ -9,7 +9,9 @@
 #include "base/round_up.hpp"
 #include "region/encode/encoding.hpp"
 #include "region/engine/engine.hpp"
+#include "region/kernel/kernel.hpp"
 #include "region/region_impl.hpp"
+#include "region/shared/share_name.hpp"
 #include "store/catalog/kept_version.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/catalog/working_set_file.hpp"
@@ -74,6 +76,17 @@ region::MemoryOptions memory_options(const RegionOptions& options, std::uint64_t
     fail(Errc::invalid_argument, "base_address must be a multiple of 2 MiB");
   }
   return memory;
+}
+
+// Null: the region has pages of its own.
+std::shared_ptr<region::SharedChunks> open_shared(const RegionOptions& options,
+                                                  const region::MemoryOptions& memory,
+                                                  const std::string& identity) {
+  if (identity.empty() || options.huge_pages || memory.size_bytes == 0) return nullptr;
+  if (region::choose_engine(options.engine, false) == Engine::uffd && !region::uffd_engine_shares())
+    return nullptr;
+  auto file = region::SharedFile::open({identity, memory.size_bytes, memory.chunk_bytes});
+  return file ? std::make_shared<region::SharedChunks>(std::move(file)) : nullptr;
 }
 
 // Engine mapped: opens the file behind the region. Other engines: opens nothing, and an image that
@@ -174,6 +187,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   auto kept = store::resolve_kept(*impl->core, name);
   auto& resolved = kept.version;
   const auto set_owner = store::working_set_owner(resolved);
+  const std::string identity = options.share ? region::share_name(*impl->core, resolved) : "";
   impl->sequence = resolved.version.sequence + resolved.commits.size();
   std::uint64_t address = resolved.version.base_address;
   if (!resolved.commits.empty()) address = resolved.commits.back().base_address;
@@ -183,6 +197,7 @@ std::shared_ptr<Region::Impl> Region::Impl::open_version(std::shared_ptr<store::
   const std::uint64_t size = impl->source->region_bytes();
   auto memory = memory_options(options, size, address, false);
   impl->remember(options, set_owner, memory);
+  memory.shared = open_shared(options, memory, identity);
   if (address == 0 && options.base_address == 0) memory.address_required = false;
   impl->committed_bytes = size;
   impl->counters = std::make_unique<region::Counters>(impl->core->path(), name, false);

@@ -62,8 +62,43 @@ int SigsegvMemory::protect(PageNumber first, std::size_t count, int access) noex
   return mprotect(address_of(first), count * kPageBytes, access) == 0 ? 0 : errno;
 }
 
+// A hole of the shared file would get a page there by being read.
 int SigsegvMemory::map_zero(PageNumber first, std::size_t count) noexcept {
-  return map_present(first, count);
+  return options_.shared ? map_file(-1, first, count, PROT_READ) : map_present(first, count);
+}
+
+// Replaces what is mapped there. -1: no file, but zeros.
+int SigsegvMemory::map_file(int file, PageNumber first, std::size_t count, int access) noexcept {
+  const std::size_t bytes = count * kPageBytes;
+  const int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED | (file < 0 ? MAP_ANONYMOUS : 0);
+  const off_t offset = file < 0 ? 0 : static_cast<off_t>(first * kPageBytes);
+  if (mmap(address_of(first), bytes, access, flags, file, offset) == MAP_FAILED) return errno;
+  madvise(address_of(first), bytes, MADV_DONTFORK);
+  return 0;
+}
+
+int SigsegvMemory::unmap_shared(PageNumber first, std::size_t count) noexcept {
+  const int error = protect(first, count, PROT_NONE);
+  return error != 0 ? error : drop_pages(address_of(first), count * kPageBytes);
+}
+
+// In the file of base copies, so that neighbours join to one mapping.
+int SigsegvMemory::place_unshared(PageNumber first, std::size_t count,
+                                  const std::byte* content) noexcept {
+  int error = backing_.write(first, {content, count * kPageBytes});
+  if (error == 0) error = map_file(backing_.file(), first, count, PROT_READ);
+  if (error != 0) {
+    backing_.punch(first, count);
+  } else {
+    backing_.note_base_copies(first, count);
+  }
+  return error;
+}
+
+int SigsegvMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
+  const int error = map_file(options_.shared->descriptor(), first, count, PROT_NONE);
+  if (error == 0) backing_.drop_base_copies(first, count);
+  return error;
 }
 
 int SigsegvMemory::map_present(PageNumber first, std::size_t count) noexcept {

@@ -50,6 +50,10 @@ class SigsegvMemory final : public PagedMemory {
   bool is_unwritten(PageNumber first, std::size_t count) noexcept override;
   bool may_return_copies() noexcept override { return true; }
   std::size_t drop_equal(PageNumber first, std::size_t count) noexcept override;
+  int unmap_shared(PageNumber first, std::size_t count) noexcept override;
+  int place_unshared(PageNumber first, std::size_t count,
+                     const std::byte* content) noexcept override;
+  int remove_unshared(PageNumber first, std::size_t count) noexcept override;
   int freeze(Frozen& frozen) noexcept override;
   int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
   int forget(const Frozen& frozen) noexcept override;
@@ -73,6 +77,7 @@ class SigsegvMemory final : public PagedMemory {
   std::size_t drop_equal_of_chunk(PageNumber first, std::size_t count) noexcept;
   void join_islands();
   int protect(PageNumber first, std::size_t count, int access) noexcept;
+  int map_file(int file, PageNumber first, std::size_t count, int access) noexcept;
   int open_for_writing(PageNumber first, std::size_t count) noexcept;
   int open_wider(PageNumber page) noexcept;
   void note_dirty(PageNumber first, std::size_t count) noexcept;

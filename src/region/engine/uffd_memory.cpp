@@ -24,10 +24,15 @@ UffdMemory::UffdMemory(const MemoryOptions& options, std::shared_ptr<store::Page
     : PagedMemory(options, std::move(source),
                   {.fault_signal = SIGBUS, .zeros_take_memory = false, .writes_unmapped = true}),
       ranges_(kScanRanges) {
-  uffd_ = options.fault_thread ? open_fault_userfaultfd(serves_kernel_) : open_userfaultfd();
+  const bool shared = options.shared != nullptr;
+  uffd_ = options.fault_thread ? open_fault_userfaultfd(serves_kernel_, shared)
+                               : open_userfaultfd(shared);
   pagemap_ = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   int error = uffd_ < 0 || pagemap_ < 0 ? errno : 0;
-  if (error == 0) error = register_range(uffd_, data(), options.capacity_bytes, options.writable);
+  if (error == 0) {
+    error = shared ? register_shared_range(uffd_, data(), options.capacity_bytes)
+                   : register_range(uffd_, data(), options.capacity_bytes, options.writable);
+  }
   if (error != 0) {
     close_descriptors();
     fail(Errc::unsupported, "engine uffd is not available: {}", std::strerror(error));
@@ -90,6 +95,7 @@ int UffdMemory::resolve_present(PageNumber page, bool is_write) noexcept {
   // table entry holds only the marker that a scan left on a hole. The kernel refuses its zero page
   // over such a marker, but takes a copied one.
   const std::size_t index = chunk_of(page);
+  if (options_.shared && !is_of_zeros(index)) return show_shared_again(index);
   if (!chunks_.claim(index, Chunk::kPresent)) return 0;
   int error = 0;
   if (backing_.has_base_copy(page)) {
@@ -180,6 +186,19 @@ int UffdMemory::find_own(PageNumber first, std::size_t count, std::uint64_t& mas
 std::int64_t UffdMemory::count_own(PageNumber first, std::size_t count) noexcept {
   std::byte* const begin = address_of(first);
   return count_private(pagemap_, begin, begin + count * kPageBytes);
+}
+
+int UffdMemory::unmap_shared(PageNumber first, std::size_t count) noexcept {
+  return drop_pages(address_of(first), count * kPageBytes);
+}
+
+int UffdMemory::place_unshared(PageNumber first, std::size_t count,
+                               const std::byte* content) noexcept {
+  return copy_pages(uffd_, address_of(first), content, count * kPageBytes);
+}
+
+int UffdMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
+  return drop_pages(address_of(first), count * kPageBytes);
 }
 
 // Punching the memfd takes clean pages out of every mapping; threads that touch one then wait.

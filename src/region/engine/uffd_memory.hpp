@@ -42,6 +42,10 @@ class UffdMemory final : public PagedMemory {
   bool may_return_copies() noexcept override;
   std::size_t drop_equal(PageNumber first, std::size_t count) noexcept override;
   FaultResult on_other_fault(PageNumber page, const Fault& fault) noexcept override;
+  int unmap_shared(PageNumber first, std::size_t count) noexcept override;
+  int place_unshared(PageNumber first, std::size_t count,
+                     const std::byte* content) noexcept override;
+  int remove_unshared(PageNumber first, std::size_t count) noexcept override;
   int freeze(Frozen& frozen) noexcept override;
   int thaw(const Frozen& frozen, std::uint64_t keep) noexcept override;
   int forget(const Frozen& frozen) noexcept override;

@@ -187,16 +187,20 @@ long scan_own(int pagemap_fd, std::byte* begin, std::byte* end, std::uint64_t wh
 
 }  // namespace
 
-int open_userfaultfd() noexcept {
-  return with_features(new_userfaultfd(kUserModeOnly),
-                       UFFD_FEATURE_SIGBUS | UFFD_FEATURE_MISSING_SHMEM | kFeatureWpUnpopulated);
+int open_userfaultfd(bool of_shared_file) noexcept {
+  const std::uint64_t minor = of_shared_file ? UFFD_FEATURE_MINOR_SHMEM : 0;
+  return with_features(new_userfaultfd(kUserModeOnly), UFFD_FEATURE_SIGBUS |
+                                                           UFFD_FEATURE_MISSING_SHMEM |
+                                                           kFeatureWpUnpopulated | minor);
 }
 
-int open_fault_userfaultfd(bool& serves_kernel) noexcept {
+int open_fault_userfaultfd(bool& serves_kernel, bool of_shared_file) noexcept {
+  const std::uint64_t minor = of_shared_file ? UFFD_FEATURE_MINOR_SHMEM : 0;
   int fd = new_userfaultfd_for_kernel();
   serves_kernel = fd >= 0;
   if (fd < 0) fd = new_userfaultfd(kUserModeOnly);
-  return with_features(fd, UFFD_FEATURE_MISSING_SHMEM | kFeatureWpUnpopulated | kFeaturePoison);
+  return with_features(fd,
+                       UFFD_FEATURE_MISSING_SHMEM | kFeatureWpUnpopulated | kFeaturePoison | minor);
 }
 
 int open_write_tracker() noexcept { return with_features(new_userfaultfd(kUserModeOnly), 0); }
@@ -229,6 +233,11 @@ void poison_page(int uffd, std::byte* page) noexcept {
 int register_range(int uffd, void* address, std::size_t bytes, bool track_writes) noexcept {
   const std::uint64_t writes = track_writes ? UFFDIO_REGISTER_MODE_WP : 0;
   return register_mode(uffd, address, bytes, UFFDIO_REGISTER_MODE_MISSING | writes);
+}
+
+int register_shared_range(int uffd, void* address, std::size_t bytes) noexcept {
+  return register_mode(uffd, address, bytes,
+                       UFFDIO_REGISTER_MODE_MISSING | UFFDIO_REGISTER_MODE_MINOR);
 }
 
 int register_writes(int uffd, void* address, std::size_t bytes) noexcept {
@@ -276,9 +285,13 @@ int copy_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
 }
 
 int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept {
+  return copy_pages(uffd, address, content, kPage);
+}
+
+int copy_pages(int uffd, std::byte* address, const std::byte* content, std::size_t bytes) noexcept {
   return map_range(
-      address, kPage,
-      [uffd, content](std::byte* at, std::size_t n) { return copy(uffd, at, content, n); },
+      address, bytes,
+      [=](std::byte* at, std::size_t n) { return copy(uffd, at, content + (at - address), n); },
       skip_page);
 }
 
@@ -421,6 +434,12 @@ int find_private_slowly(int pagemap_fd, const std::byte* begin, std::size_t page
 bool uffd_engine_works() noexcept {
   static const bool works = try_uffd_engine();
   return works;
+}
+
+bool uffd_engine_shares() noexcept {
+  const int fd = open_userfaultfd(true);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
 }
 
 }  // namespace vellum::region

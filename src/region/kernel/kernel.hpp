@@ -13,13 +13,15 @@ namespace vellum::region {
 
 // Opens a userfaultfd in SIGBUS mode with asynchronous write protection; close(2) closes it.
 // Returns the descriptor, or -1 with errno (EPERM, ENOSYS; ENOTSUP when a feature is missing).
-int open_userfaultfd() noexcept;
+// With `of_shared_file`, for register_shared_range(); ENOTSUP also on processors for which the kernel
+// lacks it.
+int open_userfaultfd(bool of_shared_file = false) noexcept;
 
 // The same without SIGBUS: whoever touches a missing page waits for an answer (fault_thread.hpp).
 // `serves_kernel`: system calls that touch one wait, too, which takes a privilege (CAP_SYS_PTRACE,
 // the sysctl vm.unprivileged_userfaultfd, or access to /dev/userfaultfd); otherwise they fail with
 // EFAULT.
-int open_fault_userfaultfd(bool& serves_kernel) noexcept;
+int open_fault_userfaultfd(bool& serves_kernel, bool of_shared_file = false) noexcept;
 // Takes the next fault; false: nobody waits. `address` is its page's.
 bool read_fault(int uffd, std::byte*& address, bool& is_write) noexcept;
 // Lets the threads that wait for a page try again.
@@ -31,6 +33,10 @@ void poison_page(int uffd, std::byte* page) noexcept;
 // protection is asynchronous: a first write clears the protection in the kernel, without a signal.
 // 0 or errno.
 int register_range(int uffd, void* address, std::size_t bytes, bool track_writes) noexcept;
+
+// Registers a mapping to read of a file that others fill: pages that are not mapped raise SIGBUS, or
+// wait, whether the file has them or not (UFFDIO_REGISTER_MODE_MINOR, Linux 5.14). 0 or errno.
+int register_shared_range(int uffd, void* address, std::size_t bytes) noexcept;
 
 // Maps the zero page over a range. REQUIRES: nothing there is in use, as mapped pages may be
 // dropped. 0 or errno.
@@ -50,6 +56,9 @@ int arm(int uffd, std::byte* address, std::size_t bytes) noexcept;
 // Puts a private copy of a page there unless a page is already mapped there; it counts as written.
 // 0 or errno.
 int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept;
+
+// The same for a range of pages.
+int copy_pages(int uffd, std::byte* address, const std::byte* content, std::size_t bytes) noexcept;
 
 // Drops the private pages of a range, also those that the program has locked (mlock(2)). 0 or errno.
 int drop_pages(std::byte* address, std::size_t bytes) noexcept;
@@ -108,5 +117,7 @@ long scan_private(int pagemap_fd, std::byte* begin, std::byte* end, bool arm,
 
 // Whether this kernel has everything: probed once, by a trial on two pages.
 bool uffd_engine_works() noexcept;
+// Whether it can also map a file that others fill.
+bool uffd_engine_shares() noexcept;
 
 }  // namespace vellum::region

@@ -19,7 +19,7 @@ RegionMemory::RegionMemory(const MemoryOptions& options, std::shared_ptr<store::
       size_bytes_(options.size_bytes),
       base_copies_(std::move(base_copies)),
       source_(std::move(source)),
-      range_(options, base_copies_->file()) {
+      range_(options, options.shared ? options.shared->descriptor() : base_copies_->file()) {
   assert(options.capacity_bytes % kPageBytes == 0 && options.size_bytes % kPageBytes == 0);
   assert(std::has_single_bit(options.chunk_bytes) && options.chunk_bytes >= kPageBytes &&
          options.chunk_bytes <= kMostChunkPages * kPageBytes);

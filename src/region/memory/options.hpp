@@ -10,6 +10,7 @@
 
 #include "format/working_set.hpp"
 #include "region/paging/sizes.hpp"
+#include "region/shared/shared_chunks.hpp"
 #include "region/statistics/counters.hpp"
 #include "store/image/image_file.hpp"
 #include "store/page_map/page_source.hpp"
@@ -36,6 +37,8 @@ struct MemoryOptions {
   bool gives_back_copies = true;  // private copies that equal their base copies
   bool keeps_working_set = false;  // remembers which pages are used, and brings in the last use's
   std::vector<format::PageRange> last_working_set;
+
+  std::shared_ptr<SharedChunks> shared;  // of a version to read, in chunks of chunk_bytes
 
   // Of file memory: the file to map, and the last commit as the store has it.
   std::shared_ptr<store::ImageFile> image;

@@ -87,6 +87,7 @@ std::size_t PagedMemory::evict(std::size_t index, Changed what) noexcept {
 }
 
 std::size_t PagedMemory::evict_claimed(std::size_t index, Changed what) noexcept {
+  if (options_.shared) return evict_shared(index);
   Frozen frozen;
   frozen.first = index * chunk_pages();
   frozen.count = pages_of(index);

@@ -79,6 +79,7 @@ void PagedMemory::note_arrival(std::size_t index, Mapping mapping) noexcept {
 
 bool PagedMemory::fill_from_source(std::size_t index, std::size_t pages,
                                    store::ReadFailure& failure, Mapping mapping) noexcept {
+  if (options_.shared) return fill_shared(index, pages, failure, mapping);
   const PageNumber first = index * chunk_pages();
   Scratch& scratch = scratches_.lock();
   bool ok = false;

@@ -32,9 +32,14 @@ PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::Pa
       chunks_(options.capacity_bytes, options.chunk_bytes),
       traits_(traits),
       counters_(options.counters != nullptr ? *options.counters : nothing_),
-      scratches_(chunk_pages()) {}
+      scratches_(chunk_pages()) {
+  if (options.shared)
+    origins_ = base::Reservation(options.capacity_bytes / options.chunk_bytes + 1);
+}
 
-PagedMemory::~PagedMemory() { pager_->add_pages(-private_pages_.load()); }
+PagedMemory::~PagedMemory() {
+  pager_->add_pages(-private_pages_.load() - shared_pages_.load() - unshared_pages_.load());
+}
 
 void PagedMemory::start() {
   // Whoever answers faults may be a thread, which finds all that a fault needs.
@@ -78,6 +83,7 @@ bool PagedMemory::make_all_present(PageNumber first, std::size_t count,
 
 bool PagedMemory::make_chunks_present(PageNumber first, std::size_t count,
                                       store::ReadFailure& failure) noexcept {
+  if (options_.shared) load_shared_range(first, count);
   for (std::size_t index = chunk_of(first); index <= chunk_of(first + count - 1); ++index) {
     if (!fill(index, failure) || !map_all(index, failure)) return false;
   }

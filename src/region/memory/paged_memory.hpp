@@ -15,6 +15,7 @@
 //  - paged_read_ahead.cpp: chunks that are likely to be touched soon come in early;
 //  - paged_prefetch.cpp: the working set, which comes in at the opening;
 //  - paged_wide_load.cpp: all of a version that is read at many places comes in;
+//  - paged_shared.cpp: pages of a version that other processes read, too;
 //  - paged_huge.cpp: huge pages of a version.
 //
 // Signal context: on_fault() and everything it calls. It allocates nothing and takes only
@@ -165,6 +166,16 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
     return FaultResult::not_ours;
   }
 
+  // With MemoryOptions::shared, which the range maps: map_present() shows what lies there. 0 or errno.
+  // REQUIRES: the chunk is claimed.
+  // Takes pages out of the range; they stay in the file.
+  virtual int unmap_shared(PageNumber first, std::size_t count) noexcept = 0;
+  // Puts pages of this process's own there. REQUIRES: nothing is mapped there.
+  virtual int place_unshared(PageNumber first, std::size_t count,
+                             const std::byte* content) noexcept = 0;
+  // Takes them away again.
+  virtual int remove_unshared(PageNumber first, std::size_t count) noexcept = 0;
+
   // The state of one eviction. After freeze() nobody changes the pages.
   struct Frozen {
     PageNumber first = 0;
@@ -196,6 +207,12 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   int complete(std::size_t index, bool for_writing) noexcept;
   // Whether a page equals its base copy, or is zero and has none. Other threads may be writing it.
   bool equals_base_copy(PageNumber page) const noexcept;
+  // With MemoryOptions::shared, of a chunk that is present: whether it is of zeros, and otherwise shows
+  // it again, as resolve_present() does.
+  bool is_of_zeros(std::size_t index) const noexcept {
+    return origin(index).load(std::memory_order_relaxed) == Origin::zeros;
+  }
+  int show_shared_again(std::size_t index) noexcept;
   // Pages are gone for good: the next commit fails, and says why.
   void lose(const char* why) noexcept;
   std::size_t chunk_bytes() const noexcept { return chunk_pages() * kPageBytes; }
@@ -326,6 +343,27 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   bool load_step() noexcept;
   bool make_present_widely(PageNumber first, std::size_t count, store::ReadFailure& failure);
 
+  // paged_shared.cpp
+  // What a chunk that is present is. filled_here: this region has put it
+  // into the shared file; found: another one has. unshared: it could not be shared.
+  enum class Origin : std::uint8_t { zeros, filled_here, found, unshared };
+  std::atomic<Origin>& origin(std::size_t index) const noexcept {
+    return reinterpret_cast<std::atomic<Origin>*>(origins_.data())[index];
+  }
+  bool fill_shared(std::size_t index, std::size_t pages, store::ReadFailure& failure,
+                   Mapping mapping) noexcept;
+  enum class Shared { full, wrong, to_fill, late };
+  Shared await_shared(std::size_t index) noexcept;
+  bool may_fill_shared() const noexcept;
+  int show_shared(std::size_t index, std::size_t count, Origin from, Mapping mapping) noexcept;
+  void map_full(std::size_t index, std::size_t count) noexcept;
+  void map_run(std::size_t index, std::size_t count) noexcept;
+  void load_shared(std::size_t index, std::size_t count) noexcept;
+  void load_shared_range(PageNumber first, std::size_t count) noexcept;
+  std::size_t evict_shared(std::size_t index) noexcept;
+  bool take_out_shared(std::size_t index) noexcept;
+  void count_shared(std::size_t index, Origin from, std::int64_t pages) noexcept;
+
   // paged_huge.cpp
   int make_table_huge(std::size_t table) noexcept;
 
@@ -383,6 +421,11 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   std::atomic<std::int64_t> base_copies_at_scan_{0};
   Help<PagedMemory> help_reclaim_{*this, &PagedMemory::reclaim};
   HelperThread* reclaimer_ = nullptr;  // null: this region has not joined it; commits' own
+
+  base::Reservation origins_;           // one Origin per chunk, of a shared version
+  std::atomic<bool> impatient_{false};  // the last wait for another reader was in vain
+  // That count: see paged_shared.cpp. The others are of unshared chunks without base copies.
+  std::atomic<std::int64_t> shared_pages_{0}, unshared_pages_{0};
 
   std::mutex huge_mutex_;       // guards huge_
   std::set<std::size_t> huge_;  // numbers of tables, whose chunks are held

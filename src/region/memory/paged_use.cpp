@@ -14,8 +14,11 @@ MemoryUse PagedMemory::use() noexcept {
   measure();
   MemoryUse use;
   use.limit_bytes = pager_->limit_bytes();
-  const std::int64_t pages = backing_.base_copy_pages() + private_pages_.load();
+  const std::int64_t shared = shared_pages_.load();
+  const std::int64_t pages =
+      backing_.base_copy_pages() + private_pages_.load() + shared + unshared_pages_.load();
   use.resident_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(pages, 0)) * kPageBytes;
+  use.shared_bytes = static_cast<std::uint64_t>(shared) * kPageBytes;
   use.evicted_bytes = std::uint64_t{evicted_.load()} * chunk_bytes();
   if (spill_) {
     use.spilled_pages = spill_->pages();

@@ -47,6 +47,8 @@ void PagedMemory::load_widely(std::size_t index) noexcept {
   if (wide_load_->note_fault()) ahead->wake();
   if (!wide_load_->begun()) return;
   const std::size_t unit = index * chunk_pages() / kUnitPages;
+  if (options_.shared) map_full(unit * kUnitPages / chunk_pages(), kUnitPages / chunk_pages());
+  if (!chunks_.is_missing(index)) return;
   if (has_room_for_unit() && wide_load_->take(unit)) load_unit(unit);
 }
 
@@ -60,6 +62,7 @@ bool PagedMemory::has_room_for_unit() noexcept {
 // A chunk that cannot be read is left for the fault that needs it.
 void PagedMemory::load_unit(std::size_t unit) noexcept {
   const std::size_t first = unit * kUnitPages / chunk_pages();
+  if (options_.shared) return load_shared(first, kUnitPages / chunk_pages());
   for (std::size_t index = first; index < first + kUnitPages / chunk_pages(); ++index) {
     if (!worth_reading_ahead(index)) continue;
     store::ReadFailure ignored;
@@ -86,7 +89,10 @@ bool PagedMemory::load_next_unit() noexcept {
 bool PagedMemory::load_step() noexcept {
   if (options_.writable) return prefetch_step();
   const bool of_set = working_set_ && working_set_->any_wanted();
-  if (!of_set && (wide_load_ == nullptr || !wide_load_->begun())) {
+  const bool widely = wide_load_ != nullptr && wide_load_->begun();
+  // Of the readers that share a version, one brings in what nobody has asked for yet.
+  if (!of_set && (!widely || (options_.shared && !options_.shared->is_loader()))) {
+    if (options_.shared) options_.shared->resign();
     loaders_.reset();
     return false;
   }
