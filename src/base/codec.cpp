@@ -295,7 +295,10 @@ Compressor::Choice Compressor::choose(Codec plain, std::span<const std::byte> ra
 
 struct Decompressor::Impl {
   explicit Impl(std::size_t max_filtered_bytes)
-      : zstd(ZSTD_createDCtx()), planes(max_filtered_bytes), fields(max_filtered_bytes) {
+      : zstd(ZSTD_createDCtx()),
+        planes(max_filtered_bytes),
+        fields(max_filtered_bytes),
+        whole(max_filtered_bytes) {
     if (zstd == nullptr) fail(Errc::out_of_memory, "no memory for a zstd decompressor");
   }
 
@@ -331,7 +334,7 @@ struct Decompressor::Impl {
   }
 
   std::unique_ptr<ZSTD_DCtx, FreeDCtx> zstd;
-  Reservation planes, fields;  // address space only, until a block needs it
+  Reservation planes, fields, whole;  // address space only, until a block needs it
 };
 
 Decompressor::Decompressor(std::size_t max_filtered_bytes)
@@ -354,6 +357,28 @@ bool Decompressor::decompress(Codec codec, std::span<const std::byte> stored,
     stored = stored.subspan(1);
   }
   return impl_->decompress_filtered(form, stride, stored, raw);
+}
+
+bool Decompressor::decompress_part(Codec codec, std::span<const std::byte> stored,
+                                   std::size_t raw_bytes, std::size_t offset_bytes,
+                                   std::span<std::byte> part) noexcept {
+  const Form& form = form_of(codec);
+  if (form.plain == Codec::none) {
+    if (codec != Codec::none || stored.size() != raw_bytes) return false;
+    std::memcpy(part.data(), stored.data() + offset_bytes, part.size());
+    return true;
+  }
+  if (raw_bytes > impl_->planes.size()) return false;
+  if (form.filter == Filter::words) {
+    const auto split = impl_->planes.bytes().first(raw_bytes);
+    if (!impl_->decompress_plain(form.plain, stored, split)) return false;
+    join_word_planes_part(split, offset_bytes, part);
+    return true;
+  }
+  const auto raw = impl_->whole.bytes().first(raw_bytes);
+  if (!decompress(codec, stored, raw)) return false;
+  std::memcpy(part.data(), raw.data() + offset_bytes, part.size());
+  return true;
 }
 
 }  // namespace vellum::base

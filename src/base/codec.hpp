@@ -80,6 +80,11 @@ class Decompressor {
   // stream of exactly that size.
   bool decompress(Codec codec, std::span<const std::byte> stored,
                   std::span<std::byte> raw) noexcept;
+  // Fills `part` with what lies at `offset_bytes` of a stream of `raw_bytes`. It is faster than
+  // decompress() by what the rest takes to be put in its place; the codec unpacks all of it.
+  // REQUIRES: the part lies within; both numbers and the sizes are multiples of 4 KiB.
+  bool decompress_part(Codec codec, std::span<const std::byte> stored, std::size_t raw_bytes,
+                       std::size_t offset_bytes, std::span<std::byte> part) noexcept;
 
  private:
   struct Impl;

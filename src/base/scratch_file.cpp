@@ -75,6 +75,12 @@ int ScratchFile::write(std::span<const std::byte> bytes, std::uint64_t offset_by
   return 0;
 }
 
+void ScratchFile::will_need(std::uint64_t offset_bytes, std::uint64_t length_bytes) const noexcept {
+  const KeepErrno keep;
+  ::posix_fadvise(fd_, static_cast<off_t>(offset_bytes), static_cast<off_t>(length_bytes),
+                  POSIX_FADV_WILLNEED);
+}
+
 void ScratchFile::punch(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept {
   const KeepErrno keep;
   ::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset_bytes),

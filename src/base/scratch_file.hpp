@@ -25,6 +25,8 @@ class ScratchFile {
   // ENODATA when the file ends early.
   int read(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept;
   int write(std::span<const std::byte> bytes, std::uint64_t offset_bytes) noexcept;
+  // The range will be read soon: the kernel begins to bring it in, and nobody waits.
+  void will_need(std::uint64_t offset_bytes, std::uint64_t length_bytes) const noexcept;
   // Gives a range back to the file system. Where that fails, the bytes stay, which does no harm.
   void punch(std::uint64_t offset_bytes, std::uint64_t length_bytes) noexcept;
   std::uint64_t allocated_bytes() const noexcept;

@@ -39,14 +39,16 @@ void split_units(const std::byte* words, std::byte* planes, std::size_t count) n
   }
 }
 
-void join_units(const std::byte* planes, std::byte* words, std::size_t count) noexcept {
-  for (std::size_t word = 0; word < count; word += kUnitWords) {
+// Words [from, to) of `count`.
+void join_units(const std::byte* planes, std::byte* words, std::size_t count, std::size_t from,
+                std::size_t to) noexcept {
+  for (std::size_t word = from; word < to; word += kUnitWords) {
     __m128i v[8];
     for (std::size_t plane = 0; plane < 8; ++plane) {
       v[plane] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(planes + plane * count + word));
     }
     for (int round = 0; round < 3; ++round) rotate_indices(v);
-    auto* out = reinterpret_cast<__m128i*>(words + word * kWordBytes);
+    auto* out = reinterpret_cast<__m128i*>(words + (word - from) * kWordBytes);
     for (int i = 0; i < 8; ++i) _mm_storeu_si128(out + i, v[i]);
   }
 }
@@ -59,31 +61,46 @@ void split_units(const std::byte* words, std::byte* planes, std::size_t count) n
   }
 }
 
-void join_units(const std::byte* planes, std::byte* words, std::size_t count) noexcept {
-  for (std::size_t i = 0; i < count * kWordBytes; ++i) {
-    words[i] = planes[i % kWordBytes * count + i / kWordBytes];
+void join_units(const std::byte* planes, std::byte* words, std::size_t count, std::size_t from,
+                std::size_t to) noexcept {
+  for (std::size_t i = from * kWordBytes; i < to * kWordBytes; ++i) {
+    words[i - from * kWordBytes] = planes[i % kWordBytes * count + i / kWordBytes];
   }
 }
 
 #endif
 
-using UnitsFunction = void (*)(const std::byte*, std::byte*, std::size_t) noexcept;
+constexpr std::size_t whole_units(std::size_t bytes) noexcept {
+  return bytes / kWordPlanesUnitBytes * kWordPlanesUnitBytes;
+}
 
-void apply(UnitsFunction units, std::span<const std::byte> in, std::span<std::byte> out) noexcept {
+// What follows the last whole unit.
+void copy_rest(std::span<const std::byte> in, std::span<std::byte> out) noexcept {
   assert(in.size() == out.size());
-  const std::size_t whole = in.size() / kWordPlanesUnitBytes * kWordPlanesUnitBytes;
-  units(in.data(), out.data(), whole / kWordBytes);
+  const std::size_t whole = whole_units(in.size());
   if (whole < in.size()) std::memcpy(out.data() + whole, in.data() + whole, in.size() - whole);
 }
 
 }  // namespace
 
 void split_word_planes(std::span<const std::byte> words, std::span<std::byte> planes) noexcept {
-  apply(split_units, words, planes);
+  split_units(words.data(), planes.data(), whole_units(words.size()) / kWordBytes);
+  copy_rest(words, planes);
 }
 
 void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> words) noexcept {
-  apply(join_units, planes, words);
+  const std::size_t count = whole_units(planes.size()) / kWordBytes;
+  join_units(planes.data(), words.data(), count, 0, count);
+  copy_rest(planes, words);
+}
+
+void join_word_planes_part(std::span<const std::byte> planes, std::size_t offset_bytes,
+                           std::span<std::byte> words) noexcept {
+  assert(planes.size() % kWordPlanesUnitBytes == 0 && offset_bytes % kWordPlanesUnitBytes == 0 &&
+         words.size() % kWordPlanesUnitBytes == 0 && offset_bytes + words.size() <= planes.size());
+  const std::size_t from = offset_bytes / kWordBytes;
+  join_units(planes.data(), words.data(), planes.size() / kWordBytes, from,
+             from + words.size() / kWordBytes);
 }
 
 namespace {

@@ -18,6 +18,10 @@ inline constexpr std::size_t kWordPlanesUnitBytes = 128;
 // REQUIRES: sizes equal, no overlap. Neither allocates.
 void split_word_planes(std::span<const std::byte> words, std::span<std::byte> planes) noexcept;
 void join_word_planes(std::span<const std::byte> planes, std::span<std::byte> words) noexcept;
+// The same for a part of the words, from `offset_bytes` on. REQUIRES: offset and size are whole units,
+// and so is the size of the planes.
+void join_word_planes_part(std::span<const std::byte> planes, std::size_t offset_bytes,
+                           std::span<std::byte> words) noexcept;
 
 // The same for structures of several words: the first words of all structures, then the second
 // words, and so on. split_word_planes() then keeps like with like. An incomplete structure stays at

@@ -54,14 +54,14 @@ std::unique_ptr<CardTracker> CardTracker::make(const RegionOptions& options, Mem
 }
 
 // The first page with lines that have changed and are not marked; none: 0 cards. A page that is not
-// in memory has gone to the spill file as its difference, and its marks were taken before.
+// in memory has gone to the spill file, and its marks were taken before; so has a bare one.
 cards::MarkedPage CardTracker::missed_store(RegionMemory& memory,
                                             const std::vector<PageNumber>& written) const {
   format::PageDiff diff;
   for (const PageNumber page : written) {
     memory.hold(page, 1);
     std::uint64_t missed = 0;
-    if (memory.is_present(page)) {
+    if (memory.is_present(page) && !memory.is_bare(page)) {
       diff_page(memory.base_copy_of(page), memory.data() + page * kPageBytes, diff);
       missed = diff.lines;
     }

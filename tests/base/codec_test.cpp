@@ -55,6 +55,32 @@ TEST_P(RoundTrip, GivesTheSameBytes) {
   }
 }
 
+class Part : public testing::TestWithParam<Codec> {};
+
+TEST_P(Part, IsWhatLiesThere) {
+  constexpr std::size_t kPage = 4096, kPages = 16;
+  Decompressor decompressor;
+  for (const Bytes& raw :
+       {random_bytes(kPages * kPage, 1), compressible_bytes(kPages * kPage, 2)}) {
+    const Bytes stored = compressed(GetParam(), raw);
+    for (std::size_t first = 0; first < kPages; ++first) {
+      for (const std::size_t pages : {std::size_t{1}, std::size_t{3}}) {
+        if (first + pages > kPages) continue;
+        Bytes part(pages * kPage);
+        ASSERT_TRUE(
+            decompressor.decompress_part(GetParam(), stored, raw.size(), first * kPage, part));
+        ASSERT_EQ(std::memcmp(part.data(), raw.data() + first * kPage, part.size()), 0) << first;
+      }
+    }
+    Bytes part(kPage);
+    EXPECT_FALSE(decompressor.decompress_part(
+        GetParam(), std::span(stored).first(stored.size() - 1), raw.size(), 0, part));
+    EXPECT_FALSE(decompressor.decompress_part(GetParam(), stored, raw.size() + kPage, kPage, part));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Codec, Part, testing::ValuesIn(kAllCodecs));
+
 INSTANTIATE_TEST_SUITE_P(Codec, RoundTrip,
                          testing::Combine(testing::ValuesIn(kAllCodecs),
                                           testing::Values(0, 1, 7, 100, 4096, 65536, 300'001)));

@@ -97,7 +97,7 @@ TEST_F(KernelPages, MovedAwayPagesLeaveHolesThatCanBeFilled) {
   EXPECT_EQ(to[5 * kPage], std::byte{1});
   EXPECT_EQ(count_private(pagemap_, base_, base_ + 16 * kPage), 0);
   const std::vector<std::byte> content(kPage, std::byte{7});
-  EXPECT_EQ(copy_page(uffd_, base_ + 5 * kPage, content.data()), 0);
+  EXPECT_EQ(copy_pages(uffd_, base_ + 5 * kPage, kPage, content.data()), 0);
   EXPECT_EQ(base_[5 * kPage + 99], std::byte{7});
   munmap(place, 16 * kPage);
 }

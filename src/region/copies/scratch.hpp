@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <cstddef>
+#include <utility>
 
 #include "base/handler_lock.hpp"
 #include "base/reserve.hpp"
@@ -19,7 +20,26 @@ struct Scratch {
   std::byte* own = nullptr;     // one chunk: the program's content
   std::byte* record = nullptr;  // one record of the spill file
   std::byte* batch = nullptr;   // for a SpillFile::Batch of one chunk's pages
-  std::byte* place = nullptr;   // one chunk of address space, for pages that are moved away
+  // Address space for the pages of kPlaces chunks that are moved away.
+  std::byte* places = nullptr;
+  std::size_t places_used = 0, pages_moved = 0;
+
+  static constexpr std::size_t kPlaces = 16, kMostMoved = 16;
+  std::byte* free_place(std::size_t chunk_bytes) const noexcept {
+    return places + places_used * chunk_bytes;
+  }
+  // Pages have been moved to the free place, and nobody needs them any more. True: those of all
+  // places are to be dropped now. Each drop interrupts the other processors, so few pages wait.
+  bool note_moved(std::size_t pages) noexcept {
+    ++places_used;
+    pages_moved += pages;
+    return places_used == kPlaces || pages_moved >= kMostMoved;
+  }
+  // Returns how many places were used.
+  std::size_t note_dropped() noexcept {
+    pages_moved = 0;
+    return std::exchange(places_used, 0);
+  }
 };
 
 class ScratchSet {
@@ -29,11 +49,12 @@ class ScratchSet {
     const std::size_t chunk_bytes = chunk_pages * kPageBytes;
     const std::size_t batch_bytes = SpillFile::Batch::bytes(chunk_pages);
     for (Scratch& s : all_) {
-      s.memory = base::Reservation(3 * chunk_bytes + batch_bytes + SpillFile::Batch::kRecordBytes);
+      s.memory = base::Reservation((2 + Scratch::kPlaces) * chunk_bytes + batch_bytes +
+                                   SpillFile::Batch::kRecordBytes);
       s.old = s.memory.data();
       s.own = s.old + chunk_bytes;
-      s.place = s.own + chunk_bytes;
-      s.batch = s.place + chunk_bytes;
+      s.places = s.own + chunk_bytes;
+      s.batch = s.places + Scratch::kPlaces * chunk_bytes;
       s.record = s.batch + batch_bytes;
     }
   }

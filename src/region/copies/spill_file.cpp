@@ -49,25 +49,32 @@ void SpillFile::Batch::add(PageNumber page, const PageDiff& diff, const std::byt
                           ++spans;
                           bytes += length;
                         });
-  Header header{0, kWhole, kPageBytes};
-  std::size_t length = sizeof header + kPageBytes;
-  if (spans * sizeof(DeltaSpan) + bytes <= kMaxDifferenceBytes) {
-    header.spans = static_cast<std::uint32_t>(spans);
-    header.bytes = static_cast<std::uint32_t>(bytes);
-    std::byte* span_at = at + sizeof header;
-    std::byte* byte_at = span_at + spans * sizeof(DeltaSpan);
-    format::for_each_span(
-        diff.lines, diff.mask, format::kMergeGapBytes, [&](std::size_t offset, std::size_t n) {
-          const DeltaSpan span{static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(n)};
-          std::memcpy(span_at, &span, sizeof span);
-          std::memcpy(byte_at, diff.copy + offset, n);
-          span_at += sizeof span;
-          byte_at += n;
-        });
-    length = sizeof header + spans * sizeof(DeltaSpan) + bytes;
-  } else {
-    copy_racing_page(at + sizeof header, now);
-  }
+  if (spans * sizeof(DeltaSpan) + bytes > kMaxDifferenceBytes) return add_whole(page, now);
+  std::byte* span_at = at + sizeof(Header);
+  std::byte* byte_at = span_at + spans * sizeof(DeltaSpan);
+  format::for_each_span(
+      diff.lines, diff.mask, format::kMergeGapBytes, [&](std::size_t offset, std::size_t n) {
+        const DeltaSpan span{static_cast<std::uint16_t>(offset), static_cast<std::uint16_t>(n)};
+        std::memcpy(span_at, &span, sizeof span);
+        std::memcpy(byte_at, diff.copy + offset, n);
+        span_at += sizeof span;
+        byte_at += n;
+      });
+  finish(page, static_cast<std::uint32_t>(spans), bytes);
+}
+
+void SpillFile::Batch::add_whole(PageNumber page, const std::byte* now) noexcept {
+  assert(count_ < kMaxPages);
+  copy_racing_page(room_ + used_bytes_ + sizeof(Header), now);
+  finish(page, kWhole, kPageBytes);
+}
+
+// Of a record whose content is in place.
+void SpillFile::Batch::finish(PageNumber page, std::uint32_t spans, std::size_t bytes) noexcept {
+  std::byte* const at = room_ + used_bytes_;
+  Header header{0, spans, static_cast<std::uint32_t>(bytes)};
+  const std::size_t spans_bytes = spans == kWhole ? 0 : spans * sizeof(DeltaSpan);
+  const std::size_t length = sizeof header + spans_bytes + bytes;
   std::memcpy(at, &header, sizeof header);
   header.checksum = base::checksum64({at + kCovered, length - kCovered}, page);
   std::memcpy(at, &header, sizeof header);
@@ -150,22 +157,45 @@ std::uint64_t SpillFile::held_in(PageNumber first, std::size_t count) const noex
   return held;
 }
 
-SpillFile::Loaded SpillFile::load(PageNumber first, std::uint64_t pages,
-                                  std::byte* room) const noexcept {
-  Loaded loaded;
+// The length tells: a difference is shorter.
+std::uint64_t SpillFile::whole_in(PageNumber first, std::size_t count) const noexcept {
+  static_assert(sizeof(Header) + kMaxDifferenceBytes < Batch::kRecordBytes);
+  std::uint64_t whole = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    whole |= std::uint64_t{length_of(word(first + i).load()) == Batch::kRecordBytes} << i;
+  return whole;
+}
+
+// From the first record to the end of the last; 0 bytes: none of the pages has one.
+SpillFile::Extent SpillFile::extent_of(PageNumber first, std::uint64_t pages) const noexcept {
   std::uint64_t begin = UINT64_MAX, end = 0;
-  for (std::uint64_t rest = pages; rest != 0; rest &= rest - 1) {
-    const std::uint64_t entry = word(first + static_cast<unsigned>(__builtin_ctzll(rest))).load();
+  for (; pages != 0; pages &= pages - 1) {
+    const std::uint64_t entry = word(first + static_cast<unsigned>(__builtin_ctzll(pages))).load();
+    if (entry == 0) continue;
     begin = std::min(begin, at_of(entry));
     end = std::max(end, at_of(entry) + length_of(entry));
   }
+  return begin < end ? Extent{begin, end - begin} : Extent{};
+}
+
+SpillFile::Loaded SpillFile::load(PageNumber first, std::uint64_t pages,
+                                  std::byte* room) const noexcept {
+  Loaded loaded;
+  const Extent extent = extent_of(first, pages);
   const auto count = static_cast<std::size_t>(__builtin_popcountll(pages));
-  if (begin >= end || end - begin > Batch::bytes(count)) return loaded;
-  const std::span<std::byte> bytes(room, end - begin);
-  if (file_.read(bytes, begin) != 0) return loaded;
-  loaded.at_bytes_ = begin;
+  if (extent.bytes == 0 || extent.bytes > Batch::bytes(count)) return loaded;
+  const std::span<std::byte> bytes(room, extent.bytes);
+  if (file_.read(bytes, extent.at_bytes) != 0) return loaded;
+  loaded.at_bytes_ = extent.at_bytes;
   loaded.bytes_ = bytes;
   return loaded;
+}
+
+void SpillFile::will_load(PageNumber first, std::size_t count) const noexcept {
+  const std::uint64_t held = held_in(first, count);
+  const Extent extent = extent_of(first, held);
+  if (extent.bytes == 0 || extent.bytes > Batch::bytes(count)) return;
+  file_.will_need(extent.at_bytes, extent.bytes);
 }
 
 int SpillFile::read(PageNumber page, std::byte* buffer, Entry& out) const noexcept {

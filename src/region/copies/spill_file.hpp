@@ -40,11 +40,14 @@ class SpillFile {
     explicit Batch(std::byte* room) noexcept : room_(room) {}
     // REQUIRES: fewer than kMaxPages so far. `now` is the whole page, `diff` its difference.
     void add(format::PageNumber page, const format::PageDiff& diff, const std::byte* now) noexcept;
+    // The same without a difference: all of the page.
+    void add_whole(format::PageNumber page, const std::byte* now) noexcept;
     bool empty() const noexcept { return count_ == 0; }
     std::size_t count() const noexcept { return count_; }
 
    private:
     friend class SpillFile;
+    void finish(format::PageNumber page, std::uint32_t spans, std::size_t bytes) noexcept;
     struct Record {
       format::PageNumber page;
       std::uint32_t at_bytes, length_bytes;
@@ -78,6 +81,8 @@ class SpillFile {
   bool holds(format::PageNumber page) const noexcept { return word(page).load() != 0; }
   // Which of up to 64 pages the spill file holds: one bit per page.
   std::uint64_t held_in(format::PageNumber first, std::size_t count) const noexcept;
+  // Which of them it holds as whole pages.
+  std::uint64_t whole_in(format::PageNumber first, std::size_t count) const noexcept;
   // 0 or errno (EBADMSG: not what was written). REQUIRES: holds(page); `buffer` aligned to 8.
   int read(format::PageNumber page, std::byte* buffer, Entry& out) const noexcept;
   // Reads at once the records that read() is about to need: those of `pages` (one bit per page from
@@ -87,6 +92,8 @@ class SpillFile {
   Loaded load(format::PageNumber first, std::uint64_t pages, std::byte* room) const noexcept;
   int read(const Loaded& loaded, format::PageNumber page, std::byte* buffer,
            Entry& out) const noexcept;
+  // Records of up to 64 pages will be loaded soon. Their owner may be another thread.
+  void will_load(format::PageNumber first, std::size_t count) const noexcept;
   void drop(format::PageNumber page) noexcept;
   // Moves a page's record so that its segment gets free sooner. A failure does no harm.
   void move(format::PageNumber page, std::byte* buffer) noexcept;
@@ -125,6 +132,10 @@ class SpillFile {
   std::atomic<std::uint32_t>& live(std::uint64_t segment) const noexcept {
     return reinterpret_cast<std::atomic<std::uint32_t>*>(live_.data())[segment];
   }
+  struct Extent {
+    std::uint64_t at_bytes = 0, bytes = 0;
+  };
+  Extent extent_of(format::PageNumber first, std::uint64_t pages) const noexcept;
   bool reserve(std::size_t bytes, std::uint64_t& at_bytes) noexcept;
 
   const std::uint64_t capacity_pages_, segments_;

@@ -73,6 +73,7 @@ class Encoder {
                               Slice& slice);
   void capture_spilled(format::PageNumber page, Worker& worker, Slice& slice);
   void capture_fresh(format::PageNumber page, Worker& worker, Slice& slice);
+  void capture_bare(format::PageNumber page, Worker& worker, Slice& slice);
   void keep_old_page(format::PageNumber page, Slice& slice);
   void write_fresh_base_copies(Worker& worker, Slice& slice);
   void write_base_copies(format::PageNumber first, std::span<const std::byte> bytes, Slice& slice);

@@ -79,6 +79,8 @@ void Encoder::capture_slice(std::span<const PageNumber> dirty, Worker& worker, S
 void Encoder::capture_page(PageNumber page, std::uint64_t lines, Worker& worker, Slice& slice) {
   if (backing_.has_base_copy(page)) {
     capture_with_base_copy(page, lines, worker, slice);
+  } else if (memory_.is_bare(page)) {
+    capture_bare(page, worker, slice);
   } else {
     capture_fresh(page, worker, slice);
   }
@@ -161,6 +163,15 @@ void Encoder::capture_fresh(PageNumber page, Worker& worker, Slice& slice) {
   format::apply_delta(out.writes.deltas.spans_of(delta), out.writes.deltas.bytes_of(delta),
                       worker.page.data());
   write_base_copies(page, worker.page, slice);
+}
+
+// There is nothing to compare with, so all of the page is recorded.
+void Encoder::capture_bare(PageNumber page, Worker& worker, Slice& slice) {
+  ++slice.changed;
+  copy_racing_page(worker.page.data(), pages_ + page * kPageBytes);
+  write_base_copies(page, worker.page, slice);
+  auto& out = slice.captured;
+  (base::is_zero(worker.page) ? out.writes.zeros : out.whole).push_back(page);
 }
 
 // Copies neighbours at once; the copies in the backing then get recorded.

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <span>
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
@@ -252,16 +253,20 @@ int SigsegvMemory::protect_beyond(std::uint64_t old_size, std::uint64_t new_size
   return mprotect(data() + new_size, old_size - new_size, PROT_NONE) == 0 ? 0 : errno;
 }
 
-// The kernel writes the page, which is not accessible yet and must not be before all of its chunk
+// The kernel writes the pages, which are not accessible yet and must not be before all of their chunk
 // is right (proc(5), /proc/pid/mem; a private mapping's page is copied).
-int SigsegvMemory::place_private(PageNumber page, const std::byte* content) noexcept {
-  const auto at = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(address_of(page)));
-  ssize_t n;
-  do {
-    n = pwrite(mem_, content, kPageBytes, at);
-  } while (n < 0 && errno == EINTR);
-  if (n == static_cast<ssize_t>(kPageBytes)) return 0;
-  return n < 0 ? errno : EIO;
+int SigsegvMemory::place_private(PageNumber first, std::size_t count,
+                                 const std::byte* content) noexcept {
+  std::span<const std::byte> left(content, count * kPageBytes);
+  auto at = static_cast<off_t>(reinterpret_cast<std::uintptr_t>(address_of(first)));
+  while (!left.empty()) {
+    const ssize_t n = pwrite(mem_, left.data(), left.size(), at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : EIO;
+    left = left.subspan(static_cast<std::size_t>(n));
+    at += n;
+  }
+  return 0;
 }
 
 // Runs after placing, not before: collecting opens noted pages for reading.

@@ -44,7 +44,8 @@ class SigsegvMemory final : public PagedMemory {
   int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
   void find_dirty(std::vector<PageNumber>& out) override;
   void put_back(const std::vector<PageNumber>& pages) override;
-  int place_private(PageNumber page, const std::byte* content) noexcept override;
+  int place_private(PageNumber first, std::size_t count,
+                    const std::byte* content) noexcept override;
   void note_placed(PageNumber first, std::uint64_t pages) noexcept override;
   int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
   bool is_unwritten(PageNumber first, std::size_t count) noexcept override;

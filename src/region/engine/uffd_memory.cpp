@@ -97,16 +97,16 @@ int UffdMemory::resolve_present(PageNumber page, bool is_write) noexcept {
   const std::size_t index = chunk_of(page);
   if (options_.shared && !is_of_zeros(index)) return show_shared_again(index);
   if (!chunks_.claim(index, Chunk::kPresent)) return 0;
-  int error = 0;
-  if (backing_.has_base_copy(page)) {
-    error = map_present(page, 1);
-  } else if (chunks_[index].only.load() != 0) {
-    error = complete(index, is_write);
-  } else {
-    error = place_zeros(page, 1);
-  }
+  // The chunk may have left meanwhile, and come in again by another part: the access faults again.
+  const int error = is_absent(page) ? 0 : map_there(page, is_write);
   chunks_.settle(index, 1, Chunk::kPresent);
   return error;
+}
+
+int UffdMemory::map_there(PageNumber page, bool is_write) noexcept {
+  if (backing_.has_base_copy(page)) return map_present(page, 1);
+  const std::size_t index = chunk_of(page);
+  return chunks_[index].only.load() != 0 ? complete(index, is_write) : place_zeros(page, 1);
 }
 
 void UffdMemory::find_dirty(std::vector<PageNumber>& out) {
@@ -146,7 +146,7 @@ void UffdMemory::append_written(PageNumber first, PageNumber end,
       // known only afterwards.
       chunks_.wait_while_claimed(chunk_of(page));
       for (; page < chunk_end; ++page) {
-        if (!is_untouched(page)) out.push_back(page);
+        if (!is_untouched(page) && !is_absent(page)) out.push_back(page);
       }
     }
     page = chunk_end;
@@ -173,8 +173,9 @@ void UffdMemory::put_back(const std::vector<PageNumber>& pages) {
   }
 }
 
-int UffdMemory::place_private(PageNumber page, const std::byte* content) noexcept {
-  return copy_page(uffd_, address_of(page), content);
+int UffdMemory::place_private(PageNumber first, std::size_t count,
+                              const std::byte* content) noexcept {
+  return copy_pages(uffd_, address_of(first), count * kPageBytes, content);
 }
 
 int UffdMemory::find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept {
@@ -194,7 +195,7 @@ int UffdMemory::unmap_shared(PageNumber first, std::size_t count) noexcept {
 
 int UffdMemory::place_unshared(PageNumber first, std::size_t count,
                                const std::byte* content) noexcept {
-  return copy_pages(uffd_, address_of(first), content, count * kPageBytes);
+  return copy_pages(uffd_, address_of(first), count * kPageBytes, content);
 }
 
 int UffdMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
@@ -208,7 +209,9 @@ int UffdMemory::freeze(Frozen& f) noexcept {
   if (!options_.writable) return 0;
   std::byte* const at = address_of(f.first);
   if (f.base_copies != 0) {
-    const int error = backing_.read(f.first, {f.old, f.count * kPageBytes});
+    const int error = for_each_bit_range(f.base_copies, [&](std::size_t from, std::size_t n) {
+      return backing_.read(f.first + from, {f.old + from * kPageBytes, n * kPageBytes});
+    });
     if (error != 0) return error;
     backing_.punch(f.first, f.count);
   }
@@ -216,31 +219,30 @@ int UffdMemory::freeze(Frozen& f) noexcept {
   std::uint64_t own = 0;
   int error = find_private(pagemap_, at, f.count, true, own);
   // With base copies everywhere, nothing but private pages can be left.
-  if (error == 0 && own == 0 && f.base_copies == all) return 0;
+  if (error == 0 && (own & ~f.absent) == 0 && (f.base_copies | f.absent) == all) return 0;
   if (error == 0) error = move_away(at, f.count * kPageBytes, f.place);
   if (error != 0) {
-    if (show(f.first, f.count, f.old, f.base_copies, nullptr, 0) != 0)
+    if (show(f.first, all & ~f.absent, f.old, f.base_copies, nullptr, 0) != 0)
       lose("no memory to put pages back");
     return error;
   }
   f.pages = f.place;
   // Looks again: a page of zeros may have been written in between.
   error = find_private(pagemap_, f.place, f.count, true, f.own);
+  f.own &= ~f.absent;  // which may look like pages that the kernel has swapped out
   if (error != 0) lose("the kernel does not say which pages were written");
   return 0;
 }
 
 int UffdMemory::thaw(const Frozen& f, std::uint64_t keep) noexcept {
   if (!options_.writable) return 0;
-  const int error = show(f.first, f.count, f.old, f.base_copies, f.pages, keep);
-  if (f.pages != nullptr) drop_pages(f.place, f.count * kPageBytes);
-  return error;
+  const std::uint64_t there = bits_below(f.count) & ~f.absent;
+  return show(f.first, there, f.old, f.base_copies, f.pages, keep);
 }
 
 int UffdMemory::forget(const Frozen& f) noexcept {
   backing_.forget_base_copies(f.first, f.count);
   if (!options_.writable) backing_.punch(f.first, f.count);
-  if (f.pages != nullptr) drop_pages(f.place, f.count * kPageBytes);
   return 0;
 }
 

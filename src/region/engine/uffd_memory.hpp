@@ -34,7 +34,8 @@ class UffdMemory final : public PagedMemory {
   int protect_beyond(std::uint64_t old_size, std::uint64_t new_size) noexcept override;
   void find_dirty(std::vector<PageNumber>& out) override;
   void put_back(const std::vector<PageNumber>& pages) override;
-  int place_private(PageNumber page, const std::byte* content) noexcept override;
+  int place_private(PageNumber first, std::size_t count,
+                    const std::byte* content) noexcept override;
   // The kernel counts a placed page as written by itself.
   void note_placed(PageNumber, std::uint64_t) noexcept override {}
   int find_own(PageNumber first, std::size_t count, std::uint64_t& mask) noexcept override;
@@ -54,6 +55,7 @@ class UffdMemory final : public PagedMemory {
  private:
   static constexpr std::size_t kScanRanges = 8192;
   void close_descriptors() noexcept;
+  int map_there(PageNumber page, bool is_write) noexcept;
   void scan_tables(std::size_t first_table, std::size_t end_table, std::vector<PageNumber>& out);
   void append_written(PageNumber first, PageNumber end, std::vector<PageNumber>& out) const;
 

@@ -284,11 +284,7 @@ int copy_zero_pages(int uffd, std::byte* address, std::size_t bytes) noexcept {
       skip_page);
 }
 
-int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept {
-  return copy_pages(uffd, address, content, kPage);
-}
-
-int copy_pages(int uffd, std::byte* address, const std::byte* content, std::size_t bytes) noexcept {
+int copy_pages(int uffd, std::byte* address, std::size_t bytes, const std::byte* content) noexcept {
   return map_range(
       address, bytes,
       [=](std::byte* at, std::size_t n) { return copy(uffd, at, content + (at - address), n); },

@@ -53,12 +53,9 @@ int map_file_pages(int uffd, std::byte* address, std::size_t bytes, bool armed) 
 // scan, it does not interrupt other processors where nothing is mapped. 0 or errno.
 int arm(int uffd, std::byte* address, std::size_t bytes) noexcept;
 
-// Puts a private copy of a page there unless a page is already mapped there; it counts as written.
-// 0 or errno.
-int copy_page(int uffd, std::byte* address, const std::byte* content) noexcept;
-
-// The same for a range of pages.
-int copy_pages(int uffd, std::byte* address, const std::byte* content, std::size_t bytes) noexcept;
+// Puts private copies of pages there; they count as written. Where a page is already mapped, it
+// stays. 0 or errno.
+int copy_pages(int uffd, std::byte* address, std::size_t bytes, const std::byte* content) noexcept;
 
 // Drops the private pages of a range, also those that the program has locked (mlock(2)). 0 or errno.
 int drop_pages(std::byte* address, std::size_t bytes) noexcept;

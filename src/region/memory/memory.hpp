@@ -98,6 +98,9 @@ class RegionMemory {
   Backing& backing() noexcept { return *base_copies_; }
   // A page as of the commit at hand; null: it is zero, or not in memory. REQUIRES: held, present.
   virtual const std::byte* base_copy_of(PageNumber page) const noexcept = 0;
+  // Whether a page without a base copy is bare: written, and what it was in the last commit is not
+  // in memory. REQUIRES: held, present.
+  virtual bool is_bare(PageNumber) const noexcept { return false; }
   // The base copy of the page is becoming newer than the source. REQUIRES: held. The encoder's
   // threads.
   virtual void note_newer(PageNumber page) noexcept = 0;

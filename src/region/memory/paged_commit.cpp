@@ -13,6 +13,7 @@
 #include <vellum/error.hpp>
 
 #include "base/fail.hpp"
+#include "base/zeros.hpp"
 #include "format/page_diff.hpp"
 #include "region/memory/paged_memory.hpp"
 #include "region/memory/paged_memory_no_read_ahead.hpp"
@@ -42,30 +43,60 @@ void PagedMemory::collect_dirty(std::vector<PageNumber>& out,
 void PagedMemory::discard(const std::vector<PageNumber>& pages) {
   const NoReadAhead still(*this);
   const ClosedGate no_evictions(evictions_);
-  std::vector<PageNumber> present;
+  std::vector<PageNumber> present, spilled;
   present.reserve(pages.size());
-  for (const PageNumber page : pages) {
-    if (is_present(page)) {
-      present.push_back(page);
-    } else if (spill_) {
-      spill_->drop(page);
+  for (const PageNumber page : pages) (is_present(page) ? present : spilled).push_back(page);
+  put_back_present(present);
+  if (!spill_) return;
+  for (const PageNumber page : spilled) spill_->drop(page);
+}
+
+// By parts, since a bare page is held twice until its own content is dropped. A failure leaves some
+// pages as they were, so nothing may be committed any more.
+void PagedMemory::put_back_present(std::span<const PageNumber> pages) {
+  try {
+    while (!pages.empty()) {
+      const std::size_t count = std::min(kTablePages, pages.size());
+      const auto next = pages.first(count);
+      const std::vector<PageNumber> part(next.begin(), next.end());
+      restore_base_copies(part);
+      put_back(part);
+      pages = pages.subspan(count);
     }
+  } catch (...) {
+    lose("a rollback could not read the last commit");
+    throw;
   }
-  put_back(present);
+}
+
+// Of bare pages among these.
+void PagedMemory::restore_base_copies(const std::vector<PageNumber>& pages) {
+  std::vector<std::byte> content(kPageBytes);
+  for (const PageNumber page : pages) {
+    if (!is_bare(page)) continue;
+    read_committed(page, content.data());
+    if (!base::is_zero(content)) {
+      const int error = backing_.write(page, content);
+      if (error != 0) {
+        fail(Errc::out_of_memory, "no memory for the committed copy of a page: {}",
+             std::strerror(error));
+      }
+      backing_.note_base_copies(page, 1);
+    }
+    bare_.clear(page, 1);
+  }
 }
 
 bool PagedMemory::take_spilled(PageNumber page, std::byte* buffer, SpillFile::Entry& out) {
   const std::size_t index = chunk_of(page);
   if (!spill_) return false;
-  while (!chunks_.claim(index, Chunk::kMissing)) {
-    if (is_present(page)) return false;
-    chunks_.wait_while_claimed(index);
-  }
-  const bool there = spill_->holds(page);
+  const std::uint32_t was = claim_settled(index);
+  const bool present = was == Chunk::kPresent && !is_absent(page);
+  const bool there = !present && spill_->holds(page);
   int error = 0;
   if (there) error = spill_->read(page, buffer, out);
   if (there && error == 0) spill_->set_taken(page, true);
-  chunks_.settle(index, 1, Chunk::kMissing);
+  chunks_.settle(index, 1, was);
   if (error != 0) {
     fail(error == EBADMSG ? Errc::corrupted : Errc::io,
          "page {} cannot be read back from the spill file in {}: {}", page,
@@ -117,13 +148,10 @@ void PagedMemory::settle_taken(const std::vector<PageNumber>& taken, bool durabl
                                std::vector<PageNumber>& present) {
   for (const PageNumber page : taken) {
     const std::size_t index = chunk_of(page);
-    std::uint32_t was = Chunk::kMissing;
-    while (!chunks_.claim(index, was)) {
-      chunks_.wait_while_claimed(index);
-      was = chunks_.is_present(index) ? Chunk::kPresent : Chunk::kMissing;
-    }
-    if (was == Chunk::kPresent) present.push_back(page);
-    if (durable || was == Chunk::kPresent) {
+    const std::uint32_t was = claim_settled(index);
+    const bool is_there = was == Chunk::kPresent && !is_absent(page);
+    if (is_there) present.push_back(page);
+    if (durable || is_there) {
       spill_->drop(page);
     } else {
       spill_->set_taken(page, false);
@@ -133,6 +161,7 @@ void PagedMemory::settle_taken(const std::vector<PageNumber>& taken, bool durabl
 }
 
 bool PagedMemory::equals_base_copy(PageNumber page) const noexcept {
+  if (is_bare(page)) return false;
   format::PageDiff diff;  // its reads are no race to a sanitizer
   format::diff_page(base_copy_of(page), address_of(page), diff);
   return diff.lines == 0;

@@ -16,7 +16,9 @@
 
 #include "base/clock.hpp"
 #include "format/page_diff.hpp"
+#include "region/kernel/kernel.hpp"
 #include "region/memory/paged_memory.hpp"
+#include "region/paging/bits.hpp"
 
 namespace vellum::region {
 namespace {
@@ -101,10 +103,14 @@ std::size_t PagedMemory::evict_claimed(std::size_t index, Changed what) noexcept
   const bool unused = working_set_ && is_unused(index);
   Scratch& scratch = scratches_.lock();
   frozen.old = scratch.old;
-  frozen.place = scratch.place;
+  frozen.place = scratch.free_place(chunk_bytes());
   std::size_t freed = 0;
   bool gone = false;
   if (freeze(frozen) == 0) freed = let_go(frozen, scratch.batch, what, gone);
+  const bool moved = frozen.pages != nullptr && frozen.pages == frozen.place;
+  if (moved && scratch.note_moved(count_bits(frozen.own))) {
+    drop_pages(scratch.places, scratch.note_dropped() * chunk_bytes());
+  }
   scratch.lock.unlock();
   if (gone) note_departure(index, unused);
   chunks_.settle(index, 1, gone ? Chunk::kMissing : Chunk::kPresent);
@@ -114,6 +120,10 @@ std::size_t PagedMemory::evict_claimed(std::size_t index, Changed what) noexcept
 // Also finds which pages have base copies.
 bool PagedMemory::worth_evicting(Frozen& frozen, bool newer, Changed what) noexcept {
   frozen.base_copies = backing_.base_copies_in(frozen.first, frozen.count);
+  if (frozen.count != 0) {
+    frozen.bare = bare_.of(frozen.first, frozen.count) & ~frozen.base_copies;
+    frozen.absent = absent_.of(frozen.first, frozen.count);
+  }
   std::uint64_t own = 0;
   if (frozen.count == 0 || find_own(frozen.first, frozen.count, own) != 0) return false;
   if (own == 0) return !newer && (frozen.base_copies != 0 || traits_.zeros_take_memory);
@@ -135,8 +145,8 @@ std::size_t PagedMemory::let_go(Frozen& frozen, std::byte* room, Changed what,
   return count_bits(dropped) + (gone ? base_copies : 0) + zeros;
 }
 
-// Finds the private pages that differ from the last commit and treats them as `what` says. False:
-// the chunk has to stay.
+// Finds the private pages that differ from the last commit and treats them as `what` says; a bare
+// page counts as different. False: the chunk has to stay.
 bool PagedMemory::spill_changed(const Frozen& frozen, std::byte* room, std::uint64_t& changed,
                                 Changed what) noexcept {
   SpillFile::Batch batch(room);
@@ -144,6 +154,11 @@ bool PagedMemory::spill_changed(const Frozen& frozen, std::byte* room, std::uint
     const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
     const bool base_copy = (frozen.base_copies >> i & 1) != 0;
     const std::byte* const now = frozen.pages + i * kPageBytes;
+    if ((frozen.bare >> i & 1) != 0) {
+      changed |= 1ULL << i;
+      if (what == Changed::spilled && spill_) batch.add_whole(frozen.first + i, now);
+      continue;
+    }
     format::PageDiff diff;
     format::diff_page(base_copy ? frozen.old + i * kPageBytes : nullptr, now, diff);
     if (diff.lines == 0) continue;
@@ -184,6 +199,10 @@ void PagedMemory::undo_eviction(const Frozen& frozen, std::uint64_t changed,
 
 void PagedMemory::note_departure(std::size_t index, bool unused) noexcept {
   if (unused) working_set_->forget(index);
+  const PageNumber first = index * chunk_pages();
+  if (absent_.of(first, chunk_pages()) != 0) parts_.note(false);
+  bare_.clear(first, bits_below(chunk_pages()));
+  absent_.clear(first, bits_below(chunk_pages()));
   const std::uint32_t number = evicted_.fetch_add(1) + 1;
   chunks_[index].evicted_at.store(number == 0 ? 1 : number);
   present_chunks_.fetch_sub(1, std::memory_order_relaxed);

@@ -33,8 +33,10 @@ constexpr std::size_t kMostTimesFilled = 4;
 bool PagedMemory::fill(std::size_t index, store::ReadFailure& failure,
                        std::optional<PageNumber> written) noexcept {
   if (chunks_.is_missing(index)) {
-    // Pages from the spill file are held twice: as written, and as committed.
-    const bool twice = spill_ && spill_->pages() != 0 && spill_->holds(index * chunk_pages());
+    // Differences in the spill file are held twice: as written, and as committed.
+    const PageNumber page = index * chunk_pages();
+    const bool twice =
+        spill_ && spill_->pages() != 0 && spill_->holds(page) && spill_->whole_in(page, 1) == 0;
     const std::size_t lacking = pager_->lacking(twice ? 2 * chunk_pages() : chunk_pages());
     if (lacking != 0) make_room(std::min(lacking, kRoomChunks * chunk_pages()));
   }
@@ -106,7 +108,7 @@ int PagedMemory::show_committed(PageNumber first, std::size_t pages, const std::
   const std::uint64_t filled = may_leave_out ? filled_pages(content, pages) : bits_below(pages);
   const auto count = static_cast<std::size_t>(__builtin_popcountll(filled));
   if (count * kMostTimesFilled <= pages) {
-    const int error = show(first, pages, content, filled, nullptr, 0);
+    const int error = show(first, bits_below(pages), content, filled, nullptr, 0);
     if (options_.writable) add_private(static_cast<std::int64_t>(pages - count));
     return error;
   }
@@ -125,7 +127,8 @@ bool PagedMemory::read_source(PageNumber first, std::size_t pages, std::byte* ou
                               store::ReadFailure& failure) noexcept {
   const LiveSource::Use source(source_);
   zero = source.get() == nullptr || source->zeros_from(first, pages) == pages;
-  if (!zero) return source->try_read(first, pages, out, failure);
+  const bool alone = pages * kMostTimesFilled <= chunk_pages();
+  if (!zero) return source->try_read(first, pages, out, failure, alone);
   std::memset(out, 0, pages * kPageBytes);
   return true;
 }
@@ -134,35 +137,75 @@ bool PagedMemory::read_source(PageNumber first, std::size_t pages, std::byte* ou
 struct PagedMemory::Unspilled {
   std::uint64_t base_copies = 0;  // pages with content in scratch.old
   std::uint64_t own = 0;          // pages with content in scratch.own
+  std::uint64_t bare = 0;         // those of them whose committed content was not read
 };
 
-// Everything is read and checked before a page is shown: after that only memory can run out.
 bool PagedMemory::fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
                                   store::ReadFailure& failure) noexcept {
+  const bool ok = bring(index, {bits_below(pages), spilled, false}, failure);
+  if (ok) note_arrival(index);
+  chunks_.settle(index, 1, ok ? Chunk::kPresent : Chunk::kMissing);
+  return ok;
+}
+
+// Everything is read and checked before a page is shown: after that only memory can run out.
+bool PagedMemory::bring(std::size_t index, const Part& part, store::ReadFailure& failure) noexcept {
   const PageNumber first = index * chunk_pages();
   Scratch& scratch = scratches_.lock();
-  bool zero = false;
   Unspilled found;
-  bool ok = read_source(first, pages, scratch.old, zero, failure);
-  if (!zero) found.base_copies = bits_below(pages);
-  ok = ok && read_spilled(first, spilled, scratch, found, failure);
+  const std::uint64_t whole =
+      part.spilled != 0 ? spill_->whole_in(first, chunk_pages()) & part.spilled : 0;
+  bool ok =
+      read_committed_part(first, part.wanted & ~whole, scratch, found, failure) &&
+      (part.spilled == 0 || read_spilled(first, part.spilled, whole, scratch, found, failure));
   if (ok) {
-    const int error = show(first, pages, scratch.old, found.base_copies, scratch.own, found.own);
+    const auto at = static_cast<std::size_t>(__builtin_ctzll(part.wanted));
+    const int error =
+        part.for_writing && found.own == 0
+            ? show_for_writing(first + at,
+                               found.base_copies != 0 ? scratch.old + at * kPageBytes : nullptr)
+            : show(first, part.wanted, scratch.old, found.base_copies, scratch.own, found.own);
     if (error != 0) {
-      lose("no memory to bring pages back from the spill file");
+      if (part.spilled != 0) lose("no memory to bring pages back from the spill file");
       failure = {"no memory for the page", {}, first, error};
       ok = false;
     }
   }
   scratch.lock.unlock();
   if (ok) note_unspilled(index, found);
-  chunks_.settle(index, 1, ok ? Chunk::kPresent : Chunk::kMissing);
   return ok;
 }
 
-// REQUIRES: scratch.old has the committed content.
-bool PagedMemory::read_spilled(PageNumber first, std::uint64_t spilled, Scratch& scratch,
-                               Unspilled& found, store::ReadFailure& failure) noexcept {
+// A page as committed; null: zeros. The kernel copies a base copy for the write, which follows.
+int PagedMemory::show_for_writing(PageNumber page, const std::byte* base_copy_content) noexcept {
+  int error = 0;
+  if (base_copy_content == nullptr) {
+    error = place_zeros(page, 1);
+  } else {
+    error = backing_.write(page, {base_copy_content, kPageBytes});
+    if (error == 0) backing_.note_base_copies(page, 1);
+  }
+  if (error == 0) add_private(1);
+  return error;
+}
+
+// Reads the pages that are `needed`, and what lies between them, into scratch.old.
+bool PagedMemory::read_committed_part(PageNumber first, std::uint64_t needed, Scratch& scratch,
+                                      Unspilled& found, store::ReadFailure& failure) noexcept {
+  if (needed == 0) return true;
+  const auto begin = static_cast<std::size_t>(__builtin_ctzll(needed));
+  const auto end = static_cast<std::size_t>(64 - __builtin_clzll(needed));
+  bool zero = false;
+  if (!read_source(first + begin, end - begin, scratch.old + begin * kPageBytes, zero, failure))
+    return false;
+  if (!zero) found.base_copies = needed;
+  return true;
+}
+
+// REQUIRES: scratch.old has the committed content of all pages that are not whole in the spill file.
+bool PagedMemory::read_spilled(PageNumber first, std::uint64_t spilled, std::uint64_t whole,
+                               Scratch& scratch, Unspilled& found,
+                               store::ReadFailure& failure) noexcept {
   const SpillFile::Loaded loaded = spill_->load(first, spilled, scratch.batch);
   for (std::uint64_t rest = spilled; rest != 0; rest &= rest - 1) {
     const auto i = static_cast<std::size_t>(__builtin_ctzll(rest));
@@ -180,9 +223,10 @@ bool PagedMemory::read_spilled(PageNumber first, std::uint64_t spilled, Scratch&
       found.base_copies |= 1ULL << i;
       note_newer(first + i);
     } else {
-      std::memcpy(own, old, kPageBytes);
+      if ((whole >> i & 1) == 0) std::memcpy(own, old, kPageBytes);
       entry.apply_to(own);
       found.own |= 1ULL << i;
+      found.bare |= whole & 1ULL << i;
     }
   }
   return true;
@@ -193,28 +237,27 @@ void PagedMemory::note_unspilled(std::size_t index, const Unspilled& found) noex
   for (std::uint64_t rest = found.own; rest != 0; rest &= rest - 1) {
     spill_->drop(first + static_cast<std::size_t>(__builtin_ctzll(rest)));
   }
-  const std::uint64_t bare = traits_.zeros_take_memory ? found.own & ~found.base_copies : 0;
-  add_private(__builtin_popcountll(found.own) + __builtin_popcountll(bare));
-  note_arrival(index);
+  // Where zeros take memory, a private page without a base copy has one of zeros below it.
+  const std::uint64_t zeros = traits_.zeros_take_memory ? found.own & ~found.base_copies : 0;
+  add_private(__builtin_popcountll(found.own) + __builtin_popcountll(zeros));
+  bare_.set(first, found.bare);
 }
 
 int PagedMemory::place_own(PageNumber first, const std::byte* content, std::uint64_t own) noexcept {
   constexpr int kPatience = 1000;
-  for (; own != 0; own &= own - 1) {
-    const auto i = static_cast<std::size_t>(__builtin_ctzll(own));
-    int error = place_private(first + i, content + i * kPageBytes);
+  return for_each_bit_range(own, [&](std::size_t at, std::size_t n) {
+    int error = place_private(first + at, n, content + at * kPageBytes);
     for (int tries = 0; error != 0 && tries < kPatience; ++tries) {
       sched_yield();
-      error = place_private(first + i, content + i * kPageBytes);
+      error = place_private(first + at, n, content + at * kPageBytes);
     }
-    if (error != 0) return error;
-  }
-  return 0;
+    return error;
+  });
 }
 
 // Private pages come first: once a page's base copy is in the memfd, another thread may map the
 // base copy.
-int PagedMemory::show(PageNumber first, std::size_t count, const std::byte* base_copy_content,
+int PagedMemory::show(PageNumber first, std::uint64_t pages, const std::byte* base_copy_content,
                       std::uint64_t base_copies, const std::byte* own_content,
                       std::uint64_t own) noexcept {
   if (const int error = place_own(first, own_content, own); error != 0) return error;
@@ -225,15 +268,14 @@ int PagedMemory::show(PageNumber first, std::size_t count, const std::byte* base
   });
   if (error != 0) return error;
   // Where zeros are mapped like base copies, one call maps both: each call splits a mapping.
-  const std::uint64_t all = bits_below(count),
-                      present = traits_.zeros_take_memory ? all : base_copies;
-  const int mapped = for_each_bit_range(present & ~own & all, [&](std::size_t at, std::size_t n) {
+  const std::uint64_t present = traits_.zeros_take_memory ? pages : base_copies;
+  const int mapped = for_each_bit_range(present & ~own & pages, [&](std::size_t at, std::size_t n) {
     return map_present(first + at, n);
   });
   if (mapped != 0) return mapped;
-  const int zeroed = for_each_bit_range(~present & ~own & all, [&](std::size_t at, std::size_t n) {
-    return map_zero(first + at, n);
-  });
+  const int zeroed =
+      for_each_bit_range(~present & ~own & pages,
+                         [&](std::size_t at, std::size_t n) { return map_zero(first + at, n); });
   if (zeroed == 0) note_placed(first, own);
   chunks_[chunk_of(first)].only.store(0);
   return zeroed;

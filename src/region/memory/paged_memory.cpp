@@ -32,7 +32,9 @@ PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::Pa
       chunks_(options.capacity_bytes, options.chunk_bytes),
       traits_(traits),
       counters_(options.counters != nullptr ? *options.counters : nothing_),
-      scratches_(chunk_pages()) {
+      scratches_(chunk_pages()),
+      bare_(options.capacity_bytes),
+      absent_(options.capacity_bytes) {
   if (options.shared)
     origins_ = base::Reservation(options.capacity_bytes / options.chunk_bytes + 1);
 }
@@ -85,7 +87,8 @@ bool PagedMemory::make_chunks_present(PageNumber first, std::size_t count,
                                       store::ReadFailure& failure) noexcept {
   if (options_.shared) load_shared_range(first, count);
   for (std::size_t index = chunk_of(first); index <= chunk_of(first + count - 1); ++index) {
-    if (!fill(index, failure) || !map_all(index, failure)) return false;
+    if (!fill(index, failure) || !fill_rest(index, failure) || !map_all(index, failure))
+      return false;
   }
   return true;
 }
@@ -112,10 +115,12 @@ FaultResult PagedMemory::on_fault(const Fault& fault) noexcept {
   if (!was_present && working_set_) prefetch_beside(index);
   store::ReadFailure failure;
   const auto written = fault.is_write ? std::optional(page) : std::nullopt;
-  bool ok = fill(index, failure, written);  // waits when another thread is filling it
+  const bool by_part = was_present ? is_absent(page) : !options_.shared && wants_part(index);
+  // Waits when another thread is filling it.
+  bool ok = by_part ? fill_part(page, fault.is_write, failure) : fill(index, failure, written);
   if (!was_present) note_memory();
   // A write to a chunk that was missing may fault once more, and come here again.
-  if (ok && was_present) {
+  if (ok && was_present && !by_part) {
     chunks_[index].prefetched.store(0);
     const int error = resolve_present(page, fault.is_write);
     ok = error == 0;

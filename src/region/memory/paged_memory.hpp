@@ -6,6 +6,7 @@
 // noticed. Each source file has one part:
 //  - paged_memory.cpp: its life, faults, holds, size;
 //  - paged_fill.cpp: a chunk comes in, from the source, from the spill file, or as zeros;
+//  - paged_part.cpp: a part of a chunk comes in;
 //  - paged_zeros.cpp: pages that are zero: what never comes in, and what a write brings in;
 //  - paged_evict.cpp: a chunk leaves; clean pages are forgotten, dirty pages go to the spill file;
 //  - paged_commit.cpp: what a commit or a rollback takes from memory and brings back;
@@ -32,6 +33,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/thread_pool.hpp"
@@ -43,7 +45,9 @@
 #include "region/paging/gate.hpp"
 #include "region/paging/helper_thread.hpp"
 #include "region/paging/leave_first.hpp"
+#include "region/paging/page_bits.hpp"
 #include "region/paging/pager.hpp"
+#include "region/paging/parts_measured.hpp"
 #include "region/paging/read_streams.hpp"
 #include "region/paging/wide_load.hpp"
 #include "region/paging/working_set.hpp"
@@ -71,13 +75,16 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   void hold(PageNumber first, std::size_t count) noexcept override;
   void release(PageNumber first, std::size_t count) noexcept override;
   bool is_present(PageNumber page) const noexcept override {
-    return chunks_.is_present(chunk_of(page));
+    return chunks_.is_present(chunk_of(page)) && !absent_.test(page);
   }
   void collect_dirty(std::vector<PageNumber>& out,
                      const std::vector<PageNumber>* known = nullptr) override;
   void discard(const std::vector<PageNumber>& pages) override;
   const std::byte* base_copy_of(PageNumber page) const noexcept override {
     return backing_.has_base_copy(page) ? backing_.base_copy(page) : nullptr;
+  }
+  bool is_bare(PageNumber page) const noexcept override {
+    return bare_.test(page) && !backing_.has_base_copy(page);
   }
   void note_newer(PageNumber page) noexcept override;
   void stay_within_limit() noexcept override;
@@ -143,8 +150,10 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   // Drops the program's content of pages that are present: their base copies show.
   virtual void put_back(const std::vector<PageNumber>& pages) = 0;
 
-  // Places a private copy of a page. REQUIRES: its chunk is claimed.
-  virtual int place_private(PageNumber page, const std::byte* content) noexcept = 0;
+  // Places private copies of pages side by side. After an error, some of them may be there, and a
+  // second call places the others. REQUIRES: their chunk is claimed.
+  virtual int place_private(PageNumber first, std::size_t count,
+                            const std::byte* content) noexcept = 0;
   // Private copies are placed and all else is mapped: the copies count as written from now on.
   virtual void note_placed(PageNumber first, std::uint64_t pages) noexcept = 0;
   // Which pages of a range are private, one bit per page.
@@ -182,9 +191,12 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
     std::size_t count = 0;
     std::uint64_t own = 0;  // private pages that may differ from their base copies, one bit each
     std::uint64_t base_copies = 0;     // pages that have base copies, one bit each
+    std::uint64_t bare = 0;            // those that is_bare() is about
+    std::uint64_t absent = 0;          // those that is_absent() is about
     const std::byte* pages = nullptr;  // where the private pages can be read
     std::byte* old = nullptr;          // copies of the base copies, chunk-sized
-    std::byte* place = nullptr;        // address space for engines that move pages away
+    // Address space for engines that move pages away, and leave them there.
+    std::byte* place = nullptr;
   };
   // 0, or errno with nothing changed. REQUIRES: the chunk is claimed.
   virtual int freeze(Frozen& frozen) noexcept = 0;
@@ -195,17 +207,20 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
 
   // What an engine may use.
 
-  // Puts pages into memory: own content where `own` has a bit, base copies where `base_copies` has
-  // one (written and noted), zero elsewhere. 0 or errno. REQUIRES: claimed, nothing is mapped
-  // there.
-  int show(PageNumber first, std::size_t count, const std::byte* base_copy_content,
+  // Puts pages (one bit each) into memory: own content where `own` has a bit, base copies where
+  // `base_copies` has one (written and noted), zero elsewhere. 0 or errno. REQUIRES: claimed,
+  // nothing is mapped there.
+  int show(PageNumber first, std::uint64_t pages, const std::byte* base_copy_content,
            std::uint64_t base_copies, const std::byte* own_content, std::uint64_t own) noexcept;
+  // Whether the page is absent from a chunk that is present (paged_part.cpp).
+  bool is_absent(PageNumber page) const noexcept { return absent_.test(page); }
   // Whether the page is a zero that is mapped nowhere, in a chunk that is present.
   bool is_untouched(PageNumber page) const noexcept;
   // Brings in the pages of a chunk of which only one is mapped: private zeros for writing, else
   // the zero page. 0 or errno. REQUIRES: claimed.
   int complete(std::size_t index, bool for_writing) noexcept;
-  // Whether a page equals its base copy, or is zero and has none. Other threads may be writing it.
+  // Whether a page equals its base copy, or is zero and has none, but is not bare. Other threads may
+  // be writing it.
   bool equals_base_copy(PageNumber page) const noexcept;
   // With MemoryOptions::shared, of a chunk that is present: whether it is of zeros, and otherwise shows
   // it again, as resolve_present() does.
@@ -253,14 +268,30 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
                      Mapping mapping) noexcept;
   bool fill_with_spill(std::size_t index, std::size_t pages, std::uint64_t spilled,
                        store::ReadFailure& failure) noexcept;
+  // What comes into a claimed chunk: one bit per page.
+  struct Part {
+    std::uint64_t wanted = 0;   // nothing of it is in memory
+    std::uint64_t spilled = 0;  // what the spill file has of it
+    bool for_writing = false;   // a single page, which a write has asked for
+  };
+  bool bring(std::size_t index, const Part& part, store::ReadFailure& failure) noexcept;
+  int show_for_writing(PageNumber page, const std::byte* base_copy_content) noexcept;
   struct Unspilled;
-  bool read_spilled(PageNumber first, std::uint64_t spilled, Scratch& scratch, Unspilled& found,
-                    store::ReadFailure& failure) noexcept;
+  bool read_committed_part(PageNumber first, std::uint64_t needed, Scratch& scratch,
+                           Unspilled& found, store::ReadFailure& failure) noexcept;
+  bool read_spilled(PageNumber first, std::uint64_t spilled, std::uint64_t whole, Scratch& scratch,
+                    Unspilled& found, store::ReadFailure& failure) noexcept;
   void note_unspilled(std::size_t index, const Unspilled& found) noexcept;
   bool read_source(PageNumber first, std::size_t pages, std::byte* out, bool& zero,
                    store::ReadFailure& failure) noexcept;
   int place_own(PageNumber first, const std::byte* content, std::uint64_t own) noexcept;
   void note_arrival(std::size_t index, Mapping mapping = Mapping::now) noexcept;
+
+  // paged_part.cpp. `false` leaves the reason in `failure`.
+  bool wants_part(std::size_t index) noexcept;
+  bool fill_part(PageNumber page, bool is_write, store::ReadFailure& failure) noexcept;
+  bool fill_rest(std::size_t index, store::ReadFailure& failure) noexcept;
+  std::uint32_t claim_settled(std::size_t index) noexcept;
 
   // paged_zeros.cpp. `false` leaves the reason in `failure`.
   std::size_t zeros_from(PageNumber first, std::size_t pages) const noexcept;
@@ -289,6 +320,8 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   // paged_commit.cpp
   void settle_taken(const std::vector<PageNumber>& taken, bool durable,
                     std::vector<PageNumber>& present);
+  void put_back_present(std::span<const PageNumber> pages);
+  void restore_base_copies(const std::vector<PageNumber>& pages);
 
   // paged_reclaim.cpp
   std::optional<std::chrono::milliseconds> reclaim() noexcept;  // for the thread that reclaims
@@ -322,6 +355,7 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   void read_ahead_of(std::size_t index, bool for_writing) noexcept;
   bool worth_reading_ahead(std::size_t index) const noexcept;
   std::optional<PageNumber> first_if(bool for_writing, std::size_t index) const noexcept;
+  void announce_spilled(const ReadStreams::Ahead& ahead) noexcept;
   bool make_room_ahead() noexcept;
   bool read_next() noexcept;
   class NoReadAhead;  // while it lives
@@ -379,6 +413,11 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   ScratchSet scratches_;
   bool joined_ = false;               // the pager knows this region
   std::unique_ptr<SpillFile> spill_;  // null: read-only, or no place for it
+  // Pages that came back from the spill file whole, so that nothing had to be read from the source.
+  // A page that has got a base copy since is no longer bare.
+  PageBits bare_;
+  PageBits absent_;
+  PartsMeasured parts_;
   std::atomic<const char*> lost_{nullptr};
 
   std::atomic<std::int64_t> private_pages_{0};

@@ -12,6 +12,7 @@ namespace vellum::region {
 namespace {
 
 constexpr std::size_t kMostAheadBytes = 2u << 20;
+constexpr std::size_t kAnnouncedBytes = 512u << 10;
 constexpr std::size_t kLimitShare = 16;  // of the memory limit, for what is read ahead
 
 }  // namespace
@@ -81,10 +82,21 @@ std::optional<std::chrono::milliseconds> PagedMemory::read_ahead() noexcept {
   return std::chrono::milliseconds(0);
 }
 
+// The kernel reads ahead in a file, too, but not backwards. So it is told what the stream comes to
+// after a while, by chunks that lie together in the spill file.
+void PagedMemory::announce_spilled(const ReadStreams::Ahead& ahead) noexcept {
+  if (!has_spilled()) return;
+  const std::size_t distance = kAnnouncedBytes / chunk_bytes();
+  if (ahead.downwards && ahead.chunk < distance) return;
+  const std::size_t chunk = ahead.downwards ? ahead.chunk - distance : ahead.chunk + distance;
+  if (chunk < chunks_of(size_bytes())) spill_->will_load(chunk * chunk_pages(), pages_of(chunk));
+}
+
 // By faults first, then by advice, then the last use's working set, then all of a version.
 bool PagedMemory::read_next() noexcept {
   store::ReadFailure ignored;
   if (const auto ahead = streams_.next()) {
+    announce_spilled(*ahead);
     if (worth_reading_ahead(ahead->chunk) && make_room_ahead()) {
       fill(ahead->chunk, ignored, first_if(ahead->writes, ahead->chunk));
     }

@@ -68,11 +68,11 @@ void PagedMemory::tidy() noexcept {
 
 void PagedMemory::move_spilled(PageNumber page) noexcept {
   const std::size_t index = chunk_of(page);
-  if (!chunks_.claim(index, Chunk::kMissing)) return;
+  const std::uint32_t was = claim_settled(index);
   Scratch& scratch = scratches_.lock();
   if (spill_->holds(page)) spill_->move(page, scratch.record);
   scratch.lock.unlock();
-  chunks_.settle(index, 1, Chunk::kMissing);
+  chunks_.settle(index, 1, was);
 }
 
 }  // namespace vellum::region

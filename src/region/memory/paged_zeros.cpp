@@ -79,7 +79,8 @@ bool PagedMemory::fill_zero_for_writing(std::size_t index, PageNumber written, s
 
 bool PagedMemory::has_mapped_neighbour(std::size_t index) const noexcept {
   const auto is_mapped = [this](std::size_t chunk) {
-    return chunks_.is_present(chunk) && chunks_[chunk].only.load() == 0;
+    return chunks_.is_present(chunk) && chunks_[chunk].only.load() == 0 &&
+           absent_.of(chunk * chunk_pages(), chunk_pages()) == 0;
   };
   return (index != 0 && is_mapped(index - 1)) ||
          (index + 1 < chunks_of(size_bytes()) && is_mapped(index + 1));

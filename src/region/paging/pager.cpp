@@ -26,8 +26,9 @@ namespace {
 using format::kPageBytes;
 using namespace std::chrono_literals;
 
-constexpr auto kBusyPause = 2ms;   // when more than half is used
-constexpr auto kIdlePause = 20ms;  // otherwise
+constexpr auto kBusyPause = 2ms;        // when more than half is used
+constexpr auto kIdlePause = 20ms;       // otherwise
+constexpr std::int64_t kMostSpare = 8;  // an eighth of the limit
 constexpr std::size_t kStepPages = 1024;
 constexpr int kRounds = 16;
 constexpr std::uint64_t kOtherBytes = 64u << 20;
@@ -168,9 +169,11 @@ void Pager::run(std::uint64_t life) {
     const std::int64_t now = untold();
     const bool doubtful = doubtful_.load(std::memory_order_relaxed);
     if (doubtful || now < 0 || now - counted > limit_pages_ / 64) {
-      for (Pageable* region : regions_) region->measure();
+      count(regions_);
       counted = untold();
       doubtful_.store(false, std::memory_order_relaxed);
+    } else {
+      keep_spare(0);
     }
     counted = std::min(counted, now);
     balancing_.store(true, std::memory_order_relaxed);
@@ -180,8 +183,22 @@ void Pager::run(std::uint64_t life) {
   }
 }
 
+void Pager::count(std::vector<Pageable*>& regions) {
+  const std::int64_t before = used_pages();
+  for (Pageable* region : regions) region->measure();
+  keep_spare(used_pages() - before);
+}
+
+void Pager::keep_spare(std::int64_t found) noexcept {
+  const std::int64_t last = spare_.load(std::memory_order_relaxed);
+  const std::int64_t wanted = std::max(found, last - (last + 31) / 32);
+  spare_.store(std::clamp<std::int64_t>(wanted, 0, limit_pages_ / kMostSpare),
+               std::memory_order_relaxed);
+}
+
 void Pager::balance(std::vector<Pageable*>& regions) {
-  const std::int64_t enough = limit_pages_ - limit_pages_ / 16;
+  const std::int64_t enough =
+      limit_pages_ - limit_pages_ / 16 - spare_.load(std::memory_order_relaxed);
   bool any = true;
   // Rounds are limited: a region that wants to leave waits for this.
   for (int round = 0; round < kRounds && any && used_pages() > enough; ++round) {

@@ -55,10 +55,13 @@ class Pager {
   // Any context.
   void add_pages(std::int64_t pages) noexcept { used_.fetch_add(pages, std::memory_order_relaxed); }
   std::int64_t used_pages() const noexcept { return used_.load(std::memory_order_relaxed); }
-  // How many pages too many there would be with `pages` more; 0: none.
+  // How many pages too many there would be with `pages` more, and with the first writes that are
+  // likely to be counted next; 0: none.
   std::size_t lacking(std::size_t pages) const noexcept {
     if (doubtful_.load(std::memory_order_relaxed)) return 0;
-    const std::int64_t over = used_pages() + static_cast<std::int64_t>(pages) - limit_pages_;
+    const std::int64_t spare = spare_.load(std::memory_order_relaxed);
+    const std::int64_t over =
+        used_pages() + static_cast<std::int64_t>(pages) + spare - limit_pages_;
     return over > 0 ? static_cast<std::size_t>(over) : 0;
   }
 
@@ -85,11 +88,15 @@ class Pager {
   void run(std::uint64_t life);
   void wake() noexcept;
   void pause(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds most);
+  void count(std::vector<Pageable*>& regions);
+  void keep_spare(std::int64_t found) noexcept;
   void balance(std::vector<Pageable*>& regions);
   void start_if_needed();
 
   const std::int64_t limit_pages_;
   std::atomic<std::int64_t> used_{0};
+  // Kept free for pages that nobody has told of: as many as the last counts have found.
+  std::atomic<std::int64_t> spare_{0};
   std::atomic<bool> doubtful_{false};
   std::atomic<bool> balancing_{false};  // the thread is in balance(), and counts again within 2 ms
   int wake_ = -1;                       // eventfd(2): the fault handler may write to it

@@ -92,6 +92,14 @@ ReadStreams::Window ReadStreams::begin(const FaultIn& fault, std::size_t most) n
   return {};
 }
 
+bool ReadStreams::follows(std::size_t chunk) const noexcept {
+  for (const Stream& stream : streams_) {
+    const State state = unpack(stream.word.load(std::memory_order_relaxed));
+    if (state.last == chunk && state.faults > 1) return true;
+  }
+  return false;
+}
+
 std::optional<ReadStreams::Ahead> ReadStreams::next() noexcept {
   for (std::size_t i = 0; i < kStreams; ++i) {
     Stream& stream = streams_[turn_++ % kStreams];
@@ -105,7 +113,7 @@ std::optional<ReadStreams::Ahead> ReadStreams::next() noexcept {
     }
     if (rest.empty()) continue;
     stream.cursor = rest.take();
-    return Ahead{stream.cursor, state.writes};
+    return Ahead{stream.cursor, state.writes, state.downwards};
   }
   return std::nullopt;
 }

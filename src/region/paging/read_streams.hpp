@@ -38,9 +38,13 @@ class ReadStreams {
   // 0: nothing is read ahead.
   Window note_fault(const FaultIn& fault, std::size_t most) noexcept;
 
+  // Whether a stream's last fault was in this chunk, and not its first.
+  bool follows(std::size_t chunk) const noexcept;
+
   struct Ahead {
     std::size_t chunk = 0;
     bool writes = false;  // the stream's last fault was a write
+    bool downwards = false;
   };
   // Gives the next chunk of a window, each once. One caller at a time.
   std::optional<Ahead> next() noexcept;

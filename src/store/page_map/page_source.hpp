@@ -43,9 +43,10 @@ class PageSource {
   bool mentions_nothing() const noexcept;
   // How many pages from `first` on, at most `limit`, journal and page map alone show to be zero.
   std::size_t zeros_from(format::PageNumber first, std::size_t limit) const noexcept;
-  // Fills `out` (count * kPageBytes). Pages past region_bytes() read as zero.
-  bool try_read(format::PageNumber first, std::size_t count, std::byte* out,
-                ReadFailure& failure) const noexcept;
+  // Fills `out` (count * kPageBytes). Pages past region_bytes() read as zero. `alone`: the pages
+  // around these are unlikely to be read soon.
+  bool try_read(format::PageNumber first, std::size_t count, std::byte* out, ReadFailure& failure,
+                bool alone = false) const noexcept;
 
   // Whether the pages have this content, as far as that shows without copying them. False says
   // nothing: a page that has deltas, or cannot be read, is not compared.

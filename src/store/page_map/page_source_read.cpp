@@ -58,7 +58,8 @@ bool fail_page(ReadFailure& failure, const char* reason, PageNumber page,
 // One step of try_read(): finds the sources of up to kPagesPerStep pages, then assembles the pages.
 class PageReader {
  public:
-  explicit PageReader(const PageSourceState& source) : s(source) {}
+  explicit PageReader(const PageSourceState& source, bool alone = false)
+      : s(source), alone_(alone) {}
   Collected load(PageNumber first, std::size_t count, std::byte* out,
                  ReadFailure& failure) const noexcept;
   bool surely_equal(PageNumber first, std::size_t count, const std::byte* content) const noexcept;
@@ -68,7 +69,7 @@ class PageReader {
             ReadFailure& failure) const noexcept;
   // Calls use(index, pages, content) for pages side by side that share a source; content is null
   // where they are zero. False: a page cannot be read, or `use` has returned false.
-  // With `out`, a block whose pages are all needed may be decoded to there, without a call.
+  // With `out`, pages of a block may be decoded to there, without a call.
   template <typename Use>
   bool for_bases(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
                  ReadFailure& failure, const Use& use) const noexcept;
@@ -84,6 +85,7 @@ class PageReader {
   Collected note(const MapEntry& e, PageNumber first, PageNumber page, Plan& plan,
                  std::size_t& open_pages, ReadFailure& failure) const noexcept;
   const PageSourceState& s;
+  const bool alone_;
 };
 
 // Adds the information of an entry about a page that is still open.
@@ -197,8 +199,8 @@ bool PageReader::for_bases(const Plan& plan, PageNumber first, std::size_t count
     if (t.state == Target::zero) {
       if (!use(i, n, nullptr)) return false;
     } else if (t.state == Target::base) {
-      std::span<std::byte> direct;
-      if (out != nullptr && t.slot == 0) direct = {out + i * kPageBytes, n * kPageBytes};
+      DirectPages direct{{}, t.slot, alone_};
+      if (out != nullptr) direct.out = {out + i * kPageBytes, n * kPageBytes};
       RecordCache::View view;
       if (!s.records->get(t.record, RecordType::pages, view, failure, direct)) {
         failure.page = first + i;
@@ -304,15 +306,15 @@ bool PageSource::surely_equal(PageNumber first, std::size_t count,
   return true;
 }
 
-bool PageSource::try_read(PageNumber first, std::size_t count, std::byte* out,
-                          ReadFailure& failure) const noexcept {
+bool PageSource::try_read(PageNumber first, std::size_t count, std::byte* out, ReadFailure& failure,
+                          bool alone) const noexcept {
   const std::uint64_t pages = impl_->region_bytes / kPageBytes;
   const std::size_t inside =
       first >= pages ? 0 : static_cast<std::size_t>(std::min<std::uint64_t>(count, pages - first));
   std::size_t step = kPagesPerStep;
   for (std::size_t done = 0; done < inside;) {
     const std::size_t n = std::min(step, inside - done);
-    switch (PageReader(*impl_).load(first + done, n, out + done * kPageBytes, failure)) {
+    switch (PageReader(*impl_, alone).load(first + done, n, out + done * kPageBytes, failure)) {
       case Collected::all:
         done += n;
         break;

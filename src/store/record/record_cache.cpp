@@ -46,7 +46,16 @@ struct Wanted {
   const RecordRef& ref;
   RecordType type;
   std::uint64_t fingerprint;
-  std::span<std::byte> direct;  // empty: into a frame, whatever its size
+  DirectPages direct;  // empty: into a frame, whatever its size
+
+  // Whether pages of this record go there.
+  bool takes(const RecordHeader& h) const noexcept {
+    constexpr std::size_t kSmallPart = 4;  // a quarter
+    if (direct.out.empty()) return false;
+    if (direct.slot == 0 && h.raw_bytes == direct.out.size()) return true;
+    return direct.alone && direct.out.size() * kSmallPart <= h.raw_bytes &&
+           direct.slot * format::kPageBytes + direct.out.size() <= h.raw_bytes;
+  }
 };
 
 std::uint64_t fingerprint_of(const RecordRef& ref) noexcept {
@@ -87,8 +96,8 @@ struct RecordCache::Impl {
                               const RecordPlace& place, const Wanted& wanted, CacheFrame*& out,
                               int& os_errno) noexcept;
   const char* check_sizes(const RecordHeader& h) const noexcept;
-  const char* decode(std::span<std::byte> raw, const RecordHeader& h, const base::File& file,
-                     const RecordRef& ref, std::span<const std::byte> front,
+  const char* decode(std::span<std::byte> out, std::size_t offset_bytes, const RecordHeader& h,
+                     const base::File& file, const RecordRef& ref, std::span<const std::byte> front,
                      int& os_errno) noexcept;
   FrameClass& class_for(const RecordHeader& h) noexcept;
   const char* load_data(CacheFrame& frame, const base::File& file, const RecordRef& ref,
@@ -212,21 +221,22 @@ const char* RecordCache::Impl::check_sizes(const RecordHeader& h) const noexcept
   return nullptr;
 }
 
-// Reads the record into a decoder, and its payload, unpacked, to `raw`.
-const char* RecordCache::Impl::decode(std::span<std::byte> raw, const RecordHeader& h,
-                                      const base::File& file, const RecordRef& ref,
-                                      std::span<const std::byte> front, int& os_errno) noexcept {
+// Reads the record into a decoder, and its payload, unpacked, from `offset_bytes` on, to `out`.
+const char* RecordCache::Impl::decode(std::span<std::byte> out, std::size_t offset_bytes,
+                                      const RecordHeader& h, const base::File& file,
+                                      const RecordRef& ref, std::span<const std::byte> front,
+                                      int& os_errno) noexcept {
   const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
   if (prefix + h.stored_bytes > stored_capacity) return "the record's stored size is impossible";
   Decoder& d = lock_decoder();
   const char* problem = read_record(d.stored, file, ref, h, front, os_errno);
   if (problem == nullptr) {
     const auto stored = format::record_payload({d.stored, prefix + h.stored_bytes}, h);
-    if (h.codec == base::Codec::none) {
-      std::memcpy(raw.data(), stored.data(), raw.size());
-    } else if (!d.decompressor->decompress(h.codec, stored, raw)) {
-      problem = "the record does not decompress";
-    }
+    const bool ok =
+        out.size() == h.raw_bytes
+            ? d.decompressor->decompress(h.codec, stored, out)
+            : d.decompressor->decompress_part(h.codec, stored, h.raw_bytes, offset_bytes, out);
+    if (!ok) problem = "the record does not decompress";
   }
   d.lock.unlock();
   return problem;
@@ -239,9 +249,10 @@ const char* RecordCache::Impl::load_data(CacheFrame& frame, const base::File& fi
   const RecordHeader& h = frame.header;
   if (const char* problem = check_sizes(h)) return problem;
   const std::size_t prefix = format::kRecordHeaderBytes + (h.has_hash ? format::kHashBytes : 0);
-  const char* const problem = h.codec == base::Codec::none
-                                  ? read_record(frame.raw - prefix, file, ref, h, front, os_errno)
-                                  : decode({frame.raw, h.raw_bytes}, h, file, ref, front, os_errno);
+  const char* const problem =
+      h.codec == base::Codec::none
+          ? read_record(frame.raw - prefix, file, ref, h, front, os_errno)
+          : decode({frame.raw, h.raw_bytes}, 0, h, file, ref, front, os_errno);
   if (problem != nullptr) return problem;
   if (h.type == RecordType::deltas) {
     const std::span lines(reinterpret_cast<format::DeltaIndexLine*>(frame.parsed),
@@ -353,9 +364,10 @@ const char* RecordCache::Impl::load_read(const Front& front, const base::File& f
   if (h.type == RecordType::pages) {
     pages_front.note(format::kRecordHeaderBytes + format::kHashBytes + h.stored_bytes);
   }
-  if (!wanted.direct.empty() && h.raw_bytes == wanted.direct.size() && place.dropped.empty()) {
+  if (wanted.takes(h) && place.dropped.empty()) {
     if (const char* problem = check_sizes(h)) return problem;
-    return decode(wanted.direct, h, file, place.record, front.read(), os_errno);
+    return decode(wanted.direct.out, wanted.direct.slot * format::kPageBytes, h, file, place.record,
+                  front.read(), os_errno);
   }
   return load_into_frame(front, h, file, place, wanted, out, os_errno);
 }
@@ -399,7 +411,7 @@ RecordCache::RecordCache(PackSet& packs, std::uint64_t seed, const format::Encod
 RecordCache::~RecordCache() { delete impl_; }
 
 bool RecordCache::get(const RecordRef& ref, RecordType type, View& view, ReadFailure& failure,
-                      std::span<std::byte> direct) noexcept {
+                      const DirectPages& direct) noexcept {
   view.release();
   const char* problem = "the record cannot be of this type";
   int os_errno = 0;

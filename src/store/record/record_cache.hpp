@@ -36,6 +36,15 @@ constexpr std::size_t max_data_raw_bytes(const format::Encoding& encoding,
                                            : format::kMaxDeltaBatchRawBytes;
 }
 
+// Pages of a record of pages, from `slot` on, that are taken without a frame: all of the record, or
+// a small part of one that is unlikely to be needed again soon (`alone`). A frame would have to leave
+// the processor's cache for them. `out` is no region memory.
+struct DirectPages {
+  std::span<std::byte> out;
+  std::uint32_t slot = 0;
+  bool alone = false;
+};
+
 class RecordCache {
  public:
   RecordCache(PackSet& packs, std::uint64_t seed, const format::Encoding& encoding,
@@ -67,11 +76,9 @@ class RecordCache {
   // `failure` says why. REQUIRES: ref's pack has been opened in the PackSet (otherwise it fails
   // with a reason).
   //
-  // With `direct`, for pages: a record of exactly that size that no frame holds is decoded to there,
-  // and the view stays empty. What the caller needs all of is rarely needed again, and a frame would
-  // have to leave the processor's cache for it. REQUIRES: `direct` is no region memory.
+  // With `direct`, a record that no frame holds may be decoded to there, and the view stays empty.
   bool get(const format::RecordRef& ref, format::RecordType type, View& view, ReadFailure& failure,
-           std::span<std::byte> direct = {}) noexcept;
+           const DirectPages& direct = {}) noexcept;
 
  private:
   struct Impl;
