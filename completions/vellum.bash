@@ -144,7 +144,7 @@ _vellum() {
       ;;
     command) mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current") ;;
     tier) mapfile -t COMPREPLY < <(compgen -W 'list add remove limit move apply' -- "$current") ;;
-    group) mapfile -t COMPREPLY < <(compgen -W 'log show verify export rm gc' -- "$current") ;;
+    group) mapfile -t COMPREPLY < <(compgen -W 'log show verify export restore rm gc' -- "$current") ;;
     remote) mapfile -t COMPREPLY < <(compgen -W 'add list remove' -- "$current") ;;
     tier_argument)
       compopt -o filenames 2>/dev/null

@@ -3,10 +3,11 @@
 //   bench/mpi/table.py [--ranks 4] [--json FILE] [--dir DIR] [--mib 256] [--rounds 12]
 //
 // Each rank has a region of integers. Per round 1 % of its pages, picked at random, is dirtied by one
-// 8-byte store each; then all ranks begin at once to keep a version, in three ways, one after the
-// other: each its own snapshot (Region::snapshot()); a global snapshot (Group::snapshot()); and the
-// way of metall_mpi_adaptor on a file system without reflinks: each rank copies its file whole and
-// syncs the copy, and the results are ANDed. A time is that of the slowest rank.
+// 8-byte store each; then all ranks begin at once to keep a version, one way after the other: each its
+// own snapshot (Region::snapshot()); a global snapshot (Group::snapshot()); a file that each rank
+// copies whole and syncs; and, where they are there (METALL_ROOT, VELOC_PREFIX), Metall with its own
+// adaptor, Metall with Vellum's, and VELOC in file mode. Metall and VELOC sync no copy. A time is that
+// of the slowest rank.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -18,6 +19,7 @@
 #include <vellum/mpi.hpp>
 
 #include "lib/report.hpp"
+#include "peer.hpp"
 
 namespace {
 
@@ -71,6 +73,7 @@ double timed(Body body) {
 struct Figures {
   std::vector<double> local_ms, global_ms, coordination_ms, copy_ms;
   double local_bytes = 0, global_bytes = 0, copy_bytes = 0;
+  std::vector<double> metall_ms, metall_on_vellum_ms, veloc_ms;  // empty: not there
 };
 
 // A mapped file, and whole copies of it.
@@ -147,6 +150,29 @@ Figures measure(const Setup& setup) {
   return figures;
 }
 
+using MakePeer = std::unique_ptr<bench::Peer> (*)(const std::string&, std::uint64_t);
+
+std::vector<double> measure_peer(const Setup& setup, const char* name, MakePeer make) {
+  const std::string directory = std::string(setup.directory) + "/" + name;
+  if (my_rank() == 0) std::filesystem::create_directory(directory);
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::vector<double> ms;
+  const auto peer = make(directory, setup.bytes);
+  if (peer == nullptr) return ms;
+  fill(peer->data(), setup.bytes);
+  const auto keep = [&](std::uint64_t round) {
+    if (!peer->keep(round)) throw std::runtime_error(std::string(name) + " keeps no version");
+  };
+  keep(0);
+  std::mt19937_64 random(static_cast<std::uint64_t>(my_rank()) + 1);
+  for (std::uint64_t round = 1; round <= setup.rounds; ++round) {
+    dirty(peer->data(), setup.bytes, random);
+    ms.push_back(1e3 * timed([&] { keep(round); }));
+    peer->remove(round - 1);
+  }
+  return ms;
+}
+
 void report(const Setup& setup, const Figures& figures, const std::string& json_file) {
   int ranks = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
@@ -164,11 +190,27 @@ void report(const Setup& setup, const Figures& figures, const std::string& json_
   row("a global snapshot", figures.global_ms, figures.global_bytes);
   row("beyond the slowest rank", figures.coordination_ms, 0);
   row("file copied on each rank", figures.copy_ms, figures.copy_bytes);
+  const double whole_bytes = figures.copy_bytes;
+  const auto peer_row = [&](const char* name, const std::vector<double>& ms, double bytes) {
+    if (ms.empty()) {
+      table.row({name, "not installed", "", ""});
+    } else {
+      row(name, ms, bytes);
+    }
+  };
+  peer_row("Metall, its adaptor", figures.metall_ms, whole_bytes);
+  peer_row("Metall, Vellum's adaptor", figures.metall_on_vellum_ms, 0);
+  peer_row("VELOC, file mode", figures.veloc_ms, 2 * whole_bytes);  // scratch, and persistent
   table.print();
   bench::Report out("mpi");
   out.figure("local_ms", p50(figures.local_ms));
   out.figure("global_ms", p50(figures.global_ms));
   out.figure("copy_ms", p50(figures.copy_ms));
+  if (!figures.metall_ms.empty()) out.figure("metall_ms", p50(figures.metall_ms));
+  if (!figures.metall_on_vellum_ms.empty()) {
+    out.figure("metall_on_vellum_ms", p50(figures.metall_on_vellum_ms));
+  }
+  if (!figures.veloc_ms.empty()) out.figure("veloc_ms", p50(figures.veloc_ms));
   out.figure("global_bytes", figures.global_bytes / rounds);
   out.target("coordination beyond the slowest rank, ms", p50(figures.coordination_ms), 1);
   out.target("global snapshot / copy", p50(figures.global_ms) / p50(figures.copy_ms), 1);
@@ -183,7 +225,11 @@ int main(int argc, char** argv) {
   int status = 0;
   const auto run = [&](const std::string& json_file) {
     MPI_Bcast(&setup, sizeof setup, MPI_BYTE, 0, MPI_COMM_WORLD);
-    const Figures figures = measure(setup);
+    Figures figures = measure(setup);
+    figures.metall_ms = measure_peer(setup, "metall", bench::make_metall);
+    figures.metall_on_vellum_ms =
+        measure_peer(setup, "metall-vellum", bench::make_metall_on_vellum);
+    figures.veloc_ms = measure_peer(setup, "veloc", bench::make_veloc);
     if (my_rank() == 0) report(setup, figures, json_file);
     MPI_Barrier(MPI_COMM_WORLD);  // rank 0 removes the directory
   };

@@ -7,12 +7,14 @@
 // belong to the rank that its number says. Killed at any moment and started again, the program goes
 // on behind its last period. At the end it searches the graph breadth-first as it was at each
 // period, from the node that then had the most edges; the ranks search together, each in its part of
-// the old version. The number of nodes reached is compared with a search in plain memory.
+// the old version. The number of nodes reached, and their distances in sum, are compared with a search
+// by one process in plain memory.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <queue>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -86,15 +88,27 @@ NodeId top_node(const Graph& graph) {
   return best[1];
 }
 
-// The nodes that can be reached from a node, over all ranks.
-std::uint64_t reach(const Graph& graph, NodeId start) {
+struct Reached {
+  std::uint64_t nodes = 0, distances = 0;  // in sum
+  bool operator==(const Reached& other) const {
+    return nodes == other.nodes && distances == other.distances;
+  }
+};
+
+// What can be reached from a node, over all ranks: breadth-first, a distance at a time.
+Reached reach(const Graph& graph, NodeId start) {
   std::unordered_set<NodeId> seen;  // of this rank's nodes
   std::vector<NodeId> frontier;
   if (owner_of(start) == my_rank()) {
     seen.insert(start);
     frontier.push_back(start);
   }
-  while (sum_over_ranks(frontier.size()) != 0) {
+  Reached reached;
+  for (std::uint64_t distance = 0;; ++distance) {
+    const std::uint64_t nodes = sum_over_ranks(frontier.size());
+    if (nodes == 0) return reached;
+    reached.nodes += nodes;
+    reached.distances += nodes * distance;
     std::vector<std::vector<NodeId>> outgoing(static_cast<std::size_t>(all_ranks()));
     for (const NodeId node : frontier) {
       const auto found = graph.find(node);
@@ -108,25 +122,26 @@ std::uint64_t reach(const Graph& graph, NodeId start) {
       if (seen.insert(node).second) frontier.push_back(node);
     }
   }
-  return sum_over_ranks(seen.size());
 }
 
 // The same in plain memory, of the edges up to a place in the list.
-std::uint64_t reach_in_memory(const std::vector<Edge>& edges, std::size_t end, NodeId start) {
+Reached reach_in_memory(const std::vector<Edge>& edges, std::size_t end, NodeId start) {
   std::unordered_map<NodeId, std::vector<NodeId>> graph;
   for (std::size_t i = 0; i < end; ++i) graph[edges[i].source].push_back(edges[i].target);
-  std::unordered_set<NodeId> seen{start};
-  std::vector<NodeId> stack{start};
-  while (!stack.empty()) {
-    const NodeId node = stack.back();
-    stack.pop_back();
-    const auto found = graph.find(node);
+  std::unordered_map<NodeId, std::uint64_t> distances{{start, 0}};
+  std::queue<NodeId> next({start});
+  Reached reached;
+  for (; !next.empty(); next.pop()) {
+    const std::uint64_t distance = distances[next.front()];
+    ++reached.nodes;
+    reached.distances += distance;
+    const auto found = graph.find(next.front());
     if (found == graph.end()) continue;
     for (const NodeId target : found->second) {
-      if (seen.insert(target).second) stack.push_back(target);
+      if (distances.emplace(target, distance + 1).second) next.push(target);
     }
   }
-  return seen.size();
+  return reached;
 }
 
 struct Period {
@@ -183,13 +198,15 @@ void search(vellum::Group& group, const std::vector<Edge>& edges, const Period& 
   const Graph& graph = heap.root<Graph>("graph");
   const NodeId top = top_node(graph);
   const auto start = Clock::now();
-  const std::uint64_t reached = reach(graph, top);
+  const Reached reached = reach(graph, top);
   if (my_rank() != 0) return;
-  std::printf("as of %-8s from node %lu: %lu nodes in %.3f s\n", period.name.c_str(),
-              static_cast<unsigned long>(top), static_cast<unsigned long>(reached),
+  std::printf("as of %-8s from node %lu: %lu nodes, %.2f away on average, in %.3f s\n",
+              period.name.c_str(), static_cast<unsigned long>(top),
+              static_cast<unsigned long>(reached.nodes),
+              static_cast<double>(reached.distances) / static_cast<double>(reached.nodes),
               seconds_since(start));
-  if (reached != reach_in_memory(edges, period.end, top)) {
-    throw std::runtime_error("the search in plain memory reaches another number of nodes");
+  if (!(reached == reach_in_memory(edges, period.end, top))) {
+    throw std::runtime_error("the search in plain memory reaches other nodes");
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <initializer_list>
 #include <new>
@@ -40,6 +41,18 @@ inline std::string& metall_last_error() {
   static thread_local std::string text;
   return text;
 }
+inline Errc& metall_last_errc() {
+  static thread_local Errc code = Errc::ok;
+  return code;
+}
+
+// What a synchronous flush of this thread does in place of Datastore::commit(), if it is set:
+// vellum/metall_mpi.hpp names the commit as well.
+using MetallCommit = std::function<void(Datastore&)>;
+inline MetallCommit& metall_commit() {
+  static thread_local MetallCommit commit;
+  return commit;
+}
 
 // Where this thread's snapshots leave their futures; null: they are waited for.
 inline std::future<CommitReport>*& metall_pending_snapshot() {
@@ -55,6 +68,8 @@ bool metall_attempt(const Body& body) noexcept {
     return true;
   } catch (const std::exception& e) {
     try {
+      const auto* const error = dynamic_cast<const Error*>(&e);
+      metall_last_errc() = error == nullptr ? Errc::io : error->code();
       metall_last_error() = e.what();
       Traits::error(e.what());
     } catch (...) {  // no memory to say it
@@ -160,7 +175,9 @@ class basic_metall_segment_storage {
   bool sync(bool wait) {
     if (read_only_) return is_open();
     return writes([&] {
-      if (wait) {
+      if (wait && detail::metall_commit()) {
+        detail::metall_commit()(datastore_);
+      } else if (wait) {
         datastore_.commit();
       } else {
         std::ignore = datastore_.commit_async();

@@ -41,9 +41,10 @@ typedef struct vellum_group_options {
   const char* version;                   /* to go on from: a name or a number; NULL: the newest */
   const vellum_region_options* region;   /* may be NULL */
   const vellum_store_options* new_store; /* of stores that are made; may be NULL */
+  const char* remote;                    /* for vellum_group_push(); NULL: none */
 } vellum_group_options;
 #define VELLUM_GROUP_OPTIONS_INIT \
-  {sizeof(vellum_group_options), NULL, NULL, 0, 0, NULL, 0, NULL, NULL, NULL}
+  {sizeof(vellum_group_options), NULL, NULL, 0, 0, NULL, 0, NULL, NULL, NULL, NULL}
 
 typedef struct vellum_group_report {
   size_t struct_size;
@@ -83,6 +84,26 @@ int vellum_group_snapshot_async(vellum_group* group, const char* name, const cha
 int vellum_group_wait(vellum_pending_version* pending, vellum_group_report* report);
 /* All memory goes back to the last global version. */
 int vellum_group_rollback(vellum_group* group);
+
+typedef struct vellum_group_push_report {
+  size_t struct_size;
+  uint64_t number;         /* of the version */
+  uint64_t bytes_uploaded; /* by all ranks */
+} vellum_group_push_report;
+#define VELLUM_GROUP_PUSH_REPORT_INIT {sizeof(vellum_group_push_report), 0, 0}
+
+typedef struct vellum_pending_push vellum_pending_push;
+
+/* Makes a version durable in the remote, whole or not at all; `version` NULL: the last one. */
+int vellum_group_push(vellum_group* group, const char* version, vellum_group_push_report* report);
+/* The same by a thread of each rank. The version is there when the wait has returned, which frees
+ * `pending`. */
+int vellum_group_push_async(vellum_group* group, const char* version, vellum_pending_push** out);
+int vellum_group_push_wait(vellum_pending_push* pending, vellum_group_push_report* report);
+/* Makes a version of `options->remote` the newest of the group again; stores that are lost come
+ * back. `options->version` NULL: the newest that is complete there. */
+int vellum_group_restore(MPI_Comm communicator, const char* records,
+                         const vellum_group_options* options);
 
 /* A partition of a version, to read; `version` NULL: the newest. Not collective, and needs no job of
  * MPI: any process that reaches the directory of records and the store may call it. */

@@ -61,6 +61,9 @@ struct GroupOptions {
   // The version to go on from: a name, or a number. Empty: the newest. Versions after it that have
   // no name are discarded.
   std::string version;
+  // Where versions become durable a second time, by push(): an object store, s3://bucket/prefix or
+  // file:///path (docs/guides/remotes.md). Each partition has a remote there. Empty: nowhere.
+  std::string remote;
   RegionOptions region;    // without an image
   StoreOptions new_store;  // of stores that are made
 };
@@ -88,6 +91,32 @@ class PendingGroupVersion {
   struct Impl;
   explicit PendingGroupVersion(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> impl_;
+};
+
+struct GroupPushReport {
+  std::uint64_t number = 0;          // of the version
+  std::uint64_t bytes_uploaded = 0;  // by all ranks
+};
+
+// A version on its way to the remote: see Group::push_async().
+class PendingGroupPush {
+ public:
+  // Collective. The result of push(), or its error.
+  GroupPushReport wait();
+
+ private:
+  friend class Group;
+  struct Impl;
+  explicit PendingGroupPush(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+  std::shared_ptr<Impl> impl_;
+};
+
+struct GroupRestoreReport {
+  std::uint64_t number = 0;              // under which the version is the newest now
+  std::uint64_t restored_number = 0;     // under which the remote has it
+  std::string name;                      // of the version
+  std::uint64_t partitions_fetched = 0;  // by all ranks; the others were there
+  std::uint64_t bytes_read = 0;
 };
 
 class Group {
@@ -142,12 +171,37 @@ class Group {
   // need not ask the others.
   [[nodiscard]] GroupVersion open_version(const std::string& version = std::string());
 
+  // Makes a version durable in the remote, so that it survives the loss of stores: a name or a
+  // number; empty: the last one. Each rank uploads what the remote of its partition lacks; the
+  // version's record goes there when all have succeeded. So the remote has a version whole or not
+  // at all, and the newest one there is complete. Versions without a name are forgotten there when a
+  // newer one has come; their space returns with `vellum remote gc`.
+  //
+  // Errc::invalid_argument: the group has no remote; busy: another job has taken over, or another
+  // push of a store is at work; io and the like: a rank has not reached its remote. The group goes
+  // on in any case, and the next push uploads only what is still missing.
+  GroupPushReport push(const std::string& version = std::string());
+  // The same by a thread of each rank; compute and make versions in between. The version is whole at
+  // the remote when wait() has returned, or the next push. One at a time: another push waits first.
+  [[nodiscard]] PendingGroupPush push_async(const std::string& version = std::string());
+
+  // Makes a version of the remote the newest of the group again: `options.version`, or the newest
+  // that is complete there. Stores that are lost come back, stores that lack the version get it, and
+  // what else is there stays until open(). Each rank restores the partitions that it would open. May
+  // be cut off, and called again. `options`: remote, store, version, mine; partitions and sizes are
+  // those of the remote's. Errc::not_found: the remote has no such version; busy: a job has the group
+  // open; invalid_argument: `records` is another group's; already_exists: something that is no store
+  // has the path of one.
+  static GroupRestoreReport restore(MPI_Comm communicator, const std::string& records,
+                                    const GroupOptions& options);
+
   // Closes the regions. Uncommitted stores are lost. On all ranks, before MPI_Finalize(); the
   // destructor does the same.
   void close();
 
  private:
   friend class PendingGroupVersion;
+  friend class PendingGroupPush;
   struct Impl;
   explicit Group(std::shared_ptr<Impl> impl) noexcept;
   Impl& opened() const;

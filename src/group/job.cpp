@@ -285,17 +285,21 @@ void Job::succeed(const Commits& commits, std::uint64_t number) {
 JobReport Job::make(Commits& commits) {
   const Known before = last_;
   JobReport report = publish(commits);
-  const bool pin_goes = !kept_.contains(before.pin);
+  const bool pin_goes = !kept_.contains(before.pin) && !is_pushing(before.pin);
   const bool record_goes = !before.is_named && directory_.has_value();
   if (!pin_goes && !record_goes) return report;
   run_later([this, before, pin_goes, record_goes] {
     if (record_goes) directory_->remove(before.number);
-    if (!pin_goes) return;
-    for (const Partition& p : partitions_) {
-      remove_pin(*p.store, pin_name(group_.id, p.number, before.pin));
-    }
+    if (pin_goes) remove_pins(before.pin);
   });
   return report;
+}
+
+void Job::remove_pins(const GroupPin& pin) {
+  for (const Partition& p : partitions_) {
+    const std::string name = pin_name(group_.id, p.number, pin);
+    if (has_snapshot(*p.store, name)) remove_pin(*p.store, name);
+  }
 }
 
 void Job::give_up(const Commits& commits, const Outcome& outcome, bool is_end) {
@@ -304,12 +308,7 @@ void Job::give_up(const Commits& commits, const Outcome& outcome, bool is_end) {
     // Nothing is released: the record may be there, or another job decides.
     ended_ = outcome;
   } else if (commits.pins_are_new) {
-    run_later([this, pin = commits.pin] {
-      for (const Partition& p : partitions_) {
-        const std::string name = pin_name(group_.id, p.number, pin);
-        if (has_snapshot(*p.store, name)) remove_pin(*p.store, name);
-      }
-    });
+    run_later([this, pin = commits.pin] { remove_pins(pin); });
   }
   outcome.require();
   std::abort();  // REQUIRES: an outcome that is not ok
@@ -356,7 +355,35 @@ format::GroupRecord Job::read_record(const std::string& version) {
   return record;
 }
 
+std::string Job::free_name(const std::string& wanted) const {
+  std::string name = wanted;
+  for (int i = 2; names_.contains(name); ++i) name = fmt::format("{}-{}", wanted, i);
+  return name;
+}
+
+// The record goes first, so that no version is without its pins.
+void Job::remove_version(const std::string& name) {
+  const format::GroupRecord record = read_record(name);
+  Message removed;
+  if (ranks_.rank() == 0) {
+    removed.outcome = attempt([&] {
+      if (record.number == last_.number) {
+        fail(Errc::invalid_argument, "'{}' is the newest version", name);
+      }
+      directory_->remove(record.number);
+      fs_.sync_directory(directory_->path());
+    });
+  }
+  broadcast_from_0(ranks_, removed);
+  names_.erase(name);
+  kept_.erase(record.pin);
+  if (record.pin == last_.pin || is_pushing(record.pin)) return;
+  run_later([this, pin = record.pin] { remove_pins(pin); });
+}
+
 void Job::close() {
+  pusher_.wait_idle();
+  push_.reset();
   later_.wait_idle();
   if (pending_.has_value()) wait_for(*pending_);
   pending_.reset();

@@ -29,6 +29,7 @@
 #include "group/pins.hpp"
 #include "group/ranks.hpp"
 #include "group/record_directory.hpp"
+#include "group/remote_versions.hpp"
 
 namespace vellum::group {
 
@@ -42,6 +43,7 @@ struct JobOptions {
   std::string branch = "main";
   std::optional<format::Encoding> encoding;              // of a branch that is made anew
   std::function<std::string(std::uint32_t)> store_path;  // for the records
+  std::shared_ptr<RemoteVersions> remote;  // null: versions are durable in the stores alone
   bool release_in_background = true;  // pins that no version needs; a test wants one order of calls
 };
 
@@ -58,6 +60,14 @@ struct PendingVersion {
   bool is_done = false;
   Outcome outcome;
   JobReport report;
+};
+
+// The end of a push_async().
+struct PendingPush {
+  bool is_done = false;
+  Outcome outcome;
+  std::uint64_t number = 0;          // of the version
+  std::uint64_t bytes_uploaded = 0;  // by all ranks
 };
 
 class Job {
@@ -84,7 +94,18 @@ class Job {
   void rollback();
   // The record of a version, on all ranks. Empty: the newest.
   format::GroupRecord read_record(const std::string& version);
-  // Closes the partitions. Not collective. An unfinished snapshot_async() makes no version.
+  // Not collective; the same on all ranks.
+  bool has_name(const std::string& name) const { return names_.contains(name); }
+  std::string free_name(const std::string& wanted) const;  // with a number behind it if it is taken
+  // Removes a version that has a name. Errc::not_found; invalid_argument: it is the newest.
+  void remove_version(const std::string& name);
+  // Each rank begins to make its part of a version durable in the remote, in a thread; empty: the
+  // newest. finish_push(), or the next push_async(), publishes the record there, when all ranks have
+  // ended (job_push.cpp).
+  std::shared_ptr<PendingPush> push_async(const std::string& version);
+  void finish_push(const std::shared_ptr<PendingPush>& pending);
+  // Closes the partitions. Not collective. An unfinished push makes no version at the remote, and an
+  // unfinished snapshot_async() makes no version.
   void close();
 
  private:
@@ -111,6 +132,13 @@ class Job {
     Outcome outcome;
     std::chrono::steady_clock::time_point began;
     std::chrono::nanoseconds time{0};
+  };
+  // A version on its way to the remote.
+  struct Push {
+    format::GroupRecord record;
+    Outcome outcome;  // of this rank, and below: once its thread is idle
+    std::uint64_t bytes_uploaded = 0;
+    std::shared_ptr<PendingPush> end;
   };
   // What rank 0 finds in the directory when the job begins.
   struct Found {
@@ -142,7 +170,16 @@ class Job {
   void succeed(const Commits& commits, std::uint64_t number);
   [[noreturn]] void give_up(const Commits& commits, const Outcome& outcome, bool is_end);
   void run_later(std::function<void()> task);
+  void remove_pins(const GroupPin& pin);
   void require_usable() const;
+
+  // job_push.cpp
+  void push_partitions(Push& push) noexcept;
+  void settle_push();
+  void complete(const Push& push);
+  bool is_pushing(const GroupPin& pin) const {
+    return push_.has_value() && push_->record.pin == pin;
+  }
 
   base::Fs& fs_;
   Ranks& ranks_;
@@ -159,6 +196,8 @@ class Job {
   std::shared_ptr<PendingVersion> pending_end_;
   bool ahead_ = false;  // a branch may have commits that no global version has
   Outcome ended_;       // why this job makes no more versions
+  std::optional<Push> push_;
+  base::Background pusher_;
   base::Background later_;
 };
 

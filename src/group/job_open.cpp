@@ -5,21 +5,11 @@
 #include "base/fail.hpp"
 #include "format/wire.hpp"
 #include "group/job.hpp"
+#include "group/share.hpp"
 #include "store/catalog/names.hpp"
 
 namespace vellum::group {
 namespace {
-
-// An even share: the first partitions to the first ranks.
-std::vector<std::uint32_t> share_of(std::uint32_t partitions, int rank, int ranks) {
-  const auto first = [&](int r) {
-    return static_cast<std::uint32_t>(std::uint64_t{partitions} * static_cast<std::uint64_t>(r) /
-                                      static_cast<std::uint64_t>(ranks));
-  };
-  std::vector<std::uint32_t> share;
-  for (std::uint32_t p = first(rank); p < first(rank + 1); ++p) share.push_back(p);
-  return share;
-}
 
 // A job that was killed before the first record may have left the first pin. Later ones were made
 // for records that were there.

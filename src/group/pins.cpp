@@ -104,6 +104,20 @@ format::SnapshotRef checked_pin(const store::StoreCore& store, const std::string
   return ref;
 }
 
+format::GroupPartition describe_restored(const store::StoreCore& store, const std::string& pin,
+                                         const format::GroupPartition& partition) {
+  format::SnapshotRef ref = store::read_snapshot(store, pin);
+  ref.order = partition.order;
+  if (digest_of(ref, store.superblock().store_id) != partition.digest) {
+    fail(Errc::corrupted, "snapshot '{}' of {} is not the version that the record names", pin,
+         store.path());
+  }
+  format::GroupPartition restored = describe_pin(store, pin);
+  restored.bytes_written = partition.bytes_written;
+  restored.branch = partition.branch;
+  return restored;
+}
+
 void settle_branch(store::StoreCore& store, const std::string& branch,
                    const format::SnapshotRef& pin,
                    const std::optional<format::Encoding>& encoding) {

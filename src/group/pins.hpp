@@ -37,6 +37,11 @@ format::GroupPartition describe_pin(const store::StoreCore& store, const std::st
 format::SnapshotRef checked_pin(const store::StoreCore& store, const std::string& pin,
                                 const format::GroupPartition& partition);
 
+// What a record says of a pin that came from a remote: the same version, under an order of this store.
+// Errc::corrupted: it is another version than `partition` says. Path and host are the caller's.
+format::GroupPartition describe_restored(const store::StoreCore& store, const std::string& pin,
+                                         const format::GroupPartition& partition);
+
 // Makes the branch stand on the pin: nothing is done where it does, otherwise the branch is made
 // anew, and its later commits are gone. It may be cut off anywhere, and done again. Errc::busy: the
 // branch has a writer.

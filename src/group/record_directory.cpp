@@ -71,15 +71,29 @@ RecordDirectory RecordDirectory::open(base::Fs& fs, const std::string& path) {
 
 RecordDirectory RecordDirectory::open_or_create(base::Fs& fs, const std::string& path,
                                                 std::uint32_t partitions) {
+  return make(fs, path, {random_id(), base::wall_clock_ns(), partitions});
+}
+
+RecordDirectory RecordDirectory::open_or_create(base::Fs& fs, const std::string& path,
+                                                const format::GroupFile& group) {
+  RecordDirectory directory = make(fs, path, group);
+  if (directory.group_.id != group.id) {
+    fail(Errc::invalid_argument, "{}: another group is there", directory.path_);
+  }
+  return directory;
+}
+
+// The group that is there, or this one.
+RecordDirectory RecordDirectory::make(base::Fs& fs, const std::string& path,
+                                      const format::GroupFile& group) {
   RecordDirectory directory(fs, path);
   base::ensure_directory(fs, directory.path_);
   fs.sync_directory(base::parent_of(directory.path_));
   base::ensure_directory(fs, directory.tmp_directory());
   if (!fs.exists(directory.path_ + "/" + kGroupName)) {
     try {
-      base::publish_file(
-          fs, directory.tmp_directory(), directory.path_, kGroupName,
-          format::encode_group_file({random_id(), base::wall_clock_ns(), partitions}), false);
+      base::publish_file(fs, directory.tmp_directory(), directory.path_, kGroupName,
+                         format::encode_group_file(group), false);
     } catch (const Error& e) {
       if (e.code() != Errc::already_exists) throw;  // another job has just made it
     }

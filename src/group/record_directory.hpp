@@ -27,6 +27,9 @@ class RecordDirectory {
   // Makes the directory and the group unless they exist; the parent must.
   static RecordDirectory open_or_create(base::Fs& fs, const std::string& path,
                                         std::uint32_t partitions);
+  // The same for a group that has an id already. Errc::invalid_argument: another group is there.
+  static RecordDirectory open_or_create(base::Fs& fs, const std::string& path,
+                                        const format::GroupFile& group);
 
   const std::string& path() const noexcept { return path_; }
   const format::GroupFile& group() const noexcept { return group_; }
@@ -54,6 +57,8 @@ class RecordDirectory {
 
  private:
   RecordDirectory(base::Fs& fs, std::string path);
+  static RecordDirectory make(base::Fs& fs, const std::string& path,
+                              const format::GroupFile& group);
   std::string path_of(std::uint64_t number) const;
   std::string tmp_directory() const { return path_ + "/tmp"; }
   void read_group();

@@ -9,6 +9,9 @@
 struct vellum_group {
   vellum::Group group;
 };
+struct vellum_pending_push {
+  vellum::PendingGroupPush pending;
+};
 struct vellum_pending_version {
   vellum::PendingGroupVersion pending;
 };
@@ -37,6 +40,7 @@ vellum::GroupOptions group_options_from(const vellum_group_options* given) {
   result.version = or_empty(options.version);
   result.region = region_options_from(options.region);
   result.new_store = store_options_from(options.new_store);
+  result.remote = or_empty(options.remote);
   return result;
 }
 
@@ -44,6 +48,10 @@ void fill_report(vellum_group_report* out, const vellum::GroupReport& report) {
   fill_struct(out, {sizeof(vellum_group_report), report.number, report.bytes_written,
                     static_cast<uint64_t>(report.slowest_time.count()),
                     static_cast<uint64_t>(report.coordination_time.count())});
+}
+
+void fill_push_report(vellum_group_push_report* out, const vellum::GroupPushReport& report) {
+  fill_struct(out, {sizeof(vellum_group_push_report), report.number, report.bytes_uploaded});
 }
 
 // The region, or null.
@@ -130,6 +138,38 @@ int vellum_group_wait(vellum_pending_version* pending, vellum_group_report* repo
 
 int vellum_group_rollback(vellum_group* group) {
   return guarded([&] { group_of(group).rollback(); });
+}
+
+int vellum_group_push(vellum_group* group, const char* version, vellum_group_push_report* report) {
+  return guarded([&] {
+    require_struct(report);
+    fill_push_report(report, group_of(group).push(or_empty(version)));
+  });
+}
+
+int vellum_group_push_async(vellum_group* group, const char* version, vellum_pending_push** out) {
+  return guarded([&] {
+    require(out, "out");
+    *out = nullptr;
+    *out = new vellum_pending_push{group_of(group).push_async(or_empty(version))};
+  });
+}
+
+int vellum_group_push_wait(vellum_pending_push* pending, vellum_group_push_report* report) {
+  const std::unique_ptr<vellum_pending_push> owned(pending);
+  return guarded([&] {
+    require_struct(report);
+    require(pending, "pending");
+    fill_push_report(report, pending->pending.wait());
+  });
+}
+
+int vellum_group_restore(MPI_Comm communicator, const char* records,
+                         const vellum_group_options* options) {
+  return guarded([&] {
+    require(records, "records");
+    Group::restore(communicator, records, group_options_from(options));
+  });
 }
 
 int vellum_group_open_version(const char* records, const char* version, uint32_t partition,

@@ -6,7 +6,10 @@
 #include "group/group_version.hpp"
 #include "group/job.hpp"
 #include "group/region_partition.hpp"
+#include "group_remote/object_versions.hpp"
+#include "group_remote/restore.hpp"
 #include "mpi/communicator.hpp"
+#include "mpi/group_report.hpp"
 #include "region/encode/encoding.hpp"
 
 namespace vellum {
@@ -32,6 +35,9 @@ struct Group::Impl {
     result.mine = options.mine;
     result.version = options.version;
     result.branch = options.branch;
+    if (!options.remote.empty()) {
+      result.remote = std::make_shared<group::ObjectVersions>(base::posix_fs(), options.remote);
+    }
     result.encoding = region::to_format(options.region.encoding);
     result.store_path = [pattern = options.store, directory = records](std::uint32_t partition) {
       return group::path_for_record(group::path_of_partition(pattern, partition), directory);
@@ -44,19 +50,17 @@ struct Group::Impl {
   std::unique_ptr<group::Job> job;
 };
 
+struct PendingGroupPush::Impl {
+  std::weak_ptr<Group::Impl> group;
+  std::shared_ptr<group::PendingPush> pending;
+};
+
 struct PendingGroupVersion::Impl {
   std::weak_ptr<Group::Impl> group;
   std::shared_ptr<group::PendingVersion> pending;
 };
 
-namespace {
-
-GroupReport report_of(group::JobReport&& report) {
-  return {report.number, report.bytes_written, std::move(report.commits), report.slowest_time,
-          report.coordination_time};
-}
-
-}  // namespace
+using mpi::report_of;
 
 GroupReport PendingGroupVersion::wait() {
   const auto group = impl_->group.lock();
@@ -66,6 +70,16 @@ GroupReport PendingGroupVersion::wait() {
   if (group != nullptr) return report_of(group->job->finish(impl_->pending));
   impl_->pending->outcome.require();
   return report_of(group::JobReport(impl_->pending->report));
+}
+
+GroupPushReport PendingGroupPush::wait() {
+  const auto group = impl_->group.lock();
+  if (group == nullptr && !impl_->pending->is_done) {
+    fail(Errc::invalid_argument, "the group has been closed: this version is not at the remote");
+  }
+  if (group != nullptr) group->job->finish_push(impl_->pending);
+  impl_->pending->outcome.require();
+  return {impl_->pending->number, impl_->pending->bytes_uploaded};
 }
 
 Group::Group() noexcept = default;
@@ -125,6 +139,26 @@ GroupVersion Group::open_version(const std::string& version) {
   Impl& impl = opened();
   return GroupAccess::of_record(impl.records, "", impl.job->group(),
                                 impl.job->read_record(version));
+}
+
+GroupPushReport Group::push(const std::string& version) { return push_async(version).wait(); }
+
+PendingGroupPush Group::push_async(const std::string& version) {
+  Impl& impl = opened();
+  auto pending = std::make_shared<PendingGroupPush::Impl>();
+  pending->pending = impl.job->push_async(version);
+  pending->group = impl_;
+  return PendingGroupPush(std::move(pending));
+}
+
+GroupRestoreReport Group::restore(MPI_Comm given, const std::string& records,
+                                  const GroupOptions& options) {
+  mpi::Communicator communicator(given);
+  group::RestoreReport report = group::restore_group(
+      base::posix_fs(), communicator,
+      {options.remote, records, options.version, options.store, options.mine}, {});
+  return {report.number, report.restored_number, std::move(report.name), report.partitions_fetched,
+          report.bytes_read};
 }
 
 void Group::close() {

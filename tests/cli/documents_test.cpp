@@ -96,7 +96,7 @@ TEST(Documents, EveryOptionOfTierIsInTheManualAndTheCompletions) {
 }
 
 TEST(Documents, EveryOptionOfGroupIsInTheManualAndTheCompletions) {
-  for (const char* action : {"log", "show", "verify", "export", "rm", "gc"}) {
+  for (const char* action : {"log", "show", "verify", "export", "restore", "rm", "gc"}) {
     for (const std::string& option : options_in(must({"group", action, "--help"}).out)) {
       for (const char* file :
            {"docs/man/vellum-group.1", "completions/vellum.bash", "completions/_vellum"}) {

@@ -2,6 +2,7 @@
 #include <vellum/store.hpp>
 
 #include "cli/run_lib.hpp"
+#include "group_remote/object_versions.hpp"
 #include "support/one_process_group.hpp"
 
 namespace vellum::cli_test {
@@ -91,11 +92,41 @@ TEST_F(GroupCommands, RemovesAndCollects) {
   expect_failure({"group", "rm", records, "absent"}, 7, "busy", "another job");
 }
 
+// A lost store, and lost records.
+TEST_F(GroupCommands, RestoreGetsAVersionFromTheRemote) {
+  const std::string records = path("records"), url = "file://" + path("remote");
+  fs::create_directory(path("remote"));
+  {
+    test::OneProcess group(directory_.string(), "", "records",
+                           std::make_shared<group::ObjectVersions>(base::posix_fs(), url));
+    group.set(1);
+    group.job().snapshot("one", "");
+    group.job().finish_push(group.job().push_async(""));
+    group.set(2);
+    group.job().snapshot("", "");
+    expect_failure({"group", "restore", records, url}, 7, "busy", "another job");
+  }
+  fs::remove_all(path("store-1"));
+  const auto done = must({"group", "restore", records, url, "--json"}).json();
+  EXPECT_EQ(done.at("name"), "one");
+  EXPECT_EQ(done.at("partitions_fetched"), 1);
+  fs::remove_all(records);
+  const Result text = must({"group", "restore", records, url, "one", "--stores", path("store-{}")});
+  EXPECT_TRUE(contains(text.out, "fetched 0 partitions")) << text.out;
+  must({"group", "verify", records, "--read-data"});
+  test::OneProcess group(directory_.string());
+  EXPECT_EQ(group.word(1), 1u);
+}
+
 TEST_F(GroupCommands, BadInput) {
   const std::string records = three_versions();
   expect_failure({"group"}, 2, "invalid_argument", "");
   expect_failure({"group", "show"}, 2, "invalid_argument", "RECORD_DIR");
   expect_failure({"group", "export", records, "one"}, 2, "invalid_argument", "DIR");
+  expect_failure({"group", "restore", records}, 2, "invalid_argument", "URL");
+  expect_failure({"group", "restore", records, "nowhere"}, 2, "invalid_argument", "nowhere");
+  expect_failure({"group", "restore", records, "file://" + path("nowhere")}, 3, "not_found",
+                 "no version of a group");
   expect_failure({"group", "log", path("nowhere")}, 3, "not_found", "no group");
   expect_failure({"group", "show", records, "absent"}, 3, "not_found", "absent");
   expect_failure({"group", "rm", records, "3"}, 3, "not_found", "3");

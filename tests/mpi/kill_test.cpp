@@ -2,7 +2,8 @@
 // version is the last that was made, or the one in progress, whole on all ranks, and the next job
 // goes on from there.
 //
-// The short form kills a few times. VELLUM_GROUP_KILLS=N kills N times for each MPI.
+// The short form kills a few times. VELLUM_GROUP_KILLS=N kills N times for each MPI and test;
+// VELLUM_GROUP_SEED=N picks other moments, so that a long run may be made in slices.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,6 +21,11 @@ constexpr std::uint64_t kStepsAJob = 12;
 int kills_wanted(int short_form) {
   const char* const wanted = std::getenv("VELLUM_GROUP_KILLS");
   return wanted == nullptr ? short_form : std::atoi(wanted);
+}
+
+std::uint64_t seed_wanted() {
+  const char* const wanted = std::getenv("VELLUM_GROUP_SEED");
+  return wanted == nullptr ? 7 : std::strtoull(wanted, nullptr, 10);
 }
 
 class GroupKillTest : public MpiTest {
@@ -41,7 +47,7 @@ class GroupKillTest : public MpiTest {
   }
 
   void kill_at_calls(int kills) {
-    std::mt19937_64 random(7);
+    std::mt19937_64 random(seed_wanted());
     for (int i = 0; i < kills && !HasFailure(); ++i) {
       const std::string rank = std::to_string(random() % kRanks);
       const std::string call = std::to_string(1 + random() % 900);
@@ -55,7 +61,7 @@ class GroupKillTest : public MpiTest {
 
   // At any moment: a rank, or the launcher.
   void kill_at_moments(int kills) {
-    std::mt19937_64 random(11);
+    std::mt19937_64 random(seed_wanted());
     for (int i = 0; i < kills && !HasFailure(); ++i) {
       Child job = place_.start(kRanks, "work", {"5000"});
       while (job.running() && place_.output().find("found") == std::string::npos) usleep(2'000);

@@ -49,13 +49,16 @@ bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0; }
 const std::vector<Mpi>& all_mpis() {
   static const std::vector<Mpi> mpis = {
 #ifdef VELLUM_RANKS_openmpi
-      {"openmpi", VELLUM_LAUNCHER_openmpi, VELLUM_RANKS_openmpi, VELLUM_C_RANKS_openmpi},
+      {"openmpi", VELLUM_LAUNCHER_openmpi, VELLUM_RANKS_openmpi, VELLUM_C_RANKS_openmpi,
+       VELLUM_METALL_RANKS_openmpi},
 #endif
 #ifdef VELLUM_RANKS_mpich
-      {"mpich", VELLUM_LAUNCHER_mpich, VELLUM_RANKS_mpich, VELLUM_C_RANKS_mpich},
+      {"mpich", VELLUM_LAUNCHER_mpich, VELLUM_RANKS_mpich, VELLUM_C_RANKS_mpich,
+       VELLUM_METALL_RANKS_mpich},
 #endif
 #ifdef VELLUM_RANKS_other
-      {"other", VELLUM_LAUNCHER_other, VELLUM_RANKS_other, VELLUM_C_RANKS_other},
+      {"other", VELLUM_LAUNCHER_other, VELLUM_RANKS_other, VELLUM_C_RANKS_other,
+       VELLUM_METALL_RANKS_other},
 #endif
   };
   return mpis;
@@ -120,7 +123,8 @@ JobEnd JobPlace::run(int ranks, const std::string& what,
 }
 
 JobEnd JobPlace::run_c(int ranks) {
-  Child job = launch(ranks, {mpi_.c_ranks, records(), stores()});
+  fs::create_directory(file("remote"));
+  Child job = launch(ranks, {mpi_.c_ranks, records(), stores(), "file://" + file("remote")});
   return wait(job);
 }
 

@@ -19,6 +19,7 @@ struct Mpi {
   std::string launcher;  // path
   std::string ranks;     // the program
   std::string c_ranks;
+  std::string metall_ranks;  // empty: Metall is not there
 };
 const std::vector<Mpi>& all_mpis();
 
@@ -46,6 +47,8 @@ class JobPlace {
   JobEnd wait(Child& job);
   JobEnd run(int ranks, const std::string& what, const std::vector<std::string>& arguments = {});
   JobEnd run_c(int ranks);
+  // Another program, with all of its arguments.
+  Child launch(int ranks, const std::vector<std::string>& program);
   std::string output() const;  // until now
 
   std::vector<pid_t> processes(int ranks) const;  // those that the ranks have noted
@@ -58,7 +61,6 @@ class JobPlace {
   std::optional<std::uint64_t> steps(std::uint32_t partitions) const;
 
  private:
-  Child launch(int ranks, const std::vector<std::string>& program);
   const Mpi& mpi_;
   const TempDirectory directory_;
 };

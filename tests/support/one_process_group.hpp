@@ -16,12 +16,14 @@ class OneProcess {
 
   // In the directory: `records`, store-0, store-1 and store-2.
   explicit OneProcess(const std::string& directory, const std::string& version = "",
-                      const std::string& records = "records")
+                      const std::string& records = "records",
+                      std::shared_ptr<group::RemoteVersions> remote = nullptr)
       : partitions_({directory + "/store-{}", "main", kPartitionBytes, {}, {}}) {
     group::JobOptions options;
     options.records = directory + "/" + records;
     options.partitions = 3;
     options.version = version;
+    options.remote = std::move(remote);
     options.store_path = [=](std::uint32_t p) {
       return group::path_for_record(group::path_of_partition(directory + "/store-{}", p),
                                     directory + "/" + records);

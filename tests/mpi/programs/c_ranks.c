@@ -1,5 +1,5 @@
-/* The C face of a group: c_ranks RECORDS STORES. Each rank counts to 3, of which the last is rolled
- * back. */
+/* The C face of a group: c_ranks RECORDS STORES URL. Each rank counts to 3, of which the last is rolled
+ * back, and gets 2 from the remote. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <vellum/mpi.h>
@@ -25,13 +25,14 @@ int main(int argc, char** argv) {
   int rank = 0, ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  REQUIRE(argc == 3);
+  REQUIRE(argc == 4);
 
   vellum_group* group = NULL;
   REQUIRE(vellum_group_open(MPI_COMM_WORLD, NULL, NULL, &group) == VELLUM_ERR_INVALID_ARGUMENT);
   vellum_group_options options = VELLUM_GROUP_OPTIONS_INIT;
   options.store = argv[2];
   options.region_bytes = 1 << 20;
+  options.remote = argv[3];
   CHECK(vellum_group_open(MPI_COMM_WORLD, argv[1], &options, &group));
   REQUIRE(vellum_group_partitions(group) == (uint32_t)ranks);
   REQUIRE(vellum_group_size(group, (uint32_t)rank) == 1 << 20);
@@ -56,6 +57,21 @@ int main(int argc, char** argv) {
   CHECK(vellum_group_open_version(argv[1], "two", (uint32_t)(ranks - 1 - rank), NULL, &region));
   REQUIRE(*(const uint64_t*)vellum_region_data(region) == 2);
   vellum_region_close(region);
+
+  vellum_group_push_report pushed = VELLUM_GROUP_PUSH_REPORT_INIT;
+  CHECK(vellum_group_push(group, NULL, &pushed));
+  REQUIRE(pushed.number == vellum_group_number(group) && pushed.bytes_uploaded > 0);
+  vellum_pending_push* push = NULL;
+  CHECK(vellum_group_push_async(group, "two", &push));
+  CHECK(vellum_group_push_wait(push, NULL));
+  REQUIRE(vellum_group_push(group, "absent", NULL) == VELLUM_ERR_NOT_FOUND);
+  *count = 4;
+  CHECK(vellum_group_commit(group, NULL, NULL));
+  REQUIRE(vellum_group_restore(MPI_COMM_WORLD, argv[1], &options) == VELLUM_ERR_BUSY);
+  vellum_group_close(group);
+  CHECK(vellum_group_restore(MPI_COMM_WORLD, argv[1], &options));
+  CHECK(vellum_group_open(MPI_COMM_WORLD, argv[1], &options, &group));
+  REQUIRE(*(const uint64_t*)vellum_group_data(group, (uint32_t)rank) == 2);
   vellum_group_close(group);
   vellum_group_close(NULL);
   MPI_Finalize();

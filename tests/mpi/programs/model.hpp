@@ -24,6 +24,7 @@ inline std::uint64_t mixed(std::uint64_t x) {
 // How far rank 0 has come, in a file that it maps: what a killed launcher does not pass on is there.
 struct StepsOfJob {
   std::uint64_t begun = 0, made = 0;  // the version of this step
+  std::uint64_t pushed = 0;           // and what is complete at the remote
 };
 
 // The stores of a step; word 0 is the number of steps.

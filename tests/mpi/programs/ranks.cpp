@@ -273,10 +273,91 @@ void go_back(const Arguments& a) {
   say("made %lu", a.number(1) + 1);
 }
 
+// As work, and each version goes to the remote: URL STEPS [RANK CALL MOMENT].
+void push(const Arguments& a) {
+  note_process(a);
+  static crash::KillReport report;
+  if (a.more.size() > 2 && static_cast<int>(a.number(2)) == my_rank()) {
+    crash::kill_at_call(
+        a.number(3),
+        a.more.at(4) == "before" ? crash::KillMoment::before_call : crash::KillMoment::after_call,
+        crash::KillCalls::all, &report);
+  }
+  volatile StepsOfJob* const steps = map_steps(a);
+  GroupOptions options = options_for(a);
+  options.remote = a.more.at(0);
+  Group group = Group::open(MPI_COMM_WORLD, a.records, options);
+  std::uint64_t step = check_memory(group);
+  say("found %lu", step);
+  for (const std::uint64_t last = step + a.number(1); step < last; ++step) {
+    if (my_rank() == 0) steps->begun = step + 1;
+    store_all(group, step + 1);
+    make_version(group, step + 1);
+    if (my_rank() == 0) steps->made = step + 1;
+    PendingGroupPush pending = group.push_async();
+    if (step % 2 == 0) {  // a version takes its place while it is on its way
+      group.commit("the same");
+    }
+    require(pending.wait().number != 0, "the version has a number");
+    if (my_rank() == 0) steps->pushed = step + 1;
+    say("pushed %lu", step + 1);
+  }
+  group.close();
+}
+
+// The newest version of the remote comes back, bit for bit: URL.
+void restore(const Arguments& a) {
+  GroupOptions options = options_for(a);
+  options.remote = a.more.at(0);
+  const GroupRestoreReport report = Group::restore(MPI_COMM_WORLD, a.records, options);
+  say("fetched %lu", report.partitions_fetched);
+  Group group = Group::open(MPI_COMM_WORLD, a.records, options);
+  require(group.number() == report.number + 1, "the job goes on from what was restored");
+  const std::uint64_t step = check_memory(group);
+  say("found %lu", step);
+  store_all(group, step + 1);
+  group.commit();
+  group.push();
+  say("pushed %lu", step + 1);
+}
+
+// Rank 2's remote cannot be reached for some time: DIRECTORY, that of the group's remote.
+void outage(const Arguments& a) {
+  const std::string there = a.more.at(0) + "/partition-2", away = there + "-away";
+  GroupOptions options = options_for(a);
+  options.remote = "file://" + a.more.at(0);
+  Group group = Group::open(MPI_COMM_WORLD, a.records, options);
+  store_all(group, 1);
+  group.commit();
+  group.push();
+  if (my_rank() == 2) {
+    require(rename(there.c_str(), away.c_str()) == 0, "rename");
+    std::ofstream(there.c_str()) << "no directory";
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  store_all(group, 2);
+  group.snapshot("two");
+  require(code_of([&] { group.push(); }, "rank 2 on ") != Errc::ok, "an error on all ranks");
+  store_all(group, 3);
+  group.commit();  // the job goes on
+  require(code_of([&] { group.push("absent"); }, "absent") == Errc::not_found, "no such version");
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (my_rank() == 2) {
+    require(remove(there.c_str()) == 0 && rename(away.c_str(), there.c_str()) == 0, "it is back");
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  group.push("two");
+  say("pushed %lu", 2);
+  PendingGroupPush late = group.push_async();
+  group.close();
+  require(code_of([&] { late.wait(); }, "closed") == Errc::invalid_argument, "too late");
+}
+
 const std::map<std::string, std::function<void(const Arguments&)>> kPrograms = {
-    {"work", work},      {"wait", wait},     {"full_disk", full_disk},
-    {"slow", slow},      {"errors", errors}, {"asynchronous", asynchronous},
-    {"go_back", go_back}};
+    {"work", work},       {"wait", wait},     {"full_disk", full_disk},
+    {"slow", slow},       {"errors", errors}, {"asynchronous", asynchronous},
+    {"go_back", go_back}, {"push", push},     {"restore", restore},
+    {"outage", outage}};
 
 }  // namespace
 }  // namespace vellum::test

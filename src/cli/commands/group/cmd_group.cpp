@@ -50,6 +50,15 @@ void add_group(CLI::App& app, Context& context) {
       ->required();
   add_stores(*command, arguments);
 
+  command = add_work(group, context, "restore", "Get a version, and lost stores, from a remote",
+                     arguments, run_group_restore);
+  command
+      ->add_option("URL", arguments->url, "The group's remote: s3://bucket/prefix or file:///path")
+      ->required();
+  command->add_option("VERSION", arguments->version,
+                      "A name or a number; the newest that is complete there if left out");
+  add_stores(*command, arguments);
+
   command = add_work(group, context, "rm", "Remove a version by its name", arguments, run_group_rm);
   command->add_option("VERSION", arguments->version, "A name")->required();
 

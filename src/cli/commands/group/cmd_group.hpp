@@ -15,6 +15,7 @@ struct GroupArguments {
   std::string version;  // a name or a number; empty: the newest
   std::string stores;   // a path with "{}"; empty: as the records say
   std::string to;       // export: a directory
+  std::string url;      // restore: of the remote
   bool read_data = false;
   bool dry_run = false;
 };
@@ -28,6 +29,7 @@ int run_group_show(Context& context, const GroupArguments& arguments);
 int run_group_verify(Context& context, const GroupArguments& arguments);
 int run_group_export(Context& context, const GroupArguments& arguments);
 int run_group_rm(Context& context, const GroupArguments& arguments);
+int run_group_restore(Context& context, const GroupArguments& arguments);
 int run_group_gc(Context& context, const GroupArguments& arguments);
 
 }  // namespace vellum::cli

@@ -1,0 +1,131 @@
+#include "group_remote/remote_records.hpp"
+
+#include <charconv>
+#include <limits>
+
+#include "base/fail.hpp"
+
+namespace vellum::group {
+namespace {
+
+constexpr const char* kGroupKey = "group/vellum.group";
+constexpr std::string_view kVersionPrefix = "versions/";
+constexpr std::size_t kNumberDigits = 16;
+constexpr std::size_t kMostRecords = 1u << 20;
+constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
+
+std::string key_of(std::uint64_t number) {
+  return fmt::format("{}{:016x}", kVersionPrefix, kLargest - number);
+}
+
+// 0: not the key of a record.
+std::uint64_t number_of(const std::string& key) {
+  if (key.size() != kVersionPrefix.size() + kNumberDigits) return 0;
+  std::uint64_t rest = 0;
+  const char* const end = key.data() + key.size();
+  const auto [stop, error] = std::from_chars(key.data() + kVersionPrefix.size(), end, rest, 16);
+  const std::uint64_t number = kLargest - rest;
+  return error == std::errc() && stop == end && key_of(number) == key ? number : 0;
+}
+
+bool is_of(const format::GroupRecord& record, const std::string& version) {
+  if (!record.name.empty() && record.name == version) return true;
+  return std::to_string(record.number) == version;
+}
+
+}  // namespace
+
+format::GroupFile RemoteRecords::read_group() const {
+  std::vector<std::byte> bytes;
+  try {
+    bytes = objects_.get(kGroupKey, format::kGroupBytes);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+    fail(Errc::not_found, "{}: no version of a group is there", objects_.url());
+  }
+  format::GroupFile group;
+  if (const char* problem = format::decode_group_file(bytes, group)) {
+    fail(Errc::corrupted, "{}: {}", name_of(kGroupKey), problem);
+  }
+  return group;
+}
+
+void RemoteRecords::claim(const format::GroupFile& group) const {
+  if (objects_.put_if_absent(kGroupKey, format::encode_group_file(group))) return;
+  if (read_group().id == group.id) return;
+  fail(Errc::invalid_argument, "{}: the versions of another group are there", objects_.url());
+}
+
+std::vector<std::uint64_t> RemoteRecords::numbers() const {
+  std::vector<std::uint64_t> numbers;
+  for (const remote::ObjectInfo& object :
+       objects_.list(std::string(kVersionPrefix), kMostRecords)) {
+    if (const std::uint64_t number = number_of(object.key)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+format::GroupRecord RemoteRecords::read(std::uint64_t number,
+                                        const format::GroupFile& group) const {
+  const std::string key = key_of(number);
+  const auto bytes = objects_.get(key, format::kMaxGroupRecordBytes);
+  format::GroupRecord record;
+  const char* problem = format::decode_group_record(bytes, group.id, record);
+  if (problem != nullptr) fail(Errc::corrupted, "{}: {}", name_of(key), problem);
+  if (record.number != number || record.partitions.size() != group.partitions) {
+    fail(Errc::corrupted, "{}: the record is not that of version {} of the group", name_of(key),
+         number);
+  }
+  return record;
+}
+
+format::GroupRecord RemoteRecords::find(const std::string& version,
+                                        const format::GroupFile& group) const {
+  for (const std::uint64_t number : numbers()) {
+    format::GroupRecord record;
+    try {
+      record = read(number, group);
+    } catch (const Error& e) {
+      if (e.code() != Errc::not_found) throw;
+      continue;  // a newer one has superseded it meanwhile
+    }
+    if (version.empty() || is_of(record, version)) return record;
+  }
+  fail(Errc::not_found, "{}: no version {}is complete there", objects_.url(),
+       version.empty() ? "" : "'" + version + "' ");
+}
+
+void RemoteRecords::publish(const format::GroupRecord& record, const format::GroupFile& group,
+                            std::uint64_t epoch) const {
+  const std::string key = key_of(record.number);
+  const auto bytes = format::encode_group_record(record, group.id);
+  const bool is_new = objects_.put_if_absent(key, bytes);
+  if (!is_new && objects_.get(key, format::kMaxGroupRecordBytes) != bytes) {
+    fail(Errc::busy, "{}: another job has published version {}", objects_.url(), record.number);
+  }
+  for (const std::uint64_t number : numbers()) {
+    if (number <= record.number) break;
+    // An older version that this job pushes late is no harm. A later job may have forgotten its parts.
+    if (read(number, group).epoch <= epoch) continue;
+    if (is_new) objects_.remove(key);
+    fail(Errc::busy, "{}: another job has taken over the group: it has published version {}",
+         objects_.url(), number);
+  }
+}
+
+void RemoteRecords::remove(std::uint64_t number) const { objects_.remove(key_of(number)); }
+
+std::string url_below(const std::string& url, const std::string& part) {
+  const std::size_t query = std::min(url.find('?'), url.size());
+  std::string path = url.substr(0, query);
+  while (!path.empty() && path.back() == '/') path.pop_back();
+  return path + "/" + part + url.substr(query);
+}
+
+std::string url_of_records(const std::string& url) { return url_below(url, "records"); }
+
+std::string url_of_partition(const std::string& url, std::uint32_t partition) {
+  return url_below(url, fmt::format("partition-{}", partition));
+}
+
+}  // namespace vellum::group

@@ -1,0 +1,51 @@
+// group_remote/remote_records.hpp: the records of a group in an object store.
+//
+//   group/vellum.group           which group it is: the file of that name in a directory of records
+//   versions/<16 hex digits>     the record of a version; larger numbers have smaller keys
+//
+// A record is there only if every partition's remote has its part. docs/remote-format.md has the
+// order of writes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "format/group.hpp"
+#include "remote/engine/object_store.hpp"
+
+namespace vellum::group {
+
+class RemoteRecords {
+ public:
+  explicit RemoteRecords(remote::ObjectStore& objects) : objects_(objects) {}
+
+  // Errc::not_found: there is no group; corrupted.
+  format::GroupFile read_group() const;
+  // Makes the group there. Errc::invalid_argument: another group is there.
+  void claim(const format::GroupFile& group) const;
+
+  std::vector<std::uint64_t> numbers() const;  // descending
+  // Errc::not_found, corrupted; each names the object.
+  format::GroupRecord read(std::uint64_t number, const format::GroupFile& group) const;
+  // A version by name or number; empty: the newest. Errc::not_found.
+  format::GroupRecord find(const std::string& version, const format::GroupFile& group) const;
+  // Durable on return. Publishing the same once more does nothing. Errc::busy: another job has
+  // published one of this number, or one after that of `epoch` has published any.
+  void publish(const format::GroupRecord& record, const format::GroupFile& group,
+               std::uint64_t epoch) const;
+  void remove(std::uint64_t number) const;
+
+ private:
+  std::string name_of(const std::string& key) const { return objects_.url() + ": " + key; }
+  remote::ObjectStore& objects_;
+};
+
+// The URL of a part of what `url` names.
+std::string url_below(const std::string& url, const std::string& part);
+std::string url_of_records(const std::string& url);
+std::string url_of_partition(const std::string& url, std::uint32_t partition);
+
+}  // namespace vellum::group
