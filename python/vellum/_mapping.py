@@ -59,6 +59,22 @@ class _Extents:
         return {offset for offset in self._found.copy() if self.has(offset)}
 
 
+class _Ending:
+    """Closes a mapping's region when nobody can find the mapping any more.
+
+    `__del__` would be too early: weak references still give the object out while it runs.
+    """
+
+    def __init__(self, core: _core.Region) -> None:
+        self.number = next(_numbers)
+        self.core, self.pid = core, os.getpid()
+
+    def __call__(self, dead: object, all_: dict[int, Any] = _all, getpid: Callable[[], int] = os.getpid) -> None:
+        all_.pop(self.number, None)
+        if self.pid == getpid():
+            self.core.close()
+
+
 class Mapping:
     """One region in memory.
 
@@ -74,12 +90,11 @@ class Mapping:
         self.sequence = core.sequence  # of what was opened
         self.is_open = True  # its handle was not closed
         self.is_held = True  # there is a handle, or nobody ever needs one
-        self.pid = os.getpid()
         self.parents: list[_core.Region] = []  # in a child of fork(2): see reference.py
         self.extents = _Extents()
         self.catalog = Catalog(self)
-        number = next(_numbers)
-        _all[number] = weakref.ref(self, functools.partial(_all.pop, number))
+        self.ending = _Ending(core)
+        _all[self.ending.number] = weakref.ref(self, self.ending)
 
     @property
     def title(self) -> str:
@@ -134,12 +149,6 @@ class Mapping:
         self.core.rollback()
         self.grow_to(size_bytes)
         self.catalog.load()
-
-    def __del__(self, getpid: Callable[[], int] = os.getpid) -> None:
-        # At the interpreter's end the names of modules may be gone.
-        core = getattr(self, "core", None)
-        if core is not None and self.pid == getpid():
-            core.close()
 
 
 def extent_of(owner: Mapping | None, core: _core.Region, offset: int, length: int) -> Any:

@@ -188,7 +188,8 @@ def _open_in_place(mapping: _mapping.Mapping) -> None:
     if not was_writer and core.sequence != mapping.sequence:
         raise NotFound("the branch has gone on")
     mapping.parents.append(parents)  # its memory is the parent's: nothing here may end it
-    mapping.store, mapping.core, mapping.version, mapping.pid = store, core, info, os.getpid()
+    mapping.store, mapping.core, mapping.version = store, core, info
+    mapping.ending.core, mapping.ending.pid = core, os.getpid()
     if was_writer:
         mapping.catalog.load()
         warnings.warn(
