@@ -15,7 +15,8 @@ struct RemoteOptions {
   // at any time; each copy is checked before it is used. Not set: VELLUM_CACHE_DIR, or else `vellum`
   // in XDG_CACHE_HOME, or else ~/.cache/vellum. Empty: no copies.
   std::optional<std::string> cache_directory;
-  // Above this, the oldest copies leave. A process that writes may pass it by a sixteenth. Not set:
+  // Above this, the oldest copies leave. A process may pass it by a sixteenth, and by the
+  // pieces that it is fetching. Not set:
   // VELLUM_CACHE_BYTES, or else 10 GiB.
   std::optional<std::uint64_t> cache_bytes;
   // How long a page waits for a remote that does not answer, at least a millisecond. Then pin(),

@@ -95,6 +95,10 @@ bool AwayPiece::was_given_up_just_now() const noexcept {
 
 bool AwayPiece::await(bool proven, Failure& failure) noexcept {
   if (is_usable(state_.load(), proven)) return true;
+  if (!source_.is_of_this_process()) {
+    failure = {"the store was opened before a fork: open it again in this process", EINVAL};
+    return false;
+  }
   using Clock = std::chrono::steady_clock;
   const auto until =
       Clock::now() + (was_given_up_just_now() ? Clock::duration::zero() : source_.longest_wait());

@@ -31,6 +31,8 @@ class AwayPiece;
 class PieceSource {
  public:
   virtual ~PieceSource() = default;
+  // Whether this process has its threads: a fork of the one that made it has none.
+  virtual bool is_of_this_process() const noexcept = 0;
   // Puts the piece into the line. Called in the fault handler, once for each time that the piece
   // becomes wanted.
   virtual void want(AwayPiece& piece) noexcept = 0;

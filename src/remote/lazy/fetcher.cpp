@@ -47,10 +47,6 @@ void Fetcher::stop() noexcept {
 bool Fetcher::is_of_this_process() const noexcept { return base::fork_count() == owner_; }
 
 void Fetcher::want(AwayPiece& piece) noexcept {
-  if (!is_of_this_process()) {
-    piece.failed({"the store was opened before a fork: open it again in this process", EINVAL});
-    return;
-  }
   piece.next_in_line = line_.load();
   while (!line_.compare_exchange_weak(piece.next_in_line, &piece)) {
   }
@@ -144,10 +140,10 @@ void Fetcher::serve(AwayPiece& piece) {
       return;
     } catch (const Error& e) {
       const bool may_pass = e.code() == Errc::io || e.code() == Errc::out_of_memory;
-      const bool in_time = std::chrono::steady_clock::now() + time < until;
-      if (!may_pass || !in_time || !piece.is_waited_for() || !pause(time)) {
-        return piece.failed(failure_of(piece, e));
-      }
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+      const bool again = may_pass && left.count() > 0 && piece.is_waited_for();
+      if (!again || !pause(std::min(time, left))) return piece.failed(failure_of(piece, e));
     } catch (const std::exception&) {  // std::bad_alloc
       return piece.failed({"no memory for the piece", ENOMEM});
     }

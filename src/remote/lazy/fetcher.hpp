@@ -29,8 +29,7 @@ class Fetcher final : public PieceSource {
 
   // Ends the threads. No piece comes any more.
   void stop() noexcept;
-  // Whether this process has the threads: a fork of the one that made them has none.
-  bool is_of_this_process() const noexcept;
+  bool is_of_this_process() const noexcept override;
 
   void want(AwayPiece& piece) noexcept override;
   void used_ahead(AwayPiece& piece) noexcept override;

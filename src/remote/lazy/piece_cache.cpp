@@ -96,8 +96,7 @@ void PieceCache::drop(const PieceName& piece) {
 
 // The oldest go. Who has one open keeps it.
 void PieceCache::trim() {
-  const std::unique_lock lock(trimming_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
+  const std::lock_guard lock(trimming_);
   unaccounted_bytes_ = 0;
   try_to([&] {
     std::vector<std::tuple<std::int64_t, std::string, std::uint64_t>> copies;
