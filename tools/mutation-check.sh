@@ -118,7 +118,9 @@ mutation 'readers do not wait for the turn of gc' src/store/lock/version_pin.cpp
 mutation 'files in the making are not locked' src/base/publish_file.cpp \
   's/return file\.try_lock_byte(kMakingByte) && !file\.replaced();/return true;/'
 mutation 'the branch aside goes before the snapshot is named' src/store/branch/live_snapshot.cpp \
-  's/^  store\.create_snapshot(claim, branch, version, message);/  aside.reset();\n&/'
+  's/^  version_\.sequence = from\.version\.sequence.*/&\n  aside_.reset();/'
+mutation 'a map block that its root does not describe is used' src/store/page_map/run_reader.cpp \
+  's/^  if (format::is_described(view\.entries(), run\.root\.blocks\[block\])) return true;/  return true;/'
 mutation 'the branch aside is not locked until then' src/store/branch/branch_aside.cpp \
   's/^  while (writer_ == nullptr) make(version, encoding);/&\n  writer_.reset();/'
 mutation 'an import does not look whether the file became shorter' src/store/stream/import.cpp \

@@ -24,7 +24,7 @@ default_stages=(lint release)
 # A sanitizer builds and runs these: the layers that hold memory, and those that have threads. The rest of the
 # tests use these same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and
 # has the tests of corruption flip every bit. The compiler's plugin loads into a plain compiler only.
-asan_tests=(base format store region atomic_file api corruption group remote)
+asan_tests=(base format store region atomic_file api corruption group group_remote remote)
 tsan_tests=(base store region atomic_file api remote)
 # Tests of api come in one form for each engine. The parts that engines do not share are tested in region,
 # with all of them. Simulated power cuts and most seeds of the model say more about the store than about its
