@@ -219,9 +219,11 @@ TEST_P(SharedReading, ThreadsAndOpeningsRace) {
   EXPECT_EQ(share_.files(), std::vector<std::string>());
 }
 
+// TSan starts no thread behind a fork of a process with threads.
+//
 // Kills a reader that fills chunks for others: what it has left is filled anew, and all of it is
 // shared.
-TEST_P(SharedReading, AKilledFillerIsNoticed) {
+TEST_P(SharedReading, AKilledFillerIsNoticedNoTsan) {
   const std::uint64_t kills = kills_wanted(60, 8);
   std::mt19937_64 random(5);
   Shared<std::atomic<int>> opened;
@@ -268,7 +270,7 @@ bool kill_at_call(const Child& child, const std::atomic<int>& opened, int n) {
   return true;
 }
 
-TEST_P(SharedReading, AFillerIsKilledAtEachOfItsCalls) {
+TEST_P(SharedReading, AFillerIsKilledAtEachOfItsCallsNoTsan) {
   constexpr std::size_t kTouched = 2;
   Shared<std::atomic<int>> opened;
   int kills = 0;
