@@ -156,7 +156,10 @@ void bind_upkeep(nb::class_<Store>& store) {
 void bind_store(nb::module_& module) {
   bind_options(module);
   nb::class_<Store> store(module, "Store");
-  store.def_static("open", &Store::open, nb::arg("path"), Unlocked())
+  store
+      .def_static(
+          "open", [](const std::string& path) { return Store::open(path); }, nb::arg("path"),
+          Unlocked())
       .def_static(
           "open_or_create", [](const std::string& path) { return Store::open_or_create(path); },
           nb::arg("path"), Unlocked())

@@ -1,4 +1,5 @@
 // Heads, lists, contents of pieces and remotes' files: round trips, and bytes that somebody forged.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -81,6 +82,22 @@ TEST(RemoteObjects, RoundTrips) {
   ASSERT_EQ(decode_remote_file(encode_remote_file(sample_file(), store_id()), store_id(), file),
             nullptr);
   EXPECT_EQ(file, sample_file());
+}
+
+// A reader takes no more memory than 256 times what it has read, so these are not compressed.
+TEST(RemoteObjects, NamesThatWouldUnpackToManyTimesTheirSizeAreWrittenAsTheyAre) {
+  RemoteName name = sample_head().names[1];
+  name.ref.version.runs.assign(250, name.ref.version.runs[0]);
+  std::vector<RemoteName> names;
+  for (int i = 0; i < 1000; ++i) {
+    name.ref.name = fmt::format("n{:04}", i);
+    names.push_back(name);
+  }
+  const auto bytes = encode_name_table(names, 2, store_id());
+  EXPECT_GT(bytes.size(), 1'000'000u) << "they compress less than expected";
+  std::vector<RemoteName> again;
+  ASSERT_EQ(decode_name_table(bytes, store_id(), again), nullptr);
+  EXPECT_EQ(again, names);
 }
 
 TEST(RemoteObjects, EveryFlippedBitAndEveryCutIsNoticed) {
