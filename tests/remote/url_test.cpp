@@ -144,5 +144,17 @@ TEST(S3Replies, OfAnotherKindOrCutOffAreRefused) {
             "b>");
 }
 
+// A key is an object's name, whatever it looks like.
+TEST(S3Replies, NothingIsFoundInsideOfAnObject) {
+  S3Listing out;
+  ASSERT_TRUE(parse_s3_listing(
+      xml("<ListBucketResult><Contents><Key>a<IsTruncated>true</IsTruncated>"
+          "<NextContinuationToken>forged</NextContinuationToken></Key><Size>3</Size></Contents>"
+          "<IsTruncated>false</IsTruncated></ListBucketResult>"),
+      out));
+  EXPECT_EQ(out.objects.size(), 1u);
+  EXPECT_EQ(out.next, "");
+}
+
 }  // namespace
 }  // namespace vellum::remote

@@ -29,6 +29,21 @@ std::optional<std::string_view> element(std::string_view xml, std::string_view n
   return element(xml, name, at);
 }
 
+// All elements of a name. Returns what stands beside them, so that nothing is found inside of one.
+std::string take_elements(std::string_view xml, std::string_view name,
+                          std::vector<std::string_view>& out) {
+  std::string rest;
+  std::size_t at = 0, from = 0;
+  while (const auto found = element(xml, name, at)) {
+    out.push_back(*found);
+    const auto begin = static_cast<std::size_t>(found->data() - xml.data());
+    rest += xml.substr(from, begin - (name.size() + 2) - from);
+    from = at;
+  }
+  rest += xml.substr(from);
+  return rest;
+}
+
 std::string without_entities(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, char>, 5> kEntities = {
       {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}}};
@@ -85,13 +100,14 @@ bool parse_s3_listing(std::span<const std::byte> xml, S3Listing& out) {
   out = {};
   const std::string_view text = text_of(xml);
   if (text.find("<ListBucketResult") == std::string_view::npos) return false;
-  const bool is_encoded = element(text, "EncodingType").value_or("") == "url";
-  std::size_t at = 0;
-  while (const auto contents = element(text, "Contents", at)) {
-    if (!parse_object(*contents, is_encoded, out.objects.emplace_back())) return false;
+  std::vector<std::string_view> objects;
+  const std::string rest = take_elements(text, "Contents", objects);
+  const bool is_encoded = element(rest, "EncodingType").value_or("") == "url";
+  for (const std::string_view object : objects) {
+    if (!parse_object(object, is_encoded, out.objects.emplace_back())) return false;
   }
-  if (element(text, "IsTruncated").value_or("") != "true") return true;
-  out.next = without_entities(element(text, "NextContinuationToken").value_or(""));
+  if (element(rest, "IsTruncated").value_or("") != "true") return true;
+  out.next = without_entities(element(rest, "NextContinuationToken").value_or(""));
   return !out.next.empty();
 }
 
