@@ -8,6 +8,7 @@
 
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
+#include "base/try_to.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -18,18 +19,6 @@ constexpr auto kLongestTurn = 10s;
 constexpr auto kTurnPause = 2ms;
 constexpr std::uint64_t kShareBetweenLooks = 16;  // of the limit
 constexpr std::uint64_t kTrimmedShare = 10;       // of the limit; leaves room for what follows
-
-// Runs `body`. An Error ends it, unless it reports lack of memory. False: it has failed.
-template <typename Body>
-bool try_to(const Body& body) {
-  try {
-    body();
-    return true;
-  } catch (const Error& e) {
-    if (e.code() == Errc::out_of_memory) throw;
-    return false;
-  }
-}
 
 std::string name_of(const PieceName& piece) {
   const std::string key = piece_key(piece.name);
@@ -59,7 +48,7 @@ std::string PieceCache::path_of(const PieceName& piece) const {
 }
 
 bool PieceCache::make_directories() {
-  return try_to([&] {
+  return base::try_to([&] {
     for (const std::string& path : {pieces_, tmp_, turns_}) make_with_parents(fs_, path);
   });
 }
@@ -67,7 +56,7 @@ bool PieceCache::make_directories() {
 std::unique_ptr<base::File> PieceCache::open(const PieceName& piece) {
   std::unique_ptr<base::File> out;
   if (directory_.empty()) return out;
-  try_to([&] {
+  base::try_to([&] {
     auto file = fs_.open(path_of(piece), base::OpenMode::read_only);
     if (file->size_bytes() == piece.size_bytes) out = std::move(file);
   });
@@ -78,7 +67,7 @@ std::unique_ptr<base::File> PieceCache::put(const PieceName& piece,
                                             std::span<const std::byte> bytes) {
   if (directory_.empty() || bytes.size() > limit_bytes_) return nullptr;
   std::unique_ptr<base::File> out;
-  try_to([&] {
+  base::try_to([&] {
     if (!make_directories()) return;
     base::replace_hint_file(fs_, tmp_, pieces_, name_of(piece), bytes);
     out = fs_.open(path_of(piece), base::OpenMode::read_only);
@@ -98,12 +87,12 @@ void PieceCache::drop(const PieceName& piece) {
 void PieceCache::trim() {
   const std::lock_guard lock(trimming_);
   unaccounted_bytes_ = 0;
-  try_to([&] {
+  base::try_to([&] {
     std::vector<std::tuple<std::int64_t, std::string, std::uint64_t>> copies;
     std::uint64_t total_bytes = 0;
     for (const base::DirEntry& entry : fs_.list(pieces_)) {
       const std::string path = pieces_ + "/" + entry.name;
-      try_to([&] {
+      base::try_to([&] {
         const auto identity = fs_.open(path, base::OpenMode::read_only)->identity();
         copies.emplace_back(identity.modified_ns, path, identity.size_bytes);
         total_bytes += identity.size_bytes;
@@ -118,7 +107,7 @@ void PieceCache::trim() {
       total_bytes -= bytes;
     }
   });
-  try_to([&] {
+  base::try_to([&] {
     for (const base::DirEntry& entry : fs_.list(tmp_)) {
       base::remove_unpublished(fs_, tmp_ + "/" + entry.name);
     }
@@ -154,7 +143,7 @@ std::unique_ptr<base::File> PieceCache::wait_for_turn(const std::string& path) {
 PieceCache::Turn PieceCache::take_turn(const PieceName& piece) {
   std::unique_ptr<base::File> file;
   if (!directory_.empty() && make_directories()) {
-    try_to([&] { file = wait_for_turn(turns_ + "/" + name_of(piece)); });
+    base::try_to([&] { file = wait_for_turn(turns_ + "/" + name_of(piece)); });
   }
   return {fs_, std::move(file)};
 }

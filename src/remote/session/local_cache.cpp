@@ -2,6 +2,7 @@
 
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
+#include "base/try_to.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -22,13 +23,8 @@ std::string LocalCache::name_of(const std::string& key) const {
 }
 
 bool LocalCache::get(const std::string& key, std::vector<std::byte>& out) const {
-  try {
-    out = base::read_whole(fs_, directory_ + "/" + name_of(key), kMaxCachedBytes);
-    return true;
-  } catch (const Error& e) {
-    if (e.code() == Errc::out_of_memory) throw;
-    return false;
-  }
+  return base::try_to(
+      [&] { out = base::read_whole(fs_, directory_ + "/" + name_of(key), kMaxCachedBytes); });
 }
 
 bool LocalCache::get(const std::string& key, const base::Sha256& hash,
@@ -42,12 +38,10 @@ bool LocalCache::get(const std::string& key, std::uint64_t size_bytes,
 }
 
 void LocalCache::put(const std::string& key, std::span<const std::byte> bytes) {
-  try {
+  base::try_to([&] {
     base::ensure_directory(fs_, directory_);
     base::replace_hint_file(fs_, tmp_directory_, directory_, name_of(key), bytes);
-  } catch (const Error& e) {
-    if (e.code() == Errc::out_of_memory) throw;
-  }
+  });
 }
 
 }  // namespace vellum::remote

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "base/clock.hpp"
+#include "base/try_to.hpp"
 #include "store/catalog/names.hpp"
 
 namespace vellum::store {
@@ -25,16 +26,6 @@ bool has_directory(PackStore& store) {
   });
 }
 
-// Runs `body`. An Error ends it quietly, unless it reports lack of memory.
-template <typename Body>
-void try_to(const Body& body) {
-  try {
-    body();
-  } catch (const Error& e) {
-    if (e.code() == Errc::out_of_memory) throw;
-  }
-}
-
 // A unique path for a new file. No store name begins with a dot.
 std::string unique_path(const PackStore& store) {
   static std::atomic<std::uint64_t> counter{0};
@@ -48,7 +39,7 @@ void replace(PackStore& store, const std::string& path, std::span<const std::byt
     store.fs().open(made, base::OpenMode::create_new)->pwrite(bytes, 0);
     store.fs().rename(made, path);
   } catch (const Error&) {
-    try_to([&] { store.fs().unlink(made); });
+    base::try_to([&] { store.fs().unlink(made); });
     throw;
   }
 }
@@ -72,7 +63,7 @@ std::string working_set_path(const PackStore& store, const std::string& name) {
 std::vector<format::PageRange> read_working_set(PackStore& store, const std::string& name,
                                                 const format::WorkingSetOwner& owner) {
   format::WorkingSet set;
-  try_to([&] {
+  base::try_to([&] {
     if (!has_directory(store)) return;
     const auto bytes =
         base::read_whole(store.fs(), working_set_path(store, name), format::kMaxWorkingSetBytes);
@@ -83,7 +74,7 @@ std::vector<format::PageRange> read_working_set(PackStore& store, const std::str
 }
 
 void write_working_set(PackStore& store, const std::string& name, const format::WorkingSet& set) {
-  try_to([&] {
+  base::try_to([&] {
     if (!has_snapshot(store, name) && !has_branch(store, name)) return;
     if (!has_directory(store)) store.fs().make_directory(directory_of_hints(store));
     replace(store, working_set_path(store, name),
@@ -92,13 +83,13 @@ void write_working_set(PackStore& store, const std::string& name, const format::
 }
 
 void remove_working_set(PackStore& store, const std::string& name) {
-  try_to([&] {
+  base::try_to([&] {
     if (has_directory(store)) store.fs().unlink(working_set_path(store, name));
   });
 }
 
 void sweep_working_sets(PackStore& store) {
-  try_to([&] {
+  base::try_to([&] {
     if (!has_directory(store)) return;
     const std::string directory = directory_of_hints(store);
     for (const auto& entry : store.fs().list(directory)) {
@@ -115,7 +106,7 @@ void sweep_working_sets(PackStore& store) {
 
 std::uint64_t allocated_bytes_of_working_sets(PackStore& store) {
   std::uint64_t bytes = 0;
-  try_to([&] {
+  base::try_to([&] {
     if (!has_directory(store)) return;
     const std::string directory = directory_of_hints(store);
     for (const auto& entry : store.fs().list(directory)) {

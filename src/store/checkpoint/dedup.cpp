@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/checksum.hpp"
+#include "base/try_to.hpp"
 #include "store/catalog/store_core.hpp"
 #include "store/reach/roots.hpp"
 #include "store/record/pack_extents.hpp"
@@ -40,12 +41,12 @@ class Dedup::Stretch {
  public:
   explicit Stretch(const Dedup& dedup) : dedup_(dedup), store_(dedup.store_) {}
 
-  // False: the record is gone or not whole.
+  // False: the record is gone or not whole. Then it is not found: the page is stored anew.
   bool open(const RecordRef& record) {
     if (opened_ && record == record_) return whole_;
     opened_ = true;
     record_ = record;
-    return whole_ = attempt([&] {
+    return whole_ = base::try_to([&] {
              store_.packs().refresh(record.pack);
              loaded_ = load_record(store_, record, RecordType::pages);
              dropped_ = store_.packs().locate(record).dropped;
@@ -56,7 +57,7 @@ class Dedup::Stretch {
   bool open_next() {
     if (store_.packs().translation(record_.pack) != nullptr) return false;
     std::optional<RecordRef> next;
-    attempt([&] {
+    base::try_to([&] {
       const std::uint64_t at = record_.offset_bytes + format::record_extent_bytes(loaded_.header);
       next = RecordRef{record_.pack, at, read_record_header(store_, record_.pack, at).tag()};
     });
@@ -71,18 +72,6 @@ class Dedup::Stretch {
   const RecordRef& record() const { return record_; }
 
  private:
-  // An unreadable record is not found: the page is stored anew.
-  template <typename Body>
-  static bool attempt(const Body& body) {
-    try {
-      body();
-      return true;
-    } catch (const Error& e) {
-      if (e.code() == Errc::out_of_memory) throw;
-      return false;
-    }
-  }
-
   const Dedup& dedup_;
   StoreCore& store_;
   bool opened_ = false, whole_ = false;
