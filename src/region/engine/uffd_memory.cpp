@@ -195,11 +195,11 @@ int UffdMemory::unmap_shared(PageNumber first, std::size_t count) noexcept {
 
 int UffdMemory::place_unshared(PageNumber first, std::size_t count,
                                const std::byte* content) noexcept {
-  return copy_pages(uffd_, address_of(first), count * kPageBytes, content);
+  return place_private(first, count, content);
 }
 
 int UffdMemory::remove_unshared(PageNumber first, std::size_t count) noexcept {
-  return drop_pages(address_of(first), count * kPageBytes);
+  return unmap_shared(first, count);
 }
 
 // Punching the memfd takes clean pages out of every mapping; threads that touch one then wait.
