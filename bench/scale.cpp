@@ -14,7 +14,6 @@
 // The figures in docs/measurements.md are of the full form:
 //   bench_scale --snapshots 20000 --branches 1000 --packs 1200 --descriptors 256
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <cstring>
@@ -23,6 +22,7 @@
 #include <vellum/store.hpp>
 
 #include "lib/child.hpp"
+#include "lib/processor_seconds.hpp"
 #include "lib/report.hpp"
 #include "lib/workload.hpp"
 
@@ -30,15 +30,6 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1u << 20, kTiB = 1ULL << 40;
 constexpr double kBytesInMiB = 1 << 20;
-
-double processor_seconds() {
-  rusage use{};
-  getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(use.ru_utime) + seconds(use.ru_stime);
-}
 
 // Of /proc/self/status, in MiB: VmHWM or VmRSS.
 double memory_mib(const std::string& field) {
@@ -62,7 +53,7 @@ template <typename Body>
 Cost cost_of(const std::string& path, const Body& body) {
   return bench::in_child([&] {
     Cost cost;
-    const double before = processor_seconds();
+    const double before = bench::processor_seconds();
     try {
       auto store = vellum::Store::open(path);
       body(store);
@@ -70,7 +61,7 @@ Cost cost_of(const std::string& path, const Body& body) {
       fmt::print(stderr, "scale: {}\n", e.what());
       cost.failed = true;
     }
-    cost.seconds = processor_seconds() - before;
+    cost.seconds = bench::processor_seconds() - before;
     cost.peak_mib = memory_mib("VmHWM");
     return cost;
   });
@@ -113,9 +104,9 @@ SnapshotCost add_snapshots(const std::string& path, std::size_t from, std::size_
       bench::store_into(
           base, bench::pick_pages(random, kRegionBytes / bench::kPageBytes, kPagesAStep), random);
       const auto start = bench::Clock::now();
-      const double before = processor_seconds();
+      const double before = bench::processor_seconds();
       region.snapshot(fmt::format("{:06}", i));
-      all.push_back({processor_seconds() - before, bench::seconds_since(start)});
+      all.push_back({bench::processor_seconds() - before, bench::seconds_since(start)});
     }
     return SnapshotCost{bench::median_of(all, &SnapshotCost::seconds),
                         bench::median_of(all, &SnapshotCost::wall_s)};

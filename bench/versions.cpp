@@ -27,6 +27,7 @@
 
 #include "lib/child.hpp"
 #include "lib/copies.hpp"
+#include "lib/open_version.hpp"
 #include "lib/report.hpp"
 #include "lib/shared_versions.hpp"
 #include "lib/whole_versions.hpp"
@@ -65,18 +66,7 @@ double seconds_of_scan(std::span<const std::byte> bytes) {
   return bench::seconds_since(start);
 }
 
-// Keeps a store and a region of it open.
-struct OpenVersion {
-  OpenVersion(const std::string& path, const std::string& version)
-      : store(vellum::Store::open(path)), region(store.open_version(version)) {}
-  std::span<const std::byte> bytes() const {
-    return {static_cast<const std::byte*>(region.data()), region.size_bytes()};
-  }
-  vellum::Store store;
-  vellum::Region region;
-};
-
-// `Source`: OpenVersion or MappedCopy.
+// `Source`: bench::OpenVersion or MappedCopy.
 template <typename Source, typename... Name>
 Times read_in_children(std::size_t reads, const Name&... name) {
   Times times = bench::in_child([&] {
@@ -124,7 +114,7 @@ std::vector<Read> read_versions(const bench::Options& options, Size size, const 
   // Turn by turn, so that what else the machine does hits all alike.
   for (std::uint64_t round = 0; round < options.number("rounds", 3); ++round) {
     for (Read& read : out) {
-      read.vellum.push_back(read_in_children<OpenVersion>(reads, path, read.version));
+      read.vellum.push_back(read_in_children<bench::OpenVersion>(reads, path, read.version));
       read.copy.push_back(read_in_children<bench::MappedCopy>(reads, file_of(read)));
     }
   }

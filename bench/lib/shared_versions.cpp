@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include <vellum/store.hpp>
 
 #include "lib/copies.hpp"
+#include "lib/processor_seconds.hpp"
 #include "lib/workload.hpp"
 
 namespace bench {
@@ -37,15 +37,6 @@ struct Board {
 struct Round {
   double pss_bytes = 0, processor_s = 0, wall_s = 0;
 };
-
-double processor_seconds_so_far() {
-  rusage use{};
-  getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(use.ru_utime) + seconds(use.ru_stime);
-}
 
 double pss_bytes() {
   std::ifstream file("/proc/self/smaps_rollup");
@@ -75,12 +66,12 @@ void read_as_one_of(Board& board, std::size_t reader, std::size_t readers, const
   const double pss_before = pss_bytes();
   ++board.ready;
   wait_for(board.ready, readers, board);
-  const double processor = processor_seconds_so_far();
+  const double processor = processor_seconds();
   const auto source = open();
   board.total[reader] = sum_of_chunks(source->bytes(), reader);
   ++board.done;
   wait_for(board.done, readers, board);
-  board.processor_s[reader] = processor_seconds_so_far() - processor;
+  board.processor_s[reader] = processor_seconds() - processor;
   board.pss_bytes[reader] = pss_bytes() - pss_before;
   ++board.measured;
   wait_for(board.measured, readers, board);

@@ -1,7 +1,6 @@
 #include "lib/whole_versions.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -13,6 +12,8 @@
 #include "lib/child.hpp"
 #include "lib/copies.hpp"
 #include "lib/memory_group.hpp"
+#include "lib/open_version.hpp"
+#include "lib/processor_seconds.hpp"
 #include "lib/workload.hpp"
 
 namespace bench {
@@ -29,15 +30,6 @@ struct Times {
   double cold_s = 0, warm_s = 0, again_s = 0, prefetch_s = 0, processor_s = 0;
 };
 
-double processor_seconds() {
-  rusage use{};
-  getrusage(RUSAGE_SELF, &use);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
-  };
-  return seconds(use.ru_utime) + seconds(use.ru_stime);
-}
-
 std::uint64_t sum_in_random_order(std::span<const std::byte> bytes) {
   std::vector<std::size_t> chunks(bytes.size() / kChunkBytes);
   std::iota(chunks.begin(), chunks.end(), std::size_t{0});
@@ -48,16 +40,6 @@ std::uint64_t sum_in_random_order(std::span<const std::byte> bytes) {
   }
   return total;
 }
-
-struct OpenVersion {
-  OpenVersion(const std::string& path, const std::string& version)
-      : store(vellum::Store::open(path)), region(store.open_version(version)) {}
-  std::span<const std::byte> bytes() const {
-    return {static_cast<const std::byte*>(region.data()), region.size_bytes()};
-  }
-  vellum::Store store;
-  vellum::Region region;
-};
 
 struct Read {
   double first_s = 0, again_s = 0, processor_s = 0;

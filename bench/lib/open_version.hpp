@@ -1,0 +1,22 @@
+// bench/lib/open_version.hpp: a version as a program opens it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vellum/store.hpp>
+
+namespace bench {
+
+// Keeps a store and a region of it open.
+struct OpenVersion {
+  OpenVersion(const std::string& path, const std::string& version)
+      : store(vellum::Store::open(path)), region(store.open_version(version)) {}
+  std::span<const std::byte> bytes() const {
+    return {static_cast<const std::byte*>(region.data()), region.size_bytes()};
+  }
+  vellum::Store store;
+  vellum::Region region;
+};
+
+}  // namespace bench
