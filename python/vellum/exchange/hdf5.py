@@ -29,6 +29,7 @@ from .walk import (
     batches_of,
     byte_count_of,
     counted,
+    create_strings,
     is_wanted,
     items_of,
     new_file,
@@ -158,7 +159,7 @@ def _read_item(group: Group, name: str, item: Any, count: Count) -> Any:
         return _read_array(group, name, item, count)
     if kind == "dict":
         return group.create_dict(name, json.loads(item.asstr()[()]))
-    made = group.create_strings(name) if kind == "string" else group.create_bytes(name)
+    made = create_strings(group, name, kind)
     reader = item.asstr() if kind == "string" else item
     for begin in range(0, len(item), PIECE_VALUES):
         values = reader[begin : begin + PIECE_VALUES]

@@ -24,6 +24,7 @@ from .walk import (
     Path,
     byte_count_of,
     counted,
+    create_strings,
     is_wanted,
     items_of,
     new_file,
@@ -112,7 +113,7 @@ def _read_item(group: Group, file: zipfile.ZipFile, name: str, entry: dict[str, 
     if kind == "array":
         made = _read_array(group, file, name, count)
     elif kind in ("string", "bytes"):
-        made = group.create_strings(name) if kind == "string" else group.create_bytes(name)
+        made = create_strings(group, name, kind)
         for values in _read_values(file, name, kind == "string", count):
             made.extend(values)
     elif kind == "dict":

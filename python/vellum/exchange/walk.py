@@ -75,6 +75,11 @@ def batches_of(strings: Strings) -> Iterator[list[Any]]:
         yield strings[begin : begin + PIECE_VALUES]
 
 
+def create_strings(group: Group, name: str, kind: str) -> Strings:
+    """Empty ones, of kind "string" or "bytes"."""
+    return group.create_strings(name) if kind == "string" else group.create_bytes(name)
+
+
 def byte_count_of(items: Iterable[tuple[str, Any]]) -> int:
     """For progress: the bytes of all arrays, as of a library that has `nbytes`."""
     return sum(int(getattr(item, "nbytes", 0)) for _, item in items)

@@ -22,6 +22,7 @@ from .walk import (
     batches_of,
     byte_count_of,
     counted,
+    create_strings,
     is_wanted,
     items_of,
     new_file,
@@ -116,7 +117,7 @@ def _read_item(group: Group, name: str, item: Any, count: Count) -> None:
     elif (kind := _kind_of(name, item)) == "array":
         made = _read_array(group, name, item, count)
     else:
-        made = group.create_strings(name) if kind == "string" else group.create_bytes(name)
+        made = create_strings(group, name, kind)
         step = (item.shards or item.chunks)[0]
         for begin in range(0, item.shape[0], step):
             made.extend(np.asarray(item[begin : begin + step]).tolist())
