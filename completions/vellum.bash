@@ -45,7 +45,7 @@ _vellum_options() {
     verify) echo '--read-data' ;;
     repair) echo '--to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;
-    mount) echo '--background' ;;
+    mount) echo '--writable --background' ;;
     web) echo '--port' ;;
     top) echo '--pid --interval --once --metrics' ;;
     run)
@@ -93,7 +93,7 @@ _vellum() {
     case $word in
       --compression | --level | --block | --pack-size | --offset | --length | --columns | -m | --message | \
         --snapshot | --metall | --to | --keep-* | --prefix | --bytes | --home-bytes | --store | --stores | \
-        --file | --snapshot-every-* | --version | --name | --remote | --time-format | --png | --pid | --interval | --port)
+        --file | --snapshot-every-* | --version | --name | --remote | --time-format | --png | --pid | --interval | --port | --writable)
         takes_value=yes
         ;;
       --)
@@ -116,7 +116,7 @@ _vellum() {
   done
 
   if [[ $takes_value == yes ]]; then
-    [[ $previous == --branch ]] && _vellum_names branch "$store" "$current"
+    [[ $previous == --branch || $previous == --writable ]] && _vellum_names branch "$store" "$current"
     if [[ $previous == --store || $previous == --file || $previous == --png ]]; then
       compopt -o filenames 2>/dev/null
       mapfile -t COMPREPLY < <(compgen -f -- "$current")

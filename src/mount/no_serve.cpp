@@ -6,7 +6,8 @@ namespace vellum::mount {
 
 void clear_dead_mount(const std::string&) {}
 
-void serve(const Store&, const std::string&, const std::function<void()>&) {
+void serve(const Store&, const std::string&, const std::vector<std::string>&,
+           const std::function<void()>&) {
   fail(Errc::unsupported, "vellum is built without FUSE (libfuse3-dev), which mounting takes");
 }
 

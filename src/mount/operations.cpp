@@ -1,119 +1,26 @@
 // mount/operations.cpp: see operations.hpp.
 #include "mount/operations.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
-#include "mount/tree.hpp"
-#include "vellum/error.hpp"
+#include "mount/reply.hpp"
+#include "mount/write_operations.hpp"
 
 namespace vellum::mount {
 namespace {
 
-// A version never changes. A name in the store may lead elsewhere at the next moment, and is asked
-// for each time.
-constexpr double kForEverSeconds = 1e6, kNowSeconds = 0;
-constexpr std::uint64_t kNanoseconds = 1000000000;
-constexpr std::uint64_t kStatBlockBytes = 512;
-
-struct OpenFile {
-  std::shared_ptr<const Node> node;
-  std::shared_ptr<const store::PageSource> source;
-};
-using OpenDirectory = std::vector<std::string>;
-
-Tree& tree_of(fuse_req_t request) { return *static_cast<Tree*>(fuse_req_userdata(request)); }
-
-template <typename T>
-T& handle_of(const fuse_file_info* file) {
-  return *reinterpret_cast<T*>(file->fh);
-}
-
-int error_number(const Error& error) {
-  switch (error.code()) {
-    case Errc::not_found:
-      return ESTALE;  // it was there when its name was looked up
-    case Errc::out_of_memory:
-      return ENOMEM;
-    case Errc::busy:
-      return EBUSY;
-    default:
-      return EIO;
-  }
-}
-
-// Runs `answer`, which replies unless it throws.
-template <typename Answer>
-void reply(fuse_req_t request, const Answer& answer) noexcept {
-  try {
-    answer();
-  } catch (const Error& error) {
-    std::fprintf(stderr, "vellum: mount: %s\n", error.what());
-    fuse_reply_err(request, error_number(error));
-  } catch (const std::bad_alloc&) {
-    fuse_reply_err(request, ENOMEM);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "vellum: mount: %s\n", error.what());
-    fuse_reply_err(request, EIO);
-  }
-}
-
-timespec time_of(std::int64_t time_ns) {
-  timespec out{};
-  const auto second = static_cast<std::int64_t>(kNanoseconds);
-  out.tv_sec = time_ns / second;
-  out.tv_nsec = time_ns % second;
-  if (out.tv_nsec < 0) {
-    out.tv_nsec += second;
-    --out.tv_sec;
-  }
-  return out;
-}
-
-// Nobody writes: the mode says so to programs that ask before they try.
-struct stat attributes_of(const Node& node) {
-  struct stat out{};
-  out.st_ino = node.number;
-  out.st_uid = getuid();
-  out.st_gid = getgid();
-  out.st_mtim = out.st_ctim = out.st_atim = time_of(node.version.key.time_ns);
-  if (node.kind < Node::Kind::datastore) {
-    static const timespec since = time_of(base::wall_clock_ns());  // no version has a time for it
-    out.st_mtim = out.st_ctim = out.st_atim = since;
-  }
-  if (!node.is_file()) {
-    out.st_mode = S_IFDIR | 0555;
-    out.st_nlink = 2;
-    return out;
-  }
-  out.st_mode = S_IFREG | 0444;
-  out.st_nlink = 1;
-  out.st_size = static_cast<off_t>(node.part.length_bytes);
-  // One less than all of them: programs then look for holes. None would say that all is a hole.
-  const std::uint64_t blocks = node.part.length_bytes / kStatBlockBytes;
-  out.st_blocks = static_cast<blkcnt_t>(std::max<std::uint64_t>(blocks, 2) - 1);
-  return out;
-}
-
-std::shared_ptr<const Node> node_of(fuse_req_t request, fuse_ino_t number) {
-  auto node = tree_of(request).node(number);
-  if (node == nullptr) fuse_reply_err(request, ESTALE);
-  return node;
-}
-
 void begin(void*, fuse_conn_info* connection) {
   constexpr unsigned kReadAheadBytes = 1 << 20;
   connection->max_readahead = std::min(connection->max_readahead, kReadAheadBytes);
+  // The kernel knows of each change of a writable file, for all come through it: it drops nothing
+  // from its cache because of a new time. O_TRUNC comes as a change of the size.
+  connection->want &= ~static_cast<unsigned>(FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_ATOMIC_O_TRUNC);
 }
 
 void look_up(fuse_req_t request, fuse_ino_t parent, const char* name) {
@@ -129,7 +36,9 @@ void look_up(fuse_req_t request, fuse_ino_t parent, const char* name) {
     entry.ino = node->number;
     entry.attr = attributes_of(*node);
     entry.attr_timeout = kForEverSeconds;
-    entry.entry_timeout = directory->kind == Node::Kind::datastore ? kForEverSeconds : kNowSeconds;
+    const bool stays =
+        directory->kind == Node::Kind::datastore || node->kind == Node::Kind::writable;
+    entry.entry_timeout = stays ? kForEverSeconds : kNowSeconds;
     // What does not arrive is not held by the kernel.
     if (fuse_reply_entry(request, &entry) != 0) tree_of(request).forget(node->number, 1);
   });
@@ -158,11 +67,13 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* file) {
   reply(request, [&] {
     const auto node = node_of(request, number);
     if (node == nullptr) return;
-    if ((file->flags & O_ACCMODE) != O_RDONLY) {
+    const bool is_writable = node->kind == Node::Kind::writable;
+    if ((file->flags & O_ACCMODE) != O_RDONLY && !is_writable) {
       fuse_reply_err(request, EROFS);
       return;
     }
-    auto opened = std::make_unique<OpenFile>(OpenFile{node, tree_of(request).open(*node)});
+    auto opened = std::make_unique<OpenFile>(
+        OpenFile{node, is_writable ? nullptr : tree_of(request).open(*node)});
     file->fh = reinterpret_cast<std::uint64_t>(opened.get());
     file->keep_cache = 1;  // for all that read this version, one after the other, too
     if (fuse_reply_open(request, file) == 0) static_cast<void>(opened.release());
@@ -181,8 +92,13 @@ void read_file(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset,
     const auto at = static_cast<std::uint64_t>(offset);
     const std::uint64_t length = node->part.length_bytes;
     thread_local std::vector<std::byte> bytes;
-    bytes.resize(at >= length ? 0 : std::min<std::uint64_t>(size, length - at));
-    if (!bytes.empty()) read_part(*source, node->part, at, bytes);
+    if (node->kind == Node::Kind::writable) {
+      bytes.resize(size);
+      bytes.resize(node->writable->read(at, bytes));
+    } else {
+      bytes.resize(at >= length ? 0 : std::min<std::uint64_t>(size, length - at));
+      if (!bytes.empty()) read_part(*source, node->part, at, bytes);
+    }
     fuse_reply_buf(request, reinterpret_cast<const char*>(bytes.data()), bytes.size());
   });
 }
@@ -191,9 +107,15 @@ void seek(fuse_req_t request, fuse_ino_t, off_t offset, int whence, fuse_file_in
   reply(request, [&] {
     const auto& [node, source] = handle_of<OpenFile>(file);
     const auto at = static_cast<std::uint64_t>(offset);
-    if (offset < 0 || at >= node->part.length_bytes ||
-        (whence != SEEK_DATA && whence != SEEK_HOLE)) {
-      fuse_reply_err(request, offset < 0 || at >= node->part.length_bytes ? ENXIO : EINVAL);
+    const bool is_writable = node->kind == Node::Kind::writable;
+    const std::uint64_t length =
+        is_writable ? node->writable->size_bytes() : node->part.length_bytes;
+    if (offset < 0 || at >= length || (whence != SEEK_DATA && whence != SEEK_HOLE)) {
+      fuse_reply_err(request, offset < 0 || at >= length ? ENXIO : EINVAL);
+      return;
+    }
+    if (is_writable) {  // all of it is data
+      fuse_reply_lseek(request, whence == SEEK_DATA ? offset : static_cast<off_t>(length));
       return;
     }
     const std::uint64_t found = whence == SEEK_DATA ? next_data(*source, node->part, at)
@@ -256,6 +178,7 @@ fuse_lowlevel_ops operations() {
   out.opendir = open_directory;
   out.releasedir = close_directory;
   out.readdir = read_directory;
+  add_write_operations(out);
   return out;
 }
 

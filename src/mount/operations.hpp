@@ -1,8 +1,7 @@
 // mount/operations.hpp: what the kernel asks of the file system. Internal to src/mount.
 #pragma once
 
-#define FUSE_USE_VERSION 314
-#include <fuse3/fuse_lowlevel.h>
+#include "mount/fuse.hpp"
 
 namespace vellum::mount {
 

@@ -8,20 +8,24 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "api/store_impl.hpp"
 #include "base/fail.hpp"
+#include "base/try_to.hpp"
 #include "mount/operations.hpp"
+#include "mount/stop_signals.hpp"
 #include "mount/tree.hpp"
+#include "mount/writable_file.hpp"
 
 namespace vellum::mount {
 namespace {
 
 struct CloseSession {
   void operator()(fuse_session* session) const {
-    fuse_remove_signal_handlers(session);
     fuse_session_unmount(session);
     fuse_session_destroy(session);
   }
@@ -39,9 +43,9 @@ std::string escaped(const std::string& text) {
 }
 
 // The kernel checks who may read what: only the user that mounts, without `allow_other`.
-Session make_session(Tree& tree, const std::string& store) {
-  std::string options =
-      "ro,nosuid,nodev,default_permissions,subtype=vellum,fsname=" + escaped(store);
+Session make_session(Tree& tree, const std::string& store, bool is_writable) {
+  std::string options = is_writable ? "rw" : "ro";
+  options += ",nosuid,nodev,default_permissions,subtype=vellum,fsname=" + escaped(store);
   std::string name = "vellum", option = "-o";
   char* words[] = {name.data(), option.data(), options.data(), nullptr};
   fuse_args arguments = FUSE_ARGS_INIT(3, words);
@@ -62,6 +66,34 @@ void answer(fuse_session* session) {
   if (result < 0) fail(Errc::io, "FUSE: error {}", -result);  // above 0: a signal
 }
 
+void serve_tree(Tree& tree, const std::string& store, const std::string& directory,
+                const std::vector<std::string>& writable,
+                const std::function<void()>& when_mounted) {
+  const Session session = make_session(tree, store, !writable.empty());
+  if (fuse_session_mount(session.get(), directory.c_str()) != 0) {
+    fail(Errc::io, "{}: cannot be mounted", directory);
+  }
+  std::vector<std::string> written;
+  for (const std::string& branch : writable) written.push_back(directory + "/" + branch);
+  const StopSignals stop_signals(session.get(), std::move(written));
+  when_mounted();
+  answer(session.get());
+}
+
+// One that fails keeps no other from its commit.
+void commit_all(const Tree::WritableFiles& files) {
+  std::exception_ptr failed;
+  for (const auto& file : files) {
+    try {
+      with_context("branch '" + file->branch() + "': what was written since the last fsync is lost",
+                   [&] { file->close(); });
+    } catch (const Error&) {
+      failed = std::current_exception();
+    }
+  }
+  if (failed != nullptr) std::rethrow_exception(failed);
+}
+
 }  // namespace
 
 void clear_dead_mount(const std::string& directory) {
@@ -79,15 +111,19 @@ void clear_dead_mount(const std::string& directory) {
 }
 
 void serve(const Store& store, const std::string& directory,
-           const std::function<void()>& when_mounted) {
-  Tree tree(StoreAccess::core_of(store));
-  const Session session = make_session(tree, store.path());
-  if (fuse_set_signal_handlers(session.get()) != 0 ||
-      fuse_session_mount(session.get(), directory.c_str()) != 0) {
-    fail(Errc::io, "{}: cannot be mounted", directory);
+           const std::vector<std::string>& writable, const std::function<void()>& when_mounted) {
+  Tree::WritableFiles files;
+  for (const std::string& branch : writable) {
+    files.push_back(std::make_shared<WritableFile>(store, branch));
   }
-  when_mounted();
-  answer(session.get());
+  try {
+    Tree tree(StoreAccess::core_of(store), files);
+    serve_tree(tree, store.path(), directory, writable, when_mounted);
+  } catch (...) {
+    for (const auto& file : files) base::try_to([&] { file->close(); });
+    throw;
+  }
+  commit_all(files);
 }
 
 }  // namespace vellum::mount

@@ -13,8 +13,6 @@
 namespace vellum::mount {
 namespace {
 
-constexpr const char* kCommits = "at";
-
 std::optional<std::uint64_t> number_in(const std::string& name) {
   std::uint64_t out = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), out);
@@ -31,6 +29,8 @@ std::string key_of(const Node& node) {
       return "at";
     case Node::Kind::commits_of_branch:
       return "at/" + node.branch;
+    case Node::Kind::writable:
+      return "writable/" + node.writable->branch();
     case Node::Kind::datastore:
     case Node::Kind::file:
       break;
@@ -42,7 +42,9 @@ std::string key_of(const Node& node) {
 
 }  // namespace
 
-Tree::Tree(std::shared_ptr<store::StoreCore> store) : versions_(std::move(store)) {
+Tree::Tree(std::shared_ptr<store::StoreCore> store, const WritableFiles& writable)
+    : versions_(std::move(store)) {
+  for (const auto& file : writable) writable_.emplace(file->branch(), file);
   hold(Node{}, "/");
 }
 
@@ -115,6 +117,11 @@ std::shared_ptr<const Node> Tree::look_up(const Node& directory, const std::stri
           out.kind = Node::Kind::commits;
           break;
         }
+        if (const auto at = writable_.find(name); at != writable_.end()) {
+          out.kind = Node::Kind::writable;
+          out.writable = at->second;
+          break;
+        }
         out = version_node(versions_.find(name));
         break;
       case Node::Kind::commits: {
@@ -138,6 +145,7 @@ std::shared_ptr<const Node> Tree::look_up(const Node& directory, const std::stri
         if (out.kind == Node::Kind::root) return nullptr;
         break;
       case Node::Kind::file:
+      case Node::Kind::writable:
         return nullptr;
     }
   } catch (const Error& error) {
@@ -175,6 +183,7 @@ std::vector<std::string> Tree::list(const Node& directory) const {
       return {out.begin(), out.end()};
     }
     case Node::Kind::file:
+    case Node::Kind::writable:
       break;
   }
   return {};

@@ -4,6 +4,8 @@
 //   NAME             a branch's head or a snapshot: a file, or the directory of a datastore
 //   at/BRANCH/N      the commit with this sequence number
 //
+// A branch that is mounted to be written is one file, whose content changes.
+//
 // Names are looked up in the store each time: what is made, or removed, beside the mount shows. A
 // node of a version never changes. Threads: all calls from any thread.
 #pragma once
@@ -19,11 +21,12 @@
 
 #include "mount/part.hpp"
 #include "mount/versions.hpp"
+#include "mount/writable_file.hpp"
 
 namespace vellum::mount {
 
 struct Node {
-  enum class Kind { root, commits, commits_of_branch, datastore, file };
+  enum class Kind { root, commits, commits_of_branch, datastore, file, writable };
   std::uint64_t number = 0;
   Kind kind = Kind::root;
   std::string branch;    // of commits_of_branch
@@ -31,15 +34,18 @@ struct Node {
   std::string prefix;    // of datastore: the path of this directory in it, ends with '/'; or empty
   std::shared_ptr<const std::vector<Part>> parts;  // of datastore
   Part part;                                       // of file
+  std::shared_ptr<WritableFile> writable;          // of writable
 
-  bool is_file() const { return kind == Kind::file; }
+  bool is_file() const { return kind == Kind::file || kind == Kind::writable; }
 };
 
 class Tree {
  public:
   static constexpr std::uint64_t kRoot = 1;
 
-  explicit Tree(std::shared_ptr<store::StoreCore> store);
+  using WritableFiles = std::vector<std::shared_ptr<WritableFile>>;
+
+  Tree(std::shared_ptr<store::StoreCore> store, const WritableFiles& writable);
 
   // nullptr: the number is not known. The kernel asks for numbers that it holds only.
   std::shared_ptr<const Node> node(std::uint64_t number) const;
@@ -48,7 +54,7 @@ class Tree {
   // The kernel does not hold the number any more, so many times.
   void forget(std::uint64_t number, std::uint64_t times);
   std::vector<std::string> list(const Node& directory) const;
-  // Shared by all that have it open.
+  // Shared by all that have it open. REQUIRES: the file of a version.
   std::shared_ptr<const store::PageSource> open(const Node& file);
 
  private:
@@ -63,6 +69,7 @@ class Tree {
   static Node inside(const Node& directory, const std::string& name);
 
   Versions versions_;
+  std::map<std::string, std::shared_ptr<WritableFile>> writable_;  // by branch
   mutable std::mutex mutex_;
   std::uint64_t next_ = kRoot;
   std::unordered_map<std::uint64_t, Held> held_;

@@ -16,6 +16,8 @@
 
 namespace vellum::mount {
 
+inline constexpr const char* kCommits = "at";  // the directory of all commits
+
 struct VersionKey {
   std::uint64_t branch_id = 0, sequence = 0;
   std::int64_t time_ns = 0;  // tells a commit from one that took its place after a failure

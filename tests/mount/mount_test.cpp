@@ -1,14 +1,11 @@
 // vellum mount: versions are files for every program.
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -20,65 +17,14 @@
 #include <vellum/datastore.hpp>
 #include <vellum/store.hpp>
 
-#include "cli/run_lib.hpp"
+#include "mount/mount_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A store that is mounted as long as the test.
-class MountNoSanitizer : public CliTest {
- protected:
-  void SetUp() override {
-    fs::create_directory(path("m"));
-    if (access("/dev/fuse", R_OK | W_OK) != 0) GTEST_SKIP() << "/dev/fuse cannot be opened";
-  }
-  ~MountNoSanitizer() override {
-    stop(SIGTERM);
-    umount2(path("m").c_str(), MNT_DETACH);
-  }
-
-  std::string at(const std::string& name) const { return path("m") + "/" + name; }
-
-  // Starts the process that serves, and waits until the directory shows the store.
-  void serve(const std::string& store) {
-    int said[2];
-    ASSERT_EQ(0, pipe(said));
-    server_ = fork();
-    if (server_ == 0) {
-      dup2(said[1], STDOUT_FILENO);
-      close(said[0]);
-      become_vellum({"mount", store, path("m")});
-    }
-    close(said[1]);
-    char byte = 0;
-    EXPECT_EQ(1, read(said[0], &byte, 1)) << "it does not mount";
-    close(said[0]);
-  }
-  // Its exit status, or 128 plus the signal.
-  int stop(int signal) {
-    if (server_ <= 0) return -1;
-    kill(server_, signal);
-    int status = 0;
-    while (waitpid(server_, &status, 0) < 0 && errno == EINTR) {
-    }
-    server_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  }
-
-  static std::vector<std::string> names_in(const std::string& directory) {
-    std::vector<std::string> out;
-    for (const auto& entry : fs::directory_iterator(directory)) {
-      out.push_back(entry.path().filename());
-    }
-    std::sort(out.begin(), out.end());
-    return out;
-  }
-
- private:
-  pid_t server_ = -1;
-};
+class MountNoSanitizer : public MountTest {};
 
 using Names = std::vector<std::string>;
 
@@ -240,6 +186,128 @@ TEST_F(MountNoSanitizer, AHundredVersionsAtOnce) {
   EXPECT_EQ(kVersions, right);
 }
 
+TEST_F(MountNoSanitizer, ProcessesReadTheSameVersionAtOnce) {
+  const std::string content = noise(2000, 1), s = make_store_with({content});
+  serve(s);
+  std::vector<pid_t> readers;
+  for (unsigned r = 0; r < 4; ++r) {
+    readers.push_back(fork());
+    if (readers.back() != 0) continue;
+    const int fd = open(at("v1").c_str(), O_RDONLY | O_CLOEXEC);
+    char page[4096];
+    bool right = fd >= 0;
+    for (std::size_t i = 0; i < 2000 && right; ++i) {
+      // Each in an order of its own; 2000 and these numbers have no divisor in common.
+      const std::size_t at_byte = i * (r % 2 == 0 ? 1 : 1237 + 2 * r) % 2000 * sizeof page;
+      right = pread(fd, page, sizeof page, static_cast<off_t>(at_byte)) == sizeof page &&
+              std::memcmp(page, content.data() + at_byte, sizeof page) == 0;
+    }
+    _exit(right ? 0 : 1);
+  }
+  for (const pid_t reader : readers) {
+    int status = 1;
+    ASSERT_EQ(reader, waitpid(reader, &status, 0));
+    EXPECT_EQ(0, status);
+  }
+}
+
+TEST_F(MountNoSanitizer, WhatIsForgottenIsGoneForThoseWhoOpenIt) {
+  const std::string old = noise(200, 1);
+  const std::string s = make_store_with({old, noise(200, 2), noise(200, 3)});
+  serve(s);
+  const int fd = open(at("v1").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  must({"forget", s, "--keep-last", "1"});
+  must({"gc", s});
+  EXPECT_FALSE(fs::exists(at("v1")));
+  EXPECT_FALSE(fs::exists(at("v2")));
+  EXPECT_EQ(noise(200, 3), read_file(at("v3")));
+  std::string found(old.size(), '\0');
+  EXPECT_EQ(static_cast<ssize_t>(found.size()), pread(fd, found.data(), found.size(), 0));
+  EXPECT_TRUE(old == found);
+  close(fd);
+}
+
+TEST_F(MountNoSanitizer, DamageIsAnErrorOfTheReadAndHasANameInTheLog) {
+  const std::string content = noise(300, 1), s = make_store_with({content});
+  const std::string pack = pack_of(s);
+  {
+    std::fstream bytes(pack, std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(static_cast<std::streamoff>(fs::file_size(pack) / 2));
+    bytes << "damage";
+  }
+  serve(s);
+  const int fd = open(at("v1").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  std::size_t failed = 0;
+  std::string page(4096, '\0');
+  for (std::size_t i = 0; i < 300; ++i) {
+    if (pread(fd, page.data(), page.size(), static_cast<off_t>(i * page.size())) < 0) {
+      EXPECT_EQ(EIO, errno);
+      ++failed;
+    } else {
+      EXPECT_TRUE(page == content.substr(i * page.size(), page.size())) << i;
+    }
+  }
+  EXPECT_GT(failed, 0U);
+  EXPECT_LT(failed, 300U);
+  EXPECT_NE(std::string::npos, log().find("snapshot 'v1'")) << log();
+  EXPECT_NE(std::string::npos, log().find(fs::path(pack).filename())) << log();
+  // A mapping gets the signal of an I/O error.
+  const pid_t reader = fork();
+  if (reader == 0) {
+    const auto* const bytes = static_cast<const volatile char*>(
+        mmap(nullptr, content.size(), PROT_READ, MAP_SHARED, fd, 0));
+    char sum = 0;
+    for (std::size_t i = 0; i < content.size(); ++i) sum = static_cast<char>(sum ^ bytes[i]);
+    _exit(sum == 'x' ? 1 : 2);
+  }
+  int status = 0;
+  ASSERT_EQ(reader, waitpid(reader, &status, 0));
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) << status;
+  close(fd);
+}
+
+// VELLUM_TEST_PYTHON names a Python that has numpy, where python3 has none.
+TEST_F(MountNoSanitizer, NumpyMapsAVersion) {
+  const char* const chosen = getenv("VELLUM_TEST_PYTHON");
+  const std::string python = chosen != nullptr ? chosen : "python3";
+  if (run_program({python, "-c", "import numpy"}).status != 0) {
+    GTEST_SKIP() << python << " has no numpy";
+  }
+  std::string content(300 * 4096, '\0');
+  std::uint64_t sum = 0;
+  for (std::uint64_t i = 0; i < content.size() / sizeof i; ++i) {
+    std::memcpy(&content[i * sizeof i], &i, sizeof i);
+    sum += i;
+  }
+  serve(make_store_with({content}));
+  const Result result = run_program(
+      {python, "-c", "import numpy, sys; print(numpy.memmap(sys.argv[1], 'u8', 'r').sum())",
+       at("v1")});
+  EXPECT_EQ(std::to_string(sum) + "\n", result.out) << result.err;
+}
+
+TEST_F(MountNoSanitizer, DuckDbReadsAVersion) {
+  const char* const chosen = getenv("VELLUM_TEST_PYTHON");
+  const std::string python = chosen != nullptr ? chosen : "python3";
+  if (run_program({python, "-c", "import duckdb"}).status != 0) {
+    GTEST_SKIP() << python << " has no duckdb";
+  }
+  const auto query = [&](const std::string& database, const std::string& text) {
+    return run_program({python, "-c",
+                        "import duckdb, sys; print(duckdb.connect(sys.argv[1], "
+                        "read_only='v1' in sys.argv[1]).execute(sys.argv[2]).fetchall())",
+                        database, text});
+  };
+  const Result made =
+      query(path("table.duckdb"), "create table t as select range * 3 as a from range(100000)");
+  ASSERT_EQ(0, made.status) << made.err;
+  serve(make_store_with({read_file(path("table.duckdb"))}));
+  const Result result = query(at("v1"), "select count(*), sum(a) from t");
+  EXPECT_EQ("[(100000, 14999850000)]\n", result.out) << result.err;
+}
+
 TEST_F(MountNoSanitizer, NobodyWrites) {
   serve(make_store_with({noise(1, 1)}));
   EXPECT_EQ(-1, open(at("v1").c_str(), O_RDWR | O_CLOEXEC));
@@ -290,6 +358,7 @@ TEST_F(MountNoSanitizer, SaysWhatIsWrong) {
   expect_failure({"mount", s, file("f", "x")}, 2, "invalid_argument", path("f"));
   fs::create_directory(s + "/m");
   expect_failure({"mount", s, s + "/m"}, 2, "invalid_argument", "lies in the store");
+  expect_failure({"mount", s, directory_.string()}, 2, "invalid_argument", "the store lies in it");
   expect_failure({"mount", path("none"), path("m"), "--background"}, 3, "not_found", path("none"));
 }
 

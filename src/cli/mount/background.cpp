@@ -2,6 +2,7 @@
 #include "cli/mount/background.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,7 +35,12 @@ Background::~Background() {
 
 void Background::is_ready() {
   const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nowhere >= 0; ++fd) dup2(nowhere, fd);
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO && nowhere >= 0; ++fd) {
+    // A log goes on; a pipe would keep its reader waiting for the end.
+    struct stat status{};
+    if (fd == STDERR_FILENO && fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) continue;
+    dup2(nowhere, fd);
+  }
   if (nowhere > STDERR_FILENO) close(nowhere);
   // A working directory would keep its file system from being unmounted.
   if (chdir("/") != 0) fail(Errc::io, "/: {}", std::strerror(errno));

@@ -1,6 +1,8 @@
-// cli/mount/cmd_mount.cpp: vellum mount: shows every version of a store as a file.
+// cli/mount/cmd_mount.cpp: vellum mount: shows every version of a store as a file, and branches to write.
 #include <filesystem>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/fail.hpp"
 #include "cli/mount/background.hpp"
@@ -15,8 +17,14 @@ namespace {
 struct MountArguments {
   std::string store;
   std::string directory;
+  std::vector<std::string> writable;
   bool background = false;
 };
+
+bool lies_in(const std::filesystem::path& place, const std::filesystem::path& directory) {
+  const auto below = place.lexically_relative(directory);
+  return !below.empty() && *below.begin() != "..";
+}
 
 void require_directory(const MountArguments& arguments) {
   namespace fs = std::filesystem;
@@ -26,15 +34,20 @@ void require_directory(const MountArguments& arguments) {
          "{}: is no directory to mount on", arguments.directory);
   }
   if (remote::is_remote_url(arguments.store)) return;
-  const fs::path below =
-      fs::canonical(directory).lexically_relative(fs::canonical(arguments.store));
-  if (!below.empty() && *below.begin() != "..") {
+  const fs::path at = fs::canonical(directory), store = fs::canonical(arguments.store);
+  if (lies_in(at, store)) {
     fail(Errc::invalid_argument, "{}: lies in the store", arguments.directory);
+  }
+  // The server would ask itself for the store's files, and wait for ever.
+  if (lies_in(store, at)) {
+    fail(Errc::invalid_argument, "{}: the store lies in it", arguments.directory);
   }
 }
 
 void report_mounted(Context& context, const Store& store, const MountArguments& arguments) {
-  context.report(Json{{"store", store.path()}, {"directory", arguments.directory}},
+  context.report(Json{{"store", store.path()},
+                      {"directory", arguments.directory},
+                      {"writable", arguments.writable}},
                  fmt::format("{} shows {}; unmount it by: fusermount3 -u {}", arguments.directory,
                              store.path(), arguments.directory));
   context.out.flush();
@@ -51,7 +64,8 @@ int run_mount(Context& context, MountArguments arguments) {
   arguments.store = absolute_place(arguments.store);
   const Store store = Store::open(arguments.store);
   require_directory(arguments);
-  mount::serve(store, arguments.directory, [&] { report_mounted(context, store, arguments); });
+  mount::serve(store, arguments.directory, arguments.writable,
+               [&] { report_mounted(context, store, arguments); });
   return kExitOk;
 }
 
@@ -65,7 +79,7 @@ int run_in_background(Context& context, const MountArguments& arguments) {
   if (!background.is_child()) return background.wait();
   const Store store = Store::open(there.store);
   require_directory(there);
-  mount::serve(store, there.directory, [&] {
+  mount::serve(store, there.directory, there.writable, [&] {
     report_mounted(context, store, arguments);
     background.is_ready();
   });
@@ -76,13 +90,18 @@ int run_in_background(Context& context, const MountArguments& arguments) {
 
 void add_mount(CLI::App& app, Context& context) {
   auto arguments = std::make_shared<MountArguments>();
-  CLI::App* command =
-      add_command(app, context, "mount", "Show every version as a read-only file (FUSE)",
-                  arguments->store, [&context, arguments] {
-                    return arguments->background ? run_in_background(context, *arguments)
-                                                 : run_mount(context, *arguments);
-                  });
+  CLI::App* command = add_command(app, context, "mount", "Show every version as a file (FUSE)",
+                                  arguments->store, [&context, arguments] {
+                                    return arguments->background
+                                               ? run_in_background(context, *arguments)
+                                               : run_mount(context, *arguments);
+                                  });
   command->add_option("DIR", arguments->directory, "The directory to mount on")->required();
+  command
+      ->add_option("--writable", arguments->writable,
+                   "A branch that programs write as a file; its fsync is a commit (repeatable)")
+      ->type_name("BRANCH")
+      ->allow_extra_args(false);
   command->add_flag("--background", arguments->background,
                     "Return when the directory shows the store, and serve on");
 }

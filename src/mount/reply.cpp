@@ -1,0 +1,81 @@
+// mount/reply.cpp: see reply.hpp.
+#include "mount/reply.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/clock.hpp"
+
+namespace vellum::mount {
+namespace {
+
+constexpr std::uint64_t kStatBlockBytes = 512;
+
+timespec time_of(std::int64_t time_ns) {
+  timespec out{};
+  out.tv_sec = time_ns / kNanoseconds;
+  out.tv_nsec = time_ns % kNanoseconds;
+  if (out.tv_nsec < 0) {
+    out.tv_nsec += kNanoseconds;
+    --out.tv_sec;
+  }
+  return out;
+}
+
+std::int64_t time_ns_of(const Node& node) {
+  // No version has a time for these directories.
+  static const std::int64_t mounted_ns = base::wall_clock_ns();
+  if (node.kind == Node::Kind::writable) return node.writable->changed_ns();
+  return node.kind < Node::Kind::datastore ? mounted_ns : node.version.key.time_ns;
+}
+
+}  // namespace
+
+int error_number(const Error& error) {
+  switch (error.code()) {
+    case Errc::not_found:
+      return ESTALE;  // it was there when its name was looked up
+    case Errc::out_of_memory:
+      return ENOMEM;
+    case Errc::busy:
+      return EBUSY;
+    case Errc::no_space:
+      return ENOSPC;
+    default:
+      return EIO;
+  }
+}
+
+// The mode says what can be written to programs that ask before they try.
+struct stat attributes_of(const Node& node) {
+  struct stat out{};
+  out.st_ino = node.number;
+  out.st_uid = getuid();
+  out.st_gid = getgid();
+  out.st_mtim = out.st_ctim = out.st_atim = time_of(time_ns_of(node));
+  if (!node.is_file()) {
+    out.st_mode = S_IFDIR | 0555;
+    out.st_nlink = 2;
+    return out;
+  }
+  const bool is_writable = node.kind == Node::Kind::writable;
+  const std::uint64_t bytes = is_writable ? node.writable->size_bytes() : node.part.length_bytes;
+  out.st_mode = S_IFREG | (is_writable ? 0644 : 0444);
+  out.st_nlink = 1;
+  out.st_size = static_cast<off_t>(bytes);
+  // One less than all of them: programs then look for holes. None would say that all is a hole.
+  const std::uint64_t blocks = bytes / kStatBlockBytes;
+  out.st_blocks = static_cast<blkcnt_t>(std::max<std::uint64_t>(blocks, 2) - 1);
+  return out;
+}
+
+std::shared_ptr<const Node> node_of(fuse_req_t request, fuse_ino_t number) {
+  auto node = tree_of(request).node(number);
+  if (node == nullptr) fuse_reply_err(request, ESTALE);
+  return node;
+}
+
+}  // namespace vellum::mount

@@ -1,0 +1,10 @@
+// mount/write_operations.hpp: what the kernel asks when programs write. Internal to src/mount.
+#pragma once
+
+#include "mount/fuse.hpp"
+
+namespace vellum::mount {
+
+void add_write_operations(fuse_lowlevel_ops& operations);
+
+}  // namespace vellum::mount

@@ -1,0 +1,492 @@
+// vellum mount --writable: a branch is a file, and its fsync is a commit.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include <vellum/datastore.hpp>
+#include <vellum/store.hpp>
+
+#include "mount/mount_lib.hpp"
+#include "support/small_disk.hpp"
+
+namespace vellum::cli_test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPage = 4096;
+
+// Waits for a child; true: it has exited with status 0.
+bool ended_well(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+class Opened {
+ public:
+  Opened(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC)) {
+    EXPECT_GE(fd_, 0) << path << ": " << std::strerror(errno);
+  }
+  ~Opened() { close(fd_); }
+  Opened(const Opened&) = delete;
+  Opened& operator=(const Opened&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+bool write_all(int fd, const std::string& bytes, std::size_t offset) {
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t n =
+        pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (n <= 0) return false;
+    done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+class WritableMountNoSanitizer : public MountTest {
+ protected:
+  void serve_main(const std::string& store) { serve(store, {"--writable", "main"}); }
+  std::string main_file() const { return at("main"); }
+
+  // What the store has as the branch's last commit: no writer need be gone for that.
+  std::string committed(const std::string& store) const {
+    std::string out(Store::open(store).version("main").file_bytes, '\0');
+    Store::open(store).read("main", 0, out.data(), out.size());
+    return out;
+  }
+};
+
+TEST_F(WritableMountNoSanitizer, FsyncIsACommit) {
+  const std::string before = noise(5, 1), s = make_store_with({before});
+  serve_main(s);
+  EXPECT_TRUE(before == read_file(main_file()));
+  const auto first = Store::open(s).version("main").sequence;
+  const std::string more = noise(3, 2) + "end";
+  {
+    const Opened file(main_file(), O_RDWR);
+    ASSERT_TRUE(write_all(file.get(), more, 2 * kPage));
+    EXPECT_TRUE(before.substr(0, 2 * kPage) + more == read_file(main_file()));
+    EXPECT_TRUE(before == committed(s));
+    ASSERT_EQ(0, fsync(file.get()));
+    EXPECT_TRUE(before.substr(0, 2 * kPage) + more == committed(s));
+    EXPECT_EQ(first + 1, Store::open(s).version("main").sequence);
+    // There is nothing to commit.
+    ASSERT_EQ(0, fdatasync(file.get()));
+    EXPECT_EQ(first + 1, Store::open(s).version("main").sequence);
+  }
+  EXPECT_TRUE(before == read_file(at("v1")));
+  const auto commit = std::to_string(first + 1);
+  EXPECT_TRUE(before.substr(0, 2 * kPage) + more == read_file(at("at/main/" + commit)));
+}
+
+TEST_F(WritableMountNoSanitizer, CloseCommitsNothingAndUnmountingAll) {
+  const std::string before = noise(5, 1), s = make_store_with({before});
+  serve_main(s);
+  const std::string after = noise(7, 2);
+  {
+    const Opened file(main_file(), O_WRONLY | O_TRUNC);
+    ASSERT_TRUE(write_all(file.get(), after, 0));
+  }
+  EXPECT_TRUE(before == committed(s));
+  ASSERT_EQ(0, umount2(path("m").c_str(), 0));
+  EXPECT_EQ(0, wait_for_server());
+  EXPECT_TRUE(after == committed(s));
+}
+
+TEST_F(WritableMountNoSanitizer, ASignalCommitsWhatMappingsHoldToo) {
+  const std::string s = make_store_with({noise(5, 1)});
+  serve_main(s);
+  const Opened file(main_file(), O_RDWR);
+  void* const memory = mmap(nullptr, 5 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  ASSERT_NE(MAP_FAILED, memory);
+  const std::string after = noise(5, 2);
+  std::memcpy(memory, after.data(), after.size());
+  EXPECT_EQ(0, stop(SIGTERM));
+  munmap(memory, 5 * kPage);
+  EXPECT_TRUE(after == committed(s));
+}
+
+TEST_F(WritableMountNoSanitizer, UnmountingCommitsWhatMappingsHeld) {
+  const std::string s = make_store_with({noise(50, 1)});
+  serve_main(s);
+  const std::string after = noise(50, 2);
+  {
+    const Opened file(main_file(), O_RDWR);
+    void* const memory =
+        mmap(nullptr, after.size(), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    ASSERT_NE(MAP_FAILED, memory);
+    std::memcpy(memory, after.data(), after.size());
+    munmap(memory, after.size());
+  }
+  ASSERT_EQ(0, umount2(path("m").c_str(), 0));
+  EXPECT_EQ(0, wait_for_server());
+  EXPECT_TRUE(after == committed(s));
+}
+
+TEST_F(WritableMountNoSanitizer, TheFileGrowsShrinksAndIsAppendedTo) {
+  const std::string s = make_store();
+  serve_main(s);  // makes the branch
+  EXPECT_EQ("", read_file(main_file()));
+  std::string expected;
+  {
+    const Opened file(main_file(), O_WRONLY | O_APPEND);
+    for (unsigned i = 0; i < 500; ++i) {
+      const std::string line = "line " + std::to_string(i * i) + "\n";
+      ASSERT_EQ(static_cast<ssize_t>(line.size()), write(file.get(), line.data(), line.size()));
+      expected += line;
+    }
+  }
+  const Opened file(main_file(), O_RDWR);
+  EXPECT_TRUE(expected == read_file(main_file()));
+  ASSERT_EQ(0, ftruncate(file.get(), 100));
+  ASSERT_EQ(0, ftruncate(file.get(), 3 * kPage + 7));
+  expected.resize(100);
+  expected.resize(3 * kPage + 7);
+  EXPECT_TRUE(expected == read_file(main_file()));
+  ASSERT_EQ(1, pwrite(file.get(), "x", 1, 9 << 20));
+  expected.resize(9 << 20);
+  expected += 'x';
+  EXPECT_TRUE(expected == read_file(main_file()));
+  ASSERT_EQ(0, fsync(file.get()));
+  EXPECT_TRUE(expected == committed(s));
+  struct stat status{};
+  ASSERT_EQ(0, fstat(file.get(), &status));
+  EXPECT_EQ(static_cast<off_t>(expected.size()), status.st_size);
+  EXPECT_EQ(S_IFREG | 0644U, status.st_mode);
+  const timespec times[] = {{5, 0}, {7, 8}};
+  ASSERT_EQ(0, futimens(file.get(), times));
+  ASSERT_EQ(0, fstat(file.get(), &status));
+  EXPECT_EQ(7, status.st_mtim.tv_sec);
+}
+
+TEST_F(WritableMountNoSanitizer, WhatCannotBeIsAnError) {
+  const std::string s = make_store_with({noise(2, 1)});
+  serve_main(s);
+  const Opened file(main_file(), O_RDWR);
+  constexpr off_t kBeyond = off_t{1} << 45;
+  EXPECT_EQ(-1, pwrite(file.get(), "x", 1, kBeyond));
+  EXPECT_EQ(EFBIG, errno);
+  EXPECT_EQ(-1, ftruncate(file.get(), kBeyond));
+  EXPECT_EQ(EFBIG, errno);
+  EXPECT_EQ(-1, ftruncate(file.get(), -1));
+  EXPECT_EQ(EINVAL, errno);
+  EXPECT_EQ(-1, fallocate(file.get(), 0, 0, 1 << 20));
+  EXPECT_EQ(EOPNOTSUPP, errno);
+  EXPECT_EQ(-1, fchmod(file.get(), 0600));
+  EXPECT_EQ(EPERM, errno);
+  for (const std::string& name : {at("v1"), at("at/main/0")}) {
+    EXPECT_EQ(-1, open(name.c_str(), O_RDWR | O_CLOEXEC)) << name;
+    EXPECT_TRUE(errno == EROFS || errno == ENOENT) << name << std::strerror(errno);
+  }
+  EXPECT_EQ(-1, truncate(at("v1").c_str(), 0));
+  EXPECT_EQ(EROFS, errno);
+  EXPECT_EQ(-1, open(at("new").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  EXPECT_EQ(EROFS, errno);
+  EXPECT_EQ(-1, unlink(main_file().c_str()));
+  EXPECT_EQ(EROFS, errno);
+  EXPECT_EQ(-1, rename(main_file().c_str(), at("new").c_str()));
+  EXPECT_EQ(EROFS, errno);
+  EXPECT_EQ(-1, mkdir(at("new").c_str(), 0700));
+  EXPECT_EQ(EROFS, errno);
+  EXPECT_EQ(-1, link(main_file().c_str(), at("new").c_str()));
+  EXPECT_EQ(-1, symlink("main", at("new").c_str()));
+  EXPECT_TRUE(noise(2, 1) == read_file(main_file()));
+}
+
+TEST_F(WritableMountNoSanitizer, ProcessesWriteAPartEach) {
+  constexpr std::size_t kPages = 400;
+  const std::string s = make_store_with({noise(4 * kPages, 1)});
+  serve_main(s);
+  std::vector<pid_t> writers;
+  for (unsigned w = 0; w < 4; ++w) {
+    const std::string part = noise(kPages, 10 + w);
+    const std::string name = main_file();
+    writers.push_back(fork());
+    if (writers.back() != 0) continue;
+    const int fd = open(name.c_str(), O_RDWR | O_CLOEXEC);
+    bool good = fd >= 0;
+    for (std::size_t page = 0; page < kPages && good; ++page) {
+      good = write_all(fd, part.substr(page * kPage, kPage), (w * kPages + page) * kPage);
+      if (page % 50 == w) good = good && fsync(fd) == 0;
+    }
+    _exit(good ? 0 : 1);
+  }
+  std::string expected;
+  for (unsigned w = 0; w < 4; ++w) {
+    EXPECT_TRUE(ended_well(writers[w])) << w;
+    expected += noise(kPages, 10 + w);
+  }
+  // One fsync takes along what all of them have written.
+  const Opened file(main_file(), O_RDONLY);
+  ASSERT_EQ(0, fsync(file.get()));
+  EXPECT_TRUE(expected == committed(s));
+}
+
+TEST_F(WritableMountNoSanitizer, AnMsyncCommitsWhatAllMappingsHold) {
+  constexpr std::size_t kBytes = 64 * kPage;
+  const std::string s = make_store_with({noise(64, 1)});
+  serve_main(s);
+  const auto map = [&] {
+    const int fd = open(main_file().c_str(), O_RDWR | O_CLOEXEC);
+    void* const memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    return static_cast<char*>(memory);
+  };
+  const std::string first = noise(32, 2), second = noise(32, 3);
+  int done[2];
+  ASSERT_EQ(0, pipe(done));
+  const pid_t other = fork();
+  if (other == 0) {
+    std::memcpy(map() + kBytes / 2, second.data(), second.size());
+    char byte = 0;
+    _exit(write(done[1], &byte, 1) == 1 && pause() != 0 ? 0 : 1);
+  }
+  char* const memory = map();
+  ASSERT_NE(MAP_FAILED, static_cast<void*>(memory));
+  std::memcpy(memory, first.data(), first.size());
+  char byte = 0;
+  ASSERT_EQ(1, read(done[0], &byte, 1));
+  // The other process has its mapping still.
+  EXPECT_EQ(0, msync(memory, kBytes, MS_SYNC));
+  EXPECT_TRUE(first + second == committed(s));
+  kill(other, SIGKILL);
+  ended_well(other);
+  munmap(memory, kBytes);
+  close(done[0]);
+  close(done[1]);
+}
+
+// Each round writes one number everywhere and commits it, until the server is killed.
+TEST_F(WritableMountNoSanitizer, AKilledServerLeavesTheLastFsync) {
+  constexpr std::size_t kWords = 16 * kPage / sizeof(std::uint64_t);
+  const std::string s = make_store_with({std::string(kWords * sizeof(std::uint64_t), '\0')});
+  std::mt19937 random(7);
+  std::uint64_t last = 0;
+  for (unsigned kill_number = 0; kill_number < 20; ++kill_number) {
+    serve_main(s);
+    int told[2];
+    ASSERT_EQ(0, pipe(told));
+    const std::string name = main_file();
+    const pid_t writer = fork();
+    if (writer == 0) {
+      close(told[0]);
+      const int fd = open(name.c_str(), O_RDWR | O_CLOEXEC);
+      for (std::uint64_t n = last + 1;; ++n) {
+        const std::vector<std::uint64_t> words(kWords, n);
+        const auto bytes = static_cast<ssize_t>(kWords * sizeof n);
+        if (pwrite(fd, words.data(), static_cast<std::size_t>(bytes), 0) != bytes) _exit(0);
+        if (fsync(fd) != 0) _exit(0);
+        if (write(told[1], &n, sizeof n) != sizeof n) _exit(1);
+      }
+    }
+    close(told[1]);
+    // As many commits as chance wants, and then at any moment of the next one.
+    const auto commits = 1 + random() % 10;
+    for (std::uint64_t i = 0; i < commits; ++i) {
+      ASSERT_EQ(static_cast<ssize_t>(sizeof last), read(told[0], &last, sizeof last));
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 2000));
+    EXPECT_EQ(128 + SIGKILL, stop(SIGKILL));
+    while (read(told[0], &last, sizeof last) == sizeof last) {
+    }
+    close(told[0]);
+    EXPECT_TRUE(ended_well(writer));
+    const std::string found = committed(s);
+    std::uint64_t first = 0;
+    std::memcpy(&first, found.data(), sizeof first);
+    EXPECT_GE(first, last);
+    EXPECT_LE(first, last + 1);
+    for (std::size_t w = 0; w < kWords; ++w) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, found.data() + w * sizeof word, sizeof word);
+      ASSERT_EQ(first, word) << "a commit is torn at word " << w;
+    }
+    last = first;
+  }
+  must({"verify", "--read-data", s});
+}
+
+TEST_F(WritableMountNoSanitizer, AFullDiskFailsTheFsyncAndLosesNothing) {
+  const test::SmallDisk disk(64 << 20);
+  if (!disk.mounted()) GTEST_SKIP() << disk.reason();
+  const std::string s = disk / "s";
+  must({"init", s});
+  serve_main(s);
+  const std::string small = noise(2, 1), large = noise(4000, 2);
+  const Opened file(main_file(), O_RDWR);
+  ASSERT_TRUE(write_all(file.get(), small, 0));
+  ASSERT_EQ(0, fsync(file.get()));
+  disk.fill(1 << 20);
+  ASSERT_TRUE(write_all(file.get(), large, 0));
+  EXPECT_EQ(-1, fsync(file.get()));
+  EXPECT_EQ(ENOSPC, errno);
+  EXPECT_NE(std::string::npos, log().find("No space left")) << log();
+  EXPECT_TRUE(small == committed(s));
+  EXPECT_TRUE(large == read_file(main_file()));
+  disk.make_room();
+  EXPECT_EQ(0, fsync(file.get())) << std::strerror(errno);
+  EXPECT_TRUE(large == committed(s));
+  EXPECT_EQ(0, stop(SIGTERM));
+}
+
+TEST_F(WritableMountNoSanitizer, WhatCannotBeCommittedAtTheEndIsAnError) {
+  const test::SmallDisk disk(64 << 20);
+  if (!disk.mounted()) GTEST_SKIP() << disk.reason();
+  const std::string s = disk / "s";
+  must({"init", s});
+  serve_main(s);
+  {
+    const Opened file(main_file(), O_RDWR);
+    ASSERT_EQ(0, fsync(file.get()));
+    disk.fill(1 << 20);
+    ASSERT_TRUE(write_all(file.get(), noise(4000, 2), 0));
+  }
+  EXPECT_EQ(9, stop(SIGTERM));
+  EXPECT_NE(std::string::npos, log().find("branch 'main'")) << log();
+  disk.make_room();
+  EXPECT_EQ("", committed(s));
+}
+
+TEST_F(WritableMountNoSanitizer, ABranchHasOneWriter) {
+  const std::string s = make_store_with({noise(2, 1)});
+  serve_main(s);
+  EXPECT_THROW(
+      {
+        try {
+          const Region region = Store::open(s).open_region("main");
+        } catch (const Error& error) {
+          EXPECT_EQ(Errc::busy, error.code());
+          EXPECT_NE(std::string::npos, std::string(error.what()).find("main"));
+          throw;
+        }
+      },
+      Error);
+  fs::create_directory(path("m2"));
+  expect_failure({"mount", s, path("m2"), "--writable", "main"}, 7, "busy", "main");
+  // The other way round, nothing is mounted.
+  EXPECT_EQ(0, stop(SIGTERM));
+  Store store = Store::open(s);
+  const Region region = store.open_region("main");
+  expect_failure({"mount", s, path("m"), "--writable", "main"}, 7, "busy", "main");
+  EXPECT_TRUE(names_in(path("m")).empty());
+}
+
+TEST_F(WritableMountNoSanitizer, SeveralBranchesBesideSnapshotsAndGc) {
+  const std::string first = noise(300, 1), s = make_store_with({first});
+  must({"branch", s, "side", "v1"});
+  serve(s, {"--writable", "main", "--writable", "side"});
+  for (unsigned round = 2; round < 8; ++round) {
+    for (const std::string name : {"main", "side"}) {
+      const Opened file(at(name), O_RDWR);
+      ASSERT_TRUE(write_all(file.get(), noise(300, name == "main" ? round : 100 + round), 0));
+      ASSERT_EQ(0, fsync(file.get()));
+    }
+    must({"snapshot", s, "w" + std::to_string(round), "main"});
+    if (round > 2) must({"rm", s, "w" + std::to_string(round - 1)});
+    must({"gc", s});
+  }
+  EXPECT_TRUE(noise(300, 7) == read_file(at("w7")));
+  EXPECT_TRUE(noise(300, 7) == read_file(at("main")));
+  EXPECT_TRUE(noise(300, 107) == read_file(at("side")));
+  EXPECT_TRUE(first == read_file(at("v1")));
+  EXPECT_EQ(0, stop(SIGTERM));
+  must({"verify", "--read-data", s});
+}
+
+TEST_F(WritableMountNoSanitizer, ProgramsWorkOnIt) {
+  const std::string s = make_store();
+  serve_main(s);
+  const std::string content = noise(100, 1) + "end";
+  const Result dd = run_program(
+      {"dd", "if=" + file("from", content), "of=" + main_file(), "bs=10000", "conv=notrunc,fsync"});
+  EXPECT_EQ(0, dd.status) << dd.err;
+  EXPECT_TRUE(content == committed(s));
+  EXPECT_EQ(0, run_program({"cp", file("other", "other"), main_file()}).status);
+  EXPECT_EQ(0, run_program({"sync", main_file()}).status);
+  EXPECT_EQ("other", committed(s));
+}
+
+// With its journal in memory a transaction is one fsync, and so one commit.
+TEST_F(WritableMountNoSanitizer, ATransactionOfSqliteIsACommit) {
+  const auto sqlite = [&](const std::string& file, const std::string& text) {
+    return run_program({"sqlite3", "-batch", file, "pragma journal_mode=memory; " + text});
+  };
+  if (run_program({"sqlite3", "-version"}).status != 0) GTEST_SKIP() << "sqlite3 is not installed";
+  const std::string s = make_store();
+  serve_main(s);
+  const Result made = sqlite(main_file(), "create table t(a integer primary key, b text);");
+  ASSERT_EQ(0, made.status) << made.err;
+  const auto before = Store::open(s).version("main").sequence;
+  const Result filled =
+      sqlite(main_file(),
+             "with recursive n(i) as (values(1) union all select i + 1 from n where i < 5000) "
+             "insert into t select i, 'value ' || i from n;");
+  ASSERT_EQ(0, filled.status) << filled.err;
+  EXPECT_EQ(before + 1, Store::open(s).version("main").sequence);
+  // The server dies in a transaction.
+  const Opened file(main_file(), O_RDWR);
+  ASSERT_TRUE(write_all(file.get(), noise(3, 1), kPage));
+  EXPECT_EQ(128 + SIGKILL, stop(SIGKILL));
+  serve_main(s);
+  const Result found = sqlite(main_file(), "pragma integrity_check; select count(*) from t;");
+  EXPECT_EQ("memory\nok\n5000\n", found.out) << found.err;
+}
+
+TEST_F(WritableMountNoSanitizer, DamageIsAnErrorOfTheCall) {
+  const std::string content = noise(300, 1), s = make_store_with({content});
+  {
+    std::fstream pack(pack_of(s), std::ios::in | std::ios::out | std::ios::binary);
+    for (int at_byte = 100; at_byte < 1000; ++at_byte) {
+      pack.seekp(300 * 1024 + at_byte * 128);
+      pack.put('!');
+    }
+  }
+  serve_main(s);
+  const Opened file(main_file(), O_RDWR);
+  std::string found(content.size(), '\0');
+  unsigned failed = 0;
+  for (std::size_t page = 0; page < 300; ++page) {
+    if (pread(file.get(), &found[page * kPage], kPage, static_cast<off_t>(page * kPage)) ==
+        static_cast<ssize_t>(kPage)) {
+      EXPECT_TRUE(found.substr(page * kPage, kPage) == content.substr(page * kPage, kPage));
+    } else {
+      EXPECT_EQ(EIO, errno);
+      ++failed;
+    }
+  }
+  EXPECT_GT(failed, 0U);
+  EXPECT_LT(failed, 300U);
+  EXPECT_NE(std::string::npos, log().find(".pack")) << log();
+  // It serves on.
+  ASSERT_TRUE(write_all(file.get(), "good", 0));
+  EXPECT_EQ(0, fsync(file.get()));
+}
+
+TEST_F(WritableMountNoSanitizer, SaysWhatCannotBeWritten) {
+  const std::string s = make_store_with({noise(1, 1)});
+  expect_failure({"mount", s, path("m"), "--writable", "v1"}, 3, "not_found", "v1");
+  expect_failure({"mount", s, path("m"), "--writable", "../x"}, 2, "invalid_argument", "../x");
+  expect_failure({"mount", s, path("m"), "--writable", "at"}, 2, "invalid_argument", "at");
+  Datastore::create(path("ds"), 1 << 20).commit();
+  expect_failure({"mount", path("ds/store"), path("m"), "--writable", "main"}, 12, "unsupported",
+                 "main");
+  EXPECT_TRUE(names_in(path("m")).empty());
+}
+
+}  // namespace
+}  // namespace vellum::cli_test
