@@ -47,7 +47,7 @@ if [[ -n $linked ]]; then
   [[ -e build/release/build.ninja ]] || cmake --preset release
   cmake --build --preset release --target vellum
   "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w "$work/wheels" \
-    -C "build-dir=$work/linked" -C "cmake.define.VELLUM_LIBRARY=$PWD/build/release/lib/libvellum.a" .
+    --config-settings "build-dir=$work/linked" --config-settings "cmake.define.VELLUM_LIBRARY=$PWD/build/release/lib/libvellum.a" .
 else
   rm -rf "$work/dist" "$work/source" "$work/whole"
   "$venv/bin/python" -m build --no-isolation --sdist --outdir "$work/dist" .
@@ -55,7 +55,7 @@ else
   mkdir "$work/source"
   tar -xf "$work"/dist/vellum-*.tar.gz -C "$work/source" --strip-components 1
   "$venv/bin/pip" wheel --disable-pip-version-check --no-build-isolation --no-deps -w "$work/dist" \
-    -C "build-dir=$PWD/$work/whole" "$work/source"
+    --config-settings "build-dir=$PWD/$work/whole" "$work/source"
   "$venv/bin/auditwheel" show "$work"/dist/*.whl
   PATH=$PWD/$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$work/wheels" "$work"/dist/*.whl
   # Repairing would have copied the libraries that are not linked in.
