@@ -52,7 +52,7 @@ class Region(Group):
     @property
     def store(self) -> Store:
         """The store that the region lies in."""
-        return Store(self._used().store.path)
+        return Store._of(self._used().store)
 
     @property
     def branch(self) -> str:
@@ -261,7 +261,8 @@ def open(
     """Opens a branch to write, or a version to read.
 
     path
-        The store's directory.
+        The store's directory, or the URL of a remote ("s3://bucket/prefix", "file:///mnt/shared/x"), whose
+        versions are open to read: with `version`, or mode "r". Their pages come when they are touched.
     branch
         The branch. Its one writer at a time is `Busy` for others.
     version

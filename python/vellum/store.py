@@ -19,9 +19,13 @@ VersionInfo = _core.VersionInfo
 
 
 def _native(path: Path, create: bool) -> _core.Store:
-    where = os.path.abspath(os.fspath(path))
-    if "://" in os.fspath(path):
-        raise InvalidArgument(f"{os.fspath(path)!r}: stores are directories: vellum.clone() makes one of a remote")
+    given = os.fspath(path)
+    is_url = "://" in given
+    if is_url and not given.startswith(("s3://", "file://")):
+        raise InvalidArgument(f"{given!r}: the URL of a remote begins with s3:// or file://")
+    if is_url and create:
+        raise InvalidArgument(f"{given!r}: a remote is made by a push of a store: create goes with a directory")
+    where = given if is_url else os.path.abspath(given)
     try:
         return _core.Store.open_or_create(where) if create else _core.Store.open(where)
     except NotFound as error:
@@ -29,14 +33,24 @@ def _native(path: Path, create: bool) -> _core.Store:
 
 
 class Store:
-    """A store. Names of branches and of tags (snapshots) share one name space."""
+    """A store. Names of branches and of tags (snapshots) share one name space.
+
+    `path` is a directory, or the URL of a remote: that one is only read, and has the names of now.
+    """
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
         self._native = _native(path, create)
 
+    @classmethod
+    def _of(cls, native: _core.Store) -> Store:
+        """One that is open already: a remote is not asked again."""
+        store = cls.__new__(cls)
+        store._native = native
+        return store
+
     @property
     def path(self) -> str:
-        """The directory."""
+        """The directory, or the URL."""
         return self._native.path
 
     @property

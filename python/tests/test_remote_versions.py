@@ -1,0 +1,132 @@
+"""Versions that are read from a remote without a clone: a directory, and an S3 server of another make (moto)."""
+
+import concurrent.futures
+import multiprocessing
+import pickle
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import numpy as np
+import pytest
+
+import vellum
+
+BUCKET = "bucket"
+
+
+@pytest.fixture(autouse=True)
+def no_copies(monkeypatch):
+    """What was read is kept nowhere, so that each test reads the remote itself."""
+    monkeypatch.setenv("VELLUM_CACHE_DIR", "")
+
+
+class Server:
+    """An S3 server in a process of its own, with an empty bucket."""
+
+    def __init__(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        program = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        self.process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.endpoint = f"http://127.0.0.1:{self.port}"
+        self.make_bucket()
+
+    def make_bucket(self):
+        while True:
+            assert self.process.poll() is None, "the server has ended"
+            try:
+                request = urllib.request.Request(f"{self.endpoint}/{BUCKET}", method="PUT")
+                return urllib.request.urlopen(request, timeout=60).close()
+            except OSError:
+                time.sleep(0.05)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def server():
+    pytest.importorskip("moto")
+    made = Server()
+    yield made
+    made.end()
+
+
+@pytest.fixture(params=["directory", "s3"])
+def url(request, tmp_path, monkeypatch):
+    if request.param == "directory":
+        return f"file://{tmp_path}/remote"
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    endpoint = request.getfixturevalue("server").endpoint
+    return f"s3://{BUCKET}/{tmp_path.name}?endpoint={endpoint}&region=us-east-1&addressing=path"
+
+
+def push_to(url, path):
+    store = vellum.Store(path)
+    # moto looks whether an object is there before it writes one: two creators may win, which is for the probe to say.
+    store.add_remote("origin", url, one_writer=True)
+    store.push()
+    return store
+
+
+@pytest.fixture
+def pushed(numbers, url):
+    return push_to(url, numbers)
+
+
+def total(part):
+    return int(part.sum())
+
+
+def test_opens_beside_the_writer(pushed, url, values):
+    with vellum.open(pushed.path) as live:
+        live["x"][0] = 7
+        old = vellum.open(url, version="first")
+        assert (old.version, old.writable, old.store.path) == ("first", False, url)
+        x = old["x"]
+        np.testing.assert_array_equal(x[500_000:500_010], values[500_000:500_010])
+        np.testing.assert_array_equal(x, values)
+        assert not x.flags.writeable and live["x"][0] == 7
+    assert old.store.tags == ["first"] and [v.name for v in old.log()] == ["first"]
+
+
+def test_the_head_of_a_branch_and_a_diff(numbers, url, values):
+    with vellum.open(numbers) as live:
+        live["x"][::1000] = 7
+    push_to(url, numbers)
+    expected = values.copy()
+    expected[::1000] = 7
+    head = vellum.open(url, mode="r")
+    np.testing.assert_array_equal(head["x"], expected)
+    np.testing.assert_array_equal(head.diff("first")["x"].rows, np.arange(0, len(values), 1000))
+
+
+def test_pickles_as_a_reference_to_workers(pushed, url, values):
+    x = vellum.open(url, version="first")["x"][10:]
+    assert len(pickle.dumps(x)) <= 1024
+    parts = np.array_split(x, 4)
+    context = multiprocessing.get_context("spawn")
+    with concurrent.futures.ProcessPoolExecutor(2, context) as pool:
+        assert sum(pool.map(total, parts)) == int(values[10:].sum())
+
+
+def test_errors(pushed, url, tmp_path):
+    with pytest.raises(KeyError, match="second"):
+        vellum.open(url, version="second")
+    nowhere = url.replace(tmp_path.name, "nowhere")
+    with pytest.raises(FileNotFoundError):
+        vellum.open(nowhere, version="first")
+    with pytest.raises(PermissionError):
+        vellum.open(url)
+    with pytest.raises(PermissionError):
+        vellum.Store(url).create_branch("b", "first")
+    with pytest.raises(ValueError, match="push"):
+        vellum.open(url, create=True)
+    with pytest.raises(ValueError, match="s3://"):
+        vellum.open("ftp://somewhere/s", version="first")
