@@ -88,7 +88,7 @@ TEST_F(Recover, OfACorruptedJournalWhatPrecedesTheDamageWhenThatIsAskedFor) {
   const auto report = asked.json();
   EXPECT_EQ(1, report.at("commits"));
   EXPECT_EQ(2, report.at("commits_lost"));
-  EXPECT_EQ(journal + ".corrupted.2", report.at("kept_as"));
+  EXPECT_EQ(journal + ".corrupted.2", report.at("kept_as").get<std::string>());
   EXPECT_EQ("corrupted", report.at("error").at("code"));
   EXPECT_EQ(std::string(5000, '.') + "committed" + std::string(4991, '.'), read_file(target()));
   EXPECT_EQ(bytes, read_file(journal + ".corrupted.2"));

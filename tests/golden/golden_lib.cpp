@@ -110,7 +110,7 @@ void put_text(std::span<std::byte> out, std::mt19937_64& random) {
 template <typename Word>
 void put_words(std::span<std::byte> out, Word&& word) {
   for (std::size_t i = 0; i * 8 + 8 <= out.size(); ++i) {
-    const std::uint64_t value = word(i);
+    const auto value = static_cast<std::uint64_t>(word(i));
     std::memcpy(out.data() + i * 8, &value, sizeof value);
   }
 }
