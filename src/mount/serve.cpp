@@ -3,7 +3,7 @@
 
 #include <spawn.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,8 +97,9 @@ void commit_all(const Tree::WritableFiles& files) {
 }  // namespace
 
 void clear_dead_mount(const std::string& directory) {
-  struct stat ignored{};
-  if (stat(directory.c_str(), &ignored) == 0 || errno != ENOTCONN) return;
+  // Not stat(2), which the kernel answers from its cache long after the server is gone.
+  struct statvfs ignored{};
+  if (statvfs(directory.c_str(), &ignored) == 0 || errno != ENOTCONN) return;
   if (umount2(directory.c_str(), MNT_DETACH) == 0) return;
   std::string program = "fusermount3", option = "-uzq", path = directory;
   char* words[] = {program.data(), option.data(), path.data(), nullptr};

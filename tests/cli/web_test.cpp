@@ -7,6 +7,7 @@
 
 #include <csignal>
 #include <cstring>
+#include <set>
 
 #include "cli/run_lib.hpp"
 #include "format/types.hpp"
@@ -133,6 +134,41 @@ TEST_F(Web, EachPageHasWhatItsCommandSays) {
   EXPECT_EQ(page("diff?a=v1").status, 404);
 }
 
+// What stands between each of these and the next one.
+std::vector<std::string> parts_after(const std::string& text, const std::string& mark) {
+  std::vector<std::string> out;
+  for (std::size_t at = text.find(mark); at != std::string::npos;) {
+    const std::size_t next = text.find(mark, at + mark.size());
+    out.push_back(text.substr(at, next - at));
+    at = next;
+  }
+  return out;
+}
+
+TEST_F(Web, TheGraphHasALaneForEachBranchAndALineToEachParent) {
+  SKIP_WITHOUT_SERVER();
+  must({"branch", store_, "side", "v1"});
+  must({"import", store_, "side", file("side", noise(8, 3)), "--snapshot", "s1"});
+  const std::string page = body("");
+  const auto dots = parts_after(page, "<circle ");
+  ASSERT_EQ(dots.size(), 6U) << page;  // main, side, v1, v2, told, s1
+  std::set<std::string> lanes[2];
+  for (const std::string& dot : dots) {
+    const bool on_side = contains(dot, "<title>side:") || contains(dot, "<title>s1:");
+    const std::size_t x = dot.find(" cx=");
+    lanes[on_side].insert(dot.substr(x, dot.find(' ', x + 1) - x));
+    const bool is_head = contains(dot, "<title>side:") || contains(dot, "<title>main:");
+    EXPECT_EQ(is_head, contains(dot, " head\"")) << dot;
+  }
+  EXPECT_EQ(lanes[0].size(), 1U);
+  EXPECT_EQ(lanes[1].size(), 1U);
+  EXPECT_NE(lanes[0], lanes[1]);
+  EXPECT_EQ(parts_after(page, "<path ").size(), 4U) << page;  // v1 and told came from none
+  EXPECT_TRUE(contains(page, "diff?a=v1&amp;b=v2")) << page;
+  EXPECT_TRUE(contains(page, "diff?a=v1&amp;b=s1")) << page;
+  EXPECT_EQ(parts_after(page, "<span class=\"lane").size(), 2U) << page;
+}
+
 TEST_F(Web, BytesAreShownAsHexAndAsValues) {
   SKIP_WITHOUT_SERVER();
   const std::string hex = body("bytes?version=v2&offset=4992&against=v1");
@@ -233,6 +269,11 @@ TEST_F(Web, ABrowserShowsThePages) {
   const Result dom = browse("", "--dump-dom");
   ASSERT_EQ(dom.status, 0) << dom.err;
   EXPECT_TRUE(contains(dom.out, ">told</a>")) << dom.out;
+  EXPECT_TRUE(contains(dom.out, "<circle ")) << dom.out;
+  const Result graph = browse("", "--screenshot=" + path("graph.png"));
+  ASSERT_EQ(graph.status, 0) << graph.err;
+  EXPECT_GT(read_file(path("graph.png")).size(), 5000U);
+  EXPECT_FALSE(contains(graph.err, "Content Security Policy")) << graph.err;
   const Result picture = browse("heat", "--screenshot=" + path("heat.png"));
   ASSERT_EQ(picture.status, 0) << picture.err;
   EXPECT_GT(read_file(path("heat.png")).size(), 5000U);

@@ -25,7 +25,8 @@ class MountTest : public CliTest {
   }
   ~MountTest() override {
     stop(SIGTERM);
-    umount2(path("m").c_str(), MNT_DETACH);
+    while (umount2(path("m").c_str(), MNT_DETACH) == 0) {
+    }
   }
 
   std::string at(const std::string& name) const { return path("m") + "/" + name; }
@@ -48,6 +49,14 @@ class MountTest : public CliTest {
     char byte = 0;
     EXPECT_EQ(1, read(said[0], &byte, 1)) << "it does not mount: " << log();
     close(said[0]);
+  }
+  // How many lie on the directory, one over the other.
+  std::size_t mounts() const {
+    std::size_t count = 0;
+    for (const std::string& line : lines_of(read_file("/proc/self/mountinfo"))) {
+      if (contains(line, " " + path("m") + " ")) ++count;
+    }
+    return count;
   }
   std::string log() const { return read_file(path("log")); }
   pid_t server() const { return server_; }

@@ -279,6 +279,7 @@ TEST_F(WritableMountNoSanitizer, AKilledServerLeavesTheLastFsync) {
   std::uint64_t last = 0;
   for (unsigned kill_number = 0; kill_number < 20; ++kill_number) {
     serve_main(s);
+    ASSERT_EQ(1U, mounts()) << "the killed one is still there";
     int told[2];
     ASSERT_EQ(0, pipe(told));
     const std::string name = main_file();

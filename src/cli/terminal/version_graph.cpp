@@ -22,15 +22,15 @@ class Drawing {
     const auto found = std::find(columns_.begin(), columns_.end(), version.name);
     const auto at = static_cast<std::size_t>(found - columns_.begin());
     if (found == columns_.end()) columns_.push_back(version.name);
-    rows_.push_back(
-        {repeated("| ", at) + "* " + repeated("| ", columns_.size() - at - 1), std::move(version)});
+    rows_.push_back({repeated("| ", at) + "* " + repeated("| ", columns_.size() - at - 1),
+                     std::move(version), parent});
     columns_[at] = parent;
     if (parent.empty()) end_column(at);
   }
   std::vector<GraphRow> take() { return std::move(rows_); }
 
  private:
-  void draw(std::string row) { rows_.push_back({std::move(row), std::nullopt}); }
+  void draw(std::string row) { rows_.push_back({std::move(row), std::nullopt, ""}); }
 
   // Several lines come from one version: all but the first bend to the first, from the right.
   void join_columns_of(const std::string& name) {

@@ -13,6 +13,7 @@ namespace vellum::cli {
 struct GraphRow {
   std::string drawing;
   std::optional<VersionInfo> version;
+  std::string parent = {};  // of the version: the row that its line goes on to; empty: none
 };
 
 // Every version once, below all that came from it: snapshots from the newest to the oldest, a

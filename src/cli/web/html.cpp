@@ -41,6 +41,16 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 pre, .graph { font: 14px/1.45 ui-monospace, monospace; white-space: pre; }
 pre mark { background: #fc8d59; color: black; }
 .wide { overflow-x: auto; }
+.picture { overflow: auto; max-height: 70vh; margin: 1rem 0; }
+.versions text { font: 13px system-ui, sans-serif; fill: currentColor; }
+.versions a { fill: LinkText; color: LinkText; }
+.versions .faint { opacity: 0.65; }
+.versions path { fill: none; stroke: currentColor; stroke-width: 2; }
+.versions circle { fill: currentColor; }
+.versions .head { fill: Canvas; stroke: currentColor; stroke-width: 3; }
+.legend span::before { content: "\25CF  "; }
+.lane0 { color: #2b83ba; } .lane1 { color: #d7301f; } .lane2 { color: #31a354; }
+.lane3 { color: #b8860b; } .lane4 { color: #756bb1; } .lane5 { color: #636363; }
 meter { width: 12rem; }
 .error { color: #d7301f; }
 )";

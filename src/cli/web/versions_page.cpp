@@ -7,24 +7,20 @@
 #include "cli/history/space.hpp"
 #include "cli/terminal/listing.hpp"
 #include "cli/terminal/version_graph.hpp"
+#include "cli/web/graph_drawing.hpp"
 #include "cli/web/html.hpp"
 #include "cli/web/pages.hpp"
 
 namespace vellum::cli {
 namespace {
 
-Cell drawing_cell(const std::string& drawing) {
-  return {fmt::format(R"(<span class="graph">{}</span>)", in_markup(drawing))};
-}
-
 std::string link_to_change(const VersionInfo& v) {
   if (v.parent.empty()) return "";
   return link_to("diff?a=" + in_query(v.parent) + "&b=" + in_query(v.name), "diff");
 }
 
-void add_version(HtmlTable& table, const std::string& drawing, const VersionInfo& v) {
-  table.add({drawing_cell(drawing),
-             {link_to_version(v.name)},
+void add_version(HtmlTable& table, const VersionInfo& v) {
+  table.add({{link_to_version(v.name)},
              {kind_name(v)},
              {utc_time(shown_time(v))},
              {human_bytes(v.region_bytes), true},
@@ -40,16 +36,12 @@ Content versions_page(const Store& store, const Request&) {
   std::vector<VersionInfo> versions = store.versions();
   sort_newest_first(versions);
   if (versions.empty()) return {store.path(), "<p>There is no version yet.</p>\n"};
-  HtmlTable table(
-      {"", "version", "kind", "time", "region", "changed pages", "added", "", "message"});
-  for (const GraphRow& row : graph_of(versions)) {
-    if (row.version) {
-      add_version(table, row.drawing, *row.version);
-    } else {
-      table.add({drawing_cell(row.drawing)});
-    }
+  const std::vector<GraphRow> rows = graph_of(versions);
+  HtmlTable table({"version", "kind", "time", "region", "changed pages", "added", "", "message"});
+  for (const GraphRow& row : rows) {
+    if (row.version) add_version(table, *row.version);
   }
-  return {store.path(), R"(<div class="wide">)" + table.take() + "</div>\n"};
+  return {store.path(), graph_svg(rows) + R"(<div class="wide">)" + table.take() + "</div>\n"};
 }
 
 Content sizes_page(const Store& store, const Request&) {

@@ -1,0 +1,16 @@
+// cli/web/graph_drawing.hpp: the graph of versions as a picture.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/terminal/version_graph.hpp"
+
+namespace vellum::cli {
+
+// A legend of the branches, and an SVG: a lane for each branch, a dot for each version, a line to
+// the version that it came from. Names lead to the version, `diff` to what it changed. The colours
+// are those of the style sheet.
+std::string graph_svg(const std::vector<GraphRow>& rows);
+
+}  // namespace vellum::cli
