@@ -36,8 +36,7 @@ void look_up(fuse_req_t request, fuse_ino_t parent, const char* name) {
     entry.ino = node->number;
     entry.attr = attributes_of(*node);
     entry.attr_timeout = kForEverSeconds;
-    const bool stays =
-        directory->kind == Node::Kind::datastore || node->kind == Node::Kind::writable;
+    const bool stays = directory->kind == Node::Kind::datastore || node->is_writable();
     entry.entry_timeout = stays ? kForEverSeconds : kNowSeconds;
     // What does not arrive is not held by the kernel.
     if (fuse_reply_entry(request, &entry) != 0) tree_of(request).forget(node->number, 1);
@@ -67,13 +66,12 @@ void open_file(fuse_req_t request, fuse_ino_t number, fuse_file_info* file) {
   reply(request, [&] {
     const auto node = node_of(request, number);
     if (node == nullptr) return;
-    const bool is_writable = node->kind == Node::Kind::writable;
-    if ((file->flags & O_ACCMODE) != O_RDONLY && !is_writable) {
+    if ((file->flags & O_ACCMODE) != O_RDONLY && !node->is_writable()) {
       fuse_reply_err(request, EROFS);
       return;
     }
     auto opened = std::make_unique<OpenFile>(
-        OpenFile{node, is_writable ? nullptr : tree_of(request).open(*node)});
+        OpenFile{node, node->is_writable() ? nullptr : tree_of(request).open(*node)});
     file->fh = reinterpret_cast<std::uint64_t>(opened.get());
     file->keep_cache = 1;  // for all that read this version, one after the other, too
     if (fuse_reply_open(request, file) == 0) static_cast<void>(opened.release());
@@ -92,7 +90,7 @@ void read_file(fuse_req_t request, fuse_ino_t, std::size_t size, off_t offset,
     const auto at = static_cast<std::uint64_t>(offset);
     const std::uint64_t length = node->part.length_bytes;
     thread_local std::vector<std::byte> bytes;
-    if (node->kind == Node::Kind::writable) {
+    if (node->is_writable()) {
       bytes.resize(size);
       bytes.resize(node->writable->read(at, bytes));
     } else {
@@ -107,14 +105,12 @@ void seek(fuse_req_t request, fuse_ino_t, off_t offset, int whence, fuse_file_in
   reply(request, [&] {
     const auto& [node, source] = handle_of<OpenFile>(file);
     const auto at = static_cast<std::uint64_t>(offset);
-    const bool is_writable = node->kind == Node::Kind::writable;
-    const std::uint64_t length =
-        is_writable ? node->writable->size_bytes() : node->part.length_bytes;
+    const std::uint64_t length = node->size_bytes();
     if (offset < 0 || at >= length || (whence != SEEK_DATA && whence != SEEK_HOLE)) {
       fuse_reply_err(request, offset < 0 || at >= length ? ENXIO : EINVAL);
       return;
     }
-    if (is_writable) {  // all of it is data
+    if (node->is_writable()) {  // all of it is data
       fuse_reply_lseek(request, whence == SEEK_DATA ? offset : static_cast<off_t>(length));
       return;
     }

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "base/clock.hpp"
+#include "base/error_number.hpp"
 
 namespace vellum::mount {
 namespace {
@@ -28,25 +29,15 @@ timespec time_of(std::int64_t time_ns) {
 std::int64_t time_ns_of(const Node& node) {
   // No version has a time for these directories.
   static const std::int64_t mounted_ns = base::wall_clock_ns();
-  if (node.kind == Node::Kind::writable) return node.writable->changed_ns();
+  if (node.is_writable()) return node.writable->changed_ns();
   return node.kind < Node::Kind::datastore ? mounted_ns : node.version.key.time_ns;
 }
 
 }  // namespace
 
 int error_number(const Error& error) {
-  switch (error.code()) {
-    case Errc::not_found:
-      return ESTALE;  // it was there when its name was looked up
-    case Errc::out_of_memory:
-      return ENOMEM;
-    case Errc::busy:
-      return EBUSY;
-    case Errc::no_space:
-      return ENOSPC;
-    default:
-      return EIO;
-  }
+  if (error.code() == Errc::not_found) return ESTALE;  // it was there when its name was looked up
+  return base::error_number(error.code());
 }
 
 // The mode says what can be written to programs that ask before they try.
@@ -61,9 +52,8 @@ struct stat attributes_of(const Node& node) {
     out.st_nlink = 2;
     return out;
   }
-  const bool is_writable = node.kind == Node::Kind::writable;
-  const std::uint64_t bytes = is_writable ? node.writable->size_bytes() : node.part.length_bytes;
-  out.st_mode = S_IFREG | (is_writable ? 0644 : 0444);
+  const std::uint64_t bytes = node.size_bytes();
+  out.st_mode = S_IFREG | (node.is_writable() ? 0644 : 0444);
   out.st_nlink = 1;
   out.st_size = static_cast<off_t>(bytes);
   // One less than all of them: programs then look for holes. None would say that all is a hole.

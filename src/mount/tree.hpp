@@ -36,7 +36,12 @@ struct Node {
   Part part;                                       // of file
   std::shared_ptr<WritableFile> writable;          // of writable
 
-  bool is_file() const { return kind == Kind::file || kind == Kind::writable; }
+  bool is_writable() const { return kind == Kind::writable; }
+  bool is_file() const { return kind == Kind::file || is_writable(); }
+  // Of a file, as it is now.
+  std::uint64_t size_bytes() const {
+    return is_writable() ? writable->size_bytes() : part.length_bytes;
+  }
 };
 
 class Tree {

@@ -19,7 +19,7 @@ namespace {
 
 // The file that is to be written; nullptr: it is a version, which has been answered.
 WritableFile* writable_of(fuse_req_t request, const Node& node) {
-  if (node.kind != Node::Kind::writable) fuse_reply_err(request, EROFS);
+  if (!node.is_writable()) fuse_reply_err(request, EROFS);
   return node.writable.get();
 }
 
@@ -47,7 +47,7 @@ void sync_file(fuse_req_t request, fuse_ino_t, int, fuse_file_info* file) {
   reply(request, [&] {
     // Of a version, all is durable.
     const Node& node = *handle_of<OpenFile>(file).node;
-    if (node.kind == Node::Kind::writable) {
+    if (node.is_writable()) {
       with_context("fsync of branch '" + node.writable->branch() + "'",
                    [&] { node.writable->commit(); });
     }
