@@ -63,21 +63,17 @@ class Picture {
     const Place& place = places_.at(v.name);
     const auto older = places_.find(parent);
     if (older != places_.end()) draw_line(place, older->second);
-    const std::string link = "version?name=" + in_query(v.name);
     dots_ += fmt::format(
         R"(<a href="{0}"><circle class="lane{1}{2}" cx="{3}" cy="{4}" r="{5}"><title>{6}</title></circle></a>)"
-        R"(<text x="{7}" y="{8}"><a href="{0}">{9}</a> <tspan class="faint">{10}</tspan>{11}</text>)"
+        R"(<text x="{7}" y="{8}">{9} <tspan class="faint">{10}</tspan>{11}</text>)"
         "\n",
-        in_markup(link), lane_color(place.lane), v.is_branch ? " head" : "", place.x, place.y,
-        v.is_branch ? kHeadRadius : kSnapshotRadius,
-        in_markup(v.name + ": " + first_line(v.message)), text_x(), place.y + 4, in_markup(v.name),
+        in_markup(version_page(v.name)), lane_color(place.lane), v.is_branch ? " head" : "",
+        place.x, place.y, v.is_branch ? kHeadRadius : kSnapshotRadius,
+        in_markup(v.name + ": " + first_line(v.message)), text_x(), place.y + 4,
+        link_to_version(v.name),
         in_markup(fmt::format("{}, {}, {}", utc_time(shown_time(v)),
                               counted(v.pages_changed, "page"), human_bytes(v.bytes_added))),
-        older == places_.end() ? "" : link_to_diff(parent, v.name));
-  }
-
-  static std::string link_to_diff(const std::string& parent, const std::string& name) {
-    return " " + link_to("diff?a=" + in_query(parent) + "&b=" + in_query(name), "diff");
+        older == places_.end() ? "" : " " + link_to_diff(parent, v.name));
   }
 
   bool is_free_between(const Place& from, const Place& to) const {

@@ -38,7 +38,7 @@ table { border-collapse: collapse; margin: 1rem 0; }
 th { text-align: left; border-bottom: 1px solid #888; }
 th, td { padding: 0.1rem 0.8rem 0.1rem 0; vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
-pre, .graph { font: 14px/1.45 ui-monospace, monospace; white-space: pre; }
+pre { font: 14px/1.45 ui-monospace, monospace; white-space: pre; }
 pre mark { background: #fc8d59; color: black; }
 .wide { overflow-x: auto; }
 .picture { overflow: auto; max-height: 70vh; margin: 1rem 0; }
@@ -77,9 +77,13 @@ std::string link_to(std::string_view page_and_query, std::string_view text) {
   return fmt::format(R"(<a href="{}">{}</a>)", in_markup(page_and_query), in_markup(text));
 }
 
-std::string link_to_version(std::string_view name) {
-  return link_to("version?name=" + in_query(name), name);
+std::string link_to_version(std::string_view name) { return link_to(version_page(name), name); }
+
+std::string link_to_diff(std::string_view from, std::string_view to) {
+  return link_to("diff?a=" + in_query(from) + "&b=" + in_query(to), "diff");
 }
+
+std::string version_page(std::string_view name) { return "version?name=" + in_query(name); }
 
 std::string bar(std::uint64_t value, std::uint64_t most) {
   return fmt::format(R"(<meter value="{}" max="{}"></meter>)", value,

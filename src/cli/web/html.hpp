@@ -20,6 +20,10 @@ std::string in_query(std::string_view text);
 // A link to a page of the site; `text` is text.
 std::string link_to(std::string_view page_and_query, std::string_view text);
 std::string link_to_version(std::string_view name);
+std::string link_to_diff(std::string_view from, std::string_view to);
+
+// The page about a version, as an address.
+std::string version_page(std::string_view name);
 
 // A bar as long as the share of `most`.
 std::string bar(std::uint64_t value, std::uint64_t most);

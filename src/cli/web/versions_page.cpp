@@ -14,11 +14,6 @@
 namespace vellum::cli {
 namespace {
 
-std::string link_to_change(const VersionInfo& v) {
-  if (v.parent.empty()) return "";
-  return link_to("diff?a=" + in_query(v.parent) + "&b=" + in_query(v.name), "diff");
-}
-
 void add_version(HtmlTable& table, const VersionInfo& v) {
   table.add({{link_to_version(v.name)},
              {kind_name(v)},
@@ -26,7 +21,7 @@ void add_version(HtmlTable& table, const VersionInfo& v) {
              {human_bytes(v.region_bytes), true},
              {std::to_string(v.pages_changed), true},
              {human_bytes(v.bytes_added), true},
-             {link_to_change(v)},
+             {v.parent.empty() ? "" : link_to_diff(v.parent, v.name)},
              {in_markup(first_line(v.message))}});
 }
 
