@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "cli/run_lib.hpp"
+#include "support/descriptor.hpp"
 
 namespace vellum::cli_test {
 namespace {
@@ -42,19 +43,7 @@ class Backup : public CliTest {
   }
 };
 
-class Descriptor {
- public:
-  Descriptor(const std::string& file, int flags) : fd_(open(file.c_str(), flags)) {
-    EXPECT_GE(fd_, 0) << file;
-  }
-  ~Descriptor() { close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
+using test::Descriptor;
 
 TEST_F(Backup, KeepsWhatHasChangedAndRestores) {
   const std::string first = noise(200, 1) + "an odd end";

@@ -89,7 +89,8 @@ TEST_F(Replicate, KilledAtRandomItLosesNothingThatWasThere) {
       std::filesystem::remove_all(copy);
     }
   }
-  // A version of its own: the killed ones may have sent all others, and then a name says nothing of this process.
+  // A version of its own: the killed ones may have sent all others, and then a name says nothing
+  // of this process.
   begin();
   import(99, "last");
   wait_for("last");

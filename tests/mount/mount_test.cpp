@@ -18,6 +18,7 @@
 #include <vellum/store.hpp>
 
 #include "mount/mount_lib.hpp"
+#include "support/child.hpp"
 
 namespace vellum::cli_test {
 namespace {
@@ -189,26 +190,22 @@ TEST_F(MountNoSanitizer, AHundredVersionsAtOnce) {
 TEST_F(MountNoSanitizer, ProcessesReadTheSameVersionAtOnce) {
   const std::string content = noise(2000, 1), s = make_store_with({content});
   serve(s);
-  std::vector<pid_t> readers;
+  std::vector<test::Child> readers;
   for (unsigned r = 0; r < 4; ++r) {
-    readers.push_back(fork());
-    if (readers.back() != 0) continue;
-    const int fd = open(at("v1").c_str(), O_RDONLY | O_CLOEXEC);
-    char page[4096];
-    bool right = fd >= 0;
-    for (std::size_t i = 0; i < 2000 && right; ++i) {
-      // Each in an order of its own; 2000 and these numbers have no divisor in common.
-      const std::size_t at_byte = i * (r % 2 == 0 ? 1 : 1237 + 2 * r) % 2000 * sizeof page;
-      right = pread(fd, page, sizeof page, static_cast<off_t>(at_byte)) == sizeof page &&
-              std::memcmp(page, content.data() + at_byte, sizeof page) == 0;
-    }
-    _exit(right ? 0 : 1);
+    readers.push_back(test::start_child([&] {
+      const int fd = open(at("v1").c_str(), O_RDONLY | O_CLOEXEC);
+      test::require(fd >= 0, "open");
+      char page[4096];
+      for (std::size_t i = 0; i < 2000; ++i) {
+        // Each in an order of its own; 2000 and these numbers have no divisor in common.
+        const std::size_t at_byte = i * (r % 2 == 0 ? 1 : 1237 + 2 * r) % 2000 * sizeof page;
+        test::require(pread(fd, page, sizeof page, static_cast<off_t>(at_byte)) == sizeof page &&
+                          std::memcmp(page, content.data() + at_byte, sizeof page) == 0,
+                      "page " + std::to_string(at_byte / sizeof page));
+      }
+    }));
   }
-  for (const pid_t reader : readers) {
-    int status = 1;
-    ASSERT_EQ(reader, waitpid(reader, &status, 0));
-    EXPECT_EQ(0, status);
-  }
+  for (test::Child& reader : readers) EXPECT_CHILD_EXIT(reader.wait(), 0);
 }
 
 TEST_F(MountNoSanitizer, WhatIsForgottenIsGoneForThoseWhoOpenIt) {
@@ -254,27 +251,28 @@ TEST_F(MountNoSanitizer, DamageIsAnErrorOfTheReadAndHasANameInTheLog) {
   EXPECT_NE(std::string::npos, log().find("snapshot 'v1'")) << log();
   EXPECT_NE(std::string::npos, log().find(fs::path(pack).filename())) << log();
   // A mapping gets the signal of an I/O error.
-  const pid_t reader = fork();
-  if (reader == 0) {
+  const test::ChildEnd reader = test::run_child([&] {
     const auto* const bytes = static_cast<const volatile char*>(
         mmap(nullptr, content.size(), PROT_READ, MAP_SHARED, fd, 0));
     char sum = 0;
     for (std::size_t i = 0; i < content.size(); ++i) sum = static_cast<char>(sum ^ bytes[i]);
     _exit(sum == 'x' ? 1 : 2);
-  }
-  int status = 0;
-  ASSERT_EQ(reader, waitpid(reader, &status, 0));
-  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS) << status;
+  });
+  EXPECT_CHILD_SIGNAL(reader, SIGBUS);
   close(fd);
 }
 
-// VELLUM_TEST_PYTHON names a Python that has numpy, where python3 has none.
-TEST_F(MountNoSanitizer, NumpyMapsAVersion) {
+// A Python that has the module, or an empty string. VELLUM_TEST_PYTHON names one where python3 has
+// not.
+std::string python_with(const std::string& module) {
   const char* const chosen = getenv("VELLUM_TEST_PYTHON");
   const std::string python = chosen != nullptr ? chosen : "python3";
-  if (run_program({python, "-c", "import numpy"}).status != 0) {
-    GTEST_SKIP() << python << " has no numpy";
-  }
+  return run_program({python, "-c", "import " + module}).status == 0 ? python : "";
+}
+
+TEST_F(MountNoSanitizer, NumpyMapsAVersion) {
+  const std::string python = python_with("numpy");
+  if (python.empty()) GTEST_SKIP() << "Python has no numpy";
   std::string content(300 * 4096, '\0');
   std::uint64_t sum = 0;
   for (std::uint64_t i = 0; i < content.size() / sizeof i; ++i) {
@@ -289,11 +287,8 @@ TEST_F(MountNoSanitizer, NumpyMapsAVersion) {
 }
 
 TEST_F(MountNoSanitizer, DuckDbReadsAVersion) {
-  const char* const chosen = getenv("VELLUM_TEST_PYTHON");
-  const std::string python = chosen != nullptr ? chosen : "python3";
-  if (run_program({python, "-c", "import duckdb"}).status != 0) {
-    GTEST_SKIP() << python << " has no duckdb";
-  }
+  const std::string python = python_with("duckdb");
+  if (python.empty()) GTEST_SKIP() << "Python has no duckdb";
   const auto query = [&](const std::string& database, const std::string& text) {
     return run_program({python, "-c",
                         "import duckdb, sys; print(duckdb.connect(sys.argv[1], "

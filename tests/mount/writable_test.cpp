@@ -17,6 +17,8 @@
 #include <vellum/store.hpp>
 
 #include "mount/mount_lib.hpp"
+#include "support/child.hpp"
+#include "support/descriptor.hpp"
 #include "support/small_disk.hpp"
 
 namespace vellum::cli_test {
@@ -24,29 +26,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+using test::Descriptor;
+
 constexpr std::size_t kPage = 4096;
-
-// Waits for a child; true: it has exited with status 0.
-bool ended_well(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-class Opened {
- public:
-  Opened(const std::string& path, int flags) : fd_(open(path.c_str(), flags | O_CLOEXEC)) {
-    EXPECT_GE(fd_, 0) << path << ": " << std::strerror(errno);
-  }
-  ~Opened() { close(fd_); }
-  Opened(const Opened&) = delete;
-  Opened& operator=(const Opened&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 bool write_all(int fd, const std::string& bytes, std::size_t offset) {
   for (std::size_t done = 0; done < bytes.size();) {
@@ -78,15 +60,15 @@ TEST_F(WritableMountNoSanitizer, FsyncIsACommit) {
   const auto first = Store::open(s).version("main").sequence;
   const std::string more = noise(3, 2) + "end";
   {
-    const Opened file(main_file(), O_RDWR);
-    ASSERT_TRUE(write_all(file.get(), more, 2 * kPage));
+    const Descriptor file(main_file(), O_RDWR);
+    ASSERT_TRUE(write_all(file.fd(), more, 2 * kPage));
     EXPECT_TRUE(before.substr(0, 2 * kPage) + more == read_file(main_file()));
     EXPECT_TRUE(before == committed(s));
-    ASSERT_EQ(0, fsync(file.get()));
+    ASSERT_EQ(0, fsync(file.fd()));
     EXPECT_TRUE(before.substr(0, 2 * kPage) + more == committed(s));
     EXPECT_EQ(first + 1, Store::open(s).version("main").sequence);
     // There is nothing to commit.
-    ASSERT_EQ(0, fdatasync(file.get()));
+    ASSERT_EQ(0, fdatasync(file.fd()));
     EXPECT_EQ(first + 1, Store::open(s).version("main").sequence);
   }
   EXPECT_TRUE(before == read_file(at("v1")));
@@ -99,8 +81,8 @@ TEST_F(WritableMountNoSanitizer, CloseCommitsNothingAndUnmountingAll) {
   serve_main(s);
   const std::string after = noise(7, 2);
   {
-    const Opened file(main_file(), O_WRONLY | O_TRUNC);
-    ASSERT_TRUE(write_all(file.get(), after, 0));
+    const Descriptor file(main_file(), O_WRONLY | O_TRUNC);
+    ASSERT_TRUE(write_all(file.fd(), after, 0));
   }
   EXPECT_TRUE(before == committed(s));
   ASSERT_EQ(0, umount2(path("m").c_str(), 0));
@@ -111,8 +93,8 @@ TEST_F(WritableMountNoSanitizer, CloseCommitsNothingAndUnmountingAll) {
 TEST_F(WritableMountNoSanitizer, ASignalCommitsWhatMappingsHoldToo) {
   const std::string s = make_store_with({noise(5, 1)});
   serve_main(s);
-  const Opened file(main_file(), O_RDWR);
-  void* const memory = mmap(nullptr, 5 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+  const Descriptor file(main_file(), O_RDWR);
+  void* const memory = mmap(nullptr, 5 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
   ASSERT_NE(MAP_FAILED, memory);
   const std::string after = noise(5, 2);
   std::memcpy(memory, after.data(), after.size());
@@ -126,9 +108,9 @@ TEST_F(WritableMountNoSanitizer, UnmountingCommitsWhatMappingsHeld) {
   serve_main(s);
   const std::string after = noise(50, 2);
   {
-    const Opened file(main_file(), O_RDWR);
+    const Descriptor file(main_file(), O_RDWR);
     void* const memory =
-        mmap(nullptr, after.size(), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+        mmap(nullptr, after.size(), PROT_READ | PROT_WRITE, MAP_SHARED, file.fd(), 0);
     ASSERT_NE(MAP_FAILED, memory);
     std::memcpy(memory, after.data(), after.size());
     munmap(memory, after.size());
@@ -144,50 +126,50 @@ TEST_F(WritableMountNoSanitizer, TheFileGrowsShrinksAndIsAppendedTo) {
   EXPECT_EQ("", read_file(main_file()));
   std::string expected;
   {
-    const Opened file(main_file(), O_WRONLY | O_APPEND);
+    const Descriptor file(main_file(), O_WRONLY | O_APPEND);
     for (unsigned i = 0; i < 500; ++i) {
       const std::string line = "line " + std::to_string(i * i) + "\n";
-      ASSERT_EQ(static_cast<ssize_t>(line.size()), write(file.get(), line.data(), line.size()));
+      ASSERT_EQ(static_cast<ssize_t>(line.size()), write(file.fd(), line.data(), line.size()));
       expected += line;
     }
   }
-  const Opened file(main_file(), O_RDWR);
+  const Descriptor file(main_file(), O_RDWR);
   EXPECT_TRUE(expected == read_file(main_file()));
-  ASSERT_EQ(0, ftruncate(file.get(), 100));
-  ASSERT_EQ(0, ftruncate(file.get(), 3 * kPage + 7));
+  ASSERT_EQ(0, ftruncate(file.fd(), 100));
+  ASSERT_EQ(0, ftruncate(file.fd(), 3 * kPage + 7));
   expected.resize(100);
   expected.resize(3 * kPage + 7);
   EXPECT_TRUE(expected == read_file(main_file()));
-  ASSERT_EQ(1, pwrite(file.get(), "x", 1, 9 << 20));
+  ASSERT_EQ(1, pwrite(file.fd(), "x", 1, 9 << 20));
   expected.resize(9 << 20);
   expected += 'x';
   EXPECT_TRUE(expected == read_file(main_file()));
-  ASSERT_EQ(0, fsync(file.get()));
+  ASSERT_EQ(0, fsync(file.fd()));
   EXPECT_TRUE(expected == committed(s));
   struct stat status{};
-  ASSERT_EQ(0, fstat(file.get(), &status));
+  ASSERT_EQ(0, fstat(file.fd(), &status));
   EXPECT_EQ(static_cast<off_t>(expected.size()), status.st_size);
   EXPECT_EQ(S_IFREG | 0644U, status.st_mode);
   const timespec times[] = {{5, 0}, {7, 8}};
-  ASSERT_EQ(0, futimens(file.get(), times));
-  ASSERT_EQ(0, fstat(file.get(), &status));
+  ASSERT_EQ(0, futimens(file.fd(), times));
+  ASSERT_EQ(0, fstat(file.fd(), &status));
   EXPECT_EQ(7, status.st_mtim.tv_sec);
 }
 
 TEST_F(WritableMountNoSanitizer, WhatCannotBeIsAnError) {
   const std::string s = make_store_with({noise(2, 1)});
   serve_main(s);
-  const Opened file(main_file(), O_RDWR);
+  const Descriptor file(main_file(), O_RDWR);
   constexpr off_t kBeyond = off_t{1} << 45;
-  EXPECT_EQ(-1, pwrite(file.get(), "x", 1, kBeyond));
+  EXPECT_EQ(-1, pwrite(file.fd(), "x", 1, kBeyond));
   EXPECT_EQ(EFBIG, errno);
-  EXPECT_EQ(-1, ftruncate(file.get(), kBeyond));
+  EXPECT_EQ(-1, ftruncate(file.fd(), kBeyond));
   EXPECT_EQ(EFBIG, errno);
-  EXPECT_EQ(-1, ftruncate(file.get(), -1));
+  EXPECT_EQ(-1, ftruncate(file.fd(), -1));
   EXPECT_EQ(EINVAL, errno);
-  EXPECT_EQ(-1, fallocate(file.get(), 0, 0, 1 << 20));
+  EXPECT_EQ(-1, fallocate(file.fd(), 0, 0, 1 << 20));
   EXPECT_EQ(EOPNOTSUPP, errno);
-  EXPECT_EQ(-1, fchmod(file.get(), 0600));
+  EXPECT_EQ(-1, fchmod(file.fd(), 0600));
   EXPECT_EQ(EPERM, errno);
   for (const std::string& name : {at("v1"), at("at/main/0")}) {
     EXPECT_EQ(-1, open(name.c_str(), O_RDWR | O_CLOEXEC)) << name;
@@ -212,28 +194,27 @@ TEST_F(WritableMountNoSanitizer, ProcessesWriteAPartEach) {
   constexpr std::size_t kPages = 400;
   const std::string s = make_store_with({noise(4 * kPages, 1)});
   serve_main(s);
-  std::vector<pid_t> writers;
+  std::vector<test::Child> writers;
   for (unsigned w = 0; w < 4; ++w) {
-    const std::string part = noise(kPages, 10 + w);
-    const std::string name = main_file();
-    writers.push_back(fork());
-    if (writers.back() != 0) continue;
-    const int fd = open(name.c_str(), O_RDWR | O_CLOEXEC);
-    bool good = fd >= 0;
-    for (std::size_t page = 0; page < kPages && good; ++page) {
-      good = write_all(fd, part.substr(page * kPage, kPage), (w * kPages + page) * kPage);
-      if (page % 50 == w) good = good && fsync(fd) == 0;
-    }
-    _exit(good ? 0 : 1);
+    writers.push_back(test::start_child([&] {
+      const std::string part = noise(kPages, 10 + w);
+      const int fd = open(main_file().c_str(), O_RDWR | O_CLOEXEC);
+      test::require(fd >= 0, "open");
+      for (std::size_t page = 0; page < kPages; ++page) {
+        const std::string bytes = part.substr(page * kPage, kPage);
+        test::require(write_all(fd, bytes, (w * kPages + page) * kPage), "pwrite");
+        if (page % 50 == w) test::require(fsync(fd) == 0, "fsync");
+      }
+    }));
   }
   std::string expected;
   for (unsigned w = 0; w < 4; ++w) {
-    EXPECT_TRUE(ended_well(writers[w])) << w;
+    EXPECT_CHILD_EXIT(writers[w].wait(), 0) << w;
     expected += noise(kPages, 10 + w);
   }
   // One fsync takes along what all of them have written.
-  const Opened file(main_file(), O_RDONLY);
-  ASSERT_EQ(0, fsync(file.get()));
+  const Descriptor file(main_file(), O_RDONLY);
+  ASSERT_EQ(0, fsync(file.fd()));
   EXPECT_TRUE(expected == committed(s));
 }
 
@@ -250,12 +231,11 @@ TEST_F(WritableMountNoSanitizer, AnMsyncCommitsWhatAllMappingsHold) {
   const std::string first = noise(32, 2), second = noise(32, 3);
   int done[2];
   ASSERT_EQ(0, pipe(done));
-  const pid_t other = fork();
-  if (other == 0) {
+  const test::Child other = test::start_child([&] {
     std::memcpy(map() + kBytes / 2, second.data(), second.size());
-    char byte = 0;
-    _exit(write(done[1], &byte, 1) == 1 && pause() != 0 ? 0 : 1);
-  }
+    test::require(write(done[1], "", 1) == 1, "write");
+    pause();
+  });
   char* const memory = map();
   ASSERT_NE(MAP_FAILED, static_cast<void*>(memory));
   std::memcpy(memory, first.data(), first.size());
@@ -264,8 +244,6 @@ TEST_F(WritableMountNoSanitizer, AnMsyncCommitsWhatAllMappingsHold) {
   // The other process has its mapping still.
   EXPECT_EQ(0, msync(memory, kBytes, MS_SYNC));
   EXPECT_TRUE(first + second == committed(s));
-  kill(other, SIGKILL);
-  ended_well(other);
   munmap(memory, kBytes);
   close(done[0]);
   close(done[1]);
@@ -282,19 +260,17 @@ TEST_F(WritableMountNoSanitizer, AKilledServerLeavesTheLastFsync) {
     ASSERT_EQ(1U, mounts()) << "the killed one is still there";
     int told[2];
     ASSERT_EQ(0, pipe(told));
-    const std::string name = main_file();
-    const pid_t writer = fork();
-    if (writer == 0) {
+    test::Child writer = test::start_child([&] {
       close(told[0]);
-      const int fd = open(name.c_str(), O_RDWR | O_CLOEXEC);
+      const int fd = open(main_file().c_str(), O_RDWR | O_CLOEXEC);
       for (std::uint64_t n = last + 1;; ++n) {
         const std::vector<std::uint64_t> words(kWords, n);
         const auto bytes = static_cast<ssize_t>(kWords * sizeof n);
-        if (pwrite(fd, words.data(), static_cast<std::size_t>(bytes), 0) != bytes) _exit(0);
-        if (fsync(fd) != 0) _exit(0);
-        if (write(told[1], &n, sizeof n) != sizeof n) _exit(1);
+        if (pwrite(fd, words.data(), static_cast<std::size_t>(bytes), 0) != bytes) return;
+        if (fsync(fd) != 0) return;
+        test::require(write(told[1], &n, sizeof n) == sizeof n, "write");
       }
-    }
+    });
     close(told[1]);
     // As many commits as chance wants, and then at any moment of the next one.
     const auto commits = 1 + random() % 10;
@@ -306,7 +282,7 @@ TEST_F(WritableMountNoSanitizer, AKilledServerLeavesTheLastFsync) {
     while (read(told[0], &last, sizeof last) == sizeof last) {
     }
     close(told[0]);
-    EXPECT_TRUE(ended_well(writer));
+    EXPECT_CHILD_EXIT(writer.wait(), 0);
     const std::string found = committed(s);
     std::uint64_t first = 0;
     std::memcpy(&first, found.data(), sizeof first);
@@ -329,18 +305,18 @@ TEST_F(WritableMountNoSanitizer, AFullDiskFailsTheFsyncAndLosesNothing) {
   must({"init", s});
   serve_main(s);
   const std::string small = noise(2, 1), large = noise(4000, 2);
-  const Opened file(main_file(), O_RDWR);
-  ASSERT_TRUE(write_all(file.get(), small, 0));
-  ASSERT_EQ(0, fsync(file.get()));
+  const Descriptor file(main_file(), O_RDWR);
+  ASSERT_TRUE(write_all(file.fd(), small, 0));
+  ASSERT_EQ(0, fsync(file.fd()));
   disk.fill(1 << 20);
-  ASSERT_TRUE(write_all(file.get(), large, 0));
-  EXPECT_EQ(-1, fsync(file.get()));
+  ASSERT_TRUE(write_all(file.fd(), large, 0));
+  EXPECT_EQ(-1, fsync(file.fd()));
   EXPECT_EQ(ENOSPC, errno);
   EXPECT_NE(std::string::npos, log().find("No space left")) << log();
   EXPECT_TRUE(small == committed(s));
   EXPECT_TRUE(large == read_file(main_file()));
   disk.make_room();
-  EXPECT_EQ(0, fsync(file.get())) << std::strerror(errno);
+  EXPECT_EQ(0, fsync(file.fd())) << std::strerror(errno);
   EXPECT_TRUE(large == committed(s));
   EXPECT_EQ(0, stop(SIGTERM));
 }
@@ -352,10 +328,10 @@ TEST_F(WritableMountNoSanitizer, WhatCannotBeCommittedAtTheEndIsAnError) {
   must({"init", s});
   serve_main(s);
   {
-    const Opened file(main_file(), O_RDWR);
-    ASSERT_EQ(0, fsync(file.get()));
+    const Descriptor file(main_file(), O_RDWR);
+    ASSERT_EQ(0, fsync(file.fd()));
     disk.fill(1 << 20);
-    ASSERT_TRUE(write_all(file.get(), noise(4000, 2), 0));
+    ASSERT_TRUE(write_all(file.fd(), noise(4000, 2), 0));
   }
   EXPECT_EQ(9, stop(SIGTERM));
   EXPECT_NE(std::string::npos, log().find("branch 'main'")) << log();
@@ -393,9 +369,9 @@ TEST_F(WritableMountNoSanitizer, SeveralBranchesBesideSnapshotsAndGc) {
   serve(s, {"--writable", "main", "--writable", "side"});
   for (unsigned round = 2; round < 8; ++round) {
     for (const std::string name : {"main", "side"}) {
-      const Opened file(at(name), O_RDWR);
-      ASSERT_TRUE(write_all(file.get(), noise(300, name == "main" ? round : 100 + round), 0));
-      ASSERT_EQ(0, fsync(file.get()));
+      const Descriptor file(at(name), O_RDWR);
+      ASSERT_TRUE(write_all(file.fd(), noise(300, name == "main" ? round : 100 + round), 0));
+      ASSERT_EQ(0, fsync(file.fd()));
     }
     must({"snapshot", s, "w" + std::to_string(round), "main"});
     if (round > 2) must({"rm", s, "w" + std::to_string(round - 1)});
@@ -440,8 +416,8 @@ TEST_F(WritableMountNoSanitizer, ATransactionOfSqliteIsACommit) {
   ASSERT_EQ(0, filled.status) << filled.err;
   EXPECT_EQ(before + 1, Store::open(s).version("main").sequence);
   // The server dies in a transaction.
-  const Opened file(main_file(), O_RDWR);
-  ASSERT_TRUE(write_all(file.get(), noise(3, 1), kPage));
+  const Descriptor file(main_file(), O_RDWR);
+  ASSERT_TRUE(write_all(file.fd(), noise(3, 1), kPage));
   EXPECT_EQ(128 + SIGKILL, stop(SIGKILL));
   serve_main(s);
   const Result found = sqlite(main_file(), "pragma integrity_check; select count(*) from t;");
@@ -458,11 +434,11 @@ TEST_F(WritableMountNoSanitizer, DamageIsAnErrorOfTheCall) {
     }
   }
   serve_main(s);
-  const Opened file(main_file(), O_RDWR);
+  const Descriptor file(main_file(), O_RDWR);
   std::string found(content.size(), '\0');
   unsigned failed = 0;
   for (std::size_t page = 0; page < 300; ++page) {
-    if (pread(file.get(), &found[page * kPage], kPage, static_cast<off_t>(page * kPage)) ==
+    if (pread(file.fd(), &found[page * kPage], kPage, static_cast<off_t>(page * kPage)) ==
         static_cast<ssize_t>(kPage)) {
       EXPECT_TRUE(found.substr(page * kPage, kPage) == content.substr(page * kPage, kPage));
     } else {
@@ -474,8 +450,8 @@ TEST_F(WritableMountNoSanitizer, DamageIsAnErrorOfTheCall) {
   EXPECT_LT(failed, 300U);
   EXPECT_NE(std::string::npos, log().find(".pack")) << log();
   // It serves on.
-  ASSERT_TRUE(write_all(file.get(), "good", 0));
-  EXPECT_EQ(0, fsync(file.get()));
+  ASSERT_TRUE(write_all(file.fd(), "good", 0));
+  EXPECT_EQ(0, fsync(file.fd()));
 }
 
 TEST_F(WritableMountNoSanitizer, SaysWhatCannotBeWritten) {
