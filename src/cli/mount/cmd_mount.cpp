@@ -1,4 +1,5 @@
-// cli/mount/cmd_mount.cpp: vellum mount: shows every version of a store as a file, and branches to write.
+// cli/mount/cmd_mount.cpp: vellum mount: shows every version of a store as a file, and branches to
+// write.
 #include <filesystem>
 #include <memory>
 #include <string>
