@@ -221,7 +221,7 @@ void Region::Impl::remember(const RegionOptions& options, const format::WorkingS
 void Region::Impl::note_shape() noexcept {
   shape = {memory->data(), memory->capacity_bytes(), memory->engine(), writer != nullptr,
            memory->serves_system_calls()};
-  counters->note_shape(shape.engine, memory->size_bytes());
+  counters->note_shape(shape.engine, shape.data, memory->size_bytes());
 }
 
 }  // namespace vellum

@@ -18,6 +18,7 @@ void Region::Impl::rollback() {
   const auto dirty = take_dirty();
   memory->discard(dirty);
   if (memory->size_bytes() > committed_bytes) memory->resize(committed_bytes);
+  counters->note_size(memory->size_bytes());
   set_file_bytes(committed_file_bytes);
   if (auto* const file = memory->file_behind())
     file->drop_growth(committed_file_bytes.value_or(committed_bytes));
@@ -37,6 +38,7 @@ void Region::Impl::grow(std::uint64_t size_bytes) {
   }
   const bool larger = size > memory->size_bytes();
   memory->resize(size);
+  counters->note_size(memory->size_bytes());
   if (!larger || !file_bytes().has_value()) return;
   extend_file(size);
   set_file_bytes(size);

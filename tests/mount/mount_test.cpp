@@ -146,6 +146,27 @@ TEST_F(MountNoSanitizer, ProgramsMapCopyAndSkipHoles) {
   EXPECT_EQ(0, run_program({"grep", "-qa", "needle", at("v1")}).status);
 }
 
+TEST_F(MountNoSanitizer, ARemoteIsMountedByItsUrl) {
+  const std::string a = noise(300, 1), b = noise(300, 2) + "tail";
+  const std::string s = make_store_with({a});
+  const std::string url = "file://" + path("remote");
+  must({"remote", "add", s, "origin", url});
+  must({"push", s, "--all"});
+  serve(url);
+  EXPECT_EQ((Names{"at", "main", "v1"}), names_in(path("m")));
+  EXPECT_TRUE(a == read_file(at("v1")));
+  must({"import", s, "main", file("next", b), "--snapshot", "v2"});
+  must({"push", s, "--all"});
+  // The store has gone; the remote has not.
+  fs::remove_all(s);
+  EXPECT_TRUE(a == read_file(at("main"))) << "the names are those of the moment of mounting";
+  EXPECT_EQ(0, stop(SIGTERM));
+  serve(url);
+  EXPECT_EQ((Names{"at", "main", "v1", "v2"}), names_in(path("m")));
+  EXPECT_TRUE(b == read_file(at("v2")));
+  EXPECT_TRUE(b == read_file(at("main")));
+}
+
 TEST_F(MountNoSanitizer, ADatastoreIsADirectory) {
   const std::string files = Datastore::files_directory(path("ds"));
   {

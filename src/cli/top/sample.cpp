@@ -17,6 +17,7 @@
 
 #include "base/real_path.hpp"
 #include "format/types.hpp"
+#include "region/kernel/kernel.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -28,7 +29,9 @@ using region::statistics::Slot;
 
 struct Descriptor {
   int fd;
-  ~Descriptor() { ::close(fd); }
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
 };
 
 // The number that a directory of /proc is named by; nothing: it is no process.
@@ -99,7 +102,6 @@ RegionCounts counts_of(const Slot& slot) {
   counts.resident_bytes = slot.resident_pages * kPageBytes;
   counts.spilled_bytes = slot.spilled_pages * kPageBytes;
   counts.backlog_bytes = slot.backlog_bytes;
-  counts.dirty_pages = slot.dirty_pages;
   counts.commits = slot.commits;
   counts.pages_dirty = slot.pages_dirty;
   counts.pages_changed = slot.pages_changed;
@@ -116,7 +118,23 @@ RegionCounts counts_of(const Slot& slot) {
   return counts;
 }
 
-RegionSample sample_of(const Slot& slot, std::size_t index) {
+// By its own count where it keeps one, as engine sigsegv does, whose pages the kernel does not track.
+std::optional<std::uint64_t> dirty_pages_of(const Slot& slot, const Descriptor& pagemap) {
+  if (slot.writable == 0) return 0;
+  if (slot.engine == static_cast<std::uint32_t>(Engine::sigsegv)) {
+    std::uint64_t opened = 0, closed = 0;
+    for (const auto& stripe : slot.stripes) {
+      opened += stripe.pages_opened;
+      closed += stripe.pages_closed;
+    }
+    return opened - std::min(opened, closed);
+  }
+  const std::uint64_t begin = slot.address, bytes = slot.region_bytes;
+  if (begin + bytes < begin) return std::nullopt;
+  return region::count_written(pagemap.fd, begin, begin + bytes);
+}
+
+RegionSample sample_of(const Slot& slot, std::size_t index, const Descriptor& pagemap) {
   RegionSample sample;
   sample.store = text_of(slot.store);
   sample.version = text_of(slot.version);
@@ -124,16 +142,18 @@ RegionSample sample_of(const Slot& slot, std::size_t index) {
   sample.engine = engine_of(slot.engine);
   sample.id = index << 32 | slot.serial;
   sample.counts = counts_of(slot);
+  sample.counts.dirty_pages = dirty_pages_of(slot, pagemap);
   return sample;
 }
 
 // A slot counts if one region had it while it was read twice.
-std::vector<RegionSample> regions_in(const Page& first, const Page& then) {
+std::vector<RegionSample> regions_in(const Page& first, const Page& then,
+                                     const Descriptor& pagemap) {
   std::vector<RegionSample> samples;
   for (std::size_t i = 0; i < first.slot.size(); ++i) {
     const Slot &a = first.slot[i], &b = then.slot[i];
     if (a.state != Slot::in_use || b.state != Slot::in_use || a.serial != b.serial) continue;
-    samples.push_back(sample_of(b, i));
+    samples.push_back(sample_of(b, i, pagemap));
   }
   return samples;
 }
@@ -155,14 +175,15 @@ std::unique_ptr<Descriptor> open_page(const fs::path& link) {
 
 std::vector<RegionSample> regions_of(pid_t process) {
   std::error_code ignored;
+  const std::string directory = "/proc/" + std::to_string(process);
   const auto first = std::make_unique<Page>(), then = std::make_unique<Page>();
-  for (const auto& entry :
-       fs::directory_iterator("/proc/" + std::to_string(process) + "/fd", ignored)) {
+  for (const auto& entry : fs::directory_iterator(directory + "/fd", ignored)) {
     const auto opened = open_page(entry.path());
     if (opened == nullptr || !read_page(opened->fd, *first) || !read_page(opened->fd, *then) ||
         !is_sound(*first, process))
       continue;
-    return regions_in(*first, *then);
+    const Descriptor pagemap{::open((directory + "/pagemap").c_str(), O_RDONLY | O_CLOEXEC)};
+    return regions_in(*first, *then, pagemap);
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,13 @@
 
 namespace vellum::cli {
 
-// Bytes and pages now, or at the last commit; and counts since the region was opened.
+// Bytes and pages now, but for the backlog, which is that of the last commit; and counts since the
+// region was opened.
 struct RegionCounts {
   std::uint64_t region_bytes = 0, resident_bytes = 0, spilled_bytes = 0;
-  std::uint64_t backlog_bytes = 0, dirty_pages = 0;
+  std::uint64_t backlog_bytes = 0;
+  // In memory and written since the last commit; nothing: only the process itself could tell.
+  std::optional<std::uint64_t> dirty_pages;
   std::uint64_t commits = 0, pages_dirty = 0, pages_changed = 0, bytes_written = 0;
   std::uint64_t commit_ns = 0, flush_ns = 0, spill_written_bytes = 0;
   std::uint64_t chunks_in = 0, chunks_out = 0;

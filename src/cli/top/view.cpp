@@ -48,7 +48,7 @@ void print_regions(Output& out, const std::vector<RegionSample>& before,
     const double written = per_second(then.bytes_written, s.counts.bytes_written);
     table.add({std::to_string(s.process), printable(s.program), printable(s.version), s.engine,
                rate_text(per_second(then.commits, s.counts.commits)),
-               std::to_string(s.counts.dirty_pages),
+               s.counts.dirty_pages ? std::to_string(*s.counts.dirty_pages) : "-",
                human_bytes(static_cast<std::uint64_t>(written)),
                human_bytes(s.counts.backlog_bytes), human_bytes(s.counts.resident_bytes),
                human_bytes(s.counts.spilled_bytes), faults(0), faults(1), faults(2)});
@@ -72,7 +72,7 @@ Json regions_json(const std::vector<RegionSample>& samples) {
         {"spilled_bytes", c.spilled_bytes},
         {"spill_written_bytes", c.spill_written_bytes},
         {"backlog_bytes", c.backlog_bytes},
-        {"dirty_pages", c.dirty_pages},
+        {"dirty_pages", c.dirty_pages ? Json(*c.dirty_pages) : Json()},
         {"commits", c.commits},
         {"commit_ns", c.commit_ns},
         {"flush_ns", c.flush_ns},

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -140,7 +141,8 @@ void SigsegvMemory::note_dirty(PageNumber first, std::size_t count) noexcept {
     const std::size_t bit = page % kGroupPages;
     const auto n = std::min<std::size_t>(kGroupPages - bit, first + count - page);
     const std::uint64_t mask = bits_below(n) << bit;
-    dirty_word(group).fetch_or(mask, std::memory_order_relaxed);
+    const std::uint64_t old = dirty_word(group).fetch_or(mask, std::memory_order_relaxed);
+    counters().count_opened(group, static_cast<std::size_t>(std::popcount(mask & ~old)));
     summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
     page += n;
   }
@@ -193,7 +195,8 @@ void SigsegvMemory::find_dirty(std::vector<PageNumber>& out) {
 // stay open and dirty.
 std::uint64_t SigsegvMemory::take_group(std::size_t group) {
   const std::lock_guard lock(lock_of(group));
-  std::uint64_t bits = dirty_word(group).load(std::memory_order_relaxed);
+  const std::uint64_t old = dirty_word(group).load(std::memory_order_relaxed);
+  std::uint64_t bits = old;
   // A pinned chunk stays dirty even where the region has become shorter.
   const PageNumber limit = size_bytes() / kPageBytes, first_page = group * kGroupPages;
   const std::size_t inside = limit > first_page ? limit - first_page : 0;
@@ -212,6 +215,7 @@ std::uint64_t SigsegvMemory::take_group(std::size_t group) {
     if (error != 0) keep |= bits & chunk_bits;  // still open, so still dirty: nothing is lost
   }
   dirty_word(group).store(keep, std::memory_order_relaxed);
+  counters().count_closed(group, static_cast<std::size_t>(std::popcount(old & ~keep)));
   if (keep != 0) summary_word(group).fetch_or(1ULL << (group % 64), std::memory_order_release);
   return bits;
 }
@@ -358,7 +362,9 @@ int SigsegvMemory::forget(const Frozen& f) noexcept {
   drop_pages(address_of(f.first), f.count * kPageBytes);
   backing_.drop_base_copies(f.first, f.count);
   const std::uint64_t bits = bits_below(f.count) << (f.first % kGroupPages);
-  dirty_word(f.first / kGroupPages).fetch_and(~bits, std::memory_order_relaxed);
+  const std::size_t group = f.first / kGroupPages;
+  const std::uint64_t old = dirty_word(group).fetch_and(~bits, std::memory_order_relaxed);
+  counters().count_closed(group, static_cast<std::size_t>(std::popcount(old & bits)));
   return 0;
 }
 

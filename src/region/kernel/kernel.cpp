@@ -38,6 +38,7 @@ constexpr std::uint64_t kPageIsPresent = 1U << 3;
 constexpr std::uint64_t kPageIsSwapped = 1U << 4;
 constexpr std::uint64_t kPageIsZero = 1U << 5;
 constexpr std::uint64_t kScanWpMatching = 1U << 0;
+constexpr std::uint64_t kScanCheckTracked = 1U << 1;  // EPERM where pages are not armed so
 constexpr unsigned long kPagemapScan = _IOWR('f', 16, ScanArg);
 
 constexpr std::size_t kPage = 4096;
@@ -157,18 +158,28 @@ std::uint64_t scanned_to(const ScanArg& arg, std::span<const ScanRange> out, lon
   return std::max(arg.walk_end, out.back().end);
 }
 
-long scan(int pagemap_fd, ScanArg& arg, std::span<ScanRange> out, std::byte* begin, std::byte* end,
-          std::byte*& resume) noexcept {
+// Of any process's addresses. `resume` may be `begin` itself.
+long scan(int pagemap_fd, ScanArg& arg, std::span<ScanRange> out, std::uint64_t begin,
+          std::uint64_t end, std::uint64_t& resume) noexcept {
   arg.size = sizeof arg;
-  arg.start = reinterpret_cast<std::uintptr_t>(begin);
-  arg.end = reinterpret_cast<std::uintptr_t>(end);
+  arg.start = begin;
+  arg.end = end;
   arg.vec = reinterpret_cast<std::uintptr_t>(out.data());
   arg.vec_len = out.size();
   long n;
   do {
     n = ioctl(pagemap_fd, kPagemapScan, &arg);
   } while (n < 0 && errno == EINTR);
-  if (n >= 0) resume = begin + (scanned_to(arg, out, n) - arg.start);
+  if (n >= 0) resume = scanned_to(arg, out, n);
+  return n;
+}
+
+long scan(int pagemap_fd, ScanArg& arg, std::span<ScanRange> out, std::byte* begin, std::byte* end,
+          std::byte*& resume) noexcept {
+  const auto first = reinterpret_cast<std::uintptr_t>(begin);
+  std::uint64_t scanned = first;
+  const long n = scan(pagemap_fd, arg, out, first, reinterpret_cast<std::uintptr_t>(end), scanned);
+  if (n >= 0) resume = begin + (scanned - first);
   return n;
 }
 
@@ -400,6 +411,23 @@ std::int64_t count_private(int pagemap_fd, std::byte* begin, std::byte* end) noe
       pages += static_cast<std::int64_t>((ranges[i].end - ranges[i].begin) / kPage);
     }
     at = resume;
+  }
+  return pages;
+}
+
+std::optional<std::uint64_t> count_written(int pagemap_fd, std::uint64_t begin,
+                                           std::uint64_t end) noexcept {
+  ScanRange ranges[512];
+  std::uint64_t pages = 0;
+  for (std::uint64_t at = begin; at < end;) {
+    ScanArg arg{};
+    arg.flags = kScanCheckTracked;
+    arg.category_inverted = kPageIsFile | kPageIsZero;
+    arg.category_mask = kPageIsWritten | kPageIsPresent | kPageIsFile | kPageIsZero;
+    arg.return_mask = kPageIsWritten;
+    const long n = scan(pagemap_fd, arg, ranges, at, end, at);
+    if (n < 0) return std::nullopt;
+    for (long i = 0; i < n; ++i) pages += (ranges[i].end - ranges[i].begin) / kPage;
   }
   return pages;
 }

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace vellum::region {
@@ -111,6 +112,12 @@ int unregister_range(int uffd, void* address, std::size_t bytes) noexcept;
 // losing a write; it does not touch others. Otherwise like scan_written().
 long scan_private(int pagemap_fd, std::byte* begin, std::byte* end, bool arm,
                   std::span<ScanRange> out, std::byte*& resume) noexcept;
+
+// The pages in [begin, end) of any process, whose pagemap it is, that were written since they were
+// last armed. Arms none. Nothing: not all of them are tracked so, or the process may not be looked
+// at, or this kernel lacks it.
+std::optional<std::uint64_t> count_written(int pagemap_fd, std::uint64_t begin,
+                                           std::uint64_t end) noexcept;
 
 // Whether this kernel has everything: probed once, by a trial on two pages.
 bool uffd_engine_works() noexcept;

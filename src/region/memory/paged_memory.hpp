@@ -231,6 +231,7 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   // Pages are gone for good: the next commit fails, and says why.
   void lose(const char* why) noexcept;
   std::size_t chunk_bytes() const noexcept { return chunk_pages() * kPageBytes; }
+  Counters& counters() const noexcept { return counters_; }
   const std::shared_ptr<Pager> pager_;
   MemfdBacking& backing_;  // base_copies_
   ChunkTable chunks_;

@@ -29,11 +29,16 @@ Counters::~Counters() {
   if (slot_ != nullptr) page_->release(*slot_);
 }
 
-void Counters::note_shape(Engine engine, std::uint64_t region_bytes) noexcept {
+void Counters::note_shape(Engine engine, const void* address, std::uint64_t region_bytes) noexcept {
   if (slot_ == nullptr) return;
   slot_->engine = static_cast<std::uint32_t>(engine);
+  set(slot_->address, reinterpret_cast<std::uintptr_t>(address));
   set(slot_->region_bytes, region_bytes);
   page_->publish(*slot_);
+}
+
+void Counters::note_size(std::uint64_t region_bytes) noexcept {
+  if (slot_ != nullptr) set(slot_->region_bytes, region_bytes);
 }
 
 void Counters::note_commit(const CommitReport& report, std::uint64_t region_bytes,
@@ -41,7 +46,6 @@ void Counters::note_commit(const CommitReport& report, std::uint64_t region_byte
   if (slot_ == nullptr) return;
   set(slot_->region_bytes, region_bytes);
   set(slot_->backlog_bytes, backlog_bytes);
-  set(slot_->dirty_pages, report.pages_dirty);
   add(slot_->commits, 1);
   add(slot_->pages_dirty, report.pages_dirty);
   add(slot_->pages_changed, report.pages_changed);

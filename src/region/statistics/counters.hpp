@@ -36,6 +36,12 @@ class Counters {
   void count_departure(std::size_t chunk) noexcept {
     if (slot_ != nullptr) add(stripe(chunk).chunks_out, 1);
   }
+  void count_opened(std::size_t chunk, std::size_t pages) noexcept {
+    if (slot_ != nullptr) add(stripe(chunk).pages_opened, pages);
+  }
+  void count_closed(std::size_t chunk, std::size_t pages) noexcept {
+    if (slot_ != nullptr) add(stripe(chunk).pages_closed, pages);
+  }
   void note_resident(std::int64_t pages) noexcept {
     if (slot_ != nullptr)
       set(slot_->resident_pages, pages < 0 ? 0 : static_cast<std::uint64_t>(pages));
@@ -47,7 +53,8 @@ class Counters {
   }
 
   // Commits take turns.
-  void note_shape(Engine engine, std::uint64_t region_bytes) noexcept;
+  void note_shape(Engine engine, const void* address, std::uint64_t region_bytes) noexcept;
+  void note_size(std::uint64_t region_bytes) noexcept;
   // `backlog_bytes`: what the journal holds and no checkpoint has taken yet.
   void note_commit(const CommitReport& report, std::uint64_t region_bytes,
                    std::uint64_t backlog_bytes) noexcept;

@@ -28,6 +28,9 @@ inline constexpr std::size_t kFaultKinds = 3;
 struct alignas(64) Stripe {
   std::array<Counter, kFaultKinds> faults;
   Counter chunks_in, chunks_out;  // by faults, ahead of them, and for want of memory
+  // Pages that a store has opened, and that a commit has closed again: only engine sigsegv counts
+  // them. Of the other engines' pages the kernel tells which are written.
+  Counter pages_opened, pages_closed;
 };
 
 // One region. Counters only grow; the others say how it is now, or was at the last commit.
@@ -42,8 +45,9 @@ struct alignas(64) Slot {
 
   alignas(64) Counter resident_pages;  // now, like the two that follow
   Counter spilled_pages, spill_written_bytes;
-  alignas(64) Counter region_bytes;  // at the last commit, like the two that follow
-  Counter backlog_bytes, dirty_pages;
+  alignas(64) Counter address;  // of the region in its process
+  Counter region_bytes;         // at the last commit or change of size
+  Counter backlog_bytes;        // at the last commit
   Counter commits, pages_dirty, pages_changed, bytes_written;
   Counter commit_ns, flush_ns;
   std::array<Stripe, kStripes> stripes;

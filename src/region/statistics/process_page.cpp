@@ -20,14 +20,15 @@ void clear(Slot& slot) noexcept {
   slot.version.fill(0);
   slot.store.fill(0);
   for (Counter* const counter :
-       {&slot.resident_pages, &slot.spilled_pages, &slot.spill_written_bytes, &slot.region_bytes,
-        &slot.backlog_bytes, &slot.dirty_pages, &slot.commits, &slot.pages_dirty,
+       {&slot.resident_pages, &slot.spilled_pages, &slot.spill_written_bytes, &slot.address,
+        &slot.region_bytes, &slot.backlog_bytes, &slot.commits, &slot.pages_dirty,
         &slot.pages_changed, &slot.bytes_written, &slot.commit_ns, &slot.flush_ns})
     counter->store(0, std::memory_order_relaxed);
   for (Stripe& stripe : slot.stripes) {
     for (Counter& faults : stripe.faults) faults.store(0, std::memory_order_relaxed);
-    stripe.chunks_in.store(0, std::memory_order_relaxed);
-    stripe.chunks_out.store(0, std::memory_order_relaxed);
+    for (Counter* const counter :
+         {&stripe.chunks_in, &stripe.chunks_out, &stripe.pages_opened, &stripe.pages_closed})
+      counter->store(0, std::memory_order_relaxed);
   }
 }
 
