@@ -9,6 +9,11 @@
 // number in decimal digits; "" is the newest. Stores are where the record says, unless `stores`
 // says otherwise: a path in which "{}" stands for the partition's number.
 //
+// In place of a directory of records, what only reads takes the URL of the group's remote as well
+// (GroupOptions::remote: s3://bucket/prefix, file:///path; vellum/remote.hpp). Then it sees the
+// versions that are complete there, and neither stores nor a restore are needed: what is touched of a
+// partition comes from its remote (Store::open() of a URL). `stores` has to be empty then.
+//
 // Threads: any, as with Store.
 #ifndef VELLUM_GROUP_HPP
 #define VELLUM_GROUP_HPP
@@ -21,6 +26,7 @@
 
 #include <vellum/error.hpp>
 #include <vellum/region.hpp>
+#include <vellum/remote_options.hpp>
 #include <vellum/report.hpp>
 
 namespace vellum {
@@ -41,7 +47,7 @@ struct GroupVersionInfo {
 
 struct GroupPartitionInfo {
   std::uint32_t number = 0;
-  std::string store;     // path
+  std::string store;     // path, or the URL of the partition's remote
   std::string store_id;  // 32 hex digits
   std::string branch;
   std::string snapshot;  // the version in the store
@@ -59,13 +65,17 @@ class GroupVersion {
   [[nodiscard]] static GroupVersion open(const std::string& records,
                                          const std::string& version = std::string(),
                                          const std::string& stores = std::string());
+  // The same, of a URL alone.
+  [[nodiscard]] static GroupVersion open(const std::string& url, const std::string& version,
+                                         const RemoteOptions& options);
 
   const GroupVersionInfo& info() const noexcept;
   std::uint32_t partitions() const noexcept;
   // Errc::invalid_argument: there is no such partition, here and below.
   GroupPartitionInfo partition(std::uint32_t number) const;
   // Read-only. Errc::not_found: the store is not there, or is another one, or no longer has the
-  // version; corrupted: it has another one under that name. Each names the partition.
+  // version (a later one without a name takes the place of one without a name, also at a remote);
+  // corrupted: it has another one under that name. Each names the partition.
   [[nodiscard]] Region open_partition(std::uint32_t number,
                                       const RegionOptions& options = RegionOptions()) const;
   // As Store::export_file().
@@ -73,7 +83,7 @@ class GroupVersion {
                         const ProgressFn& progress = nullptr) const;
 
  private:
-  friend struct GroupAccess;  // src/group/group_version.hpp
+  friend struct GroupAccess;  // src/group/versions/group_version.hpp
   struct Impl;
   explicit GroupVersion(std::shared_ptr<const Impl> impl) noexcept : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
@@ -97,7 +107,7 @@ struct GroupVerifyReport {
   std::vector<GroupProblem> problems;  // by version, then partition; empty: all is well
 };
 // Looks which partitions lack what. With `read_data` it also reads and checks every byte of the
-// stores (Store::verify()). What is missing is no error of the call; a record that fails its checks
+// stores (Store::verify()), or of what the remotes hold. What is missing is no error of the call; a record that fails its checks
 // is one.
 GroupVerifyReport verify_group(const std::string& records, bool read_data = false,
                                const std::string& stores = std::string(),
@@ -114,6 +124,8 @@ struct GroupGcReport {
 // Removes what no version needs: superseded versions without a name that a killed job has left, and
 // snapshots of versions that were never whole; then collects each store (Store::collect_garbage()).
 // Errc::busy: a job has the group open. A store that is not there is left for the next time.
+// invalid_argument: `records` is a URL, here and below. What a remote holds of other versions is
+// forgotten by the next push.
 GroupGcReport collect_group_garbage(const std::string& records, bool dry_run = false,
                                     const std::string& stores = std::string(),
                                     const ProgressFn& progress = nullptr);

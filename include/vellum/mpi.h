@@ -15,7 +15,8 @@
  *
  * Errors, handles, units and structs are as in vellum/vellum.h. Functions are collective unless said
  * otherwise: all ranks make the same calls in the same order, and an error on one rank is the result
- * on all of them. MPI has to be initialised.
+ * on all of them. MPI has to be initialised. vellum_group_version_open() of vellum/vellum.h, which
+ * reads versions, needs no MPI and is not collective.
  */
 #ifndef VELLUM_MPI_H
 #define VELLUM_MPI_H
@@ -104,11 +105,6 @@ int vellum_group_push_wait(vellum_pending_push* pending, vellum_group_push_repor
  * back. `options->version` NULL: the newest that is complete there. */
 int vellum_group_restore(MPI_Comm communicator, const char* records,
                          const vellum_group_options* options);
-
-/* A partition of a version, to read; `version` NULL: the newest. Not collective, and needs no job of
- * MPI: any process that reaches the directory of records and the store may call it. */
-int vellum_group_open_version(const char* records, const char* version, uint32_t partition,
-                              const vellum_region_options* options, vellum_region** out);
 
 #ifdef __cplusplus
 }

@@ -854,6 +854,29 @@ int vellum_clone(const char* url, const char* directory, const vellum_pull_optio
                  vellum_pull_report* report, vellum_moved_fn visit, vellum_progress_fn progress,
                  void* context);
 
+/* ---- Versions of groups, read without their job: see group.hpp. Jobs: see mpi.h ---- */
+
+typedef struct vellum_group_version vellum_group_version;
+
+/* `records` is the directory of the group's records, or the URL of its remote, which is enough to read
+ * what is complete there. `version` is a name or a number; NULL: the newest. `stores` says where the
+ * stores are now ("{}" stands for the partition's number); NULL: where the record says. */
+int vellum_group_version_open(const char* records, const char* version, const char* stores,
+                              vellum_group_version** out);
+/* The same, of a URL alone. `options` may be NULL. */
+int vellum_group_version_open_remote(const char* url, const char* version,
+                                     const vellum_remote_options* options,
+                                     vellum_group_version** out);
+/* Its regions stay open. */
+void vellum_group_version_close(vellum_group_version* version);
+
+/* These cannot fail: 0 for NULL. */
+uint64_t vellum_group_version_number(const vellum_group_version* version);
+uint32_t vellum_group_version_partitions(const vellum_group_version* version);
+/* To read. `options` may be NULL. VELLUM_ERR_INVALID_ARGUMENT: there is no such partition. */
+int vellum_group_version_open_partition(const vellum_group_version* version, uint32_t partition,
+                                        const vellum_region_options* options, vellum_region** out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -106,6 +106,7 @@ void fill_struct(Struct* out, const Struct& values) {
 // The defaults for NULL. Errc::invalid_argument for unknown numbers.
 RegionOptions region_options_from(const vellum_region_options* given);
 StoreOptions store_options_from(const vellum_store_options* given);
+RemoteOptions remote_options_from(const vellum_remote_options* given);
 
 vellum_commit_report to_c(const CommitReport& report);
 

@@ -45,6 +45,20 @@ Encoding encoding_from(const vellum_encoding* given) {
   return result;
 }
 
+RemoteOptions remote_options_from(const vellum_remote_options* given) {
+  const auto options = options_or_zero(given);
+  RemoteOptions result;
+  if (options.cache_directory != nullptr) result.cache_directory = options.cache_directory;
+  if (options.cache_bytes != 0) result.cache_bytes = options.cache_bytes;
+  if (options.longest_wait_ms > INT64_MAX) {
+    fail(Errc::invalid_argument, "longest_wait_ms: {} is too large", options.longest_wait_ms);
+  }
+  if (options.longest_wait_ms != 0) {
+    result.longest_wait = std::chrono::milliseconds(options.longest_wait_ms);
+  }
+  return result;
+}
+
 std::optional<Encoding> optional_encoding(const vellum_encoding* given) {
   if (given == nullptr) return std::nullopt;
   return encoding_from(given);
@@ -97,20 +111,6 @@ StoreOptions store_options_from(const vellum_store_options* given) {
 }
 
 namespace {
-
-RemoteOptions remote_options_from(const vellum_remote_options* given) {
-  const auto options = options_or_zero(given);
-  RemoteOptions result;
-  if (options.cache_directory != nullptr) result.cache_directory = options.cache_directory;
-  if (options.cache_bytes != 0) result.cache_bytes = options.cache_bytes;
-  if (options.longest_wait_ms > INT64_MAX) {
-    fail(Errc::invalid_argument, "longest_wait_ms: {} is too large", options.longest_wait_ms);
-  }
-  if (options.longest_wait_ms != 0) {
-    result.longest_wait = std::chrono::milliseconds(options.longest_wait_ms);
-  }
-  return result;
-}
 
 template <class Open>
 int open_with(const char* path, vellum_store** out, const Open& open) {

@@ -38,6 +38,11 @@ format::VersionDigest digest_of(const format::SnapshotRef& ref, const format::Uu
   return digest;
 }
 
+[[noreturn]] void refuse_other_version(const store::StoreCore& store, const std::string& pin) {
+  fail(Errc::corrupted, "snapshot '{}' of {} is not the version that the record names", pin,
+       store.path());
+}
+
 bool stands_on(const store::BranchHead& branch, const format::Version& version) {
   const format::Version& base = branch.journal.base;
   return branch.journal.commits.empty() && base.sequence == version.sequence &&
@@ -89,29 +94,32 @@ format::GroupPartition describe_pin(const store::StoreCore& store, const std::st
   return partition;
 }
 
-format::SnapshotRef checked_pin(const store::StoreCore& store, const std::string& pin,
-                                const format::GroupPartition& partition) {
+format::SnapshotRef checked_copy(const store::StoreCore& store, const std::string& pin,
+                                 const format::GroupPartition& partition) {
   const format::Uuid& store_id = store.superblock().store_id;
   if (store_id != partition.store_id) {
     fail(Errc::not_found, "{}: not the store that the record names, but another one", store.path());
   }
-  format::SnapshotRef ref = store::read_snapshot(store, pin);
-  if (ref.order != partition.order || ref.version.sequence != partition.sequence ||
-      digest_of(ref, store_id) != partition.digest) {
-    fail(Errc::corrupted, "snapshot '{}' of {} is not the version that the record names", pin,
-         store.path());
+  const format::SnapshotRef ref = store::read_snapshot(store, pin);
+  format::SnapshotRef recorded = ref;
+  recorded.order = partition.order;
+  if (ref.version.sequence != partition.sequence ||
+      digest_of(recorded, store_id) != partition.digest) {
+    refuse_other_version(store, pin);
   }
+  return ref;
+}
+
+format::SnapshotRef checked_pin(const store::StoreCore& store, const std::string& pin,
+                                const format::GroupPartition& partition) {
+  format::SnapshotRef ref = checked_copy(store, pin, partition);
+  if (ref.order != partition.order) refuse_other_version(store, pin);
   return ref;
 }
 
 format::GroupPartition describe_restored(const store::StoreCore& store, const std::string& pin,
                                          const format::GroupPartition& partition) {
-  format::SnapshotRef ref = store::read_snapshot(store, pin);
-  ref.order = partition.order;
-  if (digest_of(ref, store.superblock().store_id) != partition.digest) {
-    fail(Errc::corrupted, "snapshot '{}' of {} is not the version that the record names", pin,
-         store.path());
-  }
+  checked_copy(store, pin, partition);
   format::GroupPartition restored = describe_pin(store, pin);
   restored.bytes_written = partition.bytes_written;
   restored.branch = partition.branch;

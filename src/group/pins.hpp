@@ -37,8 +37,13 @@ format::GroupPartition describe_pin(const store::StoreCore& store, const std::st
 format::SnapshotRef checked_pin(const store::StoreCore& store, const std::string& pin,
                                 const format::GroupPartition& partition);
 
-// What a record says of a pin that came from a remote: the same version, under an order of this store.
-// Errc::corrupted: it is another version than `partition` says. Path and host are the caller's.
+// As checked_pin(), of a pin that has been at a remote: there, and in each store, it has an order of
+// its own.
+format::SnapshotRef checked_copy(const store::StoreCore& store, const std::string& pin,
+                                 const format::GroupPartition& partition);
+
+// What a record says of a pin that came from a remote. Errors are those of checked_copy(). Path and
+// host are the caller's.
 format::GroupPartition describe_restored(const store::StoreCore& store, const std::string& pin,
                                          const format::GroupPartition& partition);
 

@@ -2,7 +2,7 @@
 
 #include "base/fail.hpp"
 #include "group/pins.hpp"
-#include "group_remote/remote_records.hpp"
+#include "group/versions/remote_records.hpp"
 #include "remote/engine/url.hpp"
 #include "remote/push.hpp"
 #include "remote/session/known_remotes.hpp"

@@ -2,7 +2,7 @@
 // of its own (src/remote), and the records are beside them.
 //
 //   URL/partition-N   the remote of a partition's store
-//   URL/records       group_remote/remote_records.hpp
+//   URL/records       group/versions/remote_records.hpp
 #pragma once
 
 #include <map>

@@ -172,15 +172,4 @@ int vellum_group_restore(MPI_Comm communicator, const char* records,
   });
 }
 
-int vellum_group_open_version(const char* records, const char* version, uint32_t partition,
-                              const vellum_region_options* options, vellum_region** out) {
-  return guarded([&] {
-    require(out, "out");
-    *out = nullptr;
-    require(records, "records");
-    *out = new vellum_region(vellum::GroupVersion::open(records, or_empty(version))
-                                 .open_partition(partition, region_options_from(options)));
-  });
-}
-
 }  // extern "C"

@@ -3,9 +3,9 @@
 #include <vellum/mpi.hpp>
 
 #include "base/fail.hpp"
-#include "group/group_version.hpp"
 #include "group/job.hpp"
 #include "group/region_partition.hpp"
+#include "group/versions/group_version.hpp"
 #include "group_remote/object_versions.hpp"
 #include "group_remote/restore.hpp"
 #include "mpi/communicator.hpp"

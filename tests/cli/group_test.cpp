@@ -118,10 +118,48 @@ TEST_F(GroupCommands, RestoreGetsAVersionFromTheRemote) {
   EXPECT_EQ(group.word(1), 1u);
 }
 
+// What is complete at the remote, without records and stores.
+TEST_F(GroupCommands, LookAtARemoteByItsUrl) {
+  const std::string url = "file://" + path("remote");
+  fs::create_directory(path("remote"));
+  {
+    test::OneProcess group(directory_.string(), "", "records",
+                           std::make_shared<group::ObjectVersions>(base::posix_fs(), url));
+    group.set(1);
+    group.job().snapshot("one", "the first");
+    group.job().finish_push(group.job().push_async(""));
+    group.set(2);
+    group.job().snapshot("two", "");  // in the stores alone
+  }
+  fs::remove_all(path("records"));
+  for (int p = 0; p < 3; ++p) fs::remove_all(path("store-" + std::to_string(p)));
+  const auto log = must({"group", "log", url, "--json"}).json().at("versions");
+  ASSERT_EQ(log.size(), 1u);
+  EXPECT_EQ(log.at(0).at("name"), "one");
+  const auto shown = must({"group", "show", url, "one", "--json"}).json();
+  EXPECT_EQ(shown.at("partitions").at(2).at("store"), url + "/partition-2");
+  const auto verified = must({"group", "verify", url, "--read-data", "--json"}).json();
+  EXPECT_EQ(verified.at("complete"), 1);
+  EXPECT_EQ(verified.at("stores"), 3);
+  must({"group", "export", url, "one", path("out")});
+  EXPECT_EQ(read_file(path("out/partition-2")).substr(0, 2), std::string("\1\0", 2));
+
+  fs::rename(path("remote/partition-1"), path("away"));
+  const Result text = run({"group", "verify", url});
+  EXPECT_EQ(text.status, 11);
+  EXPECT_TRUE(contains(text.out, "partition 1")) << text.out;
+  expect_failure({"group", "show", url, "two"}, 3, "not_found", "two");
+  expect_failure({"group", "show", url, "--stores", path("store-{}")}, 2, "invalid_argument",
+                 "below the URL");
+  expect_failure({"group", "gc", url}, 2, "invalid_argument", "only read");
+  expect_failure({"group", "rm", url, "one"}, 2, "invalid_argument", "only read");
+}
+
 TEST_F(GroupCommands, BadInput) {
   const std::string records = three_versions();
   expect_failure({"group"}, 2, "invalid_argument", "");
-  expect_failure({"group", "show"}, 2, "invalid_argument", "RECORD_DIR");
+  expect_failure({"group", "show"}, 2, "invalid_argument", "RECORDS");
+  expect_failure({"group", "gc"}, 2, "invalid_argument", "RECORD_DIR");
   expect_failure({"group", "export", records, "one"}, 2, "invalid_argument", "DIR");
   expect_failure({"group", "restore", records}, 2, "invalid_argument", "URL");
   expect_failure({"group", "restore", records, "nowhere"}, 2, "invalid_argument", "nowhere");

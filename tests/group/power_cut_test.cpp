@@ -5,89 +5,14 @@
 // each partition may be ahead of the others, or behind, in any combination.
 #include <fmt/format.h>
 
-#include "group/job.hpp"
-#include "store/catalog/names.hpp"
+#include "group/writer_partitions.hpp"
 #include "store/check/verify.hpp"
-#include "store/support.hpp"
 #include "support/crash_images_lib.hpp"
 
 namespace vellum::group {
 namespace {
 
-using store::BranchWriter;
-using store::StoreCore;
-using store::test::Model;
-
-constexpr std::size_t kPages = 16;
-constexpr std::uint32_t kPartitions = 3;
-
-std::string store_path(std::uint32_t partition) { return "/s" + std::to_string(partition); }
-
-Bytes read_all(StoreCore& store, const std::string& name) {
-  Bytes out(kPages * format::kPageBytes);
-  store::test::open_version(store, name)->read(0, kPages, out.data());
-  return out;
-}
-
-// A partition without a region: a model of its memory, and the branch's writer.
-class WriterPartition final : public PartitionMemory {
- public:
-  WriterPartition(StoreCore& store, const std::string& branch)
-      : writer_(BranchWriter::open(store, branch)), model_(kPages) {
-    const Bytes found = read_all(store, branch);
-    for (std::size_t at = 0; at < found.size(); at += 8) {
-      std::uint64_t word;
-      std::memcpy(&word, found.data() + at, 8);
-      model_.store64(at / format::kPageBytes, at % format::kPageBytes, word);
-    }
-    base::Compressor compressor;
-    model_.take(4, compressor);  // from here on, changes
-  }
-  CommitReport snapshot(const std::string& name, const std::string& message) override {
-    CommitReport report;
-    report.bytes_written = store::test::commit(*writer_, model_, true).bytes_written;
-    writer_->publish_snapshot(name, message);
-    return report;
-  }
-  std::future<CommitReport> snapshot_async(const std::string& name,
-                                           const std::string& message) override {
-    return std::async(std::launch::deferred, [=, this] { return snapshot(name, message); });
-  }
-  void rollback(const std::string&) override { FAIL() << "no test of it here"; }
-  void close() override { writer_.reset(); }
-
-  Model& model() { return model_; }
-
- private:
-  std::unique_ptr<BranchWriter> writer_;
-  Model model_;
-};
-
-class WriterPartitions final : public PartitionOpener {
- public:
-  explicit WriterPartitions(base::Fs& fs) : fs_(fs) {}
-  std::shared_ptr<StoreCore> open_store(std::uint32_t partition, bool may_create) override {
-    if (!may_create || fs_.exists(store_path(partition) + "/vellum.store")) {
-      return StoreCore::open(fs_, store_path(partition));
-    }
-    format::Superblock options = store::test::small_options();
-    options.journal_half_bytes = 16u << 10;
-    options.pack_bytes = 24u << 10;
-    return StoreCore::create(fs_, store_path(partition), options);
-  }
-  void create_branch(StoreCore& store, std::uint32_t) override {
-    store.create_branch("main", kPages * format::kPageBytes, 0);
-  }
-  std::unique_ptr<PartitionMemory> open_branch(const std::shared_ptr<StoreCore>& store,
-                                               std::uint32_t) override {
-    return std::make_unique<WriterPartition>(*store, "main");
-  }
-
- private:
-  base::Fs& fs_;
-};
-
-using State = std::vector<Bytes>;  // of all partitions
+using namespace test;
 
 class GroupCuts {
  public:
@@ -179,17 +104,6 @@ class GroupCuts {
     next_[number] = model.bytes;
   }
 
-  State state_of(const format::GroupRecord& record, const RecordDirectory& directory) {
-    State state;
-    for (std::uint32_t p = 0; p < kPartitions; ++p) {
-      const auto core = StoreCore::open(*fs_, store_path(p));
-      const std::string pin = pin_name(directory.group().id, p, record.pin);
-      checked_pin(*core, pin, record.partitions[p]);
-      state.push_back(read_all(*core, pin));
-    }
-    return state;
-  }
-
   void look() {
     const bool is_there = fs_->exists("/g/vellum.group");
     ASSERT_TRUE(is_there || made_ == 0);
@@ -198,7 +112,7 @@ class GroupCuts {
     const auto newest = directory.newest();
     ASSERT_TRUE(newest.has_value() || made_ == 0);
     if (!newest.has_value()) return;
-    const State found = state_of(*newest, directory);
+    const State found = state_of(*fs_, *newest, directory.group().id);
     if (found != now_) {
       ASSERT_TRUE(found == next_) << "neither the last version nor the one in progress";
       ++found_in_progress_;
@@ -208,7 +122,8 @@ class GroupCuts {
     for (const auto& record : directory.all()) {
       if (record.name.empty()) continue;
       ASSERT_TRUE(maybe_named_.contains(record.name));
-      ASSERT_TRUE(state_of(record, directory) == maybe_named_[record.name]) << record.name;
+      ASSERT_TRUE(state_of(*fs_, record, directory.group().id) == maybe_named_[record.name])
+          << record.name;
       named_[record.name] = maybe_named_[record.name];
       seen.insert(record.name);
     }

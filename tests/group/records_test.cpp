@@ -10,8 +10,8 @@
 #include <vellum/group.hpp>
 
 #include "base/temp_directory.hpp"
-#include "group/group_version.hpp"
 #include "group/pins.hpp"
+#include "group/versions/group_version.hpp"
 #include "store/support.hpp"
 #include "support/one_process_group.hpp"
 

@@ -42,6 +42,19 @@ void exec(const std::vector<std::string>& words) {
   execv(argv[0], argv.data());
 }
 
+// All partitions hold what the same number of steps makes of them.
+std::uint64_t steps_of(const GroupVersion& version, std::uint32_t partitions) {
+  EXPECT_EQ(version.partitions(), partitions);
+  std::optional<std::uint64_t> steps;
+  for (std::uint32_t p = 0; p < version.partitions(); ++p) {
+    const Region region = version.open_partition(p);
+    const std::uint64_t found = check_content(region.data(), region.size_bytes(), p);
+    EXPECT_EQ(steps.value_or(found), found) << "partition " << p << " is at another step";
+    steps = found;
+  }
+  return steps.value_or(0);
+}
+
 bool is_alive(pid_t pid) { return ::kill(pid, 0) == 0; }
 
 }  // namespace
@@ -151,16 +164,11 @@ std::optional<std::uint64_t> JobPlace::steps(std::uint32_t partitions) const {
   if (!fs::exists(records() + "/vellum.group") || group_versions(records()).empty()) {
     return std::nullopt;
   }
-  const GroupVersion version = GroupVersion::open(records());
-  EXPECT_EQ(version.partitions(), partitions);
-  std::optional<std::uint64_t> steps;
-  for (std::uint32_t p = 0; p < version.partitions(); ++p) {
-    const Region region = version.open_partition(p);
-    const std::uint64_t found = check_content(region.data(), region.size_bytes(), p);
-    EXPECT_EQ(steps.value_or(found), found) << "partition " << p << " is at another step";
-    steps = found;
-  }
-  return steps;
+  return steps_of(GroupVersion::open(records()), partitions);
+}
+
+std::uint64_t JobPlace::steps_at(const std::string& url, std::uint32_t partitions) {
+  return steps_of(GroupVersion::open(url), partitions);
 }
 
 std::uint64_t last_number(const std::string& output, const std::string& word) {

@@ -59,6 +59,8 @@ class JobPlace {
   // Looks at the newest version with no MPI: all partitions hold what the same number of steps makes
   // of them. Returns that number; nothing: there is no version yet.
   std::optional<std::uint64_t> steps(std::uint32_t partitions) const;
+  // The same of what is complete at a remote, read by its URL alone. Errc::not_found: nothing is.
+  static std::uint64_t steps_at(const std::string& url, std::uint32_t partitions);
 
  private:
   const Mpi& mpi_;

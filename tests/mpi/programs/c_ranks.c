@@ -20,6 +20,21 @@
     }                                          \
   } while (0)
 
+/* Reads a partition of "two", in a directory of records or at the remote. */
+static void expect_two(const char* records, uint32_t partitions, uint32_t partition) {
+  vellum_group_version* version = NULL;
+  CHECK(vellum_group_version_open(records, "two", NULL, &version));
+  REQUIRE(vellum_group_version_partitions(version) == partitions);
+  REQUIRE(vellum_group_version_number(version) != 0);
+  vellum_region* region = NULL;
+  CHECK(vellum_group_version_open_partition(version, partition, NULL, &region));
+  REQUIRE(*(const uint64_t*)vellum_region_data(region) == 2);
+  vellum_region_close(region);
+  REQUIRE(vellum_group_version_open_partition(version, partitions, NULL, &region) ==
+          VELLUM_ERR_INVALID_ARGUMENT);
+  vellum_group_version_close(version);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, ranks = 0;
@@ -53,10 +68,7 @@ int main(int argc, char** argv) {
   CHECK(vellum_group_rollback(group));
   REQUIRE(*count == 2);
 
-  vellum_region* region = NULL;
-  CHECK(vellum_group_open_version(argv[1], "two", (uint32_t)(ranks - 1 - rank), NULL, &region));
-  REQUIRE(*(const uint64_t*)vellum_region_data(region) == 2);
-  vellum_region_close(region);
+  expect_two(argv[1], (uint32_t)ranks, (uint32_t)(ranks - 1 - rank));
 
   vellum_group_push_report pushed = VELLUM_GROUP_PUSH_REPORT_INIT;
   CHECK(vellum_group_push(group, NULL, &pushed));
@@ -65,6 +77,7 @@ int main(int argc, char** argv) {
   CHECK(vellum_group_push_async(group, "two", &push));
   CHECK(vellum_group_push_wait(push, NULL));
   REQUIRE(vellum_group_push(group, "absent", NULL) == VELLUM_ERR_NOT_FOUND);
+  expect_two(argv[3], (uint32_t)ranks, (uint32_t)(ranks - 1 - rank));
   *count = 4;
   CHECK(vellum_group_commit(group, NULL, NULL));
   REQUIRE(vellum_group_restore(MPI_COMM_WORLD, argv[1], &options) == VELLUM_ERR_BUSY);

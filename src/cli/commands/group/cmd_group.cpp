@@ -4,17 +4,26 @@
 namespace vellum::cli {
 namespace {
 
+using Run = int (*)(Context&, const GroupArguments&);
+
 // Adds a command of `vellum group`.
 CLI::App* add_work(CLI::App& app, Context& context, const char* name, const char* description,
-                   const std::shared_ptr<GroupArguments>& arguments,
-                   int (*run)(Context&, const GroupArguments&)) {
+                   const std::shared_ptr<GroupArguments>& arguments, Run run,
+                   const char* records = "RECORD_DIR",
+                   const char* what = "The directory of the group's records") {
   CLI::App* command = app.add_subcommand(name, description);
-  command->add_option("RECORD_DIR", arguments->records, "The directory of the group's records")
-      ->required();
+  command->add_option(records, arguments->records, what)->required();
   command->callback([&context, arguments, run] {
     context.action = [&context, arguments, run] { return run(context, *arguments); };
   });
   return command;
+}
+
+// One that only reads.
+CLI::App* add_look(CLI::App& app, Context& context, const char* name, const char* description,
+                   const std::shared_ptr<GroupArguments>& arguments, Run run) {
+  return add_work(app, context, name, description, arguments, run, "RECORDS",
+                  "The directory of the group's records, or the URL of its remote");
 }
 
 void add_stores(CLI::App& command, const std::shared_ptr<GroupArguments>& arguments) {
@@ -31,19 +40,19 @@ void add_group(CLI::App& app, Context& context) {
       *app.add_subcommand("group", "Look at versions of many stores, made by a parallel job");
   group.require_subcommand(1);
   auto arguments = std::make_shared<GroupArguments>();
-  add_work(group, context, "log", "List the versions, newest first", arguments, run_group_log);
+  add_look(group, context, "log", "List the versions, newest first", arguments, run_group_log);
 
-  CLI::App* command = add_work(group, context, "show", "Describe a version and its partitions",
+  CLI::App* command = add_look(group, context, "show", "Describe a version and its partitions",
                                arguments, run_group_show);
   command->add_option("VERSION", arguments->version, "A name or a number; the newest if left out");
   add_stores(*command, arguments);
 
-  command = add_work(group, context, "verify", "Look which partitions lack what, or are damaged",
+  command = add_look(group, context, "verify", "Look which partitions lack what, or are damaged",
                      arguments, run_group_verify);
   command->add_flag("--read-data", arguments->read_data, "Read and check every byte of the stores");
   add_stores(*command, arguments);
 
-  command = add_work(group, context, "export", "Write the partitions of a version as plain files",
+  command = add_look(group, context, "export", "Write the partitions of a version as plain files",
                      arguments, run_group_export);
   command->add_option("VERSION", arguments->version, "A name or a number")->required();
   command->add_option("DIR", arguments->to, "The directory for partition-0 and so on; it is made")

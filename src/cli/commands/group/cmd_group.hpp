@@ -11,7 +11,7 @@
 namespace vellum::cli {
 
 struct GroupArguments {
-  std::string records;  // the directory
+  std::string records;  // the directory; to look at a group, the URL of its remote as well
   std::string version;  // a name or a number; empty: the newest
   std::string stores;   // a path with "{}"; empty: as the records say
   std::string to;       // export: a directory

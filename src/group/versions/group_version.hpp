@@ -8,13 +8,13 @@
 #include <vellum/store.hpp>
 
 #include "format/group.hpp"
-#include "group/record_directory.hpp"
 
 namespace vellum {
 
 struct GroupVersion::Impl {
-  std::string records;  // directory
+  std::string records;  // directory, or the URL of the group's remote
   std::string stores;   // pattern; empty: as the record says
+  RemoteOptions remote;
   format::GroupFile group;
   format::GroupRecord record;
   GroupVersionInfo info;
@@ -27,15 +27,23 @@ struct GroupVersion::Impl {
 
 namespace group {
 GroupVersionInfo info_of(const format::GroupRecord& record);
-}
+// Where a partition's store is: a path, or the URL of its remote if `records` is a URL.
+std::string place_of_partition(const std::string& records, const std::string& stores,
+                               std::uint32_t number, const format::GroupPartition& partition);
+// The partition's snapshot in its store, or at its remote, is the version that the record names.
+// Errors are those of checked_pin().
+void require_pin(const Store& store, bool is_remote, const std::string& pin,
+                 const format::GroupPartition& partition);
+}  // namespace group
 
 // Makes handles of records that somebody else has read.
 struct GroupAccess {
   static GroupVersion of_record(const std::string& records, const std::string& stores,
-                                const format::GroupFile& group, format::GroupRecord record) {
+                                const format::GroupFile& group, format::GroupRecord record,
+                                const RemoteOptions& remote = RemoteOptions()) {
     GroupVersionInfo info = vellum::group::info_of(record);
     return GroupVersion(std::make_shared<const GroupVersion::Impl>(
-        GroupVersion::Impl{records, stores, group, std::move(record), std::move(info)}));
+        GroupVersion::Impl{records, stores, remote, group, std::move(record), std::move(info)}));
   }
   static const GroupVersion::Impl& impl_of(const GroupVersion& version) { return *version.impl_; }
 };

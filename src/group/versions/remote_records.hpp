@@ -1,4 +1,4 @@
-// group_remote/remote_records.hpp: the records of a group in an object store.
+// group/versions/remote_records.hpp: the records of a group in an object store.
 //
 //   group/vellum.group           which group it is: the file of that name in a directory of records
 //   versions/<16 hex digits>     the record of a version; larger numbers have smaller keys
@@ -8,8 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +30,8 @@ class RemoteRecords {
   format::GroupRecord read(std::uint64_t number, const format::GroupFile& group) const;
   // A version by name or number; empty: the newest. Errc::not_found.
   format::GroupRecord find(const std::string& version, const format::GroupFile& group) const;
+  // All of them, oldest first. One that is removed meanwhile is left out.
+  std::vector<format::GroupRecord> all(const format::GroupFile& group) const;
   // Durable on return. Publishing the same once more does nothing. Errc::busy: another job has
   // published one of this number, or one after that of `epoch` has published any.
   void publish(const format::GroupRecord& record, const format::GroupFile& group,

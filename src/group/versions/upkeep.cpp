@@ -4,10 +4,14 @@
 
 #include "api/store_impl.hpp"
 #include "base/fail.hpp"
-#include "group/group_version.hpp"
 #include "group/outcome.hpp"
 #include "group/pins.hpp"
-#include "group/region_partition.hpp"
+#include "group/record_directory.hpp"
+#include "group/versions/group_version.hpp"
+#include "group/versions/records.hpp"
+#include "remote/engine/url.hpp"
+#include "remote/session/open_engine.hpp"
+#include "remote/upkeep.hpp"
 
 namespace vellum {
 namespace group {
@@ -20,8 +24,7 @@ class Stores {
       : records_(std::move(records)), pattern_(std::move(pattern)) {}
 
   std::string path_of(std::uint32_t number, const format::GroupPartition& partition) const {
-    return pattern_.empty() ? path_from_record(partition.store, records_)
-                            : path_of_partition(pattern_, number);
+    return place_of_partition(records_, pattern_, number, partition);
   }
   // Throws what opening it threw.
   Store& open(const std::string& path) {
@@ -51,6 +54,14 @@ class Damages {
  public:
   Damages(Store& store, const ProgressFn& progress)
       : damages_(store.verify({true}, progress).damages) {}
+  // The same, of what a remote holds.
+  Damages(const std::string& url, const ProgressFn& progress) {
+    const auto objects = remote::open_object_store(base::posix_fs(), url);
+    const remote::Remote there(*objects, remote::read_superblock(*objects).store_id);
+    for (auto& damage : remote::verify_remote(there, true, progress).damages) {
+      damages_.push_back({damage.object, damage.reason, damage.versions});
+    }
+  }
   std::string of(const std::string& snapshot) const {
     std::string text;
     for (const Damage& damage : damages_) {
@@ -71,13 +82,13 @@ class Verification {
  public:
   Verification(const std::string& records, const std::string& stores, bool read_data,
                const ProgressFn& progress)
-      : directory_(RecordDirectory::open(base::posix_fs(), records)),
+      : records_(records, stores),
         stores_(records, stores),
         read_data_(read_data),
         progress_(progress) {}
 
   GroupVerifyReport run() {
-    for (const auto& record : directory_.all()) {
+    for (const auto& record : records_.all()) {
       const std::size_t before = report_.problems.size();
       for (std::uint32_t p = 0; p < record.partitions.size(); ++p) look(record, p);
       ++report_.versions;
@@ -91,11 +102,11 @@ class Verification {
   void look(const format::GroupRecord& record, std::uint32_t number) {
     const auto& partition = record.partitions[number];
     const std::string path = stores_.path_of(number, partition);
-    const std::string pin = pin_name(directory_.group().id, number, record.pin);
+    const std::string pin = pin_name(records_.group().id, number, record.pin);
     std::string reason;
     const Outcome outcome = attempt([&] {
       Store& store = stores_.open(path);
-      checked_pin(*StoreAccess::core_of(store), pin, partition);
+      require_pin(store, records_.are_remote(), pin, partition);
       if (read_data_) reason = damages_of(store, path).of(pin);
     });
     if (!outcome.ok()) reason = outcome.text;
@@ -105,16 +116,30 @@ class Verification {
   const Damages& damages_of(Store& store, const std::string& path) {
     const auto known = damages_.find(path);
     if (known != damages_.end()) return known->second;
-    return damages_.emplace(path, Damages(store, progress_)).first->second;
+    Damages found = records_.are_remote() ? Damages(path, progress_) : Damages(store, progress_);
+    return damages_.emplace(path, std::move(found)).first->second;
   }
 
-  const RecordDirectory directory_;
+  const Records records_;
   Stores stores_;
   const bool read_data_;
   const ProgressFn& progress_;
   std::map<std::string, Damages> damages_;  // by store
   GroupVerifyReport report_;
 };
+
+// A job's lock keeps others out of a directory; a remote has none, and a job may be pushing there.
+RecordDirectory lock_directory(const std::string& records) {
+  if (remote::is_remote_url(records)) {
+    fail(Errc::invalid_argument,
+         "{}: versions of a remote are only read; a job's next push forgets what no version needs, "
+         "and `vellum remote gc URL/partition-N` gives the space back",
+         records);
+  }
+  auto directory = RecordDirectory::open(base::posix_fs(), records);
+  directory.lock();
+  return directory;
+}
 
 // What a collection keeps, and what goes.
 struct GcPlan {
@@ -156,8 +181,7 @@ GroupVerifyReport verify_group(const std::string& records, bool read_data,
 // be a version that is not whole.
 GroupGcReport collect_group_garbage(const std::string& records, bool dry_run,
                                     const std::string& pattern, const ProgressFn& progress) {
-  auto directory = group::RecordDirectory::open(base::posix_fs(), records);
-  directory.lock();
+  auto directory = group::lock_directory(records);
   const group::GcPlan plan = group::plan_gc(directory);
   GroupGcReport report;
   report.records_removed = plan.records_to_remove.size();
@@ -193,8 +217,7 @@ GroupGcReport collect_group_garbage(const std::string& records, bool dry_run,
 }
 
 void remove_group_version(const std::string& records, const std::string& name) {
-  auto directory = group::RecordDirectory::open(base::posix_fs(), records);
-  directory.lock();
+  auto directory = group::lock_directory(records);
   for (const auto& record : directory.all()) {
     if (record.name.empty() || record.name != name) continue;
     const auto newest = directory.newest();

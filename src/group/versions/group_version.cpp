@@ -1,12 +1,13 @@
-#include "group/group_version.hpp"
+#include "group/versions/group_version.hpp"
 
 #include "api/store_impl.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
-#include "base/new_file.hpp"
-#include "group/job.hpp"
+#include "group/pins.hpp"
 #include "group/region_partition.hpp"
-#include "region/region_impl.hpp"
+#include "group/versions/records.hpp"
+#include "group/versions/remote_records.hpp"
+#include "remote/engine/url.hpp"
 
 namespace vellum {
 
@@ -28,6 +29,23 @@ GroupVersionInfo info_of(const format::GroupRecord& record) {
   return info;
 }
 
+std::string place_of_partition(const std::string& records, const std::string& stores,
+                               std::uint32_t number, const format::GroupPartition& partition) {
+  if (remote::is_remote_url(records)) return url_of_partition(records, number);
+  if (!stores.empty()) return path_of_partition(stores, number);
+  return path_from_record(partition.store, records);
+}
+
+void require_pin(const Store& store, bool is_remote, const std::string& pin,
+                 const format::GroupPartition& partition) {
+  const store::StoreCore& core = *StoreAccess::core_of(store);
+  if (is_remote) {
+    checked_copy(core, pin, partition);
+  } else {
+    checked_pin(core, pin, partition);
+  }
+}
+
 }  // namespace group
 
 const format::GroupPartition& GroupVersion::Impl::at(std::uint32_t number) const {
@@ -39,25 +57,32 @@ const format::GroupPartition& GroupVersion::Impl::at(std::uint32_t number) const
 }
 
 std::string GroupVersion::Impl::store_path(std::uint32_t number) const {
-  if (!stores.empty()) return vellum::group::path_of_partition(stores, number);
-  return vellum::group::path_from_record(at(number).store, records);
+  return vellum::group::place_of_partition(records, stores, number, at(number));
 }
 
 std::pair<Store, std::string> GroupVersion::Impl::open_store(std::uint32_t number) const {
   const format::GroupPartition& p = at(number);
   return with_context(fmt::format("partition {}", number), [&] {
-    Store store = Store::open(store_path(number));
+    const bool is_remote = remote::is_remote_url(records);
+    const std::string path = store_path(number);
+    Store store = is_remote ? Store::open(path, remote) : Store::open(path);
     std::string pin = vellum::group::pin_name(group.id, number, record.pin);
-    vellum::group::checked_pin(*StoreAccess::core_of(store), pin, p);
+    vellum::group::require_pin(store, is_remote, pin, p);
     return std::pair(std::move(store), std::move(pin));
   });
 }
 
 GroupVersion GroupVersion::open(const std::string& records, const std::string& version,
                                 const std::string& stores) {
-  const auto directory = group::RecordDirectory::open(base::posix_fs(), records);
-  return GroupAccess::of_record(records, stores, directory.group(),
-                                group::find_record(directory, version));
+  const group::Records there(records, stores);
+  return GroupAccess::of_record(records, stores, there.group(), there.find(version));
+}
+
+GroupVersion GroupVersion::open(const std::string& url, const std::string& version,
+                                const RemoteOptions& options) {
+  remote::parse_remote_url(url);
+  const group::Records there(url);
+  return GroupAccess::of_record(url, "", there.group(), there.find(version), options);
 }
 
 const GroupVersionInfo& GroupVersion::info() const noexcept { return impl_->info; }
@@ -93,7 +118,7 @@ void GroupVersion::export_partition(std::uint32_t number, const std::string& fil
 
 std::vector<GroupVersionInfo> group_versions(const std::string& records) {
   std::vector<GroupVersionInfo> versions;
-  for (const auto& record : group::RecordDirectory::open(base::posix_fs(), records).all()) {
+  for (const auto& record : group::Records(records).all()) {
     versions.push_back(group::info_of(record));
   }
   return versions;

@@ -1,16 +1,19 @@
-#include "group_remote/remote_records.hpp"
+#include "group/versions/remote_records.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 
 #include "base/fail.hpp"
+#include "group/outcome.hpp"
 
 namespace vellum::group {
 namespace {
 
 constexpr const char* kGroupKey = "group/vellum.group";
 constexpr std::string_view kVersionPrefix = "versions/";
-constexpr std::size_t kNumberDigits = 16;
+constexpr std::size_t kKeyDigits = 16;
 constexpr std::size_t kMostRecords = 1u << 20;
 constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
 
@@ -19,18 +22,13 @@ std::string key_of(std::uint64_t number) {
 }
 
 // 0: not the key of a record.
-std::uint64_t number_of(const std::string& key) {
-  if (key.size() != kVersionPrefix.size() + kNumberDigits) return 0;
+std::uint64_t number_in(const std::string& key) {
+  if (key.size() != kVersionPrefix.size() + kKeyDigits) return 0;
   std::uint64_t rest = 0;
   const char* const end = key.data() + key.size();
   const auto [stop, error] = std::from_chars(key.data() + kVersionPrefix.size(), end, rest, 16);
   const std::uint64_t number = kLargest - rest;
   return error == std::errc() && stop == end && key_of(number) == key ? number : 0;
-}
-
-bool is_of(const format::GroupRecord& record, const std::string& version) {
-  if (!record.name.empty() && record.name == version) return true;
-  return std::to_string(record.number) == version;
 }
 
 }  // namespace
@@ -60,7 +58,7 @@ std::vector<std::uint64_t> RemoteRecords::numbers() const {
   std::vector<std::uint64_t> numbers;
   for (const remote::ObjectInfo& object :
        objects_.list(std::string(kVersionPrefix), kMostRecords)) {
-    if (const std::uint64_t number = number_of(object.key)) numbers.push_back(number);
+    if (const std::uint64_t number = number_in(object.key)) numbers.push_back(number);
   }
   return numbers;
 }
@@ -81,18 +79,32 @@ format::GroupRecord RemoteRecords::read(std::uint64_t number,
 
 format::GroupRecord RemoteRecords::find(const std::string& version,
                                         const format::GroupFile& group) const {
+  std::optional<format::GroupRecord> numbered;  // a name goes before a number
   for (const std::uint64_t number : numbers()) {
+    const bool is_numbered = std::to_string(number) == version;
     format::GroupRecord record;
-    try {
-      record = read(number, group);
-    } catch (const Error& e) {
-      if (e.code() != Errc::not_found) throw;
-      continue;  // a newer one has superseded it meanwhile
-    }
-    if (version.empty() || is_of(record, version)) return record;
+    const Outcome outcome = attempt([&] { record = read(number, group); });
+    if (outcome.code == Errc::not_found) continue;  // a newer one has superseded it meanwhile
+    // One that does not read hides no other.
+    if (outcome.code == Errc::corrupted && !version.empty() && !is_numbered) continue;
+    outcome.require();
+    if (version.empty() || record.name == version) return record;
+    if (is_numbered) numbered = std::move(record);
   }
+  if (numbered.has_value()) return std::move(*numbered);
   fail(Errc::not_found, "{}: no version {}is complete there", objects_.url(),
        version.empty() ? "" : "'" + version + "' ");
+}
+
+std::vector<format::GroupRecord> RemoteRecords::all(const format::GroupFile& group) const {
+  std::vector<std::uint64_t> there = numbers();
+  std::reverse(there.begin(), there.end());
+  std::vector<format::GroupRecord> records;
+  for (const std::uint64_t number : there) {
+    const Outcome outcome = attempt([&] { records.push_back(read(number, group)); });
+    if (outcome.code != Errc::not_found) outcome.require();
+  }
+  return records;
 }
 
 void RemoteRecords::publish(const format::GroupRecord& record, const format::GroupFile& group,
