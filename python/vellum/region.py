@@ -16,6 +16,7 @@ from .diff import Diff, changed_ranges
 from .errors import AlreadyExists, Busy, InvalidArgument, NotFound
 from .group import Group, _array
 from .progress import Callback
+from .replication import Replication
 from .store import Path, Store, VersionInfo, _native
 
 _FIRST_BYTES = 64 << 20
@@ -224,6 +225,10 @@ class Region(Group):
     ) -> _core.PushReport:
         """As `Store.push`. What is not committed stays behind."""
         return self.store.push(remote, versions, take_over=take_over, progress=progress)
+
+    def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
+        """As `Store.replicate`: each commit goes to a remote as it is made."""
+        return self.store.replicate(url, interval=interval, take_over=take_over)
 
     def forget(self, **rules: Any) -> list[str]:
         """As `Store.forget`."""
