@@ -21,6 +21,7 @@ void bind_region(nb::module_& module);
 void bind_extent(nb::module_& module);
 void bind_store(nb::module_& module);
 void bind_remotes(nb::module_& module, nb::class_<Store>& store);
+void bind_replication(nb::module_& module);
 void bind_array_buffer(nb::module_& module);
 
 // Calls `callback(done, total, unit)` unless it is None, and ends the call on Ctrl-C.

@@ -13,5 +13,6 @@ NB_MODULE(_core, module) {
   vellum::python::bind_region(module);
   vellum::python::bind_extent(module);
   vellum::python::bind_store(module);
+  vellum::python::bind_replication(module);
   vellum::python::bind_array_buffer(module);
 }

@@ -28,6 +28,7 @@ struct OpenOptions {
   std::uint64_t reserved_address = 0;  // not 0: over the caller's reservation of capacity_bytes
   bool working_set = false;
   bool share = false;
+  bool huge_pages = false;
 
   RegionOptions to_region_options() const {
     RegionOptions options;
@@ -37,6 +38,7 @@ struct OpenOptions {
     options.memory_limit_bytes = memory_limit_bytes;
     options.working_set = working_set;
     options.share = share;
+    options.huge_pages = huge_pages;
     options.over_reservation = reserved_address != 0;
     options.base_address = reserved_address;
     return options;
@@ -51,7 +53,8 @@ void bind_options(nb::module_& module) {
       .def_rw("memory_limit_bytes", &OpenOptions::memory_limit_bytes)
       .def_rw("reserved_address", &OpenOptions::reserved_address)
       .def_rw("working_set", &OpenOptions::working_set)
-      .def_rw("share", &OpenOptions::share);
+      .def_rw("share", &OpenOptions::share)
+      .def_rw("huge_pages", &OpenOptions::huge_pages);
 }
 
 // The ranges as pairs of 64-bit words, offset and length: there may be millions.

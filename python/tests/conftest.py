@@ -1,5 +1,11 @@
 """Fixtures. pytest itself switches faulthandler on: handlers of SIGSEGV and SIGBUS that are not ours."""
 
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
 import numpy as np
 import pytest
 
@@ -30,3 +36,55 @@ def numbers(path):
 def values():
     """What "x" of `numbers` is."""
     return np.random.default_rng(1).integers(1, 1 << 62, 1_000_000)
+
+
+BUCKET = "bucket"
+KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
+
+
+class Server:
+    """An S3 server of another make (moto) in a process of its own, with an empty bucket."""
+
+    def __init__(self):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        program = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        self.process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.endpoint = f"http://127.0.0.1:{self.port}"
+        self.make_bucket()
+
+    def make_bucket(self):
+        while True:
+            assert self.process.poll() is None, "the server has ended"
+            try:
+                request = urllib.request.Request(f"{self.endpoint}/{BUCKET}", method="PUT")
+                return urllib.request.urlopen(request, timeout=60).close()
+            except OSError:
+                time.sleep(0.05)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def url(self, prefix):
+        return f"s3://{BUCKET}/{prefix}?endpoint={self.endpoint}&region=us-east-1&addressing=path"
+
+
+@pytest.fixture(scope="session")
+def server():
+    """An S3 server in a process of its own, where moto is installed."""
+    pytest.importorskip("moto")
+    made = Server()
+    yield made
+    made.end()
+
+
+@pytest.fixture(params=["directory", "s3"])
+def url(request, tmp_path, monkeypatch):
+    """That of an empty remote, of either kind."""
+    if request.param == "directory":
+        return f"file://{tmp_path}/remote"
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    return request.getfixturevalue("server").url(tmp_path.name)

@@ -1,4 +1,7 @@
 import copy
+import os
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -145,3 +148,31 @@ def test_extension_dtypes_fail_clearly(region):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     with pytest.raises(ValueError, match="plain bytes"):
         region.create_array("x", 3, ml_dtypes.bfloat16)
+
+
+def kernel_version():
+    return tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+
+
+def huge_kib(array):
+    """How much of an array's mapping lies in huge pages, as the kernel says."""
+    address, found, inside = array.__array_interface__["data"][0], 0, False
+    for line in pathlib.Path("/proc/self/smaps").read_text().splitlines():
+        first = line.split()[0]
+        if not first.endswith(":"):
+            begin, end = (int(part, 16) for part in first.split("-"))
+            inside = begin <= address < end
+        elif inside and first in ("ShmemPmdMapped:", "FilePmdMapped:"):
+            found += int(line.split()[1])
+    return found
+
+
+def test_versions_in_huge_pages(numbers, values):
+    plain = vellum.open(numbers, version="first")["x"]
+    plain.prefetch()
+    assert huge_kib(plain) == 0
+    huge = vellum.open(numbers, version="first", huge_pages=True)["x"]
+    huge.prefetch()
+    np.testing.assert_array_equal(huge, values)
+    if kernel_version() >= (6, 1):
+        assert huge_kib(huge) >= 2048

@@ -21,6 +21,8 @@ def printed(cell):
 def test_notebook(path, tmp_path, monkeypatch):
     nbclient = pytest.importorskip("nbclient")
     nbformat = pytest.importorskip("nbformat")
+    if path.stem.startswith("s3-"):
+        pytest.importorskip("moto")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     kept = nbformat.read(path, 4)
     notebook = nbformat.read(path, 4)

@@ -3,68 +3,17 @@
 import concurrent.futures
 import multiprocessing
 import pickle
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 
 import numpy as np
 import pytest
 
 import vellum
 
-BUCKET = "bucket"
-
 
 @pytest.fixture(autouse=True)
 def no_copies(monkeypatch):
     """What was read is kept nowhere, so that each test reads the remote itself."""
     monkeypatch.setenv("VELLUM_CACHE_DIR", "")
-
-
-class Server:
-    """An S3 server in a process of its own, with an empty bucket."""
-
-    def __init__(self):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
-        program = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
-        self.process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.endpoint = f"http://127.0.0.1:{self.port}"
-        self.make_bucket()
-
-    def make_bucket(self):
-        while True:
-            assert self.process.poll() is None, "the server has ended"
-            try:
-                request = urllib.request.Request(f"{self.endpoint}/{BUCKET}", method="PUT")
-                return urllib.request.urlopen(request, timeout=60).close()
-            except OSError:
-                time.sleep(0.05)
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-
-
-@pytest.fixture(scope="module")
-def server():
-    pytest.importorskip("moto")
-    made = Server()
-    yield made
-    made.end()
-
-
-@pytest.fixture(params=["directory", "s3"])
-def url(request, tmp_path, monkeypatch):
-    if request.param == "directory":
-        return f"file://{tmp_path}/remote"
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
-    endpoint = request.getfixturevalue("server").endpoint
-    return f"s3://{BUCKET}/{tmp_path.name}?endpoint={endpoint}&region=us-east-1&addressing=path"
 
 
 def push_to(url, path):

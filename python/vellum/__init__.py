@@ -23,6 +23,7 @@ from ._core import (
     PullReport,
     PushReport,
     RemoteInfo,
+    ReplicateState,
     StoreStat,
     VerifyReport,
     VersionInfo,
@@ -51,6 +52,7 @@ from .errors import (
 from .group import Group
 from .reference import WriterReference
 from .region import Region, open
+from .replication import Replication
 from .store import Store, clone
 from .strings import Strings
 
@@ -82,6 +84,8 @@ __all__ = [
     "ReadOnly",
     "Region",
     "RemoteInfo",
+    "ReplicateState",
+    "Replication",
     "Store",
     "StoreNotFound",
     "StoreStat",

@@ -16,6 +16,7 @@ from .diff import Diff, changed_ranges
 from .errors import AlreadyExists, Busy, InvalidArgument, NotFound
 from .group import Group, _array
 from .progress import Callback
+from .replication import Replication
 from .store import Path, Store, VersionInfo, _native
 
 _FIRST_BYTES = 64 << 20
@@ -225,6 +226,10 @@ class Region(Group):
         """As `Store.push`. What is not committed stays behind."""
         return self.store.push(remote, versions, take_over=take_over, progress=progress)
 
+    def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
+        """As `Store.replicate`: each commit goes to a remote as it is made."""
+        return self.store.replicate(url, interval=interval, take_over=take_over)
+
     def forget(self, **rules: Any) -> list[str]:
         """As `Store.forget`."""
         return self.store.forget(**rules)
@@ -257,6 +262,7 @@ def open(
     capacity_bytes: int = 0,
     working_set: bool = False,
     share: bool = False,
+    huge_pages: bool = False,
 ) -> Region:
     """Opens a branch to write, or a version to read.
 
@@ -271,8 +277,9 @@ def open(
         Makes the store and the branch where they are missing.
     mode
         "r+": the branch, to write (the default); "r": its last commit, to read.
-    engine, memory_limit_bytes, working_set, share
-        As in the C++ interface (region_options.hpp).
+    engine, memory_limit_bytes, working_set, share, huge_pages
+        As in the C++ interface (region_options.hpp). With `huge_pages`, `prefetch()` of a version combines its pages
+        into huge ones, as numpy's own arrays have.
     capacity_bytes
         How far the region can grow, 1 TiB by default. It is address space, and costs nothing.
     """
@@ -282,7 +289,7 @@ def open(
         raise InvalidArgument("a version is open to read: it goes with neither create nor mode 'r+'")
     options = _core.OpenOptions()
     options.engine, options.memory_limit_bytes = engine, memory_limit_bytes
-    options.working_set, options.share = working_set, share
+    options.working_set, options.share, options.huge_pages = working_set, share, huge_pages
     native = _native(path, create)
     if version is not None or mode == "r":
         return open_version(native, version if version is not None else branch, options)

@@ -10,6 +10,7 @@ from . import _core
 from .diff import Diff
 from .errors import InvalidArgument, NotFound, StoreNotFound
 from .progress import Callback, shown
+from .replication import Replication
 
 if TYPE_CHECKING:
     from .region import Region
@@ -174,6 +175,16 @@ class Store:
         """
         with shown("pull", progress) as callback:
             return self._native.pull(remote, _names(versions), callback)
+
+    def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
+        """Sends each commit and each new snapshot to a remote as it is made, beside writers in any processes.
+
+        It returns at once, and a thread pushes, until `stop()` of what it returns, or the end of its `with` block.
+        A machine that is lost takes no commit with it that is older than `interval` seconds, as long as the server
+        answers and a push takes no more than half of that. A remote that the store does not know is added as
+        "replica". A push that fails is tried again; `take_over` is that of `push`.
+        """
+        return Replication(self, url, interval, take_over)
 
     # ---- Content and upkeep
 

@@ -10,9 +10,12 @@ and whose `model` is what it must hold.
 
 from __future__ import annotations
 
+import functools
+import multiprocessing
 import pickle
 import shutil
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -58,8 +61,20 @@ def _copied(model: Model) -> Model:
     return {name: array.copy() for name, array in model.items()}
 
 
+@functools.cache
+def _worker() -> ProcessPoolExecutor:
+    """One process for all machines of this one: a start costs more than a rule."""
+    return ProcessPoolExecutor(1, multiprocessing.get_context("forkserver"))
+
+
+def _values(arrays: list[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    """For the worker: what it finds in arrays that came as references."""
+    assert all(isinstance(array, vellum.Array) for array in arrays)
+    return [np.array(array) for array in arrays]
+
+
 class ArrayMachine(RuleBasedStateMachine):
-    """Arrays, commits, snapshots, rollbacks, reopening; every version is compared with a plain copy."""
+    """Arrays, commits, snapshots, rollbacks, reopening, a worker; every version is compared with a plain copy."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -201,6 +216,17 @@ class ArrayMachine(RuleBasedStateMachine):
             part = np.s_[::2] if expected.ndim else ()
             back = pickle.loads(pickle.dumps(old[array_name][part]))
             np.testing.assert_array_equal(back, expected[part])
+
+    @precondition(lambda self: self.snapshots)
+    @rule(data=st.data())
+    def work(self, data: Any) -> None:
+        """Another process reads an old version by references, beside this writer."""
+        name = data.draw(st.sampled_from(sorted(self.snapshots)))
+        old, model = vellum.open(self.path, version=name), self.snapshots[name]
+        arrays = sorted(model)
+        found = _worker().submit(_values, [old[array] for array in arrays]).result()
+        for array, values in zip(arrays, found, strict=True):
+            np.testing.assert_array_equal(values, model[array], err_msg=array)
 
     @precondition(lambda self: len(self.snapshots) > 1)
     @rule(data=st.data())

@@ -1,0 +1,171 @@
+// Replication: the commits of a store go to a remote by a thread of their own, until it is asked to end.
+#include <nanobind/stl/string.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vellum/store.hpp>
+
+#include "bindings.hpp"
+
+namespace vellum::python {
+namespace {
+
+using Unlocked = nb::call_guard<nb::gil_scoped_release>;
+
+// Signals go to the program's own threads while this lives: what the library starts inherits that.
+class NoSignals {
+ public:
+  NoSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigdelset(&all, fault);
+    pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+// What the thread and its owner share. The thread never takes the interpreter's lock.
+class Work {
+ public:
+  Work(const Store& store, std::string url, const ReplicateOptions& options)
+      : store_(store), url_(std::move(url)), options_(options) {}
+
+  void run() {
+    ReplicateState last;
+    std::exception_ptr error;
+    try {
+      last = store_.replicate(url_, options_, [this](const ReplicateState& now) {
+        const std::lock_guard lock(mutex_);
+        state_ = now;
+        return !is_end_asked_;
+      });
+    } catch (const std::exception& e) {
+      error = std::current_exception();
+      last = state();
+      last.failure = e.what();
+    }
+    const std::lock_guard lock(mutex_);
+    state_ = last;
+    error_ = error;
+    has_ended_ = true;
+    change_.notify_all();
+  }
+
+  void ask_end() {
+    const std::lock_guard lock(mutex_);
+    is_end_asked_ = true;
+  }
+
+  bool wait(double seconds) {
+    std::unique_lock lock(mutex_);
+    return change_.wait_for(lock, std::chrono::duration<double>(seconds),
+                            [this] { return has_ended_; });
+  }
+
+  ReplicateState state() {
+    const std::lock_guard lock(mutex_);
+    return state_;
+  }
+
+  void rethrow() {
+    const std::lock_guard lock(mutex_);
+    if (error_ != nullptr) std::rethrow_exception(error_);
+  }
+
+ private:
+  Store store_;
+  const std::string url_;
+  const ReplicateOptions options_;
+  std::mutex mutex_;
+  std::condition_variable change_;
+  ReplicateState state_;
+  std::exception_ptr error_;
+  bool is_end_asked_ = false, has_ended_ = false;
+};
+
+// A child of fork(2) does not have the thread: there a Replication has ended, and touches neither the
+// thread nor what it shares with it.
+class Replication {
+ public:
+  Replication(const Store& store, std::string url, std::uint64_t interval_ms, bool take_over)
+      : work_(std::make_shared<Work>(
+            store, std::move(url),
+            ReplicateOptions{std::chrono::milliseconds(interval_ms), take_over})) {
+    const NoSignals in_the_thread;
+    thread_ = std::make_unique<std::thread>([work = work_] { work->run(); });
+  }
+
+  // Does not wait for a server: a thread that still works ends by itself.
+  ~Replication() {
+    if (is_in_child()) {
+      (void)thread_.release();
+    } else if (work_->wait(0)) {
+      thread_->join();
+    } else {
+      work_->ask_end();
+      thread_->detach();
+    }
+  }
+  Replication(const Replication&) = delete;
+  Replication& operator=(const Replication&) = delete;
+
+  // A last push follows.
+  void ask_end() {
+    if (!is_in_child()) work_->ask_end();
+  }
+  // True: it has ended.
+  bool wait(double seconds) { return is_in_child() || work_->wait(seconds); }
+  ReplicateState state() { return is_in_child() ? ReplicateState{} : work_->state(); }
+  // Throws what ended the replication, if that was not a wish.
+  void rethrow() {
+    if (!is_in_child()) work_->rethrow();
+  }
+
+ private:
+  bool is_in_child() const { return getpid() != pid_; }
+
+  const pid_t pid_ = getpid();
+  std::shared_ptr<Work> work_;
+  std::unique_ptr<std::thread> thread_;
+};
+
+double seconds(std::chrono::milliseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+void bind_replication(nb::module_& module) {
+  nb::class_<ReplicateState>(module, "ReplicateState", "What a replication has done up to now.")
+      .def_ro("pushes", &ReplicateState::pushes)
+      .def_ro("versions", &ReplicateState::versions)
+      .def_ro("bytes_uploaded", &ReplicateState::bytes_uploaded)
+      .def_ro("failure", &ReplicateState::failure, "Why the last push failed; empty: it did not.")
+      .def_prop_ro(
+          "behind_seconds", [](const ReplicateState& s) { return seconds(s.behind); },
+          "How long ago the oldest commit was noticed that is not at the remote; 0: there is none.")
+      .def("__repr__", [](const ReplicateState& s) {
+        return "<ReplicateState: " + std::to_string(s.versions) + " versions sent, " +
+               (s.failure.empty() ? "no failure" : s.failure) + ">";
+      });
+  nb::class_<Replication>(module, "Replication")
+      .def(nb::init<const Store&, std::string, std::uint64_t, bool>(), nb::arg("store"),
+           nb::arg("url"), nb::arg("interval_ms"), nb::arg("take_over"))
+      .def("ask_end", &Replication::ask_end)
+      .def("wait", &Replication::wait, nb::arg("seconds"), Unlocked())
+      .def("rethrow", &Replication::rethrow)
+      .def_prop_ro("state", &Replication::state);
+}
+
+}  // namespace vellum::python
