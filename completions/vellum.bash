@@ -33,7 +33,7 @@ _vellum_options() {
     snapshot | tag) echo '--message --names' ;;
     rm) echo '--branch' ;;
     forget)
-      echo '--keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --branch --prefix --dry-run'
+      echo '--keep-last --keep-daily --keep-weekly --keep-monthly --keep-yearly --branch --prefix --dry-run --hold'
       ;;
     gc) echo '--dry-run --recompress' ;;
     tier) echo '--bytes --bring-home --home-bytes --keep-last --dry-run' ;;
@@ -41,7 +41,8 @@ _vellum_options() {
     remote) echo '--one-writer' ;;
     push) echo '--all --remote --take-over' ;;
     replicate) echo '--interval --take-over' ;;
-    pull) echo '--remote' ;;
+    pull) echo '--remote --packs' ;;
+    clone) echo '--lazy' ;;
     verify) echo '--read-data' ;;
     repair) echo '--to --removed --dry-run' ;;
     recover) echo '--copied --corrupted' ;;

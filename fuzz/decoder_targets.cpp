@@ -28,6 +28,7 @@ std::span<const Target> targets() {
       {"page_diff", fuzz_page_diff},
       {"redo", fuzz_redo},
       {"head", fuzz_head},
+      {"hold", fuzz_hold},
       {"name_table", fuzz_name_table},
       {"piece_list", fuzz_piece_list},
       {"piece", fuzz_piece},

@@ -34,6 +34,7 @@ void fuzz_page_hashes(View input);
 void fuzz_redo(View input);
 // remote_objects.cpp: what a server returns, and what a store keeps of a remote.
 void fuzz_head(View input);
+void fuzz_hold(View input);
 void fuzz_name_table(View input);
 void fuzz_piece_list(View input);
 void fuzz_piece(View input);

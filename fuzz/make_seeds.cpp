@@ -6,6 +6,7 @@
 #include "base/codec.hpp"
 #include "format/redo.hpp"
 #include "format/samples.hpp"
+#include "remote/objects/hold.hpp"
 #include "remote/objects/name_table.hpp"
 #include "remote/remote_samples.hpp"
 
@@ -57,6 +58,7 @@ void write_fixed_structures() {
 void write_remote_objects() {
   const format::Uuid id = samples::store_id();
   write("head", "sample", remote::encode_head(remote::samples::sample_head(), id));
+  write("hold", "sample", remote::encode_hold(remote::samples::sample_hold(), id));
   write("name_table", "sample",
         remote::encode_name_table(remote::samples::sample_head().names, 2, id));
   write("piece_list", "sample", remote::encode_piece_list(remote::samples::sample_list(), id));

@@ -1,6 +1,7 @@
 // The objects of a remote, and a server's listing.
 #include "decoder_targets.hpp"
 #include "remote/objects/head.hpp"
+#include "remote/objects/hold.hpp"
 #include "remote/objects/name_table.hpp"
 #include "remote/objects/piece.hpp"
 #include "remote/objects/piece_list.hpp"
@@ -42,6 +43,10 @@ void fuzz_name_table(View input) {
     return remote::encode_name_table(names, UINT32_MAX, id);
   };
   check_frame<std::vector<remote::RemoteName>>(input, remote::decode_name_table, encode);
+}
+
+void fuzz_hold(View input) {
+  check_frame<remote::Hold>(input, remote::decode_hold, remote::encode_hold);
 }
 
 void fuzz_piece_list(View input) {

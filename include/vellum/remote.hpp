@@ -51,10 +51,16 @@ struct PushReport {
 // Store::pull().
 struct PullOptions {
   std::vector<std::string> versions;  // empty: all of the remote's
+  // Of a store that was cloned lazily: also brings all of its packs here. The remote is not needed
+  // afterwards.
+  bool packs = false;
 };
 // Store::clone().
 struct CloneOptions {
   std::vector<std::string> versions;  // empty: all of the remote's
+  // The new store's packs stay at the remote, and come page by page when they are read, as with
+  // Store::open() of a URL. The store can be written; what it writes is here until it is pushed.
+  bool lazy = false;
 };
 struct PulledVersion {
   std::string name;

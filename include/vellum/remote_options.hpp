@@ -1,4 +1,5 @@
-// vellum/remote_options.hpp: how a store is read from a remote (Store::open() with a URL).
+// vellum/remote_options.hpp: how packs are read from a remote (Store::open() with a URL, or of a lazy
+// clone).
 #ifndef VELLUM_REMOTE_OPTIONS_HPP
 #define VELLUM_REMOTE_OPTIONS_HPP
 
@@ -21,7 +22,9 @@ struct RemoteOptions {
   std::optional<std::uint64_t> cache_bytes;
   // How long a page waits for a remote that does not answer, at least a millisecond. Then pin(),
   // prefetch() and read() throw Errc::io, and a thread that touches the page gets SIGBUS, after one
-  // line on standard error. Not set: VELLUM_REMOTE_WAIT_S, in seconds, or else 60 seconds.
+  // line on standard error. A request that
+  // fails is not repeated for longer. Not set: VELLUM_REMOTE_WAIT_S, in seconds, such as 0.5, or else
+  // 60 seconds.
   std::optional<std::chrono::milliseconds> longest_wait;
 };
 

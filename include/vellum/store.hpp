@@ -113,7 +113,7 @@ class Store {
   // would write throws Errc::read_only; stat() and verify() throw Errc::unsupported. Touching a page
   // may wait for the network: see RemoteOptions.
   [[nodiscard]] static Store open(const std::string& path);
-  // The same, of a URL alone.
+  // The same; `options` count for a URL, and for a directory that was cloned lazily.
   [[nodiscard]] static Store open(const std::string& url, const RemoteOptions& options);
   static Store open_or_create(const std::string& path,
                               const StoreOptions& options = StoreOptions());
@@ -263,7 +263,8 @@ class Store {
                   const ProgressFn& progress = nullptr);
   // Makes the store `directory` from a remote, which it then knows as "origin". `directory` must
   // not exist; it gets its name when it is whole, and a call that was cut off goes on with what it
-  // has left in `directory`.vellum-clone.
+  // has left in `directory`.vellum-clone. A lazy clone puts a list of what it needs at the remote,
+  // where gc keeps that.
   static PullReport clone(const std::string& url, const std::string& directory,
                           const CloneOptions& options = CloneOptions(),
                           const ProgressFn& progress = nullptr);

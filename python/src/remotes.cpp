@@ -67,21 +67,23 @@ void bind_remotes(nb::module_& module, nb::class_<Store>& store) {
           nb::arg("remote"), nb::arg("versions"), nb::arg("take_over"), nb::arg("progress").none())
       .def(
           "pull",
-          [](Store& s, const std::string& remote, const Names& versions, nb::object progress) {
-            const ProgressFn report = progress_to(std::move(progress));
-            const nb::gil_scoped_release unlocked;
-            return s.pull(remote, {versions}, report);
-          },
-          nb::arg("remote"), nb::arg("versions"), nb::arg("progress").none())
-      .def_static(
-          "clone",
-          [](const std::string& url, const std::string& directory, const Names& versions,
+          [](Store& s, const std::string& remote, const Names& versions, bool packs,
              nb::object progress) {
             const ProgressFn report = progress_to(std::move(progress));
             const nb::gil_scoped_release unlocked;
-            return Store::clone(url, directory, {versions}, report);
+            return s.pull(remote, {versions, packs}, report);
           },
-          nb::arg("url"), nb::arg("directory"), nb::arg("versions"), nb::arg("progress").none());
+          nb::arg("remote"), nb::arg("versions"), nb::arg("packs"), nb::arg("progress").none())
+      .def_static(
+          "clone",
+          [](const std::string& url, const std::string& directory, const Names& versions, bool lazy,
+             nb::object progress) {
+            const ProgressFn report = progress_to(std::move(progress));
+            const nb::gil_scoped_release unlocked;
+            return Store::clone(url, directory, {versions, lazy}, report);
+          },
+          nb::arg("url"), nb::arg("directory"), nb::arg("versions"), nb::arg("lazy"),
+          nb::arg("progress").none());
 }
 
 }  // namespace vellum::python

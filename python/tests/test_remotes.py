@@ -50,6 +50,15 @@ def test_pull_brings_what_is_new(pushed, url, values, tmp_path):
     np.testing.assert_array_equal(vellum.open(clone.path, version="second")["x"], expected)
 
 
+def test_lazy_clone(pushed, url, values, tmp_path):
+    clone = vellum.clone(url, tmp_path / "clone", lazy=True)
+    assert not list((tmp_path / "clone" / "packs").iterdir())
+    np.testing.assert_array_equal(vellum.open(clone.path, version="first")["x"], values)
+    clone.pull(packs=True)
+    assert list((tmp_path / "clone" / "packs").iterdir())
+    np.testing.assert_array_equal(vellum.open(clone.path, version="first")["x"], values)
+
+
 def test_two_that_push_one_branch(pushed, url, tmp_path):
     clone = vellum.clone(url, tmp_path / "clone")
     for store in (clone, pushed):

@@ -167,14 +167,21 @@ class Store:
             return self._native.push(remote, _names(versions), take_over, callback)
 
     def pull(
-        self, remote: str = "origin", versions: Iterable[str] = (), *, progress: bool | Callback | None = None
+        self,
+        remote: str = "origin",
+        versions: Iterable[str] = (),
+        *,
+        packs: bool = False,
+        progress: bool | Callback | None = None,
     ) -> _core.PullReport:
         """Gets versions from a remote, all that it has or those named.
+
+        `packs`: everything that a lazy clone has left at its remote comes, too.
 
         A branch with commits of this store's own stays as it is: `is_ahead` of its entry in the report.
         """
         with shown("pull", progress) as callback:
-            return self._native.pull(remote, _names(versions), callback)
+            return self._native.pull(remote, _names(versions), packs, callback)
 
     def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
         """Sends each commit and each new snapshot to a remote as it is made, beside writers in any processes.
@@ -215,11 +222,19 @@ def _names(versions: Iterable[str]) -> list[str]:
     return list(versions)
 
 
-def clone(url: str, path: Path, versions: Iterable[str] = (), *, progress: bool | Callback | None = None) -> Store:
+def clone(
+    url: str,
+    path: Path,
+    versions: Iterable[str] = (),
+    *,
+    lazy: bool = False,
+    progress: bool | Callback | None = None,
+) -> Store:
     """Makes a store from a remote, which it then knows as "origin": of all versions, or of those named.
 
+    `lazy`: data stay at the remote and come when they are read; `Store.pull(packs=True)` gets all of them.
     The directory must not exist. A clone that was cut off goes on where it ended.
     """
     with shown("clone", progress) as callback:
-        _core.Store.clone(url, os.path.abspath(os.fspath(path)), _names(versions), callback)
+        _core.Store.clone(url, os.path.abspath(os.fspath(path)), _names(versions), lazy, callback)
     return Store(path)

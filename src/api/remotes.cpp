@@ -5,6 +5,7 @@
 #include "remote/pull.hpp"
 #include "remote/push.hpp"
 #include "remote/replicator.hpp"
+#include "remote/session/away_list.hpp"
 #include "remote/session/known_remotes.hpp"
 
 namespace vellum {
@@ -23,9 +24,7 @@ bool Store::add_remote(const std::string& name, const std::string& url,
   return remote::add_remote(*impl_->core, name, url, options.one_writer);
 }
 
-void Store::remove_remote(const std::string& name) {
-  remote::remove_remote_file(*impl_->core, name);
-}
+void Store::remove_remote(const std::string& name) { remote::remove_remote(*impl_->core, name); }
 
 PushReport Store::push(const std::string& remote, const PushOptions& options,
                        const ProgressFn& progress) {

@@ -13,6 +13,7 @@
 #include "region/region_impl.hpp"
 #include "remote/engine/url.hpp"
 #include "remote/lazy/open_remote.hpp"
+#include "remote/session/away_list.hpp"
 #include "store/branch/live_snapshot.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/kept_version.hpp"
@@ -93,10 +94,13 @@ Store Store::create(const std::string& path, const StoreOptions& options) {
 
 Store Store::open(const std::string& path) {
   if (remote::is_remote_url(path)) return open(path, RemoteOptions());
-  return StoreAccess::handle_of(store::StoreCore::open(base::posix_fs(), path));
+  return StoreAccess::handle_of(remote::open_store(base::posix_fs(), path));
 }
 
 Store Store::open(const std::string& url, const RemoteOptions& options) {
+  if (!remote::is_remote_url(url)) {
+    return StoreAccess::handle_of(remote::open_store(base::posix_fs(), url, options));
+  }
   return StoreAccess::handle_of(remote::open_remote(base::posix_fs(), url, options));
 }
 
@@ -331,6 +335,13 @@ RepairReport Store::repair(const std::string& path, const std::string& destinati
                            const RepairOptions& options, const ProgressFn& progress) {
   if (!options.dry_run && destination.empty()) {
     fail(Errc::invalid_argument, "{}: repair needs a name for the new store", path);
+  }
+  if (remote::has_away_list(base::posix_fs(), path)) {
+    fail(Errc::unsupported,
+         "{}: packs of the store lie at its remote, where nothing is repaired: `vellum pull "
+         "--packs` "
+         "brings them here, and a clone of the remote has what is pushed",
+         path);
   }
   return store::repair_store(
       base::posix_fs(), path,

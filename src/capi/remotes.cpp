@@ -119,7 +119,8 @@ int vellum_pull(vellum_store* store, const char* remote, const vellum_pull_optio
   return guarded([&] {
     require(remote, "remote");
     require_struct(report);
-    tell(store_of(store).pull(remote, {names_of(options_or_zero(options).versions)},
+    const vellum_pull_options given = options_or_zero(options);
+    tell(store_of(store).pull(remote, {names_of(given.versions), given.packs != 0},
                               progress_of(progress, context)),
          report, visit, context);
   });
@@ -132,7 +133,8 @@ int vellum_clone(const char* url, const char* directory, const vellum_pull_optio
     require(url, "url");
     require(directory, "directory");
     require_struct(report);
-    tell(vellum::Store::clone(url, directory, {names_of(options_or_zero(options).versions)},
+    const vellum_pull_options given = options_or_zero(options);
+    tell(vellum::Store::clone(url, directory, {names_of(given.versions), given.lazy != 0},
                               progress_of(progress, context)),
          report, visit, context);
   });

@@ -1,20 +1,21 @@
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
+#include "remote/lazy/open_remote.hpp"
 #include "remote/pull.hpp"
+#include "remote/session/away_list.hpp"
 #include "remote/session/open_engine.hpp"
 
 namespace vellum::remote {
 namespace {
 
-constexpr const char* kUnfinishedSuffix = ".vellum-clone";
-
 // What a clone that was cut off has left, or a new store.
 std::shared_ptr<store::StoreCore> open_unfinished(base::Fs& fs, const std::string& path,
-                                                  const format::Superblock& superblock) {
+                                                  const format::Superblock& superblock,
+                                                  std::shared_ptr<ObjectStore> objects) {
   if (!fs.exists(path + "/" + store::kSuperblockName)) {
     return store::StoreCore::create_copy(fs, path, superblock);
   }
-  auto store = store::StoreCore::open(fs, path);
+  auto store = open_store(fs, path, {}, std::move(objects));
   if (store->superblock().store_id != superblock.store_id) {
     fail(Errc::already_exists, "{}: an unfinished clone of another remote: remove it first", path);
   }
@@ -30,13 +31,18 @@ PullReport clone(base::Fs& fs, const std::string& url, const std::string& given,
   base::require_free(fs, directory);
   if (objects == nullptr) objects = open_object_store(fs, url);
   const format::Superblock superblock = read_superblock(*objects);
-  const std::string unfinished = directory + kUnfinishedSuffix;
+  const std::string unfinished = directory + kUnfinishedCloneSuffix;
   PullReport report;
   {
-    const auto store = open_unfinished(fs, unfinished, superblock);
+    auto store = open_unfinished(fs, unfinished, superblock, objects);
     if (remote_names(*store).empty()) add_remote_file(*store, kDefaultRemoteName, url, false);
+    if (options.lazy && !has_away_list(fs, unfinished)) {
+      write_away_list(*store, {});
+      store = open_store(fs, unfinished, {}, objects);
+    }
     Session session(*store, kDefaultRemoteName, std::move(objects));
-    report = pull(session, {options.versions}, progress);
+    const bool brings_packs = !options.lazy && has_away_list(fs, unfinished);
+    report = pull(session, {options.versions, brings_packs}, progress);
   }
   fs.rename_new(unfinished, directory);
   fs.sync_directory(base::parent_of(directory));

@@ -1,13 +1,19 @@
 #include "remote/pull.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "base/fail.hpp"
 #include "base/thread_pool.hpp"
+#include "remote/holds.hpp"
+#include "remote/pack_bringer.hpp"
 #include "remote/pieces/pack_filler.hpp"
+#include "remote/session/away_list.hpp"
 #include "store/branch/adopt_version.hpp"
 #include "store/lock/patience.hpp"
 #include "store/lock/version_pin.hpp"
+#include "store/reach/roots.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -15,6 +21,8 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto kGcWait = 30s;
 constexpr std::size_t kMostReadingThreads = 16;  // each holds a piece in memory
+
+constexpr int kMostPullTries = 1000;  // each lost to a gc at the remote
 
 store::VersionPin wait_for_gc(store::StoreCore& store) {
   store::VersionPin pin;
@@ -26,6 +34,12 @@ store::VersionPin wait_for_gc(store::StoreCore& store) {
   return pin;
 }
 
+// The packs of this remote may stay there.
+bool is_lazy(const Session& session) {
+  return session.name() == kDefaultRemoteName &&
+         has_away_list(session.store().fs(), session.store().path());
+}
+
 class Pull {
  public:
   Pull(Session& session, const PullOptions& options, const ProgressFn& progress)
@@ -33,6 +47,7 @@ class Pull {
         session_(session),
         remote_(session.remote()),
         progress_(progress),
+        is_lazy_(is_lazy(session)),
         pool_(std::min(kMostReadingThreads, remote_.objects().connections()) - 1) {
     head_ = remote_.newest_head().head;
     for (const std::string& name : options.versions) {
@@ -53,7 +68,8 @@ class Pull {
     wanted_.erase(std::unique(wanted_.begin(), wanted_.end()), wanted_.end());
   }
 
-  PullReport run() {
+  // False: a gc at the remote has begun meanwhile, and nothing has changed here.
+  bool run() {
     std::vector<const RemoteName*> to_do;
     for (const RemoteName* name : wanted_) {
       PulledVersion pulled{name->ref.name, name->is_branch, false, false};
@@ -64,15 +80,16 @@ class Pull {
       if (action == Action::get) to_do.push_back(name);
       if (action == Action::note) note(*name);
     }
-    if (to_do.empty()) return report_;
+    if (to_do.empty()) return true;
     const store::VersionPin no_gc = wait_for_gc(store_);
-    PackFiller filler(store_);
+    if (is_lazy_ && !note_pieces(to_do)) return false;
     for (const RemoteName* name : to_do) {
-      with_context("'" + name->ref.name + "'", [&] { fetch(*name, filler); });
+      if (!is_lazy_) with_context("'" + name->ref.name + "'", [&] { fetch(*name); });
       publish(*name);
     }
-    return report_;
+    return true;
   }
+  PullReport report() { return std::move(report_); }
 
  private:
   // note: a pull that was cut off has done all but that.
@@ -117,17 +134,75 @@ class Pull {
          name.ref.name, store_.path(), remote_.objects().url());
   }
 
+  PackFiller& filler() {
+    if (!filler_.has_value()) filler_.emplace(store_);
+    return *filler_;
+  }
+
   // The version's records come to the packs, durable.
-  void fetch(const RemoteName& name, PackFiller& filler) {
-    const PieceList pieces = remote_.list(name.list);
+  void fetch(const RemoteName& name) {
+    fetch_pieces(remote_.list(name.list));
+    filler().finish();
+    filler().require_all(name.ref.version);
+  }
+
+  void fetch_pieces(const PieceList& pieces) {
     const std::size_t window = 2 * (pool_.workers() + 1);
     for (std::size_t first = 0; first < pieces.size(); first += window) {
       const std::size_t count = std::min(window, pieces.size() - first);
-      fetch_some(std::span(pieces).subspan(first, count), filler);
+      fetch_some(std::span(pieces).subspan(first, count), filler());
       if (progress_) progress_({first + count, pieces.size(), "pieces"});
     }
-    filler.finish();
-    filler.require_all(name.ref.version);
+  }
+
+  // The versions' pieces are noted, and so are there before a version needs them. What belongs to a
+  // pack that is a file here comes here. False: a gc at the remote may not know what is needed.
+  bool note_pieces(const std::vector<const RemoteName*>& to_do) {
+    VersionPieces away = read_away_list(store_.fs(), store_.path(), store_.superblock().store_id);
+    VersionPieces fresh;
+    for (const RemoteName* name : to_do) add_pieces(fresh, remote_.pieces_of(name->list));
+    const bool is_new = add_pieces(away, fresh);
+    if (is_new) {
+      put_hold(session_, away.list);
+      if (remote_.newest_number() != head_.number &&
+          remote_.newest_head().head.generation != head_.generation) {
+        return false;
+      }
+    }
+    fetch_for_files(fresh);
+    if (is_new) write_away_list(store_, away);
+    store_.packs().refresh();
+    return true;
+  }
+
+  void fetch_for_files(const VersionPieces& fresh) {
+    const auto roots = store::read_roots(store_);
+    files_ = {roots.packs.begin(), roots.packs.end()};
+    PieceList pieces;
+    for (std::size_t i = 0; i < fresh.list.size(); ++i) {
+      const auto& spans = fresh.index.spans[i];
+      for (const PackSpan& span : spans) require_not_ours(span.pack, roots);
+      if (std::ranges::any_of(spans, [&](const PackSpan& s) { return files_.contains(s.pack); })) {
+        pieces.push_back(fresh.list[i]);
+      }
+    }
+    if (pieces.empty()) return;
+    fetch_pieces(pieces);
+    filler().finish();
+  }
+
+  // A pack that a branch of this store has yet to write.
+  void require_not_ours(std::uint64_t pack, const store::Roots& roots) const {
+    if (files_.contains(pack) || roots.settled_bytes(pack) != 0) return;
+    fail(Errc::corrupted,
+         "{}: this store will write another pack {:016x} than the remote has: they are two copies "
+         "of one store that have gone apart. Clone the remote into a new directory",
+         store_.path(), pack);
+  }
+
+  // Whether it need not come: a lazy clone leaves packs away that are no files.
+  bool has(const PackFiller& filler, const PieceRecord& record) const {
+    return (is_lazy_ && !files_.contains(record.ref.pack)) || filler.has(record);
   }
 
   struct Fetched {
@@ -152,14 +227,17 @@ class Pull {
   // Whole, unless the store is known to have all of it: most of what is new is missing.
   Fetched fetch_one(const PieceName& name, const PackFiller& filler) const {
     Fetched out;
-    const auto cached = remote_.cached_contents(name);
-    if (cached.has_value() && std::ranges::all_of(*cached, [&](const PieceRecord& record) {
-          return filler.has(record);
+    std::optional<std::vector<PieceRecord>> known = remote_.cached_contents(name);
+    if (is_lazy_ && !known.has_value()) known = remote_.contents(name);
+    if (known.has_value() && std::ranges::all_of(*known, [&](const PieceRecord& record) {
+          return has(filler, record);
         })) {
       return out;
     }
     out.piece = remote_.piece(name);
-    for (const PieceRecord& record : out.piece.records) out.missing.push_back(!filler.has(record));
+    for (const PieceRecord& record : out.piece.records) {
+      out.missing.push_back(!has(filler, record));
+    }
     return out;
   }
 
@@ -211,16 +289,32 @@ class Pull {
   Session& session_;
   const Remote& remote_;
   const ProgressFn& progress_;
+  const bool is_lazy_;
   base::ThreadPool pool_;
   Head head_;
   std::vector<const RemoteName*> wanted_;
+  std::optional<PackFiller> filler_;  // it reads the page maps of the whole store
+  std::set<std::uint64_t> files_;     // packs that a lazy clone has
   PullReport report_;
 };
 
 }  // namespace
 
 PullReport pull(Session& session, const PullOptions& options, const ProgressFn& progress) {
-  return Pull(session, options, progress).run();
+  for (int i = 0; i < kMostPullTries; ++i) {
+    Pull attempt(session, options, progress);
+    if (!attempt.run()) continue;
+    PullReport report = attempt.report();
+    if (!options.packs) return report;
+    if (is_lazy(session)) {
+      const store::VersionPin no_gc = wait_for_gc(session.store());
+      bring_packs(session, report, progress);
+    }
+    remove_hold(session);  // also the one that a bringing which was cut off has left
+    return report;
+  }
+  fail(Errc::busy, "{}: gc has begun there {} times meanwhile", session.remote().objects().url(),
+       kMostPullTries);
 }
 
 }  // namespace vellum::remote

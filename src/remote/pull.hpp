@@ -15,11 +15,13 @@ namespace vellum::remote {
 // since it was last pushed or pulled gets the remote's head. Each name is durable when the next one
 // begins; a pull that was cut off goes on where it was. Errc::not_found: the remote has no such
 // name; already_exists: the store has another snapshot of the name; busy: the branch has a writer,
-// or a gc is at work; io: branch and remote have both changed.
+// or a gc is at work; io: branch and remote have both changed. In a lazy clone the packs stay at the
+// remote, unless `options` asks for them.
 PullReport pull(Session& session, const PullOptions& options, const ProgressFn& progress);
 
 // Makes the store `directory` from the remote at `url`, which it knows as `origin`. What a clone
-// that was cut off has left in `directory`.vellum-clone is used. Errc::already_exists: there is
+// that was cut off has left in `directory`.vellum-clone is used; lazy or not, it is what this call
+// asks for in the end. Errc::already_exists: there is
 // something of that name. `objects` stands in for what the URL names, if it is not null.
 PullReport clone(base::Fs& fs, const std::string& url, const std::string& directory,
                  const CloneOptions& options, const ProgressFn& progress,

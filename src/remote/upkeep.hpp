@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "remote/objects/hold.hpp"
 #include "remote/session/remote.hpp"
 #include "vellum/report.hpp"
 
@@ -26,8 +27,10 @@ RemoteVerifyReport verify_remote(const Remote& remote, bool read_data, const Pro
 struct RemoteSpace {
   std::uint64_t heads = 0, objects = 0, object_bytes = 0;  // objects: lists, pieces and
                                                            // tables of names
-  std::uint64_t needed_objects = 0, needed_bytes = 0;      // of them, that some version needs
+  std::uint64_t needed_objects = 0, needed_bytes = 0;      // of them, that some version or lazy
+                                                           // clone needs
   std::uint32_t generation = 0;
+  std::vector<Hold> holds;  // of lazy clones
 };
 RemoteSpace space_of_remote(const Remote& remote);
 

@@ -4,6 +4,7 @@
 
 #include "base/expect_error.hpp"
 #include "remote/failing_objects.hpp"
+#include "remote/lazy/open_remote.hpp"
 #include "remote/remote_fixture.hpp"
 #include "support/crash_images_lib.hpp"
 #include "support/sim_fs_lib.hpp"
@@ -139,6 +140,56 @@ TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesOneThatGoesOn) {
         } else {
           expect_contents(*StoreCore::open(left, "/clone"), made.after);
         }
+      });
+  EXPECT_GT(calls, 50u);
+}
+
+// A lazy clone's packs are read without copies of pieces.
+std::shared_ptr<StoreCore> open_lazy(base::Fs& fs, const std::string& path) {
+  RemoteOptions options;
+  options.cache_directory = "";
+  return open_store(fs, path, options, remote_of(fs));
+}
+
+TEST(RemoteCrash, AKillAtAnyCallOfALazyCloneLeavesOneThatGoesOn) {
+  sim::SimFs fs;
+  const Made made = make_before_push(fs);
+  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  const auto clone_in = [](base::Fs& disk, bool lazy) {
+    clone(disk, kUrl, "/clone", {{}, lazy}, nullptr, remote_of(disk));
+  };
+  const std::uint64_t calls = kill_at_each_call(
+      fs.disk(), [&](base::Fs& disk) { clone_in(disk, true); },
+      [&](sim::SimFs& left, bool) {
+        for (const bool lazy : {true, false}) {
+          sim::SimFs disk(left.disk());
+          if (!disk.exists("/clone")) clone_in(disk, lazy);
+          expect_contents(*open_lazy(disk, "/clone"), made.after);
+        }
+      });
+  EXPECT_GT(calls, 50u);
+}
+
+TEST(RemoteCrash, AKillAtAnyCallThatBringsPacksLosesNothing) {
+  sim::SimFs fs;
+  const Made made = make_before_push(fs);
+  clone(fs, kUrl, "/copy", {{}, true}, nullptr, remote_of(fs));
+  push_all(*StoreCore::open(fs, kStore), remote_of(fs));
+  const auto bring = [](base::Fs& disk) {
+    const auto store = open_lazy(disk, "/copy");
+    Session session(*store, "origin", remote_of(disk));
+    pull(session, {{}, true}, nullptr);
+  };
+  const std::uint64_t calls =
+      kill_at_each_call(fs.disk(), bring, [&](sim::SimFs& left, bool was_killed) {
+        if (was_killed) {
+          const auto store = open_lazy(left, "/copy");
+          expect_contents(*store, {{"s0", made.before.at("s0")}, {"s1", made.before.at("s1")}});
+          store::collect_garbage(*store, false, nullptr);
+          bring(left);
+        }
+        EXPECT_FALSE(left.exists("/r/holds") && !left.list("/r/holds").empty());
+        expect_contents(*StoreCore::open(left, "/copy"), made.after);
       });
   EXPECT_GT(calls, 50u);
 }

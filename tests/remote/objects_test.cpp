@@ -54,6 +54,13 @@ std::vector<Structure> structures() {
          if (problem == nullptr) again = encode_contents(out, store_id());
          return problem;
        }},
+      {"hold", encode_hold(sample_hold(), store_id()),
+       [](const Bytes& bytes, Bytes& again) {
+         Hold out;
+         const char* problem = decode_hold(bytes, store_id(), out);
+         if (problem == nullptr) again = encode_hold(out, store_id());
+         return problem;
+       }},
       {"file", encode_remote_file(sample_file(), store_id()),
        [](const Bytes& bytes, Bytes& again) {
          RemoteFile out;
@@ -78,6 +85,9 @@ TEST(RemoteObjects, RoundTrips) {
   ASSERT_EQ(decode_piece_list(encode_piece_list(sample_list(), store_id()), store_id(), list),
             nullptr);
   EXPECT_EQ(list, sample_list());
+  Hold hold;
+  ASSERT_EQ(decode_hold(encode_hold(sample_hold(), store_id()), store_id(), hold), nullptr);
+  EXPECT_EQ(hold, sample_hold());
   RemoteFile file;
   ASSERT_EQ(decode_remote_file(encode_remote_file(sample_file(), store_id()), store_id(), file),
             nullptr);

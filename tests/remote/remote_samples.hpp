@@ -2,6 +2,7 @@
 #pragma once
 
 #include "remote/objects/head.hpp"
+#include "remote/objects/hold.hpp"
 #include "remote/objects/piece.hpp"
 #include "remote/objects/piece_list.hpp"
 #include "remote/objects/remote_file.hpp"
@@ -84,6 +85,15 @@ inline RemoteFile sample_file() {
   file.branches = {{"main", filled<16>(2), filled<16>(3), filled<16>(9), 4, 5, 6},
                    {"side", filled<16>(7), {}, {}, 8, 9, 10}};
   return file;
+}
+
+inline Hold sample_hold() {
+  Hold hold;
+  hold.writer = filled<16>(7);
+  hold.time_ns = 1'700'000'000'000'000'000;
+  hold.place = "machine:/local/s";
+  hold.pieces = {{0, filled<32>(1)}, {1, filled<32>(2)}, {1, filled<32>(3)}};
+  return hold;
 }
 
 }  // namespace vellum::remote::samples

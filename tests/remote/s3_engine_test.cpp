@@ -92,6 +92,19 @@ TEST(S3EngineTest, ALostReplyToAConditionalPutIsNoConflict) {
   }
 }
 
+TEST(S3EngineTest, AFaultThatStaysIsNotWaitedForLongerThanIsAllowed) {
+  S3Server server;
+  S3Options options = server.options();
+  options.attempts = 1000;
+  options.first_pause = std::chrono::milliseconds(20);
+  options.longest_wait = std::chrono::milliseconds(300);
+  const auto objects = make_s3_engine(options);
+  server.fault = [](const S3Request&) { return Fault::error_503; };
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_ERRC(objects->get("a/b", 10), Errc::io);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
 TEST(S3EngineTest, AFaultThatStaysEndsWithAnErrorThatNamesTheObject) {
   S3Server server;
   S3Options options = server.options();

@@ -4,6 +4,7 @@
 #include <vellum/retention.hpp>
 
 #include "api/snapshots_of.hpp"
+#include "base/fail.hpp"
 #include "cli/remote/at_remote.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
@@ -16,6 +17,7 @@ struct ForgetArguments {
   std::string store;
   std::string branch;
   std::string prefix;
+  std::string hold;
   RetentionPolicy policy;
   bool dry_run = false;
 };
@@ -98,6 +100,10 @@ std::vector<RetentionDecision> forget_at_remote(const ForgetArguments& arguments
 
 int run_forget(Context& context, const ForgetArguments& arguments) {
   const bool is_remote = remote::is_remote_url(arguments.store);
+  if (!arguments.hold.empty()) {
+    if (!is_remote) fail(Errc::invalid_argument, "{}: a remote has holds", arguments.store);
+    return forget_hold_at_remote(context, arguments.store, arguments.hold);
+  }
   const auto decisions = is_remote ? forget_at_remote(arguments) : forget_in_store(arguments);
   if (context.json) {
     context.out.print_json(report_json(arguments.store, decisions, arguments.dry_run));
@@ -138,7 +144,13 @@ void add_forget(CLI::App& app, Context& context) {
       ->add_option("--prefix", arguments->prefix,
                    "Look only at snapshots whose names begin with this")
       ->type_name("TEXT");
-  command->add_flag("--dry-run", arguments->dry_run, "Only say what would be removed");
+  CLI::Option* dry_run =
+      command->add_flag("--dry-run", arguments->dry_run, "Only say what would be removed");
+  command
+      ->add_option("--hold", arguments->hold,
+                   "At a remote: remove what keeps the pieces of a lazy clone, instead")
+      ->type_name("HOLD")
+      ->excludes(dry_run);
 }
 
 }  // namespace vellum::cli

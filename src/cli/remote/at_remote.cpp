@@ -1,9 +1,11 @@
 #include "cli/remote/at_remote.hpp"
 
+#include "base/clock.hpp"
 #include "base/fail.hpp"
 #include "cli/remote/remote_place.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "remote/holds.hpp"
 #include "remote/session/open_engine.hpp"
 #include "remote/upkeep.hpp"
 
@@ -45,6 +47,16 @@ int stat_remote(Context& context, const std::string& url) {
   std::uint64_t branches = 0;
   for (const remote::RemoteName& name : head.names) branches += name.is_branch ? 1 : 0;
   const std::uint64_t snapshots = head.names.size() - branches;
+  Json holds = Json::array();
+  std::string held;
+  for (const remote::Hold& hold : space.holds) {
+    holds.push_back(Json{{"hold", remote::hold_name(hold.writer)},
+                         {"place", hold.place},
+                         {"pulled", utc_time(base::time_point_of(hold.time_ns))},
+                         {"pieces", hold.pieces.size()}});
+    held += fmt::format("\nhold {}: a lazy clone at {} needs {}", remote::hold_name(hold.writer),
+                        printable(hold.place), counted(hold.pieces.size(), "piece"));
+  }
   context.report(Json{{"url", url},
                       {"snapshots", snapshots},
                       {"branches", branches},
@@ -53,12 +65,13 @@ int stat_remote(Context& context, const std::string& url) {
                       {"needed_objects", space.needed_objects},
                       {"needed_bytes", space.needed_bytes},
                       {"heads", space.heads},
-                      {"generation", space.generation}},
-                 fmt::format("{} and {} in {} of {}; {} of it is needed by no version",
+                      {"generation", space.generation},
+                      {"holds", std::move(holds)}},
+                 fmt::format("{} and {} in {} of {}; {} of it is needed by no version{}",
                              counted(snapshots, "snapshot"),
                              branches == 1 ? "1 branch" : fmt::format("{} branches", branches),
                              human_bytes(space.object_bytes), counted(space.objects, "object"),
-                             human_bytes(space.object_bytes - space.needed_bytes)));
+                             human_bytes(space.object_bytes - space.needed_bytes), held));
   return kExitOk;
 }
 
@@ -109,6 +122,14 @@ int gc_remote(Context& context, const std::string& url, bool dry_run) {
       fmt::format("{} {} of {}; {} of {} are left", dry_run ? "would remove" : "removed",
                   counted(report.objects_removed, "object"), human_bytes(report.bytes_removed),
                   counted(report.objects_left, "object"), human_bytes(report.bytes_left)));
+  return kExitOk;
+}
+
+int forget_hold_at_remote(Context& context, const std::string& url, const std::string& hold) {
+  const RemotePlace place(url);
+  remote::forget_hold(place.remote(), hold);
+  context.report(Json{{"url", url}, {"hold", hold}},
+                 fmt::format("removed hold {}: gc removes what it alone needed", hold));
   return kExitOk;
 }
 

@@ -5,6 +5,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "remote/lazy/open_remote.hpp"
 #include "remote/pull.hpp"
 
 namespace vellum::cli {
@@ -14,6 +15,7 @@ struct PullArguments {
   std::string store, url, directory;
   std::string remote = remote::kDefaultRemoteName;
   std::vector<std::string> names;
+  bool lazy = false, packs = false;
 };
 
 Json pull_json(const PullReport& report) {
@@ -43,10 +45,10 @@ std::string pull_sentence(const PullReport& report) {
 }
 
 int run_pull(Context& context, const PullArguments& arguments) {
-  const auto store = store::StoreCore::open(base::posix_fs(), arguments.store);
+  const auto store = remote::open_store(base::posix_fs(), arguments.store);
   remote::Session session(*store, arguments.remote);
   ProgressMeter meter("pull", context.progress_wanted());
-  const auto report = remote::pull(session, {arguments.names}, meter.callback());
+  const auto report = remote::pull(session, {arguments.names, arguments.packs}, meter.callback());
   Json object{{"store", store->path()}, {"remote", arguments.remote}};
   object.update(pull_json(report));
   context.report(object, pull_sentence(report));
@@ -56,10 +58,11 @@ int run_pull(Context& context, const PullArguments& arguments) {
 int run_clone(Context& context, const PullArguments& arguments) {
   ProgressMeter meter("clone", context.progress_wanted());
   const auto report = remote::clone(base::posix_fs(), arguments.url, arguments.directory,
-                                    {arguments.names}, meter.callback());
-  Json object{{"url", arguments.url}, {"store", arguments.directory}};
+                                    {arguments.names, arguments.lazy}, meter.callback());
+  Json object{{"url", arguments.url}, {"store", arguments.directory}, {"lazy", arguments.lazy}};
   object.update(pull_json(report));
-  context.report(object, "made " + arguments.directory + ": " + pull_sentence(report));
+  context.report(object, "made " + arguments.directory + ": " + pull_sentence(report) +
+                             (arguments.lazy ? "; their packs stay at the remote" : ""));
   return kExitOk;
 }
 
@@ -74,6 +77,8 @@ void add_pull(CLI::App& app, Context& context) {
                       "The snapshots and branches to get (default: all)");
   command->add_option("--remote", arguments->remote, "The remote's name (default: origin)")
       ->type_name("NAME");
+  command->add_flag("--packs", arguments->packs,
+                    "Also get all packs that a lazy clone left at the remote");
 }
 
 void add_clone(CLI::App& app, Context& context) {
@@ -84,6 +89,8 @@ void add_clone(CLI::App& app, Context& context) {
   command->add_option("DIR", arguments->directory, "The new store's directory")->required();
   command->add_option("VERSION", arguments->names,
                       "The snapshots and branches to get (default: all)");
+  command->add_flag("--lazy", arguments->lazy,
+                    "Leave the packs at the remote, and get pages when they are read");
   command->callback([&context, arguments] {
     context.action = [&context, arguments] { return run_clone(context, *arguments); };
   });

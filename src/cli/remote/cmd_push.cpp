@@ -5,6 +5,7 @@
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/progress.hpp"
+#include "remote/lazy/open_remote.hpp"
 #include "remote/push.hpp"
 
 namespace vellum::cli {
@@ -38,7 +39,7 @@ int run_push(Context& context, const PushArguments& arguments) {
   if (arguments.all == !arguments.names.empty()) {
     fail(Errc::invalid_argument, "give the versions to push, or --all");
   }
-  const auto store = store::StoreCore::open(base::posix_fs(), arguments.store);
+  const auto store = remote::open_store(base::posix_fs(), arguments.store);
   const PushOptions options{arguments.names, arguments.take_over};
   remote::Session session(*store, arguments.remote);
   ProgressMeter meter("push", context.progress_wanted());

@@ -3,6 +3,8 @@
 
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "remote/lazy/open_remote.hpp"
+#include "remote/session/away_list.hpp"
 #include "remote/session/known_remotes.hpp"
 
 namespace vellum::cli {
@@ -14,7 +16,7 @@ struct RemoteArguments {
 };
 
 std::shared_ptr<store::StoreCore> open_core(const std::string& path) {
-  return store::StoreCore::open(base::posix_fs(), path);
+  return remote::open_store(base::posix_fs(), path);
 }
 
 int run_add(Context& context, const RemoteArguments& arguments) {
@@ -54,7 +56,7 @@ int run_list(Context& context, const RemoteArguments& arguments) {
 
 int run_remove(Context& context, const RemoteArguments& arguments) {
   const auto store = open_core(arguments.store);
-  remote::remove_remote_file(*store, arguments.name);
+  remote::remove_remote(*store, arguments.name);
   context.report(Json{{"store", store->path()}, {"name", arguments.name}},
                  fmt::format("removed remote '{}'; what it holds stays there", arguments.name));
   return kExitOk;

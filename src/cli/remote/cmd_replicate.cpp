@@ -7,6 +7,7 @@
 #include "base/fail.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
+#include "remote/lazy/open_remote.hpp"
 #include "remote/replicator.hpp"
 
 namespace vellum::cli {
@@ -57,7 +58,7 @@ class Teller {
 };
 
 int run_replicate(Context& context, const ReplicateArguments& arguments) {
-  const auto store = store::StoreCore::open(base::posix_fs(), arguments.store);
+  const auto store = remote::open_store(base::posix_fs(), arguments.store);
   EndRequest end;
   Teller teller(context);
   const std::chrono::milliseconds interval(static_cast<std::int64_t>(arguments.interval_ms));

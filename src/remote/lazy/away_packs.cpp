@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
+#include <utility>
 
 #include "base/fail.hpp"
 #include "remote/lazy/bytes_file.hpp"
@@ -9,7 +11,19 @@
 namespace vellum::remote {
 namespace {
 
-constexpr std::uint64_t kMostChangesFetched = 32u << 20;
+using Readers = std::atomic<std::uint32_t>;
+
+// A reader of an index counts itself before it takes one.
+class Reading {
+ public:
+  explicit Reading(Readers& readers) noexcept : readers_(readers) { readers_.fetch_add(1); }
+  ~Reading() { readers_.fetch_sub(1); }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  Readers& readers_;
+};
 
 }  // namespace
 
@@ -56,28 +70,30 @@ struct AwayPacks::Index {
 
 // A fork has none of the threads that these need to come to an end.
 struct AwayPacks::Parts {
-  std::unique_ptr<ObjectStore> objects;
+  std::shared_ptr<ObjectStore> objects;
   LocalCache lists;
   Remote lists_remote, remote;
   PieceCache cache;
-  BytesFile pack;
+  BytesFile nowhere;
   Fetcher fetcher;
 
-  Parts(base::Fs& fs, std::unique_ptr<ObjectStore> o, const format::Uuid& store_id,
-        const LazyOptions& options)
+  Parts(base::Fs& fs, std::shared_ptr<ObjectStore> o, const format::Uuid& store_id,
+        const LazyOptions& options, const std::string& lists_directory,
+        const std::string& tmp_directory)
       : objects(std::move(o)),
-        lists(fs, options.cache_directory + "/lists", options.cache_directory + "/tmp"),
-        lists_remote(*objects, store_id, options.cache_directory.empty() ? nullptr : &lists),
+        lists(fs, lists_directory, tmp_directory),
+        lists_remote(*objects, store_id, lists_directory.empty() ? nullptr : &lists),
         remote(*objects, store_id),
         cache(fs, options.cache_directory, options.cache_bytes),
-        pack(objects->url(), {}),
+        nowhere(objects->url(), {}),
         fetcher(remote, cache, options.longest_wait) {}
 };
 
-AwayPacks::AwayPacks(base::Fs& fs, std::unique_ptr<ObjectStore> objects,
-                     const format::Uuid& store_id, Head head, const LazyOptions& options)
-    : parts_(std::make_unique<Parts>(fs, std::move(objects), store_id, options)),
-      head_(std::move(head)) {
+AwayPacks::AwayPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
+                     const format::Uuid& store_id, const LazyOptions& options,
+                     const std::string& lists_directory, const std::string& tmp_directory)
+    : parts_(std::make_unique<Parts>(fs, std::move(objects), store_id, options, lists_directory,
+                                     tmp_directory)) {
   rebuild_index();
 }
 
@@ -89,30 +105,19 @@ AwayPacks::~AwayPacks() {
   }
 }
 
-const base::File* AwayPacks::pack() const noexcept { return &parts_->pack; }
+const Remote& AwayPacks::remote() const noexcept { return parts_->lists_remote; }
 
-// A version is known by its runs; a snapshot and the head that it was made of have the same.
-void AwayPacks::learn(const format::Version& version) {
-  if (version.runs.empty()) return;
-  const std::lock_guard lock(mutex_);
-  for (const RemoteName& name : head_.names) {
-    if (name.ref.version.runs != version.runs || name.list.size_bytes == 0) continue;
-    if (learned_.contains(name.list.name)) return;
-    const VersionPieces found = parts_->lists_remote.pieces_of(name.list);
-    std::vector<AwayPiece*> pieces;
-    for (std::size_t i = 0; i < found.list.size(); ++i) {
-      pieces.push_back(&piece_of(found.list[i], found.index.spans[i]));
-      if (i > 0 && pieces[i - 1]->following.load() == nullptr) {
-        pieces[i - 1]->following.store(pieces[i]);
-      }
+std::vector<AwayPiece*> AwayPacks::add(const VersionPieces& found, const std::string& roots_path) {
+  std::vector<AwayPiece*> pieces;
+  for (std::size_t i = 0; i < found.list.size(); ++i) {
+    pieces.push_back(&piece_of(found.list[i], found.index.spans[i]));
+    if (i > 0 && pieces[i - 1]->following.load() == nullptr) {
+      pieces[i - 1]->following.store(pieces[i]);
     }
-    add_roots(name, found.index);
-    rebuild_index();
-    learned_.insert(name.list.name);
-    fetch_changes(version, pieces);
-    return;
   }
-  fail(Errc::not_found, "{}: the remote has no such version", parts_->objects->url());
+  add_roots(found.index, roots_path);
+  rebuild_index();
+  return pieces;
 }
 
 AwayPiece& AwayPacks::piece_of(const PieceName& name, const std::vector<PackSpan>& spans) {
@@ -125,14 +130,25 @@ AwayPiece& AwayPacks::piece_of(const PieceName& name, const std::vector<PackSpan
   return *piece;
 }
 
-// The roots came with the list, whose hash the head has.
-void AwayPacks::add_roots(const RemoteName& version, const OpeningIndex& index) {
-  if (index.roots.empty()) return;
-  const std::string path = parts_->remote.name_of(list_key(version.list.name));
-  const std::vector<PackSpan> spans = spans_of(index.roots);
+// The roots came with a list that has been checked as a whole.
+void AwayPacks::add_roots(const OpeningIndex& index, const std::string& path) {
+  std::vector<PieceRecord> roots;
+  std::vector<std::byte> bytes;
+  std::size_t at = 0;
+  for (const PieceRecord& root : index.roots) {
+    const auto size = static_cast<std::size_t>(root.size_bytes);
+    if (known_roots_.insert(root.ref).second) {
+      const auto own = std::span(index.root_bytes).subspan(at, size);
+      roots.push_back(root);
+      bytes.insert(bytes.end(), own.begin(), own.end());
+    }
+    at += size;
+  }
+  if (roots.empty()) return;
+  const std::vector<PackSpan> spans = spans_of(roots);
   auto piece = std::make_unique<AwayPiece>(parts_->fetcher, PieceName{}, path, spans);
-  piece->fetched(std::make_unique<BytesFile>(path, index.root_bytes),
-                 std::make_unique<PieceContents>(index.roots, 0), true, false);
+  piece->fetched(std::make_unique<BytesFile>(path, std::move(bytes)),
+                 std::make_unique<PieceContents>(roots, 0), true, false);
   for (const PackSpan& span : spans) spans_.push_back({span, piece.get()});
   roots_.push_back(std::move(piece));
 }
@@ -144,22 +160,110 @@ void AwayPacks::rebuild_index() {
   if (readers_.load() == 0) indices_.erase(indices_.begin(), indices_.end() - 1);
 }
 
-// What the version itself has changed stands before the root of its newest run.
-void AwayPacks::fetch_changes(const format::Version& version, std::span<AwayPiece* const> pieces) {
-  const format::RecordRef& root = version.runs.front().root;
-  const std::uint64_t most = std::min(version.bytes_added, kMostChangesFetched);
-  std::vector<AwayPiece*> wanted;
-  std::uint64_t bytes = 0;
-  index_.load()->for_pieces(root, [&](AwayPiece& piece) {
-    const auto at = std::find(pieces.begin(), pieces.end(), &piece);
-    for (auto i = at == pieces.end() ? 0 : at - pieces.begin() + 1; i > 0; --i) {
-      wanted.push_back(pieces[static_cast<std::size_t>(i - 1)]);
-      bytes += wanted.back()->name().size_bytes;
-      if (bytes >= most) break;
-    }
-    return !wanted.empty();
+void AwayPacks::fetch_ahead(std::span<AwayPiece* const> pieces) {
+  parts_->fetcher.fetch_ahead(pieces);
+}
+
+void AwayPacks::for_pieces(const format::RecordRef& ref,
+                           const std::function<bool(AwayPiece&)>& visit) const {
+  const Reading reading(readers_);
+  index_.load()->for_pieces(ref, visit);
+}
+
+bool AwayPacks::has_pack(std::uint64_t pack) const noexcept {
+  const Reading reading(readers_);
+  const std::vector<Span>& spans = index_.load()->spans;
+  const auto at = std::partition_point(spans.begin(), spans.end(),
+                                       [&](const Span& s) { return s.at.pack < pack; });
+  return at != spans.end() && at->at.pack == pack;
+}
+
+std::vector<std::uint64_t> AwayPacks::list() const {
+  const Reading reading(readers_);
+  std::vector<std::uint64_t> out;
+  for (const Span& span : index_.load()->spans) {
+    if (out.empty() || out.back() != span.at.pack) out.push_back(span.at.pack);
+  }
+  return out;
+}
+
+// REQUIRES: mutex_.
+const std::vector<PieceRecord>& AwayPacks::contents_of(const PieceName& name) const {
+  auto& contents = contents_[name];
+  if (!contents.empty()) return contents;
+  try {
+    return contents = parts_->lists_remote.contents(name);
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+  }
+  fail(Errc::corrupted, "{}: the object is missing at the remote",
+       parts_->remote.name_of(piece_key(name.name)));
+}
+
+// By pack and offset; null: the piece does not have it. REQUIRES: mutex_.
+const PieceRecord* AwayPacks::record_in(const PieceName& name, const format::RecordRef& ref) const {
+  const auto place = [](const format::RecordRef& r) { return std::pair(r.pack, r.offset_bytes); };
+  const auto& contents = contents_of(name);
+  const auto at = std::ranges::lower_bound(contents, place(ref), {},
+                                           [&](const PieceRecord& r) { return place(r.ref); });
+  return at != contents.end() && place(at->ref) == place(ref) ? &*at : nullptr;
+}
+
+// The pieces that may have the record, but for roots that came with a list.
+std::vector<AwayPiece*> AwayPacks::candidates(const format::RecordRef& ref) const {
+  std::vector<AwayPiece*> out;
+  for_pieces(ref, [&](AwayPiece& piece) {
+    if (piece.name() != PieceName{}) out.push_back(&piece);
+    return false;
   });
-  parts_->fetcher.fetch_ahead(wanted);
+  return out;
+}
+
+// Of several forms, one with all slots, if there is one.
+store::RecordElsewhere AwayPacks::describe(std::uint64_t pack, std::uint64_t offset_bytes) const {
+  const format::RecordRef ref{pack, offset_bytes, 0};
+  const std::lock_guard lock(mutex_);
+  std::optional<store::RecordElsewhere> out;
+  for (const AwayPiece* piece : candidates(ref)) {
+    const PieceRecord* const found = record_in(piece->name(), ref);
+    if (found == nullptr) continue;
+    if (out.has_value() && out->dropped.size() <= found->dropped.size()) continue;
+    out = {found->type, found->ref, found->place, found->size_bytes, found->dropped};
+    if (out->dropped.empty()) break;
+  }
+  if (out.has_value()) return *out;
+  fail(Errc::corrupted, "{}: no piece has the record at byte {} of pack {:016x}",
+       parts_->objects->url(), offset_bytes, pack);
+}
+
+std::vector<std::byte> AwayPacks::fetch(const store::RecordElsewhere& record) const {
+  AwayPiece* from = nullptr;
+  std::uint64_t at_bytes = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (AwayPiece* piece : candidates(record.ref)) {
+      const PieceRecord* const found = record_in(piece->name(), record.ref);
+      if (found == nullptr || found->place != record.place) continue;
+      const auto& contents = contents_of(piece->name());
+      at_bytes = piece->name().contents_bytes + records_bytes(std::span(contents.data(), found));
+      from = piece;
+      break;
+    }
+  }
+  if (from == nullptr) {
+    fail(Errc::corrupted, "{}: no piece has the record at byte {} of pack {:016x} as it was",
+         parts_->objects->url(), record.ref.offset_bytes, record.ref.pack);
+  }
+  std::vector<std::byte> out(static_cast<std::size_t>(record.size_bytes));
+  AwayPiece::Failure failure;
+  if (!from->await(true, failure)) {
+    fail(failure.os_errno == 0 ? Errc::corrupted : Errc::io, "{}: {}", from->path(),
+         failure.reason);
+  }
+  if (from->read(true, out, at_bytes) != 0) {
+    fail(Errc::io, "{}: the copy here cannot be read", from->path());
+  }
+  return out;
 }
 
 // Each read checks the record. The copy here is tried first; where it is damaged, the file has the
@@ -182,7 +286,8 @@ bool AwayPacks::find_in(const AwayPiece& piece, const format::RecordRef& ref,
 // here, since the reader that follows holds locks.
 store::RecordPlace AwayPacks::look_up(const Index& index,
                                       const format::RecordRef& ref) const noexcept {
-  store::RecordPlace out{"no piece of the version has the record", pack(), ref, {}, nullptr, 0};
+  store::RecordPlace out{
+      "no piece of the version has the record", &parts_->nowhere, ref, {}, nullptr, 0};
   for (const bool only_known : {true, false}) {
     index.for_pieces(ref, [&](AwayPiece& piece) {
       const PieceContents* const contents = piece.contents();  // another thread may bring it now
@@ -200,10 +305,8 @@ store::RecordPlace AwayPacks::look_up(const Index& index,
 }
 
 store::RecordPlace AwayPacks::locate(const format::RecordRef& ref) const noexcept {
-  readers_.fetch_add(1);
-  const store::RecordPlace out = look_up(*index_.load(), ref);
-  readers_.fetch_sub(1);
-  return out;
+  const Reading reading(readers_);
+  return look_up(*index_.load(), ref);
 }
 
 }  // namespace vellum::remote

@@ -1,9 +1,10 @@
-// remote/lazy/away_packs.hpp: the packs of a remote's versions, read piece by piece.
+// remote/lazy/away_packs.hpp: packs that lie at a remote, read piece by piece.
 //
-// What it learns of versions stays until it dies: the names of their pieces and, of pieces that were
-// here once, which records they have.
+// What it learns stays until it dies: the names of pieces and, of pieces that were here once, which
+// records they have.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,39 +26,59 @@ struct LazyOptions {
   std::chrono::milliseconds longest_wait{0};
 };
 
-class AwayPacks final : public store::PacksElsewhere {
+// Which pieces there are, a subclass finds out.
+class AwayPacks : public store::PacksElsewhere {
  public:
-  AwayPacks(base::Fs& fs, std::unique_ptr<ObjectStore> objects, const format::Uuid& store_id,
-            Head head, const LazyOptions& options);
   ~AwayPacks() override;
 
-  void learn(const format::Version& version) override;
-  const base::File* pack() const noexcept override;
+  std::vector<std::uint64_t> list() const override;
   store::RecordPlace locate(const format::RecordRef& ref) const noexcept override;
+  store::RecordElsewhere describe(std::uint64_t pack, std::uint64_t offset_bytes) const override;
+  std::vector<std::byte> fetch(const store::RecordElsewhere& record) const override;
+
+ protected:
+  // Lists and contents of pieces are kept in `lists_directory`; empty: nowhere.
+  AwayPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::Uuid& store_id,
+            const LazyOptions& options, const std::string& lists_directory,
+            const std::string& tmp_directory);
+
+  // Reads what is no piece.
+  const Remote& remote() const noexcept;
+  // Adds what is not known yet. `roots_path` is where its roots come from, for messages. The pieces
+  // of `found`, in its order. REQUIRES: mutex_.
+  std::vector<AwayPiece*> add(const VersionPieces& found, const std::string& roots_path);
+  void fetch_ahead(std::span<AwayPiece* const> pieces);
+  // Calls visit(piece) for each piece that may have the record, until it returns true.
+  void for_pieces(const format::RecordRef& ref, const std::function<bool(AwayPiece&)>& visit) const;
+  // Whether some piece has records of the pack. Neither allocates nor locks.
+  bool has_pack(std::uint64_t pack) const noexcept;
+
+  mutable std::mutex mutex_;  // guards what follows, but for the atomics
 
  private:
   struct Span;
   struct Index;
   struct Parts;
   AwayPiece& piece_of(const PieceName& name, const std::vector<PackSpan>& spans);
-  void add_roots(const RemoteName& version, const OpeningIndex& index);
+  void add_roots(const OpeningIndex& index, const std::string& path);
   void rebuild_index();
   store::RecordPlace look_up(const Index& index, const format::RecordRef& ref) const noexcept;
-  void fetch_changes(const format::Version& version, std::span<AwayPiece* const> pieces);
   static bool find_in(const AwayPiece& piece, const format::RecordRef& ref,
                       store::RecordPlace& out) noexcept;
+  const std::vector<PieceRecord>& contents_of(const PieceName& name) const;
+  const PieceRecord* record_in(const PieceName& name, const format::RecordRef& at) const;
+  std::vector<AwayPiece*> candidates(const format::RecordRef& ref) const;
 
   std::unique_ptr<Parts> parts_;
-  const Head head_;
-  std::mutex mutex_;  // guards what follows, but for the atomic
-  std::set<ContentName> learned_;
   std::map<PieceName, std::unique_ptr<AwayPiece>> pieces_;
   std::vector<std::unique_ptr<AwayPiece>> roots_;
+  std::set<format::RecordRef> known_roots_;
   std::vector<Span> spans_;
   std::vector<std::unique_ptr<const Index>>
       indices_;  // the last one; others while readers may use them
   std::atomic<const Index*> index_{nullptr};
-  mutable std::atomic<std::uint32_t> readers_{0};  // of an index
+  mutable std::atomic<std::uint32_t> readers_{0};                   // of an index
+  mutable std::map<PieceName, std::vector<PieceRecord>> contents_;  // for describe()
 };
 
 }  // namespace vellum::remote

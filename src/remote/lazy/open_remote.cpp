@@ -8,16 +8,18 @@
 
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
-#include "remote/lazy/away_packs.hpp"
+#include "remote/engine/longest_wait.hpp"
+#include "remote/lazy/cloned_packs.hpp"
+#include "remote/lazy/head_packs.hpp"
 #include "remote/lazy/remote_files.hpp"
+#include "remote/session/away_list.hpp"
+#include "remote/session/known_remotes.hpp"
 #include "remote/session/open_engine.hpp"
 
 namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kDefaultCacheBytes = 10ULL << 30;
-constexpr std::chrono::milliseconds kDefaultWait{60'000};
-constexpr std::chrono::milliseconds kMostWait = std::chrono::hours(24 * 365);
 
 std::optional<std::string> environment(const char* name) {
   const char* const value = std::getenv(name);
@@ -31,7 +33,7 @@ std::optional<std::uint64_t> number_in(const char* name) {
   std::uint64_t number = 0;
   const char* const end = text->data() + text->size();
   const auto [at, problem] = std::from_chars(text->data(), end, number);
-  if (problem != std::errc() || at != end || number > INT64_MAX / 1000) {
+  if (problem != std::errc() || at != end) {
     fail(Errc::invalid_argument, "{}='{}': not a number", name, *text);
   }
   return number;
@@ -52,16 +54,7 @@ LazyOptions resolve(const RemoteOptions& options) {
   out.cache_bytes = options.cache_bytes.has_value()
                         ? *options.cache_bytes
                         : number_in("VELLUM_CACHE_BYTES").value_or(kDefaultCacheBytes);
-  out.longest_wait = kDefaultWait;
-  if (options.longest_wait.has_value()) {
-    out.longest_wait = *options.longest_wait;
-  } else if (const auto seconds = number_in("VELLUM_REMOTE_WAIT_S")) {
-    out.longest_wait = std::chrono::seconds(*seconds);
-  }
-  out.longest_wait = std::min(out.longest_wait, kMostWait);
-  if (out.longest_wait.count() < 1) {
-    fail(Errc::invalid_argument, "the longest wait for a remote must be a millisecond at least");
-  }
+  out.longest_wait = longest_wait(options.longest_wait);
   return out;
 }
 
@@ -78,10 +71,10 @@ struct OpenRemote {
 
 std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& given,
                                               const RemoteOptions& options,
-                                              std::unique_ptr<ObjectStore> objects) {
+                                              std::shared_ptr<ObjectStore> objects) {
   const std::string url = base::without_end_slashes(given);
   const LazyOptions resolved = resolve(options);
-  if (objects == nullptr) objects = open_object_store(fs, url);
+  if (objects == nullptr) objects = open_object_store(fs, url, resolved.longest_wait);
   // Side by side with the listing: one round trip less.
   auto superblock_there =
       std::async(std::launch::async, [&objects] { return read_superblock(*objects); });
@@ -89,10 +82,26 @@ std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& g
   const format::Superblock superblock = superblock_there.get();
   Head head = Remote(*objects, superblock.store_id).newest_head(number).head;
   auto out = std::make_shared<OpenRemote>(fs, url, superblock, head);
-  auto packs = std::make_shared<AwayPacks>(fs, std::move(objects), superblock.store_id,
+  auto packs = std::make_shared<HeadPacks>(fs, std::move(objects), superblock.store_id,
                                            std::move(head), resolved);
   out->core = store::StoreCore::open(out->names, url, std::move(packs));
   return {out, out->core.get()};
+}
+
+std::shared_ptr<store::StoreCore> open_store(base::Fs& fs, const std::string& given,
+                                             const RemoteOptions& options,
+                                             std::shared_ptr<ObjectStore> objects) {
+  const std::string path = base::without_end_slashes(given);
+  auto core = store::StoreCore::open(fs, path);
+  if (!has_away_list(fs, path)) return core;
+  const LazyOptions resolved = resolve(options);
+  if (objects == nullptr) {
+    objects = open_object_store_later(fs, read_remote_file(*core, kDefaultRemoteName).url,
+                                      resolved.longest_wait);
+  }
+  auto packs = std::make_shared<ClonedPacks>(fs, path, std::move(objects),
+                                             core->superblock().store_id, resolved);
+  return store::StoreCore::open(fs, path, std::move(packs));
 }
 
 }  // namespace vellum::remote

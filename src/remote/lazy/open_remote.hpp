@@ -1,4 +1,4 @@
-// remote/lazy/open_remote.hpp: a remote as a store that can be read.
+// remote/lazy/open_remote.hpp: stores whose packs are at a remote, all of them or some.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,12 @@ namespace vellum::remote {
 // remote; invalid_argument: the URL or an option is malformed.
 std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& url,
                                               const RemoteOptions& options = {},
-                                              std::unique_ptr<ObjectStore> objects = nullptr);
+                                              std::shared_ptr<ObjectStore> objects = nullptr);
+
+// The store in a directory. Of one that was cloned lazily, packs come from its remote when they are
+// read; opening it makes no request. Otherwise as StoreCore::open(), and `options` do not count.
+std::shared_ptr<store::StoreCore> open_store(base::Fs& fs, const std::string& path,
+                                             const RemoteOptions& options = {},
+                                             std::shared_ptr<ObjectStore> objects = nullptr);
 
 }  // namespace vellum::remote

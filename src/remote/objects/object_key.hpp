@@ -15,6 +15,7 @@ inline constexpr const char* kPiecePrefix = "pieces/";
 inline constexpr const char* kListPrefix = "lists/";
 inline constexpr const char* kNamesPrefix = "names/";
 inline constexpr const char* kHeadPrefix = "heads/";
+inline constexpr const char* kHoldPrefix = "holds/";
 
 // An object that is named for its content, and the generation in which it was uploaded.
 struct ContentName {

@@ -83,6 +83,7 @@ bool PackFiller::has(const PieceRecord& record) const {
   PieceRecord here;
   if (!find_local_record(store_, record.ref, here)) return false;
   if (!here.dropped.empty() && here.dropped != record.dropped) return false;
+  if (store_.packs().is_away(record.ref.pack)) return true;
   if (live_.contains(record.ref)) return true;
   try {  // what a pull that was cut off has left
     read_record_bytes(store_, here);
@@ -102,6 +103,12 @@ PackFiller::Filled& PackFiller::filled(std::uint64_t pack) {
   out->limit_bytes = roots_.settled_bytes(pack).value_or(UINT64_MAX);
   if (out->limit_bytes == 0) fail_gone_apart(out->path, 0);
   out->existed = store_.fs().exists(out->path);
+  if (!out->existed && store_.packs().is_away(pack)) {
+    fail(Errc::unsupported,
+         "{}: the pack lies at the remote that the store was cloned from, and lacks a record: "
+         "`vellum pull --packs` brings it here",
+         out->path);
+  }
   if (!out->existed) {
     directories_.insert(base::parent_of(out->path));
     out->file = store_.fs().open(out->path, base::OpenMode::create_new);

@@ -25,9 +25,17 @@ const char* read_header(const base::File& file, PieceRecord& record) {
   return nullptr;
 }
 
+PieceRecord piece_record(const store::RecordElsewhere& there) {
+  return {there.type, there.ref, there.size_bytes, there.place, there.dropped};
+}
+
 // nullptr, or why there is no such record.
 const char* locate(store::StoreCore& store, const RecordRef& ref, PieceRecord& out) {
   store.packs().open(ref.pack);
+  if (store.packs().is_away(ref.pack)) {
+    out = piece_record(store.packs().describe(ref.pack, ref.offset_bytes));
+    return out.ref == ref ? nullptr : "stale record";
+  }
   const store::RecordPlace place = store.packs().locate(ref);
   if (place.problem != nullptr) return place.problem;
   out.ref = ref;
@@ -55,30 +63,52 @@ void add_record(store::StoreCore& store, const RecordRef& ref, std::vector<Piece
   }
 }
 
+// The copy of the version that stands behind the root. Where the pack is away, it may be missing.
+void add_copy(store::StoreCore& store, const RecordRef& root, std::vector<PieceRecord>& out) {
+  if (store.packs().is_away(root.pack)) {
+    const auto there = store.packs().describe(root.pack, root.offset_bytes);
+    try {
+      const auto copy = store.packs().describe(root.pack, root.offset_bytes + there.size_bytes);
+      if (copy.type == format::RecordType::version) out.push_back(piece_record(copy));
+    } catch (const Error& e) {
+      if (e.code() != Errc::corrupted) throw;
+    }
+    return;
+  }
+  const store::Extent copy = store::version_copy_extent(store, root.pack, root.offset_bytes);
+  if (copy.to == 0) return;
+  const auto header = store::read_record_header(store, root.pack, copy.from);
+  add_record(store, reference_to(store, {root.pack, copy.from, header.tag()}), out);
+}
+
 }  // namespace
 
 std::vector<PieceRecord> records_of_version(store::StoreCore& store,
                                             const format::Version& version) {
   std::vector<PieceRecord> out;
   if (version.runs.empty()) return out;
+  store.packs().learn(version);
   store::LiveSet live_set(store);
   live_set.reach(version);
   out.reserve(live_set.size() + 1);
   for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
     if (live_set.is_reached(id)) add_record(store, live_set.record(id), out);
   }
-  const RecordRef& newest = version.runs.front().root;
-  const store::Extent copy = store::version_copy_extent(store, newest.pack, newest.offset_bytes);
-  if (copy.to != 0) {
-    const auto header = store::read_record_header(store, newest.pack, copy.from);
-    add_record(store, reference_to(store, {newest.pack, copy.from, header.tag()}), out);
-  }
+  add_copy(store, version.runs.front().root, out);
   std::sort(out.begin(), out.end(),
             [](const PieceRecord& a, const PieceRecord& b) { return a.ref < b.ref; });
   return out;
 }
 
 std::vector<std::byte> read_record_bytes(store::StoreCore& store, const PieceRecord& record) {
+  if (store.packs().is_away(record.ref.pack)) {
+    auto bytes = store.packs().fetch(
+        {record.type, record.ref, record.place, record.size_bytes, record.dropped});
+    if (const char* problem = check_record(record, bytes, store.checksum_seed())) {
+      fail(Errc::corrupted, "{}: {}", store::record_place(store, record.ref), problem);
+    }
+    return bytes;
+  }
   const store::RecordPlace place = store.packs().locate(record.ref);
   if (place.problem != nullptr || place.record != record.place) {
     fail(Errc::corrupted, "{}: {}", store::record_place(store, record.ref),

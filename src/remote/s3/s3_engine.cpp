@@ -200,13 +200,16 @@ class S3Engine final : public ObjectStore {
   // The request, repeated while its failure may pass.
   Reply perform(const Call& call) {
     Reply reply;
+    const auto until = std::chrono::steady_clock::now() + options_.longest_wait;
     for (int attempt = 1;; ++attempt) {
       reply.response = send(call);
       reply.error = {};
       if (reply.response.status >= 300) reply.error = parse_s3_error(reply.response.body);
       if (!may_pass(reply) || attempt >= options_.attempts) return reply;
       reply.is_repeated |= may_have_arrived(reply);
-      pause(attempt);
+      const auto time = pause_after(attempt);
+      if (std::chrono::steady_clock::now() + time >= until) return reply;
+      std::this_thread::sleep_for(time);
     }
   }
 
@@ -239,15 +242,12 @@ class S3Engine final : public ObjectStore {
     return true;
   }
 
-  void pause(int attempt) {
+  std::chrono::milliseconds pause_after(int attempt) {
     const auto longest =
         std::min(options_.longest_pause, options_.first_pause * (1 << std::min(attempt - 1, 16)));
-    std::int64_t chosen_ms = 0;
-    {
-      const std::lock_guard lock(random_mutex_);
-      chosen_ms = std::uniform_int_distribution<std::int64_t>(0, longest.count())(random_);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(chosen_ms));
+    const std::lock_guard lock(random_mutex_);
+    return std::chrono::milliseconds(
+        std::uniform_int_distribution<std::int64_t>(0, longest.count())(random_));
   }
 
   void require_status(const Reply& reply, const std::string& key,
@@ -283,10 +283,14 @@ std::unique_ptr<ObjectStore> make_s3_engine(S3Options options) {
   return std::make_unique<S3Engine>(std::move(options));
 }
 
-std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url) {
+std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds longest_wait) {
   const AwsSettings settings = find_aws_settings(url, process_environment());
   S3Options options;
   options.url = url.text;
+  options.longest_wait = longest_wait;
+  for (auto* timeout : {&options.http.connect_timeout, &options.http.stall_timeout}) {
+    *timeout = std::min(*timeout, longest_wait);
+  }
   options.bucket = url.bucket;
   options.prefix = url.prefix;
   options.region = settings.region;

@@ -25,7 +25,8 @@ struct S3Options {
   bool path_addressing = true;
   Credentials credentials;
   HttpOptions http;
-  int attempts = 10;  // of a request
+  int attempts = 10;                               // of a request
+  std::chrono::milliseconds longest_wait{60'000};  // no attempt begins later, nor waits longer
   // The pause before attempt n + 1 is random, up to this times 2^n, and to `longest_pause`.
   std::chrono::milliseconds first_pause{50}, longest_pause{5'000};
 };
@@ -33,6 +34,6 @@ struct S3Options {
 std::unique_ptr<ObjectStore> make_s3_engine(S3Options options);
 
 // With the settings that AWS's own tools would use.
-std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url);
+std::unique_ptr<ObjectStore> open_s3(const RemoteUrl& url, std::chrono::milliseconds longest_wait);
 
 }  // namespace vellum::remote

@@ -10,7 +10,6 @@
 namespace vellum::remote {
 namespace {
 
-constexpr const char* kDirectoryName = "remotes";
 constexpr const char* kSuffix = ".remote";
 
 std::string path_of(const store::StoreCore& store, const std::string& name) {
@@ -37,7 +36,7 @@ void require_same_store(ObjectStore& objects, const store::StoreCore& store) {
 }  // namespace
 
 std::string remotes_directory(const store::StoreCore& store) {
-  return store.path() + "/" + kDirectoryName;
+  return store.path() + "/" + kRemotesDirectoryName;
 }
 
 void write_remote_file(store::StoreCore& store, const std::string& name, const RemoteFile& file,

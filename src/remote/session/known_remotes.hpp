@@ -12,6 +12,14 @@ namespace vellum::remote {
 // The remote of a command that names none, and the one that a clone comes from.
 inline constexpr const char* kDefaultRemoteName = "origin";
 
+// Where a store keeps what it knows of its remotes.
+inline constexpr const char* kRemotesDirectoryName = "remotes";
+// In that directory: copies of lists and of contents of pieces.
+inline constexpr const char* kRemoteCacheName = "cache";
+
+// A clone has this behind its name until it is whole.
+inline constexpr const char* kUnfinishedCloneSuffix = ".vellum-clone";
+
 // The remotes that a store knows, sorted.
 std::vector<std::string> remote_names(const store::StoreCore& store);
 // Errc::not_found names the remote, corrupted the file.
@@ -30,7 +38,8 @@ void add_remote_file(store::StoreCore& store, const std::string& name, const std
 // invalid_argument: the remote has the versions of another store. True: one creator won each time.
 bool add_remote(store::StoreCore& store, const std::string& name, const std::string& url,
                 bool one_writer);
-// Errc::not_found names the remote. The objects stay.
+// Errc::not_found names the remote. The objects stay. REQUIRES: no pack of the store is there alone;
+// remove_remote() sees to it (remote/session/away_list.hpp).
 void remove_remote_file(store::StoreCore& store, const std::string& name);
 
 }  // namespace vellum::remote

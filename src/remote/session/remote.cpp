@@ -292,4 +292,14 @@ Piece Remote::piece(const PieceName& name) const {
   });
 }
 
+std::optional<Hold> Remote::hold(const std::string& key) const {
+  return read_twice([&]() -> std::optional<Hold> {
+    const auto bytes = get_if_there(objects_, key, kMaxHoldBytes);
+    if (!bytes.has_value()) return std::nullopt;
+    Hold out;
+    require_sound(name_of(key), decode_hold(*bytes, store_id_, out));
+    return out;
+  });
+}
+
 }  // namespace vellum::remote

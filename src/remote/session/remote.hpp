@@ -14,6 +14,7 @@
 #include "format/superblock.hpp"
 #include "remote/engine/object_store.hpp"
 #include "remote/objects/head.hpp"
+#include "remote/objects/hold.hpp"
 #include "remote/objects/name_table.hpp"
 #include "remote/objects/piece.hpp"
 #include "remote/objects/piece_list.hpp"
@@ -81,6 +82,9 @@ class Remote {
   std::optional<std::vector<PieceRecord>> cached_contents(const PieceName& name) const;
   // All of it, the records as long as the contents say.
   Piece piece(const PieceName& name) const;
+
+  // Nothing: it is gone.
+  std::optional<Hold> hold(const std::string& key) const;
 
   // Keeps a list, or the contents of a piece, that was uploaded just now in the cache.
   void remember(const std::string& key, std::span<const std::byte> bytes) const {

@@ -9,7 +9,6 @@
 namespace vellum::remote {
 namespace {
 
-constexpr const char* kCacheName = "cache";
 constexpr const char* kLockName = "lock";
 
 std::unique_ptr<base::File> lock_remotes(store::StoreCore& store) {
@@ -35,8 +34,8 @@ Session::Session(store::StoreCore& store, const std::string& name,
   lock_ = lock_remotes(store);
   file_ = read_remote_file(store, name);  // another may have written it before
   objects_ = objects != nullptr ? std::move(objects) : open_object_store(store.fs(), file_.url);
-  cache_ = std::make_unique<LocalCache>(store.fs(), remotes_directory(store) + "/" + kCacheName,
-                                        store.tmp_directory());
+  cache_ = std::make_unique<LocalCache>(
+      store.fs(), remotes_directory(store) + "/" + kRemoteCacheName, store.tmp_directory());
   remote_ = std::make_unique<Remote>(*objects_, store.superblock().store_id, cache_.get(), name);
 }
 

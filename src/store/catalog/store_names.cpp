@@ -122,7 +122,7 @@ std::uint64_t StoreCore::publish_branch(const std::string& name, const format::V
                                         std::uint32_t journal_half_bytes) {
   if (encoding.has_value()) check_encoding(*encoding);
   format::Version base = version;
-  const auto taken = branch_ids_.taken(*this, packs().list());
+  const auto taken = branch_ids_.taken(*this, packs().list_with_away());
   do {
     base.branch_id = random_u32();
   } while (taken.contains(base.branch_id));

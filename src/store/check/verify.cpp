@@ -112,6 +112,26 @@ class Verifier {
     if (absent_archives_.empty()) return "the pack is missing";
     return "the pack is not in the store, and archive " + absent_archives_ + " is not there";
   }
+  // Where the record lies in its pack's file, and what it lacks. One that is elsewhere is looked at
+  // only if its data are to be read.
+  RecordPlace place_in_file(const RecordRef& ref) const {
+    if (!store_.packs().is_away(ref.pack)) return store_.packs().locate(ref);
+    RecordPlace out;
+    out.record = ref;
+    return out;
+  }
+  std::vector<format::SlotRange> dropped_of(const RecordRef& ref) const {
+    if (store_.packs().is_away(ref.pack)) {
+      return store_.packs().describe(ref.pack, ref.offset_bytes).dropped;
+    }
+    const auto dropped = store_.packs().locate(ref).dropped;
+    return {dropped.begin(), dropped.end()};
+  }
+  // An outage is no damage: what is elsewhere may be whole.
+  std::string reason_of(const Error& e, std::uint64_t pack) const {
+    if (e.code() == Errc::io && store_.packs().is_away(pack)) throw e;
+    return damage_reason(e);
+  }
   // A version may name a pack that does not open. The place is then the one in the reference.
   std::string place_of(const RecordRef& ref) {
     if (pack_bytes_.contains(ref.pack)) {
@@ -201,7 +221,12 @@ void Verifier::find_versions() {
 }
 
 void Verifier::check_packs() {
+  for (const std::uint64_t pack : store_.packs().list_away()) {
+    ++report_.packs;
+    pack_bytes_[pack] = format::kMaxPackOffsetBytes;
+  }
   const auto packs = store_.packs().places().list_found();
+  std::uint64_t done = 0;
   for (const std::uint64_t pack : packs) {
     ++report_.packs;
     std::string reason;
@@ -212,7 +237,7 @@ void Verifier::check_packs() {
       // Damage only if a version needs it: a crash leaves such files, and nothing refers to them.
       bad_packs_[pack] = reason;
     }
-    tell(report_.packs, packs.size(), "packs");
+    tell(++done, packs.size(), "packs");
   }
 }
 
@@ -257,7 +282,7 @@ void Verifier::check_run(const format::RunRef& ref, CheckedRun& run) {
     if (!good || entries != ref.entries)
       return corrupted(place, "the root of a run does not parse");
   } catch (const Error& e) {
-    return corrupted(place, damage_reason(e));
+    return corrupted(place, reason_of(e, ref.root.pack));
   }
   run.packs.insert(run.packs.end(), root.packs.begin(), root.packs.end());
   for (const std::uint64_t pack : root.packs) {
@@ -301,7 +326,7 @@ void Verifier::check_block(const format::RunRef& ref, const format::MapBlockRef&
       }
     }
   } catch (const Error& e) {
-    reason = damage_reason(e);
+    reason = reason_of(e, ref.root.pack);
   }
   if (!reason.empty()) {
     damages_.add(place, reason);
@@ -333,7 +358,7 @@ void Verifier::collect_uses() {
                           }),
               uses_.end());
   for (const Use& u : uses_) {
-    const RecordPlace at = store_.packs().locate(u.record);
+    const RecordPlace at = place_in_file(u.record);
     const std::uint64_t end = at.record.offset_bytes + format::kRecordHeaderBytes;
     const bool outside = end > pack_bytes_.at(u.record.pack);
     if (at.problem == nullptr && !outside) continue;
@@ -352,7 +377,7 @@ std::optional<std::string> Verifier::check_record(std::span<const Use> uses) {
   try {
     record = load_record(store_, uses[0].record, pages ? RecordType::pages : RecordType::deltas);
   } catch (const Error& e) {
-    return damage_reason(e);
+    return reason_of(e, uses[0].record.pack);
   }
   {
     static std::mutex mutex;  // of the counters
@@ -456,7 +481,7 @@ ShownProblem Verifier::check_part(const ShownPart& part) const {
   using Kind = ShownProblem::Kind;
   if (bad_records_.contains(e.record)) return {Kind::record, part.count, part.first, "", nullptr};
   const auto slot = e.slot + static_cast<std::uint32_t>(part.first - e.page);
-  const auto dropped = store_.packs().locate(e.record).dropped;
+  const auto dropped = dropped_of(e.record);
   std::uint64_t pages = 0, page = 0;
   for (std::uint32_t i = 0; !dropped.empty() && i < part.count; ++i) {
     if (!format::any_dropped(dropped, slot + i, 1)) continue;
@@ -495,6 +520,7 @@ void Verifier::check_sealed_packs() {
   std::set<std::uint64_t> named;
   std::map<std::uint64_t, std::set<std::uint64_t>> needed;  // places of records
   const auto need = [&](const RecordRef& ref) {
+    if (store_.packs().is_away(ref.pack)) return;
     needed[ref.pack].insert(store_.packs().locate(ref).record.offset_bytes);
   };
   for (const auto& [root, run] : runs_) {
@@ -510,6 +536,7 @@ void Verifier::check_sealed_packs() {
   for (const std::uint64_t pack : named) {
     const auto bytes = pack_bytes_.find(pack);
     if (bytes == pack_bytes_.end() || newest.at(pack >> 32) == pack) continue;
+    if (store_.packs().is_away(pack)) continue;
     const bool has_branch = active_packs_.contains(pack >> 32);
     for (const PackProblem& p :
          check_pack_index(store_, pack, bytes->second, needed[pack], has_branch)) {

@@ -74,8 +74,17 @@ VersionPin hold_names(PackStore& store) {
 VersionPin keep_version(PackStore& store, VersionPin names, const format::Version& version) {
   if (version.runs.empty()) return nullptr;
   const format::RecordRef& root = version.runs.front().root;
+  PackSet& packs = store.packs();
   try {
-    return store.packs().pin(root.pack, root.offset_bytes);
+    // What is elsewhere, gc does not touch. Of a version that is there in part, it keeps what it
+    // finds by a pin of the newest root alone.
+    bool is_in_part = false;
+    for (const format::RunRef& run : version.runs) {
+      packs.open(run.root.pack);
+      is_in_part |= packs.is_away(run.root.pack) != packs.is_away(root.pack);
+    }
+    if (is_in_part && packs.is_away(root.pack)) return names;
+    return packs.pin(root.pack, root.offset_bytes);
   } catch (const Error&) {
     return names;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -113,8 +114,40 @@ void PackSet::learn(const format::Version& version) const {
 
 const base::File* PackSet::find(std::uint64_t pack) const noexcept {
   const OpenPack* p = table_.load(std::memory_order_acquire)->find(pack);
-  if (p == nullptr) return elsewhere_ == nullptr ? nullptr : elsewhere_->pack();
+  if (p == nullptr) return find_elsewhere(pack);
   return p->file.get();
+}
+
+const base::File* PackSet::find_elsewhere(std::uint64_t pack) const noexcept {
+  return elsewhere_ == nullptr ? nullptr : elsewhere_->find(pack);
+}
+
+bool PackSet::is_away(std::uint64_t pack) const noexcept {
+  return table_.load(std::memory_order_acquire)->find(pack) == nullptr &&
+         find_elsewhere(pack) != nullptr;
+}
+
+RecordElsewhere PackSet::describe(std::uint64_t pack, std::uint64_t offset_bytes) const {
+  return elsewhere_->describe(pack, offset_bytes);
+}
+
+std::vector<std::byte> PackSet::fetch(const RecordElsewhere& record) const {
+  return elsewhere_->fetch(record);
+}
+
+std::vector<std::uint64_t> PackSet::list_with_away() const {
+  std::vector<std::uint64_t> here = list();
+  if (elsewhere_ == nullptr) return here;
+  std::vector<std::uint64_t> out;
+  std::ranges::set_union(here, elsewhere_->list(), std::back_inserter(out));
+  return out;
+}
+
+std::vector<std::uint64_t> PackSet::list_away() const {
+  std::vector<std::uint64_t> out =
+      elsewhere_ == nullptr ? std::vector<std::uint64_t>() : elsewhere_->list();
+  std::erase_if(out, [&](std::uint64_t pack) { return !is_away(pack); });
+  return out;
 }
 
 const format::Translation* PackSet::translation(std::uint64_t pack) const noexcept {
@@ -127,7 +160,7 @@ RecordPlace PackSet::locate(const format::RecordRef& ref) const noexcept {
   const auto nowhere = [&](const char* problem) {
     return RecordPlace{problem, p == nullptr ? nullptr : p->file.get(), ref, {}, nullptr, 0};
   };
-  if (p == nullptr && elsewhere_ != nullptr) return elsewhere_->locate(ref);
+  if (p == nullptr && find_elsewhere(ref.pack) != nullptr) return elsewhere_->locate(ref);
   if (p == nullptr) return nowhere("the pack is not one that this version names");
   if (p->translation == nullptr) return {nullptr, p->file.get(), ref, {}, p->copy.get(), 0};
   const format::TranslationLine* line = p->translation->find(ref.offset_bytes);
@@ -142,6 +175,7 @@ RecordPlace PackSet::locate(const format::RecordRef& ref) const noexcept {
 }
 
 std::shared_ptr<const void> PackSet::pin(std::uint64_t pack, std::uint64_t offset_bytes) {
+  if (!has_file(pack)) return std::make_shared<const std::uint64_t>(pack);
   std::shared_ptr<OpenPack> entry;
   {
     const std::lock_guard guard(mutex_);
@@ -254,19 +288,39 @@ void PackSet::let_go(OpenPack& entry) noexcept {
   descriptors_ -= std::exchange(entry.descriptors, 0);
 }
 
+bool PackSet::is_open(std::uint64_t pack) const noexcept {
+  return table_.load(std::memory_order_acquire)->find(pack) != nullptr;
+}
+
+// False: it is elsewhere alone. A pack that has come here gets its name when it is whole.
+bool PackSet::has_file(std::uint64_t pack) const {
+  if (is_open(pack) || find_elsewhere(pack) == nullptr) return true;
+  if (!elsewhere_->is_beside_files()) return false;
+  const auto is_in = [&](const std::string& directory) {
+    return fs_.exists(directory + "/" + pack_file_name(pack));
+  };
+  return is_in(places_.home()) ||
+         std::ranges::any_of(places_.state()->present_paths(format::TierKind::archive), is_in);
+}
+
 void PackSet::open(std::uint64_t pack) {
-  if (find(pack) != nullptr) return;
+  if (is_open(pack) || !has_file(pack)) return;
   const std::lock_guard guard(mutex_);
-  if (find(pack) == nullptr) add(open_file(pack));
+  if (!is_open(pack)) add(open_file(pack));
 }
 
 void PackSet::refresh(std::uint64_t pack) {
+  if (!has_file(pack)) return;
   const std::lock_guard guard(mutex_);
   current(pack);
 }
 
 void PackSet::refresh() {
   places_.reload();
+  if (elsewhere_ != nullptr) {
+    elsewhere_->refresh();
+    for (const std::uint64_t pack : elsewhere_->list()) open(pack);
+  }
   const std::lock_guard guard(mutex_);
   std::exception_ptr failure;
   for (auto& entry : packs_) {

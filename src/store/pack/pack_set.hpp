@@ -53,11 +53,16 @@ class PackSet {
   // pack is missing, is not a regular file or belongs elsewhere, and Errc::io when it may be in an
   // archive that is absent. The message names the file.
   void open(std::uint64_t pack);
-  // Whether each pack is a file of the store, or was one.
-  bool are_files() const noexcept { return elsewhere_ == nullptr; }
+  // Whether the store has packs that are files, and takes new ones.
+  bool are_files() const noexcept { return elsewhere_ == nullptr || elsewhere_->is_beside_files(); }
+  // Whether a pack, which was open()ed, is elsewhere.
+  bool is_away(std::uint64_t pack) const noexcept;
+  // What is known of a record of such a pack, and its bytes: as in PacksElsewhere.
+  RecordElsewhere describe(std::uint64_t pack, std::uint64_t offset_bytes) const;
+  std::vector<std::byte> fetch(const RecordElsewhere& record) const;
   // Prepares for a version of which packs may be elsewhere. Before its records are read.
   void learn(const format::Version& version) const;
-  // An open pack, or nullptr.
+  // An open pack, or what stands for one elsewhere, or nullptr.
   const base::File* find(std::uint64_t pack) const noexcept;
   // The translation table of an open pack that was rewritten, or nullptr.
   const format::Translation* translation(std::uint64_t pack) const noexcept;
@@ -65,7 +70,7 @@ class PackSet {
   // Pins a byte of a pack for all processes (base::File::pin_byte) until the last copy of the
   // result dies, which may be after the set. The pin is on the file that has the pack's name now.
   // REQUIRES: names are held (store/lock/version_pin.hpp), so that no pack gets another file
-  // meanwhile.
+  // meanwhile. Nobody takes away what is elsewhere, so nothing is locked there.
   std::shared_ptr<const void> pin(std::uint64_t pack, std::uint64_t offset_bytes);
   // Switches to the file that has the pack's name now. This is needed before places in a pack are
   // passed on and before the pack is changed. Throws what open() throws, even when no file has the
@@ -77,8 +82,12 @@ class PackSet {
   const PackPlaces& places() const noexcept { return places_; }
   // Where the pack lies now, or where it would be written if it lies nowhere.
   std::string path_of(std::uint64_t pack) const { return places_.path_of(pack); }
-  // Every pack, ascending. Throws when an archive is absent.
+  // Every pack that is a file, ascending. Throws when an archive is absent.
   std::vector<std::uint64_t> list() const { return places_.list(); }
+  // The same with those that are elsewhere.
+  std::vector<std::uint64_t> list_with_away() const;
+  // Those that are elsewhere alone, as of the last refresh().
+  std::vector<std::uint64_t> list_away() const;
 
  private:
   // A table that only grows: open addressing over atomic pointers, replaced when half full; old
@@ -91,6 +100,9 @@ class PackSet {
   std::unique_ptr<PackFile> hold(std::unique_ptr<base::File> file, OpenPack& entry) const;
   void let_go(OpenPack& entry) noexcept;
   bool is_current(const OpenPack& entry) const;
+  bool is_open(std::uint64_t pack) const noexcept;
+  bool has_file(std::uint64_t pack) const;
+  const base::File* find_elsewhere(std::uint64_t pack) const noexcept;
   void add(std::shared_ptr<OpenPack> entry);
   void replace(std::shared_ptr<OpenPack>& entry);
   std::shared_ptr<OpenPack> current(std::uint64_t pack);

@@ -35,6 +35,7 @@ namespace {
 bool is_there(StoreCore& store, const format::RecordRef& ref) {
   try {
     store.packs().open(ref.pack);
+    if (store.packs().is_away(ref.pack)) return true;
     const RecordPlace place = store.packs().locate(ref);
     if (place.problem != nullptr) return false;
     return read_record_header(store, ref.pack, place.record.offset_bytes).tag() == place.record.tag;

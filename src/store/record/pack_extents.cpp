@@ -72,9 +72,28 @@ std::uint32_t lines_of(const RecordHeader& h) {
 
 }  // namespace
 
+namespace {
+
+std::vector<Extent> extents_elsewhere(PackStore& store, std::uint64_t pack,
+                                      std::span<const std::uint64_t> offsets) {
+  std::vector<Extent> out;
+  out.reserve(offsets.size());
+  for (const std::uint64_t at : offsets) {
+    out.push_back({at, at + store.packs().describe(pack, at).size_bytes});
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<Extent> record_extents(PackStore& store, std::uint64_t pack,
                                    std::span<const std::uint64_t> offsets,
                                    std::span<std::uint32_t> known) {
+  store.packs().open(pack);
+  if (store.packs().is_away(pack)) {
+    std::fill(known.begin(), known.end(), 0);
+    return extents_elsewhere(store, pack, offsets);
+  }
   const base::File& file = open_pack(store, pack);
   const std::uint64_t index = index_offset(store, file, pack);
   const std::vector<IndexLine> lines = read_index(store, pack, index);
@@ -166,6 +185,7 @@ Extent index_extent(PackStore& store, std::uint64_t pack) {
 Extent version_copy_extent(PackStore& store, std::uint64_t pack, std::uint64_t root_offset_bytes) {
   try {
     store.packs().open(pack);
+    if (store.packs().is_away(pack)) return {};
     const std::uint64_t place = place_of(store, pack, root_offset_bytes);
     const RecordHeader root = read_record_header(store, pack, place);
     if (root.type != RecordType::run_root) return {};

@@ -24,7 +24,8 @@ struct Extent {
 // less than the record takes, and more only where the bytes behind the record are gone already.
 // Throws Errc::corrupted where there is no record. `known`, if not empty, has the size of each
 // record in units of kRecordAlignBytes at the offset that references use; 0: not known. It is used,
-// and filled in, where an untranslated pack has no index; elsewhere it becomes 0.
+// and filled in, where an untranslated pack has no index; elsewhere it becomes 0. Of a pack that is
+// elsewhere, the extents are where references put the records.
 std::vector<Extent> record_extents(PackStore& store, std::uint64_t pack,
                                    std::span<const std::uint64_t> offsets,
                                    std::span<std::uint32_t> known = {});
@@ -45,7 +46,8 @@ Extent extent_of(const format::IndexLine& line) noexcept;
 Extent index_extent(PackStore& store, std::uint64_t pack);
 
 // The copy of its version that a checkpoint wrote right behind the root of the newest run. A
-// reference gives that root's offset as `root_offset_bytes`. Empty if there is no copy.
+// reference gives that root's offset as `root_offset_bytes`. Empty if there is no copy, or the pack
+// is elsewhere.
 Extent version_copy_extent(PackStore& store, std::uint64_t pack, std::uint64_t root_offset_bytes);
 
 }  // namespace vellum::store

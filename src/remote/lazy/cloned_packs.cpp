@@ -1,0 +1,41 @@
+#include "remote/lazy/cloned_packs.hpp"
+
+#include "base/fail.hpp"
+#include "remote/session/away_list.hpp"
+#include "remote/session/known_remotes.hpp"
+
+namespace vellum::remote {
+
+ClonedPacks::ClonedPacks(base::Fs& fs, std::string store_path, std::shared_ptr<ObjectStore> objects,
+                         const format::Uuid& store_id, const LazyOptions& options)
+    : AwayPacks(fs, objects, store_id, options,
+                store_path + "/" + kRemotesDirectoryName + "/" + kRemoteCacheName,
+                store_path + "/tmp"),
+      fs_(fs),
+      store_path_(std::move(store_path)),
+      store_id_(store_id),
+      stand_in_(objects->url(), {}) {
+  refresh();
+}
+
+void ClonedPacks::learn(const format::Version&) { refresh(); }
+
+// What was known stays: readers of versions that are open need it, also when all packs have come.
+void ClonedPacks::refresh() {
+  const std::string path = away_list_path(store_path_);
+  const std::lock_guard lock(mutex_);
+  try {
+    const auto now = fs_.open(path, base::OpenMode::read_only)->identity();
+    if (now == read_) return;
+    add(read_away_list(fs_, store_path_, store_id_), path);
+    read_ = now;
+  } catch (const Error& e) {
+    if (e.code() != Errc::not_found) throw;
+  }
+}
+
+const base::File* ClonedPacks::find(std::uint64_t pack) const noexcept {
+  return has_pack(pack) ? &stand_in_ : nullptr;
+}
+
+}  // namespace vellum::remote

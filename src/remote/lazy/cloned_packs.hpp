@@ -1,0 +1,29 @@
+// remote/lazy/cloned_packs.hpp: the packs that a lazy clone lacks. The file in the store that lists
+// their pieces (remote/session/away_list.hpp) is read again when it has changed.
+#pragma once
+
+#include "remote/lazy/away_packs.hpp"
+#include "remote/lazy/bytes_file.hpp"
+
+namespace vellum::remote {
+
+class ClonedPacks final : public AwayPacks {
+ public:
+  // Makes no request.
+  ClonedPacks(base::Fs& fs, std::string store_path, std::shared_ptr<ObjectStore> objects,
+              const format::Uuid& store_id, const LazyOptions& options);
+
+  bool is_beside_files() const noexcept override { return true; }
+  void learn(const format::Version& version) override;
+  void refresh() override;
+  const base::File* find(std::uint64_t pack) const noexcept override;
+
+ private:
+  base::Fs& fs_;
+  const std::string store_path_;
+  const format::Uuid store_id_;
+  const BytesFile stand_in_;
+  base::FileIdentity read_;  // the file as it was last read
+};
+
+}  // namespace vellum::remote

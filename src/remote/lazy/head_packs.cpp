@@ -1,0 +1,61 @@
+#include "remote/lazy/head_packs.hpp"
+
+#include <algorithm>
+
+#include "base/fail.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr std::uint64_t kMostChangesFetched = 32u << 20;
+
+std::string in_cache(const LazyOptions& options, const char* directory) {
+  return options.cache_directory.empty() ? "" : options.cache_directory + directory;
+}
+
+}  // namespace
+
+HeadPacks::HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
+                     const format::Uuid& store_id, Head head, const LazyOptions& options)
+    : AwayPacks(fs, objects, store_id, options, in_cache(options, "/lists"),
+                in_cache(options, "/tmp")),
+      head_(std::move(head)),
+      stand_in_(objects->url(), {}) {}
+
+const base::File* HeadPacks::find(std::uint64_t) const noexcept { return &stand_in_; }
+
+// A version is known by its runs; a snapshot and the head that it was made of have the same.
+void HeadPacks::learn(const format::Version& version) {
+  if (version.runs.empty()) return;
+  const std::lock_guard lock(mutex_);
+  for (const RemoteName& name : head_.names) {
+    if (name.ref.version.runs != version.runs || name.list.size_bytes == 0) continue;
+    if (learned_.contains(name.list.name)) return;
+    const auto pieces =
+        add(remote().pieces_of(name.list), remote().name_of(list_key(name.list.name)));
+    learned_.insert(name.list.name);
+    fetch_changes(version, pieces);
+    return;
+  }
+  fail(Errc::not_found, "{}: the remote has no such version", stand_in_.path());
+}
+
+// What the version itself has changed stands before the root of its newest run.
+void HeadPacks::fetch_changes(const format::Version& version, std::span<AwayPiece* const> pieces) {
+  const format::RecordRef& root = version.runs.front().root;
+  const std::uint64_t most = std::min(version.bytes_added, kMostChangesFetched);
+  std::vector<AwayPiece*> wanted;
+  std::uint64_t bytes = 0;
+  for_pieces(root, [&](AwayPiece& piece) {
+    const auto at = std::find(pieces.begin(), pieces.end(), &piece);
+    for (auto i = at == pieces.end() ? 0 : at - pieces.begin() + 1; i > 0; --i) {
+      wanted.push_back(pieces[static_cast<std::size_t>(i - 1)]);
+      bytes += wanted.back()->name().size_bytes;
+      if (bytes >= most) break;
+    }
+    return !wanted.empty();
+  });
+  fetch_ahead(wanted);
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,28 @@
+// remote/lazy/head_packs.hpp: all packs of a store that is opened by its URL. A version's pieces are
+// those of the head's list.
+#pragma once
+
+#include "remote/lazy/away_packs.hpp"
+#include "remote/lazy/bytes_file.hpp"
+
+namespace vellum::remote {
+
+class HeadPacks final : public AwayPacks {
+ public:
+  HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects, const format::Uuid& store_id,
+            Head head, const LazyOptions& options);
+
+  bool is_beside_files() const noexcept override { return false; }
+  void learn(const format::Version& version) override;
+  void refresh() override {}  // the names are those of one head
+  const base::File* find(std::uint64_t pack) const noexcept override;
+
+ private:
+  void fetch_changes(const format::Version& version, std::span<AwayPiece* const> pieces);
+
+  const Head head_;
+  const BytesFile stand_in_;
+  std::set<ContentName> learned_;
+};
+
+}  // namespace vellum::remote

@@ -1,0 +1,194 @@
+#include "remote/pack_bringer.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "base/thread_pool.hpp"
+#include "remote/pieces/translated_pack.hpp"
+#include "remote/pieces/version_records.hpp"
+#include "remote/session/away_list.hpp"
+#include "store/lock/version_pin.hpp"
+#include "store/reach/pack_use.hpp"
+#include "store/reach/roots.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr std::size_t kMostBringingThreads = 16;  // each holds a piece in memory
+
+std::uint64_t slots_of(const std::vector<format::SlotRange>& ranges) {
+  std::uint64_t sum = 0;
+  for (const format::SlotRange& range : ranges) sum += range.count;
+  return sum;
+}
+
+// A pack that is put together in `tmp`, with its records at the places of their references.
+class NewPack {
+ public:
+  NewPack(store::StoreCore& store, std::uint64_t pack)
+      : store_(store), pack_(pack), tmp_(store.tmp_directory() + "/" + kPrefix + file_name()) {
+    if (store.fs().exists(tmp_)) store.fs().unlink(tmp_);
+    file_ = store.fs().open(tmp_, base::OpenMode::create_new);
+    file_->pwrite(format::encode_pack_header({store.superblock().store_id, pack, pack >> 32, 0, 0}),
+                  0);
+  }
+  ~NewPack() { base::unlink_quietly(store_.fs(), tmp_); }
+  NewPack(const NewPack&) = delete;
+  NewPack& operator=(const NewPack&) = delete;
+
+  // Pieces may have the record in several forms: the one with most slots is kept.
+  void add(const PieceRecord& record, std::span<const std::byte> bytes) {
+    if (written_.contains(record.ref)) return;
+    if (record.is_original()) {
+      file_->pwrite(bytes, record.ref.offset_bytes);
+      written_[record.ref] = record;
+      anew_.erase(record.ref);
+      return;
+    }
+    const auto at = anew_.find(record.ref);
+    if (at != anew_.end() && slots_of(at->second.record.dropped) <= slots_of(record.dropped)) {
+      return;
+    }
+    anew_[record.ref] = {record, {bytes.begin(), bytes.end()}};
+  }
+
+  // Durable but for its name.
+  void publish() {
+    const std::string path = store_.packs().places().home_path(pack_);
+    if (anew_.empty()) {
+      file_->sync_data();
+      store_.fs().rename(tmp_, path);
+      return;
+    }
+    std::vector<OwnedRecord> records;
+    for (auto& [ref, record] : anew_) records.push_back(std::move(record));
+    for (const auto& [ref, record] : written_) {
+      std::vector<std::byte> bytes(static_cast<std::size_t>(record.size_bytes));
+      file_->pread(bytes, ref.offset_bytes);
+      records.push_back({record, std::move(bytes)});
+    }
+    write_translated_pack(store_, pack_, path, std::move(records));
+  }
+
+ private:
+  static constexpr const char* kPrefix = "coming-";
+  std::string file_name() const { return store::pack_file_name(pack_); }
+
+  store::StoreCore& store_;
+  const std::uint64_t pack_;
+  const std::string tmp_;
+  std::unique_ptr<base::File> file_;
+  std::map<format::RecordRef, PieceRecord> written_;
+  std::map<format::RecordRef, OwnedRecord> anew_;  // have no place in the file
+};
+
+class Bringer {
+ public:
+  Bringer(Session& session, PullReport& report, const ProgressFn& progress)
+      : store_(session.store()),
+        remote_(session.remote()),
+        report_(report),
+        progress_(progress),
+        pool_(std::min(kMostBringingThreads, remote_.objects().connections()) - 1) {}
+
+  void run() {
+    store_.packs().refresh();
+    const auto away = store_.packs().list_away();
+    wanted_ = {away.begin(), away.end()};
+    const VersionPieces pieces =
+        read_away_list(store_.fs(), store_.path(), store_.superblock().store_id);
+    bring(pieces);
+    store_.fs().sync_directory(store_.packs_directory());
+    store_.packs().refresh();
+    require_all();
+    remove_away_list(store_);
+  }
+
+ private:
+  // Pieces ascend by their first pack.
+  void bring(const VersionPieces& pieces) {
+    std::vector<std::size_t> needed;
+    for (std::size_t i = 0; i < pieces.list.size(); ++i) {
+      if (std::ranges::any_of(pieces.index.spans[i],
+                              [&](const PackSpan& s) { return wanted_.contains(s.pack); })) {
+        needed.push_back(i);
+      }
+    }
+    const std::size_t window = 2 * (pool_.workers() + 1);
+    for (std::size_t first = 0; first < needed.size(); first += window) {
+      const std::size_t count = std::min(window, needed.size() - first);
+      std::vector<Piece> fetched(count);
+      pool_.parallel_for(count, [&](std::size_t i, std::size_t) {
+        fetched[i] = remote_.piece(pieces.list[needed[first + i]]);
+      });
+      for (std::size_t i = 0; i < count; ++i) {
+        publish_below(fetched[i].records.front().ref.pack);
+        add(pieces.list[needed[first + i]], fetched[i]);
+      }
+      if (progress_) progress_({first + count, needed.size(), "pieces"});
+    }
+    publish_below(UINT64_MAX);
+  }
+
+  void add(const PieceName& name, const Piece& piece) {
+    ++report_.pieces_read;
+    report_.bytes_read += piece.bytes.size();
+    auto at = static_cast<std::size_t>(name.contents_bytes);
+    for (const PieceRecord& record : piece.records) {
+      const auto bytes =
+          std::span(piece.bytes).subspan(at, static_cast<std::size_t>(record.size_bytes));
+      at += bytes.size();
+      if (!wanted_.contains(record.ref.pack)) continue;
+      if (const char* problem = check_record(record, bytes, store_.checksum_seed())) {
+        fail(Errc::corrupted, "{} at byte {}: {}", remote_.name_of(piece_key(name.name)),
+             at - bytes.size(), problem);
+      }
+      auto& pack = coming_[record.ref.pack];
+      if (pack == nullptr) pack = std::make_unique<NewPack>(store_, record.ref.pack);
+      pack->add(record, bytes);
+    }
+  }
+
+  void publish_below(std::uint64_t pack) {
+    while (!coming_.empty() && coming_.begin()->first < pack) {
+      coming_.begin()->second->publish();
+      coming_.erase(coming_.begin());
+    }
+  }
+
+  // Reads the page maps of all versions.
+  void require_all() {
+    const store::VersionPin names = store::hold_names(store_);
+    const store::Roots roots = store::read_roots(store_);
+    store::LiveSet live_set(store_);
+    store::reach_roots(store_, roots, live_set);
+    for (store::LiveSet::RecordId id = 0; id < live_set.size(); ++id) {
+      if (!live_set.is_durable(id)) continue;
+      const format::RecordRef& ref = live_set.record(id);
+      PieceRecord here;
+      if (find_local_record(store_, ref, here) && !store_.packs().is_away(ref.pack)) continue;
+      fail(Errc::corrupted,
+           "pack {:016x} at byte {}: the remote's pieces lack a record of a version", ref.pack,
+           ref.offset_bytes);
+    }
+  }
+
+  store::StoreCore& store_;
+  const Remote& remote_;
+  PullReport& report_;
+  const ProgressFn& progress_;
+  base::ThreadPool pool_;
+  std::set<std::uint64_t> wanted_;
+  std::map<std::uint64_t, std::unique_ptr<NewPack>> coming_;
+};
+
+}  // namespace
+
+void bring_packs(Session& session, PullReport& report, const ProgressFn& progress) {
+  Bringer(session, report, progress).run();
+}
+
+}  // namespace vellum::remote
