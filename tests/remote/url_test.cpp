@@ -1,7 +1,8 @@
-// URLs of remotes, keys of objects, and where credentials come from.
+// URLs of remotes, keys of objects, the longest wait, and where credentials come from.
 #include <gtest/gtest.h>
 
 #include "base/expect_error.hpp"
+#include "remote/engine/longest_wait.hpp"
 #include "remote/engine/object_store.hpp"
 #include "remote/engine/url.hpp"
 #include "remote/s3/aws_config.hpp"
@@ -154,6 +155,23 @@ TEST(S3Replies, NothingIsFoundInsideOfAnObject) {
       out));
   EXPECT_EQ(out.objects.size(), 1u);
   EXPECT_EQ(out.next, "");
+}
+
+TEST(LongestWait, IsChosenOrComesFromTheEnvironment) {
+  using std::chrono::milliseconds;
+  constexpr const char* kVariable = "VELLUM_REMOTE_WAIT_S";
+  ::unsetenv(kVariable);
+  EXPECT_EQ(longest_wait(), milliseconds(60'000));
+  for (const auto& [text, wait] : {std::pair("0.5", 500), {"2", 2000}, {"1.25", 1250}}) {
+    ::setenv(kVariable, text, 1);
+    EXPECT_EQ(longest_wait(), milliseconds(wait)) << text;
+  }
+  EXPECT_EQ(longest_wait(milliseconds(7)), milliseconds(7));
+  for (const char* bad : {"", "x", "-1", "1e3", "1.2.3", "0", "0.0001", ".", "nan"}) {
+    ::setenv(kVariable, bad, 1);
+    EXPECT_ERRC(longest_wait(), Errc::invalid_argument);
+  }
+  ::unsetenv(kVariable);
 }
 
 }  // namespace
