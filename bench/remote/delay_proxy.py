@@ -21,7 +21,10 @@ LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 @dataclass
 class Request:
-    """Bytes are those of the connection, with headers; `body`: what the client says. `begun`: for the first of a connection, when that came."""
+    """Bytes are those of the connection, with headers; `body` is what the client says.
+
+    The first request of a connection has begun when the connection came.
+    """
 
     what: str
     begun: float
@@ -111,7 +114,7 @@ def run(listener, upstream, half, queue):
 
 
 class DelayProxy:
-    """A context; `requests()` are those that ended since the last call. A client that has ended has ended them all."""
+    """A context. `requests()` gives those that ended since the last call; a client's end ends all of its own."""
 
     def __init__(self, host, port, round_trip_s):
         context = multiprocessing.get_context("fork")

@@ -321,7 +321,8 @@ def main():
             DelayProxy(server.host, server.port, options.round_trip_ms / 1000) as proxy:
         place = Place(options, scratch, server, proxy)
         rate = own_rate(options.round_trip_ms / 1000) / 2**20
-        print(f"{server.description}; the proxy carries {rate:.0f} MiB/s by one connection; load {os.getloadavg()[0]:.1f}", flush=True)
+        print(f"{server.description}; the proxy carries {rate:.0f} MiB/s by one connection; load "
+              f"{os.getloadavg()[0]:.1f}", flush=True)
         make_bucket(place)
         prepare(place)
         for name in options.row or ROWS:
