@@ -6,7 +6,7 @@
 
 The server is that of VELLUM_TEST_S3_URL (http://HOST:PORT, credentials in AWS_*), or a versitygw that the run starts
 (on the PATH, or VELLUM_VERSITYGW). A proxy before it adds the round trip and counts requests; every peer goes through
-it, and a new connection costs a round trip more. What the proxy itself carries is printed first.
+it, and a new connection costs a round trip more. What the proxy itself carries is printed first. curl makes the bucket.
 
 Rows: open, set, scan, push, log, restore, array, readers. The data is a region of integers of --mib MiB, a version in
 which a word of 1 % of its pages has changed, and one in which 1 % of its elements have. Each program is a process of
@@ -338,5 +338,5 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except RuntimeError as error:
+    except (RuntimeError, subprocess.SubprocessError) as error:
         sys.exit(f"table: {error}")
