@@ -10,6 +10,7 @@
 #   clang    clang, optimised: builds all, and runs the tests of the two lowest layers
 #   tidy     clang-tidy over src and include
 #   python   the Python package over the release build's library: lint, types, tests (tools/python.sh --linked)
+#   s3       the release build's tests that want a real S3 server, beside each that is here (tools/with-s3.sh)
 # A sanitizer slows tests down and is in the way of a few. Tests whose name contains NoSanitizer, and those
 # labelled `slow` or `install`, run under release only; NoTsan and NoAsan in a name leave out one sanitizer.
 # While a stage's tests run, the build of the next stage goes on beside them at the lowest priority, as tests
@@ -19,7 +20,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-all_stages=(lint release asan tsan fuzz bench clang tidy python)
+all_stages=(lint release asan tsan fuzz bench clang tidy python s3)
 default_stages=(lint release)
 # A sanitizer builds and runs these: the layers that hold memory, and those that have threads. The rest of the
 # tests use these same layers; VELLUM_LONG=1, which `make check` sets, runs them under sanitizers, too, and
@@ -44,6 +45,7 @@ if [[ -n ${VELLUM_LONG-} ]]; then
 fi
 jobs=${VELLUM_JOBS:-$(nproc)}
 next_stage=  # the one after the stage at work
+around=()    # the command that runs ctest as its own command
 ahead=       # the process that builds for it
 passed=0
 failed=0
@@ -67,6 +69,7 @@ build_of() {
     asan) build asan "${asan_tests[@]/#/test_}" ;;
     tsan) build tsan "${tsan_tests[@]/#/test_}" ;;
     bench) build release benchmarks ;;
+    s3) build release test_cli vellum_cli ;;
   esac
 }
 
@@ -109,7 +112,7 @@ run_tests() {
   [[ -n $ahead ]] || build_ahead
   report=$PWD/build/$preset/junit.xml
   rm -f "$report"
-  ctest --test-dir "build/$preset" -j "$((jobs * 2))" --output-on-failure --timeout 600 --no-tests=error \
+  "${around[@]}" ctest --test-dir "build/$preset" -j "$((jobs * 2))" --output-on-failure --timeout 600 --no-tests=error \
     --output-junit "$report" "$@"
   local status=$?
   if [[ ! -s $report ]]; then
@@ -154,6 +157,24 @@ stage_python() {
   return "$status"
 }
 
+# A server that is not installed counts as one test that is skipped.
+stage_s3() {
+  local server status result=0
+  for server in versitygw ceph; do
+    tools/with-s3.sh "$server" true
+    status=$?
+    if ((status == 77)); then
+      echo "test.sh: s3: $server is skipped"
+      skipped=$((skipped + 1))
+      continue
+    fi
+    around=(tools/with-s3.sh "$server")
+    run_tests release -L '^cli$' -R 'RemoteKill.*/Server' || result=1
+    around=()
+  done
+  return "$result"
+}
+
 # Counts a stage without tests as one failure when it fails.
 counted() {
   "$@" && return 0
@@ -190,6 +211,7 @@ run_stage() {
     fuzz) counted tools/fuzz.sh 2s ;;
     tidy) counted tools/tidy.sh ;;
     python) stage_python ;;
+    s3) stage_s3 ;;
   esac
 }
 

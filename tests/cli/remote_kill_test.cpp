@@ -1,0 +1,221 @@
+// push, clone and readers without a clone, killed at random moments; and two pushers, a gc and a reader that race.
+// The remote is a directory, or a real S3 server (tools/with-s3.sh). The short form kills a few
+// times. VELLUM_PUSH_KILLS, VELLUM_CLONE_KILLS and VELLUM_LAZY_KILLS set the number of kills, and
+// VELLUM_REMOTE_RACE_SECONDS the length of the race.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "cli/run_lib.hpp"
+#include "support/s3_url.hpp"
+
+namespace vellum::cli_test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr std::size_t kPages = 200;
+
+int number_from(const char* variable, int by_default) {
+  const char* const wanted = std::getenv(variable);
+  return wanted == nullptr ? by_default : std::atoi(wanted);
+}
+
+std::string name_of(unsigned seed) { return "k" + std::to_string(seed); }
+
+// A command that is killed after a while. Returns whether it had ended by itself before.
+bool kill_after(const Arguments& arguments, std::chrono::microseconds pause) {
+  const pid_t child = fork();
+  if (child == 0) {
+    // What a killed command prints is nothing for the log of the test.
+    if (std::freopen("/dev/null", "w", stdout) == nullptr) _exit(kExecFailed);
+    become_vellum(arguments);
+  }
+  std::this_thread::sleep_for(pause);
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) return false;
+  EXPECT_EQ(WEXITSTATUS(status), 0) << arguments[0];
+  return true;
+}
+
+// The parameter: whether the remote is at the real server.
+class RemoteKill : public CliTest, public testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override {
+    url = GetParam() ? test::new_s3_url() : "file://" + path("remote");
+    if (url.empty()) GTEST_SKIP() << test::kNoS3;
+    must({"remote", "add", store, "origin", url});
+  }
+  void import(unsigned seed) const {
+    must({"import", store, "main", file("f", noise(kPages, seed)), "--snapshot", name_of(seed)});
+  }
+  // From none to a bit more than the time that the command takes.
+  std::chrono::microseconds pause() {
+    return std::chrono::microseconds(random_() % static_cast<unsigned>(longest_.count()));
+  }
+  // Runs it to its end, for the time that it takes.
+  void measure(const Arguments& arguments) {
+    const auto start = std::chrono::steady_clock::now();
+    must(arguments);
+    longest_ = std::chrono::duration_cast<std::chrono::microseconds>(
+        (std::chrono::steady_clock::now() - start) * 5 / 4);
+  }
+
+  const std::string store = make_store_with({noise(kPages, 1)});
+  std::string url;
+
+ private:
+  std::mt19937 random_{7};
+  std::chrono::microseconds longest_{1};
+};
+
+// Each kill has a version of its own. What one push has reported is there after all later kills.
+TEST_P(RemoteKill, APushThatIsKilledLosesNothingThatWasPushed) {
+  const int kills = number_from("VELLUM_PUSH_KILLS", 6);
+  measure({"push", store, "--all"});
+  int killed = 0;
+  unsigned seed = 100, oldest = 100;
+  std::vector<unsigned> pushed;
+  while (killed < kills) {
+    import(seed);
+    const std::string name = name_of(seed);
+    if (kill_after({"push", store, "main", name}, pause())) {
+      pushed.push_back(seed);
+    } else {
+      ++killed;
+      if (killed % 3 == 0) {
+        must({"push", store, "main", name});
+        pushed.push_back(seed);
+      }
+    }
+    ++seed;
+    if (seed % 10 != 0 || pushed.empty()) continue;
+    must({"verify", url, "--read-data"});
+    const unsigned newest = pushed.back();
+    fs::remove_all(path("copy"));
+    must({"clone", url, path("copy"), name_of(newest)});
+    EXPECT_TRUE(must({"cat", path("copy"), name_of(newest)}).out == noise(kPages, newest));
+    // The stores stay small: only the newest versions are kept, on both sides.
+    for (; oldest + 40 < seed; ++oldest) {
+      must({"rm", store, name_of(oldest)});
+      // A push may have been killed after its last step.
+      const bool was_pushed = std::erase(pushed, oldest) > 0;
+      const int status = run({"rm", url, name_of(oldest)}).status;
+      EXPECT_TRUE(status == 0 || (status == 3 && !was_pushed)) << oldest;
+    }
+    must({"gc", store});
+    must({"gc", url});
+  }
+  fs::remove_all(path("copy"));
+  must({"clone", url, path("copy")});
+  for (const unsigned one : pushed) {
+    EXPECT_TRUE(must({"cat", path("copy"), name_of(one)}).out == noise(kPages, one)) << one;
+  }
+  must({"verify", path("copy"), "--read-data"});
+  must({"verify", url, "--read-data"});
+}
+
+// What is left of it is not taken for a store, and the same command then succeeds.
+TEST_P(RemoteKill, ACloneThatIsKilledIsMadeAgain) {
+  const int kills = number_from("VELLUM_CLONE_KILLS", 6);
+  import(2);
+  import(3);
+  must({"push", store, "--all"});
+  measure({"clone", url, path("copy")});
+  fs::remove_all(path("copy"));
+  for (int killed = 0; killed < kills;) {
+    const bool complete = kill_after({"clone", url, path("copy")}, pause());
+    killed += complete ? 0 : 1;
+    // Killed after its last step, it is there already.
+    if (!complete && !fs::exists(path("copy")) && killed % 5 != 0) continue;
+    if (!fs::exists(path("copy"))) must({"clone", url, path("copy")});
+    EXPECT_TRUE(must({"cat", path("copy"), "main"}).out == noise(kPages, 3));
+    EXPECT_TRUE(must({"cat", path("copy"), "k2"}).out == noise(kPages, 2));
+    must({"verify", path("copy"), "--read-data"});
+    fs::remove_all(path("copy"));
+  }
+}
+
+// Readers share a cache, which a killed one may leave in any state.
+TEST_P(RemoteKill, AReaderThatIsKilledLeavesAGoodCache) {
+  const int kills = number_from("VELLUM_LAZY_KILLS", 6);
+  import(2);
+  must({"push", store, "--all"});
+  ASSERT_EQ(setenv("VELLUM_CACHE_DIR", path("cache").c_str(), 1), 0);
+  const Arguments read{"cat", url, "k2"};
+  measure(read);
+  for (int killed = 0; killed < kills;) {
+    if (killed % 4 == 0) fs::remove_all(path("cache"));
+    killed += kill_after(read, pause()) ? 0 : 1;
+    EXPECT_TRUE(must(read).out == noise(kPages, 2));
+  }
+  ASSERT_EQ(unsetenv("VELLUM_CACHE_DIR"), 0);
+}
+
+// Two stores push a branch each, a gc removes what is forgotten beside them, and a reader without a
+// cache reads what was pushed, slower than all of them.
+TEST_P(RemoteKill, PushersAndAGcThatRaceLoseNothing) {
+  const std::chrono::seconds length(number_from("VELLUM_REMOTE_RACE_SECONDS", 4));
+  import(2);
+  must({"push", store, "--all"});
+  const auto end = std::chrono::steady_clock::now() + length;
+  const auto go_on = [&] { return std::chrono::steady_clock::now() < end; };
+  constexpr unsigned kPushers = 2;
+  std::array<std::atomic<unsigned>, kPushers> pushed{};
+  std::vector<std::thread> threads;
+  for (unsigned i = 0; i < kPushers; ++i) {
+    threads.emplace_back([&, i] {
+      const std::string mine = path("pusher" + std::to_string(i)), branch = "b" + std::to_string(i);
+      must({"clone", url, mine, "k2"});
+      for (unsigned n = 1; n == 1 || go_on(); ++n) {
+        const unsigned seed = i * 1'000'000 + 1'000 + n;
+        const std::string content = path("content" + std::to_string(i));
+        write_file(content, noise(kPages, seed));
+        must({"import", mine, branch, content, "--snapshot", name_of(seed)});
+        must({"push", mine, branch, name_of(seed)});
+        // The one before the last is kept for the reader, and those before it go.
+        if (n > 2) must({"rm", url, name_of(seed - 2)});
+        if (n > 2) must({"rm", mine, name_of(seed - 2)});
+        if (n % 20 == 0) must({"gc", mine});
+        pushed[i] = seed;
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    do {
+      must({"gc", url});
+    } while (go_on());
+  });
+  threads.emplace_back([&] {
+    // k2 stays, so a reader of it gets all of it, whatever the gc does meanwhile.
+    const std::string text = noise(kPages, 2);
+    do {
+      EXPECT_TRUE(must({"cat", url, "k2"}).out == text);
+    } while (go_on());
+  });
+  for (std::thread& thread : threads) thread.join();
+  must({"verify", url, "--read-data"});
+  must({"clone", url, path("all")});
+  for (unsigned i = 0; i < kPushers; ++i) {
+    const unsigned last = pushed[i];
+    std::printf("pusher %u: %u pushes\n", i, last % 1'000'000 - 1'000);
+    EXPECT_TRUE(must({"cat", path("all"), name_of(last)}).out == noise(kPages, last));
+    EXPECT_TRUE(must({"cat", path("all"), "b" + std::to_string(i)}).out == noise(kPages, last));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(At, RemoteKill, testing::Bool(), [](const auto& of) {
+  return std::string(of.param ? "Server" : "Directory");
+});
+
+}  // namespace
+}  // namespace vellum::cli_test
