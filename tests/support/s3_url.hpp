@@ -11,7 +11,8 @@
 
 namespace vellum::test {
 
-inline constexpr const char* kNoS3 = "VELLUM_TEST_S3_URL is not set: no S3 server to try this on (tools/with-s3.sh)";
+inline constexpr const char* kNoS3 =
+    "VELLUM_TEST_S3_URL is not set: no S3 server to try this on (tools/with-s3.sh)";
 
 // A URL that nobody else has; empty: there is no server.
 inline std::string new_s3_url() {
