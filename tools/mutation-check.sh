@@ -156,7 +156,31 @@ mutation 'older pins go before the record' src/group/job.cpp \
 mutation 'a job takes a number that others have passed' src/group/record_directory.cpp \
   's/  if (last == record\.number) return;/  if (last != 0) return;/'
 mutation 'the digest of a pin is not compared' src/group/pins.cpp \
-  's/digest_of(ref, store_id) != partition\.digest/digest_of(ref, store_id) != digest_of(ref, store_id)/'
+  's/digest_of(recorded, store_id) != partition\.digest/digest_of(recorded, store_id) != digest_of(recorded, store_id)/'
+mutation 'pins of versions with names are released' src/group/job.cpp \
+  's/^    kept_\.insert(commits\.pin);$//'
+mutation 'a version on its way to the remote loses its pins' src/group/job.cpp \
+  's/ \&\& !is_pushing(before\.pin);/;/'
+mutation 'a version is published though a rank has not pushed' src/group/job_push.cpp \
+  's/^      require_all(gathered);$//'
+mutation 'a job that was taken over publishes at the remote' src/group/versions/remote_records.cpp \
+  's/^    if (read(number, group)\.epoch <= epoch) continue;$/    if (read(number, group).epoch <= epoch || is_new) continue;/'
+mutation 'the record of a job that was taken over stays at the remote' src/group/versions/remote_records.cpp \
+  's/^    if (is_new) objects_\.remove(key);$//'
+mutation 'a damaged record at a remote is passed over' src/group/versions/remote_records.cpp \
+  's/ \&\& !version\.empty() \&\& !is_numbered) continue;/) continue;/'
+mutation 'a damaged record at a remote hides the others' src/group/versions/remote_records.cpp \
+  's/^    if (outcome\.code == Errc::corrupted .*continue;$//'
+mutation 'a partition at a remote is taken unchecked' src/group/versions/group_version.cpp \
+  's/^    checked_copy(core, pin, partition);$/    static_cast<void>(partition);/'
+mutation 'older records leave the remote before the new one is there' src/group_remote/object_versions.cpp \
+  's/^  records\.claim(group);$/  records.claim(group);\n  for (const std::uint64_t number : records.numbers()) { if (number < record.number) records.remove(number); }/'
+mutation 'a remote forgets versions with names' src/group_remote/object_versions.cpp \
+  's/^    if (!known\.is_named \&\& number < record\.number) {$/    if (number < record.number) {/'
+mutation 'a remote forgets the pins of its newest version' src/group_remote/object_versions.cpp \
+  's/^      keep\.insert(known\.pin);$/      if (known.is_named) keep.insert(known.pin);/'
+mutation 'a restore takes an epoch that pins have' src/group_remote/restore.cpp \
+  's/^    record\.epoch = largest_epoch + 1;$/    record.epoch = record_.epoch + 1;/'
 mutation 'record checksum not verified' src/format/record.cpp \
   's/record_checksum(record, seed) != h\.checksum) {/(false \&\& record_checksum(record, seed) != h.checksum)) {/'
 mutation 'checksum of refs, tiers, live_set not verified' src/format/whole_file.cpp \
@@ -550,7 +574,8 @@ order_of() {
     src/store/pack/pack_file.cpp | src/store/reach/pack_heat.cpp) printf '%s\n' 'test_store Pack*:Scale*' "$store" ;;
     src/base/fail.hpp) printf '%s\n' 'test_api NoDescriptors*' "$store" ;;
     src/datastore/*) printf '%s\n' 'test_datastore *' ;;
-    src/group/*) printf '%s\n' 'test_group *' 'test_mpi GroupTest*' ;;
+    src/group/versions/* | src/group_remote/* | src/group/job_push.cpp) printf '%s\n' 'test_group_remote *' 'test_group *' ;;
+    src/group/*) printf '%s\n' 'test_group *' 'test_group_remote *' 'test_mpi GroupTest*' ;;
     src/atomic_file/*) printf '%s\n' 'test_atomic_file *' ;;
     src/mapped_io/*) printf '%s\n' 'test_mapped_io *' ;;
     src/region/* | src/api/*) printf '%s\n' "$api" 'test_region *' 'test_soak *' "$crash" "$store" "$rest" "$generated" ;;
