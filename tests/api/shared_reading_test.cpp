@@ -441,7 +441,8 @@ TEST_P(SharedReading, KeepsToTheLimit) {
     ASSERT_LE(resident(region), kLimit + 4 * kSharedChunk);
   }
   region.advise(region.whole(), Advice::dont_need);
-  EXPECT_LE(resident(region), kLimit / 2);
+  // A thread that helps may still bring in what was read last.
+  EXPECT_LE(resident(region), kLimit / 2 + 4 * kSharedChunk);
   EXPECT_EQ(wrong_chunks(large, 2), 0U);
   EXPECT_EQ(content_of(region), content_);
 }
