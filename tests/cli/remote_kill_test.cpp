@@ -161,8 +161,8 @@ TEST_P(RemoteKill, AReaderThatIsKilledLeavesAGoodCache) {
   ASSERT_EQ(unsetenv("VELLUM_CACHE_DIR"), 0);
 }
 
-// Two stores push a branch each, a gc removes what is forgotten beside them, and a reader without a
-// cache reads what was pushed, slower than all of them.
+// Two stores push a branch each, a gc removes what is forgotten beside them, and a reader reads the
+// same version again and again.
 TEST_P(RemoteKill, PushersAndAGcThatRaceLoseNothing) {
   const std::chrono::seconds length(number_from("VELLUM_REMOTE_RACE_SECONDS", 4));
   import(2);
