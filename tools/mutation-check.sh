@@ -398,7 +398,7 @@ mutation 'dedup: the record that was appended last is not found' src/store/check
 # The other two bounds of dedup, `<` before a published end, are the same with `<=`: Dedup::is_reached() says
 # why.
 mutation 'a version that is open is not pinned' src/store/lock/version_pin.cpp \
-  's/^    return store\.packs()\.pin(root\.pack, root\.offset_bytes);$/    return nullptr;/'
+  's/^    return packs\.pin(root\.pack, root\.offset_bytes);$/    return nullptr;/'
 mutation 'gc does not wait for large commits' src/store/lock/version_pin.cpp \
   's/return file->try_lock_exclusive(); })) {/return true; })) {/'
 mutation 'a pack leaves the archive before its name at home is durable' src/store/gc/pack_mover.cpp \
