@@ -51,10 +51,11 @@ typedef struct vellum_group_report {
   size_t struct_size;
   uint64_t number;          /* of the global version */
   uint64_t bytes_written;   /* to the stores, by all ranks */
-  uint64_t slowest_ns;      /* the commit of the slowest rank */
+  uint64_t slowest_ns;      /* from the call until the slowest rank's commits are durable */
   uint64_t coordination_ns; /* what the call took beyond it */
+  uint64_t own_ns;          /* from the call until this rank's commits are durable */
 } vellum_group_report;
-#define VELLUM_GROUP_REPORT_INIT {sizeof(vellum_group_report), 0, 0, 0, 0}
+#define VELLUM_GROUP_REPORT_INIT {sizeof(vellum_group_report), 0, 0, 0, 0, 0}
 
 /* Makes the group if there is none. VELLUM_ERR_BUSY: another job has it open. */
 int vellum_group_open(MPI_Comm communicator, const char* records,

@@ -69,11 +69,12 @@ struct GroupOptions {
 };
 
 struct GroupReport {
-  std::uint64_t number = 0;           // of the global version
-  std::uint64_t bytes_written = 0;    // to the stores, by all ranks
-  std::vector<CommitReport> commits;  // of this rank's partitions
-  // The commit of the slowest rank, and what the call took beyond it: the collective calls, and the
-  // record.
+  std::uint64_t number = 0;              // of the global version
+  std::uint64_t bytes_written = 0;       // to the stores, by all ranks
+  std::vector<CommitReport> commits;     // of this rank's partitions
+  std::chrono::nanoseconds own_time{0};  // from the call until this rank's commits are durable
+  // The own time of the slowest rank, and what the call took beyond it: the collective calls, the
+  // record, and the time by which that rank has made its call later than this one.
   std::chrono::nanoseconds slowest_time{0};
   std::chrono::nanoseconds coordination_time{0};
 };

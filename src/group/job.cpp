@@ -265,6 +265,7 @@ JobReport Job::publish(Commits& commits) {
   succeed(commits, verdict.number);
   report.number = verdict.number;
   report.bytes_written = verdict.bytes_written;
+  report.own_time = std::chrono::duration_cast<nanoseconds>(commits.time);
   report.slowest_time = nanoseconds(static_cast<std::int64_t>(verdict.slowest_ns));
   report.coordination_time = std::max(
       nanoseconds(0), nanoseconds(steady_clock::now() - commits.began) - report.slowest_time);

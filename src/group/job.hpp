@@ -51,6 +51,7 @@ struct JobReport {
   std::uint64_t number = 0;                       // of the version
   std::uint64_t bytes_written = 0;                // by all ranks
   std::vector<CommitReport> commits;              // of this rank's partitions
+  std::chrono::nanoseconds own_time{0};           // of this rank's commits
   std::chrono::nanoseconds slowest_time{0};       // of the ranks' own commits
   std::chrono::nanoseconds coordination_time{0};  // of the call, beyond the slowest rank's commits
 };

@@ -47,7 +47,8 @@ vellum::GroupOptions group_options_from(const vellum_group_options* given) {
 void fill_report(vellum_group_report* out, const vellum::GroupReport& report) {
   fill_struct(out, {sizeof(vellum_group_report), report.number, report.bytes_written,
                     static_cast<uint64_t>(report.slowest_time.count()),
-                    static_cast<uint64_t>(report.coordination_time.count())});
+                    static_cast<uint64_t>(report.coordination_time.count()),
+                    static_cast<uint64_t>(report.own_time.count())});
 }
 
 void fill_push_report(vellum_group_push_report* out, const vellum::GroupPushReport& report) {

@@ -9,8 +9,8 @@
 namespace vellum::mpi {
 
 inline GroupReport report_of(group::JobReport&& report) {
-  return {report.number, report.bytes_written, std::move(report.commits), report.slowest_time,
-          report.coordination_time};
+  return {report.number,   report.bytes_written, std::move(report.commits),
+          report.own_time, report.slowest_time,  report.coordination_time};
 }
 
 }  // namespace vellum::mpi
