@@ -6,6 +6,7 @@
 
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
+#include "remote/pieces/flush_ahead.hpp"
 #include "remote/pieces/make_in_order.hpp"
 #include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
@@ -46,6 +47,7 @@ class NewPack {
       file_->pwrite(bytes, record.ref.offset_bytes);
       written_[record.ref] = record;
       anew_.erase(record.ref);
+      flush_.wrote(*file_, record.ref.offset_bytes + bytes.size(), bytes.size());
       return;
     }
     const auto at = anew_.find(record.ref);
@@ -81,6 +83,7 @@ class NewPack {
   const std::uint64_t pack_;
   const std::string tmp_;
   std::unique_ptr<base::File> file_;
+  FlushAhead flush_;
   std::map<format::RecordRef, PieceRecord> written_;
   std::map<format::RecordRef, OwnedRecord> anew_;  // have no place in the file
 };
