@@ -68,7 +68,7 @@ build_of() {
     asan) build asan "${asan_tests[@]/#/test_}" ;;
     tsan) build tsan "${tsan_tests[@]/#/test_}" ;;
     bench) build release benchmarks ;;
-    s3) build release test_cli vellum_cli test_group_remote test_mpi ;;
+    s3) build release test_cli test_mount vellum_cli test_group_remote test_mpi ;;
   esac
 }
 
@@ -168,7 +168,7 @@ stage_s3() {
       continue
     fi
     around=(tools/with-s3.sh "$server")
-    run_tests release -R 'RemoteKill.*/Server|GroupOnS3|GroupS3Test' || result=1
+    run_tests release -R '(RemoteKill|LazyClone).*/Server|GroupOnS3|GroupS3Test' || result=1
     around=()
   done
   return "$result"

@@ -6,7 +6,8 @@
 
 #include "base/fail.hpp"
 #include "base/new_file.hpp"
-#include "base/thread_pool.hpp"
+#include "remote/pieces/flush_ahead.hpp"
+#include "remote/pieces/make_in_order.hpp"
 #include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "remote/session/away_list.hpp"
@@ -46,6 +47,7 @@ class NewPack {
       file_->pwrite(bytes, record.ref.offset_bytes);
       written_[record.ref] = record;
       anew_.erase(record.ref);
+      flush_.wrote(*file_, record.ref.offset_bytes + bytes.size(), bytes.size());
       return;
     }
     const auto at = anew_.find(record.ref);
@@ -81,6 +83,7 @@ class NewPack {
   const std::uint64_t pack_;
   const std::string tmp_;
   std::unique_ptr<base::File> file_;
+  FlushAhead flush_;
   std::map<format::RecordRef, PieceRecord> written_;
   std::map<format::RecordRef, OwnedRecord> anew_;  // have no place in the file
 };
@@ -92,7 +95,7 @@ class Bringer {
         remote_(session.remote()),
         report_(report),
         progress_(progress),
-        pool_(std::min(kMostBringingThreads, remote_.objects().connections()) - 1) {}
+        threads_(std::min(kMostBringingThreads, remote_.objects().connections())) {}
 
   void run() {
     store_.packs().refresh();
@@ -117,20 +120,29 @@ class Bringer {
         needed.push_back(i);
       }
     }
-    const std::size_t window = 2 * (pool_.workers() + 1);
-    for (std::size_t first = 0; first < needed.size(); first += window) {
-      const std::size_t count = std::min(window, needed.size() - first);
-      std::vector<Piece> fetched(count);
-      pool_.parallel_for(count, [&](std::size_t i, std::size_t) {
-        fetched[i] = remote_.piece(pieces.list[needed[first + i]]);
-      });
-      for (std::size_t i = 0; i < count; ++i) {
-        publish_below(fetched[i].records.front().ref.pack);
-        add(pieces.list[needed[first + i]], fetched[i]);
-      }
-      if (progress_) progress_({first + count, needed.size(), "pieces"});
-    }
+    make_in_order(
+        threads_, needed.size(), [&](std::size_t i) { return fetch(pieces.list[needed[i]]); },
+        [&](std::size_t i, const Piece& piece) {
+          publish_below(piece.records.front().ref.pack);
+          add(pieces.list[needed[i]], piece);
+        },
+        progress_);
     publish_below(UINT64_MAX);
+  }
+
+  Piece fetch(const PieceName& name) const {
+    Piece out = remote_.piece(name);
+    auto at = static_cast<std::size_t>(name.contents_bytes);
+    for (const PieceRecord& record : out.records) {
+      const auto bytes =
+          std::span(out.bytes).subspan(at, static_cast<std::size_t>(record.size_bytes));
+      if (const char* problem = check_record(record, bytes, store_.checksum_seed())) {
+        fail(Errc::corrupted, "{} at byte {}: {}", remote_.name_of(piece_key(name.name)), at,
+             problem);
+      }
+      at += bytes.size();
+    }
+    return out;
   }
 
   void add(const PieceName& name, const Piece& piece) {
@@ -142,10 +154,6 @@ class Bringer {
           std::span(piece.bytes).subspan(at, static_cast<std::size_t>(record.size_bytes));
       at += bytes.size();
       if (!wanted_.contains(record.ref.pack)) continue;
-      if (const char* problem = check_record(record, bytes, store_.checksum_seed())) {
-        fail(Errc::corrupted, "{} at byte {}: {}", remote_.name_of(piece_key(name.name)),
-             at - bytes.size(), problem);
-      }
       auto& pack = coming_[record.ref.pack];
       if (pack == nullptr) pack = std::make_unique<NewPack>(store_, record.ref.pack);
       pack->add(record, bytes);
@@ -180,7 +188,7 @@ class Bringer {
   const Remote& remote_;
   PullReport& report_;
   const ProgressFn& progress_;
-  base::ThreadPool pool_;
+  const std::size_t threads_;
   std::set<std::uint64_t> wanted_;
   std::map<std::uint64_t, std::unique_ptr<NewPack>> coming_;
 };

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/fail.hpp"
-#include "base/thread_pool.hpp"
 #include "remote/holds.hpp"
 #include "remote/pack_bringer.hpp"
+#include "remote/pieces/make_in_order.hpp"
 #include "remote/pieces/pack_filler.hpp"
 #include "remote/session/away_list.hpp"
 #include "store/branch/adopt_version.hpp"
@@ -48,7 +48,7 @@ class Pull {
         remote_(session.remote()),
         progress_(progress),
         is_lazy_(is_lazy(session)),
-        pool_(std::min(kMostReadingThreads, remote_.objects().connections()) - 1) {
+        threads_(std::min(kMostReadingThreads, remote_.objects().connections())) {
     head_ = remote_.newest_head().head;
     for (const std::string& name : options.versions) {
       const RemoteName* found = head_.find(name);
@@ -147,12 +147,10 @@ class Pull {
   }
 
   void fetch_pieces(const PieceList& pieces) {
-    const std::size_t window = 2 * (pool_.workers() + 1);
-    for (std::size_t first = 0; first < pieces.size(); first += window) {
-      const std::size_t count = std::min(window, pieces.size() - first);
-      fetch_some(std::span(pieces).subspan(first, count), filler());
-      if (progress_) progress_({first + count, pieces.size(), "pieces"});
-    }
+    PackFiller& packs = filler();
+    make_in_order(
+        threads_, pieces.size(), [&](std::size_t i) { return fetch_one(pieces[i], packs); },
+        [&](std::size_t i, const Fetched& fetched) { add(pieces[i], fetched, packs); }, progress_);
   }
 
   // The versions' pieces are noted, and so are there before a version needs them. What belongs to a
@@ -210,20 +208,6 @@ class Pull {
     std::vector<bool> missing;
   };
 
-  void fetch_some(std::span<const PieceName> pieces, PackFiller& filler) {
-    std::vector<Fetched> fetched(pieces.size());
-    pool_.parallel_for(pieces.size(), [&](std::size_t i, std::size_t) {
-      fetched[i] = fetch_one(pieces[i], filler);
-    });
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      if (fetched[i].piece.bytes.empty()) continue;
-      filler.finish_below(fetched[i].piece.records.front().ref.pack);
-      add(pieces[i], fetched[i], filler);
-      ++report_.pieces_read;
-      report_.bytes_read += fetched[i].piece.bytes.size();
-    }
-  }
-
   // Whole, unless the store is known to have all of it: most of what is new is missing.
   Fetched fetch_one(const PieceName& name, const PackFiller& filler) const {
     Fetched out;
@@ -235,26 +219,36 @@ class Pull {
       return out;
     }
     out.piece = remote_.piece(name);
+    auto at = static_cast<std::size_t>(name.contents_bytes);
     for (const PieceRecord& record : out.piece.records) {
+      const auto content =
+          std::span(out.piece.bytes).subspan(at, static_cast<std::size_t>(record.size_bytes));
       out.missing.push_back(!has(filler, record));
+      const char* const problem =
+          out.missing.back() ? check_record(record, content, store_.checksum_seed()) : nullptr;
+      if (problem != nullptr) {
+        fail(Errc::corrupted, "{} at byte {}: {}", remote_.name_of(piece_key(name.name)), at,
+             problem);
+      }
+      at += content.size();
     }
     return out;
   }
 
-  void add(const PieceName& name, const Fetched& fetched, PackFiller& filler) const {
+  // Pieces ascend by their first pack.
+  void add(const PieceName& name, const Fetched& fetched, PackFiller& filler) {
     const std::span<const std::byte> bytes = fetched.piece.bytes;
-    std::size_t at = static_cast<std::size_t>(name.contents_bytes);
+    if (bytes.empty()) return;
+    filler.finish_below(fetched.piece.records.front().ref.pack);
+    auto at = static_cast<std::size_t>(name.contents_bytes);
     for (std::size_t i = 0; i < fetched.piece.records.size(); ++i) {
       const PieceRecord& record = fetched.piece.records[i];
       const auto content = bytes.subspan(at, static_cast<std::size_t>(record.size_bytes));
       at += content.size();
-      if (!fetched.missing[i]) continue;
-      if (const char* problem = check_record(record, content, store_.checksum_seed())) {
-        fail(Errc::corrupted, "{} at byte {}: {}", remote_.name_of(piece_key(name.name)),
-             at - content.size(), problem);
-      }
-      filler.add(record, content);
+      if (fetched.missing[i]) filler.add(record, content);
     }
+    ++report_.pieces_read;
+    report_.bytes_read += bytes.size();
   }
 
   void publish(const RemoteName& name) {
@@ -290,7 +284,7 @@ class Pull {
   const Remote& remote_;
   const ProgressFn& progress_;
   const bool is_lazy_;
-  base::ThreadPool pool_;
+  const std::size_t threads_;
   Head head_;
   std::vector<const RemoteName*> wanted_;
   std::optional<PackFiller> filler_;  // it reads the page maps of the whole store

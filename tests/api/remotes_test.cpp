@@ -3,6 +3,7 @@
 #include <vellum/vellum.h>
 
 #include <cstring>
+#include <filesystem>
 #include <vellum/store.hpp>
 
 #include "api/capi_fixture.hpp"
@@ -83,6 +84,53 @@ TEST_F(RemotesTest, InC) {
   EXPECT_EQ(vellum_remove_remote(store_, "origin"), VELLUM_OK);
   EXPECT_EQ(vellum_push(store_, "origin", nullptr, nullptr, nullptr, nullptr, nullptr),
             VELLUM_ERR_NOT_FOUND);
+}
+
+// Packs stay at the remote until they are asked for.
+TEST_F(RemotesTest, ALazyCloneInC) {
+  snapshot("a", 5);
+  ASSERT_EQ(vellum_add_remote(store_, "origin", url().c_str(), nullptr), VELLUM_OK) << message();
+  ASSERT_EQ(vellum_push(store_, "origin", nullptr, nullptr, nullptr, nullptr, nullptr), VELLUM_OK);
+  vellum_pull_options lazily = VELLUM_PULL_OPTIONS_INIT;
+  lazily.lazy = 1;
+  ASSERT_EQ(vellum_clone(url().c_str(), clone_path().c_str(), &lazily, nullptr, nullptr, nullptr,
+                         nullptr),
+            VELLUM_OK)
+      << message();
+  const std::string packs = clone_path() + "/packs";
+  EXPECT_TRUE(std::filesystem::is_empty(packs));
+  const std::string cache = directory_.path() + "/cache";
+  vellum_remote_options options = VELLUM_REMOTE_OPTIONS_INIT;
+  options.cache_directory = cache.c_str();
+  vellum_store* clone = nullptr;
+  ASSERT_EQ(vellum_store_open_remote(clone_path().c_str(), &options, &clone), VELLUM_OK)
+      << message();
+  vellum_region* region = nullptr;
+  ASSERT_EQ(vellum_region_open(clone, "main", &options_, &region), VELLUM_OK) << message();
+  auto* const here = static_cast<std::uint64_t*>(vellum_region_data(region));
+  EXPECT_EQ(here[7], 5u);
+  EXPECT_FALSE(std::filesystem::is_empty(cache));
+  here[7] = 6;
+  ASSERT_EQ(vellum_snapshot(region, "b", nullptr, nullptr), VELLUM_OK) << message();
+  vellum_region_close(region);
+  const char* names[] = {"b", nullptr};
+  vellum_push_options push = VELLUM_PUSH_OPTIONS_INIT;
+  push.versions = names;
+  ASSERT_EQ(vellum_push(clone, "origin", &push, nullptr, nullptr, nullptr, nullptr), VELLUM_OK)
+      << message();
+  EXPECT_EQ(vellum_remove_remote(clone, "origin"), VELLUM_ERR_BUSY);
+  vellum_pull_options wholly = VELLUM_PULL_OPTIONS_INIT;
+  wholly.packs = 1;
+  vellum_pull_report pulled = VELLUM_PULL_REPORT_INIT;
+  ASSERT_EQ(vellum_pull(clone, "origin", &wholly, &pulled, nullptr, nullptr, nullptr), VELLUM_OK)
+      << message();
+  EXPECT_GT(pulled.pieces_read, 0u);
+  ASSERT_EQ(vellum_remove_remote(clone, "origin"), VELLUM_OK) << message();
+  vellum_store_close(clone);
+  std::filesystem::remove_all(directory_.path() + "/remote");
+  std::filesystem::remove_all(cache);
+  EXPECT_EQ(word_of(Store::open(clone_path()), "a"), 5u);
+  EXPECT_EQ(word_of(Store::open(clone_path()), "b"), 6u);
 }
 
 TEST_F(RemotesTest, AReplicationSendsWhatIsThereAtItsEnd) {

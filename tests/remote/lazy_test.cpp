@@ -360,6 +360,42 @@ TEST_F(LazyTest, ASlowReaderKeepsWhatItsVersionsNeedDuringGc) {
   }
 }
 
+// What came before stays; what did not come is named as missing, and is never anything else.
+TEST_F(LazyTest, AVersionThatIsForgottenWhileItIsOpenHasWhatCameBefore) {
+  make(1);
+  push_all(*store);
+  RemoteOptions without = options();
+  without.cache_directory = "";
+  std::atomic<bool> out = false;
+  interference->before = [&](const std::string& key) {
+    if (out && key.starts_with(kPiecePrefix)) throw Error(Errc::io, "the server is gone");
+  };
+  const auto reader = open_lazily(without);
+  const auto read = store::test::open_version(*reader, "s0");
+  store::test::expect_same(*read, contents["s0"]);
+  out = true;
+  const auto late = open_lazily(without);
+  const auto unread = store::test::open_version(*late, "s0");
+  const auto there = objects();
+  const Remote remote(*there, store->superblock().store_id);
+  forget_names(remote, {"s0", "main"});
+  EXPECT_GT(collect_remote(remote, false, nullptr).objects_removed, 0u);
+  ASSERT_TRUE(pieces().empty());
+  out = false;
+  store::test::expect_same(*read, contents["s0"]);
+  std::vector<std::byte> page(format::kPageBytes);
+  for (int i = 0; i < 2; ++i) {
+    try {
+      unread->read(0, 1, page.data());
+      ADD_FAILURE() << "a page of a piece that is gone";
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), Errc::corrupted) << e.what();
+      EXPECT_NE(std::string(e.what()).find("missing at the remote"), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_ERRC(store::test::open_version(*open_lazily(without), "s0"), Errc::not_found);
+}
+
 TEST_F(LazyTest, AForkDoesNotWaitForThreadsThatItLacks) {
   make(2);
   push_all(*store);

@@ -243,6 +243,29 @@ TEST_F(PushTest, PacksThatWereWrittenAgainComeAsTheyAre) {
   EXPECT_TRUE(store::has_snapshot(*copy, "s0"));
 }
 
+// The same record comes in several pieces then, and in several forms.
+TEST_F(PushTest, ACloneOfManyPushesBetweenRewritesIsWhole) {
+  line.begin();
+  for (int i = 0; i < 12; ++i) {
+    step("s" + std::to_string(i), 3);
+    push_all(*store);
+    if (i % 4 == 3) store::collect_garbage(*store, false, nullptr, 9);
+    if (i == 5) expect_contents(*clone_to("early"), contents);
+  }
+  for (const char* name : {"s2", "s5"}) {
+    store->remove_snapshot(name);
+    contents.erase(name);
+  }
+  store::collect_garbage(*store, false, nullptr, 9);
+  step("last", 40);
+  push_all(*store);
+  const auto copy = clone_to("copy");
+  expect_contents(*copy, contents);
+  const auto early = StoreCore::open(base::posix_fs(), dir.path("early"));
+  pull_names(*early);
+  expect_contents(*early, contents);
+}
+
 TEST_F(PushTest, ACloneThatWasCutOffGoesOn) {
   make(4);
   push_all(*store);

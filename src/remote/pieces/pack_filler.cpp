@@ -6,6 +6,7 @@
 #include "base/fail.hpp"
 #include "base/mix64.hpp"
 #include "base/new_file.hpp"
+#include "remote/pieces/flush_ahead.hpp"
 #include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "store/lock/version_pin.hpp"
@@ -36,6 +37,7 @@ struct PackFiller::Filled {
   std::string path;
   std::uint64_t limit_bytes = UINT64_MAX;  // what lies behind may be written by a branch's writer
   bool has_index = false;
+  FlushAhead flush;
   std::unique_ptr<base::File> file;  // null while the pack is to be written anew
   std::vector<PieceRecord> live;     // what versions of this store need of it
   std::vector<PieceRecord> written;  // to the file
@@ -170,6 +172,7 @@ void PackFiller::write(Filled& pack, const PieceRecord& record, std::span<const 
   if (!is_free(pack, record)) fail_gone_apart(pack.path, record.ref.offset_bytes);
   pack.file->pwrite(bytes, record.ref.offset_bytes);
   pack.written.push_back(record);
+  pack.flush.wrote(*pack.file, record.ref.offset_bytes + bytes.size(), bytes.size());
 }
 
 // The old file's records and the new ones, as a translated pack that replaces the file.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -83,9 +84,18 @@ int rewind_body(void* context, curl_off_t offset, int origin) {
   return CURL_SEEKFUNC_OK;
 }
 
+// What the server says of the length saves copies, and may be a lie: no more is reserved than may come.
+void reserve_body(Transfer& transfer, const std::string& length) {
+  std::uint64_t bytes = 0;
+  std::from_chars(length.data(), length.data() + length.size(), bytes);
+  transfer.response.body.reserve(
+      static_cast<std::size_t>(std::min(bytes, transfer.request.limit_bytes)));
+}
+
 std::size_t take_header(char* data, std::size_t size, std::size_t count, void* context) {
   constexpr std::size_t kMostHeaders = 100, kMostHeaderBytes = 8192;
-  auto& headers = static_cast<Transfer*>(context)->response.headers;
+  auto& transfer = *static_cast<Transfer*>(context);
+  auto& headers = transfer.response.headers;
   const std::size_t bytes = size * count;
   try {
     const std::string line(data, bytes);
@@ -99,7 +109,8 @@ std::size_t take_header(char* data, std::size_t size, std::size_t count, void* c
     const auto first = line.find_first_not_of(" \t", colon + 1);
     const auto last = line.find_last_not_of(" \t\r\n");
     const bool is_empty = first == std::string::npos || last < first;
-    headers[name] = is_empty ? "" : line.substr(first, last - first + 1);
+    const std::string& value = headers[name] = is_empty ? "" : line.substr(first, last - first + 1);
+    if (name == "content-length") reserve_body(transfer, value);
   } catch (const std::bad_alloc&) {
     return 0;
   }
