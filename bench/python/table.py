@@ -41,6 +41,7 @@ except ImportError:
         sys.exit("bench/python/table.py: there is no Python with the package: make python")
     os.execve(pythons[-1], [pythons[-1], *sys.argv], {**os.environ, "VELLUM_BENCH_PYTHON": "1"})
 sys.path.insert(0, f"{TOP}/bench")
+import free_memory  # noqa: E402
 from peers import COLUMNS, PEERS, Vellum, installed  # noqa: E402
 from table_lib import print_rows, write_json  # noqa: E402
 
@@ -60,6 +61,12 @@ def forget_pages(folder):
             os.close(fd)
 
 
+def make_cold(folder, mib):
+    """What is read next comes from the disk, into memory that is ready: the page cache's and the reader's own."""
+    forget_pages(folder)
+    free_memory.touch(3 * mib)
+
+
 def sum_of_part(peer_type, folder, shape, pickled, version, part):
     array = peer_type.of(folder, shape).open(version) if pickled is None else pickle.loads(pickled)
     rows = shape[0] // 8
@@ -76,6 +83,7 @@ def measure(peer_type, folder, values, versions, column):
     """Seconds and bytes of one peer. Each version is checked at the end by a sum of some rows."""
     rng = np.random.default_rng(2)
     rows = len(values)
+    mib = values.nbytes >> 20
     peer = peer_type(folder, values)
     peer.keep("first")
     subprocess.run(["sync", "-f", folder], check=True)
@@ -86,19 +94,20 @@ def measure(peer_type, folder, values, versions, column):
         else:
             picked = rng.choice(rows, rows // 100, replace=False)
             peer.live[picked] += 1
+        free_memory.touch(mib)
         commits.append(timed(lambda v=version: peer.keep(v))[0])
         if version == versions // 2:
             middle = np.array(peer.live[::97])
     subprocess.run(["sync", "-f", folder], check=True)
     out = {"commit s": sum(commits) / versions, "MiB a version": (disk_bytes(folder) - before) / versions / 2**20}
     at = versions // 2
-    forget_pages(folder)
+    make_cold(folder, mib)
     out["open ms"], old = timed(lambda: peer.open(at))
     out["open ms"] *= 1000
     picked = np.sort(rng.choice(rows, rows // 20, replace=False))
     out["random 5 % s"] = timed(lambda: peer.rows(old, picked))[0]
     del old
-    forget_pages(folder)
+    make_cold(folder, mib)
     old = peer.open(at)
     out["all s"], total = timed(lambda: np.asarray(old[:]).sum(dtype="f8"))
     assert np.array_equal(np.asarray(old[:])[::97], middle), f"{peer.name}: another content"
@@ -110,7 +119,7 @@ def measure(peer_type, folder, values, versions, column):
     elif isinstance(old, np.memmap):
         out["pickle B"] = old.nbytes + 200  # it pickles as its values
     del reference
-    forget_pages(folder)
+    make_cold(folder, mib)
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(8, context, installed, (peer_type,)) as pool:
         list(pool.map(abs, range(64)))  # the workers are there

@@ -50,6 +50,24 @@ def test_pull_brings_what_is_new(pushed, url, values, tmp_path):
     np.testing.assert_array_equal(vellum.open(clone.path, version="second")["x"], expected)
 
 
+def test_pull_beside_a_writer(pushed, url, values, tmp_path):
+    vellum.clone(url, tmp_path / "clone")
+    with vellum.open(pushed.path) as r:
+        r["x"][0] = 7
+        r.snapshot("second")
+    pushed.push()
+    with vellum.open(tmp_path / "clone") as r:
+        r["x"][1] = 8
+        seen = []
+        report = r.pull(versions=["second"], progress=lambda *step: seen.append(step))
+        assert seen and [version.name for version in report.versions] == ["second"]
+        assert set(r.store.tags) == {"first", "second"}
+        assert r["x"][0] == values[0] and r["x"][1] == 8, "the writer's memory stays as it is"
+        with pytest.raises(BlockingIOError):
+            r.pull(versions=["main"])
+    assert vellum.open(tmp_path / "clone", version="second")["x"][0] == 7
+
+
 def test_lazy_clone(pushed, url, values, tmp_path):
     clone = vellum.clone(url, tmp_path / "clone", lazy=True)
     assert not list((tmp_path / "clone" / "packs").iterdir())

@@ -226,6 +226,17 @@ class Region(Group):
         """As `Store.push`. What is not committed stays behind."""
         return self.store.push(remote, versions, take_over=take_over, progress=progress)
 
+    def pull(
+        self,
+        remote: str = "origin",
+        versions: Iterable[str] = (),
+        *,
+        packs: bool = False,
+        progress: bool | Callback | None = None,
+    ) -> _core.PullReport:
+        """As `Store.pull`. Snapshots come beside this writer; its branch, where the remote's went on, is `Busy`."""
+        return self.store.pull(remote, versions, packs=packs, progress=progress)
+
     def replicate(self, url: str, *, interval: float = 1.0, take_over: bool = False) -> Replication:
         """As `Store.replicate`: each commit goes to a remote as it is made."""
         return self.store.replicate(url, interval=interval, take_over=take_over)
