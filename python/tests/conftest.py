@@ -1,6 +1,7 @@
 """Fixtures. pytest itself switches faulthandler on: handlers of SIGSEGV and SIGBUS that are not ours."""
 
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -43,15 +44,21 @@ KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret"}
 
 
 class Server:
-    """An S3 server of another make (moto) in a process of its own, with an empty bucket."""
+    """An S3 server of another make (moto) in a process of its own, with an empty bucket.
 
-    def __init__(self):
+    `certificate`: the paths of a certificate and its key, for https; `trusted`: of the authority behind it.
+    """
+
+    def __init__(self, certificate=None, trusted=None):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         program = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]
+        if certificate:
+            program += ["-c", str(certificate[0]), "-k", str(certificate[1])]
+        self.trusted = ssl.create_default_context(cafile=trusted) if certificate else None
         self.process = subprocess.Popen(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.endpoint = f"http://127.0.0.1:{self.port}"
+        self.endpoint = f"http{'s' if certificate else ''}://127.0.0.1:{self.port}"
         self.make_bucket()
 
     def make_bucket(self):
@@ -59,7 +66,7 @@ class Server:
             assert self.process.poll() is None, "the server has ended"
             try:
                 request = urllib.request.Request(f"{self.endpoint}/{BUCKET}", method="PUT")
-                return urllib.request.urlopen(request, timeout=60).close()
+                return urllib.request.urlopen(request, timeout=60, context=self.trusted).close()
             except OSError:
                 time.sleep(0.05)
 
