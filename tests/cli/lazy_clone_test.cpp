@@ -61,6 +61,18 @@ TEST_P(LazyClone, EachCommandThatReadsSaysWhatTheSourceSays) {
   EXPECT_FALSE(fs::is_empty(path("cache/pieces")));
 }
 
+TEST_P(LazyClone, DuCountsWhatVersionsNeedAndSplitsNoPacksThatAreAway) {
+  const auto here = must({"du", clone, "--json"}).json();
+  EXPECT_EQ(here.at("versions"), must({"du", source, "--json"}).json().at("versions"));
+  EXPECT_EQ(here.at("pack_bytes"), 0);
+  for (const std::string part : {"one", "several", "none"}) {
+    EXPECT_TRUE(here.at("needed_by_" + part + "_bytes").is_null()) << part;
+  }
+  EXPECT_TRUE(contains(must({"du", clone}).out, "0 B in packs here; the others lie at the remote"));
+  must({"pull", clone, "--packs"});
+  EXPECT_FALSE(must({"du", clone, "--json"}).json().at("needed_by_several_bytes").is_null());
+}
+
 TEST_P(LazyClone, EachCommandThatWritesKeepsWhatIsAway) {
   must({"snapshot", clone, "kept", "v1"});
   must({"branch", clone, "side", "v1"});

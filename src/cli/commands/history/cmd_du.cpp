@@ -3,10 +3,12 @@
 #include <memory>
 #include <tuple>
 
+#include "base/file.hpp"
 #include "cli/history/space.hpp"
 #include "cli/terminal/command.hpp"
 #include "cli/terminal/exit_status.hpp"
 #include "cli/terminal/version_names.hpp"
+#include "remote/session/away_list.hpp"
 
 namespace vellum::cli {
 namespace {
@@ -53,7 +55,13 @@ Shares shares_of(const StoreStat& stat) {
   return shares;
 }
 
-void print_costs(Output& out, const StoreStat& stat, const std::vector<Cost>& costs) {
+// Then bytes of packs, which are files here, are no sum of what versions need.
+bool has_packs_elsewhere(const Store& store) {
+  return remote::has_away_list(base::posix_fs(), store.path());
+}
+
+void print_costs(Output& out, const Store& store, const StoreStat& stat,
+                 const std::vector<Cost>& costs) {
   using enum Table::Align;
   Table table({{"own", right},
                {"shared", right},
@@ -67,6 +75,10 @@ void print_costs(Output& out, const StoreStat& stat, const std::vector<Cost>& co
                kind_name(version), printable(version.name)});
   }
   table.print(out);
+  if (has_packs_elsewhere(store)) {
+    out.print("\n{} in packs here; the others lie at the remote\n", human_bytes(stat.pack_bytes));
+    return;
+  }
   const Shares shares = shares_of(stat);
   out.print("\n{} in packs: {} needed by one version, {} by several, {} by none\n",
             human_bytes(stat.pack_bytes), human_bytes(shares.by_one),
@@ -84,12 +96,14 @@ Json costs_json(const Store& store, const StoreStat& stat, const std::vector<Cos
                         {"nonzero_bytes", space.nonzero_bytes}});
   }
   const Shares shares = shares_of(stat);
+  const bool is_split = !has_packs_elsewhere(store);
+  const auto part = [&](std::uint64_t bytes) { return is_split ? Json(bytes) : Json(nullptr); };
   return Json{{"store", store.path()},
               {"versions", std::move(list)},
               {"pack_bytes", stat.pack_bytes},
-              {"needed_by_one_bytes", shares.by_one},
-              {"needed_by_several_bytes", shares.by_several},
-              {"needed_by_none_bytes", shares.by_none}};
+              {"needed_by_one_bytes", part(shares.by_one)},
+              {"needed_by_several_bytes", part(shares.by_several)},
+              {"needed_by_none_bytes", part(shares.by_none)}};
 }
 
 int run_du(Context& context, const DuArguments& arguments) {
@@ -99,7 +113,7 @@ int run_du(Context& context, const DuArguments& arguments) {
   if (context.json) {
     context.out.print_json(costs_json(store, stat, costs));
   } else {
-    print_costs(context.out, stat, costs);
+    print_costs(context.out, store, stat, costs);
   }
   return kExitOk;
 }
