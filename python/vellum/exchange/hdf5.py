@@ -33,9 +33,8 @@ from .walk import (
     is_wanted,
     items_of,
     new_file,
-    part_of,
     parts_of,
-    pieces,
+    read_array,
 )
 
 _JSON_NAMES = "vellum.json"
@@ -156,7 +155,8 @@ def _read_item(group: Group, name: str, item: Any, count: Count) -> Any:
         raise InvalidArgument(f"{name!r} has no values: choose others by `names`")
     kind = _kind_of(name, item)
     if kind == "array":
-        return _read_array(group, name, item, count)
+        dtype = np.dtype(item.dtype.str if item.dtype.kind in "mMU" else item.dtype)
+        return read_array(group, name, item, dtype, item.chunks, count)
     if kind == "dict":
         return group.create_dict(name, json.loads(item.asstr()[()]))
     made = create_strings(group, name, kind)
@@ -181,15 +181,6 @@ def _kind_of(name: str, item: Any) -> str:
     if item.dtype.hasobject:
         raise InvalidArgument(f"{name!r}: values of {item.dtype} in {item.ndim} axes: choose others by `names`")
     return "array"
-
-
-def _read_array(group: Group, name: str, item: Any, count: Count) -> Array:
-    array = group.create_array(name, item.shape, np.dtype(item.dtype.str if item.dtype.kind in "mMU" else item.dtype))
-    for where in pieces(item.shape, item.dtype.itemsize, item.chunks):
-        part = part_of(array, where)
-        part[...] = item[where]
-        count(part.nbytes)
-    return array
 
 
 def _read_attributes(made: Any, item: Any) -> None:

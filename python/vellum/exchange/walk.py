@@ -59,6 +59,16 @@ def part_of(array: Any, where: Where) -> Any:
     return array[(*where, ...)]
 
 
+def read_array(group: Group, name: str, source: Any, dtype: Any, chunks: Sequence[int] | None, count: Count) -> Array:
+    """Makes an array of what another library has: `source` has a shape, and gives pieces by indexing."""
+    array = group.create_array(name, source.shape, dtype)
+    for where in pieces(source.shape, array.itemsize, chunks):
+        part = part_of(array, where)
+        part[...] = part_of(source, where)
+        count(part.nbytes)
+    return array
+
+
 def parts_of(array: Array, count: Count, chunks: Sequence[int] | None = None) -> Iterator[tuple[Where, Any]]:
     """The pieces of an array that is exported. Those of a version leave memory again. Corrupted: one is damaged."""
     for where in pieces(array.shape, array.itemsize, chunks):

@@ -26,9 +26,8 @@ from .walk import (
     is_wanted,
     items_of,
     new_file,
-    part_of,
     parts_of,
-    pieces,
+    read_array,
 )
 
 _DICT = "vellum.dict"
@@ -115,7 +114,7 @@ def _read_item(group: Group, name: str, item: Any, count: Count) -> None:
         values = attributes.pop(_DICT, None)
         made = group.require_group(name) if values is None else group.create_dict(name, values)
     elif (kind := _kind_of(name, item)) == "array":
-        made = _read_array(group, name, item, count)
+        made = read_array(group, name, item, item.dtype, item.shards or item.chunks, count)
     else:
         made = create_strings(group, name, kind)
         step = (item.shards or item.chunks)[0]
@@ -134,12 +133,3 @@ def _kind_of(name: str, item: Any) -> str:
                 return kind
             raise InvalidArgument(f"{name!r}: values of {stored} in {item.ndim} axes: choose others by `names`")
     return "array"
-
-
-def _read_array(group: Group, name: str, item: Any, count: Count) -> Array:
-    array = group.create_array(name, item.shape, item.dtype)
-    for where in pieces(item.shape, item.dtype.itemsize, item.shards or item.chunks):
-        part = part_of(array, where)
-        part[...] = item[(*where, ...)]
-        count(part.nbytes)
-    return array
