@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "base/fail.hpp"
+#include "remote/pieces/first_records.hpp"
 #include "remote/pieces/known_pieces.hpp"
 #include "remote/pieces/piece_maker.hpp"
 #include "remote/pieces/uploads.hpp"
@@ -19,8 +20,10 @@
 namespace vellum::remote {
 namespace {
 
-constexpr int kMostTries = 1000;          // each lost to another pusher
-constexpr std::size_t kMostRelated = 3;   // of each kind of relation
+constexpr int kMostTries = 1000;         // each lost to another pusher
+constexpr std::size_t kMostRelated = 3;  // of each kind of relation
+// What a list may hold besides roots: a small part of what the push sends.
+constexpr std::uint64_t kMostOpeningBytes = 128u << 10, kOpeningShare = 32;
 constexpr std::size_t kMostThreads = 16;  // each holds a piece in memory
 
 // The head that a push has built on is no longer the newest.
@@ -278,13 +281,17 @@ class Push {
       report_.pieces_used_again += plan.used.size();
       std::vector<PieceRecord> missing;
       for (const std::size_t i : plan.missing) missing.push_back(needed[i]);
+      const std::uint64_t most_bytes =
+          std::min(kMostOpeningBytes, records_bytes(missing) / kOpeningShare);
       for (const MadePiece& piece : maker.make(missing, uploads)) {
         known.add(piece.name, piece.records);
         plan.used.push_back(known.id_of(piece.name));
       }
       VersionPieces pieces;
       pieces.list = known.list(plan.used);
-      pieces.index = opening_index(known.spans(pieces.list), needed);
+      pieces.index = opening_index(
+          known.spans(pieces.list),
+          opening_records(session_.store(), wanted->entry.ref.version, needed, most_bytes));
       wanted->entry.list = make_list(head, pieces, uploads);
     }
   }
@@ -308,13 +315,12 @@ class Push {
 
   // With the roots at hand, opening a version reads no piece.
   OpeningIndex opening_index(std::vector<std::vector<PackSpan>> spans,
-                             const std::vector<PieceRecord>& needed) const {
+                             std::vector<PieceRecord> records) const {
     OpeningIndex out;
     out.spans = std::move(spans);
-    for (const PieceRecord& record : needed) {
-      if (record.type != format::RecordType::run_root) continue;
+    out.roots = std::move(records);
+    for (const PieceRecord& record : out.roots) {
       const auto bytes = read_record_bytes(session_.store(), record);
-      out.roots.push_back(record);
       out.root_bytes.insert(out.root_bytes.end(), bytes.begin(), bytes.end());
     }
     return out;

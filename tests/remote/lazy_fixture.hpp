@@ -11,7 +11,7 @@
 
 namespace vellum::remote::test {
 
-// What becomes of a get() of a key.
+// What becomes of a get() of a key, and of a list() of "list PREFIX".
 struct Interference {
   std::mutex mutex;
   std::function<void(const std::string& key)> before;  // may throw, may wait
@@ -34,11 +34,7 @@ class InterferedObjects final : public ObjectStore {
   const std::string& url() const noexcept override { return objects_->url(); }
   std::size_t connections() const noexcept override { return 8; }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
-    {
-      const std::lock_guard lock(with_->mutex);
-      ++with_->gets[key];
-    }
-    if (with_->before) with_->before(key);
+    begin(key);
     auto bytes = objects_->get(key, limit);
     if (with_->after) with_->after(key, bytes);
     return bytes;
@@ -53,11 +49,20 @@ class InterferedObjects final : public ObjectStore {
     objects_->put(key, bytes);
   }
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
+    begin("list " + prefix);
     return objects_->list(prefix, most);
   }
   void remove(const std::string& key) override { objects_->remove(key); }
 
  private:
+  void begin(const std::string& what) {
+    {
+      const std::lock_guard lock(with_->mutex);
+      ++with_->gets[what];
+    }
+    if (with_->before) with_->before(what);
+  }
+
   const std::unique_ptr<ObjectStore> objects_;
   const std::shared_ptr<Interference> with_;
 };

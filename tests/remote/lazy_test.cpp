@@ -1,8 +1,10 @@
 // Versions of a remote are read without a clone: content, requests, outages, damage, the cache.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "base/expect_error.hpp"
@@ -71,8 +73,142 @@ TEST_F(LazyTest, OpeningReadsHeadAndListAndNoPieceThatIsNotPrefetched) {
   };
   const auto lazy = open_lazily(options());
   EXPECT_EQ(store::test::open_version(*lazy, "s1")->region_bytes(), contents["s1"].size());
-  EXPECT_EQ(interference->gets_of(kHeadPrefix), 1);
+  EXPECT_EQ(interference->gets_of(kNewestKey), 1);
+  EXPECT_EQ(interference->gets_of(kHeadPrefix), 0);
   EXPECT_EQ(interference->gets_of(kListPrefix), 1);
+}
+
+// The copy of the newest head is a hint: an old, damaged or missing one costs a request, and no more.
+TEST_F(LazyTest, TheCopyOfTheNewestHeadIsNotBelieved) {
+  const auto there = objects();
+  make(1);
+  push_all(*store);
+  const auto old = there->get(kNewestKey, 1u << 20);
+  step("s1");
+  push_all(*store);
+  const auto good = there->get(kNewestKey, 1u << 20);
+  EXPECT_EQ(good, there->get(head_key(*newest_number_at(*there)), 1u << 20));
+  auto flipped = good, same_size = old;
+  flipped[good.size() / 2] ^= std::byte{1};
+  same_size.resize(good.size());
+  const std::vector<std::byte> cut(good.begin(), good.end() - 1);
+  int heads_read = 0;
+  RemoteOptions alone = options();
+  alone.cache_directory = "";
+  const auto expect_newest = [&](bool is_read) {
+    const auto lazy = open_lazily(alone);
+    store::test::expect_same(*store::test::open_version(*lazy, "s1"), contents["s1"]);
+    store::test::expect_same(*store::test::open_version(*lazy, "main"), contents["main"]);
+    heads_read += is_read ? 1 : 0;
+    EXPECT_EQ(interference->gets_of(kHeadPrefix), heads_read);
+  };
+  expect_newest(false);
+  for (const auto& bad : {old, flipped, same_size, cut, std::vector<std::byte>()}) {
+    there->put(kNewestKey, bad);
+    expect_newest(true);
+  }
+  there->remove(kNewestKey);
+  expect_newest(true);
+  // A copy of a head that is not there yet, as a listing may miss it.
+  there->put(kNewestKey, good);
+  there->remove(head_key(*newest_number_at(*there)));
+  const auto lazy = open_lazily(alone);
+  EXPECT_ERRC(static_cast<void>(store::test::open_version(*lazy, "s1")), Errc::not_found);
+}
+
+constexpr const char* kListing = "list heads/";
+
+// An opening that follows another lists the heads alone, and finds what was pushed before it came.
+TEST_F(LazyTest, AnOpeningUsesWhatAnotherHasReadAndListsAnew) {
+  make(1);
+  push_all(*store);
+  const auto expect_requests = [&](int listings, int superblocks, int copies, int heads) {
+    EXPECT_EQ(interference->gets_of(kListing), listings);
+    EXPECT_EQ(interference->gets_of(kSuperblockKey), superblocks);
+    EXPECT_EQ(interference->gets_of(kNewestKey), copies);
+    EXPECT_EQ(interference->gets_of(kHeadPrefix), heads);
+  };
+  open_lazily(options());
+  expect_requests(1, 1, 1, 0);
+  open_lazily(options());
+  expect_requests(2, 1, 1, 0);
+  step("s1");
+  push_all(*store);
+  store::test::expect_same(*store::test::open_version(*open_lazily(options()), "s1"),
+                           contents["s1"]);
+  expect_requests(4, 2, 2, 0);  // the listing that shows that the head was passed, and all anew
+}
+
+TEST_F(LazyTest, WhatOpeningsShareIsNeverBelieved) {
+  make(2);
+  push_all(*store);
+  open_lazily(options());
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path("cache") + "/openings")) {
+    const auto size = static_cast<std::streamoff>(entry.file_size());
+    for (std::streamoff at = 0; at < size; at += 7) {
+      flip_byte(entry.path(), at);
+      const auto lazy = open_lazily(options());
+      EXPECT_EQ(store::snapshot_names(*lazy).size(), 2u) << at;
+    }
+    std::filesystem::resize_file(entry.path(), static_cast<std::uintmax_t>(size / 2));
+    EXPECT_EQ(store::snapshot_names(*open_lazily(options())).size(), 2u);
+    std::filesystem::resize_file(entry.path(), 0);
+    EXPECT_EQ(store::snapshot_names(*open_lazily(options())).size(), 2u);
+  }
+}
+
+// While the first waits for its listing, others come. Its listing began before they did, so one of
+// them asks for another, and all of them have that.
+TEST_F(LazyTest, OpeningsThatComeAtOnceShareAListingThatBeganAfterThem) {
+  make(1);
+  push_all(*store);
+  std::promise<void> first_lists, go_on;
+  std::atomic<int> listings{0};
+  interference->before = [&](const std::string& what) {
+    if (what != kListing || listings++ != 0) return;
+    first_lists.set_value();
+    go_on.get_future().wait();
+  };
+  std::vector<std::thread> threads;
+  threads.emplace_back([&] { open_lazily(options()); });
+  first_lists.get_future().wait();
+  step("s1");
+  push_all(*store);
+  for (int i = 0; i < 7; ++i) {
+    threads.emplace_back([&] {
+      const auto lazy = open_lazily(options());
+      EXPECT_EQ(store::snapshot_names(*lazy).size(), 2u);
+    });
+  }
+  std::this_thread::sleep_for(300ms);  // they wait for their turn
+  go_on.set_value();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(listings, 3);  // one by one they would be 8
+}
+
+// The list of a version that is large beside its first pages has what these need.
+TEST_F(LazyTest, TheFirstPagesOfALargeVersionNeedNoPiece) {
+  store->create_branch("large", 8u << 20, 0);
+  store::test::Model model((8u << 20) / format::kPageBytes);
+  std::mt19937_64 random(3);
+  for (format::PageNumber p = 0; p < model.pages(); ++p) store::test::fill_text(model, p, random);
+  commit(*BranchWriter::open(*store, "large"), model, true);
+  push_names(*store, {"large"});
+  interference->before = [](const std::string& key) {
+    if (key.starts_with(kPiecePrefix)) throw Error(Errc::io, "no pieces today");
+  };
+  RemoteOptions impatient = options();
+  impatient.longest_wait = 50ms;
+  const auto lazy = open_lazily(impatient);
+  const auto source = store::test::open_version(*lazy, "large");
+  constexpr std::size_t kFirst = 16;
+  std::vector<std::byte> pages(kFirst * format::kPageBytes);
+  source->read(0, kFirst, pages.data());
+  EXPECT_EQ(std::memcmp(pages.data(), model.bytes.data(), pages.size()), 0);
+  EXPECT_ERRC(source->read(model.pages() - 1, 1, pages.data()), Errc::io);
+  interference->before = nullptr;
+  store::test::expect_same(*store::test::open_version(*open_lazily(options()), "large"),
+                           model.bytes);
 }
 
 TEST_F(LazyTest, AVersionIsExportedToAFile) {
@@ -333,7 +469,7 @@ TEST_F(LazyTest, StoresThatReadAtOnceFetchEachPieceOnce) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const auto& [key, count] : interference->gets) {
-    if (!key.starts_with(kPiecePrefix)) continue;
+    if (!key.starts_with(kPiecePrefix) && !key.starts_with(kListPrefix)) continue;
     EXPECT_EQ(count, 1) << key;
   }
 }

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
+#include "remote/lazy/turns.hpp"
 
 namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kMostChangesFetched = 32u << 20;
+constexpr auto kLongestListTurn = std::chrono::seconds(2);
 
 std::string in_cache(const LazyOptions& options, const char* directory) {
   return options.cache_directory.empty() ? "" : options.cache_directory + directory;
@@ -19,6 +21,8 @@ HeadPacks::HeadPacks(base::Fs& fs, std::shared_ptr<ObjectStore> objects,
                      const format::Uuid& store_id, Head head, const LazyOptions& options)
     : AwayPacks(fs, objects, store_id, options, in_cache(options, "/lists"),
                 in_cache(options, "/tmp")),
+      fs_(fs),
+      turns_(in_cache(options, "/openings")),
       head_(std::move(head)),
       stand_in_(objects->url(), {}) {}
 
@@ -31,13 +35,21 @@ void HeadPacks::learn(const format::Version& version) {
   for (const RemoteName& name : head_.names) {
     if (name.ref.version.runs != version.runs || name.list.size_bytes == 0) continue;
     if (learned_.contains(name.list.name)) return;
-    const auto pieces =
-        add(remote().pieces_of(name.list), remote().name_of(list_key(name.list.name)));
+    const auto pieces = add(list_of(name), remote().name_of(list_key(name.list.name)));
     learned_.insert(name.list.name);
     fetch_changes(version, pieces);
     return;
   }
   fail(Errc::not_found, "{}: the remote has no such version", stand_in_.path());
+}
+
+// One process of the machine fetches a list, and others find its copy.
+VersionPieces HeadPacks::list_of(const RemoteName& name) {
+  if (turns_.empty()) return remote().pieces_of(name.list);
+  const std::string key = list_key(name.list.name);
+  const Turn turn =
+      take_turn(fs_, turns_ + "/" + key.substr(key.rfind('-') + 1) + ".turn", kLongestListTurn);
+  return remote().pieces_of(name.list);
 }
 
 // What the version itself has changed stands before the root of its newest run.

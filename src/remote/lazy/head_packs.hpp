@@ -18,8 +18,11 @@ class HeadPacks final : public AwayPacks {
   const base::File* find(std::uint64_t pack) const noexcept override;
 
  private:
+  VersionPieces list_of(const RemoteName& name);
   void fetch_changes(const format::Version& version, std::span<AwayPiece* const> pieces);
 
+  base::Fs& fs_;
+  const std::string turns_;
   const Head head_;
   const BytesFile stand_in_;
   std::set<ContentName> learned_;

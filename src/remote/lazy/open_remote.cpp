@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <future>
 #include <optional>
 
 #include "base/fail.hpp"
@@ -12,6 +11,7 @@
 #include "remote/lazy/cloned_packs.hpp"
 #include "remote/lazy/head_packs.hpp"
 #include "remote/lazy/remote_files.hpp"
+#include "remote/lazy/shared_opening.hpp"
 #include "remote/session/away_list.hpp"
 #include "remote/session/known_remotes.hpp"
 #include "remote/session/open_engine.hpp"
@@ -75,12 +75,13 @@ std::shared_ptr<store::StoreCore> open_remote(base::Fs& fs, const std::string& g
   const std::string url = base::without_end_slashes(given);
   const LazyOptions resolved = resolve(options);
   if (objects == nullptr) objects = open_object_store(fs, url, resolved.longest_wait);
-  // Side by side with the listing: one round trip less.
-  auto superblock_there =
-      std::async(std::launch::async, [&objects] { return read_superblock(*objects); });
-  const auto number = newest_number_at(*objects);
-  const format::Superblock superblock = superblock_there.get();
-  Head head = Remote(*objects, superblock.store_id).newest_head(number).head;
+  const Opening opening =
+      ask_for_opening(fs, *objects, resolved.cache_bytes == 0 ? "" : resolved.cache_directory);
+  format::Superblock superblock;
+  if (decode_superblock(opening.superblock, superblock) != format::SuperblockStatus::ok) {
+    superblock = read_superblock(*objects);  // once more: it may have been damaged on the way
+  }
+  Head head = Remote(*objects, superblock.store_id).newest_head(opening.listed, opening.head).head;
   auto out = std::make_shared<OpenRemote>(fs, url, superblock, head);
   auto packs = std::make_shared<HeadPacks>(fs, std::move(objects), superblock.store_id,
                                            std::move(head), resolved);

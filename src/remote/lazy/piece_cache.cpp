@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -16,20 +15,12 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLongestTurn = 10s;
-constexpr auto kTurnPause = 2ms;
 constexpr std::uint64_t kShareBetweenLooks = 16;  // of the limit
 constexpr std::uint64_t kTrimmedShare = 10;       // of the limit; leaves room for what follows
 
 std::string name_of(const PieceName& piece) {
   const std::string key = piece_key(piece.name);
   return key.substr(key.rfind('-') + 1);  // the hash: a piece may come from several remotes
-}
-
-void make_with_parents(base::Fs& fs, const std::string& directory) {
-  if (fs.exists(directory)) return;
-  const std::string parent = base::parent_of(directory);
-  if (parent != directory) make_with_parents(fs, parent);
-  base::ensure_directory(fs, directory);
 }
 
 }  // namespace
@@ -114,38 +105,9 @@ void PieceCache::trim() {
   });
 }
 
-std::unique_ptr<base::File> PieceCache::open_turn(const std::string& path) {
-  for (;;) {
-    try {
-      return fs_.open(path, base::OpenMode::create_new);
-    } catch (const Error& e) {
-      if (e.code() != Errc::already_exists) throw;
-    }
-    try {
-      return fs_.open(path, base::OpenMode::read_write);
-    } catch (const Error& e) {
-      if (e.code() != Errc::not_found) throw;  // that turn has ended just now
-    }
-  }
-}
-
-// The lock's file goes with the turn, so a lock on a file without a name is of a turn that has ended.
-std::unique_ptr<base::File> PieceCache::wait_for_turn(const std::string& path) {
-  const auto until = std::chrono::steady_clock::now() + kLongestTurn;
-  while (std::chrono::steady_clock::now() < until) {
-    auto file = open_turn(path);
-    if (file->try_lock_exclusive() && !file->replaced()) return file;
-    std::this_thread::sleep_for(kTurnPause);
-  }
-  return nullptr;
-}
-
 PieceCache::Turn PieceCache::take_turn(const PieceName& piece) {
-  std::unique_ptr<base::File> file;
-  if (!directory_.empty() && make_directories()) {
-    base::try_to([&] { file = wait_for_turn(turns_ + "/" + name_of(piece)); });
-  }
-  return {fs_, std::move(file)};
+  if (directory_.empty() || !make_directories()) return {fs_, nullptr};
+  return remote::take_turn(fs_, turns_ + "/" + name_of(piece), kLongestTurn);
 }
 
 }  // namespace vellum::remote

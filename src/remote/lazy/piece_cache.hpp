@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/file.hpp"
+#include "remote/lazy/turns.hpp"
 #include "remote/objects/piece_list.hpp"
 
 namespace vellum::remote {
@@ -29,29 +30,15 @@ class PieceCache {
   // Removes a copy that is damaged.
   void drop(const PieceName& piece);
 
-  // The right to fetch a piece. It dies with its holder.
-  class Turn {
-   public:
-    Turn(base::Fs& fs, std::unique_ptr<base::File> file) : fs_(fs), file_(std::move(file)) {}
-    ~Turn() {
-      if (file_ != nullptr) base::unlink_quietly(fs_, file_->path());
-    }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
-
-   private:
-    base::Fs& fs_;
-    const std::unique_ptr<base::File> file_;
-  };
-  // Waits while another process has it, at most as long as one can be expected to fetch.
+  using Turn = remote::Turn;
+  // The right to fetch the piece. Waits while another process has it, at most as long as one can be
+  // expected to fetch.
   Turn take_turn(const PieceName& piece);
 
  private:
   std::string path_of(const PieceName& piece) const;
   bool make_directories();
   void trim();
-  std::unique_ptr<base::File> open_turn(const std::string& path);
-  std::unique_ptr<base::File> wait_for_turn(const std::string& path);
 
   base::Fs& fs_;
   const std::string directory_, pieces_, tmp_, turns_;

@@ -16,6 +16,8 @@ inline constexpr const char* kListPrefix = "lists/";
 inline constexpr const char* kNamesPrefix = "names/";
 inline constexpr const char* kHeadPrefix = "heads/";
 inline constexpr const char* kHoldPrefix = "holds/";
+// A copy of the newest head, put after it: a hint, which a listing has to confirm.
+inline constexpr const char* kNewestKey = "newest/head";
 
 // An object that is named for its content, and the generation in which it was uploaded.
 struct ContentName {

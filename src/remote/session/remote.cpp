@@ -1,9 +1,11 @@
 #include "remote/session/remote.hpp"
 
 #include <algorithm>
+#include <future>
 #include <random>
 
 #include "base/fail.hpp"
+#include "base/try_to.hpp"
 #include "format/number.hpp"
 #include "format/whole_file.hpp"
 
@@ -11,7 +13,8 @@ namespace vellum::remote {
 namespace {
 
 constexpr std::uint64_t kMaxSuperblockObjectBytes = 64u << 10;
-constexpr std::size_t kHeadsListed = 8;  // strangers among them are passed over
+constexpr std::uint64_t kMaxNewestCopyBytes = 64u << 10;  // a larger head has no copy
+constexpr std::size_t kHeadsListed = 8;                   // strangers among them are passed over
 
 // Runs `read` again after damage, which may have come about on the way.
 template <typename Read>
@@ -51,11 +54,22 @@ std::optional<std::vector<std::byte>> get_if_there(ObjectStore& objects, const s
 
 }  // namespace
 
-std::optional<std::uint64_t> newest_number_at(ObjectStore& objects) {
+std::optional<ListedHead> newest_listed_at(ObjectStore& objects) {
   for (const ObjectInfo& object : objects.list(kHeadPrefix, kHeadsListed)) {
-    if (const auto number = parse_head_key(object.key)) return number;
+    if (const auto number = parse_head_key(object.key)) return {{*number, object.size_bytes}};
   }
   return std::nullopt;
+}
+
+std::optional<std::uint64_t> newest_number_at(ObjectStore& objects) {
+  const auto listed = newest_listed_at(objects);
+  return listed.has_value() ? std::optional(listed->number) : std::nullopt;
+}
+
+std::vector<std::byte> newest_copy(ObjectStore& objects) {
+  std::vector<std::byte> out;
+  base::try_to([&] { out = objects.get(kNewestKey, kMaxNewestCopyBytes); });
+  return out;
 }
 
 std::vector<std::byte> read_superblock_bytes(ObjectStore& objects) {
@@ -136,6 +150,22 @@ StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
     if (auto head = read_head(*number)) return with_table(std::move(*head));
   }
   return {};
+}
+
+// The copy decides nothing: the listing says which head is the newest and how large it is.
+StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
+                               std::span<const std::byte> copy) const {
+  if (!listed.has_value()) return {};
+  Head head;
+  const bool is_it = copy.size() == listed->size_bytes &&
+                     decode_head(copy, store_id_, head) == nullptr && head.number == listed->number;
+  return is_it ? with_table(decoded_head(listed->number, copy)) : newest_head(listed->number);
+}
+
+// Readers do without it where it cannot be put.
+void Remote::put_newest_copy(std::span<const std::byte> bytes) const {
+  if (bytes.size() > kMaxNewestCopyBytes) return;
+  base::try_to([&] { objects_.put(kNewestKey, bytes); });
 }
 
 StoredHead newest_head_of(ObjectStore& objects) {
@@ -221,6 +251,7 @@ std::optional<StoredHead> Remote::publish(const StoredHead& base, Head next) con
   require_sound("a new head of " + objects_.url(), decode_head(bytes, store_id_, again));
   if (!objects_.put_if_absent(head_key(next.number), bytes)) return std::nullopt;
   StoredHead out{std::move(next), base::sha256(bytes), base.table};
+  const auto copied = std::async(std::launch::async, [&] { put_newest_copy(bytes); });
   if (!is_published(out.head.number, out.hash)) return std::nullopt;
   remember(cached_head_, bytes);
   return out;

@@ -28,6 +28,11 @@ struct StoredHead {
   std::vector<RemoteName> table;  // the names in the table that it refers to
 };
 
+// A head as a listing has it.
+struct ListedHead {
+  std::uint64_t number = 0, size_bytes = 0;
+};
+
 // The superblock of the store whose versions a remote has. Errc::not_found: there is no remote.
 std::vector<std::byte> read_superblock_bytes(ObjectStore& objects);
 format::Superblock read_superblock(ObjectStore& objects);
@@ -52,6 +57,10 @@ class Remote {
   StoredHead newest_head() const { return newest_head(newest_number()); }
   // The same, where its number was looked up just now.
   StoredHead newest_head(std::optional<std::uint64_t> number) const;
+  // The same, with what newest_copy() gave beside the listing: where both name the same head, it is
+  // not read again.
+  StoredHead newest_head(const std::optional<ListedHead>& listed,
+                         std::span<const std::byte> copy) const;
   // The newest head that this store has seen, out of the cache; it may have been passed.
   std::optional<StoredHead> cached_head() const;
   // The rest of the question whether a head is the newest, which needs the listing, too: whether it
@@ -100,6 +109,7 @@ class Remote {
   StoredHead with_table(StoredHead head) const;
   std::vector<std::byte> get_content(const std::string& key, const ObjectName& name,
                                      std::uint64_t most_bytes) const;
+  void put_newest_copy(std::span<const std::byte> bytes) const;
   bool is_published(std::uint64_t number, const base::Sha256& hash) const;
 
   ObjectStore& objects_;
@@ -107,6 +117,11 @@ class Remote {
   LocalCache* const cache_;
   const std::string cached_head_;
 };
+
+// The newest head of a remote, by one listing; nothing: it has none.
+std::optional<ListedHead> newest_listed_at(ObjectStore& objects);
+// The copy of the newest head; empty: there is none, or it cannot be read. It may be old or damaged.
+std::vector<std::byte> newest_copy(ObjectStore& objects);
 
 // The number of a remote's newest head; nothing: it has none.
 std::optional<std::uint64_t> newest_number_at(ObjectStore& objects);

@@ -1,0 +1,170 @@
+#include "remote/lazy/shared_opening.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <future>
+
+#include "base/try_to.hpp"
+#include "format/whole_file.hpp"
+#include "format/wire.hpp"
+#include "remote/lazy/turns.hpp"
+
+namespace vellum::remote {
+namespace {
+
+constexpr auto kLongestOpeningTurn = std::chrono::seconds(2);
+// So long a head that was read stays the one of its number, if the listing still has it first. Longer,
+// the remote may have been emptied and filled again.
+constexpr std::int64_t kHeadStaysNs = 1'000'000'000;
+constexpr std::uint32_t kMaxSharedBytes = 256u << 10;
+constexpr format::WholeFileKind kShared{"VLMOPEN\n", kMaxSharedBytes, "not an opening",
+                                        "too large for an opening"};
+
+// The clock that all processes of this boot share.
+std::int64_t clock_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Tells this clock from that of another boot, machine or container. Nothing: it cannot be told.
+std::optional<format::Uuid> clock_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  if (!std::getline(file, text)) return std::nullopt;
+  std::array<char, 64> link{};
+  const auto length = ::readlink("/proc/self/ns/time", link.data(), link.size());
+  if (length > 0) text.append(link.data(), static_cast<std::size_t>(length));
+  const base::Sha256 hash = base::sha256(std::as_bytes(std::span(text)));
+  format::Uuid out{};
+  std::memcpy(out.data(), hash.data(), out.size());
+  return out;
+}
+
+// An opening, and when its parts were asked for.
+struct Shared {
+  std::int64_t listed_ns = 0, read_ns = 0;
+  Opening opening;
+};
+
+std::vector<std::byte> encode_shared(const Shared& shared, const format::Uuid& clock) {
+  std::vector<std::byte> body;
+  format::ByteWriter w(body);
+  w.u64(static_cast<std::uint64_t>(shared.listed_ns));
+  w.u64(static_cast<std::uint64_t>(shared.read_ns));
+  w.u64(shared.opening.listed->number);
+  w.varint(shared.opening.superblock.size());
+  w.bytes(shared.opening.superblock);
+  w.varint(shared.opening.head.size());
+  w.bytes(shared.opening.head);
+  return encode_whole_file(kShared, body, clock);
+}
+
+bool is_listed_head(const Opening& opening) {
+  Head head;
+  return opening.listed.has_value() && opening.head.size() == opening.listed->size_bytes &&
+         decode_head(opening.head, format::id_of_whole_file(opening.head), head) == nullptr &&
+         head.number == opening.listed->number;
+}
+
+std::vector<std::byte> sized_bytes(format::ByteReader& in) {
+  const auto bytes = in.bytes(in.varint());
+  return {bytes.begin(), bytes.end()};
+}
+
+bool decode_shared(std::span<const std::byte> bytes, const format::Uuid& clock, Shared& out) {
+  std::span<const std::byte> body;
+  if (open_whole_file(kShared, bytes, clock, body) != nullptr) return false;
+  format::ByteReader in(body);
+  out.listed_ns = static_cast<std::int64_t>(in.u64());
+  out.read_ns = static_cast<std::int64_t>(in.u64());
+  const std::uint64_t number = in.u64();
+  out.opening.superblock = sized_bytes(in);
+  out.opening.head = sized_bytes(in);
+  out.opening.listed = {number, out.opening.head.size()};
+  format::Superblock superblock;
+  const std::int64_t now = clock_ns();
+  return in.done() && out.listed_ns <= now && out.read_ns <= out.listed_ns &&
+         decode_superblock(out.opening.superblock, superblock) == format::SuperblockStatus::ok &&
+         superblock.store_id == format::id_of_whole_file(out.opening.head) &&
+         is_listed_head(out.opening);
+}
+
+// Three requests at once, and one more where the copy of the newest head is not that head.
+Opening ask_all(ObjectStore& objects) {
+  auto superblock = std::async(std::launch::async, [&] { return read_superblock_bytes(objects); });
+  auto copy = std::async(std::launch::async, [&] { return newest_copy(objects); });
+  Opening out;
+  out.listed = newest_listed_at(objects);
+  out.superblock = superblock.get();
+  out.head = copy.get();
+  return out;
+}
+
+// The same as a part of sharing: whoever comes next needs the head.
+Shared ask_all_to_share(ObjectStore& objects) {
+  Shared out;
+  out.listed_ns = out.read_ns = clock_ns();
+  out.opening = ask_all(objects);
+  if (!out.opening.listed.has_value() || is_listed_head(out.opening)) return out;
+  const ListedHead& listed = *out.opening.listed;
+  base::try_to([&] { out.opening.head = objects.get(head_key(listed.number), listed.size_bytes); });
+  return out;
+}
+
+// Whether the head that another process has read is still the newest.
+bool ask_again(ObjectStore& objects, Shared& shared) {
+  if (clock_ns() - shared.read_ns > kHeadStaysNs) return false;
+  const std::int64_t begun_ns = clock_ns();
+  const auto listed = newest_listed_at(objects);
+  if (!listed.has_value() || listed->number != shared.opening.listed->number ||
+      listed->size_bytes != shared.opening.listed->size_bytes) {
+    return false;
+  }
+  shared.listed_ns = begun_ns;
+  return true;
+}
+
+std::string opening_name(const std::string& url) {
+  const base::Sha256 hash = base::sha256(std::as_bytes(std::span(url)));
+  std::string out = "opening-";
+  for (std::size_t i = 0; i < 16; ++i) {
+    out += fmt::format("{:02x}", std::to_integer<unsigned>(hash[i]));
+  }
+  return out;
+}
+
+}  // namespace
+
+Opening ask_for_opening(base::Fs& fs, ObjectStore& objects, const std::string& cache_directory) {
+  const std::int64_t came_ns = clock_ns();
+  const auto clock = clock_id();
+  const std::string openings = cache_directory + "/openings", tmp = cache_directory + "/tmp";
+  const bool is_shared = clock.has_value() && !cache_directory.empty() && base::try_to([&] {
+                           for (const std::string& path : {openings, tmp})
+                             make_with_parents(fs, path);
+                         });
+  if (!is_shared) return ask_all(objects);
+  const std::string name = opening_name(objects.url());
+  const Turn turn = take_turn(fs, openings + "/" + name + ".turn", kLongestOpeningTurn);
+  Shared shared;
+  bool is_known = false;
+  base::try_to([&] {
+    is_known =
+        decode_shared(base::read_whole(fs, openings + "/" + name, kMaxSharedBytes), *clock, shared);
+  });
+  if (is_known && shared.listed_ns >= came_ns) return std::move(shared.opening);
+  if (!is_known || !ask_again(objects, shared)) shared = ask_all_to_share(objects);
+  if (is_listed_head(shared.opening)) {
+    base::try_to(
+        [&] { base::replace_hint_file(fs, tmp, openings, name, encode_shared(shared, *clock)); });
+  }
+  return std::move(shared.opening);
+}
+
+}  // namespace vellum::remote

@@ -1,0 +1,38 @@
+// remote/lazy/turns.hpp: locks in the cache directory, by which the processes of a machine take turns at
+// fetching something.
+//
+// Threads: all calls from any thread. Threads of one process take turns, too.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "base/file.hpp"
+#include "base/new_file.hpp"
+
+namespace vellum::remote {
+
+// The right to fetch. It dies with its holder.
+class Turn {
+ public:
+  Turn(base::Fs& fs, std::unique_ptr<base::File> file) : fs_(fs), file_(std::move(file)) {}
+  ~Turn() {
+    if (file_ != nullptr) base::unlink_quietly(fs_, file_->path());
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  base::Fs& fs_;
+  const std::unique_ptr<base::File> file_;
+};
+
+// Waits while another has the turn at `path`, at most for `longest`. A turn that could not be had
+// holds nothing: whoever has it fetches all the same.
+Turn take_turn(base::Fs& fs, const std::string& path, std::chrono::milliseconds longest);
+
+// Makes the directory and those above it that are missing.
+void make_with_parents(base::Fs& fs, const std::string& directory);
+
+}  // namespace vellum::remote
