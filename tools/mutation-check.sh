@@ -179,6 +179,10 @@ mutation 'a remote forgets versions with names' src/group_remote/object_versions
   's/^    if (!known\.is_named \&\& number < record\.number) {$/    if (number < record.number) {/'
 mutation 'a remote forgets the pins of its newest version' src/group_remote/object_versions.cpp \
   's/^      keep\.insert(known\.pin);$/      if (known.is_named) keep.insert(known.pin);/'
+mutation 'a pack that a root alone names does not come with a version' src/remote/pull.cpp \
+  's/^    make_named_packs(store_, name\.ref\.version);$//'
+mutation 'a pack that a root alone names is not there in a lazy clone' src/remote/pull.cpp \
+  's/^    for (const RemoteName\* name : to_do) make_named_packs(store_, name->ref\.version);$//'
 mutation 'a restore takes an epoch that pins have' src/group_remote/restore.cpp \
   's/^    record\.epoch = largest_epoch + 1;$/    record.epoch = record_.epoch + 1;/'
 mutation 'record checksum not verified' src/format/record.cpp \

@@ -8,6 +8,7 @@
 #include "remote/holds.hpp"
 #include "remote/pack_bringer.hpp"
 #include "remote/pieces/make_in_order.hpp"
+#include "remote/pieces/named_packs.hpp"
 #include "remote/pieces/pack_filler.hpp"
 #include "remote/session/away_list.hpp"
 #include "store/branch/adopt_version.hpp"
@@ -143,6 +144,7 @@ class Pull {
   void fetch(const RemoteName& name) {
     fetch_pieces(remote_.list(name.list));
     filler().finish();
+    make_named_packs(store_, name.ref.version);
     filler().require_all(name.ref.version);
   }
 
@@ -170,6 +172,7 @@ class Pull {
     fetch_for_files(fresh);
     if (is_new) write_away_list(store_, away);
     store_.packs().refresh();
+    for (const RemoteName* name : to_do) make_named_packs(store_, name->ref.version);
     return true;
   }
 

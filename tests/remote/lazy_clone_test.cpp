@@ -47,8 +47,10 @@ class LazyCloneTest : public LazyTest {
   std::shared_ptr<StoreCore> open_clone(const std::string& name) const {
     return remote::open_store(base::posix_fs(), dir.path(name), options(), interfered());
   }
-  std::shared_ptr<StoreCore> clone_lazily(const std::string& name) const {
-    clone(base::posix_fs(), url(), dir.path(name), {{}, true}, nullptr, interfered());
+  std::shared_ptr<StoreCore> clone_lazily(const std::string& name,
+                                          std::vector<std::string> versions = {}) const {
+    clone(base::posix_fs(), url(), dir.path(name), {std::move(versions), true}, nullptr,
+          interfered());
     return open_clone(name);
   }
   PullReport bring_all(StoreCore& core) const {
@@ -70,6 +72,18 @@ class LazyCloneTest : public LazyTest {
     return read_holds(Remote(*there, store->superblock().store_id));
   }
 };
+
+TEST_F(LazyCloneTest, PacksThatARootAloneNamesAreThere) {
+  int bare = 0;
+  push_each_version([&](const std::string& name) {
+    const auto copy = clone_lazily("only-" + name, {name});
+    expect_contents(*copy, {{name, contents[name]}});
+    bare += bare_packs("only-" + name);
+    bring_all(*copy);
+    expect_contents(*copy, {{name, contents[name]}});
+  });
+  EXPECT_GT(bare, 0) << "no version had such a pack";
+}
 
 TEST_F(LazyCloneTest, EveryVersionHasItsContentAndNoPieceIsFetchedBefore) {
   make(4);

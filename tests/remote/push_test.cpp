@@ -243,6 +243,22 @@ TEST_F(PushTest, PacksThatWereWrittenAgainComeAsTheyAre) {
   EXPECT_TRUE(store::has_snapshot(*copy, "s0"));
 }
 
+TEST_F(PushTest, PacksThatARootAloneNamesAreThereInAClone) {
+  int bare = 0;
+  push_each_version([&](const std::string& name) {
+    const auto copy = clone_to("only-" + name, {name});
+    expect_contents(*copy, {{name, contents[name]}});
+    bare += bare_packs("only-" + name);
+    if (bare == 0 || name != "s29") return;
+    pull_names(*copy);  // all others, which need records of such packs
+    contents.erase("main");
+    expect_contents(*copy, contents);
+    store::collect_garbage(*copy, false, nullptr, 15);
+    expect_contents(*copy, contents);
+  });
+  EXPECT_GT(bare, 0) << "no version had such a pack";
+}
+
 // The same record comes in several pieces then, and in several forms.
 TEST_F(PushTest, ACloneOfManyPushesBetweenRewritesIsWhole) {
   line.begin();

@@ -125,6 +125,25 @@ class RemoteTest : public testing::Test {
     clone(base::posix_fs(), url(), dir.path(name), {std::move(names)}, nullptr);
     return StoreCore::open(base::posix_fs(), dir.path(name));
   }
+  // Pushes many versions one by one, and calls `read` with the name of each. The runs of some name
+  // packs of which these versions need no record.
+  void push_each_version(const std::function<void(const std::string& name)>& read) {
+    line.begin();
+    for (int i = 0; i < 30; ++i) {
+      const std::string name = "s" + std::to_string(i);
+      step(name, 40);
+      push_names(*store, {name});
+      read(name);
+    }
+  }
+  // Packs of a store that have a header alone.
+  int bare_packs(const std::string& name) const {
+    int bare = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(dir.path(name) + "/packs")) {
+      bare += entry.file_size() == format::kPackHeaderBytes ? 1 : 0;
+    }
+    return bare;
+  }
   void expect_good_remote() {
     const auto there = objects();
     const Remote remote(*there, store->superblock().store_id);

@@ -34,6 +34,7 @@ void sort_pieces(VersionPieces& pieces) {
   pieces.index.spans = std::move(spans);
 }
 
+// Of what lists have besides pieces, the roots alone: else each version would make the file larger.
 void add_roots(OpeningIndex& to, const OpeningIndex& more) {
   struct Root {
     PieceRecord record;
@@ -46,6 +47,7 @@ void add_roots(OpeningIndex& to, const OpeningIndex& more) {
       const auto bytes =
           std::span(index->root_bytes).subspan(at, static_cast<std::size_t>(record.size_bytes));
       at += bytes.size();
+      if (record.type != format::RecordType::run_root) continue;
       roots.try_emplace(record.ref, Root{record, {bytes.begin(), bytes.end()}});
     }
   }

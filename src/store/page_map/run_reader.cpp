@@ -12,21 +12,25 @@ namespace {
 
 // Opens the packs that the root names.
 LoadedRun read_run(PackStore& store, const format::RunRef& ref) {
-  LoadedRun run;
-  run.ref = ref;
-  const LoadedRecord record = load_cached_record(store, ref.root, format::RecordType::run_root);
-  std::uint64_t entries = 0;
-  bool good = format::decode_run_root(record.raw, run.root) &&
-              run.root.blocks.size() == record.header.items;
-  for (const auto& block : run.root.blocks) entries += block.entries;
-  if (!good || entries != ref.entries) {
-    fail(Errc::corrupted, "{}: the root of a run does not parse", record_place(store, ref.root));
-  }
+  LoadedRun run{ref, read_run_root(store, ref)};
   for (const std::uint64_t pack : run.root.packs) store.packs().open(pack);
   return run;
 }
 
 }  // namespace
+
+format::RunRoot read_run_root(PackStore& store, const format::RunRef& ref) {
+  format::RunRoot root;
+  const LoadedRecord record = load_cached_record(store, ref.root, format::RecordType::run_root);
+  std::uint64_t entries = 0;
+  const bool good =
+      format::decode_run_root(record.raw, root) && root.blocks.size() == record.header.items;
+  for (const auto& block : root.blocks) entries += block.entries;
+  if (!good || entries != ref.entries) {
+    fail(Errc::corrupted, "{}: the root of a run does not parse", record_place(store, ref.root));
+  }
+  return root;
+}
 
 std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef& ref) {
   return store.runs().get(ref, [&] { return read_run(store, ref); });

@@ -8,7 +8,11 @@
 
 namespace vellum::store {
 
-// A run's root, checked against `ref`. The packs that it names are open afterwards. Versions that
+// A run's root, checked against `ref`. The packs that it names need not be there. Throws
+// Errc::corrupted.
+format::RunRoot read_run_root(PackStore& store, const format::RunRef& ref);
+
+// The same. The packs that it names are open afterwards. Versions that
 // are open at the same time share it. Throws Errc::corrupted.
 std::shared_ptr<const LoadedRun> load_run(PackStore& store, const format::RunRef& ref);
 

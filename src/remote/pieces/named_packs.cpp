@@ -1,0 +1,48 @@
+#include "remote/pieces/named_packs.hpp"
+
+#include <set>
+
+#include "base/fail.hpp"
+#include "base/new_file.hpp"
+#include "format/record.hpp"
+#include "store/page_map/run_reader.hpp"
+#include "store/reach/roots.hpp"
+
+namespace vellum::remote {
+namespace {
+
+std::set<std::uint64_t> missing_packs(store::StoreCore& store, const format::Version& version) {
+  std::set<std::uint64_t> out;
+  for (const format::RunRef& ref : version.runs) {
+    for (const std::uint64_t pack : store::read_run_root(store, ref).packs) {
+      if (store.packs().is_away(pack) || store.fs().exists(store.packs().path_of(pack))) continue;
+      out.insert(pack);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void make_named_packs(store::StoreCore& store, const format::Version& version) {
+  const auto missing = missing_packs(store, version);
+  if (missing.empty()) return;
+  const store::Roots roots = store::read_roots(store);
+  for (const std::uint64_t pack : missing) {
+    const std::string path = store.packs().path_of(pack);
+    if (roots.settled_bytes(pack) == 0) {
+      fail(
+          Errc::corrupted,
+          "{}: the remote's version names this pack, which a branch of this store will write: they "
+          "are two copies of one store that have gone apart. Clone the remote into a new directory",
+          path);
+    }
+    const auto header =
+        format::encode_pack_header({store.superblock().store_id, pack, pack >> 32, 0, 0});
+    base::publish_file(store.fs(), store.tmp_directory(), base::parent_of(path),
+                       path.substr(path.rfind('/') + 1), header, false);
+  }
+  store.packs().refresh();
+}
+
+}  // namespace vellum::remote
