@@ -32,7 +32,9 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
   find_program(VELLUM_MOLD mold)
   if(VELLUM_MOLD)
-    add_link_options(-fuse-ld=mold)
+    # Where the code ends just before the end of a page, mold 1.10 begins RELRO on a page that is not mapped,
+    # and ld.so does not start the program.
+    add_link_options(-fuse-ld=mold -Wl,-z,norelro)
   endif()
 endif()
 
