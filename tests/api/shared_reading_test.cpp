@@ -431,7 +431,8 @@ TEST_P(SharedReading, KeepsToTheLimit) {
       ASSERT_LE(resident(region), kLimit + 4 * kSharedChunk);
     }
   }
-  EXPECT_LE(shared(region), kLimit / 2);
+  // A thread that helps is perhaps bringing in a chunk just now.
+  EXPECT_LE(shared(region), kLimit / 2 + 4 * kSharedChunk);
   EXPECT_GT(shared(region), 0U);
   // What a larger one fills, the smaller one maps and takes out again.
   Region large = open();
