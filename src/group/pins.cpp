@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/fail.hpp"
+#include "base/hex.hpp"
 #include "base/sha256.hpp"
 #include "store/catalog/names.hpp"
 #include "store/catalog/space_note.hpp"
@@ -16,10 +17,7 @@ constexpr std::string_view kPrefix = "vellum-group-";
 
 // "vellum-group-<16 hex digits>-": the first half of the id is enough to tell groups apart.
 std::string group_prefix(const format::Uuid& group_id) {
-  std::string text(kPrefix);
-  for (std::size_t i = 0; i < 8; ++i)
-    text += fmt::format("{:02x}", std::to_integer<int>(group_id[i]));
-  return text + "-";
+  return fmt::format("{}{}-", kPrefix, base::hex(std::span(group_id).first(8)));
 }
 
 std::string partition_prefix(const format::Uuid& group_id, std::uint32_t partition) {

@@ -8,6 +8,7 @@
 #include "base/new_file.hpp"
 #include "remote/pieces/flush_ahead.hpp"
 #include "remote/pieces/make_in_order.hpp"
+#include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "remote/session/away_list.hpp"
@@ -33,8 +34,7 @@ class NewPack {
       : store_(store), pack_(pack), tmp_(store.tmp_directory() + "/" + kPrefix + file_name()) {
     if (store.fs().exists(tmp_)) store.fs().unlink(tmp_);
     file_ = store.fs().open(tmp_, base::OpenMode::create_new);
-    file_->pwrite(format::encode_pack_header({store.superblock().store_id, pack, pack >> 32, 0, 0}),
-                  0);
+    file_->pwrite(new_pack_header(store, pack), 0);
   }
   ~NewPack() { base::unlink_quietly(store_.fs(), tmp_); }
   NewPack(const NewPack&) = delete;
@@ -132,32 +132,21 @@ class Bringer {
 
   Piece fetch(const PieceName& name) const {
     Piece out = remote_.piece(name);
-    auto at = static_cast<std::size_t>(name.contents_bytes);
-    for (const PieceRecord& record : out.records) {
-      const auto bytes =
-          std::span(out.bytes).subspan(at, static_cast<std::size_t>(record.size_bytes));
-      if (const char* problem = check_record(record, bytes, store_.checksum_seed())) {
-        fail(Errc::corrupted, "{} at byte {}: {}", remote_.name_of(piece_key(name.name)), at,
-             problem);
-      }
-      at += bytes.size();
-    }
+    remote_.require_records(
+        name, out, [&](const PieceRecord& record) { return wanted_.contains(record.ref.pack); });
     return out;
   }
 
   void add(const PieceName& name, const Piece& piece) {
     ++report_.pieces_read;
     report_.bytes_read += piece.bytes.size();
-    auto at = static_cast<std::size_t>(name.contents_bytes);
-    for (const PieceRecord& record : piece.records) {
-      const auto bytes =
-          std::span(piece.bytes).subspan(at, static_cast<std::size_t>(record.size_bytes));
-      at += bytes.size();
-      if (!wanted_.contains(record.ref.pack)) continue;
-      auto& pack = coming_[record.ref.pack];
-      if (pack == nullptr) pack = std::make_unique<NewPack>(store_, record.ref.pack);
-      pack->add(record, bytes);
-    }
+    for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.contents_bytes),
+                [&](const PieceRecord& record, std::span<const std::byte> bytes, std::size_t) {
+                  if (!wanted_.contains(record.ref.pack)) return;
+                  auto& pack = coming_[record.ref.pack];
+                  if (pack == nullptr) pack = std::make_unique<NewPack>(store_, record.ref.pack);
+                  pack->add(record, bytes);
+                });
   }
 
   void publish_below(std::uint64_t pack) {

@@ -9,6 +9,7 @@
 #include "remote/pack_bringer.hpp"
 #include "remote/pieces/make_in_order.hpp"
 #include "remote/pieces/named_packs.hpp"
+#include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/pack_filler.hpp"
 #include "remote/session/away_list.hpp"
 #include "store/branch/adopt_version.hpp"
@@ -182,7 +183,9 @@ class Pull {
     PieceList pieces;
     for (std::size_t i = 0; i < fresh.list.size(); ++i) {
       const auto& spans = fresh.index.spans[i];
-      for (const PackSpan& span : spans) require_not_ours(span.pack, roots);
+      for (const PackSpan& span : spans) {
+        if (!files_.contains(span.pack)) require_not_ours(store_, roots, span.pack);
+      }
       if (std::ranges::any_of(spans, [&](const PackSpan& s) { return files_.contains(s.pack); })) {
         pieces.push_back(fresh.list[i]);
       }
@@ -190,15 +193,6 @@ class Pull {
     if (pieces.empty()) return;
     fetch_pieces(pieces);
     filler().finish();
-  }
-
-  // A pack that a branch of this store has yet to write.
-  void require_not_ours(std::uint64_t pack, const store::Roots& roots) const {
-    if (files_.contains(pack) || roots.settled_bytes(pack) != 0) return;
-    fail(Errc::corrupted,
-         "{}: this store will write another pack {:016x} than the remote has: they are two copies "
-         "of one store that have gone apart. Clone the remote into a new directory",
-         store_.path(), pack);
   }
 
   // Whether it need not come: a lazy clone leaves packs away that are no files.
@@ -222,36 +216,25 @@ class Pull {
       return out;
     }
     out.piece = remote_.piece(name);
-    auto at = static_cast<std::size_t>(name.contents_bytes);
-    for (const PieceRecord& record : out.piece.records) {
-      const auto content =
-          std::span(out.piece.bytes).subspan(at, static_cast<std::size_t>(record.size_bytes));
+    remote_.require_records(name, out.piece, [&](const PieceRecord& record) {
       out.missing.push_back(!has(filler, record));
-      const char* const problem =
-          out.missing.back() ? check_record(record, content, store_.checksum_seed()) : nullptr;
-      if (problem != nullptr) {
-        fail(Errc::corrupted, "{} at byte {}: {}", remote_.name_of(piece_key(name.name)), at,
-             problem);
-      }
-      at += content.size();
-    }
+      return out.missing.back();
+    });
     return out;
   }
 
   // Pieces ascend by their first pack.
   void add(const PieceName& name, const Fetched& fetched, PackFiller& filler) {
-    const std::span<const std::byte> bytes = fetched.piece.bytes;
-    if (bytes.empty()) return;
-    filler.finish_below(fetched.piece.records.front().ref.pack);
-    auto at = static_cast<std::size_t>(name.contents_bytes);
-    for (std::size_t i = 0; i < fetched.piece.records.size(); ++i) {
-      const PieceRecord& record = fetched.piece.records[i];
-      const auto content = bytes.subspan(at, static_cast<std::size_t>(record.size_bytes));
-      at += content.size();
-      if (fetched.missing[i]) filler.add(record, content);
-    }
+    const Piece& piece = fetched.piece;
+    if (piece.bytes.empty()) return;
+    filler.finish_below(piece.records.front().ref.pack);
+    auto missing = fetched.missing.begin();
+    for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.contents_bytes),
+                [&](const PieceRecord& record, std::span<const std::byte> bytes, std::size_t) {
+                  if (*missing++) filler.add(record, bytes);
+                });
     ++report_.pieces_read;
-    report_.bytes_read += bytes.size();
+    report_.bytes_read += piece.bytes.size();
   }
 
   void publish(const RemoteName& name) {

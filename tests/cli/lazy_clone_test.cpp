@@ -2,31 +2,16 @@
 // (tools/with-s3.sh).
 #include <vellum/store.hpp>
 
-#include "cli/run_lib.hpp"
-#include "support/s3_url.hpp"
+#include "cli/lazy_clone_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The parameter: whether the remote is at the real server.
-class LazyClone : public CliTest, public testing::WithParamInterface<bool> {
+class LazyClone : public AtEachRemote<CliTest> {
  protected:
-  void SetUp() override {
-    url = GetParam() ? test::new_s3_url() : "file://" + path("remote");
-    if (url.empty()) GTEST_SKIP() << test::kNoS3;
-    must({"remote", "add", source, "origin", url});
-    must({"push", source, "--all"});
-    ASSERT_EQ(setenv("VELLUM_CACHE_DIR", path("cache").c_str(), 1), 0);
-    must({"clone", "--lazy", url, clone});
-  }
-  void TearDown() override { unsetenv("VELLUM_CACHE_DIR"); }
   bool has_packs() const { return !fs::is_empty(clone + "/packs"); }
-
-  const std::string source = make_store_with({noise(100, 1), noise(100, 2)});
-  const std::string clone = path("clone");
-  std::string url;
 };
 
 TEST_P(LazyClone, EachCommandThatReadsSaysWhatTheSourceSays) {

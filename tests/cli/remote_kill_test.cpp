@@ -51,7 +51,7 @@ bool kill_after(const Arguments& arguments, std::chrono::microseconds pause) {
 class RemoteKill : public CliTest, public testing::WithParamInterface<bool> {
  protected:
   void SetUp() override {
-    url = GetParam() ? test::new_s3_url() : "file://" + path("remote");
+    url = test::new_remote_url(GetParam(), path("remote"));
     if (url.empty()) GTEST_SKIP() << test::kNoS3;
     must({"remote", "add", store, "origin", url});
   }

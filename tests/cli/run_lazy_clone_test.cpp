@@ -1,25 +1,13 @@
 // vellum run in a store whose packs lie at a remote: an unmodified program reads and writes its file.
-#include "cli/run_lib.hpp"
-#include "support/s3_url.hpp"
+#include "cli/lazy_clone_lib.hpp"
 
 namespace vellum::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The parameter: whether the remote is at the real server.
-class RunLazyCloneNoSanitizer : public CliTest, public testing::WithParamInterface<bool> {
+class RunLazyCloneNoSanitizer : public AtEachRemote<CliTest> {
  protected:
-  void SetUp() override {
-    url = GetParam() ? test::new_s3_url() : "file://" + path("remote");
-    if (url.empty()) GTEST_SKIP() << test::kNoS3;
-    const std::string source = make_store_with({noise(100, 1), noise(100, 2)});
-    must({"remote", "add", source, "origin", url});
-    must({"push", source, "--all"});
-    ASSERT_EQ(setenv("VELLUM_CACHE_DIR", path("cache").c_str(), 1), 0);
-    must({"clone", "--lazy", url, clone});
-  }
-  void TearDown() override { unsetenv("VELLUM_CACHE_DIR"); }
   Result run_in(const std::string& store, const Arguments& options,
                 const Arguments& program) const {
     Arguments arguments{"run", "--store", store, "--file", data};
@@ -29,8 +17,7 @@ class RunLazyCloneNoSanitizer : public CliTest, public testing::WithParamInterfa
     return must(arguments);
   }
 
-  const std::string clone = path("clone"), data = path("data");
-  std::string url;
+  const std::string data = path("data");
 };
 
 TEST_P(RunLazyCloneNoSanitizer, AProgramReadsAVersionThatIsAway) {

@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/lazy_clone_lib.hpp"
 #include "mount/mount_lib.hpp"
 #include "support/descriptor.hpp"
-#include "support/s3_url.hpp"
 
 namespace vellum::cli_test {
 namespace {
@@ -18,37 +18,7 @@ namespace fs = std::filesystem;
 
 using test::Descriptor;
 
-class MountOfLazyClone : public MountTest {
- protected:
-  void TearDown() override {
-    unsetenv("VELLUM_CACHE_DIR");
-    unsetenv("VELLUM_REMOTE_WAIT_S");
-  }
-  void clone_from(const std::string& where) {
-    url = where;
-    const std::string source = make_store_with({noise(100, 1), noise(100, 2)});
-    must({"remote", "add", source, "origin", url});
-    must({"push", source, "--all"});
-    ASSERT_EQ(setenv("VELLUM_CACHE_DIR", path("cache").c_str(), 1), 0);
-    must({"clone", "--lazy", url, clone});
-  }
-
-  const std::string clone = path("clone");
-  std::string url;
-};
-
-// The parameter: whether the remote is at the real server.
-class MountLazyCloneNoSanitizer : public MountOfLazyClone,
-                                  public testing::WithParamInterface<bool> {
- protected:
-  void SetUp() override {
-    MountOfLazyClone::SetUp();
-    if (IsSkipped()) return;
-    const std::string where = GetParam() ? test::new_s3_url() : "file://" + path("remote");
-    if (where.empty()) GTEST_SKIP() << test::kNoS3;
-    clone_from(where);
-  }
-};
+class MountLazyCloneNoSanitizer : public AtEachRemote<MountTest> {};
 
 TEST_P(MountLazyCloneNoSanitizer, EachVersionIsAFile) {
   for (const std::string& store : {clone, url}) {
@@ -81,7 +51,13 @@ INSTANTIATE_TEST_SUITE_P(At, MountLazyCloneNoSanitizer, testing::Bool(), [](cons
   return std::string(of.param ? "Server" : "Directory");
 });
 
-class MountOutageNoSanitizer : public MountOfLazyClone {};
+class MountOutageNoSanitizer : public OfLazyClone<MountTest> {
+ protected:
+  void TearDown() override {
+    OfLazyClone::TearDown();
+    unsetenv("VELLUM_REMOTE_WAIT_S");
+  }
+};
 
 TEST_F(MountOutageNoSanitizer, IsAnErrorOfTheReadAndTheNextOneSucceeds) {
   clone_from("file://" + path("remote"));

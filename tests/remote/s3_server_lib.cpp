@@ -12,6 +12,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "base/hex.hpp"
 #include "base/sha256.hpp"
 
 namespace vellum::remote::test {
@@ -226,7 +227,7 @@ std::string S3Server::signature_problem(const S3Request& request) const {
     return at == request.headers.end() ? "" : at->second;
   };
   const auto* body = reinterpret_cast<const std::byte*>(request.body.data());
-  if (header("x-amz-content-sha256") != hex(base::sha256({body, request.body.size()}))) {
+  if (header("x-amz-content-sha256") != base::hex(base::sha256({body, request.body.size()}))) {
     return "XAmzContentSHA256Mismatch";
   }
   const std::string given = header("authorization");

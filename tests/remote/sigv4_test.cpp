@@ -2,6 +2,7 @@
 // the examples of S3's own manual.
 #include <gtest/gtest.h>
 
+#include "base/hex.hpp"
 #include "base/sha256.hpp"
 #include "remote/s3/sigv4.hpp"
 
@@ -14,7 +15,7 @@ const Credentials kManual{"AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiC
 const SigningScope kManualScope{"us-east-1", "s3", "20130524T000000Z"};
 
 std::string hash_of(const std::string& text) {
-  return hex(base::sha256(std::as_bytes(std::span(text.data(), text.size()))));
+  return base::hex(base::sha256(std::as_bytes(std::span(text.data(), text.size()))));
 }
 
 RequestToSign suite_request(const std::string& method, const std::string& path,

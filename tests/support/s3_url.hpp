@@ -28,4 +28,9 @@ inline std::string new_s3_url() {
          std::to_string(++made) + url.substr(query);
 }
 
+// A remote at the server, or in this directory. Empty: there is no server.
+inline std::string new_remote_url(bool at_server, const std::string& directory) {
+  return at_server ? new_s3_url() : "file://" + directory;
+}
+
 }  // namespace vellum::test

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/fail.hpp"
+#include "base/hex.hpp"
 #include "cli/history/markup.hpp"
 #include "cli/web/html.hpp"
 #include "cli/web/pages.hpp"
@@ -23,9 +24,7 @@ std::string random_token() {
   std::array<unsigned char, kTokenBytes> bytes{};
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1)
     fail(Errc::unsupported, "no random numbers for a token");
-  std::string token;
-  for (const unsigned char byte : bytes) token += fmt::format("{:02x}", byte);
-  return token;
+  return base::hex(std::as_bytes(std::span(bytes)));
 }
 
 bool is_own_host(const std::string& host, std::uint16_t port) {

@@ -3,6 +3,7 @@
 #include "api/store_impl.hpp"
 #include "base/clock.hpp"
 #include "base/fail.hpp"
+#include "base/hex.hpp"
 #include "group/pins.hpp"
 #include "group/region_partition.hpp"
 #include "group/versions/records.hpp"
@@ -94,8 +95,7 @@ GroupPartitionInfo GroupVersion::partition(std::uint32_t number) const {
   GroupPartitionInfo info;
   info.number = number;
   info.store = impl_->store_path(number);
-  for (const std::byte b : p.store_id)
-    info.store_id += fmt::format("{:02x}", std::to_integer<int>(b));
+  info.store_id = base::hex(p.store_id);
   info.branch = p.branch;
   info.snapshot = group::pin_name(impl_->group.id, number, impl_->record.pin);
   info.host = p.host;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/checksum.hpp"
+#include "base/hex.hpp"
 #include "format/journal.hpp"
 #include "format/version.hpp"
 
@@ -38,10 +39,7 @@ std::string share_name(const store::StoreCore& store, const store::ResolvedVersi
   identity.add(format::encode_version(version.version));
   for (const format::CommitBody& commit : version.commits)
     identity.add(format::encode_commit(commit));
-  std::string name = "vellum-";
-  for (const std::byte b : store.superblock().store_id)
-    name += fmt::format("{:02x}", std::to_integer<unsigned>(b));
-  return name + "-" + identity.hex();
+  return "vellum-" + base::hex(store.superblock().store_id) + "-" + identity.hex();
 }
 
 }  // namespace vellum::region

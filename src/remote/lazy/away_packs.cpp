@@ -134,16 +134,12 @@ AwayPiece& AwayPacks::piece_of(const PieceName& name, const std::vector<PackSpan
 void AwayPacks::add_roots(const OpeningIndex& index, const std::string& path) {
   std::vector<PieceRecord> roots;
   std::vector<std::byte> bytes;
-  std::size_t at = 0;
-  for (const PieceRecord& root : index.roots) {
-    const auto size = static_cast<std::size_t>(root.size_bytes);
-    if (known_roots_.insert(root.ref).second) {
-      const auto own = std::span(index.root_bytes).subspan(at, size);
-      roots.push_back(root);
-      bytes.insert(bytes.end(), own.begin(), own.end());
-    }
-    at += size;
-  }
+  for_records(index.roots, index.root_bytes, 0,
+              [&](const PieceRecord& root, std::span<const std::byte> own, std::size_t) {
+                if (!known_roots_.insert(root.ref).second) return;
+                roots.push_back(root);
+                bytes.insert(bytes.end(), own.begin(), own.end());
+              });
   if (roots.empty()) return;
   const std::vector<PackSpan> spans = spans_of(roots);
   auto piece = std::make_unique<AwayPiece>(parts_->fetcher, PieceName{}, path, spans);

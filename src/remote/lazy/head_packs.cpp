@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/fail.hpp"
+#include "base/hex.hpp"
 #include "remote/lazy/turns.hpp"
 
 namespace vellum::remote {
@@ -46,9 +47,8 @@ void HeadPacks::learn(const format::Version& version) {
 // One process of the machine fetches a list, and others find its copy.
 VersionPieces HeadPacks::list_of(const RemoteName& name) {
   if (turns_.empty()) return remote().pieces_of(name.list);
-  const std::string key = list_key(name.list.name);
-  const Turn turn =
-      take_turn(fs_, turns_ + "/" + key.substr(key.rfind('-') + 1) + ".turn", kLongestListTurn);
+  const std::string path = turns_ + "/" + base::hex(name.list.name.hash) + ".turn";
+  const Turn turn = take_turn(fs_, path, kLongestListTurn);
   return remote().pieces_of(name.list);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fail.hpp"
+#include "base/hex.hpp"
 #include "base/new_file.hpp"
 #include "base/try_to.hpp"
 
@@ -18,10 +19,8 @@ constexpr auto kLongestTurn = 10s;
 constexpr std::uint64_t kShareBetweenLooks = 16;  // of the limit
 constexpr std::uint64_t kTrimmedShare = 10;       // of the limit; leaves room for what follows
 
-std::string name_of(const PieceName& piece) {
-  const std::string key = piece_key(piece.name);
-  return key.substr(key.rfind('-') + 1);  // the hash: a piece may come from several remotes
-}
+// A piece may come from several remotes, in different generations.
+std::string name_of(const PieceName& piece) { return base::hex(piece.name.hash); }
 
 }  // namespace
 

@@ -1,6 +1,5 @@
 #include "remote/lazy/shared_opening.hpp"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +8,7 @@
 #include <fstream>
 #include <future>
 
+#include "base/hex.hpp"
 #include "base/try_to.hpp"
 #include "format/whole_file.hpp"
 #include "format/wire.hpp"
@@ -65,11 +65,9 @@ std::vector<std::byte> encode_shared(const Shared& shared, const format::Uuid& c
   return encode_whole_file(kShared, body, clock);
 }
 
-bool is_listed_head(const Opening& opening) {
-  Head head;
-  return opening.listed.has_value() && opening.head.size() == opening.listed->size_bytes &&
-         decode_head(opening.head, format::id_of_whole_file(opening.head), head) == nullptr &&
-         head.number == opening.listed->number;
+bool has_listed_head(const Opening& opening) {
+  return opening.listed.has_value() &&
+         is_listed_head(*opening.listed, opening.head, format::id_of_whole_file(opening.head));
 }
 
 std::vector<std::byte> sized_bytes(format::ByteReader& in) {
@@ -92,7 +90,7 @@ bool decode_shared(std::span<const std::byte> bytes, const format::Uuid& clock, 
   return in.done() && out.listed_ns <= now && out.read_ns <= out.listed_ns &&
          decode_superblock(out.opening.superblock, superblock) == format::SuperblockStatus::ok &&
          superblock.store_id == format::id_of_whole_file(out.opening.head) &&
-         is_listed_head(out.opening);
+         has_listed_head(out.opening);
 }
 
 // Three requests at once, and one more where the copy of the newest head is not that head.
@@ -111,7 +109,7 @@ Shared ask_all_to_share(ObjectStore& objects) {
   Shared out;
   out.listed_ns = out.read_ns = clock_ns();
   out.opening = ask_all(objects);
-  if (!out.opening.listed.has_value() || is_listed_head(out.opening)) return out;
+  if (!out.opening.listed.has_value() || has_listed_head(out.opening)) return out;
   const ListedHead& listed = *out.opening.listed;
   base::try_to([&] { out.opening.head = objects.get(head_key(listed.number), listed.size_bytes); });
   return out;
@@ -121,22 +119,14 @@ Shared ask_all_to_share(ObjectStore& objects) {
 bool ask_again(ObjectStore& objects, Shared& shared) {
   if (clock_ns() - shared.read_ns > kHeadStaysNs) return false;
   const std::int64_t begun_ns = clock_ns();
-  const auto listed = newest_listed_at(objects);
-  if (!listed.has_value() || listed->number != shared.opening.listed->number ||
-      listed->size_bytes != shared.opening.listed->size_bytes) {
-    return false;
-  }
+  if (newest_listed_at(objects) != shared.opening.listed) return false;
   shared.listed_ns = begun_ns;
   return true;
 }
 
 std::string opening_name(const std::string& url) {
   const base::Sha256 hash = base::sha256(std::as_bytes(std::span(url)));
-  std::string out = "opening-";
-  for (std::size_t i = 0; i < 16; ++i) {
-    out += fmt::format("{:02x}", std::to_integer<unsigned>(hash[i]));
-  }
-  return out;
+  return "opening-" + base::hex(std::span(hash).first(16));
 }
 
 }  // namespace
@@ -160,7 +150,7 @@ Opening ask_for_opening(base::Fs& fs, ObjectStore& objects, const std::string& c
   });
   if (is_known && shared.listed_ns >= came_ns) return std::move(shared.opening);
   if (!is_known || !ask_again(objects, shared)) shared = ask_all_to_share(objects);
-  if (is_listed_head(shared.opening)) {
+  if (has_listed_head(shared.opening)) {
     base::try_to(
         [&] { base::replace_hint_file(fs, tmp, openings, name, encode_shared(shared, *clock)); });
   }

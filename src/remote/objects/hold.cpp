@@ -1,7 +1,6 @@
 #include "remote/objects/hold.hpp"
 
-#include <fmt/format.h>
-
+#include "base/hex.hpp"
 #include "format/whole_file.hpp"
 
 namespace vellum::remote {
@@ -51,11 +50,7 @@ const char* decode_hold(std::span<const std::byte> bytes, const format::Uuid& st
   return in.done() ? nullptr : "malformed";
 }
 
-std::string hold_name(const WriteId& writer) {
-  std::string out;
-  for (const std::byte b : writer) out += fmt::format("{:02x}", std::to_integer<unsigned>(b));
-  return out;
-}
+std::string hold_name(const WriteId& writer) { return base::hex(writer); }
 
 std::string hold_key(const WriteId& writer) { return kHoldPrefix + hold_name(writer); }
 

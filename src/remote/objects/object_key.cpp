@@ -5,15 +5,15 @@
 #include <charconv>
 #include <string_view>
 
+#include "base/hex.hpp"
+
 namespace vellum::remote {
 namespace {
 
 constexpr std::size_t kGenerationDigits = 8, kHeadDigits = 16;
 
 std::string content_key(const char* prefix, const ContentName& name) {
-  std::string out = fmt::format("{}{:08x}-", prefix, name.generation);
-  for (const std::byte b : name.hash) out += fmt::format("{:02x}", std::to_integer<unsigned>(b));
-  return out;
+  return fmt::format("{}{:08x}-{}", prefix, name.generation, base::hex(name.hash));
 }
 
 // Lower-case digits only, and all of the text.

@@ -37,6 +37,18 @@ const char* decode_contents(std::span<const std::byte> bytes, const format::Uuid
 // The bytes of all records together.
 std::uint64_t records_bytes(std::span<const PieceRecord> records) noexcept;
 
+// Calls visit(record, its bytes, where they begin in `bytes`) for each record; they lie one behind the
+// other from `at` on.
+template <typename Visit>
+void for_records(std::span<const PieceRecord> records, std::span<const std::byte> bytes,
+                 std::size_t at, const Visit& visit) {
+  for (const PieceRecord& record : records) {
+    const auto size = static_cast<std::size_t>(record.size_bytes);
+    visit(record, bytes.subspan(at, size), at);
+    at += size;
+  }
+}
+
 // Checks the bytes of a record. nullptr, or a description of the error.
 const char* check_record(const PieceRecord& record, std::span<const std::byte> bytes,
                          std::uint64_t seed) noexcept;

@@ -2,9 +2,8 @@
 
 #include <set>
 
-#include "base/fail.hpp"
 #include "base/new_file.hpp"
-#include "format/record.hpp"
+#include "remote/pieces/new_pack.hpp"
 #include "store/page_map/run_reader.hpp"
 #include "store/reach/roots.hpp"
 
@@ -29,18 +28,10 @@ void make_named_packs(store::StoreCore& store, const format::Version& version) {
   if (missing.empty()) return;
   const store::Roots roots = store::read_roots(store);
   for (const std::uint64_t pack : missing) {
+    require_not_ours(store, roots, pack);
     const std::string path = store.packs().path_of(pack);
-    if (roots.settled_bytes(pack) == 0) {
-      fail(
-          Errc::corrupted,
-          "{}: the remote's version names this pack, which a branch of this store will write: they "
-          "are two copies of one store that have gone apart. Clone the remote into a new directory",
-          path);
-    }
-    const auto header =
-        format::encode_pack_header({store.superblock().store_id, pack, pack >> 32, 0, 0});
     base::publish_file(store.fs(), store.tmp_directory(), base::parent_of(path),
-                       path.substr(path.rfind('/') + 1), header, false);
+                       path.substr(path.rfind('/') + 1), new_pack_header(store, pack), false);
   }
   store.packs().refresh();
 }

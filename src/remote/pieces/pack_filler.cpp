@@ -7,6 +7,7 @@
 #include "base/mix64.hpp"
 #include "base/new_file.hpp"
 #include "remote/pieces/flush_ahead.hpp"
+#include "remote/pieces/new_pack.hpp"
 #include "remote/pieces/translated_pack.hpp"
 #include "remote/pieces/version_records.hpp"
 #include "store/lock/version_pin.hpp"
@@ -114,8 +115,7 @@ PackFiller::Filled& PackFiller::filled(std::uint64_t pack) {
   if (!out->existed) {
     directories_.insert(base::parent_of(out->path));
     out->file = store_.fs().open(out->path, base::OpenMode::create_new);
-    out->file->pwrite(
-        format::encode_pack_header({store_.superblock().store_id, pack, pack >> 32, 0, 0}), 0);
+    out->file->pwrite(new_pack_header(store_, pack), 0);
     return *out;
   }
   try {
@@ -124,8 +124,7 @@ PackFiller::Filled& PackFiller::filled(std::uint64_t pack) {
     // A pull that was cut off has left the file without its header.
     if (e.code() != Errc::corrupted || live_of_pack_.contains(pack)) throw;
     out->file = store_.fs().open(out->path, base::OpenMode::read_write);
-    out->file->pwrite(
-        format::encode_pack_header({store_.superblock().store_id, pack, pack >> 32, 0, 0}), 0);
+    out->file->pwrite(new_pack_header(store_, pack), 0);
     return *out;
   }
   for (const RecordRef& ref : live_of_pack_[pack]) {

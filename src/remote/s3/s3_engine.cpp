@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/fail.hpp"
+#include "base/hex.hpp"
 #include "base/sha256.hpp"
 #include "remote/s3/aws_config.hpp"
 #include "remote/s3/s3_replies.hpp"
@@ -182,7 +183,7 @@ class S3Engine final : public ObjectStore {
     const auto now = std::chrono::system_clock::now() + std::chrono::seconds(clock_ahead_s_.load());
     const std::string time = amz_time(now);
     RequestToSign to_sign{call.method, path_of(call), call.query, call.headers,
-                          hex(base::sha256(call.body))};
+                          base::hex(base::sha256(call.body))};
     to_sign.headers.emplace_back("x-amz-content-sha256", to_sign.payload_hash);
     to_sign.headers.emplace_back("x-amz-date", time);
     if (!options_.credentials.session_token.empty()) {

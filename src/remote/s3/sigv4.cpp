@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/fail.hpp"
+#include "base/hex.hpp"
 #include "base/sha256.hpp"
 
 namespace vellum::remote {
@@ -119,17 +120,6 @@ std::string canonical_query(const NameValues& query) {
   return out;
 }
 
-std::string hex(std::span<const std::byte> bytes) {
-  constexpr const char* kDigits = "0123456789abcdef";
-  std::string out;
-  out.reserve(bytes.size() * 2);
-  for (const std::byte b : bytes) {
-    out.push_back(kDigits[std::to_integer<unsigned>(b) >> 4]);
-    out.push_back(kDigits[std::to_integer<unsigned>(b) & 15]);
-  }
-  return out;
-}
-
 std::string sign(const RequestToSign& request, const SigningScope& scope,
                  const Credentials& credentials) {
   const CanonicalHeaders headers = canonical_headers(request.headers);
@@ -138,11 +128,12 @@ std::string sign(const RequestToSign& request, const SigningScope& scope,
       date + "/" + scope.region + "/" + scope.service + "/aws4_request";
   const std::string request_text = canonical_request(request, headers);
   const std::string to_sign = std::string(kAlgorithm) + "\n" + scope.time + "\n" +
-                              credential_scope + "\n" + hex(base::sha256(bytes_of(request_text)));
+                              credential_scope + "\n" +
+                              base::hex(base::sha256(bytes_of(request_text)));
   const Digest key = signing_key(scope, date, credentials.secret_access_key);
   return fmt::format("{} Credential={}/{}, SignedHeaders={}, Signature={}", kAlgorithm,
                      credentials.access_key_id, credential_scope, signed_names(headers),
-                     hex(hmac(key, to_sign)));
+                     base::hex(hmac(key, to_sign)));
 }
 
 }  // namespace vellum::remote

@@ -33,7 +33,6 @@ struct RequestToSign {
 std::string uri_encoded(const std::string& text, bool keep_slashes);
 // "a=b&c=d", encoded and sorted, as it is both signed and sent.
 std::string canonical_query(const NameValues& query);
-std::string hex(std::span<const std::byte> bytes);
 
 // The value of the header Authorization.
 std::string sign(const RequestToSign& request, const SigningScope& scope,

@@ -42,14 +42,11 @@ void add_roots(OpeningIndex& to, const OpeningIndex& more) {
   };
   std::map<format::RecordRef, Root> roots;
   for (const OpeningIndex* index : {&std::as_const(to), &more}) {
-    std::size_t at = 0;
-    for (const PieceRecord& record : index->roots) {
-      const auto bytes =
-          std::span(index->root_bytes).subspan(at, static_cast<std::size_t>(record.size_bytes));
-      at += bytes.size();
-      if (record.type != format::RecordType::run_root) continue;
-      roots.try_emplace(record.ref, Root{record, {bytes.begin(), bytes.end()}});
-    }
+    for_records(index->roots, index->root_bytes, 0,
+                [&](const PieceRecord& record, std::span<const std::byte> bytes, std::size_t) {
+                  if (record.type != format::RecordType::run_root) return;
+                  roots.try_emplace(record.ref, Root{record, {bytes.begin(), bytes.end()}});
+                });
   }
   to.roots.clear();
   to.root_bytes.clear();

@@ -66,6 +66,13 @@ std::optional<std::uint64_t> newest_number_at(ObjectStore& objects) {
   return listed.has_value() ? std::optional(listed->number) : std::nullopt;
 }
 
+bool is_listed_head(const ListedHead& listed, std::span<const std::byte> bytes,
+                    const format::Uuid& store_id) {
+  Head head;
+  return bytes.size() == listed.size_bytes && decode_head(bytes, store_id, head) == nullptr &&
+         head.number == listed.number;
+}
+
 std::vector<std::byte> newest_copy(ObjectStore& objects) {
   std::vector<std::byte> out;
   base::try_to([&] { out = objects.get(kNewestKey, kMaxNewestCopyBytes); });
@@ -156,10 +163,8 @@ StoredHead Remote::newest_head(std::optional<std::uint64_t> number) const {
 StoredHead Remote::newest_head(const std::optional<ListedHead>& listed,
                                std::span<const std::byte> copy) const {
   if (!listed.has_value()) return {};
-  Head head;
-  const bool is_it = copy.size() == listed->size_bytes &&
-                     decode_head(copy, store_id_, head) == nullptr && head.number == listed->number;
-  return is_it ? with_table(decoded_head(listed->number, copy)) : newest_head(listed->number);
+  if (!is_listed_head(*listed, copy, store_id_)) return newest_head(listed->number);
+  return with_table(decoded_head(listed->number, copy));
 }
 
 // Readers do without it where it cannot be put.
@@ -291,6 +296,20 @@ std::vector<PieceRecord> Remote::contents(const PieceName& name) const {
     if (cache_ != nullptr) cache_->put(key, bytes);
     return out;
   });
+}
+
+void Remote::require_records(
+    const PieceName& name, const Piece& piece,
+    const std::function<bool(const PieceRecord& record)>& is_wanted) const {
+  const std::uint64_t seed = format::checksum_seed(store_id_);
+  for_records(piece.records, piece.bytes, static_cast<std::size_t>(name.contents_bytes),
+              [&](const PieceRecord& record, std::span<const std::byte> bytes, std::size_t at) {
+                if (!is_wanted(record)) return;
+                const char* const problem = check_record(record, bytes, seed);
+                if (problem == nullptr) return;
+                fail(Errc::corrupted, "{} at byte {}: {}", name_of(piece_key(name.name)), at,
+                     problem);
+              });
 }
 
 std::optional<std::vector<PieceRecord>> Remote::cached_contents(const PieceName& name) const {

@@ -6,6 +6,7 @@
 // Threads: all calls from any thread.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,7 +32,11 @@ struct StoredHead {
 // A head as a listing has it.
 struct ListedHead {
   std::uint64_t number = 0, size_bytes = 0;
+  bool operator==(const ListedHead&) const = default;
 };
+// Whether the bytes are that head, of this store.
+bool is_listed_head(const ListedHead& listed, std::span<const std::byte> bytes,
+                    const format::Uuid& store_id);
 
 // The superblock of the store whose versions a remote has. Errc::not_found: there is no remote.
 std::vector<std::byte> read_superblock_bytes(ObjectStore& objects);
@@ -91,6 +96,10 @@ class Remote {
   std::optional<std::vector<PieceRecord>> cached_contents(const PieceName& name) const;
   // All of it, the records as long as the contents say.
   Piece piece(const PieceName& name) const;
+  // Checks the records of a piece that are wanted; each is asked for once, in order. Errc::corrupted
+  // names the piece and the place.
+  void require_records(const PieceName& name, const Piece& piece,
+                       const std::function<bool(const PieceRecord& record)>& is_wanted) const;
 
   // Nothing: it is gone.
   std::optional<Hold> hold(const std::string& key) const;
