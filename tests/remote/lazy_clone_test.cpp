@@ -95,7 +95,7 @@ TEST_F(LazyCloneTest, EveryVersionHasItsContentAndNoPieceIsFetchedBefore) {
   EXPECT_EQ(core->branch_names(), store->branch_names());
   expect_contents(*core, contents);
   EXPECT_EQ(pack_files("c"), 0u);
-  for (const auto& [key, count] : interference->gets) {
+  for (const auto& [key, count] : interference->gets()) {
     if (key.starts_with(kPiecePrefix)) {
       EXPECT_EQ(count, 1) << key;
     }
@@ -355,9 +355,9 @@ TEST_F(LazyCloneTest, AnOutageIsNoDamage) {
   make(2);
   push_all(*store);
   clone_lazily("c");
-  interference->before = [](const std::string& key) {
+  interference->set_before([](const std::string& key) {
     if (key.starts_with(kPiecePrefix)) throw Error(Errc::io, "the server is gone");
-  };
+  });
   RemoteOptions impatient = options();
   impatient.longest_wait = 100ms;
   const auto core = remote::open_store(base::posix_fs(), dir.path("c"), impatient, interfered());
@@ -379,7 +379,7 @@ class LazyCloneRegionTest : public LazyCloneTest, public testing::WithParamInter
 };
 
 TEST_P(LazyCloneRegionTest, RegionsAreReadWrittenAndCommitted) {
-  interference->before = [](const std::string&) { std::this_thread::sleep_for(2ms); };
+  interference->set_before([](const std::string&) { std::this_thread::sleep_for(2ms); });
   Store handle = StoreAccess::handle_of(clone_lazily("c"));
   {
     Region region = handle.open_region("main", region_options);

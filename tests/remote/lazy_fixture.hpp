@@ -11,19 +11,53 @@
 
 namespace vellum::remote::test {
 
-// What becomes of a get() of a key, and of a list() of "list PREFIX".
-struct Interference {
-  std::mutex mutex;
-  std::function<void(const std::string& key)> before;  // may throw, may wait
-  std::function<void(const std::string& key, std::vector<std::byte>&)> after;
-  std::map<std::string, int> gets;
+// What becomes of a get() of a key, and of a list() of "list PREFIX". It may change while threads
+// of an open store make requests.
+class Interference {
+ public:
+  using Before = std::function<void(const std::string& key)>;  // may throw, may wait
+  using After = std::function<void(const std::string& key, std::vector<std::byte>&)>;
 
+  void set_before(Before before) {
+    const std::lock_guard lock(mutex_);
+    before_ = std::move(before);
+  }
+  void set_after(After after) {
+    const std::lock_guard lock(mutex_);
+    after_ = std::move(after);
+  }
+  void begin(const std::string& key) {
+    Before before;
+    {
+      const std::lock_guard lock(mutex_);
+      ++gets_[key];
+      before = before_;
+    }
+    if (before) before(key);
+  }
+  void end(const std::string& key, std::vector<std::byte>& bytes) {
+    After after;
+    {
+      const std::lock_guard lock(mutex_);
+      after = after_;
+    }
+    if (after) after(key, bytes);
+  }
+  std::map<std::string, int> gets() {
+    const std::lock_guard lock(mutex_);
+    return gets_;
+  }
   int gets_of(const std::string& prefix) {
-    const std::lock_guard lock(mutex);
     int sum = 0;
-    for (const auto& [key, count] : gets) sum += key.starts_with(prefix) ? count : 0;
+    for (const auto& [key, count] : gets()) sum += key.starts_with(prefix) ? count : 0;
     return sum;
   }
+
+ private:
+  std::mutex mutex_;
+  Before before_;
+  After after_;
+  std::map<std::string, int> gets_;
 };
 
 class InterferedObjects final : public ObjectStore {
@@ -34,9 +68,9 @@ class InterferedObjects final : public ObjectStore {
   const std::string& url() const noexcept override { return objects_->url(); }
   std::size_t connections() const noexcept override { return 8; }
   std::vector<std::byte> get(const std::string& key, std::uint64_t limit) override {
-    begin(key);
+    with_->begin(key);
     auto bytes = objects_->get(key, limit);
-    if (with_->after) with_->after(key, bytes);
+    with_->end(key, bytes);
     return bytes;
   }
   std::vector<std::byte> get_range(const std::string& key, ByteRange range) override {
@@ -49,20 +83,12 @@ class InterferedObjects final : public ObjectStore {
     objects_->put(key, bytes);
   }
   std::vector<ObjectInfo> list(const std::string& prefix, std::size_t most) override {
-    begin("list " + prefix);
+    with_->begin("list " + prefix);
     return objects_->list(prefix, most);
   }
   void remove(const std::string& key) override { objects_->remove(key); }
 
  private:
-  void begin(const std::string& what) {
-    {
-      const std::lock_guard lock(with_->mutex);
-      ++with_->gets[what];
-    }
-    if (with_->before) with_->before(what);
-  }
-
   const std::unique_ptr<ObjectStore> objects_;
   const std::shared_ptr<Interference> with_;
 };

@@ -35,7 +35,7 @@ TEST_F(LazyTest, VersionsShareTheirPieces) {
   for (const auto& [name, bytes] : contents) {
     store::test::expect_same(*store::test::open_version(*lazy, name), bytes);
   }
-  for (const auto& [key, count] : interference->gets) EXPECT_EQ(count, 1) << key;
+  for (const auto& [key, count] : interference->gets()) EXPECT_EQ(count, 1) << key;
 }
 
 TEST_F(LazyTest, RewrittenPacksAndPiecesOfManyPushesAreRead) {
@@ -68,9 +68,9 @@ TEST_F(LazyTest, RewrittenPacksAndPiecesOfManyPushesAreRead) {
 TEST_F(LazyTest, OpeningReadsHeadAndListAndNoPieceThatIsNotPrefetched) {
   make(3);
   push_all(*store);
-  interference->before = [](const std::string& key) {
+  interference->set_before([](const std::string& key) {
     if (key.starts_with(kPiecePrefix)) throw Error(Errc::io, "no pieces today");
-  };
+  });
   const auto lazy = open_lazily(options());
   EXPECT_EQ(store::test::open_version(*lazy, "s1")->region_bytes(), contents["s1"].size());
   EXPECT_EQ(interference->gets_of(kNewestKey), 1);
@@ -164,11 +164,11 @@ TEST_F(LazyTest, OpeningsThatComeAtOnceShareAListingThatBeganAfterThem) {
   push_all(*store);
   std::promise<void> first_lists, go_on;
   std::atomic<int> listings{0};
-  interference->before = [&](const std::string& what) {
+  interference->set_before([&](const std::string& what) {
     if (what != kListing || listings++ != 0) return;
     first_lists.set_value();
     go_on.get_future().wait();
-  };
+  });
   std::vector<std::thread> threads;
   threads.emplace_back([&] { open_lazily(options()); });
   first_lists.get_future().wait();
@@ -194,9 +194,9 @@ TEST_F(LazyTest, TheFirstPagesOfALargeVersionNeedNoPiece) {
   for (format::PageNumber p = 0; p < model.pages(); ++p) store::test::fill_text(model, p, random);
   commit(*BranchWriter::open(*store, "large"), model, true);
   push_names(*store, {"large"});
-  interference->before = [](const std::string& key) {
+  interference->set_before([](const std::string& key) {
     if (key.starts_with(kPiecePrefix)) throw Error(Errc::io, "no pieces today");
-  };
+  });
   RemoteOptions impatient = options();
   impatient.longest_wait = 50ms;
   const auto lazy = open_lazily(impatient);
@@ -206,7 +206,7 @@ TEST_F(LazyTest, TheFirstPagesOfALargeVersionNeedNoPiece) {
   source->read(0, kFirst, pages.data());
   EXPECT_EQ(std::memcmp(pages.data(), model.bytes.data(), pages.size()), 0);
   EXPECT_ERRC(source->read(model.pages() - 1, 1, pages.data()), Errc::io);
-  interference->before = nullptr;
+  interference->set_before(nullptr);
   store::test::expect_same(*store::test::open_version(*open_lazily(options()), "large"),
                            model.bytes);
 }
@@ -246,7 +246,7 @@ class LazyRegionTest : public LazyTest, public testing::WithParamInterface<Engin
 };
 
 TEST_P(LazyRegionTest, ThreadsThatTouchPagesWaitForThem) {
-  interference->before = [](const std::string&) { std::this_thread::sleep_for(5ms); };
+  interference->set_before([](const std::string&) { std::this_thread::sleep_for(5ms); });
   Store lazy = open_store(options());
   const Region region = lazy.open_version("s2", region_options);
   std::vector<std::thread> threads;
@@ -263,14 +263,14 @@ TEST_P(LazyRegionTest, ThreadsThatTouchPagesWaitForThem) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
   expect_bytes(region, contents["s2"]);
-  for (const auto& [key, count] : interference->gets) EXPECT_EQ(count, 1) << key;
+  for (const auto& [key, count] : interference->gets()) EXPECT_EQ(count, 1) << key;
 }
 
 TEST_P(LazyRegionTest, AnOutageIsWaitedFor) {
   std::atomic<bool> out{false};
-  interference->before = [&](const std::string& key) {
+  interference->set_before([&](const std::string& key) {
     if (out && key.starts_with(kPiecePrefix)) throw Error(Errc::io, "the server is gone");
-  };
+  });
   Store lazy = open_store(options());
   out = true;
   const auto start = std::chrono::steady_clock::now();
@@ -286,9 +286,9 @@ TEST_P(LazyRegionTest, AnOutageIsWaitedFor) {
 
 TEST_P(LazyRegionTest, PinAndPrefetchThrowAfterTheLongestWait) {
   std::atomic<bool> out{true};
-  interference->before = [&](const std::string& key) {
+  interference->set_before([&](const std::string& key) {
     if (out && key.starts_with(kPiecePrefix)) throw Error(Errc::io, "the server is gone");
-  };
+  });
   RemoteOptions impatient = options();
   impatient.longest_wait = 200ms;
   Store lazy = open_store(impatient);
@@ -399,11 +399,12 @@ TEST_F(LazyTest, EachDamagedPieceIsNamedAndTheOthersAreRead) {
 TEST_F(LazyTest, DamageOnTheWayIsReadAgain) {
   make(3);
   push_all(*store);
+  std::mutex mutex;
   std::set<std::string> seen;
-  interference->after = [&](const std::string& key, std::vector<std::byte>& bytes) {
-    const std::lock_guard lock(interference->mutex);
+  interference->set_after([&](const std::string& key, std::vector<std::byte>& bytes) {
+    const std::lock_guard lock(mutex);
     if (seen.insert(key).second) bytes[bytes.size() / 2] ^= std::byte{1};
-  };
+  });
   const auto lazy = open_lazily(options());
   for (const auto& [name, bytes] : contents) {
     store::test::expect_same(*store::test::open_version(*lazy, name), bytes);
@@ -459,7 +460,7 @@ TEST_F(LazyTest, TheCacheKeepsItsLimit) {
 TEST_F(LazyTest, StoresThatReadAtOnceFetchEachPieceOnce) {
   make(4);
   push_all(*store);
-  interference->before = [](const std::string&) { std::this_thread::sleep_for(10ms); };
+  interference->set_before([](const std::string&) { std::this_thread::sleep_for(10ms); });
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
@@ -468,7 +469,7 @@ TEST_F(LazyTest, StoresThatReadAtOnceFetchEachPieceOnce) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  for (const auto& [key, count] : interference->gets) {
+  for (const auto& [key, count] : interference->gets()) {
     if (!key.starts_with(kPiecePrefix) && !key.starts_with(kListPrefix)) continue;
     EXPECT_EQ(count, 1) << key;
   }
@@ -503,9 +504,9 @@ TEST_F(LazyTest, AVersionThatIsForgottenWhileItIsOpenHasWhatCameBefore) {
   RemoteOptions without = options();
   without.cache_directory = "";
   std::atomic<bool> out = false;
-  interference->before = [&](const std::string& key) {
+  interference->set_before([&](const std::string& key) {
     if (out && key.starts_with(kPiecePrefix)) throw Error(Errc::io, "the server is gone");
-  };
+  });
   const auto reader = open_lazily(without);
   const auto read = store::test::open_version(*reader, "s0");
   store::test::expect_same(*read, contents["s0"]);
