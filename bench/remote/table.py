@@ -11,7 +11,8 @@ it, and a new connection costs a round trip more. What the proxy itself carries 
 Rows: open, set, scan, push, log, restore, array, readers. The data is a region of integers of --mib MiB, a version in
 which a word of 1 % of its pages has changed, and one in which 1 % of its elements have. Each program is a process of
 its own, with an empty cache, and the server's files are in the page cache. `in sequence` is the longest chain of
-requests of which each began when the one before had ended.
+requests of which each began when the one before had ended. A set that is recorded was pushed with its version; `use`
+opens it with RegionOptions::working_set, and `read` without.
 
 Peers that are not installed are left out: rclone (which stands for s5cmd: plain objects by several streams), restic,
 and Icechunk with zarr in --python's environment. Stored bytes are those of the store's packs.
@@ -170,13 +171,25 @@ def row_open(place, table):
 
 def row_set(place, table):
     for kib in (64, 1024):
-        _, output, requests = place.measured(place.program("read", place.url("store"), "base", kib),
-                                             place.fresh_cache())
-        v = values_of(output)
-        ms = (v["first"] + v["rest"]) * 1000
-        table.row(f"a working set of {mib(v['bytes'])} in parts of {kib} KiB, cold; not recorded",
-                  f"{ms:.0f} ms; {len(requests)} requests, {mib(sum(r.received for r in requests))}",
-                  "400 ms for 51 MiB", ms, 400)
+        set_figure(place, table, "read", "store", kib, "not recorded")
+    for kib in (64, 1024):
+        store = f"{place.scratch}/set{kib}"
+        place.run(place.program("make", store, place.options.mib, f"{place.scratch}/unused"))
+        place.run(place.program("use", store, "base", kib))
+        place.run((place.vellum, "remote", "add", store, "origin", place.url(f"set{kib}", place.near)))
+        place.run((place.vellum, "push", store, "base"))
+        shutil.rmtree(store)
+        for how in ("use", "read"):
+            set_figure(place, table, how, f"set{kib}", kib, f"recorded, {how}")
+
+
+def set_figure(place, table, how, prefix, kib, what):
+    _, output, requests = place.measured(place.program(how, place.url(prefix), "base", kib), place.fresh_cache())
+    v = values_of(output)
+    ms = (v["first"] + v["rest"]) * 1000
+    table.row(f"a working set of {mib(v['bytes'])} in parts of {kib} KiB, cold; {what}",
+              f"{ms:.0f} ms; {len(requests)} requests, {mib(sum(r.received for r in requests))}",
+              "400 ms for 51 MiB", ms, 400)
 
 
 def row_scan(place, table):

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "base/fail.hpp"
-#include "remote/pieces/first_records.hpp"
+#include "remote/pieces/early_records.hpp"
 #include "remote/pieces/known_pieces.hpp"
 #include "remote/pieces/piece_maker.hpp"
 #include "remote/pieces/uploads.hpp"
@@ -16,6 +16,7 @@
 #include "store/branch/live_snapshot.hpp"
 #include "store/catalog/aside_name.hpp"
 #include "store/catalog/kept_version.hpp"
+#include "store/catalog/working_set_file.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -24,6 +25,8 @@ constexpr int kMostTries = 1000;         // each lost to another pusher
 constexpr std::size_t kMostRelated = 3;  // of each kind of relation
 // What a list may hold besides roots: a small part of what the push sends.
 constexpr std::uint64_t kMostOpeningBytes = 128u << 10, kOpeningShare = 32;
+// From so many bytes on, what a recorded working set needs has pieces of its own.
+constexpr std::uint64_t kLeastBytesInUse = 256u << 10;
 constexpr std::size_t kMostThreads = 16;  // each holds a piece in memory
 
 // The head that a push has built on is no longer the newest.
@@ -36,8 +39,9 @@ struct Wanted {
   std::unique_ptr<store::KeptVersion> snapshot;
   std::unique_ptr<store::HeadInPacks> head;
   store::SeenHead seen;  // of a branch
-  WriteId replaces{};    // of a branch: the remote's, as this push has found it; zeros: none
-  RemoteName entry;      // as the remote is to have it
+  format::WorkingSetOwner set_owner;
+  WriteId replaces{};  // of a branch: the remote's, as this push has found it; zeros: none
+  RemoteName entry;    // as the remote is to have it
 };
 
 std::set<std::string> names_to_push(const store::StoreCore& store, const PushOptions& options) {
@@ -60,6 +64,7 @@ Wanted find_wanted(store::StoreCore& store, const std::string& name) {
     const store::ResolvedVersion& head = out.head->head();
     out.seen = {head.version.branch_id, head.version.sequence + head.commits.size(),
                 head.commits.empty() ? head.version.time_ns : head.commits.back().time_ns};
+    out.set_owner = store::working_set_owner_of_branch(head.version.branch_id);
     out.entry.is_branch = true;
     out.entry.ref = {name, name, 0, 0, out.head->version()};
     out.entry.encoding = head.encoding;
@@ -67,6 +72,7 @@ Wanted find_wanted(store::StoreCore& store, const std::string& name) {
   }
   out.snapshot = std::make_unique<store::KeptVersion>(store::resolve_kept(store, name));
   const store::ResolvedVersion& version = out.snapshot->version;
+  out.set_owner = store::working_set_owner(version);
   out.entry.ref = {name, version.branch, version.created_ns, version.order, version.version};
   return out;
 }
@@ -155,8 +161,6 @@ class Push {
          remote_.objects().url(), session_.store().path());
   }
 
-  // Takes the last head that this store knows for the newest one. Whether it is, is asked while the
-  // objects are uploaded. False: it is not, or what it says has to be asked anew.
   // Takes the last head that this store knows for the newest one. Whether it is, is asked while the
   // objects are uploaded. False: it is not, or refuses what the newest one may take.
   bool try_guess(const StoredHead& guess) {
@@ -283,17 +287,43 @@ class Push {
       for (const std::size_t i : plan.missing) missing.push_back(needed[i]);
       const std::uint64_t most_bytes =
           std::min(kMostOpeningBytes, records_bytes(missing) / kOpeningShare);
-      for (const MadePiece& piece : maker.make(missing, uploads)) {
-        known.add(piece.name, piece.records);
-        plan.used.push_back(known.id_of(piece.name));
+      const UsedRecords used = used_by_last(*wanted, needed);
+      for (const auto& records : apart(std::move(missing), used.records)) {
+        for (const MadePiece& piece : maker.make(records, uploads)) {
+          known.add(piece.name, piece.records);
+          plan.used.push_back(known.id_of(piece.name));
+        }
       }
       VersionPieces pieces;
       pieces.list = known.list(plan.used);
       pieces.index = opening_index(
           known.spans(pieces.list),
           opening_records(session_.store(), wanted->entry.ref.version, needed, most_bytes));
+      pieces.in_use = {used.pages, known.pieces_of(pieces.list, used.records)};
       wanted->entry.list = make_list(head, pieces, uploads);
     }
+  }
+
+  UsedRecords used_by_last(const Wanted& wanted, const std::vector<PieceRecord>& needed) const {
+    auto recorded = store::read_working_set(session_.store(), wanted.name, wanted.set_owner);
+    return used_records(session_.store(), wanted.entry.ref.version, std::move(recorded), needed);
+  }
+
+  // What a working set needs apart from the rest, each ascending.
+  static std::vector<std::vector<PieceRecord>> apart(std::vector<PieceRecord> records,
+                                                     const std::vector<PieceRecord>& used) {
+    std::set<format::RecordRef> refs;
+    for (const PieceRecord& record : used) refs.insert(record.ref);
+    const auto rest =
+        std::ranges::stable_partition(records, [&](const auto& r) { return refs.contains(r.ref); });
+    std::vector<PieceRecord> others(rest.begin(), rest.end());
+    records.erase(rest.begin(), rest.end());
+    if (!others.empty() && records_bytes(records) >= kLeastBytesInUse) {
+      return {std::move(records), std::move(others)};
+    }
+    records.insert(records.end(), others.begin(), others.end());
+    std::ranges::sort(records, {}, &PieceRecord::ref);
+    return {std::move(records)};
   }
 
   // Fetches what is not cached, by many connections.
