@@ -1,7 +1,9 @@
 """An https endpoint is believed where its certificate authority is known, and nowhere else."""
 
+import pathlib
 import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -35,22 +37,42 @@ def authority_and_url(tmp_path, monkeypatch):
     server = Server(certificate, trusted=authority)
     for name, value in KEYS.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.delenv("AWS_CA_BUNDLE", raising=False)
+    for name in ("AWS_CA_BUNDLE", "SSL_CERT_FILE"):
+        monkeypatch.delenv(name, raising=False)
     yield authority, server.url("s")
     server.end()
 
 
-def test_a_private_authority(numbers, authority_and_url, values, monkeypatch):
+@pytest.mark.parametrize("variable", ["AWS_CA_BUNDLE", "SSL_CERT_FILE"])
+def test_a_private_authority(numbers, authority_and_url, values, monkeypatch, variable):
     authority, url = authority_and_url
     store = vellum.Store(numbers)
     with pytest.raises(OSError, match="certificate"):
         store.add_remote("origin", url, one_writer=True)
     with pytest.raises(OSError, match="certificate"):
         vellum.open(url, version="first")
-    monkeypatch.setenv("AWS_CA_BUNDLE", str(authority))
+    monkeypatch.setenv(variable, str(authority))
     store.add_remote("origin", url, one_writer=True)
     store.push()
     np.testing.assert_array_equal(vellum.open(url, version="first")["x"], values)
     # The certificate is of an address, and not of this name.
     with pytest.raises(OSError, match=r"certificate|localhost"):
         vellum.open(url.replace("127.0.0.1", "localhost"), version="first")
+
+
+BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem")
+
+
+def test_the_bundle_of_the_machine(numbers, authority_and_url):
+    """Where nothing names authorities, those of the machine count: here it has the private one, for one process."""
+    authority, url = authority_and_url
+    bundle = next((path for path in BUNDLES if pathlib.Path(path).is_file()), None)
+    if bundle is None:
+        pytest.skip("this machine has no bundle of authorities")
+    program = "import sys, vellum; vellum.Store(sys.argv[1]).add_remote('origin', sys.argv[2], one_writer=True)"
+    own_mounts = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    if shutil.which("unshare") is None or subprocess.run([*own_mounts, "true"], capture_output=True).returncode != 0:
+        pytest.skip("a process gets no mounts of its own here")
+    words = [*own_mounts, 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", str(authority), bundle]
+    subprocess.run([*words, sys.executable, "-c", program, str(numbers), url], check=True)
+    assert [remote.url for remote in vellum.Store(numbers).remotes] == [url]
