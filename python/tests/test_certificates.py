@@ -43,15 +43,14 @@ def authority_and_url(tmp_path, monkeypatch):
     server.end()
 
 
-@pytest.mark.parametrize("variable", ["AWS_CA_BUNDLE", "SSL_CERT_FILE"])
-def test_a_private_authority(numbers, authority_and_url, values, monkeypatch, variable):
+def test_a_private_authority(numbers, authority_and_url, values, monkeypatch):
     authority, url = authority_and_url
     store = vellum.Store(numbers)
     with pytest.raises(OSError, match="certificate"):
         store.add_remote("origin", url, one_writer=True)
     with pytest.raises(OSError, match="certificate"):
         vellum.open(url, version="first")
-    monkeypatch.setenv(variable, str(authority))
+    monkeypatch.setenv("AWS_CA_BUNDLE", str(authority))
     store.add_remote("origin", url, one_writer=True)
     store.push()
     np.testing.assert_array_equal(vellum.open(url, version="first")["x"], values)
@@ -61,18 +60,33 @@ def test_a_private_authority(numbers, authority_and_url, values, monkeypatch, va
 
 
 BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem")
+OWN_MOUNTS = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
+PROGRAM = """
+import sys, vellum
+try:
+    vellum.open(sys.argv[1], version="first")
+except FileNotFoundError:
+    print("believed")  # the server has answered: there is nothing
+"""
 
 
-def test_the_bundle_of_the_machine(numbers, authority_and_url):
-    """Where nothing names authorities, those of the machine count: here it has the private one, for one process."""
-    authority, url = authority_and_url
+def with_bundle(authority):
+    """The words before a command which then finds the private authority in the machine's bundle."""
     bundle = next((path for path in BUNDLES if pathlib.Path(path).is_file()), None)
     if bundle is None:
         pytest.skip("this machine has no bundle of authorities")
-    program = "import sys, vellum; vellum.Store(sys.argv[1]).add_remote('origin', sys.argv[2], one_writer=True)"
-    own_mounts = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
-    if shutil.which("unshare") is None or subprocess.run([*own_mounts, "true"], capture_output=True).returncode != 0:
+    if shutil.which("unshare") is None or subprocess.run([*OWN_MOUNTS, "true"], capture_output=True).returncode != 0:
         pytest.skip("a process gets no mounts of its own here")
-    words = [*own_mounts, 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", str(authority), bundle]
-    subprocess.run([*words, sys.executable, "-c", program, str(numbers), url], check=True)
-    assert [remote.url for remote in vellum.Store(numbers).remotes] == [url]
+    return [*OWN_MOUNTS, 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", authority, bundle]
+
+
+def test_authorities_of_openssl_and_of_the_machine(authority_and_url):
+    authority, url = authority_and_url
+    words = {"SSL_CERT_FILE": ["env", f"SSL_CERT_FILE={authority}"], "machine": with_bundle(authority), "none": []}
+    believed = [
+        way
+        for way, before in words.items()
+        if "believed"
+        in subprocess.run([*before, sys.executable, "-c", PROGRAM, url], capture_output=True, text=True).stdout
+    ]
+    assert believed == ["SSL_CERT_FILE", "machine"]
