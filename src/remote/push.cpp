@@ -314,16 +314,12 @@ class Push {
                                                      const std::vector<PieceRecord>& used) {
     std::set<format::RecordRef> refs;
     for (const PieceRecord& record : used) refs.insert(record.ref);
-    const auto rest =
-        std::ranges::stable_partition(records, [&](const auto& r) { return refs.contains(r.ref); });
-    std::vector<PieceRecord> others(rest.begin(), rest.end());
-    records.erase(rest.begin(), rest.end());
-    if (!others.empty() && records_bytes(records) >= kLeastBytesInUse) {
-      return {std::move(records), std::move(others)};
+    std::vector<PieceRecord> in_use, rest;
+    for (const PieceRecord& record : records) {
+      (refs.contains(record.ref) ? in_use : rest).push_back(record);
     }
-    records.insert(records.end(), others.begin(), others.end());
-    std::ranges::sort(records, {}, &PieceRecord::ref);
-    return {std::move(records)};
+    if (rest.empty() || records_bytes(in_use) < kLeastBytesInUse) return {std::move(records)};
+    return {std::move(in_use), std::move(rest)};
   }
 
   // Fetches what is not cached, by many connections.
