@@ -168,7 +168,7 @@ stage_s3() {
       continue
     fi
     around=(tools/with-s3.sh "$server")
-    run_tests release -R '(RemoteKill|LazyClone).*/Server|GroupOnS3|GroupS3Test' || result=1
+    run_tests release -R '(RemoteKill|Replicate|LazyClone).*/Server|GroupOnS3|GroupS3Test' || result=1
     around=()
   done
   return "$result"
