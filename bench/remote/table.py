@@ -84,26 +84,24 @@ class Place:
         return {"RCLONE_CONFIG": "/dev/null", "RCLONE_CONFIG_S_TYPE": "s3", "RCLONE_CONFIG_S_PROVIDER": "Other",
                 "RCLONE_CONFIG_S_ENV_AUTH": "true", "RCLONE_CONFIG_S_ENDPOINT": endpoint}
 
-    def rclone_seconds(self, *words):
+    def seconds(self, command, more=None):
+        """Of a command whose output nobody reads."""
         start = time.monotonic()
-        finish(self.start(("rclone", *words), self.rclone_settings(self.far), subprocess.DEVNULL))
+        finish(self.start(command, more, subprocess.DEVNULL))
         return time.monotonic() - start
 
-    def s5cmd_seconds(self, *words):
-        start = time.monotonic()
-        finish(self.start(("s5cmd", "--endpoint-url", self.far, *words), None, subprocess.DEVNULL))
-        return time.monotonic() - start
+    def s5cmd(self, endpoint):
+        return ("s5cmd", "--endpoint-url", endpoint)
 
     def plain_seconds(self, how):
         """{peer: seconds} of reading the plain object: by `cat`, or by `cp` to a file."""
         target, out = f"{self.scratch}/copied", {}
         if installed("rclone"):
             words = ("cat", f"S:{BUCKET}/plain") if how == "cat" else ("copyto", f"S:{BUCKET}/plain", target, *STREAMS)
-            out[f"rclone {how}"] = self.rclone_seconds(*words)
+            out[f"rclone {how}"] = self.seconds(("rclone", *words), self.rclone_settings(self.far))
         if installed("s5cmd"):
-            source = (f"s3://{BUCKET}/plain",)
-            options = ("--concurrency", "16", "--part-size", "8")
-            out[f"s5cmd {how}"] = self.s5cmd_seconds(how, *options, *source, *((target,) if how == "cp" else ()))
+            words = (how, "--concurrency", "16", "--part-size", "8", f"s3://{BUCKET}/plain")
+            out[f"s5cmd {how}"] = self.seconds((*self.s5cmd(self.far), *words, *((target,) if how == "cp" else ())))
         if os.path.exists(target):
             os.remove(target)
         return out
@@ -168,13 +166,15 @@ def prepare(place):
     place.run(place.program("make", place.store, place.options.mib, place.file))
     place.run((place.vellum, "remote", "add", place.store, "origin", place.url("store")))
     place.run((place.vellum, "push", place.store, "base"))
+    if not installed("rclone") and not installed("s5cmd"):
+        return
     with open(place.plain, "wb") as plain:
         for left in range(stored_bytes(place.store), 0, -(1 << 20)):
             plain.write(os.urandom(min(left, 1 << 20)))
     if installed("rclone"):
         place.rclone(place.near, "copyto", place.plain, f"S:{BUCKET}/plain")
-    elif installed("s5cmd"):
-        place.run(("s5cmd", "--endpoint-url", place.near, "cp", place.plain, f"s3://{BUCKET}/plain"))
+    else:
+        place.run((*place.s5cmd(place.near), "cp", place.plain, f"s3://{BUCKET}/plain"))
 
 
 def installed(program):

@@ -15,9 +15,8 @@ using Unlocked = nb::call_guard<nb::gil_scoped_release>;
 
 // Whether a text is the URL of a remote, and not a path. Errc::invalid_argument: it is another URL.
 bool is_remote_url(const std::string& text) {
-  if (text.find("://") == std::string::npos) return false;
-  remote::parse_remote_url(text);
-  return true;
+  if (text.find("://") != std::string::npos) remote::parse_remote_url(text);
+  return remote::is_remote_url(text);
 }
 
 Engine engine_named(const std::string& name) {

@@ -271,10 +271,11 @@ class Pull {
   // What was recorded here counts for more.
   void note_working_set(const RemoteName& name) {
     const std::string& wanted = name.ref.name;
-    if (in_use_[&name].empty()) return;
+    const auto& ranges = in_use_[&name];
+    if (ranges.empty()) return;
     const auto owner = store::working_set_owner(store::resolve_version(store_, wanted));
     if (!store::read_working_set(store_, wanted, owner).empty()) return;
-    store::write_working_set(store_, wanted, {owner, in_use_[&name]});
+    store::write_working_set(store_, wanted, {owner, ranges});
   }
 
   void note(const RemoteName& name) {

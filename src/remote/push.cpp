@@ -39,9 +39,12 @@ struct Wanted {
   std::unique_ptr<store::KeptVersion> snapshot;
   std::unique_ptr<store::HeadInPacks> head;
   store::SeenHead seen;  // of a branch
-  format::WorkingSetOwner set_owner;
-  WriteId replaces{};  // of a branch: the remote's, as this push has found it; zeros: none
-  RemoteName entry;    // as the remote is to have it
+  WriteId replaces{};    // of a branch: the remote's, as this push has found it; zeros: none
+  RemoteName entry;      // as the remote is to have it
+
+  const store::ResolvedVersion& resolved() const {
+    return is_branch ? head->head() : snapshot->version;
+  }
 };
 
 std::set<std::string> names_to_push(const store::StoreCore& store, const PushOptions& options) {
@@ -64,7 +67,6 @@ Wanted find_wanted(store::StoreCore& store, const std::string& name) {
     const store::ResolvedVersion& head = out.head->head();
     out.seen = {head.version.branch_id, head.version.sequence + head.commits.size(),
                 head.commits.empty() ? head.version.time_ns : head.commits.back().time_ns};
-    out.set_owner = store::working_set_owner_of_branch(head.version.branch_id);
     out.entry.is_branch = true;
     out.entry.ref = {name, name, 0, 0, out.head->version()};
     out.entry.encoding = head.encoding;
@@ -72,7 +74,6 @@ Wanted find_wanted(store::StoreCore& store, const std::string& name) {
   }
   out.snapshot = std::make_unique<store::KeptVersion>(store::resolve_kept(store, name));
   const store::ResolvedVersion& version = out.snapshot->version;
-  out.set_owner = store::working_set_owner(version);
   out.entry.ref = {name, version.branch, version.created_ns, version.order, version.version};
   return out;
 }
@@ -305,7 +306,8 @@ class Push {
   }
 
   UsedRecords used_by_last(const Wanted& wanted, const std::vector<PieceRecord>& needed) const {
-    auto recorded = store::read_working_set(session_.store(), wanted.name, wanted.set_owner);
+    auto recorded = store::read_working_set(session_.store(), wanted.name,
+                                            store::working_set_owner(wanted.resolved()));
     return used_records(session_.store(), wanted.entry.ref.version, std::move(recorded), needed);
   }
 

@@ -6,7 +6,6 @@
 #include "remote/failing_objects.hpp"
 #include "remote/lazy/open_remote.hpp"
 #include "remote/remote_fixture.hpp"
-#include "store/catalog/working_set_file.hpp"
 #include "support/crash_images_lib.hpp"
 #include "support/sim_fs_lib.hpp"
 
@@ -146,7 +145,7 @@ TEST(RemoteCrash, AKillAtAnyCallOfACloneLeavesOneThatGoesOn) {
 }
 
 // A snapshot and a branch whose recorded working sets have pieces of their own.
-Contents make_with_sets(base::Fs& fs, const std::vector<format::PageRange>& used) {
+Contents make_with_sets(base::Fs& fs, const Ranges& used) {
   constexpr format::PageNumber kPages = 256;
   const auto store = StoreCore::create(fs, kStore, remote_options());
   add_remote_file(*store, "origin", kUrl, false);
@@ -161,10 +160,7 @@ Contents make_with_sets(base::Fs& fs, const std::vector<format::PageRange>& used
     commit(*writer, model, true);
     writer->publish_snapshot("s0", "");
   }
-  for (const char* name : {"main", "s0"}) {
-    const auto owner = store::working_set_owner(store::resolve_version(*store, name));
-    store::write_working_set(*store, name, {owner, used});
-  }
+  for (const char* name : {"main", "s0"}) record_set(*store, name, used);
   return {{"main", model.bytes}, {"s0", model.bytes}};
 }
 
@@ -178,7 +174,7 @@ void expect_pieces_of_sets(base::Fs& fs) {
 }
 
 TEST(RemoteCrash, AKillAtAnyCallThatSendsOrBringsAWorkingSetLosesNothing) {
-  const std::vector<format::PageRange> used{{128, 64}, {0, 48}};
+  const Ranges used{{128, 64}, {0, 48}};
   sim::SimFs fs;
   const Contents made = make_with_sets(fs, used);
   const auto send = [](base::Fs& disk) {
@@ -200,8 +196,7 @@ TEST(RemoteCrash, AKillAtAnyCallThatSendsOrBringsAWorkingSetLosesNothing) {
         const auto copy = StoreCore::open(left, "/clone");
         expect_contents(*copy, made);
         for (const auto& [name, bytes] : made) {
-          const auto owner = store::working_set_owner(store::resolve_version(*copy, name));
-          const auto there = store::read_working_set(*copy, name, owner);
+          const Ranges there = recorded_set(*copy, name);
           // A hint: a clone that goes on does not look for what it may lack.
           EXPECT_TRUE(there == used || (was_killed && there.empty())) << name;
         }

@@ -7,35 +7,23 @@
 #include "format/samples.hpp"
 #include "remote/lazy_fixture.hpp"
 #include "remote/remote_samples.hpp"
-#include "store/catalog/working_set_file.hpp"
 #include "support/engines.hpp"
 
 namespace vellum::remote::test {
 namespace {
 
 using namespace std::chrono_literals;
-using Ranges = std::vector<format::PageRange>;
 
-constexpr format::PageNumber kPages = 2048, kChunkPages = 16;
+constexpr format::PageNumber kChunkPages = 16;
 
 class RemoteWorkingSetTest : public LazyTest {
  protected:
-  // Branch `large`, whose every fourth chunk is in use, from the end to the start.
-  void make_large() {
-    store->create_branch("large", kPages * format::kPageBytes, 0);
-    for (format::PageNumber p = 0; p < kPages; ++p) store::test::fill_text(model, p, random);
-    commit(*BranchWriter::open(*store, "large"), model, true);
-    for (format::PageNumber p = kPages; p >= 4 * kChunkPages; p -= 4 * kChunkPages) {
+  // Of `large` every fourth chunk is in use, from the end to the start.
+  RemoteWorkingSetTest() {
+    make_large();
+    for (format::PageNumber p = large.pages(); p >= 4 * kChunkPages; p -= 4 * kChunkPages) {
       used.push_back({p - kChunkPages, kChunkPages});
     }
-  }
-  void record(StoreCore& into, const std::string& name, const Ranges& ranges) {
-    const auto owner = store::working_set_owner(store::resolve_version(into, name));
-    store::write_working_set(into, name, {owner, ranges});
-  }
-  static Ranges recorded(StoreCore& in, const std::string& name) {
-    const auto owner = store::working_set_owner(store::resolve_version(in, name));
-    return store::read_working_set(in, name, owner);
   }
   VersionPieces pieces_there(const std::string& name) {
     const auto there = objects();
@@ -52,7 +40,7 @@ class RemoteWorkingSetTest : public LazyTest {
     for (const format::PageRange& range : ranges) {
       std::vector<std::byte> bytes(range.count * format::kPageBytes);
       source.read(range.first, range.count, bytes.data());
-      EXPECT_EQ(std::memcmp(bytes.data(), model.bytes.data() + range.first * format::kPageBytes,
+      EXPECT_EQ(std::memcmp(bytes.data(), large.bytes.data() + range.first * format::kPageBytes,
                             bytes.size()),
                 0)
           << "page " << range.first;
@@ -60,14 +48,11 @@ class RemoteWorkingSetTest : public LazyTest {
     EXPECT_EQ(interference->gets_of(kPiecePrefix), requests);
   }
 
-  Model model{kPages};
-  std::mt19937_64 random{3};
   Ranges used;
 };
 
 TEST_F(RemoteWorkingSetTest, OpeningFetchesItAndNothingElse) {
-  make_large();
-  record(*store, "large", used);
+  record_set(*store, "large", used);
   push_names(*store, {"large"});
   const VersionPieces there = pieces_there("large");
   EXPECT_EQ(there.in_use.ranges, used);
@@ -79,18 +64,19 @@ TEST_F(RemoteWorkingSetTest, OpeningFetchesItAndNothingElse) {
   EXPECT_LT(of_set, all * 3 / 8);  // a fourth is in use
   const auto lazy = open_lazily(options());
   const auto source = store::test::open_version(*lazy, "large");
-  EXPECT_EQ(recorded(*lazy, "large"), used);
+  EXPECT_EQ(recorded_set(*lazy, "large"), used);
   expect_pages_by_opening(*source, used, static_cast<int>(there.in_use.pieces.size()));
   expect_good_remote();
 }
 
 TEST_F(RemoteWorkingSetTest, ALaterPushKeepsItApart) {
-  make_large();
-  record(*store, "large", used);
+  record_set(*store, "large", used);
   push_names(*store, {"large"});
+  std::mt19937_64 random(4);
   for (int i = 0; i < 3; ++i) {
-    for (format::PageNumber p = 0; p < kPages; p += 8) store::test::fill_text(model, p, random);
-    commit(*BranchWriter::open(*store, "large"), model, true);
+    for (format::PageNumber p = 0; p < large.pages(); p += 8)
+      store::test::fill_text(large, p, random);
+    commit(*BranchWriter::open(*store, "large"), large, true);
     push_names(*store, {"large"});
   }
   {
@@ -102,69 +88,64 @@ TEST_F(RemoteWorkingSetTest, ALaterPushKeepsItApart) {
   const auto source = store::test::open_version(*lazy, "large");
   expect_pages_by_opening(*source, used,
                           static_cast<int>(pieces_there("large").in_use.pieces.size()));
-  store::test::expect_same(*source, model.bytes);
+  store::test::expect_same(*source, large.bytes);
   expect_good_remote();
 }
 
 TEST_F(RemoteWorkingSetTest, ASnapshotHasItsOwn) {
-  make_large();
   BranchWriter::open(*store, "large")->publish_snapshot("first", "");
-  record(*store, "first", used);
+  record_set(*store, "first", used);
   push_names(*store, {"first"});
   push_names(*store, {"large"});
   const auto lazy = open_lazily(options());
   store::test::open_version(*lazy, "first");
-  EXPECT_EQ(recorded(*lazy, "first"), used);
+  EXPECT_EQ(recorded_set(*lazy, "first"), used);
   EXPECT_TRUE(pieces_there("large").in_use.ranges.empty());
 }
 
 TEST_F(RemoteWorkingSetTest, ASmallOneHasNoPieceOfItsOwn) {
-  make_large();
   const Ranges few = {{800, 2}, {4, 1}};
-  record(*store, "large", few);
+  record_set(*store, "large", few);
   push_names(*store, {"large"});
   const VersionPieces there = pieces_there("large");
   EXPECT_EQ(there.in_use.ranges, few);
   EXPECT_TRUE(there.in_use.pieces.empty());  // it is a small part of any piece
   const auto lazy = open_lazily(options());
-  store::test::expect_same(*store::test::open_version(*lazy, "large"), model.bytes);
+  store::test::expect_same(*store::test::open_version(*lazy, "large"), large.bytes);
 }
 
 TEST_F(RemoteWorkingSetTest, WhatLiesPastTheEndOrIsTooMuchStaysHere) {
-  make_large();
-  Ranges many = {{kPages - 1, 50}, {kPages + 7, 1}};
-  for (std::size_t i = 0; i < kMostRangesInUse; ++i) many.push_back({i * 7 % kPages, 5});
-  record(*store, "large", many);
+  Ranges many = {{large.pages() - 1, 50}, {large.pages() + 7, 1}};
+  for (std::size_t i = 0; i < kMostRangesInUse; ++i) many.push_back({i * 7 % large.pages(), 5});
+  record_set(*store, "large", many);
   push_names(*store, {"large"});
   const Ranges there = pieces_there("large").in_use.ranges;
   ASSERT_FALSE(there.empty());
-  EXPECT_EQ(there[0], (format::PageRange{kPages - 1, 1}));
+  EXPECT_EQ(there[0], (format::PageRange{large.pages() - 1, 1}));
   std::uint64_t pages = 0;
   for (const format::PageRange& range : there) pages += range.count;
   EXPECT_EQ(pages, kMostPagesInUse);
 }
 
 TEST_F(RemoteWorkingSetTest, ClonesHaveIt) {
-  make_large();
-  record(*store, "large", used);
+  record_set(*store, "large", used);
   push_names(*store, {"large"});
-  EXPECT_EQ(recorded(*clone_to("c"), "large"), used);
+  EXPECT_EQ(recorded_set(*clone_to("c"), "large"), used);
   clone(base::posix_fs(), url(), dir.path("lazy"), {{}, true}, nullptr);
   const auto lazy = StoreCore::open(base::posix_fs(), dir.path("lazy"));
-  EXPECT_EQ(recorded(*lazy, "large"), used);
+  EXPECT_EQ(recorded_set(*lazy, "large"), used);
 }
 
 TEST_F(RemoteWorkingSetTest, APullKeepsWhatIsRecordedHere) {
-  make_large();
-  record(*store, "large", used);
+  record_set(*store, "large", used);
   push_names(*store, {"large"});
   const auto copy = clone_to("c");
   const Ranges own = {{7, 3}};
-  record(*copy, "large", own);
-  commit(*BranchWriter::open(*store, "large"), model, true);
+  record_set(*copy, "large", own);
+  commit(*BranchWriter::open(*store, "large"), large, true);
   push_names(*store, {"large"});
   pull_names(*copy);
-  EXPECT_EQ(recorded(*copy, "large"), own);
+  EXPECT_EQ(recorded_set(*copy, "large"), own);
 }
 
 class RemoteWorkingSetRegionTest : public RemoteWorkingSetTest,
@@ -173,8 +154,7 @@ class RemoteWorkingSetRegionTest : public RemoteWorkingSetTest,
 // The region brings the pages in by itself.
 TEST_P(RemoteWorkingSetRegionTest, ARegionOpensWithIt) {
   if (!vellum::test::engine_available(GetParam())) GTEST_SKIP() << vellum::test::kNoUffd;
-  make_large();
-  record(*store, "large", used);
+  record_set(*store, "large", used);
   push_names(*store, {"large"});
   Store lazy = open_store(options());
   RegionOptions region_options;
@@ -187,7 +167,7 @@ TEST_P(RemoteWorkingSetRegionTest, ARegionOpensWithIt) {
   }
   EXPECT_GE(region.memory_use().resident_bytes, wanted);
   EXPECT_LT(region.memory_use().resident_bytes, 2 * wanted);
-  expect_bytes(region, model.bytes);
+  expect_bytes(region, large.bytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(, RemoteWorkingSetRegionTest,

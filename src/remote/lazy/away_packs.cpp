@@ -119,8 +119,8 @@ std::vector<AwayPiece*> AwayPacks::add(const VersionPieces& found, const std::st
   return pieces;
 }
 
-// Who reads in order comes from a piece to the next. Those of a working set lie among the others, but
-// are not read between them.
+// Who reads in order comes from a piece to the next. Those of a working set lie among the others,
+// but are not read between them.
 void AwayPacks::link(const VersionPieces& found, std::span<AwayPiece* const> pieces) {
   std::vector<bool> is_used(pieces.size());
   for (const std::uint32_t number : found.in_use.pieces) is_used[number] = true;

@@ -30,13 +30,11 @@ RemoteFiles::RemoteFiles(base::Fs& below, const std::string& url,
 
 void RemoteFiles::add_working_set(const RemoteName& name,
                                   const std::vector<format::PageRange>& ranges) {
-  const format::Version& version = name.ref.version;
-  format::WorkingSet set{store::working_set_owner_of_branch(version.branch_id), ranges};
-  if (!name.is_branch) set.owner = store::working_set_owner_of_snapshot(version);
+  const auto owner = store::working_set_owner(name.ref.version, name.is_branch);
   const std::lock_guard lock(mutex_);
   directories_.insert(store::working_set_directory(root_));
   add_file(store::working_set_path(root_, name.ref.name),
-           format::encode_working_set(set, store_id_));
+           format::encode_working_set({owner, ranges}, store_id_));
 }
 
 // All commits of a branch at a remote are in packs.

@@ -1,8 +1,8 @@
 // remote/lazy/remote_files.hpp: the names of a remote as the files of a store.
 //
-// A head has what snapshot refs and journals have, and a list may have a working set. Shown as these files, at the URL as a path, it is
-// read by the code that reads local stores. Nothing can be written there. All other paths are those
-// of the file system below: an export writes a plain file.
+// A head has what snapshot refs and journals have, and a list may have a working set. Shown as these
+// files, at the URL as a path, they are read by the code that reads local stores. Nothing can be
+// written there. All other paths are those of the file system below: an export writes a plain file.
 #pragma once
 
 #include <map>

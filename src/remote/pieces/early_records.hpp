@@ -1,8 +1,7 @@
-// remote/pieces/early_records.hpp: the records of a version that its readers need early: for its first pages,
-// and for the pages that its last use touched.
+// remote/pieces/early_records.hpp: the records of a version that its readers need early: for its
+// first pages, and for the pages that its last use touched.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "format/version.hpp"
@@ -19,8 +18,8 @@ std::vector<PieceRecord> opening_records(store::StoreCore& store, const format::
                                          const std::vector<PieceRecord>& needed,
                                          std::uint64_t most_bytes);
 
-// The pages of a recorded working set, in the order of first use, and the map blocks and records that they
-// need, in the order in which a reader comes to them.
+// The pages of a recorded working set, in the order of first use, and the map blocks and records
+// that they need, in the order in which a reader comes to them.
 struct UsedRecords {
   std::vector<format::PageRange> pages;
   std::vector<PieceRecord> records;  // each once

@@ -49,12 +49,11 @@ void replace(PackStore& store, const std::string& path, std::span<const std::byt
 }  // namespace
 
 format::WorkingSetOwner working_set_owner(const ResolvedVersion& version) {
-  const format::Version& v = version.version;
-  if (version.is_branch) return working_set_owner_of_branch(v.branch_id);
-  return working_set_owner_of_snapshot(v);
+  return working_set_owner(version.version, version.is_branch);
 }
 
-format::WorkingSetOwner working_set_owner_of_snapshot(const format::Version& version) {
+format::WorkingSetOwner working_set_owner(const format::Version& version, bool is_branch) {
+  if (is_branch) return working_set_owner_of_branch(version.branch_id);
   return {version.branch_id, version.sequence, version.time_ns};
 }
 

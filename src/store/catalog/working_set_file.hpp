@@ -21,7 +21,7 @@ namespace vellum::store {
 
 format::WorkingSetOwner working_set_owner(const ResolvedVersion& version);
 format::WorkingSetOwner working_set_owner_of_branch(std::uint64_t branch_id);
-format::WorkingSetOwner working_set_owner_of_snapshot(const format::Version& version);
+format::WorkingSetOwner working_set_owner(const format::Version& version, bool is_branch);
 
 // Empty if there is none of this owner.
 std::vector<format::PageRange> read_working_set(PackStore& store, const std::string& name,
