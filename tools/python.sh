@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Builds the Python package and tests it in a fresh virtual environment, in build/python.
-#   tools/python.sh           sdist, a wheel from it with all that it needs linked in (auditwheel says so), tests
-#   tools/python.sh --linked  a wheel that links build/release's library, and the system's: tests, without the
-#                             second build of the library's sources that a real wheel takes
-# PYTHON names the interpreter, 3.11 or later: python3. With --optional, first, the tests with large peers
-# (python/requirements-optional.txt) run, too; otherwise they are skipped. Arguments after these go to pytest.
-# The last line of the tests is pytest's. Exit status 77: the requirements cannot be had here (no package index).
+# Builds the Python package and tests it in a fresh virtual environment, in build/python: sdist, a wheel from it with
+# all that it needs linked in (auditwheel says so), tests. PYTHON names the interpreter, 3.11 or later: python3.
+#   tools/python.sh [--optional] [--linked] [--also PYTHON]... [ARGUMENTS OF pytest]
+#   --optional     tests with large peers (python/requirements-optional.txt), too; otherwise they are skipped
+#   --linked       a wheel that links build/release's library, and the system's, without the second build of the
+#                  library's sources that a real wheel takes
+#   --also PYTHON  the tests in another interpreter, too, with the same wheel. The wheel that 3.12 makes is for all
+#                  later ones (stable ABI): PYTHON=python3.12 tools/python.sh --also python3.13
+# A free-threaded interpreter (PYTHON=python3.13t) gets a wheel of its own, and tests with the libraries that have
+# wheels for it. The last line is pytest's. Exit status 77: the requirements cannot be had here (no package index).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,22 +22,54 @@ if [[ ${1-} == --linked ]]; then
   linked=1
   shift
 fi
+others=()
+while [[ ${1-} == --also ]]; do
+  others+=("${2?--also: name an interpreter}")
+  shift 2
+done
+
+# The folder of an interpreter: cp311, or cp313t for a free-threaded one.
+tag_of() {
+  "$1" -c 'import sys; print("cp%d%d%s" % (*sys.version_info[:2], sys.abiflags))'
+}
+
+# A fresh environment VENV of an interpreter, with what the tests need.
+make_environment() {
+  local python=$1 venv=$2 requirements=test
+  case $(tag_of "$python") in *t) requirements=free-threaded ;; esac
+  rm -rf "$venv"
+  "$python" -m venv "$venv"
+  "$venv/bin/pip" install --quiet --disable-pip-version-check -r "python/requirements-$requirements.txt" || exit 77
+  if [[ -n $optional ]]; then
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-optional.txt
+  fi
+}
+
+install_wheel() {
+  "$1/bin/pip" install --quiet --disable-pip-version-check --no-deps "$work"/wheels/*.whl
+}
+
+# Not from the sources' folder: the installed package is what is tested.
+run_tests() {
+  local venv=$PWD/$1
+  shift
+  (cd "$work" && "$venv/bin/python" -P -m pytest --rootdir ../../../python/tests -p no:cacheprovider -q "$@" \
+    ../../../python/tests)
+}
+
 python=${PYTHON-python3}
-if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
-  echo "python.sh: $python is older than Python 3.11: set PYTHON" >&2
-  exit 2
-fi
+for each in "$python" "${others[@]}"; do
+  if ! "$each" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "python.sh: $each is not Python 3.11 or later: set PYTHON" >&2
+    exit 2
+  fi
+done
 tools/install-deps.sh --for build,python
-tag=$("$python" -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
-work=build/python/$tag
+work=build/python/$(tag_of "$python")
 venv=$work/venv
-rm -rf "$venv" "$work/wheels"
+rm -rf "$work/wheels"
 mkdir -p "$work/wheels"
-"$python" -m venv "$venv"
-"$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-test.txt || exit 77
-if [[ -n $optional ]]; then
-  "$venv/bin/pip" install --quiet --disable-pip-version-check -r python/requirements-optional.txt
-fi
+make_environment "$python" "$venv"
 if command -v ccache >/dev/null; then
   export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
@@ -65,8 +100,14 @@ else
   fi
   ls -l "$work"/wheels
 fi
-"$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps "$work"/wheels/*.whl
-(cd "$work" && venv/bin/mypy --no-error-summary --config-file ../../../pyproject.toml -p vellum)
-# Not from the sources' folder: the installed package is what is tested.
-cd "$work"
-exec venv/bin/python -P -m pytest --rootdir ../../../python/tests -p no:cacheprovider -q "$@" ../../../python/tests
+install_wheel "$venv"
+if [[ -x $venv/bin/mypy ]]; then
+  (cd "$work" && venv/bin/mypy --no-error-summary --config-file ../../../pyproject.toml -p vellum)
+fi
+run_tests "$venv" "$@"
+for each in "${others[@]}"; do
+  venv=$work/also-$(tag_of "$each")
+  make_environment "$each" "$venv"
+  install_wheel "$venv"
+  run_tests "$venv" "$@"
+done

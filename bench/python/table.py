@@ -9,8 +9,8 @@ at random, and in a second pass one column of all rows. Every peer makes its ver
 are disk blocks of all versions. Reads are of the version in the middle: 5 % of the rows at random, then all.
 Workers are 8 processes, each of which opens the version from a pickle, or a path, and sums an eighth.
 Peers that are not installed are left out: zarr, icechunk, h5py, parquet, duckdb. Ratios are to the best of the
-others. --peer and --pattern (rows, column) choose some. With --more, results are added to those in a file of the same
-size, and the table shows all of them: for runs in pieces.
+others. --peer chooses some of them, --pattern rows, column or resident (arrays that are in memory already). With --more,
+results are added to those in a file of the same size, and the table shows all of them: for runs in pieces.
 
 Another Python than one that has the package hands over to build/python/*/venv/bin/python, which `make python`
 makes; with ARGS=--optional it has the peers, too.
@@ -252,7 +252,7 @@ def parsed_arguments():
     parser.add_argument("--mib", type=int, default=1024)
     parser.add_argument("--versions", type=int, default=20)
     parser.add_argument("--peer", action="append", choices=[peer.name for peer in PEERS])
-    parser.add_argument("--pattern", choices=PATTERNS)
+    parser.add_argument("--pattern", choices=[*PATTERNS, "resident"])
     parser.add_argument("--more")
     parser.add_argument("--dir")
     parser.add_argument("--json")
@@ -267,10 +267,11 @@ def main():
     peers = [p for p in PEERS if installed(p) and p.name in (arguments.peer or [p.name])]
     report = {"mib": arguments.mib, "versions": arguments.versions, **earlier_results(arguments.more, size)}
     with tempfile.TemporaryDirectory(prefix="bench-python-", dir=arguments.dir) as top:
-        if Vellum in peers:
+        patterns = [arguments.pattern] if arguments.pattern else [*PATTERNS, "resident"]
+        if "resident" in patterns and Vellum in peers:
             report["resident"] = resident_ratios(top)
             print_resident_targets(report["resident"])
-        for pattern in [arguments.pattern] if arguments.pattern else PATTERNS:
+        for pattern in [p for p in patterns if p in PATTERNS]:
             results = report.setdefault(pattern, {})
             for peer in peers:
                 folder = f"{top}/{pattern}-{peers.index(peer)}"

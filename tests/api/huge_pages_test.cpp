@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 
+#include "support/child.hpp"
 #include "support/store_fixture.hpp"
 
 namespace vellum::test {
@@ -106,6 +107,29 @@ TEST_P(HugePages, HalfOfTheLimitAtMost) {
   EXPECT_EQ(content_of(version), expected_);
   EXPECT_EQ(huge_bytes(version), kHuge);
   EXPECT_LE(version.memory_use().resident_bytes, 4 * kMiB + 256 * 1024);
+}
+
+// In a child, whose pager of the process is a new one.
+TEST_P(HugePages, HalfOfTheLimitAtMostOfAllRegionsNoTsan) {
+  const auto end = run_child([&] {
+    setenv("VELLUM_MEMORY_LIMIT", std::to_string(8 * kMiB).c_str(), 1);
+    store_.emplace(Store::open(path()));
+    const auto prefetched = [&] {
+      Region version = open();
+      version.prefetch({0, kHugePagesSize});
+      if (content_of(version) != expected_) throw std::runtime_error("another content");
+      return version;
+    };
+    const auto require = [](std::uint64_t found, std::uint64_t wanted) {
+      if (found != wanted) throw std::runtime_error(std::to_string(found) + " bytes are huge");
+    };
+    Region first = prefetched(), second = prefetched();
+    require(huge_bytes(first), 2 * kHuge);
+    require(huge_bytes(second), 0);
+    first.close();
+    require(huge_bytes(prefetched()), 2 * kHuge);
+  });
+  EXPECT_TRUE(end.exited_with(0)) << testing::PrintToString(end);
 }
 
 TEST_P(HugePages, ABranchStaysInSmallPages) {

@@ -61,8 +61,8 @@ class RegionMemory {
   // Brings pages in. False: `failure` has the reason.
   virtual bool make_present(PageNumber first, std::size_t count,
                             store::ReadFailure& failure) noexcept = 0;
-  // Puts pages of a version into huge pages: all 2 MiB that lie wholly in the range, up to half of
-  // the memory limit. Only where MemoryOptions::huge_pages asks for it.
+  // Puts pages of a version into huge pages: all 2 MiB that lie wholly in the range, as far as the
+  // pager lets memory stay (try_keep). Only where MemoryOptions::huge_pages asks for it.
   virtual void make_huge(PageNumber first, std::size_t count) = 0;
   // See Region::advise().
   virtual void advise(PageNumber first, std::size_t count, Advice advice) = 0;

@@ -20,11 +20,12 @@ void PagedMemory::make_huge(PageNumber first, std::size_t count) {
   const std::lock_guard lock(huge_mutex_);
   const std::size_t end_table = (first + count) / kTablePages;
   for (std::size_t table = (first + kTablePages - 1) / kTablePages; table < end_table; ++table) {
-    if ((huge_.size() + 1) * kTableBytes > pager_->limit_bytes() / 2) return;
     if (huge_.contains(table)) continue;
+    if (!pager_->try_keep(kTableBytes)) return;
     const int error = make_table_huge(table);
-    if (error == EINVAL) return;  // no such call, or not for this kind of memory
     if (error == 0) huge_.insert(table);
+    if (error != 0) pager_->end_keep(kTableBytes);
+    if (error == EINVAL) return;  // no such call, or not for this kind of memory
   }
 }
 

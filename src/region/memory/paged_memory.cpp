@@ -41,6 +41,7 @@ PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::Pa
 
 PagedMemory::~PagedMemory() {
   pager_->add_pages(-private_pages_.load() - shared_pages_.load() - unshared_pages_.load());
+  pager_->end_keep(huge_.size() * kTableBytes);
 }
 
 void PagedMemory::start() {

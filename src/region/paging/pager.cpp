@@ -89,6 +89,17 @@ std::uint64_t Pager::limit_bytes() const noexcept {
   return static_cast<std::uint64_t>(limit_pages_) * kPageBytes;
 }
 
+bool Pager::try_keep(std::uint64_t bytes) noexcept {
+  const std::uint64_t before = kept_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  if (before + bytes <= limit_bytes() / 2) return true;
+  end_keep(bytes);
+  return false;
+}
+
+void Pager::end_keep(std::uint64_t bytes) noexcept {
+  kept_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+}
+
 std::uint64_t Pager::limit_of_process() {
   const std::uint64_t memory = base::memory_of_process();
   std::uint64_t limit = memory / 4 * 3 - std::min(memory / 4, kOtherBytes);

@@ -75,6 +75,11 @@ class Pager {
 
   bool is_doubtful() const noexcept { return doubtful_.load(std::memory_order_relaxed); }
 
+  // Of memory that stays until its region closes: half of the limit at most, of all regions together.
+  // False: so much is not left, and nothing is counted.
+  bool try_keep(std::uint64_t bytes) noexcept;
+  void end_keep(std::uint64_t bytes) noexcept;
+
   // `bytes` is the region's size; grown() adds to it. The thread runs once the regions together
   // might come near the limit.
   void join(Pageable& region, std::uint64_t bytes);
@@ -95,6 +100,7 @@ class Pager {
 
   const std::int64_t limit_pages_;
   std::atomic<std::int64_t> used_{0};
+  std::atomic<std::uint64_t> kept_bytes_{0};
   // Kept free for pages that nobody has told of: as many as the last counts have found.
   std::atomic<std::int64_t> spare_{0};
   std::atomic<bool> doubtful_{false};
