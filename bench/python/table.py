@@ -9,8 +9,8 @@ at random, and in a second pass one column of all rows. Every peer makes its ver
 are disk blocks of all versions. Reads are of the version in the middle: 5 % of the rows at random, then all.
 Workers are 8 processes, each of which opens the version from a pickle, or a path, and sums an eighth.
 Peers that are not installed are left out: zarr, icechunk, h5py, parquet, duckdb. Ratios are to the best of the
-others. --peer chooses some of them, --pattern rows, column or resident (arrays that are in memory already). With --more,
-results are added to those in a file of the same size, and the table shows all of them: for runs in pieces.
+others. --peer chooses some of them, --pattern rows, column or resident (arrays that are in memory already). With
+--more, results are added to those in a file of the same size, and the table shows all of them: for runs in pieces.
 
 Another Python than one that has the package hands over to build/python/*/venv/bin/python, which `make python`
 makes; with ARGS=--optional it has the peers, too.
