@@ -84,13 +84,14 @@ if [[ -n $linked ]]; then
   "$venv/bin/pip" wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w "$work/wheels" \
     --config-settings "build-dir=$work/linked" --config-settings "cmake.define.VELLUM_LIBRARY=$PWD/build/release/lib/libvellum.a" .
 else
-  rm -rf "$work/dist" "$work/source" "$work/whole"
-  "$venv/bin/python" -m build --no-isolation --sdist --outdir "$work/dist" .
   # At the same place each time, for ccache.
-  mkdir "$work/source"
-  tar -xf "$work"/dist/vellum-*.tar.gz -C "$work/source" --strip-components 1
+  source=build/python/source
+  rm -rf "$work/dist" "$source" "$work/whole"
+  "$venv/bin/python" -m build --no-isolation --sdist --outdir "$work/dist" .
+  mkdir "$source"
+  tar -xf "$work"/dist/vellum-*.tar.gz -C "$source" --strip-components 1
   "$venv/bin/pip" wheel --disable-pip-version-check --no-build-isolation --no-deps -w "$work/dist" \
-    --config-settings "build-dir=$PWD/$work/whole" "$work/source"
+    --config-settings "build-dir=$PWD/$work/whole" "./$source"
   "$venv/bin/auditwheel" show "$work"/dist/*.whl
   PATH=$PWD/$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$work/wheels" "$work"/dist/*.whl
   # Repairing would have copied the libraries that are not linked in.

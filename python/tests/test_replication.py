@@ -182,6 +182,7 @@ def test_the_end_of_a_program_waits_for_a_last_push(numbers, directory, tmp_path
 
 WAITING = """
 import os, signal, sys, threading, vellum
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
 try:
     vellum.Store(sys.argv[1]).replicate(sys.argv[2])
 except KeyboardInterrupt:

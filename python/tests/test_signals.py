@@ -104,6 +104,7 @@ print("done")
 def test_ctrl_c_ends_a_long_call(numbers):
     program = """
 import vellum, sys, os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it
 def tell(done, total, unit):
     os.kill(os.getpid(), signal.SIGINT)
 try:

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+import sysconfig
 import threading
 
 import numpy as np
@@ -61,6 +62,8 @@ def test_all_at_once(numbers, values):
         dict(r.attrs)
 
     at_once(commits, faults, pickles, opens, opens, looks, looks, attributes, rounds=60)
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        assert not sys._is_gil_enabled(), "a module has asked for the lock"
 
 
 def test_extents_in_use_are_known(region):
