@@ -185,6 +185,8 @@ mutation 'a pack that a root alone names is not there in a lazy clone' src/remot
   's/^    for (const RemoteName\* name : to_do) make_named_packs(store_, name->ref\.version);$//'
 mutation 'a working set at a remote has no pieces of its own' src/remote/push.cpp \
   's/^    if (rest\.empty() || records_bytes(in_use) < kLeastBytesInUse) return/    return/'
+mutation 'ranges come one after another' src/remote/lazy/away_packs.cpp \
+  's/^  early->fetch(refs,$/  if (refs.empty()) early->fetch(refs,/'
 mutation 'opening a remote fetches no working set' src/remote/lazy/head_packs.cpp \
   's/^    if (bytes > kMostUsedFetched) break;$/    break;/'
 mutation 'a pull replaces a working set that was recorded here' src/remote/pull.cpp \

@@ -8,10 +8,12 @@
 //   bench_remote read URL VERSION first "first SECONDS": from the start to its first byte
 //   bench_remote read URL VERSION all   the same, and "rest SECONDS" of reading it in order
 //   bench_remote read URL VERSION KIB   5 % of it, in parts of KIB, in random order
-//   bench_remote use URL VERSION KIB    the same, with the version's working set, which it records where it can
+//   bench_remote batch URL VERSION KIB  the same, asked for in one call before
+//   bench_remote use URL VERSION KIB    the same as read, with the version's working set, which it records where it can
 #include <fmt/format.h>
 
 #include <fstream>
+#include <functional>
 #include <vellum/store.hpp>
 
 #include "lib/open_version.hpp"
@@ -81,13 +83,18 @@ std::vector<std::uint64_t> some_parts(std::uint64_t count) {
   return bench::pick_pages(random, count, std::max<std::uint64_t>(1, count * kPartPercent / 100));
 }
 
-void read(const Arguments& a, const vellum::RegionOptions& options = {}) {
+using Prepare = std::function<void(const vellum::Region& region, std::uint64_t part_bytes,
+                                   const std::vector<std::uint64_t>& parts)>;
+
+void read(const Arguments& a, const vellum::RegionOptions& options = {},
+          const Prepare& prepare = nullptr) {
   const auto start = bench::Clock::now();
   const bench::OpenVersion version(a.at(0), a.at(1), options);
   const auto bytes = version.bytes();
   const bool whole = a.at(2) == "all" || a.at(2) == "first";
   const std::uint64_t part_bytes = whole ? bytes.size() : number(a.at(2)) << 10;
   const auto parts = whole ? std::vector<std::uint64_t>{0} : some_parts(bytes.size() / part_bytes);
+  if (prepare) prepare(version.region, part_bytes, parts);
   volatile std::byte first = bytes[parts.front() * part_bytes];
   (void)first;
   const double first_s = bench::seconds_since(start);
@@ -99,6 +106,14 @@ void read(const Arguments& a, const vellum::RegionOptions& options = {}) {
   }
   fmt::print("rest {:.6f}\nbytes {}\nsum {}\n", bench::seconds_since(start) - first_s,
              parts.size() * part_bytes, sum);
+}
+
+void batch(const Arguments& a) {
+  read(a, {}, [](const auto& region, std::uint64_t part_bytes, const auto& parts) {
+    std::vector<vellum::ByteRange> ranges;
+    for (const std::uint64_t part : parts) ranges.push_back({part * part_bytes, part_bytes});
+    region.prefetch(ranges);
+  });
 }
 
 void use(const Arguments& a) {
@@ -113,6 +128,7 @@ void run(const std::string& what, const Arguments& a) {
   if (what == "elements") return step(a.at(0), what, change_elements);
   if (what == "names") return names(a);
   if (what == "read") return read(a);
+  if (what == "batch") return batch(a);
   if (what == "use") return use(a);
   throw std::runtime_error("no '" + what + "'");
 }

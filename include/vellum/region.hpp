@@ -217,6 +217,9 @@ class Region {
   // Brings a range in, by all processors where it is large, without keeping it (but see
   // RegionOptions::huge_pages).
   void prefetch(ByteRange range) const;
+  // The same for several ranges, such as the rows of a batch. What they need of a version at a
+  // remote is fetched all at once, however many there are.
+  void prefetch(const std::vector<ByteRange>& ranges) const;
 
   // Makes a range zero, like memset(3). Zero bytes are not written again, and empty pages that are
   // not in memory are not brought in. For freed memory: zeros take no space in a version.

@@ -425,6 +425,10 @@ int vellum_zero(vellum_region* region, void* address, size_t length_bytes);
 /* Brings a range in, without keeping it. */
 int vellum_prefetch(const vellum_region* region, const void* address, size_t length_bytes);
 
+/* The same for several spans, such as the rows of a batch. What they need of a version at a remote
+ * is fetched all at once, however many there are. */
+int vellum_prefetch_ranges(const vellum_region* region, const vellum_span* spans, size_t count);
+
 enum {
   VELLUM_ADVICE_NORMAL = 0,     /* reading in order is noticed, and read ahead */
   VELLUM_ADVICE_SEQUENTIAL = 1, /* it will be read in order */

@@ -358,6 +358,13 @@ int vellum_prefetch(const vellum_region* region, const void* address, size_t len
   });
 }
 
+int vellum_prefetch_ranges(const vellum_region* region, const vellum_span* spans, size_t count) {
+  return guarded([&] {
+    const Region& in = region_of(region);
+    in.prefetch(ranges_of(in, spans, count));
+  });
+}
+
 int vellum_zero(vellum_region* region, void* address, size_t length_bytes) {
   return guarded([&] {
     require(address, "address");

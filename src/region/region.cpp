@@ -150,6 +150,21 @@ void Region::prefetch(ByteRange range) const {
   impl_->memory->make_huge(first, count);
 }
 
+// Nothing is brought in unless all ranges lie in the region.
+void Region::prefetch(const std::vector<ByteRange>& ranges) const {
+  const Inside inside(impl_);
+  std::vector<format::PageRange> pages;
+  pages.reserve(ranges.size());
+  const PageNumber end = impl_->end_page();
+  for (const ByteRange& range : ranges) {
+    auto [first, count] = impl_->find_pages(range);
+    count = first < end ? std::min(count, end - first) : 0;
+    if (count != 0) pages.push_back({first, count});
+  }
+  impl_->make_present(pages);
+  for (const auto& [first, count] : pages) impl_->memory->make_huge(first, count);
+}
+
 void Region::zero(ByteRange range) {
   const Inside inside(impl_);
   require_writable(*impl_);

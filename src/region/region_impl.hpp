@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <vector>
 #include <vellum/region.hpp>
@@ -63,6 +64,8 @@ struct Region::Impl {
   // All pages of these ranges, ascending.
   std::vector<PageNumber> pages_of(const std::vector<ByteRange>& ranges) const;
   void make_present(PageNumber first, std::size_t count);
+  void make_present(std::span<const format::PageRange> ranges);
+  [[noreturn]] void raise(const store::ReadFailure& failure) const;
   // The size of the plain file behind the region; none: all of the region.
   std::optional<std::uint64_t> file_bytes() const noexcept;
   void set_file_bytes(std::optional<std::uint64_t> bytes) noexcept;

@@ -68,7 +68,15 @@ std::vector<PageNumber> Region::Impl::pages_of(const std::vector<ByteRange>& ran
 
 void Region::Impl::make_present(PageNumber first, std::size_t count) {
   store::ReadFailure failure;
-  if (memory->make_present(first, count, failure)) return;
+  if (!memory->make_present(first, count, failure)) raise(failure);
+}
+
+void Region::Impl::make_present(std::span<const format::PageRange> ranges) {
+  store::ReadFailure failure;
+  if (!memory->make_present(ranges, failure)) raise(failure);
+}
+
+void Region::Impl::raise(const store::ReadFailure& failure) const {
   if (memory->source() != nullptr) memory->source()->raise(failure);
   fail(Errc::io, "region '{}': {}", name, failure.reason);
 }

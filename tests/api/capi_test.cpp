@@ -200,6 +200,10 @@ TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
   ASSERT_EQ(vellum_region_open_version(store_, "s", nullptr, &version), VELLUM_OK) << message();
   const void* data = vellum_region_data(version);
   EXPECT_EQ(vellum_prefetch(version, data, kCRegionBytes), VELLUM_OK) << message();
+  const auto* const bytes = static_cast<const std::byte*>(data);
+  const vellum_span spans[] = {{bytes + kCRegionBytes - 1, 1}, {bytes, 4}};
+  EXPECT_EQ(vellum_prefetch_ranges(version, spans, 2), VELLUM_OK) << message();
+  EXPECT_EQ(vellum_prefetch_ranges(version, nullptr, 0), VELLUM_OK) << message();
   vellum_pin* pin = nullptr;
   ASSERT_EQ(vellum_pin_range(version, data, kCRegionBytes, &pin), VELLUM_OK) << message();
   const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -211,6 +215,8 @@ TEST_F(CApiTest, PinnedMemoryServesSystemCalls) {
   EXPECT_EQ(vellum_pin_range(version, &elsewhere, 4, &pin), VELLUM_ERR_INVALID_ARGUMENT);
   EXPECT_EQ(pin, nullptr);
   EXPECT_EQ(vellum_prefetch(version, &elsewhere, 4), VELLUM_ERR_INVALID_ARGUMENT);
+  const vellum_span outside[] = {{data, 4}, {&elsewhere, 4}};
+  EXPECT_EQ(vellum_prefetch_ranges(version, outside, 2), VELLUM_ERR_INVALID_ARGUMENT);
   for (const int advice : {VELLUM_ADVICE_NORMAL, VELLUM_ADVICE_SEQUENTIAL, VELLUM_ADVICE_RANDOM,
                            VELLUM_ADVICE_WILL_NEED, VELLUM_ADVICE_DONT_NEED}) {
     EXPECT_EQ(vellum_advise(version, data, kCRegionBytes, advice), VELLUM_OK) << message();
@@ -484,6 +490,8 @@ TEST_F(CApiTest, NullIsAnErrorEverywhere) {
   expect_invalid(vellum_pin_range(region_, words(), 1, nullptr));
   expect_invalid(vellum_prefetch(nullptr, &byte, 1));
   expect_invalid(vellum_prefetch(region_, nullptr, 1));
+  expect_invalid(vellum_prefetch_ranges(nullptr, nullptr, 0));
+  expect_invalid(vellum_prefetch_ranges(region_, nullptr, 1));
   expect_invalid(vellum_zero(nullptr, &byte, 1));
   expect_invalid(vellum_zero(region_, nullptr, 1));
   expect_invalid(vellum_convert_to_branch(nullptr, "x"));

@@ -75,6 +75,9 @@ TEST_P(Corrupted, PrefetchAndPinSayWhatIsCorrupted) {
   for (int round = 0; round < 2; ++round) {  // it is no better the second time
     expect_error(Errc::corrupted, {"new", "page", file},
                  [&] { version.prefetch(version.whole()); });
+    const std::uint64_t half = kDamagePages * kPage / 2;
+    expect_error(Errc::corrupted, {"new", "page", file},
+                 [&] { version.prefetch(std::vector<ByteRange>{{half, half}, {0, half}}); });
     expect_error(Errc::corrupted, {"new", "page", file},
                  [&] { (void)version.pin(version.whole()); });
   }

@@ -207,6 +207,36 @@ TEST_P(WideReading, PrefetchBringsInAllAndKeepsToTheLimit) {
   EXPECT_EQ(content_of(limited), content);
 }
 
+// In any order, overlapping, empty, few or many: these pages come in, and no others.
+TEST_P(WideReading, PrefetchOfRangesBringsInThese) {
+  Store store = Store::open(path());
+  const auto content = content_of(store, "5");
+  Region few = store.open_version("5", options());
+  few.prefetch(std::vector<ByteRange>{});
+  EXPECT_EQ(resident(few), 0U);
+  few.prefetch(std::vector<ByteRange>{{9 * kMiB + 5, 1}, {kMiB, kPage}, {kMiB + 8, 8}, {0, 0}});
+  EXPECT_EQ(resident(few), 2 * kWideChunk);
+  Region many = store.open_version("5", options());
+  std::vector<ByteRange> ranges;
+  for (const std::size_t chunk : shuffled_chunks(3)) {
+    const std::uint64_t at = chunk * kWideChunk;
+    if (chunk % 2 == 0) ranges.push_back({at + kPage, std::min(4 * kPage, kWideSize - at)});
+  }
+  many.prefetch(ranges);
+  EXPECT_EQ(resident(many), (kWideSize - 2 * kMiB) / 2);
+  EXPECT_EQ(content_of(many), content);
+  Region wide = store.open_version("5", options());
+  wide.prefetch(std::vector<ByteRange>{{12 * kMiB, 5 * kMiB}, {0, 4 * kMiB}});
+  EXPECT_EQ(resident(wide), 9 * kMiB);
+  EXPECT_ERRC(wide.prefetch(std::vector<ByteRange>{{5 * kMiB, 1}, {kWideSize, 1}}),
+              Errc::invalid_argument);
+  EXPECT_EQ(resident(wide), 9 * kMiB);
+  EXPECT_EQ(content_of(wide), content);
+  Region limited = store.open_version("5", with_limit(8 * kMiB));
+  limited.prefetch(std::vector<ByteRange>{limited.whole(), {kMiB, kMiB}});
+  EXPECT_EQ(content_of(limited), content);
+}
+
 // A loader meets a corrupted record in silence. A touch of its pages ends the process, as before.
 TEST_P(WideReading, ACorruptedRecordIsLeftToWhoNeedsIt) {
   const auto content = content_of(Store::open(path()), "0");

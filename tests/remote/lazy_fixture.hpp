@@ -11,7 +11,9 @@
 
 namespace vellum::remote::test {
 
-// What becomes of a get() of a key, and of a list() of "list PREFIX". It may change while threads
+inline constexpr const char* kPartOf = "part of ";
+
+// What becomes of a get() of a key, of a get_range() of kPartOf + key, and of a list() of "list PREFIX". It may change while threads
 // of an open store make requests.
 class Interference {
  public:
@@ -74,7 +76,10 @@ class InterferedObjects final : public ObjectStore {
     return bytes;
   }
   std::vector<std::byte> get_range(const std::string& key, ByteRange range) override {
-    return objects_->get_range(key, range);
+    with_->begin(kPartOf + key);
+    auto bytes = objects_->get_range(key, range);
+    with_->end(kPartOf + key, bytes);
+    return bytes;
   }
   bool put_if_absent(const std::string& key, std::span<const std::byte> bytes) override {
     return objects_->put_if_absent(key, bytes);

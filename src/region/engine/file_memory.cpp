@@ -89,6 +89,13 @@ bool FileMemory::make_present(PageNumber first, std::size_t count,
   return false;
 }
 
+bool FileMemory::make_present(std::span<const format::PageRange> ranges,
+                              store::ReadFailure& failure) noexcept {
+  return std::ranges::all_of(ranges, [&](const format::PageRange& range) {
+    return make_present(range.first, range.count, failure);
+  });
+}
+
 // Avoids MADV_DONTNEED, which drops what was stored. MADV_COLD only says which pages to take first.
 // Advice that the kernel does not know or like changes nothing.
 void FileMemory::advise(PageNumber first, std::size_t count, Advice advice) {

@@ -43,6 +43,8 @@ class FileMemory final : public RegionMemory, public FileBehind, public FaultTar
   MemoryUse use() noexcept override;
   bool make_present(PageNumber first, std::size_t count,
                     store::ReadFailure& failure) noexcept override;
+  bool make_present(std::span<const format::PageRange> ranges,
+                    store::ReadFailure& failure) noexcept override;
   void advise(PageNumber first, std::size_t count, Advice advice) override;
   void collect_dirty(std::vector<PageNumber>& out,
                      const std::vector<PageNumber>* known = nullptr) override;

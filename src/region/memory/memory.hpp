@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 #include <vellum/region.hpp>
 
@@ -61,6 +62,9 @@ class RegionMemory {
   // Brings pages in. False: `failure` has the reason.
   virtual bool make_present(PageNumber first, std::size_t count,
                             store::ReadFailure& failure) noexcept = 0;
+  // The same for several ranges. What they need of a version at a remote is asked for at once.
+  virtual bool make_present(std::span<const format::PageRange> ranges,
+                            store::ReadFailure& failure) = 0;
   // Puts pages of a version into huge pages: all 2 MiB that lie wholly in the range, as far as the
   // pager lets memory stay (try_keep). Only where MemoryOptions::huge_pages asks for it.
   virtual void make_huge(PageNumber first, std::size_t count) = 0;

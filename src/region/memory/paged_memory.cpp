@@ -12,11 +12,6 @@
 #include "region/memory/paged_memory_no_read_ahead.hpp"
 
 namespace vellum::region {
-namespace {
-
-constexpr std::size_t kWorthThreads = 2 * kTablePages;
-
-}  // namespace
 
 PagedMemory::PagedMemory(const MemoryOptions& options, std::shared_ptr<store::PageSource> source,
                          Traits traits)
@@ -78,7 +73,8 @@ bool PagedMemory::make_present(PageNumber first, std::size_t count,
 bool PagedMemory::make_all_present(PageNumber first, std::size_t count,
                                    store::ReadFailure& failure) noexcept {
   try {
-    if (count >= kWorthThreads) return make_present_widely(first, count, failure);
+    const format::PageRange all[] = {{first, count}};
+    if (is_worth_threads(count)) return make_units_present(units_of(all), failure);
   } catch (const std::exception&) {  // no memory for threads
   }
   return make_chunks_present(first, count, failure);

@@ -16,6 +16,7 @@
 //  - paged_read_ahead.cpp: chunks that are likely to be touched soon come in early;
 //  - paged_prefetch.cpp: the working set, which comes in at the opening;
 //  - paged_wide_load.cpp: all of a version that is read at many places comes in;
+//  - paged_ranges.cpp: a program brings in several ranges, or a large one;
 //  - paged_shared.cpp: pages of a version that other processes read, too;
 //  - paged_huge.cpp: huge pages of a version.
 //
@@ -68,6 +69,8 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   MemoryUse use() noexcept override;  // counts
   bool make_present(PageNumber first, std::size_t count,
                     store::ReadFailure& failure) noexcept override;
+  bool make_present(std::span<const format::PageRange> ranges,
+                    store::ReadFailure& failure) override;
   void make_huge(PageNumber first, std::size_t count) override;
   void advise(PageNumber first, std::size_t count, Advice advice) override;
   std::size_t untouched_zeros(PageNumber first, std::size_t limit) const noexcept override;
@@ -376,7 +379,17 @@ class PagedMemory : public RegionMemory, public FaultTarget, public Pageable {
   void load_unit(std::size_t unit) noexcept;
   bool load_next_unit() noexcept;
   bool load_step() noexcept;
-  bool make_present_widely(PageNumber first, std::size_t count, store::ReadFailure& failure);
+
+  // paged_ranges.cpp. `false` leaves the reason in `failure`.
+  using Ranges = std::vector<format::PageRange>;
+  static bool is_worth_threads(std::size_t pages) noexcept;
+  static Ranges units_of(std::span<const format::PageRange> ranges);
+  std::size_t missing_pages(std::span<const format::PageRange> ranges) const noexcept;
+  Ranges missing_in(std::span<const format::PageRange> units) const;
+  bool may_be_away() const noexcept;
+  std::shared_ptr<const void> fetch_early(std::span<const format::PageRange> units) const;
+  bool make_ranges_present(std::span<const format::PageRange> ranges, store::ReadFailure& failure);
+  bool make_units_present(std::span<const format::PageRange> units, store::ReadFailure& failure);
 
   // paged_shared.cpp
   // What a chunk that is present is. filled_here: this region has put it

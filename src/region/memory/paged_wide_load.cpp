@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <mutex>
 #include <thread>
 
 #include "region/memory/paged_memory.hpp"
@@ -110,31 +109,6 @@ bool PagedMemory::load_step() noexcept {
     load(0, 0);
   }
   return true;
-}
-
-// Of make_present(), for so many pages that threads are worth starting.
-bool PagedMemory::make_present_widely(PageNumber first, std::size_t count,
-                                      store::ReadFailure& failure) {
-  const std::size_t first_unit = first / kUnitPages, end = first + count;
-  std::mutex mutex;  // guards `failure` and `ok`
-  bool ok = true;
-  base::ThreadPool pool(processors() - 1);
-  const auto bring_in = [&](std::size_t i, std::size_t) {
-    const PageNumber unit_first = (first_unit + i) * kUnitPages;
-    const PageNumber from = std::max(first, unit_first);
-    {
-      const std::lock_guard lock(mutex);
-      if (!ok) return;
-    }
-    store::ReadFailure found;
-    if (make_chunks_present(from, std::min<PageNumber>(end, unit_first + kUnitPages) - from, found))
-      return;
-    const std::lock_guard lock(mutex);
-    if (ok) failure = found;
-    ok = false;
-  };
-  pool.parallel_for((end - 1) / kUnitPages - first_unit + 1, bring_in);
-  return ok;
 }
 
 }  // namespace vellum::region

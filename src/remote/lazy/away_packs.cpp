@@ -8,6 +8,7 @@
 
 #include "base/fail.hpp"
 #include "remote/lazy/bytes_file.hpp"
+#include "remote/lazy/early_parts.hpp"
 
 namespace vellum::remote {
 namespace {
@@ -300,9 +301,11 @@ store::RecordPlace AwayPacks::look_up(const Index& index,
   for (const bool only_known : {true, false}) {
     index.for_pieces(ref, [&](AwayPiece& piece) {
       const PieceContents* const contents = piece.contents();  // another thread may bring it now
-      if (contents == nullptr ? only_known : contents->find(ref) == nullptr) return false;
+      const auto* const record = contents == nullptr ? nullptr : contents->find(ref);
+      if (record == nullptr && (contents != nullptr || only_known)) return false;
+      const bool is_part_here = record != nullptr && piece.has_part_with(*record);
       AwayPiece::Failure failure;
-      if (!piece.await(false, failure)) {
+      if (!is_part_here && !piece.await(false, failure)) {
         out = {failure.reason, piece.in_pack(ref.pack, true), ref, {}, nullptr, failure.os_errno};
         return contents != nullptr;
       }
@@ -311,6 +314,15 @@ store::RecordPlace AwayPacks::look_up(const Index& index,
     if (out.problem == nullptr) break;
   }
   return out;
+}
+
+std::shared_ptr<const void> AwayPacks::fetch_early(std::span<const format::RecordRef> refs) {
+  if (!parts_->fetcher.is_of_this_process()) return nullptr;
+  const auto early =
+      std::make_shared<EarlyParts>(parts_->lists_remote, *parts_->objects, parts_->fetcher);
+  early->fetch(refs,
+               [&](const format::RecordRef& ref, const auto& visit) { for_pieces(ref, visit); });
+  return early;
 }
 
 store::RecordPlace AwayPacks::locate(const format::RecordRef& ref) const noexcept {

@@ -33,6 +33,7 @@ class AwayPacks : public store::PacksElsewhere {
 
   std::vector<std::uint64_t> list() const override;
   store::RecordPlace locate(const format::RecordRef& ref) const noexcept override;
+  std::shared_ptr<const void> fetch_early(std::span<const format::RecordRef> refs) override;
   store::RecordElsewhere describe(std::uint64_t pack, std::uint64_t offset_bytes) const override;
   std::vector<std::byte> fetch(const store::RecordElsewhere& record) const override;
 

@@ -39,6 +39,7 @@ class AwayPiece::InPack final : public base::ReadOnlyFile {
          "{}: the record at byte {} of pack {:016x} cannot be read", path(), offset_bytes, pack_);
   }
   int try_pread(std::span<std::byte> out, std::uint64_t offset_bytes) const noexcept override {
+    if (const auto problem = read_part(out, offset_bytes)) return *problem;
     Failure failure;
     if (!piece_.await(proven_, failure)) return failure.os_errno == 0 ? EIO : failure.os_errno;
     const auto* record = piece_.contents()->at_place(pack_, offset_bytes);
@@ -54,6 +55,14 @@ class AwayPiece::InPack final : public base::ReadOnlyFile {
   std::uint64_t allocated_bytes() const override { return 0; }
 
  private:
+  std::optional<int> read_part(std::span<std::byte> out,
+                               std::uint64_t offset_bytes) const noexcept {
+    if (proven_ || piece_.parts_.load() == nullptr) return std::nullopt;
+    const auto* record = piece_.contents()->at_place(pack_, offset_bytes);
+    if (record == nullptr) return std::nullopt;
+    return piece_.read_part(out, record->at_bytes + (offset_bytes - record->place.offset_bytes));
+  }
+
   AwayPiece& piece_;
   const std::uint64_t pack_;
   const bool proven_;
@@ -69,7 +78,10 @@ AwayPiece::AwayPiece(PieceSource& source, const PieceName& name, std::string pat
   }
 }
 
-AwayPiece::~AwayPiece() { delete contents_.load(); }
+AwayPiece::~AwayPiece() {
+  delete contents_.load();
+  delete parts_.load();
+}
 
 const base::File* AwayPiece::in_pack(std::uint64_t pack, bool proven) const noexcept {
   for (const auto& of_pack : packs_) {
@@ -145,6 +157,46 @@ int AwayPiece::read(bool proven, std::span<std::byte> out, std::uint64_t at_byte
   }
 }
 
+std::optional<int> AwayPiece::read_part(std::span<std::byte> out, std::uint64_t at_bytes) noexcept {
+  std::optional<int> problem;
+  readers_.fetch_add(1);
+  if (const PieceParts* const parts = parts_.load()) problem = parts->read(out, at_bytes);
+  readers_.fetch_sub(1);
+  return problem;
+}
+
+bool AwayPiece::has_part_with(const PieceContents::Record& record) noexcept {
+  readers_.fetch_add(1);
+  const PieceParts* const parts = parts_.load();
+  const bool has = parts != nullptr && parts->has(record.at_bytes, record.size_bytes);
+  readers_.fetch_sub(1);
+  return has;
+}
+
+bool AwayPiece::is_asked_for() const noexcept {
+  const std::uint32_t state = state_.load();
+  return state == kWanted || state == kReady;
+}
+
+void AwayPiece::learn(std::unique_ptr<const PieceContents> contents) noexcept {
+  const PieceContents* none = nullptr;
+  if (contents_.compare_exchange_strong(none, contents.get())) {
+    static_cast<void>(contents.release());
+  }
+}
+
+bool AwayPiece::take_parts(std::unique_ptr<const PieceParts> parts) noexcept {
+  const PieceParts* none = nullptr;
+  if (!parts_.compare_exchange_strong(none, parts.get())) return false;
+  static_cast<void>(parts.release());
+  return true;
+}
+
+void AwayPiece::drop_parts() noexcept {
+  const std::unique_ptr<const PieceParts> parts(parts_.exchange(nullptr));
+  wait_until_unread();
+}
+
 // Reads are short, and a reader that comes later finds the state changed.
 void AwayPiece::wait_until_unread() const noexcept {
   while (readers_.load() != 0) sched_yield();
@@ -165,7 +217,7 @@ void AwayPiece::fetched(std::unique_ptr<base::File> file,
                         std::unique_ptr<const PieceContents> contents, bool is_proven,
                         bool is_ahead) noexcept {
   file_ = std::move(file);
-  if (contents_.load() == nullptr) contents_.store(contents.release());
+  learn(std::move(contents));
   is_proven_.store(is_proven);
   is_ahead_.store(is_ahead);
   last_use_.store(static_cast<std::uint64_t>(now_ns()));

@@ -16,11 +16,13 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/read_only_file.hpp"
 #include "remote/lazy/piece_contents.hpp"
+#include "remote/lazy/piece_parts.hpp"
 #include "remote/objects/piece_list.hpp"
 
 namespace vellum::remote {
@@ -57,20 +59,35 @@ class AwayPiece {
     const char* reason = nullptr;  // static text
     int os_errno = 0;              // 0: the piece is missing or damaged
   };
-  // Null while the piece has not been here yet.
+  // Null while nobody has told them and the piece has not been here yet.
   const PieceContents* contents() const noexcept { return contents_.load(); }
   // Waits until the piece is here. False: `failure` says why it does not come. With `proven`, it
   // must have the hash of its name, not only a start that is sound.
   bool await(bool proven, Failure& failure) noexcept;
   // Reads from the piece; waits for it. 0, or an errno.
   int read(bool proven, std::span<std::byte> out, std::uint64_t at_bytes) noexcept;
+  // Whether a part of the piece is here that has the record of its contents.
+  bool has_part_with(const PieceContents::Record& record) noexcept;
+  // Reads from a part. Nothing: no part has the first byte.
+  std::optional<int> read_part(std::span<std::byte> out, std::uint64_t at_bytes) noexcept;
   // The records of a pack as a file: its offsets are those of the pack's own file. Null: the piece
   // has none of that pack.
   const base::File* in_pack(std::uint64_t pack, bool proven) const noexcept;
 
+  // For who fetches parts, beside the fetcher.
+  bool is_asked_for() const noexcept;  // or here
+  void learn(std::unique_ptr<const PieceContents> contents) noexcept;
+  // Keeps parts, which must be dropped; they do until then. False: it has others.
+  // REQUIRES: the contents are known.
+  bool take_parts(std::unique_ptr<const PieceParts> parts) noexcept;
+  void drop_parts() noexcept;
+
   // For the fetcher.
   bool ask() noexcept;  // false: it is asked for, or here
   bool is_waited_for() const noexcept { return waiters_.load() != 0; }
+  // Somebody waits for it soon, as if it were waited for now.
+  void note_wanted_soon() noexcept { is_wanted_soon_.store(true); }
+  bool take_wanted_soon() noexcept { return is_wanted_soon_.exchange(false); }
   bool must_be_proven() const noexcept { return proof_wanted_.load(); }
   bool is_ready() const noexcept;
   std::uint64_t last_use() const noexcept { return last_use_.load(std::memory_order_relaxed); }
@@ -103,9 +120,11 @@ class AwayPiece {
   std::vector<std::unique_ptr<InPack>> packs_;  // two for each pack
   std::atomic<std::uint32_t> state_{kAbsent};
   std::atomic<std::uint32_t> readers_{0}, waiters_{0};
-  std::atomic<bool> is_proven_{false}, proof_wanted_{false}, is_ahead_{false};
+  std::atomic<bool> is_proven_{false}, proof_wanted_{false}, is_ahead_{false},
+      is_wanted_soon_{false};
   std::atomic<std::uint64_t> last_use_{0};
   std::atomic<const PieceContents*> contents_{nullptr};
+  std::atomic<const PieceParts*> parts_{nullptr};
   std::atomic<const char*> reason_{nullptr};
   std::atomic<int> os_errno_{0};
   std::atomic<std::int64_t> gave_up_ns_{INT64_MIN};  // when a wait was last in vain

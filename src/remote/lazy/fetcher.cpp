@@ -71,6 +71,22 @@ void Fetcher::fetch_ahead(std::span<AwayPiece* const> pieces) {
   base::futex_wake(work_, INT32_MAX);
 }
 
+void Fetcher::fetch_early(std::span<AwayPiece* const> pieces) {
+  if (!is_of_this_process()) return;
+  if (!cache_.keeps()) pieces = pieces.first(std::min(pieces.size(), kMostInMemory));
+  {
+    const std::lock_guard lock(mutex_);
+    std::deque<AwayPiece*> early;
+    for (AwayPiece* piece : pieces) {
+      piece->note_wanted_soon();
+      if (piece->ask()) early.push_back(piece);
+    }
+    ahead_.insert(ahead_.begin(), early.begin(), early.end());
+  }
+  work_.fetch_add(1);
+  base::futex_wake(work_, INT32_MAX);
+}
+
 void Fetcher::run() {
   for (;;) {
     const std::uint32_t seen = work_.load();
@@ -198,7 +214,8 @@ void Fetcher::give(AwayPiece& piece, std::unique_ptr<base::File> file,
     const std::lock_guard lock(mutex_);
     held_.push_back({&piece, in_memory});
   }
-  piece.fetched(std::move(file), std::move(contents), is_proven, !piece.is_waited_for());
+  const bool is_ahead = !piece.take_wanted_soon() && !piece.is_waited_for();
+  piece.fetched(std::move(file), std::move(contents), is_proven, is_ahead);
   make_room();
 }
 

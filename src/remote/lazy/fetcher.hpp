@@ -37,6 +37,9 @@ class Fetcher final : public PieceSource {
 
   // Fetches pieces that nobody waits for yet.
   void fetch_ahead(std::span<AwayPiece* const> pieces);
+  // Fetches pieces that somebody waits for soon. They are no steps of reading in order. Without a
+  // cache, so many as memory has room for.
+  void fetch_early(std::span<AwayPiece* const> pieces);
 
  private:
   struct Held {

@@ -23,6 +23,7 @@ class PieceCache {
   // Of `directory`, which is made when it is first needed. Empty, or a limit of 0: no cache.
   PieceCache(base::Fs& fs, std::string directory, std::uint64_t limit_bytes);
 
+  bool keeps() const noexcept { return !directory_.empty(); }
   // The copy of a piece; null: there is none of the right size.
   std::unique_ptr<base::File> open(const PieceName& piece);
   // Keeps a copy, and opens it; null: it cannot be kept.

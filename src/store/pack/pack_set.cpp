@@ -150,6 +150,11 @@ std::vector<std::uint64_t> PackSet::list_away() const {
   return out;
 }
 
+std::shared_ptr<const void> PackSet::fetch_early(std::vector<format::RecordRef> refs) const {
+  std::erase_if(refs, [&](const format::RecordRef& ref) { return !is_away(ref.pack); });
+  return refs.empty() ? nullptr : elsewhere_->fetch_early(refs);
+}
+
 const format::Translation* PackSet::translation(std::uint64_t pack) const noexcept {
   const OpenPack* p = table_.load(std::memory_order_acquire)->find(pack);
   return p == nullptr ? nullptr : p->translation.get();

@@ -67,6 +67,9 @@ class PackSet {
   // The translation table of an open pack that was rewritten, or nullptr.
   const format::Translation* translation(std::uint64_t pack) const noexcept;
   RecordPlace locate(const format::RecordRef& ref) const noexcept;
+  // Whether there may be packs elsewhere, and what prepares for their records, as in PacksElsewhere.
+  bool reaches_elsewhere() const noexcept { return elsewhere_ != nullptr; }
+  std::shared_ptr<const void> fetch_early(std::vector<format::RecordRef> refs) const;
   // Pins a byte of a pack for all processes (base::File::pin_byte) until the last copy of the
   // result dies, which may be after the set. The pin is on the file that has the pack's name now.
   // REQUIRES: names are held (store/lock/version_pin.hpp), so that no pack gets another file

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <vector>
 
 #include "format/version.hpp"
@@ -47,6 +49,10 @@ class PacksElsewhere {
   // and takes no lock, because the fault handler uses it. REQUIRES: the caller holds no lock that
   // another fault may need.
   virtual RecordPlace locate(const format::RecordRef& ref) const noexcept = 0;
+  // Asks at once for all that these references lead to, as far as it is not here. What comes for
+  // them alone stays until the result dies. What fails, or does not fit, is left to locate(). May
+  // wait as long as that.
+  virtual std::shared_ptr<const void> fetch_early(std::span<const format::RecordRef> refs) = 0;
   // What is known of the record to which references give this offset, without fetching it.
   // Errc::corrupted: there is none; io: what would tell cannot be had now.
   virtual RecordElsewhere describe(std::uint64_t pack, std::uint64_t offset_bytes) const = 0;

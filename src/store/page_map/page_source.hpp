@@ -13,6 +13,7 @@
 
 #include "format/journal.hpp"
 #include "format/types.hpp"
+#include "format/working_set.hpp"
 #include "store/record/record_cache.hpp"
 
 namespace vellum::store {
@@ -47,6 +48,11 @@ class PageSource {
   // around these are unlikely to be read soon.
   bool try_read(format::PageNumber first, std::size_t count, std::byte* out, ReadFailure& failure,
                 bool alone = false) const noexcept;
+
+  // Whether pages may lie at a remote. If so, fetch_early() asks at once for all that these pages
+  // need. REQUIRES: the result lives while they are read.
+  bool may_be_away() const noexcept;
+  std::shared_ptr<const void> fetch_early(std::span<const format::PageRange> ranges) const;
 
   // Whether the pages have this content, as far as that shows without copying them. False says
   // nothing: a page that has deltas, or cannot be read, is not compared.

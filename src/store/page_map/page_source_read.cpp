@@ -1,9 +1,11 @@
-// Reading pages in the fault handler: nothing here allocates, throws, or takes much stack.
+// Reading pages in the fault handler: nothing here allocates, throws, or takes much stack, but for
+// fetch_early(), which no fault handler calls.
 #include <algorithm>
 #include <cstring>
 
 #include "base/zeros.hpp"
 #include "store/page_map/page_source_state.hpp"
+#include "store/record/pack_store.hpp"
 
 namespace vellum::store {
 
@@ -63,6 +65,8 @@ class PageReader {
   Collected load(PageNumber first, std::size_t count, std::byte* out,
                  ReadFailure& failure) const noexcept;
   bool surely_equal(PageNumber first, std::size_t count, const std::byte* content) const noexcept;
+  // Adds the records that load() reads, but for blocks of the page map. Allocates.
+  Collected add_records(PageNumber first, std::size_t count, std::vector<RecordRef>& out) const;
 
  private:
   bool fill(const Plan& plan, PageNumber first, std::size_t count, std::byte* out,
@@ -278,6 +282,23 @@ Collected PageReader::load(PageNumber first, std::size_t count, std::byte* out,
 }
 
 // REQUIRES: count <= kPagesPerStep.
+Collected PageReader::add_records(PageNumber first, std::size_t count,
+                                  std::vector<RecordRef>& out) const {
+  Plan plan;
+  ReadFailure ignored;  // reading the pages meets the failure again
+  const Collected c = collect(first, count, plan, ignored);
+  if (c != Collected::all) return c;
+  const auto add = [&](const RecordRef& ref) {
+    if (out.empty() || out.back() != ref) out.push_back(ref);
+  };
+  for (std::size_t i = 0; i < count; ++i) {
+    if (plan.pages[i].state == Target::base) add(plan.pages[i].record);
+  }
+  for (std::size_t l = 0; l < plan.links_used; ++l) add(plan.links[l].record);
+  return c;
+}
+
+// REQUIRES: count <= kPagesPerStep.
 bool PageReader::surely_equal(PageNumber first, std::size_t count,
                               const std::byte* content) const noexcept {
   if (!s.overlay.empty() && !s.overlay.find(first, count).empty()) return false;
@@ -292,7 +313,53 @@ bool PageReader::surely_equal(PageNumber first, std::size_t count,
   return for_bases(plan, first, count, nullptr, ignored, same);
 }
 
+// The blocks of the page map that say where these pages lie.
+std::vector<RecordRef> map_blocks_of(const PageSourceState& s,
+                                     std::span<const format::PageRange> ranges) {
+  std::vector<RecordRef> out;
+  for (const auto& run : s.runs) {
+    const auto& blocks = run->root.blocks;
+    for (const format::PageRange& range : ranges) {
+      for (std::size_t b = run->block_from(range.first);
+           b < blocks.size() && blocks[b].first_page < range.first + range.count; ++b) {
+        const RecordRef block = run->block_ref(b);
+        if (out.empty() || out.back() != block) out.push_back(block);
+      }
+    }
+  }
+  return out;
+}
+
+// Ends at the first page whose records are not known: reading it tells why.
+std::vector<RecordRef> records_of(const PageSourceState& s,
+                                  std::span<const format::PageRange> ranges) {
+  std::vector<RecordRef> out;
+  const PageReader reader(s);
+  for (const format::PageRange& range : ranges) {
+    std::size_t step = kPagesPerStep;
+    for (std::uint64_t done = 0; done < range.count;) {
+      const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(step, range.count - done));
+      const Collected c = reader.add_records(range.first + done, n, out);
+      if (c == Collected::failed) return out;
+      if (c == Collected::all) done += n;
+      if (c == Collected::too_many) step = n / 2;
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+bool PageSource::may_be_away() const noexcept { return impl_->store->packs().reaches_elsewhere(); }
+
+std::shared_ptr<const void> PageSource::fetch_early(
+    std::span<const format::PageRange> ranges) const {
+  const PackSet& packs = impl_->store->packs();
+  auto map = packs.fetch_early(map_blocks_of(*impl_, ranges));
+  auto data = packs.fetch_early(records_of(*impl_, ranges));
+  return std::make_shared<std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>>>(
+      std::move(map), std::move(data));
+}
 
 bool PageSource::surely_equal(PageNumber first, std::size_t count,
                               const std::byte* content) const noexcept {

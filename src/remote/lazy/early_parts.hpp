@@ -1,0 +1,54 @@
+// remote/lazy/early_parts.hpp: what a program says that it will read soon comes here all at once.
+//
+// Few pieces come whole. Of many, the contents come first, which tell where the wanted records lie.
+// Where these are a small part of a piece, they alone are fetched, and kept until the program has
+// read them: the cache has whole pieces only.
+//
+// What cannot be had is left out: whoever reads it asks for the whole piece, and waits.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "remote/lazy/fetcher.hpp"
+
+namespace vellum::remote {
+
+class EarlyParts {
+ public:
+  // `lists` reads contents, `objects` parts. All of them outlive it.
+  EarlyParts(const Remote& lists, ObjectStore& objects, Fetcher& fetcher)
+      : lists_(lists), objects_(objects), fetcher_(fetcher) {}
+  ~EarlyParts();
+  EarlyParts(const EarlyParts&) = delete;
+  EarlyParts& operator=(const EarlyParts&) = delete;
+
+  // Calls the visitor for each piece that may have the record, until it returns true.
+  using ForPieces = std::function<void(const format::RecordRef& ref,
+                                       const std::function<bool(AwayPiece&)>& visit)>;
+  // Once.
+  void fetch(std::span<const format::RecordRef> refs, const ForPieces& for_pieces);
+
+ private:
+  struct Part {
+    AwayPiece* piece;
+    std::uint64_t at_bytes, length_bytes;
+    std::vector<std::byte> bytes;  // empty: it could not be had
+  };
+  void learn(std::span<AwayPiece* const> pieces);
+  bool plan(AwayPiece& piece, std::vector<ByteRange>& records);
+  void fetch_parts();
+  void hand_out();
+  void for_each(std::size_t count, const std::function<void(std::size_t)>& work) const;
+
+  const Remote& lists_;
+  ObjectStore& objects_;
+  Fetcher& fetcher_;
+  std::vector<Part> parts_;
+  std::uint64_t bytes_ = 0;  // of the parts
+  std::vector<AwayPiece*> with_parts_;
+};
+
+}  // namespace vellum::remote

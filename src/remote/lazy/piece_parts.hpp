@@ -1,0 +1,51 @@
+// remote/lazy/piece_parts.hpp: some of a piece's bytes, for a while, without the rest of it.
+//
+// They are as unchecked as a copy of the piece: who reads records checks them.
+//
+// Reading may happen in the fault handler.
+#pragma once
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace vellum::remote {
+
+class PieceParts {
+ public:
+  // REQUIRES: ascending, and nobody reads yet.
+  void add(std::uint64_t at_bytes, std::vector<std::byte> bytes) {
+    parts_.emplace_back(at_bytes, std::move(bytes));
+  }
+  bool has(std::uint64_t at_bytes, std::uint64_t size_bytes) const noexcept {
+    const Part* const part = find(at_bytes);
+    return part != nullptr && part->first + part->second.size() - at_bytes >= size_bytes;
+  }
+  // 0, or an errno where the part ends before. Nothing: no part has the first byte.
+  std::optional<int> read(std::span<std::byte> out, std::uint64_t at_bytes) const noexcept {
+    const Part* const part = find(at_bytes);
+    if (part == nullptr) return std::nullopt;
+    const std::uint64_t from = at_bytes - part->first;
+    if (part->second.size() - from < out.size()) return ENODATA;
+    std::memcpy(out.data(), part->second.data() + from, out.size());
+    return 0;
+  }
+
+ private:
+  using Part = std::pair<std::uint64_t, std::vector<std::byte>>;
+  const Part* find(std::uint64_t at_bytes) const noexcept {
+    const auto behind = std::partition_point(
+        parts_.begin(), parts_.end(), [&](const Part& part) { return part.first <= at_bytes; });
+    if (behind == parts_.begin()) return nullptr;
+    const Part& part = *std::prev(behind);
+    return at_bytes - part.first < part.second.size() ? &part : nullptr;
+  }
+  std::vector<Part> parts_;
+};
+
+}  // namespace vellum::remote
