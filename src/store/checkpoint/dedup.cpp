@@ -48,7 +48,7 @@ class Dedup::Stretch {
     record_ = record;
     return whole_ = base::try_to([&] {
              store_.packs().refresh(record.pack);
-             loaded_ = load_record(store_, record, RecordType::pages);
+             loaded_ = load_pages(store_, record);
              dropped_ = store_.packs().locate(record).dropped;
            });
   }

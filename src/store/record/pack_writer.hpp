@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "format/record.hpp"
 #include "format/types.hpp"
+#include "store/encode/payload.hpp"
 #include "store/pack/io_cost.hpp"
 
 namespace vellum::store {
@@ -29,6 +30,10 @@ class PackWriter {
   format::RecordRef append(format::RecordType type, base::Codec codec, std::uint32_t raw_bytes,
                            std::span<const std::byte> stored, std::uint32_t items,
                            std::span<const std::byte> hash = {}, bool may_roll = true);
+  // The same for a block of pages. With `may_base`, the block becomes a record of based pages where
+  // blocks that the writer has appended before resemble it. REQUIRES of `may_base`: no gc is at work
+  // until the record is published.
+  format::RecordRef append_pages(const EncodedPayload& block, bool may_base);
   // Writes out and fdatasyncs the active pack, and syncs the packs directory when the pack is new.
   void sync();
   // Forgets everything appended since the last note_committed() (a failed or rolled-back
